@@ -11,10 +11,12 @@ RUST   := 1.88
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 # For recipes of several checks: `check COMMAND...` goes on after a failure, and the ending says what failed.
-CHECKS = check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }
+# `kept FILE COMMAND...` keeps what the command prints in a file as well.
+CHECKS = check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }; \
+  kept() { to=$$1; shift; { "$$@" 2>&1; echo $$? >$$to.status; } | tee $$to; return $$(cat $$to.status); }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
-.PHONY: help setup dev check test-fast beside portable wheel demo papers test bench validate clean
+.PHONY: help setup dev check test-fast beside portable wheel demo papers test bench bench-quick validate clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,7 +27,7 @@ help:
 	@echo 'make check     format, lint and types only; make test-fast: the quick tests only'
 	@echo 'make portable  check that the simulator builds for macOS, Windows and browsers'
 	@echo 'make setup     build and install into $(VENV) only; then: $(BIN)/sojourn --help'
-	@echo 'make bench     packets per second of this machine'
+	@echo 'make bench     packets per second of this machine, beside ns-2 and ns-3; make bench-quick: a minute, with instructions'
 	@echo 'make validate  compare with published and measured results'
 	@echo 'make clean     remove what the above made'
 
@@ -58,30 +60,38 @@ test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 -m 'not guest and not live and not papers'
 
 # Everything. Each check runs whatever became of the others; what failed is said last, and on success
-# pytest's closing line is the last. Tests in real time wait most of the time: what they leave of the
-# processors, and no more, `beside` has. In CI a kernel guest is made first, and none is a failure;
-# elsewhere its tests run if there is one, and pytest ends with what was not tested.
+# pytest's closing line is the last. Tests in real time wait most of the time: what they and the rest
+# leave of the processors, and no more, `beside` has. What it builds is waited for before the rest,
+# its papers at the end. In CI a kernel guest is made first, and none is a failure; elsewhere its
+# tests run if there is one, and what was not tested is said again before the closing line.
 test: $(VENV)/.dev
-	@failed=; $(CHECKS); mkdir -p $(dir $(BESIDE)); \
+	@failed=; $(CHECKS); mkdir -p $(dir $(BESIDE)); rm -f $(BUILT); \
 	if [ "$$CI" = true ]; then check $(BIN)/sojourn kernel setup; fi; \
 	$(LEFT_OVER) $(MAKE) --no-print-directory beside >$(BESIDE) 2>&1 & beside=$$!; \
 	trap "kill $$beside 2>/dev/null" EXIT; trap 'exit 130' INT TERM; \
 	check $(BIN)/python -m pytest -n 2 -m live; \
+	while [ ! -e $(BUILT) ] && kill -0 $$beside 2>/dev/null; do sleep 0.2; done; \
+	check kept $(REST) $(BIN)/python -m pytest -n 2 -m 'not live and not papers'; \
+	check cargo test --workspace --profile checked $(PROGRAMS); \
 	wait $$beside || failed="$$failed  make beside\n"; trap - EXIT; \
 	cat $(BESIDE); \
-	check cargo test --workspace --profile checked; \
-	check $(BIN)/python -m pytest -n 2 -m 'not live and not papers'; \
-	$(ENDING)
+	$(ENDING); sed -n '/NOT TESTED/,$$p' $(REST) | grep . || tail -n 1 $(REST)
 
 # What takes processors, and no accurate time: checks, builds, and the papers, each reproduced once
-# for all tests of its file.
+# for all tests of its file. BUILT is there when everything is built that other tests run.
 BESIDE    := target/beside.log
+BUILT     := $(BESIDE:.log=.built)
+REST      := $(BESIDE:.log=.rest)
+# No examples in documentation: there are none (tests/test_architecture.py), and cargo looks for
+# them in each crate.
+PROGRAMS  := --lib --bins --tests --examples
 LEFT_OVER := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 beside: $(VENV)/.dev
 	@failed=; $(CHECKS); \
 	check $(MAKE) --no-print-directory wheel PROFILE=checked; \
+	check cargo test --workspace --profile checked $(PROGRAMS) --no-run --quiet; \
+	touch $(BUILT); \
 	check $(MAKE) --no-print-directory check; \
-	check cargo test --workspace --profile checked --no-run --quiet; \
 	check $(MAKE) --no-print-directory portable; \
 	check $(BIN)/python -m pytest -n 2 --dist loadfile -m 'papers and not live'; \
 	$(ENDING)
@@ -104,6 +114,9 @@ portable:
 
 bench: $(VENV)/.installed
 	$(BIN)/python benches/bench.py
+
+bench-quick: $(VENV)/.installed
+	$(BIN)/python benches/bench.py --quick
 
 # The second part runs 39 guests, the third some 1230 and more where three seeds do not tell. Ends with 1 if a difference is beyond the tolerance.
 validate: $(VENV)/.installed
@@ -170,8 +183,9 @@ $(WHEELS)/.made-$(PROFILE): $(VENV)/.tools $(GUEST) $(RUST_SOURCES) $(shell find
 	$(BIN)/maturin build --profile $(PROFILE) --quiet --no-default-features --out $(WHEELS)/without-lines
 	@touch $@
 
-# The tools that pyproject.toml names under `dev`, and what the package itself needs.
+# The tools that pyproject.toml names under `dev`, and what the package itself needs. Python compiles
+# what is imported; pip would compile all of it.
 $(VENV)/.tools: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' > $@.txt
-	$(PIP) -r $@.txt
+	$(PIP) --no-compile -r $@.txt
 	@touch $@

@@ -1,7 +1,10 @@
-"""How fast: delivered packets per CPU second and peak memory, beside ns-2 and ns-3 on the same
-dumbbell.
+"""How fast: delivered packets per CPU second, instructions a packet and peak memory, beside ns-2 and
+ns-3 on the same dumbbells.
 
-    make bench                 all cases, 5 interleaved repeats, a table on stdout
+    make bench                         the dumbbells, 5 interleaved repeats, beside the peers
+    make bench-quick                   shorter and fewer, with instructions, without peers: a minute
+    python benches/bench.py --scale    many flows, fast links, many links, an hour
+    python benches/bench.py --instructions --page docs/performance.md
     python benches/bench.py --only reno-codel --repeats 1 --json
 
 What is measured, and what makes it fair:
@@ -20,11 +23,12 @@ What is measured, and what makes it fair:
 - CPU time is user + system of the process. Repeats are interleaved (sojourn, ns-2, ns-3, sojourn,
   ...), so a busy spell of the machine falls on all; the table holds medians. Compare ratios, not
   seconds.
-- Peak memory is that of the process less what it held before the run (interpreter and imports, or
-  the peer's program and script), which is stated beside it.
+- Instructions are callgrind's (callgrind.py), of the same scenario in two shorter lengths.
+- Peak memory is that of the run: the process's less what it held before (interpreter, imports and the
+  scenario, or the peer's program and script), which is stated beside it.
 
-Nothing is asserted: this prints numbers. docs/performance.md holds the last ones with their
-machine.
+Each run is a line of the history, and what changed since the last is printed (bench_history.py).
+Nothing is asserted. docs/performance.md holds the last numbers with their machine.
 """
 
 from __future__ import annotations
@@ -34,24 +38,36 @@ import json
 import os
 import platform
 import resource
-import statistics
 import subprocess
 import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import bench_history as history  # noqa: E402
+import bench_scale  # noqa: E402
+import callgrind  # noqa: E402
+import page  # noqa: E402
 import peer  # noqa: E402
+from callgrind import Lengths  # noqa: E402
 
 ROOT = HERE.parent
 CASES = HERE / "cases" / "speed"
+SOURCES = ["crates", "python", "benches", "scenarios", "Cargo.toml", "Cargo.lock"]
 
-PROFILE_HINT = (
-    "profile: perf record -g --call-graph dwarf -- .venv/bin/python benches/bench.py --child benches/cases/speed/reno-codel-10.toml\n"
-    "         perf report --no-children     (release builds carry line tables: Cargo.toml, profile.release)"
+
+CHECKED = (
+    "note: the engine is the checked build of make dev, some 1.7 times slower; "
+    "make setup builds the release"
 )
 
 
@@ -61,7 +77,12 @@ class Case:
 
     name: str
     title: str
-    scenario: Path
+    scenario: Path | str
+    """A file, or the text of one that a program wrote."""
+    lengths: Lengths | None
+    """Of the count of instructions; None where it would take too long."""
+    duration_s: int | None = None
+    """In place of the scenario's own."""
     ns2: peer.Words | None = None
     ns3: peer.Words | None = None
     peers_run: str = ""
@@ -90,6 +111,7 @@ DUMBBELLS = [
         "reno-codel-10",
         "10 Reno flows over CoDel, 100 Mbit/s",
         CASES / "reno-codel-10.toml",
+        Lengths(2, 5, 15),
         ns2=TEN_SACK,
         ns3={**TEN, "tcp": "LinuxReno", "queue": "CoDel", "limit": 0, "duration": 30, "warmup": 10},
         peers_run="ns-2: Sack1 over DropTail of 1 BDP; ns-3: LinuxReno over CoDel",
@@ -98,6 +120,7 @@ DUMBBELLS = [
         "cubic-fq_codel-10",
         "10 CUBIC flows over fq_codel, 100 Mbit/s",
         CASES / "cubic-fq_codel-10.toml",
+        Lengths(2, 5, 15),
         ns2=TEN_SACK,
         ns3={**TEN, "tcp": "Cubic", "queue": "FqCoDel", "limit": 0, "duration": 30, "warmup": 10},
         peers_run="ns-2: Sack1 over DropTail of 1 BDP; ns-3: Cubic over FqCoDel",
@@ -106,6 +129,7 @@ DUMBBELLS = [
         "reno-pfifo-1000",
         "1000 Reno flows, RTT 40..440 ms, pfifo 500, 200 Mbit/s",
         CASES / "reno-pfifo-1000.toml",
+        Lengths(4, 8, 14),
         ns2={
             "flows": 1000,
             "rate": "200e6",
@@ -138,6 +162,7 @@ DUMBBELLS = [
         "reno-codel-100",
         "100 Reno flows over CoDel, 1 Gbit/s",
         CASES / "reno-codel-100.toml",
+        Lengths(1, 2, 4),
         ns2={
             **HUNDRED,
             "tcp": "Sack1",
@@ -161,6 +186,7 @@ DUMBBELLS = [
         "reno-codel-1000",
         "1000 Reno flows over CoDel, 1 Gbit/s",
         CASES / "reno-codel-1000.toml",
+        Lengths(1, 2, 4),
         ns2={
             **THOUSAND,
             "tcp": "Sack1",
@@ -204,22 +230,51 @@ ALL = [
         "home-uplink",
         "The demo: 60 s of a home uplink at 10 Mbit/s",
         ROOT / "scenarios" / "home-uplink.toml",
+        Lengths(5, 30, 60),
     ),
 ]
+
+QUICK_S = {"reno-codel-10": 60, "cubic-fq_codel-10": 60, "reno-codel-1000": 15}
+"""The cases of --quick, and how long each simulates."""
+
+
+def quick() -> list[Case]:
+    """Fewer and shorter, without peers."""
+    return [
+        replace(case, duration_s=QUICK_S[case.name], ns2=None, ns3=None, peers_run="")
+        for case in ALL
+        if case.name in QUICK_S
+    ]
+
+
+def scale(only: str | None) -> list[Case]:
+    """The cases of --scale. What finds a limit is among them if it is asked for by its name."""
+    import sojourn
+
+    hour = sojourn.load(ROOT / "scenarios" / "home-uplink.toml").with_({"duration": "1 h"})
+    return [
+        Case(one.name, one.title, one.text, one.lengths)
+        for one in bench_scale.all_cases(hour.to_toml())
+        if one.name == only or not one.by_name_only
+    ]
 
 
 # -------------------------------------------------------------------------------- one sojourn run
 
 
-def child(path: Path) -> None:
-    """Runs one scenario, one seed, in this process and prints what it cost."""
+class RefusedError(Exception):
+    """A scenario that can't be read or run, in the program's own words."""
+
+
+def child(path: str) -> None:
+    """Runs one scenario (`-`: from stdin), one seed, in this process and prints what it cost."""
     import sojourn
 
-    scenario = sojourn.load(path)
+    scenario = sojourn.loads(sys.stdin.read()) if path == "-" else sojourn.load(path)
     seed = scenario.seeds[0]
-    before = _peak_rss_mb()
+    before, began = _held_mb(), time.process_time()
     made = sojourn.simulate(scenario, seeds=[seed])
-    after = _peak_rss_mb()
+    took, after = time.process_time() - began, _peak_mb()
     engine = made.arrays("engine", seed)
     print(
         json.dumps(
@@ -227,6 +282,7 @@ def child(path: Path) -> None:
                 "packets": int(engine["packets"][0]),
                 "events": int(engine["events"][0]),
                 "cpu_s": made.meta.cpu_s[str(seed)],
+                "around_s": took - made.meta.cpu_s[str(seed)],
                 "peak_rss_mb": after,
                 "rss_before_mb": before,
             }
@@ -234,49 +290,119 @@ def child(path: Path) -> None:
     )
 
 
-def _peak_rss_mb() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak * (1 if sys.platform == "darwin" else 1024) * 1e-6
+def _held_mb() -> float:
+    """What this process holds. From now on Linux keeps the peak of what it holds beyond that."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+        return _status_mb("VmRSS")
+    except OSError:
+        return _peak_mb()
 
 
-def run_sojourn(path: Path) -> dict[str, float]:
+def _peak_mb() -> float:
+    try:
+        # Not getrusage's: that of a process begins with its parent's peak.
+        return _status_mb("VmHWM")
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak * (1 if sys.platform == "darwin" else 1024) * 1e-6
+
+
+def _status_mb(name: str) -> float:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024e-6
+    raise OSError(name)
+
+
+def run_sojourn(text: str) -> dict[str, float]:
     """One run in a fresh process: no warm caches, and its own peak memory."""
-    command = [sys.executable, str(HERE / "bench.py"), "--child", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, str(HERE / "bench.py"), "--child", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode < 0:
+        raise RefusedError(f"killed by signal {-done.returncode}, by the system if memory ran out")
     if done.returncode != 0:
-        raise SystemExit(f"error: sojourn failed on {path}\n{done.stderr[-2000:]}")
+        raise RefusedError(_last_words(done.stderr))
     result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return result
+    return {**result, "rate": result["packets"] / max(result["cpu_s"], 1e-9)}
+
+
+def _last_words(stderr: str) -> str:
+    return (stderr.strip().splitlines() or ["it failed without a word"])[-1]
+
+
+def scenario_of(case: Case) -> Any:
+    """The scenario of a case, in its length."""
+    import sojourn
+
+    try:
+        if isinstance(case.scenario, str):
+            scenario = sojourn.loads(case.scenario, name=case.name)
+        else:
+            scenario = sojourn.load(case.scenario)
+        if case.duration_s is not None:
+            scenario = scenario.with_({"duration": f"{case.duration_s} s"})
+    except sojourn.ScenarioError as problem:
+        raise RefusedError(str(problem)) from None
+    return scenario
 
 
 # -------------------------------------------------------------------------------------- measuring
 
 
-def measure(
-    case: Case, repeats: int, ns2: peer.Peer | None, ns3: peer.Peer | None
-) -> dict[str, Any]:
-    """Interleaved repeats of one case on everything there is."""
-    samples: dict[str, list[dict[str, float]]] = {"sojourn": [], "ns-2": [], "ns-3": []}
+@dataclass(frozen=True)
+class Tools:
+    """What there is to measure with."""
+
+    ns2: peer.Peer | None = None
+    ns3: peer.Peer | None = None
+    speed: Path | None = None
+    """The program that is counted under callgrind."""
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return {one.name: one.version for one in (self.ns2, self.ns3) if one}
+
+
+def measure(case: Case, repeats: int, tools: Tools) -> dict[str, Any]:
+    """Interleaved repeats of one case on everything there is: a case of the entry. If the program
+    refuses the scenario, its words."""
+    row: dict[str, Any] = {"case": case.name, "title": case.title, "peers_run": case.peers_run}
+    try:
+        scenario = scenario_of(case)
+        text = scenario.to_toml()
+        row["duration"] = tomllib.loads(text)["duration"]
+        samples = _samples(case, text, repeats, tools)
+    except RefusedError as problem:
+        print(f"{case.name}: {problem}", file=sys.stderr)
+        return {**row, "refused": str(problem)}
+    row["rates"] = {name: [run["rate"] for run in runs] for name, runs in samples.items()}
+    row["medians"] = {name: _medians(runs) for name, runs in samples.items()}
+    if tools.speed and case.lengths:
+        print(f"{case.name}: instructions", file=sys.stderr)
+        row["instructions"] = _instructions(tools.speed, scenario, case.lengths)
+    return row
+
+
+def _samples(
+    case: Case, text: str, repeats: int, tools: Tools
+) -> dict[str, list[dict[str, float]]]:
     # ns-2 counts departures only with a queue monitor, which costs time; the run is deterministic,
     # so count once.
-    forwarded = 0.0
+    ns2, ns3, forwarded = tools.ns2, tools.ns3, 0.0
     if ns2 and case.ns2:
         forwarded = ns2.run({**case.ns2, "monitor": 1})["forwarded_packets"]
+    samples: dict[str, list[dict[str, float]]] = {"sojourn": []}
     for repeat in range(repeats):
         print(f"{case.name}: repeat {repeat + 1} of {repeats}", file=sys.stderr)
-        run = run_sojourn(case.scenario)
-        samples["sojourn"].append({**run, "rate": run["packets"] / max(run["cpu_s"], 1e-9)})
+        samples["sojourn"].append(run_sojourn(text))
         if ns2 and case.ns2:
-            samples["ns-2"].append(_peer_sample(ns2.run(case.ns2), forwarded))
+            samples.setdefault("ns-2", []).append(_peer_sample(ns2.run(case.ns2), forwarded))
         if ns3 and case.ns3:
             result = ns3.run(case.ns3)
-            samples["ns-3"].append(_peer_sample(result, result["forwarded_packets"]))
-    row: dict[str, Any] = {"case": case.name, "title": case.title, "peers_run": case.peers_run}
-    for name, runs in samples.items():
-        row[name] = _median(runs) if runs else None
-    for name in ("ns-2", "ns-3"):
-        row[f"times {name}"] = row["sojourn"]["rate"] / row[name]["rate"] if row[name] else None
-    return row
+            sample = _peer_sample(result, result["forwarded_packets"])
+            samples.setdefault("ns-3", []).append(sample)
+    return samples
 
 
 def _peer_sample(result: dict[str, Any], forwarded: float) -> dict[str, float]:
@@ -290,16 +416,68 @@ def _peer_sample(result: dict[str, Any], forwarded: float) -> dict[str, float]:
     }
 
 
-def _median(runs: list[dict[str, float]]) -> dict[str, float]:
-    summary = {key: statistics.median(run[key] for run in runs) for key in runs[0]}
-    rates = [run["rate"] for run in runs]
-    return {**summary, "rate_min": min(rates), "rate_max": max(rates), "runs": len(runs)}
+def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {key: median(run[key] for run in runs) for key in runs[0]}
 
 
-# -------------------------------------------------------------------------------------- the table
+def _instructions(speed: Path, scenario: Any, lengths: Lengths) -> dict[str, Any]:
+    # What is recorded, and how often, follows from the scenario's own duration: that one stays, and
+    # `speed` ends the run earlier.
+    warm = scenario.with_({"warmup": f"{lengths.warmup_s} s"}).to_toml()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "scenario.toml"
+        file.write_text(warm, encoding="utf-8")
+        return {"lengths": vars(lengths), "parts": callgrind.per_packet(speed, file, lengths)}
 
 
-def machine() -> str:
+# -------------------------------------------------------------------------------------- the entry
+
+
+def entry(form: str, cases: list[Case], repeats: int, tools: Tools) -> history.Entry:
+    """A run of the benchmark, as the history keeps it."""
+    load_before = load()
+    return {
+        "form": form,
+        **tree_and_machine(),
+        "load": load_before,
+        "versions": tools.versions,
+        "cases": [measure(case, repeats, tools) for case in cases],
+    }
+
+
+def tree_and_machine() -> dict[str, Any]:
+    """Of what, when, where."""
+    return {
+        "commit": _said("git", "rev-parse", "HEAD"),
+        # A page that was just filled in is no change of what is measured.
+        "dirty": bool(_said("git", "status", "--porcelain", "--", *SOURCES)),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "build": build(),
+        "rust": _said("rustc", "--version"),
+        "python": platform.python_version(),
+    }
+
+
+def load() -> float:
+    """How many processes want to run, over the last minute."""
+    return os.getloadavg()[0]
+
+
+def _said(*command: str) -> str | None:
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def build() -> str:
+    """`checked` if `make dev` made the engine last, which has checks of sums and assertions."""
+    return "checked" if (Path(sys.prefix) / ".dev").exists() else "release"
+
+
+def machine() -> dict[str, Any]:
     """The processor, as far as the system tells."""
     model = platform.processor() or platform.machine()
     try:
@@ -309,51 +487,133 @@ def machine() -> str:
                 break
     except OSError:
         pass
-    return f"{model}, {os.cpu_count()} CPUs, {platform.system()}"
+    return {"cpu": model, "cores": os.cpu_count(), "system": platform.system()}
 
 
-def table(rows: list[dict[str, Any]], versions: dict[str, str]) -> str:
-    """The rows as text, widths fitted."""
-    head = [
-        "case",
-        "sojourn",
-        "range",
-        *versions.values(),
-        "x ns-2",
-        "x ns-3",
-        "CPU s",
-        "RSS MB: run (+ before)",
-        "ns-2",
-        "ns-3",
-    ]
-    lines = [head]
-    for row in rows:
-        ours = row["sojourn"]
-        lines.append(
+# ------------------------------------------------------------------------------------- the tables
+
+
+def about(made: history.Entry) -> str:
+    """The machine and what ran on it."""
+    repeats = max((len(case["rates"]["sojourn"]) for case in _ran(made)), default=0)
+    return about_machine(made, made["load"], f"medians of {repeats} runs, interleaved")
+
+
+def about_machine(made: dict[str, Any], load_before: float, how: str) -> str:
+    """A paragraph."""
+    computer = made["machine"]
+    changed = " with changes" if made["dirty"] else ""
+    rust = " ".join((made["rust"] or "rustc unknown").split()[:2])
+    return "\n".join(
+        (
+            f"{computer['cpu']}, {computer['cores']} CPUs, {computer['system']}; {rust}, "
+            f"Python {made['python']}.",
+            f"Commit {(made['commit'] or 'unknown')[:10]}{changed}, {made['date'][:10]}, "
+            f"{made['build']} build; {how}.",
+            f"Load of the machine before: {load_before:.1f}.",
+        )
+    )
+
+
+def _ran(made: history.Entry) -> list[dict[str, Any]]:
+    return [case for case in made["cases"] if "rates" in case]
+
+
+def speed_table(made: history.Entry) -> page.Table:
+    """Packets per CPU second beside the peers, and instructions."""
+    versions = made["versions"]
+    head = ["case", "packets / CPU s", "least..greatest"]
+    head += [f"{version} tuned" for version in versions.values()]
+    head += [f"sojourn : {name}" for name in versions]
+    rows = [[*head, "instructions a packet"]]
+    for case in _ran(made):
+        ours, medians = case["rates"]["sojourn"], case["medians"]
+        rows.append(
             [
-                row["title"],
-                _rate(ours["rate"]),
-                f"{_rate(ours['rate_min'])}..{_rate(ours['rate_max'])}",
-                *(_rate(row[name]["rate"]) if row[name] else "-" for name in versions),
-                *(f"{row[f'times {name}']:.1f}" if row[name] else "-" for name in ("ns-2", "ns-3")),
-                f"{ours['cpu_s']:.3f}",
-                _memory(ours),
-                *(_memory(row[name]) if row[name] else "-" for name in ("ns-2", "ns-3")),
+                case["title"],
+                _rate(median(ours)),
+                f"{_rate(min(ours))}..{_rate(max(ours))}",
+                *(_rate(medians[name]["rate"]) if name in medians else "-" for name in versions),
+                *(_ratio(case["rates"], name) for name in versions),
+                _per_packet(case),
             ]
         )
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    text = "\n".join(
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+    return rows
+
+
+def memory_table(made: history.Entry) -> page.Table:
+    """Peak memory."""
+    names = ["sojourn", *made["versions"]]
+    rows = [["case", *names]]
+    for case in _ran(made):
+        of = case["medians"]
+        rows.append([case["title"], *(_memory(of[name]) if name in of else "-" for name in names)])
+    return rows
+
+
+def parts_table(made: history.Entry) -> page.Table:
+    """The instructions of the first case that has them, by part of the engine."""
+    [first] = [case for case in made["cases"] if case.get("instructions")][:1] or [None]
+    if first is None:
+        return [["part", "instructions a packet"]]
+    parts = sorted(first["instructions"]["parts"].items(), key=lambda part: -part[1])
+    head = ["part", f"instructions a packet, {first['title']}"]
+    return [head, *([name, f"{value:.0f}"] for name, value in parts)]
+
+
+def scale_table(made: history.Entry) -> page.Table:
+    """Cases of scale: no peers, but how much work a packet is."""
+    head = ["case", "simulated", "packets", "packets / CPU s", "least..greatest"]
+    head += ["events a packet", "instructions a packet", "CPU s", "around it", "memory, MB"]
+    rows = [head]
+    for case in made["cases"]:
+        if "refused" in case:
+            rows.append([case["title"], "refused, see below", *["-"] * (len(head) - 2)])
+            continue
+        ours, run = case["rates"]["sojourn"], case["medians"]["sojourn"]
+        rows.append(
+            [
+                case["title"],
+                case["duration"],
+                _count(run["packets"]),
+                _rate(median(ours)),
+                f"{_rate(min(ours))}..{_rate(max(ours))}",
+                f"{run['events'] / run['packets']:.1f}" if run["packets"] else "-",
+                _per_packet(case),
+                f"{run['cpu_s']:.2f}",
+                f"{run['around_s']:.2f}",
+                _memory(run),
+            ]
         )
-        for line in lines
-    )
-    ran = "\n".join(f"  {row['case']}: {row['peers_run']}" for row in rows if row["peers_run"])
-    return (
-        f"Delivered packets per CPU second, median of interleaved runs, on {machine()}\n\n{text}\n\n"
-        f"Where the peers run something else:\n{ran}\n\n{PROFILE_HINT}"
-    )
+    return rows
+
+
+def refusals(made: history.Entry) -> str:
+    """The limits that were met, in the program's words."""
+    refused = [case for case in made["cases"] if "refused" in case]
+    return "\n\n".join(f"{case['title']}: {case['refused']}" for case in refused)
+
+
+def peers_run(made: history.Entry) -> str:
+    ran = [case for case in _ran(made) if len(case["rates"]) > 1 and case["peers_run"]]
+    return "\n".join(f"- {case['title']}: {case['peers_run']}" for case in ran)
+
+
+Show = Callable[[page.Table], str]
+
+
+def parts_of_the_page(made: history.Entry, show: Show) -> dict[str, str]:
+    """What this run fills in: the names of the places in docs/performance.md, and the text of each."""
+    form = made["form"]
+    rows = scale_table(made) if form == "scale" else speed_table(made)
+    texts = {"machine": about(made), "table": show(rows)}
+    if form == "speed":
+        texts["memory"] = show(memory_table(made))
+    if form != "scale" and any(case.get("instructions") for case in made["cases"]):
+        texts["parts"] = show(parts_table(made))
+    if words := refusals(made):
+        texts["refused"] = words
+    return {f"bench {form}: {name}": text for name, text in texts.items()}
 
 
 def _rate(packets_per_second: float) -> str:
@@ -362,47 +622,137 @@ def _rate(packets_per_second: float) -> str:
     return f"{packets_per_second * 1e-3:.0f} k"
 
 
+def _count(packets: float) -> str:
+    return f"{packets * 1e-6:.2f} M" if packets >= 1e6 else f"{packets * 1e-3:.0f} k"
+
+
+def _ratio(rates: dict[str, list[float]], name: str) -> str:
+    if name not in rates:
+        return "-"
+    ratio = median(ours / its for ours, its in zip(rates["sojourn"], rates[name], strict=True))
+    return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
+
+
+def _per_packet(case: dict[str, Any]) -> str:
+    counted = case.get("instructions")
+    return f"{sum(counted['parts'].values()):.0f}" if counted else "-"
+
+
 def _memory(sample: dict[str, float]) -> str:
     return f"{sample['peak_rss_mb'] - sample['rss_before_mb']:.1f} (+{sample['rss_before_mb']:.0f})"
 
 
+# ------------------------------------------------------------------------------- the command line
+
+
+def chosen(offered: list[Case], only: str | None) -> list[Case]:
+    """The case of this name, or those whose name contains it."""
+    exact = [case for case in offered if case.name == only]
+    return exact or [case for case in offered if only is None or only in case.name]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="Speed and memory beside ns-2 and ns-3.")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--quick",
+        action="store_true",
+        help="fewer and shorter cases, no peers, with instructions if valgrind is there: a minute",
+    )
+    form.add_argument(
+        "--scale", action="store_true", help="many flows, fast links, many links, an hour"
+    )
+    parser.add_argument(
+        "--only", metavar="NAME", help="run the case NAME, or those with NAME in it"
+    )
+    parser.add_argument("--repeats", type=int, help="of each case (default 5, with --scale 3)")
+    parser.add_argument("--no-peers", action="store_true", help="sojourn only")
+    parser.add_argument(
+        "--instructions", action="store_true", help="also count instructions a packet (valgrind)"
+    )
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--json", action="store_true", help="the run as JSON, on stdout")
+    shown.add_argument("--markdown", action="store_true", help="the page's tables, on stdout")
+    shown.add_argument("--page", type=Path, metavar="FILE", help="put the tables into this page")
+    parser.add_argument(
+        "--last", action="store_true", help="measure nothing: show the history's last run"
+    )
+    parser.add_argument(
+        "--history",
+        type=Path,
+        metavar="FILE",
+        default=history.FILE,
+        help="a line is added to it (default build/bench/history.jsonl)",
+    )
+    parser.add_argument("--child", metavar="FILE", help=argparse.SUPPRESS)
+    return parser
+
+
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Speed and memory beside ns-2 and ns-3.")
-    parser.add_argument("--only", metavar="NAME", help="run the cases whose name contains NAME")
-    parser.add_argument(
-        "--repeats", type=int, default=5, help="interleaved repeats of each case (default 5)"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="one JSON object on stdout instead of the table"
-    )
-    parser.add_argument("--no-peers", action="store_true", help="sojourn only")
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = _parser().parse_args()
     if options.child:
         child(options.child)
         return 0
-    cases = [case for case in ALL if options.only is None or options.only in case.name]
+    form = "quick" if options.quick else "scale" if options.scale else "speed"
+    before = history.read(options.history)
+    if options.last:
+        of_form = [old for old in before if old["form"] == form]
+        if not of_form:
+            return _wrong(f"{options.history} has no run of this form", "measure without --last")
+        return show(of_form[-1], [], options)
+    offered = scale(options.only) if options.scale else quick() if options.quick else ALL
+    cases = chosen(offered, options.only)
     if not cases:
-        names = ", ".join(case.name for case in ALL)
-        print(f"error: no case is called `{options.only}`\nhint: one of {names}", file=sys.stderr)
-        return 2
-    if options.repeats < 1:
-        print("error: --repeats must be at least 1", file=sys.stderr)
-        return 2
-    ns2 = None if options.no_peers else peer.find_ns2()
-    ns3 = None if options.no_peers else peer.find_ns3()
-    versions = {"ns-2": ns2.version if ns2 else "ns-2", "ns-3": ns3.version if ns3 else "ns-3"}
+        names = ", ".join(case.name for case in offered)
+        return _wrong(f"no case is called `{options.only}`", f"one of {names}")
+    repeats = (3 if options.scale else 5) if options.repeats is None else options.repeats
+    if repeats < 1:
+        return _wrong("--repeats must be at least 1", "5 are the least that tell a change")
+    if build() == "checked":
+        print(CHECKED, file=sys.stderr)
+    peers = form == "speed" and not options.no_peers
     try:
-        rows = [measure(case, options.repeats, ns2, ns3) for case in cases]
+        tools = Tools(
+            ns2=peer.find_ns2() if peers else None,
+            ns3=peer.find_ns3() if peers else None,
+            speed=callgrind.program() if options.instructions or options.quick else None,
+        )
+        made = entry(form, cases, repeats, tools)
     except peer.PeerError as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
+    history.append(made, options.history)
+    return show(made, history.changes(made, before), options)
+
+
+def show(made: history.Entry, changes: Iterable[str], options: argparse.Namespace) -> int:
+    """In the form that was asked for; what changed is on stderr if stdout has data."""
+    as_text = not (options.json or options.markdown or options.page)
     if options.json:
-        print(json.dumps({"machine": machine(), "versions": versions, "rows": rows}, indent=1))
+        print(json.dumps(made, indent=1))
+    elif options.page:
+        try:
+            page.put(options.page, parts_of_the_page(made, page.as_markdown))
+        except (OSError, page.NoPlaceError) as problem:
+            return _wrong(str(problem), "--markdown prints the tables; --last needs no new run")
+    elif options.markdown:
+        print(page.between_comments(parts_of_the_page(made, page.as_markdown)))
     else:
-        print(table(rows, versions))
+        print("\n\n".join(parts_of_the_page(made, page.as_text).values()))
+        if ran := peers_run(made):
+            print(f"\nThe peers ran:\n{ran}")
+    told = list(changes)
+    if told or not options.last:
+        lines = "\n".join(f"  {line}" for line in told or ["nothing beyond noise"])
+        out = sys.stdout if as_text else sys.stderr
+        print(f"\nSince the last run of this machine ({options.history}):\n{lines}", file=out)
     return 0
+
+
+def _wrong(problem: str, hint: str) -> int:
+    print(f"error: {problem}\nhint: {hint}", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

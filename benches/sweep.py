@@ -3,6 +3,7 @@ line, the page of big Runs.
 
     python benches/sweep.py                     all cases, the least of three repeats each
     python benches/sweep.py --only memory --repeats 5 --json
+    python benches/sweep.py --page docs/performance.md
 
 Each repeat is a fresh process. It prints the least wall time, and the CPU time of that repeat (user
 and system, of its children too): other work on the machine adds to both, and nothing subtracts.
@@ -22,6 +23,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import bench  # noqa: E402
+import page as pages  # noqa: E402
 
 SEEDS = 500
 ANSWERS = 40
@@ -164,7 +171,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="How long it takes around the engine.")
     parser.add_argument("--only", metavar="NAME", help="run the cases whose name contains NAME")
     parser.add_argument("--repeats", type=int, default=3, help="of each case (default 3)")
-    parser.add_argument("--json", action="store_true", help="a JSON object on stdout")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--json", action="store_true", help="a JSON object on stdout")
+    shown.add_argument("--markdown", action="store_true", help="the page's table, on stdout")
+    shown.add_argument("--page", type=Path, metavar="FILE", help="put the table into this page")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -175,13 +185,33 @@ def main() -> int:
         names = ", ".join(case.name for case in CASES)
         print(f"error: no such case, or no repeat\nhint: one of {names}", file=sys.stderr)
         return 2
+    if bench.build() == "checked":
+        print(bench.CHECKED, file=sys.stderr)
+    load = bench.load()
     found = {case.name: least(case, options.repeats) for case in cases}
     if options.json:
         print(json.dumps({name: vars(cost) for name, cost in found.items()}, indent=1))
         return 0
-    for case in cases:
-        cost = found[case.name]
-        print(f"{case.title:<50} {cost.wall_s:8.3f} s wall {cost.cpu_s:8.3f} s CPU")
+    rows = [(case.title, found[case.name]) for case in cases]
+    if not (options.markdown or options.page):
+        for title, cost in rows:
+            print(f"{title:<50} {cost.wall_s:8.3f} s wall {cost.cpu_s:8.3f} s CPU")
+        return 0
+    table = [["case", "wall, s", "CPU, s"]]
+    table += [[title, f"{cost.wall_s:.3f}", f"{cost.cpu_s:.3f}"] for title, cost in rows]
+    how = f"the least of {options.repeats} runs"
+    texts = {
+        "sweep: machine": bench.about_machine(bench.tree_and_machine(), load, how),
+        "sweep: table": pages.as_markdown(table),
+    }
+    if options.markdown:
+        print(pages.between_comments(texts))
+        return 0
+    try:
+        pages.put(options.page, texts)
+    except (OSError, pages.NoPlaceError) as problem:
+        print(f"error: {problem}\nhint: --markdown prints the table", file=sys.stderr)
+        return 2
     return 0
 
 

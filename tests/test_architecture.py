@@ -321,6 +321,16 @@ def house() -> Iterator[Path]:
             yield file
 
 
+def test_no_crate_has_an_example_in_its_documentation() -> None:
+    # `make test` leaves them out: cargo takes a second for each crate that has none.
+    fenced = re.compile(r"```(\w*)\n.*?```", re.DOTALL)
+    for file in sorted((ROOT / "crates").glob("*/src/**/*.rs")):
+        lines = re.findall(r"^\s*//[/!] ?(.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+        said = "\n".join(lines)
+        assert set(fenced.findall(said)) <= {"text"}, file
+        assert not re.search(r"\n\n {4,}\S", fenced.sub("", said)), file
+
+
 def test_no_two_files_have_one_name() -> None:
     # A verb's file bears the verb's name, beside the one that it calls: cli/run and records/run.
     files = [file for file in house() if module_of(file) != "cli"]

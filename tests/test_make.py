@@ -1,5 +1,5 @@
-"""`make test` as a recipe, with programs that only note that they were called: what runs, and that
-nothing that fails is lost."""
+"""`make test` as a recipe, with programs that only note that they were called and print it: what
+runs, in which order, and that nothing that fails is lost."""
 
 import os
 import subprocess
@@ -10,21 +10,26 @@ from tree import ROOT
 
 PROGRAM = """#!/bin/sh
 echo "$(basename "$0") $*" >> "{calls}"
+echo "$(basename "$0") $*"
 case "$(basename "$0") $*" in {fails}) exit 1 ;; esac
-case "$*" in build*--out*) mkdir -p "{calls}.wheel" ;; esac
+case "$*" in build*--out*) mkdir -p "{calls}.wheel" ;; {says} esac
 """
 LIVE = "python -m pytest -n 2 -m live"
 PAPERS = "python -m pytest -n 2 --dist loadfile -m papers and not live"
 REST = "python -m pytest -n 2 -m not live and not papers"
+CARGO = "cargo test --workspace --profile checked --lib --bins --tests --examples"
 
 
-def make_test(folder: Path, fails: str = "", **env: str) -> tuple[int, str, list[str]]:
-    """How it ends, what it prints, what it has called. `fails`: a pattern of calls that fail."""
+def make_test(
+    folder: Path, fails: str = "", says: str = "", **env: str
+) -> tuple[int, str, list[str]]:
+    """How it ends, what it prints, what it has called. `fails`: a pattern of calls that fail.
+    `says`: a case of the shell for what else is printed."""
     venv, calls = folder / "venv", folder / "calls"
     (venv / "bin").mkdir(parents=True)
     for name in ("python", "sojourn", "ruff", "mypy", "maturin", "pip", "cargo", "rustup"):
         program = venv / "bin" / name
-        program.write_text(PROGRAM.format(calls=calls, fails=fails or "nothing"))
+        program.write_text(PROGRAM.format(calls=calls, fails=fails or "nothing", says=says))
         program.chmod(0o755)
     # What is there already, each newer than what it is made of.
     made = [folder / "guest", *(venv / name for name in (".made", ".tools", ".dev"))]
@@ -49,14 +54,31 @@ def make_test(folder: Path, fails: str = "", **env: str) -> tuple[int, str, list
     return done.returncode, done.stdout, calls.read_text().splitlines()
 
 
-def test_everything_runs_and_the_rest_of_pytest_last(tmp_path: Path) -> None:
+def test_everything_runs_and_the_closing_line_of_the_rest_is_last(tmp_path: Path) -> None:
     code, said, calls = make_test(tmp_path)
     assert code == 0, said
     assert "failed" not in said
-    assert {LIVE, PAPERS, "mypy --strict", "cargo test --workspace --profile checked"} <= set(calls)
-    assert calls[-1] == REST
+    assert {LIVE, PAPERS, REST, "mypy --strict", CARGO} <= set(calls)
+    assert said.splitlines()[-1] == REST
     assert sum(call.startswith("maturin build") for call in calls) == 2
     assert not any(call.startswith("sojourn") for call in calls)
+
+
+def test_the_rest_waits_for_the_live_tests_and_for_what_is_built(tmp_path: Path) -> None:
+    _, _, calls = make_test(tmp_path)
+    rest = calls.index(REST)
+    assert calls.index(LIVE) < rest < calls.index(CARGO)
+    assert calls.index(f"{CARGO} --no-run --quiet") < rest
+    assert all(calls.index(call) < rest for call in calls if call.startswith("maturin build"))
+
+
+def test_what_was_not_tested_is_said_at_the_end(tmp_path: Path) -> None:
+    # A guest that there is not: three lines in place of one.
+    said = "3 NOT TESTED\nno gcc\n9 passed"
+    code, told, _ = make_test(tmp_path, says=f"*'not live and not papers') echo '{said}' ;;")
+    assert code == 0, told
+    assert told.endswith(f"\n{said}\n")
+    assert told.count("NOT TESTED") == 2
 
 
 @pytest.mark.parametrize(
@@ -74,8 +96,7 @@ def test_what_fails_is_said_and_all_the_others_run(fails: str, named: str, tmp_p
     code, said, calls = make_test(tmp_path, fails)
     assert code != 0
     assert named in said[said.index("failed:") :]
-    assert calls[-1] == REST
-    assert {LIVE, PAPERS, "mypy --strict"} <= set(calls)
+    assert {LIVE, PAPERS, REST, "mypy --strict"} <= set(calls)
 
 
 def test_in_ci_there_must_be_a_guest(tmp_path: Path) -> None:
@@ -83,4 +104,4 @@ def test_in_ci_there_must_be_a_guest(tmp_path: Path) -> None:
     assert code != 0
     assert "sojourn kernel setup" in said[said.rindex("failed:") :]
     assert calls[0] == "sojourn kernel setup"
-    assert calls[-1] == REST
+    assert REST in calls

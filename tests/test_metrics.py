@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_run import MBIT, MS, small_run
 
-from sojourn import metrics
+from sojourn import _core, metrics
 from sojourn.records import TABLES
 
 
@@ -117,6 +117,23 @@ def test_a_histograms_quantile_is_within_a_bin_of_the_samples_quantile(
     # The smallest sample that at least the share q does not exceed lies in the same bin.
     exact = sorted(values)[max(0, math.ceil(q * len(values) - 1e-9) - 1)]
     assert exact // width * width - 1e-6 <= found <= (exact // width + 1) * width + 1e-6
+
+
+def test_the_core_takes_an_array_of_one_type_in_one_row_however_it_lies() -> None:
+    times = np.arange(0, 10**9, 10**7, dtype=np.int64)
+    wanted = [_core.bins_of(times[i : i + 1])[0] for i in range(0, len(times), 2)]
+    frozen = times.copy()
+    frozen.setflags(write=False)
+    assert _core.bins_of(times[::2]).tolist() == wanted
+    assert _core.bins_of(frozen[::2]).tolist() == wanted
+    assert _core.bins_of(times[::-2]).tolist() == _core.bins_of(times[::-2].copy()).tolist()
+    assert _core.bins_of(times[:0]).tolist() == []
+    assert _core.bins_of(times).dtype == np.int64
+    wrong = (times.astype(float), times.astype(np.int32), times.astype(np.uint64),
+             times.astype(">i8"), times.reshape(2, -1), times.tolist(), None)  # fmt: skip
+    for each in wrong:
+        with pytest.raises(TypeError):
+            _core.bins_of(each)  # type: ignore[arg-type]
 
 
 def test_the_summary_of_a_small_run_adds_up(tmp_path: Path) -> None:

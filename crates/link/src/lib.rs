@@ -515,15 +515,23 @@ impl<B: Body> Link<B> {
     /// `send` where there is a gate.
     fn send_to_gate(&mut self, packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
         self.advance_through_gate(now, out);
-        if self.backlog.packets == 0
-            && let Some(gate) = self.gate.as_mut().filter(|gate| gate.shaper.is_none())
-            && let Some(open) = gate.opened_by(now).filter(|open| *open < now)
-        {
-            // As on a plain link: the gate opened and found the discipline empty.
+        // As on a plain link: the gate opened and found the discipline empty.
+        if let Some(open) = self.asks_in_vain(now).filter(|open| *open < now) {
             self.dequeue_nothing(open, out);
         }
         self.enqueue(packet, now, out);
+        // And it does so again where the discipline dropped the newcomer (__dev_xmit_skb runs the
+        // discipline whatever became of the packet).
+        if self.asks_in_vain(now).is_some() {
+            self.dequeue_nothing(now, out);
+        }
         self.advance_through_gate(now, out);
+    }
+
+    /// Since when the gate, open by `now`, finds the discipline empty. Below a shaper nothing asks.
+    fn asks_in_vain(&mut self, now: Time) -> Option<Time> {
+        let gate = self.gate.as_mut().filter(|gate| gate.shaper.is_none())?;
+        if self.backlog.packets > 0 { None } else { gate.opened_by(now) }
     }
 
     /// `advance` where there is a gate: each packet passes when the gate opened, and its time in

@@ -317,6 +317,22 @@ proptest! {
     }
 }
 
+#[test]
+fn a_ring_of_one_is_no_ring_where_a_newcomer_is_dropped_at_an_empty_queue() {
+    // RED's idle time ends with the large packet, for which there is no room, and begins anew.
+    let Params::Red(RedParams::Linux(red)) = red() else { panic!("red is Linux's") };
+    let small = Params::Red(RedParams::Linux(LinuxRedParams { limit: 1_400, ..red }));
+    let arrivals = vec![(0, 700), (0, 700), (0, 700), (3 * MS, 1500), (4 * MS, 700)];
+    let average = |ring| {
+        let spec = Spec { qdisc: small.clone(), ring, ..Spec::plain() };
+        let story = drive(&spec, &arrivals, true, &[], HOUR);
+        assert_eq!(story.dropped, 1);
+        story.average.filter(|average| *average > 0.0)
+    };
+    assert!(average(None).is_some());
+    assert_eq!(average(Some(RingParams::NONE)), average(None));
+}
+
 /// 1500-byte packets at 1.25 times the link's rate for `seconds`.
 fn overload(seconds: u64) -> Arrivals {
     (0..seconds * 1250).map(|i| (i * 800_000, 1500)).collect()

@@ -3,6 +3,7 @@
 //! This is the only crate that knows Python. What each function takes and gives is written, with
 //! its types, in `python/sojourn/_core.pyi`.
 
+mod arrays;
 mod congestion;
 mod json;
 #[cfg(all(target_os = "linux", feature = "lines"))]
@@ -22,17 +23,16 @@ mod tables;
 mod tc;
 mod values;
 
-use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use units::Luck;
 
 /// The first `n` numbers of the random stream called `name` in a run with this seed.
 #[pyfunction]
-fn draw<'py>(py: Python<'py>, seed: u64, name: &str, n: usize) -> Bound<'py, PyArray1<u64>> {
+fn draw<'py>(py: Python<'py>, seed: u64, name: &str, n: usize) -> PyResult<Bound<'py, PyAny>> {
     let mut luck = Luck::new(seed, name);
     let numbers: Vec<u64> = (0..n).map(|_| luck.next_u64()).collect();
-    numbers.into_pyarray(py)
+    arrays::array(py, &numbers)
 }
 
 /// Probes, sessions and servers of live lines.

@@ -167,5 +167,5 @@ pub fn measure<'py>(
         watcher.interrupt.unwrap_or_else(|| MeasureError::new_err((problem, hint)))
     })?;
     let facts = serde_json::to_string(&measured.facts).expect("facts are plain values");
-    Ok((columns(py, measured.tables)?, facts))
+    Ok((columns(py, &measured.tables)?, facts))
 }

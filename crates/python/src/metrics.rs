@@ -3,13 +3,11 @@
 use ::link::{Cells, Framing};
 use ::metrics::{About, Interval, Spread, Tables, Value};
 use ::tables::Table;
-use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
 
-type Reals<'py> = PyReadonlyArray1<'py, f64>;
-type Integers<'py> = PyReadonlyArray1<'py, i64>;
+use crate::arrays::{Integers, Reals, array};
 
 /// The numbers of one seed, in the form that takes the least memory; see `_core.pyi`.
 #[pyclass(frozen)]
@@ -99,25 +97,20 @@ fn value(from: &Bound<'_, PyAny>) -> PyResult<Value> {
     Err(PyValueError::new_err("numbers are made of objects, lists, texts and numbers"))
 }
 
-fn bins(
-    lower_ns: &Integers<'_>,
-    upper_ns: &Integers<'_>,
-    counts: &Integers<'_>,
-) -> PyResult<Vec<(u64, u64, u64)>> {
-    let (lower, upper, counts) = (lower_ns.as_array(), upper_ns.as_array(), counts.as_array());
-    if lower.len() != upper.len() || lower.len() != counts.len() {
+fn bins(lower_ns: &[i64], upper_ns: &[i64], counts: &[i64]) -> PyResult<Vec<(u64, u64, u64)>> {
+    if lower_ns.len() != upper_ns.len() || lower_ns.len() != counts.len() {
         return Err(PyValueError::new_err("the columns of a histogram are equally long"));
     }
-    let rows = lower.iter().zip(upper).zip(counts);
+    let rows = lower_ns.iter().zip(upper_ns).zip(counts);
     Ok(rows.map(|((&lower, &upper), &count)| (lower as u64, upper as u64, count as u64)).collect())
 }
 
 /// See `_core.pyi`.
 #[pyfunction]
 pub fn histogram_quantile(
-    lower_ns: Integers<'_>,
-    upper_ns: Integers<'_>,
-    counts: Integers<'_>,
+    lower_ns: Integers,
+    upper_ns: Integers,
+    counts: Integers,
     q: f64,
 ) -> PyResult<f64> {
     Ok(::metrics::histogram_quantile(&bins(&lower_ns, &upper_ns, &counts)?, q))
@@ -126,9 +119,9 @@ pub fn histogram_quantile(
 /// See `_core.pyi`.
 #[pyfunction]
 pub fn late_rate(
-    lower_ns: Integers<'_>,
-    upper_ns: Integers<'_>,
-    counts: Integers<'_>,
+    lower_ns: Integers,
+    upper_ns: Integers,
+    counts: Integers,
     lost: f64,
     bound_ms: f64,
 ) -> PyResult<f64> {
@@ -137,8 +130,8 @@ pub fn late_rate(
 
 /// See `_core.pyi`.
 #[pyfunction]
-pub fn distribution<'py>(py: Python<'py>, values: Reals<'py>) -> PyResult<Bound<'py, PyDict>> {
-    let found = ::metrics::distribution(&values.as_array().to_vec());
+pub fn distribution<'py>(py: Python<'py>, values: Reals) -> PyResult<Bound<'py, PyDict>> {
+    let found = ::metrics::distribution(&values);
     let all = PyDict::new(py);
     for (name, value) in [
         ("min", found.min),
@@ -188,16 +181,16 @@ pub fn student_t975(degrees: u64) -> f64 {
 
 /// The number of the log-linear bin of each time; see `_core.pyi`.
 #[pyfunction]
-pub fn bins_of<'py>(py: Python<'py>, times_ns: Integers<'py>) -> Bound<'py, numpy::PyArray1<i64>> {
-    let numbers = times_ns.as_array().iter().map(|&time| bucket(time)).collect::<Vec<_>>();
-    numpy::PyArray1::from_vec(py, numbers)
+pub fn bins_of<'py>(py: Python<'py>, times_ns: Integers) -> PyResult<Bound<'py, PyAny>> {
+    let numbers = times_ns.iter().map(|&time| bucket(time)).collect::<Vec<_>>();
+    array(py, &numbers)
 }
 
 /// The least time of each log-linear bin; see `_core.pyi`.
 #[pyfunction]
-pub fn bins_from<'py>(py: Python<'py>, bins: Integers<'py>) -> Bound<'py, numpy::PyArray1<i64>> {
-    let times = bins.as_array().iter().map(|&bin| lower(bin)).collect::<Vec<_>>();
-    numpy::PyArray1::from_vec(py, times)
+pub fn bins_from<'py>(py: Python<'py>, bins: Integers) -> PyResult<Bound<'py, PyAny>> {
+    let times = bins.iter().map(|&bin| lower(bin)).collect::<Vec<_>>();
+    array(py, &times)
 }
 
 fn bucket(time: i64) -> i64 {
@@ -215,8 +208,8 @@ pub fn wire_bytes<'py>(
     overhead_bytes: u32,
     minimum_bytes: u32,
     cells: &str,
-    ip_bytes: Integers<'py>,
-) -> PyResult<Bound<'py, numpy::PyArray1<i64>>> {
+    ip_bytes: Integers,
+) -> PyResult<Bound<'py, PyAny>> {
     let cells = match cells {
         "none" => Cells::None,
         "atm" => Cells::Atm,
@@ -225,6 +218,6 @@ pub fn wire_bytes<'py>(
     };
     let framing = Framing { header_bytes: 0, overhead_bytes, minimum_bytes, cells };
     let each =
-        ip_bytes.as_array().iter().map(|&bytes| framing.wire_bytes(bytes as u32) as i64).collect();
-    Ok(numpy::PyArray1::from_vec(py, each))
+        ip_bytes.iter().map(|&bytes| framing.wire_bytes(bytes as u32) as i64).collect::<Vec<_>>();
+    array(py, &each)
 }

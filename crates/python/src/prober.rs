@@ -7,7 +7,6 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use numpy::IntoPyArray;
 use probe::netlink::Netlink;
 use probe::prober::{Counts, Outcome, Prober as Probes, Sample, Target, Timing, Way};
 use probe::sys::Interest;
@@ -15,6 +14,8 @@ use probe::{Clock, Epoll, Timer};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use crate::arrays::array;
 
 /// What there is none of, in columns.
 const NONE: i64 = -1;
@@ -95,24 +96,23 @@ impl Prober {
             std::mem::take(&mut shared.samples)
         };
         let columns = PyDict::new(py);
-        let column = |of: &dyn Fn(&Sample) -> i64| {
-            samples.iter().map(of).collect::<Vec<i64>>().into_pyarray(py)
-        };
-        columns.set_item("target", column(&|s| s.target as i64))?;
-        columns.set_item("sequence", column(&|s| s.sequence as i64))?;
-        columns.set_item("sent_ns", column(&|s| self.clock.monotonic(s.sent)))?;
-        columns.set_item("lateness_ns", column(&|s| s.lateness))?;
-        columns.set_item("rtt_ns", column(&|s| reply(s).map_or(NONE, |(rtt, _)| rtt)))?;
+        let column =
+            |of: &dyn Fn(&Sample) -> i64| array(py, &samples.iter().map(of).collect::<Vec<i64>>());
+        columns.set_item("target", column(&|s| s.target as i64)?)?;
+        columns.set_item("sequence", column(&|s| s.sequence as i64)?)?;
+        columns.set_item("sent_ns", column(&|s| self.clock.monotonic(s.sent))?)?;
+        columns.set_item("lateness_ns", column(&|s| s.lateness)?)?;
+        columns.set_item("rtt_ns", column(&|s| reply(s).map_or(NONE, |(rtt, _)| rtt))?)?;
         columns.set_item(
             "turned_ns",
-            column(&|s| reply(s).and_then(|(_, turned)| turned).unwrap_or(NONE)),
+            column(&|s| reply(s).and_then(|(_, turned)| turned).unwrap_or(NONE))?,
         )?;
         columns.set_item(
             "loss",
             column(&|s| match s.outcome {
                 Outcome::Lost(loss) => loss as i64,
                 Outcome::Reply { .. } => NONE,
-            }),
+            })?,
         )?;
         Ok(columns)
     }

@@ -1,6 +1,5 @@
 //! `replay`: recorded arrivals through one link, without the GIL.
 
-use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -8,6 +7,7 @@ use scenario::realised::simulated_link;
 use sim::{Arrival, Decision, DsField, Fell};
 use units::Time;
 
+use crate::arrays::{Integers, Truths, array};
 use crate::realised::Link;
 
 /// What became of each arrival; see `_core.pyi`.
@@ -18,30 +18,26 @@ pub fn replay<'py>(
     py: Python<'py>,
     link: &Link,
     seed: u64,
-    t_ns: PyReadonlyArray1<'py, i64>,
-    flow: PyReadonlyArray1<'py, i64>,
-    bytes: PyReadonlyArray1<'py, i64>,
-    ds: PyReadonlyArray1<'py, i64>,
-    after: Option<PyReadonlyArray1<'py, i64>>,
-    early: Option<PyReadonlyArray1<'py, bool>>,
-    hash: Option<PyReadonlyArray1<'py, i64>>,
-    truesize: Option<PyReadonlyArray1<'py, i64>>,
+    t_ns: Integers,
+    flow: Integers,
+    bytes: Integers,
+    ds: Integers,
+    after: Option<Integers>,
+    early: Option<Truths>,
+    hash: Option<Integers>,
+    truesize: Option<Integers>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let Some(link) = simulated_link(&link.spec) else {
         return Err(PyValueError::new_err("the link's discipline is Linux's alone"));
     };
     let arrivals = arrivals(
-        [t_ns.as_slice()?, flow.as_slice()?, bytes.as_slice()?, ds.as_slice()?],
-        slice(&after)?,
-        early.as_ref().map(|early| early.as_slice()).transpose()?,
-        [slice(&hash)?, slice(&truesize)?],
+        [&t_ns, &flow, &bytes, &ds],
+        after.as_deref(),
+        early.map(|early| early.to_vec()).as_deref(),
+        [hash.as_deref(), truesize.as_deref()],
     )?;
     let decisions = py.detach(|| sim::replay(&link, seed, &arrivals));
     columns(py, &decisions)
-}
-
-fn slice<'a>(column: &'a Option<PyReadonlyArray1<'_, i64>>) -> PyResult<Option<&'a [i64]>> {
-    Ok(column.as_ref().map(|column| column.as_slice()).transpose()?)
 }
 
 fn arrivals(
@@ -78,24 +74,22 @@ fn arrivals(
 }
 
 fn columns<'py>(py: Python<'py>, decisions: &[Decision]) -> PyResult<Bound<'py, PyDict>> {
-    let number = |of: &dyn Fn(&Decision) -> i64| {
-        decisions.iter().map(of).collect::<Vec<_>>().into_pyarray(py)
-    };
-    let real = |of: &dyn Fn(&Decision) -> f64| {
-        decisions.iter().map(of).collect::<Vec<_>>().into_pyarray(py)
-    };
+    let number =
+        |of: &dyn Fn(&Decision) -> i64| array(py, &decisions.iter().map(of).collect::<Vec<_>>());
+    let real =
+        |of: &dyn Fn(&Decision) -> f64| array(py, &decisions.iter().map(of).collect::<Vec<_>>());
     let fell = |d: &Decision, how| {
         d.fell.filter(|fell| fell.0 == how).map_or(-1, |(_, cause)| cause as i64)
     };
     let all = PyDict::new(py);
-    all.set_item("t_ns", number(&|d| if d.at == Time::NEVER { -1 } else { d.at.0 as i64 }))?;
-    all.set_item("order", number(&|d| if d.at == Time::NEVER { -1 } else { d.order as i64 }))?;
-    all.set_item("refused", number(&|d| i64::from(d.refused)))?;
-    all.set_item("dropped", number(&|d| fell(d, Fell::Dropped)))?;
-    all.set_item("marked", number(&|d| fell(d, Fell::Marked)))?;
-    all.set_item("backlog_packets", number(&|d| i64::from(d.found.packets)))?;
-    all.set_item("backlog_bytes", number(&|d| d.found.bytes as i64))?;
-    all.set_item("state", real(&|d| d.state))?;
-    all.set_item("chance", real(&|d| d.chance))?;
+    all.set_item("t_ns", number(&|d| if d.at == Time::NEVER { -1 } else { d.at.0 as i64 })?)?;
+    all.set_item("order", number(&|d| if d.at == Time::NEVER { -1 } else { d.order as i64 })?)?;
+    all.set_item("refused", number(&|d| i64::from(d.refused))?)?;
+    all.set_item("dropped", number(&|d| fell(d, Fell::Dropped))?)?;
+    all.set_item("marked", number(&|d| fell(d, Fell::Marked))?)?;
+    all.set_item("backlog_packets", number(&|d| i64::from(d.found.packets))?)?;
+    all.set_item("backlog_bytes", number(&|d| d.found.bytes as i64)?)?;
+    all.set_item("state", real(&|d| d.state)?)?;
+    all.set_item("chance", real(&|d| d.chance)?)?;
     Ok(all)
 }

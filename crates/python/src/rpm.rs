@@ -146,7 +146,7 @@ pub fn measure_rpm<'py>(
         (outcome, None) => outcome.map_err(refusal)?,
     };
     let facts = serde_json::to_string(&outcome.facts(&plan)).expect("facts are plain values");
-    Ok((columns(py, outcome.tables())?, facts))
+    Ok((columns(py, &outcome.tables())?, facts))
 }
 
 fn go_on(now: &Reached, reached: Option<&Py<PyAny>>) -> PyResult<bool> {

@@ -1,11 +1,10 @@
 //! The tables' declaration, and columns from and to Python's arrays.
 
-#[cfg(all(target_os = "linux", feature = "lines"))]
-use numpy::IntoPyArray;
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, ToPyArray};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use tables::{ALL, Column, Kind, Table};
+
+use crate::arrays::{Integers, Numbers, Reals, array};
 
 /// A column as it is declared; see `_core.pyi`.
 #[pyclass(frozen, name = "ColumnSchema")]
@@ -95,8 +94,8 @@ pub fn declared(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 pub fn column(values: &Bound<'_, PyAny>) -> PyResult<Column> {
     macro_rules! of_width {
         ($($number:ty => $variant:ident),+) => {
-            $( if let Ok(values) = values.cast::<PyArray1<$number>>() {
-                return Ok(Column::$variant(values.try_readonly()?.as_array().to_vec()));
+            $( if let Ok(values) = values.extract::<Numbers<$number>>() {
+                return Ok(Column::$variant(values.into_vec()));
             } )+
         };
     }
@@ -105,9 +104,9 @@ pub fn column(values: &Bound<'_, PyAny>) -> PyResult<Column> {
     let wider = if matches!(kind.as_str(), "i" | "u" | "b") { "int64" } else { "float64" };
     let values = values.call_method1("astype", (wider,))?;
     if wider == "int64" {
-        return Ok(Column::I64(values.extract::<PyReadonlyArray1<i64>>()?.as_array().to_vec()));
+        return Ok(Column::I64(values.extract::<Integers>()?.into_vec()));
     }
-    Ok(Column::F64(values.extract::<PyReadonlyArray1<f64>>()?.as_array().to_vec()))
+    Ok(Column::F64(values.extract::<Reals>()?.into_vec()))
 }
 
 /// A table as a dict of its columns.
@@ -115,32 +114,22 @@ pub fn arrays<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict
     let columns = PyDict::new(py);
     for (name, column) in &table.columns {
         match column {
-            Column::U8(values) => columns.set_item(name, values.to_pyarray(py))?,
-            Column::U32(values) => columns.set_item(name, values.to_pyarray(py))?,
-            Column::U64(values) => columns.set_item(name, values.to_pyarray(py))?,
-            Column::I64(values) => columns.set_item(name, values.to_pyarray(py))?,
-            Column::F64(values) => columns.set_item(name, values.to_pyarray(py))?,
+            Column::U8(values) => columns.set_item(name, array(py, values)?)?,
+            Column::U32(values) => columns.set_item(name, array(py, values)?)?,
+            Column::U64(values) => columns.set_item(name, array(py, values)?)?,
+            Column::I64(values) => columns.set_item(name, array(py, values)?)?,
+            Column::F64(values) => columns.set_item(name, array(py, values)?)?,
         }
     }
     Ok(columns)
 }
 
-/// Tables as dicts of columns, without copying these.
+/// Tables as dicts of columns.
 #[cfg(all(target_os = "linux", feature = "lines"))]
-pub fn columns(py: Python<'_>, tables: Vec<Table>) -> PyResult<Bound<'_, PyDict>> {
+pub fn columns<'py>(py: Python<'py>, tables: &[Table]) -> PyResult<Bound<'py, PyDict>> {
     let all = PyDict::new(py);
     for table in tables {
-        let columns = PyDict::new(py);
-        for (name, column) in table.columns {
-            match column {
-                Column::U8(values) => columns.set_item(name, values.into_pyarray(py))?,
-                Column::U32(values) => columns.set_item(name, values.into_pyarray(py))?,
-                Column::U64(values) => columns.set_item(name, values.into_pyarray(py))?,
-                Column::I64(values) => columns.set_item(name, values.into_pyarray(py))?,
-                Column::F64(values) => columns.set_item(name, values.into_pyarray(py))?,
-            }
-        }
-        all.set_item(table.name, columns)?;
+        all.set_item(table.name, arrays(py, table)?)?;
     }
     Ok(all)
 }

@@ -9,8 +9,9 @@ use crate::model::{FlowEntry, Scenario, Wire};
 use crate::problem::{Key, below};
 use crate::wire::Loss;
 use link::Framing;
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::rc::Rc;
 use tc::text::in_quotes;
 use tc::{Discipline, Shaper};
 
@@ -142,59 +143,128 @@ pub(crate) fn tables<'w>(own: &'w Option<Wire>, common: &'w Wire) -> Vec<&'w Wir
 /// Links by index, in the order in which a packet crosses them.
 pub type Path = Vec<usize>;
 
-/// Paths between nodes, each found once.
+/// Paths between nodes; those from one node are searched for once.
 pub(crate) struct Routes<'l> {
     links: &'l [Link],
-    from: BTreeMap<&'l str, Vec<usize>>,
-    found: BTreeMap<String, BTreeMap<&'l str, Path>>,
+    /// Numbered in the order of their names.
+    nodes: BTreeMap<&'l str, usize>,
+    /// The links that leave each node.
+    from: Vec<Vec<usize>>,
+    /// By source.
+    found: BTreeMap<usize, Found>,
+}
+
+/// Paths from one node.
+struct Found {
+    /// Of each node the last link of the path to it; `None`: not found.
+    last_links: Vec<Option<usize>>,
+    /// The search was not ended when its target was found.
+    complete: bool,
 }
 
 impl<'l> Routes<'l> {
     pub(crate) fn new(links: &'l [Link]) -> Routes<'l> {
-        let mut from: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let ends = links.iter().flat_map(|link| [&*link.tail, &*link.head]);
+        let nodes: BTreeSet<&str> = ends.collect();
+        let nodes: BTreeMap<&str, usize> = nodes.into_iter().zip(0..).collect();
+        let mut from = vec![Vec::new(); nodes.len()];
         for (index, link) in links.iter().enumerate() {
-            from.entry(&link.tail).or_default().push(index);
+            from[nodes[&*link.tail]].push(index);
         }
-        Routes { links, from, found: BTreeMap::new() }
-    }
-
-    fn nodes(&self) -> BTreeSet<&'l str> {
-        self.links.iter().flat_map(|link| [&*link.tail, &*link.head]).collect()
+        Routes { links, nodes, from, found: BTreeMap::new() }
     }
 
     /// The route, or `None` where there is none.
     fn path(&mut self, source: &str, target: &str) -> Option<Path> {
-        if !self.found.contains_key(source) {
-            let found = self.search(source);
-            self.found.insert(source.to_owned(), found);
+        let [source, target] = [source, target].map(|node| self.nodes.get(node).copied());
+        let (source, mut node) = (source?, target?);
+        let found = self.found.get(&source);
+        if found.is_none_or(|found| found.last_links[node].is_none() && !found.complete) {
+            // Most nodes of a tree send to its root alone, which is near.
+            let until = found.is_none().then_some(node);
+            let found = self.search(source, until);
+            self.found.insert(source, found);
         }
-        self.found[source].get(target).cloned()
+        let last_links = &self.found[&source].last_links;
+        let mut path = Path::new();
+        while node != source {
+            let link = last_links[node]?;
+            path.push(link);
+            node = self.nodes[&*self.links[link].tail];
+        }
+        path.reverse();
+        Some(path)
     }
 
-    fn search(&self, source: &str) -> BTreeMap<&'l str, Path> {
-        let mut found: BTreeMap<&str, Path> = BTreeMap::new();
-        let Some(source) = self.nodes().get(source).copied() else { return found };
-        let mut waiting = BinaryHeap::from([Reverse((0, 0, Path::new(), source))]);
-        while let Some(Reverse((delay, hops, path, node))) = waiting.pop() {
-            if found.contains_key(node) {
+    /// To all nodes, or to `until` and all that are nearer. The path with the least delay, of those the one with the fewest links, of
+    /// those the first in the order of links.
+    fn search(&self, source: usize, until: Option<usize>) -> Found {
+        let mut last_links = vec![None; self.from.len()];
+        let mut reached = vec![false; self.from.len()];
+        let start = Reached { delay: 0, hops: 0, by: None, node: source };
+        let mut waiting = BinaryHeap::from([Reverse(start)]);
+        while let Some(Reverse(here)) = waiting.pop() {
+            if std::mem::replace(&mut reached[here.node], true) {
                 continue;
             }
-            for &index in self.from.get(node).into_iter().flatten() {
+            last_links[here.node] = here.by.as_ref().map(|step| step.link);
+            if until == Some(here.node) {
+                return Found { last_links, complete: false };
+            }
+            for &index in &self.from[here.node] {
                 let link = &self.links[index];
-                if !found.contains_key(&*link.head) && link.head != node {
-                    let mut further = path.clone();
-                    further.push(index);
-                    waiting.push(Reverse((
-                        delay + u128::from(link.line.delay),
-                        hops + 1,
-                        further,
-                        &*link.head,
-                    )));
+                let node = self.nodes[&*link.head];
+                if !reached[node] {
+                    waiting.push(Reverse(Reached {
+                        delay: here.delay + u128::from(link.line.delay),
+                        hops: here.hops + 1,
+                        by: Some(Rc::new(Step { before: here.by.clone(), link: index })),
+                        node,
+                    }));
                 }
             }
-            found.insert(node, path);
         }
-        found
+        Found { last_links, complete: true }
+    }
+}
+
+/// The last link of a path, and what is before it.
+#[derive(PartialEq, Eq)]
+struct Step {
+    before: Option<Rc<Step>>,
+    link: usize,
+}
+
+/// A node, and a path to it.
+#[derive(PartialEq, Eq)]
+struct Reached {
+    delay: u128,
+    hops: usize,
+    by: Option<Rc<Step>>,
+    node: usize,
+}
+
+impl Reached {
+    fn path(&self) -> Path {
+        let steps = std::iter::successors(self.by.as_deref(), |step| step.before.as_deref());
+        let mut path: Path = steps.map(|step| step.link).collect();
+        path.reverse();
+        path
+    }
+}
+
+impl Ord for Reached {
+    fn cmp(&self, other: &Reached) -> Ordering {
+        (self.delay, self.hops)
+            .cmp(&(other.delay, other.hops))
+            .then_with(|| self.path().cmp(&other.path()))
+            .then(self.node.cmp(&other.node))
+    }
+}
+
+impl PartialOrd for Reached {
+    fn partial_cmp(&self, other: &Reached) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -239,9 +309,8 @@ pub(crate) fn way_of(
     let source = flow.source.as_deref().unwrap_or_default();
     let target = flow.target.as_deref().unwrap_or_default();
     for (node, key) in [(source, "from"), (target, "to")] {
-        let nodes = routes.nodes();
-        if !nodes.contains(node) {
-            let hint = format!("nodes: {}", list(nodes));
+        if !routes.nodes.contains_key(node) {
+            let hint = format!("nodes: {}", list(routes.nodes.keys().copied()));
             return Err(no_way(
                 format!("no link touches the node {}", in_quotes(node)),
                 &hint,

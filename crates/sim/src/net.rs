@@ -161,16 +161,17 @@ impl Net {
     /// A packet has left the last link but for its propagation, or is on to the next.
     #[inline]
     pub fn cross(&mut self, node: u32, flow: u32, ds: DsField, arrives: Time) {
-        let packet = self.lanes.packet(node);
-        packet.ds = ds;
         let route = &self.routes[flow as usize];
-        packet.hop += 1;
-        let hop = u32::from(packet.hop);
+        // No host asks how many links its packets have crossed.
+        let hop = if route.len == 1 { 1 } else { u32::from(self.lanes.packet(node).hop) + 1 };
         if hop == route.len {
             let at = arrives + route.extra;
+            self.lanes.packet(node).ds = ds;
             self.arrive_at_host(node, flow, at);
         } else {
             let next = self.hops[(route.first + hop) as usize];
+            let packet = self.lanes.packet(node);
+            (packet.ds, packet.hop) = (ds, hop as u8);
             self.arrive_at_link(node, arrives, next);
         }
     }

@@ -119,7 +119,9 @@ impl Recorder {
         let record = &mut self.links[link as usize];
         record.sojourn.add(sojourn);
         record.interval_sum += u128::from(sojourn);
-        record.interval_max = record.interval_max.max(sojourn);
+        if sojourn > record.interval_max {
+            record.interval_max = sojourn;
+        }
         if self.keep_packets {
             self.keep_packet(link, departure, sojourn);
         }

@@ -28,6 +28,7 @@ pub use cc::{Ack, Congestion, CongestionControl, Signal};
 pub use congestion::CongestionKind;
 pub use params::TcpParams;
 pub use receiver::Receiver;
+pub use rtt::Srtt;
 pub use sender::{Acked, Sender, SenderStats};
 
 use units::{Span, Time};

@@ -72,10 +72,11 @@ pub struct LossRecovery {
     /// spurious; if so it is undone.
     pub frto: bool,
     /// With SACK: losses of originals and retransmissions are found by their times of sending (RFC
-    /// 8985). Without it, by the number of segments SACKed above (RFC 6675). Off with `sack1_pipe`.
+    /// 8985). Without it, by the number of segments SACKed above (RFC 6675). Off with `sack1_pipe`
+    /// or `timeout_forgets_sacks`.
     pub rack: bool,
     /// With SACK: a tail loss probe (RFC 8985 §7) after two RTTs without an ACK, before the
-    /// retransmission timeout. Off with `sack1_pipe`.
+    /// retransmission timeout. Off with `sack1_pipe` or `timeout_forgets_sacks`.
     pub tlp: bool,
     /// Limited transmit (RFC 3042): the first two duplicate ACKs allow a new segment each.
     pub limited_transmit: bool,
@@ -138,7 +139,7 @@ pub struct Ns2Mode {
     /// alone decide.
     pub sack_bug_fix: bool,
     /// A timeout forgets what was SACKed (Sack1's ClearScoreBoard(); RFC 2018 §8). Otherwise the
-    /// scoreboard stays.
+    /// scoreboard stays. RACK and TLP are off.
     pub timeout_forgets_sacks: bool,
     /// Vegas is the paper's algorithm. Otherwise Linux's.
     pub vegas_of_paper: bool,

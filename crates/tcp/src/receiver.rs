@@ -28,10 +28,10 @@ mod tests;
 mod window;
 
 use crate::timer::TimerWheel;
-use crate::{AckSegment, CongestionKind, Millis, Segment, TcpParams};
+use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Millis, Segment, TcpParams};
 use pending::Pending;
 use policy::{AckPolicy, SackCompression};
-use reassembly::{OutOfOrderQueue, Queued, TrueSize};
+use reassembly::{OutOfOrderQueue, Queued};
 use units::{Span, Time};
 use window::Window;
 
@@ -71,7 +71,6 @@ pub struct Receiver {
     reports_one_way: bool,
     one_way: Option<Span>,
     window: Window,
-    truesize: TrueSize,
     ofo: OutOfOrderQueue,
 }
 
@@ -98,6 +97,7 @@ enum Ecn {
 impl Receiver {
     /// A receiver before the first segment.
     pub fn new(params: &TcpParams) -> Receiver {
+        let ofo = OutOfOrderQueue::new(params);
         Receiver {
             rcv_nxt: 0,
             rcv_wup: 0,
@@ -119,9 +119,8 @@ impl Receiver {
             duplicate: None,
             reports_one_way: params.congestion == CongestionKind::Ledbat,
             one_way: None,
-            window: Window::new(params),
-            truesize: TrueSize::new(params.mss),
-            ofo: OutOfOrderQueue::new(params),
+            window: Window::new(params, ofo.truesize.in_order),
+            ofo,
         }
     }
 
@@ -181,41 +180,61 @@ impl Receiver {
         self.policy.event_data_recv(now);
         self.rcv_nxt += 1;
         self.delivered += u64::from(segment.len);
-        let mut rmem = self.ofo.rmem() + self.truesize.in_order;
-        self.grow_window(rmem);
-        let (mut read, fills) = (self.delivered, !self.ofo.is_empty());
-        if fills {
-            let released = self.ofo.release(self.rcv_nxt);
-            self.rcv_nxt += released.segments;
-            self.delivered += released.bytes;
-            read += released.coalesced;
-            rmem -= if released.coalesced > 0 { self.truesize.out_of_order } else { 0 };
+        if !self.ofo.is_empty() {
+            return Some(self.on_gap_filled(now));
         }
+        let rmem = self.ofo.truesize.in_order;
+        self.grow_window(rmem);
+        let due = self.is_ack_due(rmem);
+        let ack = if due && self.window.keeps_rcv_wnd(rmem) {
+            self.policy.dec_quickack_mode();
+            Some(self.send_ack(rmem, now))
+        } else if at_once || self.policy.in_quickack_mode() {
+            Some(self.acknowledge(rmem, now))
+        } else if due || segment.push {
+            Some(self.send_ack(0, now))
+        } else {
+            if self.pending == Pending::None {
+                self.delay_ack(now);
+            }
+            None
+        };
+        self.window.rcv_space_adjust(self.rcv_nxt, self.delivered, 0, self.mss, now);
+        ack
+    }
+
+    /// tcp_ofo_queue: the segment has filled a gap, or some of it. What lies behind is read with it
+    /// as far as it shares a buffer.
+    fn on_gap_filled(&mut self, now: Time) -> AckSegment {
+        let mut rmem = self.ofo.rmem() + self.ofo.truesize.in_order;
+        self.grow_window(rmem);
+        let released = self.ofo.release(self.rcv_nxt);
+        let read = self.delivered + released.coalesced;
+        self.rcv_nxt += released.segments;
+        self.delivered += released.bytes;
+        rmem -= if released.coalesced > 0 { self.ofo.truesize.out_of_order } else { 0 };
+        let due = self.is_ack_due(rmem);
+        let open = due && self.window.keeps_rcv_wnd(rmem);
+        if !open && !self.policy.in_quickack_mode() && !self.ofo.is_empty() {
+            self.compression.on_partial_fill(self.rcv_nxt);
+        }
+        let ack = self.acknowledge(rmem, now);
+        self.window.rcv_space_adjust(self.rcv_nxt, read, self.delivered - read, self.mss, now);
+        if self.window.update_is_worthwhile(self.ofo.rmem(), self.delivered) {
+            self.pending = Pending::WindowUpdate { due: now };
+        }
+        ack
+    }
+
+    /// Enough segments are not acknowledged (__tcp_ack_snd_check). Where more than half of the
+    /// buffer is taken, quick ACKs end (__tcp_select_window).
+    #[inline]
+    fn is_ack_due(&mut self, rmem: u64) -> bool {
         let due = self.rcv_nxt - self.rcv_wup >= self.ack_every;
         if due && self.window.is_half_full(rmem) {
             self.policy.on_half_full();
         }
-        let open = due && self.window.keeps_rcv_wnd(rmem);
-        let quick = self.policy.in_quickack_mode();
-        let ack = if at_once || fills || open || quick {
-            if fills && !open && !quick && !self.ofo.is_empty() {
-                self.compression.on_partial_fill(self.rcv_nxt);
-            }
-            Some(self.acknowledge(rmem, now))
-        } else if due || segment.push {
-            Some(self.acknowledge(self.ofo.rmem(), now))
-        } else {
-            None
-        };
-        self.window.rcv_space_adjust(self.rcv_nxt, read, self.delivered - read, self.mss, now);
-        if ack.is_none() {
-            if self.pending == Pending::None {
-                self.delay_ack(now);
-            }
-        } else if fills && self.window.update_is_worthwhile(self.ofo.rmem(), self.delivered) {
-            self.pending = Pending::WindowUpdate { due: now };
-        }
-        ack
+        due
     }
 
     /// tcp_send_delayed_ack.
@@ -223,7 +242,7 @@ impl Receiver {
     fn delay_ack(&mut self, now: Time) {
         let delay = self.policy.delay();
         self.pending = Pending::delayed(now, delay);
-        self.compression.on_delayed_ack(now + delay, delay, &self.wheel);
+        self.compression.on_delayed_ack(now + delay, delay);
     }
 
     /// tcp_data_queue_ofo: a segment beyond a gap.
@@ -255,7 +274,7 @@ impl Receiver {
             if self.pending == Pending::None {
                 let handshake = self.handshake.as_ref().map(|_| self.policy.rtt());
                 let rtt = handshake.unwrap_or(self.one_way_min * 2);
-                self.pending = self.compression.pending(rtt, now);
+                self.pending = self.compression.pending(rtt, &self.wheel, now);
             }
             return before;
         }
@@ -397,7 +416,11 @@ impl Receiver {
     fn send_ack(&mut self, rmem: u64, now: Time) -> AckSegment {
         self.rcv_wup = self.rcv_nxt;
         self.pending = Pending::None;
-        let (sacks, sack_count) = self.ofo.sack_blocks(self.duplicate.take());
+        let (sacks, sack_count) = if self.ofo.is_empty() && self.duplicate.is_none() {
+            ([(0, 0); MAX_SACK_BLOCKS], 0)
+        } else {
+            self.ofo.sack_blocks(self.duplicate.take())
+        };
         AckSegment {
             ack: self.rcv_nxt,
             echo: self.ts_recent,

@@ -14,7 +14,7 @@
 //! the number of its ticks that began while the segment was under way. Deviations from ns-2: real
 //! numbers in place of eighths of a tick; ns-2 forgets SRTT after four timeouts in a row.
 
-use crate::TcpParams;
+use crate::{AckSegment, Millis, TcpParams};
 use units::{Span, Time, whole};
 
 /// State of RFC 6298.
@@ -52,12 +52,30 @@ impl RoundRttVar {
     /// the lower bound.
     #[inline]
     fn update(&mut self, mdev: f64, least: f64, (una, nxt): (u32, u32)) {
-        self.mdev_max = self.mdev_max.max(mdev);
-        self.rttvar = self.rttvar.max(self.mdev_max);
+        self.mdev_max = larger(self.mdev_max, mdev);
+        self.rttvar = larger(self.rttvar, self.mdev_max);
         if una > self.rtt_seq {
             self.rttvar -= (self.rttvar - self.mdev_max) * 0.25;
             *self = RoundRttVar { rttvar: self.rttvar, mdev_max: least, rtt_seq: nxt };
         }
+    }
+}
+
+/// Smoothed RTT, ns; 0 before the first sample. It is a number of whole ns only for who asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Srtt(f64);
+
+impl Srtt {
+    /// The smoothed RTT, if there was a sample.
+    #[inline]
+    pub fn span(self) -> Option<Span> {
+        (self.0 > 0.0).then_some(Span(whole(self.0)))
+    }
+}
+
+impl From<Option<Span>> for Srtt {
+    fn from(srtt: Option<Span>) -> Srtt {
+        Srtt(srtt.map_or(0.0, |srtt| srtt.0 as f64))
     }
 }
 
@@ -119,7 +137,7 @@ impl RttEstimator {
             self.srtt + round.rttvar
         } else {
             self.mdev += if first { 0.0 } else { deviation };
-            (self.srtt + self.mdev).max(min_rto)
+            larger(self.srtt + self.mdev, min_rto)
         };
         self.rto = Span(whole(rto)).min(self.max_rto);
         self.backoff = 0;
@@ -158,8 +176,8 @@ impl RttEstimator {
 
     /// Smoothed RTT.
     #[inline]
-    pub fn srtt(&self) -> Option<Span> {
-        (self.srtt > 0.0).then_some(Span(whole(self.srtt)))
+    pub fn srtt(&self) -> Srtt {
+        Srtt(self.srtt)
     }
 
     /// The last sample; 0 before the first.
@@ -171,6 +189,84 @@ impl RttEstimator {
     #[inline]
     pub fn min_rtt(&self) -> Option<Span> {
         (self.min_rtt.0 != u64::MAX).then_some(self.min_rtt)
+    }
+}
+
+/// The larger of two numbers, in one instruction: neither is NaN.
+#[inline(always)]
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+
+/// Which segments give an RTT sample.
+#[derive(Clone, Copy, Debug)]
+pub enum RttSource {
+    /// Timestamps: whatever an ACK echoes (RFC 7323 §4.1).
+    Timestamps {
+        /// The stamp of the last ACK, which data echo (TS.Recent, RFC 7323 §4.3).
+        ts_recent: Option<Millis>,
+    },
+    /// One segment at a time, never a retransmission (Karn's rule, RFC 6298 §3).
+    OneSegment {
+        /// The segment that is timed, and when it left.
+        timed: Option<(u32, Time)>,
+    },
+}
+
+impl RttSource {
+    /// Before the first segment.
+    pub fn new(params: &TcpParams) -> RttSource {
+        if params.timestamps {
+            RttSource::Timestamps { ts_recent: None }
+        } else {
+            RttSource::OneSegment { timed: None }
+        }
+    }
+
+    /// The segments carry timestamps.
+    pub fn has_timestamps(&self) -> bool {
+        matches!(self, RttSource::Timestamps { .. })
+    }
+
+    /// TSecr of the next segment.
+    #[inline]
+    pub fn ts_recent(&self) -> Option<Millis> {
+        match self {
+            RttSource::Timestamps { ts_recent } => *ts_recent,
+            RttSource::OneSegment { .. } => None,
+        }
+    }
+
+    /// An ACK with this stamp arrives.
+    #[inline]
+    pub fn on_ack(&mut self, stamp: Millis) {
+        if let RttSource::Timestamps { ts_recent } = self {
+            *ts_recent = Some(stamp);
+        }
+    }
+
+    /// A segment leaves for the first time.
+    #[inline]
+    pub fn on_transmit(&mut self, seq: u32, now: Time) {
+        if let RttSource::OneSegment { timed: timed @ None } = self {
+            *timed = Some((seq, now));
+        }
+    }
+
+    /// A retransmission leaves, or a timeout counts all as lost: an ACK may answer either copy.
+    pub fn on_retransmit(&mut self) {
+        if let RttSource::OneSegment { timed } = self {
+            *timed = None;
+        }
+    }
+
+    /// When the segment left that an ACK that advances SND.UNA measures, if it measures one.
+    #[inline]
+    pub fn sent(&mut self, ack: &AckSegment) -> Option<Time> {
+        match self {
+            RttSource::Timestamps { .. } => (ack.echo != Time::NEVER).then_some(ack.echo),
+            RttSource::OneSegment { timed } => Some(timed.take_if(|(seq, _)| ack.ack > *seq)?.1),
+        }
     }
 }
 
@@ -209,7 +305,7 @@ mod tests {
             for round in 0..100 {
                 rtt.sample(Time(0), (round, round), Time(120 * MS));
             }
-            assert_eq!(rtt.srtt(), Some(Span::from_millis(120)));
+            assert_eq!(rtt.srtt().span(), Some(Span::from_millis(120)));
             assert_eq!(rtt.rto(), Span::from_millis(rto));
         }
     }
@@ -272,9 +368,9 @@ mod tests {
         let mut rtt = RttEstimator::new(&params(false, 10 * MS));
         // From 9 to 21 ms two ticks began, at 10 and at 20.
         rtt.sample(Time(9 * MS), (1, 1), Time(21 * MS));
-        assert_eq!(rtt.srtt(), Some(Span::from_millis(20)));
+        assert_eq!(rtt.srtt().span(), Some(Span::from_millis(20)));
         let mut rtt = RttEstimator::new(&params(false, 10 * MS));
         assert_eq!(rtt.sample(Time(11 * MS), (1, 1), Time(12 * MS)), Span::from_millis(1));
-        assert_eq!(rtt.srtt(), Some(Span::from_millis(10)));
+        assert_eq!(rtt.srtt().span(), Some(Span::from_millis(10)));
     }
 }

@@ -32,13 +32,19 @@ pub const DUP_THRESH: u32 = 3;
 /// What the sender knows of the segments beyond SND.UNA.
 #[derive(Debug, Default)]
 pub struct Scoreboard {
-    /// Half-open ranges of SACKed segments, in order, neither touching nor overlapping, all beyond
-    /// `una`.
-    ranges: Vec<(u32, u32)>,
     sacked_out: u32,
     lost_below: u32,
     retransmitted_below: u32,
     to_retransmit: u32,
+    lists: Box<Lists>,
+}
+
+/// What is empty while nothing is lost.
+#[derive(Debug, Default)]
+struct Lists {
+    /// Half-open ranges of SACKed segments, in order, neither touching nor overlapping, all beyond
+    /// `una`.
+    ranges: Vec<(u32, u32)>,
     /// Retransmissions in flight, in the order in which they left; those below SND.UNA or SACKed
     /// have arrived.
     retransmissions: VecDeque<u32>,
@@ -65,7 +71,7 @@ impl Scoreboard {
     /// SACKed segments that directly follow another SACKed one.
     #[inline]
     pub fn merged(&self) -> u32 {
-        self.sacked_out - self.ranges.len() as u32
+        if self.sacked_out == 0 { 0 } else { self.sacked_out - self.lists.ranges.len() as u32 }
     }
 
     /// Segments lost and not retransmitted: lost_out - retrans_out.
@@ -82,7 +88,7 @@ impl Scoreboard {
 
     /// One past the highest SACKed segment; 0 without any (tcp_highest_sack_seq).
     pub fn highest_sacked(&self) -> u32 {
-        self.ranges.last().map_or(0, |r| r.1)
+        self.lists.ranges.last().map_or(0, |r| r.1)
     }
 
     /// Takes in a SACK block, clipped to what is outstanding. `each` gets the ranges it newly
@@ -100,12 +106,12 @@ impl Scoreboard {
         }
         // The ranges that the block touches: from the first that ends at or after its start to the
         // last that starts at or before its end.
-        let from = self.ranges.partition_point(|r| r.1 < start);
+        let from = self.lists.ranges.partition_point(|r| r.1 < start);
         let mut merged = (start, end);
         let mut to = from;
         let mut covered = 0;
         let mut uncovered = start;
-        while let Some(&(s, e)) = self.ranges.get(to)
+        while let Some(&(s, e)) = self.lists.ranges.get(to)
             && s <= end
         {
             merged = (merged.0.min(s), merged.1.max(e));
@@ -120,10 +126,10 @@ impl Scoreboard {
             each(uncovered, end);
         }
         if to == from {
-            self.ranges.insert(from, merged);
+            self.lists.ranges.insert(from, merged);
         } else {
-            self.ranges[from] = merged;
-            self.ranges.drain(from + 1..to);
+            self.lists.ranges[from] = merged;
+            self.lists.ranges.drain(from + 1..to);
         }
         let new = (merged.1 - merged.0) - covered;
         self.sacked_out += new;
@@ -132,14 +138,14 @@ impl Scoreboard {
 
     /// SACKed segments below `seq`.
     pub fn sacked_below(&self, seq: u32) -> u32 {
-        self.ranges.iter().take_while(|r| r.0 < seq).map(|&(s, e)| e.min(seq) - s).sum()
+        self.lists.ranges.iter().take_while(|r| r.0 < seq).map(|&(s, e)| e.min(seq) - s).sum()
     }
 
     /// Gives `each` the ranges from `una` to `seq` that are not SACKed.
     pub fn unsacked_below(&self, seq: u32, una: u32, mut each: impl FnMut(u32, u32)) {
         let mut from = una;
-        let first = self.ranges.partition_point(|r| r.1 <= una);
-        for &(start, end) in self.ranges[first..].iter().take_while(|r| r.0 < seq) {
+        let first = self.lists.ranges.partition_point(|r| r.1 <= una);
+        for &(start, end) in self.lists.ranges[first..].iter().take_while(|r| r.0 < seq) {
             if from < start {
                 each(from, start);
             }
@@ -153,7 +159,7 @@ impl Scoreboard {
     /// Retransmitted segments in flight (retrans_out).
     pub fn retrans_out(&self, una: u32) -> u32 {
         let below = self.retransmitted_below.max(una);
-        below - una - self.sacked_below(below) - self.lost_retransmissions.len() as u32
+        below - una - self.sacked_below(below) - self.lists.lost_retransmissions.len() as u32
     }
 
     /// Undo under RACK: no segment is lost. One that was retransmitted is in flight as its
@@ -161,9 +167,9 @@ impl Scoreboard {
     pub fn unmark_lost_rack<T: Ord>(&mut self, una: u32, sent: impl Fn(u32) -> T) {
         self.retransmitted_below = self.retransmitted_below.max(una);
         self.lost_below = self.retransmitted_below;
-        self.lost_retransmissions.sort_unstable_by_key(|&seq| sent(seq));
-        for seq in self.lost_retransmissions.drain(..).rev() {
-            self.retransmissions.push_front(seq);
+        self.lists.lost_retransmissions.sort_unstable_by_key(|&seq| sent(seq));
+        for seq in self.lists.lost_retransmissions.drain(..).rev() {
+            self.lists.retransmissions.push_front(seq);
         }
         self.to_retransmit = 0;
     }
@@ -172,15 +178,15 @@ impl Scoreboard {
     pub fn unmark_lost(&mut self, una: u32) {
         self.lost_below = una;
         self.retransmitted_below = una;
-        self.retransmissions.clear();
-        self.lost_retransmissions.clear();
+        self.lists.retransmissions.clear();
+        self.lists.lost_retransmissions.clear();
         self.to_retransmit = 0;
     }
 
     /// All below `una` is acknowledged.
     #[inline]
     pub fn advance(&mut self, una: u32) {
-        if self.ranges.is_empty() && self.lost_below <= una {
+        if self.sacked_out == 0 && self.lost_below <= una {
             self.to_retransmit = 0;
             return;
         }
@@ -188,9 +194,9 @@ impl Scoreboard {
     }
 
     fn advance_slow(&mut self, una: u32) {
-        let gone = self.ranges.partition_point(|r| r.1 <= una);
-        self.sacked_out -= self.ranges.drain(..gone).map(|(s, e)| e - s).sum::<u32>();
-        if let Some(first) = self.ranges.first_mut()
+        let gone = self.lists.ranges.partition_point(|r| r.1 <= una);
+        self.sacked_out -= self.lists.ranges.drain(..gone).map(|(s, e)| e - s).sum::<u32>();
+        if let Some(first) = self.lists.ranges.first_mut()
             && first.0 < una
         {
             self.sacked_out -= una - first.0;
@@ -202,7 +208,7 @@ impl Scoreboard {
     /// RFC 6675's IsLost: marks the segments with DupThresh SACKed above them. True if any is lost.
     pub fn mark_lost(&mut self, una: u32) -> bool {
         let mut above = 0;
-        for &(start, end) in self.ranges.iter().rev() {
+        for &(start, end) in self.lists.ranges.iter().rev() {
             above += end - start;
             if above >= DUP_THRESH {
                 self.mark_lost_below(start, una);
@@ -225,8 +231,8 @@ impl Scoreboard {
     pub fn timeout_mark_lost(&mut self, una: u32, nxt: u32) {
         self.lost_below = nxt;
         self.retransmitted_below = una;
-        self.retransmissions.clear();
-        self.lost_retransmissions.clear();
+        self.lists.retransmissions.clear();
+        self.lists.lost_retransmissions.clear();
         self.recount(una);
     }
 
@@ -235,9 +241,9 @@ impl Scoreboard {
         let old = |seq| if seq == una || is_old(seq) { Verdict::Lost } else { Verdict::Unknown };
         self.detect_loss(una, nxt, old);
         // The first segment's retransmission may have left after others that are not old.
-        if self.retransmitted_below > una && !self.lost_retransmissions.contains(&una) {
-            self.retransmissions.retain(|&seq| seq != una);
-            self.lost_retransmissions.insert(0, una);
+        if self.retransmitted_below > una && !self.lists.lost_retransmissions.contains(&una) {
+            self.lists.retransmissions.retain(|&seq| seq != una);
+            self.lists.lost_retransmissions.insert(0, una);
         }
         self.recount(una);
     }
@@ -271,16 +277,17 @@ impl Scoreboard {
             seq += 1;
         }
         let mut index = 0;
-        while let Some(&seq) = self.retransmissions.get(index) {
+        while let Some(&seq) = self.lists.retransmissions.get(index) {
             let arrived = seq < una || self.sacked_to(seq).is_some();
             let verdict = if arrived { Verdict::Lost } else { verdict(seq) };
             match verdict {
                 Verdict::Lost if index == 0 => {
-                    self.retransmissions.pop_front();
+                    self.lists.retransmissions.pop_front();
                     if !arrived {
                         found.lost_retransmission = true;
-                        let at = self.lost_retransmissions.partition_point(|&other| other < seq);
-                        self.lost_retransmissions.insert(at, seq);
+                        let at =
+                            self.lists.lost_retransmissions.partition_point(|&other| other < seq);
+                        self.lists.lost_retransmissions.insert(at, seq);
                     }
                     continue;
                 }
@@ -296,7 +303,7 @@ impl Scoreboard {
 
     /// Forgets all SACKs at a timeout (ns-2's Sack1, as RFC 2018 §8 allows).
     pub fn forget_sacks(&mut self) {
-        self.ranges.clear();
+        self.lists.ranges.clear();
         self.sacked_out = 0;
     }
 
@@ -307,7 +314,8 @@ impl Scoreboard {
             return None;
         }
         Some(
-            self.lost_retransmissions
+            self.lists
+                .lost_retransmissions
                 .first()
                 .copied()
                 .unwrap_or_else(|| self.skip_sacked(self.retransmitted_below)),
@@ -324,18 +332,18 @@ impl Scoreboard {
     /// The segment is retransmitted.
     pub fn on_retransmit(&mut self, seq: u32) {
         if seq < self.retransmitted_below {
-            self.lost_retransmissions.remove(0);
+            self.lists.lost_retransmissions.remove(0);
         }
         self.retransmitted_below = self.retransmitted_below.max(seq + 1);
         self.to_retransmit -= 1;
-        self.retransmissions.push_back(seq);
+        self.lists.retransmissions.push_back(seq);
     }
 
     /// NextSeg rule 4: the last segment below `nxt` that is not SACKed, for the rescue
     /// retransmission.
     pub fn last_unsacked(&self, una: u32, nxt: u32) -> Option<u32> {
         let mut seq = nxt.checked_sub(1)?;
-        for &(start, end) in self.ranges.iter().rev() {
+        for &(start, end) in self.lists.ranges.iter().rev() {
             if end <= seq {
                 break;
             }
@@ -350,27 +358,29 @@ impl Scoreboard {
 
     /// The end of the SACKed range that has the segment, if one has.
     fn sacked_to(&self, seq: u32) -> Option<u32> {
-        range_end(&self.ranges, seq)
+        range_end(&self.lists.ranges, seq)
     }
 
     /// Counts `to_retransmit` anew: the segments of [retransmitted_below, lost_below) that are not
     /// SACKed. Where `advance` had nothing to do, the marks are still below `una`.
     fn recount(&mut self, una: u32) {
         self.retransmitted_below = self.retransmitted_below.max(una);
-        if !self.lost_retransmissions.is_empty() {
-            let ranges = &self.ranges;
-            self.lost_retransmissions.retain(|&seq| seq >= una && range_end(ranges, seq).is_none());
+        if !self.lists.lost_retransmissions.is_empty() {
+            let ranges = &self.lists.ranges;
+            self.lists
+                .lost_retransmissions
+                .retain(|&seq| seq >= una && range_end(ranges, seq).is_none());
         }
-        while self.retransmissions.front().is_some_and(|&seq| seq < una) {
-            self.retransmissions.pop_front();
+        while self.lists.retransmissions.front().is_some_and(|&seq| seq < una) {
+            self.lists.retransmissions.pop_front();
         }
-        self.to_retransmit = self.lost_retransmissions.len() as u32;
+        self.to_retransmit = self.lists.lost_retransmissions.len() as u32;
         let (from, to) = (self.retransmitted_below, self.lost_below);
         if from >= to {
             return;
         }
-        let first = self.ranges.partition_point(|r| r.1 <= from);
-        let inside = self.ranges[first..].iter().take_while(|r| r.0 < to);
+        let first = self.lists.ranges.partition_point(|r| r.1 <= from);
+        let inside = self.lists.ranges[first..].iter().take_while(|r| r.0 < to);
         self.to_retransmit +=
             to - from - inside.map(|&(s, e)| e.min(to) - s.max(from)).sum::<u32>();
     }

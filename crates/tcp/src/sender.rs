@@ -1,5 +1,5 @@
 //! The sender: which segment may leave now (here), which are lost (`recovery`), when the
-//! retransmission timer and the loss probe expire (`timeouts`).
+//! retransmission timer and the loss probe expire (`timeouts`), and in which state it is (`state`).
 //!
 //! Four states, named after Linux's tcp_ca_state. *Open*: cwnd grows. *Recovery*: duplicate ACKs or
 //! SACKs showed a loss; lost segments are retransmitted while cwnd comes down, until everything
@@ -19,48 +19,24 @@
 //! NextSeg's rule 3 retransmits counts as lost, so it is in flight once, not twice. Without RACK a
 //! lost retransmission is found by the timer only.
 
+mod pacing;
 mod recovery;
+mod state;
 mod timeouts;
 
 use crate::cc::{Ack, CongestionControl, Control};
 use crate::params::Ns2Mode;
 use crate::rack::Rack;
-use crate::rtt::RttEstimator;
+use crate::rtt::{RttEstimator, RttSource};
 use crate::scoreboard::Scoreboard;
 use crate::timer::{Pending, RetransmitTimer, TimerWheel};
 use crate::undo::Undo;
 use crate::writer::Writer;
 use crate::xmit::XmitTimes;
-use crate::{AckSegment, Millis, Receiver, Segment, TcpParams};
+use crate::{AckSegment, Receiver, Segment, TcpParams};
+use pacing::Pacer;
+use state::{CaState, Ecn, Frto, Loss, Rearm, Recovery, Rexmit, Tlp};
 use units::{Span, Time};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CaState {
-    Open,
-    Recovery,
-    Cwr,
-    Loss,
-}
-
-/// Which segments leave first until the next ACK, where lost segments are to be retransmitted
-/// (Linux's REXMIT_LOST, REXMIT_NEW, REXMIT_NONE).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rexmit {
-    Lost,
-    /// F-RTO (RFC 5682 §2.1 step 2): new data if any may be sent, otherwise lost segments.
-    New,
-    /// The losses are in doubt: no retransmission.
-    None,
-}
-
-/// A tail loss probe that is not yet answered (RFC 8985 §7).
-#[derive(Clone, Copy, Debug)]
-struct Tlp {
-    /// SND.NXT after the probe left (TLP.end_seq).
-    end_seq: u32,
-    /// When the probe left, if it was a retransmission (TLP.is_retrans).
-    retransmitted: Option<Time>,
-}
 
 /// What an ACK reports beyond its number.
 struct AckNews {
@@ -131,21 +107,8 @@ struct Settings {
     rack: bool,
     tlp: bool,
     limited_transmit: bool,
-    timestamps: bool,
-    ecn: bool,
     ns2: Ns2Mode,
-    pacing: bool,
     max_window: u32,
-}
-
-/// Proportional rate reduction (RFC 6937): cwnd in a recovery follows what is delivered. The fields
-/// are Linux's prr_delivered, prr_out and prior_cwnd.
-#[derive(Clone, Copy, Debug, Default)]
-struct Prr {
-    delivered: u32,
-    out: u32,
-    /// cwnd when the reduction began, which Linux uses as RecoverFS.
-    prior_cwnd: f64,
 }
 
 /// The state of the handshake.
@@ -157,6 +120,12 @@ enum Handshake {
     SynSent,
     /// The SYN-ACK has come, and its ACK is to be sent.
     SendAck,
+}
+
+/// What only a loss needs.
+struct Cold {
+    undo: Undo,
+    rack: Rack,
 }
 
 /// One connection's sending end.
@@ -173,20 +142,15 @@ pub struct Sender {
     inflation: i32,
     dup_acks: u32,
     ca_state: CaState,
-    /// The first segment of a recovery is retransmitted whatever cwnd is.
-    fast_retransmit: bool,
     /// SND.NXT when cwnd last stopped the sender; cwnd is the limit until this is acknowledged
     /// (cwnd_usage_seq).
     cwnd_usage_seq: u32,
-    cwr_queued: bool,
+    ecn: Ecn,
     /// One past the window of data that last reduced cwnd: RFC 6582's `recover`, Linux's high_seq.
     recover: u32,
-    /// SND.UNA at the last timeout.
-    timeout_una: u32,
     timer: RetransmitTimer,
-    /// This ACK armed the timer for RACK's reordering window.
-    reo_timer_armed: bool,
-    tlp: Option<Tlp>,
+    rearm: Rearm,
+    tlp: Tlp,
     control: Control,
     scoreboard: Scoreboard,
     xmit: XmitTimes,
@@ -197,30 +161,14 @@ pub struct Sender {
     snd_wnd_segments: u32,
     settings: Settings,
     writer: Writer,
-    /// The stamp of the last ACK, which data echo (TS.Recent, RFC 7323 §4.3).
-    ts_recent: Option<Millis>,
-    prr: Prr,
-    undo: Undo,
-    /// F-RTO is at work: the last timeout may be spurious.
-    frto: bool,
-    rexmit: Rexmit,
-    rack: Rack,
-    /// A tail loss probe leaves now, whatever cwnd is.
-    tlp_due: bool,
-    /// Without timestamps: the one segment that is timed, and when it left (Karn's rule: it is not
-    /// a retransmission).
-    timed_segment: Option<(u32, Time)>,
-    partial_acks: u32,
-    rescue_sent: bool,
+    rtt_source: RttSource,
+    cold: Box<Cold>,
     /// Segments of the transfer; `u32::MAX`: endless.
     end: u32,
     last_len: u32,
-    stopped: bool,
     /// The handshake, until its ACK is sent.
     handshake: Option<Handshake>,
-    /// Pacing: earliest departure time of the next segment (tcp_wstamp_ns).
-    departure: Time,
-    pacing_blocked: bool,
+    pacer: Option<Pacer>,
     stats: SenderStats,
 }
 
@@ -231,19 +179,18 @@ impl Sender {
         // 2^32 segments are 6 TB; a longer transfer is treated as endless.
         let end = bytes.map_or(u32::MAX, |b| b.div_ceil(mss).clamp(1, u64::from(u32::MAX)) as u32);
         let last_len = bytes.map_or(mss, |b| b.max(1) - (u64::from(end) - 1) * mss) as u32;
+        let sack1 = params.ns2.sack1_pipe || params.ns2.timeout_forgets_sacks;
+        let sack_is_linuxs = params.recovery.sack && !sack1;
         let settings = Settings {
             mss: params.mss,
             sack: params.recovery.sack,
             prr: params.recovery.prr,
             undo: params.recovery.undo,
             frto: params.recovery.frto,
-            rack: params.recovery.rack && params.recovery.sack && !params.ns2.sack1_pipe,
-            tlp: params.recovery.tlp && params.recovery.sack && !params.ns2.sack1_pipe,
+            rack: params.recovery.rack && sack_is_linuxs,
+            tlp: params.recovery.tlp && sack_is_linuxs,
             limited_transmit: params.recovery.limited_transmit,
-            timestamps: params.timestamps,
-            ecn: params.ecn,
             ns2: params.ns2,
-            pacing: params.growth.pacing,
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
         };
         let control = Control::new(params);
@@ -255,14 +202,12 @@ impl Sender {
             inflation: 0,
             dup_acks: 0,
             ca_state: CaState::Open,
-            fast_retransmit: false,
             cwnd_usage_seq: 0,
-            cwr_queued: false,
+            ecn: if params.ecn { Ecn::Ok } else { Ecn::Off },
             recover: 0,
-            timeout_una: 0,
             timer: RetransmitTimer::new(TimerWheel::new(params.timers.timer_tick_ns)),
-            reo_timer_armed: false,
-            tlp: None,
+            rearm: Rearm::No,
+            tlp: Tlp::None,
             control,
             scoreboard: Scoreboard::default(),
             xmit: XmitTimes::new(),
@@ -272,22 +217,12 @@ impl Sender {
             snd_wnd_segments: u32::MAX,
             settings,
             writer: Writer::new(params, end),
-            ts_recent: None,
-            prr: Prr::default(),
-            undo: Undo::new(),
-            frto: false,
-            rexmit: Rexmit::Lost,
-            rack: Rack::new(),
-            tlp_due: false,
-            timed_segment: None,
-            partial_acks: 0,
-            rescue_sent: false,
+            rtt_source: RttSource::new(params),
+            cold: Box::new(Cold { undo: Undo::new(), rack: Rack::new() }),
             end,
             last_len,
-            stopped: false,
             handshake: params.handshake.then_some(Handshake::SendSyn),
-            departure: Time::ZERO,
-            pacing_blocked: false,
+            pacer: params.growth.pacing.then(Pacer::default),
             stats: SenderStats::default(),
         };
         // The window of the receiver's SYN-ACK.
@@ -308,6 +243,7 @@ impl Sender {
                 return self.poll_handshake(stage, now);
             }
             if !self.writer.write(self.una, self.nxt, self.scoreboard.merged(), self.cwnd) {
+                self.rearm_timer(now);
                 return None;
             }
             self.update_limits();
@@ -324,11 +260,11 @@ impl Sender {
             retransmit: false,
             // An ECN-setup SYN (RFC 3168 §6.1.1). A SYN that is retransmitted asks for ECN no more,
             // as ECN may be why it was dropped (§6.1.1.1; tcp_ecn_fallback).
-            cwr: stage == Handshake::SendSyn && self.settings.ecn && self.stats.timeouts == 0,
+            cwr: stage == Handshake::SendSyn && self.ecn != Ecn::Off && self.stats.timeouts == 0,
             ect: false,
             syn: stage == Handshake::SendSyn,
             push: false,
-            echo: self.ts_recent,
+            echo: self.rtt_source.ts_recent(),
         };
         match stage {
             Handshake::SynSent => return None,
@@ -348,35 +284,69 @@ impl Sender {
     fn poll_window(&mut self, now: Time) -> Option<Segment> {
         let inflight = self.pipe();
         if inflight >= self.cwnd
-            && !(self.fast_retransmit
-                && self.rexmit == Rexmit::Lost
-                && self.scoreboard.to_retransmit() > 0)
+            && !(self.scoreboard.to_retransmit() > 0 && self.ca_state.retransmits_at_once())
         {
-            if self.tlp_due {
+            if self.tlp.is_due() {
                 return self.poll_probe(now);
             }
             self.cwnd_usage_seq = self.nxt;
             return None;
         }
-        if self.settings.pacing && now < self.departure {
-            self.pacing_blocked = true;
+        if let Some(pacer) = &mut self.pacer
+            && pacer.blocks(now)
+        {
             return None;
         }
         if self.scoreboard.to_retransmit() > 0 && self.retransmits_first() {
             return self.poll_retransmit(now);
         }
         if self.nxt < self.send_limit {
-            return Some(self.send_new(now));
+            return Some(self.send_new(inflight, now));
         }
-        if self.tlp_due {
+        if self.tlp.is_due() {
             return self.poll_probe(now);
         }
         self.poll_next_seg(now)
     }
 
-    /// An ACK arrives.
+    /// An ACK arrives. The common case is one of new data in TCP_CA_Open, without SACKs.
     #[inline]
     pub fn on_ack(&mut self, ack: &AckSegment, now: Time) -> Acked {
+        let amiss = ack.ack <= self.una
+            || ack.ack > self.nxt
+            || ack.sack_count > 0
+            || ack.ece
+            || ack.syn
+            || self.scoreboard.sacked_out() > 0
+            || self.dup_acks > 0
+            || !self.ca_state.is_open()
+            || self.tlp.is_sent();
+        if amiss {
+            return self.on_ack_amiss(ack, now);
+        }
+        self.rtt_source.on_ack(ack.stamp);
+        self.update_snd_wnd(ack.ack, ack.window);
+        let rtt = self.rtt_sample(ack, now);
+        let acked = ack.ack - self.una;
+        self.una = ack.ack;
+        self.scoreboard.advance(ack.ack);
+        if self.control.times_segments() {
+            self.on_delivered(None, acked, now);
+        }
+        self.cong_avoid(acked, rtt, ack.one_way, now);
+        self.inflation = 0;
+        if self.una == self.nxt {
+            self.timer.stop();
+        } else {
+            self.rearm = Rearm::Acked;
+        }
+        self.update_limits();
+        Acked { rtt, delivered: acked, complete: self.una == self.end }
+    }
+
+    /// Any other ACK (tcp_ack).
+    #[inline(never)]
+    fn on_ack_amiss(&mut self, ack: &AckSegment, now: Time) -> Acked {
         if ack.syn || ack.ack > self.nxt || ack.ack < self.una {
             if ack.syn {
                 self.on_syn_ack(ack, now);
@@ -385,17 +355,15 @@ impl Sender {
             return Acked { rtt: None, delivered: 0, complete: false };
         }
         let acked = ack.ack - self.una;
-        if self.settings.timestamps {
-            self.ts_recent = Some(ack.stamp);
-        }
+        self.rtt_source.on_ack(ack.stamp);
         let mut delivered = acked;
         // In TCP_CA_Open without SACKs none of this is needed.
         let sacks = ack.sack_count > 0 && self.settings.sack;
         let dsack_end = if sacks { self.check_dsack(ack) } else { None };
-        let alert = self.ca_state != CaState::Open
+        let alert = !self.ca_state.is_open()
             || self.scoreboard.sacked_out() > 0
             || sacks
-            || self.tlp.is_some();
+            || self.tlp.is_sent();
         let sacktag = if alert { self.sacktag(ack, now) } else { SacktagState::default() };
         self.update_snd_wnd(ack.ack, ack.window);
         let mut rtt = None;
@@ -422,18 +390,13 @@ impl Sender {
             self.dup_acks += 1;
             delivered = 1;
         }
-        let last = self.una.wrapping_sub(1);
-        let last_sackt = sacktag.last_sackt;
-        if let Some(sent) = last_sackt.or_else(|| {
-            (acked > 0 && !self.xmit.retransmitted(last)).then(|| self.xmit.xmit_ts(last))
-        }) {
-            self.control.on_delivered(sent, now);
+        if self.control.times_segments() {
+            self.on_delivered(sacktag.last_sackt, acked, now);
         }
         let mut rearm = acked > 0;
         if let (None, Some(sent), true) = (rtt, sacktag.first_sackt, self.settings.rack) {
             rearm |= self.rtt_sample_of_sack(sent, now);
         }
-        self.reo_timer_armed = false;
         let quiet = !alert && self.dup_acks == 0;
         if quiet && !ack.ece {
             // The common case: new data acknowledged in TCP_CA_Open.
@@ -446,13 +409,24 @@ impl Sender {
             let original = sacktag.original;
             let news =
                 AckNews { acked, delivered, rtt, echo: ack.echo, original, duplicate, dsack_end };
-            self.fastretrans_alert(ack, news, now);
+            rearm &= !self.fastretrans_alert(ack, news, now).rack_armed_timer;
         }
-        if rearm && !self.reo_timer_armed {
+        if rearm {
             self.rearm_on_ack(now);
         }
         self.update_limits();
         Acked { rtt, delivered, complete: acked > 0 && self.una == self.end }
+    }
+
+    /// Tells the congestion control when the segment left that the ACK measures: the last one that
+    /// it SACKs, or else acknowledges, if that was sent once (pkts_acked).
+    fn on_delivered(&mut self, last_sackt: Option<Time>, acked: u32, now: Time) {
+        let last = self.una.wrapping_sub(1);
+        if let Some(sent) = last_sackt.or_else(|| {
+            (acked > 0 && !self.xmit.retransmitted(last)).then(|| self.xmit.xmit_ts(last))
+        }) {
+            self.control.on_delivered(sent, now);
+        }
     }
 
     /// A SYN-ACK. The receiver retransmits it until something answers.
@@ -462,12 +436,12 @@ impl Sender {
             return;
         }
         self.timer.stop();
-        self.settings.ecn &= ack.ece;
-        self.update_snd_wnd(0, ack.window);
-        if self.settings.timestamps {
-            self.ts_recent = Some(ack.stamp);
+        if !ack.ece {
+            self.ecn = Ecn::Off;
         }
-        if self.settings.timestamps || self.stats.timeouts == 0 {
+        self.update_snd_wnd(0, ack.window);
+        self.rtt_source.on_ack(ack.stamp);
+        if self.rtt_source.has_timestamps() || self.stats.timeouts == 0 {
             self.rtt.sample(ack.echo, (0, 0), now);
         }
         if self.stats.timeouts > 1 {
@@ -477,19 +451,19 @@ impl Sender {
         }
     }
 
-    /// When `on_deadline` is to be called: at the expiry of the timer, or the departure of a paced
-    /// segment.
+    /// When `on_deadline` is to be called, once `poll` has returned `None`: at the expiry of the
+    /// timer, or the departure of a paced segment.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        let expiry = self.timer.at();
-        let at = if self.pacing_blocked { expiry.min(self.departure) } else { expiry };
+        let departure = self.pacer.as_ref().map_or(Time::NEVER, Pacer::deadline);
+        let at = self.timer.at().min(departure);
         (at != Time::NEVER).then_some(at)
     }
 
     /// The deadline is reached; `poll` afterwards.
     pub fn on_deadline(&mut self, now: Time) {
-        if self.pacing_blocked && self.departure <= now {
-            self.pacing_blocked = false;
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_deadline(now);
         }
         match self.timer.has_expired(now) {
             None => {}
@@ -501,7 +475,9 @@ impl Sender {
             Some(Pending::LossProbe) => {
                 let anything =
                     self.nxt < self.send_limit || self.scoreboard.highest_sacked() < self.nxt;
-                self.tlp_due = self.tlp.is_none() && anything;
+                if !self.tlp.is_sent() {
+                    self.tlp = if anything { Tlp::Due } else { Tlp::None };
+                }
                 // The probe arms the timer anew. Without a probe the first segment's RTO runs on.
                 self.rearm_rto(now);
             }
@@ -510,8 +486,8 @@ impl Sender {
 
     /// The application stops: nothing new is sent; lost segments are still retransmitted.
     pub fn stop(&mut self) {
-        self.stopped = true;
-        self.send_limit = self.nxt;
+        self.writer.stop(self.nxt);
+        self.update_limits();
     }
 
     /// cwnd in bytes.
@@ -532,7 +508,7 @@ impl Sender {
 
     /// SRTT (RFC 6298).
     pub fn srtt(&self) -> Option<Span> {
-        self.rtt.srtt()
+        self.rtt.srtt().span()
     }
 
     /// The RTO with its backoff.
@@ -578,11 +554,11 @@ impl Sender {
     #[inline]
     fn update_limits(&mut self) {
         self.cwnd = (self.control.cwnd() as u32).max(1);
-        if !self.stopped && self.handshake.is_none() {
+        if self.handshake.is_none() {
             let most = self.una.saturating_add(self.settings.max_window);
             self.send_limit = self.right_edge.min(self.writer.written()).min(most);
             if !self.settings.limited_transmit
-                && self.ca_state == CaState::Open
+                && self.ca_state.is_open()
                 && self.scoreboard.sacked_out() > 0
             {
                 // Without limited transmit SACKed segments allow nothing new before a recovery.
@@ -599,20 +575,17 @@ impl Sender {
     // --- sending ---
 
     #[inline]
-    fn send_new(&mut self, now: Time) -> Segment {
+    fn send_new(&mut self, inflight: u32, now: Time) -> Segment {
         let seq = self.nxt;
-        if self.pipe() == 0 {
+        if inflight == 0 {
             self.control.on_tx_start(seq);
         }
         self.nxt += 1;
-        self.tlp_due = false;
+        self.tlp.not_due();
         self.xmit.transmit(seq, self.una, now);
         let segment = self.send(seq, false, now);
         if self.settings.tlp {
-            if self.timer.pending() == Pending::LossProbe {
-                self.rearm_rto(now);
-            }
-            self.schedule_loss_probe(now, false);
+            self.rearm = Rearm::Sent;
         }
         segment
     }
@@ -621,11 +594,13 @@ impl Sender {
     /// again.
     #[cold]
     fn poll_probe(&mut self, now: Time) -> Option<Segment> {
-        self.tlp_due = false;
+        self.rearm_timer(now);
         let new = self.nxt < self.send_limit;
-        let segment = if new { self.send_new(now) } else { self.retransmit(self.nxt - 1, now) };
+        let segment =
+            if new { self.send_new(self.pipe(), now) } else { self.retransmit(self.nxt - 1, now) };
         self.stats.probes += 1;
-        self.tlp = Some(Tlp { end_seq: self.nxt, retransmitted: (!new).then_some(now) });
+        self.tlp = Tlp::Sent { end_seq: self.nxt, retransmitted: (!new).then_some(now) };
+        self.rearm = Rearm::No;
         self.start_rto(now);
         Some(segment)
     }
@@ -636,19 +611,21 @@ impl Sender {
         if !self.timer.is_armed() {
             self.start_rto(now);
         }
-        if self.ca_state != CaState::Open {
-            self.prr.out += 1;
+        if let Some(prr) = self.ca_state.reduction() {
+            prr.out += 1;
         }
-        if !self.settings.timestamps && !retransmit && self.timed_segment.is_none() {
-            self.timed_segment = Some((seq, now));
+        if !retransmit {
+            self.rtt_source.on_transmit(seq, now);
         }
         let len = if seq + 1 == self.end { self.last_len } else { self.settings.mss };
-        if self.settings.pacing {
+        if self.pacer.is_some() {
             self.pace(len, now);
         }
-        let cwr = self.cwr_queued && !retransmit;
-        self.cwr_queued &= !cwr;
-        let ect = self.settings.ecn && !retransmit;
+        let ect = self.ecn != Ecn::Off && !retransmit;
+        let cwr = self.ecn == Ecn::QueueCwr && !retransmit;
+        if cwr {
+            self.ecn = Ecn::Ok;
+        }
         let push =
             if retransmit { self.writer.pushes_again(seq) } else { self.writer.pushes_new(seq) };
         Segment {
@@ -660,16 +637,18 @@ impl Sender {
             ect,
             syn: false,
             push,
-            echo: self.ts_recent,
+            echo: self.rtt_source.ts_recent(),
         }
     }
 
     fn retransmit(&mut self, seq: u32, now: Time) -> Segment {
-        self.fast_retransmit = false;
+        if let CaState::Recovery(recovery) = &mut self.ca_state {
+            recovery.fast_retransmit = false;
+        }
         self.stats.retransmits += 1;
-        self.timed_segment = None;
+        self.rtt_source.on_retransmit();
         self.xmit.retransmit(seq, now);
-        self.undo.on_retransmit(now);
+        self.cold.undo.on_retransmit(now);
         self.send(seq, true, now)
     }
 
@@ -677,7 +656,7 @@ impl Sender {
     /// in doubt.
     #[inline]
     fn retransmits_first(&self) -> bool {
-        match self.rexmit {
+        match self.ca_state.rexmit() {
             Rexmit::Lost => true,
             Rexmit::New => self.nxt >= self.send_limit,
             Rexmit::None => false,
@@ -687,13 +666,15 @@ impl Sender {
     #[cold]
     fn poll_retransmit(&mut self, now: Time) -> Option<Segment> {
         let seq = self.scoreboard.next_to_retransmit()?;
+        self.rearm_timer(now);
         if self.pipe() == 0 {
             self.control.on_tx_start(self.nxt);
         }
         self.scoreboard.on_retransmit(seq);
-        // RFC 5682 §2.1 step 2b: without new data to send, F-RTO ends.
-        self.frto &= self.rexmit != Rexmit::New;
-        self.rexmit = Rexmit::Lost;
+        if let CaState::Loss(Loss { frto: frto @ Frto::NewData, .. }) = &mut self.ca_state {
+            // RFC 5682 §2.1 step 2b: without new data to send, F-RTO ends.
+            *frto = Frto::Off;
+        }
         if seq == self.una && self.settings.rack && self.timer.pending() != Pending::ReoTimeout {
             // A retransmission has the full RTO again (Linux). RACK may find its loss before that.
             self.start_rto(now);
@@ -705,11 +686,10 @@ impl Sender {
     /// to be lost.
     #[inline]
     fn poll_next_seg(&mut self, now: Time) -> Option<Segment> {
-        if self.ca_state != CaState::Recovery
-            || !self.settings.sack
-            || self.settings.rack
-            || self.rexmit == Rexmit::None
-        {
+        let CaState::Recovery(Recovery { in_doubt: false, rescue_sent, .. }) = self.ca_state else {
+            return None;
+        };
+        if !self.settings.sack || self.settings.rack {
             return None;
         }
         if let Some(seq) = self.scoreboard.next_seg_rule_3(self.una) {
@@ -719,7 +699,7 @@ impl Sender {
             self.count_sack1_pipe();
             return self.poll_retransmit(now);
         }
-        if self.rescue_sent {
+        if rescue_sent {
             return None;
         }
         // Rule 4, once a recovery: the last outstanding segment, so that SACK and not the timer
@@ -729,19 +709,24 @@ impl Sender {
         if seq < self.scoreboard.highest_sacked() || seq >= self.recover {
             return None;
         }
-        self.rescue_sent = true;
+        self.rearm_timer(now);
+        if let CaState::Recovery(recovery) = &mut self.ca_state {
+            recovery.rescue_sent = true;
+        }
         Some(self.retransmit(seq, now))
     }
 
     fn pace(&mut self, len: u32, now: Time) {
-        let Some(srtt) = self.rtt.srtt() else {
+        let Some(srtt) = self.rtt.srtt().span() else {
             return;
         };
         // tcp_update_pacing_rate: max(cwnd, packets_out), as cwnd may just have come down.
         let window = self.control.cwnd().max(f64::from(self.nxt - self.una));
         let rate =
             self.control.pacing_gain() * window * f64::from(self.settings.mss) / srtt.as_secs_f64();
-        self.departure = self.departure.max(now) + Span::from_secs_f64(f64::from(len) / rate);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.sent(Span::from_secs_f64(f64::from(len) / rate), now);
+        }
     }
 
     // --- acknowledgements ---
@@ -749,15 +734,7 @@ impl Sender {
     /// The RTT sample of an ACK that advances SND.UNA, if it gives one.
     #[inline]
     fn rtt_sample(&mut self, ack: &AckSegment, now: Time) -> Option<Span> {
-        if self.settings.timestamps {
-            let outstanding = (ack.ack, self.nxt);
-            return (ack.echo != Time::NEVER).then(|| self.rtt.sample(ack.echo, outstanding, now));
-        }
-        let (seq, sent) = self.timed_segment?;
-        if ack.ack <= seq {
-            return None;
-        }
-        self.timed_segment = None;
+        let sent = self.rtt_source.sent(ack)?;
         Some(self.rtt.sample(sent, (ack.ack, self.nxt), now))
     }
 
@@ -774,24 +751,25 @@ impl Sender {
     /// is the first to acknowledge or SACK.
     #[inline]
     fn cong_avoid(&mut self, acked: u32, rtt: Option<Span>, one_way: Option<Span>, now: Time) {
-        // tcp_is_cwnd_limited: in slow start a cwnd that is more than half used counts as the
-        // limit, as it doubles faster than it fills.
-        let flight = self.nxt - self.una + acked;
-        let filling = self.control.cwnd() < self.control.ssthresh()
-            && self.control.cwnd() < 2.0 * f64::from(flight);
         let ack = Ack {
             now,
             acked,
             rtt,
             one_way,
             srtt: self.rtt.srtt(),
-            min_rtt: self.rtt.min_rtt(),
             una: self.una,
             nxt: self.nxt,
-            cwnd_limited: self.una <= self.cwnd_usage_seq || filling,
-            ca_open: self.ca_state == CaState::Open && self.scoreboard.sacked_out() == 0,
+            cwnd_limited: self.una <= self.cwnd_usage_seq || self.fills_cwnd(acked),
+            ca_open: self.ca_state.is_open() && self.scoreboard.sacked_out() == 0,
         };
         self.control.on_ack(&ack);
+    }
+
+    /// tcp_is_cwnd_limited: in slow start a cwnd that is more than half used counts as the limit, as
+    /// it doubles faster than it fills.
+    fn fills_cwnd(&self, acked: u32) -> bool {
+        let (cwnd, flight) = (self.control.cwnd(), self.nxt - self.una + acked);
+        cwnd < self.control.ssthresh() && cwnd < 2.0 * f64::from(flight)
     }
 
     fn apply_sacks(&mut self, ack: &AckSegment) -> u32 {

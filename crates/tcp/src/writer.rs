@@ -36,9 +36,6 @@ const TIMESTAMP_BYTES: u64 = 12;
 /// The application and its socket. Positions are segments, except `pushed_seq`.
 #[derive(Debug)]
 pub struct Writer {
-    /// Bytes of one write; 0: everything is written at once, without PSH.
-    write_bytes: u64,
-    mss: u64,
     /// One past the last segment written.
     written: u32,
     end: u32,
@@ -46,14 +43,24 @@ pub struct Writer {
     max_cwnd: u32,
     /// The segments of one write: fewer unsent make the socket writable (TCP_NOTSENT_LOWAT).
     lowat_segments: u32,
+    /// The first segment with PSH that has not left.
+    next_push: u32,
+    cold: Box<Cold>,
+}
+
+/// What only writing needs.
+#[derive(Debug)]
+struct Cold {
+    /// Bytes of one write; 0: everything is written at once, without PSH.
+    write_bytes: u64,
+    mss: u64,
     /// Bytes of the buffer for a segment of cwnd (per_mss).
     per_mss: u64,
     /// pushed_seq: the byte up to which all is pushed.
     pushed_seq: u64,
     max_window: u64,
-    /// The unacknowledged segments with PSH, and the first of them that has not left.
+    /// The unacknowledged segments with PSH.
     pushes: VecDeque<u32>,
-    next_push: u32,
 }
 
 impl Writer {
@@ -62,17 +69,19 @@ impl Writer {
         let mss = u64::from(params.mss);
         let options = if params.timestamps { TIMESTAMP_BYTES } else { 0 };
         Writer {
-            write_bytes: params.buffers.write_bytes.into(),
-            mss,
             written: if params.buffers.write_bytes == 0 { end } else { 0 },
             end,
             max_cwnd: LEAST_CWND,
             lowat_segments: u64::from(params.buffers.write_bytes).div_ceil(mss) as u32,
-            per_mss: (mss + options + HEADERS).next_power_of_two() + DESCRIPTOR,
-            pushed_seq: 0,
-            max_window: 0,
-            pushes: VecDeque::new(),
             next_push: u32::MAX,
+            cold: Box::new(Cold {
+                write_bytes: params.buffers.write_bytes.into(),
+                mss,
+                per_mss: (mss + options + HEADERS).next_power_of_two() + DESCRIPTOR,
+                pushed_seq: 0,
+                max_window: 0,
+                pushes: VecDeque::new(),
+            }),
         }
     }
 
@@ -82,10 +91,15 @@ impl Writer {
         self.written
     }
 
+    /// The application stops: what has not left, from `nxt` on, never leaves.
+    pub fn stop(&mut self, nxt: u32) {
+        (self.written, self.end) = (nxt, nxt);
+    }
+
     /// The receiver offers this window, bytes (tp->max_window).
     #[inline]
     pub fn offered(&mut self, window: u64) {
-        self.max_window = self.max_window.max(window);
+        self.cold.max_window = self.cold.max_window.max(window);
     }
 
     /// Writes if the socket is writable; true if it did. `merged`: SACKed segments that share a
@@ -100,46 +114,46 @@ impl Writer {
         if unsent >= self.lowat_segments {
             return false;
         }
-        let sndbuf = 2 * self.per_mss * u64::from(self.max_cwnd);
-        let used = u64::from(self.written - una) * (self.mss + TRUESIZE_OVERHEAD)
+        let sndbuf = 2 * self.cold.per_mss * u64::from(self.max_cwnd);
+        let used = u64::from(self.written - una) * (self.cold.mss + TRUESIZE_OVERHEAD)
             - u64::from(merged) * TRUESIZE_OVERHEAD;
         if 3 * used > 2 * sndbuf {
             return false;
         }
-        let room = sndbuf.saturating_sub(used).div_ceil(self.mss + TRUESIZE_OVERHEAD);
-        self.fill(una, u64::from(unsent) * self.mss, room);
+        let room = sndbuf.saturating_sub(used).div_ceil(self.cold.mss + TRUESIZE_OVERHEAD);
+        self.fill(una, u64::from(unsent) * self.cold.mss, room);
         true
     }
 
     fn fill(&mut self, una: u32, unsent: u64, room: u64) {
-        let wanted = (2 * self.write_bytes - unsent).div_ceil(self.mss);
+        let wanted = (2 * self.cold.write_bytes - unsent).div_ceil(self.cold.mss);
         let segments = wanted.min(room).min(u64::from(self.end - self.written)).max(1) as u32;
-        let acknowledged = self.pushes.partition_point(|&seq| seq < una);
-        self.pushes.drain(..acknowledged);
+        let acknowledged = self.cold.pushes.partition_point(|&seq| seq < una);
+        self.cold.pushes.drain(..acknowledged);
         let until = self.written + segments;
-        let known = self.pushes.len();
-        if self.max_window / 2 < self.write_bytes {
+        let known = self.cold.pushes.len();
+        if self.cold.max_window / 2 < self.cold.write_bytes {
             self.forced_push(until);
         }
         self.written = until;
-        self.pushes.push_back(until - 1);
-        self.next_push = self.next_push.min(self.pushes[known]);
-        self.pushed_seq = u64::from(until) * self.mss;
+        self.cold.pushes.push_back(until - 1);
+        self.next_push = self.next_push.min(self.cold.pushes[known]);
+        self.cold.pushed_seq = u64::from(until) * self.cold.mss;
     }
 
     /// forced_push: sets PSH on segments more than half of the largest window beyond the last PSH,
     /// in what is written up to `until`.
     fn forced_push(&mut self, until: u32) {
-        let mut write_end = u64::from(self.written) * self.mss + self.write_bytes;
+        let mut write_end = u64::from(self.written) * self.cold.mss + self.cold.write_bytes;
         for seq in self.written..until - 1 {
-            let at = u64::from(seq + 1) * self.mss;
+            let at = u64::from(seq + 1) * self.cold.mss;
             if at > write_end {
-                self.pushed_seq = write_end;
-                write_end += self.write_bytes;
+                self.cold.pushed_seq = write_end;
+                write_end += self.cold.write_bytes;
             }
-            if at > self.pushed_seq + self.max_window / 2 {
-                self.pushes.push_back(seq);
-                self.pushed_seq = at;
+            if at > self.cold.pushed_seq + self.cold.max_window / 2 {
+                self.cold.pushes.push_back(seq);
+                self.cold.pushed_seq = at;
             }
         }
     }
@@ -150,14 +164,14 @@ impl Writer {
         if seq != self.next_push {
             return false;
         }
-        let next = self.pushes.partition_point(|&other| other <= seq);
-        self.next_push = self.pushes.get(next).copied().unwrap_or(u32::MAX);
+        let next = self.cold.pushes.partition_point(|&other| other <= seq);
+        self.next_push = self.cold.pushes.get(next).copied().unwrap_or(u32::MAX);
         true
     }
 
     /// Whether a retransmission has PSH.
     pub fn pushes_again(&self, seq: u32) -> bool {
-        self.pushes.binary_search(&seq).is_ok()
+        self.cold.pushes.binary_search(&seq).is_ok()
     }
 }
 
@@ -220,7 +234,7 @@ mod tests {
     #[test]
     fn half_of_the_largest_window_is_pushed_at_once() {
         let mut w = writer(u32::MAX);
-        w.max_window = 40_000;
+        w.cold.max_window = 40_000;
         w.write(0, 0, 0, 20);
         // Each 20 000 bytes, 14 segments; and the end of the bout.
         assert_eq!((0..50).filter(|&seq| w.pushes_new(seq)).collect::<Vec<_>>(), [13, 27, 40]);

@@ -516,3 +516,34 @@ p.timers.min_rto_ns = 1_000_000_000;
         prop_assert_eq!(world.receiver.delivered_bytes(), u64::from(nxt) * u64::from(world.params.mss));
     }
 }
+
+#[test]
+fn a_timeout_that_forgets_sacks_forgets_what_was_retransmitted() {
+    let params = TcpParams::NS2.with(|p| {
+        p.mss = 88;
+        p.ecn = true;
+        p.recovery.sack = true;
+        p.recovery.rack = true;
+        p.recovery.limited_transmit = false;
+        p.growth.initial_window = 1;
+        p.ns2 = Ns2Mode { sack_bug_fix: true, timeout_forgets_sacks: true, ..Ns2Mode::OFF };
+        p.timers.initial_rto_ns = 304_000_000;
+        p.timers.min_rto_ns = 1_000_000;
+        p.timers.max_rto_ns = 120_000_000_000;
+        p.timers.tick_ns = 1;
+        p.acks.delayed_ack_ns = 0;
+        p.acks.delayed_ack_max_ns = 0;
+        p.buffers.receive_buffer = 3686;
+        p.buffers.receive_buffer_max = 3686;
+        p.buffers.receive_window_fraction = 0.459_128_971_871_266_83;
+    });
+    let channel = Channel {
+        delay_ms: 5,
+        data_loss: 0.336_862_052_449_335_37,
+        ack_loss: 0.288_640_702_065_619_87,
+        marks: 0.0,
+        jitter_us: 0,
+        seed: 2731831106714877800,
+    };
+    transfers_completely(params, 21_649, channel);
+}

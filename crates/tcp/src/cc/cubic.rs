@@ -65,7 +65,8 @@ pub struct Cubic {
     last_cwnd_limited: Time,
     /// The least RTT since the last timeout (delay_min).
     delay_min: Option<Span>,
-    hystart: HyStart,
+    /// Slow start's part.
+    hystart: Box<HyStart>,
 }
 
 /// Congestion avoidance from its start to the next congestion (§4.2). The fields are of Linux's
@@ -99,7 +100,7 @@ impl Cubic {
             epoch: None,
             last_cwnd_limited: Time::ZERO,
             delay_min: None,
-            hystart: HyStart::new(params),
+            hystart: Box::new(HyStart::new(params)),
         }
     }
 
@@ -133,7 +134,6 @@ impl Cubic {
     #[inline]
     fn update(&mut self, acked: u32, ack: &Ack) -> u32 {
         let (cwnd, w_max) = (self.cwnd, self.w_max);
-        let ahead = self.delay_min.unwrap_or(Span::ZERO).0.div_ceil(JIFFY.0);
         let begun = self.epoch.is_some();
         let idle_time = self.idle_time(ack);
         let epoch = self.epoch.get_or_insert_with(|| Epoch::new(cwnd, w_max, ack.now));
@@ -145,6 +145,7 @@ impl Cubic {
             return epoch.cnt;
         }
         if !begun || now != epoch.last_time {
+            let ahead = self.delay_min.unwrap_or(Span::ZERO).0.div_ceil(JIFFY.0);
             epoch.follow_w_cubic(now, ahead, cwnd);
             if w_max == 0 {
                 epoch.cnt = epoch.cnt.min(CNT_MAX_NO_LOSS);
@@ -159,7 +160,7 @@ impl Cubic {
     /// cwnd (§4.2).
     #[inline]
     fn idle_time(&mut self, ack: &Ack) -> Span {
-        let rtt = ack.rtt.or(ack.srtt).unwrap_or(Span::ZERO);
+        let rtt = ack.rtt.or_else(|| ack.srtt.span()).unwrap_or(Span::ZERO);
         let idle_time = ack.now.since(self.last_cwnd_limited).saturating_sub(rtt);
         self.last_cwnd_limited = ack.now;
         idle_time
@@ -403,7 +404,7 @@ impl HyStart {
     /// of 64 KiB at slow start's pacing rate, 2 cwnd/srtt, and at most 1 ms; below 2 Gbit/s it is 1
     /// ms.
     fn ack_delay(&self, ack: &Ack, cwnd: f64) -> Span {
-        let srtt = ack.srtt.map_or(0.0, Span::as_secs_f64);
+        let srtt = ack.srtt.span().map_or(0.0, Span::as_secs_f64);
         let bursts = 4.0 * 65_536.0 * srtt / (2.0 * cwnd * self.mss);
         Span::from_secs_f64(bursts).min(Span::from_millis(1))
     }
@@ -458,8 +459,7 @@ mod tests {
                 acked,
                 rtt: Some(rtt),
                 one_way: None,
-                srtt: Some(rtt),
-                min_rtt: Some(rtt),
+                srtt: Some(rtt).into(),
                 una: self.una,
                 nxt: self.nxt,
                 cwnd_limited,

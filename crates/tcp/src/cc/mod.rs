@@ -39,6 +39,7 @@ pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use vegas::Vegas;
 
+use crate::rtt::Srtt;
 use crate::{CongestionKind, TcpParams};
 use units::{Span, Time};
 
@@ -55,9 +56,7 @@ pub struct Ack {
     /// §2.3).
     pub one_way: Option<Span>,
     /// Smoothed RTT (RFC 6298).
-    pub srtt: Option<Span>,
-    /// The least RTT of the connection.
-    pub min_rtt: Option<Span>,
+    pub srtt: Srtt,
     /// The first segment not acknowledged, after this ACK.
     pub una: u32,
     /// The next segment to be sent for the first time.
@@ -102,8 +101,14 @@ pub trait CongestionControl {
 
     /// An ACK, in a recovery too, is the first to acknowledge or SACK some segments (`pkts_acked`).
     /// `sent` is when the last segment that it SACKs left, or else the last one that it
-    /// acknowledges; that segment was sent once. Called before `on_ack`.
+    /// acknowledges; that segment was sent once. Called before `on_ack`, if `times_segments`.
     fn on_delivered(&mut self, _sent: Time, _now: Time) {}
+
+    /// It makes use of `on_delivered`.
+    #[inline]
+    fn times_segments(&self) -> bool {
+        false
+    }
 
     /// A segment is about to leave and nothing is in flight (CA_EVENT_TX_START): at the start,
     /// after a pause, and when a timeout has marked all as lost. `nxt`: the next segment to be sent
@@ -144,6 +149,10 @@ impl CwndCnt {
         // only.
         let reached = self.0 >= w;
         let cnt = if reached { acked } else { self.0 + acked };
+        if cnt < w {
+            self.0 = cnt;
+            return u32::from(reached);
+        }
         self.0 = cnt % w;
         cnt / w + u32::from(reached)
     }
@@ -213,6 +222,11 @@ impl CongestionControl for Control {
     #[inline]
     fn on_delivered(&mut self, sent: Time, now: Time) {
         each!(self, c => c.on_delivered(sent, now))
+    }
+
+    #[inline]
+    fn times_segments(&self) -> bool {
+        each!(self, c => c.times_segments())
     }
 
     fn on_tx_start(&mut self, nxt: u32) {

@@ -214,6 +214,11 @@ fn reno_cong_avoid_real(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
 
 impl CongestionControl for Vegas {
     #[inline]
+    fn times_segments(&self) -> bool {
+        true
+    }
+
+    #[inline]
     fn on_delivered(&mut self, sent: Time, now: Time) {
         if self.algorithm == Algorithm::Linux {
             // tcp_vegas_pkts_acked: in µs, plus one so that an RTT is never 0.
@@ -312,8 +317,7 @@ mod tests {
             acked: 1,
             rtt: Some(rtt),
             one_way: None,
-            srtt: None,
-            min_rtt: None,
+            srtt: None.into(),
             una,
             nxt: una + 50,
             cwnd_limited: true,

@@ -23,6 +23,8 @@ pub struct AckPolicy {
     tick: u64,
     /// The least delay, ticks (TCP_ATO_MIN).
     ato_min: u64,
+    /// Half of it, ns: a gap that is shorter brings the ato down to it.
+    half_ato_min: Span,
     /// The longest delay, ns (TCP_DELACK_MAX).
     ato_max: u64,
     /// icsk_ack.ato, ticks. 0 before the first segment in order, unless segments beyond a gap took
@@ -42,11 +44,13 @@ impl AckPolicy {
     /// Before the first segment.
     pub fn new(params: &TcpParams) -> AckPolicy {
         let tick = params.timers.timer_tick_ns.max(1);
+        let ato_min = params.acks.delayed_ack_ns.div_ceil(tick);
         AckPolicy {
             quick: 0,
             max_quickacks: params.acks.quick_acks,
             tick,
-            ato_min: params.acks.delayed_ack_ns.div_ceil(tick),
+            ato_min,
+            half_ato_min: Span(ato_min / 2 * tick),
             ato_max: params.acks.delayed_ack_max_ns,
             ato: 0,
             lrcvtime: Time::ZERO,
@@ -112,14 +116,22 @@ impl AckPolicy {
     /// Moves the ato towards the time since the last segment.
     #[inline]
     fn begins_or_follows_a_pause(&mut self, now: Time) -> bool {
-        let gap = now.since(self.lrcvtime).0;
         let last = std::mem::replace(&mut self.lrcvtime, now);
+        if now.since(last) < self.half_ato_min && self.ato == self.ato_min {
+            return false;
+        }
+        self.ato_moves(last, now)
+    }
+
+    /// As above, where the ato may change.
+    #[cold]
+    fn ato_moves(&mut self, last: Time, now: Time) -> bool {
         if self.ato == 0 {
             self.ato = self.ato_min;
             return true;
         }
         let half = self.ato_min / 2;
-        if gap < half * self.tick {
+        if now.since(last) < self.half_ato_min {
             if self.ato > self.ato_min {
                 self.ato = self.ato / 2 + half;
             }
@@ -188,6 +200,8 @@ pub struct SackCompression {
     /// The delayed-ACK timer as last armed. Linux leaves it running when the ACK is sent early
     /// (icsk_delack_timer); when it expires, it sends a compressed SACK too.
     delack_timer: Time,
+    /// The delay it was armed for; its tick is computed when a SACK asks for it.
+    delack_delay: Span,
 }
 
 impl SackCompression {
@@ -198,13 +212,14 @@ impl SackCompression {
             rcv_nxt: 0,
             dup_acks: 0,
             delack_timer: Time::ZERO,
+            delack_delay: Span::ZERO,
         }
     }
 
     /// A delayed ACK is pending.
     #[inline]
-    pub fn on_delayed_ack(&mut self, due: Time, delay: Span, wheel: &TimerWheel) {
-        self.delack_timer = wheel.expiry(due, delay);
+    pub fn on_delayed_ack(&mut self, due: Time, delay: Span) {
+        (self.delack_timer, self.delack_delay) = (due, delay);
     }
 
     /// An ACK that fills a gap in part counts as the first SACK of what is left.
@@ -227,10 +242,10 @@ impl SackCompression {
     /// The compressed SACK that begins to wait now: for RTT/20 or the longest wait, whichever is
     /// less, and tcp_comp_sack_slack_ns more.
     #[cold]
-    pub fn pending(&self, rtt: Span, now: Time) -> Pending {
+    pub fn pending(&self, rtt: Span, wheel: &TimerWheel, now: Time) -> Pending {
         let due = now + (rtt / 20).min(self.delay) + self.delay / 10;
-        let runs = self.delack_timer > now;
-        Pending::Sack { due: if runs { due.min(self.delack_timer) } else { due } }
+        let delack = wheel.expiry(self.delack_timer, self.delack_delay);
+        Pending::Sack { due: if delack > now { due.min(delack) } else { due } }
     }
 }
 
@@ -291,10 +306,12 @@ mod tests {
     #[test]
     fn a_delayed_ack_timer_that_still_runs_sends_a_compressed_sack() {
         let mut sacks = SackCompression::new(&TcpParams::LINUX);
-        let due = |sacks: &SackCompression| sacks.pending(Span::from_millis(100), Time(MS)).due();
+        let wheel = TimerWheel::new(1);
+        let due =
+            |sacks: &SackCompression| sacks.pending(Span::from_millis(100), &wheel, Time(MS)).due();
         // 1 ms and a tenth.
         assert_eq!(due(&sacks), Time(MS + MS + MS / 10));
-        sacks.on_delayed_ack(Time(2 * MS), Span(MS), &TimerWheel::new(1));
+        sacks.on_delayed_ack(Time(2 * MS), Span(MS));
         assert_eq!(due(&sacks), Time(2 * MS));
     }
 }

@@ -122,18 +122,25 @@ pub struct Released {
 /// The out-of-order queue.
 #[derive(Clone, Debug)]
 pub struct OutOfOrderQueue {
-    /// Ascending, with at least one missing segment before each.
-    ranges: VecDeque<Range>,
-    /// The blocks last reported, most recent first (RFC 2018 §4); zero beyond `block_count`.
-    blocks: [(u32, u32); MAX_SACK_BLOCKS],
     block_count: u8,
     /// Blocks that fit beside the other options: three with timestamps, four without; none without
     /// SACK.
     block_limit: u8,
     mss: u32,
-    truesize: TrueSize,
+    /// What segments take of the buffer.
+    pub truesize: TrueSize,
     /// Of all ranges.
     buffers: u64,
+    lists: Box<Lists>,
+}
+
+/// What is empty while no segment is missing.
+#[derive(Clone, Debug, Default)]
+struct Lists {
+    /// Ascending, with at least one missing segment before each.
+    ranges: VecDeque<Range>,
+    /// The blocks last reported, most recent first (RFC 2018 §4); zero beyond `block_count`.
+    blocks: [(u32, u32); MAX_SACK_BLOCKS],
     /// Queued segments shorter than the MSS, and by how many bytes. Only a transfer's last segment
     /// is, so the list is nearly always empty.
     short: Vec<(u32, u32)>,
@@ -148,21 +155,19 @@ impl OutOfOrderQueue {
             (true, false) => 4,
         };
         OutOfOrderQueue {
-            ranges: VecDeque::new(),
-            blocks: [(0, 0); MAX_SACK_BLOCKS],
             block_count: 0,
             block_limit,
             mss: params.mss,
             truesize: TrueSize::new(params.mss),
             buffers: 0,
-            short: Vec::new(),
+            lists: Box::default(),
         }
     }
 
     /// No segment is missing.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.buffers == 0
     }
 
     /// Bytes of the receive buffer that the queue takes (sk_rmem_alloc).
@@ -174,7 +179,7 @@ impl OutOfOrderQueue {
     /// The SACK blocks of an ACK, and their number. A duplicate segment goes first, then the block
     /// it lies in (RFC 2883 §4).
     pub fn sack_blocks(&self, duplicate: Option<u32>) -> ([(u32, u32); MAX_SACK_BLOCKS], u8) {
-        let (mut sacks, mut count) = (self.blocks, self.block_count.min(self.block_limit));
+        let (mut sacks, mut count) = (self.lists.blocks, self.block_count.min(self.block_limit));
         if let Some(seq) = duplicate {
             sacks.copy_within(..MAX_SACK_BLOCKS - 1, 1);
             sacks[0] = (seq, seq + 1);
@@ -187,7 +192,7 @@ impl OutOfOrderQueue {
     pub fn queue(&mut self, seq: u32, len: u32) -> Queued {
         let queued = self.insert(seq);
         if queued != Queued::Duplicate && len < self.mss {
-            self.short.push((seq, self.mss - len));
+            self.lists.short.push((seq, self.mss - len));
         }
         self.buffers += u64::from(queued == Queued::NewBuffer);
         queued
@@ -197,34 +202,34 @@ impl OutOfOrderQueue {
         let most = self.truesize.segments;
         let queued = |fits| if fits { Queued::Coalesced } else { Queued::NewBuffer };
         // Nearly always the segment is the highest so far.
-        match self.ranges.back_mut() {
+        match self.lists.ranges.back_mut() {
             Some(last) if last.end == seq => return queued(last.append(most)),
             Some(last) if last.end > seq => {}
             _ => {
-                self.ranges.push_back(Range::new(seq));
+                self.lists.ranges.push_back(Range::new(seq));
                 return Queued::NewBuffer;
             }
         }
         // The first range that ends at or after `seq` has the segment, ends at it, begins after it,
         // or lies wholly beyond.
-        let i = self.ranges.partition_point(|range| range.end < seq);
-        let range = &mut self.ranges[i];
+        let i = self.lists.ranges.partition_point(|range| range.end < seq);
+        let range = &mut self.lists.ranges[i];
         if range.start <= seq && seq < range.end {
             return Queued::Duplicate;
         }
         if range.end == seq {
             let how = queued(range.append(most));
-            if self.ranges.get(i + 1).is_some_and(|behind| behind.start == seq + 1)
-                && let Some(behind) = self.ranges.remove(i + 1)
+            if self.lists.ranges.get(i + 1).is_some_and(|behind| behind.start == seq + 1)
+                && let Some(behind) = self.lists.ranges.remove(i + 1)
             {
-                self.ranges[i].join(behind);
+                self.lists.ranges[i].join(behind);
             }
             return how;
         }
         if range.start == seq + 1 {
             range.prepend();
         } else {
-            self.ranges.insert(i, Range::new(seq));
+            self.lists.ranges.insert(i, Range::new(seq));
         }
         Queued::NewBuffer
     }
@@ -232,10 +237,11 @@ impl OutOfOrderQueue {
     /// tcp_sack_new_ofo_skb, first half: extends the first block that the segment touches.
     pub fn extend_block(&mut self, seq: u32) -> BlockPlace {
         let count = usize::from(self.block_count);
-        let touched =
-            self.blocks[..count].iter().position(|block| block.0 <= seq + 1 && seq <= block.1);
+        let touched = self.lists.blocks[..count]
+            .iter()
+            .position(|block| block.0 <= seq + 1 && seq <= block.1);
         if let Some(at) = touched {
-            let block = &mut self.blocks[at];
+            let block = &mut self.lists.blocks[at];
             *block = (block.0.min(seq), block.1.max(seq + 1));
         }
         BlockPlace { index: touched.unwrap_or(count), found: touched.is_some() }
@@ -246,19 +252,19 @@ impl OutOfOrderQueue {
     pub fn move_block_to_front(&mut self, place: BlockPlace, seq: u32) {
         if !place.found {
             let kept = usize::from(self.block_count).min(MAX_SACK_BLOCKS - 1);
-            self.blocks.copy_within(0..kept, 1);
-            self.blocks[0] = (seq, seq + 1);
+            self.lists.blocks.copy_within(0..kept, 1);
+            self.lists.blocks[0] = (seq, seq + 1);
             self.block_count = kept as u8 + 1;
             return;
         }
-        self.blocks[..=place.index].rotate_right(1);
+        self.lists.blocks[..=place.index].rotate_right(1);
         let mut kept = 1;
         for i in 1..usize::from(self.block_count) {
-            let (first, other) = (self.blocks[0], self.blocks[i]);
+            let (first, other) = (self.lists.blocks[0], self.lists.blocks[i]);
             if other.0 <= first.1 && first.0 <= other.1 {
-                self.blocks[0] = (first.0.min(other.0), first.1.max(other.1));
+                self.lists.blocks[0] = (first.0.min(other.0), first.1.max(other.1));
             } else {
-                self.blocks[kept] = other;
+                self.lists.blocks[kept] = other;
                 kept += 1;
             }
         }
@@ -268,17 +274,18 @@ impl OutOfOrderQueue {
     /// tcp_ofo_queue: all before `next` have arrived. Releases the range that begins there, if one
     /// does.
     pub fn release(&mut self, next: u32) -> Released {
-        let Some(&Range { start, end, buffers, first_segments, .. }) = self.ranges.front() else {
+        let Some(&Range { start, end, buffers, first_segments, .. }) = self.lists.ranges.front()
+        else {
             return Released::default();
         };
         if start != next {
             return Released::default();
         }
-        self.ranges.pop_front();
+        self.lists.ranges.pop_front();
         self.buffers -= u64::from(buffers);
         let mss = u64::from(self.mss);
         let mut bytes = u64::from(end - start) * mss;
-        self.short.retain(|&(seq, missing)| {
+        self.lists.short.retain(|&(seq, missing)| {
             if seq < end {
                 bytes -= u64::from(missing);
             }
@@ -286,19 +293,19 @@ impl OutOfOrderQueue {
         });
         let mut kept = 0;
         for i in 0..usize::from(self.block_count) {
-            if self.blocks[i].0 > end {
-                self.blocks[kept] = self.blocks[i];
+            if self.lists.blocks[i].0 > end {
+                self.lists.blocks[kept] = self.lists.blocks[i];
                 kept += 1;
             }
         }
-        self.keep_blocks(if self.ranges.is_empty() { 0 } else { kept });
+        self.keep_blocks(if self.lists.ranges.is_empty() { 0 } else { kept });
         let fits = first_segments < self.truesize.segments;
         let coalesced = if fits { bytes.min(u64::from(first_segments) * mss) } else { 0 };
         Released { segments: end - start, bytes, coalesced }
     }
 
     fn keep_blocks(&mut self, kept: usize) {
-        self.blocks[kept..].fill((0, 0));
+        self.lists.blocks[kept..].fill((0, 0));
         self.block_count = kept as u8;
     }
 
@@ -306,8 +313,8 @@ impl OutOfOrderQueue {
     #[cfg(test)]
     pub fn held_bytes(&self) -> u64 {
         let segments: u64 =
-            self.ranges.iter().map(|range| u64::from(range.end - range.start)).sum();
+            self.lists.ranges.iter().map(|range| u64::from(range.end - range.start)).sum();
         segments * u64::from(self.mss)
-            - self.short.iter().map(|short| u64::from(short.1)).sum::<u64>()
+            - self.lists.short.iter().map(|short| u64::from(short.1)).sum::<u64>()
     }
 }

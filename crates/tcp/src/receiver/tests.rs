@@ -1,5 +1,6 @@
 //! The receiver, segment by segment.
 
+use super::reassembly::TrueSize;
 use super::*;
 use proptest::prelude::*;
 

@@ -20,16 +20,21 @@ pub struct Window {
     /// The receive buffer (sk_rcvbuf) and its upper bound (tcp_rmem[2]), bytes.
     rcvbuf: u64,
     rcvbuf_max: u64,
+    /// The buffer is below its bound.
+    may_grow: bool,
     /// The fraction of the buffer that may be advertised (scaling_ratio), and the one that the
     /// first segment will show.
     scaling_ratio: f64,
     measured_scaling_ratio: f64,
     /// What an empty buffer allows, bytes (tcp_full_space).
     full_space: u64,
+    /// What a buffer with one segment in order allows, and how much that takes.
+    segment_space: u64,
+    segment_rmem: u64,
     /// How much of that is offered; it grows with what arrives (rcv_ssthresh).
     rcv_ssthresh: u64,
-    /// Window scale (rcv_wscale): windows are rounded up to multiples of 2 to this power.
-    wscale: u32,
+    /// 2 to the power of the window scale (rcv_wscale): windows are rounded up to multiples of it.
+    granularity: u64,
     /// The right edge of the window; it never moves left (RFC 9293 §3.8.6).
     right_edge: u64,
     /// The window offered last (rcv_wnd).
@@ -56,8 +61,8 @@ const NO_RTT: u64 = u64::MAX;
 const DEFAULT_SCALING_RATIO: f64 = 0.5;
 
 impl Window {
-    /// Before the first segment.
-    pub fn new(params: &TcpParams) -> Window {
+    /// Before the first segment. In order a segment takes `segment_rmem` bytes of the buffer.
+    pub fn new(params: &TcpParams, segment_rmem: u64) -> Window {
         let (rcvbuf, rcvbuf_max) = (
             params.buffers.receive_buffer,
             params.buffers.receive_buffer_max.max(params.buffers.receive_buffer),
@@ -77,11 +82,14 @@ impl Window {
         let mut window = Window {
             rcvbuf,
             rcvbuf_max,
+            may_grow: rcvbuf < rcvbuf_max,
             scaling_ratio,
             measured_scaling_ratio,
             full_space: space,
+            segment_space: 0,
+            segment_rmem,
             rcv_ssthresh,
-            wscale: scale,
+            granularity: 1 << scale,
             right_edge: 0,
             rcv_wnd: 0,
             timestamps: params.timestamps,
@@ -94,21 +102,30 @@ impl Window {
             // tcp_init_buffer_space: ten segments, the sender's initial window.
             rcvq_space: space.min(10 * u64::from(params.mss)).max(1),
         };
+        window.measure_space();
         window.select_window(0, 0);
         window
     }
 
     /// The window scale (RFC 7323 §2).
     pub fn scale(&self) -> u32 {
-        self.wscale
+        self.granularity.trailing_zeros()
     }
 
     /// tcp_measure_rcv_mss: the first segment shows how much of its truesize is data.
     #[cold]
     pub fn measure_scaling_ratio(&mut self) {
         self.scaling_ratio = self.measured_scaling_ratio;
-        self.full_space = part(self.rcvbuf, self.scaling_ratio);
+        self.measure_space();
         self.rcv_ssthresh = self.rcv_ssthresh.min(self.full_space);
+    }
+
+    /// The buffer or the fraction of it has changed.
+    #[cold]
+    fn measure_space(&mut self) {
+        self.full_space = part(self.rcvbuf, self.scaling_ratio);
+        let left = self.rcvbuf.saturating_sub(self.segment_rmem);
+        self.segment_space = part(left, self.scaling_ratio);
     }
 
     /// The first RTT of right-sizing begins.
@@ -119,13 +136,15 @@ impl Window {
     /// Whether the buffer may grow.
     #[inline]
     pub fn may_grow(&self) -> bool {
-        self.rcvbuf < self.rcvbuf_max
+        self.may_grow
     }
 
     /// What the buffer allows with `rmem` taken, bytes (tcp_space).
     #[inline]
     fn free_space(&self, rmem: u64) -> u64 {
-        if rmem == 0 {
+        if rmem == self.segment_rmem {
+            self.segment_space
+        } else if rmem == 0 {
             self.full_space
         } else {
             part(self.rcvbuf.saturating_sub(rmem), self.scaling_ratio)
@@ -140,7 +159,7 @@ impl Window {
 
     #[inline]
     fn scaled(&self, window: u64) -> u64 {
-        let below = (1 << self.wscale) - 1;
+        let below = self.granularity - 1;
         window.saturating_add(below) & !below
     }
 
@@ -248,13 +267,15 @@ impl Window {
         if next >= self.rcv_rtt_seq {
             self.rcv_rtt_measure(next, mss, now);
         }
-        if self.rcv_rtt != NO_RTT && now.since(self.rcvq_time).0 >= self.rcv_rtt / 8 {
+        // Before the first sample an RTT is longer than any time.
+        if now.since(self.rcvq_time).0 >= self.rcv_rtt / 8 {
             self.resize_buffer(delivered, behind, mss);
             self.rcvq_time = now;
         }
     }
 
     /// tcp_rcv_rtt_measure: a sender sends no more than a window in an RTT.
+    #[cold]
     fn rcv_rtt_measure(&mut self, next: u32, mss: u32, now: Time) {
         if self.rcv_rtt_time != Time::NEVER {
             self.rcv_rtt_update(now.since(self.rcv_rtt_time), false);
@@ -264,13 +285,14 @@ impl Window {
         self.rcv_rtt_time = now;
     }
 
-    /// Dynamic right-sizing. With c the bytes copied in this RTT and p those of the last one:
+    /// Dynamic right-sizing, once an RTT. With c the bytes copied in this RTT and p those of the last one:
     ///
     /// ```text
     /// buffer = (w + 2 w (c - p)/p) / scaling_ratio,  w = 2 c + 16 mss
     /// ```
     ///
     /// So a sender in slow start is never limited by the window.
+    #[cold]
     fn resize_buffer(&mut self, delivered: u64, behind: u64, mss: u32) {
         let copied = (delivered - self.copied_seq).saturating_sub(behind);
         self.copied_seq = delivered;
@@ -281,13 +303,13 @@ impl Window {
         let growth = wanted * u128::from(copied - self.rcvq_space) / u128::from(self.rcvq_space);
         let buffer = ((wanted + 2 * growth) as f64 / self.scaling_ratio) as u64;
         self.rcvbuf = self.rcvbuf.max(buffer.min(self.rcvbuf_max));
-        self.full_space = part(self.rcvbuf, self.scaling_ratio);
+        self.may_grow = self.rcvbuf < self.rcvbuf_max;
+        self.measure_space();
         self.rcvq_space = copied;
     }
 }
 
 /// A fraction of a buffer, rounded down.
-#[inline]
 fn part(buffer: u64, scaling_ratio: f64) -> u64 {
     if buffer >= 1 << 62 {
         // No limit.
@@ -306,7 +328,8 @@ mod tests {
             p.buffers.receive_buffer = 100_000;
             p.buffers.receive_buffer_max = 1 << 30;
         });
-        let mut window = Window::new(&sizes.with(|p| p.buffers.receive_window_fraction = 0.5));
+        let half = sizes.with(|p| p.buffers.receive_window_fraction = 0.5);
+        let mut window = Window::new(&half, 1832);
         window.measure_scaling_ratio();
         window
     }

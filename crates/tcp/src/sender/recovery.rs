@@ -5,13 +5,22 @@
 //! RACK (RFC 8985) or RFC 6675 find losses; without SACK duplicate ACKs do (RFC 6582). PRR (RFC
 //! 6937) brings cwnd down. F-RTO (RFC 5682), timestamps and DSACKs find needless reductions.
 
-use super::{AckNews, CaState, Prr, Rexmit, SacktagState, Sender, Tlp};
+use super::state::{CaState, Ecn, Frto, Loss, Prr, Recovery, Tlp};
+use super::{AckNews, SacktagState, Sender};
 use crate::AckSegment;
 use crate::cc::{Congestion, CongestionControl, Signal};
 use crate::scoreboard::{DUP_THRESH, Detected};
 use crate::timer::Pending;
 use crate::undo::Undo;
 use units::{Span, Time};
+
+/// What the ACK has done besides.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Alerted {
+    /// The timer is armed for RACK's reordering window, and stays so (without
+    /// FLAG_SET_XMIT_TIMER).
+    pub rack_armed_timer: bool,
+}
 
 impl Sender {
     /// tcp_check_dsack: the end of the range that the first SACK block reports as a duplicate (RFC
@@ -27,18 +36,18 @@ impl Sender {
             // An outstanding segment must have been retransmitted. Of an acknowledged one this is
             // taken for granted, as in Linux.
             if seq < self.una || self.xmit.retransmitted(seq) {
-                self.undo.on_dsack(seq);
+                self.cold.undo.on_dsack(seq);
             }
         }
         if !self.is_tlp_retransmission(first.1) {
-            self.rack.on_dsack(self.una, self.nxt);
+            self.cold.rack.on_dsack(self.una, self.nxt);
         }
         Some(first.1)
     }
 
     /// The tail loss probe was a retransmission of the segment before `end`.
     fn is_tlp_retransmission(&self, end: u32) -> bool {
-        self.tlp.is_some_and(|tlp| tlp.retransmitted.is_some() && tlp.end_seq == end)
+        matches!(self.tlp, Tlp::Sent { end_seq, retransmitted: Some(_) } if end_seq == end)
     }
 
     /// Looks at each segment that the ACK is the first to acknowledge or SACK (tcp_sacktag_one,
@@ -46,10 +55,10 @@ impl Sender {
     #[cold]
     pub(super) fn sacktag(&mut self, ack: &AckSegment, now: Time) -> SacktagState {
         let mut sacktag = SacktagState::default();
-        if !self.frto && !self.settings.rack {
+        if !self.settings.rack && !self.ca_state.in_frto() {
             return sacktag;
         }
-        let (xmit, rack, recover) = (&self.xmit, &mut self.rack, self.recover);
+        let (xmit, rack, recover) = (&self.xmit, &mut self.cold.rack, self.recover);
         let (highest_sacked, min_rtt) = (self.scoreboard.highest_sacked(), self.rtt.min_rtt());
         let mut look = |from: u32, to: u32| {
             for seq in from..to {
@@ -82,20 +91,25 @@ impl Sender {
     }
 
     /// tcp_fastretrans_alert: everything but the common case. Duplicates, SACKs, ECN, recovery.
-    pub(super) fn fastretrans_alert(&mut self, ack: &AckSegment, news: AckNews, now: Time) {
+    pub(super) fn fastretrans_alert(
+        &mut self,
+        ack: &AckSegment,
+        news: AckNews,
+        now: Time,
+    ) -> Alerted {
         let AckNews { acked, delivered, rtt, .. } = news;
         // Without SACK an ACK after a timeout may acknowledge much that had arrived before it: it
         // counts for one segment (RFC 3465 §2.3).
-        let without_sack = self.ca_state == CaState::Loss && !self.settings.sack;
+        let without_sack = matches!(self.ca_state, CaState::Loss(_)) && !self.settings.sack;
         let delivered = if without_sack { delivered.min(1) } else { delivered };
-        let echo = ack.ece && self.settings.ecn;
+        let echo = ack.ece && self.ecn != Ecn::Off;
         if echo {
-            self.undo.on_ecn_echo();
+            self.cold.undo.on_ecn_echo();
         }
-        self.rexmit = Rexmit::Lost;
-        self.tlp_due = false;
+        self.ca_state.reset_rexmit();
+        self.tlp.not_due();
         self.process_tlp_ack(ack, &news, now);
-        if self.ca_state != CaState::Open && self.recovery_point_acked() {
+        if !self.ca_state.is_open() && self.recovery_point_acked() {
             // NewReno's full ACK sets cwnd and does not grow it (RFC 6582 §3.2 step 3).
             let ns2 = &self.settings.ns2;
             let full_ack_grows = if self.settings.sack {
@@ -103,89 +117,74 @@ impl Sender {
             } else {
                 ns2.newreno_full_ack_grows
             };
-            let done = self.ca_state == CaState::Recovery && !full_ack_grows;
+            let done = matches!(self.ca_state, CaState::Recovery(_)) && !full_ack_grows;
             if self.may_undo(&news) {
                 self.undo_cwnd_reduction(false);
             } else {
                 self.end_cwnd_reduction();
             }
             if done {
-                return;
+                return Alerted::default();
             }
         } else {
             self.try_undo(&news);
         }
         let before = self.scoreboard.to_retransmit();
+        let mut detected = Detected::default();
         match self.ca_state {
             CaState::Open => {
                 // RFC 6582 §3.2 step 2. RFC 6675 needs no such check: SACKs tell a new loss from
                 // segments that came twice.
                 let new_window_only = !self.settings.sack || self.settings.ns2.sack_bug_fix;
-                if (!new_window_only || self.is_new_window()) && self.time_to_recover(now) {
-                    self.init_cwnd_reduction(Signal::Loss, CaState::Recovery, now);
-                    if echo {
-                        self.undo.on_ecn_echo();
-                    }
+                if (!new_window_only || self.is_new_window())
+                    && self.time_to_recover(&mut detected, now)
+                {
                     self.enter_recovery(now);
+                    if echo {
+                        self.cold.undo.on_ecn_echo();
+                    }
                     self.count_sack1_pipe();
-                    self.cwnd_reduction(
-                        delivered,
-                        acked > 0 && self.scoreboard.to_retransmit() <= before,
-                    );
+                    self.cwnd_reduction(delivered, self.progress(acked, before));
                 } else if echo && self.is_new_window() {
-                    self.stats.ecn_reductions += 1;
-                    self.init_cwnd_reduction(Signal::Ecn, CaState::Cwr, now);
-                    self.recover = self.nxt;
+                    self.enter_cwr(now);
                     self.cwnd_reduction(delivered, acked > 0);
                 } else if acked > 0 {
                     self.cong_avoid(delivered, rtt, ack.one_way, now);
                 }
             }
-            CaState::Recovery => {
-                if self.rexmit == Rexmit::None {
-                    self.cwnd_reduction(delivered, acked > 0);
-                } else if self.settings.sack {
-                    self.identify_loss(now);
-                    self.count_sack1_pipe();
-                    self.cwnd_reduction(
-                        delivered,
-                        acked > 0 && self.scoreboard.to_retransmit() <= before,
-                    );
-                } else {
-                    self.newreno_ack(acked);
-                }
+            CaState::Recovery(Recovery { in_doubt: true, .. }) => {
+                self.cwnd_reduction(delivered, acked > 0);
             }
-            CaState::Cwr => {
-                if self.time_to_recover(now) {
-                    // cwnd was reduced for this round trip already: lost segments are only
-                    // retransmitted.
-                    self.ca_state = CaState::Recovery;
+            CaState::Recovery(_) if self.settings.sack => {
+                detected = self.identify_loss(now);
+                self.count_sack1_pipe();
+                self.cwnd_reduction(delivered, self.progress(acked, before));
+            }
+            CaState::Recovery(_) => self.newreno_ack(acked),
+            CaState::Cwr(_) => {
+                if self.time_to_recover(&mut detected, now) {
                     self.enter_recovery(now);
-                    self.cwnd_reduction(
-                        delivered,
-                        acked > 0 && self.scoreboard.to_retransmit() <= before,
-                    );
+                    self.cwnd_reduction(delivered, self.progress(acked, before));
                 } else if self.uses_prr() {
                     self.cwnd_reduction(delivered, acked > 0);
                 } else if acked > 0 && !echo {
                     self.cong_avoid(delivered, rtt, ack.one_way, now);
                 }
             }
-            CaState::Loss => {
+            CaState::Loss(_) => {
                 if self.settings.frto && !self.settings.sack {
                     // A duplicate after F-RTO's new data means that some of that has arrived, which
                     // makes room for lost segments.
                     let arrived = acked == 0 && self.nxt > self.recover;
                     self.inflation = if arrived { self.inflation + 1 } else { 0 };
                 }
-                if self.settings.rack && self.identify_loss(now).lost_retransmission {
+                if self.settings.rack {
+                    detected = self.identify_loss(now);
+                }
+                if detected.lost_retransmission {
                     // A retransmission is lost: a new reduction (Linux).
-                    self.init_cwnd_reduction(Signal::Loss, CaState::Recovery, now);
                     self.enter_recovery(now);
-                    self.cwnd_reduction(
-                        delivered,
-                        acked > 0 && self.scoreboard.to_retransmit() <= before,
-                    );
+                    self.cwnd_reduction(delivered, self.progress(acked, before));
                 } else if acked > 0 {
                     self.cong_avoid(delivered, rtt, ack.one_way, now);
                 }
@@ -193,22 +192,30 @@ impl Sender {
         }
         if self.settings.limited_transmit
             && !self.settings.sack
-            && (self.ca_state == CaState::Open || self.ca_state == CaState::Cwr)
+            && matches!(self.ca_state, CaState::Open | CaState::Cwr(_))
         {
             // RFC 3042: each of the first duplicates allows a new segment. With SACK pipe does the
             // same.
             self.inflation = self.dup_acks.min(DUP_THRESH - 1) as i32;
         }
+        Alerted { rack_armed_timer: detected.reo_timeout > Span::ZERO }
+    }
+
+    /// The ACK advances SND.UNA and shows no new loss, where so many segments were to be
+    /// retransmitted before it (FLAG_SND_UNA_ADVANCED without newly_lost).
+    fn progress(&self, acked: u32, to_retransmit: u32) -> bool {
+        acked > 0 && self.scoreboard.to_retransmit() <= to_retransmit
     }
 
     /// tcp_may_undo: timestamps, DSACKs, or after a timeout the delivery of originals (RFC 5682
     /// §3.1 step 3b) prove the reduction needless.
     fn may_undo(&self, news: &AckNews) -> bool {
-        if self.ca_state == CaState::Cwr {
+        if let CaState::Cwr(_) = self.ca_state {
             return false;
         }
-        let packet_delayed = news.acked > 0 && self.undo.packet_delayed(news.echo);
-        packet_delayed || self.undo.all_retrans_dsacked() || (self.frto && news.original)
+        let packet_delayed = news.acked > 0 && self.cold.undo.packet_delayed(news.echo);
+        let originals_arrived = self.ca_state.in_frto() && news.original;
+        packet_delayed || self.cold.undo.all_retrans_dsacked() || originals_arrived
     }
 
     /// Undoes the reduction if it has proved needless, while the recovery goes on
@@ -216,30 +223,32 @@ impl Sender {
     fn try_undo(&mut self, news: &AckNews) {
         match self.ca_state {
             CaState::Open => {
-                if self.undo.all_retrans_dsacked() {
+                if self.cold.undo.all_retrans_dsacked() {
                     self.undo_cwnd_reduction(false);
                 }
             }
-            CaState::Cwr => {}
-            CaState::Recovery => {
-                if news.acked > 0 && self.undo.packet_delayed(news.echo) {
+            CaState::Cwr(_) => {}
+            CaState::Recovery(mut recovery) => {
+                if news.acked > 0 && self.cold.undo.packet_delayed(news.echo) {
                     // tcp_try_undo_partial: an original filled the hole. Until the retransmissions
                     // are acknowledged, losses are in doubt.
                     if self.scoreboard.retrans_out(self.una) > 0 {
-                        self.rexmit = Rexmit::None;
+                        recovery.in_doubt = true;
+                        self.ca_state = CaState::Recovery(recovery);
                     } else {
                         self.undo_cwnd_reduction(true);
                     }
-                } else if self.undo.all_retrans_dsacked() {
+                } else if self.cold.undo.all_retrans_dsacked() {
                     self.undo_cwnd_reduction(false);
                 }
             }
-            CaState::Loss => {
+            CaState::Loss(loss) => {
                 let answered = news.acked > 0 || news.original;
                 if answered && self.may_undo(news) {
                     self.undo_cwnd_reduction(true);
-                } else if self.frto {
-                    self.process_frto(news);
+                } else if loss.frto != Frto::Off {
+                    let frto = self.process_frto(news);
+                    self.ca_state = CaState::Loss(Loss { frto, ..loss });
                 }
             }
         }
@@ -247,13 +256,15 @@ impl Sender {
 
     /// F-RTO (RFC 5682 §3.1; tcp_process_loss): the first ACK that advances SND.UNA allows new
     /// data; the next ACK decides by what it acknowledges.
-    fn process_frto(&mut self, news: &AckNews) {
+    fn process_frto(&mut self, news: &AckNews) -> Frto {
         if self.nxt > self.recover {
             // Step 3a: new data has arrived and nothing from before the timeout: the loss was real.
-            self.frto &= !news.duplicate;
+            if news.duplicate { Frto::Off } else { Frto::Undecided }
         } else if news.acked > 0 {
             self.recover = self.nxt;
-            self.rexmit = Rexmit::New;
+            Frto::NewData
+        } else {
+            Frto::Undecided
         }
     }
 
@@ -270,12 +281,14 @@ impl Sender {
             }
         }
         // RACK looks for losses again.
-        self.rack.advanced = true;
-        if let Some((cwnd, ssthresh)) = self.undo.take() {
+        self.cold.rack.advanced = true;
+        if let Some((cwnd, ssthresh)) = self.cold.undo.take() {
             self.control.set_cwnd(self.control.cwnd().max(cwnd));
             if ssthresh > self.control.ssthresh() {
                 self.control.set_ssthresh(ssthresh);
-                self.cwr_queued = false;
+                if self.ecn == Ecn::QueueCwr {
+                    self.ecn = Ecn::Ok;
+                }
             }
         }
         self.rtt.reset_backoff();
@@ -284,9 +297,9 @@ impl Sender {
 
     /// tcp_time_to_recover: duplicates or SACKs show that a segment is lost. With SACK they need
     /// not come in a row.
-    fn time_to_recover(&mut self, now: Time) -> bool {
+    fn time_to_recover(&mut self, detected: &mut Detected, now: Time) -> bool {
         if self.settings.rack {
-            self.identify_loss(now);
+            *detected = self.identify_loss(now);
             // Lost segments count even if they were retransmitted. When a recovery ends, those are
             // of data sent since it began.
             return self.scoreboard.lost_out(self.una) > 0;
@@ -302,7 +315,7 @@ impl Sender {
     fn identify_loss(&mut self, now: Time) -> Detected {
         if !self.settings.rack {
             self.scoreboard.mark_lost(self.una);
-        } else if std::mem::take(&mut self.rack.advanced) {
+        } else if std::mem::take(&mut self.cold.rack.advanced) {
             return self.rack_detect_loss(now);
         }
         Detected::default()
@@ -311,18 +324,20 @@ impl Sender {
     /// RACK_detect_loss on everything outstanding; arms the timer for segments that are not yet
     /// lost.
     fn rack_detect_loss(&mut self, now: Time) -> Detected {
-        let recovering = self.ca_state == CaState::Recovery || self.ca_state == CaState::Loss;
+        let recovering = matches!(self.ca_state, CaState::Recovery(_) | CaState::Loss(_));
         let no_window_unless_reordering = recovering || self.scoreboard.sacked_out() >= DUP_THRESH;
-        let window =
-            self.rack.reo_wnd(no_window_unless_reordering, self.rtt.min_rtt(), self.rtt.srtt());
-        let (rack, xmit) = (&self.rack, &self.xmit);
+        let window = self.cold.rack.reo_wnd(
+            no_window_unless_reordering,
+            self.rtt.min_rtt(),
+            self.rtt.srtt().span(),
+        );
+        let (rack, xmit) = (&self.cold.rack, &self.xmit);
         let found = self.scoreboard.detect_loss(self.una, self.nxt, |seq| {
             rack.detect_loss(seq, xmit.xmit_ts(seq), window, now)
         });
         if found.reo_timeout > Span::ZERO {
             // tcp_rack_mark_lost adds TCP_TIMEOUT_MIN_US, 2 ms.
             self.timer.arm(Pending::ReoTimeout, now, found.reo_timeout + Span::from_millis(2));
-            self.reo_timer_armed = true;
         }
         found
     }
@@ -334,37 +349,29 @@ impl Sender {
         if self.scoreboard.to_retransmit() == before {
             return;
         }
-        match self.ca_state {
-            CaState::Recovery => {}
-            CaState::Cwr => {
-                self.ca_state = CaState::Recovery;
-                self.enter_recovery(now);
-                self.cwnd_reduction(1, false);
-            }
-            CaState::Open | CaState::Loss => {
-                self.init_cwnd_reduction(Signal::Loss, CaState::Recovery, now);
-                self.enter_recovery(now);
-                self.cwnd_reduction(1, false);
-            }
+        if !matches!(self.ca_state, CaState::Recovery(_)) {
+            self.enter_recovery(now);
+            self.cwnd_reduction(1, false);
         }
         self.update_limits();
     }
 
     /// tcp_process_tlp_ack: whether the answer to a tail loss probe reveals a loss (RFC 8985 §7.4).
     fn process_tlp_ack(&mut self, ack: &AckSegment, news: &AckNews, now: Time) {
-        let Some(tlp) = self.tlp else { return };
-        if ack.ack < tlp.end_seq {
+        let Tlp::Sent { end_seq, retransmitted } = self.tlp else { return };
+        if ack.ack < end_seq {
             return;
         }
-        let both_arrived =
-            news.dsack_end == Some(tlp.end_seq) || (news.acked == 0 && !news.duplicate);
-        if tlp.retransmitted.is_none() || both_arrived {
+        let both_arrived = news.dsack_end == Some(end_seq) || (news.acked == 0 && !news.duplicate);
+        if retransmitted.is_none() || both_arrived {
             // The probe was new data, or both the original and the retransmission have arrived.
-            self.tlp = None;
-        } else if ack.ack > tlp.end_seq {
+            self.tlp = Tlp::None;
+        } else if ack.ack > end_seq {
             // The retransmission filled a hole: a loss, repaired before it was detected.
-            self.init_cwnd_reduction(Signal::Loss, CaState::Open, now);
-            self.undo = Undo::new();
+            self.init_cwnd_reduction(Signal::Loss, now);
+            self.ca_state = CaState::Open;
+            self.tlp = Tlp::None;
+            self.cold.undo = Undo::new();
             self.control.set_cwnd(self.control.ssthresh());
         }
     }
@@ -372,7 +379,8 @@ impl Sender {
     /// The window of data that reduced cwnd is acknowledged. After an ECN echo one segment more:
     /// that segment carried CWR, and echoes before it belong to the last reduction (Linux).
     fn recovery_point_acked(&self) -> bool {
-        self.una > self.recover || (self.una == self.recover && self.ca_state != CaState::Cwr)
+        let in_cwr = matches!(self.ca_state, CaState::Cwr(_));
+        self.una > self.recover || (self.una == self.recover && !in_cwr)
     }
 
     /// A congestion signal now is of data sent after the last reduction. Up to `recover` an ECN
@@ -390,19 +398,32 @@ impl Sender {
         }
     }
 
+    /// tcp_enter_recovery: a segment is lost. In TCP_CA_CWR cwnd was reduced for this round trip
+    /// already, and lost segments are only retransmitted.
     fn enter_recovery(&mut self, now: Time) {
+        let prr = if let CaState::Cwr(prr) = self.ca_state {
+            prr
+        } else {
+            self.init_undo();
+            self.init_cwnd_reduction(Signal::Loss, now)
+        };
+        let fast_retransmit = !(self.settings.prr && self.settings.sack);
+        self.ca_state = CaState::Recovery(Recovery {
+            prr,
+            fast_retransmit,
+            in_doubt: false,
+            rescue_sent: false,
+            partial_acks: 0,
+        });
         self.stats.fast_recoveries += 1;
         self.recover = self.nxt;
-        self.partial_acks = 0;
-        self.rescue_sent = false;
-        self.fast_retransmit = !self.uses_prr();
-        self.cancel_tlp();
+        self.tlp = Tlp::None;
         if !self.settings.sack {
             // Three duplicates show only that the first segment is lost.
             self.scoreboard.mark_lost_below(self.una + 1, self.una);
             self.inflation = self.dup_acks as i32;
         }
-        if !self.uses_prr() {
+        if fast_retransmit {
             self.control.set_cwnd(self.control.ssthresh());
         }
         if !self.settings.rack {
@@ -412,43 +433,53 @@ impl Sender {
         }
     }
 
-    /// tcp_init_cwnd_reduction and tcp_init_undo: a congestion signal of a window of data that has
-    /// not reduced cwnd yet.
-    pub(super) fn init_cwnd_reduction(&mut self, signal: Signal, next: CaState, now: Time) {
-        let cwnd = self.control.cwnd();
-        if signal == Signal::Ecn {
-            self.undo = Undo::new();
-        } else {
-            // tcp_current_ssthresh: of a cwnd above ssthresh three quarters.
-            let ssthresh = self.control.ssthresh().max(0.75 * cwnd);
-            let marker = self.settings.undo.then_some(self.una);
-            match self.scoreboard.retrans_out(self.una) {
-                0 => self.undo.begin(marker, cwnd, ssthresh),
-                retrans_out => self.undo.begin_with_retrans(marker, cwnd, ssthresh, retrans_out),
-            }
-            if let Some(Tlp { retransmitted: Some(sent), .. }) = self.tlp {
-                self.undo.on_retransmit(sent);
-            }
-        }
-        if signal != Signal::Ecn {
-            self.cancel_tlp();
-        }
-        self.ca_state = next;
-        self.prr = Prr { delivered: 0, out: 0, prior_cwnd: cwnd };
-        let inflight = self.nxt - self.una;
-        self.control.on_congestion(&Congestion { now, signal, inflight });
-        if signal == Signal::Ecn && !self.uses_prr() {
+    /// tcp_enter_cwr: an ECN echo, of a window of data that has not reduced cwnd yet.
+    fn enter_cwr(&mut self, now: Time) {
+        self.stats.ecn_reductions += 1;
+        self.cold.undo = Undo::new();
+        self.ca_state = CaState::Cwr(self.init_cwnd_reduction(Signal::Ecn, now));
+        self.recover = self.nxt;
+        if !self.settings.prr {
             self.control.set_cwnd(self.control.ssthresh());
         }
-        // CWR tells the receiver of the reduction, whatever its reason (RFC 3168 §6.1.2).
-        self.cwr_queued = self.settings.ecn;
+    }
+
+    /// tcp_init_undo: cwnd is about to be reduced, which may prove needless.
+    pub(super) fn init_undo(&mut self) {
+        // tcp_current_ssthresh: of a cwnd above ssthresh three quarters.
+        let cwnd = self.control.cwnd();
+        let ssthresh = self.control.ssthresh().max(0.75 * cwnd);
+        let marker = self.settings.undo.then_some(self.una);
+        match self.scoreboard.retrans_out(self.una) {
+            0 => self.cold.undo.begin(marker, cwnd, ssthresh),
+            retrans_out => self.cold.undo.begin_with_retrans(marker, cwnd, ssthresh, retrans_out),
+        }
+        if let Tlp::Sent { retransmitted: Some(sent), .. } = self.tlp {
+            self.cold.undo.on_retransmit(sent);
+        }
+    }
+
+    /// tcp_init_cwnd_reduction: a congestion signal of a window of data that has not reduced cwnd
+    /// yet.
+    pub(super) fn init_cwnd_reduction(&mut self, signal: Signal, now: Time) -> Prr {
+        let prr = Prr { delivered: 0, out: 0, prior_cwnd: self.control.cwnd() };
+        let inflight = self.nxt - self.una;
+        self.control.on_congestion(&Congestion { now, signal, inflight });
+        if self.ecn != Ecn::Off {
+            // CWR tells the receiver of the reduction, whatever its reason (RFC 3168 §6.1.2).
+            self.ecn = Ecn::QueueCwr;
+        }
+        prr
     }
 
     /// Whether PRR brings cwnd down. It needs to know what is delivered, so SACK, or no loss at
     /// all.
     fn uses_prr(&self) -> bool {
-        let possible = self.ca_state == CaState::Cwr
-            || (self.ca_state == CaState::Recovery && self.settings.sack);
+        let possible = match self.ca_state {
+            CaState::Cwr(_) => true,
+            CaState::Recovery(_) => self.settings.sack,
+            CaState::Open | CaState::Loss(_) => false,
+        };
         possible && self.settings.prr
     }
 
@@ -460,19 +491,20 @@ impl Sender {
         if delivered == 0 || !self.uses_prr() {
             return;
         }
-        self.prr.delivered += delivered;
         let pipe = self.pipe();
         let ssthresh = self.control.ssthresh() as u32;
+        let Some(prr) = self.ca_state.reduction() else { return };
+        prr.delivered += delivered;
         let allowed = if pipe > ssthresh {
-            let prior_cwnd = (self.prr.prior_cwnd as u64).max(1);
-            let share = (u64::from(ssthresh) * u64::from(self.prr.delivered)).div_ceil(prior_cwnd);
-            (share as u32).saturating_sub(self.prr.out)
+            let prior_cwnd = (prr.prior_cwnd as u64).max(1);
+            let share = (u64::from(ssthresh) * u64::from(prr.delivered)).div_ceil(prior_cwnd);
+            (share as u32).saturating_sub(prr.out)
         } else {
-            let conserved = self.prr.delivered.saturating_sub(self.prr.out).max(delivered);
+            let conserved = prr.delivered.saturating_sub(prr.out).max(delivered);
             (ssthresh - pipe).min(conserved + u32::from(progress))
         };
         // The first retransmission is always allowed.
-        let allowed = allowed.max(u32::from(self.prr.out == 0));
+        let allowed = allowed.max(u32::from(prr.out == 0));
         self.control.set_cwnd(f64::from(pipe + allowed));
     }
 
@@ -483,15 +515,17 @@ impl Sender {
             self.inflation += 1;
             return;
         }
-        self.partial_acks += 1;
+        if let CaState::Recovery(recovery) = &mut self.ca_state {
+            recovery.partial_acks += 1;
+            recovery.fast_retransmit = true;
+        }
         self.inflation = (self.inflation + 1).saturating_sub_unsigned(acked).max(0);
         self.scoreboard.mark_lost_below(self.una + 1, self.una);
-        self.fast_retransmit = true;
     }
 
     fn end_cwnd_reduction(&mut self) {
         match self.ca_state {
-            CaState::Recovery
+            CaState::Recovery(_)
                 if !self.settings.sack && !self.settings.ns2.newreno_exit_at_ssthresh =>
             {
                 // RFC 6582 §3.2 step 3, option 1: no burst after a flight of duplicates (ns-2
@@ -502,10 +536,10 @@ impl Sender {
             _ if self.uses_prr() => self.control.set_cwnd(self.control.ssthresh()),
             _ => {}
         }
-        if self.ca_state != CaState::Cwr {
-            self.rack.on_recovery_exit();
+        if !matches!(self.ca_state, CaState::Cwr(_)) {
+            self.cold.rack.on_recovery_exit();
         }
-        if self.ca_state == CaState::Recovery
+        if matches!(self.ca_state, CaState::Recovery(_))
             && self.settings.sack
             && self.settings.ns2.sack_bug_fix
         {
@@ -517,8 +551,6 @@ impl Sender {
 
     fn enter_open(&mut self) {
         self.ca_state = CaState::Open;
-        self.frto = false;
         self.inflation = 0;
-        self.fast_retransmit = false;
     }
 }

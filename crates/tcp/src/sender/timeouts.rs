@@ -1,16 +1,33 @@
 //! The sender's timer: the retransmission timeout (RFC 6298) and the tail loss probe before it (RFC
 //! 8985 §7).
 
-use super::{CaState, Handshake, Rexmit, Sender};
+use super::state::{CaState, Frto, Loss, Prr, Rearm, Recovery, Tlp};
+use super::{Handshake, Sender};
 use crate::cc::{CongestionControl, Signal};
 use crate::timer::Pending;
-use crate::undo::Undo;
 use units::{Span, Time};
 
 /// Timeouts of a SYN before its RTO begins to back off (tcp_syn_linear_timeouts, since 6.5).
 const SYN_LINEAR_TIMEOUTS: u64 = 4;
 
 impl Sender {
+    /// Arms the timer for what has happened since the last time. The last of these decides, as each
+    /// would arm the timer at this time and for the same first segment.
+    #[inline]
+    pub(super) fn rearm_timer(&mut self, now: Time) {
+        match std::mem::replace(&mut self.rearm, Rearm::No) {
+            Rearm::No => {}
+            Rearm::Acked => self.rearm_on_ack(now),
+            Rearm::Sent => {
+                if !self.schedule_loss_probe(now, false)
+                    && self.timer.pending() == Pending::LossProbe
+                {
+                    self.rearm_rto(now);
+                }
+            }
+        }
+    }
+
     /// Arms the timer anew after an ACK that advances SND.UNA (RFC 6298 §5.3; tcp_set_xmit_timer).
     #[inline]
     pub(super) fn rearm_on_ack(&mut self, now: Time) {
@@ -20,7 +37,8 @@ impl Sender {
             if !self.schedule_loss_probe(now, true) {
                 self.rearm_rto(now);
             }
-        } else if self.settings.sack || self.ca_state != CaState::Recovery || self.partial_acks <= 1
+        } else if self.settings.sack
+            || !matches!(self.ca_state, CaState::Recovery(Recovery { partial_acks: 2.., .. }))
         {
             // NewReno's impatient variant: only the first partial ACK arms it anew (RFC 6582 §4).
             self.rearm_rto(now);
@@ -54,8 +72,11 @@ impl Sender {
     /// from now, otherwise from when the first outstanding segment was sent.
     #[inline]
     pub(super) fn schedule_loss_probe(&mut self, now: Time, after_ack: bool) -> bool {
-        let eligible = self.ca_state == CaState::Cwr
-            || (self.ca_state == CaState::Open && self.scoreboard.sacked_out() == 0);
+        let eligible = match self.ca_state {
+            CaState::Open => self.scoreboard.sacked_out() == 0,
+            CaState::Cwr(_) => true,
+            CaState::Recovery(_) | CaState::Loss(_) => false,
+        };
         if !eligible {
             return false;
         }
@@ -64,12 +85,6 @@ impl Sender {
         let span = if timeout > Span::ZERO { span.min(timeout) } else { span };
         self.timer.arm(Pending::LossProbe, now, span);
         true
-    }
-
-    /// Forgets the tail loss probe.
-    pub(super) fn cancel_tlp(&mut self) {
-        self.tlp = None;
-        self.tlp_due = false;
     }
 
     pub(super) fn on_rto(&mut self, now: Time) {
@@ -87,36 +102,37 @@ impl Sender {
         }
         self.stats.timeouts += 1;
         self.rtt.back_off();
-        self.timed_segment = None;
+        self.rtt_source.on_retransmit();
+        // The same data times out again.
+        let again = matches!(self.ca_state, CaState::Loss(Loss { una, .. }) if una == self.una);
         // F-RTO: not in a recovery, but again at a further timeout of the same segment (RFC 5682
         // §2.1 step 1, §3.2; tcp_enter_loss).
-        let further = self.ca_state == CaState::Loss && self.una == self.timeout_una;
-        let first = self.ca_state == CaState::Open || self.ca_state == CaState::Cwr;
-        self.frto = self.settings.frto && (first || further);
-        self.rexmit = Rexmit::Lost;
+        let possible = again || matches!(self.ca_state, CaState::Open | CaState::Cwr(_));
+        let frto = if self.settings.frto && possible { Frto::Undecided } else { Frto::Off };
         // RFC 5681 §3.1: ssthresh stays when the same data times out again.
         let each = self.settings.ns2.reduces_at_each_timeout;
-        if each || !further {
-            let reduced = self.ca_state == CaState::Recovery || self.ca_state == CaState::Cwr;
-            if reduced && self.una < self.recover && !each {
+        match self.ca_state {
+            CaState::Cwr(Prr { prior_cwnd, .. })
+            | CaState::Recovery(Recovery { prr: Prr { prior_cwnd, .. }, .. })
+                if self.una < self.recover && !each =>
+            {
                 // This window of data has reduced cwnd: ssthresh follows from the cwnd before that,
                 // and an undo restores that cwnd (Linux).
-                let undo = std::mem::replace(&mut self.undo, Undo::new());
-                self.control.set_cwnd(self.prr.prior_cwnd);
-                self.init_cwnd_reduction(Signal::Timeout, CaState::Loss, now);
-                self.undo = undo;
-            } else {
-                self.init_cwnd_reduction(Signal::Timeout, CaState::Loss, now);
+                self.control.set_cwnd(prior_cwnd);
+                self.init_cwnd_reduction(Signal::Timeout, now);
             }
+            _ if each || !again => {
+                self.init_undo();
+                self.init_cwnd_reduction(Signal::Timeout, now);
+            }
+            _ => {}
         }
-        self.cancel_tlp();
+        self.tlp = Tlp::None;
         self.control.set_cwnd(1.0);
-        self.ca_state = CaState::Loss;
-        self.timeout_una = self.una;
+        self.ca_state = CaState::Loss(Loss { una: self.una, frto });
         self.recover = self.nxt;
         self.dup_acks = 0;
         self.inflation = 0;
-        self.fast_retransmit = false;
         if self.settings.ns2.timeout_forgets_sacks {
             self.scoreboard.forget_sacks();
         }
@@ -131,7 +147,9 @@ impl Sender {
             self.scoreboard.timeout_mark_lost(self.una, self.nxt);
         }
         self.start_rto(now);
-        self.departure = self.departure.min(now);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.reset(now);
+        }
         self.update_limits();
     }
 }
