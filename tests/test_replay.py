@@ -1,7 +1,7 @@
 """Decision by decision: recordings of the kernel's queues, replayed through ours.
 
 The files in `recordings` were made by `sojourn replay` on Linux 6.12 (three or four CUBIC flows and
-a ping, 5 s at 2 Mbit/s or 9 s at 1 Mbit/s), with the kernel's decisions in them. So the comparison
+a ping, 5 s at 2 or 4 Mbit/s or 9 s at 1 Mbit/s), with the kernel's decisions in them. So the comparison
 runs everywhere; where a guest is ready it is recorded anew. Those named after what they are about
 have the kernel's hashes and charges for memory, too: `fq_codel_flows` (five flows in three of four
 queues), `fq_codel_memory` (40 000 bytes, data and ACKs), `fq_codel_tie` (0.4 s at 100 Mbit/s),
@@ -71,7 +71,7 @@ def recording(name: str) -> Recording:
 
 
 def test_there_is_a_recording_of_each_discipline_with_ecn_and_without() -> None:
-    kinds = ("codel", "fq_codel", "pfifo", "red")
+    kinds = ("codel", "fq_codel", "pfifo", "pie", "red")
     assert {f"{kind}-{ecn}" for kind in kinds for ecn in ("ecn", "noecn")} <= set(FILES)
 
 
@@ -89,19 +89,29 @@ def test_ours_decides_as_the_kernel_did(name: str) -> None:
 def test_a_recording_has_something_to_decide(name: str) -> None:
     kind, ecn = name.rsplit("-", 1)
     side = compare(recording(name)).kernel
-    at_the_door = kind in ("pfifo", "pfifo_fast", "red", "red_htb")
+    at_the_door = kind in ("pfifo", "pfifo_fast", "pie", "red", "red_htb")
     assert (side.refused > 0) == at_the_door
     assert side.refused + side.dropped + side.marked > 30
     assert (side.marked > 0) == (ecn == "ecn" and kind not in ("pfifo",))
 
 
-@pytest.mark.parametrize("name", ["red-ecn", "red-noecn"])
+@pytest.mark.parametrize("name", ["pie-ecn", "pie-noecn", "red-ecn", "red-noecn"])
 def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     draws = compare(recording(name)).draws
     assert draws is not None
     # Three standard deviations: of a recording that is given, this is no matter of luck.
     assert abs(draws.drawn - draws.expected) < 1.5 * draws.ci95
     assert draws.drawn > 10
+
+
+def test_pie_s_timer_is_started_where_all_agrees() -> None:
+    one = recording("pie-ecn")
+    starts = replaying._starts(one)
+    # 15 ms are four jiffies, and the timer expires each fifth.
+    assert np.diff(starts).tolist() == [4_000_000] * 4
+    agreeing = [int(replaying._same(one, replaying._started(one, at)).sum()) for at in starts]
+    # Several may agree on a short recording.
+    assert min(agreeing) < max(agreeing) == len(one.trace)
 
 
 def lacking(one: Recording, column: str) -> Recording:
@@ -440,7 +450,13 @@ def test_more_packets_than_can_be_written_down_are_refused() -> None:
 
 def test_the_standing_recordings_are_of_these_queues() -> None:
     many = {name: len(load(standing_file(f"{name}.toml")).variants()) for name in STANDING}
-    assert many == {"replay": 39, "replay-mixed": 5, "replay-pauses": 6, "replay-100-mbit": 5}
+    assert many == {
+        "replay": 39,
+        "replay-mixed": 5,
+        "replay-pauses": 6,
+        "replay-100-mbit": 5,
+        "replay-pie": 18,
+    }
 
 
 def test_a_recording_is_compared_without_a_guest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -212,8 +212,8 @@ def replay(
     One packet per place of the columns, in order of time: when it comes (from 0), its flow (equal
     for one direction of a five-tuple), bytes of the IP packet, DS field. Of another queue, whose
     decisions are to be compared (crates/sim/src/replay.rs): `after`, how many it had sent before
-    the packet came, which orders what happens at one instant (-1: not known), and `early`, what a
-    RED's draws decided; without it ours are drawn from `seed`. For fq_codel `hash`, 32 bits by
+    the packet came, which orders what happens at one instant (-1: not known), and `early`, what
+    draws decided; without it ours are drawn from `seed`. For fq_codel `hash`, 32 bits by
     which it tells flows apart (with an unknown one, -1, no two flows share a queue), and
     `truesize`, the bytes that its memory limit counts (-1: those of a datagram).
 
@@ -221,8 +221,9 @@ def replay(
     `t_ns` and `order` (when it left the queue, sent or dropped, and its place among those that
     left; -1: never), `refused` (1: dropped as it came), `dropped` and `marked` (the cause, in the
     order of CAUSES; -1: it was not), `backlog_packets` and `backlog_bytes` (queued when it came),
-    `state` (RED's average in bytes when it came, CoDel's count when it left), `chance` (with
-    `early`: how likely RED was to drop or mark it, given what became of all before it). Raises
+    `state` (when it came an average, RED's in bytes, or else a probability; when it left CoDel's
+    count), `chance` (with `early`: how likely a discipline that draws was to drop or mark it, given
+    what became of all before it). Raises
     ValueError when the JSON is no link or the columns are no arrivals.
     """
 

@@ -26,7 +26,6 @@ WORDS = {
     "fq": "limit 500 flow_limit 200 quantum 3028 nopacing",
     "fq_pie": "limit 500 flows 256 target 20ms ecn",
     "hhf": "limit 400 hh_limit 64 reset_timeout 40ms",
-    "pie": "limit 600 target 20ms tupdate 30ms alpha 2 beta 20 ecn",
     "prio": "bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
     "sfb": "limit 600 target 20 max 25",
     "sfq": "limit 200 perturb 10 headdrop",
@@ -114,6 +113,13 @@ def test_pie_s_probability_is_a_share_of_two_to_the_64(tmp_path: Path) -> None:
     assert queue["probability"][at].tolist() == [0.25]
     assert queue["limit"][at].tolist() == [77.0]
     assert words(made["drops"]["cause"]) == ["early"] * 3
+
+
+def test_pie_counts_a_drop_at_its_limit_twice(tmp_path: Path) -> None:
+    # As seen in the guest: `pie limit 15`, 314 drops, all at the limit.
+    own = [struct.pack("=Q8I", 0, 15, 0, 0, 100, dropped, dropped, 20, 0) for dropped in (0, 3)]
+    made = queue_of("pie", "limit 77", own, tmp_path, drops=3)
+    assert words(made["drops"]["cause"]) == ["limit"] * 3
 
 
 def test_drops_of_fq_pie_and_choke_are_told_apart_by_their_counters(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ fn drive(spec: &Spec, arrivals: &Arrivals, punctual: bool, wakeups: &[u64], end:
             .map(|d| (d.packet.body, d.packet.size, d.dequeued, out(d.arrives)))
             .collect(),
         dropped: log.fates.len(),
-        average: link.qdisc().state().average,
+        average: link.qdisc().state(Time(end)).average,
         ring_sojourn_ns: counters.sojourn_sum_ns,
         ring_packet_ns: counters.packet_ns,
         ring_most: ring.map_or(0, |ring| ring.peak().0),

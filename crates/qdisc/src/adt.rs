@@ -141,7 +141,7 @@ impl<B> Qdisc<B> for Adt<B> {
         self.queue.backlog()
     }
 
-    fn state(&self) -> State {
+    fn state(&self, _now: Time) -> State {
         State {
             limit: Some(self.control.q_adt),
             average: Some(self.control.throughput),
@@ -218,7 +218,7 @@ mod tests {
             q.enqueue(packet(), Time(1_000_000), &mut fates);
         }
         q.enqueue(packet(), Time(300_000_000), &mut fates);
-        assert_eq!(q.state().average, Some(0.0));
+        assert_eq!(q.state(Time::NEVER).average, Some(0.0));
         // At 400 ms: CURTHR = 1.2 Mbit / 0.4 s = 3 Mbit/s; THR = 0.1 * 3 = 0.3 Mbit/s, 2.5 % of the
         // link: q_adt grows.
         q.enqueue(packet(), Time(400_000_000), &mut fates);
@@ -235,7 +235,7 @@ mod tests {
         // Comment 1. 1500 bytes each 2 ms are 6 Mbit/s, half of the link.
         let mut q = adt(500, None);
         offer(&mut q, 0, 60_000_000_000, 2_000_000);
-        assert_eq!(q.state().limit, Some(500.0));
+        assert_eq!(q.state(Time::NEVER).limit, Some(500.0));
         assert!((q.control.throughput / 6e6 - 1.0).abs() < 0.01);
     }
 
@@ -244,7 +244,7 @@ mod tests {
         // 1500 bytes each 1 ms are 12 Mbit/s, the whole link. 1 - 0.9^k passes 0.99 at k = 44.
         let mut q = adt(500, None);
         offer(&mut q, 0, 301_000_000 * 43 + 2, 1_000_000);
-        assert_eq!(q.state().limit, Some(500.0));
+        assert_eq!(q.state(Time::NEVER).limit, Some(500.0));
         offer(&mut q, 12_944_000_000, 20_000_000_000, 1_000_000);
         assert!(q.control.q_adt < 500.0);
     }
@@ -253,7 +253,7 @@ mod tests {
     fn the_limit_never_falls_below_a_packet_and_comes_back() {
         let mut q = adt(500, None);
         offer(&mut q, 0, 400_000_000_000, 1_000_000);
-        assert_eq!(q.state().limit, Some(1.0));
+        assert_eq!(q.state(Time::NEVER).limit, Some(1.0));
         offer(&mut q, 400_000_000_000, 440_000_000_000, 2_000_000);
         assert!(q.control.q_adt > 2.0);
     }

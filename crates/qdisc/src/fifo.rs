@@ -165,7 +165,7 @@ impl<B, L: Limit> Qdisc<B> for LimitedFifo<B, L> {
         self.queue.backlog()
     }
 
-    fn state(&self) -> State {
+    fn state(&self, _now: Time) -> State {
         State { limit: Some(self.limit as f64), ..State::default() }
     }
 }

@@ -424,7 +424,7 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
         self.bypass.backlog(self.queues.total)
     }
 
-    fn state(&self) -> State {
+    fn state(&self, _now: Time) -> State {
         // The sum over the flows: how hard CoDel works in all.
         let counts = self.dropping.iter().filter(|d| d.dropping).map(|d| f64::from(d.count));
         State {

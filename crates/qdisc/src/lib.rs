@@ -13,6 +13,7 @@ mod ds;
 mod fifo;
 mod fq_codel;
 mod pfifo_fast;
+mod pie;
 mod red;
 
 pub use adt::{Adt, AdtParams};
@@ -21,6 +22,7 @@ pub use ds::{DsField, Ecn};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
+pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
 
 use serde::Deserialize;
@@ -83,8 +85,8 @@ pub enum Cause {
     Target = 1,
     /// CoDel's ce_threshold.
     CeThreshold = 2,
-    /// RED's early decision at random; in Linux's RED also the certain one above the upper
-    /// threshold.
+    /// RED's and PIE's early decision at random; in Linux's RED also the certain one above the
+    /// upper threshold, in PIE the one that accu_prob forces.
     Early = 3,
     /// The certain decision of ns-2's and ns-3's RED above the upper threshold.
     Forced = 4,
@@ -153,7 +155,7 @@ pub struct State {
     pub limit: Option<f64>,
     /// CoDel's count of drops in this dropping state; 0 outside it.
     pub count: Option<f64>,
-    /// RED's current maximum probability (adaptive) or configured one.
+    /// RED's current maximum probability (adaptive) or configured one; PIE's p.
     pub probability: Option<f64>,
     /// RED's average queue (packets or bytes, as configured); adt's throughput estimate in bit/s.
     pub average: Option<f64>,
@@ -205,13 +207,24 @@ pub trait Qdisc<B> {
     /// What is queued now.
     fn backlog(&self) -> Backlog;
 
-    /// The algorithm's own state, for time lines.
-    fn state(&self) -> State {
+    /// The algorithm's own state at this time, not before the last call, for time lines.
+    fn state(&self, _now: Time) -> State {
         State::default()
     }
 
     /// The link's rate changed. Only disciplines that compute with the rate react.
     fn rate_changed(&mut self, _rate: Rate) {}
+
+    /// For replays: tells whether another queue's draw dropped or marked the next arrival early.
+    /// Where our law would draw, this takes the draw's place; where the law is certain, the law
+    /// decides. Only disciplines that draw take it.
+    fn tell(&mut self, _early: bool) {}
+
+    /// For replays: the probability that the last arrival was dropped or marked early, given the
+    /// fates of all before it; `None`: the discipline can't be told.
+    fn chance(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// What a discipline may know of the link it serves when it is made.
@@ -293,6 +306,7 @@ disciplines! {
     "fq_codel" FqCodel(FqCodelParams) => FqCodel<B>: |p, context| FqCodel::new(p, context);
     "red" Red(RedParams) => Red<B>: |p, context| Red::new(p, context);
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
+    "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
 }
 
 impl<B: Body> Qdisc<B> for Discipline<B> {
@@ -322,11 +336,19 @@ impl<B: Body> Qdisc<B> for Discipline<B> {
         each!(self, q => Qdisc::<B>::backlog(q))
     }
 
-    fn state(&self) -> State {
-        each!(self, q => Qdisc::<B>::state(q))
+    fn state(&self, now: Time) -> State {
+        each!(self, q => Qdisc::<B>::state(q, now))
     }
 
     fn rate_changed(&mut self, rate: Rate) {
         each!(self, q => Qdisc::<B>::rate_changed(q, rate))
+    }
+
+    fn tell(&mut self, early: bool) {
+        each!(self, q => Qdisc::<B>::tell(q, early))
+    }
+
+    fn chance(&self) -> Option<f64> {
+        each!(self, q => Qdisc::<B>::chance(q))
     }
 }

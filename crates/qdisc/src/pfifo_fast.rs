@@ -207,7 +207,7 @@ impl<B> Qdisc<B> for PfifoFast<B> {
         self.bypass.backlog(self.in_bands())
     }
 
-    fn state(&self) -> State {
+    fn state(&self, _now: Time) -> State {
         State { limit: Some(self.limit as f64), ..State::default() }
     }
 }

@@ -8,7 +8,7 @@ mod any;
 use proptest::prelude::*;
 use qdisc::{
     Backlog, Cause, Context, Discipline, DsField, Ecn, Fate, FifoParams, Packet, Params,
-    PfifoFastParams, PfifoFastVariant, Qdisc, RedParams,
+    PfifoFastParams, PfifoFastVariant, PieParams, Qdisc, RedParams, State,
 };
 use std::collections::HashMap;
 use units::{Luck, Rate, Time};
@@ -64,6 +64,9 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
             backlog.bytes <= p.limit * u64::from(p.mean_bytes)
         }
         Params::Red(RedParams::Ns2(p) | RedParams::Ns3(p)) => packets <= p.limit,
+        Params::Pie(PieParams::Linux(p)) => packets <= p.limit,
+        Params::Pie(PieParams::Rfc(p)) => packets <= p.limit,
+        Params::Pie(PieParams::Docsis(p)) => packets <= p.limit,
     }
 }
 
@@ -132,6 +135,10 @@ impl Ledger<'_> {
                 self.serve();
             }
         }
+    }
+
+    fn state(&self) -> State {
+        self.queue.state(Time(self.now))
     }
 
     fn serve(&mut self) -> bool {
@@ -302,6 +309,12 @@ fn parameters_have_these_json_forms() {
             "target_delay_ns": 5000000, "ecn": false}"#,
         r#"{"kind": "adt", "limit": 500, "utilisation": 0.99, "increase": 1.01, "weight": 0.1, "sample_ns": 300000000,
             "rate": null, "start": null}"#,
+        r#"{"kind": "pie", "variant": "linux", "limit": 1000, "target_ns": 15000000, "tupdate_ns": 15000000,
+            "alpha": 2, "beta": 20, "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,
+        r#"{"kind": "pie", "variant": "rfc", "limit": 1000, "target_ns": 15000000, "tupdate_ns": 15000000,
+            "alpha": 2, "beta": 20.0, "ecn": true}"#,
+        r#"{"kind": "pie", "variant": "docsis", "limit": 1000, "target_ns": 10000000, "tupdate_ns": 16000000,
+            "alpha": 4.0, "beta": 40.0}"#,
     ];
     for form in forms {
         let params = from_json(form);
@@ -322,16 +335,16 @@ fn every_discipline_tells_its_state() {
     for _ in 0..10 {
         ledger.step(Step::Arrive { flow: 0, size: 1500, ecn: Ecn::NotEct });
     }
-    assert_eq!(ledger.queue.state().count, Some(0.0));
+    assert_eq!(ledger.state().count, Some(0.0));
     for _ in 0..2 {
         ledger.now += 10_000_000;
         ledger.serve();
     }
-    assert_eq!((ledger.queue.state().limit, ledger.queue.state().count), (Some(10.0), Some(1.0)));
+    assert_eq!((ledger.state().limit, ledger.state().count), (Some(10.0), Some(1.0)));
 
     let adt = from_json(
         r#"{"kind": "adt", "limit": 500, "utilisation": 0.99, "increase": 1.01, "weight": 0.1, "sample_ns": 300000000,
             "rate": null, "start": 100}"#,
     );
-    assert_eq!(Qdisc::<u64>::state(&make(&adt, 1)).limit, Some(100.0));
+    assert_eq!(Qdisc::<u64>::state(&make(&adt, 1), Time::ZERO).limit, Some(100.0));
 }

@@ -172,7 +172,7 @@ impl Recorder {
             let record = &mut self.links[index];
             let totals = totals(link, record, now);
             let backlog = link.backlog();
-            let State { limit, count, probability, average, flows } = link.qdisc().state();
+            let State { limit, count, probability, average, flows } = link.qdisc().state(now);
             let ring = link.ring();
             let sent_packets = totals.sent_packets - record.sampled.sent_packets;
             let mean = record.interval_sum as f64 / sent_packets as f64;

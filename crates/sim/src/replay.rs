@@ -9,7 +9,7 @@
 //! it does at the same instant, and so are changes of its link's rate, so an instant is `GRAIN`
 //! wide.
 //!
-//! RED alone draws. Given what the recorded queue drew (`Arrival::early`), ours does the same
+//! Some disciplines draw. Given what the recorded queue drew (`Arrival::early`), ours does the same
 //! wherever the choice is left to luck, and says how likely it was; where its law leaves no choice
 //! the law decides. fq_codel hashes: it is told what the recorded queue hashed each flow to
 //! (`Arrival::hash`), so that flows share a queue of ours where they shared one of the kernel's.
@@ -36,8 +36,7 @@ pub struct Arrival {
     /// How many the recorded queue had sent before it came, if that is known: it decides what came
     /// first at one instant.
     pub after: Option<u64>,
-    /// Whether the recorded queue dropped or marked it early; `None`: our luck decides. RED's
-    /// alone.
+    /// Whether the recorded queue dropped or marked it early; `None`: our luck decides.
     pub early: Option<bool>,
     /// The kernel's hash of its flow (skb_get_hash); `None`: not recorded. fq_codel's alone.
     pub hash: Option<u32>,
@@ -83,10 +82,11 @@ pub struct Decision {
     ds: DsField,
     /// What was queued when it came.
     pub found: Backlog,
-    /// CoDel's count when it left, RED's average in bytes when it came; NaN without either.
+    /// When it came the discipline's average (RED: bytes), or without one its probability; when it
+    /// left its count (CoDel); NaN without any.
     pub state: f64,
-    /// How likely RED was to drop or mark it, given that it had not since the last one; NaN
-    /// elsewhere.
+    /// How likely a discipline that draws was to drop or mark it, given that it had not since the
+    /// last one; NaN elsewhere.
     pub chance: f64,
 }
 
@@ -159,7 +159,7 @@ impl Replay {
     fn advance(&mut self, next: Time) {
         self.link.advance(next, &mut self.log);
         self.now = self.now.max(next);
-        self.note();
+        self.note(next);
     }
 
     /// Everything that happens before an arrival; when to take it in.
@@ -195,23 +195,22 @@ impl Replay {
         let Arrival { flow, bytes: size, ds, hash, truesize, .. } = *arrival;
         let packet =
             Packet { enqueued: at, flow, size, ds, body: Recorded { index, hash, truesize } };
-        if let (Discipline::Red(red), Some(early)) = (self.link.qdisc_mut(), arrival.early) {
-            red.tell(early);
+        if let Some(early) = arrival.early {
+            self.link.qdisc_mut().tell(early);
         }
         self.link.send(packet, at, &mut self.log);
-        self.note();
+        self.note(at);
+        let qdisc = self.link.qdisc();
+        let state = qdisc.state(at);
         let decision = &mut self.decisions[index as usize];
         decision.refused = matches!(decision.fell, Some((Fell::Dropped, _)));
-        if let Discipline::Red(red) = self.link.qdisc() {
-            let decision = &mut self.decisions[index as usize];
-            decision.state = red.state().average.unwrap_or(f64::NAN);
-            decision.chance = red.chance().filter(|_| arrival.early.is_some()).unwrap_or(f64::NAN);
-        }
+        decision.state = state.average.or(state.probability).unwrap_or(decision.state);
+        decision.chance = qdisc.chance().filter(|_| arrival.early.is_some()).unwrap_or(f64::NAN);
     }
 
     /// Writes down what happened: what fell, fell before anything left.
-    fn note(&mut self) {
-        let count = self.link.qdisc().state().count;
+    fn note(&mut self, now: Time) {
+        let count = self.link.qdisc().state(now).count;
         for (fate, at) in self.log.fates.drain(..) {
             match fate {
                 Fate::Dropped(packet, cause) => {

@@ -92,8 +92,30 @@ fn words_mean_what_they_mean_to_tc() {
             "adt limit 500",
             &[("utilisation", real(0.99)), ("increase", real(1.01)), ("sample_ns", n(300_000_000))],
         ),
-        ("pie", &[("limit", UNSAID), ("target_ns", UNSAID), ("ecn", UNSAID)]),
-        ("pie target 20ms noecn", &[("limit", UNSAID), ("target_ns", n(20_000_000)), ("ecn", OFF)]),
+        (
+            "pie",
+            &[
+                ("variant", text("linux")),
+                ("limit", n(1000)),
+                ("target_ns", n(15_000_000)),
+                ("tupdate_ns", n(15_000_000)),
+                ("alpha", n(2)),
+                ("beta", n(20)),
+                ("ecn", OFF),
+                ("bytemode", OFF),
+                ("dq_rate_estimator", OFF),
+            ],
+        ),
+        ("pie variant linux6.12 ecn bytemode", &[("variant", text("linux")), ("bytemode", ON)]),
+        ("pie variant rfc8033", &[("variant", text("rfc")), ("alpha", real(2.0)), ("ecn", OFF)]),
+        (
+            "pie variant docsis beta 2.5",
+            &[("target_ns", n(10_000_000)), ("tupdate_ns", n(16_000_000)), ("beta", real(2.5))],
+        ),
+        (
+            "fq_pie target 20ms noecn",
+            &[("limit", UNSAID), ("target_ns", n(20_000_000)), ("ecn", OFF)],
+        ),
         (
             "cake bandwidth 8mbit rtt 50ms besteffort",
             &[("bandwidth", n(8_000_000)), ("rtt_ns", n(50_000_000)), ("tins", text("besteffort"))],
@@ -125,6 +147,9 @@ fn a_wrong_word_is_pointed_at() {
         ("htb rate 1mbit", 0, "shaper"),
         ("pie targt 15ms", 4, "did you mean target"),
         ("pie target 15.0005ms", 11, "15ms"),
+        ("pie alpha 33", 10, "from 0 to 32"),
+        ("pie variant docsis ecn", 19, "variant linux has it"),
+        ("pie variant rfc tupdate 0", 24, "write a time"),
         ("cake besteffort diffserv4", 16, "once"),
         ("cake rtt 50ms lan", 0, "keep one"),
         ("cake variant linux", 5, "leave variant out"),
@@ -362,7 +387,11 @@ fn linux_s_command_spells_everything_out_and_adds_nothing_to_what_linux_alone_ha
         ("pfifo", "pfifo limit 1000"),
         ("pfifo_fast limit 33", "pfifo_fast"),
         ("codel", "codel limit 1000 target 5ms interval 100ms noecn"),
-        ("pie target 20ms ecn", "pie target 20ms ecn"),
+        (
+            "pie target 20ms ecn",
+            "pie limit 1000 target 20ms tupdate 15ms alpha 2 beta 20 ecn nobytemode no_dq_rate_estimator",
+        ),
+        ("fq_pie target 20ms ecn", "fq_pie target 20ms ecn"),
         ("cake", "cake"),
     ] {
         assert_eq!(parse(words).command().as_deref(), Ok(said));

@@ -13,15 +13,19 @@ if it left at the same time. The time of a departure is recorded to the nanoseco
 later by what it does at the same instant (`GRAIN_NS`). The kernel's trace has the time of a drop to
 the microsecond.
 
-RED draws random numbers. Ours is told what the recorded draws decided, and follows them wherever
-its own law leaves the choice to a draw. So its average, its thresholds and its forced decisions are
-compared one by one, and the draws in sum. The number of early drops and marks has to match the sum
-of the probabilities that our RED computed at each arrival (`Draws`).
+Some disciplines draw random numbers. Ours is told what the recorded draws decided, and follows them
+wherever its own law leaves the choice to a draw. So its state, its thresholds and its forced
+decisions are compared one by one, and the draws in sum. The number of early drops and marks has to
+match the sum of the probabilities that our law computed at each arrival (`Draws`).
 
 fq_codel hashes flows into queues. Ours takes the kernel's hash of each packet, so flows share a
 queue where they shared one of the kernel's. Its memory limit counts what the kernel charged for
 each packet. A recording of an older sojourn has neither. Then no flows share a queue, and each
 packet takes as much as a datagram of its size.
+
+The kernel's timer of pie starts with the qdisc, at a jiffy that the recording lacks. Ours is started
+at each jiffy of a period, and the replay with which most packets agree counts (`_starts`). On a slow
+line several may agree in all; of these it is the one with which the draws are most likely.
 
 `engine/recording` is the recording and its file.
 """
@@ -58,6 +62,9 @@ constant."""
 _PHASE_NS = 16_000_000
 """A whole number of ticks, both of Linux's CoDel (1024 ns) and of its byte queue limits (4 ms). The
 phase of time 0 within them is part of a recording."""
+_JIFFY_NS = 4_000_000
+_LEAD_NS = 1_024_000_000
+"""When the first packet comes pie's timer, first due after 512 ms, has gone off before."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 
@@ -76,10 +83,11 @@ class Replayed:
     backlog_packets: Ints
     """Packets queued when it arrived."""
     state: NDArray[np.float64]
-    """RED's average when it arrived, bytes; CoDel's count when it left; NaN without either."""
+    """Its discipline's average when it arrived (RED: bytes), or without one its probability; CoDel's
+    count when it left; NaN without any."""
     chance: NDArray[np.float64]
-    """RED's probability of dropping or marking it, given the fates of all packets before it; NaN
-    elsewhere."""
+    """The probability with which a discipline that draws drops or marks it, given the fates of all
+    packets before it; NaN elsewhere."""
 
 
 def replayed(recording: Recording) -> Replayed:
@@ -88,8 +96,27 @@ def replayed(recording: Recording) -> Replayed:
     Raises:
         UserError: the link or the packets make no sense.
     """
-    trace, kind = recording.trace, recording.link.qdisc.kind
+    tried = [_started(recording, phase) for phase in _starts(recording)]
+    return max(
+        tried, key=lambda ours: (int(_same(recording, ours).sum()), _likelihood(recording, ours))
+    )
+
+
+def _starts(recording: Recording) -> list[int]:
+    """Of our clock, ns before the recording's time 0: one for each that it may be."""
     phase = recording.zero_ns % _PHASE_NS
+    qdisc = recording.link.qdisc
+    if qdisc.kind != "pie":
+        return [phase]
+    tupdate_ns = qdisc.params["tupdate_ns"]
+    assert isinstance(tupdate_ns, int)
+    # A timer that is set for n jiffies as it expires expires each n + 1.
+    period = -(-tupdate_ns // _JIFFY_NS) + 1
+    return [phase + _LEAD_NS + jiffy * _JIFFY_NS for jiffy in range(period)]
+
+
+def _started(recording: Recording, phase: int) -> Replayed:
+    trace = recording.trace
     try:
         found = _core.replay(
             _later(recording, phase),
@@ -99,7 +126,7 @@ def replayed(recording: Recording) -> Replayed:
             trace.bytes,
             trace.ds,
             trace.after,
-            trace.early if kind == "red" else None,
+            trace.early,
             trace.hash,
             trace.truesize,
         )
@@ -177,13 +204,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Draws:
-    """RED's random decisions, in sum."""
+    """Random decisions, in sum."""
 
     drawn: int
     """Arrivals that the recorded queue dropped or marked although its law left the choice to a
     draw."""
     expected: float
-    """The sum of the probabilities that our RED computed."""
+    """The sum of the probabilities that our law computed."""
     ci95: float
     """Half the width of the interval around it."""
 
@@ -229,13 +256,8 @@ def compare(recording: Recording, ours: Replayed | None = None) -> Compared:
     """Compares each decision of a recording with ours (`replayed(recording)`)."""
     ours = replayed(recording) if ours is None else ours
     trace = recording.trace
-    # A packet that still waited when the recording ended leaves in a replay. What the kernel would
-    # have done to it is not known.
-    sent = np.isin(trace.fate, (SENT, MARKED))
-    open_end = (trace.fate == WAITS) & (ours.order >= int(sent.sum()))
-    later = trace.left_ns - ours.left_ns
-    in_time = _in_time(trace, later, max(len(_rates(recording)) - 1, 0))
-    same = open_end | ((trace.fate == ours.fate) & _in_order(trace, ours) & in_time)
+    later, open_end = trace.left_ns - ours.left_ns, _open_end(trace, ours)
+    same = _same(recording, ours)
     late = np.where(same & ~open_end & (np.abs(later) > _resolution(trace)), np.abs(later), 0)
     wrong = np.flatnonzero(~same)
     return Compared(
@@ -251,6 +273,21 @@ def compare(recording: Recording, ours: Replayed | None = None) -> Compared:
         draws=_draws(trace, ours),
         first=_first(recording, ours, wrong) if len(wrong) else None,
     )
+
+
+def _open_end(trace: Trace, ours: Replayed) -> Mask:
+    """A packet that still waited when the recording ended leaves in a replay. What the kernel would
+    have done to it is not known."""
+    sent = np.isin(trace.fate, (SENT, MARKED))
+    return np.asarray((trace.fate == WAITS) & (ours.order >= int(sent.sum())))
+
+
+def _same(recording: Recording, ours: Replayed) -> Mask:
+    """Packets to which both queues did the same."""
+    trace = recording.trace
+    in_time = _in_time(trace, trace.left_ns - ours.left_ns, max(len(_rates(recording)) - 1, 0))
+    decided = (trace.fate == ours.fate) & _in_order(trace, ours) & in_time
+    return np.asarray(_open_end(trace, ours) | decided)
 
 
 def _resolution(trace: Trace) -> Ints:
@@ -284,6 +321,13 @@ def _draws(trace: Trace, ours: Replayed) -> Draws | None:
     return Draws(int(trace.early[free].sum()), float(chance.sum()), 1.96 * deviation)
 
 
+def _likelihood(recording: Recording, ours: Replayed) -> float:
+    """The logarithm of the probability of the recorded draws, if our probabilities are right."""
+    free = (ours.chance > 0) & (ours.chance < 1)
+    chance = np.where(recording.trace.early, ours.chance, 1 - ours.chance)[free]
+    return float(np.log(chance).sum())
+
+
 def _first(recording: Recording, ours: Replayed, wrong: Ints) -> DecisionDifference:
     """The first difference to be decided, on either side."""
     trace = recording.trace
@@ -295,7 +339,12 @@ def _first(recording: Recording, ours: Replayed, wrong: Ints) -> DecisionDiffere
     kernel = _did(int(trace.fate[row]), int(trace.left_ns[row]), int(trace.order[row]))
     own = _did(int(ours.fate[row]), int(ours.left_ns[row]), int(ours.order[row]))
     cause = f" for {_core.CAUSES[ours.cause[row]]}" if ours.cause[row] >= 0 else ""
-    law = {"red": "average {:.0f} bytes", "codel": "count {:.0f}", "fq_codel": "counts {:.0f}"}
+    law = {
+        "red": "average {:.0f} bytes",
+        "codel": "count {:.0f}",
+        "fq_codel": "counts {:.0f}",
+        "pie": "p {:.6f}",
+    }
     word = law.get(recording.link.qdisc.kind)
     told = f", {word.format(state)}" if word and not math.isnan(state) else ""
     words = (

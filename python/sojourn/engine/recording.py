@@ -63,7 +63,7 @@ class Trace:
 
     @property
     def early(self) -> Mask:
-        """Dropped on arrival or marked: what RED does."""
+        """Dropped on arrival or marked: what a draw may decide."""
         return np.isin(self.fate, (REFUSED, MARKED))
 
 

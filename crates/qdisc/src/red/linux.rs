@@ -73,10 +73,10 @@ pub(super) struct LinuxRed {
     pub(super) draw: u64,
     /// For replays: the largest `above * count` since then that did not reach the draw.
     pub(super) passed: Option<u64>,
-    /// For replays: what another queue's draw decided about the next arrival (`Red::tell`).
+    /// For replays: what another queue's draw decided about the next arrival (`Qdisc::tell`).
     pub(super) told: Option<bool>,
     /// For replays: the probability that the last arrival was dropped or marked early
-    /// (`Red::chance`).
+    /// (`Qdisc::chance`).
     pub(super) chance: f64,
     pub(super) idle_since: Option<Time>,
     pub(super) next_adapt: Time,

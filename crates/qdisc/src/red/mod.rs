@@ -145,24 +145,6 @@ impl<B> Red<B> {
         };
         Red { law, luck: context.luck, queue: Fifo::default() }
     }
-
-    /// For replays, and Linux's RED only: tells whether another RED's draw dropped or marked the
-    /// next arrival early. Where our law would draw, this takes the draw's place; where the law is
-    /// certain, the law decides.
-    pub fn tell(&mut self, early: bool) {
-        if let Law::Linux(red) = &mut self.law {
-            red.told = Some(early);
-        }
-    }
-
-    /// For replays: the probability that the last arrival was dropped or marked early, given the
-    /// fates of all before it.
-    pub fn chance(&self) -> Option<f64> {
-        match &self.law {
-            Law::Linux(red) => Some(red.chance),
-            Law::Floyd(_) => None,
-        }
-    }
 }
 
 impl<B> Qdisc<B> for Red<B> {
@@ -206,7 +188,7 @@ impl<B> Qdisc<B> for Red<B> {
         self.queue.backlog()
     }
 
-    fn state(&self) -> State {
+    fn state(&self, _now: Time) -> State {
         let (limit, probability, average) = match &self.law {
             Law::Linux(red) => {
                 (red.limit as f64, f64::from(red.max_p) / TWO_32, red.average_bytes())
@@ -218,6 +200,20 @@ impl<B> Qdisc<B> for Red<B> {
             probability: Some(probability),
             average: Some(average),
             ..State::default()
+        }
+    }
+
+    /// Linux's RED alone.
+    fn tell(&mut self, early: bool) {
+        if let Law::Linux(red) = &mut self.law {
+            red.told = Some(early);
+        }
+    }
+
+    fn chance(&self) -> Option<f64> {
+        match &self.law {
+            Law::Linux(red) => Some(red.chance),
+            Law::Floyd(_) => None,
         }
     }
 }

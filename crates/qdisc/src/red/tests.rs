@@ -338,12 +338,12 @@ fn an_idle_period_counts_as_the_packets_it_could_have_sent() {
     // One second since the first time there was nothing to send: 2500 missed and the arrival
     // itself, (1 - w)^2501.
     q.enqueue(packet(1500, Ecn::NotEct), Time(1_000_000_000), &mut fates);
-    let average = q.state().average.expect("red has an average");
+    let average = q.state(Time(1_000_000_001)).average.expect("red has an average");
     assert!((average / (3000.0 * libm::exp(-2501.0 / 2500.0)) - 1.0).abs() < 1e-9, "{average}");
     // The second packet finds a queue of 1500 bytes and no idle time.
     q.enqueue(packet(1500, Ecn::NotEct), Time(1_000_000_001), &mut fates);
     let weight = 1.0 - libm::exp(-1.0 / 2500.0);
-    let next = q.state().average.expect("red has an average");
+    let next = q.state(Time(1_000_000_001)).average.expect("red has an average");
     assert!((next - (average * (1.0 - weight) + weight * 1500.0)).abs() < 1e-9);
 }
 

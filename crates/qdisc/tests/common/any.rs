@@ -6,8 +6,9 @@
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use qdisc::{
-    AdtParams, CodelParams, CodelVariant, FifoParams, FloydRedParams, FqCodelParams,
-    LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, RedParams,
+    AdtParams, CodelParams, CodelVariant, DocsisPieParams, FifoParams, FloydRedParams,
+    FqCodelParams, LinuxPieParams, LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant,
+    PieParams, RedParams, RfcPieParams,
 };
 use std::ops::Range;
 
@@ -29,6 +30,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "fq_codel" => fq_codel(packets, bytes).boxed(),
         "red" => prop_oneof![2 => linux_red(bytes), 3 => floyd_red(packets)].boxed(),
         "adt" => adt(packets).boxed(),
+        "pie" => pie(packets).boxed(),
         _ => panic!(
             "the laws know no parameters of {kind}: draw them in crates/qdisc/tests/common/any.rs"
         ),
@@ -187,4 +189,46 @@ fn adt(packets: Range<u64>) -> impl Strategy<Value = Params> {
             })
         },
     )
+}
+
+fn pie(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (
+        (0..3, packets, 0..40_000_000u64, 1..400_000_000u64),
+        (0..=32u32, 0..=32u32, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY),
+    )
+        .prop_map(
+            |(
+                (variant, limit, target_ns, tupdate_ns),
+                (alpha, beta, ecn, bytemode, dq_rate_estimator),
+            )| {
+                let [real_alpha, real_beta] = [alpha, beta].map(f64::from);
+                Params::Pie(match variant {
+                    0 => PieParams::Linux(LinuxPieParams {
+                        limit,
+                        target_ns,
+                        tupdate_ns,
+                        alpha,
+                        beta,
+                        ecn,
+                        bytemode,
+                        dq_rate_estimator,
+                    }),
+                    1 => PieParams::Rfc(RfcPieParams {
+                        limit,
+                        target_ns,
+                        tupdate_ns,
+                        alpha: real_alpha,
+                        beta: real_beta,
+                        ecn,
+                    }),
+                    _ => PieParams::Docsis(DocsisPieParams {
+                        limit,
+                        target_ns,
+                        tupdate_ns,
+                        alpha: real_alpha,
+                        beta: real_beta,
+                    }),
+                })
+            },
+        )
 }

@@ -1,19 +1,67 @@
-//! pie: tc-pie(8).
+//! pie: tc-pie(8). The variants are those of crates/qdisc, pie.
 
 use super::{LIMIT, microseconds};
-use crate::grammar::{Flag, Grammar, Read, Word, off, on, word};
-use crate::linux::{Linux, Place, Why, Xstats, state, tell};
+use crate::error::TcError;
+use crate::grammar::{Flag, Grammar, Read, Value, Word, off, on, time, word};
+use crate::linux::{Linux, PINNED, Place, Tell, Why, Xstats, state, tell};
+use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
 
 pub(super) static PIE: Record = Record {
     kind: "pie",
-    grammars: &[Grammar {
-        kind: "pie",
-        words: &[LIMIT, TARGET, TUPDATE, ALPHA, BETA],
-        flags: FLAGS,
-        ..Grammar::NONE
-    }],
+    grammars: &[
+        Grammar {
+            kind: "pie",
+            variant: Some("linux"),
+            aliases: &[PINNED],
+            words: &[LIMIT, TARGET, TUPDATE, ALPHA, BETA],
+            flags: FLAGS,
+            defaults: &[
+                ("variant", Value::word("linux")),
+                ("limit", Value::Count(1000)),
+                ("target_ns", Value::Count(15_000_000)),
+                ("tupdate_ns", Value::Count(15_000_000)),
+                ("alpha", Value::Count(2)),
+                ("beta", Value::Count(20)),
+                ("ecn", Value::Flag(false)),
+                ("bytemode", Value::Flag(false)),
+                ("dq_rate_estimator", Value::Flag(false)),
+            ],
+            ..Grammar::NONE
+        },
+        // RFC 8033: alpha 0.125 and beta 1.25.
+        Grammar {
+            variant: Some("rfc"),
+            aliases: &["rfc8033"],
+            flags: &[on("ecn", "ecn"), off("noecn", "ecn")],
+            defaults: &[
+                ("variant", Value::word("rfc")),
+                ("limit", Value::Count(1000)),
+                ("target_ns", Value::Count(15_000_000)),
+                ("tupdate_ns", Value::Count(15_000_000)),
+                ("alpha", Value::Real(2.0)),
+                ("beta", Value::Real(20.0)),
+                ("ecn", Value::Flag(false)),
+            ],
+            ..REALS
+        },
+        // RFC 8034: A 0.25 and B 2.5.
+        Grammar {
+            variant: Some("docsis"),
+            aliases: &["rfc8034"],
+            defaults: &[
+                ("variant", Value::word("docsis")),
+                ("limit", Value::Count(1000)),
+                ("target_ns", Value::Count(10_000_000)),
+                ("tupdate_ns", Value::Count(16_000_000)),
+                ("alpha", Value::Real(4.0)),
+                ("beta", Value::Real(40.0)),
+            ],
+            ..REALS
+        },
+    ],
+    simulated: true,
     linux: Some(Linux {
         // TCA_PIE_LIMIT.
         read: &[("limit", Place::Attribute(2))],
@@ -34,7 +82,8 @@ pub(super) static PIE: Record = Record {
         },
         in_order: true,
         drops: Why::Counted(&[
-            tell(Cause::Early, &["dropped"]),
+            // The kernel counts a drop at the limit as both.
+            Tell { cause: Cause::Early, plus: &["dropped"], minus: &["overlimit"] },
             tell(Cause::Limit, &["overlimit"]),
         ]),
         marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
@@ -42,9 +91,29 @@ pub(super) static PIE: Record = Record {
         ..Linux::PLAIN
     }),
     least: "pie",
-    usual_limit: Some(1_000),
-    nearest: Some("codel"),
+    without_a_rate: |fields| {
+        let docsis = fields.get("variant").text() == Some("docsis");
+        docsis.then(|| {
+            TcError::new(
+                "pie variant docsis computes the delay from the rate, and this link has none",
+                "give the link a rate, or write pie variant rfc",
+            )
+        })
+    },
     ..Record::NONE
+};
+
+/// Of the RFCs: as tc counts, alpha and beta in sixteenths of 1/s, and any of them.
+const REALS: Grammar = Grammar {
+    kind: "pie",
+    words: &[
+        LIMIT,
+        time("target", "target_ns", Read::Time),
+        time("tupdate", "tupdate_ns", Read::PositiveTime),
+        word("alpha", "NUMBER", Read::Real(0.0, U32 as f64)),
+        word("beta", "NUMBER", Read::Real(0.0, U32 as f64)),
+    ],
+    ..Grammar::NONE
 };
 
 pub(super) const TARGET: Word = microseconds("target", "target_ns");

@@ -1,0 +1,284 @@
+//! pie: proportional integral controller, enhanced. Drops or marks arriving packets with a
+//! probability p that follows the queueing delay.
+//!
+//! Each `tupdate` p moves by alpha (q - target) + beta (q - q_old): q is the queueing delay, q_old
+//! that of the update before. Both weights shrink with p, or a small p would never be steady. A
+//! burst of up to 150 ms that meets a queue without congestion passes untouched. accu_prob adds up
+//! the probabilities since the last drop and spreads drops evenly: none before it reaches 0.85, a
+//! certain one from 8.5 on.
+//!
+//! | | linux | rfc | docsis |
+//! |---|---|---|---|
+//! | arithmetic | p in units of 2^-56, q in ticks of 64 ns | reals | reals |
+//! | p at most | 256, then 1 again | 1 | 13.6 |
+//! | q | sojourn of the packet that left last, or backlog / rate | that sojourn | backlog / the link's rate |
+//! | tupdate | in jiffies of 4 ms, a jiffy late | exact | exact |
+//! | step of p at most, from p = 10 % | 2 % | free | 2 % |
+//! | q above 250 ms (docsis: 200 ms) | 2 % more | the same as below | 2 % more, unless q was short |
+//! | decay | 1/64, q = q_old = 0 | 2 %, q = q_old = 0 | 2 %, both below 5 ms |
+//! | no early drop: p below 20 % and | q < target/2 | q_old < target/2 | q_old < target/2 |
+//! | no early drop: backlog | < 2 full packets | <= 2 full packets | <= 2048 bytes |
+//! | the allowance of 150 ms (docsis: 142) falls | as packets leave, by the time between them | with each update | with each update |
+//! | p by the packet's size | with `bytemode` | no | yes, of 1024 bytes |
+//! | accu_prob | yes | no | yes |
+//! | marks | with `ecn`, p <= 10 % | with `ecn`, p < 10 % | never |
+//!
+//! Source: RFC 8033 (rfc: Appendix A with timestamps; its §5.1 for ECN), RFC 8034 (docsis: Appendix
+//! A, one rate: MSR = PEAK_RATE); Linux's sch_pie for the behaviour of `linux`.
+//!
+//! Deviations: in `rfc` a mean packet is the link's largest, as RFC 8033 gives none. In `docsis` a
+//! third of the buffer is a third of `limit`, packets. Linux's timer starts with the discipline;
+//! here that is time 0. It is evaluated when the queue is called next, with the queue as it was.
+//! Of two things at one instant the timer is first.
+
+mod linux;
+mod rfc;
+#[cfg(test)]
+mod tests;
+
+pub use linux::LinuxPieParams;
+pub use rfc::{DocsisPieParams, RfcPieParams};
+
+use linux::LinuxPie;
+use rfc::{DocsisPie, RfcPie};
+
+use crate::ds::mark;
+use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use serde::Deserialize;
+use units::{Luck, Rate, Span, Time};
+
+/// `pie variant=...`: `{"kind": "pie", "variant": "linux" | "rfc" | "docsis", ...}` and the fields
+/// of that variant.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "variant", rename_all = "snake_case")]
+pub enum PieParams {
+    /// Linux's sch_pie.
+    Linux(LinuxPieParams),
+    /// RFC 8033, Appendix A.
+    Rfc(RfcPieParams),
+    /// RFC 8034: DOCSIS-PIE of cable modems.
+    Docsis(DocsisPieParams),
+}
+
+/// What PIE wants done with the arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    /// Mark it if it can be marked, else drop it.
+    Signal,
+    Drop,
+}
+
+/// Probabilities are thrown in units of 2^-56: as Linux does.
+const ONE: u64 = 1 << 56;
+
+/// The draws.
+#[derive(Clone, Debug)]
+struct Dice {
+    luck: Luck,
+    /// For replays: what another queue's draw decided about the next arrival (`Qdisc::tell`).
+    told: Option<bool>,
+    /// For replays: the probability that the last arrival was dropped or marked early
+    /// (`Qdisc::chance`).
+    chance: f64,
+}
+
+impl Dice {
+    /// The law leaves no choice.
+    #[inline]
+    fn certain(&mut self, early: bool) -> bool {
+        self.chance = f64::from(u8::from(early));
+        early
+    }
+
+    /// True with probability `p` of `ONE`; in a replay as told, where either could be.
+    #[inline]
+    fn throw(&mut self, p: u64) -> bool {
+        self.chance = (p as f64 / ONE as f64).min(1.0);
+        match self.told {
+            Some(told) if 0.0 < self.chance && self.chance < 1.0 => told,
+            _ => self.luck.next_u64() >> 8 < p,
+        }
+    }
+}
+
+#[derive(Clone)]
+enum Law {
+    Linux(LinuxPie),
+    Rfc(RfcPie),
+    Docsis(DocsisPie),
+}
+
+impl Law {
+    /// So many updates at once, between which nothing comes or leaves.
+    fn update(&mut self, backlog: Backlog, times: u64) {
+        match self {
+            Law::Linux(pie) => pie.update(backlog, times),
+            Law::Rfc(pie) => pie.update(times),
+            Law::Docsis(pie) => pie.update(backlog, times),
+        }
+    }
+
+    #[inline]
+    fn decide(&mut self, backlog: Backlog, size: u32, dice: &mut Dice) -> Verdict {
+        match self {
+            Law::Linux(pie) => pie.decide(backlog, size, dice),
+            Law::Rfc(pie) => pie.decide(backlog, dice),
+            Law::Docsis(pie) => pie.decide(backlog, size, dice),
+        }
+    }
+
+    /// An arrival was dropped, whatever the cause.
+    #[inline]
+    fn dropped(&mut self) {
+        match self {
+            Law::Linux(pie) => pie.dropped(),
+            Law::Rfc(_) => {}
+            Law::Docsis(pie) => pie.dropped(),
+        }
+    }
+
+    /// A packet has left, and the backlog is what is behind it.
+    #[inline]
+    fn left<B>(&mut self, packet: &Packet<B>, backlog: Backlog, now: Time) {
+        match self {
+            Law::Linux(pie) => pie.left(packet.enqueued, packet.size, backlog, now),
+            Law::Rfc(pie) => pie.left(packet.enqueued, backlog, now),
+            Law::Docsis(_) => {}
+        }
+    }
+
+    fn probability(&self) -> f64 {
+        match self {
+            Law::Linux(pie) => pie.probability(),
+            Law::Rfc(pie) => pie.probability(),
+            Law::Docsis(pie) => pie.probability(),
+        }
+    }
+}
+
+/// When p is updated.
+#[derive(Clone, Copy, Debug)]
+struct Timer {
+    next: Time,
+    period: Span,
+}
+
+impl Timer {
+    /// How often it has gone off by `now` since it was last asked.
+    fn expiries(&mut self, now: Time) -> u64 {
+        if now < self.next {
+            return 0;
+        }
+        let times = now.since(self.next).0 / self.period.0 + 1;
+        self.next += self.period * times;
+        times
+    }
+}
+
+/// A queue under PIE.
+pub struct Pie<B> {
+    limit: u64,
+    law: Law,
+    timer: Timer,
+    dice: Dice,
+    queue: Fifo<B>,
+}
+
+impl<B> Pie<B> {
+    /// An empty queue.
+    pub fn new(params: &PieParams, context: Context) -> Self {
+        let every = |ns: u64| {
+            let period = Span(ns.max(1));
+            Timer { next: Time::ZERO + period, period }
+        };
+        let (limit, law, timer) = match params {
+            PieParams::Linux(p) => {
+                (p.limit, Law::Linux(LinuxPie::new(p, context.mtu)), linux::timer(p.tupdate_ns))
+            }
+            PieParams::Rfc(p) => {
+                (p.limit, Law::Rfc(RfcPie::new(p, context.mtu)), every(p.tupdate_ns))
+            }
+            PieParams::Docsis(p) => {
+                (p.limit, Law::Docsis(DocsisPie::new(p, context.rate)), every(p.tupdate_ns))
+            }
+        };
+        let dice = Dice { luck: context.luck, told: None, chance: 0.0 };
+        Pie { limit, law, timer, dice, queue: Fifo::default() }
+    }
+
+    /// Updates that are due, with the queue as it has been since the last call.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if self.timer.next <= now {
+            self.update(now);
+        }
+    }
+
+    #[cold]
+    fn update(&mut self, now: Time) {
+        let times = self.timer.expiries(now);
+        self.law.update(self.queue.backlog(), times);
+    }
+}
+
+impl<B> Qdisc<B> for Pie<B> {
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        self.catch_up(now);
+        let backlog = self.queue.backlog();
+        if u64::from(backlog.packets) >= self.limit {
+            self.dice.certain(false);
+            self.law.dropped();
+            return fates.push(Fate::Dropped(packet, Cause::Limit));
+        }
+        let passes = match self.law.decide(backlog, packet.size, &mut self.dice) {
+            Verdict::Pass => true,
+            Verdict::Signal => mark(&mut packet, Cause::Early, fates),
+            Verdict::Drop => false,
+        };
+        if passes {
+            self.queue.push(packet, now);
+        } else {
+            self.law.dropped();
+            fates.push(Fate::Dropped(packet, Cause::Early));
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        self.catch_up(now);
+        let packet = self.queue.pop()?;
+        self.law.left(&packet, self.queue.backlog(), now);
+        Some(packet)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn state(&self, now: Time) -> State {
+        let mut law = self.law.clone();
+        law.update(self.queue.backlog(), { self.timer }.expiries(now));
+        State {
+            limit: Some(self.limit as f64),
+            probability: Some(law.probability()),
+            ..State::default()
+        }
+    }
+
+    fn rate_changed(&mut self, rate: Rate) {
+        if let Law::Docsis(pie) = &mut self.law {
+            pie.rate_changed(rate);
+        }
+    }
+
+    fn tell(&mut self, early: bool) {
+        self.dice.told = Some(early);
+    }
+
+    fn chance(&self) -> Option<f64> {
+        Some(self.dice.chance)
+    }
+}
