@@ -331,18 +331,37 @@ def processes() -> Iterator[Path]:
     return (each for each in Path("/proc").iterdir() if each.name.isdigit())
 
 
-def namespaces_of(process: Path) -> set[str]:
+def ways_to_namespaces(process: Path) -> Iterator[tuple[str, Path]]:
     """The network namespaces that a process is in, holds open, or has mounted by a name."""
-    found: set[str] = set()
+    links = [process / "ns" / "net"]
     with contextlib.suppress(OSError):
-        found.add(os.readlink(process / "ns" / "net"))
+        links += (process / "fd").iterdir()
+    for link in links:
+        with contextlib.suppress(OSError):
+            if (found := os.readlink(link)).startswith("net:["):
+                yield found, link
     with contextlib.suppress(OSError):
-        for file in (process / "fd").iterdir():
-            with contextlib.suppress(OSError):
-                found.add(os.readlink(file))
-    with contextlib.suppress(OSError):
-        found |= set(re.findall(r"net:\[\d+\]", (process / "mountinfo").read_text()))
-    return {each for each in found if each.startswith("net:[")}
+        for line in (process / "mountinfo").read_text().splitlines():
+            _, _, _, root, where, *_ = line.split()
+            if root.startswith("net:["):
+                yield root, process / "root" / where[1:]
+
+
+def namespaces_of(process: Path) -> set[str]:
+    return {name for name, _ in ways_to_namespaces(process)}
+
+
+@contextlib.contextmanager
+def held(process: Path) -> Iterator[set[str]]:
+    """A process's network namespaces but for ours. They last as long, so that their numbers,
+    which are all that tells one from another, are not given to those of another test."""
+    with contextlib.ExitStack() as files:
+        own: set[str] = set()
+        for name, way in ways_to_namespaces(process):
+            if name not in own | {os.readlink("/proc/self/ns/net")}:
+                files.callback(os.close, os.open(way, os.O_RDONLY))
+                own.add(name)
+        yield own
 
 
 def below(parent: int) -> Path | None:
@@ -381,15 +400,22 @@ def test_nothing_is_left_however_it_ends(how: signal.Signals, kept: bool, tmp_pa
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as parent:
         try:
             program = until(lambda: below(parent.pid))
-            own = namespaces_of(program) - {os.readlink("/proc/self/ns/net")}
-            assert len(own) >= 5
-            parent.send_signal(how)
-            ended = parent.wait(PATIENCE_S)
+            with held(program) as own:
+                assert len(own) >= 5
+                parent.send_signal(how)
+                ended = parent.wait(PATIENCE_S)
+                until(lambda: not program.exists())
+                ours = str(os.getpid())
+                until(
+                    lambda: (
+                        not any(
+                            namespaces_of(each) & own for each in processes() if each.name != ours
+                        )
+                    )
+                )
         finally:
             parent.kill()
     assert ended == (-how if how == signal.SIGKILL else 130)
-    until(lambda: not program.exists())
-    until(lambda: not any(namespaces_of(each) & own for each in processes()))
     assert devices() == before
     assert (set(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else set()) == names
     entries = tmp_path / "state" / "sojourn" / "running"

@@ -43,7 +43,7 @@ use due::Due;
 use host::{Host, Path};
 use inbox::Inbox;
 use link::{Departure, Link, LinkParts, LossLaw, Outlet, Schedule};
-use net::{Lookahead, Mouth, Net};
+use net::{FirstLink, Lookahead, Net};
 use payload::{Parcel, SackPool, Slip};
 use qdisc::{Body, Context, Discipline, Fate};
 use recorder::Recorder;
@@ -279,11 +279,11 @@ fn move_host(
     sacks: &mut SackPool,
 ) -> u64 {
     let [there, back] = [0, 1].map(|direction| 2 * index as u32 + direction);
-    let mouth = net.mouth(back, inboxes);
-    let far_end = &mut End { lane: there, net, mouth };
+    let first_link = net.first_link(back, inboxes);
+    let far_end = &mut End { lane: there, net, first_link };
     let (far, far_due) = host.move_far_end(until, far_end, sacks);
-    let mouth = net.mouth(there, inboxes);
-    let source = &mut End { lane: back, net, mouth };
+    let first_link = net.first_link(there, inboxes);
+    let source = &mut End { lane: back, net, first_link };
     let (near, near_due) = host.move_source(until, source, sacks);
     // Where the way there crosses no link the far end may have something to do again.
     let due = far_due.min(near_due).min(net.lanes.first_arrives(there));
@@ -371,7 +371,7 @@ impl Outlet<Slip> for Behind<'_> {
 struct End<'a> {
     lane: u32,
     net: &'a mut Net,
-    mouth: Option<Mouth<'a>>,
+    first_link: Option<FirstLink<'a>>,
 }
 
 impl Path for End<'_> {
@@ -387,7 +387,7 @@ impl Path for End<'_> {
 
     #[inline]
     fn send(&mut self, packet: Parcel, now: Time) {
-        self.net.leave(packet, now, &mut self.mouth);
+        self.net.leave(packet, now, &mut self.first_link);
     }
 }
 

@@ -34,7 +34,7 @@ const NO_LANE: u32 = u32::MAX;
 const NO_LINK: u32 = u32::MAX;
 
 /// Where what a host sends goes at once: to the inbox of this link.
-pub struct Mouth<'a> {
+pub struct FirstLink<'a> {
     link: u32,
     sender: Sender,
     inbox: &'a mut Inbox,
@@ -121,18 +121,22 @@ impl Net {
 
     /// Where what a host sends in this direction goes at once, if it does.
     #[inline]
-    pub fn mouth<'a>(&self, direction: u32, inboxes: &'a mut [Inbox]) -> Option<Mouth<'a>> {
+    pub fn first_link<'a>(
+        &self,
+        direction: u32,
+        inboxes: &'a mut [Inbox],
+    ) -> Option<FirstLink<'a>> {
         let Route { inbox: link, sender, .. } = self.routes[direction as usize];
         let inbox = inboxes.get_mut(link as usize)?;
         inbox.next_host();
-        Some(Mouth { link, sender, inbox })
+        Some(FirstLink { link, sender, inbox })
     }
 
     /// A packet leaves its host.
     #[inline]
-    pub fn leave(&mut self, packet: Parcel, now: Time, mouth: &mut Option<Mouth<'_>>) {
+    pub fn leave(&mut self, packet: Parcel, now: Time, first_link: &mut Option<FirstLink<'_>>) {
         let node = self.lanes.place(packet);
-        let Some(Mouth { link, sender, inbox }) = mouth else {
+        let Some(FirstLink { link, sender, inbox }) = first_link else {
             self.leave_otherwise(node, packet.flow, now);
             return;
         };

@@ -6,7 +6,7 @@ use crate::inbox::{Sender, lot};
 use crate::jitter::Jitter;
 use crate::payload::{Parcel, Slip};
 use crate::{Mark, Scenario, Sim};
-use link::{Departure, Log};
+use link::{Departure, Outlet};
 use qdisc::{Cause, Fate};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -79,6 +79,26 @@ impl Path for Moment {
     fn send(&mut self, packet: Parcel, now: Time) {
         assert_eq!(now, self.now);
         self.sent.push(packet);
+    }
+}
+
+/// What became of a link's packets, one after another: drops of one instant are recorded in order.
+#[derive(Default)]
+struct Told(Vec<(Outcome, Time)>);
+
+enum Outcome {
+    Departed(Departure<Slip>),
+    Decided(Fate<Slip>),
+}
+
+impl Outlet<Slip> for Told {
+    fn departed(&mut self, departure: Departure<Slip>) {
+        let at = departure.dequeued;
+        self.0.push((Outcome::Departed(departure), at));
+    }
+
+    fn decided(&mut self, fate: Fate<Slip>, at: Time) {
+        self.0.push((Outcome::Decided(fate), at));
     }
 }
 
@@ -189,25 +209,24 @@ impl<'a> Plain<'a> {
         let now = self.now.0;
         let Sim { links, net, .. } = &mut self.sim;
         let link = &mut links[index];
-        let mut log: Log<Slip> = Log::default();
+        let mut told = Told::default();
         match packet {
             Some(packet) => {
                 let node = net.lanes.place(packet);
-                link.send(packet.slip(node), now, &mut log);
+                link.send(packet.slip(node), now, &mut told);
             }
             None if step == Step::First => link.rate_stepped(now),
-            None => link.advance(now, &mut log),
+            None => link.advance(now, &mut told),
         }
         if step == Step::First {
             self.enter_rate_change(index, now);
         }
-        for (fate, at) in log.fates {
+        for (outcome, at) in told.0 {
             assert_eq!(at, now, "it was called in time");
-            self.decided(index, fate);
-        }
-        for departure in log.departures {
-            assert_eq!(departure.dequeued, now, "it was called in time");
-            self.departed(index, departure);
+            match outcome {
+                Outcome::Departed(departure) => self.departed(index, departure),
+                Outcome::Decided(fate) => self.decided(index, fate),
+            }
         }
         let next = self.sim.links[index].next_event().unwrap_or(Time::NEVER);
         let turn = Turn::Link(self.places[index]);
