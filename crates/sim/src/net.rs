@@ -286,7 +286,7 @@ fn least_time(link: &LinkSpec) -> Span {
 }
 
 /// Of each link whether what comes to it is put in order. It need not be where no packet meets
-/// another, and those of one flow stay in order anyway.
+/// another, and those of one flow stay in order anyway; unless each packet is recorded.
 pub fn in_order(scenario: &Scenario) -> Vec<bool> {
     let paths = scenario.flows.iter().flat_map(|flow| [&flow.path, &flow.back]);
     let leads_on: BTreeSet<u32> = paths
@@ -294,7 +294,8 @@ pub fn in_order(scenario: &Scenario) -> Vec<bool> {
         .copied()
         .collect();
     let meets = |(index, link): (usize, &LinkSpec)| {
-        !link.rate.is_empty()
+        scenario.record.packets
+            || !link.rate.is_empty()
             || link.loss != link::Loss::None
             || link.ring.is_some()
             || link.shaper.is_some()
