@@ -59,6 +59,13 @@ pub trait Body {
     fn hash(&self, flow: u32, key: u64) -> u32 {
         hash(flow.into(), key)
     }
+
+    /// The numbers of the hosts that the packet comes from and is for, by which cake shares among
+    /// hosts. Each flow's two ends are hosts of their own here: `flow ^ 1` is the way back.
+    #[inline]
+    fn hosts(&self, flow: u32) -> [u32; 2] {
+        [flow, flow ^ 1]
+    }
 }
 
 /// MurmurHash3's 64-bit finaliser of a flow and a key, its upper half.
