@@ -360,7 +360,7 @@ proptest! {
             let again = Discipline::from_params(std::iter::once(kind).chain(params));
             prop_assert_eq!(&again.expect("its own parameters"), &found);
             // The simulator takes what it has, and tc what Linux has.
-            let takes = found.record().simulated && !found.is_bare();
+            let takes = found.lacking().is_none() && !found.is_bare();
             prop_assert_eq!(found.params().is_some(), takes);
             if let Ok(said) = found.command()
                 && !found.is_bare()
