@@ -8,6 +8,7 @@ mod scenarios;
 use common::{MS, S, Tables, flow, link, run};
 use link::{Cells, RingParams, ShaperParams};
 use proptest::prelude::*;
+use qdisc::Params;
 use scenarios::any_scenario;
 use sim::{FlowSpec, LinkSpec, Scenario, Sim, Traffic};
 use tables::Table;

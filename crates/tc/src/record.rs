@@ -4,6 +4,9 @@ use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Value};
 use crate::linux::Linux;
 
+/// The simulator's parameters of a discipline's words.
+pub type Translated = fn(&Fields) -> Vec<(&'static str, Value)>;
+
 /// A queue discipline: a file in `disciplines/` has one for each.
 pub struct Record {
     /// Its name, tc's where Linux has it.
@@ -17,7 +20,7 @@ pub struct Record {
     pub lacking: fn(&Fields) -> Option<&'static str>,
     /// The simulator's parameters, where they are others than Linux's words; what is not said has
     /// its default there.
-    pub translated: Option<fn(&Fields) -> Vec<(&'static str, Value)>>,
+    pub translated: Option<Translated>,
     /// How the kernel's is configured and read; `None`: Linux has none of this name.
     pub linux: Option<Linux>,
     /// The fewest words with which tc takes it.
