@@ -27,6 +27,7 @@ STANDING = (
         "atm",
         "bands",
         "both-ways",
+        "cake",
         "controls",
         "ecn",
         "ecn-beside",
@@ -81,7 +82,7 @@ KERNEL = {
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO]...")
 @options.block(options.ExecutionOptions, engine=KERNEL)
 @click.option(
-    "--quick", is_flag=True, help="Of the standing set 24 of the 434 cases: some minutes."
+    "--quick", is_flag=True, help="Of the standing set 24 of the 462 cases: some minutes."
 )
 @options.one(
     options.VariationOptions,
