@@ -38,10 +38,10 @@ pub struct Arrival {
     pub after: Option<u64>,
     /// Whether the recorded queue dropped or marked it early; `None`: our luck decides.
     pub early: Option<bool>,
-    /// The kernel's hash of its flow (skb_get_hash); `None`: not recorded. fq_codel's alone.
+    /// The kernel's hash of its flow (skb_get_hash); `None`: not recorded. fq_codel's and cake's.
     pub hash: Option<u32>,
     /// What it took of the kernel's memory, bytes; `None`: as much as a datagram of its size.
-    /// fq_codel's alone.
+    /// fq_codel's and cake's.
     pub truesize: Option<u32>,
 }
 
@@ -229,7 +229,8 @@ impl Replay {
             decision.state = count.unwrap_or(decision.state);
             self.left += 1;
             self.sent += 1;
-            if departure.packet.ds != decision.ds {
+            // cake's `wash` changes the codepoint.
+            if departure.packet.ds.ecn() != decision.ds.ecn() {
                 let cause =
                     self.marks.pop_front().expect("a packet that was marked was told to be");
                 decision.fell = Some((Fell::Marked, cause));
@@ -281,6 +282,18 @@ mod tests {
         assert_eq!(decisions[2].fell, Some((Fell::Dropped, Cause::Limit)));
         assert_eq!(decisions.iter().map(|d| d.order).collect::<Vec<_>>(), [0, 2, 1, 3]);
         assert_eq!(decisions.iter().map(|d| d.found.packets).collect::<Vec<_>>(), [0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn a_codepoint_that_is_washed_off_is_no_mark() {
+        let cake = link(json!({
+            "kind": "cake", "bandwidth": 6_000_000, "rtt_ns": 100_000_000, "memlimit": null, "tins": "besteffort",
+            "isolation": "flows", "wash": true, "ingress": false, "overhead": null, "mpu": 0, "cells": "noatm",
+        }));
+        let marked = Arrival { ds: DsField(46 << 2), ..at(0) };
+        let decisions = replay(&cake, 1, &[marked, marked]);
+        let found: Vec<_> = decisions.iter().map(|d| (d.at.0, d.fell)).collect();
+        assert_eq!(found, [(0, None), (2 * MS, None)]);
     }
 
     #[test]
