@@ -473,8 +473,11 @@ def _said(*command: str) -> str | None:
 
 
 def build() -> str:
-    """`checked` if `make dev` made the engine last, which has checks of sums and assertions."""
-    return "checked" if (Path(sys.prefix) / ".dev").exists() else "release"
+    """What made the engine last: `make dev` (`checked`: checks of sums, assertions), `make guided`,
+    or `make setup` (`release`)."""
+    marks = {"checked": ".dev", "guided": ".guided"}
+    made = (name for name, mark in marks.items() if (Path(sys.prefix) / mark).exists())
+    return next(made, "release")
 
 
 def machine() -> dict[str, Any]:
