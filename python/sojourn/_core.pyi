@@ -703,6 +703,10 @@ class Flow:
         """Each packet leaves its host up to this much later."""
 
     @property
+    def hosts(self) -> tuple[str | None, str | None]:
+        """The hosts at its source and its target, where the scenario names them: `home/laptop`."""
+
+    @property
     def ds(self) -> int:
         """The DS field."""
 

@@ -31,6 +31,7 @@ pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
 
 use serde::Deserialize;
+use std::sync::Arc;
 use units::{Luck, Rate, Time};
 
 /// A packet as a queue sees it. `B` is what its owner carries along.
@@ -179,6 +180,11 @@ pub struct State {
     pub flows: Option<f64>,
 }
 
+/// The numbers of the hosts that a packet comes from and is for, by its `flow`. Ends of flows with
+/// equal numbers are one host. Empty: nobody
+/// knows.
+pub type Hosts = Arc<[[u32; 2]]>;
+
 /// The verbs of a queue discipline.
 pub trait Qdisc<B> {
     /// A packet arrives. Drops and marks (of this packet or of others) are pushed to `fates`.
@@ -238,6 +244,12 @@ pub trait Qdisc<B> {
 
     /// The link's rate changed. Only disciplines that compute with the rate react.
     fn rate_changed(&mut self, _rate: Rate) {}
+
+    /// Where a discipline that shares by host keeps the hosts of its packets; whoever made it writes
+    /// them there before the first packet. `None`: it does not ask.
+    fn hosts(&mut self) -> Option<&mut Hosts> {
+        None
+    }
 
     /// For replays: tells whether another queue's draw dropped or marked the next arrival early.
     /// Where our law would draw, this takes the draw's place; where the law is certain, the law
@@ -373,6 +385,10 @@ impl<B: Body> Qdisc<B> for Discipline<B> {
 
     fn rate_changed(&mut self, rate: Rate) {
         each!(self, q => Qdisc::<B>::rate_changed(q, rate))
+    }
+
+    fn hosts(&mut self) -> Option<&mut Hosts> {
+        each!(self, q => Qdisc::<B>::hosts(q))
     }
 
     fn tell(&mut self, early: bool) {
