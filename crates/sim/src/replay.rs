@@ -292,8 +292,9 @@ mod tests {
         }));
         let marked = Arrival { ds: DsField(46 << 2), ..at(0) };
         let decisions = replay(&cake, 1, &[marked, marked]);
+        // cake's nanoseconds for a byte are rounded down.
         let found: Vec<_> = decisions.iter().map(|d| (d.at.0, d.fell)).collect();
-        assert_eq!(found, [(0, None), (2 * MS, None)]);
+        assert_eq!(found, [(0, None), (2 * MS - 1, None)]);
     }
 
     #[test]

@@ -230,6 +230,8 @@ pub struct Cake<B> {
     memory_limit: u64,
     heap: Heap,
     key: u64,
+    /// The hosts of each flow; empty: a packet's body tells.
+    hosts: crate::Hosts,
     luck: Luck,
 }
 
@@ -257,6 +259,7 @@ impl<B: Body> Cake<B> {
             memory_limit: memory_limit(params, rate, context.mtu),
             heap: Heap::default(),
             key: context.luck.next_u64(),
+            hosts: crate::Hosts::default(),
             luck: context.luck,
         }
     }
@@ -266,7 +269,8 @@ impl<B: Body> Cake<B> {
         let [by_source, by_destination] = self.isolation.hosts();
         let mut hosts = [0; 2];
         if by_source || by_destination {
-            let [source, destination] = packet.body.hosts(packet.flow);
+            let known = self.hosts.get(packet.flow as usize).copied();
+            let [source, destination] = known.unwrap_or_else(|| packet.body.hosts(packet.flow));
             let hash = |host: u32| crate::hash(host.into(), !self.key);
             hosts = [
                 if by_source { hash(source) } else { 0 },
@@ -524,6 +528,10 @@ impl<B: Body> Qdisc<B> for Cake<B> {
     #[inline]
     fn backlog(&self) -> Backlog {
         self.total
+    }
+
+    fn hosts(&mut self) -> Option<&mut crate::Hosts> {
+        (self.isolation.hosts() != [false; 2]).then_some(&mut self.hosts)
     }
 
     fn holds_until(&self) -> Option<Time> {

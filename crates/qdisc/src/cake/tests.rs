@@ -331,6 +331,17 @@ fn flows_share_or_hosts_and_then_their_flows() {
 }
 
 #[test]
+fn hosts_that_the_owner_knows_stand_above_those_of_the_body() {
+    let mut told = cake(&CakeParams { isolation: Isolation::DualSrchost, ..params() });
+    let known = [[1, 9], [5, 9], [5, 9]];
+    *Qdisc::<Sent>::hosts(&mut told).expect("it shares by host") = known.into();
+    let source = |flow: u32| told.hashes(&packet(flow, 0)).hosts[0];
+    assert_ne!(source(0), source(1));
+    assert_eq!(source(1), source(2));
+    assert!(Qdisc::<Sent>::hosts(&mut cake(&params())).is_none(), "by flows alone");
+}
+
+#[test]
 fn the_longest_queue_of_all_tins_loses_its_oldest_packets() {
     let small = CakeParams { memlimit: Some(20 * 2304), tins: TinMode::Diffserv4, ..params() };
     let mut cake = cake(&small);
