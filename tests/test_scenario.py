@@ -185,6 +185,86 @@ def test_an_rtt_is_what_the_links_take_and_two_halves_of_the_rest() -> None:
 
 
 @pytest.mark.parametrize(
+    ("hosts", "each"),
+    [
+        ('"laptop"', ["laptop", "laptop", "laptop"]),
+        ('["laptop"]', ["laptop", "laptop", "laptop"]),
+        ('["laptop", "phone"]', ["laptop", "phone", "laptop"]),
+        ("2", ["1", "2", "1"]),
+        ("1", ["1", "1", "1"]),
+    ],
+)
+def test_an_entry_s_flows_are_shared_out_over_its_hosts_in_turn(
+    hosts: str, each: list[str]
+) -> None:
+    named = [f"home/{name}" for name in each]
+    # Those at home, whichever way the data flows.
+    for direction in ("down", "up"):
+        text = f'kind = "bulk"\ncount = 3\ndirection = "{direction}"\nhosts = {hosts}'
+        scenario = loads(f"{HEAD}[[flow]]\n{text}")
+        assert loads(scenario.to_toml()) == scenario
+        ends = [flow.hosts for flow in scenario.realise(1).flows]
+        assert [at_home for pair in ends for at_home in pair if at_home] == named
+        assert all(pair[direction == "up"] is None for pair in ends)
+    assert flow('kind = "bulk"').get("hosts") is None
+
+
+def test_hosts_are_at_the_node_that_is_named() -> None:
+    text = 'kind = "bulk"\nhosts = "mirror"\nhosts_at = "net"'
+    assert flow(text)["hosts"] == ["net/mirror", None]
+    chain = loads(
+        CHAIN + '\n[[flow]]\nkind = "ping"\nfrom = "a"\nto = "c"\nhosts = 1\nhosts_at = "a"'
+    )
+    assert chain.realise(1).flows[-1].hosts == ("a/1", None)
+
+
+def test_all_delay_beyond_the_links_lies_away_from_a_named_host() -> None:
+    # Flows of one host may differ in RTT: 50 ms - 2 x 10 ms.
+    for direction, extras in (("down", (0, 30_000_000)), ("up", (30_000_000, 0))):
+        made = flow(f'kind = "bulk"\nrtt = "50 ms"\nhosts = 1\ndirection = "{direction}"')
+        assert (made["path_extra_ns"], made["back_extra_ns"]) == extras
+
+
+def test_hosts_can_be_swept() -> None:
+    text = DUMBBELL + 'count = 4\n[sweep]\n"flow.0.hosts" = [1, 4, ["a", "b"]]\n'
+    numbers = [
+        len({flow.hosts for flow in variant.realise(1).flows}) for variant in loads(text).variants()
+    ]
+    assert numbers == [1, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("lines", "at", "hint"),
+    [
+        ("hosts = 0", "hosts", "from 1 to 100000"),
+        ("hosts = 5", "hosts", "count is 3"),
+        ('hosts = ["a", "b", "c", "d"]', "hosts", "count is 3"),
+        ("hosts = true", "hosts", "a list of names"),
+        ("hosts = []", "hosts", "a list of names"),
+        ('hosts = ["a", 1]', "hosts.1", "write letters"),
+        ('hosts = ["a", "a"]', "hosts.1", "each host once"),
+        ('hosts = "a/b"', "hosts", "write letters"),
+        ('host = "laptop"', "host", "did you mean hosts"),
+        ('hosts_at = "home"', "hosts_at", "write hosts = 4"),
+        ('hosts = 2\nhosts_at = "cafe"', "hosts_at", '"net" or "home"'),
+        ('hosts = 2\ndirection = "up"\naccess = "1 Gbit/s"', "access", "leave access or hosts out"),
+    ],
+)
+def test_hosts_that_mean_nothing_are_refused(lines: str, at: str, hint: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        loads(f"{DUMBBELL}count = 3\n{lines}\n")
+    problem = refused.value.problems[0]
+    assert problem.dotted == f"flow.0.{at}"
+    assert hint in problem.hint
+
+
+def test_the_long_form_must_say_where_the_hosts_are() -> None:
+    with pytest.raises(ScenarioError) as refused:
+        loads(CHAIN + '\n[[flow]]\nkind = "bulk"\nfrom = "a"\nto = "c"\nhosts = 1')
+    assert 'hosts_at = "a" or "c"' in refused.value.problems[0].hint
+
+
+@pytest.mark.parametrize(
     ("written", "ds"),
     [
         # The byte of the IP header: RFC 2474, 2597, 3246, 5865 and 8622 by name, RFC 1349's bits by

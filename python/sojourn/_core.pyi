@@ -702,6 +702,10 @@ class Flow:
         """Each packet leaves its host up to this much later."""
 
     @property
+    def hosts(self) -> tuple[str | None, str | None]:
+        """The hosts at its source and its target, where the scenario names them: `home/laptop`."""
+
+    @property
     def ds(self) -> int:
         """The DS field."""
 
@@ -1110,6 +1114,10 @@ class Qdisc:
     @property
     def packets(self) -> int:
         """How many packets it holds at most, about: where it counts bytes, full packets of them."""
+
+    @property
+    def lacking(self) -> str | None:
+        """What of it the simulator lacks: `fq`, or `cake ack-filter`; None: nothing."""
 
     @property
     def shapes(self) -> bool:

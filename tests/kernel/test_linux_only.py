@@ -180,6 +180,42 @@ def test_the_kernel_runs_each_discipline(kind: str, kernel_uml: str, tmp_path: P
     assert (0.65 if kind == "sfb" else 0.88) * most < share < 1.005 * most
 
 
+@pytest.mark.parametrize(
+    ("shares", "least", "most"), [("dual-srchost", 0.4, 0.6), ("flows", 0, 0.2)]
+)
+def test_cake_gives_each_host_half_however_many_flows_it_has(
+    shares: str, least: float, most: float, kernel_uml: str, tmp_path: Path
+) -> None:
+    """One flow of the laptop against eight of the phone; by flows it would have a ninth."""
+    text = """
+    duration = "8 s"
+    warmup = "2 s"
+    [bottleneck]
+    rate = "20 Mbit/s"
+    delay = "5 ms"
+    up.qdisc = "cake bandwidth 10mbit besteffort SHARES"
+    [[flow]]
+    name = "one"
+    kind = "bulk"
+    direction = "up"
+    rtt = "20 ms"
+    hosts = "laptop"
+    [[flow]]
+    name = "eight"
+    kind = "bulk"
+    direction = "up"
+    count = 8
+    rtt = "20 ms"
+    hosts = "phone"
+    """
+    run = engines.run(
+        loads(text.replace("SHARES", shares)), engine=kernel_uml, out=tmp_path / "run"
+    )
+    flows = run.table("flows")
+    delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
+    assert least < delivered["one"] / sum(delivered.values()) < most
+
+
 def test_dctcp_hears_of_every_mark(kernel_uml: str, tmp_path: Path) -> None:
     """Its receiver must be DCTCP too: then the queue stays at the threshold; else it is Reno over a
     queue without a limit."""

@@ -345,6 +345,109 @@ def test_flows_with_different_tcp_have_different_hosts() -> None:
     assert files[plain, "/proc/sys/net/ipv4/tcp_ecn"] == "0"
 
 
+HOUSE = (
+    DUMBBELL.split("[[flow]]")[0]
+    + """
+[[flow]]
+name = "many"
+kind = "bulk"
+count = 4
+rtt = "spread 30 ms .. 90 ms"
+hosts = ["laptop", "phone"]
+
+[[flow]]
+name = "backup"
+kind = "bulk"
+direction = "up"
+hosts = "laptop"
+
+[[flow]]
+kind = "ping"
+hosts = "phone"
+
+[[flow]]
+name = "stranger"
+kind = "bulk"
+"""
+)
+
+
+@pytest.mark.parametrize("wiring", MACHINES)
+def test_a_named_host_is_one_machine_with_one_address_at_any_rtt(wiring: str) -> None:
+    realised, made = planned(loads(HOUSE), MACHINES[wiring])
+    assert_flows_keep_to_their_paths(realised, made)
+    found: dict[str | None, set[tuple[str, str]]] = {}
+    for flow, spec in zip(made["flows"], realised.flows, strict=True):
+        at_home = 1 if spec.hosts[0] is None else 0
+        if spec.name == "stranger":
+            assert spec.hosts == (None, None)
+        end = flow[("from", "to")[at_home]]
+        found.setdefault(spec.hosts[at_home], set()).add((end["namespace"], end["address"]))
+    assert set(found) == {"home/laptop", "home/phone", None}
+    assert all(len(ends) == 1 for ends in found.values())
+    assert len({address for ends in found.values() for _, address in ends}) == 3
+
+
+def test_the_delay_before_a_named_host_lies_at_the_other_end() -> None:
+    realised, made = planned(loads(HOUSE))
+    network = Network.of(made)
+    for flow, spec in zip(made["flows"], realised.flows, strict=True):
+        ways = (
+            ("from", "to", spec.path, spec.path_extra_ns),
+            ("to", "from", spec.back, spec.back_extra_ns),
+        )
+        for near, far, path, extra in ways:
+            left, _ = network.walk(flow[near]["namespace"], flow[far]["address"])
+            delays = [
+                int(network.files[None, f"/sys/kernel/simnic/{device}/delay_ns"])
+                for _, device in left
+            ]
+            assert sum(delays) == extra + sum(realised.links[link].delay_ns for link in path)
+
+
+def test_an_access_link_may_lead_to_a_named_host() -> None:
+    realised, made = planned(loads(HOUSE).with_({"flow.many.access": "1 Gbit/s"}))
+    assert_flows_keep_to_their_paths(realised, made)
+    assert len({flow["to"]["address"] for flow in made["flows"][:4]}) == 2
+
+
+def test_a_host_can_t_have_two_kinds_of_tcp_or_two_ways_to_it() -> None:
+    marked = refused(loads(HOUSE).with_({"flow.backup.ecn": True}))
+    assert [each.where for each in marked.problems] == ["flow 'backup': tcp"]
+    assert "'home/laptop'" in marked.problems[0].why
+    assert marked.problems[0].why.endswith("TCP's ecn")
+    shaken = refused(loads(HOUSE).with_({"flow.ping.jitter": "1 ms"}))
+    assert [each.where for each in shaken.problems] == ["flow 'ping': jitter"]
+    ring = """
+    duration = "1 s"
+    [[link]]
+    from = "a"
+    to = "b"
+    rate = "1 Mbit/s"
+    delay = "1 ms"
+    [[link]]
+    name = "second"
+    from = "a"
+    to = "b"
+    rate = "1 Mbit/s"
+    delay = "2 ms"
+    [[flow]]
+    kind = "bulk"
+    from = "a"
+    to = "b"
+    hosts = 1
+    hosts_at = "b"
+    [[flow]]
+    kind = "ping"
+    from = "a"
+    to = "b"
+    via = ["second"]
+    hosts = 1
+    hosts_at = "b"
+    """
+    assert [each.where for each in refused(loads(ring)).problems] == ["flow 'ping': via"]
+
+
 def test_ports_belong_to_one_flow_of_a_protocol() -> None:
     _, made = planned(with_())
     kinds = {"bulk": "tcp", "ping": "icmp", "udp": "udp"}

@@ -411,6 +411,7 @@ impl Flow {
             stop_ns,
             jitter_ns: 0,
             ds: DsField::BEST_EFFORT,
+            hosts: [None, None],
             traffic,
         };
         Flow::of(py, &spec)
@@ -460,6 +461,12 @@ impl Flow {
     #[getter]
     fn jitter_ns(&self) -> u64 {
         self.spec.jitter_ns
+    }
+
+    #[getter]
+    fn hosts(&self) -> (Option<&str>, Option<&str>) {
+        let [source, target] = &self.spec.hosts;
+        (source.as_deref(), target.as_deref())
     }
 
     #[getter]

@@ -8,6 +8,8 @@
 
 mod adt;
 mod bypass;
+mod cake;
+mod cobalt;
 mod codel;
 mod ds;
 mod fifo;
@@ -15,8 +17,11 @@ mod fq_codel;
 mod pfifo_fast;
 mod pie;
 mod red;
+mod slab;
 
 pub use adt::{Adt, AdtParams};
+pub use cake::{Cake, CakeCells, CakeParams, Isolation, TinMode};
+pub use cobalt::{Cobalt, CobaltParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
 pub use ds::{DsField, Ecn};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
@@ -26,6 +31,7 @@ pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
 
 use serde::Deserialize;
+use std::sync::Arc;
 use units::{Luck, Rate, Time};
 
 /// A packet as a queue sees it. `B` is what its owner carries along.
@@ -59,6 +65,13 @@ pub trait Body {
     fn hash(&self, flow: u32, key: u64) -> u32 {
         hash(flow.into(), key)
     }
+
+    /// The numbers of the hosts that the packet comes from and is for, by which cake shares among
+    /// hosts. Each flow's two ends are hosts of their own here: `flow ^ 1` is the way back.
+    #[inline]
+    fn hosts(&self, flow: u32) -> [u32; 2] {
+        [flow, flow ^ 1]
+    }
 }
 
 /// MurmurHash3's 64-bit finaliser of a flow and a key, its upper half.
@@ -81,7 +94,7 @@ impl Body for u64 {}
 pub enum Cause {
     /// The hard limit in packets or bytes was reached.
     Limit = 0,
-    /// CoDel's control law: the sojourn time stayed above target for an interval.
+    /// CoDel's control law, or COBALT's: the sojourn time stayed above target.
     Target = 1,
     /// CoDel's ce_threshold.
     CeThreshold = 2,
@@ -90,15 +103,17 @@ pub enum Cause {
     Early = 3,
     /// The certain decision of ns-2's and ns-3's RED above the upper threshold.
     Forced = 4,
-    /// fq_codel's memory limit.
+    /// fq_codel's and cake's memory limit.
     Overmemory = 5,
     /// The wire lost it: random or bursty loss of a link, after the queue.
     Wire = 6,
+    /// COBALT's BLUE: at random, by how often the queue has overflowed.
+    Blue = 7,
 }
 
 impl Cause {
     /// Every cause, in the order of its number.
-    pub const ALL: [Cause; 7] = [
+    pub const ALL: [Cause; 8] = [
         Cause::Limit,
         Cause::Target,
         Cause::CeThreshold,
@@ -106,6 +121,7 @@ impl Cause {
         Cause::Forced,
         Cause::Overmemory,
         Cause::Wire,
+        Cause::Blue,
     ];
 
     /// The word used in tables.
@@ -118,6 +134,7 @@ impl Cause {
             Cause::Forced => "forced",
             Cause::Overmemory => "overmemory",
             Cause::Wire => "wire",
+            Cause::Blue => "blue",
         }
     }
 }
@@ -153,15 +170,20 @@ pub struct State {
     /// The limit in force now, in packets or bytes as the discipline counts it (adt's q_adt, a
     /// fifo's limit).
     pub limit: Option<f64>,
-    /// CoDel's count of drops in this dropping state; 0 outside it.
+    /// CoDel's or COBALT's count of signals in this dropping state; 0 outside it.
     pub count: Option<f64>,
-    /// RED's current maximum probability (adaptive) or configured one; PIE's p.
+    /// RED's current maximum probability (adaptive) or configured one; PIE's p; COBALT's BLUE.
     pub probability: Option<f64>,
     /// RED's average queue (packets or bytes, as configured); adt's throughput estimate in bit/s.
     pub average: Option<f64>,
-    /// fq_codel's number of flows with packets.
+    /// Number of queues with packets (fq_codel, cake).
     pub flows: Option<f64>,
 }
+
+/// The numbers of the hosts that a packet comes from and is for, by its `flow`. Ends of flows with
+/// equal numbers are one host. Empty: nobody
+/// knows.
+pub type Hosts = Arc<[[u32; 2]]>;
 
 /// The verbs of a queue discipline.
 pub trait Qdisc<B> {
@@ -204,6 +226,14 @@ pub trait Qdisc<B> {
         false
     }
 
+    /// Where the discipline holds packets back to a rate of its own: the time before which it gives
+    /// none. `None`: it has no such rate, and gives a packet whenever it has one. Which of both
+    /// never changes. The time changes only as a packet comes or leaves.
+    #[inline]
+    fn holds_until(&self) -> Option<Time> {
+        None
+    }
+
     /// What is queued now.
     fn backlog(&self) -> Backlog;
 
@@ -214,6 +244,12 @@ pub trait Qdisc<B> {
 
     /// The link's rate changed. Only disciplines that compute with the rate react.
     fn rate_changed(&mut self, _rate: Rate) {}
+
+    /// Where a discipline that shares by host keeps the hosts of its packets; whoever made it writes
+    /// them there before the first packet. `None`: it does not ask.
+    fn hosts(&mut self) -> Option<&mut Hosts> {
+        None
+    }
 
     /// For replays: tells whether another queue's draw dropped or marked the next arrival early.
     /// Where our law would draw, this takes the draw's place; where the law is certain, the law
@@ -306,6 +342,8 @@ disciplines! {
     "fq_codel" FqCodel(FqCodelParams) => FqCodel<B>: |p, context| FqCodel::new(p, context);
     "red" Red(RedParams) => Red<B>: |p, context| Red::new(p, context);
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
+    "cake" Cake(CakeParams) => Cake<B>: |p, context| Cake::new(p, context);
+    "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
 }
 
@@ -332,6 +370,11 @@ impl<B: Body> Qdisc<B> for Discipline<B> {
     }
 
     #[inline]
+    fn holds_until(&self) -> Option<Time> {
+        each!(self, q => Qdisc::<B>::holds_until(q))
+    }
+
+    #[inline]
     fn backlog(&self) -> Backlog {
         each!(self, q => Qdisc::<B>::backlog(q))
     }
@@ -342,6 +385,10 @@ impl<B: Body> Qdisc<B> for Discipline<B> {
 
     fn rate_changed(&mut self, rate: Rate) {
         each!(self, q => Qdisc::<B>::rate_changed(q, rate))
+    }
+
+    fn hosts(&mut self) -> Option<&mut Hosts> {
+        each!(self, q => Qdisc::<B>::hosts(q))
     }
 
     fn tell(&mut self, early: bool) {

@@ -4,10 +4,10 @@
 //! Each check gives problems with the key they belong to; the loader gives them their line.
 
 use crate::amount::{check_amount, check_dropped};
-use crate::forms::LinkRate;
+use crate::forms::{LinkRate, MAX_FLOWS};
 use crate::laws::Spread;
-use crate::links::{Line, Routes, links_of, tables, way_of};
-use crate::model::{Bottleneck, Flow, Kind, MAX_FLOWS, Scenario, Wire};
+use crate::links::{HOME, Line, Routes, links_of, tables, way_of};
+use crate::model::{Bottleneck, Flow, FlowEntry, Kind, Scenario, Wire};
 use crate::problem::{Key, Part, Problem, below};
 use crate::quantity::{format_duration, format_rate};
 use crate::tcp::endpoints;
@@ -305,6 +305,8 @@ fn flows(scenario: &Scenario, problems: &mut Problems) {
                 continue;
             }
         };
+        let ends = [&*links[way.path[0]].tail, &*links[way.back[0]].tail];
+        hosts(&each.entry, ends, &at, problems);
         let hops = way.path.len().max(way.back.len());
         if hops > MAX_HOPS {
             let message = format!("its way crosses {hops} links");
@@ -398,6 +400,40 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
             }
         }
         Kind::Ping(_) => {}
+    }
+}
+
+/// That a flow's hosts are at one of its ends. `link`: the first and the last node of its way.
+fn hosts(entry: &FlowEntry, [source, target]: [&str; 2], at: &Key, problems: &mut Problems) {
+    let Some(hosts) = &entry.hosts else {
+        if entry.hosts_at.is_some() {
+            let hint = "write hosts = 4, or leave hosts_at out";
+            tell(problems, "hosts_at without hosts", hint, below(at, "hosts_at"));
+        }
+        return;
+    };
+    if hosts.count() > entry.count as usize {
+        let message = format!("{} hosts for {} flows", hosts.count(), entry.count);
+        let hint = format!("count is {}: drop some or raise count", entry.count);
+        tell(problems, message, hint, below(at, "hosts"));
+    }
+    let ends = format!("\"{source}\" or \"{target}\"");
+    let node = match entry.hosts_at.as_deref() {
+        Some(node) => node,
+        None if [source, target].contains(&HOME) && entry.source.is_none() => HOME,
+        None => {
+            let hint = format!("write hosts_at = {ends}: the node at which the hosts are");
+            tell(problems, "hosts_at is missing", hint, below(at, "hosts_at"));
+            return;
+        }
+    };
+    if ![source, target].contains(&node) {
+        let message = format!("the flow has no end at {}", in_quotes(node));
+        tell(problems, message, format!("write {ends}"), below(at, "hosts_at"));
+    }
+    if node == source && entry.access.is_some() {
+        let message = "with access each flow's sender has a link of its own, so a host of its own";
+        tell(problems, message, "leave access or hosts out", below(at, "access"));
     }
 }
 

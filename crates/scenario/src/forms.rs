@@ -15,8 +15,7 @@ use crate::value::{Value, quoted};
 use crate::wire::{self, Loss};
 use link::Framing;
 use std::collections::HashSet;
-use tc::text::nearest;
-use tc::text::printable;
+use tc::text::{in_quotes, nearest, printable};
 use tc::{Discipline, Shaper, TcError};
 
 /// A form of which reading needs the value alone.
@@ -432,6 +431,75 @@ impl Form<Vec<String>> for Names {
         Value::List(names.iter().map(|name| name.clone().into()).collect())
     }
 }
+
+/// Flows in all, and hosts of an entry.
+pub const MAX_FLOWS: u32 = 100_000;
+
+/// The hosts over which an entry's flows are shared out in turn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Hosts {
+    /// So many, called 1, 2, ...
+    Numbered(u32),
+    /// By name.
+    Named(Vec<String>),
+}
+
+impl Hosts {
+    /// How many.
+    pub fn count(&self) -> usize {
+        match self {
+            Hosts::Numbered(count) => *count as usize,
+            Hosts::Named(names) => names.len(),
+        }
+    }
+
+    /// The host of the flow with this index in its entry.
+    pub fn of(&self, index: u32) -> String {
+        match self {
+            Hosts::Numbered(count) => (index % count + 1).to_string(),
+            Hosts::Named(names) => names[index as usize % names.len()].clone(),
+        }
+    }
+}
+
+fn hosts(value: &Value) -> Result<Hosts, Wrong> {
+    let names = match value {
+        Value::Int(count) => {
+            let most = i128::from(MAX_FLOWS);
+            if !(1..=most).contains(count) {
+                let hint = format!("write a number from 1 to {most}, or names");
+                return Err(Wrong::new(format!("{count} hosts"), hint));
+            }
+            return Ok(Hosts::Numbered(*count as u32));
+        }
+        Value::Text(_) => return Ok(Hosts::Named(vec![name(value)?])),
+        Value::List(names) if !names.is_empty() => names,
+        _ => {
+            let hint = "write a number (hosts = 4), a name (hosts = \"laptop\") or a list of names";
+            return Err(Wrong::new(format!("{} is not a list of hosts", quoted(value)), hint));
+        }
+    };
+    let names = names.iter().enumerate();
+    let names =
+        names.map(|(index, each)| name(each).map_err(|wrong| Wrong { item: Some(index), ..wrong }));
+    let names: Vec<String> = names.collect::<Result<_, _>>()?;
+    let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
+    if let Some((at, name)) = twice {
+        let wrong =
+            Wrong::new(format!("{} is named twice", in_quotes(name)), "name each host once");
+        return Err(Wrong { item: Some(at), ..wrong });
+    }
+    Ok(Hosts::Named(names))
+}
+
+pub(crate) const HOSTS: Plain<Hosts> = Plain {
+    read: hosts,
+    write: |hosts| match hosts {
+        Hosts::Numbered(count) => Value::Int((*count).into()),
+        Hosts::Named(names) if names.len() == 1 => names[0].clone().into(),
+        Hosts::Named(names) => Value::List(names.iter().map(|name| name.clone().into()).collect()),
+    },
+};
 
 pub(crate) const TITLE: Plain<String> = Plain {
     read: |value| {

@@ -27,7 +27,7 @@ mod value;
 mod wire;
 
 pub use check::base_names;
-pub use forms::LinkRate;
+pub use forms::{Hosts, LinkRate};
 pub use laws::Spread;
 pub use meaning::Meaning;
 pub use model::{

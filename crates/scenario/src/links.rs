@@ -19,6 +19,10 @@ use tc::{Discipline, Shaper};
 /// queue and never acts.
 const UNLIMITED_BPS: u64 = 10_000_000_000;
 
+/// The nodes of a dumbbell: the one that `down` leaves, and the one that it leads to.
+pub(crate) const NET: &str = "net";
+pub(crate) const HOME: &str = "home";
+
 /// One direction of a link with every setting filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
@@ -109,10 +113,7 @@ pub(crate) fn links_of(scenario: &Scenario) -> Vec<Link> {
             key: vec!["bottleneck".into()],
         };
         let ways = &bottleneck.ways;
-        return vec![
-            way("down", "net", "home", &ways.down, 1),
-            way("up", "home", "net", &ways.up, 0),
-        ];
+        return vec![way("down", NET, HOME, &ways.down, 1), way("up", HOME, NET, &ways.up, 0)];
     }
     let mut links = Vec::new();
     for (index, entry) in scenario.links.iter().enumerate() {

@@ -8,7 +8,7 @@
 
 use crate::check::base_names;
 use crate::laws::Spread;
-use crate::links::{Line, Routes, links_of, way_of};
+use crate::links::{HOME, Line, Routes, links_of, way_of};
 use crate::model::Scenario;
 use crate::quantity::{format_duration, format_rate};
 use crate::reader::Tables;
@@ -46,6 +46,10 @@ impl Scenario {
                                 .unwrap_or(if flow.probe() { "up" } else { "down" })
                                 .into(),
                         );
+                    }
+                    "hosts_at" if self.dumbbell() => {
+                        let at = entry.hosts_at.as_deref().unwrap_or(HOME);
+                        value = entry.hosts.as_ref().map(|_| at.into());
                     }
                     // Without an RTT a flow has that of its links.
                     "rtt" => {

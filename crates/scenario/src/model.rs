@@ -6,9 +6,9 @@
 //! `check.rs`; what an engine takes is made by `realised.rs`.
 
 use crate::forms::{
-    BOOL, DELAY, DSCP, DURATION, FRAMES, INTERVAL, LINK_LAYER, LINK_RATE, LOSS, LinkRate, NAME,
-    Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, RING, RTT, SCHEDULE, SEEDS, SHAPER,
-    SIZES, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
+    BOOL, DELAY, DSCP, DURATION, FRAMES, HOSTS, Hosts, INTERVAL, LINK_LAYER, LINK_RATE, LOSS,
+    LinkRate, MAX_FLOWS, NAME, Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, RING,
+    RTT, SCHEDULE, SEEDS, SHAPER, SIZES, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
@@ -99,8 +99,6 @@ pub struct LinkEntry {
 // Flows
 // -------------------------------------------------------------------------------------------------
 
-/// Flows in all.
-pub const MAX_FLOWS: u32 = 100_000;
 const COUNT: Within<i128> = Within { least: 1, most: MAX_FLOWS as i128, above: false };
 
 keys! {
@@ -126,6 +124,10 @@ keys! {
         stop: Optional<Spread> => START;
         /// Rate of the sender's own link.
         access: Optional<u64> => RATE;
+        /// The hosts at the subscribers' end, over which the flows are shared out.
+        hosts: Optional<Hosts> => HOSTS;
+        /// The node at which those hosts are.
+        hosts_at: Optional<String> => NAME;
         /// Each packet leaves its host up to this much later.
         jitter: Defaulted<u64> = 0 => DELAY;
         /// The codepoint of its packets and of their replies.
@@ -501,6 +503,7 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["warm_up"], "warmup"),
     (&["time", "length", "stop_time"], "duration"),
     (&["number", "n"], "count"),
+    (&["host", "subscriber", "subscribers"], "hosts"),
 ];
 
 /// What others' links have and ours don't.

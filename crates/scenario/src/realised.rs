@@ -7,8 +7,8 @@
 
 use crate::check::base_names;
 use crate::laws::Spread;
-use crate::links::{Line, Link as Shared, Routes, Way, links_of, way_of};
-use crate::model::{Flow as Entry, Kind, Scenario, Udp};
+use crate::links::{HOME, Line, Link as Shared, Routes, Way, links_of, way_of};
+use crate::model::{Flow as Entry, FlowEntry, Kind, Scenario, Udp};
 use crate::tcp::{Endpoints, endpoints};
 use link::RateStep;
 use qdisc::DsField;
@@ -60,8 +60,19 @@ impl Scenario {
                     format!("{base}.{}", index + 1)
                 };
                 let own = way_with_access(entry, &name, &way, &mut links);
+                let hosts = hosts(&entry.entry, index, &links[own.path[own.path.len() - 1]].head);
                 let group = group as u32;
-                flows.push(flow(entry, name, group, index, own, takes, seed, traffic.clone()));
+                flows.push(flow(
+                    entry,
+                    name,
+                    group,
+                    index,
+                    own,
+                    hosts,
+                    takes,
+                    seed,
+                    traffic.clone(),
+                ));
             }
         }
         if of_ns2(&flows) {
@@ -148,6 +159,14 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
     Way { path, back }
 }
 
+/// The named host among the flow's two ends: of its source, or of `target`, the node it leads to.
+fn hosts(entry: &FlowEntry, index: u32, target: &str) -> [Option<String>; 2] {
+    let Some(hosts) = &entry.hosts else { return [None, None] };
+    let node = entry.hosts_at.as_deref().unwrap_or(HOME);
+    let name = Some(format!("{node}/{}", hosts.of(index)));
+    if node == target { [None, name] } else { [name, None] }
+}
+
 #[allow(clippy::too_many_arguments)]
 fn flow(
     entry: &Entry,
@@ -155,6 +174,7 @@ fn flow(
     group: u32,
     index: u32,
     way: Way,
+    hosts: [Option<String>; 2],
     takes: u64,
     seed: u64,
     traffic: Traffic,
@@ -164,17 +184,24 @@ fn flow(
         // The first number of the stream called so, drawn if it is asked for.
         spread.of(index, common.count, || Luck::new(seed, &format!("{name}/{what}")).next_u64())
     };
+    // To a host that the scenario names lead flows of many RTTs: theirs lie at their other ends.
     let rest = common.rtt.as_ref().map_or(takes, |rtt| of(rtt, "rtt")) - takes;
+    let path_extra_ns = match &hosts {
+        [None, None] => rest - rest / 2,
+        [None, Some(_)] => 0,
+        [Some(_), _] => rest,
+    };
     Flow {
         group,
         path: numbers(way.path),
         back: numbers(way.back),
-        path_extra_ns: rest - rest / 2,
-        back_extra_ns: rest / 2,
+        path_extra_ns,
+        back_extra_ns: rest - path_extra_ns,
         start_ns: of(&common.start, "start"),
         stop_ns: common.stop.as_ref().map(|stop| of(stop, "stop")),
         jitter_ns: common.jitter,
         ds: DsField(common.dscp << 2),
+        hosts,
         traffic,
         name,
     }

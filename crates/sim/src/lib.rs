@@ -17,6 +17,7 @@
 //! No I/O, no clock, no thread: whoever calls `Sim::run` in slices may look at his clock in
 //! between.
 
+mod addresses;
 mod due;
 mod host;
 mod inbox;
@@ -45,8 +46,9 @@ use inbox::Inbox;
 use link::{Departure, Link, LinkParts, LossLaw, Outlet, Schedule};
 use net::{FirstLink, Lookahead, Net};
 use payload::{Parcel, SackPool, Slip};
-use qdisc::{Body, Context, Discipline, Fate};
+use qdisc::{Body, Context, Discipline, Fate, Hosts, Qdisc};
 use recorder::Recorder;
+use std::cell::OnceCell;
 use units::{Luck, Rate, Span, Time};
 
 /// A run in progress.
@@ -91,8 +93,11 @@ impl Sim {
     /// A run at its start. The scenario must be consistent (indices in range, names unique): it was
     /// made so in `scenario/`.
     pub fn new(scenario: &Scenario) -> Sim {
-        let links: Vec<Link<Slip>> =
-            scenario.links.iter().map(|spec| make_link(spec, scenario.seed)).collect();
+        let addresses = OnceCell::new();
+        let made = || addresses::hosts(&scenario.flows, &scenario.links);
+        let hosts = || addresses.get_or_init(made).clone();
+        let links = scenario.links.iter().map(|spec| make_link(spec, scenario.seed, hosts));
+        let links: Vec<Link<Slip>> = links.collect();
         let flows = scenario.flows.iter().enumerate();
         let hosts: Vec<Host> = flows.map(|(i, flow)| Host::new(flow, i, scenario.seed)).collect();
         let mut recorder = Recorder::new(scenario);
@@ -391,7 +396,9 @@ impl Path for End<'_> {
     }
 }
 
-fn make_link<B: Body>(spec: &LinkSpec, seed: u64) -> Link<B> {
+/// The link as it is before its first packet. `hosts` are asked for by disciplines that share by
+/// host.
+fn make_link<B: Body>(spec: &LinkSpec, seed: u64, hosts: impl FnOnce() -> Hosts) -> Link<B> {
     let schedule = Schedule::new(spec.rate.clone(), spec.rate_period_ns);
     let shaped = spec.shaper.map(|shaper| Rate(shaper.bps));
     let context = Context {
@@ -401,8 +408,12 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64) -> Link<B> {
         root: spec.shaper.is_none(),
         luck: Luck::new(seed, &format!("{}/qdisc", spec.name)),
     };
+    let mut qdisc = Discipline::new(&spec.qdisc, context);
+    if let Some(its) = Qdisc::<B>::hosts(&mut qdisc) {
+        *its = hosts();
+    }
     let mut link = Link::new(LinkParts {
-        qdisc: Discipline::new(&spec.qdisc, context),
+        qdisc,
         schedule,
         delay: Span(spec.delay_ns),
         framing: spec.framing,

@@ -17,7 +17,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use link::{Link, Log};
-use qdisc::{Backlog, Body, Cause, Discipline, DsField, Fate, Packet, Qdisc};
+use qdisc::{Backlog, Body, Cause, Discipline, DsField, Fate, Hosts, Packet, Qdisc};
 use units::{Span, Time};
 
 use crate::scenario::LinkSpec;
@@ -126,15 +126,15 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision>
 fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded> {
     const TRIES: u64 = 1000;
     if arrivals.iter().all(|arrival| arrival.hash.is_some()) {
-        return crate::make_link(spec, seed);
+        return crate::make_link(spec, seed, Hosts::default);
     }
     let unknown = Recorded { index: 0, hash: None, truesize: None };
     let flows: BTreeSet<u32> = arrivals.iter().map(|arrival| arrival.flow).collect();
     let flows: Vec<u32> = flows.into_iter().collect();
-    let free = (seed..seed.saturating_add(TRIES)).map(|seed| crate::make_link(spec, seed)).find(
+    let free = (seed..seed.saturating_add(TRIES)).map(|seed| crate::make_link(spec, seed, Hosts::default)).find(
         |link| !matches!(link.qdisc(), Discipline::FqCodel(fq_codel) if fq_codel.any_share_a_queue(&flows, &unknown)),
     );
-    free.unwrap_or_else(|| crate::make_link(spec, seed))
+    free.unwrap_or_else(|| crate::make_link(spec, seed, Hosts::default))
 }
 
 struct Replay {

@@ -175,8 +175,15 @@ pub struct FlowSpec<T = TcpParams> {
     /// The DS field of its packets and of their replies; its ECN bits, 0 here, are each packet's
     /// own.
     pub ds: DsField,
+    /// The hosts at its source and its target, where the scenario names them.
+    #[serde(default, skip_serializing_if = "unnamed")]
+    pub hosts: [Option<String>; 2],
     /// What it sends.
     pub traffic: Traffic<T>,
+}
+
+fn unnamed(hosts: &[Option<String>; 2]) -> bool {
+    hosts.iter().all(Option::is_none)
 }
 
 impl<T> FlowSpec<T> {
@@ -193,6 +200,7 @@ impl<T> FlowSpec<T> {
             stop_ns: self.stop_ns,
             jitter_ns: self.jitter_ns,
             ds: self.ds,
+            hosts: self.hosts.clone(),
             traffic: self.traffic.with(tcp)?,
         })
     }

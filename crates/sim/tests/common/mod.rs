@@ -67,6 +67,7 @@ pub fn flow(name: &str, traffic: Traffic) -> FlowSpec {
         stop_ns: None,
         jitter_ns: 0,
         ds: DsField::BEST_EFFORT,
+        hosts: [None, None],
         traffic,
     }
 }

@@ -6,13 +6,14 @@ modules let one choose holds for all flows.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from sojourn.engine.kernel.graph import (
     has_queue,
     transmitter,
 )
+from sojourn.engine.kernel.plan.endpoints import TcpSide, tcp_side
 from sojourn.engine.protocol import by_reason
 from sojourn.errors import UserError
 from sojourn.linux import tc
@@ -72,6 +73,7 @@ def problems_of(realised: Realised, wiring: Wiring, own: bool) -> Iterator[Probl
             told.add(flow.group)
         yield from wrong
     yield from _shared_problems(flows, own)
+    yield from _host_problems(links, flows)
     for flow in flows:
         for way in (flow.path, flow.back):
             crossed = [links[link].tail for link in way]
@@ -184,6 +186,42 @@ def _tcp_problems(tcp: Tcp, place: str) -> Iterator[Problem]:
         yield Problem(
             f"{place}: tcp.receive_buffer_max", "Linux's buffers end at 2 GiB", "write less"
         )
+
+
+def _host_problems(links: Sequence[Link], flows: Sequence[Flow]) -> Iterator[Problem]:
+    """A named host is one machine: its TCP's settings, its jitter and the way to it are the same
+    for all of its flows."""
+    settings: dict[str, dict[str, object]] = {}
+    nexts: dict[tuple[str, str], int] = {}
+    told: set[tuple[str, str]] = set()
+
+    def tell(flow: Flow, name: str, key: str, what: str) -> Iterator[Problem]:
+        if (name, key) not in told:
+            told.add((name, key))
+            why = f"the host {name!r} is one machine, and its flows differ in {what}"
+            yield Problem(f"flow {flow.name!r}: {key}", why, "give them the same, or other hosts")
+
+    for flow in flows:
+        for name, path in zip(flow.hosts, (flow.back, flow.path), strict=True):
+            if name is None:
+                continue
+            has = settings.setdefault(name, {"jitter": flow.jitter_ns})
+            if has["jitter"] != flow.jitter_ns:
+                yield from tell(flow, name, "jitter", "jitter")
+            side = None if flow.tcp is None else tcp_side(flow.tcp)
+            if side is not None and has.setdefault("tcp", side) != side:
+                differing = ", ".join(_differences(has["tcp"], side))
+                yield from tell(flow, name, "tcp", f"TCP's {differing}")
+            for link in path:
+                if nexts.setdefault((name, links[link].tail), link) != link:
+                    yield from tell(flow, name, "via", "the way that leads to it")
+
+
+def _differences(one: object, other: TcpSide) -> Iterator[str]:
+    """The settings that are not the same in both."""
+    for each in fields(other):
+        if getattr(one, each.name) != getattr(other, each.name):
+            yield each.name.removesuffix("_ns")
 
 
 def _shared_problems(flows: Sequence[Flow], own: bool) -> Iterator[Problem]:

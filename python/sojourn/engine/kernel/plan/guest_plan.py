@@ -7,10 +7,11 @@ round, where there is one. Flows begin and end in hosts of their own, never in a
 shares a machine with the queue would hear of its drops at once. The rest of a flow's base RTT lies,
 as in the simulator, in two halves between the network and the hosts: behind the last link of each
 way, on the cable toward the host that the way leads to. Flows whose ends are alike in place, delay,
-jitter and TCP share them.
+jitter and TCP share them. A host that the scenario names is one of its own: no delay lies before it,
+so that flows of any RTT may lead there.
 
 Routes lead to addresses, and a host has one for each path that leads to it; so flows between the
-same nodes may take different paths.
+same nodes may take different paths. A named host has one address: it is what cake knows it by.
 
 Two wirings. `simnic`, our driver in the built guest: rate, overhead, delay, loss, ring and BQL are
 the card's, the discipline is its root. `veth`, for kernels as they are: htb keeps the rate above
@@ -23,7 +24,7 @@ What Linux has no word for is refused, all of it at once: in `PlanError`.
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from sojourn._core import luck_key
@@ -201,6 +202,8 @@ class HostKind:
     """Delay of what comes to it: the rest of a flow's RTT lies behind the last link of each way."""
     jitter_ns: int
     tcp: TcpSide | None
+    name: str | None = None
+    """The scenario's, of a host that it names."""
 
 
 @dataclass
@@ -463,7 +466,7 @@ class _Builder:
             near, far = self._host_kinds(flow)
             pair: list[tuple[Host, str]] = []
             for kind, path in ((near, flow.back), (far, flow.path)):
-                plain = HostKind(kind.node, kind.toward_ns, kind.jitter_ns, None)
+                plain = replace(kind, tcp=None)
                 kind = kind if kind.tcp else sharing.setdefault(plain, plain)
                 sharing.setdefault(plain, kind)
                 if kind not in found:
@@ -476,8 +479,9 @@ class _Builder:
         side = None if flow.tcp is None else tcp_side(flow.tcp)
         jitter = flow.jitter_ns
         source, target = self.nodes[flow.path[0]][0], self.nodes[flow.path[-1]][1]
-        near = HostKind(source, flow.back_extra_ns, jitter, side)
-        return near, HostKind(target, flow.path_extra_ns, jitter, side)
+        at_source, at_target = flow.hosts
+        near = HostKind(source, flow.back_extra_ns, jitter, side, at_source)
+        return near, HostKind(target, flow.path_extra_ns, jitter, side, at_target)
 
     def _host(self, kind: HostKind) -> Host:
         name = self._namespace("h", len(self.hosts))
@@ -506,15 +510,19 @@ class _Builder:
         """The host's address to which this path leads, with the routes along it."""
         if path in host.addresses:
             return host.addresses[path]
-        address = _dotted((10 << 24) + (1 << 23) + self.addresses)
-        self.addresses += 1
+        if host.kind.name is not None and host.addresses:
+            address = next(iter(host.addresses.values()))
+        else:
+            address = _dotted((10 << 24) + (1 << 23) + self.addresses)
+            self.addresses += 1
+            self.ip[host.namespace].append(f"address add {address}/32 dev lo")
         host.addresses[path] = address
-        self.ip[host.namespace].append(f"address add {address}/32 dev lo")
         hops = [hop for link in path for hop in self.wires[link].hops]
         for here, there in (*hops, (host.cable.a, host.cable.b)):
-            self.ip[here.namespace].append(
-                f"route add {address}/32 via {there.address} dev {here.device}"
-            )
+            line = f"route add {address}/32 via {there.address} dev {here.device}"
+            # Paths to a named host have some of their way in common.
+            if host.kind.name is None or line not in self.ip[here.namespace]:
+                self.ip[here.namespace].append(line)
         return address
 
     # ----------------------------------------------------------------------------------- the whole

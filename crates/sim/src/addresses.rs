@@ -1,0 +1,190 @@
+//! Which ends of flows are one host: what disciplines that share by host go by.
+//!
+//! An end that the scenario names is the host of that name. For the others this is the rule by
+//! which the kernel's guest gives out addresses (engine/kernel/plan/guest_plan.py): ends at one node
+//! are one host if delay, jitter and TCP settings are the same, and the links on the way to them. A
+//! flow without TCP is a guest at the first host that differs from its own in TCP only.
+
+use crate::scenario::{FlowSpec, LinkSpec};
+use qdisc::Hosts;
+use std::collections::BTreeMap;
+use tcp::TcpParams;
+
+/// What a host's kernel is told of TCP. Flows that differ in it have hosts of their own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct TcpSide {
+    /// ecn, sack, dsack, frto, rack, tlp, timestamps.
+    switches: [bool; 7],
+    sack_delay_ns: u64,
+    buffers: [u64; 2],
+    initial_window: u32,
+    min_rto_ns: u64,
+}
+
+impl TcpSide {
+    fn of(tcp: &TcpParams) -> TcpSide {
+        let TcpParams { recovery, growth, timers, acks, buffers, .. } = tcp;
+        TcpSide {
+            switches: [
+                tcp.ecn,
+                recovery.sack,
+                recovery.dsack,
+                recovery.frto,
+                recovery.rack,
+                recovery.tlp,
+                tcp.timestamps,
+            ],
+            sack_delay_ns: acks.sack_delay_ns,
+            buffers: [buffers.receive_buffer, buffers.receive_buffer_max],
+            initial_window: growth.initial_window,
+            min_rto_ns: timers.min_rto_ns,
+        }
+    }
+}
+
+/// The place of an end without a name: its node, the delay toward it and its packets' jitter.
+type Place<'s> = (&'s str, u64, u64);
+
+/// A host as the rule knows it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Address<'s> {
+    Named(&'s str),
+    Alike(Place<'s>, Option<TcpSide>, &'s [u32]),
+}
+
+/// An end of a flow.
+struct End<'s> {
+    name: Option<&'s str>,
+    place: Place<'s>,
+    side: Option<TcpSide>,
+    /// The links that lead to it.
+    path: &'s [u32],
+}
+
+/// A flow's source and its target.
+fn ends<'s>(flow: &'s FlowSpec, links: &'s [LinkSpec]) -> [End<'s>; 2] {
+    let side = flow.traffic.tcp().map(TcpSide::of);
+    let ways = [(&flow.back, flow.back_extra_ns), (&flow.path, flow.path_extra_ns)];
+    let mut ends = ways.into_iter().zip(&flow.hosts).map(|((path, toward_ns), name)| {
+        let node = path.last().map_or("", |&link| &*links[link as usize].head);
+        End { name: name.as_deref(), place: (node, toward_ns, flow.jitter_ns), side, path }
+    });
+    [(); 2].map(|()| ends.next().expect("a flow has two ends"))
+}
+
+/// The hosts of the packets of each direction: of flow i those of 2 i, and of its replies 2 i + 1.
+pub fn hosts<'s>(flows: &'s [FlowSpec], links: &'s [LinkSpec]) -> Hosts {
+    let ends: Vec<[End<'s>; 2]> = flows.iter().map(|flow| ends(flow, links)).collect();
+    // Of each place the TCP whose host takes in flows without.
+    let mut taken_in = BTreeMap::new();
+    for end in ends.iter().flatten().filter(|end| end.name.is_none() && end.side.is_some()) {
+        taken_in.entry(end.place).or_insert(end.side);
+    }
+    let mut numbers = BTreeMap::new();
+    let mut number = |end: &End<'s>| {
+        let address = match end.name {
+            Some(name) => Address::Named(name),
+            None => {
+                let side = end.side.or_else(|| *taken_in.get(&end.place).unwrap_or(&None));
+                Address::Alike(end.place, side, end.path)
+            }
+        };
+        let next = numbers.len() as u32;
+        *numbers.entry(address).or_insert(next)
+    };
+    let of_flow = |flow: &[End<'s>; 2]| {
+        let [source, target] = [number(&flow[0]), number(&flow[1])];
+        [[source, target], [target, source]]
+    };
+    ends.iter().flat_map(of_flow).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Traffic;
+    use link::RateStep;
+    use qdisc::DsField;
+
+    fn link(head: &str) -> LinkSpec {
+        LinkSpec {
+            name: head.into(),
+            tail: String::new(),
+            head: head.into(),
+            rate: vec![RateStep { at_ns: 0, bps: 1_000_000 }],
+            rate_period_ns: None,
+            delay_ns: 0,
+            qdisc: qdisc::Params::Pfifo(qdisc::FifoParams { limit: 1000 }),
+            framing: link::Framing::NONE,
+            loss: link::Loss::None,
+            ring: None,
+            shaper: None,
+            sampled: true,
+            asks_at_once: false,
+        }
+    }
+
+    fn bulk(tcp: TcpParams) -> Traffic {
+        Traffic::Bulk { bytes: None, tcp }
+    }
+
+    /// Comes down link 0 to home; replies leave by link 1.
+    fn flow(traffic: Traffic) -> FlowSpec {
+        FlowSpec {
+            name: String::new(),
+            group: 0,
+            path: vec![0],
+            back: vec![1],
+            path_extra_ns: 5,
+            back_extra_ns: 5,
+            start_ns: 0,
+            stop_ns: None,
+            jitter_ns: 0,
+            ds: DsField::BEST_EFFORT,
+            hosts: [None, None],
+            traffic,
+        }
+    }
+
+    /// The other way round.
+    fn up(flow: FlowSpec) -> FlowSpec {
+        let [source, target] = flow.hosts;
+        FlowSpec { path: vec![1], back: vec![0], hosts: [target, source], ..flow }
+    }
+
+    fn of(flows: &[FlowSpec]) -> Vec<[u32; 2]> {
+        hosts(flows, &[link("home"), link("net")]).to_vec()
+    }
+
+    #[test]
+    fn a_named_host_is_one_at_any_rtt_and_whichever_way_its_packets_take() {
+        let named = |name: &str| FlowSpec {
+            hosts: [None, Some(name.into())],
+            ..flow(bulk(TcpParams::LINUX))
+        };
+        let far = FlowSpec { back_extra_ns: 99, ..named("home/a") };
+        let found = of(&[named("home/a"), far, up(named("home/a")), named("home/b")]);
+        // What comes down is for the host, its replies come from it.
+        let at_home: Vec<u32> = [1, 3, 4, 7].iter().map(|&direction| found[direction][0]).collect();
+        assert_eq!(at_home[..3], [at_home[0]; 3]);
+        assert_ne!(at_home[3], at_home[0]);
+        for (there, back) in [(0, 1), (2, 3), (4, 5), (6, 7)] {
+            assert_eq!([found[there][0], found[there][1]], [found[back][1], found[back][0]]);
+        }
+        assert_ne!(found[0][0], found[2][0], "servers at different distances are two");
+    }
+
+    #[test]
+    fn ends_alike_in_place_delay_jitter_and_tcp_are_one_host() {
+        let ping = Traffic::Ping { interval_ns: 1, packet_bytes: 84 };
+        let plain = || flow(bulk(TcpParams::LINUX));
+        let marked = flow(bulk(TcpParams { ecn: true, ..TcpParams::LINUX }));
+        let late = FlowSpec { jitter_ns: 7, ..plain() };
+        let found = of(&[up(flow(ping)), plain(), plain(), marked, late, up(plain())]);
+        let at_home = [found[0][0], found[2][1], found[4][1], found[6][1], found[8][1]];
+        assert_eq!(at_home[..3], [at_home[0]; 3], "a ping is a guest at the first TCP's host");
+        assert_ne!(at_home[3], at_home[0]);
+        assert_ne!(at_home[4], at_home[0]);
+        assert_eq!(found[10], [found[2][1], found[2][0]]);
+    }
+}
