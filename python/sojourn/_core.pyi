@@ -227,9 +227,8 @@ def replay(
     ValueError when the JSON is no link or the columns are no arrivals.
     """
 
-def draw(seed: int, name: str, n: int) -> NDArray[np.uint64]:
-    """The first n numbers of the random stream called `name` in a run with this seed (uniform over
-    64 bits)."""
+def luck_key(seed: int, name: str) -> int:
+    """All that the random stream called `name` in a run with this seed depends on: 64 bits."""
 
 def parse_toml(text: str) -> tuple[dict[str, object], dict[str, tuple[int, int]]]:
     """A TOML document as plain values, and (line, column), both from 1, of every key path

@@ -248,8 +248,8 @@ static void measure(void)
 	put(CARD "nic0a/ring", "8");
 	put(CARD "nic0a/bql", "1");
 	burst(near, far, 50, 1500);
-	put(CARD "nic0a/loss_seed", "1");
-	put(CARD "nic0a/loss_good", "4294967296");
+	put(CARD "nic0a/loss_key", "1");
+	put(CARD "nic0a/loss_good", "9007199254740992");
 	open_ends(near, far, &out, &in);
 	for (int i = 0; i < 5; i++)
 		send_datagram(out, 100);

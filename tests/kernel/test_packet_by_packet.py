@@ -160,3 +160,35 @@ def test_two_flows_and_a_ping_are_the_kernels(kernel_uml: str) -> None:
         assert left["flow"].to_list() == right["flow"].to_list()
         assert left["bytes"].to_list() == right["bytes"].to_list()
         assert np.abs(left["left"].to_numpy() - right["left"].to_numpy()).max() < APART_NS
+
+
+LOSSY = """
+duration = "10 s"
+warmup = "1 s"
+
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+link_layer = "linux"
+
+[[flow]]
+name = "bulk"
+kind = "udp"
+rate = "2 Mbit/s"
+
+[record]
+packets = true
+"""
+
+
+@pytest.mark.parametrize("loss", ["10 %", "gemodel 5% 20%", "gemodel 2% 10% 70% 1%"])
+def test_the_same_packets_are_lost(kernel_uml: str, loss: str) -> None:
+    """The card draws the simulator's own stream."""
+    variant = loads(LOSSY).with_({"bottleneck.loss": loss})
+    ours, kernels = (
+        sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)
+    )
+    left, right = (run.table("drops", 1) for run in (ours, kernels))
+    assert left["cause"].to_list() == right["cause"].to_list() == ["wire"] * left.height
+    assert np.abs(left["t_ns"].to_numpy() - right["t_ns"].to_numpy()).max() < APART_NS
+    assert left.height > 100

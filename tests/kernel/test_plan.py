@@ -2,6 +2,7 @@
 can't be planned is refused in words."""
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -475,7 +476,7 @@ def test_a_card_is_told_what_the_link_is() -> None:
     )
     _, made = planned(scenario)
     down = card(made, "nic0a")
-    assert int(down.pop("loss_seed")) > 0
+    assert int(down.pop("loss_key")) > 0
     assert down == {
         "overhead": "38",
         "minimum": "84",
@@ -488,7 +489,7 @@ def test_a_card_is_told_what_the_link_is() -> None:
         "ring": "64",
         "bql": "1",
         "coalesce_ns": "1000000",
-        "loss_good": str(round(0.01 * 2**32)),
+        "loss_good": str(math.ceil(0.01 * 2**53)),
     }
     assert "loss_good" not in card(made, "nic0b")
 

@@ -27,12 +27,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 use units::Luck;
 
-/// The first `n` numbers of the random stream called `name` in a run with this seed.
+/// All that the random stream called `name` in a run with this seed depends on.
 #[pyfunction]
-fn draw<'py>(py: Python<'py>, seed: u64, name: &str, n: usize) -> PyResult<Bound<'py, PyAny>> {
-    let mut luck = Luck::new(seed, name);
-    let numbers: Vec<u64> = (0..n).map(|_| luck.next_u64()).collect();
-    arrays::array(py, &numbers)
+fn luck_key(seed: u64, name: &str) -> u64 {
+    Luck::key(seed, name)
 }
 
 /// Probes, sessions and servers of live lines.
@@ -67,7 +65,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
-    module.add_function(wrap_pyfunction!(draw, module)?)?;
+    module.add_function(wrap_pyfunction!(luck_key, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::over_seeds, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::histogram_quantile, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::late_rate, module)?)?;

@@ -15,11 +15,17 @@ pub struct Luck {
 impl Luck {
     /// The stream of the component called `name` in the run with this `seed`.
     pub fn new(seed: u64, name: &str) -> Luck {
+        let mut x = Luck::key(seed, name);
+        Luck { state: std::array::from_fn(|_| splitmix64(&mut x)) }
+    }
+
+    /// All that its stream depends on. The card of the kernel's guest (simnic) fills its state from
+    /// it in the same way, so that the same packets are lost.
+    pub fn key(seed: u64, name: &str) -> u64 {
         let hash = name
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));
-        let mut x = seed ^ hash;
-        Luck { state: std::array::from_fn(|_| splitmix64(&mut x)) }
+        seed ^ hash
     }
 
     /// The next 64 random bits.

@@ -69,12 +69,12 @@ struct simnic_params {
 	u64 coalesce_frames;	/* 0: by time only */
 	u64 bql;
 	u64 offload;
-	/* Gilbert and Elliott's chain: probabilities in units of 2^-32. */
+	/* Gilbert and Elliott's chain: probabilities in units of 2^-53. */
 	u64 loss_good;
 	u64 loss_bad;
 	u64 loss_enter;		/* from good to bad */
 	u64 loss_leave;		/* from bad to good */
-	u64 loss_seed;
+	u64 loss_key;
 	u64 log;		/* its number in the log; 0: nothing of it is noted */
 	u64 log_out;		/* the end of each transmission, too */
 };
@@ -129,7 +129,7 @@ struct simnic {
 	bool wire_armed;
 	bool irq_armed;
 
-	u64 loss_state;
+	u64 luck[4];
 	bool loss_is_bad;
 
 	struct hrtimer tx_timer;
@@ -145,13 +145,37 @@ MODULE_PARM_DESC(pairs, "pairs of devices to make: nic0a and nic0b, nic1a and ni
 
 /* ------------------------------------------------------------- the wire */
 
-static u32 simnic_draw(struct simnic *nic)
+/*
+ * The simulator's streams: xoshiro256++, its state filled by SplitMix64. The same
+ * key loses the same packets in both.
+ */
+static void simnic_fill_luck(struct simnic *nic)
 {
-	u64 z = (nic->loss_state += 0x9e3779b97f4a7c15ULL);
+	u64 x = nic->params.loss_key;
 
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return (z ^ (z >> 31)) >> 32;
+	for (int i = 0; i < ARRAY_SIZE(nic->luck); i++) {
+		u64 z = (x += 0x9e3779b97f4a7c15ULL);
+
+		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+		z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+		nic->luck[i] = z ^ (z >> 31);
+	}
+}
+
+/* 53 random bits. */
+static u64 simnic_draw(struct simnic *nic)
+{
+	u64 *s = nic->luck;
+	u64 drawn = rol64(s[0] + s[3], 23) + s[0];
+	u64 shifted = s[1] << 17;
+
+	s[2] ^= s[0];
+	s[3] ^= s[1];
+	s[1] ^= s[2];
+	s[0] ^= s[3];
+	s[2] ^= shifted;
+	s[3] = rol64(s[3], 45);
+	return drawn >> 11;
 }
 
 /* The chain steps once a packet, before the packet is judged. */
@@ -619,7 +643,7 @@ static ssize_t simnic_store_rate(struct simnic *nic, const struct simnic_file *f
 	return 0;
 }
 
-static ssize_t simnic_store_seed(struct simnic *nic, const struct simnic_file *file,
+static ssize_t simnic_store_key(struct simnic *nic, const struct simnic_file *file,
 				 const char *text)
 {
 	ssize_t err = simnic_store_number(nic, file, text);
@@ -627,7 +651,7 @@ static ssize_t simnic_store_seed(struct simnic *nic, const struct simnic_file *f
 	if (err)
 		return err;
 	spin_lock_bh(&nic->lock);
-	nic->loss_state = nic->params.loss_seed;
+	simnic_fill_luck(nic);
 	nic->loss_is_bad = false;
 	spin_unlock_bh(&nic->lock);
 	return 0;
@@ -742,11 +766,11 @@ NUMBER(coalesce_ns, simnic_store_number, 0, NSEC_PER_SEC);
 NUMBER(coalesce_frames, simnic_store_number, 0, 1 << 20);
 NUMBER(bql, simnic_store_number, 0, 1);
 NUMBER(offload, simnic_store_offload, 0, 1);
-NUMBER(loss_good, simnic_store_number, 0, 1ULL << 32);
-NUMBER(loss_bad, simnic_store_number, 0, 1ULL << 32);
-NUMBER(loss_enter, simnic_store_number, 0, 1ULL << 32);
-NUMBER(loss_leave, simnic_store_number, 0, 1ULL << 32);
-NUMBER(loss_seed, simnic_store_seed, 0, U64_MAX);
+NUMBER(loss_good, simnic_store_number, 0, 1ULL << 53);
+NUMBER(loss_bad, simnic_store_number, 0, 1ULL << 53);
+NUMBER(loss_enter, simnic_store_number, 0, 1ULL << 53);
+NUMBER(loss_leave, simnic_store_number, 0, 1ULL << 53);
+NUMBER(loss_key, simnic_store_key, 0, U64_MAX);
 NUMBER(log, simnic_store_number, 0, U16_MAX);
 NUMBER(log_out, simnic_store_number, 0, 1);
 COUNTER(sent_packets);
@@ -772,7 +796,7 @@ static struct attribute *simnic_attrs[] = {
 	&file_ring.attr, &file_coalesce_ns.attr, &file_coalesce_frames.attr,
 	&file_bql.attr, &file_offload.attr,
 	&file_loss_good.attr, &file_loss_bad.attr, &file_loss_enter.attr,
-	&file_loss_leave.attr, &file_loss_seed.attr,
+	&file_loss_leave.attr, &file_loss_key.attr,
 	&file_log.attr, &file_log_out.attr,
 	&file_sent_packets.attr, &file_sent_bytes.attr, &file_wire_bytes.attr,
 	&file_busy_ns.attr, &file_lost_packets.attr, &file_interrupts.attr,

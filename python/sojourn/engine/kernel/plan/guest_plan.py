@@ -21,12 +21,13 @@ can't push back.
 What Linux has no word for is refused, all of it at once: in `PlanError`.
 """
 
-import hashlib
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from sojourn._core import luck_key
 from sojourn.engine.kernel.graph import (
     crossing_of,
     has_queue,
@@ -75,8 +76,8 @@ _MOST_SEGMENTS = 65535
 """GSO_MAX_SEGS."""
 MOST_RECORDED = 2_000_000
 """Packets, each a row."""
-_CYCLE = 2.0**32
-"""simnic's probabilities are in units of 2^-32."""
+_UNIT = 2.0**53
+"""simnic's probabilities are in units of 2^-53."""
 
 Plan: TypeAlias = dict[str, Any]
 
@@ -419,10 +420,10 @@ class _Builder:
                 chances = {"loss_good": good, "loss_bad": bad, "loss_enter": p, "loss_leave": r}
             case _:
                 return {}
-        name = f"{self.realised.seed}/{link.name}/loss".encode()
-        luck = int.from_bytes(hashlib.sha256(name).digest()[:8], "little")
-        return {key: round(chance * _CYCLE) for key, chance in chances.items()} | {
-            "loss_seed": luck
+        # The simulator's stream, and a number in [0, 1) is below the chance in both or in neither.
+        key = luck_key(self.realised.seed, f"{link.name}/loss")
+        return {name: math.ceil(chance * _UNIT) for name, chance in chances.items()} | {
+            "loss_key": key
         }
 
     def _tc(self, namespace: str, lines: Iterable[str]) -> None:
