@@ -456,6 +456,7 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-pauses": 6,
         "replay-100-mbit": 5,
         "replay-pie": 18,
+        "replay-fq-pie": 15,
     }
 
 

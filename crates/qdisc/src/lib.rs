@@ -12,6 +12,7 @@ mod codel;
 mod ds;
 mod fifo;
 mod fq_codel;
+mod fq_pie;
 mod pfifo_fast;
 mod pie;
 mod red;
@@ -21,6 +22,7 @@ pub use codel::{Codel, CodelParams, CodelVariant};
 pub use ds::{DsField, Ecn};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq_codel::{FqCodel, FqCodelParams};
+pub use fq_pie::{FqPie, FqPieParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
@@ -318,6 +320,7 @@ disciplines! {
     "fq_codel" FqCodel(FqCodelParams) => FqCodel<B>: |p, context| FqCodel::new(p, context);
     "red" Red(RedParams) => Red<B>: |p, context| Red::new(p, context);
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
+    "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
 }
 

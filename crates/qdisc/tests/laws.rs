@@ -64,6 +64,7 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
             backlog.bytes <= p.limit * u64::from(p.mean_bytes)
         }
         Params::Red(RedParams::Ns2(p) | RedParams::Ns3(p)) => packets <= p.limit,
+        Params::FqPie(p) => packets <= p.limit,
         Params::Pie(PieParams::Linux(p)) => packets <= p.limit,
         Params::Pie(PieParams::Rfc(p)) => packets <= p.limit,
         Params::Pie(PieParams::Docsis(p)) => packets <= p.limit,
@@ -309,6 +310,9 @@ fn parameters_have_these_json_forms() {
             "target_delay_ns": 5000000, "ecn": false}"#,
         r#"{"kind": "adt", "limit": 500, "utilisation": 0.99, "increase": 1.01, "weight": 0.1, "sample_ns": 300000000,
             "rate": null, "start": null}"#,
+        r#"{"kind": "fq_pie", "limit": 10240, "flows": 1024, "target_ns": 15000000, "tupdate_ns": 15000000,
+            "alpha": 2, "beta": 20, "quantum": 1514, "memory_limit": 33554432, "ecn_prob": 10,
+            "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,
         r#"{"kind": "pie", "variant": "linux", "limit": 1000, "target_ns": 15000000, "tupdate_ns": 15000000,
             "alpha": 2, "beta": 20, "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,
         r#"{"kind": "pie", "variant": "rfc", "limit": 1000, "target_ns": 15000000, "tupdate_ns": 15000000,

@@ -32,6 +32,7 @@ STANDING = (
         "ecn-beside",
         "fifty",
         "fq-codel",
+        "fq-pie",
         "jitter",
         "leaving",
     ),
