@@ -43,8 +43,11 @@ type Key = (Time, u32, Turn, Step, u64);
 struct Plain<'a> {
     scenario: &'a Scenario,
     sim: Sim,
-    events: BinaryHeap<Reverse<(Key, usize)>>,
-    packets: Vec<Option<Parcel>>,
+    /// Of each, where its packet lies, if it has one.
+    events: BinaryHeap<Reverse<(Key, Option<usize>)>>,
+    packets: Vec<Parcel>,
+    /// Places of packets to be used again.
+    free: Vec<usize>,
     entered: u64,
     /// What happens now.
     now: (Time, u32, Turn),
@@ -126,9 +129,9 @@ impl<'a> Plain<'a> {
             }
         }
         let now = (Time::ZERO, 0, Turn::Before(Mark::Warm));
-        let (events, packets) = (BinaryHeap::new(), Vec::new());
+        let (events, packets, free) = (BinaryHeap::new(), Vec::new(), Vec::new());
         let mut plain =
-            Plain { scenario, sim, events, packets, entered: 0, now, places, jitters, ways };
+            Plain { scenario, sim, events, packets, free, entered: 0, now, places, jitters, ways };
         plain.enter(Time(scenario.warmup_ns), Turn::Before(Mark::Warm));
         plain.enter_sample(Mark::Flows);
         plain.enter_sample(Mark::Queues);
@@ -147,7 +150,8 @@ impl<'a> Plain<'a> {
                 break;
             }
             self.now = (at, pass, turn);
-            let packet = self.packets.get_mut(packet).and_then(Option::take);
+            self.free.extend(packet);
+            let packet = packet.map(|place| self.packets[place]);
             match turn {
                 Turn::Before(mark) => {
                     self.sim.record(mark);
@@ -316,10 +320,17 @@ impl<'a> Plain<'a> {
             false if turn == Turn::Behind => u32::MAX,
             false => 0,
         };
-        self.packets.push(packet);
+        let place = packet.map(|packet| {
+            let place = self.free.pop().unwrap_or_else(|| {
+                self.packets.push(packet);
+                self.packets.len() - 1
+            });
+            self.packets[place] = packet;
+            place
+        });
         self.entered += 1;
         let key = (at, pass, turn, step, self.entered);
-        self.events.push(Reverse((key, self.packets.len() - 1)));
+        self.events.push(Reverse((key, place)));
     }
 }
 
