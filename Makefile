@@ -8,6 +8,10 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.
 # The oldest Rust that has what the crates use (edition 2024, let chains).
 RUST   := 1.88
 
+# Tests start hundreds of Pythons, and each would compile polars, matplotlib and all else that it
+# imports, were it told to keep nothing of it.
+unexport PYTHONDONTWRITEBYTECODE
+
 RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
 # For recipes of several checks: `check COMMAND...` goes on after a failure, and the ending says what failed.
@@ -66,34 +70,39 @@ test-fast: $(VENV)/.dev
 # Everything. Each check runs whatever became of the others; what failed is said last, and on success
 # pytest's closing line is the last. Tests in real time wait most of the time: what they and the rest
 # leave of the processors, and no more, `beside` has. What it builds is waited for before the rest,
-# its papers at the end. In CI a kernel guest is made first, and none is a failure; elsewhere its
-# tests run if there is one, and what was not tested is said again before the closing line.
+# its papers at the end. Rust's tests in real time run with the rest of pytest, which gives way. In
+# CI a kernel guest is made first, and none is a failure; elsewhere its tests run if there is one,
+# and what was not tested is said again before the closing line.
 test: $(VENV)/.dev
 	@failed=; $(CHECKS); mkdir -p $(dir $(BESIDE)); rm -f $(BUILT); \
 	if [ "$$CI" = true ]; then check $(BIN)/sojourn kernel setup; fi; \
-	$(LEFT_OVER) $(MAKE) --no-print-directory beside >$(BESIDE) 2>&1 & beside=$$!; \
-	trap "kill $$beside 2>/dev/null" EXIT; trap 'exit 130' INT TERM; \
+	$(LEFT_OVER) $(MAKE) --no-print-directory beside >$(BESIDE) 2>&1 & beside=$$!; rust=; \
+	trap 'kill $$beside $$rust 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	check $(BIN)/python -m pytest -n 2 -m live; \
 	while [ ! -e $(BUILT) ] && kill -0 $$beside 2>/dev/null; do sleep 0.2; done; \
-	check kept $(REST) $(BIN)/python -m pytest -n 2 -m 'not live and not papers'; \
-	check cargo test --workspace --profile checked $(PROGRAMS); \
+	$(RUST_TESTS) >$(RUST_SAID) 2>&1 & rust=$$!; \
+	check kept $(REST) nice -n 5 $(BIN)/python -m pytest -n 2 -m 'not live and not papers'; \
+	wait $$rust || failed="$$failed  $(RUST_TESTS)\n"; rust=; \
+	printf '\n== %s\n' '$(RUST_TESTS)'; cat $(RUST_SAID); \
 	wait $$beside || failed="$$failed  make beside\n"; trap - EXIT; \
 	cat $(BESIDE); \
 	$(ENDING); sed -n '/NOT TESTED/,$$p' $(REST) | grep . || tail -n 1 $(REST)
 
 # What takes processors, and no accurate time: checks, builds, and the papers, each reproduced once
 # for all tests of its file. BUILT is there when everything is built that other tests run.
-BESIDE    := target/beside.log
-BUILT     := $(BESIDE:.log=.built)
-REST      := $(BESIDE:.log=.rest)
+BESIDE     := target/beside.log
+BUILT      := $(BESIDE:.log=.built)
+REST       := $(BESIDE:.log=.rest)
+RUST_SAID  := $(BESIDE:.log=.rust)
 # No examples in documentation: there are none (tests/test_architecture.py), and cargo looks for
-# them in each crate.
-PROGRAMS  := --lib --bins --tests --examples
-LEFT_OVER := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
+# them in each crate. The extension has no tests of its own, and --lib would build it once more.
+PROGRAMS   := --exclude sojourn-core --lib --bins --tests --examples
+RUST_TESTS := cargo test --workspace --profile checked $(PROGRAMS)
+LEFT_OVER  := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 beside: $(VENV)/.dev
 	@failed=; $(CHECKS); \
 	check $(MAKE) --no-print-directory wheel PROFILE=checked; \
-	check cargo test --workspace --profile checked $(PROGRAMS) --no-run --quiet; \
+	check $(RUST_TESTS) --no-run --quiet; \
 	touch $(BUILT); \
 	check $(MAKE) --no-print-directory check; \
 	check $(MAKE) --no-print-directory portable; \

@@ -4,23 +4,17 @@ needs."""
 import gc
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 import shapes
 from hypothesis import settings
 from live_network import live_network
-from tree import ROOT, of_another_tree
+from marks import marks_of, may_be_asked_for
+from tree import of_another_tree
 
 __all__ = ["live_network"]
-
-MARKS = {
-    "guest": ("kernel/test_guest", "kernel/test_packet", "kernel/test_shape", "kernel/test_linux"),
-    "live": ("test_live_", "test_monitor", "test_netns", "test_shape_live", "test_tune_live"),
-    "papers": ("papers/",),
-}
-"""Each mark, and how the paths of its tests begin, below tests/. pyproject.toml says what a mark
-means."""
 
 
 def pytest_configure() -> None:
@@ -32,13 +26,18 @@ def pytest_configure() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file none of whose tests -m asks for is not imported: that takes longer than many a test."""
+    expression = config.getoption("markexpr")
+    unasked = expression and collection_path.suffix == ".py" and not collection_path.is_dir()
+    return True if unasked and not may_be_asked_for(collection_path, expression) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks each test by its file."""
     for item in items:
-        path = item.path.relative_to(ROOT / "tests").as_posix()
-        for mark, beginnings in MARKS.items():
-            if path.startswith(beginnings):
-                item.add_marker(mark)
+        for mark in marks_of(item.path):
+            item.add_marker(mark)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -414,16 +414,20 @@ def test_check_says_whose_draws_it_shows(say: Command) -> None:
 
 
 def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
-    cake = say("check", "home.toml", "--set", "bottleneck.qdisc=cake")
-    assert cake.code == 0, "Linux can"
+    fq = say("check", "home.toml", "--set", "bottleneck.qdisc=fq")
+    assert fq.code == 0, "Linux can"
     assert (
-        "sim: can't run it\n  link 'down': qdisc and link 'up': qdisc: the simulator has no cake"
-        in cake.out
+        "sim: can't run it\n  link 'down': qdisc and link 'up': qdisc: the simulator has no fq"
+        in fq.out
     )
-    assert "\nkernel: can run it" in cake.out
+    assert "\nkernel: can run it" in fq.out
+    cake = say("check", "home.toml", "--set", "bottleneck.qdisc=cake ack-filter")
+    assert "the simulator has no cake ack-filter, Linux has" in cake.out
+    cake = say("check", "home.toml", "--set", "bottleneck.qdisc=cake no-ack-filter")
+    assert "sim: can run it\nkernel: can run it" in cake.out
     adt = say("check", "home.toml", "--set", "bottleneck.qdisc=adt limit 500")
     assert "sim: can run it\nkernel: can't run it\n" in adt.out
-    changes = ("--set", "bottleneck.qdisc=cake", "--set", "flow.bulk.congestion=ledbat")
+    changes = ("--set", "bottleneck.qdisc=fq", "--set", "flow.bulk.congestion=ledbat")
     assert say("check", "home.toml", *changes).code == 1, "nobody can"
     wrong = say("check", "home.toml", "--set", "bottleneck.qdisc=codell")
     assert (wrong.code, wrong.out) == (2, "")
@@ -624,11 +628,13 @@ def test_list_names_what_there_is(say: Command) -> None:
     engines = {
         line[12:].split()[0]: line[:10].split() for line in say("list", "qdiscs").out.splitlines()
     }
-    assert (engines["pfifo"], engines["adt"], engines["cake"]) == (
+    assert [engines[kind] for kind in ("pfifo", "cake", "adt", "cobalt", "fq")] == [
+        ["sim", "kernel"],
         ["sim", "kernel"],
         ["sim"],
+        ["sim"],
         ["kernel"],
-    )
+    ]
     assert "web  " in say("list", "scenarios").out, "wherever one is"
 
 
@@ -717,15 +723,15 @@ def test_a_closed_pipe_does_not_stop_what_is_kept_on_disk(home: Path) -> None:
 def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(
     say: Command, home: Path
 ) -> None:
-    changes = ("--set", "bottleneck.qdisc=cake", "--set", "flow.0.congestion=bbr")
+    changes = ("--set", "bottleneck.qdisc=fq_pie", "--set", "flow.0.congestion=bbr")
     said = say("run", "home.toml", *changes)
     assert said.code == 2
-    assert "link 'up': qdisc: the simulator has no cake" in said.err
+    assert "link 'up': qdisc: the simulator has no fq_pie" in said.err
     assert "congestion: the simulator has no bbr" in said.err
-    assert said.err.count("cake, Linux has") == 1, "not for each way"
+    assert said.err.count("fq_pie, Linux has") == 1, "not for each way"
     hint = said.err.splitlines()[-1]
     assert hint.startswith("hint: run it with -e kernel")
-    assert hint.endswith("; nearest in the simulator: fq_codel for cake, cubic for bbr")
+    assert hint.endswith("; nearest in the simulator: fq_codel for fq_pie, cubic for bbr")
     assert not (home / "runs").exists()
 
 
@@ -989,16 +995,14 @@ def test_a_scenario_that_fails_or_is_refused_loses_no_other(
     (home / "codel.toml").write_text(
         SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "codel"')
     )
-    (home / "cake.toml").write_text(
-        SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "cake"')
-    )
+    (home / "fq.toml").write_text(SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "fq"'))
     tired(("codel", 1), sim=True)
     said = say("run", "home.toml", "codel.toml", "--json", "-q")
     assert said.code == 1
     whole = json.loads(said.out)
     assert [len(whole["variants"]), len(whole["failed"])] == [1, 1]
     # What an engine refuses is told before anything has run.
-    said = say("run", "home.toml", "cake.toml", "-o", "out", "-q")
+    said = say("run", "home.toml", "fq.toml", "-o", "out", "-q")
     assert (said.code, said.out) == (2, "")
     assert not (home / "out").exists()
 

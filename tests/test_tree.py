@@ -3,6 +3,7 @@
 import tomllib
 
 import pytest
+from marks import MARKS, may_be_asked_for
 from tree import ROOT, build_of_the_tree, of_another_tree
 
 import sojourn
@@ -27,6 +28,26 @@ def test_an_engine_of_other_sources_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_engine_s_name_is_not_the_whole_build_s() -> None:
     # A change of the live half leaves the simulator what it was.
     assert _core.ENGINE != _core.BUILD == build_of_the_tree()
+
+
+def test_a_file_is_left_out_only_if_none_of_its_tests_is_asked_for() -> None:
+    def files(expression: str) -> set[str]:
+        found = (ROOT / "tests").rglob("test_*.py")
+        return {file.stem for file in found if may_be_asked_for(file, expression)}
+
+    everything = {file.stem for file in (ROOT / "tests").rglob("test_*.py")}
+    # What `make test` runs one after the other is all there is.
+    live, papers = files("live"), files("papers and not live")
+    rest = files("not live and not papers")
+    assert {"test_netns", "test_live_session"} <= live
+    assert "test_adt" in papers
+    assert {"test_tree", "test_guest"} <= rest
+    assert live | papers | rest == everything
+    assert not live & papers | live & rest | papers & rest
+    # A test may have other marks than its file.
+    assert files("slow") == everything
+    assert files("live and slow") == live
+    assert all(files(mark) for mark in MARKS)
 
 
 @pytest.mark.parametrize("target", ["dev", "check", "test-fast", "test"])

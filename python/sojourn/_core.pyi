@@ -1117,6 +1117,10 @@ class Qdisc:
         """How many packets it holds at most, about: where it counts bytes, full packets of them."""
 
     @property
+    def lacking(self) -> str | None:
+        """What of it the simulator lacks: `fq`, or `cake ack-filter`; None: nothing."""
+
+    @property
     def shapes(self) -> bool:
         """Whether it may hold packets back by itself, whatever lies below it."""
 

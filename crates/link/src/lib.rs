@@ -16,7 +16,8 @@
 //! Between discipline and transmitter there may be a gate: a shaper, a driver's ring with or
 //! without byte queue limits, or both in this order. Then the discipline is dequeued at the time
 //! the gate opened. Packets leave the gate in order, so here too the time of arrival is known at
-//! once.
+//! once. A discipline may hold packets back to a rate of its own (cake). Then the gate opens no
+//! sooner than the discipline gives a packet.
 //!
 //! Two sizes are counted. The discipline counts the IP packet plus the link-layer header; the
 //! transmitter counts everything on the wire (`Framing`). A transmission that spans a change of
@@ -159,12 +160,14 @@ pub struct LinkParts<B> {
     pub shaper: Option<ShaperParams>,
 }
 
-/// A shaper above a ring. Where the link has only a shaper, the ring is the transmitter's own
-/// descriptor.
+/// A shaper above a ring. Where the link has only a shaper, or only a discipline that holds packets
+/// back, the ring is the transmitter's own descriptor.
 struct Gate {
     shaper: Option<Shaper>,
     ring: Ring,
     has_ring: bool,
+    /// The discipline holds packets back, as it told last until then (`Qdisc::holds_until`).
+    held: Option<Time>,
 }
 
 impl Gate {
@@ -172,14 +175,20 @@ impl Gate {
     #[inline]
     fn opened_by(&mut self, now: Time) -> Option<Time> {
         let ring = self.ring.opened_by(now)?;
-        let open = self.shaper.as_ref().map_or(ring, |shaper| ring.max(shaper.ready_at()));
+        let open = self.above(ring);
         (open <= now).then_some(open)
+    }
+
+    /// When a packet passes what is above the ring, from this time on.
+    #[inline]
+    fn above(&self, ring: Time) -> Time {
+        let held = self.held.map_or(ring, |held| ring.max(held));
+        self.shaper.as_ref().map_or(held, |shaper| held.max(shaper.ready_at()))
     }
 
     /// The earliest time at which it may be open.
     fn may_open_at(&self) -> Time {
-        let ring = self.ring.may_open_at();
-        self.shaper.as_ref().map_or(ring, |shaper| ring.max(shaper.ready_at()))
+        self.above(self.ring.may_open_at())
     }
 }
 
@@ -187,11 +196,13 @@ impl<B: Body> Link<B> {
     /// An idle link.
     pub fn new(parts: LinkParts<B>) -> Link<B> {
         let LinkParts { qdisc, schedule, delay, framing, loss, ring, shaper } = parts;
-        let gate = (ring.is_some() || shaper.is_some()).then(|| {
+        let held = qdisc.holds_until();
+        let gate = (ring.is_some() || shaper.is_some() || held.is_some()).then(|| {
             Box::new(Gate {
                 shaper: shaper.map(Shaper::new),
                 ring: Ring::new(ring.unwrap_or(RingParams::NONE)),
                 has_ring: ring.is_some(),
+                held,
             })
         });
         Link {
@@ -514,7 +525,12 @@ impl<B: Body> Link<B> {
 
     /// `send` where there is a gate.
     fn send_to_gate(&mut self, packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
-        self.advance_through_gate(now, out);
+        if self.gate.as_ref().is_none_or(|gate| gate.held.is_none()) {
+            self.advance_through_gate(now, out);
+        } else if now > Time::ZERO {
+            // What comes as the discipline would give a packet is enqueued first.
+            self.advance_through_gate(Time(now.0 - 1), out);
+        }
         // As on a plain link: the gate opened and found the discipline empty.
         if let Some(open) = self.asks_in_vain(now).filter(|open| *open < now) {
             self.dequeue_nothing(open, out);
@@ -524,6 +540,9 @@ impl<B: Body> Link<B> {
         // discipline whatever became of the packet).
         if self.asks_in_vain(now).is_some() {
             self.dequeue_nothing(now, out);
+        }
+        if let Some(gate) = self.gate.as_mut().filter(|gate| gate.held.is_some()) {
+            gate.held = self.qdisc.holds_until();
         }
         self.advance_through_gate(now, out);
     }
@@ -544,7 +563,15 @@ impl<B: Body> Link<B> {
             // A packet that arrived while the gate was open passes at its arrival.
             let at = open.max(self.backlog_since);
             gate.ring.settle(at);
-            let Some(mut packet) = self.dequeue(at, out) else {
+            let passed = self.dequeue(at, out);
+            if gate.held.is_some() {
+                gate.held = self.qdisc.holds_until();
+            }
+            let Some(mut packet) = passed else {
+                // What it has dropped may have counted against its rate.
+                if gate.held.is_some_and(|held| held > at) {
+                    continue;
+                }
                 break;
             };
             let bytes = packet.size;

@@ -5,8 +5,8 @@ use link::{Cells, Framing, Link, LinkParts, Log, Loss, LossLaw};
 use link::{RateStep, RingParams, Schedule, ShaperParams};
 use proptest::prelude::*;
 use qdisc::{
-    CodelParams, CodelVariant, Context, Discipline, DsField, FifoParams, FqCodelParams,
-    LinuxRedParams,
+    CakeCells, CakeParams, CodelParams, CodelVariant, Context, Discipline, DsField, FifoParams,
+    FqCodelParams, Isolation, LinuxRedParams, TinMode,
 };
 use qdisc::{Packet, Params, Qdisc, RedParams};
 use units::{Luck, Span, Time};
@@ -89,6 +89,22 @@ fn red() -> Params {
         harddrop: false,
         nodrop: false,
     }))
+}
+
+/// It holds packets back by itself; what it drops counts against its rate.
+fn cake(bandwidth: u64) -> Params {
+    Params::Cake(CakeParams {
+        bandwidth: Some(bandwidth),
+        rtt_ns: 20 * MS,
+        memlimit: Some(40_000),
+        tins: TinMode::Besteffort,
+        isolation: Isolation::Flows,
+        wash: false,
+        ingress: true,
+        overhead: None,
+        mpu: 0,
+        cells: CakeCells::Noatm,
+    })
 }
 
 /// Packets to send: when (ns) and how large.
@@ -197,7 +213,8 @@ fn any_shaper() -> impl Strategy<Value = Option<ShaperParams>> {
 
 fn any_spec() -> impl Strategy<Value = Spec> {
     let short = Params::Pfifo(FifoParams { limit: 20 });
-    let qdisc = prop_oneof![Just(ENDLESS), Just(short), Just(codel()), Just(red())];
+    let qdisc =
+        prop_oneof![Just(ENDLESS), Just(short), Just(codel()), Just(red()), Just(cake(5_000_000))];
     (qdisc, any_rate(), any_ring(), any_shaper()).prop_map(|(qdisc, rate, ring, shaper)| Spec {
         qdisc,
         rate,
@@ -423,6 +440,50 @@ fn a_shaper_wakes_the_link_at_the_very_time_its_debt_is_paid() {
         log.departures.iter().map(|d| d.dequeued).collect::<Vec<_>>(),
         [Time::ZERO, Time(4 * MS)]
     );
+}
+
+#[test]
+fn a_discipline_that_holds_packets_back_is_asked_when_it_gives_one() {
+    // 1500 bytes take 3 ms at cake's 4 Mbit/s, and 1 ms on the wire or none.
+    for rate in [steady(RATE), vec![]] {
+        let wire = if rate.is_empty() { 0 } else { MS };
+        let mut link = Spec { rate, qdisc: cake(4_000_000), ring: None, ..Spec::plain() }.link();
+        let mut log = Log::default();
+        for body in 0..4 {
+            let packet = Packet {
+                enqueued: Time::ZERO,
+                flow: 0,
+                size: 1500,
+                ds: DsField::BEST_EFFORT,
+                body,
+            };
+            link.send(packet, Time(10 * MS), &mut log);
+        }
+        assert_eq!(link.next_event(), Some(Time(13 * MS)));
+        link.advance(Time(13 * MS - 1), &mut log);
+        assert_eq!(log.departures.len(), 1);
+        link.advance(Time(1_000 * MS), &mut log);
+        let left = log.departures.iter().map(|d| (d.dequeued, Time(d.arrives.0 - DELAY.0 - wire)));
+        let due = [10, 13, 16, 19].map(|ms| (Time(ms * MS), Time(ms * MS)));
+        assert_eq!(left.collect::<Vec<_>>(), due);
+        assert_eq!(link.next_event(), None);
+    }
+}
+
+#[test]
+fn what_comes_as_a_discipline_would_give_a_packet_is_enqueued_first() {
+    // The second of the flow is due at 3 ms, when one of a flow without a backlog comes.
+    let mut link =
+        Spec { rate: vec![], qdisc: cake(4_000_000), ring: None, ..Spec::plain() }.link();
+    let mut log = Log::default();
+    for (body, flow, at) in [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 1, 3 * MS)] {
+        let packet =
+            Packet { enqueued: Time::ZERO, flow, size: 1500, ds: DsField::BEST_EFFORT, body };
+        link.send(packet, Time(at), &mut log);
+    }
+    link.advance(Time(100 * MS), &mut log);
+    let order: Vec<u32> = log.departures.iter().map(|d| d.packet.body).collect();
+    assert_eq!(order, [0, 3, 1, 2]);
 }
 
 #[test]

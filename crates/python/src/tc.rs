@@ -158,6 +158,11 @@ impl Qdisc {
     }
 
     #[getter]
+    fn lacking(&self) -> Option<String> {
+        self.0.lacking()
+    }
+
+    #[getter]
     fn shapes(&self) -> bool {
         self.0.shapes()
     }

@@ -1,7 +1,8 @@
 //! The DS field, once the TOS byte of the IP header: its upper six bits are the DSCP, its lower two
 //! the ECN field.
 //!
-//! The sender sets the DSCP, and no queue changes it. Only pfifo_fast reads it, as TOS bits.
+//! The sender sets the DSCP. pfifo_fast reads it as TOS bits, cake as a class; cake's `wash` clears
+//! it, and no other queue changes it.
 //!
 //! Source: RFC 2474 §3 (DSCP), RFC 3168 §5 (ECN), RFC 1349 (TOS).
 

@@ -32,6 +32,7 @@
 
 use crate::bypass::Bypass;
 use crate::codel::{CodelVariant, Control, Dropping, Source};
+use crate::slab::{NONE, Slab};
 use crate::{Backlog, Body, Cause, Context, Fate, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::Time;
@@ -62,51 +63,8 @@ pub struct FqCodelParams {
     pub drop_batch: u32,
 }
 
-/// The end of a linked list.
-const NONE: u32 = u32::MAX;
-
 /// Linux raises a smaller quantum to this many bytes.
 const LINUX_MIN_QUANTUM: u32 = 256;
-
-/// A slot of the slab: a packet and the slot of the next one in its queue, or a free slot and the
-/// next free one.
-#[derive(Debug)]
-struct Slot<B> {
-    packet: Option<Packet<B>>,
-    next: u32,
-}
-
-/// All queued packets. Grows to the largest backlog seen, then never allocates again.
-#[derive(Debug)]
-struct Slab<B> {
-    slots: Vec<Slot<B>>,
-    free: u32,
-}
-
-impl<B> Slab<B> {
-    #[inline]
-    fn insert(&mut self, packet: Packet<B>) -> u32 {
-        let index = self.free;
-        if index == NONE {
-            self.slots.push(Slot { packet: Some(packet), next: NONE });
-            return self.slots.len() as u32 - 1;
-        }
-        let slot = &mut self.slots[index as usize];
-        self.free = slot.next;
-        *slot = Slot { packet: Some(packet), next: NONE };
-        index
-    }
-
-    /// Removes a packet; also returns the slot of the one behind it.
-    #[inline]
-    fn remove(&mut self, index: u32) -> (Packet<B>, u32) {
-        let slot = &mut self.slots[index as usize];
-        let next = slot.next;
-        slot.next = self.free;
-        self.free = index;
-        (slot.packet.take().expect("a linked place holds a packet"), next)
-    }
-}
 
 /// Which list a queue is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +146,7 @@ impl<B: Body> Queues<B> {
             flow.head = place;
             self.active += 1;
         } else {
-            self.slab.slots[flow.tail as usize].next = place;
+            self.slab.link(flow.tail, place);
         }
         flow.tail = place;
         flow.packets += 1;
@@ -294,7 +252,7 @@ impl<B: Body> FqCodel<B> {
             ),
             dropping: vec![Dropping::default(); flows],
             queues: Queues {
-                slab: Slab { slots: Vec::new(), free: NONE },
+                slab: Slab::default(),
                 flows: vec![flow; flows],
                 flow_bytes: vec![0; flows],
                 total: Backlog::default(),
@@ -723,7 +681,7 @@ mod tests {
             }
             while served(&mut q, 0).is_some() {}
         }
-        assert_eq!(q.queues.slab.slots.len(), 200);
+        assert_eq!(q.queues.slab.most(), 200);
         assert_eq!((q.queues.active, q.backlog()), (0, Backlog::default()));
     }
 

@@ -8,6 +8,8 @@
 
 mod adt;
 mod bypass;
+mod cake;
+mod cobalt;
 mod codel;
 mod ds;
 mod fifo;
@@ -16,8 +18,11 @@ mod fq_pie;
 mod pfifo_fast;
 mod pie;
 mod red;
+mod slab;
 
 pub use adt::{Adt, AdtParams};
+pub use cake::{Cake, CakeCells, CakeParams, Isolation, TinMode};
+pub use cobalt::{Cobalt, CobaltParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
 pub use ds::{DsField, Ecn};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
@@ -62,6 +67,13 @@ pub trait Body {
     fn hash(&self, flow: u32, key: u64) -> u32 {
         hash(flow.into(), key)
     }
+
+    /// The numbers of the hosts that the packet comes from and is for, by which cake shares among
+    /// hosts. Each flow's two ends are hosts of their own here: `flow ^ 1` is the way back.
+    #[inline]
+    fn hosts(&self, flow: u32) -> [u32; 2] {
+        [flow, flow ^ 1]
+    }
 }
 
 /// MurmurHash3's 64-bit finaliser of a flow and a key, its upper half.
@@ -84,7 +96,7 @@ impl Body for u64 {}
 pub enum Cause {
     /// The hard limit in packets or bytes was reached.
     Limit = 0,
-    /// CoDel's control law: the sojourn time stayed above target for an interval.
+    /// CoDel's control law, or COBALT's: the sojourn time stayed above target.
     Target = 1,
     /// CoDel's ce_threshold.
     CeThreshold = 2,
@@ -93,15 +105,17 @@ pub enum Cause {
     Early = 3,
     /// The certain decision of ns-2's and ns-3's RED above the upper threshold.
     Forced = 4,
-    /// fq_codel's memory limit.
+    /// fq_codel's and cake's memory limit.
     Overmemory = 5,
     /// The wire lost it: random or bursty loss of a link, after the queue.
     Wire = 6,
+    /// COBALT's BLUE: at random, by how often the queue has overflowed.
+    Blue = 7,
 }
 
 impl Cause {
     /// Every cause, in the order of its number.
-    pub const ALL: [Cause; 7] = [
+    pub const ALL: [Cause; 8] = [
         Cause::Limit,
         Cause::Target,
         Cause::CeThreshold,
@@ -109,6 +123,7 @@ impl Cause {
         Cause::Forced,
         Cause::Overmemory,
         Cause::Wire,
+        Cause::Blue,
     ];
 
     /// The word used in tables.
@@ -121,6 +136,7 @@ impl Cause {
             Cause::Forced => "forced",
             Cause::Overmemory => "overmemory",
             Cause::Wire => "wire",
+            Cause::Blue => "blue",
         }
     }
 }
@@ -156,13 +172,13 @@ pub struct State {
     /// The limit in force now, in packets or bytes as the discipline counts it (adt's q_adt, a
     /// fifo's limit).
     pub limit: Option<f64>,
-    /// CoDel's count of drops in this dropping state; 0 outside it.
+    /// CoDel's or COBALT's count of signals in this dropping state; 0 outside it.
     pub count: Option<f64>,
-    /// RED's current maximum probability (adaptive) or configured one; PIE's p.
+    /// RED's current maximum probability (adaptive) or configured one; PIE's p; COBALT's BLUE.
     pub probability: Option<f64>,
     /// RED's average queue (packets or bytes, as configured); adt's throughput estimate in bit/s.
     pub average: Option<f64>,
-    /// fq_codel's number of flows with packets.
+    /// Number of queues with packets (fq_codel, cake).
     pub flows: Option<f64>,
 }
 
@@ -210,6 +226,14 @@ pub trait Qdisc<B> {
     #[inline]
     fn may_be_bypassed(&self) -> bool {
         false
+    }
+
+    /// Where the discipline holds packets back to a rate of its own: the time before which it gives
+    /// none. `None`: it has no such rate, and gives a packet whenever it has one. Which of both
+    /// never changes. The time changes only as a packet comes or leaves.
+    #[inline]
+    fn holds_until(&self) -> Option<Time> {
+        None
     }
 
     /// What is queued now.
@@ -320,6 +344,8 @@ disciplines! {
     "fq_codel" FqCodel(FqCodelParams) => FqCodel<B>: |p, context| FqCodel::new(p, context);
     "red" Red(RedParams) => Red<B>: |p, context| Red::new(p, context);
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
+    "cake" Cake(CakeParams) => Cake<B>: |p, context| Cake::new(p, context);
+    "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
 }
@@ -344,6 +370,11 @@ impl<B: Body> Qdisc<B> for Discipline<B> {
         fates: &mut Vec<Fate<B>>,
     ) -> Option<Packet<B>> {
         each!(self, q => q.pass(packet, since, now, fates))
+    }
+
+    #[inline]
+    fn holds_until(&self) -> Option<Time> {
+        each!(self, q => Qdisc::<B>::holds_until(q))
     }
 
     #[inline]

@@ -8,6 +8,7 @@ mod scenarios;
 use common::{MS, S, Tables, flow, link, run};
 use link::{Cells, RingParams, ShaperParams};
 use proptest::prelude::*;
+use qdisc::Params;
 use scenarios::any_scenario;
 use sim::{FlowSpec, LinkSpec, Scenario, Sim, Traffic};
 use tables::Table;
@@ -68,7 +69,8 @@ proptest! {
         let of = |column| tables.column("packets", column);
         let rows: Vec<_> = of("link").into_iter().zip(of("t_ns").into_iter().zip(of("sojourn_ns").into_iter().zip(of("bytes")))).collect();
         // What a shaper or a ring makes of this is in crates/link/tests.
-        let plain = |spec: &LinkSpec| spec.ring.is_none() && spec.shaper.is_none();
+        let holds = |qdisc: &Params| matches!(qdisc, Params::Cake(cake) if cake.bandwidth.is_some());
+        let plain = |spec: &LinkSpec| spec.ring.is_none() && spec.shaper.is_none() && !holds(&spec.qdisc);
         for (l, spec) in scenario.links.iter().enumerate().filter(|(_, spec)| plain(spec)) {
             let schedule = link::Schedule::new(spec.rate.clone(), None);
             let mut free_at = 0.0;

@@ -40,7 +40,7 @@ tables! {
         probability: Option<f64> | "the discipline has none",
         /// RED's average queue; adt's throughput estimate, bit/s
         average: Option<f64> | "the discipline has none",
-        /// flows with packets, of fq_codel, fq_pie and fq
+        /// flows with packets, of fq_codel, cake (the simulator's), fq_pie and fq
         flows: Option<f64> | "the discipline has none",
         /// in the driver's ring at t_ns, the one in transmission too
         ring_packets: Option<u64> | NO_RING,
@@ -95,7 +95,7 @@ tables! {
         /// whose packet
         flow: FlowId,
         /// limit, target, ce_threshold, early (RED's own), forced (ns-2's and ns-3's above max),
-        /// overmemory, wire
+        /// overmemory, wire, blue (COBALT's at random)
         cause: CauseId,
         /// 1: the packet was marked and went on; 0: it was dropped
         marked: u8,

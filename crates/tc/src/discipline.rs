@@ -114,14 +114,25 @@ impl Discipline {
         Discipline { grammar: &self.record.grammars[0], fields, ..self.clone() }
     }
 
+    /// What of it the simulator lacks: all of it, or what one of its words asks for.
+    pub fn lacking(&self) -> Option<String> {
+        if !self.record.simulated {
+            return Some(self.kind().to_owned());
+        }
+        (self.record.lacking)(&self.fields).map(|word| format!("{} {word}", self.kind()))
+    }
+
     /// What the simulator takes; `None` where it has no such discipline, or its sizes are not
     /// known.
     pub fn params(&self) -> Option<qdisc::Params> {
-        if !self.record.simulated || self.is_bare() {
+        if self.lacking().is_some() || self.is_bare() {
             return None;
         }
         let kind = ("kind", Value::word(self.kind()));
-        let fields = self.fields.iter().map(|(name, value)| (name, value.clone()));
+        let fields = match self.record.translated {
+            Some(translated) => translated(&self.fields),
+            None => self.fields.iter().map(|(name, value)| (name, value.clone())).collect(),
+        };
         let all = MapDeserializer::new(std::iter::once(kind).chain(fields));
         Some(qdisc::Params::deserialize(all).expect("a record's parameters are the simulator's"))
     }

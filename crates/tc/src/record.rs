@@ -1,8 +1,11 @@
 //! All that is known of a queue discipline, as one value.
 
 use crate::error::TcError;
-use crate::grammar::{Fields, Grammar};
+use crate::grammar::{Fields, Grammar, Value};
 use crate::linux::Linux;
+
+/// The simulator's parameters of a discipline's words.
+pub type Translated = fn(&Fields) -> Vec<(&'static str, Value)>;
 
 /// A queue discipline: a file in `disciplines/` has one for each.
 pub struct Record {
@@ -10,9 +13,14 @@ pub struct Record {
     pub kind: &'static str,
     /// Its words, by variant; the first is the default.
     pub grammars: &'static [Grammar],
-    /// Whether the simulator has it (`qdisc::Params`). Where Linux alone has it, what is not said
-    /// is left to the kernel.
+    /// Whether the simulator has it (`qdisc::Params`). Where it does not, and where its parameters
+    /// are `translated`, what is not said is left to the kernel.
     pub simulated: bool,
+    /// The word among those said for which the simulator lacks it all the same.
+    pub lacking: fn(&Fields) -> Option<&'static str>,
+    /// The simulator's parameters, where they are others than Linux's words; what is not said has
+    /// its default there.
+    pub translated: Option<Translated>,
     /// How the kernel's is configured and read; `None`: Linux has none of this name.
     pub linux: Option<Linux>,
     /// The fewest words with which tc takes it.
@@ -63,6 +71,8 @@ impl Record {
         kind: "",
         grammars: &[],
         simulated: false,
+        lacking: |_| None,
+        translated: None,
         linux: None,
         least: "",
         counts: Counts::Packets,

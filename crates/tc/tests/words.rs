@@ -2,6 +2,7 @@
 
 use link::{Cells, Framing};
 use proptest::prelude::*;
+use qdisc::{CakeCells, CakeParams, Isolation, Params, TinMode};
 use tc::layer::{LAYERS, write_layer};
 use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
 
@@ -368,7 +369,7 @@ proptest! {
             let again = Discipline::from_params(std::iter::once(kind).chain(params));
             prop_assert_eq!(&again.expect("its own parameters"), &found);
             // The simulator takes what it has, and tc what Linux has.
-            let takes = found.record().simulated && !found.is_bare();
+            let takes = found.lacking().is_none() && !found.is_bare();
             prop_assert_eq!(found.params().is_some(), takes);
             if let Ok(said) = found.command()
                 && !found.is_bare()
@@ -452,6 +453,73 @@ fn netlink_is_told_what_tc_would_tell_it() {
         assert_eq!(of(&told, &format!("TCA_CAKE_{name}")), Some(value), "{name}");
     }
     assert_eq!((of(&told, "TCA_CAKE_NAT"), of(&told, "TCA_CAKE_RAW")), (None, None));
+}
+
+/// What the simulator takes of cake's words.
+fn simulated_cake(words: &str) -> CakeParams {
+    match parse(words).params() {
+        Some(Params::Cake(params)) => params,
+        other => panic!("{words}: {other:?}"),
+    }
+}
+
+#[test]
+fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
+    let usual = CakeParams {
+        bandwidth: None,
+        rtt_ns: 100_000_000,
+        memlimit: None,
+        tins: TinMode::Diffserv3,
+        isolation: Isolation::TripleIsolate,
+        wash: false,
+        ingress: false,
+        overhead: None,
+        mpu: 0,
+        cells: CakeCells::Noatm,
+    };
+    for words in ["cake", "cake unlimited internet diffserv3 raw egress nowash no-ack-filter"] {
+        assert_eq!(simulated_cake(words), usual, "{words}");
+    }
+    let said = simulated_cake("cake bandwidth 20mbit lan besteffort dual-dsthost wash ingress");
+    assert_eq!(
+        said,
+        CakeParams {
+            bandwidth: Some(20_000_000),
+            rtt_ns: 1_000_000,
+            tins: TinMode::Besteffort,
+            isolation: Isolation::DualDsthost,
+            wash: true,
+            ingress: true,
+            ..usual
+        }
+    );
+    for (words, overhead, mpu, cells) in [
+        ("overhead 44 atm mpu 64", Some(44), 64, CakeCells::Atm),
+        ("ethernet", Some(38), 84, CakeCells::Noatm),
+        ("docsis", Some(18), 64, CakeCells::Noatm),
+        ("conservative", Some(48), 0, CakeCells::Atm),
+        ("pppoe-ptm", Some(30), 0, CakeCells::Ptm),
+        ("pppoa-vcmux", Some(10), 0, CakeCells::Atm),
+        ("raw mpu 84", None, 84, CakeCells::Noatm),
+    ] {
+        let found = simulated_cake(&format!("cake {words}"));
+        assert_eq!((found.overhead, found.mpu, found.cells), (overhead, mpu, cells), "{words}");
+    }
+}
+
+#[test]
+fn every_choice_of_cake_is_the_simulator_s_but_for_filters_of_acks() {
+    let cake = record("cake").expect("a record").grammars[0].flags;
+    for flag in cake {
+        let found = parse(&format!("cake {}", flag.word));
+        let filters = flag.word.starts_with("ack-filter");
+        assert_eq!(found.lacking().is_some(), filters, "{}", flag.word);
+        assert_eq!(found.params().is_none(), filters, "{}", flag.word);
+    }
+    assert_eq!(parse("cake ack-filter").lacking().as_deref(), Some("cake ack-filter"));
+    assert_eq!(parse("fq").lacking().as_deref(), Some("fq"));
+    let error = Discipline::parse("cake autorate-ingress").expect_err("no engine has it");
+    assert!(error.hint.contains("bandwidth"), "{error}");
 }
 
 #[test]

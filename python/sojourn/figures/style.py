@@ -63,6 +63,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "fq_pie": (PURPLE, SOLID),
     "sfq": (GREEN, LONG),
     "cake": (GREEN, SOLID),
+    "cobalt": (GREEN, SHORT),
 }
 """A discipline's colour and dash."""
 
@@ -77,6 +78,7 @@ CAUSES = {
     "forced": ORANGE,
     "overmemory": "#8a7a00",
     "wire": MUTED,
+    "blue": GREEN,
 }
 """Colours of the causes of drops and marks."""
 

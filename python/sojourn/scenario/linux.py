@@ -28,8 +28,8 @@ def needed(realised: Realised) -> Iterator[tuple[str, str]]:
     if realised.offloads:
         yield "offloads", "packets of 64 kB"
     for link in realised.links:
-        if not link.qdisc.record.simulated:
-            yield f"link {link.name!r}: qdisc", link.qdisc.kind
+        if (lacking := link.qdisc.lacking) is not None:
+            yield f"link {link.name!r}: qdisc", lacking
     told: set[int] = set()
     for flow in realised.flows:
         if flow.tcp is None or CONGESTION[flow.tcp.congestion].simulated or flow.group in told:

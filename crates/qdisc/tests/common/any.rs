@@ -6,9 +6,10 @@
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use qdisc::{
-    AdtParams, CodelParams, CodelVariant, DocsisPieParams, FifoParams, FloydRedParams,
-    FqCodelParams, FqPieParams, LinuxPieParams, LinuxRedParams, Params, PfifoFastParams,
-    PfifoFastVariant, PieParams, RedParams, RfcPieParams,
+    AdtParams, CakeCells, CakeParams, CobaltParams, CodelParams, CodelVariant, DocsisPieParams,
+    FifoParams, FloydRedParams, FqCodelParams, FqPieParams, Isolation, LinuxPieParams,
+    LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, RedParams, RfcPieParams,
+    TinMode,
 };
 use std::ops::Range;
 
@@ -28,6 +29,8 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "pfifo_fast" => pfifo_fast(packets).boxed(),
         "codel" => codel(packets).boxed(),
         "fq_codel" => fq_codel(packets, bytes).boxed(),
+        "cobalt" => cobalt(packets).boxed(),
+        "cake" => cake(bytes).boxed(),
         "red" => prop_oneof![2 => linux_red(bytes), 3 => floyd_red(packets)].boxed(),
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
@@ -105,6 +108,49 @@ fn fq_codel(packets: Range<u64>, bytes: Range<u64>) -> impl Strategy<Value = Par
                     ecn,
                     ce_threshold_ns,
                     drop_batch,
+                })
+            },
+        )
+}
+
+fn cobalt(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (packets, 0..20_000_000u64, 1..50_000_000u64, prop::bool::ANY).prop_map(
+        |(limit, target_ns, interval_ns, ecn)| {
+            Params::Cobalt(CobaltParams { limit, target_ns, interval_ns, ecn })
+        },
+    )
+}
+
+fn cake(bytes: Range<u64>) -> impl Strategy<Value = Params> {
+    let isolation = prop::sample::select(&Isolation::ALL[..]);
+    let tins = prop::sample::select(&TinMode::ALL[..]);
+    let cells = prop::sample::select(vec![CakeCells::Noatm, CakeCells::Atm, CakeCells::Ptm]);
+    (
+        (
+            prop::option::of(100_000..100_000_000u64),
+            prop_oneof![1..1_000u64, 1..5_000_000u64].prop_map(|us| us * 1_000),
+            prop::option::of(bytes.start + 2_000..bytes.end + 20_000),
+        ),
+        (tins, isolation, prop::bool::ANY, prop::bool::ANY),
+        (prop::option::of(-64..256i64), 0..256u32, cells),
+    )
+        .prop_map(
+            |(
+                (bandwidth, rtt_ns, memlimit),
+                (tins, isolation, wash, ingress),
+                (overhead, mpu, cells),
+            )| {
+                Params::Cake(CakeParams {
+                    bandwidth,
+                    rtt_ns,
+                    memlimit,
+                    tins,
+                    isolation,
+                    wash,
+                    ingress,
+                    overhead,
+                    mpu,
+                    cells,
                 })
             },
         )

@@ -1,10 +1,12 @@
-//! cake: tc-cake(8). In a scenario its words are passed on to Linux as they are; `live` is cake as
-//! the shaper of an interface, whose rate and line are said elsewhere.
+//! cake: tc-cake(8). In a scenario its words are passed on to Linux as they are, and what nobody
+//! said is Linux's choice; `simulated` fills that in for the simulator. `live` is cake as the shaper
+//! of an interface, whose rate and line are said elsewhere.
 
 use super::whole_microseconds;
 use crate::discipline::Discipline;
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, one, time, word};
+use crate::layer::LAYERS;
 use crate::linux::{Attribute, End, Linux, Options, Why};
 use crate::record::Record;
 use link::{Cells, Framing};
@@ -42,8 +44,15 @@ pub(super) static CAKE: Record = Record {
         words: WORDS,
         flags: flags!(),
         complete: one_way_of_saying,
+        elsewhere: &[("autorate-ingress", "no engine estimates the rate: write bandwidth RATE")],
         ..Grammar::NONE
     }],
+    simulated: true,
+    lacking: |fields| {
+        let said = ACK_FILTERS.iter().find(|word| fields.get("acks").text() == Some(word))?;
+        (*said != ACK_FILTERS[0]).then_some(*said)
+    },
+    translated: Some(simulated),
     linux: Some(Linux {
         options: Options::Attributes("TCA_CAKE", ATTRIBUTES),
         end: End::Departure,
@@ -54,7 +63,6 @@ pub(super) static CAKE: Record = Record {
     least: "cake",
     usual_limit: Some(10_240),
     shapes: Some("bandwidth"),
-    nearest: Some("fq_codel"),
     ..Record::NONE
 };
 
@@ -75,7 +83,7 @@ const PATHS_NS: &[(&str, u64)] = &[
     ("internet", 100_000_000),
     ("oceanic", 300_000_000),
     ("satellite", 1_000_000_000),
-    ("interplanetary", 3_600_000_000_000),
+    ("interplanetary", 1_000_000_000_000),
 ];
 /// By whom it shares, in the order of the kernel's numbers.
 const ISOLATIONS: &[&str] = &[
@@ -142,6 +150,61 @@ fn one_way_of_saying(fields: &mut Fields, _given: &[&'static str]) -> Result<(),
     Ok(())
 }
 
+/// The simulator's parameters: what nobody said is tc's choice, or else Linux's.
+fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
+    let word = |field: &str, usual: &'static str| {
+        let said = fields.get(field);
+        if said.is_said() { said.clone() } else { Value::word(usual) }
+    };
+    let chosen = |field: &str, word: &str| Value::Flag(fields.get(field).text() == Some(word));
+    let path = fields.get("path").text();
+    let path_ns = PATHS_NS.iter().find(|(name, _)| Some(*name) == path).map(|(_, ns)| *ns);
+    let rtt_ns = fields.count("rtt_ns").or(path_ns).unwrap_or(100_000_000);
+    let (added, least, cells) = line(fields.get("layer").text());
+    let added = fields.count("overhead").or(added);
+    vec![
+        ("bandwidth", fields.get("bandwidth").clone()),
+        ("rtt_ns", Value::Count(rtt_ns)),
+        ("memlimit", fields.get("memlimit").clone()),
+        ("tins", word("tins", "diffserv3")),
+        ("isolation", word("isolation", "triple-isolate")),
+        ("wash", chosen("wash", "wash")),
+        ("ingress", chosen("shaping", "ingress")),
+        ("overhead", added.map_or(Value::Unsaid, Value::Count)),
+        ("mpu", Value::Count(fields.count("mpu").unwrap_or(least))),
+        ("cells", cells.map_or_else(|| word("cells", "noatm"), Value::word)),
+    ]
+}
+
+/// What tc makes of a link layer's name: bytes beside the IP packet (`None`: as queued), the least
+/// packet, and cells if the name tells.
+fn line(name: Option<&str>) -> (Option<u64>, u64, Option<&'static str>) {
+    match name {
+        None => (None, 0, None),
+        Some("raw") => (None, 0, Some("noatm")),
+        Some("conservative") => (Some(48), 0, Some("atm")),
+        Some("ether-vlan") => (Some(4), 0, None),
+        Some(name) => {
+            let (_, layer) = LAYERS
+                .iter()
+                .find(|(each, _)| *each == name)
+                .expect("cake's other names are those of link layers");
+            let Framing { overhead_bytes, minimum_bytes, cells, .. } = *layer;
+            let cells = (name != "ethernet").then(|| cells_word(cells));
+            (Some(overhead_bytes.into()), minimum_bytes.into(), cells)
+        }
+    }
+}
+
+/// cake's word for cells.
+fn cells_word(cells: Cells) -> &'static str {
+    match cells {
+        Cells::None => "noatm",
+        Cells::Atm => "atm",
+        Cells::Ptm => "ptm",
+    }
+}
+
 const RATE_SAID: &str = "--up and --down say the rate";
 const LINE_SAID: &str = "--link says it";
 
@@ -204,15 +267,9 @@ pub fn live(
     cake = cake.with("path", Value::Unsaid).with("nat", nat).with("bandwidth", Value::Count(bps));
     Ok(match layer {
         None => cake.with("layer", Value::word("raw")),
-        Some(Framing { overhead_bytes, minimum_bytes, cells, .. }) => {
-            let cells = match cells {
-                Cells::None => "noatm",
-                Cells::Atm => "atm",
-                Cells::Ptm => "ptm",
-            };
-            cake.with("cells", Value::word(cells))
-                .with("overhead", Value::Count(overhead_bytes.into()))
-                .with("mpu", Value::Count(minimum_bytes.into()))
-        }
+        Some(Framing { overhead_bytes, minimum_bytes, cells, .. }) => cake
+            .with("cells", Value::word(cells_word(cells)))
+            .with("overhead", Value::Count(overhead_bytes.into()))
+            .with("mpu", Value::Count(minimum_bytes.into())),
     })
 }

@@ -3,6 +3,7 @@
 mod adt;
 pub mod cake;
 mod choke;
+mod cobalt;
 mod codel;
 mod ets;
 mod fifo;
@@ -35,6 +36,7 @@ pub static RECORDS: &[&Record] = &[
     &red::RED,
     &adt::ADT,
     &cake::CAKE,
+    &cobalt::COBALT,
     &choke::CHOKE,
     &ets::ETS,
     &fq::FQ,
@@ -92,7 +94,7 @@ const NO_QUEUES: &[(&str, &str)] = &[
 
 /// Disciplines that no engine has, and the nearest that there is.
 const NEAREST: &[(&[&str], &str)] = &[
-    (&["dualpi2", "cobalt", "skbprio", "sfqcodel", "sfq_codel", "cake_mq"], "fq_codel"),
+    (&["dualpi2", "skbprio", "sfqcodel", "sfq_codel", "cake_mq"], "fq_codel"),
     (&["noqueue", "mq", "droptail", "fifo", "taildrop"], "pfifo limit 1000"),
     (&["ared", "avq", "gred", "wred", "arma"], "red variant ns2 adaptive"),
     (&["pi", "pi2", "rem"], "pie"),

@@ -150,10 +150,19 @@ def with_rate(wanted: WantedShape, direction: str, bps: int) -> WantedShape:
 # ------------------------------------------------------------------------------------- prediction
 
 
+NOT_SIMULATED = ("ack-filter", "ack-filter-aggressive")
+"""Words of cake for which the simulator lacks it."""
+
+
 def substitute(wanted: WantedShape) -> WantedShape:
-    """The same shaper; a discipline that the simulator lacks is replaced."""
-    near = nearest(wanted.qdisc.partition(" ")[0])
-    return wanted if near is None else replace(wanted, qdisc=near)
+    """The same shaper; a discipline that the simulator lacks is replaced, or its word left out."""
+    kind, *words = wanted.qdisc.split()
+    if (near := nearest(kind)) is not None:
+        return replace(wanted, qdisc=near)
+    if kind == "cake" and not set(words).isdisjoint(NOT_SIMULATED):
+        kept = [word for word in words if word not in NOT_SIMULATED]
+        return replace(wanted, qdisc=" ".join([kind, *kept]))
+    return wanted
 
 
 def known_congestion(name: str | None) -> str:
@@ -166,8 +175,14 @@ def caveats(wanted: WantedShape, congestion: str) -> list[str]:
     """Where the simulated line differs from the real one."""
     found = []
     if substitute(wanted) != wanted:
-        lacked, near = wanted.qdisc.partition(" ")[0], substitute(wanted).qdisc
-        found.append(f"the simulator has no {lacked}: predicted with htb and {near}")
+        near = substitute(wanted).qdisc
+        kind = wanted.qdisc.partition(" ")[0]
+        lacked, used = (
+            ("ack-filter of cake", "without")
+            if near.startswith("cake")
+            else (kind, f"with htb and {near}")
+        )
+        found.append(f"the simulator has no {lacked}: predicted {used}")
     if (known := known_congestion(congestion)) != congestion:
         found.append(f"the simulator has no {congestion}: predicted with {known}")
     return found
@@ -182,16 +197,19 @@ def scenario(
         asked = with_rate(substitute(wanted), line.direction, bps)
         bare = replace(interface, speed_bps=None)
         operations = plan(asked, bare, _nothing(interface)).operations
-        class_ = next(one for one in operations if isinstance(one, tc.SetClass))
-        shaper = f"htb rate {class_.bps}bit burst {class_.burst_bytes}"
-        shaper += f" overhead {class_.overhead_bytes} mpu {class_.minimum_bytes}" + (
-            " linklayer atm" if class_.cells == "atm" else ""
-        )
+        class_ = next((one for one in operations if isinstance(one, tc.SetClass)), None)
+        if class_ is not None:
+            shaper = f"htb rate {class_.bps}bit burst {class_.burst_bytes}"
+            shaper += f" overhead {class_.overhead_bytes} mpu {class_.minimum_bytes}" + (
+                " linklayer atm" if class_.cells == "atm" else ""
+            )
         leaf = next(
             one.qdisc.text
             for one in operations
             if isinstance(one, tc.AddQdisc) and isinstance(one.qdisc, Qdisc)
         )
+        # No address is translated on the simulated line.
+        leaf = " ".join(word for word in leaf.split() if word not in {"nat", "nonat"})
     layer = (wanted.link or LINK_LAYERS["linux"]).text
     rate = round(rate_of(line, wanted, interface.mtu))
     half = max(line.base_rtt_ns // 2, 1)

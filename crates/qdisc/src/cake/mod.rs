@@ -1,0 +1,549 @@
+//! cake: a shaper, tins of priority, fair queues among flows and hosts, each under COBALT.
+//!
+//! A packet is sorted into a tin by its codepoint (`tins`) and there into a queue by its flow
+//! (`flows`). Where there is a rate, cake holds packets back to it. The highest tin that is within
+//! its own rate is served first, and where none is, the one that will be next. In a tin queues are
+//! served by deficit round robin, new ones first. The turn of a bulk flow is shared by the bulk
+//! flows of its host. Each packet that is about to leave is put to COBALT (`cobalt`). When memory
+//! runs out, the queue with the most bytes loses its oldest packet (`heap`).
+//!
+//! The shaper has no bucket. After each packet it waits as long as the packet takes at the rate.
+//! While the discipline is empty no time is saved up. A second clock, half as slow again, lets a
+//! packet through where the first is far ahead because of packets that were dropped (`ingress`).
+//!
+//! Source: tc-cake(8); Høiland-Jørgensen, Täht, Morton, "Piece of CAKE", LANMAN 2018; Linux 6.12's
+//! sch_cake for the behaviour.
+//!
+//! Deviations: packets are as large as on the wire, so `split-gso` has nothing to split. There is
+//! no `autorate-ingress` and no ack-filter. Hashes and the fraction of a turn are drawn from the
+//! discipline's own stream. A sender isn't told (NET_XMIT_CN) that its packet was dropped.
+
+mod flows;
+mod heap;
+mod pace;
+#[cfg(test)]
+mod tests;
+mod tins;
+
+pub use tins::TinMode;
+
+use crate::cobalt::CobaltLaw;
+use crate::slab::{NONE, Slab};
+use crate::{Backlog, Body, Cause, Context, DsField, Ecn, Fate, Hosts, Packet, Qdisc, State};
+use flows::{Flows, Hashes};
+use heap::{Bytes, Heap, Queue};
+use pace::{Pace, Sizes};
+use serde::Deserialize;
+use units::{Luck, Time};
+
+/// cake's words, with what its other words stand for filled in.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CakeParams {
+    /// The rate to which packets are held back, bit/s; `None`: unlimited.
+    pub bandwidth: Option<u64>,
+    /// The usual round-trip time, ns, which is COBALT's interval; its target is a twentieth
+    /// (100 000 000).
+    pub rtt_ns: u64,
+    /// Bytes of a Linux host's memory that all queues together may take; `None`: by the rate.
+    pub memlimit: Option<u64>,
+    /// How codepoints are sorted (diffserv3).
+    pub tins: TinMode,
+    /// Among whom a tin is shared (triple-isolate).
+    pub isolation: Isolation,
+    /// Clears the codepoint of packets once it is read (false).
+    pub wash: bool,
+    /// Dropped packets count against the rate, too: they have come over the line already (false).
+    pub ingress: bool,
+    /// Bytes that the line adds to an IP packet; `None`: the packet counts as queued.
+    pub overhead: Option<i64>,
+    /// The least bytes for which a packet counts (0).
+    pub mpu: u32,
+    /// How the line cuts packets (noatm).
+    pub cells: CakeCells,
+}
+
+/// Among whom a tin is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// Nobody: one queue.
+    Flowblind,
+    /// Sources.
+    Srchost,
+    /// Destinations.
+    Dsthost,
+    /// Pairs of source and destination.
+    Hosts,
+    /// Flows.
+    Flows,
+    /// Sources, and the flows of each.
+    DualSrchost,
+    /// Destinations, and the flows of each.
+    DualDsthost,
+    /// Sources and destinations, and the flows of each.
+    TripleIsolate,
+}
+
+impl Isolation {
+    /// Every mode.
+    pub const ALL: [Isolation; 8] = [
+        Isolation::Flowblind,
+        Isolation::Srchost,
+        Isolation::Dsthost,
+        Isolation::Hosts,
+        Isolation::Flows,
+        Isolation::DualSrchost,
+        Isolation::DualDsthost,
+        Isolation::TripleIsolate,
+    ];
+
+    /// Whether it shares by sources, by destinations.
+    fn hosts(self) -> [bool; 2] {
+        use Isolation::{Dsthost, DualDsthost, DualSrchost, Hosts, Srchost, TripleIsolate};
+        [
+            matches!(self, Srchost | Hosts | DualSrchost | TripleIsolate),
+            matches!(self, Dsthost | Hosts | DualDsthost | TripleIsolate),
+        ]
+    }
+
+    fn flows(self) -> bool {
+        use Isolation::{DualDsthost, DualSrchost, Flows, TripleIsolate};
+        matches!(self, Flows | DualSrchost | DualDsthost | TripleIsolate)
+    }
+}
+
+/// How a line cuts packets, by cake's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CakeCells {
+    /// Not at all.
+    Noatm,
+    /// Into cells of 48 bytes, sent as 53.
+    Atm,
+    /// 65 bytes for each 64 begun.
+    Ptm,
+}
+
+/// Packets of full size for which there is memory unless told else.
+const LIMIT: u64 = 10_240;
+/// The least memory that is computed of a rate, bytes.
+const LEAST_MEMORY: u64 = 4 << 20;
+/// Bounds of a flow's turn at a rate, bytes.
+const TURNS: (u64, u64) = (300, 1514);
+
+/// A class of traffic.
+#[derive(Clone, Debug)]
+struct Tin {
+    flows: Flows,
+    law: CobaltLaw,
+    pace: Pace,
+    packets: u32,
+    /// When it is within its own rate again, ns.
+    next: u64,
+    /// Without a rate: bytes it may still send in its turn, and those of a turn.
+    deficit: i64,
+    quantum: u32,
+}
+
+impl Tin {
+    /// `rate` in bytes/s, 0: unlimited; `mtu` the largest packet.
+    fn new(params: &CakeParams, (rate, quantum): (u64, u32), mtu: u32) -> Tin {
+        let pace = Pace::new(rate);
+        let turn = if rate == 0 { TURNS.1 } else { (rate >> 12).clamp(TURNS.0, TURNS.1) } as u32;
+        let isolation = params.isolation;
+        let by_host = isolation.hosts().map(|by| by && isolation.flows());
+        Tin {
+            flows: Flows::new(by_host, turn),
+            law: law(params.rtt_ns, pace.time(mtu)),
+            pace,
+            packets: 0,
+            next: 0,
+            deficit: 0,
+            quantum,
+        }
+    }
+
+    /// So many bytes of it have been sent, or were dropped as if they had.
+    #[inline]
+    fn charge(&mut self, bytes: u32, now: u64) {
+        let span = self.pace.time(bytes);
+        // It owes one packet's time at most.
+        if self.next < now {
+            self.next += span;
+        } else {
+            self.next = self.next.max(now + span);
+        }
+    }
+}
+
+impl Bytes for Vec<Tin> {
+    fn bytes(&self, (tin, index): Queue) -> u32 {
+        self.get(usize::from(tin)).map_or(0, |tin| tin.flows.at(usize::from(index)).bytes)
+    }
+}
+
+/// COBALT's parameters for an RTT, on a line that sends the largest packet in `mtu_time`, ns.
+fn law(rtt_ns: u64, mtu_time: u64) -> CobaltLaw {
+    // tc counts both in microseconds.
+    let wanted = (rtt_ns / 20_000).max(1) * 1_000;
+    let target = wanted.max(mtu_time * 3 / 2);
+    let interval = (rtt_ns + target - wanted).max(2 * target);
+    CobaltLaw { target, interval, mtu_time }
+}
+
+/// Bytes of memory for all queues; `rate` in bytes/s.
+fn memory_limit(params: &CakeParams, rate: u64, mtu: u32) -> u64 {
+    let given = params.memlimit.unwrap_or(0);
+    let most = (LIMIT * u64::from(mtu)).max(given);
+    let wanted = match (given, rate) {
+        (0, 0) => u64::MAX,
+        (0, rate) => {
+            let four = u128::from(rate) * u128::from(params.rtt_ns / 1_000) * 4 / 1_000_000;
+            u64::try_from(four).unwrap_or(u64::MAX).max(LEAST_MEMORY)
+        }
+        _ => given,
+    };
+    wanted.min(most)
+}
+
+/// Linux's cake.
+pub struct Cake<B> {
+    tins: Vec<Tin>,
+    by_codepoint: [u8; 64],
+    isolation: Isolation,
+    wash: bool,
+    ingress: bool,
+    sizes: Sizes,
+    header_bytes: u32,
+    pace: Pace,
+    /// When the shaper lets the next packet through, and when it does at the latest; ns.
+    next: u64,
+    failsafe: u64,
+    /// Without a rate: the tin that has its turn.
+    current: usize,
+    slab: Slab<B>,
+    total: Backlog,
+    /// Queues with packets.
+    active: u32,
+    memory: u64,
+    memory_limit: u64,
+    heap: Heap,
+    key: u64,
+    luck: Luck,
+    /// Whose packets they are, where that is known; else the packets' bodies are asked.
+    hosts: Hosts,
+}
+
+impl<B: Body> Cake<B> {
+    /// An empty queue.
+    pub fn new(params: &CakeParams, mut context: Context) -> Self {
+        let rate = params.bandwidth.unwrap_or(0) / 8;
+        let tin = |share| Tin::new(params, share, context.mtu);
+        Cake {
+            tins: params.tins.shares(rate).into_iter().map(tin).collect(),
+            by_codepoint: params.tins.by_codepoint(),
+            isolation: params.isolation,
+            wash: params.wash,
+            ingress: params.ingress,
+            sizes: Sizes::new(params.overhead, params.mpu, params.cells, context.header_bytes),
+            header_bytes: context.header_bytes,
+            pace: Pace::new(rate),
+            next: 0,
+            failsafe: 0,
+            current: 0,
+            slab: Slab::default(),
+            total: Backlog::default(),
+            active: 0,
+            memory: 0,
+            memory_limit: memory_limit(params, rate, context.mtu),
+            heap: Heap::default(),
+            key: context.luck.next_u64(),
+            luck: context.luck,
+            hosts: Hosts::default(),
+        }
+    }
+
+    #[inline]
+    fn hashes(&self, packet: &Packet<B>) -> Hashes {
+        let [by_source, by_destination] = self.isolation.hosts();
+        let mut hosts = [0; 2];
+        if by_source || by_destination {
+            let known = self.hosts.get(packet.flow as usize).copied();
+            let [source, destination] = known.unwrap_or_else(|| packet.body.hosts(packet.flow));
+            let hash = |host: u32| crate::hash(host.into(), !self.key);
+            hosts = [
+                if by_source { hash(source) } else { 0 },
+                if by_destination { hash(destination) } else { 0 },
+            ];
+        }
+        let flow = if self.isolation.flows() {
+            packet.body.hash(packet.flow, self.key)
+        } else {
+            hosts[0] ^ hosts[1]
+        };
+        Hashes { flow, hosts }
+    }
+
+    fn truesize(&self, packet: &Packet<B>) -> u64 {
+        packet.body.truesize(packet.size - self.header_bytes)
+    }
+
+    /// No clock that stood still while there was nothing to send is in the past.
+    #[inline]
+    fn catch_up(&mut self, tin: usize, now: u64) {
+        if self.tins[tin].packets > 0 {
+            return;
+        }
+        self.tins[tin].next = self.tins[tin].next.max(now);
+        if self.total.packets == 0 && self.next < now {
+            (self.next, self.failsafe) = (now, now);
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, tin: usize, index: usize, packet: Packet<B>) {
+        let size = packet.size;
+        self.memory += self.truesize(&packet);
+        let place = self.slab.insert(packet);
+        let flow = self.tins[tin].flows.at_mut(index);
+        if flow.head == NONE {
+            flow.head = place;
+            self.active += 1;
+        } else {
+            self.slab.link(flow.tail, place);
+        }
+        flow.tail = place;
+        flow.bytes += size;
+        self.tins[tin].packets += 1;
+        self.total.packets += 1;
+        self.total.bytes += u64::from(size);
+        if self.heap.is_kept() {
+            self.heap.grew((tin as u8, index as u16), &self.tins);
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self, tin: usize, index: usize) -> Option<Packet<B>> {
+        let flow = self.tins[tin].flows.at_mut(index);
+        if flow.head == NONE {
+            return None;
+        }
+        let (packet, next) = self.slab.remove(flow.head);
+        flow.head = next;
+        flow.bytes -= packet.size;
+        if next == NONE {
+            self.active -= 1;
+        }
+        self.tins[tin].packets -= 1;
+        self.total.packets -= 1;
+        self.total.bytes -= u64::from(packet.size);
+        self.memory -= self.truesize(&packet);
+        if self.heap.is_kept() {
+            self.heap.shrank((tin as u8, index as u16), &self.tins);
+        }
+        Some(packet)
+    }
+
+    /// Memory has run out: the longest queue loses its oldest packet.
+    #[cold]
+    fn drop_from_longest(&mut self, now: Time, fates: &mut Vec<Fate<B>>) {
+        let (tin, index) = self.heap.longest(&self.tins);
+        let (tin, index) = (usize::from(tin), usize::from(index));
+        let packet = self.pop(tin, index).expect("what takes memory is in the longest queue");
+        let law = self.tins[tin].law;
+        law.overflowed(&mut self.tins[tin].flows.at_mut(index).signals, now);
+        if self.ingress {
+            self.charge(tin, self.sizes.adjusted(packet.size), now, true);
+        }
+        fates.push(Fate::Dropped(packet, Cause::Overmemory));
+    }
+
+    /// The shaper waits as long as these bytes take.
+    #[inline]
+    fn charge(&mut self, tin: usize, bytes: u32, now: Time, dropped: bool) {
+        if self.pace.is_unlimited() {
+            return;
+        }
+        self.tins[tin].charge(bytes, now.0);
+        let span = self.pace.time(bytes);
+        self.next += span;
+        if !dropped {
+            self.failsafe += span + span / 2;
+        }
+    }
+
+    /// The same, and what the flow and its tin may still send.
+    #[inline]
+    fn spend(&mut self, (tin, index): (usize, usize), size: u32, now: Time, dropped: bool) {
+        let bytes = self.sizes.adjusted(size);
+        self.charge(tin, bytes, now, dropped);
+        let tin = &mut self.tins[tin];
+        tin.deficit -= i64::from(bytes);
+        tin.flows.at_mut(index).deficit -= bytes as i32;
+    }
+
+    /// The tin that is served now, of those with flows in turn.
+    #[inline]
+    fn choose_tin(&mut self, now: Time) -> usize {
+        if self.tins.len() == 1 {
+            0
+        } else if self.pace.is_unlimited() {
+            self.tin_by_turn()
+        } else {
+            self.tin_by_time(now.0)
+        }
+    }
+
+    /// The highest that is within its rate, or the one that is so soonest; the higher of equals.
+    fn tin_by_time(&self, now: u64) -> usize {
+        let in_turn = |(_, tin): &(usize, &Tin)| tin.flows.in_turn();
+        let mut best = (0, u64::MAX);
+        for (index, tin) in self.tins.iter().enumerate().filter(in_turn) {
+            let wait = tin.next.saturating_sub(now);
+            if wait <= best.1 {
+                best = (index, wait);
+            }
+        }
+        best.0
+    }
+
+    /// By deficit round robin.
+    fn tin_by_turn(&mut self) -> usize {
+        loop {
+            let tin = &mut self.tins[self.current];
+            if tin.deficit >= 0 && tin.flows.in_turn() {
+                return self.current;
+            }
+            if tin.deficit <= 0 {
+                tin.deficit += i64::from(tin.quantum);
+            }
+            self.current = (self.current + 1) % self.tins.len();
+        }
+    }
+
+    /// The next packet of a tin; `None`: the queue whose turn it was had none. The first queue that
+    /// a call looks at is a decaying one.
+    #[inline]
+    fn serve(
+        &mut self,
+        tin: usize,
+        first: &mut bool,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+    ) -> Option<Packet<B>> {
+        loop {
+            let index = self.tins[tin].flows.next(std::mem::take(first))?;
+            if self.tins[tin].flows.at(index).deficit <= 0 {
+                self.tins[tin].flows.end_turn(index, &mut self.luck);
+                continue;
+            }
+            loop {
+                let Some(mut packet) = self.pop(tin, index) else {
+                    self.found_empty(tin, index, now);
+                    return None;
+                };
+                match self.decide(tin, index, &mut packet, now, fates) {
+                    None => {
+                        self.spend((tin, index), packet.size, now, false);
+                        self.heap.one_left();
+                        return Some(packet);
+                    }
+                    Some(cause) => {
+                        let size = packet.size;
+                        fates.push(Fate::Dropped(packet, cause));
+                        if self.ingress {
+                            self.spend((tin, index), size, now, true);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// COBALT's decision on a packet that has been taken out of its queue: why it is dropped, or
+    /// that it leaves, marked or not.
+    #[inline]
+    fn decide(
+        &mut self,
+        tin: usize,
+        index: usize,
+        packet: &mut Packet<B>,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+    ) -> Option<Cause> {
+        let Tin { law, flows, .. } = &mut self.tins[tin];
+        let others = if self.ingress { u64::from(flows.bulk) } else { 0 };
+        let times = (now.since(packet.enqueued).0, 2 * law.mtu_time * others);
+        let flow = flows.at_mut(index);
+        let can_mark = packet.ds.ecn() != Ecn::NotEct;
+        let verdict = law.decide(&mut flow.signals, times, can_mark, now, &mut self.luck);
+        let cause = verdict.drop.filter(|_| flow.head != NONE);
+        if cause.is_none() {
+            verdict.leaves(packet, fates);
+        }
+        cause
+    }
+
+    fn found_empty(&mut self, tin: usize, index: usize, now: Time) {
+        let Tin { law, flows, .. } = &mut self.tins[tin];
+        let signals = &mut flows.at_mut(index).signals;
+        law.found_empty(signals, now);
+        let decays = !signals.at_rest(now);
+        flows.found_empty(index, decays);
+    }
+}
+
+impl<B: Body> Qdisc<B> for Cake<B> {
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        let tin = usize::from(self.by_codepoint[usize::from(packet.ds.dscp())]);
+        let hashes = self.hashes(&packet);
+        let index = self.tins[tin].flows.queue(hashes);
+        if self.wash {
+            packet.ds = DsField(packet.ds.0 & 0b11);
+        }
+        packet.enqueued = now;
+        self.catch_up(tin, now.0);
+        self.push(tin, index, packet);
+        self.tins[tin].flows.arrived(index, &mut self.luck);
+        while self.memory > self.memory_limit {
+            self.drop_from_longest(now, fates);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        let mut first = true;
+        while self.total.packets > 0 && self.next.min(self.failsafe) <= now.0 {
+            let tin = self.choose_tin(now);
+            if let Some(packet) = self.serve(tin, &mut first, now, fates) {
+                return Some(packet);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn holds_until(&self) -> Option<Time> {
+        (!self.pace.is_unlimited()).then(|| Time(self.next.min(self.failsafe)))
+    }
+
+    fn hosts(&mut self) -> Option<&mut Hosts> {
+        let asks = self.isolation.hosts().contains(&true);
+        asks.then_some(&mut self.hosts)
+    }
+
+    fn state(&self, _now: Time) -> State {
+        State {
+            limit: Some(self.memory_limit as f64),
+            flows: Some(f64::from(self.active)),
+            ..State::default()
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! How many bytes a packet counts for, and how long they take: cake's shaper without its clocks.
+//!
+//! Time is rate_ns * bytes >> shift, with as many bits of ns per byte as fit into 34.
+
+use super::CakeCells;
+
+/// A rate as the time of a byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pace {
+    rate_ns: u64,
+    shift: u32,
+}
+
+/// Linux's least rate, bytes/s.
+const LEAST_RATE: u64 = 64;
+const BITS: u32 = 34;
+
+impl Pace {
+    /// Of a rate in bytes/s; 0: unlimited.
+    pub(super) fn new(rate: u64) -> Pace {
+        if rate == 0 {
+            return Pace { rate_ns: 0, shift: 0 };
+        }
+        let whole = (1_000_000_000u64 << BITS) / rate.max(LEAST_RATE);
+        let surplus = (u64::BITS - BITS).saturating_sub(whole.leading_zeros());
+        Pace { rate_ns: whole >> surplus, shift: BITS - surplus }
+    }
+
+    pub(super) fn is_unlimited(self) -> bool {
+        self.rate_ns == 0
+    }
+
+    /// How long these bytes take, ns.
+    #[inline]
+    pub(super) fn time(self, bytes: u32) -> u64 {
+        (u64::from(bytes) * self.rate_ns) >> self.shift
+    }
+}
+
+/// What a packet's size is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sizes {
+    /// Added to a packet's size as the discipline counts it; the link's header is taken off unless
+    /// `raw`.
+    added: i64,
+    least: i64,
+    cells: CakeCells,
+}
+
+impl Sizes {
+    /// `overhead`: bytes beside the IP packet; `None`: the link's header alone.
+    pub(super) fn new(overhead: Option<i64>, mpu: u32, cells: CakeCells, header: u32) -> Sizes {
+        let added = overhead.map_or(0, |overhead| overhead - i64::from(header));
+        Sizes { added, least: i64::from(mpu), cells }
+    }
+
+    /// The bytes for which a packet counts.
+    #[inline]
+    pub(super) fn adjusted(self, size: u32) -> u32 {
+        let bytes = (i64::from(size) + self.added).max(self.least).max(0) as u32;
+        match self.cells {
+            CakeCells::Noatm => bytes,
+            CakeCells::Atm => bytes.div_ceil(48) * 53,
+            CakeCells::Ptm => bytes + bytes.div_ceil(64),
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! cake beside numbers that were worked out of Linux's integers apart from this code.
+
+use super::*;
+use crate::slab::NONE;
+use units::Rate;
+
+const MS: u64 = 1_000_000;
+const MTU: u32 = 1514;
+
+fn params() -> CakeParams {
+    CakeParams {
+        bandwidth: Some(10_000_000),
+        rtt_ns: 100 * MS,
+        memlimit: None,
+        tins: TinMode::Besteffort,
+        isolation: Isolation::Flows,
+        wash: false,
+        ingress: false,
+        overhead: None,
+        mpu: 0,
+        cells: CakeCells::Noatm,
+    }
+}
+
+/// A body that tells its hosts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sent {
+    number: u32,
+    hosts: [u32; 2],
+}
+
+impl Body for Sent {
+    fn hosts(&self, _flow: u32) -> [u32; 2] {
+        self.hosts
+    }
+}
+
+fn cake(params: &CakeParams) -> Cake<Sent> {
+    let (rate, luck) = (Some(Rate::from_mbit(100)), Luck::new(1, "cake"));
+    Cake::new(params, Context { rate, mtu: MTU, header_bytes: 14, root: true, luck })
+}
+
+/// A full packet of a flow between two hosts of its own.
+fn packet(flow: u32, dscp: u8) -> Packet<Sent> {
+    let body = Sent { number: 0, hosts: [flow, !flow] };
+    Packet { enqueued: Time::ZERO, flow, size: MTU, ds: DsField(dscp << 2), body }
+}
+
+/// What `bandwidth` makes of COBALT's parameters and the turns of flows: target, interval, mtu_time
+/// and quantum of each tin.
+fn tins(bandwidth: Option<u64>, tins: TinMode) -> Vec<(u64, u64, u64, u32)> {
+    let cake = cake(&CakeParams { bandwidth, tins, ..params() });
+    let of = |tin: &Tin| {
+        let CobaltLaw { target, interval, mtu_time } = tin.law;
+        (target, interval, mtu_time, tin.flows.quantum)
+    };
+    cake.tins.iter().map(of).collect()
+}
+
+#[test]
+fn a_slow_rate_raises_target_and_interval() {
+    for (mbit, target, interval, mtu_time, quantum) in [
+        (1, 18_168_000, 113_168_000, 12_112_000, 300),
+        (2, 9_084_000, 104_084_000, 6_056_000, 300),
+        (5, 5 * MS, 100 * MS, 2_422_400, 300),
+        (10, 5 * MS, 100 * MS, 1_211_200, 305),
+        (20, 5 * MS, 100 * MS, 605_600, 610),
+        (50, 5 * MS, 100 * MS, 242_240, 1514),
+    ] {
+        let [found] = tins(Some(mbit * 1_000_000), TinMode::Besteffort)[..] else { panic!() };
+        assert_eq!(found, (target, interval, mtu_time, quantum), "{mbit} Mbit/s");
+    }
+    assert_eq!(tins(None, TinMode::Besteffort), [(5 * MS, 100 * MS, 0, 1514)]);
+    let four = tins(Some(10_000_000), TinMode::Diffserv4);
+    let laws: Vec<_> = four.iter().map(|tin| (tin.0, tin.1, tin.2)).collect();
+    assert_eq!(
+        laws,
+        [
+            (5 * MS, 100 * MS, 1_211_200),
+            (29_068_800, 124_068_800, 19_379_200),
+            (5 * MS, 100 * MS, 2_422_400),
+            (7_267_200, 102_267_200, 4_844_800)
+        ]
+    );
+}
+
+#[test]
+fn eight_tins_have_seven_eighths_of_the_one_before() {
+    let rates: Vec<u64> =
+        TinMode::Diffserv8.shares(1_250_000).iter().map(|share| share.0 * 8).collect();
+    assert_eq!(
+        rates,
+        [10_000_000, 8_750_000, 7_656_248, 6_699_216, 5_861_808, 5_129_080, 4_487_944, 3_926_944]
+    );
+    let turns: Vec<u32> = TinMode::Precedence.shares(0).iter().map(|share| share.1).collect();
+    assert_eq!(turns, [256, 224, 196, 171, 149, 130, 113, 98]);
+}
+
+#[test]
+fn codepoints_are_sorted_as_in_linux() {
+    let of = |mode: TinMode, tin: u8| -> Vec<u8> {
+        let by_codepoint = mode.by_codepoint();
+        (0..64).filter(|dscp| by_codepoint[usize::from(*dscp)] == tin).collect()
+    };
+    assert_eq!(of(TinMode::Besteffort, 0).len(), 64);
+    assert_eq!(of(TinMode::Precedence, 3), (24..32).collect::<Vec<_>>());
+    assert_eq!(of(TinMode::Diffserv3, 1), [1, 8]);
+    assert_eq!(of(TinMode::Diffserv3, 2), [4, 44, 46, 48, 56]);
+    assert_eq!(of(TinMode::Diffserv4, 1), [1, 8]);
+    assert_eq!(of(TinMode::Diffserv4, 2), [4, 16, 18, 20, 22, 24, 26, 28, 30, 34, 36, 38]);
+    assert_eq!(of(TinMode::Diffserv4, 3), [32, 40, 44, 46, 48, 56]);
+    let eight: [&[u8]; 8] = [
+        &[1],
+        &[2, 8, 10, 12, 14],
+        &[],
+        &[24, 26, 28, 30, 34, 36, 38],
+        &[4, 18, 20, 22],
+        &[16],
+        &[32, 40, 44, 46],
+        &[48, 56],
+    ];
+    for (tin, codepoints) in eight.iter().enumerate().filter(|(tin, _)| *tin != 2) {
+        assert_eq!(of(TinMode::Diffserv8, tin as u8), *codepoints, "tin {tin}");
+    }
+}
+
+#[test]
+fn packets_count_for_what_the_line_makes_of_them() {
+    let counted = |overhead, mpu, cells| {
+        let sizes = Sizes::new(overhead, mpu, cells, 14);
+        [40, 52, 1500].map(|ip| sizes.adjusted(ip + 14))
+    };
+    assert_eq!(counted(None, 0, CakeCells::Noatm), [54, 66, 1514]);
+    assert_eq!(counted(Some(44), 64, CakeCells::Atm), [106, 106, 1749]);
+    assert_eq!(counted(Some(30), 0, CakeCells::Ptm), [72, 84, 1554]);
+    assert_eq!(counted(Some(18), 64, CakeCells::Noatm), [64, 70, 1518]);
+    assert_eq!(counted(Some(38), 84, CakeCells::Noatm), [84, 90, 1538]);
+    assert_eq!(counted(Some(48), 0, CakeCells::Atm), [106, 159, 1749]);
+}
+
+#[test]
+fn memory_is_four_times_what_an_interval_brings() {
+    let limit =
+        |bandwidth, memlimit| cake(&CakeParams { bandwidth, memlimit, ..params() }).memory_limit;
+    assert_eq!(limit(Some(166_500_000), None), 8_325_000);
+    assert_eq!(limit(Some(1_000_000), None), 4 << 20);
+    assert_eq!(limit(None, None), 15_503_360);
+    assert_eq!(limit(Some(10_000_000_000), None), 15_503_360);
+    assert_eq!(limit(None, Some(64 << 20)), 64 << 20);
+}
+
+/// The tins of packets that leave a shaper at 10 Mbit/s, where those named always have packets and
+/// the device is always ready.
+fn picks(tins: TinMode, backlogged: &[(usize, u8)], packets: usize) -> Vec<usize> {
+    let mut cake = cake(&CakeParams { tins, ..params() });
+    let (mut fates, mut now, mut picks) = (Vec::new(), Time(1_000 * MS), Vec::new());
+    for (tin, dscp) in backlogged {
+        cake.enqueue(packet(*tin as u32, *dscp), now, &mut fates);
+        cake.enqueue(packet(*tin as u32, *dscp), now, &mut fates);
+    }
+    while picks.len() < packets {
+        now = now.max(cake.holds_until().expect("it has a rate"));
+        let left = cake.dequeue(now, &mut fates).expect("there is always one");
+        picks.push(left.flow as usize);
+        cake.enqueue(packet(left.flow, left.ds.dscp()), now, &mut fates);
+        // No signal: what matters here is the shaper.
+        for (tin, _) in backlogged {
+            let flows = &mut cake.tins[*tin].flows;
+            (0..flows::QUEUES).for_each(|index| flows.at_mut(index).signals = Default::default());
+        }
+    }
+    assert!(fates.iter().all(|fate| matches!(fate, Fate::Dropped(_, Cause::Target))));
+    picks
+}
+
+fn share(picks: &[usize], tin: usize) -> f64 {
+    picks.iter().filter(|pick| **pick == tin).count() as f64 / picks.len() as f64
+}
+
+#[test]
+fn the_highest_tin_within_its_rate_goes_first() {
+    let four = [(0, 0), (1, 8), (2, 34), (3, 46)];
+    let found = picks(TinMode::Diffserv4, &four, 1600);
+    assert_eq!(found[..16], [3, 2, 2, 1, 3, 2, 2, 0, 3, 2, 2, 0, 3, 2, 2, 0]);
+    assert_eq!([0, 1, 2, 3].map(|tin| share(&found, tin)), [0.1875, 0.0625, 0.5, 0.25]);
+
+    let three = picks(TinMode::Diffserv3, &[(0, 0), (1, 8), (2, 46)], 1600);
+    assert_eq!(three[..16], [2, 1, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]);
+
+    let two = |one, other| share(&picks(TinMode::Diffserv4, &[one, other], 1600), one.0);
+    assert_eq!(two((0, 0), (1, 8)), 0.9375);
+    assert_eq!(two((0, 0), (3, 46)), 0.75);
+    // Nobody is within its rate: not by the ratio of rates.
+    assert!((two((2, 34), (3, 46)) - 2.0 / 3.0).abs() < 0.01);
+}
+
+#[test]
+fn eight_backlogged_tins_starve_the_lower_five() {
+    let eight = [1, 8, 0, 24, 18, 16, 46, 48];
+    let all: Vec<(usize, u8)> = eight.into_iter().enumerate().collect();
+    let found = picks(TinMode::Diffserv8, &all, 2000);
+    let shares: Vec<f64> = (0..8).map(|tin| share(&found, tin)).collect();
+    for (tin, expected) in [(7, 0.393), (6, 0.449), (5, 0.158)] {
+        assert!((shares[tin] - expected).abs() < 0.01, "tin {tin}: {shares:?}");
+    }
+    // What they got, they got before the others had used up their rates.
+    assert!(shares[..5].iter().all(|share| *share < 0.005), "{shares:?}");
+}
+
+#[test]
+fn the_shaper_saves_up_nothing_and_packets_leave_a_packet_s_time_apart() {
+    let mut cake = cake(&params());
+    let mut fates = Vec::new();
+    let start = Time(1_000 * MS);
+    for _ in 0..4 {
+        cake.enqueue(packet(1, 0), start, &mut fates);
+    }
+    let mut left = Vec::new();
+    for _ in 0..4 {
+        let at = cake.holds_until().expect("a rate").max(start);
+        assert!(at == start || cake.dequeue(Time(at.0 - 1), &mut fates).is_none());
+        assert!(cake.dequeue(at, &mut fates).is_some());
+        left.push((at.0 - start.0) / 1_211_200);
+    }
+    assert_eq!(left, [0, 1, 2, 3]);
+    // The second clock is half as slow again.
+    assert_eq!((cake.next, cake.failsafe), (start.0 + 4 * 1_211_200, start.0 + 4 * 1_816_800));
+}
+
+/// Turns that a queue is given one after another.
+fn turns(flows: &mut Flows, index: usize, times: u64) -> Vec<i32> {
+    let mut luck = Luck::new(times, "turn");
+    let turn = |_| {
+        let before = flows.at(index).deficit;
+        flows.end_turn(index, &mut luck);
+        flows.at(index).deficit - before
+    };
+    (0..times).map(turn).collect()
+}
+
+/// A bulk flow of a host.
+fn bulk(flows: &mut Flows, flow: u32, host: u32) -> usize {
+    let index = flows.queue(Hashes { flow, hosts: [host, 0] });
+    flows.arrived(index, &mut Luck::new(1, "arrived"));
+    // A packet that waits.
+    flows.at_mut(index).head = 0;
+    turns(flows, index, 1);
+    index
+}
+
+#[test]
+fn the_largest_turn_is_rarely_a_byte_less_and_flows_of_a_host_share_it() {
+    let mut flows = Flows::new([true, false], 1514);
+    let first = bulk(&mut flows, 100, 7);
+    let alone = turns(&mut flows, first, 10_000);
+    let whole = alone.iter().filter(|turn| **turn == 1514).count() as f64 / 1e4;
+    assert!(alone.iter().all(|turn| [1513, 1514].contains(turn)));
+    assert!((whole - 0.977).abs() < 0.01, "{whole}");
+
+    bulk(&mut flows, 200, 7);
+    bulk(&mut flows, 300, 7);
+    bulk(&mut flows, 400, 8);
+    assert_eq!(flows.bulk_of_hosts(first), [3, 0]);
+    assert!(turns(&mut flows, first, 1000).iter().all(|turn| [504, 505].contains(turn)));
+    flows.at_mut(first).head = NONE;
+    flows.found_empty(first, false);
+    assert_eq!(flows.bulk_of_hosts(first), [2, 0]);
+}
+
+#[test]
+fn eight_flows_of_a_set_have_queues_of_their_own_and_the_ninth_shares() {
+    let mut flows = Flows::new([false; 2], 1514);
+    let mut luck = Luck::new(1, "ways");
+    let hash = |flow: u32| Hashes { flow: flow * 1024 + 21, hosts: [0; 2] };
+    let found: Vec<usize> = (0..9)
+        .map(|flow| {
+            let index = flows.queue(hash(flow));
+            flows.arrived(index, &mut luck);
+            index
+        })
+        .collect();
+    // From the slot on, around its set of eight; the ninth takes over the slot.
+    assert_eq!(found, [21, 22, 23, 16, 17, 18, 19, 20, 21]);
+    assert_eq!(flows.queue(hash(3)), 16);
+    assert_eq!(flows.queue(hash(8)), 21);
+    // The first one's mark is gone: it finds a queue at rest, if there is one.
+    flows.found_empty(18, false);
+    assert_eq!(flows.queue(hash(0)), 18);
+}
+
+/// Shares of four flows, of which the first has a source of its own and the others share one; each
+/// always has three packets.
+fn shares(isolation: Isolation) -> [f64; 4] {
+    let mut cake = cake(&CakeParams { isolation, bandwidth: Some(50_000_000), ..params() });
+    let (mut fates, mut now) = (Vec::new(), Time(1_000 * MS));
+    let send = |flow: u32| Packet {
+        body: Sent { number: 0, hosts: [u32::from(flow > 0), 9] },
+        ..packet(flow, 0)
+    };
+    for flow in 0..12 {
+        cake.enqueue(send(flow % 4), now, &mut fates);
+    }
+    let mut sent = [0.0; 4];
+    for _ in 0..6000 {
+        now = now.max(cake.holds_until().expect("a rate"));
+        let left = cake.dequeue(now, &mut fates).expect("there is always one");
+        sent[left.flow as usize] += 1.0 / 6000.0;
+        cake.enqueue(send(left.flow), now, &mut fates);
+    }
+    assert_eq!(fates, []);
+    sent
+}
+
+#[test]
+fn flows_share_or_hosts_and_then_their_flows() {
+    for (isolation, expected) in [
+        (Isolation::Flows, [0.25; 4]),
+        (Isolation::DualSrchost, [1.0 / 2.0, 1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]),
+        // All have one destination, and four flows there are more than three at a source.
+        (Isolation::DualDsthost, [0.25; 4]),
+        (Isolation::TripleIsolate, [0.25; 4]),
+    ] {
+        let found = shares(isolation);
+        let near = found.iter().zip(expected).all(|(share, fair)| (share - fair).abs() < 0.01);
+        assert!(near, "{isolation:?}: {found:?}");
+    }
+    // One queue each: that of the three sends as much as that of the one.
+    let [first, ..] = shares(Isolation::Srchost);
+    assert!((first - 0.5).abs() < 0.01, "{first}");
+    assert!(shares(Isolation::Hosts)[0] > 0.49);
+}
+
+#[test]
+fn the_longest_queue_of_all_tins_loses_its_oldest_packets() {
+    let small = CakeParams { memlimit: Some(20 * 2304), tins: TinMode::Diffserv4, ..params() };
+    let mut cake = cake(&small);
+    let mut fates = Vec::new();
+    let now = Time(1_000 * MS);
+    for number in 0..30 {
+        // One of three is of another tin.
+        let flow = u32::from(number % 3 == 0);
+        let body = Sent { number, ..packet(flow, 0).body };
+        let dscp = if flow == 1 { 46 } else { 0 };
+        cake.enqueue(Packet { body, ..packet(flow, dscp) }, now, &mut fates);
+    }
+    let dropped: Vec<u32> = fates
+        .iter()
+        .map(|fate| match fate {
+            Fate::Dropped(packet, Cause::Overmemory) => packet.body.number,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(dropped, [1, 2, 4, 5, 7, 8, 10, 11, 13, 14]);
+    // COBALT counts the episode, and BLUE one step: all came within a target.
+    let flow = (0..flows::QUEUES).map(|index| cake.tins[0].flows.at(index));
+    let flow = flow.clone().find(|flow| flow.bytes > 0).expect("its packets wait");
+    assert_eq!((flow.signals.p_drop, flow.signals.count), (1 << 24, 1));
+    assert_eq!((cake.backlog().packets, cake.state(now).flows), (20, Some(2.0)));
+}
+
+#[test]
+fn wash_clears_the_codepoint_when_it_has_been_read_and_keeps_ecn() {
+    let washing = CakeParams { wash: true, tins: TinMode::Diffserv4, ..params() };
+    let mut cake = cake(&washing);
+    let ds = DsField(46 << 2 | 0b10);
+    cake.enqueue(Packet { ds, ..packet(1, 0) }, Time(MS), &mut Vec::new());
+    assert_eq!(cake.tins[3].packets, 1);
+    let left = cake.dequeue(Time(MS), &mut Vec::new()).expect("it is there");
+    assert_eq!(left.ds, DsField(0b10));
+}
+
+#[test]
+fn what_is_dropped_counts_against_the_rate_where_it_has_come_over_the_line() {
+    let held = |ingress| {
+        let mut cake = cake(&CakeParams { ingress, ..params() });
+        let mut fates = Vec::new();
+        for _ in 0..10 {
+            cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut fates);
+        }
+        // Over target from the first one on: the second one is dropped.
+        for at in [1_100 * MS, 1_150 * MS] {
+            cake.dequeue(Time(at), &mut fates).expect("one leaves");
+        }
+        assert_eq!(fates.len(), 1);
+        (cake.next - 1_000 * MS, cake.failsafe - 1_000 * MS)
+    };
+    assert_eq!(held(false), (2 * 1_211_200, 2 * 1_816_800));
+    assert_eq!(held(true), (3 * 1_211_200, 2 * 1_816_800));
+}
+
+#[test]
+fn without_a_rate_nothing_is_held_back_and_tins_share_by_turns() {
+    let free = CakeParams { bandwidth: None, tins: TinMode::Diffserv4, ..params() };
+    let mut cake = cake(&free);
+    assert_eq!(cake.holds_until(), None);
+    let mut fates = Vec::new();
+    let now = Time(1_000 * MS);
+    for (tin, dscp) in [(0, 0), (1, 8), (2, 34), (3, 46)] {
+        (0..2000).for_each(|_| cake.enqueue(packet(tin, dscp), now, &mut fates));
+    }
+    let mut left = [0u32; 4];
+    for _ in 0..1856 {
+        left[cake.dequeue(now, &mut fates).expect("there is one").flow as usize] += 1;
+    }
+    // As 1024 : 64 : 512 : 256.
+    for (left, expected) in left.into_iter().zip([1024u32, 64, 512, 256]) {
+        assert!(left.abs_diff(expected) <= 4, "{left} for {expected}");
+    }
+}

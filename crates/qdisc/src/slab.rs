@@ -1,0 +1,67 @@
+//! A slab: the packets of many queues in one memory, each queue linked by index.
+//!
+//! An empty queue costs nothing, and a full one no memory of its own.
+
+use crate::Packet;
+
+/// The end of a linked list.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A slot of the slab: a packet and the slot of the next one in its queue, or a free slot and the
+/// next free one.
+#[derive(Debug)]
+struct Slot<B> {
+    packet: Option<Packet<B>>,
+    next: u32,
+}
+
+/// All queued packets. Grows to the largest backlog seen, then never allocates again.
+#[derive(Debug)]
+pub(crate) struct Slab<B> {
+    slots: Vec<Slot<B>>,
+    free: u32,
+}
+
+impl<B> Default for Slab<B> {
+    fn default() -> Self {
+        Slab { slots: Vec::new(), free: NONE }
+    }
+}
+
+impl<B> Slab<B> {
+    /// Puts a packet, the last of its queue, into a slot.
+    #[inline]
+    pub(crate) fn insert(&mut self, packet: Packet<B>) -> u32 {
+        let index = self.free;
+        if index == NONE {
+            self.slots.push(Slot { packet: Some(packet), next: NONE });
+            return self.slots.len() as u32 - 1;
+        }
+        let slot = &mut self.slots[index as usize];
+        self.free = slot.next;
+        *slot = Slot { packet: Some(packet), next: NONE };
+        index
+    }
+
+    /// Puts the packet in slot `behind` behind that in `index`.
+    #[inline]
+    pub(crate) fn link(&mut self, index: u32, behind: u32) {
+        self.slots[index as usize].next = behind;
+    }
+
+    /// Removes a packet; also returns the slot of the one behind it.
+    #[inline]
+    pub(crate) fn remove(&mut self, index: u32) -> (Packet<B>, u32) {
+        let slot = &mut self.slots[index as usize];
+        let next = slot.next;
+        slot.next = self.free;
+        self.free = index;
+        (slot.packet.take().expect("a linked place holds a packet"), next)
+    }
+
+    /// How many packets it ever had at once.
+    #[cfg(test)]
+    pub(crate) fn most(&self) -> usize {
+        self.slots.len()
+    }
+}
