@@ -679,3 +679,37 @@ jitter = "4 ms"
         assert way.mean() == pytest.approx(7, abs=0.2)
     # Two draws: what one is says nothing of the other.
     assert abs(np.corrcoef(forward, back)[0, 1]) < 0.15
+
+
+@pytest.mark.parametrize(
+    ("shares", "least", "most"), [("dual-srchost", 0.4, 0.6), ("flows", 0.0, 0.2)]
+)
+def test_cake_gives_each_host_half_however_many_flows_it_has(
+    shares: str, least: float, most: float, tmp_path: Path
+) -> None:
+    """As in the guest (tests/kernel/test_linux_only.py): a flow of the laptop against eight of the
+    phone."""
+    text = """
+    duration = "8 s"
+    warmup = "2 s"
+    [bottleneck]
+    rate = "20 Mbit/s"
+    delay = "5 ms"
+    up.qdisc = "cake bandwidth 10mbit besteffort SHARES"
+    [[flow]]
+    name = "one"
+    kind = "bulk"
+    direction = "up"
+    rtt = "20 ms"
+    hosts = "laptop"
+    [[flow]]
+    name = "eight"
+    kind = "bulk"
+    direction = "up"
+    count = 8
+    rtt = "20 ms"
+    hosts = "phone"
+    """
+    flows = run(loads(text.replace("SHARES", shares)), out=tmp_path / "run").table("flows")
+    delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
+    assert least < delivered["one"] / sum(delivered.values()) < most

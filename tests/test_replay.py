@@ -71,7 +71,7 @@ def recording(name: str) -> Recording:
 
 
 def test_there_is_a_recording_of_each_discipline_with_ecn_and_without() -> None:
-    kinds = ("codel", "fq_codel", "pfifo", "pie", "red")
+    kinds = ("codel", "fq_codel", "fq_pie", "pfifo", "pie", "red")
     assert {f"{kind}-{ecn}" for kind in kinds for ecn in ("ecn", "noecn")} <= set(FILES)
 
 
@@ -89,13 +89,15 @@ def test_ours_decides_as_the_kernel_did(name: str) -> None:
 def test_a_recording_has_something_to_decide(name: str) -> None:
     kind, ecn = name.rsplit("-", 1)
     side = compare(recording(name)).kernel
-    at_the_door = kind in ("pfifo", "pfifo_fast", "pie", "red", "red_htb")
+    at_the_door = kind in ("fq_pie", "pfifo", "pfifo_fast", "pie", "red", "red_htb")
     assert (side.refused > 0) == at_the_door
     assert side.refused + side.dropped + side.marked > 30
     assert (side.marked > 0) == (ecn == "ecn" and kind not in ("pfifo",))
 
 
-@pytest.mark.parametrize("name", ["pie-ecn", "pie-noecn", "red-ecn", "red-noecn"])
+@pytest.mark.parametrize(
+    "name", ["fq_pie-ecn", "fq_pie-noecn", "pie-ecn", "pie-noecn", "red-ecn", "red-noecn"]
+)
 def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     draws = compare(recording(name)).draws
     assert draws is not None
@@ -456,6 +458,7 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-pauses": 6,
         "replay-100-mbit": 5,
         "replay-pie": 18,
+        "replay-fq-pie": 15,
     }
 
 

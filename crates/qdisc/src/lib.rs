@@ -14,6 +14,7 @@ mod codel;
 mod ds;
 mod fifo;
 mod fq_codel;
+mod fq_pie;
 mod pfifo_fast;
 mod pie;
 mod red;
@@ -26,6 +27,7 @@ pub use codel::{Codel, CodelParams, CodelVariant};
 pub use ds::{DsField, Ecn};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq_codel::{FqCodel, FqCodelParams};
+pub use fq_pie::{FqPie, FqPieParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
@@ -181,8 +183,7 @@ pub struct State {
 }
 
 /// The numbers of the hosts that a packet comes from and is for, by its `flow`. Ends of flows with
-/// equal numbers are one host. Empty: nobody
-/// knows.
+/// equal numbers are one host. Empty: nobody knows.
 pub type Hosts = Arc<[[u32; 2]]>;
 
 /// The verbs of a queue discipline.
@@ -344,6 +345,7 @@ disciplines! {
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
     "cake" Cake(CakeParams) => Cake<B>: |p, context| Cake::new(p, context);
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
+    "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
 }
 

@@ -67,6 +67,7 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
             backlog.bytes <= p.limit * u64::from(p.mean_bytes)
         }
         Params::Red(RedParams::Ns2(p) | RedParams::Ns3(p)) => packets <= p.limit,
+        Params::FqPie(p) => packets <= p.limit,
         Params::Pie(PieParams::Linux(p)) => packets <= p.limit,
         Params::Pie(PieParams::Rfc(p)) => packets <= p.limit,
         Params::Pie(PieParams::Docsis(p)) => packets <= p.limit,
@@ -341,6 +342,9 @@ fn parameters_have_these_json_forms() {
         r#"{"kind": "cobalt", "limit": 1000, "target_ns": 5000000, "interval_ns": 100000000, "ecn": true}"#,
         r#"{"kind": "cake", "bandwidth": 20000000, "rtt_ns": 100000000, "memlimit": null, "tins": "diffserv3",
             "isolation": "dual-srchost", "wash": false, "ingress": true, "overhead": 44, "mpu": 64, "cells": "atm"}"#,
+        r#"{"kind": "fq_pie", "limit": 10240, "flows": 1024, "target_ns": 15000000, "tupdate_ns": 15000000,
+            "alpha": 2, "beta": 20, "quantum": 1514, "memory_limit": 33554432, "ecn_prob": 10,
+            "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,
         r#"{"kind": "pie", "variant": "linux", "limit": 1000, "target_ns": 15000000, "tupdate_ns": 15000000,
             "alpha": 2, "beta": 20, "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,
         r#"{"kind": "pie", "variant": "rfc", "limit": 1000, "target_ns": 15000000, "tupdate_ns": 15000000,

@@ -38,7 +38,7 @@ pub struct Arrival {
     pub after: Option<u64>,
     /// Whether the recorded queue dropped or marked it early; `None`: our luck decides.
     pub early: Option<bool>,
-    /// The kernel's hash of its flow (skb_get_hash); `None`: not recorded. fq_codel's and cake's.
+    /// The kernel's hash of its flow (skb_get_hash); `None`: not recorded. For queues by flow alone.
     pub hash: Option<u32>,
     /// What it took of the kernel's memory, bytes; `None`: as much as a datagram of its size.
     /// fq_codel's and cake's.
@@ -131,9 +131,13 @@ fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded>
     let unknown = Recorded { index: 0, hash: None, truesize: None };
     let flows: BTreeSet<u32> = arrivals.iter().map(|arrival| arrival.flow).collect();
     let flows: Vec<u32> = flows.into_iter().collect();
-    let free = (seed..seed.saturating_add(TRIES)).map(|seed| crate::make_link(spec, seed, Hosts::default)).find(
-        |link| !matches!(link.qdisc(), Discipline::FqCodel(fq_codel) if fq_codel.any_share_a_queue(&flows, &unknown)),
-    );
+    let free = (seed..seed.saturating_add(TRIES))
+        .map(|seed| crate::make_link(spec, seed, Hosts::default))
+        .find(|link| !match link.qdisc() {
+            Discipline::FqCodel(queue) => queue.any_share_a_queue(&flows, &unknown),
+            Discipline::FqPie(queue) => queue.any_share_a_queue(&flows, &unknown),
+            _ => false,
+        });
     free.unwrap_or_else(|| crate::make_link(spec, seed, Hosts::default))
 }
 

@@ -115,8 +115,16 @@ fn words_mean_what_they_mean_to_tc() {
         ),
         (
             "fq_pie target 20ms noecn",
-            &[("limit", UNSAID), ("target_ns", n(20_000_000)), ("ecn", OFF)],
+            &[
+                ("limit", n(10_240)),
+                ("flows", n(1024)),
+                ("target_ns", n(20_000_000)),
+                ("quantum", n(1514)),
+                ("ecn_prob", n(10)),
+                ("ecn", OFF),
+            ],
         ),
+        ("hhf hh_limit 64", &[("limit", UNSAID), ("hh_limit", n(64))]),
         (
             "cake bandwidth 8mbit rtt 50ms besteffort",
             &[("bandwidth", n(8_000_000)), ("rtt_ns", n(50_000_000)), ("tins", text("besteffort"))],
@@ -392,7 +400,12 @@ fn linux_s_command_spells_everything_out_and_adds_nothing_to_what_linux_alone_ha
             "pie target 20ms ecn",
             "pie limit 1000 target 20ms tupdate 15ms alpha 2 beta 20 ecn nobytemode no_dq_rate_estimator",
         ),
-        ("fq_pie target 20ms ecn", "fq_pie target 20ms ecn"),
+        (
+            "fq_pie target 20ms ecn",
+            "fq_pie limit 10240 flows 1024 target 20ms tupdate 15ms alpha 2 beta 20 quantum 1514 \
+             memory_limit 33554432 ecn_prob 10 ecn nobytemode no_dq_rate_estimator",
+        ),
+        ("hhf hh_limit 64", "hhf hh_limit 64"),
         ("cake", "cake"),
     ] {
         assert_eq!(parse(words).command().as_deref(), Ok(said));

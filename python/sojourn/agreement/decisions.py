@@ -18,12 +18,12 @@ wherever its own law leaves the choice to a draw. So its state, its thresholds a
 decisions are compared one by one, and the draws in sum. The number of early drops and marks has to
 match the sum of the probabilities that our law computed at each arrival (`Draws`).
 
-fq_codel hashes flows into queues. Ours takes the kernel's hash of each packet, so flows share a
-queue where they shared one of the kernel's. Its memory limit counts what the kernel charged for
+fq_codel and fq_pie hash flows into queues. Ours takes the kernel's hash of each packet, so flows share a
+queue where they shared one of the kernel's. fq_codel's memory limit counts what the kernel charged for
 each packet. A recording of an older sojourn has neither. Then no flows share a queue, and each
 packet takes as much as a datagram of its size.
 
-The kernel's timer of pie starts with the qdisc, at a jiffy that the recording lacks. Ours is started
+The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording lacks. Ours is started
 at each jiffy of a period, and the replay with which most packets agree counts (`_starts`). On a slow
 line several may agree in all; of these it is the one with which the draws are most likely.
 
@@ -106,7 +106,7 @@ def _starts(recording: Recording) -> list[int]:
     """Of our clock, ns before the recording's time 0: one for each that it may be."""
     phase = recording.zero_ns % _PHASE_NS
     qdisc = recording.link.qdisc
-    if qdisc.kind != "pie":
+    if qdisc.kind not in ("pie", "fq_pie"):
         return [phase]
     tupdate_ns = qdisc.params["tupdate_ns"]
     assert isinstance(tupdate_ns, int)

@@ -33,6 +33,7 @@ STANDING = (
         "ecn-beside",
         "fifty",
         "fq-codel",
+        "fq-pie",
         "jitter",
         "leaving",
     ),

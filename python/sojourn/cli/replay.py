@@ -21,7 +21,14 @@ RECORDING = ".parquet"
 REPORT = "replay.json"
 
 
-STANDING = ("replay", "replay-mixed", "replay-pauses", "replay-100-mbit", "replay-pie")
+STANDING = (
+    "replay",
+    "replay-mixed",
+    "replay-pauses",
+    "replay-100-mbit",
+    "replay-pie",
+    "replay-fq-pie",
+)
 """In the folder `agreement/cases` of the installed package."""
 
 

@@ -29,7 +29,7 @@ pub use tins::TinMode;
 
 use crate::cobalt::CobaltLaw;
 use crate::slab::{NONE, Slab};
-use crate::{Backlog, Body, Cause, Context, DsField, Ecn, Fate, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, DsField, Ecn, Fate, Hosts, Packet, Qdisc, State};
 use flows::{Flows, Hashes};
 use heap::{Bytes, Heap, Queue};
 use pace::{Pace, Sizes};
@@ -230,9 +230,9 @@ pub struct Cake<B> {
     memory_limit: u64,
     heap: Heap,
     key: u64,
-    /// The hosts of each flow; empty: a packet's body tells.
-    hosts: crate::Hosts,
     luck: Luck,
+    /// Whose packets they are, where that is known; else the packets' bodies are asked.
+    hosts: Hosts,
 }
 
 impl<B: Body> Cake<B> {
@@ -259,8 +259,8 @@ impl<B: Body> Cake<B> {
             memory_limit: memory_limit(params, rate, context.mtu),
             heap: Heap::default(),
             key: context.luck.next_u64(),
-            hosts: crate::Hosts::default(),
             luck: context.luck,
+            hosts: Hosts::default(),
         }
     }
 
@@ -530,12 +530,13 @@ impl<B: Body> Qdisc<B> for Cake<B> {
         self.total
     }
 
-    fn hosts(&mut self) -> Option<&mut crate::Hosts> {
-        (self.isolation.hosts() != [false; 2]).then_some(&mut self.hosts)
-    }
-
     fn holds_until(&self) -> Option<Time> {
         (!self.pace.is_unlimited()).then(|| Time(self.next.min(self.failsafe)))
+    }
+
+    fn hosts(&mut self) -> Option<&mut Hosts> {
+        let asks = self.isolation.hosts().contains(&true);
+        asks.then_some(&mut self.hosts)
     }
 
     fn state(&self, _now: Time) -> State {

@@ -61,6 +61,11 @@ const fn ticks(ns: u64) -> u64 {
 /// In jiffies, as the wheel has them (`tcp`'s timer.rs): set at jiffy J for n, one of the first
 /// level goes off at J + n + 1, and one further ahead at a multiple of 8.
 pub(super) fn timer(tupdate_ns: u64) -> Timer {
+    timers(tupdate_ns, 1).next().expect("there is one")
+}
+
+/// The same of a timer that does its work in so many parts, one a jiffy: when each is done.
+pub(crate) fn timers(tupdate_ns: u64, parts: u64) -> impl Iterator<Item = Timer> {
     let expiry = |now: u64, ahead: u64| {
         let mut step = 1;
         while ahead >= LEVEL_JIFFIES * step {
@@ -69,13 +74,14 @@ pub(super) fn timer(tupdate_ns: u64) -> Timer {
         ((now + ahead) / step + 1) * step
     };
     let first = expiry(0, FIRST_JIFFIES);
-    let second = expiry(first, tupdate_ns.div_ceil(JIFFY));
-    Timer { next: Time(first * JIFFY), period: Span((second - first) * JIFFY) }
+    let second = expiry(first + parts - 1, tupdate_ns.div_ceil(JIFFY));
+    let period = Span((second - first) * JIFFY);
+    (first..first + parts).map(move |jiffy| Timer { next: Time(jiffy * JIFFY), period })
 }
 
 /// The variables. Delays and times in ticks, p and accu_prob in units of 2^-56.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Vars {
+pub(crate) struct Vars {
     pub(super) prob: u64,
     pub(super) accu_prob: u64,
     pub(super) delay: u64,
@@ -97,11 +103,13 @@ impl Vars {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct LinuxPie {
+pub(crate) struct LinuxPie {
     target: u64,
     alpha: u64,
     beta: u64,
     ecn: bool,
+    /// The largest p with which packets are marked.
+    most_marked: u64,
     bytemode: bool,
     estimates: bool,
     mtu: u64,
@@ -109,7 +117,7 @@ pub(super) struct LinuxPie {
 }
 
 impl LinuxPie {
-    pub(super) fn new(p: &LinuxPieParams, mtu: u32) -> LinuxPie {
+    pub(crate) fn new(p: &LinuxPieParams, mtu: u32) -> LinuxPie {
         let per_tick = |sixteenths: u32| (u64::from(sixteenths) * (MAX / TICKS_PER_SECOND)) >> 4;
         let mut vars = Vars {
             prob: 0,
@@ -127,6 +135,7 @@ impl LinuxPie {
             alpha: per_tick(p.alpha),
             beta: per_tick(p.beta),
             ecn: p.ecn,
+            most_marked: MAX / 10,
             bytemode: p.bytemode,
             estimates: p.dq_rate_estimator,
             mtu: u64::from(mtu),
@@ -134,17 +143,30 @@ impl LinuxPie {
         }
     }
 
+    /// Marks with a p of up to so many percent.
+    pub(crate) fn marking_up_to(self, percent: u32) -> LinuxPie {
+        LinuxPie { most_marked: MAX / 100 * u64::from(percent), ..self }
+    }
+
+    /// Whether it is as it was made: updates change nothing until a packet comes.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let mut fresh = self.vars;
+        (fresh.prob, fresh.delay, fresh.delay_old) = (0, 0, 0);
+        fresh.reset_burst();
+        self.vars == fresh
+    }
+
     pub(super) fn probability(&self) -> f64 {
         self.vars.prob as f64 / ONE as f64
     }
 
-    pub(super) fn dropped(&mut self) {
+    pub(crate) fn dropped(&mut self) {
         self.vars.accu_prob = 0;
     }
 
     /// Updates without end change nothing more, or add the same to p each time: the rest is done at
     /// once.
-    pub(super) fn update(&mut self, backlog: Backlog, mut times: u64) {
+    pub(crate) fn update(&mut self, backlog: Backlog, mut times: u64) {
         while times > 0 {
             let before = self.vars;
             self.update_once(backlog);
@@ -203,10 +225,10 @@ impl LinuxPie {
     }
 
     #[inline]
-    pub(super) fn decide(&mut self, backlog: Backlog, size: u32, dice: &mut Dice) -> Verdict {
+    pub(crate) fn decide(&mut self, backlog: Backlog, size: u32, dice: &mut Dice) -> Verdict {
         if !self.is_early(backlog, size, dice) {
             Verdict::Pass
-        } else if self.ecn && self.vars.prob <= MAX / 10 {
+        } else if self.ecn && self.vars.prob <= self.most_marked {
             // A forced mark leaves accu_prob, so what comes next is forced as well.
             Verdict::Signal
         } else {
@@ -244,7 +266,7 @@ impl LinuxPie {
     }
 
     #[inline]
-    pub(super) fn left(&mut self, enqueued: Time, size: u32, backlog: Backlog, now: Time) {
+    pub(crate) fn left(&mut self, enqueued: Time, size: u32, backlog: Backlog, now: Time) {
         let now = ticks(now.0);
         let elapsed = if self.estimates {
             self.measure(size, backlog, now)

@@ -39,7 +39,7 @@ mod tests;
 pub use linux::LinuxPieParams;
 pub use rfc::{DocsisPieParams, RfcPieParams};
 
-use linux::LinuxPie;
+pub(crate) use linux::{LinuxPie, timers};
 use rfc::{DocsisPie, RfcPie};
 
 use crate::ds::mark;
@@ -62,7 +62,7 @@ pub enum PieParams {
 
 /// What PIE wants done with the arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+pub(crate) enum Verdict {
     Pass,
     /// Mark it if it can be marked, else drop it.
     Signal,
@@ -74,7 +74,7 @@ const ONE: u64 = 1 << 56;
 
 /// The draws.
 #[derive(Clone, Debug)]
-struct Dice {
+pub(crate) struct Dice {
     luck: Luck,
     /// For replays: what another queue's draw decided about the next arrival (`Qdisc::tell`).
     told: Option<bool>,
@@ -84,9 +84,23 @@ struct Dice {
 }
 
 impl Dice {
+    pub(crate) fn new(luck: Luck) -> Dice {
+        Dice { luck, told: None, chance: 0.0 }
+    }
+
+    /// `Qdisc::tell`.
+    pub(crate) fn tell(&mut self, early: bool) {
+        self.told = Some(early);
+    }
+
+    /// `Qdisc::chance`.
+    pub(crate) fn chance(&self) -> f64 {
+        self.chance
+    }
+
     /// The law leaves no choice.
     #[inline]
-    fn certain(&mut self, early: bool) -> bool {
+    pub(crate) fn certain(&mut self, early: bool) -> bool {
         self.chance = f64::from(u8::from(early));
         early
     }
@@ -159,14 +173,19 @@ impl Law {
 
 /// When p is updated.
 #[derive(Clone, Copy, Debug)]
-struct Timer {
+pub(crate) struct Timer {
     next: Time,
     period: Span,
 }
 
 impl Timer {
+    /// When it goes off next.
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
     /// How often it has gone off by `now` since it was last asked.
-    fn expiries(&mut self, now: Time) -> u64 {
+    pub(crate) fn expiries(&mut self, now: Time) -> u64 {
         if now < self.next {
             return 0;
         }
@@ -203,7 +222,7 @@ impl<B> Pie<B> {
                 (p.limit, Law::Docsis(DocsisPie::new(p, context.rate)), every(p.tupdate_ns))
             }
         };
-        let dice = Dice { luck: context.luck, told: None, chance: 0.0 };
+        let dice = Dice::new(context.luck);
         Pie { limit, law, timer, dice, queue: Fifo::default() }
     }
 
@@ -275,10 +294,10 @@ impl<B> Qdisc<B> for Pie<B> {
     }
 
     fn tell(&mut self, early: bool) {
-        self.dice.told = Some(early);
+        self.dice.tell(early);
     }
 
     fn chance(&self) -> Option<f64> {
-        Some(self.dice.chance)
+        Some(self.dice.chance())
     }
 }

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use proptest::strategy::Union;
 use qdisc::{
     AdtParams, CakeCells, CakeParams, CobaltParams, CodelParams, CodelVariant, DocsisPieParams,
-    FifoParams, FloydRedParams, FqCodelParams, Isolation, LinuxPieParams, LinuxRedParams, Params,
-    PfifoFastParams, PfifoFastVariant, PieParams, RedParams, RfcPieParams, TinMode,
+    FifoParams, FloydRedParams, FqCodelParams, FqPieParams, Isolation, LinuxPieParams,
+    LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, RedParams, RfcPieParams,
+    TinMode,
 };
 use std::ops::Range;
 
@@ -33,6 +34,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "red" => prop_oneof![2 => linux_red(bytes), 3 => floyd_red(packets)].boxed(),
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
+        "fq_pie" => fq_pie(packets).boxed(),
         _ => panic!(
             "the laws know no parameters of {kind}: draw them in crates/qdisc/tests/common/any.rs"
         ),
@@ -273,6 +275,36 @@ fn pie(packets: Range<u64>) -> impl Strategy<Value = Params> {
                         alpha: real_alpha,
                         beta: real_beta,
                     }),
+                })
+            },
+        )
+}
+
+fn fq_pie(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (
+        (packets, prop_oneof![1..5u32, 5..64u32, 2040..5000u32], 1..3000u32, 0..=100u32),
+        (0..40_000_000u64, 1..400_000_000u64, 0..=32u32, 0..=32u32),
+        (prop::bool::ANY, prop::bool::ANY, prop::bool::ANY),
+    )
+        .prop_map(
+            |(
+                (limit, flows, quantum, ecn_prob),
+                (target_ns, tupdate_ns, alpha, beta),
+                (ecn, bytemode, dq_rate_estimator),
+            )| {
+                Params::FqPie(FqPieParams {
+                    limit,
+                    flows,
+                    target_ns,
+                    tupdate_ns,
+                    alpha,
+                    beta,
+                    quantum,
+                    memory_limit: 1,
+                    ecn_prob,
+                    ecn,
+                    bytemode,
+                    dq_rate_estimator,
                 })
             },
         )

@@ -1,9 +1,8 @@
 //! fq_pie: tc-fq_pie(8).
 
 use super::{LIMIT, pie};
-use crate::grammar::{Grammar, Read, word};
+use crate::grammar::{Grammar, Read, Value, word};
 use crate::linux::{Linux, Place, Tell, Why, Xstats, state, tell};
-use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
 
@@ -18,13 +17,28 @@ pub(super) static FQ_PIE: Record = Record {
             pie::TUPDATE,
             pie::ALPHA,
             pie::BETA,
-            word("quantum", "BYTES", Read::Count(1, U32)),
+            word("quantum", "BYTES", Read::Count(256, 1 << 20)),
             word("memory_limit", "BYTES", Read::Size),
             word("ecn_prob", "NUMBER", Read::Count(0, 100)),
         ],
         flags: pie::FLAGS,
+        defaults: &[
+            ("limit", Value::Count(10_240)),
+            ("flows", Value::Count(1024)),
+            ("target_ns", Value::Count(15_000_000)),
+            ("tupdate_ns", Value::Count(15_000_000)),
+            ("alpha", Value::Count(2)),
+            ("beta", Value::Count(20)),
+            ("quantum", Value::Count(1514)),
+            ("memory_limit", Value::Count(32 << 20)),
+            ("ecn_prob", Value::Count(10)),
+            ("ecn", Value::Flag(false)),
+            ("bytemode", Value::Flag(false)),
+            ("dq_rate_estimator", Value::Flag(false)),
+        ],
         ..Grammar::NONE
     }],
+    simulated: true,
     linux: Some(Linux {
         // TCA_FQ_PIE_LIMIT.
         read: &[("limit", Place::Attribute(1))],
@@ -44,16 +58,15 @@ pub(super) static FQ_PIE: Record = Record {
             ],
         },
         drops: Why::Counted(&[
-            tell(Cause::Early, &["dropped"]),
-            Tell { cause: Cause::Limit, plus: &["overlimit"], minus: &["overmemory"] },
-            tell(Cause::Overmemory, &["overmemory"]),
+            // The kernel counts a drop at the limit as both. What is above memory_limit it counts
+            // and keeps.
+            Tell { cause: Cause::Early, plus: &["dropped"], minus: &["overlimit"] },
+            tell(Cause::Limit, &["overlimit"]),
         ]),
         marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
         state: &[state("flows", &["new_flows_len", "old_flows_len"], &[], 1.0)],
         ..Linux::PLAIN
     }),
     least: "fq_pie",
-    usual_limit: Some(10_240),
-    nearest: Some("fq_codel"),
     ..Record::NONE
 };
