@@ -234,7 +234,7 @@ def test_the_configuration_has_every_discipline_and_congestion_control_of_a_scen
     from sojourn.scenario.qdisc import QDISCS
 
     always = {"pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "reno", "fixed"}
-    ours_alone = {"adt", "ledbat"}
+    ours_alone = {"adt", "cobalt", "ledbat"}
     for kind in set(QDISCS) - always - ours_alone:
         assert f"CONFIG_NET_SCH_{kind.upper()}=y" in CONFIG, kind
     kconfig = {"highspeed": "HSTCP"}
