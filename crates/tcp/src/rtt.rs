@@ -260,6 +260,12 @@ impl RttSource {
         }
     }
 
+    /// The RTT by an ACK's echo (tcp_rtt_tsopt_us): whole ms, at least one.
+    pub fn by_timestamps(&self, ack: &AckSegment, now: Time) -> Option<Span> {
+        let ms = |time: Time| time.0 / 1_000_000;
+        (ack.echo != Time::NEVER).then(|| Span::from_millis((ms(now) - ms(ack.echo)).max(1)))
+    }
+
     /// When the segment left that an ACK that advances SND.UNA measures, if it measures one.
     #[inline]
     pub fn sent(&mut self, ack: &AckSegment) -> Option<Time> {

@@ -368,7 +368,10 @@ impl Sender {
         self.update_snd_wnd(ack.ack, ack.window);
         let mut rtt = None;
         if acked > 0 {
-            rtt = self.rtt_sample(ack, now);
+            rtt = match self.rtt_source {
+                RttSource::Timestamps { .. } => self.rtt_of_acked(ack, sacktag.first_sackt, now),
+                RttSource::OneSegment { .. } => self.rtt_sample(ack, now),
+            };
             // Segments that were SACKed before counted as delivered then.
             delivered -= self.sacked_below(ack.ack);
             if !self.settings.sack && self.dup_acks > 0 {
@@ -731,10 +734,37 @@ impl Sender {
 
     // --- acknowledgements ---
 
-    /// The RTT sample of an ACK that advances SND.UNA, if it gives one.
+    /// The RTT sample of an ACK that advances SND.UNA in the common case, if it gives one. Of one
+    /// segment that was sent once the echo is the time of sending.
     #[inline]
     fn rtt_sample(&mut self, ack: &AckSegment, now: Time) -> Option<Span> {
+        if self.rtt_source.has_timestamps()
+            && (ack.ack - self.una > 1 || self.una < self.xmit.retransmitted_end())
+        {
+            return self.rtt_of_acked(ack, None, now);
+        }
         let sent = self.rtt_source.sent(ack)?;
+        Some(self.rtt.sample(sent, (ack.ack, self.nxt), now))
+    }
+
+    /// The same, as tcp_clean_rtx_queue and tcp_ack_update_rtt find it: from the first segment that
+    /// is acknowledged now, or if one was retransmitted, from the first that is SACKed now
+    /// (`first_sackt`); else from the echo, by a clock of whole ms.
+    fn rtt_of_acked(
+        &mut self,
+        ack: &AckSegment,
+        first_sackt: Option<Time>,
+        now: Time,
+    ) -> Option<Span> {
+        let xmit = &self.xmit;
+        let retransmitted =
+            (self.una..ack.ack.min(xmit.retransmitted_end())).any(|seq| xmit.retransmitted(seq));
+        // SND.UNA is never SACKed.
+        let first_ackt = (!retransmitted).then(|| xmit.xmit_ts(self.una));
+        let sent = match first_ackt.or(first_sackt) {
+            Some(sent) => sent,
+            None => Time(now.0.saturating_sub(self.rtt_source.by_timestamps(ack, now)?.0)),
+        };
         Some(self.rtt.sample(sent, (ack.ack, self.nxt), now))
     }
 

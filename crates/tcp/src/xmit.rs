@@ -2,8 +2,9 @@
 //! Segment.xmit_ts, Segment.retransmitted).
 //!
 //! A ring over the sequence numbers from SND.UNA to SND.NXT. It is written once for each segment
-//! sent and read only after SACKs, duplicates or timeouts. F-RTO needs it to tell an original from
-//! a retransmission, RACK to compare times of sending.
+//! sent and read only after SACKs, duplicates or timeouts, and by an ACK of several segments. F-RTO
+//! and RTT samples need it to tell an original from a retransmission, RACK to compare times of
+//! sending.
 
 use units::Time;
 
@@ -14,12 +15,14 @@ const RETRANSMITTED: u64 = 1 << 63;
 pub struct XmitTimes {
     /// A power of two in number; segment n has entry n modulo their number.
     entries: Vec<u64>,
+    /// No segment from here on was retransmitted.
+    retransmitted_end: u32,
 }
 
 impl XmitTimes {
     /// With room for 16 segments; it grows.
     pub fn new() -> XmitTimes {
-        XmitTimes { entries: vec![0; 16] }
+        XmitTimes { entries: vec![0; 16], retransmitted_end: 0 }
     }
 
     /// The segment is sent for the first time; `una` is the first outstanding one.
@@ -36,6 +39,13 @@ impl XmitTimes {
     pub fn retransmit(&mut self, seq: u32, now: Time) {
         let index = self.index(seq);
         self.entries[index] = now.0 | RETRANSMITTED;
+        self.retransmitted_end = self.retransmitted_end.max(seq + 1);
+    }
+
+    /// No segment from here on was retransmitted.
+    #[inline]
+    pub fn retransmitted_end(&self) -> u32 {
+        self.retransmitted_end
     }
 
     /// When the segment was last sent.

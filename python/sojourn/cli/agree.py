@@ -82,9 +82,7 @@ KERNEL = {
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO]...")
 @options.block(options.ExecutionOptions, engine=KERNEL)
-@click.option(
-    "--quick", is_flag=True, help="Of the standing set 24 of the 462 cases: some minutes."
-)
+@click.option("--quick", is_flag=True, help="24 cases of the standing set: some minutes.")
 @options.one(
     options.VariationOptions,
     "seeds",

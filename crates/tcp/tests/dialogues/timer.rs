@@ -89,6 +89,46 @@ fn timestamps_tell_the_copies_apart() {
 }
 
 #[test]
+fn an_echo_measures_in_whole_milliseconds() {
+    // Linux's stamps are of 1 ms (tcp_rtt_tsopt_us): sent in the 1000th, acknowledged in the 1100th.
+    // What was sent once is measured by its time of sending.
+    let params = reno(true).with(|p| p.growth.initial_window = 1);
+    play(
+        &params,
+        "
+        > seq 0
+        @1 timer
+        > seq 0 again
+        @1.1007 < ack 1 echo 1
+        srtt == 0.1
+        > seq 1..3
+        +0.1087 < ack 2
+        srtt == 0.1010875             # 100 + 8.7/8
+        > seq 3
+        ",
+    );
+}
+
+#[test]
+fn an_ack_of_several_segments_measures_the_first_whatever_it_echoes() {
+    // The ACK of 0 was lost: what comes next echoes 1.
+    let params = reno(true).with(|p| p.growth.initial_window = 1);
+    play(
+        &params,
+        "
+        > seq 0
+        +0.1 < ack 1
+        > seq 1..3
+        +0.1 < ack 2
+        > seq 3..5
+        +0.18 < ack 5 echo 0.2
+        srtt == 0.1225                # 2, sent at 0.1: 280 ms
+        > seq 5..11
+        ",
+    );
+}
+
+#[test]
 fn the_first_sample_sets_srtt_and_the_next_move_it_by_an_eighth() {
     // RFC 6298 §2: srtt = 100 ms, rttvar = 50 ms; then 180 ms: rttvar = 3/4 · 50 + 1/4 · 80 = 57.5,
     // srtt = 110 ms.
