@@ -361,7 +361,9 @@ def throughput_qdisc(evidence: Evidence) -> Finding:
 
 
 def window(evidence: Evidence) -> Finding:
-    default, large = (evidence.mean(WINDOW[f"ring {ring}"], m.widest_mb) for ring in (512, 4096))
+    default, large = (
+        m.widest_of_all_mb(evidence, WINDOW[f"ring {ring}"]).mean for ring in (512, 4096)
+    )
     held = max(evidence.mean(WINDOW[f"ring {ring}"], m.held_back) for ring in (512, 4096))
     return Finding(
         abs(default - SAYS["window"]) < 0.1 and held < 0.01,

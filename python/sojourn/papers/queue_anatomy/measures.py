@@ -9,6 +9,7 @@ lost for it: retransmissions less lost packets.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -22,11 +23,13 @@ from sojourn.papers.queue_anatomy.studies import (
     QDISCS,
     RING,
     SURFACE,
+    WINDOW,
     name,
     over_bql,
     over_rings,
     sized,
 )
+from sojourn.papers.study import Variant
 
 
 def copies(seed: Seed) -> pl.DataFrame:
@@ -156,6 +159,13 @@ def widest_mb(seed: Seed) -> float:
     """The widest window that a receiver advertised, MB: figure 7. A MB here is 2^20 bytes, as
     windows are powers of two."""
     return float(seed.table("flow")["window_bytes"].drop_nulls().to_numpy().max()) / 2**20
+
+
+def widest_of_all_mb(evidence: Evidence, variant: Variant | None = None) -> Estimate:
+    """The widest of all seeds in place of their mean: how far the window grows. It has no
+    interval."""
+    seeds = evidence.estimate(variant or WINDOW[f"ring {DEFAULT_RING}"], widest_mb)
+    return replace(seeds, mean=max(seeds.known, default=math.nan), ci95=math.nan)
 
 
 def held_back(seed: Seed) -> float:
