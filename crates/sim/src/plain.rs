@@ -352,17 +352,26 @@ fn difference(one: &[Table], other: &[Table]) -> Option<String> {
     })
 }
 
+/// As often as not no packet is recorded: then a link on which none meets another is not put in
+/// order.
+fn recorded_or_not(mut scenario: Scenario) -> Scenario {
+    scenario.record.packets = scenario.seed.is_multiple_of(2);
+    scenario
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn windows_change_nothing(scenario in scenarios::any_scenario()) {
+    fn windows_change_nothing(scenario in scenarios::any_scenario().prop_map(recorded_or_not)) {
         let tables = common::run(&scenario).0;
         prop_assert_eq!(difference(&tables, &Plain::new(&scenario).tables()), None);
     }
 
     #[test]
-    fn windows_change_nothing_where_much_happens_at_once(scenario in scenarios::any_maze()) {
+    fn windows_change_nothing_where_much_happens_at_once(
+        scenario in scenarios::any_maze().prop_map(recorded_or_not),
+    ) {
         let tables = common::run(&scenario).0;
         prop_assert_eq!(difference(&tables, &Plain::new(&scenario).tables()), None);
     }

@@ -201,7 +201,8 @@ fn larger(a: f64, b: f64) -> f64 {
 /// Which segments give an RTT sample.
 #[derive(Clone, Copy, Debug)]
 pub enum RttSource {
-    /// Timestamps: whatever an ACK echoes (RFC 7323 §4.1).
+    /// Timestamps (RFC 7323 §4.1): each ACK that advances SND.UNA is a sample, and what it echoes the
+    /// time of sending where the ACK is of one segment that was sent once.
     Timestamps {
         /// The stamp of the last ACK, which data echo (TS.Recent, RFC 7323 §4.3).
         ts_recent: Option<Millis>,
@@ -260,12 +261,6 @@ impl RttSource {
         }
     }
 
-    /// The RTT by an ACK's echo (tcp_rtt_tsopt_us): whole ms, at least one.
-    pub fn by_timestamps(&self, ack: &AckSegment, now: Time) -> Option<Span> {
-        let ms = |time: Time| time.0 / 1_000_000;
-        (ack.echo != Time::NEVER).then(|| Span::from_millis((ms(now) - ms(ack.echo)).max(1)))
-    }
-
     /// When the segment left that an ACK that advances SND.UNA measures, if it measures one.
     #[inline]
     pub fn sent(&mut self, ack: &AckSegment) -> Option<Time> {
@@ -274,6 +269,12 @@ impl RttSource {
             RttSource::OneSegment { timed } => Some(timed.take_if(|(seq, _)| ack.ack > *seq)?.1),
         }
     }
+}
+
+/// The RTT by an ACK's echo (tcp_rtt_tsopt_us): whole ms, at least one.
+pub fn rtt_by_echo(ack: &AckSegment, now: Time) -> Option<Span> {
+    let ms = |time: Time| time.0 / 1_000_000;
+    (ack.echo != Time::NEVER).then(|| Span::from_millis((ms(now) - ms(ack.echo)).max(1)))
 }
 
 #[cfg(test)]

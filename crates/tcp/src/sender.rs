@@ -27,7 +27,7 @@ mod timeouts;
 use crate::cc::{Ack, CongestionControl, Control};
 use crate::params::Ns2Mode;
 use crate::rack::Rack;
-use crate::rtt::{RttEstimator, RttSource};
+use crate::rtt::{RttEstimator, RttSource, rtt_by_echo};
 use crate::scoreboard::Scoreboard;
 use crate::timer::{Pending, RetransmitTimer, TimerWheel};
 use crate::undo::Undo;
@@ -738,18 +738,22 @@ impl Sender {
     /// segment that was sent once the echo is the time of sending.
     #[inline]
     fn rtt_sample(&mut self, ack: &AckSegment, now: Time) -> Option<Span> {
-        if self.rtt_source.has_timestamps()
-            && (ack.ack - self.una > 1 || self.una < self.xmit.retransmitted_end())
-        {
+        let sent = if !self.rtt_source.has_timestamps() {
+            self.rtt_source.sent(ack)?
+        } else if self.una < self.xmit.retransmitted_end() {
             return self.rtt_of_acked(ack, None, now);
-        }
-        let sent = self.rtt_source.sent(ack)?;
+        } else if ack.ack - self.una > 1 {
+            self.xmit.xmit_ts(self.una)
+        } else {
+            self.rtt_source.sent(ack)?
+        };
         Some(self.rtt.sample(sent, (ack.ack, self.nxt), now))
     }
 
     /// The same, as tcp_clean_rtx_queue and tcp_ack_update_rtt find it: from the first segment that
     /// is acknowledged now, or if one was retransmitted, from the first that is SACKed now
     /// (`first_sackt`); else from the echo, by a clock of whole ms.
+    #[cold]
     fn rtt_of_acked(
         &mut self,
         ack: &AckSegment,
@@ -763,7 +767,7 @@ impl Sender {
         let first_ackt = (!retransmitted).then(|| xmit.xmit_ts(self.una));
         let sent = match first_ackt.or(first_sackt) {
             Some(sent) => sent,
-            None => Time(now.0.saturating_sub(self.rtt_source.by_timestamps(ack, now)?.0)),
+            None => Time(now.0.saturating_sub(rtt_by_echo(ack, now)?.0)),
         };
         Some(self.rtt.sample(sent, (ack.ack, self.nxt), now))
     }
