@@ -19,6 +19,7 @@ mod pfifo_fast;
 mod pie;
 mod red;
 mod slab;
+mod timer;
 
 pub use adt::{Adt, AdtParams};
 pub use cake::{Cake, CakeCells, CakeParams, Isolation, TinMode};
