@@ -409,6 +409,8 @@ class PaperNumber(TypedDict):
     unit: str
     relation: str
     published: Known
+    role: str | None
+    role_because: str
     ours: Estimate
     difference: Known
     relative_difference: Known
