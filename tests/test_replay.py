@@ -472,6 +472,7 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-100-mbit": 6,
         "replay-pie": 18,
         "replay-fq-pie": 15,
+        "replay-sfb": 12,
         "replay-sfq": 18,
     }
 

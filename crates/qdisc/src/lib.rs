@@ -18,6 +18,7 @@ mod fq_pie;
 mod pfifo_fast;
 mod pie;
 mod red;
+mod sfb;
 mod sfq;
 mod slab;
 mod timer;
@@ -33,6 +34,7 @@ pub use fq_pie::{FqPie, FqPieParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
+pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
 
 use serde::Deserialize;
@@ -109,7 +111,7 @@ pub enum Cause {
     Target = 1,
     /// CoDel's ce_threshold.
     CeThreshold = 2,
-    /// RED's and PIE's early decision at random; in Linux's RED also the certain one above the
+    /// RED's, PIE's and SFB's early decision at random; in Linux's RED also the certain one above the
     /// upper threshold, in PIE the one that accu_prob forces.
     Early = 3,
     /// The certain decision of ns-2's and ns-3's RED above the upper threshold.
@@ -183,7 +185,8 @@ pub struct State {
     pub limit: Option<f64>,
     /// CoDel's or COBALT's count of signals in this dropping state; 0 outside it.
     pub count: Option<f64>,
-    /// RED's current maximum probability (adaptive) or configured one; PIE's p; COBALT's BLUE.
+    /// RED's current maximum probability (adaptive) or configured one; PIE's p; SFB's mean one;
+    /// COBALT's BLUE.
     pub probability: Option<f64>,
     /// RED's average queue (packets or bytes, as configured); adt's throughput estimate in bit/s.
     pub average: Option<f64>,
@@ -356,6 +359,7 @@ disciplines! {
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
+    "sfb" Sfb(SfbParams) => Sfb<B>: |p, context| Sfb::new(p, context);
     "sfq" Sfq(SfqParams) => Sfq<B>: |p, context| Sfq::new(p, context);
 }
 

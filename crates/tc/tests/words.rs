@@ -2,7 +2,7 @@
 
 use link::{Cells, Framing};
 use proptest::prelude::*;
-use qdisc::{CakeCells, CakeParams, Isolation, Params, SfqParams, TinMode};
+use qdisc::{CakeCells, CakeParams, Isolation, Params, SfbParams, SfqParams, TinMode};
 use tc::layer::{LAYERS, write_layer};
 use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
 
@@ -511,6 +511,36 @@ fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
     ] {
         let found = simulated_cake(&format!("cake {words}"));
         assert_eq!((found.overhead, found.mpu, found.cells), (overhead, mpu, cells), "{words}");
+    }
+}
+
+#[test]
+fn what_sfb_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
+    let usual = SfbParams {
+        limit: 1000,
+        rehash_ms: 600_000,
+        db_ms: 60_000,
+        max: 25,
+        target: 20,
+        increment: 33,
+        decrement: 3,
+        penalty_rate: 10,
+        penalty_burst: 20,
+    };
+    let cases = [
+        ("sfb", usual.clone()),
+        ("sfb limit 300 rehash 9", SfbParams { limit: 300, rehash_ms: 9, ..usual.clone() }),
+        // A fourth more, and what it is a fourth more than.
+        ("sfb target 40", SfbParams { max: 50, target: 40, ..usual.clone() }),
+        ("sfb max 10", SfbParams { max: 10, target: 8, ..usual.clone() }),
+        ("sfb max 10 target 9", SfbParams { max: 10, target: 9, ..usual.clone() }),
+        (
+            "sfb increment 0.01 decrement 0.001",
+            SfbParams { increment: 655, decrement: 66, ..usual.clone() },
+        ),
+    ];
+    for (words, params) in cases {
+        assert_eq!(parse(words).params(), Some(Params::Sfb(params)), "{words}");
     }
 }
 

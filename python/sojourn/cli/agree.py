@@ -44,6 +44,7 @@ STANDING = (
         "ring",
         "rtts",
         "schedule",
+        "sfb",
         "sfq",
         "shaper",
         "udp",

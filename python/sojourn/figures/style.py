@@ -62,6 +62,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "pie": (PURPLE, SHORT),
     "fq_pie": (PURPLE, SOLID),
     "sfq": (GREEN, LONG),
+    "sfb": (SKY, DASH_DOT),
     "cake": (GREEN, SOLID),
     "cobalt": (GREEN, SHORT),
 }

@@ -9,7 +9,7 @@ use qdisc::{
     AdtParams, CakeCells, CakeParams, CobaltParams, CodelParams, CodelVariant, DocsisPieParams,
     FifoParams, FloydRedParams, FqCodelParams, FqPieParams, Isolation, LinuxPieParams,
     LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, RedParams, RfcPieParams,
-    SfqParams, TinMode,
+    SfbParams, SfqParams, TinMode,
 };
 use std::ops::Range;
 
@@ -35,6 +35,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
         "fq_pie" => fq_pie(packets).boxed(),
+        "sfb" => sfb(packets).boxed(),
         "sfq" => sfq(packets).boxed(),
         _ => panic!(
             "the laws know no parameters of {kind}: draw them in crates/qdisc/tests/common/any.rs"
@@ -320,4 +321,29 @@ fn sfq(packets: Range<u64>) -> impl Strategy<Value = Params> {
             Params::Sfq(SfqParams { limit, perturb, quantum, divisor, flows, depth, headdrop })
         },
     )
+}
+
+fn sfb(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (
+        (packets, 0..3_000u64, 0..1_000u64, 0..30u32, 0..30u32),
+        (0..70_000u32, 0..70_000u32, 0..100u32, 0..30u32),
+    )
+        .prop_map(
+            |(
+                (limit, rehash_ms, db_ms, max, target),
+                (increment, decrement, penalty_rate, penalty_burst),
+            )| {
+                Params::Sfb(SfbParams {
+                    limit,
+                    rehash_ms,
+                    db_ms,
+                    max,
+                    target,
+                    increment,
+                    decrement,
+                    penalty_rate,
+                    penalty_burst,
+                })
+            },
+        )
 }

@@ -1,7 +1,8 @@
-//! sfb: tc-sfb(8).
+//! sfb: tc-sfb(8). In a scenario its words are passed on to Linux as they are; `simulated` fills in
+//! what tc, or else Linux, makes of what nobody said.
 
 use super::LIMIT;
-use crate::grammar::{Grammar, Read, word};
+use crate::grammar::{Fields, Grammar, Read, Value, word};
 use crate::linux::{Linux, Why, Xstats, state, tell};
 use crate::numbers::U32;
 use crate::record::Record;
@@ -24,6 +25,8 @@ pub(super) static SFB: Record = Record {
         ],
         ..Grammar::NONE
     }],
+    simulated: true,
+    translated: Some(simulated),
     linux: Some(Linux {
         // struct tc_sfb_xstats.
         xstats: Xstats {
@@ -51,7 +54,34 @@ pub(super) static SFB: Record = Record {
         ..Linux::PLAIN
     }),
     least: "sfb",
-    usual_limit: Some(1_000),
-    nearest: Some("codel"),
+    usual_limit: Some(USUAL_LIMIT),
     ..Record::NONE
 };
+
+/// The device's txqueuelen.
+const USUAL_LIMIT: u64 = 1_000;
+/// p = 1 (SFB_MAX_PROB).
+const ONE: f64 = 65_535.0;
+
+/// The simulator's parameters. Of `max` and `target` tc computes the one from the other; a flow has
+/// a fourth more packets than those from which its p rises.
+fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
+    let count = |field: &str, usual: u64| Value::Count(fields.count(field).unwrap_or(usual));
+    let p = |field: &str, usual: f64| {
+        let p = fields.get(field).real().unwrap_or(usual);
+        Value::Count((p * ONE).round() as u64)
+    };
+    let target = fields.count("target");
+    let max = fields.count("max").or(target.map(|target| (5 * target + 1) / 4)).unwrap_or(25);
+    vec![
+        ("limit", count("limit", USUAL_LIMIT)),
+        ("rehash_ms", count("rehash", 600_000)),
+        ("db_ms", count("db", 60_000)),
+        ("max", Value::Count(max)),
+        ("target", Value::Count(target.unwrap_or((4 * max + 3) / 5))),
+        ("increment", p("increment", 0.0005)),
+        ("decrement", p("decrement", 0.000_05)),
+        ("penalty_rate", count("penalty_rate", 10)),
+        ("penalty_burst", count("penalty_burst", 20)),
+    ]
+}
