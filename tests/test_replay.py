@@ -71,7 +71,7 @@ def recording(name: str) -> Recording:
 
 
 def test_there_is_a_recording_of_each_discipline_with_ecn_and_without() -> None:
-    kinds = ("codel", "fq_codel", "fq_pie", "pfifo", "pie", "red")
+    kinds = ("codel", "fq_codel", "fq_pie", "pfifo", "pie", "red", "sfb")
     assert {f"{kind}-{ecn}" for kind in kinds for ecn in ("ecn", "noecn")} <= set(FILES)
 
 
@@ -89,14 +89,34 @@ def test_ours_decides_as_the_kernel_did(name: str) -> None:
 def test_a_recording_has_something_to_decide(name: str) -> None:
     kind, ecn = name.rsplit("-", 1)
     side = compare(recording(name)).kernel
-    at_the_door = kind in ("fq_pie", "pfifo", "pfifo_fast", "pie", "red", "red_htb", "sfq")
+    at_the_door = kind in (
+        "fq_pie",
+        "pfifo",
+        "pfifo_fast",
+        "pie",
+        "red",
+        "red_htb",
+        "prio",
+        "sfb",
+        "sfq",
+    )
     assert (side.refused > 0) == at_the_door
     assert side.refused + side.dropped + side.marked > 30
     assert (side.marked > 0) == (ecn == "ecn" and kind not in ("pfifo",))
 
 
 @pytest.mark.parametrize(
-    "name", ["fq_pie-ecn", "fq_pie-noecn", "pie-ecn", "pie-noecn", "red-ecn", "red-noecn"]
+    "name",
+    [
+        "fq_pie-ecn",
+        "fq_pie-noecn",
+        "pie-ecn",
+        "pie-noecn",
+        "red-ecn",
+        "red-noecn",
+        "sfb-ecn",
+        "sfb-noecn",
+    ],
 )
 def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     draws = compare(recording(name)).draws
@@ -209,6 +229,9 @@ def changed(one: Recording, **changes: Any) -> Recording:
         ("red-noecn", {"max": 44_000}),
         ("red-ecn", {"burst": 60}),
         ("red_htb-ecn", {"shaper": None}),
+        ("sfb-noecn", {"target": 8}),
+        ("sfb-ecn", {"max": 30}),
+        ("prio-noecn", {"bands": 16, "priomap": "0 " * 15 + "0"}),
         ("sfq-noecn", {"limit": 31}),
         ("sfq-noecn", {"quantum": 3000}),
         ("sfq_headdrop-noecn", {"headdrop": None}),
@@ -472,7 +495,9 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-100-mbit": 6,
         "replay-pie": 18,
         "replay-fq-pie": 15,
+        "replay-prio": 9,
         "replay-sfb": 12,
+        "replay-sfb-ecn": 6,
         "replay-sfq": 18,
     }
 

@@ -17,6 +17,7 @@ mod fq_codel;
 mod fq_pie;
 mod pfifo_fast;
 mod pie;
+mod prio;
 mod red;
 mod sfb;
 mod sfq;
@@ -33,6 +34,7 @@ pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
+pub use prio::{Prio, PrioParams};
 pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
 pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
@@ -359,6 +361,7 @@ disciplines! {
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
+    "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);
     "sfb" Sfb(SfbParams) => Sfb<B>: |p, context| Sfb::new(p, context);
     "sfq" Sfq(SfqParams) => Sfq<B>: |p, context| Sfq::new(p, context);
 }

@@ -87,11 +87,16 @@ const PRIORITY_OF_TOS: [u8; 16] = {
 /// From the priority to the band: tc-prio(8)'s default priomap.
 const BAND_OF_PRIORITY: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
+/// The kernel's priority of a packet with this byte.
+#[inline]
+pub(crate) fn priority_of(ds: DsField) -> u8 {
+    PRIORITY_OF_TOS[usize::from((ds.0 & TOS_BITS) >> 1)]
+}
+
 /// The band of a packet with this byte; 0 is served first.
 #[inline]
 fn band(ds: DsField) -> usize {
-    let priority = PRIORITY_OF_TOS[usize::from((ds.0 & TOS_BITS) >> 1)];
-    usize::from(BAND_OF_PRIORITY[usize::from(priority)])
+    usize::from(BAND_OF_PRIORITY[usize::from(priority_of(ds))])
 }
 
 /// The pointers in two cache lines: places are freed in batches of this many.

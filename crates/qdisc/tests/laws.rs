@@ -68,6 +68,7 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         }
         Params::Red(RedParams::Ns2(p) | RedParams::Ns3(p)) => packets <= p.limit,
         Params::FqPie(p) => packets <= p.limit,
+        Params::Prio(p) => packets <= u64::from(p.bands) * p.limit,
         Params::Sfb(p) => packets <= p.limit,
         // One may have gone past the slots.
         Params::Sfq(p) => packets <= p.limit.min(u64::from(p.flows * p.depth) + 1),
@@ -248,7 +249,7 @@ proptest! {
     }
 
     #[test]
-    fn only_pfifo_fast_and_cake_read_the_codepoint(params in any::any(0..40), steps in prop::collection::vec(step(), 1..200)) {
+    fn only_pfifo_fast_prio_and_cake_read_the_codepoint(params in any::any(0..40), steps in prop::collection::vec(step(), 1..200)) {
         let log = |codepoint: fn(u32) -> DsField| {
             let mut ledger = Ledger::new(&params, 7);
             ledger.codepoint = codepoint;
@@ -261,6 +262,12 @@ proptest! {
             // back late.
             prop_assume!(variant == PfifoFastVariant::Shared || limit < 32);
             let pfifo = Params::Pfifo(FifoParams { limit });
+            let mut ledger = Ledger::new(&pfifo, 7);
+            steps.iter().for_each(|s| ledger.step(*s));
+            prop_assert_eq!(uniform, ledger.log);
+        } else if let Params::Prio(prio) = params {
+            // With all in one band it is pfifo.
+            let pfifo = Params::Pfifo(FifoParams { limit: prio.limit });
             let mut ledger = Ledger::new(&pfifo, 7);
             steps.iter().for_each(|s| ledger.step(*s));
             prop_assert_eq!(uniform, ledger.log);
@@ -348,6 +355,7 @@ fn parameters_have_these_json_forms() {
         r#"{"kind": "fq_pie", "limit": 10240, "flows": 1024, "target_ns": 15000000, "tupdate_ns": 15000000,
             "alpha": 2, "beta": 20, "quantum": 1514, "memory_limit": 33554432, "ecn_prob": 10,
             "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,
+        r#"{"kind": "prio", "bands": 3, "priomap": "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", "limit": 1000}"#,
         r#"{"kind": "sfb", "limit": 1000, "rehash_ms": 600000, "db_ms": 60000, "max": 25, "target": 20,
             "increment": 33, "decrement": 3, "penalty_rate": 10, "penalty_burst": 20}"#,
         r#"{"kind": "sfq", "limit": 127, "perturb": 10, "quantum": 1514, "divisor": 1024, "flows": 128, "depth": 127,

@@ -2,7 +2,7 @@
 
 use link::{Cells, Framing};
 use proptest::prelude::*;
-use qdisc::{CakeCells, CakeParams, Isolation, Params, SfbParams, SfqParams, TinMode};
+use qdisc::{CakeCells, CakeParams, Isolation, Params, PrioParams, SfbParams, SfqParams, TinMode};
 use tc::layer::{LAYERS, write_layer};
 use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
 
@@ -170,6 +170,9 @@ fn a_wrong_word_is_pointed_at() {
         ("ets", 0, "ets bands 3"),
         ("prio priomap 1 2 x", 13, "1000"),
         ("prio bands 17", 11, "from 2 to 16"),
+        ("prio bands 2", 0, "priomap with a band for each"),
+        ("prio priomap 1 2 3", 0, "priomap with a band for each"),
+        ("prio priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", 0, "16 bands at most"),
         ("codel targt 5ms", 6, "target"),
         ("codel target", 6, "TIME"),
         ("codel target 5 ms", 15, "known words"),
@@ -511,6 +514,21 @@ fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
     ] {
         let found = simulated_cake(&format!("cake {words}"));
         assert_eq!((found.overhead, found.mpu, found.cells), (overhead, mpu, cells), "{words}");
+    }
+}
+
+#[test]
+fn what_prio_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
+    let usual = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+    let prio = |bands, priomap| Params::Prio(PrioParams { bands, priomap, limit: 1000 });
+    let mut said = usual;
+    said[..3].copy_from_slice(&[4, 0, 3]);
+    for (words, params) in [
+        ("prio", prio(3, usual)),
+        ("prio bands 8", prio(8, usual)),
+        ("prio bands 5 priomap 4 0 3", prio(5, said)),
+    ] {
+        assert_eq!(parse(words).params(), Some(params), "{words}");
     }
 }
 

@@ -23,8 +23,9 @@ queue where they shared one of the kernel's. fq_codel's memory limit counts what
 each packet. A recording of an older sojourn has neither. Then no flows share a queue, and each
 packet takes as much as a datagram of its size.
 
-sfq's hash has a key that nobody is told. No flows share one of our queues, as with 1024 buckets few
-of the kernel's do.
+The hashes of sfq and sfb have keys that nobody is told. No flows share one of our sfq's queues, as
+with 1024 buckets few of the kernel's do. sfb's flows share some bins and have others for themselves;
+several keys are tried, and the one with which most packets agree counts (`_KEYS`).
 
 The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording lacks. Ours is started
 at each jiffy of a period, and the replay with which most packets agree counts (`_starts`). On a slow
@@ -69,6 +70,10 @@ _JIFFY_NS = 4_000_000
 _S = 1_000_000_000
 _LEAD_NS = 1_024_000_000
 """When the first packet comes pie's timer, first due after 512 ms, has expired before."""
+_AGE_NS = 10 * _LEAD_NS
+"""sfb counts tokens for 10 s at most. A guest's is seconds old when the first packet comes."""
+_KEYS = 32
+"""Of sfb's hash, that are tried."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 
@@ -100,7 +105,12 @@ def replayed(recording: Recording) -> Replayed:
     Raises:
         UserError: the link or the packets make no sense.
     """
-    tried = [_started(recording, phase) for phase in _starts(recording)]
+    keys = _KEYS if recording.link.qdisc.kind == "sfb" else 1
+    tried = [
+        _started(replace(recording, seed=recording.seed + key), phase)
+        for phase in _starts(recording)
+        for key in range(keys)
+    ]
     return max(
         tried, key=lambda ours: (int(_same(recording, ours).sum()), _likelihood(recording, ours))
     )
@@ -117,6 +127,8 @@ def _starts(recording: Recording) -> list[int]:
         tupdate_ns = qdisc.params["tupdate_ns"]
         assert isinstance(tupdate_ns, int)
         period = _expiry(-(-tupdate_ns // _JIFFY_NS))
+    elif qdisc.kind == "sfb":
+        return [phase + _AGE_NS]
     else:
         return [phase]
     return [phase + _LEAD_NS + jiffy * _JIFFY_NS for jiffy in range(period)]

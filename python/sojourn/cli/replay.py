@@ -28,7 +28,9 @@ STANDING = (
     "replay-100-mbit",
     "replay-pie",
     "replay-fq-pie",
+    "replay-prio",
     "replay-sfb",
+    "replay-sfb-ecn",
     "replay-sfq",
 )
 """In the folder `agreement/cases` of the installed package."""

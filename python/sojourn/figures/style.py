@@ -63,6 +63,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "fq_pie": (PURPLE, SOLID),
     "sfq": (GREEN, LONG),
     "sfb": (SKY, DASH_DOT),
+    "prio": (VERMILLION, DASH_DOT),
     "cake": (GREEN, SOLID),
     "cobalt": (GREEN, SHORT),
 }

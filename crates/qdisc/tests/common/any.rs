@@ -8,8 +8,8 @@ use proptest::strategy::Union;
 use qdisc::{
     AdtParams, CakeCells, CakeParams, CobaltParams, CodelParams, CodelVariant, DocsisPieParams,
     FifoParams, FloydRedParams, FqCodelParams, FqPieParams, Isolation, LinuxPieParams,
-    LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, RedParams, RfcPieParams,
-    SfbParams, SfqParams, TinMode,
+    LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, RedParams,
+    RfcPieParams, SfbParams, SfqParams, TinMode,
 };
 use std::ops::Range;
 
@@ -35,6 +35,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
         "fq_pie" => fq_pie(packets).boxed(),
+        "prio" => prio(packets).boxed(),
         "sfb" => sfb(packets).boxed(),
         "sfq" => sfq(packets).boxed(),
         _ => panic!(
@@ -346,4 +347,10 @@ fn sfb(packets: Range<u64>) -> impl Strategy<Value = Params> {
                 })
             },
         )
+}
+
+fn prio(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (packets, 1..=16u8, prop::array::uniform16(0..16u8)).prop_map(|(limit, bands, priomap)| {
+        Params::Prio(PrioParams { bands, priomap: priomap.map(|band| band % bands), limit })
+    })
 }

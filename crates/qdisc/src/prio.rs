@@ -1,0 +1,140 @@
+//! prio: bands in strict priority, each a pfifo. A band is served only while all before it are
+//! empty.
+//!
+//! A packet's TOS bits give its priority (`pfifo_fast` has the table), and `priomap` the band of
+//! each priority. With the default map the bands are pfifo_fast's. The limit of each band is the
+//! device's txqueuelen.
+//!
+//! Source: tc-prio(8); Linux net/sched/sch_prio.c (6.12) for the behaviour. Unlike pfifo_fast it is
+//! never passed by, and a full band has room as soon as one of its packets has left.
+//!
+//! Deviations: the bands' children are the pfifos that prio makes, no others. The priority always
+//! follows from the TOS byte.
+
+use crate::pfifo_fast::priority_of;
+use crate::{Backlog, Cause, Fate, Fifo, Packet, Qdisc, State};
+use serde::Deserialize;
+use units::Time;
+
+/// `prio bands N priomap BAND...`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrioParams {
+    /// How many (3).
+    pub bands: u8,
+    /// The band of each priority, the first 0, with a blank between (1 2 2 2 1 2 0 0 and 1s).
+    #[serde(deserialize_with = "numbers")]
+    pub priomap: [u8; 16],
+    /// Packets in each band (1000).
+    pub limit: u64,
+}
+
+/// Sixteen numbers with a blank between.
+fn numbers<'de, D: serde::Deserializer<'de>>(from: D) -> Result<[u8; 16], D::Error> {
+    use serde::de::Error;
+    let text = String::deserialize(from)?;
+    let read: Result<Vec<u8>, _> = text.split_whitespace().map(str::parse).collect();
+    let read = read.map_err(D::Error::custom)?;
+    read.try_into().map_err(|_| D::Error::custom("priomap has sixteen bands"))
+}
+
+/// Bands in strict priority.
+pub struct Prio<B> {
+    limit: u64,
+    priomap: [u8; 16],
+    bands: Vec<Fifo<B>>,
+    total: Backlog,
+}
+
+impl<B> Prio<B> {
+    /// Empty bands. A priority whose band there is not has the last.
+    pub fn new(params: &PrioParams) -> Self {
+        let last = params.bands.max(1) - 1;
+        Prio {
+            limit: params.limit,
+            priomap: params.priomap.map(|band| band.min(last)),
+            bands: (0..=last).map(|_| Fifo::default()).collect(),
+            total: Backlog::default(),
+        }
+    }
+}
+
+impl<B> Qdisc<B> for Prio<B> {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        let priority = priority_of(packet.ds);
+        let band = &mut self.bands[usize::from(self.priomap[usize::from(priority)])];
+        if u64::from(band.backlog().packets) >= self.limit {
+            return fates.push(Fate::Dropped(packet, Cause::Limit));
+        }
+        self.total.packets += 1;
+        self.total.bytes += u64::from(packet.size);
+        band.push(packet, now);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        let packet = self.bands.iter_mut().find_map(Fifo::pop)?;
+        self.total.packets -= 1;
+        self.total.bytes -= u64::from(packet.size);
+        Some(packet)
+    }
+
+    /// Where there is room for one.
+    #[inline]
+    fn may_be_bypassed(&self) -> bool {
+        self.limit > 0
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn state(&self, _now: Time) -> State {
+        State { limit: Some(self.limit as f64), ..State::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DsField;
+
+    const LOW_DELAY: DsField = DsField(0x10);
+    const THROUGHPUT: DsField = DsField(0x08);
+    const BEST_EFFORT: DsField = DsField::BEST_EFFORT;
+    const USUAL: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+
+    /// The codepoints of what comes out, and how many were dropped.
+    fn pass(bands: u8, priomap: [u8; 16], arrivals: &[DsField]) -> (Vec<DsField>, usize) {
+        let mut q = Prio::new(&PrioParams { bands, priomap, limit: 2 });
+        let mut fates = Vec::new();
+        for ds in arrivals {
+            let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 100, ds: *ds, body: () };
+            q.enqueue(packet, Time::ZERO, &mut fates);
+        }
+        let served = std::iter::from_fn(|| q.dequeue(Time::ZERO, &mut Vec::new()));
+        let served = served.map(|packet| packet.ds).collect();
+        assert_eq!(Qdisc::<()>::backlog(&q), Backlog::default());
+        (served, fates.len())
+    }
+
+    #[test]
+    fn bands_are_served_in_their_order_and_each_has_a_limit() {
+        let arrivals = [THROUGHPUT, THROUGHPUT, THROUGHPUT, BEST_EFFORT, LOW_DELAY];
+        let (served, dropped) = pass(3, USUAL, &arrivals);
+        assert_eq!(served, [LOW_DELAY, BEST_EFFORT, THROUGHPUT, THROUGHPUT]);
+        assert_eq!(dropped, 1);
+    }
+
+    #[test]
+    fn the_map_says_which_band_a_priority_has() {
+        // Bulk is priority 2, interactive 6: the other way round.
+        let mut priomap = [1; 16];
+        (priomap[2], priomap[6]) = (0, 3);
+        let arrivals = [LOW_DELAY, BEST_EFFORT, THROUGHPUT];
+        assert_eq!(pass(4, priomap, &arrivals).0, [THROUGHPUT, BEST_EFFORT, LOW_DELAY]);
+        assert_eq!(pass(4, [0; 16], &arrivals[..2]).0, arrivals[..2]);
+    }
+}
