@@ -27,7 +27,8 @@ def test_a_table_is_a_number_for_each_row_and_column(tmp_path: Path) -> None:
         '[tolerances.near]\nshare = 0.1\nbecause = "read off"\n'
         f'[[numbers]]\nid = "{{quantity}}/{{n}}"\nwhat = "{{quantity}} of {{n}} flows"\n{NUMBER}'
         'columns = [{ quantity = "delay", tolerance = "near" }, { quantity = "loss", unit = "%" }]\n'
-        'rows = [{ n = 2, published = [1.5, ""], against = [["delay/4"], []] }, { n = 4, published = [3, 7] }]\n',
+        'rows = [{ n = 2, published = [1.5, ""], role = ["predicted", ""], against = [["delay/4"], []] }, '
+        '{ n = 4, published = [3, 7], role = "predicted" }]\n',
     )
     assert [(one["id"], one.get("published"), one["unit"]) for one in said.numbers] == [
         ("delay/2", 1.5, "ms"),
@@ -65,6 +66,22 @@ def test_words_stand_in_every_text(tmp_path: Path) -> None:
             f'[[numbers]]\nid = "{{n}}"\nwhat = "b"\n{NUMBER}columns = [{{ n = 1 }}, {{ n = 2 }}]\n'
             "rows = [{ published = [1] }]\n",
             "not a value for each of 2 columns",
+        ),
+        (
+            f'[[numbers]]\nid = "a"\nwhat = "b"\npublished = 1\n{NUMBER}',
+            "a: a published value needs a role, one of input, fitted, derived, predicted; not None",
+        ),
+        (
+            f'[[numbers]]\nid = "a"\nwhat = "b"\npublished = 1\nrole = "guessed"\n{NUMBER}',
+            "one of input, fitted, derived, predicted; not 'guessed'",
+        ),
+        (
+            f'[[numbers]]\nid = "a"\nwhat = "b"\npublished = 1\nrole = "fitted"\n{NUMBER}',
+            "role_because says what made it 'fitted'",
+        ),
+        (
+            f'[[numbers]]\nid = "a"\nwhat = "b"\nrole = "predicted"\n{NUMBER}',
+            "a number without a published value has no role: 'predicted'",
         ),
     ],
 )

@@ -30,6 +30,7 @@ from sojourn.papers.paper import (
     Paper,
     Picture,
     Reading,
+    Role,
     Tolerance,
 )
 from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped, reproduce
@@ -207,7 +208,17 @@ def paper(tmp_path: Path) -> Paper:
         ),
         numbers=(
             # 5 packets of 1500 B at 5 Mbit/s take 12 ms at most, the base RTT is 10 ms.
-            Number("short", "table 1", "ping, short", "ms", 24.0, SHORT, ping_mean, relation="<"),
+            Number(
+                "short",
+                "table 1",
+                "ping, short",
+                "ms",
+                24.0,
+                SHORT,
+                ping_mean,
+                role=Role.PREDICTED,
+                relation="<",
+            ),
             Number("long", "table 1", "ping, long", "ms", None, LONG, ping_mean),
         ),
         claims=(
@@ -571,6 +582,41 @@ def test_unknown_papers_are_refused() -> None:
         papers.load("nothing")
 
 
-def test_the_sentence_counts(paper: Paper, tmp_path: Path) -> None:
-    [found] = reproduce([paper], out=tmp_path / "out")
-    assert page.sentence([found]).startswith("Of 1 published numbers 1 are reproduced")
+def test_the_sentence_counts_predictions_and_sets_the_others_beside_them(
+    paper: Paper, tmp_path: Path
+) -> None:
+    missed = replace(paper.numbers[0], id="missed", published=1.0)
+    others = [
+        replace(paper.numbers[0], id=str(role), role=role, role_because=f"made {role}")
+        for role in (Role.INPUT, Role.FITTED)
+    ]
+    fitted_badly = replace(others[1], id="badly", published=1.0)
+    both = replace(paper, numbers=(*paper.numbers, missed, *others, fitted_badly))
+    found = reproduce([both], out=tmp_path / "out")
+    said = page.sentence(found)
+    assert said.startswith(
+        "Of 2 predicted numbers 1 are reproduced, in 0 the direction holds, 1 are"
+    )
+    assert "Reproduced, but not counted: input 1 of 1, fitted 1 of 2." in said
+    overview = page.write(found, tmp_path / "out").read_text()
+    row = overview[overview.index('href="adt/index.html"') :]
+    cells = re.findall(r'<td class="number">([^<]*)</td>', row)[:8]
+    assert cells == ["1 of 1", "1", "-", "1", "1 of 1", "1 of 2", "-", "1"]
+    text = (tmp_path / "out" / "adt" / "index.html").read_text()
+    assert text.count("made input") == 1
+    assert '<span class="role">input</span>' in text
+
+
+def test_a_published_value_without_a_role_makes_no_paper(paper: Paper) -> None:
+    with pytest.raises(AssertionError, match="a published value has a role"):
+        replace(paper, numbers=(replace(paper.numbers[0], role=None),))
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_what_a_searched_reading_names_is_no_prediction_alone(name: str) -> None:
+    # A search of a parameter uses some published number or claim, so no paper that searched is all
+    # predictions.
+    paper = papers.load(name)
+    assert any(one.searched for one in paper.readings)
+    assert any(one.role is Role.FITTED for one in paper.numbers)
+    assert any(one.role is Role.PREDICTED for one in paper.numbers)

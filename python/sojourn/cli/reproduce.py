@@ -164,13 +164,14 @@ def _known(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
 def _table(one: Reproduction) -> str:
     from sojourn.papers import page
 
-    header = ("what", "published", "ours", "difference", "verdict")
+    header = ("what", "published", "ours", "difference", "role", "verdict")
     rows = [
         (
             f"{row.number.what}{f' [{row.number.unit}]' if row.number.unit else ''}",
             page.published(row),
             page.ours(row),
             page.difference(row),
+            str(row.number.role or ""),
             str(row.verdict),
         )
         for row in one.rows

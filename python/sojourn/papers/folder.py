@@ -23,7 +23,16 @@ from types import ModuleType
 from typing import Any
 
 from sojourn.papers import published
-from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading, Sentence, Tolerance
+from sojourn.papers.paper import (
+    Claim,
+    Number,
+    Paper,
+    Picture,
+    Reading,
+    Role,
+    Sentence,
+    Tolerance,
+)
 from sojourn.papers.published import Entry, PublishedError
 from sojourn.papers.study import Study
 
@@ -74,6 +83,8 @@ def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleTyp
         if "measure" in entry
         else None,
         tolerance=None if tolerance is None else _tolerance(tolerance, id_),
+        role=Role(entry["role"]) if "role" in entry else None,
+        role_because=entry.get("role_because", ""),
         relation=entry.get("relation", "="),
         against=tuple(entry.get("against", ())),
         reason=_sentence(entry.get("reason", ""), modules["claims"], id_),

@@ -24,8 +24,8 @@ from typing import TypeAlias
 from sojourn import figures
 from sojourn.digits import on_page as shown
 from sojourn.errors import UserError
-from sojourn.papers import story
-from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading
+from sojourn.papers import story, verdict
+from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading, Role
 from sojourn.papers.reproduce import Reproduction
 from sojourn.papers.study import Study
 from sojourn.papers.verdict import ClaimRow, Row, Verdict, worded
@@ -185,12 +185,18 @@ def _numbers(one: Reproduction) -> str:
         _TABLE.format("Numbers") + "<caption>Ours: mean over "
         f"{' or '.join(map(str, seeds))} seeds ± half the 95 % confidence interval; a warm-up, "
         "where there is one, is left out. Tolerances were written down after first trial "
-        f"runs.{left_out}</caption>"
+        f"runs. {_ROLES}{left_out}</caption>"
         '<thead><tr><th scope="col">What</th><th scope="col" class="number">Published</th><th scope="col" class="number">Ours</th>'
         '<th scope="col" class="number">Difference</th><th scope="col">Verdict</th></tr></thead><tbody>'
         + "\n".join(parts_)
         + _END
     )
+
+
+_ROLES = (
+    "A number without a role is a prediction. The others prove nothing: an input was set by us, a "
+    "parameter was searched until a fitted one fits, a derived one follows from another number."
+)
 
 
 def _number(row: Row) -> str:
@@ -200,11 +206,18 @@ def _number(row: Row) -> str:
     if number.tolerance is not None and number.published is not None:
         tolerance = f"<small>{escape(number.tolerance.words(number.unit))}: {escape(number.tolerance.because)}</small>"
     reason = f"<small>{escape(row.reason)}</small>" if row.reason else ""
+    weak, role = "", ""
+    if number.role not in (None, Role.PREDICTED):
+        weak = " weak"
+        role = (
+            f' <span class="role">{escape(str(number.role))}</span>'
+            f"<small>{escape(number.role_because)}</small>"
+        )
     return (
         f'<tr id="number-{escape(number.id)}"><th scope="row">{escape(number.what)}<small>{escape(number.where)}</small></th>'
         f'<td class="number">{escape(published(row))}{unit if number.published is not None else ""}</td>'
         f'<td class="number">{escape(ours(row))}{unit}</td><td class="number">{escape(difference(row))}</td>'
-        f"<td>{_badge(row.verdict)}{reason or tolerance}</td></tr>"
+        f"<td>{_badge(row.verdict, weak)}{role}{reason or tolerance}</td></tr>"
     )
 
 
@@ -314,17 +327,22 @@ def _overview(found: Sequence[Reproduction], drawn: Mapping[str, Pictures]) -> s
 def _papers(found: Sequence[Reproduction]) -> str:
     rows = []
     for one in found:
-        counts = Counter(row.verdict for row in one.rows)
+        counts = verdict.by_role(one.rows)
         held = Counter(row.verdict for row in one.claims)
-        cells = "".join(f'<td class="number">{counts[verdict] or "-"}</td>' for verdict in Verdict)
+        predicted = counts[Role.PREDICTED]
+        shown_ = [str(predicted[word] or "-") for word in _JUDGED]
+        shown_ += [_of(counts[role]) for role in Role if role is not Role.PREDICTED]
+        shown_.append(str(sum(row.number.published is None for row in one.rows) or "-"))
+        cells = "".join(f'<td class="number">{cell}</td>' for cell in shown_)
         rows.append(
             f'<tr><th scope="row"><a href="{escape(one.paper.id)}/index.html">{escape(one.paper.title)}</a>'
             f"<small>{escape(one.paper.source)}</small></th>"
             f'<td class="number">{held[Verdict.REPRODUCED]} of {len(one.claims)}</td>{cells}</tr>'
         )
-    head = "".join(
-        f'<th scope="col" class="number">{escape(str(verdict))}</th>' for verdict in Verdict
-    )
+    names = [f"predicted: {word}" for word in _JUDGED]
+    names += [f"{role}: reproduced" for role in Role if role is not Role.PREDICTED]
+    names.append(str(Verdict.NOT_STATED))
+    head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in names)
     return (
         _TABLE.format("Papers")
         + '<thead><tr><th scope="col">Paper</th><th scope="col" class="number">claims that hold</th>'
@@ -332,20 +350,35 @@ def _papers(found: Sequence[Reproduction]) -> str:
     )
 
 
+_JUDGED = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT_REPRODUCED)
+
+
+def _of(counts: Counter[Verdict]) -> str:
+    """`5 of 6`, or `-` of none."""
+    return f"{counts[Verdict.REPRODUCED]} of {counts.total()}" if counts else "-"
+
+
 # ----------------------------------------------------------------------------------------- pieces
 
 
 def sentence(found: Sequence[Reproduction]) -> str:
-    """How many numbers and claims got which verdict, in a sentence."""
-    rows = [row for one in found for row in one.rows]
-    stated = [row for row in rows if row.verdict is not Verdict.NOT_STATED]
-    counts = Counter(row.verdict for row in stated)
+    """How many predictions and claims got which verdict, in sentences; the numbers of other roles
+    stand beside them."""
+    roles = verdict.by_role(row for one in found for row in one.rows)
+    counts = roles[Role.PREDICTED]
+    others = [
+        f"{role} {_of(counted)}"
+        for role, counted in roles.items()
+        if role is not Role.PREDICTED and counted
+    ]
     claims = [row for one in found for row in one.claims]
     held = Counter(row.verdict for row in claims)
     return (
-        f"Of {len(stated)} published numbers {counts[Verdict.REPRODUCED]} are reproduced, in "
+        f"Of {counts.total()} predicted numbers {counts[Verdict.REPRODUCED]} are reproduced, in "
         f"{counts[Verdict.DIRECTION]} "
-        f"the direction holds, {counts[Verdict.NOT_REPRODUCED]} are not reproduced. Of "
+        f"the direction holds, {counts[Verdict.NOT_REPRODUCED]} are not reproduced. "
+        + (f"Reproduced, but not counted: {', '.join(others)}. " if others else "")
+        + "Of "
         f"{len(claims)} claims "
         f"{held[Verdict.REPRODUCED]} hold, {held[Verdict.DIRECTION]} in direction, "
         f"{held[Verdict.NOT_REPRODUCED]} do not."
@@ -372,8 +405,8 @@ def _sentences(found: Sequence[Reproduction]) -> list[str]:
     return said
 
 
-def _badge(verdict: Verdict) -> str:
-    return f'<span class="badge {_CLASS[verdict]}">{_SIGN[verdict]} {escape(str(verdict))}</span>'
+def _badge(word: Verdict, weak: str = "") -> str:
+    return f'<span class="badge {_CLASS[word]}{weak}">{_SIGN[word]} {escape(str(word))}</span>'
 
 
 def _section(id_: str, heading: str, content: str) -> str:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +28,19 @@ from sojourn.papers.study import Study, Variant
 
 Relation = Literal["=", "<", ">"]
 """How the source states a number: as a value, or as a bound."""
+
+
+class Role(StrEnum):
+    """What the agreement of a published number with ours can prove. Only a prediction can fail."""
+
+    INPUT = "input"
+    """We set it."""
+    FITTED = "fitted"
+    """A parameter was searched until it fits, or chosen for it among others."""
+    DERIVED = "derived"
+    """It follows from another number of the source."""
+    PREDICTED = "predicted"
+    """Nothing was set or chosen by it."""
 
 
 Sentence = str | Callable[[Evidence], str]
@@ -73,6 +87,10 @@ class Number:
     measure: Measure | None = None
     tolerance: Tolerance | None = None
     """Needed wherever `published` is a value (relation "=")."""
+    role: Role | None = None
+    """Needed wherever `published` is a value."""
+    role_because: str = ""
+    """What was set, searched, or follows from what; needed of all but predictions."""
     relation: Relation = "="
     against: tuple[str, ...] = ()
     """Numbers that this one stands to in an order: where the value isn't reproduced, the order may
@@ -193,6 +211,9 @@ class Paper:
                 f"{self.id}: {number.id}: measured how?"
             )
             assert set(number.against) <= numbers, f"{self.id}: {number.id}: against what?"
+            assert (number.role is None) == (number.published is None), (
+                f"{self.id}: {number.id}: a published value has a role, and nothing else has"
+            )
             stated = number.published is not None and number.relation == "="
             assert not stated or number.tolerance is not None, (
                 f"{self.id}: {number.id}: no tolerance"

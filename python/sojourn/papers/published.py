@@ -4,7 +4,8 @@
     [words]          texts that others hold as {word}
     [tolerances.NAME]  share (of the number) or absolute (in its unit), because
     [quoted]         values of the source that no number judges, for sentences and figures
-    [[numbers]]      id, where, what, unit, published, relation, tolerance, study, variant, measure or whole, against, reason
+    [[numbers]]      id, where, what, unit, published, role, role_because, relation, tolerance, study, variant,
+                     measure or whole, against, reason
     [[claims]]       id, where, says, check, pictures, must_hold
     [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
     [[readings]]     parameter, source, chosen, why, others, searched
@@ -12,7 +13,8 @@
 An entry of `numbers` with `rows`, `columns` or both is a whole table: a number for each row and
 column, which say what differs from the entry. A list in a row has one value for each column, ""
 where the column's own holds (of `against`, a list already, a list of lists). What is no field is a
-word: {word} in any text stands for it. A function is named: `measure = "delay_ms"`, or
+word: {word} in any text stands for it. A published value has a `role` (`paper.Role`); all but
+predictions say what made them one, `role_because`. A function is named: `measure = "delay_ms"`, or
 `{ by = "narrower", of = ["RED"] }` with what it takes beside the evidence. `folder` looks functions
 up.
 """
@@ -26,6 +28,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sojourn.papers.paper import Role
+
 Entry = dict[str, Any]
 
 NUMBER = (
@@ -34,6 +38,8 @@ NUMBER = (
     "what",
     "unit",
     "published",
+    "role",
+    "role_because",
     "relation",
     "tolerance",
     "study",
@@ -98,6 +104,7 @@ def read(path: Path) -> Published:
             if one["tolerance"] not in tolerances:
                 raise PublishedError(f"{path}: {one['id']}: no tolerance {one['tolerance']!r}")
             one["tolerance"] = tolerances[one["tolerance"]]
+        _check_role(one, path)
     return Published(
         raw["paper"],
         numbers,
@@ -106,6 +113,26 @@ def read(path: Path) -> Published:
         entries("readings", READING_FIELDS, "parameter"),
         raw.get("quoted", {}),
     )
+
+
+def _check_role(number: Entry, path: Path) -> None:
+    """Refuses a number whose role is missing, unknown, or without its reason."""
+    place, role = f"{path}: {number['id']}", number.get("role")
+    if "published" not in number:
+        if role is not None:
+            raise PublishedError(
+                f"{place}: a number without a published value has no role: {role!r}"
+            )
+        return
+    if role not in list(Role):
+        raise PublishedError(
+            f"{place}: a published value needs a role, one of {', '.join(Role)}; not {role!r}"
+        )
+    if ("role_because" in number) == (role == Role.PREDICTED):
+        raise PublishedError(
+            f"{place}: role_because says what made it {role!r}; a prediction has none, and all "
+            "others need it"
+        )
 
 
 def beside(file: str) -> Mapping[str, Any]:

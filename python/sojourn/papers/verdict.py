@@ -14,14 +14,15 @@ tolerance.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from sojourn import metrics
 from sojourn.papers.evidence import Estimate, Evidence
-from sojourn.papers.paper import Claim, Finding, Number, Paper, Sentence
+from sojourn.papers.paper import Claim, Finding, Number, Paper, Role, Sentence
 
 
 class Verdict(StrEnum):
@@ -65,6 +66,8 @@ class Row:
             "unit": number.unit,
             "relation": number.relation,
             "published": number.published,
+            "role": str(number.role) if number.role else None,
+            "role_because": number.role_because,
             "ours": {
                 "mean": _known(self.ours.mean),
                 "ci95": _known(self.ours.ci95),
@@ -111,6 +114,15 @@ def rows(paper: Paper, evidence: Evidence) -> list[Row]:
         others = [(known[id_], ours[id_]) for id_ in number.against if id_ in known]
         verdict = judge(number, ours[number.id], others)
         found.append(Row(number, ours[number.id], verdict, _reason(number, verdict, evidence)))
+    return found
+
+
+def by_role(rows: Iterable[Row]) -> dict[Role, Counter[Verdict]]:
+    """How many published numbers of each role got which verdict."""
+    found: dict[Role, Counter[Verdict]] = {role: Counter() for role in Role}
+    for row in rows:
+        if row.number.role is not None:
+            found[row.number.role][row.verdict] += 1
     return found
 
 
