@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sojourn.metrics import Summary, summary
     from sojourn.records import Run, RunError
     from sojourn.scenario import Scenario, ScenarioError, load, loads
-    from sojourn.sweeps.simulated import SweepInterrupted, sweep
+    from sojourn.sweeps.vary import SweepInterrupted, sweep
 
 _HOME = {
     "Cancelled": "engine",
@@ -34,7 +34,7 @@ _HOME = {
     "ScenarioError": "scenario",
     "Simulated": "engine",
     "Summary": "metrics",
-    "SweepInterrupted": "sweeps.simulated",
+    "SweepInterrupted": "sweeps.vary",
     "UserError": "errors",
     "compare": "judgement",
     "load": "scenario",
@@ -43,7 +43,7 @@ _HOME = {
     "run_all": "engine",
     "simulate": "engine",
     "summary": "metrics",
-    "sweep": "sweeps.simulated",
+    "sweep": "sweeps.vary",
     "variants": "engine",
 }
 
