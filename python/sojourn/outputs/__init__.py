@@ -298,6 +298,33 @@ class CompareOutput(TypedDict):
     failed: list[FailedRun]
 
 
+class Advised(TypedDict):
+    """Which queue discipline to use, and what to type for it."""
+
+    about: str
+    """The line or the scenario."""
+    goal: str
+    chosen: str
+    """The variant to use."""
+    as_good: list[str]
+    """Variants that the seeds can't tell from it in what the goal asks for."""
+    too_dear: list[str]
+    """Variants that cost too much for this goal."""
+    decided_by: list[str]
+    """Keys of the quantities by which variants left the field, in their order."""
+    commands: list[str]
+    """What to type, as root; empty: nothing is to be changed."""
+    sqm: list[str] | None
+    """Lines of OpenWrt's /etc/config/sqm; null: it has no such discipline, or none is asked for."""
+    judgement: Judgement
+
+
+class AdviseOutput(Advised):
+    """`sojourn advise`."""
+
+    schema: str
+
+
 class AgreeCase(TypedDict):
     """A scenario, as far as agreement goes by it."""
 
@@ -532,6 +559,7 @@ OUTPUTS: dict[str, tuple[int, type[Any]]] = {
     "run": (1, RunOutput),
     "sweep": (1, SweepOutput),
     "compare": (1, CompareOutput),
+    "advise": (1, AdviseOutput),
     "check": (1, CheckOutput),
     "verify": (1, VerifyOutput),
     "agree": (1, AgreeOutput),
