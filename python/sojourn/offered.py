@@ -63,3 +63,7 @@ class RpmService:
     """That a client may move in an hour."""
     connections: int = 256
     """That a client may have at once; all clients together four times as many."""
+
+
+GOALS = ("delay", "calls", "goodput")
+"""What `sojourn advise` can be asked for; sojourn/advice/choice.py says what each is."""

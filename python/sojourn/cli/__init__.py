@@ -31,7 +31,7 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 
 
 TRADES = {
-    "Experiments": ("run", "compare", "check", "report", "list", "verify", "export"),
+    "Experiments": ("run", "compare", "advise", "check", "report", "list", "verify", "export"),
     "Held against reality": ("agree", "replay", "reproduce", "kernel", "clean"),
     "A live line": (
         *("measure", "history", "serve", "rpm", "monitor", "graph", "shape", "tune", "import"),
@@ -70,7 +70,7 @@ def cli() -> None:
 
     \b
     sojourn run home-uplink
-    sojourn compare home-uplink pfifo red codel fq_codel -o demo
+    sojourn compare home-uplink -o demo
     sojourn reproduce --quick
     sojourn measure HOST
 

@@ -27,16 +27,16 @@ import numpy as np
 from sojourn import _core
 from sojourn.engine import Simulated, simulate
 from sojourn.errors import UserError
-from sojourn.linux import tc
-from sojourn.linux.rtnl import Former, Interface
+from sojourn.linux.rtnl import Interface
 from sojourn.live.measure.findings import Findings, find
 from sojourn.live.measure.intervals import LEAST_REPEATS, Interval, over_repeats
 from sojourn.live.measure.phases import cut
-from sojourn.live.shape.operations import LEAST_BPS, WantedShape, plan
+from sojourn.live.shape.operations import LEAST_BPS, WantedShape
+from sojourn.live.shape.simulated import shaper_and_leaf
 from sojourn.records import Run
 from sojourn.scenario import Scenario, loads
 from sojourn.scenario.linux import CONGESTION, nearest
-from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer, Qdisc
+from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer
 
 FRACTIONS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.87, 0.9, 0.925, 0.95, 0.97, 0.985, 1.0, 1.03)
 """Rates of the prediction, as shares of the measured rate."""
@@ -195,21 +195,7 @@ def scenario(
     shaper, leaf = "none", "pfifo limit 1000"
     if bps is not None:
         asked = with_rate(substitute(wanted), line.direction, bps)
-        bare = replace(interface, speed_bps=None)
-        operations = plan(asked, bare, _nothing(interface)).operations
-        class_ = next((one for one in operations if isinstance(one, tc.SetClass)), None)
-        if class_ is not None:
-            shaper = f"htb rate {class_.bps}bit burst {class_.burst_bytes}"
-            shaper += f" overhead {class_.overhead_bytes} mpu {class_.minimum_bytes}" + (
-                " linklayer atm" if class_.cells == "atm" else ""
-            )
-        leaf = next(
-            one.qdisc.text
-            for one in operations
-            if isinstance(one, tc.AddQdisc) and isinstance(one.qdisc, Qdisc)
-        )
-        # No address is translated on the simulated line.
-        leaf = " ".join(word for word in leaf.split() if word not in {"nat", "nonat"})
+        shaper, leaf = shaper_and_leaf(asked, replace(interface, speed_bps=None))
     layer = (wanted.link or LINK_LAYERS["linux"]).text
     rate = round(rate_of(line, wanted, interface.mtu))
     half = max(line.base_rtt_ns // 2, 1)
@@ -255,10 +241,6 @@ to = "net"
 interval = "{load.probe_ns} ns"
 start = "uniform 0 ns .. {load.probe_ns} ns"
 """)
-
-
-def _nothing(interface: Interface) -> Former:
-    return Former(interface.name, interface.index, interface.queues, interface.queue_length, (), "")
 
 
 def predict(

@@ -1,0 +1,28 @@
+"""Which queue discipline a link should have: the disciplines worth trying are run on its scenario,
+one is chosen by what is wanted, and what to type for it is written down.
+
+    line = AccessLine(up_bps=10_000_000, down_bps=50_000_000, rtt_ns=(20_000_000, 80_000_000))
+    runs = engine.run_all(line.variants(line.scenario()))
+    advice = choose(runs, GOALS["delay"], link="up")
+"""
+
+from sojourn.advice.candidates import Candidate, candidates, in_scenario
+from sojourn.advice.choice import GOALS, Advice, Goal, choose
+from sojourn.advice.commands import replacing, sqm
+from sojourn.advice.line import SHARE, UNKNOWN_RTT_NS, AccessLine, of_scenario
+
+__all__ = [
+    "GOALS",
+    "SHARE",
+    "UNKNOWN_RTT_NS",
+    "AccessLine",
+    "Advice",
+    "Candidate",
+    "Goal",
+    "candidates",
+    "choose",
+    "in_scenario",
+    "of_scenario",
+    "replacing",
+    "sqm",
+]

@@ -1,0 +1,99 @@
+"""The disciplines that are worth trying on a link, and with which parameters.
+
+CoDel's interval is about the longest usual RTT, its target 5 to 10 % of it (RFC 8289 §4.2, §4.3).
+The defaults, 100 ms and 5 ms, are for the open internet. Where the longest RTT is far from that,
+the same discipline stands for choice a second time, with parameters for this RTT.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sojourn.engine import variants
+from sojourn.errors import UserError
+from sojourn.scenario import Scenario
+from sojourn.scenario.qdisc import Qdisc
+
+USUAL = ("codel", "pie", "fq_codel", "fq_pie", "cake")
+"""With their own parameters."""
+BY_INTERVAL = ("codel", "fq_codel")
+USUAL_RTT_NS = 100 * 10**6
+FAR = 1.5
+"""A longest RTT so many times longer or shorter than 100 ms asks for parameters of its own."""
+TARGET_SHARE = 20
+"""The target is this part of the interval."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A discipline that stands for choice."""
+
+    words: str
+    """tc's."""
+    why: str
+    """What sets it apart, in a few words; empty: its defaults."""
+
+
+def candidates(longest_rtt_ns: int) -> list[Candidate]:
+    """Those for paths whose longest RTT is this."""
+    found = [Candidate(words, "") for words in USUAL]
+    if USUAL_RTT_NS / FAR <= longest_rtt_ns <= USUAL_RTT_NS * FAR:
+        return found
+    interval = _two_digits(longest_rtt_ns)
+    why = f"interval for an RTT of {_time(interval)}"
+    for kind in BY_INTERVAL:
+        target = _time(interval // TARGET_SHARE)
+        found.append(Candidate(f"{kind} target {target} interval {_time(interval)}", why))
+    return [*found, Candidate(f"cake rtt {_time(interval)}", why)]
+
+
+def _two_digits(ns: int) -> int:
+    """In whole microseconds, tc's unit, and at least 20 of them: a target of one."""
+    us = max(TARGET_SHARE, ns // 1000)
+    scale: int = 10 ** max(0, len(str(us)) - 2)
+    return -(-us // scale) * scale * 1000
+
+
+def _time(ns: int) -> str:
+    us = ns // 1000
+    return f"{us // 1000}ms" if us % 1000 == 0 else f"{us}us"
+
+
+def in_scenario(scenario: Scenario, link: str | None = None) -> list[Scenario]:
+    """A scenario with each candidate at its bottleneck, or at one link, and as it is.
+
+    Raises:
+        UserError: it has no flows that answer to a queue.
+    """
+    plain = scenario.variants()[0]
+    realised = plain.realise(plain.seeds[0])
+    rtts = [
+        flow.path_extra_ns
+        + flow.back_extra_ns
+        + sum(realised.links[index].delay_ns for index in (*flow.path, *flow.back))
+        for flow in realised.flows
+        if flow.tcp is not None
+    ]
+    if not rtts:
+        raise UserError(
+            "no flow of this scenario is TCP: nothing answers to what a queue discipline does",
+            'give it one: [[flow]] kind = "bulk"',
+        )
+    words = [candidate.words for candidate in candidates(max(rtts))]
+    present = _present(scenario, link)
+    return variants(
+        scenario, [present, *(each for each in words if not _same(each, present))], link
+    )
+
+
+def _present(scenario: Scenario, link: str | None) -> str:
+    """The discipline that the link under study has."""
+    plain = scenario.variants()[0]
+    realised = plain.realise(plain.seeds[0])
+    sampled = [each for each in realised.links if each.sampled]
+    wanted = next((each for each in sampled if each.name == (link or "up")), sampled[0])
+    return wanted.qdisc.text
+
+
+def _same(one: str, other: str) -> bool:
+    return Qdisc.parse(one) == Qdisc.parse(other)

@@ -1,0 +1,251 @@
+"""`sojourn advise`: which queue discipline a line or a scenario should have, and what to type for
+it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from sojourn.cli import contest_text, options, text, work
+from sojourn.offered import GOALS
+
+if TYPE_CHECKING:
+    from sojourn.advice import AccessLine, Advice
+    from sojourn.outputs import Advised, Judgement
+    from sojourn.records import Run
+    from sojourn.scenario import Scenario
+
+SHOWN = ("ping_p95", "late", "sojourn_p95", "goodput", "goodput_other")
+"""Quantities of which the gain is told."""
+
+
+@click.command()
+@click.argument(
+    "path", required=False, type=click.Path(path_type=Path), metavar="[SCENARIO]", default=None
+)
+@click.option("--rate", metavar="RATE", help="What the line carries from here: 18mbit.")
+@click.option("--down", metavar="RATE", help="What it carries to here, if that is shaped, too.")
+@click.option(
+    "--rtt",
+    metavar="TIME|TIME..TIME",
+    help="RTTs without a queue: 20ms, or 10ms..80ms. [default: 10ms..150ms, as good as unknown]",
+)
+@click.option(
+    "--link-layer",
+    "layer",
+    metavar="LAYER",
+    help="What the line adds to a packet, by cake's names: docsis, pppoe-ptm, ethernet.",
+)
+@click.option(
+    "--goal",
+    type=click.Choice(GOALS),
+    default=GOALS[0],
+    show_default=True,
+    help="What is wanted.",
+)
+@click.option(
+    "--interface",
+    default="eth0",
+    show_default=True,
+    metavar="IFACE",
+    help="The router's interface to the line, for the commands.",
+)
+@options.block(
+    options.OutputOptions, out="Folder of Runs, figures and page. [default: nothing is kept]"
+)
+@options.block(options.VariationOptions)
+@options.block(options.ExecutionOptions)
+@options.block(options.TalkOptions)
+def advise(
+    path: Path | None,
+    rate: str | None,
+    down: str | None,
+    rtt: str | None,
+    layer: str | None,
+    goal: str,
+    interface: str,
+    output: options.OutputOptions,
+    variation: options.VariationOptions,
+    execution: options.ExecutionOptions,
+    talk: options.TalkOptions,
+) -> None:
+    """Say which queue discipline to use, with which parameters, at what cost.
+
+    Of a SCENARIO its bottleneck is asked about, with its own traffic. Of a line of which you know
+    the rate, a shaper in front of it: four transfers each way, a call and a ping are run on it.
+    The disciplines that are worth trying take turns; one is chosen by the goal; then come the
+    commands to type, and a section for OpenWrt's SQM.
+
+    \b
+    delay    the shortest delay under load
+    calls    calls and video without gaps
+    goodput  the most goodput, of those that add less than 100 ms
+
+    \b
+    sojourn advise --rate 18mbit --down 90mbit --link-layer docsis
+    sojourn advise home-uplink --goal calls
+    """
+    if (path is None) == (rate is None):
+        raise click.UsageError("say what it is about: a SCENARIO, or the --rate of a line")
+    if path is not None and (down or rtt or layer):
+        raise click.UsageError(
+            "--down, --rtt and --link-layer are of a line; a SCENARIO has its own"
+        )
+    from sojourn import advice
+
+    if path is None:
+        line: AccessLine | None = _line(rate or "", down, rtt, layer, interface)
+        assert line is not None
+        plain = work.changed(line.scenario(), variation.changes)
+        scenarios, link = line.variants(plain), "up"
+    else:
+        plain = work.scenario(path, variation.changes, quiet=True)
+        line = advice.of_scenario(plain, interface)
+        scenarios, link = advice.in_scenario(plain), None
+    runs = _run(scenarios, variation.wanted(plain), output, execution, talk)
+    found = advice.choose(runs, advice.GOALS[goal], link)
+    told = _told(found, runs[0], line, None if path is None else interface)
+    if talk.as_json:
+        work.show(text.as_json(told, "advise"))
+    else:
+        _show(found, told)
+    if output.out is not None:
+        _write(runs, output.out, talk.quiet)
+    if work.invalid(runs):
+        raise click.exceptions.Exit(work.INVALID)
+
+
+def _line(
+    rate: str, down: str | None, rtt: str | None, layer: str | None, interface: str
+) -> AccessLine:
+    from sojourn.advice import UNKNOWN_RTT_NS, AccessLine
+    from sojourn.live.shape.operations import parse_shaped_rate
+    from sojourn.scenario.qdisc import LinkLayer
+
+    return AccessLine(
+        parse_shaped_rate(rate),
+        parse_shaped_rate(down) if down else None,
+        _ends(rtt) if rtt else UNKNOWN_RTT_NS,
+        LinkLayer.parse(layer) if layer else None,
+        interface=interface,
+    )
+
+
+def _ends(rtt: str) -> tuple[int, int]:
+    from sojourn.units import parse_duration
+
+    ends = [
+        parse_duration(end.strip(), what="an RTT", example="20 ms", zero=False)
+        for end in rtt.split("..")
+    ]
+    if len(ends) > 2 or ends[0] > ends[-1]:
+        raise click.BadParameter(
+            f"{rtt}: write one time, or the shortest and the longest: 10ms..80ms",
+            param_hint="--rtt",
+        )
+    return ends[0], ends[-1]
+
+
+def _run(
+    scenarios: Sequence[Scenario],
+    seeds: list[int] | None,
+    output: options.OutputOptions,
+    execution: options.ExecutionOptions,
+    talk: options.TalkOptions,
+) -> list[Run]:
+    from sojourn.engine import Interrupted, UnfinishedError, run_all
+
+    try:
+        with work.progress(talk.quiet) as progress:
+            return run_all(
+                scenarios,
+                seeds=seeds,
+                out=output.out,
+                engine=execution.engine,
+                jobs=execution.jobs,
+                force=output.force,
+                progress=progress,
+            )
+    except Interrupted as stop:
+        work.interrupted(stop, kept=output.out is not None)
+    except UnfinishedError as stop:
+        runs = work.finished(stop)
+        work.failed([stop])
+        raise click.exceptions.Exit(work.INVALID) from None if runs else stop
+
+
+# --------------------------------------------------------------------------------- what is found
+
+
+def _told(found: Advice, first: Run, line: AccessLine | None, device: str | None) -> Advised:
+    """`device`: the interface that is the bottleneck itself; None: a shaper takes its place."""
+    from sojourn import advice
+
+    words, commands, snippet = found.chosen, list[str](), None
+    if words != found.contest.baseline:
+        if device is not None:
+            commands = advice.replacing(words, device)
+        elif line is not None:
+            commands = line.commands(words)
+        snippet = None if line is None else advice.sqm(line, words)
+    return {
+        "about": first.meta.title,
+        "goal": found.goal.name,
+        "chosen": words,
+        "as_good": list(found.as_good),
+        "too_dear": list(found.too_dear),
+        "decided_by": [quantity.key for quantity in found.decided],
+        "commands": commands,
+        "sqm": snippet,
+        "judgement": cast("Judgement", found.judgement.to_dict()),
+    }
+
+
+# ------------------------------------------------------------------------------------- for people
+
+
+def _show(found: Advice, told: Advised) -> None:
+    contest = found.contest
+    work.show(f"{told['about']}; {contest.seeds} seeds, mean ±95 % interval\n")
+    work.show(contest_text.tables(contest) + "\n")
+    work.show("\n".join(_filled(sentence) for sentence in _sentences(found, told)))
+    if told["commands"]:
+        work.show("\nTo type on the router, as root:\n")
+        work.show("\n".join(f"  {command}" for command in told["commands"]))
+    if told["sqm"]:
+        work.show("\nOr in front of the modem, on OpenWrt with sqm-scripts, in /etc/config/sqm:\n")
+        work.show("\n".join(f"  {line}" for line in told["sqm"]))
+
+
+def _sentences(found: Advice, told: Advised) -> list[str]:
+    said = [f"For {found.goal.wanted}: {told['chosen']}."]
+    if found.as_good:
+        said.append(f"As good, as far as these seeds can tell: {', '.join(found.as_good)}.")
+    if found.too_dear:
+        said.append(f"Left out, since it costs {found.goal.price}: {', '.join(found.too_dear)}.")
+    if told["chosen"] == found.contest.baseline:
+        return [*said, "That is what is there: nothing is to be changed."]
+    gains = [
+        f"{each.name} from {text.number(each.reference)} to {text.number(each.value)} {each.unit}".rstrip()
+        for each in found.gains
+        if each.key.partition(":")[0] in SHOWN and each.verdict in ("better", "worse")
+    ]
+    if gains:
+        said.append(f"Against {found.contest.baseline}: {'; '.join(gains)}.")
+    return said
+
+
+def _filled(sentence: str) -> str:
+    return textwrap.fill(sentence, contest_text.WIDTH)
+
+
+def _write(runs: list[Run], folder: Path, quiet: bool) -> None:
+    from sojourn import report
+
+    drawn = work.draw(runs, folder / "figures", ("svg",))
+    page = report.write(runs, folder / "report.html")
+    work.say(f"wrote {page}\n      {folder / 'figures'} ({drawn} figures)", quiet)
