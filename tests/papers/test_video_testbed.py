@@ -35,10 +35,7 @@ REPRODUCED = {
     "RED/150/mean",
     "RED/150/throughput",
 }
-UNEXPLAINED: set[str] = {
-    "RED/200/lost",
-    "RED/200/received",
-}  # three seeds lie on either side of the tolerance
+UNEXPLAINED: set[str] = set()
 
 
 def test_every_reading_says_what_others_give_and_which_were_searched(quick: Reproduction) -> None:

@@ -743,6 +743,15 @@ def quieter(evidence: Evidence) -> str:
     )
 
 
+def few_pings(evidence: Evidence) -> str:
+    """Why RED's loss is off at 200 kbps."""
+    lost = evidence.estimate(BEHIND["RED"][200], m.ping_loss_percent)
+    return (
+        f"{lost.seeds} tries of 100 pings, {said.each(lost.known)} % lost: their mean is known to "
+        f"± {lost.ci95:.0f} points only."
+    )
+
+
 def five_packets(evidence: Evidence) -> str:
     """What a longer CoDel would be."""
     longer = {kbps: CODEL[f"{kbps} limit 5"] for kbps in BOTTLENECKS}
