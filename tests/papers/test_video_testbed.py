@@ -134,6 +134,16 @@ def test_the_client_receives_what_the_link_carries(quick: Reproduction) -> None:
         assert 0 < link - client < 2
 
 
+def test_a_link_that_changes_carries_no_more_than_its_mean_rate(quick: Reproduction) -> None:
+    carried, latency = (
+        {name: quick.evidence.mean(studies.CHANGING[name], one) for name in studies.CHANGING_QDISCS}
+        for one in (m.throughput_kbps, m.mean_ms)
+    )
+    # 2400 and 1200 kbit/s, of 112 s from the tenth on 60 s and 52 s at most.
+    assert max(carried.values()) < (60 * 2400 + 52 * 1200) / 112
+    assert latency["CoDel"] < latency["RED"] < latency["Drop Tail"]
+
+
 def test_the_search_for_bursts_has_seeds_of_its_own() -> None:
     asked = {study.id: study.scenarios(PAPER.folder, False) for study in PAPER.studies}
     searched = {seed for one in asked.pop("bursts").values() for seed in one.seeds}
