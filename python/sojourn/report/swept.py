@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from sojourn.digits import decimals, number, with_interval
+from sojourn.digits import decimals, number, sides, with_interval
 from sojourn.figures import series, style
 from sojourn.judgement import Contest, words
 from sojourn.judgement.contest import Difference
@@ -277,7 +277,12 @@ class _Swept:
         means = [cell.values(quantity.key) for cell in self.grid.cells]
         known = [mean for mean, _ in means if math.isfinite(mean)]
         log = min(known) > 0 and logarithmic(known) and _wide(known)
-        ends = [end for mean, half in means for end in (mean + half, mean) if math.isfinite(end)]
+        ends = [
+            min(end, quantity.most)
+            for mean, half in means
+            for end in (mean + half, mean)
+            if math.isfinite(end)
+        ]
         up = multiples.span_of(ends, log)
         unit = self._unit()
         figures = []
@@ -304,7 +309,7 @@ class _Swept:
         self, one: _Contender, those: Settings, quantity: Quantity, places: dict[Setting, float]
     ) -> multiples.Curve:
         spots = [
-            multiples.Spot(places[cell.settings[self.across]], *cell.values(quantity.key))
+            _spot(places[cell.settings[self.across]], *cell.values(quantity.key), quantity.most)
             for cell in self.grid.cells
             if self._of(cell, self.rest) == those and self._of(cell, self.grid.chosen) == one.chosen
         ]
@@ -466,6 +471,12 @@ class _Swept:
             f"<details><summary>The scenario of the first cell: {escape(first.name)}</summary>"
             f'<pre tabindex="0" aria-label="Scenario">{escape(first.scenario_text)}</pre></details>'
         )
+
+
+def _spot(x: float, mean: float, half: float, most: float) -> multiples.Spot:
+    """A mean with the ends of its interval; that of a share ends at 0 and at `most`."""
+    below, above = sides(mean, half, most) if math.isfinite(mean + half) else (half, half)
+    return multiples.Spot(x, mean, mean - below, mean + above)
 
 
 def _signed(value: float, places: int) -> str:
