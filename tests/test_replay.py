@@ -89,7 +89,7 @@ def test_ours_decides_as_the_kernel_did(name: str) -> None:
 def test_a_recording_has_something_to_decide(name: str) -> None:
     kind, ecn = name.rsplit("-", 1)
     side = compare(recording(name)).kernel
-    at_the_door = kind in ("fq_pie", "pfifo", "pfifo_fast", "pie", "red", "red_htb")
+    at_the_door = kind in ("fq_pie", "pfifo", "pfifo_fast", "pie", "red", "red_htb", "sfq")
     assert (side.refused > 0) == at_the_door
     assert side.refused + side.dropped + side.marked > 30
     assert (side.marked > 0) == (ecn == "ecn" and kind not in ("pfifo",))
@@ -104,6 +104,16 @@ def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     # Three standard deviations: of a recording that is given, this is no matter of luck.
     assert abs(draws.drawn - draws.expected) < 1.5 * draws.ci95
     assert draws.drawn > 10
+
+
+def test_sfq_s_key_is_changed_where_the_recorded_one_may_have_been() -> None:
+    # 1 s is 250 jiffies, which the kernel's timer wheel rounds up to 256.
+    one = changed(recording("sfq-noecn"), perturb=1, divisor=65_536)
+    starts = replaying._starts(one)
+    assert np.diff(starts).tolist() == [4_000_000] * 255
+    # What is sorted anew leaves in another order.
+    at_each = {tuple(replaying._started(one, at).order.tolist()) for at in starts[::16]}
+    assert len(at_each) > 4
 
 
 def test_pie_s_timer_is_started_where_all_agrees() -> None:
@@ -199,6 +209,9 @@ def changed(one: Recording, **changes: Any) -> Recording:
         ("red-noecn", {"max": 44_000}),
         ("red-ecn", {"burst": 60}),
         ("red_htb-ecn", {"shaper": None}),
+        ("sfq-noecn", {"limit": 31}),
+        ("sfq-noecn", {"quantum": 3000}),
+        ("sfq_headdrop-noecn", {"headdrop": None}),
         ("fq_codel_flows-noecn", {"flows": 5}),
         ("fq_codel_memory-ecn", {"memory_limit": 42_000}),
     ],
@@ -456,9 +469,10 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay": 39,
         "replay-mixed": 5,
         "replay-pauses": 6,
-        "replay-100-mbit": 5,
+        "replay-100-mbit": 6,
         "replay-pie": 18,
         "replay-fq-pie": 15,
+        "replay-sfq": 18,
     }
 
 

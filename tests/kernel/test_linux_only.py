@@ -1,4 +1,4 @@
-"""Disciplines and congestion controls that Linux alone has, and cake: their words reach tc as they
+"""Disciplines and congestion controls that Linux alone has, cake and sfq: their words reach tc as they
 are, and the kernel runs them."""
 
 import struct
@@ -60,7 +60,8 @@ def scenario(qdisc: str, congestion: str = "cubic") -> str:
 
 def test_there_are_words_for_each() -> None:
     alone = {record.kind for record in QDISCS.values() if not record.simulated}
-    assert set(WORDS) == alone | {"cake"}, "cake's words are Linux's in the simulator, too"
+    as_said = {"cake", "sfq"}
+    assert set(WORDS) == alone | as_said, "the words of these are Linux's in the simulator, too"
 
 
 @pytest.mark.parametrize("kind", WORDS)

@@ -55,6 +55,14 @@ impl<B> Fifo<B> {
         Some(packet)
     }
 
+    /// Removes the newest packet.
+    #[inline]
+    pub fn pop_newest(&mut self) -> Option<Packet<B>> {
+        let packet = self.packets.pop_back()?;
+        self.bytes -= packet.size as u64;
+        Some(packet)
+    }
+
     /// What is queued.
     #[inline]
     pub fn backlog(&self) -> Backlog {

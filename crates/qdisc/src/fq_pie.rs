@@ -18,7 +18,8 @@
 //! Deviation: a flow that is at rest is not updated, which would change nothing.
 
 use crate::ds::mark;
-use crate::pie::{Dice, LinuxPie, Timer, Verdict, timers};
+use crate::pie::{Dice, LinuxPie, Verdict, timers};
+use crate::timer::Timer;
 use crate::{Backlog, Body, Cause, Context, Fate, Fifo, LinuxPieParams, Packet, Qdisc, State};
 use serde::Deserialize;
 use std::collections::VecDeque;

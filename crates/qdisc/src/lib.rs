@@ -18,7 +18,9 @@ mod fq_pie;
 mod pfifo_fast;
 mod pie;
 mod red;
+mod sfq;
 mod slab;
+mod timer;
 
 pub use adt::{Adt, AdtParams};
 pub use cake::{Cake, CakeCells, CakeParams, Isolation, TinMode};
@@ -31,6 +33,7 @@ pub use fq_pie::{FqPie, FqPieParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
+pub use sfq::{Sfq, SfqParams};
 
 use serde::Deserialize;
 use std::sync::Arc;
@@ -62,10 +65,16 @@ pub trait Body {
         units::memory::datagram(ip_bytes.into())
     }
 
+    /// The connection that the packet belongs to, of its flow's: what addresses and ports tell.
+    #[inline]
+    fn connection(&self, flow: u32) -> u64 {
+        flow.into()
+    }
+
     /// The hash by which fq_codel separates flows: 32 uniform bits, others for another `key`.
     #[inline]
     fn hash(&self, flow: u32, key: u64) -> u32 {
-        hash(flow.into(), key)
+        hash(self.connection(flow), key)
     }
 
     /// The numbers of the hosts that the packet comes from and is for, by which cake shares among
@@ -76,10 +85,10 @@ pub trait Body {
     }
 }
 
-/// MurmurHash3's 64-bit finaliser of a flow and a key, its upper half.
+/// MurmurHash3's 64-bit finaliser of a connection and a key, its upper half.
 #[inline]
-pub fn hash(flow: u64, key: u64) -> u32 {
-    let mut h = flow ^ key;
+pub fn hash(connection: u64, key: u64) -> u32 {
+    let mut h = connection ^ key;
     h = (h ^ (h >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     h = (h ^ (h >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     h ^= h >> 33;
@@ -178,7 +187,7 @@ pub struct State {
     pub probability: Option<f64>,
     /// RED's average queue (packets or bytes, as configured); adt's throughput estimate in bit/s.
     pub average: Option<f64>,
-    /// Number of queues with packets (fq_codel, cake).
+    /// Number of queues with packets (fq_codel, fq_pie, cake, sfq).
     pub flows: Option<f64>,
 }
 
@@ -347,6 +356,7 @@ disciplines! {
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
+    "sfq" Sfq(SfqParams) => Sfq<B>: |p, context| Sfq::new(p, context);
 }
 
 impl<B: Body> Qdisc<B> for Discipline<B> {

@@ -68,6 +68,8 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         }
         Params::Red(RedParams::Ns2(p) | RedParams::Ns3(p)) => packets <= p.limit,
         Params::FqPie(p) => packets <= p.limit,
+        // One may have gone past the slots.
+        Params::Sfq(p) => packets <= p.limit.min(u64::from(p.flows * p.depth) + 1),
         Params::Pie(PieParams::Linux(p)) => packets <= p.limit,
         Params::Pie(PieParams::Rfc(p)) => packets <= p.limit,
         Params::Pie(PieParams::Docsis(p)) => packets <= p.limit,
@@ -345,6 +347,8 @@ fn parameters_have_these_json_forms() {
         r#"{"kind": "fq_pie", "limit": 10240, "flows": 1024, "target_ns": 15000000, "tupdate_ns": 15000000,
             "alpha": 2, "beta": 20, "quantum": 1514, "memory_limit": 33554432, "ecn_prob": 10,
             "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,
+        r#"{"kind": "sfq", "limit": 127, "perturb": 10, "quantum": 1514, "divisor": 1024, "flows": 128, "depth": 127,
+            "headdrop": false}"#,
         r#"{"kind": "pie", "variant": "linux", "limit": 1000, "target_ns": 15000000, "tupdate_ns": 15000000,
             "alpha": 2, "beta": 20, "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,
         r#"{"kind": "pie", "variant": "rfc", "limit": 1000, "target_ns": 15000000, "tupdate_ns": 15000000,

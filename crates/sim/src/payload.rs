@@ -114,8 +114,8 @@ impl Body for Slip {
 
     /// Each of a flow's transfers is a connection of its own, with ports of its own.
     #[inline]
-    fn hash(&self, flow: u32, key: u64) -> u32 {
-        qdisc::hash(u64::from(self.epoch) << 32 | u64::from(flow), key)
+    fn connection(&self, flow: u32) -> u64 {
+        u64::from(self.epoch) << 32 | u64::from(flow)
     }
 }
 

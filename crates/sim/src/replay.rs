@@ -122,11 +122,13 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision>
 }
 
 /// Where the recording lacks hashes, which flows shared a queue is unknown. Few do, so none of ours
-/// is to.
+/// is to. sfq's hash has a key of its own, so that no recording has it.
 fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded> {
     const TRIES: u64 = 1000;
-    if arrivals.iter().all(|arrival| arrival.hash.is_some()) {
-        return crate::make_link(spec, seed, Hosts::default);
+    let made = crate::make_link(spec, seed, Hosts::default);
+    let keyed = matches!(made.qdisc(), Discipline::Sfq(_));
+    if !keyed && arrivals.iter().all(|arrival| arrival.hash.is_some()) {
+        return made;
     }
     let unknown = Recorded { index: 0, hash: None, truesize: None };
     let flows: BTreeSet<u32> = arrivals.iter().map(|arrival| arrival.flow).collect();
@@ -136,9 +138,10 @@ fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded>
         .find(|link| !match link.qdisc() {
             Discipline::FqCodel(queue) => queue.any_share_a_queue(&flows, &unknown),
             Discipline::FqPie(queue) => queue.any_share_a_queue(&flows, &unknown),
+            Discipline::Sfq(queue) => queue.any_share_a_queue(&flows, &unknown),
             _ => false,
         });
-    free.unwrap_or_else(|| crate::make_link(spec, seed, Hosts::default))
+    free.unwrap_or(made)
 }
 
 struct Replay {
@@ -409,6 +412,27 @@ mod tests {
         // in one.
         assert_eq!(order([low, low, high, low]), [0, 0, 1, 1, 2, 2, 3, 3]);
         assert_eq!(order([low; 4]), [0, 0, 1, 1, 3, 3, 2, 2]);
+    }
+
+    #[test]
+    fn sfq_s_flows_do_not_collide_whatever_their_recorded_hashes() {
+        let sfq = link(json!({
+            "kind": "sfq", "limit": 127, "perturb": 0, "quantum": 1500, "divisor": 16, "flows": 16, "depth": 127,
+            "headdrop": false,
+        }));
+        for seed in 0..20 {
+            let two = |flow| [Arrival { flow, hash: Some(7), ..at(0) }; 2];
+            let arrivals: Vec<Arrival> = (0..4).flat_map(two).collect();
+            let mut left: Vec<(u64, u32)> = replay(&sfq, seed, &arrivals)
+                .iter()
+                .zip(&arrivals)
+                .map(|(decision, arrival)| (decision.order, arrival.flow))
+                .collect();
+            left.sort_unstable();
+            // The first goes past the queues.
+            let flows: Vec<u32> = left.iter().map(|pair| pair.1).collect();
+            assert_eq!(flows, [0, 0, 1, 2, 3, 1, 2, 3], "seed {seed}");
+        }
     }
 
     #[test]

@@ -40,7 +40,7 @@ tables! {
         probability: Option<f64> | "the discipline has none",
         /// RED's average queue; adt's throughput estimate, bit/s
         average: Option<f64> | "the discipline has none",
-        /// flows with packets, of fq_codel, cake (the simulator's), fq_pie and fq
+        /// flows with packets, of fq_codel, fq_pie, fq, and the simulator's cake and sfq
         flows: Option<f64> | "the discipline has none",
         /// in the driver's ring at t_ns, the one in transmission too
         ring_packets: Option<u64> | NO_RING,

@@ -2,7 +2,7 @@
 
 use link::{Cells, Framing};
 use proptest::prelude::*;
-use qdisc::{CakeCells, CakeParams, Isolation, Params, TinMode};
+use qdisc::{CakeCells, CakeParams, Isolation, Params, SfqParams, TinMode};
 use tc::layer::{LAYERS, write_layer};
 use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
 
@@ -125,6 +125,7 @@ fn words_mean_what_they_mean_to_tc() {
             ],
         ),
         ("hhf hh_limit 64", &[("limit", UNSAID), ("hh_limit", n(64))]),
+        ("sfq quantum 2k headdrop", &[("limit", UNSAID), ("quantum", n(2048)), ("headdrop", ON)]),
         (
             "cake bandwidth 8mbit rtt 50ms besteffort",
             &[("bandwidth", n(8_000_000)), ("rtt_ns", n(50_000_000)), ("tins", text("besteffort"))],
@@ -198,6 +199,11 @@ fn a_wrong_word_is_pointed_at() {
         ("red limit 400000", 0, "avpkt"),
         ("red limit 1000 avpkt 1000 min 2000", 0, "limit of at least 6000"),
         ("fq_codel quantum 90", 17, "256"),
+        ("sfq quantum 90", 0, "256"),
+        ("sfq divisor 1000", 0, "divisor 1024"),
+        ("sfq limit 1", 0, "limit 2"),
+        ("sfq limit 50 flows 1 depth 1", 0, "room for two"),
+        ("sfq perturb 10000000", 12, "from 0 to 8589934"),
         ("red limit 400000 avpkt 1000 bandwidth 50%", 38, "10mbit"),
         ("", 0, "fq_codel"),
     ];
@@ -407,6 +413,7 @@ fn linux_s_command_spells_everything_out_and_adds_nothing_to_what_linux_alone_ha
         ),
         ("hhf hh_limit 64", "hhf hh_limit 64"),
         ("cake", "cake"),
+        ("sfq perturb 10", "sfq perturb 10"),
     ] {
         assert_eq!(parse(words).command().as_deref(), Ok(said));
     }
@@ -505,6 +512,40 @@ fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
         let found = simulated_cake(&format!("cake {words}"));
         assert_eq!((found.overhead, found.mpu, found.cells), (overhead, mpu, cells), "{words}");
     }
+}
+
+#[test]
+fn what_sfq_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
+    let usual = SfqParams {
+        limit: 127,
+        perturb: 0,
+        quantum: 1514,
+        divisor: 1024,
+        flows: 128,
+        depth: 127,
+        headdrop: false,
+    };
+    let cases = [
+        ("sfq", usual.clone()),
+        // What a limit allows, there are slots: one more than that only where none is said.
+        ("sfq limit 127", SfqParams { flows: 127, ..usual.clone() }),
+        (
+            "sfq limit 9000 flows 30 depth 10",
+            SfqParams { limit: 300, flows: 30, depth: 10, ..usual.clone() },
+        ),
+        ("sfq divisor 64 depth 200", SfqParams { divisor: 64, flows: 64, ..usual.clone() }),
+        (
+            "sfq flows 65536 divisor 65536",
+            SfqParams { flows: 65_408, divisor: 65_536, ..usual.clone() },
+        ),
+        ("sfq perturb 10 headdrop ecn", SfqParams { perturb: 10, headdrop: true, ..usual.clone() }),
+    ];
+    for (words, params) in cases {
+        assert_eq!(parse(words).params(), Some(Params::Sfq(params)), "{words}");
+    }
+    let red = parse("sfq redflowlimit 20000 min 5000 max 15000 ecn");
+    assert_eq!(red.lacking().as_deref(), Some("sfq redflowlimit"));
+    assert_eq!(red.params(), None);
 }
 
 #[test]

@@ -23,6 +23,9 @@ queue where they shared one of the kernel's. fq_codel's memory limit counts what
 each packet. A recording of an older sojourn has neither. Then no flows share a queue, and each
 packet takes as much as a datagram of its size.
 
+sfq's hash has a key that nobody is told. No flows share one of our queues, as with 1024 buckets few
+of the kernel's do.
+
 The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording lacks. Ours is started
 at each jiffy of a period, and the replay with which most packets agree counts (`_starts`). On a slow
 line several may agree in all; of these it is the one with which the draws are most likely.
@@ -63,8 +66,9 @@ _PHASE_NS = 16_000_000
 """A whole number of ticks, both of Linux's CoDel (1024 ns) and of its byte queue limits (4 ms). The
 phase of time 0 within them is part of a recording."""
 _JIFFY_NS = 4_000_000
+_S = 1_000_000_000
 _LEAD_NS = 1_024_000_000
-"""When the first packet comes pie's timer, first due after 512 ms, has gone off before."""
+"""When the first packet comes pie's timer, first due after 512 ms, has expired before."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 
@@ -106,13 +110,24 @@ def _starts(recording: Recording) -> list[int]:
     """Of our clock, ns before the recording's time 0: one for each that it may be."""
     phase = recording.zero_ns % _PHASE_NS
     qdisc = recording.link.qdisc
-    if qdisc.kind not in ("pie", "fq_pie"):
+    if qdisc.kind == "sfq" and (perturb := qdisc.params["perturb"]):
+        assert isinstance(perturb, int)
+        period = _expiry(perturb * _S // _JIFFY_NS)
+    elif qdisc.kind in ("pie", "fq_pie"):
+        tupdate_ns = qdisc.params["tupdate_ns"]
+        assert isinstance(tupdate_ns, int)
+        period = _expiry(-(-tupdate_ns // _JIFFY_NS))
+    else:
         return [phase]
-    tupdate_ns = qdisc.params["tupdate_ns"]
-    assert isinstance(tupdate_ns, int)
-    # A timer that is set for n jiffies as it expires expires each n + 1.
-    period = -(-tupdate_ns // _JIFFY_NS) + 1
     return [phase + _LEAD_NS + jiffy * _JIFFY_NS for jiffy in range(period)]
+
+
+def _expiry(jiffies: int) -> int:
+    """When a timer of the kernel expires that is set for so many jiffies as it expires."""
+    step = 1
+    while jiffies >= 63 * step:
+        step *= 8
+    return (jiffies // step + 1) * step
 
 
 def _started(recording: Recording, phase: int) -> Replayed:
@@ -296,10 +311,13 @@ def _resolution(trace: Trace) -> Ints:
 
 
 def _in_order(trace: Trace, ours: Replayed) -> Mask:
-    """Whether the order of leaving agrees. The replay does not order a drop among the packets sent
-    at the same instant, so any position among them counts."""
+    """Whether the order of leaving agrees. The kernel frees what it dropped after it has sent what
+    it could, so a drop has no order among the packets sent at the same instant: any position among
+    them counts. What comes before a packet of its instant leaves, comes a nanosecond before in the
+    replay."""
     sent = np.sort(ours.left_ns[np.isin(ours.fate, (SENT, MARKED))])
-    first, last = (np.searchsorted(sent, ours.left_ns, side=side) for side in ("left", "right"))
+    first = np.searchsorted(sent, ours.left_ns, side="left")
+    last = np.searchsorted(sent, ours.left_ns + 1, side="right")
     within = (first <= trace.order) & (trace.order <= last)
     return np.where(np.isin(ours.fate, (DROPPED, REFUSED)), within, trace.order == ours.order)
 

@@ -44,6 +44,7 @@ STANDING = (
         "ring",
         "rtts",
         "schedule",
+        "sfq",
         "shaper",
         "udp",
         "vegas",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sojourn.judgement import Judgement
     from sojourn.records import Run
 
-USUAL = ("pfifo", "red", "codel", "fq_codel")
+USUAL = ("pfifo", "red", "codel", "pie", "fq_codel", "cake")
 
 
 @click.command()
@@ -63,7 +63,7 @@ def compare(
 
     QDISC is in tc(8)'s words, quoted when it has parameters: pfifo "fq_codel target 5ms". A red
     without parameters gets those that tc-red(8) recommends for the link. Without any: pfifo red
-    codel fq_codel.
+    codel pie fq_codel cake.
 
     RUN is a folder that `sojourn run`, `sojourn compare` or `sojourn measure` wrote. Runs of one
     link and traffic compete; of measurements the first is BEFORE, each other one AFTER it.

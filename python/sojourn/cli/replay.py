@@ -28,6 +28,7 @@ STANDING = (
     "replay-100-mbit",
     "replay-pie",
     "replay-fq-pie",
+    "replay-sfq",
 )
 """In the folder `agreement/cases` of the installed package."""
 

@@ -1,8 +1,9 @@
 //! PIE as Linux has it: integers, a timer that counts jiffies, and a p without an upper bound.
 //! Sources and deviations: `pie`.
 
-use super::{Dice, ONE, Timer, Verdict};
+use super::{Dice, ONE, Verdict};
 use crate::Backlog;
+use crate::timer::{JIFFY, Timer, expiry};
 use serde::Deserialize;
 use units::{Span, Time};
 
@@ -28,10 +29,6 @@ pub struct LinuxPieParams {
     pub dq_rate_estimator: bool,
 }
 
-/// Length of a jiffy, ns: HZ 250, Debian's.
-const JIFFY: u64 = 4_000_000;
-/// Jiffies that the timer wheel's first level reaches ahead.
-const LEVEL_JIFFIES: u64 = 63;
 /// The first update is HZ/2 after the discipline was made.
 const FIRST_JIFFIES: u64 = 125;
 
@@ -56,27 +53,17 @@ const fn ticks(ns: u64) -> u64 {
     ns >> TICK_SHIFT
 }
 
-/// Expiries of a timer that is set again as it goes off.
-///
-/// In jiffies, as the wheel has them (`tcp`'s timer.rs): set at jiffy J for n, one of the first
-/// level goes off at J + n + 1, and one further ahead at a multiple of 8.
+/// When p is updated.
 pub(super) fn timer(tupdate_ns: u64) -> Timer {
     timers(tupdate_ns, 1).next().expect("there is one")
 }
 
 /// The same of a timer that does its work in so many parts, one a jiffy: when each is done.
 pub(crate) fn timers(tupdate_ns: u64, parts: u64) -> impl Iterator<Item = Timer> {
-    let expiry = |now: u64, ahead: u64| {
-        let mut step = 1;
-        while ahead >= LEVEL_JIFFIES * step {
-            step *= 8;
-        }
-        ((now + ahead) / step + 1) * step
-    };
     let first = expiry(0, FIRST_JIFFIES);
     let second = expiry(first + parts - 1, tupdate_ns.div_ceil(JIFFY));
     let period = Span((second - first) * JIFFY);
-    (first..first + parts).map(move |jiffy| Timer { next: Time(jiffy * JIFFY), period })
+    (first..first + parts).map(move |jiffy| Timer::new(Time(jiffy * JIFFY), period))
 }
 
 /// The variables. Delays and times in ticks, p and accu_prob in units of 2^-56.

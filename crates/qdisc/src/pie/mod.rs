@@ -43,6 +43,7 @@ pub(crate) use linux::{LinuxPie, timers};
 use rfc::{DocsisPie, RfcPie};
 
 use crate::ds::mark;
+use crate::timer::Timer;
 use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::{Luck, Rate, Span, Time};
@@ -171,30 +172,6 @@ impl Law {
     }
 }
 
-/// When p is updated.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timer {
-    next: Time,
-    period: Span,
-}
-
-impl Timer {
-    /// When it goes off next.
-    pub(crate) fn next(&self) -> Time {
-        self.next
-    }
-
-    /// How often it has gone off by `now` since it was last asked.
-    pub(crate) fn expiries(&mut self, now: Time) -> u64 {
-        if now < self.next {
-            return 0;
-        }
-        let times = now.since(self.next).0 / self.period.0 + 1;
-        self.next += self.period * times;
-        times
-    }
-}
-
 /// A queue under PIE.
 pub struct Pie<B> {
     limit: u64,
@@ -209,7 +186,7 @@ impl<B> Pie<B> {
     pub fn new(params: &PieParams, context: Context) -> Self {
         let every = |ns: u64| {
             let period = Span(ns.max(1));
-            Timer { next: Time::ZERO + period, period }
+            Timer::new(Time::ZERO + period, period)
         };
         let (limit, law, timer) = match params {
             PieParams::Linux(p) => {
@@ -229,7 +206,7 @@ impl<B> Pie<B> {
     /// Updates that are due, with the queue as it has been since the last call.
     #[inline]
     fn catch_up(&mut self, now: Time) {
-        if self.timer.next <= now {
+        if self.timer.next() <= now {
             self.update(now);
         }
     }

@@ -9,7 +9,7 @@ use qdisc::{
     AdtParams, CakeCells, CakeParams, CobaltParams, CodelParams, CodelVariant, DocsisPieParams,
     FifoParams, FloydRedParams, FqCodelParams, FqPieParams, Isolation, LinuxPieParams,
     LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, RedParams, RfcPieParams,
-    TinMode,
+    SfqParams, TinMode,
 };
 use std::ops::Range;
 
@@ -35,6 +35,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
         "fq_pie" => fq_pie(packets).boxed(),
+        "sfq" => sfq(packets).boxed(),
         _ => panic!(
             "the laws know no parameters of {kind}: draw them in crates/qdisc/tests/common/any.rs"
         ),
@@ -308,4 +309,15 @@ fn fq_pie(packets: Range<u64>) -> impl Strategy<Value = Params> {
                 })
             },
         )
+}
+
+fn sfq(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    let divisor = prop_oneof![0..4u32, 0..17u32].prop_map(|power| 1 << power);
+    let flows = prop_oneof![1..5u32, 100..130u32];
+    let depth = prop_oneof![1..5u32, Just(127)];
+    (packets, 0..4u64, 1..3000u32, divisor, flows, depth, prop::bool::ANY).prop_map(
+        |(limit, perturb, quantum, divisor, flows, depth, headdrop)| {
+            Params::Sfq(SfqParams { limit, perturb, quantum, divisor, flows, depth, headdrop })
+        },
+    )
 }
