@@ -356,6 +356,12 @@ def test_false_cancels_a_sweep() -> None:
         )
 
 
+def test_a_bar_is_talk_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    one = sojourn.loads(SCENARIO)
+    assert sojourn.sweep(one, progress=True).equals(sojourn.sweep(one))
+    assert capsys.readouterr().out == ""
+
+
 # ----------------------------------------------------------------------------------------- designs
 
 
@@ -528,6 +534,24 @@ def test_an_axis_holds_its_values() -> None:
         assert span.high >= max(values)
         assert len(span.ticks) >= 2
         assert all(span.low <= tick <= span.high for tick, _ in span.ticks)
+
+
+def test_no_two_contenders_look_alike(tmp_path: Path) -> None:
+    whole = sojourn.loads(SCENARIO.partition("[sweep]")[0]).with_(
+        {
+            "sweep": {
+                "bottleneck.up.rate": ["2 Mbit/s", "4 Mbit/s"],
+                "flow.bulk.congestion": ["reno", "cubic"],
+            }
+        }
+    )
+    runs = sojourn.run_all(sojourn.engine.contenders(whole, QDISCS), out=tmp_path / "runs")
+    page = report.render(runs)
+    lines = re.findall(r'<li><svg[^>]*>.*?stroke: ([^"]+)".*?</svg>([^<]+)</li>', page)
+    assert [name for _, name in lines] == [
+        *("reno, pfifo", "reno, fq_codel", "cubic, pfifo", "cubic, fq_codel"),
+    ]
+    assert len({colour for colour, _ in lines}) == 4
 
 
 def test_a_sweep_of_choices_alone_competes_on_the_usual_page(tmp_path: Path) -> None:

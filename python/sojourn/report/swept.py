@@ -121,12 +121,15 @@ class _Swept:
         those = list(first.values())
         links = [self.grid.cells[i].at.link for i in those]
         looks = style.looks([self.runs[i] for i in those], links)
-        found = []
-        for chosen, look in zip(first, looks, strict=True):
-            label = ", ".join(map(written, chosen)) or "all"
-            colour = style.BLUE if len(first) == 1 else look.colour
-            found.append(_Contender(chosen, label, colour, look.dash))
-        return found
+        plain = [(look.colour, look.dash) for look in looks]
+        kinds = {style.qdisc_kind(self.runs[i], at) for i, at in zip(those, links, strict=True)}
+        if len(kinds) < len(those):
+            # Shades of one discipline are hard to tell apart where lines of several cross.
+            plain = [style.flow_look(i) for i in range(len(those))]
+        return [
+            _Contender(chosen, ", ".join(map(written, chosen)) or "all", *look)
+            for chosen, look in zip(first, plain, strict=True)
+        ]
 
     def _of(self, cell: SweepCell, keys: Sequence[str]) -> Settings:
         return tuple(cell.settings.get(key) for key in keys)
@@ -377,10 +380,12 @@ class _Swept:
         cells = {cell.label: cell for cell in self.grid.cells}
         name, unit = found[0][1].name, found[0][1].unit
         rows = [self._pair(cells[each.run], cells[each.against], each) for _, each in found]
-        head = [self.heading[key] for key in self.conditions]
-        heads = "".join(
+        who = ", ".join(self.heading[key] for key in self.grid.chosen)
+        head = [*(self.heading[key] for key in self.conditions), who, "against"]
+        heads = "".join(f'<th scope="col" class="set">{escape(each)}</th>' for each in head)
+        heads += "".join(
             f'<th scope="col">{escape(each)}</th>'
-            for each in (*head, "", "against", f"difference, {unit}", "share", "verdict")
+            for each in (f"difference, {unit}".removesuffix(", "), "share", "verdict")
         )
         return (
             f'<div class="scroll spaced" tabindex="0" role="region" aria-label="Differences of {escape(name)}">'
@@ -402,7 +407,8 @@ class _Swept:
         who = self._contender(run)
         bar = multiples.interval(low, value, high, who.colour) if reference else ""
         fixed = "".join(
-            f"<td>{escape(written(run.settings.get(key)))}</td>" for key in self.conditions
+            f'<td class="set">{escape(written(run.settings.get(key)))}</td>'
+            for key in self.conditions
         )
         return (
             f'<tr>{fixed}<th scope="row">{escape(who.label)}</th>'
@@ -415,7 +421,8 @@ class _Swept:
     def numbers(self) -> str:
         shown = self.grid.telling()
         heads = "".join(
-            f'<th scope="col">{escape(self.heading[key])}</th>' for key in self.grid.keys
+            f'<th scope="col" class="set">{escape(self.heading[key])}</th>'
+            for key in self.grid.keys
         )
         heads += "".join(
             f'<th scope="col">{escape(one.name)}<small>{escape(one.unit)}</small></th>'
