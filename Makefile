@@ -24,7 +24,7 @@ ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo      set up, then compare pfifo, RED, CoDel and fq_codel on a home uplink: demo/report.html'
+	@echo 'make demo      set up, then compare pfifo, RED, CoDel, PIE, fq_codel and cake on a home uplink: demo/report.html'
 	@echo 'make papers    set up, then reproduce five papers, published numbers beside ours: papers/index.html (ten minutes)'
 	@echo 'make test      format, lint, types and tests, in both languages'
 	@echo 'make dev       build what tests run into the tree; then: $(BIN)/pytest tests/test_units.py'
@@ -39,7 +39,7 @@ help:
 setup: $(VENV)/.installed
 
 demo: $(VENV)/.installed
-	$(BIN)/sojourn compare scenarios/home-uplink.toml pfifo red codel fq_codel -o demo --force
+	$(BIN)/sojourn compare scenarios/home-uplink.toml -o demo --force
 
 papers: $(VENV)/.installed
 	$(BIN)/sojourn reproduce -o papers --force

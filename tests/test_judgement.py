@@ -308,7 +308,7 @@ def made_up(path: Path, label: str, seeds: list[dict[str, float]]) -> Measured:
         )
     numbers = tuple(range(1, len(seeds) + 1))
     summary = Summary("sim", "", "", label, 10, 2, numbers, "", each, {}, len(seeds))
-    return Measured(run, "bottleneck", summary)
+    return Measured(run.meta, "bottleneck", summary, run)
 
 
 def three(**values: float) -> list[dict[str, float]]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sojourn.metrics import Summary, summary
     from sojourn.records import Run, RunError
     from sojourn.scenario import Scenario, ScenarioError, load, loads
+    from sojourn.sweeps.vary import SweepInterrupted, sweep
 
 _HOME = {
     "Cancelled": "engine",
@@ -33,6 +34,7 @@ _HOME = {
     "ScenarioError": "scenario",
     "Simulated": "engine",
     "Summary": "metrics",
+    "SweepInterrupted": "sweeps.vary",
     "UserError": "errors",
     "compare": "judgement",
     "load": "scenario",
@@ -41,6 +43,7 @@ _HOME = {
     "run_all": "engine",
     "simulate": "engine",
     "summary": "metrics",
+    "sweep": "sweeps.vary",
     "variants": "engine",
 }
 
@@ -53,6 +56,7 @@ __all__ = [
     "ScenarioError",
     "Simulated",
     "Summary",
+    "SweepInterrupted",
     "UserError",
     "compare",
     "load",
@@ -61,6 +65,7 @@ __all__ = [
     "run_all",
     "simulate",
     "summary",
+    "sweep",
     "variants",
 ]
 

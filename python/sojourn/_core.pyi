@@ -367,6 +367,11 @@ class Scenario:
         """What distinguishes this variant of a sweep."""
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """Of a variant: the keys that its sweep varies, in the sweep's order, each with its value
+        here. Empty of all else."""
+
+    @property
     def duration(self) -> int:
         """ns."""
 

@@ -123,6 +123,9 @@ class Meta:
     conditions: Mapping[str, str] = field(default_factory=dict)
     """What held that the scenario does not say: of a kernel its offloads and its HZ. Empty: the
     scenario says everything."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of a variant of a sweep: each key that varies, in the sweep's order, with its value here: text,
+    a number or true or false. Empty: it is no variant, or an older sojourn wrote the Run."""
     invalid: tuple[str, ...] = ()
     """Why this Run's numbers are not to be used, "seed 1: ..." each, in the order of the seeds;
     none: nothing is known against them."""
@@ -207,6 +210,8 @@ def _problems(meta: Meta) -> Iterator[str]:
             yield f"{what}: a name is empty or has control characters"
     if not {link for flow in meta.flows for link in flow.path} <= set(links):
         yield "flows: a path has a link that is not there"
+    if not all(isinstance(value, str | int | float) for value in meta.settings.values()):
+        yield "settings: a value is neither text nor a number"
     if list(meta.seeds) != sorted(set(meta.seeds)):
         yield "seeds: not ascending"
     if not set(map(str, meta.seeds)) <= set(meta.cpu_s):

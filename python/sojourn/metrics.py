@@ -26,7 +26,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 from sojourn import _core
@@ -74,6 +74,8 @@ class Summary:
     """Why the numbers are not to be used; none: nothing is known against them."""
     engine_build: str | None = None
     """Names the build of the engine; None: not recorded."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of a variant of a sweep: each key that varies, with its value here."""
 
     @property
     def sampled(self) -> list[SeedNumbers]:
@@ -88,6 +90,7 @@ class Summary:
             "engine_build": self.engine_build,
             "title": self.title,
             "label": self.label,
+            "settings": dict(self.settings),
             "duration_s": self.duration_s,
             "warmup_s": self.warmup_s,
             "seeds": list(self.seeds),
@@ -158,6 +161,7 @@ def of_seeds(meta: Meta, runs: list[SeedNumbers], alike: bool) -> Summary:
         samples=samples,
         invalid=meta.invalid,
         engine_build=meta.engine_build,
+        settings=meta.settings,
     )
 
 

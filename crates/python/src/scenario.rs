@@ -318,6 +318,15 @@ impl Scenario {
     }
 
     #[getter]
+    fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (key, value) in &self.0.settings {
+            dict.set_item(key, to_python(py, value)?)?;
+        }
+        Ok(dict)
+    }
+
+    #[getter]
     fn duration(&self) -> u64 {
         self.0.scenario.duration
     }

@@ -65,6 +65,8 @@ pub struct Loaded {
     /// What is taken as it is written and probably means something else, each with its place and
     /// what to write instead.
     pub notes: Vec<Problem>,
+    /// Of a variant: the keys that its sweep varies, in the sweep's order, each with its value here.
+    pub settings: Vec<(String, Value)>,
     document: Table,
 }
 
@@ -153,7 +155,11 @@ impl Loaded {
                 }
             }
         }
-        if problems.is_empty() { Ok(Loaded { scenario, notes, document }) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(Loaded { scenario, notes, settings: Vec::new(), document })
+        } else {
+            Err(problems)
+        }
     }
 
     /// The scenario with some keys changed, by dotted key; `None` takes a key away. Flows and links
@@ -186,7 +192,9 @@ impl Loaded {
             let left = swept.into_iter().map(|(key, values)| (key, Value::List(values))).collect();
             document.set("sweep", Value::Table(left));
         }
-        let changed = Loaded::of(document, &Source::default(), open)?;
+        let stays = |key: &str| sweep::stays(key, &document, &settled);
+        let settings = self.settings.iter().filter(|(key, _)| stays(key)).cloned().collect();
+        let changed = Loaded { settings, ..Loaded::of(document, &Source::default(), open)? };
         let kept = self.notes.iter().filter(|note| !settled.contains(&note.key)).cloned();
         Ok(changed.with_notes(kept))
     }
@@ -211,7 +219,9 @@ impl Loaded {
         let variant = |(point, label): (&sweep::Change<'_>, String)| {
             let mut document = point.apply(&single, &none)?;
             document.set("label", label.into());
-            Ok(Loaded::of(document, &none, &no_file)?.with_notes(own.iter().cloned()))
+            let variant =
+                Loaded { settings: point.values(), ..Loaded::of(document, &none, &no_file)? };
+            Ok(variant.with_notes(own.iter().cloned()))
         };
         points.iter().zip(labels).map(variant).collect()
     }

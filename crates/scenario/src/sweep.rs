@@ -55,6 +55,11 @@ impl Change<'_> {
         source.locate(Problem::new(message, problem.hint, at), 0)
     }
 
+    /// Each key with its value.
+    pub(crate) fn values(&self) -> Vec<(String, Value)> {
+        self.settings.iter().map(|&(key, _, value)| (key.to_owned(), value.clone())).collect()
+    }
+
     /// The change as a label: `codel, rate 5 Mbit/s`.
     fn words(&self) -> String {
         let words = |&(key, _, value): &(&str, usize, &Value)| {
@@ -218,14 +223,18 @@ pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> 
 /// What is left of a sweep once the values at these places are settled: keys that name something
 /// else too.
 pub(crate) fn unsettled(sweep: &Sweep, document: &Table, settled: &HashSet<Key>) -> Sweep {
-    let stays = |key: &str| match paths(document, key) {
+    sweep.iter().filter(|(key, _)| stays(key, document, settled)).cloned().collect()
+}
+
+/// Whether this key of a sweep names something else than the settled places.
+pub(crate) fn stays(key: &str, document: &Table, settled: &HashSet<Key>) -> bool {
+    match paths(document, key) {
         // It is refused where the sweep is read.
         Err(_) => true,
         Ok(named) => !named
             .iter()
             .all(|path| (1..=path.len()).any(|length| settled.contains(&path[..length]))),
-    };
-    sweep.iter().filter(|(key, _)| stays(key)).cloned().collect()
+    }
 }
 
 /// What an entry may be called in a key: its name, or its kind (a link: from-to).

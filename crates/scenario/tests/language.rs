@@ -41,6 +41,22 @@ fn a_change_is_checked_and_a_sweep_is_every_combination() {
 }
 
 #[test]
+fn a_variant_knows_its_settings_until_they_are_changed() {
+    let swept = "[sweep]\n\"bottleneck.up.rate\" = [\"2 Mbit/s\"]\n\"flow.bulk.count\" = [1, 4]\n";
+    let home = read(&format!("{HOME}{swept}")).expect("it is a scenario");
+    assert!(home.settings.is_empty());
+    let variants = home.variants().expect("it is a sweep");
+    let rate: (String, scenario::Value) = ("bottleneck.up.rate".into(), "2 Mbit/s".into());
+    let count = |count| ("flow.bulk.count".to_owned(), scenario::Value::Int(count));
+    assert_eq!(variants[1].settings, [rate.clone(), count(4)]);
+    let shorter = variants[1].with(&[("duration".into(), Some("9 s".into()))], &no_file);
+    assert_eq!(shorter.expect("it is long enough").settings, [rate.clone(), count(4)]);
+    let other =
+        variants[1].with(&[("flow.0.count".into(), Some(scenario::Value::Int(2)))], &no_file);
+    assert_eq!(other.expect("it is a flow").settings, [rate]);
+}
+
+#[test]
 fn links_know_their_nodes_and_the_same_seed_gives_the_same_run() {
     let text =
         format!("{HOME}count = 2\nrtt = \"uniform 40 ms .. 80 ms\"\naccess = \"1 Gbit/s\"\n");

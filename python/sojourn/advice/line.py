@@ -136,11 +136,12 @@ direction = "up"
 rate = "{call} bit/s"
 fps = 30
 rtt = "{low} ns"
+start = "uniform 0 s .. 1 s"
 [[flow]]
 kind = "ping"
-interval = "50 ms"
+interval = "45 ms"
 rtt = "{low} ns"
-start = "uniform 0 ms .. 50 ms"
+start = "uniform 0 ms .. 45 ms"
 """
 
     def __str__(self) -> str:

@@ -70,7 +70,7 @@ def cli() -> None:
 
     \b
     sojourn run home-uplink
-    sojourn compare home-uplink pfifo red codel fq_codel -o demo
+    sojourn compare home-uplink -o demo
     sojourn reproduce --quick
     sojourn measure HOST
 

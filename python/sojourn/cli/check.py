@@ -36,7 +36,9 @@ def check(path: Path, variation: options.VariationOptions, talk: options.TalkOpt
     from sojourn.engine import foresight
 
     work.check_words([path], variation.changes)
-    scenario = work.scenario(path, variation.changes, talk.quiet or not talk.as_json)
+    scenario = work.scenario(
+        path, variation.changes, talk.quiet or not talk.as_json, variation.vary
+    )
     asked = variation.wanted(scenario) or list(scenario.seeds)
     variants = scenario.variants()
     fits, cost = foresight.fits(variants), foresight.cost(variants, len(asked))

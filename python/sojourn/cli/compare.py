@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import contest_text, measurement_text, options, text, work
+from sojourn.cli import contest_text, grids, measurement_text, options, text, work
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sojourn.judgement import Judgement
     from sojourn.records import Run
 
-USUAL = ("pfifo", "red", "codel", "fq_codel")
+USUAL = ("pfifo", "red", "codel", "pie", "fq_codel", "cake")
 
 
 @click.command()
@@ -41,6 +41,7 @@ USUAL = ("pfifo", "red", "codel", "fq_codel")
 )
 @options.one(options.FigureOptions, "suffixes", "Figures' formats: svg, pdf or png. [default: svg]")
 @options.block(options.VariationOptions)
+@options.block(options.TableOptions)
 @options.block(options.ExecutionOptions)
 @options.block(options.TalkOptions)
 def compare(
@@ -51,38 +52,41 @@ def compare(
     output: options.OutputOptions,
     suffixes: tuple[str, ...],
     variation: options.VariationOptions,
+    table: options.TableOptions,
     execution: options.ExecutionOptions,
     talk: options.TalkOptions,
 ) -> None:
     """Compare queue disciplines on one scenario, or Runs that are there.
 
-    Disciplines take turns at the scenario's bottleneck.
+    Disciplines take turns at the scenario's bottleneck. Where the scenario sweeps, or with --vary,
+    they do so at each point of the sweep, and one table shows all.
 
     QDISC is in tc(8)'s words, quoted when it has parameters: pfifo "fq_codel target 5ms". A red
     without parameters gets those that tc-red(8) recommends for the link. Without any: pfifo red
-    codel fq_codel.
+    codel pie fq_codel cake.
 
     RUN is a folder that `sojourn run`, `sojourn compare` or `sojourn measure` wrote. Runs of one
     link and traffic compete; of measurements the first is BEFORE, each other one AFTER it.
     """
+    grids.check(table, 1, talk.as_json)
     if path.is_dir():
         if more or link or variation.given:
             raise click.UsageError(
-                "two Runs are compared as they are: --qdisc, --link, --seed, --seeds and --set are for a scenario"
+                "two Runs are compared as they are: --qdisc, --link, --seed, --seeds, --set and --vary are for a scenario"
             )
         _check_folders(path, qdiscs)
-        _runs([path, *map(Path, qdiscs)], output.out, suffixes, talk)
+        _runs([path, *map(Path, qdiscs)], output.out, suffixes, table, talk)
         return
     from sojourn import judgement
-    from sojourn.engine import Interrupted, UnfinishedError, run_all, variants
+    from sojourn.engine import Interrupted, UnfinishedError, contenders, run_all
 
     work.check_suffixes(suffixes)
     work.check_words((path, *map(Path, qdiscs)), variation.changes)
     _check_disciplines(path, qdiscs)
     # What is doubtful about the discipline that gives way to the contenders is not.
-    scenario = work.scenario(path, variation.changes, quiet=True)
-    contending = variants(scenario, (*qdiscs, *more) or USUAL, link)
-    work.tell_notes(contending, talk.quiet)
+    scenario = work.scenario(path, variation.changes, quiet=True, vary=variation.vary)
+    contending = contenders(scenario, (*qdiscs, *more) or USUAL, link)
+    work.tell_notes(contending.variants(), talk.quiet)
     folder = output.out
     if folder is None and not talk.as_json:
         folder = work.unused(Path("runs") / f"{work.stem(path)}-compare")
@@ -105,16 +109,19 @@ def compare(
         runs = work.finished(stop)
         stops.append(stop)
 
-    found = judgement.compare(runs, link=link)
-    _show(
-        runs,
-        found,
-        talk.as_json,
-        dict(zip(found.runs, (run.name for run in runs), strict=True)),
-        stops,
-    )
+    if not talk.as_json and (table.given or len(contending.sweep) > 1):
+        _show_grid(runs, table, talk.quiet, link, stops)
+    else:
+        found = judgement.compare(runs, link=link)
+        _show(
+            runs,
+            found,
+            talk.as_json,
+            dict(zip(found.runs, (run.name for run in runs), strict=True)),
+            stops,
+        )
     if folder is not None:
-        _write(runs, folder, suffixes or ("svg",), talk.quiet)
+        _write(runs, folder, suffixes or _usual(runs), talk.quiet)
     failed = work.failed(stops)
     if work.invalid(runs) or failed:
         raise click.exceptions.Exit(work.INVALID)
@@ -171,7 +178,11 @@ def _check_folders(path: Path, others: Sequence[str]) -> None:
 
 
 def _runs(
-    paths: list[Path], out: Path | None, suffixes: tuple[str, ...], talk: options.TalkOptions
+    paths: list[Path],
+    out: Path | None,
+    suffixes: tuple[str, ...],
+    table: options.TableOptions,
+    talk: options.TalkOptions,
 ) -> None:
     """Runs as they lie on disk. Without -o nothing is written: they are kept already."""
     from sojourn import judgement
@@ -190,7 +201,11 @@ def _runs(
         run.check_sums()
     series.check(runs)
     if any(map(series.is_measured, runs)):
+        if table.given:
+            raise click.UsageError("--format and --columns are for simulations and kernels")
         _before_and_after(runs, talk.as_json)
+    elif table.given or (not talk.as_json and _swept(runs)):
+        _show_grid(runs, table, talk.quiet)
     else:
         # Two are before and after, whatever they are.
         _show(
@@ -206,11 +221,35 @@ def _runs(
             raise UserError(
                 f"can't write to {out}: {error.strerror or error}", "choose another folder with -o"
             ) from None
-        _write(runs, out, suffixes or ("svg",), talk.quiet, "")
+        _write(runs, out, suffixes or _usual(runs), talk.quiet, "")
     elif suffixes:
         raise click.UsageError("--figures of Runs needs -o DIR: where to draw them")
     if work.invalid(runs):
         raise click.exceptions.Exit(work.INVALID)
+
+
+def _swept(runs: Sequence[Run]) -> bool:
+    """Whether they are the cells of a sweep over more than one key."""
+    return len(runs) > 2 and all(len(run.meta.settings) > 1 for run in runs)
+
+
+def _show_grid(
+    runs: Sequence[Run],
+    table: options.TableOptions,
+    quiet: bool,
+    link: str | None = None,
+    stops: Sequence[UnfinishedError] = (),
+) -> None:
+    """The one table of a sweep; below it, if it is plain text, who wins where."""
+    found = grids.show(runs, table, quiet, link)
+    if table.form in (None, "table"):
+        work.show("\n" + "\n".join(map(_filled, [*found.sentences(), *_missing(stops)])))
+
+
+def _missing(stops: Sequence[UnfinishedError]) -> list[str]:
+    """What of the runs is not there, in sentences."""
+    names = [one.name for stop in stops for one in stop.runs if not one.seeds]
+    return [f"{name} is missing: every run of it failed." for name in names]
 
 
 def _before_and_after(runs: Sequence[Run], as_json: bool) -> None:
@@ -241,11 +280,7 @@ def _show(
     the command line; `stops`: what failed."""
     from sojourn import metrics
 
-    missing = [one.name for stop in stops for one in stop.runs if not one.seeds]
-    sentences = [
-        *found.sentences(),
-        *(f"{name} is missing: every run of it failed." for name in missing),
-    ]
+    sentences = [*found.sentences(), *_missing(stops)]
     if as_json:
         links = {contest.link for contest in found.contests}
         whole = {
@@ -322,9 +357,14 @@ def _write(
 ) -> None:
     from sojourn import report
 
-    drawn = work.draw(runs, folder / "figures", suffixes)
+    drawn = work.draw(runs, folder / "figures", suffixes) if suffixes else 0
     page = report.write(runs, folder / "report.html")
-    work.say(
-        f"wrote {page}\n      {folder / 'figures'} ({drawn} figures){beside}",
-        quiet,
-    )
+    figures = f"\n      {folder / 'figures'} ({drawn} figures)" if drawn else ""
+    work.say(f"wrote {page}{figures}{beside}", quiet)
+
+
+def _usual(runs: Sequence[Run]) -> tuple[str, ...]:
+    """The figures that are drawn unasked: of a sweep none, whose Runs would crowd each."""
+    from sojourn.report.swept import is_sweep
+
+    return () if is_sweep(runs) else ("svg",)

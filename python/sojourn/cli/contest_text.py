@@ -27,7 +27,7 @@ QUEUE = (
     "drops",
     "marks",
 )
-LEFT_OUT = ("ping_p50", "completed", "drop_rate")
+LEFT_OUT = ("ping_p50", "completed", "drop_rate", "own_goodput")
 """The page has them."""
 
 

@@ -103,6 +103,16 @@ class TalkOptions:
 
 # -------------------------------------------------------------------------------------- scenarios
 
+TABLE_FORMATS = ("table", "md", "csv", "latex", "json")
+"""Forms of the one table; `grid_text` writes them."""
+
+
+def _names(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Each name once: `--columns a,b` is `--columns a --columns b`."""
+    return tuple(dict.fromkeys(name.strip() for words in given for name in words.split(",")))
+
 
 @dataclass(frozen=True)
 class VariationOptions:
@@ -126,11 +136,17 @@ class VariationOptions:
         metavar="KEY=VALUE",
         help='Change the scenario: --set bottleneck.rate="5 Mbit/s". May be repeated.',
     )
+    vary: tuple[str, ...] = option(
+        "--vary",
+        multiple=True,
+        metavar="KEY=VALUE,...",
+        help="Sweep over a key: --vary flow.bulk.count=1,4,16. May be repeated: every combination is run.",
+    )
 
     @property
     def given(self) -> bool:
         """Any of it was asked for."""
-        return self.seed is not None or self.seeds is not None or bool(self.changes)
+        return self.seed is not None or self.seeds is not None or bool(self.changes + self.vary)
 
     def wanted(self, scenario: Scenario) -> list[int] | None:
         """The seeds to run; None: the scenario's own."""
@@ -143,6 +159,29 @@ class VariationOptions:
                 f"{self.seeds} seeds from {first} pass the last one, 2^63 - 1", param_hint="--seeds"
             )
         return list(range(first, end))
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """The one table of a sweep or comparison."""
+
+    form: str | None = option(
+        "--format",
+        type=click.Choice(TABLE_FORMATS),
+        help="One table on stdout, a row for each variant, with swept values and numbers.",
+    )
+    columns: tuple[str, ...] = option(
+        "--columns",
+        multiple=True,
+        metavar="NAME,...",
+        callback=_names,
+        help="The numbers in that table, such as ping_p95,goodput; all. [default: what fits]",
+    )
+
+    @property
+    def given(self) -> bool:
+        """Any of it was asked for."""
+        return self.form is not None or bool(self.columns)
 
 
 @dataclass(frozen=True)

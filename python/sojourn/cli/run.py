@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from sojourn.cli import options, text, work
+from sojourn.cli import grids, options, text, work
 
 if TYPE_CHECKING:
     from sojourn.arrays import Json
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 )
 @options.one(options.FigureOptions, "suffixes", "Also draw figures: svg, pdf or png.")
 @options.block(options.VariationOptions)
+@options.block(options.TableOptions)
+@click.option("--details", is_flag=True, help="Of a sweep: also each variant's own tables.")
 @options.block(options.ExecutionOptions)
 @options.block(options.TalkOptions)
 def run(
@@ -41,21 +43,27 @@ def run(
     output: options.OutputOptions,
     suffixes: tuple[str, ...],
     variation: options.VariationOptions,
+    table: options.TableOptions,
+    details: bool,
     execution: options.ExecutionOptions,
     talk: options.TalkOptions,
 ) -> None:
     """Run scenarios and print their numbers.
 
-    A scenario that sweeps runs all its variants, each into a folder of its own.
+    A scenario that sweeps runs all its variants, each into a folder of its own, and prints one
+    table: a row for each variant, with the swept values and the numbers, the decisive first.
     """
     from sojourn import engine as engines
     from sojourn import metrics
 
     work.check_suffixes(suffixes)
+    grids.check(table, len(scenarios), talk.as_json)
     if output.out is None and talk.as_json and suffixes:
         raise click.UsageError("--figures with --json needs -o DIR: where to draw them")
     work.check_words(scenarios, variation.changes)
-    loaded = [work.scenario(path, variation.changes, talk.quiet) for path in scenarios]
+    loaded = [
+        work.scenario(path, variation.changes, talk.quiet, variation.vary) for path in scenarios
+    ]
     if len(loaded) > 1:
         # What the last one is refused for is not to be told after the others have run.
         engines.check(loaded, execution.engine)
@@ -88,9 +96,13 @@ def run(
         summaries = [metrics.summary(one) for one in runs]
         outputs += [summary.to_dict() for summary in summaries]
         trusted = not work.invalid(runs) and trusted
-        if not talk.as_json:
-            for one, summary in zip(runs, summaries, strict=True):
-                work.show(_described(one, summary))
+        if not talk.as_json and runs:
+            swept = bool(scenario.sweep)
+            if details or not (swept or table.given):
+                for one, summary in zip(runs, summaries, strict=True):
+                    work.show(_described(one, summary))
+            if swept or table.given:
+                grids.show(runs, table, talk.quiet)
         if folder is not None and runs:
             work.say(f"wrote {folder}", talk.quiet)
             if suffixes:

@@ -38,9 +38,11 @@ SEEDS_END = 2**63
 STDIN = "-"
 
 
-def scenario(path: Path, changes: Sequence[str] = (), quiet: bool = False) -> Scenario:
-    """The scenario in a file, of an example's name or (`-`) on stdin, with every --set applied;
-    what is to be noted about it is said."""
+def scenario(
+    path: Path, changes: Sequence[str] = (), quiet: bool = False, vary: Sequence[str] = ()
+) -> Scenario:
+    """The scenario in a file, of an example's name or (`-`) on stdin, with every --set and --vary
+    applied; what is to be noted about it is said."""
     from sojourn.scenario import load, loads, read
 
     if str(path) == STDIN:
@@ -48,7 +50,7 @@ def scenario(path: Path, changes: Sequence[str] = (), quiet: bool = False) -> Sc
         found = loads(text, name="stdin", folder=Path())
     else:
         found = load(path)
-    found = changed(found, changes)
+    found = varied(changed(found, changes), vary)
     tell_notes([found], quiet)
     return found
 
@@ -97,11 +99,46 @@ def changed(scenario: Scenario, changes: Sequence[str]) -> Scenario:
     return scenario.with_(pairs) if pairs else scenario
 
 
+def varied(scenario: Scenario, vary: Sequence[str]) -> Scenario:
+    """The scenario as a sweep over every --vary too; one of a key that it sweeps already takes that
+    key's place."""
+    sweep: dict[str, list[Any]] = {}
+    for each in vary:
+        key, equals, values = each.partition("=")
+        if not equals or not key.strip() or not values.strip():
+            raise UserError(
+                f"--vary: {each!r} is not KEY=VALUE,...",
+                "write --vary KEY=VALUE,VALUE, like --vary bottleneck.rate=5mbit,20mbit",
+            )
+        sweep[key.strip()] = _values(values.strip())
+    return scenario.with_({"sweep": {**scenario.sweep, **sweep}}) if sweep else scenario
+
+
+def _values(written: str) -> list[Any]:
+    """A list as a scenario file has it, or values between commas."""
+    whole = _value(written)
+    if isinstance(whole, list):
+        return whole
+    return [_value(each.strip()) for each in written.split(",")]
+
+
+_TC_RATE = re.compile(r"[0-9.]+[kmgt]?bit", re.IGNORECASE)
+
+
 def _value(written: str) -> Any:
     """What a scenario file would hold: numbers, booleans, lists and quoted text as in TOML, all
-    else as text."""
+    else as text.
+
+    A rate may be as tc(8) writes it, 5mbit: without a blank it needs no quotes in a shell.
+    """
     import tomllib
 
+    if _TC_RATE.fullmatch(written):
+        from sojourn.scenario.qdisc import read_rate
+        from sojourn.units import format_rate
+
+        with contextlib.suppress(ValueError):
+            return format_rate(read_rate(written))
     try:
         return tomllib.loads(f"value = {written}")["value"]
     except tomllib.TOMLDecodeError:

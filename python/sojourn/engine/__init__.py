@@ -2,8 +2,8 @@
 in a guest, `netns` this host's own."""
 
 from sojourn.engine.asked import Progress
-from sojourn.engine.compare import variants
-from sojourn.engine.memory import Simulated, simulate
+from sojourn.engine.compare import contenders, variants
+from sojourn.engine.memory import Interruption, Simulated, Summed, simulate, simulate_all
 from sojourn.engine.protocol import Cancelled, Engine, fingerprint
 from sojourn.engine.registry import (
     find,
@@ -29,10 +29,13 @@ __all__ = [
     "Engine",
     "Failure",
     "Interrupted",
+    "Interruption",
     "Progress",
     "Simulated",
+    "Summed",
     "UnfinishedError",
     "check",
+    "contenders",
     "find",
     "find_awake",
     "fingerprint",
@@ -43,6 +46,7 @@ __all__ = [
     "run_each",
     "run_more",
     "simulate",
+    "simulate_all",
     "stands_for",
     "variants",
     "why_not",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import platform
 import sys
@@ -90,8 +91,16 @@ def meta_of(engine: Engine, scenario: Scenario, seeds: Sequence[int], realised: 
         fingerprint=fingerprint(scenario.fingerprint(seeds), engine.build),
         engine_build=engine.build,
         conditions=engine.conditions(realised),
+        settings={key: _setting(value) for key, value in scenario.settings.items()},
         host=dict(_host()),
     )
+
+
+def _setting(value: object) -> str | int | float:
+    """A swept value as a cell of a table takes it."""
+    if isinstance(value, str | int | float):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _finite(flow: Flow) -> bool:

@@ -1,33 +1,37 @@
-"""One scenario with several queue disciplines at its bottleneck."""
+"""One scenario with several queue disciplines at its bottleneck, at every point of its sweep."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from sojourn.scenario import Problem, Scenario, ScenarioError
 
 
 def variants(scenario: Scenario, qdiscs: Sequence[str], link: str | None = None) -> list[Scenario]:
-    """The scenario once with each of these disciplines, labelled as they were written.
+    """The scenario once with each of these disciplines, at each point of its sweep; see
+    `contenders`."""
+    return list(contenders(scenario, qdiscs, link).variants())
+
+
+def contenders(scenario: Scenario, qdiscs: Sequence[str], link: str | None = None) -> Scenario:
+    """The scenario as a sweep over these disciplines, beside what it sweeps already. They vary
+    fastest, so what competes stands together.
 
     They go to the bottleneck: both ways, except a way that has a discipline of its own; or to one
-    `link`, up or down. A scenario made of `[[link]]` tables needs `link`, the name of one. A sweep
-    over the discipline is what this does instead; other sweeps must be settled first.
+    `link`, up or down. A scenario made of `[[link]]` tables needs `link`, the name of one. Where
+    the scenario sweeps over that discipline itself, these take the place of its values.
     """
-    swept = [key for key in scenario.sweep if not key.endswith("qdisc")]
-    if swept:
-        settled = " ".join(f"--set '{key}={_written(scenario.sweep[key][0])}'" for key in swept)
-        raise _refused(
-            f"the scenario sweeps over {', '.join(swept)}",
-            f"settle that: {settled}; or use sojourn run",
-        )
     twice = sorted({text for text in qdiscs if qdiscs.count(text) > 1})
     if twice:
         raise _refused(f"named twice: {', '.join(twice)}", "name each queue discipline once")
     plain = scenario.variants()[0]
     key = _place(plain, link)
-    return [plain.with_({"label": text, key: text}) for text in qdiscs]
+    for text in qdiscs:
+        # What is wrong with one is told of its words, not of its place in a sweep.
+        plain.with_({key: text})
+    others = {swept: values for swept, values in scenario.sweep.items() if swept != key}
+    # What was there takes no part, nor do notes about it.
+    return scenario.with_({key: qdiscs[0]}).with_({"sweep": {**others, key: list(qdiscs)}})
 
 
 def _place(scenario: Scenario, link: str | None) -> str:
@@ -51,11 +55,6 @@ def _place(scenario: Scenario, link: str | None) -> str:
             "up and down each have a qdisc of their own", "say which to replace: --link up|down"
         )
     return "bottleneck.qdisc"
-
-
-def _written(value: object) -> str:
-    """As --set takes it."""
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _refused(message: str, hint: str) -> ScenarioError:

@@ -7,10 +7,12 @@ them; a DataFrame, an array or the Summary is made when it is asked for.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -123,84 +125,205 @@ def simulate(
         raise ValueError(
             f"the scenario sweeps over {len(variants)} variants: simulate each of its variants()"
         )
-    work = _Work(variants[0], seeds_of(variants[0], seeds), progress)
-    threads = min(jobs or cores(), len(work.seeds))
-    outcomes = work.here() if threads <= 1 else work.on_threads(threads)
-    asked = tuple(sorted(work.seeds))
+    asked = tuple(sorted(seeds_of(variants[0], seeds)))
+    meta = _metas(variants, asked)[0]
+    outcomes: dict[int, _Outcome] = {}
+    jobs_of = [_Job(variants[0], seed) for seed in asked]
+    _Work(jobs_of, lambda job, outcome: outcomes.update({job.seed: outcome}), progress).run(jobs)
     meta = dataclasses.replace(
-        work.meta,
+        meta,
         seeds=asked,
         cpu_s={str(seed): outcomes[seed][1] / 1e9 for seed in asked},
     )
     return Simulated(meta, {seed: outcomes[seed][0] for seed in asked})
 
 
+@dataclasses.dataclass(frozen=True)
+class Summed:
+    """What a variant gave in memory: its numbers alone."""
+
+    meta: Meta
+    summary: metrics.Summary
+
+
+class Interruption(KeyboardInterrupt):
+    """Ctrl-C. The numbers of the seeds that had finished are kept."""
+
+    def __init__(self, finished: Sequence[Summed]) -> None:
+        super().__init__()
+        self.finished = tuple(finished)
+
+
+def simulate_all(
+    scenarios: Scenario | Sequence[Scenario],
+    *,
+    seeds: int | Sequence[int] | None = None,
+    jobs: int | None = None,
+    progress: Callable[[Progress], bool | None] | None = None,
+) -> list[Summed]:
+    """Runs every variant of a scenario that sweeps, or of several, in memory, and keeps their
+    numbers; tables go as soon as they are added up. The arguments are those of `simulate`. The
+    seeds are those of the first.
+
+    Raises:
+        UserError: the simulator can't run a variant.
+        Cancelled: `progress` said so.
+        Interruption: on Ctrl-C.
+    """
+    several = [scenarios] if isinstance(scenarios, Scenario) else scenarios
+    variants = [variant for scenario in several for variant in scenario.variants()]
+    asked = seeds_of(several[0], seeds)
+    sums = [_Sums(meta) for meta in _metas(variants, asked)]
+    work = _Work(
+        [_Job(variant, seed, i) for i, variant in enumerate(variants) for seed in asked],
+        lambda job, outcome: sums[job.variant].add(job.seed, outcome),
+        progress,
+    )
+    try:
+        work.run(jobs)
+    except KeyboardInterrupt:
+        raise Interruption([each.summed() for each in sums if each.numbers]) from None
+    return [each.summed() for each in sums]
+
+
+class _Sums:
+    """The numbers of a variant's seeds that have finished."""
+
+    def __init__(self, meta: Meta) -> None:
+        self.meta = meta
+        self.numbers: dict[int, _core.Numbers] = {}
+        self._about = metrics.about(meta, _core.CAUSES)
+        self._cpu_s: dict[str, float] = {}
+        self._first: _core.SeedTables | None = None
+        """Until all are there: what the others are held against."""
+        self._alike = True
+
+    def add(self, seed: int, outcome: _Outcome) -> None:
+        tables, cpu_ns = outcome
+        self.numbers[seed] = tables.numbers(self._about)
+        self._cpu_s[str(seed)] = cpu_ns / 1e9
+        if self._first is None:
+            self._first = tables
+        else:
+            self._alike = self._alike and tables.equals(self._first, metrics.NEEDED)
+        if len(self.numbers) == len(self.meta.seeds_asked):
+            self._first = None
+
+    def summed(self) -> Summed:
+        seeds = tuple(sorted(self.numbers))
+        meta = dataclasses.replace(self.meta, seeds=seeds, cpu_s=self._cpu_s)
+        runs = [metrics.plain(meta, seed, self.numbers[seed]) for seed in seeds]
+        return Summed(meta, metrics.of_seeds(meta, runs, self._alike))
+
+
+def _metas(variants: Sequence[Scenario], seeds: Sequence[int]) -> list[Meta]:
+    """What is to be run, of each variant; refuses what the simulator can't run."""
+    engine = find("sim")
+    first = [variant.realise(seeds[0]) for variant in variants]
+    for realised in first:
+        engine.check(realised)
+    return [
+        meta_of(engine, variant, seeds, realised)
+        for variant, realised in zip(variants, first, strict=True)
+    ]
+
+
+# --------------------------------------------------------------------------------------- the work
+
 _Outcome = tuple[_core.SeedTables, int]
 """Tables, and the CPU time that they took, ns."""
 
 
+@dataclasses.dataclass
+class _Job:
+    """One seed of one variant."""
+
+    scenario: Scenario
+    seed: int
+    variant: int = 0
+    reached_ns: int = 0
+    """Simulated time, written by the job's thread."""
+
+
 class _Work:
-    """The seeds of one scenario."""
+    """Jobs on the simulator. What each gives is `taken` on the calling thread."""
 
     def __init__(
         self,
-        scenario: Scenario,
-        seeds: Sequence[int],
+        jobs: Sequence[_Job],
+        taken: Callable[[_Job, _Outcome], None],
         progress: Callable[[Progress], bool | None] | None,
     ) -> None:
         self.engine = find("sim")
-        self.scenario = scenario
-        self.seeds = seeds
+        self.jobs = jobs
+        self.taken = taken
         self.progress = progress
         self.stop = threading.Event()
-        self.reached_ns = dict.fromkeys(seeds, 0)
-        first = scenario.realise(seeds[0])
-        self.engine.check(first)
-        self.meta = meta_of(self.engine, scenario, seeds, first)
+        self.whole_ns = sum(job.scenario.duration for job in jobs)
+        self.told_s = time.monotonic()
 
-    def here(self) -> dict[int, _Outcome]:
-        """Seed after seed on this thread."""
-        return {seed: self._run(seed, self._told) for seed in self.seeds}
+    def run(self, threads: int | None) -> None:
+        """All of them, on so many threads; None: as many as there are cores."""
+        threads = min(threads or cores(), len(self.jobs))
+        if threads > 1:
+            self._on_threads(threads)
+            return
+        for job in self.jobs:
+            if not self._told_now():
+                raise Cancelled("stopped before its end")
+            self.taken(job, self._run(job, self._told))
 
-    def on_threads(self, threads: int) -> dict[int, _Outcome]:
-        """All seeds on so many threads, while this one tells how far they are."""
+    def _on_threads(self, threads: int) -> None:
+        """While this thread tells how far they are."""
         pool = ThreadPoolExecutor(threads, thread_name_prefix="sojourn")
+        waiting = iter(self.jobs)
+        running: dict[Future[_Outcome], _Job] = {}
+
+        def hand_out(most: int) -> None:
+            for job in itertools.islice(waiting, most):
+                running[pool.submit(self._run, job, lambda: not self.stop.is_set())] = job
+
         try:
-            futures: dict[int, Future[_Outcome]] = {
-                seed: pool.submit(self._run, seed, lambda: not self.stop.is_set())
-                for seed in self.seeds
-            }
-            left = set(futures.values())
-            while left:
-                done, left = wait(left, POLL_S, return_when=FIRST_EXCEPTION)
+            # Not more than are taken soon: what is finished lies in memory until then.
+            hand_out(2 * threads)
+            while running:
+                done, _ = wait(running, POLL_S, return_when=FIRST_COMPLETED)
                 for future in done:
-                    future.result()
-                if left and not self._told():
+                    self.taken(running.pop(future), future.result())
+                hand_out(len(done))
+                if running and not self._told_now():
                     raise Cancelled("stopped before its end")
-            return {seed: future.result() for seed, future in futures.items()}
         finally:
             self.stop.set()
             pool.shutdown(cancel_futures=True)
 
-    def _run(self, seed: int, going_on: Callable[[], bool]) -> _Outcome:
+    def _run(self, job: _Job, going_on: Callable[[], bool]) -> _Outcome:
         def reached(now_ns: int) -> bool:
-            self.reached_ns[seed] = now_ns
+            job.reached_ns = now_ns
             return going_on()
 
         if self.stop.is_set():
             raise Cancelled("stopped before its end")
-        outcome = self.engine.tables(self.scenario.realise(seed), reached)
-        self.reached_ns[seed] = self.scenario.duration
+        outcome = self.engine.tables(job.scenario.realise(job.seed), reached)
+        job.reached_ns = job.scenario.duration
         tables = outcome.tables
         if not isinstance(tables, _core.SeedTables):
             tables = _core.SeedTables(tables)
         return tables, outcome.cpu_ns
 
+    def _told_now(self) -> bool:
+        """The same, not more often than `POLL_S`, however short the jobs are."""
+        now = time.monotonic()
+        if now - self.told_s < POLL_S:
+            return True
+        self.told_s = now
+        return self._told()
+
     def _told(self) -> bool:
         """Tells how far it is; whether it is to go on."""
         if self.progress is None:
             return True
-        reached = list(self.reached_ns.values())
-        finished = sum(now == self.scenario.duration for now in reached)
-        fraction = sum(reached) / (len(reached) * self.scenario.duration)
-        return self.progress(Progress(finished, len(reached), fraction)) is not False
+        reached = [job.reached_ns for job in self.jobs]
+        finished = sum(job.reached_ns == job.scenario.duration for job in self.jobs)
+        told = Progress(finished, len(self.jobs), sum(reached) / self.whole_ns)
+        return self.progress(told) is not False

@@ -38,6 +38,7 @@ LOST = "#c0392b"
 
 ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILLION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
+OLIVE = "#8a7a00"
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
@@ -59,8 +60,8 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "fq_codel": (BLUE, SOLID),
     "fq": (BLUE, DASH_DOT),
     "adt": (GREEN, DASH_DOT_DOT),
-    "pie": (PURPLE, SHORT),
-    "fq_pie": (PURPLE, SOLID),
+    "pie": (OLIVE, SHORT),
+    "fq_pie": (OLIVE, SOLID),
     "sfq": (GREEN, LONG),
     "sfb": (SKY, DASH_DOT),
     "prio": (VERMILLION, DASH_DOT),
@@ -69,7 +70,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
 }
 """A discipline's colour and dash."""
 
-FLOWS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, "#8a7a00")
+FLOWS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, OLIVE)
 """Colours of flows within one Run. Yellow is left out because it vanishes on white."""
 
 CAUSES = {
@@ -78,7 +79,7 @@ CAUSES = {
     "ce_threshold": SKY,
     "early": PURPLE,
     "forced": ORANGE,
-    "overmemory": "#8a7a00",
+    "overmemory": OLIVE,
     "wire": MUTED,
     "blue": GREEN,
 }

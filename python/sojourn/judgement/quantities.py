@@ -13,14 +13,14 @@ numbers are those of `sojourn.metrics`, at the link under study and over the sam
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
 from sojourn.metrics import LATE_MS, Summary, mean_ci95, summary
 from sojourn.numbers import GroupNumbers, QueueNumbers, SeedNumbers
-from sojourn.records import Run
+from sojourn.records import Meta, Run
 
 Role = Literal["felt", "queue", "cost", "context"]
 Read = Callable[[SeedNumbers, QueueNumbers[float] | None], float]
@@ -131,6 +131,26 @@ def _fixed(link: str | None = None, other: str = "elsewhere") -> tuple[Quantity,
 
 
 QUANTITY = {quantity.key: quantity for quantity in _fixed()}
+OWN_GOODPUT = "own_goodput"
+"""Begins the key of the goodput of one [[flow]] entry."""
+
+
+def _own_goodputs(groups: Sequence[GroupNumbers[float]]) -> list[Quantity]:
+    """The goodput of each [[flow]] entry, where there are several."""
+    names = list(dict.fromkeys(group["name"] for group in groups if group["kind"] != "ping"))
+    return [
+        Quantity(
+            f"{OWN_GOODPUT}:{name}",
+            f"{name} goodput",
+            "Mbit/s",
+            "neither",
+            _group(name, "goodput_mbps"),
+            of=name,
+            short="Mbit/s",
+        )
+        for name in names
+        if len(names) > 1
+    ]
 
 
 def _of_group(group: GroupNumbers[float]) -> list[Quantity]:
@@ -183,21 +203,22 @@ def _of_group(group: GroupNumbers[float]) -> list[Quantity]:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A Run with its numbers, at one link."""
+class AtLink:
+    """What was run with its numbers, at one link: on disk (`Measured`) or not."""
 
-    run: Run
+    meta: Meta
     link: str | None
     summary: Summary
 
     @cached_property
     def quantities(self) -> dict[str, Quantity]:
-        """Those of this Run's scenario by key: what is felt first, then costs, then the queue."""
+        """Those of this scenario by key: what is felt first, then costs, then the queue."""
         dumbbell = {"up": "down", "down": "up"}.get(self.link or "")
-        other = dumbbell if dumbbell in {link.name for link in self.run.meta.links} else None
+        other = dumbbell if dumbbell in {link.name for link in self.meta.links} else None
         fixed = _fixed(self.link, other or "elsewhere")
         groups = self.summary.runs[0]["groups"] if self.summary.runs else []
         own = [quantity for group in groups for quantity in _of_group(group)]
+        own += _own_goodputs(groups)
         pings = [quantity for quantity in fixed if quantity.of == "ping"]
         return {
             quantity.key: quantity
@@ -208,32 +229,58 @@ class Measured:
     def _values(self) -> dict[str, list[float]]:
         return {}
 
+    @cached_property
+    def _means(self) -> dict[str, tuple[float, float]]:
+        return {}
+
     def per_seed(self, key: str) -> list[float]:
         """The quantity of each sample, NaN where it can't be said; empty where the scenario has no
         such quantity."""
         if key not in self.quantities:
             return []
         if key not in self._values:
-            read = self.quantities[key].read
-            self._values[key] = [read(seed, self._queue(seed)) for seed in self.summary.sampled]
+            self._values[key] = [self.of_seed(key, seed) for seed in self.summary.sampled]
         return self._values[key]
+
+    def of_seed(self, key: str, seed: SeedNumbers) -> float:
+        """The quantity in a seed's numbers; NaN where the scenario has no such quantity."""
+        if key not in self.quantities:
+            return math.nan
+        return self.quantities[key].read(seed, self._queue(seed))
 
     def over_seeds(self, key: str) -> tuple[float, float]:
         """Mean and half the width of the 95 % interval (NaN with one sample)."""
-        found = mean_ci95(self.per_seed(key))
-        return found["mean"], found["ci95"]
+        if key not in self._means:
+            found = mean_ci95(self.per_seed(key))
+            self._means[key] = found["mean"], found["ci95"]
+        return self._means[key]
 
     def _queue(self, seed: SeedNumbers) -> QueueNumbers[float] | None:
         return next((queue for queue in seed["queues"] if queue["link"] == self.link), None)
 
 
+@dataclass(frozen=True)
+class Measured(AtLink):
+    """A Run with its numbers, at one link."""
+
+    run: Run
+
+
 def measure(runs: Sequence[Run], link: str | None = None) -> list[Measured]:
     """The numbers of each Run, at this link or else at its bottleneck."""
-    links = bottlenecks(runs) if link is None else [link] * len(runs)
-    return [Measured(run, at, summary(run)) for run, at in zip(runs, links, strict=True)]
+    numbers = [summary(run) for run in runs]
+    links: list[str | None] = [link] * len(runs)
+    if link is None:
+        # Of the numbers, that are there: to read a table of each Run takes as long again.
+        held = [backlogs_of(run.meta, each) for run, each in zip(runs, numbers, strict=True)]
+        links = under_study([run.meta for run in runs], held)
+    return [
+        Measured(run.meta, at, each, run)
+        for run, at, each in zip(runs, links, numbers, strict=True)
+    ]
 
 
-def known(measured: Sequence[Measured], keys: Sequence[str] | None = None) -> list[Quantity]:
+def known(measured: Sequence[AtLink], keys: Sequence[str] | None = None) -> list[Quantity]:
     """Those quantities that at least one Run has, in the order of `keys` or of the first Run that
     has them.
 
@@ -273,13 +320,17 @@ def bottlenecks(runs: Sequence[Run]) -> list[str | None]:
     together, of those links whose disciplines they compare. (A discipline that works may have its
     longest queue elsewhere.)
     """
-    backlogs = [_backlogs(run) for run in runs]
+    return under_study([run.meta for run in runs], [_backlogs(run) for run in runs])
+
+
+def under_study(metas: Sequence[Meta], backlogs: Sequence[Mapping[str, float]]) -> list[str | None]:
+    """The same of the mean backlog of each link that is sampled."""
     if len({tuple(sorted(backlog)) for backlog in backlogs}) == 1:
         compared = [
-            link for link in backlogs[0] if len({run.meta.link(link).qdisc for run in runs}) > 1
+            link for link in backlogs[0] if len({meta.link(link).qdisc for meta in metas}) > 1
         ] or list(backlogs[0])
         together = {link: sum(backlog[link] for backlog in backlogs) for link in compared}
-        backlogs = [together] * len(runs)
+        backlogs = [together] * len(metas)
     return [
         max(backlog, key=lambda link: backlog[link]) if backlog else None for backlog in backlogs
     ]
@@ -290,13 +341,23 @@ def bottleneck(run: Run) -> str | None:
     return bottlenecks([run])[0]
 
 
+def backlogs_of(meta: Meta, numbers: Summary) -> dict[str, float]:
+    """Mean backlog of each link that is sampled, in packets, over the seeds of a Summary."""
+    held = _links(meta)
+    for name in held:
+        means = [
+            mean
+            for seed in numbers.runs
+            for queue in seed["queues"]
+            if queue["link"] == name and not math.isnan(mean := queue["backlog_packets"]["mean"])
+        ]
+        held[name] = math.fsum(means) / len(means) if means else 0.0
+    return held
+
+
 def _backlogs(run: Run) -> dict[str, float]:
-    """Mean backlog of each link that is sampled, in packets; of equals a link with a rate limit
-    comes first, as `max` needs it."""
-    links = sorted(
-        (link for link in run.meta.links if link.sampled), key=lambda link: link.rate_bps is None
-    )
-    held = dict.fromkeys([link.name for link in links], 0.0)
+    """The same of a Run, of its tables."""
+    held = _links(run.meta)
     if run.seeds:
         import polars as pl
 
@@ -304,3 +365,12 @@ def _backlogs(run: Run) -> dict[str, float]:
         for link, mean in means.filter(pl.col("link").is_in(list(held))).iter_rows():
             held[str(link)] = float(mean or 0.0)
     return held
+
+
+def _links(meta: Meta) -> dict[str, float]:
+    """Nothing on each link that is sampled; one with a rate limit first, as `max` needs it of
+    equals."""
+    links = sorted(
+        (link for link in meta.links if link.sampled), key=lambda link: link.rate_bps is None
+    )
+    return dict.fromkeys([link.name for link in links], 0.0)

@@ -53,6 +53,8 @@ class RunNumbers(TypedDict):
     title: str
     label: str
     """The variant of a sweep."""
+    settings: dict[str, Any]
+    """Of a variant: each key that the sweep varies, with its value here."""
     duration_s: float
     warmup_s: float
     seeds: list[int]
@@ -81,6 +83,50 @@ class SweepOutput(TypedDict):
     schema: str
     variants: list[RunNumbers]
     failed: list[FailedRun]
+
+
+class TableColumn(TypedDict):
+    """A quantity."""
+
+    key: str
+    name: str
+    unit: str
+    of: str
+    """Whose it is."""
+    better: Literal["less", "more", "neither"]
+
+
+class TableNumber(TypedDict):
+    """A quantity of a cell, over its seeds."""
+
+    mean: Known
+    ci95: Known
+    """Half of the 95 % interval; null: none."""
+    best: bool
+    """Better than every other cell of the same link and traffic."""
+
+
+class TableRow(TypedDict):
+    """A cell."""
+
+    label: str
+    settings: dict[str, Any]
+    """Each key that varies, with its value here."""
+    seeds: list[int]
+    samples: int
+    """How many of the seeds tell something."""
+    numbers: dict[str, TableNumber]
+    """By the key of the column."""
+
+
+class CellsOutput(TypedDict):
+    """`--format json` of `sojourn run` and `sojourn compare`."""
+
+    schema: str
+    keys: list[str]
+    """Those that vary, in the sweep's order."""
+    columns: list[TableColumn]
+    rows: list[TableRow]
 
 
 class CheckedLink(TypedDict):
@@ -558,6 +604,7 @@ class CleanOutput(TypedDict):
 OUTPUTS: dict[str, tuple[int, type[Any]]] = {
     "run": (1, RunOutput),
     "sweep": (1, SweepOutput),
+    "cells": (1, CellsOutput),
     "compare": (1, CompareOutput),
     "advise": (1, AdviseOutput),
     "check": (1, CheckOutput),

@@ -37,6 +37,8 @@ class Study:
     scenario: str
     variants: Mapping[str, Changes] = field(default_factory=lambda: {"": {}})
     seeds: int = 5
+    first_seed: int = 1
+    """Those of a search are others than those that judge."""
     quick: Changes = field(default_factory=dict)
     """What the quick version changes beside."""
     quick_variants: Collection[str] | None = None
@@ -83,7 +85,7 @@ class Study:
         return {
             self[name]: base.with_(
                 {**self.variants[name], **(self.quick if quick else {}), **there.get(name, {})},
-                seeds=list(range(1, seeds + 1)),
+                seeds=list(range(self.first_seed, self.first_seed + seeds)),
                 label=name,
             )
             for name in kept

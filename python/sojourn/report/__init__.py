@@ -27,7 +27,7 @@ from sojourn.figures import series, style
 from sojourn.judgement import Judgement, judge, quantities
 from sojourn.judgement.quantities import Measured, Quantity
 from sojourn.records import Run, RunError, holding, write_whole
-from sojourn.report import data, live, parts, verdict
+from sojourn.report import data, live, parts, swept, verdict
 
 __all__ = ["render", "write"]
 
@@ -65,7 +65,7 @@ def render(runs: Sequence[Run]) -> str:
     """The page as text."""
     series.check(runs)
     with holding(runs):
-        return _rendered(runs)
+        return swept.render(runs) if swept.is_sweep(runs) else _rendered(runs)
 
 
 def _rendered(runs: Sequence[Run]) -> str:

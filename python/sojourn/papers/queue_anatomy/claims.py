@@ -1,7 +1,7 @@
 """Checks of what the source says, in the order of its sections, and what other readings of it give.
 
-Each is judged under the main reading, in which pings pass the files in the qdisc; what a FIFO gives
-follows after it. An order of magnitude is taken as the nearest power of ten: a ratio of 10^0.5 to
+Each is judged under the main reading, in which pings pass the files in the qdisc and the servers'
+windows are limited; what the other readings give follows after it. An order of magnitude is taken as the nearest power of ten: a ratio of 10^0.5 to
 10^1.5 is one, 10^1.5 to 10^2.5 two.
 """
 
@@ -16,33 +16,49 @@ from sojourn.papers.evidence import Evidence, NotRun
 from sojourn.papers.paper import Finding
 from sojourn.papers.queue_anatomy import measures as m
 from sojourn.papers.queue_anatomy.studies import (
+    AUTOTUNED,
     BELIEVED,
+    BOTH,
     COEXISTENCE,
     COEXISTENCE_QDISCS,
     DEFAULT_RING,
+    FULL,
+    HALF,
+    LIMIT_RATES,
     MAIN,
+    NARROW_WINDOW,
+    NO_LIMIT,
     OTHER,
     OTHERS,
     PER_BAND,
     QDISC,
     QDISCS,
+    RATED,
     RENO,
     RINGS,
+    SEARCHED,
+    SEGMENT_BYTES,
     SEGMENTS,
+    SHORT,
     SPEEDS,
     STICK,
     TCPS,
     TOTAL,
+    UNLIMITED,
     WINDOW,
     at_rate,
     cure,
+    limit_at_rate,
     name,
-    narrow,
+    one_interface_mbps,
     other_tcp,
     over_bql,
     over_qdiscs,
+    over_qdiscs_with,
     over_rings,
     over_rings_with,
+    qdiscs_within,
+    rings_within,
 )
 from sojourn.papers.study import Variant
 
@@ -51,6 +67,7 @@ FULL_ONLY = "Measured in the full version."
 
 BASE_MS = 0.5
 """The path with empty queues."""
+FILES = 30
 
 
 # ------------------------------------------------------------------------------ what was measured
@@ -101,18 +118,21 @@ def degrades(evidence: Evidence) -> Finding:
 
 
 def more(evidence: Evidence) -> Finding:
-    ours, fifo = (m.more_at_4096(evidence, reading).mean for reading in (MAIN, OTHER))
+    ours = m.more_at_4096(evidence).mean
 
-    def believed(evidence: Evidence) -> str:
-        large, small = (evidence.mean(other_tcp(BELIEVED, ring), m.rtt_s) for ring in (4096, 512))
-        return f", if TCP believes every timer {m.more_percent(large, small):+.0f} %"
+    def unlimited(evidence: Evidence) -> str:
+        return f", without the limit {m.more_at_4096(evidence, UNLIMITED).mean:+.0f} %"
+
+    def fifo(evidence: Evidence) -> str:
+        apart = m.more_at_4096(evidence, OTHER).mean
+        return f". In a FIFO 1000 packets of qdisc add to both, and it is {apart:+.0f} %"
 
     return Finding(
         holds=abs(ours - SAYS["rtt/more"]) <= 0.15 * SAYS["rtt/more"],
         partly=orders(1 + ours / 100) == 1,
-        because=f"Stated up to {SAYS['rtt/more']:+.0f} %, ours {ours:+.0f} "
-        f"%{_beside(evidence, believed)}. In a FIFO 1000 packets of qdisc add to both, and it is "
-        f"{fifo:+.0f} %",
+        because=f"Stated up to {SAYS['rtt/more']:+.0f} %, ours {ours:+.0f} %"
+        + _beside(evidence, unlimited)
+        + _beside(evidence, fifo),
     )
 
 
@@ -144,15 +164,21 @@ def ten(evidence: Evidence) -> Finding:
         evidence.means(over_rings(MAIN), measure)[4096]
         for measure in (m.rtt_s, m.median_s, m.p95_s)
     )
-    fifo, most = (
-        evidence.means(over_rings(OTHER), measure)[4096] for measure in (m.rtt_s, m.p95_s)
-    )
+
+    def others(evidence: Evidence) -> str:
+        return ". " + ". ".join(
+            f"{said_as}: {evidence.means(over_rings(reading), m.rtt_s)[4096]:.2f} s"
+            for reading, said_as in ((UNLIMITED, "Without the limit"), (OTHER, "FIFO"))
+        )
+
     return Finding(
         holds=mean > SAYS["rtt/4096"],
         partly=top > SAYS["rtt/4096"],
-        because=f"Ring 4096: mean {mean:.2f} s, median {half:.2f} s, 95th percentile {top:.2f} s, "
-        "which is the full ring; the mean has the ring's filling and emptying in it. "
-        f"FIFO: {fifo:.1f} s, 95th percentile {most:.1f} s. The rate was read from this number",
+        because=f"Ring 4096: mean {mean:.2f} s, median {half:.2f} s, 95th percentile {top:.2f} s: "
+        f"the {FILES} windows of {SEGMENTS} segments, all in the ring"
+        + _beside(evidence, others)
+        + ". The rate is derived, the limit was searched for this number and the "
+        f"{SAYS['rtt/more']:g} %",
     )
 
 
@@ -160,29 +186,38 @@ def exchange(evidence: Evidence) -> Finding:
     dropped, again = (
         evidence.means(over_rings(MAIN), measure) for measure in (m.drops, m.retransmissions)
     )
-    falls, rises = dropped[4096] < dropped[80], again[4096] > 1.5 * again[80]
+    falls, rises = _exchanged(dropped, again)
 
     def believed(evidence: Evidence) -> str:
         drop, sent = (
             evidence.means(over_rings_with(BELIEVED), measure)
             for measure in (m.drops, m.retransmissions)
         )
-        return f". If TCP believes every timer: dropped {_counts(drop)}; sent again {_counts(sent)}"
+        both = "both as stated" if all(_exchanged(drop, sent)) else "not both as stated"
+        return (
+            f". If TCP believes every timer, {both}: dropped {_counts(drop)}; sent again "
+            f"{_counts(sent)}"
+        )
+
+    def unlimited(evidence: Evidence) -> str:
+        drop = evidence.means(over_rings(UNLIMITED), m.drops)
+        reno = evidence.means(over_rings_with(RENO, UNLIMITED), m.drops)
+        return f". Without the limit drops rise: {_counts(drop)}. {_CLOCK}. Reno's: {_counts(reno)}"
 
     return Finding(
         holds=falls and rises,
-        partly=rises,
+        partly=falls or rises,
         because=f"Dropped packets by ring: {_counts(dropped)}. Retransmissions: {_counts(again)}, "
-        f"one for each drop. {_CLOCK}{_beside(evidence, _reno_rings)}"
-        + _beside(evidence, believed),
+        f"one for each drop{_beside(evidence, believed)}" + _beside(evidence, unlimited),
     )
 
 
+def _exchanged(dropped: Mapping[int, float], again: Mapping[int, float]) -> tuple[bool, bool]:
+    """Whether drops fall, and whether retransmissions rise."""
+    return dropped[4096] < dropped[80], again[4096] > 1.5 * again[80]
+
+
 _CLOCK = "CUBIC's windows grow by the clock, not by the round trip: the longer that is, the further they are past the queue when a drop is heard of"
-
-
-def _reno_rings(evidence: Evidence) -> str:
-    return f". Reno's drops: {_counts(evidence.means(over_rings_with(RENO), m.drops))}"
 
 
 def _shares(values: Mapping[int, float]) -> str:
@@ -256,42 +291,49 @@ def hump(evidence: Evidence) -> Finding:
     dropped, again = (
         evidence.means(over_qdiscs(MAIN), measure) for measure in (m.drops, m.retransmissions)
     )
-    narrowed, believed = (evidence.means(narrow(every), m.drops) for every in (False, True))
-    most = max(believed, key=believed.__getitem__)
-    rises = dropped[512] > 1.05 * dropped[80] and again[512] > 1.05 * again[80]
-    vanish = all(
-        values[qdisc] < 0.1 * values[512]
-        for values in (dropped, again)
-        for qdisc in values
-        if qdisc > 512
+    narrowed, believed = (
+        evidence.means(qdiscs_within(NARROW_WINDOW, every), m.drops) for every in (False, True)
     )
+    most = max(believed, key=believed.__getitem__)
+    peak = max(dropped, key=dropped.__getitem__)
+    rises = all(values[peak] > 1.05 * values[80] for values in (dropped, again))
+    gone = {
+        qdisc: all(values[qdisc] < 0.1 * values[512] for values in (dropped, again))
+        for qdisc in dropped
+        if qdisc > 512
+    }
     return Finding(
-        holds=rises and vanish,
-        partly=rises,
-        because=f"Dropped packets by qdisc: {_counts(dropped)}. They rise past 512, and do not "
-        "vanish: CUBIC's windows grow until something is lost. "
-        f"With windows of at most 64 kB they vanish above 512: {_counts(narrowed)}; if TCP "
-        f"believes every timer besides, they rise before, to most at {most}: {_counts(believed)}",
+        holds=rises and peak == 512 and all(gone.values()),
+        partly=rises and gone[4096],
+        because=f"Dropped packets by qdisc: {_counts(dropped)}. They are most at {peak}, and vanish "
+        f"where {FILES} windows of {SEGMENTS} segments, {FILES * SEGMENTS}, fit into ring and "
+        f"qdisc. The limit decides where: with {NARROW_WINDOW} segments, 64 kB, "
+        f"{_counts(narrowed)}; if TCP believes every timer besides, they rise to most at {most}: "
+        f"{_counts(believed)}",
     )
 
 
 def absorbs(evidence: Evidence) -> Finding:
     dropped = evidence.means(over_qdiscs(MAIN), m.drops)
+    rings = evidence.means(over_rings(MAIN), m.drops)
 
-    def narrowed(evidence: Evidence) -> str:
-        known = evidence.means(narrow(), m.drops)
-        return f"; with windows of 64 kB {known[max(known)]:.0f} at {max(known)}"
+    def unlimited(evidence: Evidence) -> str:
+        qdisc, ring = (
+            evidence.means(along(UNLIMITED), m.drops)[4096] for along in (over_qdiscs, over_rings)
+        )
+        return f". Without the limit {qdisc:.0f} and {ring:.0f}: CUBIC's windows grow until something is lost"
 
     return Finding(
-        dropped[4096] < 0.01 * max(dropped.values()),
-        f"{dropped[4096]:.0f} packets are dropped at a qdisc of 4096, for "
-        f"{min(dropped.values()):.0f} at the best size{_beside(evidence, narrowed)}",
+        max(dropped[4096], rings[4096]) < 0.01 * max(*dropped.values(), *rings.values()),
+        f"{dropped[4096]:.0f} packets are dropped at a qdisc of 4096 and {rings[4096]:.0f} at a "
+        f"ring of 4096, for {max(dropped.values()):.0f} and {max(rings.values()):.0f} at the worst "
+        f"sizes{_beside(evidence, unlimited)}",
     )
 
 
 def surface(evidence: Evidence) -> Finding:
     told, largest, least = [], [], []
-    for reading in QDISC:
+    for reading in BOTH:
         lines = {
             ring: line
             for ring in RINGS
@@ -361,14 +403,17 @@ def throughput_qdisc(evidence: Evidence) -> Finding:
 
 
 def window(evidence: Evidence) -> Finding:
-    default, large = (
-        m.widest_of_all_mb(evidence, WINDOW[f"ring {ring}"]).mean for ring in (512, 4096)
+    default, large, autotuned = (
+        m.widest_of_all_mb(evidence, WINDOW[one]).mean
+        for one in ("ring 512", "ring 4096", f"ring 512, {AUTOTUNED}")
     )
     held = max(evidence.mean(WINDOW[f"ring {ring}"], m.held_back) for ring in (512, 4096))
     return Finding(
         abs(default - SAYS["window"]) < 0.1 and held < 0.01,
         f"Widest window {default:.2f} MB at the default ring, {large:.2f} MB at 4096; it was full "
-        f"in {100 * held:.2f} % of the samples. The bound is the buffer that was chosen",
+        f"in {100 * held:.2f} % of the samples. The bound is the buffer that was chosen; one that "
+        f"autotuning has to grow would end at {autotuned:.2f} MB, for a limited server brings "
+        "little in a round trip",
     )
 
 
@@ -529,24 +574,19 @@ def good_queue(evidence: Evidence) -> Finding:
     dropped, again = (
         evidence.means(over_qdiscs(MAIN), measure) for measure in (m.drops, m.retransmissions)
     )
-    fewer = dropped[4096] < dropped[80] and again[4096] < again[80]
 
-    def reno(evidence: Evidence) -> str:
-        small, large = (
-            evidence.mean(other_tcp(RENO, DEFAULT_RING, qdisc), m.drops) for qdisc in (80, 4096)
+    def unlimited(evidence: Evidence) -> str:
+        drop = evidence.means(over_qdiscs(UNLIMITED), m.drops)
+        reno = evidence.means(over_qdiscs_with(RENO, UNLIMITED), m.drops)
+        return (
+            f". Without the limit drops rise from {drop[80]:.0f} to {drop[4096]:.0f}. {_CLOCK}. "
+            f"Reno's, {reno[80]:.0f} and {reno[4096]:.0f}, are few beside them"
         )
-        return f". Reno's drops, {small:.0f} and {large:.0f}, are few beside them: a slow start into a queue overruns it by what it holds"
-
-    def narrowed(evidence: Evidence) -> str:
-        known = evidence.means(narrow(), m.retransmissions)
-        return f". With windows of 64 kB the sentence holds: retransmissions {known[80]:.0f} to {known[max(known)]:.0f}"
 
     return Finding(
-        holds=fewer,
+        holds=dropped[4096] < dropped[80] and again[4096] < again[80],
         because=f"Qdisc 80 to 4096: dropped packets {dropped[80]:.0f} to {dropped[4096]:.0f}, "
-        f"retransmissions {again[80]:.0f} to {again[4096]:.0f}. {_CLOCK}"
-        + _beside(evidence, reno)
-        + _beside(evidence, narrowed),
+        f"retransmissions {again[80]:.0f} to {again[4096]:.0f}" + _beside(evidence, unlimited),
     )
 
 
@@ -577,56 +617,70 @@ def removes(evidence: Evidence) -> Finding:
 # ----------------------------------------------------------------------- what other readings give
 
 
-def both_orders(evidence: Evidence) -> str:
-    def found(reading: str) -> str:
+def three_readings(evidence: Evidence) -> str:
+    def found(evidence: Evidence, reading: str) -> str:
         small, large = (evidence.mean(over_rings(reading)[ring], m.rtt_s) for ring in (512, 4096))
-        p95, cured = (evidence.mean(over_bql(reading, bql)[2048], m.p95_s) for bql in (False, True))
         few, many = (evidence.mean(over_qdiscs(reading)[qdisc], m.rtt_s) for qdisc in (80, 4096))
+        drops = evidence.mean(over_qdiscs(reading)[4096], m.drops)
         return (
             f"ring 512 to 4096: {small:.2f} to {large:.2f} s, {m.more_percent(large, small):+.0f} "
-            f"%; qdisc 80 to 4096: {few:.2f} to {many:.2f} s; "
-            f"95th percentile of 2048 and 2952: {p95:.1f} s, with BQL {1e3 * cured:.0f} ms"
+            f"%; qdisc 80 to 4096: {few:.2f} to {many:.2f} s, and {drops:.0f} drops"
         )
 
-    return f"FIFO: {found('fifo')}. Bands: {found('bands')}."
+    def bql(evidence: Evidence, reading: str) -> str:
+        p95, cured = (evidence.mean(over_bql(reading, bql)[2048], m.p95_s) for bql in (False, True))
+        return f"; 95th percentile of 2048 and 2952: {p95:.1f} s, with BQL {1e3 * cured:.0f} ms"
+
+    def told(reading: str) -> str:
+        more = evidence.said(lambda all_: bql(all_, reading)) if reading in BOTH else ""
+        return f"{SHORT[reading]}: {evidence.said(lambda all_: found(all_, reading))}{more}"
+
+    return ". ".join(told(reading)[0].upper() + told(reading)[1:] for reading in QDISC) + "."
 
 
 def other_rates(evidence: Evidence) -> str:
-    told = []
+    free, busy = (one_interface_mbps(contended) for contended in (False, True))
+    derived = f"Without contention {free:.2f} Mbit/s are left, with it {busy:.2f}. "
+    told = [
+        f"{rate}, {segments} segments: {said.time(large)}, {m.more_percent(large, small):+.0f} %"
+        for rate in LIMIT_RATES
+        for segments in RATED
+        if evidence.has(*(limit_at_rate(rate, segments, ring) for ring in (512, 4096)))
+        for small, large in [
+            [evidence.mean(limit_at_rate(rate, segments, ring), m.rtt_s) for ring in (512, 4096)]
+        ]
+    ]
     for rate in SPEEDS:
-        for reading in QDISC:
+        for reading in BOTH:
             variants = [at_rate(rate, reading, ring) for ring in (512, 4096)]
             if evidence.has(*variants):
                 small, large = (evidence.mean(one, m.rtt_s) for one in variants)
                 told.append(
-                    f"{rate}, {reading}: {said.time(small)} at ring 512, {said.time(large)} at 4096"
+                    f"{rate}, {SHORT[reading]}: {said.time(small)} at ring 512, "
+                    f"{said.time(large)} at 4096"
                 )
-    return (
-        "; ".join(told)
-        + ". Full queues scale with 1/rate; at 1 Gbit/s, where the copies last 9 s, the large "
-        "ring is not always full."
+    return derived + (
+        f"Ring 4096 at {'; '.join(told)}. Full queues scale with 1/rate; at 1 Gbit/s, where the "
+        "copies last 9 s, the large ring is not always full."
         if told
         else FULL_ONLY
     )
 
 
 def one_interface(evidence: Evidence) -> str:
+    sizes = {"ring 512": (512, 1000), "ring 4096": (4096, 1000), "2048 and 2952": (2048, 2952)}
     told = []
-    for reading in QDISC:
-        large, small = (
-            evidence.mean(STICK[name(reading, ring, 1000)], m.rtt_s) for ring in (4096, 512)
-        )
-        p95 = evidence.mean(STICK[name(reading, 2048, 2952)], m.p95_s)
-        told.append(
-            f"{reading}: {small:.2f} s at ring 512, {large:.1f} s at 4096, 95th percentile of "
-            f"2048 and 2952 {p95:.1f} s"
-        )
+    for duplex in (HALF, FULL):
+        for reading in BOTH:
+            along = {
+                size: STICK[f"{duplex}, {name(reading, *queues)}"] for size, queues in sizes.items()
+            }
+            if ours := evidence.means(along, m.rtt_s):
+                told.append(f"{duplex}, {SHORT[reading]}: {said.times(ours)}")
     return (
         "By the letter of section 3.1, D has one interface and everything leaves through it, the "
-        "ping twice. At 10 Mbit/s: "
-        + "; ".join(told)
-        + ". Twice a full ring of files would be 10.1 s, as 5 Mbit/s once; but a third of its "
-        "packets are ACKs, which are short."
+        f"ping twice. Mean RTT at 10 Mbit/s, {'; '.join(told)}. A third of the packets in that "
+        "ring are ACKs, which are short."
     )
 
 
@@ -638,7 +692,10 @@ def other_tcps(evidence: Evidence) -> str:
         )
         return f"{rtt:.1f} s, {_thousands(again)} retransmissions, {100 * needless:.0f} % of them needless, {rate:.2f} Mbit/s"
 
-    told = [f"At ring 4096 (bands): {outcome(over_rings(MAIN)[4096])}"]
+    told = [
+        f"At ring 4096: {outcome(over_rings(MAIN)[4096])}",
+        f"Without the limit: {outcome(over_rings(UNLIMITED)[4096])}",
+    ]
     told += [
         f"{tcp[0].upper()}{tcp[1:]}: {outcome(variant)}"
         for tcp in TCPS
@@ -676,23 +733,71 @@ def limit_per_band(evidence: Evidence) -> str:
     return f"A limit for each band, as kernels since 4.16: {'; '.join(told)}."
 
 
-def larger_buffer(evidence: Evidence) -> str:
-    widest, rtt = (
-        evidence.mean(WINDOW["ring 512, buffer 6 MiB"], one) for one in (m.widest_mb, m.rtt_s)
+def other_buffers(evidence: Evidence) -> str:
+    autotuned, free = (
+        [evidence.mean(WINDOW[f"ring 512, {one}"], measure) for measure in (m.widest_mb, m.rtt_s)]
+        for one in (AUTOTUNED, NO_LIMIT)
     )
     ours = evidence.mean(WINDOW["ring 512"], m.rtt_s)
-    return f"With today's 6 MiB, 0.63 of it advertised, the window ends at {widest:.2f} MB; the RTT is {rtt:.2f} s for {ours:.2f}."
-
-
-def small_windows(evidence: Evidence) -> str:
-    """Windows without scaling."""
-    dropped, believed = (_counts(evidence.means(narrow(every), m.drops)) for every in (False, True))
     return (
-        f"Windows of at most {SEGMENTS} segments: dropped packets by qdisc {dropped}; if TCP "
-        "believes every timer besides, "
-        f"{believed}. Thirty windows are 1320 packets, more than 512 + 512 and fewer than 512 + "
-        "1024."
+        f"If autotuning has to grow it from 128 KiB, the window ends at {autotuned[0]:.2f} MB, and "
+        f"without the limit at {free[0]:.2f} MB; the RTT is {autotuned[1]:.2f} and {free[1]:.2f} s "
+        f"for {ours:.2f}."
     )
+
+
+def other_limits(evidence: Evidence) -> str:
+    """How far the servers' windows may grow."""
+    return (
+        " ".join(
+            f"{segments} segments: {told}."
+            for segments in sorted((*SEARCHED, SEGMENTS))
+            if (told := _limited_to(evidence, segments))
+        )
+        + " Drops vanish where thirty windows fit into ring and qdisc. The published "
+        f"{SAYS['rtt/more']:+g} % are 3507 packets or thirty windows of 117."
+    )
+
+
+def _limited_to(evidence: Evidence, segments: int) -> str:
+    main = segments == SEGMENTS
+    rings, rings_believed = (
+        (over_rings(MAIN), over_rings_with(BELIEVED))
+        if main
+        else (rings_within(segments), rings_within(segments, believed=True))
+    )
+    qdiscs, qdiscs_believed = (
+        (over_qdiscs(MAIN), over_qdiscs_with(BELIEVED))
+        if main
+        else (qdiscs_within(segments), qdiscs_within(segments, believed=True))
+    )
+    rtt = evidence.means(rings, m.rtt_s)
+    told = [f"{said.time(rtt[4096])} at ring 4096"] if 4096 in rtt else []
+    if {512, 4096} <= set(rtt):
+        told[-1] += f", {m.more_percent(rtt[4096], rtt[512]):+.0f} %"
+    for words, ring, qdisc in (
+        ("drops", rings, qdiscs),
+        ("if TCP believes every timer", rings_believed, qdiscs_believed),
+    ):
+        drops = [_at_sizes(evidence, what, along) for what, along in _deciding(ring, qdisc)]
+        if any(drops):
+            told.append(f"{words} {', '.join(filter(None, drops))}")
+    return "; ".join(told)
+
+
+def _deciding(
+    rings: Mapping[int, Variant], qdiscs: Mapping[int, Variant]
+) -> tuple[tuple[str, dict[int, Variant]], ...]:
+    """The sizes that tell where drops end."""
+    return (
+        ("ring", {4096: rings[4096]}),
+        ("qdisc", {size: qdiscs[size] for size in (512, 1024, 4096) if size in qdiscs}),
+    )
+
+
+def _at_sizes(evidence: Evidence, what: str, along: Mapping[int, Variant]) -> str:
+    drops = evidence.means(along, m.drops)
+    return f"by {what} {_counts(drops)}" if drops else ""
 
 
 def merged_packets(evidence: Evidence) -> str:
@@ -719,34 +824,19 @@ def short_of_ten(evidence: Evidence) -> str:
     """Ring 4096."""
     largest = over_rings(MAIN)[4096]
     mean, half = (evidence.mean(largest, one) for one in (m.rtt_s, m.median_s))
-    slower = at_rate("4 Mbit/s", MAIN, 4096)
-    four = (
-        f"; at 4 Mbit/s (study rates) the mean is {evidence.mean(slower, m.rtt_s):.1f} s"
-        if _ran(evidence, slower)
-        else ""
-    )
     return (
-        f"A full ring is {half:.2f} s, which is the median. The mean has the ring's filling and "
-        f"emptying in it: {mean:.1f} s. "
-        f"The rate is a round number{four}. As full queues scale with 1/rate, one "
-        f"{100 * (1 - mean / SAYS['rtt/4096']):.0f} % below ours would pass {SAYS['rtt/4096']:g} "
-        "s."
+        f"{FILES} windows of {SEGMENTS} segments are {half:.2f} s, which is the median. The mean "
+        f"has the ring's filling and emptying in it: {mean:.1f} s."
     )
 
 
 def more_than_stated(evidence: Evidence) -> str:
     """Ring 4096 over the default."""
-    large, default = (other_tcp(BELIEVED, ring) for ring in (4096, DEFAULT_RING))
-    more = ""
-    if _ran(evidence, large, default):
-        apart = evidence.compared(large, default, m.rtt_s, m.more_percent).mean
-        more = f": if TCP believes every timer it is {apart:+.0f} % (study others, timers believed)"
     packets = 4096 / (1 + SAYS["rtt/more"] / 100)
     return (
-        "RTTs grow as the ring does (study ring), so eight times the ring is +700 % less the "
-        "ramps, at any rate. "
-        f"Less takes a large ring that is not always full{more}. Or a default ring of some "
-        f"{packets:.0f} packets, which is about 512 too."
+        "RTTs grow as what waits in the ring does, at any rate: thirty windows over 512 packets, "
+        "less the ramps (study limits has other windows). Full rings would give +700 %. Or a "
+        f"default ring of some {packets:.0f} packets, which is about 512 too."
     )
 
 
@@ -774,10 +864,15 @@ def single_packets(evidence: Evidence) -> str:
     ours = evidence.mean(over_bql(MAIN, True)[2048], m.p95_ms)
     return (
         f"Single packets: BQL lets few in, {ours:.0f} ms. Packets of 64 kB, as receive offload "
-        "merges them, take 105 ms each at this rate; with two of them in the ring "
+        f"merges them, take {_merged_ms():.0f} ms each at this rate; with two of them in the ring "
         f"the 95th percentile{two} (study others, 64 kB packets). {SAYS['p95/2048 BQL']:g} ms is "
-        "one of them at 5 Mbit/s or two at 10."
+        "nearly one of them, or two at 10 Mbit/s."
     )
+
+
+def _merged_ms() -> float:
+    """What 64 kB in packets of 1448 B take on the wire."""
+    return 64e3 / 1448 * SEGMENT_BYTES * 8 / one_interface_mbps(contended=True) / 1e3
 
 
 def felt_or_not(evidence: Evidence) -> str:
@@ -788,7 +883,7 @@ def felt_or_not(evidence: Evidence) -> str:
 
     return (
         "Pings that pass the files do not feel how long the qdisc is; in a FIFO (study bql, "
-        f"fifo) they feel all of it{evidence.said(fifo, ' ({})')} at 5 Mbit/s. "
+        f"fifo) they feel all of it{evidence.said(fifo, ' ({})')}. "
         "4016 packets in a FIFO are 20 ms at 2.5 Gbit/s: no reading with one rate gives "
         f"{SAYS['p95/apart']:g} ms and {SAYS['p95/2048']:g} s."
     )

@@ -1,4 +1,4 @@
-"""The source's figures 3 to 9 from our Runs, both readings side by side, and what explains them.
+"""The source's figures 3 to 9 from our Runs, the readings side by side, and what explains them.
 
 Bars are the standard error of the mean where the source has it. Its pictures are lost; the few
 values of its text are marked.
@@ -38,6 +38,7 @@ from sojourn.papers.paper import Bar
 from sojourn.papers.queue_anatomy import measures as m
 from sojourn.papers.queue_anatomy.studies import (
     BELIEVED,
+    BOTH,
     BQL,
     BQL_RINGS,
     COEXISTENCE,
@@ -46,9 +47,10 @@ from sojourn.papers.queue_anatomy.studies import (
     CURES,
     DEFAULT_QDISC,
     DEFAULT_RING,
+    LIMITS,
     LOW,
     MAIN,
-    NARROW,
+    NARROW_WINDOW,
     OTHER,
     OTHERS,
     QDISC,
@@ -57,30 +59,40 @@ from sojourn.papers.queue_anatomy.studies import (
     READING,
     RING,
     RINGS,
+    SEARCHED,
+    SEGMENT_BYTES,
+    SEGMENTS,
+    SHORT,
     SPEEDS,
     SURFACE,
     TOTAL,
+    UNLIMITED,
     WINDOW,
     at_rate,
     cure,
-    narrow,
+    one_interface_mbps,
     other_tcp,
     over_bql,
     over_qdiscs,
     over_rings,
+    qdiscs_within,
+    rings_within,
     sized,
 )
 from sojourn.papers.study import Study, Variant
 
 SAYS = published.beside(__file__)
 
+RATE = one_interface_mbps(contended=True)
+_SAYS_RATE = f"thirty files at {RATE:.2f} Mbit/s"
 _LOOKS: dict[str, Look] = {
     MAIN: (style.BLUE, style.SOLID),
+    UNLIMITED: (style.PURPLE, style.SHORT),
     OTHER: look("pfifo"),
     BELIEVED: (style.GREEN, style.LONG),
 }
-_MARKERS = {MAIN: "o", OTHER: "s", BELIEVED: "^"}
-_SIGNS = {"o": "●", "s": "■", "^": "▲"}
+_MARKERS = {MAIN: "o", UNLIMITED: "v", OTHER: "s", BELIEVED: "^"}
+_SIGNS = {"o": "●", "v": "▼", "s": "■", "^": "▲"}
 _SEM = "standard error"
 _SIZES = (style.BLACK, style.BLUE, style.GREEN, style.ORANGE, style.VERMILLION)
 """Colours of rings, from small to large."""
@@ -90,13 +102,26 @@ def _with_sem(estimate: Estimate) -> Estimate:
     return replace(estimate, ci95=estimate.sem)
 
 
-# ------------------------------------------------------------------------------------------- both
+# -------------------------------------------------------------------------------------- the stated
 
 
-def _under_both(
-    evidence: Evidence, measured: Callable[[Evidence, str], float]
-) -> dict[str, float] | None:
-    return evidence.asked(lambda all_: {reading: measured(all_, reading) for reading in QDISC})
+def _under_each(evidence: Evidence, measured: Callable[[Evidence, str], float]) -> dict[str, float]:
+    """Ours by reading: those that were run."""
+    return {
+        reading: value
+        for reading in QDISC
+        if (value := _known(evidence, measured, reading)) is not None
+    }
+
+
+def _known(
+    evidence: Evidence, measured: Callable[[Evidence, str], float], reading: str
+) -> float | None:
+    try:
+        return evidence.asked(lambda all_: measured(all_, reading))
+    except KeyError:
+        # A study without this reading.
+        return None
 
 
 def _in(unit: str, value: float) -> str:
@@ -111,7 +136,7 @@ def _in(unit: str, value: float) -> str:
 
 
 @style.drawn
-def both(evidence: Evidence) -> Figure:
+def stated_values(evidence: Evidence) -> Figure:
     def at(variant: Callable[[str], Variant], measure: Measure) -> Callable[[Evidence, str], float]:
         return lambda all_, reading: all_.mean(variant(reading), measure)
 
@@ -160,26 +185,27 @@ def both(evidence: Evidence) -> Figure:
             "throughput/apart",
         ),
     ]
-    # A guest runs some of it under one reading alone.
     rows = [
         (what, how.format(SAYS[number]), unit, ours, SAYS[number])
         for what, how, unit, measured, number in stated
-        if (ours := _under_both(evidence, measured)) is not None
+        if (ours := _under_each(evidence, measured))
     ]
     figure, [[axes]] = sheet(
-        "What the text states, under both readings",
+        "What the text states, under three readings",
         evidence,
         RING,
-        size=(10, 3.6),
+        size=(11, 4.2),
         says="ours as a multiple of the published value",
-        margins=style.Margins(top=0.95, left=2.6, right=2.75, bottom=0.55),
+        margins=style.Margins(top=1.2, left=2.6, right=3.6, bottom=0.55),
     )
     least, most = 0.004, 2000.0
     axes.set_xscale("log")
     axes.set_xlim(least, most)
     axes.axvline(1, color=style.INK, linewidth=0.9, linestyle=":")
     for i, (_, words, unit, ours, value) in enumerate(rows):
-        for shift, reading in zip((-0.13, 0.13), QDISC, strict=True):
+        for shift, reading in zip((-0.22, 0, 0.22), QDISC, strict=True):
+            if reading not in ours:
+                continue
             ratio = ours[reading] / value
             none = ratio <= least * 1.3
             axes.plot(
@@ -193,16 +219,19 @@ def both(evidence: Evidence) -> Figure:
             )
         written = [
             (words, style.INK),
-            *((_in(unit, ours[reading]), _LOOKS[reading][0]) for reading in QDISC),
+            *(
+                (_in(unit, ours[reading]) if reading in ours else "–", _LOOKS[reading][0])
+                for reading in QDISC
+            ),
         ]
         for column, (text, colour) in enumerate(written):
             note(axes, text, (1, i), (10 + 62 * column, 0), of="row", va="center", colour=colour)
         axes.axhline(i + 0.5, color=style.GRID, linewidth=0.5)
-    for column, text in enumerate(("published", "passing", "FIFO")):
+    for column, text in enumerate(("published", *SHORT.values())):
         note(axes, text, (1, 1), (10 + 62 * column, 5), of="panel", colour=style.MUTED)
     row_labels(axes, [what for what, *_ in rows])
     axes.set_xlabel("ours / published, logarithmic")
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2)
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.54, 1.09), ncols=3)
     return figure
 
 
@@ -245,7 +274,7 @@ def _key(axes: Axes, words: Mapping[str, str]) -> None:
     """Which line is which, under the panels."""
     for i, (drawn, meaning) in enumerate(words.items()):
         key = f"{_SIGNS[_MARKERS[drawn]]} {meaning}"
-        note(axes, key, (0, 0), (-30 + 270 * i, -46), of="panel", colour=_LOOKS[drawn][0])
+        note(axes, key, (0, 0), (-30 + 280 * i, -46), of="panel", colour=_LOOKS[drawn][0])
 
 
 _ROOM = style.Margins(top=0.95, left=0.6, right=0.2, bottom=0.85)
@@ -264,21 +293,17 @@ def _abreast(title: str, evidence: Evidence, study: Study, says: str) -> tuple[F
 
 @style.drawn
 def figure3(evidence: Evidence) -> Figure:
-    figure, axes = _abreast(
-        "Over the ring's size, qdisc 1000", evidence, RING, "thirty files at 5 Mbit/s"
-    )
+    figure, axes = _abreast("Over the ring's size, qdisc 1000", evidence, RING, _SAYS_RATE)
     drawn = _three(axes, evidence, {reading: over_rings(reading) for reading in QDISC}, "ring")
     level(axes[0], SAYS["rtt/4096"], f"stated: above {SAYS['rtt/4096']:g} s past 4000", right=False)
-    axes[0].set_ylim(0, 13)
+    axes[0].set_ylim(0, 15)
     _key(axes[0], {reading: READING[reading] for reading in drawn})
     return figure
 
 
 @style.drawn
 def figure4(evidence: Evidence) -> Figure:
-    figure, axes = _abreast(
-        "Over the qdisc's size, ring 512", evidence, QDISC_SIZE, "thirty files at 5 Mbit/s"
-    )
+    figure, axes = _abreast("Over the qdisc's size, ring 512", evidence, QDISC_SIZE, _SAYS_RATE)
     drawn = _three(axes, evidence, {reading: over_qdiscs(reading) for reading in QDISC}, "qdisc")
     _key(axes[0], {reading: READING[reading] for reading in drawn})
     return figure
@@ -289,13 +314,88 @@ def narrow_windows(evidence: Evidence) -> Figure:
     figure, axes = _abreast(
         "Over the qdisc's size with windows of at most 64 kB",
         evidence,
-        NARROW,
-        "ring 512, thirty files at 5 Mbit/s",
+        LIMITS,
+        f"ring 512, {_SAYS_RATE}",
     )
-    _three(axes, evidence, {MAIN: narrow(), BELIEVED: narrow(believed=True)}, "qdisc")
+    lines = {
+        MAIN: qdiscs_within(NARROW_WINDOW),
+        BELIEVED: qdiscs_within(NARROW_WINDOW, believed=True),
+    }
+    _three(axes, evidence, lines, "qdisc")
     axes[0].set_ylim(0, 1.6)
     _key(axes[0], {MAIN: "F-RTO and undo, as Linux", BELIEVED: "TCP believes every timer"})
     return figure
+
+
+@style.drawn
+def limits(evidence: Evidence) -> Figure:
+    figure, [[rtt, more, drops]] = sheet(
+        "How far the servers' windows may grow",
+        evidence,
+        LIMITS,
+        columns=3,
+        size=(11, 3.9),
+        says=f"pings pass the files, {_SAYS_RATE}",
+        margins=_ROOM,
+    )
+    within = {
+        **{segments: (rings_within(segments), qdiscs_within(segments)) for segments in SEARCHED},
+        SEGMENTS: (over_rings(MAIN), over_qdiscs(MAIN)),
+        _NO_LIMIT: (over_rings(UNLIMITED), over_qdiscs(UNLIMITED)),
+    }
+    known = {
+        segments: (rings, qdiscs)
+        for segments, (rings, qdiscs) in sorted(within.items())
+        if evidence.has(rings[4096])
+    }
+    at = {segments: i for i, segments in enumerate(known)}
+    curve(
+        rtt,
+        "ring 4096",
+        {at[one]: evidence.estimate(rings[4096], m.rtt_s) for one, (rings, _) in known.items()},
+        _LOOKS[MAIN],
+    )
+    level(rtt, SAYS["rtt/4096"], f"stated: above {SAYS['rtt/4096']:g} s", right=False)
+    apart = {
+        at[one]: evidence.compared(rings[4096], rings[512], m.rtt_s, m.more_percent)
+        for one, (rings, _) in known.items()
+        if evidence.has(rings[512])
+    }
+    curve(more, "ring 4096 over 512", apart, _LOOKS[MAIN])
+    stated_level(more, SAYS["rtt/more"])
+    more.axhspan(0.85 * SAYS["rtt/more"], 1.15 * SAYS["rtt/more"], color=style.GRID, linewidth=0)
+    note(more, "stated, ± 15 %", (0, 1.15 * SAYS["rtt/more"]), (4, 3), of="row", size=7.5)
+    for label, size, which, drawn in (
+        ("ring 4096", 4096, 0, MAIN),
+        ("qdisc 4096", 4096, 1, UNLIMITED),
+        ("qdisc 512", 512, 1, OTHER),
+    ):
+        ours = {
+            at[one]: evidence.estimate(along[which][size], m.drops)
+            for one, along in known.items()
+            if evidence.has(along[which][size])
+        }
+        curve(drops, label, ours, _LOOKS[drawn], marker=_MARKERS[drawn])
+    drops.legend(loc="upper left")
+    drops.yaxis.set_major_formatter(lambda value, _: f"{value / 1e3:g}k" if value else "0")
+    words = ["none" if one == _NO_LIMIT else str(one) for one in known]
+    for panel, label in (
+        (rtt, "mean RTT, ring 4096 [s]"),
+        (more, "RTT, ring 4096 over 512 [%]"),
+        (drops, "dropped packets"),
+    ):
+        panel.set_xticks(range(len(known)), words)
+        panel.set_xlim(-0.3, len(known) - 0.7)
+        panel.set_ylim(bottom=0)
+        panel.set_xlabel("windows end at [segments]")
+        note(panel, label, (0, 1), (-30, 4), of="panel", size=8.5, va="bottom")
+    rtt.set_ylim(0, 13)
+    more.set_ylim(0, 850)
+    return figure
+
+
+_NO_LIMIT = 10**6
+"""After every limit."""
 
 
 # -------------------------------------------------------------------------------- figures 5 and 6
@@ -313,7 +413,11 @@ def _surface(
     rings = [
         ring for ring in RINGS if any(evidence.has(one) for one in over_qdiscs(MAIN, ring).values())
     ]
-    qdiscs = [qdisc for qdisc, one in over_qdiscs(MAIN).items() if evidence.has(one)]
+    qdiscs = [
+        qdisc
+        for qdisc in over_qdiscs(MAIN)
+        if all(evidence.has(sized(MAIN, ring, qdisc)) for ring in rings)
+    ]
     figure, [axes] = sheet(
         title,
         evidence,
@@ -330,7 +434,7 @@ def _surface(
                 for ring in rings
             ]
         )
-        for reading in QDISC
+        for reading in BOTH
     }
     drawn = {
         reading: np.log10(values) if logarithmic else values for reading, values in fields.items()
@@ -338,7 +442,7 @@ def _surface(
     # A linear scale begins at zero, so that colours differ as much as their numbers.
     low = min(values.min() for values in drawn.values()) if logarithmic else 0.0
     high = max(values.max() for values in drawn.values())
-    for panel, reading in zip(axes, QDISC, strict=True):
+    for panel, reading in zip(axes, BOTH, strict=True):
         # Pale enough for dark figures on every field.
         scale: dict[str, Any] = {"vmin": low, "vmax": high + 0.9 * (high - low)}
         scale["cmap"] = "YlOrRd" if logarithmic else "YlGnBu"
@@ -427,11 +531,14 @@ def _pooled(evidence: Evidence, variant: Variant) -> NDArray[np.float64]:
 
 
 def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
+    """Both readings in one panel: colours are rings, the FIFO is dotted."""
     title = f"RTT {'with' if bql else 'without'} BQL, 5000 packets in ring and qdisc"
-    figure, [axes] = sheet(
-        title, evidence, BQL, columns=2, size=(10, 4), says="pings of all seeds together", spread=""
+    says = "pings of all seeds together; lines: pings pass the files; dots: one FIFO"
+    around = style.Margins(top=0.95, left=0.85, right=2.3, bottom=0.55)
+    figure, [[axes]] = sheet(
+        title, evidence, BQL, size=(10, 4.2), says=says, spread="", margins=around
     )
-    for panel, reading in zip(axes, QDISC, strict=True):
+    for reading, dash in ((MAIN, style.SOLID), (OTHER, style.DOTTED)):
         for i, ring in enumerate(BQL_RINGS):
             variant = over_bql(reading, bql)[ring]
             if not evidence.has(variant):
@@ -439,23 +546,23 @@ def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
             values = _pooled(evidence, variant)
             # Enough points for a smooth step line, few enough for a small file.
             at = np.linspace(0, values.size - 1, 300).astype(int)
-            panel.plot(
+            axes.plot(
                 values[at],
                 (at + 1) / values.size,
                 color=_SIZES[i],
-                linestyle=style.DASHES[i],
-                label=f"{ring} + {TOTAL - ring}",
+                linestyle=dash,
+                linewidth=1.3 if reading == MAIN else 1.6,
+                label=f"{ring} + {TOTAL - ring}" if reading == MAIN else None,
                 drawstyle="steps-post",
             )
-        stated_mark(panel, stated, 0.95, "stated, 2048 + 2952")
-        panel.set_xscale("log")
-        panel.set_xlim(3e-3, 30)
-        panel.set_ylim(0, 1.02)
-        panel.set_xlabel("RTT [s], logarithmic")
-        style.corner(panel, READING[reading], _LOOKS[reading][0])
-    axes[0].set_ylabel("share of pings")
-    axes[0].legend(
-        loc="center left" if not bql else "center right", title="ring + qdisc", title_fontsize=8
+    stated_mark(axes, stated, 0.95, "stated, 2048 + 2952")
+    axes.set_xscale("log")
+    axes.set_xlim(3e-3, 30)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("RTT [s], logarithmic")
+    axes.set_ylabel("share of pings")
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(1.01, 1.0), title="ring + qdisc", title_fontsize=8
     )
     return figure
 
@@ -482,7 +589,7 @@ def timers(evidence: Evidence) -> Figure:
         OTHERS,
         columns=2,
         size=(10, 3.9),
-        says="pfifo_fast of 1000, thirty files at 5 Mbit/s",
+        says=f"pfifo_fast of 1000, windows of {SEGMENTS} segments, {_SAYS_RATE}",
     )
     cases: tuple[tuple[str, str, str, Callable[[int], Variant]], ...] = (
         ("F-RTO and undo", style.BLUE, style.SKY, over_rings(MAIN).__getitem__),
@@ -629,24 +736,24 @@ def rates(evidence: Evidence) -> Figure:
         "Mean RTT over the rate, which is not stated", evidence, RATES, columns=2, size=(10, 4)
     )
     speeds = {"4 Mbit/s": 4.0, "10 Mbit/s": 10.0, "100 Mbit/s": 100.0, "1 Gbit/s": 1000.0}
-    for panel, reading in zip(axes, QDISC, strict=True):
+    for panel, reading in zip(axes, BOTH, strict=True):
         for ring, colour, dash in (
             (4096, style.VERMILLION, style.SOLID),
             (DEFAULT_RING, style.BLUE, style.LONG),
         ):
             along = {speeds[rate]: at_rate(rate, reading, ring) for rate in SPEEDS}
-            along[5.0] = over_rings(reading)[ring]
+            along[RATE] = over_rings(reading)[ring]
             curve(
                 panel,
                 f"ring {ring}",
                 evidence.over(dict(sorted(along.items())), m.rtt_s),
                 (colour, dash),
             )
-            packets = ring + (DEFAULT_QDISC if reading == OTHER else 0)
+            packets = ring + DEFAULT_QDISC if reading == OTHER else min(ring, 30 * SEGMENTS)
             x = np.array([4.0, 1000.0])
             panel.plot(
                 x,
-                packets * 1538 * 8 / (x * 1e6),
+                packets * SEGMENT_BYTES * 8 / (x * 1e6),
                 color=colour,
                 linestyle=":",
                 linewidth=0.8,
@@ -679,7 +786,7 @@ def story(evidence: Evidence) -> Sequence[Bar]:
         evidence.mean(over_rings(MAIN)[ring], m.rtt_ms) for ring in (4096, DEFAULT_RING)
     )
     return (
-        Bar("ring 4096, qdisc 1000", large, "bloated"),
+        Bar("ring 4096, qdisc 1000", large, "bloated", published_ms=1e3 * SAYS["rtt/4096"]),
         Bar("defaults: ring 512, qdisc 1000", usual, "bloated"),
         cured("ring 4096 with BQL, CoDel", "codel"),
         cured("ring 4096 with BQL, pfifo_fast", "bands"),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sojourn.papers.evidence import Estimate, Evidence, Seed
 from sojourn.papers.queue_anatomy.studies import (
+    BOTH,
     DEFAULT_QDISC,
     DEFAULT_RING,
     MAIN,
@@ -230,7 +231,7 @@ def throughput_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
     """How far the throughputs with the smallest and the largest ring lie apart, %, at the qdisc
     where most."""
     pairs = [tuple(RING[name(reading, ring, DEFAULT_QDISC)] for ring in (80, 4096))]
-    if any(variant.study == SURFACE.id for variant in evidence.runs):
+    if reading in BOTH and any(variant.study == SURFACE.id for variant in evidence.runs):
         pairs += [
             (sized(reading, 80, qdisc), sized(reading, 4096, qdisc))
             for qdisc in QDISCS

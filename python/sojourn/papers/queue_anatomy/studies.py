@@ -1,12 +1,14 @@
-"""What is run, under two readings of the qdisc.
+"""What is run, under three readings.
 
 The published numbers contradict each other as long as the qdisc is what the source says it is, a
-FIFO. Two readings are run side by side, at the same rate:
+FIFO, and as long as nothing but losses ends the servers' windows. Three readings are run side by
+side, at the same rate:
 
-    fifo    one FIFO of packets, as its section 3.2 says
-    bands   pfifo_fast, the default of Linux at the time: files go in its last band, pings pass them, in the qdisc only
+    fifo     one FIFO of packets, as its section 3.2 says
+    bands    pfifo_fast, the default of Linux at the time: files go in its last band, pings pass them, in the qdisc only
+    limited  bands, and a limit at the senders: no copy has more than 128 segments under way
 
-`bands` explains more, so the verdicts are of it; every claim says what `fifo` gives.
+`limited` explains most, so the verdicts are of it; every claim says what the others give.
 """
 
 from __future__ import annotations
@@ -18,9 +20,53 @@ from sojourn.papers.study import Changes, Study, Variant
 
 Named = dict[str, Changes]
 
-QDISC = {"bands": "pfifo_fast limit {} variant shared", "fifo": "pfifo limit {}"}
-READING = {"bands": "pings pass the files in the qdisc (pfifo_fast)", "fifo": "one FIFO"}
-MAIN, OTHER = "bands", "fifo"
+MAIN, UNLIMITED, OTHER = "limited", "bands", "fifo"
+QDISC = {
+    MAIN: "pfifo_fast limit {} variant shared",
+    UNLIMITED: "pfifo_fast limit {} variant shared",
+    OTHER: "pfifo limit {}",
+}
+READING = {
+    MAIN: "pings pass the files, windows end at 128 segments",
+    UNLIMITED: "pings pass the files, windows end with losses",
+    OTHER: "one FIFO, windows end with losses",
+}
+SHORT = {MAIN: "limited", UNLIMITED: "passing", OTHER: "FIFO"}
+"""Their names in columns."""
+BOTH = (MAIN, OTHER)
+"""The readings that are run at every pair of sizes: what pings pass is the same in the third."""
+
+SEGMENT_BYTES, ACK_BYTES = 1538, 90
+"""On Ethernet's wire with preamble and gap: a full segment; an ACK with timestamps, 52 B of IP."""
+SLOT_BYTES = 64
+"""Ethernet's slot: how long a collision may take to be heard, 51.2 us at 10 Mbit/s."""
+
+
+def one_interface_mbps(contended: bool) -> float:
+    """What 10 Mbit/s half duplex, the slowest Ethernet, leaves for the segments to E at D's one
+    interface, Mbit/s on the wire.
+
+    Two segments and their ACK cross it twice, in and out. `contended`: before each frame the two
+    stations, D and the switch, need a slot in the mean until one of them has the wire (Metcalfe and
+    Boggs 1976: W = (1 - A)/A slots, and A = 1/2 for two stations).
+    """
+    frames = 2 * (2 * SEGMENT_BYTES + ACK_BYTES)
+    slots = 6 * SLOT_BYTES if contended else 0
+    return 10 * 2 * SEGMENT_BYTES / (frames + slots)
+
+
+SEGMENTS = 128
+"""The limit of `limited`. +585 % are 6.85 rings of 512, 3507 packets or 30 windows of 117; more
+than 10 s at this rate are 3720, 30 windows of 124; +585 % with its tolerance ends at 132."""
+SEARCHED = (44, 64, 90, 117, 146, 200)
+"""The other limits tried, segments: 64 kB (no window scaling) to 290 kB."""
+RECEIVE_BUFFER = "6473 KiB"
+"""Of which 4 MiB are advertised."""
+LIMITED: Changes = {
+    "flow.0.tcp.max_window": SEGMENTS,
+    # Autotuning gives what a round trip brings, and a limited sender brings little.
+    "flow.0.tcp.receive_buffer": "6472 KiB",
+}
 
 DEFAULT_RING, DEFAULT_QDISC = 512, 1000
 RINGS = (80, 128, 256, 512, 1024, 2048, 4096)
@@ -32,7 +78,7 @@ BQL_RINGS = (80, 512, 1024, 2048, 4096)
 
 
 def name(reading: str, ring: int, qdisc: int) -> str:
-    """A variant's name: "bands ring 512 qdisc 1000"."""
+    """A variant's name: "limited ring 512 qdisc 1000"."""
     return f"{reading} ring {ring} qdisc {qdisc}"
 
 
@@ -42,6 +88,7 @@ def queues(reading: str, ring: int, qdisc: int, **more: Any) -> dict[str, Any]:
     return {
         "bottleneck.down.qdisc": QDISC[reading].format(max(qdisc, 1)),
         "bottleneck.down.ring": ring,
+        **(LIMITED if reading == MAIN else {}),
         **more,
     }
 
@@ -70,7 +117,9 @@ _RING_QUICK = tuple(
     name(reading, ring, DEFAULT_QDISC) for reading in QDISC for ring in (80, 512, 4096)
 )
 _RING_KERNEL = in_guest(
-    _RING, [one for one in _RING_QUICK if one != name(OTHER, 80, DEFAULT_QDISC)]
+    _RING,
+    [name(MAIN, ring, DEFAULT_QDISC) for ring in (80, 512, 4096)]
+    + [name(OTHER, ring, DEFAULT_QDISC) for ring in (512, 4096)],
 )
 
 _QDISC_SIZES: Named = {
@@ -85,7 +134,7 @@ _QDISC_KERNEL = in_guest(_QDISC_SIZES, [name(MAIN, DEFAULT_RING, qdisc) for qdis
 
 _SURFACE: Named = {
     name(reading, ring, qdisc): queues(reading, ring, qdisc)
-    for reading in QDISC
+    for reading in BOTH
     for ring in RINGS
     if ring != DEFAULT_RING
     for qdisc in QDISCS
@@ -93,14 +142,14 @@ _SURFACE: Named = {
 """Figures 5 and 6, without the line of the default ring, which is figure 4."""
 _SURFACE_QUICK = tuple(
     name(reading, ring, qdisc)
-    for reading in QDISC
+    for reading in BOTH
     for ring in (80, 4096)
-    for qdisc in (80, 512, 1024, 4096)
+    for qdisc in (80, 512, 4096)
 )
 
 
 def bql_name(reading: str, ring: int, bql: bool) -> str:
-    """ "bands ring 2048 qdisc 2952 BQL"."""
+    """ "limited ring 2048 qdisc 2952 BQL"."""
     return name(reading, ring, TOTAL - ring) + (" BQL" if bql else "")
 
 
@@ -108,20 +157,20 @@ _BQL: Named = {
     bql_name(reading, ring, bql): queues(
         reading, ring, TOTAL - ring, **{"bottleneck.down.bql": bql}
     )
-    for reading in QDISC
+    for reading in BOTH
     for bql in (False, True)
     for ring in BQL_RINGS
 }
 _BQL_QUICK = tuple(
     bql_name(reading, ring, bql)
-    for reading in QDISC
+    for reading in BOTH
     for bql in (False, True)
     for ring in (80, 2048, 4096)
 )
 _BQL_KERNEL = in_guest(
     _BQL,
     [
-        *(bql_name(reading, 2048, bql) for reading in QDISC for bql in (False, True)),
+        *(bql_name(reading, 2048, bql) for reading in BOTH for bql in (False, True)),
         *(bql_name(MAIN, ring, True) for ring in (80, 4096)),
     ],
 )
@@ -137,16 +186,19 @@ _CURE: Named = {
         "bottleneck.down.qdisc": words,
         "bottleneck.down.ring": 4096,
         "bottleneck.down.bql": bql,
+        **LIMITED,
     }
     for bql in (False, True)
     for cure, words in CURES.items()
 }
 _CURE_KERNEL = ("fifo BQL", "codel", "codel BQL")
 
+AUTOTUNED, NO_LIMIT = "autotuned", "no limit"
 _WINDOW: Named = {
-    "ring 512": {"record.flow": "10 s"},
-    "ring 4096": {"bottleneck.down.ring": 4096, "record.flow": "10 s"},
-    "ring 512, buffer 6 MiB": {"flow.0.tcp.receive_buffer_max": "6 MiB", "record.flow": "10 s"},
+    "ring 512": {**LIMITED, "record.flow": "10 s"},
+    "ring 4096": {**LIMITED, "bottleneck.down.ring": 4096, "record.flow": "10 s"},
+    f"ring 512, {AUTOTUNED}": {"flow.0.tcp.max_window": SEGMENTS, "record.flow": "10 s"},
+    f"ring 512, {NO_LIMIT}": {"record.flow": "10 s"},
 }
 
 _SPEED_CHANGES: Named = {
@@ -171,12 +223,12 @@ _RATES: Named = {
         reading, ring, DEFAULT_QDISC, **{"bottleneck.down.rate": rate}, **more
     )
     for rate, more in _SPEED_CHANGES.items()
-    for reading in QDISC
+    for reading in BOTH
     for ring in (512, 4096)
 }
 
 _RATES_QUICK = tuple(
-    f"10 Mbit/s {name(reading, ring, DEFAULT_QDISC)}" for reading in QDISC for ring in (512, 4096)
+    f"10 Mbit/s {name(reading, ring, DEFAULT_QDISC)}" for reading in BOTH for ring in (512, 4096)
 )
 
 BELIEVED, RENO, PLAIN_START = "timers believed", "Reno", "no HyStart"
@@ -199,42 +251,75 @@ PER_BAND = ((512, 80), (512, 1000), (4096, 1000))
 
 
 def tcp_name(tcp: str, ring: int, qdisc: int, reading: str = MAIN) -> str:
-    """ "Reno, bands ring 512 qdisc 1000"."""
+    """ "timers believed, limited ring 512 qdisc 1000"."""
     return f"{tcp}, {name(reading, ring, qdisc)}"
 
 
-SEGMENTS = 44
-"""Segments: 64 kB, the widest window without window scaling."""
-_NARROW_QDISCS: Named = {
-    **{
-        name(MAIN, DEFAULT_RING, qdisc): queues(
-            MAIN, DEFAULT_RING, qdisc, **{"flow.0.tcp.max_window": SEGMENTS}
-        )
-        for qdisc in QDISCS
-    },
-    **{
-        tcp_name(BELIEVED, DEFAULT_RING, qdisc): queues(
-            MAIN, DEFAULT_RING, qdisc, **{"flow.0.tcp.max_window": SEGMENTS}, **TCPS[BELIEVED]
-        )
-        for qdisc in QDISCS
-    },
+NARROW_WINDOW = SEARCHED[0]
+
+
+def limit_name(segments: int, ring: int, qdisc: int, believed: bool = False) -> str:
+    """ "timers believed, 44 segments, ring 512 qdisc 1000"."""
+    before = f"{BELIEVED}, " if believed else ""
+    return f"{before}{segments} segments, ring {ring} qdisc {qdisc}"
+
+
+def _limit(segments: int, ring: int, qdisc: int, believed: bool = False) -> Changes:
+    more = TCPS[BELIEVED] if believed else {}
+    return queues(MAIN, ring, qdisc, **more) | {"flow.0.tcp.max_window": segments}
+
+
+_LIMIT_SIZES = (
+    *((ring, DEFAULT_QDISC) for ring in (80, 512, 2048, 4096)),
+    *((DEFAULT_RING, qdisc) for qdisc in (80, 512, 1024, 4096)),
+)
+"""Ring and qdisc: the points of figures 3 and 4 that tell where drops rise, and where they end."""
+LIMIT_RATES = {"4.2 Mbit/s": 4.2, "4.86 Mbit/s": 4.86}
+"""Beside the main reading's: without contention, and with more."""
+RATED = (117, SEGMENTS, 146)
+_LIMITS: Named = {
+    limit_name(segments, ring, qdisc, believed): _limit(segments, ring, qdisc, believed)
+    for segments in SEARCHED
+    for believed in (False, True)
+    for ring, qdisc in _LIMIT_SIZES
+} | {
+    f"{rate}, {limit_name(segments, ring, DEFAULT_QDISC)}": {
+        **_limit(segments, ring, DEFAULT_QDISC),
+        "bottleneck.down.rate": rate,
+    }
+    for rate in LIMIT_RATES
+    for segments in RATED
+    for ring in (512, 4096)
 }
-_NARROW_QUICK = tuple(
-    one
-    for qdisc in (80, 512, 1024, 4096)
-    for one in (name(MAIN, DEFAULT_RING, qdisc), tcp_name(BELIEVED, DEFAULT_RING, qdisc))
+_LIMITS_QUICK = (
+    *(
+        limit_name(NARROW_WINDOW, DEFAULT_RING, qdisc, believed)
+        for qdisc in (80, 512, 1024, 4096)
+        for believed in (False, True)
+    ),
+    *(limit_name(segments, 4096, DEFAULT_QDISC) for segments in (117, 146, 200)),
+    limit_name(200, DEFAULT_RING, 4096),
 )
 
 _OTHERS: Named = {
     **{
-        tcp_name(tcp, ring, qdisc): queues(MAIN, ring, qdisc, **more)
-        for tcp, more in TCPS.items()
+        tcp_name(BELIEVED, ring, qdisc): queues(MAIN, ring, qdisc, **TCPS[BELIEVED])
+        for ring, qdisc in (*SIZES, (1024, 1000), (2048, 1000), (512, 512), (512, 2048))
+    },
+    tcp_name(RENO, 4096, 1000): queues(MAIN, 4096, 1000, **TCPS[RENO]),
+    tcp_name(PLAIN_START, 4096, 1000): queues(MAIN, 4096, 1000, **TCPS[PLAIN_START]),
+    **{
+        tcp_name(RENO, ring, qdisc, UNLIMITED): queues(UNLIMITED, ring, qdisc, **TCPS[RENO])
         for ring, qdisc in SIZES
-        if tcp != PLAIN_START or (ring, qdisc) == (4096, 1000)
+    },
+    **{
+        tcp_name(BELIEVED, ring, 1000, UNLIMITED): queues(UNLIMITED, ring, 1000, **TCPS[BELIEVED])
+        for ring in (80, 512, 4096)
     },
     tcp_name(BELIEVED, 4096, 1000, OTHER): queues(OTHER, 4096, 1000, **TCPS[BELIEVED]),
     **{
         f"limit per band, ring {ring} qdisc {qdisc}": {
+            **LIMITED,
             "bottleneck.down.qdisc": f"pfifo_fast limit {qdisc}",
             "bottleneck.down.ring": ring,
         }
@@ -242,18 +327,34 @@ _OTHERS: Named = {
     },
     **{
         f"64 kB packets, qdisc {TOTAL - ring}, BQL": queues(
-            MAIN, ring, TOTAL - ring, **{"bottleneck.down.bql": True, "flow.0.tcp.mss": 64000}
+            UNLIMITED, ring, TOTAL - ring, **{"bottleneck.down.bql": True, "flow.0.tcp.mss": 64000}
         )
         for ring in (80, 2048, 4096)
     },
 }
-_OTHERS_QUICK = tuple(one for one in _OTHERS if one.startswith((BELIEVED, RENO)))
+_OTHERS_QUICK = (
+    *(tcp_name(BELIEVED, ring, qdisc) for ring, qdisc in SIZES),
+    tcp_name(BELIEVED, 4096, 1000, UNLIMITED),
+    *(tcp_name(RENO, *size, UNLIMITED) for size in ((80, 1000), (4096, 1000))),
+    *(tcp_name(RENO, *size, UNLIMITED) for size in ((512, 80), (512, 4096))),
+)
 
+HALF, FULL = "half duplex", "full duplex"
 _STICK: Named = {
-    name(reading, ring, qdisc): {"link.1.qdisc": QDISC[reading].format(qdisc), "link.1.ring": ring}
-    for reading in QDISC
+    f"{duplex}, {name(reading, ring, qdisc)}": {
+        "link.1.qdisc": QDISC[reading].format(qdisc),
+        "link.1.ring": ring,
+        # Whatever leaves D has come in over the same wire, which leaves it half of 10 Mbit/s.
+        **({"link.1.rate": "5 Mbit/s", "duration": "3000 s"} if duplex == HALF else {}),
+        **(LIMITED if reading == MAIN else {}),
+    }
+    for duplex in (HALF, FULL)
+    for reading in BOTH
     for ring, qdisc in ((512, 1000), (4096, 1000), (2048, 2952))
 }
+_STICK_QUICK = tuple(one for one in _STICK if one.startswith(f"{HALF}, {MAIN}")) + tuple(
+    f"{duplex}, {name(reading, 4096, 1000)}" for duplex, reading in ((FULL, MAIN), (HALF, OTHER))
+)
 
 COEXISTENCE_QDISCS = {
     "Drop Tail, 1000": "pfifo limit 1000",
@@ -344,13 +445,15 @@ COEXISTENCE = Study(
     variants=_COEXISTENCE,
     quick={"duration": "200 s"},
 )
-NARROW = Study(
-    "narrow",
-    "Windows of at most 64 kB: when drops vanish above a qdisc of 512",
+LIMITS = Study(
+    "limits",
+    "Limits of the servers' windows: how far drops rise, and where they end",
     "testbed.toml",
-    variants=_NARROW_QDISCS,
+    variants=_LIMITS,
+    # Seeds differ in the third digit.
+    seeds=2,
     quick=_SHORT,
-    quick_variants=_NARROW_QUICK,
+    quick_variants=_LIMITS_QUICK,
 )
 RATES = Study(
     "rates",
@@ -361,7 +464,12 @@ RATES = Study(
     quick_variants=_RATES_QUICK,
 )
 STICK = Study(
-    "stick", "D with one interface for everything", "stick.toml", variants=_STICK, quick=_SHORT
+    "stick",
+    "D with one interface for everything",
+    "stick.toml",
+    variants=_STICK,
+    quick=_SHORT,
+    quick_variants=_STICK_QUICK,
 )
 OTHERS = Study(
     "others",
@@ -372,7 +480,7 @@ OTHERS = Study(
     quick_variants=_OTHERS_QUICK,
 )
 
-STUDIES = (RING, QDISC_SIZE, SURFACE, WINDOW, BQL, CURE, COEXISTENCE, NARROW, RATES, STICK, OTHERS)
+STUDIES = (RING, QDISC_SIZE, SURFACE, WINDOW, BQL, CURE, COEXISTENCE, LIMITS, RATES, STICK, OTHERS)
 
 
 def over_rings(reading: str, qdisc: int = DEFAULT_QDISC) -> dict[int, Variant]:
@@ -396,20 +504,47 @@ def over_bql(reading: str, bql: bool) -> dict[int, Variant]:
     return {ring: BQL[bql_name(reading, ring, bql)] for ring in BQL_RINGS}
 
 
-def other_tcp(tcp: str, ring: int, qdisc: int = DEFAULT_QDISC) -> Variant:
-    """The variant with a TCP that is not the main reading's."""
-    return OTHERS[tcp_name(tcp, ring, qdisc)]
+def other_tcp(tcp: str, ring: int, qdisc: int = DEFAULT_QDISC, reading: str = MAIN) -> Variant:
+    """The variant with a TCP that is not the reading's own."""
+    return OTHERS[tcp_name(tcp, ring, qdisc, reading)]
 
 
-def over_rings_with(tcp: str) -> dict[int, Variant]:
-    """Ring -> variant with this TCP."""
-    return {ring: other_tcp(tcp, ring) for ring in (80, 512, 4096)}
+def over_rings_with(tcp: str, reading: str = MAIN) -> dict[int, Variant]:
+    """Ring -> variant with this TCP: those of the studies that have it."""
+    along = {ring: tcp_name(tcp, ring, DEFAULT_QDISC, reading) for ring in RINGS}
+    return {ring: OTHERS[one] for ring, one in along.items() if one in OTHERS.variants}
 
 
-def narrow(believed: bool = False) -> dict[int, Variant]:
-    """Qdisc -> variant with windows of at most 64 kB."""
-    before = f"{BELIEVED}, " if believed else ""
-    return {qdisc: NARROW[before + name(MAIN, DEFAULT_RING, qdisc)] for qdisc in QDISCS}
+def over_qdiscs_with(tcp: str, reading: str = MAIN) -> dict[int, Variant]:
+    """Qdisc -> variant with this TCP, the default among them."""
+    along = {
+        qdisc: tcp_name(tcp, DEFAULT_RING, qdisc, reading)
+        for qdisc in sorted((*QDISCS, DEFAULT_QDISC))
+    }
+    return {qdisc: OTHERS[one] for qdisc, one in along.items() if one in OTHERS.variants}
+
+
+def rings_within(segments: int, believed: bool = False) -> dict[int, Variant]:
+    """Ring -> variant with windows of at most these segments."""
+    return {
+        ring: LIMITS[limit_name(segments, ring, qdisc, believed)]
+        for ring, qdisc in _LIMIT_SIZES
+        if qdisc == DEFAULT_QDISC
+    }
+
+
+def qdiscs_within(segments: int, believed: bool = False) -> dict[int, Variant]:
+    """Qdisc -> variant with windows of at most these segments."""
+    return {
+        qdisc: LIMITS[limit_name(segments, ring, qdisc, believed)]
+        for ring, qdisc in _LIMIT_SIZES
+        if qdisc != DEFAULT_QDISC
+    }
+
+
+def limit_at_rate(rate: str, segments: int, ring: int) -> Variant:
+    """The variant of a limit at another rate, at the default qdisc."""
+    return LIMITS[f"{rate}, {limit_name(segments, ring, DEFAULT_QDISC)}"]
 
 
 def cure(discipline: str, bql: bool) -> Variant:

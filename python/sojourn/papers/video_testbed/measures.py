@@ -1,7 +1,7 @@
 """The source's three equations, and what it puts into them.
 
     (1)  latency    = receive time - send time
-    (2)  throughput = bytes received / time from the first to the last
+    (2)  throughput = bytes that the client received / time from the first to the last packet sent
     (3)  loss       = (transmitted - received) / transmitted
 
 Table 2 and 3 put pings into (1) and (3), so their latency is a round trip, and they put the video
@@ -119,6 +119,21 @@ def throughput_kbps(seed: Seed) -> float:
     Ethernet header."""
     row = seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
     return rate_kbps(row["wire_bytes"], row["measured_ns"] / 1e9)
+
+
+_HEADERS = {"film": 12 + 28 + 14, "scenes": 28 + 14}
+"""Bytes of RTP (the film alone, as a source of datagrams has none), of UDP and IP, of Ethernet."""
+
+
+def received_kbps(seed: Seed) -> float:
+    """Equation 2 by the letter: the film's frames that reached the client. It is sent all the
+    time, so the time between its first packet and its last is the Run's."""
+    rows = _film(seed).rows(named=True)
+    received = sum(
+        row["delivered_bytes"] + _HEADERS[row["flow"]] * row["received_packets"] for row in rows
+    )
+    link = seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
+    return rate_kbps(received, link["measured_ns"] / 1e9)
 
 
 def _film(seed: Seed) -> pl.DataFrame:

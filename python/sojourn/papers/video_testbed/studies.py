@@ -9,6 +9,7 @@ probe. Its numbers do:
     scenes    RED carried 95.5, 95 and 99.8 % and its least latency at 250 and 200 is an empty queue's: the film has quiet
               passages. One shape for all three: two thirds of the mean rate in a quarter of its time leaves 4.5, 3.5 and 0 % idle
     limits    the largest latency under Drop Tail times the rate is the full queue: 1.64, 1.89 and 1.37 MB
+    shaper    RED's least latency, 0.5 ms, is a lone ping's on the wire of 100 Mbit/s: a token bucket, and not a slow link
     RED       its mean latencies at 150 and 200 are 67 and 47 kB of queue, its largest at 150 is 100 kB: the example of tc-red(8),
               30 to 90 kB with `adaptive`, which holds the average between 54 and 66 kB
     probe     "xmt rcv %loss" is how fping sums up, which forgets a ping after 10 s and doesn't wait for the last ones
@@ -76,7 +77,7 @@ def shaped(kbps: int, words: str, differs: Changes | None = None) -> Changes:
     and what differs."""
     first = FIRST_PING[kbps]
     return {
-        "bottleneck.rate": f"{8 * kbps} kbit/s",
+        "bottleneck.shaper": f"htb rate {8 * kbps}kbit",
         "bottleneck.qdisc": words,
         "warmup": f"{first} s",
         "flow.ping.start": f"{first} s",
@@ -89,7 +90,7 @@ def shaped(kbps: int, words: str, differs: Changes | None = None) -> Changes:
 def unshaped(mean_kbps: float) -> Changes:
     """A variant: nothing shaped, a film of this rate."""
     return {
-        "bottleneck.rate": "100 Mbit/s",
+        "bottleneck.shaper": "none",
         "bottleneck.qdisc": "pfifo limit 1000",
         **film(mean_kbps),
     }
@@ -131,16 +132,54 @@ _OTHERS: dict[str, Changes] = {
             "flow.ping.stop": "141.4 s",
         },
     ),
-    **{
-        f"150 {name} paced": shaped(
-            150,
-            qdisc(name, 150),
-            {"flow.film.access": "4 Mbit/s", "flow.scenes.access": "4 Mbit/s"},
-        )
-        for name in ("Drop Tail", "CoDel")
-    },
+    "250 RED slow link": shaped(
+        250, RED, {"bottleneck.rate": "2000 kbit/s", "bottleneck.shaper": "none"}
+    ),
 }
-_OTHERS_QUICK = ("250 limit 1000", "250 RED plain", "150 Drop Tail paced")
+_PLAIN_RED = tuple(f"{kbps} RED plain" for kbps in BOTTLENECKS)
+_OTHERS_QUICK = ("250 limit 1000", "250 RED slow link", *_PLAIN_RED)
+
+WIRE = 100
+"""Mbit/s: at which the source's hosts send a frame's packets."""
+SENDERS = (WIRE, 20, 6, 4, 3)
+"""The senders' rates tried, Mbit/s: the slower, the shorter the bursts."""
+
+
+def burst(name: str, kbps: int, sender: int) -> str:
+    """A variant's name: "250 RED, senders at 4 Mbit/s"."""
+    return f"{kbps} {name}, senders at {sender} Mbit/s"
+
+
+_BURSTS: dict[str, Changes] = {
+    burst(name, kbps, sender): shaped(
+        kbps,
+        qdisc(name, kbps),
+        {f"flow.{flow}.access": f"{sender} Mbit/s" for flow in ("film", "scenes")},
+    )
+    for sender in SENDERS
+    for name in ("Drop Tail", "RED")
+    for kbps in BOTTLENECKS
+}
+_BURSTS_QUICK = tuple(one for one in _BURSTS if not one.endswith((" 20 Mbit/s", " 3 Mbit/s")))
+
+# --------------------------------------------------------------------------- a link that changes
+
+HALVES = ("2400 kbit/s", "1200 kbit/s")
+"""Of a link that changes every 20 s: above the film's mean rate and below it."""
+CHANGING_QDISCS = {"Drop Tail": "pfifo limit 1000", "RED": RED, "CoDel": "codel limit 1000"}
+_CHANGING: dict[str, Changes] = {
+    name: shaped(
+        200,
+        words,
+        {
+            "bottleneck.shaper": "none",
+            "bottleneck.rate": HALVES[0],
+            "bottleneck.schedule": [["0 s", HALVES[0]], ["20 s", HALVES[1]]],
+            "bottleneck.repeat": "40 s",
+        },
+    )
+    for name, words in CHANGING_QDISCS.items()
+}
 
 # ------------------------------------------------------------------------------- the cited studies
 
@@ -264,7 +303,27 @@ CODEL = Study(
     kernel_variants=_PLAIN,
 )
 OTHERS = Study(
-    "others", "The other readings", "testbed.toml", variants=_OTHERS, quick_variants=_OTHERS_QUICK
+    "others",
+    "The other readings",
+    "testbed.toml",
+    variants=_OTHERS,
+    quick_variants=_OTHERS_QUICK,
+    kernel_variants=_PLAIN_RED,
+)
+BURSTS = Study(
+    "bursts",
+    "The length of the senders' bursts",
+    "testbed.toml",
+    variants=_BURSTS,
+    seeds=10,
+    first_seed=101,
+    quick_variants=_BURSTS_QUICK,
+)
+CHANGING = Study(
+    "changing",
+    "A link that changes every 20 s (section 2.3)",
+    "testbed.toml",
+    variants=_CHANGING,
 )
 CITED = Study(
     "cited",
@@ -290,7 +349,7 @@ OVERLOAD = Study(
     quick_variants=_OVERLOAD_QUICK,
 )
 
-STUDIES = (UNSHAPED, TESTBED, CODEL, OTHERS, CITED, FUTURE, OVERLOAD)
+STUDIES = (UNSHAPED, TESTBED, CODEL, OTHERS, BURSTS, CHANGING, CITED, FUTURE, OVERLOAD)
 
 TRIES = {attempt: UNSHAPED[attempt] for attempt in FILMS}
 BEHIND = {
@@ -309,3 +368,5 @@ SMALL_BY = {
 SWEPT = {name: {target: FUTURE[future(name, target)] for target in TARGETS_MS} for name in SETTINGS}
 """CoDel's limit and interval -> target in ms -> variant."""
 OVERLOADED = {times: OVERLOAD[overload(times)] for times in OVERLOADS}
+PLAIN_RED = {kbps: OTHERS[f"{kbps} RED plain"] for kbps in BOTTLENECKS}
+"""Bottleneck -> RED without `adaptive`, which is what Linux runs if tc 6.1 sets it."""

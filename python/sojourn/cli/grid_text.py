@@ -1,0 +1,193 @@
+"""A sweep as one table: a row for each cell, a column for each swept key, then the quantities, the
+decisive first. As text, Markdown, CSV, LaTeX or JSON.
+
+Text, Markdown and LaTeX show what fits a width, and CSV and JSON everything, unless columns are
+named. A number is its mean over seeds with half of its 95 % interval; in CSV and JSON the two are
+apart. (No library that we depend on writes Markdown or LaTeX.)
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sojourn.cli import text
+from sojourn.sweeps.axes import written
+
+if TYPE_CHECKING:
+    from sojourn.judgement.quantities import Quantity
+    from sojourn.numbers import MeanAndInterval
+    from sojourn.sweeps.grid import Grid, SweepCell
+
+LEAST_WIDTH = 80
+"""Of what is not a terminal, and the least of one."""
+
+
+def rendered(grid: Grid, form: str, names: Sequence[str], width: int = LEAST_WIDTH) -> str:
+    """The table in a form of `FORMATS`, with the columns of these names; none: those that the form
+    has by itself."""
+    shown = grid.selected(names) if names else None
+    return FORMATS[form](grid, shown, max(width, LEAST_WIDTH))
+
+
+def fitting(grid: Grid, width: int) -> list[Quantity]:
+    """As many of the quantities that differ, the decisive first, as fit; one at least."""
+    shown: list[Quantity] = []
+    for one in grid.telling():
+        if shown and len(_ruler(grid, [*shown, one])) > width:
+            break
+        shown.append(one)
+    return shown
+
+
+def left_out(grid: Grid, shown: Sequence[Quantity]) -> list[str]:
+    """The names of the quantities that differ and are not shown."""
+    return [one.key for one in grid.telling() if one not in shown]
+
+
+# ------------------------------------------------------------------------------------------- forms
+
+_Shown = Sequence["Quantity"] | None
+
+
+def _text(grid: Grid, shown: _Shown, width: int) -> str:
+    those = fitting(grid, width) if shown is None else shown
+    return text.table(*_cells(grid, those), left=len(grid.keys))
+
+
+def _markdown(grid: Grid, shown: _Shown, width: int) -> str:
+    those = fitting(grid, width) if shown is None else shown
+    header, rows = _cells(grid, those)
+    rule = ["---"] * len(grid.keys) + ["--:"] * len(those)
+    lines = [[_of_markdown(cell) for cell in line] for line in (header, *rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in (lines[0], rule, *lines[1:]))
+
+
+def _of_markdown(cell: str) -> str:
+    bare = cell.strip().replace("\\", "\\\\").replace("|", "\\|")
+    return f"**{bare.removesuffix(text.BEST)}**" if bare.endswith(text.BEST) else bare
+
+
+def _latex(grid: Grid, shown: _Shown, width: int) -> str:
+    """A tabular with the rules of the package booktabs."""
+    those = fitting(grid, width) if shown is None else shown
+    header, rows = _cells(grid, those)
+    lines = [" & ".join(map(_of_latex, line)) + r" \\" for line in (header, *rows)]
+    columns = "l" * len(grid.keys) + "r" * len(those)
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            lines[0],
+            r"\midrule",
+            *lines[1:],
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+    )
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+
+
+def _of_latex(cell: str) -> str:
+    bare = cell.strip()
+    best = bare.endswith(text.BEST)
+    told = "".join(_LATEX.get(sign, sign) for sign in bare.removesuffix(text.BEST))
+    return rf"\textbf{{{told}}}" if best else told
+
+
+def _csv(grid: Grid, shown: _Shown, _: int) -> str:
+    from sojourn.sweeps.frames import frame
+
+    return frame(grid, "cell", shown).write_csv().rstrip("\n")
+
+
+def _json(grid: Grid, shown: _Shown, _: int) -> str:
+    those = grid.quantities if shown is None else shown
+    whole = {
+        "keys": list(grid.keys),
+        "columns": [
+            {"key": one.key, "name": one.name, "unit": one.unit, "of": one.of, "better": one.better}
+            for one in those
+        ],
+        "rows": [_object(cell, those) for cell in grid.cells],
+    }
+    return text.as_json(whole, "cells")
+
+
+def _object(cell: SweepCell, shown: Sequence[Quantity]) -> dict[str, Any]:
+    def finite(value: float) -> float | None:
+        return None if math.isnan(value) else value
+
+    numbers = {}
+    for one in shown:
+        mean, half = cell.values(one.key)
+        numbers[one.key] = {"mean": finite(mean), "ci95": finite(half), "best": cell.best(one.key)}
+    return {
+        "label": cell.label,
+        "settings": dict(cell.settings),
+        "seeds": list(cell.at.summary.seeds),
+        "samples": cell.at.summary.samples,
+        "numbers": numbers,
+    }
+
+
+FORMATS: dict[str, Callable[[Grid, _Shown, int], str]] = {
+    "table": _text,
+    "md": _markdown,
+    "csv": _csv,
+    "latex": _latex,
+    "json": _json,
+}
+
+
+# ------------------------------------------------------------------------------------------ pieces
+
+
+def _cells(grid: Grid, shown: Sequence[Quantity]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows; what is better than all that it competes with carries a star."""
+    header = [*grid.headings, *(f"{_head(one)} " for one in shown)]
+    rows = [
+        [
+            *(_short(written(cell.settings.get(key))) for key in grid.keys),
+            *(_number(cell, one) for one in shown),
+        ]
+        for cell in grid.cells
+    ]
+    return header, rows
+
+
+def _head(quantity: Quantity) -> str:
+    short = quantity.short or quantity.name
+    return short if quantity.of in ("", *short.split()) else f"{quantity.of} {short}"
+
+
+LONGEST = 24
+"""Characters of a setting: a trace that a scenario has written out is longer than any line."""
+
+
+def _short(setting: str) -> str:
+    plain = re.sub(r"\s+", " ", setting)
+    return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 1]}…"
+
+
+def _number(cell: SweepCell, quantity: Quantity) -> str:
+    mean, half = cell.values(quantity.key)
+    entry: MeanAndInterval[float] = {"mean": mean, "ci95": half}
+    said = text.count(entry) if quantity.count else text.with_interval(entry, most=quantity.most)
+    return said + (text.BEST if cell.best(quantity.key) else " ")
+
+
+def _ruler(grid: Grid, shown: Sequence[Quantity]) -> str:
+    return text.table(*_cells(grid, shown), left=len(grid.keys)).splitlines()[1]

@@ -1,0 +1,498 @@
+"""The page of a sweep: who wins in which cell, small charts over the swept value, differences in
+pairs, and the numbers.
+
+It is made of a grid (`sojourn.sweeps.grid`) and its judgement alone: no time line is read, so
+thousands of Runs make a small page. Every chart of one quantity has the same axes. There is no
+script in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+
+from sojourn.digits import decimals, number, sides, with_interval
+from sojourn.figures import series, style
+from sojourn.judgement import Contest, words
+from sojourn.judgement.contest import Difference
+from sojourn.judgement.quantities import Quantity
+from sojourn.records import Run
+from sojourn.report import multiples, parts
+from sojourn.report.data import spans_decades
+from sojourn.sweeps.axes import Setting, logarithmic, scale, written
+from sojourn.sweeps.grid import Grid, SweepCell, of_runs
+
+MOST_CHARTED = 4
+"""Quantities that have charts, the decisive first."""
+
+Settings = tuple[Setting | None, ...]
+
+
+def is_sweep(runs: Sequence[Run]) -> bool:
+    """Whether these are the cells of one sweep over conditions: rates, delays, numbers of flows."""
+    keys = {tuple(run.meta.settings) for run in runs}
+    if len(runs) < 2 or len(keys) != 1 or not next(iter(keys)):
+        return False
+    if any(series.is_measured(run) for run in runs):
+        return False
+    settings = {tuple(run.meta.settings.values()) for run in runs}
+    titles = {run.meta.title for run in runs}
+    return len(settings) == len(runs) and len(titles) == 1 and bool(_varying(runs))
+
+
+def _varying(runs: Sequence[Run]) -> list[str]:
+    from sojourn.judgement.likeness import CHOICES
+
+    return [
+        key
+        for key in runs[0].meta.settings
+        if CHOICES.isdisjoint(key.split(".")) and len({run.meta.settings[key] for run in runs}) > 1
+    ]
+
+
+def render(runs: Sequence[Run]) -> str:
+    """The page as text."""
+    swept = _Swept(of_runs(runs), runs)
+    sections = [
+        swept.refusals(),
+        _section("winners", "Who wins where", swept.winners()),
+        _section("charts", "Over the swept values", swept.charts()),
+        _section("pairs", "Differences, seed by seed", swept.pairs()),
+        _section("numbers", "Numbers", swept.numbers()),
+        _section("run", "What was run", swept.facts()),
+    ]
+    body = "\n".join(filter(None, sections))
+    return parts.template("swept.html").substitute(
+        title=escape(series.title(runs)),
+        about=escape(swept.about()),
+        verdict="\n".join(f"<p>{escape(sentence)}</p>" for sentence in swept.sentences()),
+        css=parts.text("page.css") + parts.text("swept.css") + parts.colours(body),
+        sections=body,
+    )
+
+
+def _section(name: str, heading: str, body: str) -> str:
+    if not body:
+        return ""
+    return f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(heading)}</h2>\n{body}\n</section>'
+
+
+@dataclass(frozen=True)
+class _Contender:
+    """What is chosen in one cell of every condition: a line of the charts."""
+
+    chosen: Settings
+    label: str
+    colour: str
+    dash: style.Dash
+
+
+class _Swept:
+    """A grid as the sections of the page."""
+
+    def __init__(self, grid: Grid, runs: Sequence[Run]) -> None:
+        self.grid = grid
+        self.runs = runs
+        self.conditions = [key for key in grid.conditions if len(grid.distinct(key)) > 1]
+        self.across = self._horizontal()
+        self.rest = [key for key in self.conditions if key != self.across]
+        self.contenders = self._contenders()
+        self.heading = dict(zip(grid.keys, grid.headings, strict=True))
+
+    def _horizontal(self) -> str:
+        """The key of the horizontal axis: the one with the most values, of those that are
+        numbers."""
+        keys = self.conditions
+        return max(
+            keys,
+            key=lambda key: (
+                scale(self.grid.distinct(key)) is not None,
+                len(self.grid.distinct(key)),
+            ),
+        )
+
+    def _contenders(self) -> list[_Contender]:
+        first: dict[Settings, int] = {}
+        for i, cell in enumerate(self.grid.cells):
+            first.setdefault(self._of(cell, self.grid.chosen), i)
+        those = list(first.values())
+        links = [self.grid.cells[i].at.link for i in those]
+        looks = style.looks([self.runs[i] for i in those], links)
+        plain = [(look.colour, look.dash) for look in looks]
+        kinds = {style.qdisc_kind(self.runs[i], at) for i, at in zip(those, links, strict=True)}
+        if len(kinds) < len(those):
+            # Shades of one discipline are hard to tell apart where lines of several cross.
+            plain = [style.flow_look(i) for i in range(len(those))]
+        return [
+            _Contender(chosen, ", ".join(map(written, chosen)) or "all", *look)
+            for chosen, look in zip(first, plain, strict=True)
+        ]
+
+    def _of(self, cell: SweepCell, keys: Sequence[str]) -> Settings:
+        return tuple(cell.settings.get(key) for key in keys)
+
+    def _said(self, keys: Sequence[str], values: Settings) -> str:
+        """`count 4, up.rate 5 Mbit/s`."""
+        return ", ".join(
+            f"{self.heading[key]} {written(value)}" for key, value in zip(keys, values, strict=True)
+        )
+
+    # ------------------------------------------------------------------------------------ heading
+
+    def about(self) -> str:
+        counts = {len(cell.at.summary.seeds) for cell in self.grid.cells}
+        seeds = f"{min(counts)}" if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+        values = ", ".join(
+            f"{self.heading[key]} ({len(self.grid.distinct(key))})" for key in self.grid.keys
+        )
+        return (
+            f"{series.subtitle(self.runs).partition(' · ')[0]} · {len(self.grid.cells)} cells: {values}"
+            f" · {seeds} {'seed' if counts == {1} else 'seeds'}, the same in every cell"
+        )
+
+    def sentences(self) -> list[str]:
+        assert self.grid.judgement is not None, "Runs are judged"
+        if len(self.contenders) < 2:
+            return [
+                f"{len(self.grid.cells)} cells of one contender: nothing competes. The charts show what"
+                f" becomes of it over {self.heading[self.across]}."
+            ]
+        return self.grid.judgement.sentences()[:1]
+
+    def refusals(self) -> str:
+        return "".join(
+            f'<p class="invalid"><strong>Invalid: the numbers of {escape(run.name)} are not to be used.'
+            f"</strong> {escape('; '.join(run.meta.invalid))}</p>"
+            for run in self.runs
+            if run.meta.invalid
+        )
+
+    # ---------------------------------------------------------------------------------- heat maps
+
+    def winners(self) -> str:
+        """A heat map for each combination of the keys that are neither its rows nor its columns."""
+        if len(self.contenders) < 2:
+            return ""
+        down, *others = [*self.rest, ""]
+        others = [key for key in others if key]
+        tables = [
+            self._heat(down, others, those)
+            for those in dict.fromkeys(self._of(cell, others) for cell in self.grid.cells)
+        ]
+        key = self.grid.quantities[0]
+        hint = (
+            f"Each field names the winner by the judge: better in what is felt, and not too dear. Below it the"
+            f" {key.name} of the winner, and of the best other. Its colour is the winner's; grey: nobody wins."
+        )
+        return f'<p class="hint">{escape(hint)}</p><div class="heat">{"".join(tables)}</div>{self._verdicts()}'
+
+    def _verdicts(self) -> str:
+        """The judge's sentences on each link and traffic, folded away."""
+        assert self.grid.judgement is not None, "Runs are judged"
+        said = "".join(
+            f"<p><strong>{escape(contest.conditions)}</strong>: {escape(' '.join(words.of_contest(contest)))}</p>"
+            for contest in self.grid.judgement.contests
+            if len(contest.runs) > 1
+        )
+        return f"<details><summary>The verdict on each cell, in words</summary>{said}</details>"
+
+    def _heat(self, down: str, others: Sequence[str], those: Settings) -> str:
+        columns = self.grid.distinct(self.across)
+        lines: Sequence[Setting | None] = self.grid.distinct(down) if down else [None]
+        head = "".join(f'<th scope="col">{escape(written(value))}</th>' for value in columns)
+        rows = []
+        for line in lines:
+            fixed = {**dict(zip(others, those, strict=True)), **({down: line} if down else {})}
+            fields = [self._field({**fixed, self.across: value}) for value in columns]
+            name = f"{self.heading[down]} {written(line)}" if down else ""
+            rows.append(f'<tr><th scope="row">{escape(name)}</th>{"".join(fields)}</tr>')
+        caption = self._said(others, those)
+        return (
+            f'<div class="scroll" tabindex="0" role="region" aria-label="Winners {escape(caption)}"><table>'
+            f"<caption>{escape(caption)}</caption><thead><tr>"
+            f"<th>{escape(self.heading[self.across])}</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        )
+
+    def _field(self, fixed: dict[str, Setting | None]) -> str:
+        cells = [
+            cell
+            for cell in self.grid.cells
+            if all(cell.settings.get(key) == value for key, value in fixed.items())
+        ]
+        contest = cells[0].contest if cells else None
+        if contest is None:
+            return "<td>–<small>not run</small></td>"
+        told = self._told(cells, contest)
+        winner = next((cell for cell in cells if cell.label == contest.winner), None)
+        if winner is None:
+            why = "one sample" if contest.by == "one sample" else "no winner"
+            return f"<td>{why}<small>{escape(told)}</small></td>"
+        who = self._contender(winner)
+        colour = parts.themed(who.colour)
+        tint = f"border-left-color: {colour}; background: color-mix(in srgb, {colour} 22%, var(--paper))"
+        return (
+            f'<td class="won" style="{tint}">{escape(who.label)}<small>{escape(told)}</small></td>'
+        )
+
+    def _told(self, cells: Sequence[SweepCell], contest: Contest) -> str:
+        """`23 ms, pfifo 832`: the best of these and the next, in what decides."""
+        quantity = self.grid.quantities[0]
+        ranked = sorted(
+            (cell for cell in cells if not math.isnan(cell.values(quantity.key)[0])),
+            key=lambda cell: (cell.label != contest.winner, cell.values(quantity.key)[0]),
+        )
+        unit = f" {quantity.unit}" if quantity.unit else ""
+        said = [f"{number(cell.values(quantity.key)[0])}{unit}" for cell in ranked[:1]]
+        said += [
+            f"{self._contender(cell).label} {number(cell.values(quantity.key)[0])}"
+            for cell in ranked[1:2]
+        ]
+        return ", ".join(said)
+
+    def _contender(self, cell: SweepCell) -> _Contender:
+        chosen = self._of(cell, self.grid.chosen)
+        return next(one for one in self.contenders if one.chosen == chosen)
+
+    # ------------------------------------------------------------------------------------- charts
+
+    def charts(self) -> str:
+        legend = "".join(
+            f"<li>{multiples.swatch(one.colour, one.dash)}{escape(one.label)}</li>"
+            for one in self.contenders
+        )
+        shown = self.grid.telling()[:MOST_CHARTED]
+        bands = any(cell.at.summary.samples > 1 for cell in self.grid.cells)
+        hint = (
+            "Bands and whiskers: the 95 % interval of the mean over seeds."
+            if bands
+            else "One sample a cell: no intervals."
+        )
+        return (
+            f'<p class="hint">{hint} All charts of a quantity have the same axes.</p>'
+            f'<ul class="legend">{legend}</ul>' + "".join(map(self._charts_of, shown))
+        )
+
+    def _charts_of(self, quantity: Quantity) -> str:
+        places, across = self._places()
+        means = [cell.values(quantity.key) for cell in self.grid.cells]
+        known = [mean for mean, _ in means if math.isfinite(mean)]
+        log = min(known) > 0 and logarithmic(known) and _wide(known)
+        ends = [
+            min(end, quantity.most)
+            for mean, half in means
+            for end in (mean + half, mean)
+            if math.isfinite(end)
+        ]
+        up = multiples.span_of(ends, log)
+        unit = self._unit()
+        figures = []
+        for those in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells):
+            curves = [self._curve(one, those, quantity, places) for one in self.contenders]
+            curves = [curve for curve in curves if curve.points]
+            if not curves:
+                continue
+            said = self._said(self.rest, those)
+            caption = f"<figcaption>{escape(said)}</figcaption>" if said else ""
+            named = ", ".join(filter(None, (quantity.name, said)))
+            figures.append(
+                f"<figure>{caption}{multiples.chart(named, curves, across, up, unit)}</figure>"
+            )
+        axis = ", logarithmic" if log else ""
+        better = {"less": ", less is better", "more": ", more is better"}.get(quantity.better, "")
+        label = f"{quantity.unit}{axis}{better}".removeprefix(", ")
+        return (
+            f'<h3>{escape(quantity.name)} <small class="hint">{escape(label)}</small></h3>'
+            f'<div class="multiples">{"".join(figures)}</div>'
+        )
+
+    def _curve(
+        self, one: _Contender, those: Settings, quantity: Quantity, places: dict[Setting, float]
+    ) -> multiples.Curve:
+        spots = [
+            _spot(places[cell.settings[self.across]], *cell.values(quantity.key), quantity.most)
+            for cell in self.grid.cells
+            if self._of(cell, self.rest) == those and self._of(cell, self.grid.chosen) == one.chosen
+        ]
+        known = sorted(
+            (spot for spot in spots if math.isfinite(spot.mean)), key=lambda spot: spot.x
+        )
+        return multiples.Curve(one.label, one.colour, one.dash, tuple(known))
+
+    def _places(self) -> tuple[dict[Setting, float], multiples.Span]:
+        """Where each swept value is on the horizontal axis, and the axis: by its number, or by its
+        turn where it is none."""
+        values = self.grid.distinct(self.across)
+        read = scale(values)
+        if read is None:
+            places = {value: float(i) for i, value in enumerate(values)}
+            ticks = [(place, written(value)) for value, place in places.items()]
+            return places, multiples.Span(-0.3, len(values) - 0.7, False, tuple(ticks))
+        places = dict(zip(values, read.numbers, strict=True))
+        log = logarithmic(read.numbers)
+        least, most = min(read.numbers), max(read.numbers)
+        room = 1.06 if log else 0.04 * (most - least)
+        low, high = (least / room, most * room) if log else (least - room, most + room)
+        ticks = [(place, f"{place:g}") for place in sorted(places.values())]
+        return places, multiples.Span(low, high, log, tuple(ticks))
+
+    def _unit(self) -> str:
+        read = scale(self.grid.distinct(self.across))
+        unit = f", {read.unit}" if read is not None and read.unit else ""
+        log = ", logarithmic" if read is not None and logarithmic(read.numbers) else ""
+        return f"{self.heading[self.across]}{unit}{log}"
+
+    # -------------------------------------------------------------------------------- differences
+
+    def pairs(self) -> str:
+        """In what decides and in goodput: each contender against the baseline of its cell."""
+        assert self.grid.judgement is not None, "Runs are judged"
+        keys = [self.grid.quantities[0].key, "goodput"]
+        found = [
+            (contest, each)
+            for key in dict.fromkeys(keys)
+            for contest in self.grid.judgement.contests
+            for each in contest.differences
+            if each.key == key and math.isfinite(each.difference.value)
+        ]
+        if not found:
+            return ""
+        how = {contest.by for contest, _ in found}
+        paired = (
+            "Seeds are shared, so each difference is one of pairs (Student's t)."
+            if how == {"paired"}
+            else "One sample: no interval."
+            if how == {"one sample"}
+            else "Intervals by Welch where seeds differ, else of pairs."
+        )
+        tables = [
+            self._pairs_of(list(each)) for _, each in groupby(found, key=lambda one: one[1].key)
+        ]
+        return (
+            f'<p class="hint">{escape(paired)} The bar is the 95 % interval as a share of what it is held against,'
+            ' from −100 to +100 %.<span class="narrow"> Tables scroll sideways.</span></p>'
+            + "".join(tables)
+        )
+
+    def _pairs_of(self, found: Sequence[tuple[Contest, Difference]]) -> str:
+        cells = {cell.label: cell for cell in self.grid.cells}
+        name, unit = found[0][1].name, found[0][1].unit
+        rows = [self._pair(cells[each.run], cells[each.against], each) for _, each in found]
+        who = ", ".join(self.heading[key] for key in self.grid.chosen)
+        head = [*(self.heading[key] for key in self.conditions), who, "against"]
+        heads = "".join(f'<th scope="col" class="set">{escape(each)}</th>' for each in head)
+        heads += "".join(
+            f'<th scope="col">{escape(each)}</th>'
+            for each in (f"difference, {unit}".removesuffix(", "), "share", "verdict")
+        )
+        return (
+            f'<div class="scroll spaced" tabindex="0" role="region" aria-label="Differences of {escape(name)}">'
+            f'<table class="numbers pairs"><caption>{escape(name)}</caption>'
+            f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        )
+
+    def _pair(self, run: SweepCell, against: SweepCell, each: Difference) -> str:
+        apart = each.difference
+        reference = abs(each.reference)
+        low, value, high = (
+            100 * end / reference if reference else math.nan
+            for end in (apart.low, apart.value, apart.high)
+        )
+        places = decimals(apart.value)
+        said = _signed(apart.value, places)
+        if math.isfinite(apart.low + apart.high):
+            said += f" ({_signed(apart.low, places)} to {_signed(apart.high, places)})"
+        who = self._contender(run)
+        bar = multiples.interval(low, value, high, who.colour) if reference else ""
+        fixed = "".join(
+            f'<td class="set">{escape(written(run.settings.get(key)))}</td>'
+            for key in self.conditions
+        )
+        return (
+            f'<tr>{fixed}<th scope="row">{escape(who.label)}</th>'
+            f'<td class="words">{escape(self._contender(against).label)}</td><td>{escape(said)}</td>'
+            f'<td>{bar}</td><td class="verdict-{each.verdict}">{each.verdict}</td></tr>'
+        )
+
+    # ------------------------------------------------------------------------------------ numbers
+
+    def numbers(self) -> str:
+        shown = self.grid.telling()
+        heads = "".join(
+            f'<th scope="col" class="set">{escape(self.heading[key])}</th>'
+            for key in self.grid.keys
+        )
+        heads += "".join(
+            f'<th scope="col">{escape(one.name)}<small>{escape(one.unit)}</small></th>'
+            for one in shown
+        )
+        rows = "".join(self._row(cell, shown) for cell in self.grid.cells)
+        starred = any(cell.best(one.key) for cell in self.grid.cells for one in shown)
+        star = (
+            "; ★ marks what is better than every other of its link and traffic" if starred else ""
+        )
+        return (
+            f'<p class="hint">Means over seeds ± half the 95 % confidence interval, without the warm-up{star}.'
+            '<span class="narrow"> The table scrolls sideways.</span></p>'
+            '<div class="scroll" tabindex="0" role="region" aria-label="Numbers of each cell">'
+            f'<table class="numbers"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+        )
+
+    def _row(self, cell: SweepCell, shown: Sequence[Quantity]) -> str:
+        fixed = "".join(
+            f'<th scope="row">{escape(written(cell.settings.get(key)))}</th>'
+            for key in self.grid.keys
+        )
+        fields = []
+        for one in shown:
+            mean, _, spread = with_interval(*cell.values(one.key), one.most).partition(" ")
+            half = f' <small class="ci">{spread.replace("±", "± ")}</small>' if spread else ""
+            best = ' class="best"' if cell.best(one.key) else ""
+            fields.append(f"<td{best}>{mean}{half}</td>")
+        return f"<tr>{fixed}{''.join(fields)}</tr>"
+
+    # -------------------------------------------------------------------------------------- facts
+
+    def facts(self) -> str:
+        first = self.runs[0]
+        meta = first.meta
+        builds = sorted({run.meta.engine_build or "not recorded" for run in self.runs})
+        facts = [
+            ("Engine", f"{meta.engine} {meta.version}"),
+            ("Build of the engine", ", ".join(builds)),
+            ("Seeds", ", ".join(map(str, meta.seeds))),
+            (
+                "Duration",
+                f"{meta.duration_ns / 1e9:g} s, of which {meta.warmup_ns / 1e9:g} s warm-up",
+            ),
+            *((key, ", ".join(map(written, self.grid.distinct(key)))) for key in self.grid.keys),
+        ]
+        rows = "".join(
+            f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+            for name, value in facts
+        )
+        return (
+            f'<table class="runs-facts"><tbody>{rows}</tbody></table>'
+            f"<details><summary>The scenario of the first cell: {escape(first.name)}</summary>"
+            f'<pre tabindex="0" aria-label="Scenario">{escape(first.scenario_text)}</pre></details>'
+        )
+
+
+def _spot(x: float, mean: float, half: float, most: float) -> multiples.Spot:
+    """A mean with the ends of its interval; that of a share ends at 0 and at `most`."""
+    below, above = sides(mean, half, most) if math.isfinite(mean + half) else (half, half)
+    return multiples.Spot(x, mean, mean - below, mean + above)
+
+
+def _signed(value: float, places: int) -> str:
+    """With as many decimals as the difference has, and its sign."""
+    shown = number(abs(value), places)
+    return shown if float(shown) == 0 else f"{'−' if value < 0 else '+'}{shown}"
+
+
+def _wide(known: Sequence[float]) -> bool:
+    import numpy as np
+
+    return spans_decades([np.asarray(known)])

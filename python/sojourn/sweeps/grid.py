@@ -1,0 +1,205 @@
+"""The cells of a sweep: one for each combination of the swept values, each with its settings and its
+numbers. Pure.
+
+The quantities are those of the judge (`sojourn.judgement.quantities`). They come in the order of
+what decides: first what users feel, or the sojourn times where nothing is felt, then what that
+costs, then the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sojourn.errors import UserError
+from sojourn.judgement import Judgement, judge, likeness
+from sojourn.judgement.quantities import (
+    AtLink,
+    Quantity,
+    backlogs_of,
+    measure,
+    under_study,
+)
+from sojourn.sweeps.axes import Setting, headings
+from sojourn.units import nearest
+
+if TYPE_CHECKING:
+    from sojourn.engine import Summed
+    from sojourn.judgement import Contest
+    from sojourn.records import Meta, Run
+
+ORDER = (
+    *("ping_p95", "completion_mean", "completion_p95", "late", "goodput", "goodput_other"),
+    *("own_goodput", "jain", "ping_loss", "utilisation", "sojourn_mean", "sojourn_p95", "ping_mean"),
+    *("ping_p50", "sojourn_p50", "sojourn_p99", "drops", "drop_rate", "marks", "completed"),
+    "ping_idle",
+)  # fmt: skip
+"""The heads of keys, the decisive first."""
+ALL = "all"
+"""Names every quantity."""
+WITHOUT_SETTINGS = "run"
+"""The key of Runs that do not know their settings; its values are their labels."""
+_UNITS = {"ms": "_ms", "Mbit/s": "_mbps", "%": "_percent"}
+
+
+@dataclass(frozen=True)
+class SweepCell:
+    """One combination of the swept values."""
+
+    settings: Mapping[str, Setting]
+    label: str
+    at: AtLink
+    """Its numbers."""
+    contest: Contest | None = None
+    """What it competes in; None: nobody has judged."""
+
+    def values(self, key: str) -> tuple[float, float]:
+        """Mean over seeds, and half of the 95 % interval (NaN: none)."""
+        return self.at.over_seeds(key)
+
+    def best(self, key: str) -> bool:
+        """Whether it is better in this than every other cell of its link and traffic."""
+        row = None if self.contest is None else self.contest.row(key)
+        return row is not None and row.best == self.label
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The cells of a sweep, in its order."""
+
+    keys: tuple[str, ...]
+    """Those that vary."""
+    cells: tuple[SweepCell, ...]
+    quantities: tuple[Quantity, ...]
+    """Of which some cell has a number, the decisive first."""
+    judgement: Judgement | None = None
+
+    @property
+    def headings(self) -> list[str]:
+        """What each key is called."""
+        return headings(self.keys)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Those keys that who runs the line can choose: the discipline, TCP."""
+        return tuple(key for key in self.keys if not likeness.CHOICES.isdisjoint(key.split(".")))
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The other keys: what the line and its users are."""
+        return tuple(key for key in self.keys if key not in self.chosen)
+
+    def distinct(self, key: str) -> list[Setting]:
+        """The values of a key, each once, in their order."""
+        return list(dict.fromkeys(c.settings[key] for c in self.cells if key in c.settings))
+
+    def telling(self) -> list[Quantity]:
+        """The quantities that differ from cell to cell, which a short table shows."""
+        found = [one for one in self.quantities if _differs(one.key, self.cells)]
+        return found or list(self.quantities[:1])
+
+    def selected(self, names: Sequence[str]) -> list[Quantity]:
+        """The quantities of these names: a key, the name of a column, or the head of several keys.
+
+        Raises:
+            UserError: there is no such quantity.
+        """
+        found: dict[str, Quantity] = {}
+        for name in names:
+            these = [one for one in self.quantities if name in (ALL, *_names(one))]
+            if not these:
+                raise _unknown(name, [*(one.key for one in self.quantities), ALL])
+            found |= {one.key: one for one in these}
+        return list(found.values())
+
+
+def check(names: Sequence[str]) -> None:
+    """Refuses, before anything has run, the name of a column that no scenario has."""
+    for name in names:
+        head = name.partition(":")[0]
+        if head != ALL and not any(head in (one, *_with_units(one)) for one in ORDER):
+            raise _unknown(name, [*ORDER, ALL])
+
+
+def _with_units(head: str) -> list[str]:
+    return [head + suffix for suffix in _UNITS.values()]
+
+
+def column(quantity: Quantity) -> str:
+    """The name of a column with its unit: "ping_p95_ms", "completion_mean_ms:web"."""
+    head, colon, of = quantity.key.partition(":")
+    return f"{head}{_UNITS.get(quantity.unit, '')}{colon}{of}"
+
+
+def _unknown(name: str, known: Sequence[str]) -> UserError:
+    guess = nearest(name, known)
+    meant = f"did you mean {guess}? " if guess else ""
+    return UserError(f"no column is called {name!r}", f"{meant}columns: {', '.join(known)}")
+
+
+def _names(quantity: Quantity) -> tuple[str, ...]:
+    return quantity.key, column(quantity), quantity.key.partition(":")[0]
+
+
+def _differs(key: str, cells: Sequence[SweepCell]) -> bool:
+    means = [cell.values(key)[0] for cell in cells]
+    known = [mean for mean in means if not math.isnan(mean)]
+    return bool(known) and (len(known) < len(means) or any(mean != known[0] for mean in known[1:]))
+
+
+# ----------------------------------------------------------------------------------- what it is of
+
+
+def of_runs(runs: Sequence[Run], link: str | None = None) -> Grid:
+    """The cells of these Runs, judged, at this link or where most packets waited.
+
+    Raises:
+        RunError: a Run can't be read.
+    """
+    measured = measure(runs, link)
+    found = judge(measured)
+    contests = {run: contest for contest in found.contests for run in contest.runs}
+    cells = [
+        SweepCell(_settings(one.meta, label), label, one, contests[label])
+        for one, label in zip(measured, found.runs, strict=True)
+    ]
+    return _grid(cells, found)
+
+
+def of_simulated(made: Sequence[Summed]) -> Grid:
+    """The cells of what was simulated in memory."""
+    metas = [one.meta for one in made]
+    links = under_study(metas, [backlogs_of(one.meta, one.summary) for one in made])
+    cells = [
+        SweepCell(
+            _settings(one.meta, one.meta.label), one.meta.label, AtLink(one.meta, at, one.summary)
+        )
+        for one, at in zip(made, links, strict=True)
+    ]
+    return _grid(cells, None)
+
+
+def _settings(meta: Meta, label: str) -> Mapping[str, Setting]:
+    return meta.settings or {WITHOUT_SETTINGS: label}
+
+
+def _grid(cells: Sequence[SweepCell], found: Judgement | None) -> Grid:
+    keys = tuple(dict.fromkeys(key for cell in cells for key in cell.settings))
+    every: dict[str, Quantity] = {}
+    for cell in cells:
+        every = {**cell.at.quantities, **every}
+    known = [
+        one
+        for one in every.values()
+        if any(not math.isnan(cell.values(one.key)[0]) for cell in cells)
+    ]
+    felt = any(one.role == "felt" for one in known)
+    return Grid(keys, tuple(cells), tuple(sorted(known, key=lambda one: _rank(one, felt))), found)
+
+
+def _rank(quantity: Quantity, felt: bool) -> int:
+    if not felt and quantity.role == "queue":
+        return -1
+    return ORDER.index(quantity.key.partition(":")[0])

@@ -1,0 +1,560 @@
+"""A sweep as one thing: its table, its data frame, what each cell is."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+import shapes
+from tree import ROOT
+
+import sojourn
+from sojourn import metrics, report
+from sojourn.cli import grid_text, status
+from sojourn.engine import Progress
+from sojourn.records import Run
+from sojourn.report import multiples, swept
+from sojourn.sweeps import axes, design, grid
+
+SCENARIO = """
+title = "Uploads and a ping"
+duration = "3 s"
+warmup = "1 s"
+[bottleneck]
+delay = "5 ms"
+up.rate = "4 Mbit/s"
+down.rate = "20 Mbit/s"
+[[flow]]
+kind = "bulk"
+direction = "up"
+rtt = "30 ms"
+start = "uniform 0 s .. 200 ms"
+[[flow]]
+kind = "ping"
+[sweep]
+"bottleneck.up.rate" = ["2 Mbit/s", "8 Mbit/s"]
+"flow.bulk.count" = [1, 3]
+"""
+QDISCS = ("pfifo", "fq_codel")
+Told = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """The Runs of a comparison of a sweep: 2 rates, 2 counts, 2 disciplines, 2 seeds."""
+    whole = sojourn.engine.contenders(sojourn.loads(SCENARIO), QDISCS)
+    return sojourn.run_all(whole, seeds=2, out=tmp_path_factory.mktemp("sweep") / "runs")
+
+
+@pytest.fixture(scope="module")
+def cells(kept: list[Run]) -> grid.Grid:
+    return grid.of_runs(kept)
+
+
+@pytest.fixture
+def tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Told:
+    """Calls the command line in a folder with the scenario: exit status, stdout, stderr."""
+    (tmp_path / "sweep.toml").write_text(SCENARIO)
+    monkeypatch.chdir(tmp_path)
+
+    def said(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = status(words)
+        return code, *capsys.readouterr()
+
+    return said
+
+
+# --------------------------------------------------------------------------------------- settings
+
+
+def test_a_run_knows_its_settings(kept: list[Run]) -> None:
+    assert [list(run.meta.settings.values()) for run in kept[:3]] == [
+        ["2 Mbit/s", 1, "pfifo"],
+        ["2 Mbit/s", 1, "fq_codel"],
+        ["2 Mbit/s", 3, "pfifo"],
+    ]
+    assert list(kept[0].meta.settings) == [
+        "bottleneck.up.rate",
+        "flow.bulk.count",
+        "bottleneck.qdisc",
+    ]
+    assert metrics.summary(kept[0]).to_dict()["settings"] == kept[0].meta.settings
+    assert Run.open(kept[0].path).meta.settings == kept[0].meta.settings
+
+
+def test_settings_that_are_no_values_are_refused(kept: list[Run], tmp_path: Path) -> None:
+    meta = json.loads((kept[0].path / "meta.json").read_text())
+    (tmp_path / "meta.json").write_text(json.dumps(meta | {"settings": {"rate": ["2"]}}))
+    with pytest.raises(sojourn.RunError, match="settings: a value is neither text nor a number"):
+        Run.open(tmp_path)
+
+
+def test_the_disciplines_of_a_comparison_are_those_of_the_sweep_in_its_place() -> None:
+    own = sojourn.loads(SCENARIO + '"bottleneck.qdisc" = ["codel", "red"]\n')
+    whole = sojourn.engine.contenders(own, QDISCS)
+    assert whole.sweep["bottleneck.qdisc"] == list(QDISCS)
+    assert [variant.label for variant in whole.variants()][:2] == [
+        "rate 2 Mbit/s, count 1, pfifo",
+        "rate 2 Mbit/s, count 1, fq_codel",
+    ]
+
+
+# ---------------------------------------------------------------------------------- axes, columns
+
+
+@pytest.mark.parametrize(
+    ("values", "unit", "numbers"),
+    [
+        (["5 Mbit/s", "500 kbit/s"], "Mbit/s", (5, 0.5)),
+        (["5 ms", "1 s"], "ms", (5, 1000)),
+        (["0.1 %", "1 %"], "%", (0.1, 1)),
+        ([1, 4, 16], "", (1, 4, 16)),
+        (["20 kB"], "kB", (20,)),
+    ],
+)
+def test_quantities_are_numbers_with_a_unit(
+    values: list[axes.Setting], unit: str, numbers: tuple[float, ...]
+) -> None:
+    found = axes.scale(values)
+    assert found is not None
+    assert (found.unit, found.numbers) == (unit, pytest.approx(numbers))
+
+
+@pytest.mark.parametrize(
+    "values", [["codel", "red"], ["none", "1 %"], [True, False], [1, "5 ms"], []]
+)
+def test_what_is_of_no_one_quantity_is_no_number(values: list[axes.Setting]) -> None:
+    assert axes.scale(values) is None
+
+
+def test_a_key_is_called_by_what_tells_it_from_the_others() -> None:
+    keys = ["bottleneck.up.rate", "bottleneck.down.rate", "flow.bulk.count"]
+    assert axes.headings(keys) == ["up.rate", "down.rate", "count"]
+    assert axes.headings(["duration"]) == ["duration"]
+
+
+def test_what_decides_comes_first(cells: grid.Grid) -> None:
+    assert [one.key for one in cells.quantities][:2] == ["ping_p95", "goodput"]
+    silent = SCENARIO.replace('[[flow]]\nkind = "ping"\n', "")
+    quiet = grid.of_simulated(sojourn.engine.simulate_all(sojourn.loads(silent)))
+    assert quiet.quantities[0].key.startswith("sojourn_")
+
+
+def test_columns_are_chosen_by_key_name_or_head(cells: grid.Grid) -> None:
+    assert [one.key for one in cells.selected(["goodput", "ping_p95_ms"])] == [
+        "goodput",
+        "ping_p95",
+    ]
+    assert cells.selected([grid.ALL]) == list(cells.quantities)
+    with pytest.raises(sojourn.UserError, match="no column is called 'pingp95'") as refused:
+        grid.check(["pingp95"])
+    assert "did you mean ping_p95?" in refused.value.hint
+    grid.check(["ping_p95_ms", "completion_mean:web", "late", grid.ALL])
+
+
+# --------------------------------------------------------------------------------------- the table
+
+
+def test_the_table_has_a_row_a_cell_and_fits(cells: grid.Grid) -> None:
+    lines = grid_text.rendered(cells, "table", ()).splitlines()
+    assert len(lines) == 2 + len(cells.cells) == 10
+    assert max(map(len, lines)) <= grid_text.LEAST_WIDTH
+    assert lines[0].split()[:4] == ["rate", "count", "qdisc", "ping"]
+    assert re.match(r"2 Mbit/s +1 +pfifo +\d", lines[2])
+    wide = grid_text.rendered(cells, "table", (), width=200).splitlines()
+    assert 80 < max(map(len, wide)) <= 200
+    assert all(name in wide[0] for name in ("Mbit/s", "util %"))
+
+
+def test_a_star_is_the_judges(cells: grid.Grid) -> None:
+    assert cells.judgement is not None
+    for contest in cells.judgement.contests:
+        row = contest.row("ping_p95")
+        assert row is not None
+        for cell in cells.cells:
+            if cell.label in contest.runs:
+                assert cell.best("ping_p95") == (row.best == cell.label)
+
+
+def test_csv_and_json_have_the_numbers_of_the_summary(cells: grid.Grid, kept: list[Run]) -> None:
+    expected = [run.summary["probes"][0]["rtt_ms"]["p95"] for run in metrics.summary(kept)]
+    rows = list(csv.DictReader(io.StringIO(grid_text.rendered(cells, "csv", ()))))
+    assert [float(row["ping_p95_ms"]) for row in rows] == pytest.approx(
+        [e["mean"] for e in expected]
+    )
+    assert [float(row["ping_p95_ms_ci95"]) for row in rows] == pytest.approx(
+        [e["ci95"] for e in expected]
+    )
+    assert [row["bottleneck.up.rate"] for row in rows] == ["2 Mbit/s"] * 4 + ["8 Mbit/s"] * 4
+    assert float(rows[-1]["bottleneck.up.rate_mbps"]) == 8
+    whole = json.loads(grid_text.rendered(cells, "json", ("ping_p95",)))
+    shapes.check("cells", whole)
+    assert [row["numbers"]["ping_p95"]["mean"] for row in whole["rows"]] == pytest.approx(
+        [e["mean"] for e in expected]
+    )
+    assert whole["rows"][-1]["settings"]["flow.bulk.count"] == 3
+
+
+def test_markdown_and_latex_are_well_formed(cells: grid.Grid) -> None:
+    markdown = grid_text.rendered(cells, "md", ()).splitlines()
+    assert len({line.count("|") for line in markdown}) == 1
+    assert len(markdown) == 10
+    latex = grid_text.rendered(cells, "latex", ("ping_p95", "utilisation"))
+    assert latex.startswith("\\begin{tabular}{lllrr}\n\\toprule\n")
+    assert r"fq\_codel" in latex
+    assert r"util \%" in latex
+    body = latex.split("\\midrule\n")[1].split("\n\\bottomrule")[0].splitlines()
+    assert [re.sub(r"\\.", "", line).count("&") for line in body] == [4] * 8
+
+
+# --------------------------------------------------------------------------------- the command line
+
+
+def test_run_prints_one_table_of_a_sweep(tell: Told) -> None:
+    code, out, err = tell("run", "sweep.toml", "-o", "runs", "--vary", "bottleneck.up.rate=3mbit")
+    assert code == 0, err
+    assert "2 cells" in out
+    assert re.search(r"^3 Mbit/s +1 +\d", out, flags=re.MULTILINE)
+    assert "sojourn mean ms  p50" not in out
+    assert "more columns: --columns" in err
+    code, out, err = tell("run", "sweep.toml", "--details", "-q", "-o", "again")
+    assert out.count("queues" if "queues" in out else "link") >= 4, "each variant's own tables"
+    assert "4 cells" in out
+
+
+def test_compare_takes_turns_at_each_point(tell: Told) -> None:
+    words = ("compare", "sweep.toml", *QDISCS, "--seeds", "2", "--vary", "flow.bulk.count=2")
+    code, out, err = tell(*words, "-o", "runs")
+    assert code == 0, err
+    assert "4 cells" in out
+    assert "Of 2 comparisons of Runs with the same link and traffic" in out
+    assert max(map(len, out.split("*")[0].splitlines())) <= 80
+    code, out, _ = tell("compare", "runs", "--format", "csv", "--columns", "goodput")
+    assert code == 0
+    assert out.splitlines()[0].endswith("samples,goodput_mbps,goodput_mbps_ci95")
+    assert len(out.splitlines()) == 5
+
+
+def test_a_format_prints_the_table_alone(tell: Told) -> None:
+    code, out, _ = tell(
+        "run", "home-uplink", "--set", "duration=6 s", "-o", "one", "--format", "csv"
+    )
+    assert code == 0
+    assert len(out.splitlines()) == 2
+    code, out, _ = tell("run", "sweep.toml", "-o", "two", "--format", "json")
+    assert json.loads(out)["schema"] == "sojourn/cells/1"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--vary", "flow.bulk.count"), "is not KEY=VALUE"),
+        (("--vary", "flow.bulk.cont=1,2"), "cont"),
+        (("--vary", "bottleneck.up.rate=5 Mbps"), "is not a unit of rate"),
+        (("--columns", "pings"), "no column is called 'pings'"),
+        (("--json", "--format", "md"), "--json prints everything"),
+        (("home-uplink", "--format", "md"), "one scenario's table"),
+    ],
+)
+def test_what_is_asked_wrongly_is_told_before_anything_runs(
+    tell: Told, tmp_path: Path, words: tuple[str, ...], problem: str
+) -> None:
+    code, out, err = tell("run", "sweep.toml", *words)
+    assert (code, out) == (2, "")
+    assert problem in err
+    assert not (tmp_path / "runs").exists()
+
+
+# ----------------------------------------------------------------------------------- the data frame
+
+
+@pytest.fixture(scope="module")
+def frame() -> pl.DataFrame:
+    return sojourn.sweep(sojourn.loads(SCENARIO), QDISCS, seeds=2)
+
+
+def test_the_frame_is_that_of_the_runs(frame: pl.DataFrame, kept: list[Run]) -> None:
+    assert frame.height == 16
+    assert frame.columns[:5] == [
+        *("bottleneck.up.rate", "bottleneck.up.rate_mbps", "flow.bulk.count"),
+        *("bottleneck.qdisc", "seed"),
+    ]
+    numbers = [seed for run in kept for seed in metrics.summary(run).runs]
+    assert frame["seed"].to_list() == [seed["seed"] for seed in numbers]
+    assert frame["ping_p95_ms"].to_list() == [
+        seed["probes"][0]["rtt_ms"]["p95"] for seed in numbers
+    ]
+    assert frame["goodput_mbps"].to_list() == pytest.approx(
+        [seed["queues"][1]["goodput_mbps"] for seed in numbers]
+    )
+
+
+def test_by_cell_it_has_means_and_intervals(frame: pl.DataFrame) -> None:
+    cells = sojourn.sweep(sojourn.loads(SCENARIO), QDISCS, seeds=2, by="cell", columns=["ping_p95"])
+    assert cells.columns[-4:] == ["seeds", "samples", "ping_p95_ms", "ping_p95_ms_ci95"]
+    means = frame.group_by(frame.columns[:4], maintain_order=True).agg(pl.col("ping_p95_ms").mean())
+    assert cells["ping_p95_ms"].to_list() == pytest.approx(means["ping_p95_ms"].to_list())
+    # Of two seeds the interval is t(0.975, 1) = 12.706 times half of their distance.
+    first = frame["ping_p95_ms"].to_list()[:2]
+    assert cells["ping_p95_ms_ci95"][0] == pytest.approx(12.7062 * abs(first[0] - first[1]) / 2)
+
+
+def test_threads_change_nothing_but_the_time(frame: pl.DataFrame) -> None:
+    assert sojourn.sweep(sojourn.loads(SCENARIO), QDISCS, seeds=2, jobs=1).equals(frame)
+
+
+def test_a_scenario_without_a_sweep_is_one_cell() -> None:
+    one = sojourn.loads(SCENARIO.partition("[sweep]")[0])
+    assert sojourn.sweep(one, vary={"flow.bulk.count": [1, 2]})["flow.bulk.count"].to_list() == [
+        1,
+        2,
+    ]
+    assert sojourn.sweep(one).height == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_keeps_what_is_finished(jobs: int) -> None:
+    def interrupt(reached: Progress) -> None:
+        if reached.finished >= 3:
+            raise KeyboardInterrupt
+
+    long = sojourn.loads(SCENARIO.replace('"3 s"', '"30 s"'))
+    with pytest.raises(sojourn.SweepInterrupted) as stop:
+        sojourn.sweep(long, QDISCS, seeds=5, jobs=jobs, progress=interrupt)
+    assert 0 < stop.value.frame.height < 40
+    assert not any(math.isnan(value) for value in stop.value.frame["ping_p95_ms"])
+
+
+def test_ctrl_c_before_anything_is_finished_gives_an_empty_frame() -> None:
+    def interrupt(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    long = sojourn.loads(SCENARIO.replace('"3 s"', '"2000 s"'))
+    with pytest.raises(sojourn.SweepInterrupted) as stop:
+        sojourn.sweep(long, QDISCS, progress=interrupt)
+    assert stop.value.frame.height == 0
+
+
+def test_false_cancels_a_sweep() -> None:
+    with pytest.raises(sojourn.Cancelled):
+        sojourn.sweep(
+            sojourn.loads(SCENARIO.replace('"3 s"', '"2000 s"')), progress=lambda _: False
+        )
+
+
+def test_a_bar_is_talk_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    one = sojourn.loads(SCENARIO)
+    assert sojourn.sweep(one, progress=True).equals(sojourn.sweep(one))
+    assert capsys.readouterr().out == ""
+
+
+# ----------------------------------------------------------------------------------------- designs
+
+
+def numbers_of(drawn: list[dict[str, axes.Setting]], key: str) -> tuple[float, ...]:
+    found = axes.scale([point[key] for point in drawn])
+    assert found is not None
+    return found.numbers
+
+
+RANGES = {"rate": ("1 Mbit/s", "100 Mbit/s"), "delay": ("10 ms", "50 ms"), "count": (1, 4)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_latin_hypercube_has_one_point_in_each_stratum(seed: int) -> None:
+    drawn = design.points(RANGES, 40, "latin", seed)
+    # A hundred times as much is logarithmic: strata of equal ratio.
+    rates = [40 * math.log(rate) / math.log(100) for rate in numbers_of(drawn, "rate")]
+    assert sorted(math.floor(at + 1e-3) for at in rates) == pytest.approx(range(40), abs=1)
+    delays = sorted((delay - 10) for delay in numbers_of(drawn, "delay"))
+    assert all(i <= delay + 0.01 and delay <= i + 1.01 for i, delay in enumerate(delays))
+    counts = [point["count"] for point in drawn]
+    assert {count: counts.count(count) for count in counts} == {1: 10, 2: 10, 3: 10, 4: 10}
+
+
+def test_a_further_key_moves_no_point_of_the_others() -> None:
+    for kind in ("latin", "random"):
+        few = design.points({"rate": RANGES["rate"]}, 10, kind)
+        more = design.points(RANGES, 10, kind)
+        assert [point["rate"] for point in few] == [point["rate"] for point in more]
+    assert design.points(RANGES, 10, "random") != design.points(RANGES, 10, "random", 2)
+
+
+@pytest.mark.parametrize(
+    "ends", [("5 ms",), ("5 ms", "1 ms"), ("5 ms", "5 Mbit/s"), ("a", "b"), (True, False)]
+)
+def test_what_is_no_range_is_refused(ends: tuple[axes.Setting, ...]) -> None:
+    with pytest.raises(sojourn.UserError, match="is no range"):
+        design.points({"key": ends}, 3)
+
+
+def test_points_meet_every_other_value() -> None:
+    one = sojourn.loads(SCENARIO.partition("[sweep]")[0])
+    frame = sojourn.sweep(
+        one,
+        QDISCS,
+        between={"bottleneck.up.rate": ("1 Mbit/s", "20 Mbit/s"), "flow.bulk.count": (1, 3)},
+        samples=3,
+    )
+    assert frame.height == 6
+    assert frame["bottleneck.up.rate_mbps"].n_unique() == 3
+    pairs = frame.group_by("bottleneck.up.rate", "flow.bulk.count").len()["len"].to_list()
+    assert pairs == [2, 2, 2]
+    assert frame["goodput_mbps"].max() < frame["bottleneck.up.rate_mbps"].max()
+
+
+# ---------------------------------------------------------------------------------------- the page
+
+
+def test_the_page_on_sweeps_runs(tell: Told) -> None:
+    text = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    [program] = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    [command] = re.findall(r"^```sh\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    words = shlex.split(command)[1:]
+    code, out, err = tell(*words, "--set", "duration=6 s", "--seeds", "2", "--figures", "svg")
+    assert code == 0, err
+    assert "8 cells" in out
+    named = re.findall(
+        r"^\| (`[a-z].*?) \|", text.partition("The names of the columns")[2], re.MULTILINE
+    )
+    heads = {name.partition(":")[0] for cell in named for name in re.findall(r"`([^`]+)`", cell)}
+    assert heads == set(grid.ORDER)
+
+
+def tags(page: str) -> list[tuple[str, dict[str, str | None]]]:
+    found: list[tuple[str, dict[str, str | None]]] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            found.append((tag, dict(attrs)))
+
+    Reader().feed(page)
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(kept: list[Run]) -> str:
+    return report.render(kept)
+
+
+def test_the_page_of_a_sweep_is_small_and_asks_for_nothing(page: str) -> None:
+    assert len(page) < 200_000
+    found = tags(page)
+    assert not {"script", "img", "iframe", "link"} & {tag for tag, _ in found}
+    assert "default-src 'none'" in page
+    assert "url(" not in page
+
+
+def test_a_field_names_the_winner_of_its_cell(page: str, cells: grid.Grid) -> None:
+    assert cells.judgement is not None
+    heat = page.partition('class="heat"')[2].partition("</div></div>")[0]
+    named = re.findall(r'<td class="won"[^>]*>([^<]+)<small>', heat)
+    won = [contest for contest in cells.judgement.contests if contest.winner is not None]
+    assert len(named) == len(won) > 0
+    assert set(named) == {str(one.winner).split(", ")[-1] for one in won}
+    assert len(re.findall("<td", heat)) == len(cells.judgement.contests) == 4
+
+
+def test_every_chart_has_every_contender_at_its_means(page: str, cells: grid.Grid) -> None:
+    charts = re.findall(r'<svg class="multiple".*?</svg>', page)
+    quantities = [each.key for each in cells.telling()][:4]
+    assert 2 * len(quantities) - 1 <= len(charts) <= 2 * len(quantities)
+    first = charts[0]
+    assert first.count("<circle") == len(QDISCS) * 2
+    assert first.count('class="band"') == len(QDISCS)
+    for title in re.findall(r"<title>([^<]+)</title>", first):
+        name, value = title.split(": ")
+        mean = float(value.split(", ")[0].replace("\u202f", ""))
+        means = [
+            cell.values("ping_p95")[0] for cell in cells.cells if cell.label.endswith(f", {name}")
+        ]
+        assert any(mean == pytest.approx(each, rel=0.01) for each in means)
+
+
+def test_pairs_are_the_judges(page: str, cells: grid.Grid) -> None:
+    assert cells.judgement is not None
+    rows = re.findall(r'<td class="verdict-(\w+)">', page)
+    expected = [
+        each.verdict
+        for key in ("ping_p95", "goodput")
+        for contest in cells.judgement.contests
+        for each in contest.differences
+        if each.key == key
+    ]
+    assert rows == expected
+
+
+def test_a_sweep_without_contenders_has_charts_and_no_winners(tmp_path: Path) -> None:
+    runs = sojourn.run_all(sojourn.loads(SCENARIO), out=tmp_path / "runs")
+    page = report.render(runs)
+    assert "Who wins where" not in page
+    assert 'class="multiple"' in page
+    assert "one contender" in page
+
+
+def test_values_without_numbers_stand_in_their_turn(tmp_path: Path) -> None:
+    lossy = SCENARIO.partition("[sweep]")[0]
+    whole = sojourn.loads(lossy).with_(
+        {"sweep": {"bottleneck.up.loss": ["none", "1 %", "gemodel 0.1 % 10 %"]}}
+    )
+    page = report.render(sojourn.run_all(whole, out=tmp_path / "runs"))
+    chart = re.findall(r'<svg class="multiple".*?</svg>', page)[0]
+    places = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', chart)]
+    assert places == sorted(places)
+    assert places[1] - places[0] == pytest.approx(places[2] - places[1], abs=0.2)
+
+
+def test_an_axis_holds_its_values() -> None:
+    for values, log in (
+        ([0.2, 3.0], False),
+        ([12.0, 900.0], True),
+        ([0.0], False),
+        ([-2.0, 5.0], False),
+    ):
+        span = multiples.span_of(values, log)
+        assert span.low <= min(values)
+        assert span.high >= max(values)
+        assert len(span.ticks) >= 2
+        assert all(span.low <= tick <= span.high for tick, _ in span.ticks)
+
+
+def test_no_two_contenders_look_alike(tmp_path: Path) -> None:
+    whole = sojourn.loads(SCENARIO.partition("[sweep]")[0]).with_(
+        {
+            "sweep": {
+                "bottleneck.up.rate": ["2 Mbit/s", "4 Mbit/s"],
+                "flow.bulk.congestion": ["reno", "cubic"],
+            }
+        }
+    )
+    runs = sojourn.run_all(sojourn.engine.contenders(whole, QDISCS), out=tmp_path / "runs")
+    page = report.render(runs)
+    lines = re.findall(r'<li><svg[^>]*>.*?stroke: ([^"]+)".*?</svg>([^<]+)</li>', page)
+    assert [name for _, name in lines] == [
+        *("reno, pfifo", "reno, fq_codel", "cubic, pfifo", "cubic, fq_codel"),
+    ]
+    assert len({colour for colour, _ in lines}) == 4
+
+
+def test_a_sweep_of_choices_alone_competes_on_the_usual_page(tmp_path: Path) -> None:
+    one = sojourn.loads(SCENARIO.partition("[sweep]")[0])
+    runs = sojourn.run_all(sojourn.engine.contenders(one, QDISCS), out=tmp_path / "runs")
+    assert not swept.is_sweep(runs)
