@@ -163,7 +163,7 @@ pub struct Sfb<B> {
     max: u32,
     law: Law,
     penalty: Penalty,
-    sets: [Set; 2],
+    sets: Box<[Set; 2]>,
     /// The set in force.
     current: usize,
     rehash: u64,
@@ -185,7 +185,7 @@ pub struct Sfb<B> {
 impl<B: Body> Sfb<B> {
     /// An empty queue; the context's random stream gives the hashes their keys and draws.
     pub fn new(params: &SfbParams, mut context: Context) -> Self {
-        let sets = [Set::new(&mut context.luck), Set::new(&mut context.luck)];
+        let sets = Box::new([Set::new(&mut context.luck), Set::new(&mut context.luck)]);
         let burst = u64::from(params.penalty_burst);
         Sfb {
             limit: params.limit,
