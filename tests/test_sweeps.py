@@ -25,7 +25,7 @@ from sojourn.cli import grid_text, status
 from sojourn.engine import Progress
 from sojourn.records import Run
 from sojourn.report import multiples, swept
-from sojourn.sweeps import axes, grid
+from sojourn.sweeps import axes, design, grid
 
 SCENARIO = """
 title = "Uploads and a ping"
@@ -356,6 +356,67 @@ def test_false_cancels_a_sweep() -> None:
         )
 
 
+def test_a_bar_is_talk_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    one = sojourn.loads(SCENARIO)
+    assert sojourn.sweep(one, progress=True).equals(sojourn.sweep(one))
+    assert capsys.readouterr().out == ""
+
+
+# ----------------------------------------------------------------------------------------- designs
+
+
+def numbers_of(drawn: list[dict[str, axes.Setting]], key: str) -> tuple[float, ...]:
+    found = axes.scale([point[key] for point in drawn])
+    assert found is not None
+    return found.numbers
+
+
+RANGES = {"rate": ("1 Mbit/s", "100 Mbit/s"), "delay": ("10 ms", "50 ms"), "count": (1, 4)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_latin_hypercube_has_one_point_in_each_stratum(seed: int) -> None:
+    drawn = design.points(RANGES, 40, "latin", seed)
+    # A hundred times as much is logarithmic: strata of equal ratio.
+    rates = [40 * math.log(rate) / math.log(100) for rate in numbers_of(drawn, "rate")]
+    assert sorted(math.floor(at + 1e-3) for at in rates) == pytest.approx(range(40), abs=1)
+    delays = sorted((delay - 10) for delay in numbers_of(drawn, "delay"))
+    assert all(i <= delay + 0.01 and delay <= i + 1.01 for i, delay in enumerate(delays))
+    counts = [point["count"] for point in drawn]
+    assert {count: counts.count(count) for count in counts} == {1: 10, 2: 10, 3: 10, 4: 10}
+
+
+def test_a_further_key_moves_no_point_of_the_others() -> None:
+    for kind in ("latin", "random"):
+        few = design.points({"rate": RANGES["rate"]}, 10, kind)
+        more = design.points(RANGES, 10, kind)
+        assert [point["rate"] for point in few] == [point["rate"] for point in more]
+    assert design.points(RANGES, 10, "random") != design.points(RANGES, 10, "random", 2)
+
+
+@pytest.mark.parametrize(
+    "ends", [("5 ms",), ("5 ms", "1 ms"), ("5 ms", "5 Mbit/s"), ("a", "b"), (True, False)]
+)
+def test_what_is_no_range_is_refused(ends: tuple[axes.Setting, ...]) -> None:
+    with pytest.raises(sojourn.UserError, match="is no range"):
+        design.points({"key": ends}, 3)
+
+
+def test_points_meet_every_other_value() -> None:
+    one = sojourn.loads(SCENARIO.partition("[sweep]")[0])
+    frame = sojourn.sweep(
+        one,
+        QDISCS,
+        between={"bottleneck.up.rate": ("1 Mbit/s", "20 Mbit/s"), "flow.bulk.count": (1, 3)},
+        samples=3,
+    )
+    assert frame.height == 6
+    assert frame["bottleneck.up.rate_mbps"].n_unique() == 3
+    pairs = frame.group_by("bottleneck.up.rate", "flow.bulk.count").len()["len"].to_list()
+    assert pairs == [2, 2, 2]
+    assert frame["goodput_mbps"].max() < frame["bottleneck.up.rate_mbps"].max()
+
+
 # ---------------------------------------------------------------------------------------- the page
 
 
@@ -421,7 +482,7 @@ def test_every_chart_has_every_contender_at_its_means(page: str, cells: grid.Gri
     assert first.count('class="band"') == len(QDISCS)
     for title in re.findall(r"<title>([^<]+)</title>", first):
         name, value = title.split(": ")
-        mean = float(value.split(" ±")[0].replace("\u202f", ""))
+        mean = float(value.split(", ")[0].replace("\u202f", ""))
         means = [
             cell.values("ping_p95")[0] for cell in cells.cells if cell.label.endswith(f", {name}")
         ]
@@ -473,6 +534,24 @@ def test_an_axis_holds_its_values() -> None:
         assert span.high >= max(values)
         assert len(span.ticks) >= 2
         assert all(span.low <= tick <= span.high for tick, _ in span.ticks)
+
+
+def test_no_two_contenders_look_alike(tmp_path: Path) -> None:
+    whole = sojourn.loads(SCENARIO.partition("[sweep]")[0]).with_(
+        {
+            "sweep": {
+                "bottleneck.up.rate": ["2 Mbit/s", "4 Mbit/s"],
+                "flow.bulk.congestion": ["reno", "cubic"],
+            }
+        }
+    )
+    runs = sojourn.run_all(sojourn.engine.contenders(whole, QDISCS), out=tmp_path / "runs")
+    page = report.render(runs)
+    lines = re.findall(r'<li><svg[^>]*>.*?stroke: ([^"]+)".*?</svg>([^<]+)</li>', page)
+    assert [name for _, name in lines] == [
+        *("reno, pfifo", "reno, fq_codel", "cubic, pfifo", "cubic, fq_codel"),
+    ]
+    assert len({colour for colour, _ in lines}) == 4
 
 
 def test_a_sweep_of_choices_alone_competes_on_the_usual_page(tmp_path: Path) -> None:

@@ -155,22 +155,24 @@ class Interruption(KeyboardInterrupt):
 
 
 def simulate_all(
-    scenario: Scenario,
+    scenarios: Scenario | Sequence[Scenario],
     *,
     seeds: int | Sequence[int] | None = None,
     jobs: int | None = None,
     progress: Callable[[Progress], bool | None] | None = None,
 ) -> list[Summed]:
-    """Runs every variant of a scenario that sweeps, in memory, and keeps their numbers; tables go
-    as soon as they are added up. The arguments are those of `simulate`.
+    """Runs every variant of a scenario that sweeps, or of several, in memory, and keeps their
+    numbers; tables go as soon as they are added up. The arguments are those of `simulate`. The
+    seeds are those of the first.
 
     Raises:
         UserError: the simulator can't run a variant.
         Cancelled: `progress` said so.
         Interruption: on Ctrl-C.
     """
-    variants = scenario.variants()
-    asked = seeds_of(scenario, seeds)
+    several = [scenarios] if isinstance(scenarios, Scenario) else scenarios
+    variants = [variant for scenario in several for variant in scenario.variants()]
+    asked = seeds_of(several[0], seeds)
     sums = [_Sums(meta) for meta in _metas(variants, asked)]
     work = _Work(
         [_Job(variant, seed, i) for i, variant in enumerate(variants) for seed in asked],

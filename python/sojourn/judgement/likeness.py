@@ -56,7 +56,7 @@ def facts(run: Run) -> Facts:
     return found
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def _written(text: str, folder: Path) -> Facts:
     """What the scenario means; of one that this version can't read, its keys as they are
     written."""

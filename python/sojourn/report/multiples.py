@@ -30,8 +30,9 @@ class Spot:
 
     x: float
     mean: float
-    half: float
-    """Of the 95 % interval; NaN: none."""
+    low: float
+    high: float
+    """The ends of the 95 % interval; NaN: none."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +149,11 @@ def _ticks(across: Span, x: Callable[[float], float]) -> list[str]:
 
 def _band(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> str:
     """The 95 % intervals as an area."""
-    those = [point for point in curve.points if math.isfinite(point.mean + point.half)]
+    those = [point for point in curve.points if math.isfinite(point.high)]
     if len(those) < 2:
         return ""
-    above = [f"{x(point.x):.1f},{y(point.mean + point.half):.1f}" for point in those]
-    below = [f"{x(point.x):.1f},{y(point.mean - point.half):.1f}" for point in reversed(those)]
+    above = [f"{x(point.x):.1f},{y(point.high):.1f}" for point in those]
+    below = [f"{x(point.x):.1f},{y(point.low):.1f}" for point in reversed(those)]
     return (
         f'<polygon class="band" points="{" ".join(above + below)}" '
         f'style="fill: {parts.themed(curve.colour)}"/>'
@@ -171,9 +172,9 @@ def _line(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]
     for point in those:
         said = f"{curve.label}: {on_page(point.mean)}"
         at = x(point.x)
-        if math.isfinite(point.half):
-            said += f" ± {on_page(point.half)}"
-            ends = (y(point.mean - point.half), y(point.mean + point.half))
+        if math.isfinite(point.high):
+            said += f", {on_page(point.low)} to {on_page(point.high)}"
+            ends = (y(point.low), y(point.high))
             drawn.append(
                 f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}" style="stroke: {colour}"/>'
             )

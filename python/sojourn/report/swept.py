@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from sojourn.digits import decimals, number, with_interval
+from sojourn.digits import decimals, number, sides, with_interval
 from sojourn.figures import series, style
 from sojourn.judgement import Contest, words
 from sojourn.judgement.contest import Difference
@@ -121,12 +121,15 @@ class _Swept:
         those = list(first.values())
         links = [self.grid.cells[i].at.link for i in those]
         looks = style.looks([self.runs[i] for i in those], links)
-        found = []
-        for chosen, look in zip(first, looks, strict=True):
-            label = ", ".join(map(written, chosen)) or "all"
-            colour = style.BLUE if len(first) == 1 else look.colour
-            found.append(_Contender(chosen, label, colour, look.dash))
-        return found
+        plain = [(look.colour, look.dash) for look in looks]
+        kinds = {style.qdisc_kind(self.runs[i], at) for i, at in zip(those, links, strict=True)}
+        if len(kinds) < len(those):
+            # Shades of one discipline are hard to tell apart where lines of several cross.
+            plain = [style.flow_look(i) for i in range(len(those))]
+        return [
+            _Contender(chosen, ", ".join(map(written, chosen)) or "all", *look)
+            for chosen, look in zip(first, plain, strict=True)
+        ]
 
     def _of(self, cell: SweepCell, keys: Sequence[str]) -> Settings:
         return tuple(cell.settings.get(key) for key in keys)
@@ -277,7 +280,12 @@ class _Swept:
         means = [cell.values(quantity.key) for cell in self.grid.cells]
         known = [mean for mean, _ in means if math.isfinite(mean)]
         log = min(known) > 0 and logarithmic(known) and _wide(known)
-        ends = [end for mean, half in means for end in (mean + half, mean) if math.isfinite(end)]
+        ends = [
+            min(end, quantity.most)
+            for mean, half in means
+            for end in (mean + half, mean)
+            if math.isfinite(end)
+        ]
         up = multiples.span_of(ends, log)
         unit = self._unit()
         figures = []
@@ -304,7 +312,7 @@ class _Swept:
         self, one: _Contender, those: Settings, quantity: Quantity, places: dict[Setting, float]
     ) -> multiples.Curve:
         spots = [
-            multiples.Spot(places[cell.settings[self.across]], *cell.values(quantity.key))
+            _spot(places[cell.settings[self.across]], *cell.values(quantity.key), quantity.most)
             for cell in self.grid.cells
             if self._of(cell, self.rest) == those and self._of(cell, self.grid.chosen) == one.chosen
         ]
@@ -372,10 +380,12 @@ class _Swept:
         cells = {cell.label: cell for cell in self.grid.cells}
         name, unit = found[0][1].name, found[0][1].unit
         rows = [self._pair(cells[each.run], cells[each.against], each) for _, each in found]
-        head = [self.heading[key] for key in self.conditions]
-        heads = "".join(
+        who = ", ".join(self.heading[key] for key in self.grid.chosen)
+        head = [*(self.heading[key] for key in self.conditions), who, "against"]
+        heads = "".join(f'<th scope="col" class="set">{escape(each)}</th>' for each in head)
+        heads += "".join(
             f'<th scope="col">{escape(each)}</th>'
-            for each in (*head, "", "against", f"difference, {unit}", "share", "verdict")
+            for each in (f"difference, {unit}".removesuffix(", "), "share", "verdict")
         )
         return (
             f'<div class="scroll spaced" tabindex="0" role="region" aria-label="Differences of {escape(name)}">'
@@ -397,7 +407,8 @@ class _Swept:
         who = self._contender(run)
         bar = multiples.interval(low, value, high, who.colour) if reference else ""
         fixed = "".join(
-            f"<td>{escape(written(run.settings.get(key)))}</td>" for key in self.conditions
+            f'<td class="set">{escape(written(run.settings.get(key)))}</td>'
+            for key in self.conditions
         )
         return (
             f'<tr>{fixed}<th scope="row">{escape(who.label)}</th>'
@@ -410,7 +421,8 @@ class _Swept:
     def numbers(self) -> str:
         shown = self.grid.telling()
         heads = "".join(
-            f'<th scope="col">{escape(self.heading[key])}</th>' for key in self.grid.keys
+            f'<th scope="col" class="set">{escape(self.heading[key])}</th>'
+            for key in self.grid.keys
         )
         heads += "".join(
             f'<th scope="col">{escape(one.name)}<small>{escape(one.unit)}</small></th>'
@@ -466,6 +478,12 @@ class _Swept:
             f"<details><summary>The scenario of the first cell: {escape(first.name)}</summary>"
             f'<pre tabindex="0" aria-label="Scenario">{escape(first.scenario_text)}</pre></details>'
         )
+
+
+def _spot(x: float, mean: float, half: float, most: float) -> multiples.Spot:
+    """A mean with the ends of its interval; that of a share ends at 0 and at `most`."""
+    below, above = sides(mean, half, most) if math.isfinite(mean + half) else (half, half)
+    return multiples.Spot(x, mean, mean - below, mean + above)
 
 
 def _signed(value: float, places: int) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sojourn.engine import Interruption, Progress, contenders, simulate_all
 from sojourn.scenario import Scenario, load
 from sojourn.sweeps import frames
+from sojourn.sweeps.axes import Setting
+from sojourn.sweeps.design import Design, points
 from sojourn.sweeps.grid import check, of_simulated
 
 if TYPE_CHECKING:
@@ -31,6 +33,10 @@ def sweep(
     qdiscs: Sequence[str] = (),
     *,
     vary: Mapping[str, Sequence[Any]] | None = None,
+    between: Mapping[str, Sequence[Setting]] | None = None,
+    samples: int = 50,
+    design: Design = "latin",
+    design_seed: int = 1,
     seeds: int | Sequence[int] | None = None,
     by: frames.RowsPer = "seed",
     columns: Sequence[str] | None = None,
@@ -51,6 +57,11 @@ def sweep(
         scenario: a Scenario, the path of its file, or the name of an example.
         qdiscs: disciplines that take turns at the bottleneck, in tc's words.
         vary: values by dotted key, beside those that the scenario's `[sweep]` has.
+        between: the two ends of a range by dotted key. The sweep then has `samples` points in these
+            ranges, each with every combination of the other values.
+        samples: how many points.
+        design: "latin" spreads them over each range (a Latin hypercube), "random" does not.
+        design_seed: of the luck that draws them.
         seeds: how many, counted up from the scenario's own, or which. All cells have the same.
         by: "cell" gives a row for each cell, with means over seeds and 95 % intervals.
         columns: the quantities, as `sojourn run --columns` names them; None: all.
@@ -69,12 +80,24 @@ def sweep(
         whole = whole.with_({"sweep": {**whole.sweep, **{k: list(v) for k, v in vary.items()}}})
     if qdiscs:
         whole = contenders(whole, qdiscs, link)
+    several = (
+        [whole] if not between else _sampled(whole, points(between, samples, design, design_seed))
+    )
     try:
         with _telling(progress) as tell:
-            made = simulate_all(whole, seeds=seeds, jobs=jobs, progress=tell)
+            made = simulate_all(several, seeds=seeds, jobs=jobs, progress=tell)
     except Interruption as stop:
         raise SweepInterrupted(_framed(stop.finished, by, None)) from None
     return _framed(made, by, columns)
+
+
+def _sampled(whole: Scenario, drawn: Sequence[Mapping[str, Setting]]) -> list[Scenario]:
+    """The scenario once for each point, as a sweep that has one value for each key of the point."""
+    others = {key: values for key, values in whole.sweep.items() if key not in drawn[0]}
+    return [
+        whole.with_({"sweep": {**{key: [value] for key, value in point.items()}, **others}})
+        for point in drawn
+    ]
 
 
 def _framed(made: Sequence[Any], by: frames.RowsPer, columns: Sequence[str] | None) -> pl.DataFrame:
