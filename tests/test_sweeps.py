@@ -436,7 +436,7 @@ def test_the_page_on_sweeps_runs(tell: Told) -> None:
     assert done.returncode == 0, done.stderr
     [command] = re.findall(r"^```sh\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     words = shlex.split(command)[1:]
-    code, out, err = tell(*words, "--set", "duration=6 s", "--seeds", "2", "--figures", "svg")
+    code, out, err = tell(*words, "--set", "duration=6 s", "--seeds", "2")
     assert code == 0, err
     assert "8 cells" in out
     named = re.findall(
