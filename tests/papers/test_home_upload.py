@@ -10,7 +10,7 @@ import pytest
 from laws import *  # noqa: F403
 
 from sojourn import papers
-from sojourn.papers import Reproduction
+from sojourn.papers import Reproduction, story
 from sojourn.papers.home_upload import measures as m
 from sojourn.papers.home_upload.claims import SAYS
 from sojourn.papers.home_upload.studies import AFTER, BEFORE
@@ -83,3 +83,11 @@ def test_every_reading_says_what_the_others_give(quick: Reproduction) -> None:
         "the modem's buffer",
         "which fq_codel",
     }
+
+
+def test_the_front_picture_marks_the_published_delays(quick: Reproduction) -> None:
+    [axes] = story.draw([quick]).axes
+    marks = [
+        float(np.asarray(line.get_xdata())[0]) for line in axes.lines if line.get_marker() == "D"
+    ]
+    assert marks == [20, 140, 30]

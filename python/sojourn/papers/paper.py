@@ -171,6 +171,8 @@ class Bar:
     kind: Literal["idle", "bloated", "cured"]
     cost: str = ""
     """What it cost: "46.9 s for 45.7 s"."""
+    published_ms: float | None = None
+    """What the source has; of a bound, the bound. None: it states none."""
 
 
 @dataclass(frozen=True)

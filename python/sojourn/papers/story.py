@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from sojourn.digits import on_page as number
 from sojourn.figures import style
-from sojourn.papers.drawing import note
+from sojourn.papers.drawing import note, stated_mark
 from sojourn.papers.paper import Bar
 from sojourn.papers.reproduce import Reproduction
 
@@ -47,7 +47,10 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     axes.set_xlabel("delay [ms], logarithmic")
     axes.grid(axis="y", visible=False)
     axes.set_yticks([])
-    delays = [bar.delay_ms for _, bars in stories for bar in bars if bar.delay_ms > 0] or [1.0]
+    shown = [bar for _, bars in stories for bar in bars]
+    delays = [
+        delay for bar in shown for delay in (bar.delay_ms, bar.published_ms or 0.0) if delay > 0
+    ] or [1.0]
     least = min(delays) / 2
     at = 0.0
     for one, bars in stories:
@@ -64,6 +67,8 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     axes.set_xlim(least, max(delays) * 1.6)
     for x, (kind, name) in enumerate(_NAMES.items()):
         note(axes, f"■ {name}", (0, 1), (95 * x, 5), of="panel", colour=_COLOURS[kind], va="bottom")
+    if any(bar.published_ms is not None for bar in shown):
+        note(axes, "◇ published", (0, 1), (95 * len(_NAMES), 5), of="panel", va="bottom")
     return figure
 
 
@@ -72,4 +77,9 @@ def _bar(axes: Axes, bar: Bar, at: float, least: float) -> None:
     axes.barh(at, delay - least, left=least, height=0.72, color=_COLOURS[bar.kind], linewidth=0)
     note(axes, style.shorten(bar.label, 44), (0, at), (-6, 0), of="row", ha="right", va="center")
     said = f"{number(bar.delay_ms)} ms" + (f" · {bar.cost}" if bar.cost else "")
-    note(axes, said, (delay, at), (4, 0), size=7.5, ha="left", va="center")
+    end = delay
+    if bar.published_ms is not None:
+        stated_mark(axes, bar.published_ms, at, "published", markersize=5, clip_on=False)
+        # A mark just behind the bar's end would be under the words.
+        end = max(delay, bar.published_ms * 1.05) if bar.published_ms < 2 * delay else delay
+    note(axes, said, (end, at), (4, 0), size=7.5, ha="left", va="center")

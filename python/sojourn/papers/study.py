@@ -38,7 +38,7 @@ class Study:
     variants: Mapping[str, Changes] = field(default_factory=lambda: {"": {}})
     seeds: int = 5
     first_seed: int = 1
-    """A search that others are judged beside has seeds of its own."""
+    """Those of a search are others than those that judge."""
     quick: Changes = field(default_factory=dict)
     """What the quick version changes beside."""
     quick_variants: Collection[str] | None = None

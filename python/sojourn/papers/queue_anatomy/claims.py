@@ -751,7 +751,7 @@ def other_limits(evidence: Evidence) -> str:
     return (
         " ".join(
             f"{segments} segments: {told}."
-            for segments in (*SEARCHED, SEGMENTS)
+            for segments in sorted((*SEARCHED, SEGMENTS))
             if (told := _limited_to(evidence, segments))
         )
         + " Drops vanish where thirty windows fit into ring and qdisc. The published "
@@ -774,16 +774,30 @@ def _limited_to(evidence: Evidence, segments: int) -> str:
     rtt = evidence.means(rings, m.rtt_s)
     told = [f"{said.time(rtt[4096])} at ring 4096"] if 4096 in rtt else []
     if {512, 4096} <= set(rtt):
-        told[-1] += f" ({m.more_percent(rtt[4096], rtt[512]):+.0f} %)"
-    for words, along in (
-        ("drops by ring", rings),
-        ("drops by qdisc", qdiscs),
-        ("if TCP believes every timer, by ring", rings_believed),
-        ("if TCP believes every timer, by qdisc", qdiscs_believed),
+        told[-1] += f", {m.more_percent(rtt[4096], rtt[512]):+.0f} %"
+    for words, ring, qdisc in (
+        ("drops", rings, qdiscs),
+        ("if TCP believes every timer", rings_believed, qdiscs_believed),
     ):
-        if drops := evidence.means(along, m.drops):
-            told.append(f"{words} {_counts(drops)}")
+        drops = [_at_sizes(evidence, what, along) for what, along in _deciding(ring, qdisc)]
+        if any(drops):
+            told.append(f"{words} {', '.join(filter(None, drops))}")
     return "; ".join(told)
+
+
+def _deciding(
+    rings: Mapping[int, Variant], qdiscs: Mapping[int, Variant]
+) -> tuple[tuple[str, dict[int, Variant]], ...]:
+    """The sizes that tell where drops end."""
+    return (
+        ("ring", {4096: rings[4096]}),
+        ("qdisc", {size: qdiscs[size] for size in (512, 1024, 4096) if size in qdiscs}),
+    )
+
+
+def _at_sizes(evidence: Evidence, what: str, along: Mapping[int, Variant]) -> str:
+    drops = evidence.means(along, m.drops)
+    return f"by {what} {_counts(drops)}" if drops else ""
 
 
 def merged_packets(evidence: Evidence) -> str:

@@ -21,6 +21,7 @@ from sojourn.papers.video_testbed.studies import (
     BEHIND,
     BOTTLENECKS,
     BURSTS,
+    CHANGING,
     CITED_BY,
     CODEL,
     CODEL_LIMITS,
@@ -101,6 +102,26 @@ def harmless(evidence: Evidence) -> Finding:
         because=f"tc's defaults at 250 kbps: {latency:.0f} ms for Drop Tail's {slow:.0f}, and "
         f"{carried:.0f} kbit/s for {tail:.0f}, {100 * (1 - carried / tail):.1f} % less: "
         "after a lively scene CoDel has nothing kept for the quiet one",
+    )
+
+
+def changing(evidence: Evidence) -> Finding:
+    latency, most, carried = (
+        evidence.means({name: CHANGING[name] for name in studies.CHANGING_QDISCS}, one)
+        for one in (m.mean_ms, m.most_ms, m.throughput_kbps)
+    )
+    short = latency["CoDel"] < min(latency["RED"], latency["Drop Tail"] / 10)
+    return Finding(
+        holds=short and carried["CoDel"] > 0.98 * carried["Drop Tail"],
+        partly=short,
+        because=f"A link of {' and '.join(studies.HALVES)} by turns of 20 s: "
+        + "; ".join(
+            f"{name} {latency[name]:.0f} ms in the mean and {most[name]:.0f} at most, "
+            f"{carried[name]:.0f} kbit/s"
+            for name in latency
+        )
+        + f". tc's CoDel carries {m.below_percent(carried['CoDel'], carried['Drop Tail']):.1f} % "
+        "less than a queue that stores for the wider turn what the narrower one could not carry",
     )
 
 
@@ -740,6 +761,15 @@ def quieter(evidence: Evidence) -> str:
         f"It falls with the time that the film is quiet: {without} (study others, 250 RED "
         f"steady), {_ms(evidence, BEHIND['RED'][250])} with "
         "ours; theirs was quieter still in this test."
+    )
+
+
+def few_pings(evidence: Evidence) -> str:
+    """Why RED's loss is off at 200 kbps."""
+    lost = evidence.estimate(BEHIND["RED"][200], m.ping_loss_percent)
+    return (
+        f"{lost.seeds} tries of 100 pings, {said.each(lost.known)} % lost: their mean is known to "
+        f"± {lost.ci95:.0f} points only."
     )
 
 

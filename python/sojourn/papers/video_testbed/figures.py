@@ -410,14 +410,25 @@ def story(evidence: Evidence) -> Sequence[Bar]:
     """The bottleneck of 2 Mbit/s under each discipline."""
     full = evidence.mean(BEHIND["Drop Tail"][250], m.throughput_kbps)
 
-    def cured(label: str, variant: Variant) -> Bar:
+    def cured(label: str, variant: Variant, published_ms: float | None = None) -> Bar:
         latency, carried = (evidence.mean(variant, one) for one in (m.mean_ms, m.throughput_kbps))
-        return Bar(label, latency, "cured", f"{carried:.0f} kbit/s for {full:.0f}")
+        cost = f"{carried:.0f} kbit/s for {full:.0f}"
+        return Bar(label, latency, "cured", cost, published_ms)
 
     return (
-        Bar("no bottleneck", evidence.mean(TRIES["1"], m.mean_ms), "idle"),
-        Bar("Drop Tail, 2 Mbit/s", evidence.mean(BEHIND["Drop Tail"][250], m.mean_ms), "bloated"),
-        cured("RED", BEHIND["RED"][250]),
+        Bar(
+            "no bottleneck",
+            evidence.mean(TRIES["1"], m.mean_ms),
+            "idle",
+            published_ms=SAYS["unshaped/1/latency"],
+        ),
+        Bar(
+            "Drop Tail, 2 Mbit/s",
+            evidence.mean(BEHIND["Drop Tail"][250], m.mean_ms),
+            "bloated",
+            published_ms=SAYS["Drop Tail/250/mean"],
+        ),
+        cured("RED", BEHIND["RED"][250], SAYS["RED/250/mean"]),
         cured("CoDel, tc's defaults", DEFAULTS[250]),
         cured("CoDel, limit 3", BEHIND["CoDel"][250]),
     )

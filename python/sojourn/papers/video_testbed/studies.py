@@ -162,6 +162,25 @@ _BURSTS: dict[str, Changes] = {
 }
 _BURSTS_QUICK = tuple(one for one in _BURSTS if not one.endswith((" 20 Mbit/s", " 3 Mbit/s")))
 
+# --------------------------------------------------------------------------- a link that changes
+
+HALVES = ("2400 kbit/s", "1200 kbit/s")
+"""Of a link that changes every 20 s: above the film's mean rate and below it."""
+CHANGING_QDISCS = {"Drop Tail": "pfifo limit 1000", "RED": RED, "CoDel": "codel limit 1000"}
+_CHANGING: dict[str, Changes] = {
+    name: shaped(
+        200,
+        words,
+        {
+            "bottleneck.shaper": "none",
+            "bottleneck.rate": HALVES[0],
+            "bottleneck.schedule": [["0 s", HALVES[0]], ["20 s", HALVES[1]]],
+            "bottleneck.repeat": "40 s",
+        },
+    )
+    for name, words in CHANGING_QDISCS.items()
+}
+
 # ------------------------------------------------------------------------------- the cited studies
 
 RATES = (64, 128, 256, 512, 1000, 2000, 4000)
@@ -300,6 +319,12 @@ BURSTS = Study(
     first_seed=101,
     quick_variants=_BURSTS_QUICK,
 )
+CHANGING = Study(
+    "changing",
+    "A link that changes every 20 s (section 2.3)",
+    "testbed.toml",
+    variants=_CHANGING,
+)
 CITED = Study(
     "cited",
     "The cited studies: bottlenecks from 64 kbit/s up (section 2.4)",
@@ -324,7 +349,7 @@ OVERLOAD = Study(
     quick_variants=_OVERLOAD_QUICK,
 )
 
-STUDIES = (UNSHAPED, TESTBED, CODEL, OTHERS, BURSTS, CITED, FUTURE, OVERLOAD)
+STUDIES = (UNSHAPED, TESTBED, CODEL, OTHERS, BURSTS, CHANGING, CITED, FUTURE, OVERLOAD)
 
 TRIES = {attempt: UNSHAPED[attempt] for attempt in FILMS}
 BEHIND = {
