@@ -83,6 +83,11 @@ def test_words_stand_in_every_text(tmp_path: Path) -> None:
             f'[[numbers]]\nid = "a"\nwhat = "b"\nrole = "predicted"\n{NUMBER}',
             "a number without a published value has no role: 'predicted'",
         ),
+        (
+            '[[grids]]\ntitle = "T"\nrows = ["2"]\ncolumns = { "delay/{row}" = "ms" }\n',
+            "grid 'T': there is no number 'delay/2'",
+        ),
+        ('[[grids]]\ntitle = "T"\n', "a grid has columns, rows, title, not title"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_told(text: str, refused: str, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from typing import Any
 from sojourn.papers import published
 from sojourn.papers.paper import (
     Claim,
+    Grid,
     Number,
     Paper,
     Picture,
@@ -65,6 +66,7 @@ def read(package: str) -> Paper:
         pictures=tuple(_picture(one, modules["figures"]) for one in said.pictures),
         story=modules["figures"].story,
         story_axis=said.paper["story"],
+        grids=tuple(Grid(one["title"], one["head"], one["rows"]) for one in said.grids),
     )
 
 

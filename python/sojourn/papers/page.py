@@ -25,7 +25,7 @@ from sojourn import figures
 from sojourn.digits import on_page as shown
 from sojourn.errors import UserError
 from sojourn.papers import story, verdict
-from sojourn.papers.paper import Claim, Number, Paper, Picture, Reading, Role
+from sojourn.papers.paper import Claim, Grid, Number, Paper, Picture, Reading, Role
 from sojourn.papers.reproduce import Reproduction
 from sojourn.papers.study import Study
 from sojourn.papers.verdict import ClaimRow, Row, Verdict, worded
@@ -111,7 +111,7 @@ def _paper(one: Reproduction, pictures: Pictures) -> str:
                 for picture, svg in pictures.items()
             ),
         ),
-        _section("numbers", "Published beside ours", _numbers(one)),
+        _section("numbers", "Published beside ours", _grids(one) + _numbers(one)),
         _section("readings", "How the source was read", _readings(one)),
         _section("runs", "What was run", _studies(one)),
     ]
@@ -162,6 +162,46 @@ def _claim(row: ClaimRow, base: str, pictures: Sequence[Picture]) -> str:
         f'<tr{own}><th scope="row"><p>{escape(claim.says)}</p><small>{escape(claim.where)}</small></th>'
         f"<td>{_badge(row.verdict)}</td><td><p>{escape(row.because)}{f' ({seen})' if seen else ''}</p></td></tr>"
     )
+
+
+def _grids(one: Reproduction) -> str:
+    """The source's tables in its own layout: published over ours."""
+    rows = {row.number.id: row for row in one.rows}
+    return "\n".join(_grid(grid, rows) for grid in one.paper.grids)
+
+
+def _grid(grid: Grid, rows: Mapping[str, Row]) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in grid.head)
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>'
+        + "".join(_cell(rows.get(id_)) for id_ in ids)
+        + "</tr>"
+        for name, ids in grid.rows.items()
+    )
+    return (
+        _TABLE.format(escape(grid.title)).replace("judged", "grid")
+        + f"<caption>{escape(grid.title)}: published over ours, dashed where it is no prediction"
+        f"</caption><thead><tr><td></td>{head}</tr></thead><tbody>{body}{_END}"
+    )
+
+
+def _cell(row: Row | None) -> str:
+    """One cell: published, and below it ours with the verdict's sign and colour."""
+    if row is None:
+        return "<td>-</td>"
+    weak = "" if row.number.role is Role.PREDICTED else " weak"
+    said = f"{row.verdict}, {row.number.role}"
+    return (
+        f'<td><a href="#number-{escape(row.number.id)}" title="{escape(said)}">'
+        f'{escape(published(row))}<span class="badge {_CLASS[row.verdict]}{weak}">'
+        f"{_SIGN[row.verdict]} {escape(_mean(row))}</span></a></td>"
+    )
+
+
+def _mean(row: Row) -> str:
+    """Ours, with the digits of the published number."""
+    digits = max(len(repr(row.number.published).partition(".")[2]), 2)
+    return f"{row.ours.mean:.{digits}f}"
 
 
 def _numbers(one: Reproduction) -> str:

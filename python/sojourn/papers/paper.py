@@ -15,7 +15,7 @@ anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -163,6 +163,17 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """A table of the source in its own layout."""
+
+    title: str
+    head: tuple[str, ...]
+    """Names of its columns."""
+    rows: Mapping[str, tuple[str, ...]]
+    """By the name of the row: the number in each column, by id."""
+
+
+@dataclass(frozen=True)
 class Bar:
     """One delay of the story of a paper, for the overview's picture."""
 
@@ -194,6 +205,7 @@ class Paper:
     story: Callable[[Evidence], Sequence[Bar]]
     story_axis: str = "delay"
     """What the bars of its story are: "ping RTT", "mean queueing delay"."""
+    grids: tuple[Grid, ...] = ()
 
     def __post_init__(self) -> None:
         for what, ids in (
@@ -220,5 +232,8 @@ class Paper:
             assert not stated or number.tolerance is not None, (
                 f"{self.id}: {number.id}: no tolerance"
             )
+        for grid in self.grids:
+            unknown = {id_ for ids in grid.rows.values() for id_ in ids} - numbers
+            assert not unknown, f"{self.id}: {grid.title}: no number {unknown}"
         for claim in self.claims:
             assert set(claim.pictures) <= pictures, f"{self.id}: {claim.id}: no such picture"

@@ -9,6 +9,8 @@
     [[claims]]       id, where, says, check, pictures, must_hold
     [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
     [[readings]]     parameter, source, chosen, why, others, searched
+    [[grids]]        title, rows, columns: a table in the source's layout. Columns are a number's id, in which {row}
+                     stands for the row, and the column's name
 
 An entry of `numbers` with `rows`, `columns` or both is a whole table: a number for each row and
 column, which say what differs from the entry. A list in a row has one value for each column, ""
@@ -22,7 +24,7 @@ up.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -50,6 +52,7 @@ NUMBER = (
 NUMBER_FIELDS = frozenset((*NUMBER, "against", "reason"))
 CLAIM_FIELDS = frozenset(("id", "where", "says", "check", "pictures", "must_hold"))
 PICTURE_FIELDS = frozenset(("id", "source", "title", "caption", "draw"))
+GRID_FIELDS = frozenset(("title", "rows", "columns"))
 READING_FIELDS = frozenset(("parameter", "source", "chosen", "why", "others", "searched"))
 
 
@@ -66,6 +69,7 @@ class Published:
     claims: Sequence[Entry]
     pictures: Sequence[Entry]
     readings: Sequence[Entry]
+    grids: Sequence[Entry]
     quoted: Entry
 
     @property
@@ -111,8 +115,27 @@ def read(path: Path) -> Published:
         entries("claims", CLAIM_FIELDS, "id"),
         entries("pictures", PICTURE_FIELDS, "id"),
         entries("readings", READING_FIELDS, "parameter"),
+        _grids(raw.get("grids", ()), {one["id"] for one in numbers}, path),
         raw.get("quoted", {}),
     )
+
+
+def _grids(raw: Iterable[Entry], numbers: set[str], path: Path) -> list[Entry]:
+    """The tables in the source's layout, each cell a number that there is."""
+    grids = []
+    for one in raw:
+        if set(one) != GRID_FIELDS:
+            raise PublishedError(
+                f"{path}: a grid has {', '.join(sorted(GRID_FIELDS))}, not {', '.join(sorted(one))}"
+            )
+        rows = {
+            row: tuple(column.format(row=row) for column in one["columns"]) for row in one["rows"]
+        }
+        for id_ in (id_ for ids in rows.values() for id_ in ids):
+            if id_ not in numbers:
+                raise PublishedError(f"{path}: grid {one['title']!r}: there is no number {id_!r}")
+        grids.append({"title": one["title"], "head": tuple(one["columns"].values()), "rows": rows})
+    return grids
 
 
 def _check_role(number: Entry, path: Path) -> None:

@@ -154,13 +154,13 @@ def changing(evidence: Evidence) -> Figure:
     middle.set_ylim(70, 101)
     middle.legend(loc="lower center")
     bottom.plot(t, line["limit"].to_numpy(), color=colour, label="q_adt")
-    for packets, words in (
-        (SAYS["figure3/many"], "many users: below"),
-        (SAYS["figure3/few"], "few users: over"),
+    for packets, words, x in (
+        (SAYS["figure3/many"], "many users: below", 0.13),
+        (SAYS["figure3/few"], "few users: over", 0.5),
     ):
         stated_level(bottom, packets)
         said = f"published, {words} {packets:g}"
-        note(bottom, said, (0.5, packets), (0, 3), of="row", ha="center")
+        note(bottom, said, (x, packets), (0, -10 if x < 0.5 else 3), of="row", ha="center")
     bottom.set_yscale("log")
     ticks(bottom, (20, 50, 100, 200, 500, 1000), "y")
     bottom.set_ylabel("q_adt [packets]")

@@ -109,6 +109,7 @@ REVERSE = Study(
     "1000 TCP users in each direction over ADT (section III-A, row ADT(R))",
     "reverse.toml",
     quick={"warmup": "120 s", "duration": "170 s"},
+    quick_seeds=2,
 )
 BY_USERS = Study(
     "users",
