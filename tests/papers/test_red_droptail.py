@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,7 +12,10 @@ import pytest
 from laws import *  # noqa: F403
 
 from sojourn import papers
+from sojourn.papers import searched
 from sojourn.papers.evidence import Seed
+from sojourn.papers.paper import Role
+from sojourn.papers.red_droptail import search
 from sojourn.papers.red_droptail.claims import SAYS, rms
 from sojourn.papers.red_droptail.measures import (
     agreement,
@@ -19,6 +23,7 @@ from sojourn.papers.red_droptail.measures import (
     drop_share,
     dropped_early,
     fairness,
+    lead,
     notified_in_proportion,
     pairs,
     sojourn_ms,
@@ -28,6 +33,7 @@ from sojourn.papers.red_droptail.measures import (
 from sojourn.papers.red_droptail.studies import (
     CHECKED,
     DROP_TAIL,
+    FAIRNESS,
     MAIN,
     RED,
     THROUGHPUT,
@@ -49,9 +55,16 @@ UNEXPLAINED: set[str] = set()
 # ------------------------------------------------------------------------------- the reproduction
 
 
-def test_all_44_cells_are_judged_in_the_quick_version_too(quick: Reproduction) -> None:
-    assert len(quick.rows) == 44
+def test_all_44_cells_and_22_leads_are_judged_in_the_quick_version_too(quick: Reproduction) -> None:
+    leads = [row for row in quick.rows if row.number.id.startswith("lead/")]
+    assert (len(quick.rows), len(leads)) == (66, 22)
     assert quick.left_out == 0
+    # A cell is no prediction: those of Drop-Tail were searched, and those of RED are as near.
+    assert {row.number.id for row in quick.rows if row.number.role is Role.PREDICTED} == {
+        row.number.id
+        for row in leads
+        if "/250/" not in row.number.id or "fairness" in row.number.id
+    }
 
 
 def test_red_drops_nothing_early_in_the_short_runs_and_leads_by_its_one_place(
@@ -88,7 +101,7 @@ def test_adaptive_red_costs_little_and_saves_nearly_all_of_the_delay(quick: Repr
 def test_readings_speak_in_the_quick_version(quick: Reproduction) -> None:
     said = [worded(one.others, quick.evidence) for one in PAPER.readings]
     assert all(said)
-    assert sum(one.searched for one in PAPER.readings) == 8
+    assert sum(one.searched for one in PAPER.readings) == 9
 
 
 # -------------------------------------------------------------------------- the published numbers
@@ -110,6 +123,42 @@ def test_the_tables_are_typed_whole(table: str, cells: int, red: float, tail: fl
     for queue, total in ((RED, red), (DROP_TAIL, tail)):
         column = [value for name, value in typed.items() if name.endswith(f"/{queue}")]
         assert sum(column) == pytest.approx(total)
+
+
+@pytest.mark.parametrize("cell", search.CELLS)
+def test_a_published_lead_is_that_of_the_two_cells(cell: search.Cell) -> None:
+    kind, tp, at = cell
+    red, tail = (SAYS[f"{kind}/{tp}/{at}/{queue}"] for queue in (RED, DROP_TAIL))
+    assert SAYS[search.lead_id(cell)] == pytest.approx(lead(kind, red, tail), abs=5e-5)
+
+
+# -------------------------------------------------------------------------------------- the search
+
+
+def test_the_search_has_every_setting_on_seeds_that_judge_nothing() -> None:
+    rows = searched.beside(search.__file__).rows
+    assert [(one["length_s"], one["places"], one["red"]) for one in rows] == [
+        (str(length), str(places), red)
+        for length in search.LENGTHS_S
+        for places in search.PLACES
+        for red in search.reds()
+    ]
+    for study in (THROUGHPUT, FAIRNESS, WITH_QUEUES):
+        assert set(range(study.first_seed, study.first_seed + study.seeds)).isdisjoint(search.SEEDS)
+
+
+def test_a_setting_of_the_search_comes_out_again() -> None:
+    stored = searched.beside(search.__file__).rows[1]
+    length, places = float(stored["length_s"]), int(stored["places"])
+    again = search.row_of(replace(MAIN, length_s=length, places=places, red=stored["red"]))
+    assert {key: str(value) for key, value in again.items()} == dict(stored)
+
+
+def test_a_red_of_few_packets_leads_in_fairness_and_pays_in_throughput() -> None:
+    found = search.trade(4)
+    assert found.source == pytest.approx((0.044 + 0.095 + 0.12) / 3)
+    assert found.best < found.source / 2
+    assert found.price > found.chosen_off
 
 
 def test_ns2s_tables_have_a_value_for_every_row() -> None:

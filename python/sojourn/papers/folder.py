@@ -8,6 +8,8 @@
     claims.py        checks of the sentences, and sentences that hold numbers of our Runs
     figures.py       functions that draw, and `story`: the bars of the overview
 
+    search.py, searched.csv   where readings were searched on seeds of their own: the search, and what it found
+
 published.toml names functions, studies and variants; here they are looked up, so that a name that
 drifts is found when the paper is loaded.
 """

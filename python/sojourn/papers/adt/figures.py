@@ -1,5 +1,4 @@
-"""The letter's four figures from our Runs, and a fifth: what a mean from the start says at which
-length."""
+"""The letter's four figures from our Runs, and the readings that were searched."""
 
 from __future__ import annotations
 
@@ -11,23 +10,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sojourn.figures import style
-from sojourn.papers import published
+from sojourn.papers import published, searched
 from sojourn.papers.adt import measures as m
+from sojourn.papers.adt import search
 from sojourn.papers.adt.studies import (
     BY_USERS,
     CHANGING,
+    CHOSEN,
     DISCIPLINES,
     FACTORS,
     FEW_MANY,
     PARAMETERS,
     PERIODS_MS,
-    REVERSE,
+    ROWS,
     SETTINGS,
     TABLE,
     USERS,
     WITH_USERS,
 )
-from sojourn.papers.drawing import Look, curve, look, note, sheet, stated_level, stated_mark, ticks
+from sojourn.papers.drawing import Look, curve, look, note, row_labels, sheet, stated_level, ticks
 from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Bar
 
@@ -194,32 +195,58 @@ def parameters(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def length(evidence: Evidence) -> Figure:
-    """What the mean queueing delay from the start is after each length of a run."""
-    figure, [[axes]] = sheet(
-        "The mean queueing delay from the start of a run, over its length",
-        evidence,
-        TABLE,
-        size=(10, 4.6),
-        says="seed 1 shown",
-        margins=style.Margins(top=0.95, left=0.85, right=2.75, bottom=0.55),
+def readings(_: Evidence) -> Figure:
+    """The table under every reading that was searched."""
+    tables = search.found()
+    figure = style.blank(12, 5.4)
+    top = style.heading(
+        figure,
+        "Section III-A under other readings",
+        f"{searched.beside(search.__file__).made}, mean over seeds",
     )
-    cases = [(name, DISCIPLINES[name], LOOKS[name], PUBLISHED_MS[name]) for name in LOOKS]
-    cases.append(
-        ("ADT both ways", REVERSE[""], (style.ORANGE, style.LONG), SAYS["table/ADT(R)/delay"])
-    )
-    for name, variant, (colour, dash), stated in cases:
-        t, mean = m.running_delay_ms(evidence.seeds(variant)[0])
-        seen = t >= 2
-        axes.plot(t[seen], mean[seen], color=colour, linestyle=dash, label=f"{name}, ours")
-        said = f"{name}, published {stated:g} ms"
-        stated_mark(axes, t[-1], stated, said, marker="o", color=colour, clip_on=False)
-    axes.set_ylim(0, 32)
-    axes.set_xlim(0, t[-1])
-    axes.set_xlabel("length of the run [s]")
-    axes.set_ylabel("mean queueing delay [ms]")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.03, 1.0))
+    around = style.Margins(top=top + 0.5, left=2.6, right=0.1, bottom=0.15)
+    axes = style.panels(figure, around)[0][0]
+    cells = list(tables[CHOSEN])
+    for at, cell in enumerate(cells):
+        digits = 1 if cell[1] == "delay" else 2
+        stated = f"{tables[CHOSEN][cell].published:.{digits}f}"
+        note(axes, stated, (at, 0), size=7, ha="center", va="center")
+        for row, table in enumerate(tables.values(), 1):
+            _in_matrix(axes, f"{table[cell].ours:.{digits}f}", (at, row), table[cell].fits)
+        note(axes, _HEADS[cell[1]], (at, 1), (0, 3), of="column", size=7, ha="center", va="bottom")
+    for at, name in enumerate(ROWS):
+        note(
+            axes,
+            name,
+            (5 * at + 2, 1),
+            (0, 15),
+            of="column",
+            ha="center",
+            va="bottom",
+            weight="bold",
+        )
+        axes.axvline(5 * at - 0.5, color=style.INK, linewidth=0.8)
+    fitting = [f"{name}: {search.fitting(table)} of 20" for name, table in tables.items()]
+    row_labels(axes, ["published", *fitting])
+    axes.axhline(0.5, color=style.INK, linewidth=0.8)
+    axes.set_xlim(-0.5, len(cells) - 0.5)
+    axes.set_xticks([])
     return figure
+
+
+def _in_matrix(axes: Axes, text: str, at: tuple[float, float], fits: bool) -> None:
+    """Heavy and green where it fits."""
+    colour, weight = (style.GREEN, "bold") if fits else (style.MUTED, "normal")
+    note(axes, text, at, size=7, colour=colour, weight=weight, ha="center", va="center")
+
+
+_HEADS = {
+    "utilisation": "AU %",
+    "loss": "LR %",
+    "delay": "aQd ms",
+    "fairness": "JFI",
+    "goodput": "AG %",
+}
 
 
 # ----------------------------------------------------------------------------------------- pieces
@@ -248,18 +275,16 @@ def _only_last_labels(column: Iterable[Axes], label: str) -> None:
 
 
 def story(evidence: Evidence) -> list[Bar]:
-    """Drop-Tail, Adaptive RED, and ADT once it has settled."""
-    full = evidence.mean(TABLE["Drop-Tail"], m.settled_utilisation)
+    """Drop-Tail, Adaptive RED and ADT."""
+    full = evidence.mean(TABLE["Drop-Tail"], m.utilisation)
     bars = [
         Bar(
             "Drop-Tail, 500 packets",
-            evidence.mean(TABLE["Drop-Tail"], m.settled_delay_ms),
+            evidence.mean(TABLE["Drop-Tail"], m.backlog_ms),
             "bloated",
         )
     ]
-    for name, label in (("Adaptive RED", "Adaptive RED"), ("ADT", "Active Drop-Tail, settled")):
-        busy, delay = (
-            evidence.mean(TABLE[name], one) for one in (m.settled_utilisation, m.settled_delay_ms)
-        )
+    for name, label in (("Adaptive RED", "Adaptive RED"), ("ADT", "Active Drop-Tail")):
+        busy, delay = (evidence.mean(TABLE[name], one) for one in (m.utilisation, m.backlog_ms))
         bars.append(Bar(label, delay, "cured", f"{busy:.1f} % of the link for {full:.1f} %"))
     return bars

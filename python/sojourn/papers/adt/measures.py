@@ -7,21 +7,20 @@
     goodput         application data that arrived, each byte once, counted at the size of full packets (1500 B for 1460 B of
                     data) over what the link could have carried, %: so that a link full of useful packets has 100 %
 
-The whole run counts, or, as `settled_*`, its second half, after ADT has come down from its initial
-limit.
+What the warm-up holds is left out: ADT coming down from the whole buffer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+import math
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from sojourn import metrics
-from sojourn.papers.evidence import Seed
+from sojourn.papers.adt.studies import CHANGING
+from sojourn.papers.evidence import Estimate, Evidence, Seed
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +29,7 @@ PACKET = 1500
 HEADER = 40
 
 
-# -------------------------------------------------------------------- the five columns, whole run
+# -------------------------------------------------------------------------------- the five columns
 
 
 def utilisation(seed: Seed) -> float:
@@ -49,6 +48,13 @@ def delay_ms(seed: Seed) -> float:
     """Mean queueing delay, ms."""
     row = _link(seed)
     return metrics.ratio(row["sojourn_sum_ns"], row["sent_packets"]) / 1e6
+
+
+def backlog_ms(seed: Seed) -> float:
+    """Mean backlog after the warm-up, each packet taken for one of 1500 B, ms: as the source counts,
+    for which 500 packets are 30 ms."""
+    line = timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)
+    return _mean(line["backlog_packets"]) * PACKET * 8e3 / _rate(seed)
 
 
 def longest_ms(seed: Seed) -> float:
@@ -95,31 +101,6 @@ def timeline(seed: Seed) -> pl.DataFrame:
     return seed.table("queue").filter(pl.col("link") == "down").sort("t_ns")
 
 
-def settled_utilisation(seed: Seed) -> float:
-    """Utilisation of the second half of the run, %."""
-    half = _second_half(seed)
-    return 100 * metrics.ratio(float(half["sent_bytes"].sum()) * 8, _rate(seed) * _span_s(half))
-
-
-def settled_delay_ms(seed: Seed) -> float:
-    """Mean queueing delay of the second half, ms."""
-    half = _second_half(seed)
-    waited = float((half["sojourn_mean_ns"].fill_null(0) * half["sent_packets"]).sum())
-    return metrics.ratio(waited, float(half["sent_packets"].sum())) / 1e6
-
-
-def settled_loss(seed: Seed) -> float:
-    """Dropped over arrived packets of the second half, % (arrived: sent and dropped)."""
-    half = _second_half(seed)
-    dropped = float(half["dropped_packets"].sum())
-    return 100 * metrics.ratio(dropped, dropped + float(half["sent_packets"].sum()))
-
-
-def settled_limit(seed: Seed) -> float:
-    """Mean q_adt of the second half, packets."""
-    return _mean(_second_half(seed)["limit"])
-
-
 def limit(seed: Seed) -> float:
     """Mean q_adt after the warm-up, packets."""
     return _mean(timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)["limit"])
@@ -136,54 +117,6 @@ def first_below(line: pl.DataFrame, packets: float) -> float:
     """When q_adt is first below this, s; NaN if never."""
     below = line.filter(pl.col("limit") < packets)
     return float(below["t_ns"][0]) / 1e9 if below.height else float("nan")
-
-
-def running_delay_ms(seed: Seed) -> tuple[Floats, Floats]:
-    """Time, s, and the mean queueing delay of all packets from the start to then, ms."""
-    line = timeline(seed)
-    sent = line["sent_packets"].to_numpy().astype(np.float64)
-    waited = line["sojourn_mean_ns"].fill_null(0).to_numpy().astype(np.float64) * sent
-    return line["t_ns"].to_numpy() / 1e9, running_mean(waited, sent) / 1e6
-
-
-def running_mean(weighted: Floats, weights: Floats) -> Floats:
-    """Cumulative sum over cumulative weight; 0 while there is no weight."""
-    total = np.cumsum(weights)
-    mean: Floats = np.cumsum(weighted) / np.where(total > 0, total, 1.0)
-    return mean
-
-
-def running_backlog(seed: Seed) -> tuple[Floats, Floats]:
-    """Time, s, and the mean backlog from the start to then, as ms: each packet waiting taken for
-    one of 1500 B."""
-    line = timeline(seed)
-    packets = line["backlog_packets"].to_numpy().astype(np.float64)
-    packet_ms = PACKET * 8e3 / _rate(seed)
-    return line["t_ns"].to_numpy() / 1e9, running_mean(packets, np.ones_like(packets)) * packet_ms
-
-
-def most_ms(seed: Seed) -> float:
-    """The largest that the mean queueing delay from the start ever is, ms."""
-    return float(running_delay_ms(seed)[1].max())
-
-
-@cache
-def length_for(delay: float, backlog: bool = False) -> Callable[[Seed], float]:
-    """The length of a run, s, whose mean from the start is this, ms: where the running mean last
-    falls below it."""
-
-    def measure(seed: Seed) -> float:
-        t, mean = (running_backlog if backlog else running_delay_ms)(seed)
-        return last_above(t, mean, delay)
-
-    return measure
-
-
-def last_above(t: Floats, mean: Floats, wanted: float) -> float:
-    """The last time at which the line is not below this; NaN where it never is, or still is at the
-    end."""
-    above = np.flatnonzero(mean >= wanted)
-    return float(t[above[-1]]) if above.size and above[-1] < mean.size - 1 else float("nan")
 
 
 # --------------------------------------------------------------------------------------- figure 3
@@ -206,8 +139,9 @@ def users(t: Floats, joining: float) -> Floats:
 
 
 def limit_with_many(seed: Seed) -> float:
-    """Mean q_adt while at least 450 users are active, packets."""
-    return _limit_while(seed, lambda count: count >= 450)
+    """The least q_adt while at least 450 users are active, packets: what it falls to."""
+    line, count = _with_users(seed)
+    return float(line["limit"].to_numpy()[count >= 450].min())
 
 
 def limit_with_few(seed: Seed) -> float:
@@ -218,6 +152,13 @@ def limit_with_few(seed: Seed) -> float:
     return float(line["limit"].to_numpy()[half & (count <= 20)].max())
 
 
+def most_of_all_draws(evidence: Evidence) -> Estimate:
+    """`limit_with_few` of the seed that has most. The source ran one draw of ten users' RTTs, each
+    seed is another: the question is whether such a draw comes there."""
+    draws = evidence.estimate(CHANGING.only, limit_with_few).values
+    return Estimate(max(draws), math.nan, draws)
+
+
 def changing_utilisation(seed: Seed) -> float:
     """Utilisation while 50 users or more are active, %."""
     line, count = _with_users(seed)
@@ -226,11 +167,6 @@ def changing_utilisation(seed: Seed) -> float:
     return 100 * metrics.ratio(
         float(busy["sent_bytes"].sum()) * 8, _rate(seed) * interval * busy.height
     )
-
-
-def _limit_while(seed: Seed, wanted: Callable[[Floats], NDArray[np.bool_]]) -> float:
-    line, count = _with_users(seed)
-    return float(line["limit"].to_numpy()[wanted(count)].mean())
 
 
 def _with_users(seed: Seed) -> tuple[pl.DataFrame, Floats]:
@@ -249,15 +185,6 @@ def _rate(seed: Seed) -> int:
     rate = seed.run.meta.link("down").rate_bps
     assert rate is not None, "the bottleneck of every scenario here has a rate"
     return rate
-
-
-def _second_half(seed: Seed) -> pl.DataFrame:
-    return timeline(seed).filter(pl.col("t_ns") > seed.run.meta.duration_ns // 2)
-
-
-def _span_s(rows: pl.DataFrame) -> float:
-    # The first row closes an interval that began one interval before it.
-    return float(rows["t_ns"][1] - rows["t_ns"][0]) / 1e9 * rows.height
 
 
 def _mean(column: pl.Series) -> float:

@@ -1,7 +1,11 @@
-"""The experiments: section III-A's three disciplines, those of the other sections, and section
-III-A under other readings."""
+"""The experiments: section III-A's three disciplines and those of the other sections; and the
+readings of section III-A that were searched."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sojourn.papers.study import Changes, Study
 
@@ -14,38 +18,68 @@ FEW_MANY = (20, 200)
 
 DROP_TAIL = "pfifo limit 500"
 ADT = "adt limit 500"
-RED = "red variant ns2 limit 500 adaptive packets min {} max {}"
+RED = "red variant ns2 limit 500 adaptive packets"
+"""Of packets of ns-2's `mean_pktsize_`, 500 bytes, 200 Mbit/s are 50 000 a second. Its automatic
+thresholds of a target of 5 ms are then 125 and 375 packets."""
 
-_TCP = {"delayed_ack_segments": 2}
-
-
-def _both(name: str, changes: Changes) -> dict[str, Changes]:
-    """The variants of a reading: Drop-Tail and ADT."""
-    return {
-        f"{name}, {label}": {**changes, "bottleneck.down.qdisc": qdisc}
-        for label, qdisc in (("Drop-Tail", DROP_TAIL), ("ADT", ADT))
-    }
+ROWS = ("DT", "ADT", "ARED", "ADT(R)")
+"""The rows of the table, as it names them."""
+_QUEUES = {"DT": DROP_TAIL, "ADT": ADT, "ARED": RED}
 
 
-OTHERS: dict[str, Changes] = {
-    **_both("1250 B", {"flow.bulk.tcp": {**_TCP, "mss": 1210}}),
-    **_both("no delayed ACKs", {"flow.bulk.tcp": {"delayed_ack_segments": 1}}),
-    **_both("SACK", {"flow.bulk.tcp": {**_TCP, "sack": True}}),
-    **_both("RTO from 1 s", {"flow.bulk.tcp": {**_TCP, "min_rto": "1 s"}}),
-    **_both("SACK, RTO from 1 s", {"flow.bulk.tcp": {**_TCP, "sack": True, "min_rto": "1 s"}}),
-    **_both("one instant", {"flow.bulk.start": "0 s"}),
-    "one instant, Adaptive RED": {
-        "flow.bulk.start": "0 s",
-        "bottleneck.down.qdisc": RED.format(150, 450),
-    },
-    "access 1 Gbit/s, Drop-Tail": {"flow.bulk.access": "1 Gbit/s"},
-    "access 15 Mbit/s, Drop-Tail": {"flow.bulk.access": "15 Mbit/s"},
-    "q_adt from 100, ADT": {"bottleneck.down.qdisc": "adt limit 500 start 100"},
-    "automatic, Adaptive RED": {"bottleneck.down.qdisc": "red variant ns2 limit 500 adaptive"},
-    "125/375, Adaptive RED": {"bottleneck.down.qdisc": RED.format(125, 375)},
-    "180/540, Adaptive RED": {"bottleneck.down.qdisc": RED.format(180, 540)},
+@dataclass(frozen=True)
+class Reading:
+    """What section III-A leaves open; the defaults are the main reading, as in table.toml."""
+
+    rtt_ms: tuple[int, int] = (80, 880)
+    tcp: Mapping[str, Any] = field(default_factory=dict)
+    """Beside ns-2's defaults of 2006."""
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Of all flows."""
+    red: str = RED
+    rows: tuple[str, ...] = ROWS
+    """Those of the table that it changes."""
+
+    def scenario(self, row: str) -> str:
+        """The scenario file of a row of the table."""
+        return "reverse.toml" if row == "ADT(R)" else "table.toml"
+
+    def changes(self, row: str) -> Changes:
+        """What differs from that file."""
+        flows = ("forward", "backward") if row == "ADT(R)" else ("bulk",)
+        shortest, longest = self.rtt_ms
+        own = {
+            "rtt": f"uniform {shortest} ms .. {longest} ms",
+            "tcp": {"min_rto": "1 s", **self.tcp},
+            **self.more,
+        }
+        queue = {**_QUEUES, "ARED": self.red}.get(row)
+        return {
+            **{f"flow.{name}.{key}": value for name in flows for key, value in own.items()},
+            **({} if queue is None else {"bottleneck.down.qdisc": queue}),
+        }
+
+
+MAIN = Reading()
+_STATED = replace(MAIN, rtt_ms=(40, 440))
+_DELAYED, _SOON, _SACK = {"delayed_ack_segments": 2}, {"min_rto": "200 ms"}, {"sack": True}
+
+CHOSEN = "40..440 ms one way"
+READINGS: Mapping[str, Reading] = {
+    CHOSEN: MAIN,
+    "one way, RTO from 0.2 s": replace(MAIN, tcp=_SOON),
+    "one way, SACK": replace(MAIN, tcp=_SACK),
+    "one way, delayed ACKs": replace(MAIN, tcp=_DELAYED),
+    "one way, packets of 1540 B": replace(MAIN, tcp={"mss": 1500}),
+    "60..660 ms": replace(MAIN, rtt_ms=(60, 660)),
+    "40..440 ms": _STATED,
+    "40..440 ms, RTO from 0.2 s": replace(_STATED, tcp=_SOON),
+    "40..440 ms, delayed ACKs": replace(_STATED, tcp=_DELAYED),
+    "40..440 ms, delayed ACKs, RTO from 0.2 s": replace(_STATED, tcp={**_DELAYED, **_SOON}),
+    "40..440 ms, all at one instant": replace(_STATED, more={"start": "0 s"}),
+    "one way, RED 150/450": replace(MAIN, red=f"{RED} min 150 max 450", rows=("ARED",)),
 }
-"""Other readings of section III-A: name -> what differs from table.toml."""
+"""What was searched: `search` runs the table's four rows under each, settled."""
 
 WIDER = "20 users with the RTTs of section III-C"
 """Figure 4 with c = 1.01 and 300 ms, as in parameters.toml."""
@@ -61,21 +95,20 @@ def setting(users: int, factor: float, period_ms: int) -> str:
 
 TABLE = Study(
     "table",
-    "1000 TCP users, RTTs 40..440 ms, 200 Mbit/s (section III-A, figure 1)",
+    "1000 TCP users, RTTs 40..440 ms one way, 200 Mbit/s (section III-A, figure 1)",
     "table.toml",
     variants={
         "Drop-Tail": {"bottleneck.down.qdisc": DROP_TAIL},
         "ADT": {"bottleneck.down.qdisc": ADT},
-        "Adaptive RED": {"bottleneck.down.qdisc": RED.format(150, 450)},
+        "Adaptive RED": {"bottleneck.down.qdisc": RED},
     },
+    quick={"warmup": "60 s", "duration": "120 s"},
 )
 REVERSE = Study(
     "reverse",
     "1000 TCP users in each direction over ADT (section III-A, row ADT(R))",
     "reverse.toml",
-    variants={"": {}, "one instant": {"flow.forward.start": "0 s", "flow.backward.start": "0 s"}},
-    quick={"duration": "130 s"},
-    quick_variants=("",),
+    quick={"warmup": "120 s", "duration": "170 s"},
 )
 BY_USERS = Study(
     "users",
@@ -84,6 +117,35 @@ BY_USERS = Study(
     variants={f"N = {users}": {"flow.user.count": users} for users in USERS},
     quick={"duration": "220 s"},
     quick_variants=("N = 16", "N = 125", "N = 2000"),
+)
+AVERAGING = Study(
+    "averaging",
+    "Figure 2 with few users and a tenth of the weight, as section II asks for",
+    "users.toml",
+    variants={
+        f"N = {users}": {
+            "flow.user.count": users,
+            "bottleneck.down.qdisc": "adt limit 1500 weight 0.01",
+        }
+        for users in (8, 16)
+    },
+    seeds=3,
+    quick_variants=(),
+)
+TWICE_USERS = Study(
+    "twice-users",
+    "Figure 2 with RTTs twice as long, as section III-A is read",
+    "users.toml",
+    variants={
+        f"N = {users}": {
+            "flow.user.count": users,
+            "flow.user.rtt": "uniform 160 ms .. 200 ms",
+            "bottleneck.down.qdisc": "adt limit 3000",
+        }
+        for users in (16, 250, 2000)
+    },
+    seeds=3,
+    quick_variants=(),
 )
 CHANGING = Study(
     "changing",
@@ -96,6 +158,16 @@ CHANGING = Study(
         "flow.passing.start": "every 0.7 s",
         "flow.passing.stop": "spread 343 s .. 685.3 s",
     },
+)
+TWICE_CHANGING = Study(
+    "twice-changing",
+    "Figure 3 with RTTs twice as long, as section III-A is read",
+    "changing.toml",
+    variants={
+        "": {f"flow.{name}.rtt": "uniform 20 ms .. 600 ms" for name in ("staying", "passing")}
+    },
+    seeds=3,
+    quick_variants=(),
 )
 PARAMETERS = Study(
     "parameters",
@@ -130,15 +202,18 @@ DELAY_BASED = Study(
         "ADT": {"bottleneck.down.qdisc": "adt limit 500"},
     },
 )
-READINGS = Study(
-    "readings",
-    "Section III-A under other readings of what the text leaves open",
-    "table.toml",
-    variants=OTHERS,
-    quick_variants=(),
+STUDIES = (
+    TABLE,
+    REVERSE,
+    BY_USERS,
+    AVERAGING,
+    TWICE_USERS,
+    CHANGING,
+    TWICE_CHANGING,
+    PARAMETERS,
+    UNCONGESTED,
+    DELAY_BASED,
 )
-
-STUDIES = (TABLE, REVERSE, BY_USERS, CHANGING, PARAMETERS, UNCONGESTED, DELAY_BASED, READINGS)
 
 DISCIPLINES = {name: TABLE[name] for name in ("Drop-Tail", "Adaptive RED", "ADT")}
 WITH_USERS = {users: BY_USERS[f"N = {users}"] for users in USERS}

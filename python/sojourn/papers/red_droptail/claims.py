@@ -11,10 +11,11 @@ import math
 from collections.abc import Iterable
 from itertools import pairwise
 
-from sojourn.papers import published, verdict
+from sojourn.papers import published, searched, verdict
 from sojourn.papers.evidence import Estimate, Evidence, Seed
 from sojourn.papers.paper import Finding
 from sojourn.papers.red_droptail import measures as m
+from sojourn.papers.red_droptail import search
 from sojourn.papers.red_droptail.studies import (
     DROP_TAIL,
     FAIRNESS,
@@ -290,6 +291,48 @@ def red_fairer_later(evidence: Evidence) -> Finding:
         f"{len(better)}, beyond the seeds' spread in {sum(better)}",
         partly=ahead == len(better),
     )
+
+
+# ------------------------------------------------------------------------ the search for a RED
+
+
+def overflow(evidence: Evidence) -> str:
+    """Why they part at N = 8."""
+    return f"{_first_losses(evidence)}, and RED has a place more: {one_place(evidence)}"
+
+
+def no_red_leads(_: Evidence, case: str) -> str:
+    """What the search says of RED's lead in one case: the best at the source's throughputs, and
+    what the source's lead costs."""
+    found = search.trade(int(case))
+    return (
+        f"{found.settings} settings of RED's thresholds, weight and probability with limit and "
+        "length were searched. Of those whose throughputs are as near to the source's as the chosen "
+        f"ones ({found.chosen_off:.0%} rms) the best leads by {found.best:.3f} in case {case}, mean "
+        f"of its rows, for the source's {found.source:.3f}; {_price(found)}"
+    )
+
+
+def searched_reds(_: Evidence) -> str:
+    """The same for cases 2 to 4, and how the search was made."""
+    told = []
+    for case in (2, 3, 4):
+        found = search.trade(case)
+        told.append(
+            f"case {case}: {found.best:+.3f} at the chosen reading's throughputs, {found.source:+.3f} "
+            f"in the source, {_price(found)}"
+        )
+    return (
+        f"Mean lead of RED over Drop-Tail, {found.settings} settings: {'; '.join(told)} "
+        f"({searched.beside(search.__file__).made})"
+    )
+
+
+def _price(found: search.Trade) -> str:
+    """What half of the source's lead costs in throughput."""
+    if math.isnan(found.price):
+        return "none has half of that"
+    return f"half of that is had at {found.price:.0%} off in throughput"
 
 
 # ------------------------------------------------------------------------------------- conclusion

@@ -4,16 +4,18 @@ past the start."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from sojourn.figures import style
-from sojourn.papers import drawing, published
+from sojourn.papers import drawing, published, searched
 from sojourn.papers.evidence import Estimate, Evidence, Measure
 from sojourn.papers.paper import Bar
 from sojourn.papers.red_droptail import measures as m
+from sojourn.papers.red_droptail import search
 from sojourn.papers.red_droptail.studies import (
     DROP_TAIL,
     FAIRNESS,
@@ -146,6 +148,38 @@ def _leads(evidence: Evidence, tp: int, along: Mapping[int, Variant]) -> dict[in
         )
         for n, one in along.items()
     }
+
+
+@style.drawn
+def searched_leads(_: Evidence) -> Figure:
+    """RED's mean lead in case 4 over its throughputs' distance from the source, each setting."""
+    figure = style.blank(10, 4.2)
+    top = style.heading(
+        figure,
+        "RED's lead in fairness at Tp = 250 ms, and its price",
+        searched.beside(search.__file__).made,
+    )
+    margins = style.Margins(top=top + 0.2, left=0.85, right=0.35, bottom=0.55)
+    axes = style.panels(figure, margins)[0][0]
+    (chosen, *others) = search.points(4)
+    plain: dict[str, Any] = {"linestyle": "none", "color": LOOKS[RED][0]}
+    x, y = ([100 * off for off, _ in others], [lead for _, lead in others])
+    axes.plot(x, y, marker="o", markersize=3, label="a RED that was searched", **plain)
+    axes.plot(
+        [100 * chosen[0]],
+        [chosen[1]],
+        marker="D",
+        markersize=7,
+        label="the chosen, automatic",
+        **plain,
+    )
+    stated = search.trade(4).source
+    drawing.level(axes, stated, f"published, {stated:.3f}")
+    axes.set_xlabel("throughputs of cases 1 and 2 off the source's, rms [%]")
+    axes.set_ylabel("lead in Jain's index")
+    axes.set_xlim(left=0)
+    axes.legend(loc="lower right")
+    return figure
 
 
 @style.drawn

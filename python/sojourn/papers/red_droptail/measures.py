@@ -11,13 +11,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
 from sojourn import metrics
 from sojourn.papers import published
-from sojourn.papers.evidence import Evidence, Seed
-from sojourn.papers.red_droptail.studies import NS2, D, N, cell, checked
+from sojourn.papers.evidence import Estimate, Evidence, Seed
+from sojourn.papers.red_droptail.studies import (
+    DROP_TAIL,
+    FAIRNESS,
+    NS2,
+    RED,
+    THROUGHPUT,
+    D,
+    N,
+    cell,
+    checked,
+)
 
 BOTTLENECK = "down"
 
@@ -114,6 +125,26 @@ def correlation(xs: list[float], ys: list[float]) -> float:
 
 def _link(seed: Seed) -> dict[str, int]:
     return seed.table("links").row(by_predicate=pl.col("link") == BOTTLENECK, named=True)
+
+
+# ------------------------------------------------------------------------------------ RED's lead
+
+
+def lead(kind: str, red: float, tail: float) -> float:
+    """RED's lead over Drop-Tail: their quotient for throughputs, their difference for indices."""
+    return red / tail if kind == "throughput" else red - tail
+
+
+def lead_of(evidence: Evidence, kind: str, tp: str, at: str) -> Estimate:
+    """The lead in one row of a table, seed by seed: the same seed starts the flows at the same
+    times under both. `at`: N or D."""
+    study, measure, n, d = (
+        (THROUGHPUT, throughput_mbps, int(at), 0)
+        if kind == "throughput"
+        else (FAIRNESS, fairness, 16, int(at))
+    )
+    red, tail = (study[cell(int(tp), n, queue, d)] for queue in (RED, DROP_TAIL))
+    return evidence.compared(red, tail, measure, partial(lead, kind))
 
 
 # ----------------------------------------------------------------------------- ours beside ns-2's

@@ -196,6 +196,8 @@ def _steady_spread(tp: int, d: int, queue: str) -> dict[str, Any]:
 
 
 _QUICK_N = (2, 8, 32)
+JUDGED = 1001
+"""The first seed of what is judged: the searches, also the one of Drop-Tail, had others."""
 
 THROUGHPUT = Study(
     "throughput",
@@ -203,6 +205,7 @@ THROUGHPUT = Study(
     "short.toml",
     _throughput(MAIN, (RED, DROP_TAIL)),
     seeds=10,
+    first_seed=JUDGED,
 )
 FAIRNESS = Study(
     "fairness",
@@ -210,6 +213,7 @@ FAIRNESS = Study(
     "short.toml",
     _fairness(MAIN, (RED, DROP_TAIL)),
     seeds=10,
+    first_seed=JUDGED,
 )
 WITH_QUEUES = Study(
     "queues",
@@ -222,6 +226,7 @@ WITH_QUEUES = Study(
         for name, words in OTHER_QUEUES.items()
     },
     seeds=10,
+    first_seed=JUDGED,
     quick_variants={cell(250, n, "Drop-Tail, 30 places") for n in N},
 )
 OTHERS = Study(

@@ -1,0 +1,123 @@
+"""The search for a reading of section III-A: the table's four rows under each reading of `studies`.
+
+python -m sojourn.papers.adt.search > searched.csv
+
+It runs on seeds that judge nothing. The reading is chosen by the row of Drop-Tail alone, so that the
+rows of ADT and of Adaptive RED can contradict it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn import engine, remains
+from sojourn.papers import published, searched
+from sojourn.papers.adt import measures as m
+from sojourn.papers.adt.studies import CHOSEN, READINGS, ROWS, Reading
+from sojourn.papers.evidence import Seed
+from sojourn.papers.paper import Tolerance
+from sojourn.scenario import load
+
+SEEDS = range(101, 106)
+SHORTER = {False: ("60 s", "140 s"), True: ("120 s", "200 s")}
+"""Warm-up and length, one way and both: what settles is there, in half of the time."""
+COLUMNS = {
+    "utilisation": m.utilisation,
+    "loss": m.loss,
+    "delay": m.backlog_ms,
+    "fairness": m.fairness,
+    "goodput": m.goodput,
+}
+"""Of the table, in its order."""
+BESIDE = {"sojourn": m.delay_ms, "limit": m.limit}
+
+
+def rows(names: tuple[str, ...] = tuple(READINGS)) -> Iterator[dict[str, object]]:
+    """A line for each reading, row of the table and seed."""
+    for name in names:
+        for row in READINGS[name].rows:
+            for seed, cells in measured(READINGS[name], row, SEEDS).items():
+                yield {"reading": name, "row": row, "seed": seed, **cells}
+
+
+def measured(reading: Reading, row: str, seeds: range) -> dict[int, dict[str, str]]:
+    """The columns of one row of the table under one reading, by seed."""
+    warmup, duration = SHORTER[row == "ADT(R)"]
+    changes = {**reading.changes(row), "warmup": warmup, "duration": duration}
+    base = load(Path(__file__).with_name(reading.scenario(row)))
+    folder = remains.make_folder()
+    try:
+        [run] = engine.run_each(
+            [base.with_(changes, seeds=list(seeds), label=row)], [folder / "run"], jobs=1
+        )
+        return {number: _cells(Seed(run, number)) for number in run.seeds}
+    finally:
+        remains.remove_folder(folder)
+
+
+def _cells(seed: Seed) -> dict[str, str]:
+    return {name: f"{measure(seed):.5g}" for name, measure in {**COLUMNS, **BESIDE}.items()}
+
+
+# ---------------------------------------------------------------------------------- what was found
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of the table under a reading."""
+
+    published: float
+    ours: float
+    fits: bool
+    """Within the tolerance of its number."""
+
+
+Table = Mapping[tuple[str, str], Cell]
+"""By row and column."""
+
+
+def found() -> dict[str, Table]:
+    """The table under each reading, means over the seeds. A reading that changes some rows only has
+    the others of the chosen one."""
+    values: dict[str, dict[tuple[str, str], list[float]]] = {}
+    for one in searched.beside(__file__).rows:
+        table = values.setdefault(one["reading"], {})
+        for column in COLUMNS:
+            table.setdefault((one["row"], column), []).append(float(one[column]))
+    chosen = values[CHOSEN]
+    return {
+        reading: {at: _cell(at, own.get(at, chosen[at])) for at in chosen}
+        for reading, own in values.items()
+    }
+
+
+def _cell(at: tuple[str, str], values: list[float]) -> Cell:
+    number = _NUMBERS[f"table/{at[0]}/{at[1]}"]
+    said = number["tolerance"]
+    tolerance = Tolerance(said.get("share", said.get("absolute")), said["because"], "share" in said)
+    mean = math.fsum(values) / len(values)
+    return Cell(number["published"], mean, tolerance.allows(mean, number["published"]))
+
+
+_NUMBERS = {
+    one["id"]: one for one in published.read(Path(__file__).with_name("published.toml")).numbers
+}
+
+
+def fitting(table: Table, *rows: str) -> int:
+    """How many cells of these rows, or of all, are within their tolerances."""
+    return sum(cell.fits for (row, _), cell in table.items() if row in (rows or ROWS))
+
+
+def row_words(table: Table, row: str) -> str:
+    """`loss 4.6 %, delay 25.4 ms, Jain 0.60, goodput 98.9 %`."""
+    loss, delay, fairness, goodput = (table[row, one].ours for one in list(COLUMNS)[1:])
+    return f"loss {loss:.1f} %, delay {delay:.1f} ms, Jain {fairness:.2f}, goodput {goodput:.1f} %"
+
+
+if __name__ == "__main__":
+    searched.write(sys.stdout, "sojourn.papers.adt.search", SEEDS, rows())
