@@ -216,6 +216,11 @@ def test_a_guest_runs_the_cases_that_decide() -> None:
         "p95/2048 BQL",
         "p95/apart",
     } <= judged
+    # A guest's windows end at the receiver: max_window alone does not end them there.
+    for one in asked["ring"]:
+        tcp = asked["ring"][one].realise(1).flows[0].tcp
+        assert tcp is not None
+        assert (tcp.receive_buffer_max == 130 * 2280) == one.name.startswith(studies.MAIN)
     guests = [scenario.to_toml() for scenarios in asked.values() for scenario in scenarios.values()]
     assert not any("variant shared" in words for words in guests)
 

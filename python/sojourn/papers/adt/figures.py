@@ -282,9 +282,14 @@ def story(evidence: Evidence) -> list[Bar]:
             "Drop-Tail, 500 packets",
             evidence.mean(TABLE["Drop-Tail"], m.backlog_ms),
             "bloated",
+            published_ms=SAYS["table/DT/delay"],
         )
     ]
-    for name, label in (("Adaptive RED", "Adaptive RED"), ("ADT", "Active Drop-Tail")):
+    for name, label, row in (
+        ("Adaptive RED", "Adaptive RED", "ARED"),
+        ("ADT", "Active Drop-Tail", "ADT"),
+    ):
         busy, delay = (evidence.mean(TABLE[name], one) for one in (m.utilisation, m.backlog_ms))
-        bars.append(Bar(label, delay, "cured", f"{busy:.1f} % of the link for {full:.1f} %"))
+        cost = f"{busy:.1f} % of the link for {full:.1f} %"
+        bars.append(Bar(label, delay, "cured", cost, SAYS[f"table/{row}/delay"]))
     return bars
