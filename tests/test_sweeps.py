@@ -255,6 +255,13 @@ def test_a_format_prints_the_table_alone(tell: Told) -> None:
     )
     assert code == 0
     assert len(out.splitlines()) == 2
+    code, out, _ = tell("compare", "one", "one", "--format", "md")
+    assert code == 0
+    assert "ping p95" in out
+    code, out, _ = tell(
+        "run", "home-uplink", "--set", "duration=6 s", "-q", "-o", "md", "--format", "md"
+    )
+    assert "ping p95 ms | call late %" in out, "of one cell nothing differs, and all is shown"
     code, out, _ = tell("run", "sweep.toml", "-o", "two", "--format", "json")
     assert json.loads(out)["schema"] == "sojourn/cells/1"
 
@@ -429,7 +436,7 @@ def test_the_page_on_sweeps_runs(tell: Told) -> None:
     assert done.returncode == 0, done.stderr
     [command] = re.findall(r"^```sh\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     words = shlex.split(command)[1:]
-    code, out, err = tell(*words, "--set", "duration=6 s", "--seeds", "2", "--figures", "svg")
+    code, out, err = tell(*words, "--set", "duration=6 s", "--seeds", "2")
     assert code == 0, err
     assert "8 cells" in out
     named = re.findall(

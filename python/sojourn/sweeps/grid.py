@@ -96,7 +96,10 @@ class Grid:
         return list(dict.fromkeys(c.settings[key] for c in self.cells if key in c.settings))
 
     def telling(self) -> list[Quantity]:
-        """The quantities that differ from cell to cell, which a short table shows."""
+        """The quantities that differ from cell to cell, which a short table shows; of one cell
+        all."""
+        if len(self.cells) == 1:
+            return list(self.quantities)
         found = [one for one in self.quantities if _differs(one.key, self.cells)]
         return found or list(self.quantities[:1])
 
