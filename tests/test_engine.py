@@ -580,10 +580,6 @@ def test_red_with_sizes_and_other_disciplines_stay_as_written() -> None:
 def test_a_comparison_refuses_what_it_can_not_answer() -> None:
     with pytest.raises(ScenarioError, match="named twice: codel"):
         variants(scenario(), ["codel", "pfifo", "codel"])
-    with pytest.raises(ScenarioError, match=r"sweeps over bottleneck\.rate"):
-        variants(
-            scenario(SHORT + '[sweep]\n"bottleneck.rate" = ["1 Mbit/s", "2 Mbit/s"]\n'), ["codel"]
-        )
     with pytest.raises(ScenarioError, match="codell"):
         variants(scenario(), ["codell"])
 
