@@ -185,6 +185,7 @@ PARAMETERS = Study(
     }
     | {WIDER: {"flow.user.rtt": "uniform 10 ms .. 300 ms"}},
     quick={"duration": "160 s"},
+    quick_seeds=2,
     quick_variants=[setting(users, 1.01, period) for users in FEW_MANY for period in (100, 300)],
 )
 UNCONGESTED = Study(
@@ -202,6 +203,8 @@ DELAY_BASED = Study(
         "Drop-Tail": {"bottleneck.down.qdisc": "pfifo limit 500"},
         "ADT": {"bottleneck.down.qdisc": "adt limit 500"},
     },
+    quick={"duration": "160 s"},
+    quick_seeds=2,
 )
 STUDIES = (
     TABLE,
