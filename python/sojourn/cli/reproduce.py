@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
     from sojourn.engine import Progress
-    from sojourn.papers import Reproduction
+    from sojourn.papers import Paper, Reproduction
     from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
 
 FAILED = 1
@@ -35,6 +36,11 @@ INTERRUPTED = 130
 @click.option(
     "--redraw", is_flag=True, help="Judge and draw the Runs in DIR again, without running anything."
 )
+@click.option(
+    "--search",
+    is_flag=True,
+    help="Make the stored search for PAPER's readings again, as CSV on standard output: minutes.",
+)
 @options.block(options.TalkOptions)
 def reproduce(
     names: tuple[str, ...],
@@ -42,6 +48,7 @@ def reproduce(
     execution: options.ExecutionOptions,
     output: options.OutputOptions,
     redraw: bool,
+    search: bool,
     talk: options.TalkOptions,
 ) -> None:
     """Rerun papers: their numbers, figures and claims beside ours.
@@ -54,6 +61,9 @@ def reproduce(
     from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
 
     chosen = [papers.load(name) for name in _known(names, papers.NAMES)]
+    if search:
+        _search(chosen)
+        return
     if redraw and output.out is None:
         raise click.BadParameter("it needs -o, the folder of the Runs", param_hint="--redraw")
     folder = output.out
@@ -111,6 +121,18 @@ def reproduce(
         work.say(f"not judged, for want of these runs: {', '.join(each.left_out)}{kept}")
     if broken or failed or any(untrusted):
         raise click.exceptions.Exit(FAILED)
+
+
+def _search(chosen: Sequence[Paper]) -> None:
+    """Searches again, onto standard output."""
+    from sojourn import papers
+    from sojourn.papers import searched
+
+    if len(chosen) != 1 or not searched.has(chosen[0]):
+        having = [name for name in papers.NAMES if searched.has(papers.load(name))]
+        told = f"name one paper whose search is stored: {' or '.join(having)}"
+        raise click.BadParameter(told, param_hint="--search")
+    searched.again(chosen[0], sys.stdout)
 
 
 def _show(
