@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sojourn.papers.evidence import Swap
 from sojourn.papers.study import Changes, Study
 
 USERS = (4, 8, 16, 32, 64, 125, 250, 500, 1000, 2000)
@@ -230,3 +231,8 @@ SETTINGS = {
 }
 """Figure 4."""
 OFFERED = {load: UNCONGESTED[f"{load} Mbit/s"] for load in LOADS}
+SWAPS: Mapping[str, Swap] = {
+    "rho = 0.01": {WITH_USERS[users]: AVERAGING[f"N = {users}"] for users in (8, 16)},
+    "RTTs of figure 3 one way, too": {CHANGING.only: TWICE_CHANGING.only},
+}
+"""Readings that were run, beside those of the table that were searched."""

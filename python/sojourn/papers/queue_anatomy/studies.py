@@ -14,8 +14,10 @@ side, at the same rate:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
+from sojourn.papers.evidence import Swap
 from sojourn.papers.study import Changes, Study, Variant
 
 Named = dict[str, Changes]
@@ -589,3 +591,79 @@ def cure(discipline: str, bql: bool) -> Variant:
 def at_rate(rate: str, reading: str, ring: int) -> Variant:
     """The variant of another rate, at the default qdisc."""
     return RATES[f"{rate} {name(reading, ring, DEFAULT_QDISC)}"]
+
+
+# ------------------------------------------------------------------------ readings, for the matrix
+
+
+def _instead(
+    rings: Mapping[int, Variant],
+    qdiscs: Mapping[int, Variant] | None = None,
+    more: Swap | None = None,
+) -> Swap:
+    """Variants that stand for those of the main reading over ring and qdisc, and `more` of them;
+    of the rest none."""
+    judged = [
+        study[one]
+        for study in (RING, QDISC_SIZE, SURFACE, BQL)
+        for one in study.variants
+        if one.startswith(MAIN)
+    ]
+    return {
+        **dict.fromkeys(judged),
+        **{over_rings(MAIN)[ring]: one for ring, one in rings.items()},
+        **{over_qdiscs(MAIN)[qdisc]: one for qdisc, one in (qdiscs or {}).items()},
+        **(more or {}),
+    }
+
+
+def _fifo() -> Swap:
+    """A FIFO, everywhere."""
+    surface = {sized(MAIN, *size): sized(OTHER, *size) for size in product(RINGS, QDISCS)}
+    under_bql = {
+        over_bql(MAIN, bql)[ring]: over_bql(OTHER, bql)[ring]
+        for bql in (False, True)
+        for ring in BQL_RINGS
+    }
+    return _instead(over_rings(OTHER), over_qdiscs(OTHER), {**surface, **under_bql})
+
+
+_RECEIVE: Mapping[str, Swap] = {
+    f"receive buffer {words}": {WINDOW["ring 512"]: WINDOW[f"ring 512, {name_}"]}
+    for words, name_ in (("autotuned", AUTOTUNED), ("autotuned, windows unlimited", NO_LIMIT))
+}
+SWAPS: Mapping[str, Swap] = {
+    "one FIFO, windows unlimited": _fifo(),
+    "windows unlimited": _instead(over_rings(UNLIMITED), over_qdiscs(UNLIMITED)),
+    **{
+        f"windows of {segments} segments": _instead(rings_within(segments), qdiscs_within(segments))
+        for segments in SEARCHED
+    },
+    "timers believed": _instead(
+        over_rings_with(BELIEVED),
+        {at: one for at, one in over_qdiscs_with(BELIEVED).items() if at in QDISCS},
+    ),
+    **{
+        rate: _instead({ring: limit_at_rate(rate, SEGMENTS, ring) for ring in (512, 4096)})
+        for rate in LIMIT_RATES
+    },
+    "10 Mbit/s": _instead({ring: at_rate("10 Mbit/s", MAIN, ring) for ring in (512, 4096)}),
+    **{
+        f"one interface, {duplex}": _instead(
+            {ring: STICK[f"{duplex}, {name(MAIN, ring, 1000)}"] for ring in (512, 4096)},
+            more={over_bql(MAIN, False)[2048]: STICK[f"{duplex}, {name(MAIN, 2048, 2952)}"]},
+        )
+        for duplex in (HALF, FULL)
+    },
+    "limit per band": _instead(
+        {ring: OTHERS[f"limit per band, ring {ring} qdisc 1000"] for ring in (512, 4096)}
+    ),
+    "packets of 64 kB": _instead(
+        {},
+        more={
+            over_bql(MAIN, True)[ring]: OTHERS[f"64 kB packets, qdisc {TOTAL - ring}, BQL"]
+            for ring in (80, 2048, 4096)
+        },
+    ),
+    **_RECEIVE,
+}
