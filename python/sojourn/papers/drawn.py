@@ -13,12 +13,13 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -32,6 +33,8 @@ Cell = str | float
 Row = tuple[str, str, Cell, Cell, Cell, Cell]
 Ends = dict[tuple[str, str], tuple[float, float]]
 """The ends of the bar around a point, by the point."""
+Look = tuple[str, str, str]
+"""Colour, and of a line its dash and marker."""
 
 
 def as_csv(figure: Figure) -> str:
@@ -39,25 +42,47 @@ def as_csv(figure: Figure) -> str:
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(HEAD)
+    named = _labels(figure)
     for number, axes in enumerate(figure.axes, 1):
-        table.writerows(_panel(axes, number))
+        table.writerows(_panel(axes, number, named))
     return out.getvalue()
 
 
-def _panel(axes: Axes, number: int) -> Iterator[Row]:
+def _labels(figure: Figure) -> dict[Look, str]:
+    """What a look means: the first of several lines or bars has the label for all."""
+    found: dict[Look, str] = {}
+    for axes in figure.axes:
+        artists: list[BarContainer | Line2D] = [*_bars(axes), *axes.lines]
+        for artist in artists:
+            if label := _label(artist):
+                found.setdefault(_look(artist), label)
+    return found
+
+
+def _bars(axes: Axes) -> list[BarContainer]:
+    return [one for one in axes.containers if isinstance(one, BarContainer)]
+
+
+def _look(artist: BarContainer | Line2D) -> Look:
+    if isinstance(artist, Line2D):
+        return to_hex(artist.get_color()), str(artist.get_linestyle()), str(artist.get_marker())
+    return to_hex(artist.patches[0].get_facecolor()), "bar", ""
+
+
+def _panel(axes: Axes, number: int, named: Mapping[Look, str]) -> Iterator[Row]:
     name = axes.get_ylabel() or _above(axes) or f"panel {number}"
     panel = " ".join(name.split())
     ends = _ends(axes)
     for image in axes.images:
         yield from _fields(axes, panel, image)
-    bars = [one for one in axes.containers if isinstance(one, BarContainer)]
-    for bar in bars:
-        yield from _bar(axes, panel, bar, ends)
+    for bar in _bars(axes):
+        yield from _bar(axes, panel, bar, ends, _label(bar) or named.get(_look(bar), ""))
     errors = [one for one in axes.containers if isinstance(one, ErrorbarContainer)]
     caps = {cap for one in errors for cap in one.lines[1]}
     for line in axes.lines:
         if line not in caps:
-            yield from _line(axes, panel, line, ends)
+            label = _label(line) or named.get(_look(line), "")
+            yield from _line(axes, panel, line, ends, label)
 
 
 def _above(axes: Axes) -> str:
@@ -66,31 +91,23 @@ def _above(axes: Axes) -> str:
     return above[0].get_text() if above else ""
 
 
-def _line(axes: Axes, panel: str, line: Line2D, ends: Ends) -> Iterator[Row]:
+def _line(axes: Axes, panel: str, line: Line2D, ends: Ends, label: str) -> Iterator[Row]:
     """A line's points; of a level across the panel its value alone."""
-    label = _series(line.get_label())
     xs, ys = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
     across_x, across_y = (
         not one for one in line.get_transform().contains_branch_seperately(axes.transData)
     )
     if across_x or across_y:
-        if label or not (across_x and across_y):
-            yield (
-                panel,
-                label or "level",
-                "" if across_x else _at(axes.xaxis, xs[0]),
-                "" if across_y else float(ys[0]),
-                "",
-                "",
-            )
+        x = "" if across_x else _at(axes.xaxis, xs[0])
+        y = "" if across_y else float(ys[0])
+        yield panel, label or "level", x, y, "", ""
         return
-    for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
-        low, high = ends.get(_key(x, y), ("", ""))
-        yield panel, label, _at(axes.xaxis, x), _at(axes.yaxis, y), low, high
+    for place in zip(xs.tolist(), ys.tolist(), strict=True):
+        low, high = ends.get(_key(*place), ("", ""))
+        yield panel, label, _at(axes.xaxis, place[0]), _at(axes.yaxis, place[1]), low, high
 
 
-def _bar(axes: Axes, panel: str, bars: BarContainer, ends: Ends) -> Iterator[Row]:
-    label = _series(bars.get_label())
+def _bar(axes: Axes, panel: str, bars: BarContainer, ends: Ends, label: str) -> Iterator[Row]:
     for one in bars.patches:
         x, y = one.get_x() + one.get_width() / 2, one.get_y() + one.get_height()
         if bars.orientation == "horizontal":
@@ -132,14 +149,16 @@ def _at(axis: Axis, value: float) -> Cell:
     locator, named = axis.get_major_locator(), axis.get_major_formatter()
     if not isinstance(locator, FixedLocator):
         return float(value)
-    names = {float(place): named(float(place), at) for at, place in enumerate(axis.get_majorticklocs())}
+    names = {
+        float(place): named(float(place), at) for at, place in enumerate(axis.get_majorticklocs())
+    }
     near = min(names, key=lambda place: abs(place - value), default=math.inf)
     if abs(near - value) >= 0.5 or not names[near] or names[near] == f"{near:g}":
         return float(value)
     return names[near]
 
 
-def _series(label: object) -> str:
-    """A label that a person gave; matplotlib's own begin with an underscore."""
-    text = str(label)
+def _label(artist: BarContainer | Line2D) -> str:
+    """What a person gave; matplotlib's own begin with an underscore."""
+    text = str(artist.get_label())
     return "" if text.startswith("_") else text

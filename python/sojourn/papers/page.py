@@ -305,7 +305,7 @@ def _reading(reading: Reading, one: Reproduction) -> str:
         else ""
     )
     cells = "".join(
-        f'<td data-name="{name}"><p>{escape(text)}</p>{more}</td>'
+        f'<td data-name="{name}">{f"<p>{escape(text)}</p>" if text else ""}{more}</td>'
         for name, text, more in (
             ("the source", reading.source, ""),
             ("chosen", reading.chosen, found),
@@ -337,8 +337,11 @@ def _study(study: Study, one: Reproduction) -> str:
     length += " …" if len(lengths) > 3 else ""
     seeds = " or ".join(map(str, sorted({len(run.seeds) for run in runs})))
     return (
-        f'<tr><th scope="row"><p>{escape(study.what)}</p></th><td>{escape(study.scenario)}</td><td class="number">{len(runs)}</td>'
-        f'<td class="number">{seeds}</td><td class="number">{escape(length)}</td></tr>'
+        f'<tr><th scope="row"><p>{escape(study.what)}</p></th>'
+        f'<td data-name="scenario">{escape(study.scenario)}</td>'
+        f'<td class="number" data-name="variants">{len(runs)}</td>'
+        f'<td class="number" data-name="seeds">{seeds}</td>'
+        f'<td class="number" data-name="length">{escape(length)}</td></tr>'
     )
 
 
@@ -363,6 +366,9 @@ def _overview(found: Sequence[Reproduction], drawn: Mapping[str, Pictures]) -> s
 
 
 def _papers(found: Sequence[Reproduction]) -> str:
+    names = [f"predicted: {word}" for word in _JUDGED]
+    names += [f"{role}: reproduced" for role in Role if role is not Role.PREDICTED]
+    names.append(str(Verdict.NOT_STATED))
     rows = []
     for one in found:
         counts = verdict.by_role(one.rows)
@@ -371,15 +377,16 @@ def _papers(found: Sequence[Reproduction]) -> str:
         shown_ = [str(predicted[word] or "-") for word in _JUDGED]
         shown_ += [_of(counts[role]) for role in Role if role is not Role.PREDICTED]
         shown_.append(str(sum(row.number.published is None for row in one.rows) or "-"))
-        cells = "".join(f'<td class="number">{cell}</td>' for cell in shown_)
+        cells = "".join(
+            f'<td class="number" data-name="{name}">{cell}</td>'
+            for name, cell in zip(names, shown_, strict=True)
+        )
         rows.append(
             f'<tr><th scope="row"><a href="{escape(one.paper.id)}/index.html">{escape(one.paper.title)}</a>'
             f"<small>{escape(one.paper.source)}</small></th>"
-            f'<td class="number">{held[Verdict.REPRODUCED]} of {len(one.claims)}</td>{cells}</tr>'
+            '<td class="number" data-name="claims that hold">'
+            f"{held[Verdict.REPRODUCED]} of {len(one.claims)}</td>{cells}</tr>"
         )
-    names = [f"predicted: {word}" for word in _JUDGED]
-    names += [f"{role}: reproduced" for role in Role if role is not Role.PREDICTED]
-    names.append(str(Verdict.NOT_STATED))
     head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in names)
     return (
         _TABLE.format("Papers")
