@@ -3,11 +3,11 @@
 //! The profiles are `tcp::params`'s. A setting carries its field's name without the unit:
 //! `min_rto = "1 s"`.
 
-use crate::forms::{ACK_DELAY, BOOL, BUFFER, TARGET, TIMEOUT, Within};
+use crate::forms::{ACK_DELAY, BOOL, BUFFER, TARGET, TIMEOUT, Within, Words};
 use crate::reader::{keys, whole};
 use serde::Serialize;
 pub use tcp::params::MTU;
-use tcp::params::header_bytes;
+use tcp::params::{FastRecovery, header_bytes};
 use tcp::{CongestionKind, TcpParams};
 
 /// Profiles by name.
@@ -53,6 +53,8 @@ settings! {
     ack_bytes: u32 => HEADERS => ack_bytes;
     /// Selective acknowledgements.
     sack: bool => BOOL => recovery.sack;
+    /// Without SACK: what three duplicate ACKs start.
+    fast_recovery: &'static str => Words(FastRecovery::NAMES) => recovery.fast_recovery;
     /// Proportional rate reduction (RFC 6937).
     prr: bool => BOOL => recovery.prr;
     /// Duplicates are reported (RFC 2883).

@@ -55,11 +55,44 @@ pub struct TcpParams {
     pub buffers: Buffers,
 }
 
+/// What three duplicate ACKs start without SACK, where a segment is retransmitted at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FastRecovery {
+    /// RFC 6582: until all that was outstanding is acknowledged, a hole repaired each round trip.
+    NewReno,
+    /// Reno: until the first new ACK. What else was lost of that window waits for the timer, since
+    /// a window of data reduces cwnd once.
+    Reno,
+    /// Tahoe: none. cwnd falls to one segment, and what was outstanding is sent again in slow
+    /// start.
+    Tahoe,
+}
+
+impl FastRecovery {
+    /// All by name.
+    pub const NAMES: &[&str] = &["newreno", "reno", "tahoe"];
+}
+
+impl From<&str> for FastRecovery {
+    /// The one of this name, one of `NAMES`.
+    fn from(name: &str) -> FastRecovery {
+        match name {
+            "newreno" => FastRecovery::NewReno,
+            "reno" => FastRecovery::Reno,
+            "tahoe" => FastRecovery::Tahoe,
+            _ => unreachable!("{name} is checked when read"),
+        }
+    }
+}
+
 /// How losses are found and repaired, and how a reduction that was needless is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LossRecovery {
-    /// Selective acknowledgements with RFC 6675 recovery; without them NewReno (RFC 6582).
+    /// Selective acknowledgements with RFC 6675 recovery; without them `fast_recovery`.
     pub sack: bool,
+    /// Without SACK: what three duplicate ACKs start.
+    pub fast_recovery: FastRecovery,
     /// Proportional rate reduction (RFC 6937, Linux's variant) in a SACK recovery and after an ECN
     /// echo; without it cwnd is set to ssthresh at once.
     pub prr: bool,
@@ -266,6 +299,7 @@ impl TcpParams {
         handshake: true,
         recovery: LossRecovery {
             sack: true,
+            fast_recovery: FastRecovery::NewReno,
             prr: true,
             dsack: true,
             undo: true,
@@ -323,6 +357,7 @@ impl TcpParams {
         handshake: false,
         recovery: LossRecovery {
             sack: false,
+            fast_recovery: FastRecovery::NewReno,
             prr: false,
             dsack: false,
             undo: false,

@@ -25,7 +25,7 @@ mod state;
 mod timeouts;
 
 use crate::cc::{Ack, CongestionControl, Control};
-use crate::params::Ns2Mode;
+use crate::params::{FastRecovery, Ns2Mode};
 use crate::rack::Rack;
 use crate::rtt::{RttEstimator, RttSource, rtt_by_echo};
 use crate::scoreboard::Scoreboard;
@@ -101,6 +101,7 @@ pub struct SenderStats {
 struct Settings {
     mss: u32,
     sack: bool,
+    fast_recovery: FastRecovery,
     prr: bool,
     undo: bool,
     frto: bool,
@@ -184,6 +185,7 @@ impl Sender {
         let settings = Settings {
             mss: params.mss,
             sack: params.recovery.sack,
+            fast_recovery: params.recovery.fast_recovery,
             prr: params.recovery.prr,
             undo: params.recovery.undo,
             frto: params.recovery.frto,

@@ -9,7 +9,7 @@
 mod congestion;
 
 use proptest::prelude::*;
-use tcp::params::{Acknowledging, Buffers, Growth, LossRecovery, Ns2Mode, Timers};
+use tcp::params::{Acknowledging, Buffers, FastRecovery, Growth, LossRecovery, Ns2Mode, Timers};
 use tcp::{AckSegment, Receiver, Segment, Sender, TcpParams};
 use units::{Luck, Span, Time};
 
@@ -308,8 +308,13 @@ fn room(params: &TcpParams, window: u64) -> u64 {
     (window / u64::from(params.mss)).max(1)
 }
 
+fn repairs() -> impl Strategy<Value = FastRecovery> {
+    prop_oneof![Just(FastRecovery::NewReno), Just(FastRecovery::Reno), Just(FastRecovery::Tahoe)]
+}
+
 fn params() -> impl Strategy<Value = TcpParams> {
-    let switches = (any::<[bool; 7]>(), any::<[bool; 2]>(), congestion::any(), doubts(), ns2());
+    let switches =
+        (any::<[bool; 7]>(), any::<[bool; 2]>(), congestion::any(), doubts(), ns2(), repairs());
     let windows = (
         1..20u32,
         prop::option::of(2..40u32),
@@ -329,6 +334,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
                 congestion,
                 [dsack, undo, frto, rack, tlp],
                 ns2,
+                fast_recovery,
             ),
             (
                 initial_window,
@@ -349,7 +355,17 @@ fn params() -> impl Strategy<Value = TcpParams> {
             timestamps,
             ecn,
             handshake,
-            recovery: LossRecovery { sack, prr, dsack, undo, frto, rack, tlp, limited_transmit },
+            recovery: LossRecovery {
+                sack,
+                fast_recovery,
+                prr,
+                dsack,
+                undo,
+                frto,
+                rack,
+                tlp,
+                limited_transmit,
+            },
             growth: Growth {
                 initial_window,
                 initial_ssthresh,

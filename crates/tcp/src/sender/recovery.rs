@@ -9,6 +9,7 @@ use super::state::{CaState, Ecn, Frto, Loss, Prr, Recovery, Tlp};
 use super::{AckNews, SacktagState, Sender};
 use crate::AckSegment;
 use crate::cc::{Congestion, CongestionControl, Signal};
+use crate::params::FastRecovery;
 use crate::scoreboard::{DUP_THRESH, Detected};
 use crate::timer::Pending;
 use crate::undo::Undo;
@@ -139,6 +140,10 @@ impl Sender {
                 if (!new_window_only || self.is_new_window())
                     && self.time_to_recover(&mut detected, now)
                 {
+                    if self.is_tahoe() {
+                        self.start_over(now);
+                        return Alerted::default();
+                    }
                     self.enter_recovery(now);
                     if echo {
                         self.cold.undo.on_ecn_echo();
@@ -160,9 +165,21 @@ impl Sender {
                 self.count_sack1_pipe();
                 self.cwnd_reduction(delivered, self.progress(acked, before));
             }
+            CaState::Recovery(_)
+                if acked > 0 && self.settings.fast_recovery == FastRecovery::Reno =>
+            {
+                self.end_cwnd_reduction();
+                if self.settings.ns2.newreno_full_ack_grows {
+                    self.cong_avoid(delivered, rtt, ack.one_way, now);
+                }
+            }
             CaState::Recovery(_) => self.newreno_ack(acked),
             CaState::Cwr(_) => {
                 if self.time_to_recover(&mut detected, now) {
+                    if self.is_tahoe() {
+                        self.start_over(now);
+                        return Alerted::default();
+                    }
                     self.enter_recovery(now);
                     self.cwnd_reduction(delivered, self.progress(acked, before));
                 } else if self.uses_prr() {
@@ -431,6 +448,30 @@ impl Sender {
             // ns-2).
             self.start_rto(now);
         }
+    }
+
+    /// Without SACK, and without fast recovery.
+    fn is_tahoe(&self) -> bool {
+        !self.settings.sack && self.settings.fast_recovery == FastRecovery::Tahoe
+    }
+
+    /// Tahoe's fast retransmit: as a timeout, but the RTO does not back off. All that is
+    /// outstanding is sent again as cwnd opens from one segment.
+    fn start_over(&mut self, now: Time) {
+        if self.ca_state.is_open() {
+            self.init_undo();
+            self.init_cwnd_reduction(Signal::Loss, now);
+        }
+        self.stats.fast_recoveries += 1;
+        self.rtt_source.on_retransmit();
+        self.tlp = Tlp::None;
+        self.control.set_cwnd(1.0);
+        self.ca_state = CaState::Loss(Loss { una: self.una, frto: Frto::Off });
+        self.recover = self.nxt;
+        self.inflation = 0;
+        self.scoreboard.timeout_mark_lost(self.una, self.nxt);
+        self.start_rto(now);
+        self.update_limits();
     }
 
     /// tcp_enter_cwr: an ECN echo, of a window of data that has not reduced cwnd yet.

@@ -1,7 +1,9 @@
 //! Fast retransmit and NewReno's fast recovery (RFC 5681, RFC 6582): no SACK.
 
 use crate::player::{play, play_transfer};
-use crate::profiles::{reno, room};
+use crate::profiles::{ns2, reno, room};
+use tcp::TcpParams;
+use tcp::params::FastRecovery;
 
 #[test]
 fn the_third_duplicate_ack_sends_the_first_segment_again() {
@@ -204,6 +206,81 @@ fn a_transfer_ends_with_a_short_segment() {
         +0.1 < ack 11
         complete == 1
         +100 > nothing
+        ",
+    );
+}
+
+/// One of ns-2's agents, with a window of ten from the start.
+fn agent(fast_recovery: FastRecovery) -> TcpParams {
+    ns2().with(|p| {
+        p.recovery.fast_recovery = fast_recovery;
+        p.recovery.limited_transmit = false;
+        p.growth.initial_window = 10;
+    })
+}
+
+#[test]
+fn reno_ends_its_recovery_at_the_first_new_ack() {
+    // 0 and 4 are lost.
+    play(
+        &agent(FastRecovery::Reno),
+        "
+        > seq 0..10
+        +0.1 < ack 0 times 3
+        > seq 0 again
+        ssthresh == 5
+        < ack 0 times 5               # room once 10 - duplicates < 5
+        > seq 10..13
+        +0.1 < ack 4                  # NewReno would send 4 now
+        > nothing
+        recoveries == 1
+        # Nine are outstanding, and more than the window of five and a fifth.
+        < ack 4 times 3               # of the same window: no second reduction
+        > nothing
+        recoveries == 1
+        timeouts == 0
+        ",
+    );
+}
+
+#[test]
+fn newreno_repairs_the_second_hole_in_the_same_recovery() {
+    play(
+        &agent(FastRecovery::NewReno),
+        "
+        > seq 0..10
+        +0.1 < ack 0 times 3
+        > seq 0 again
+        < ack 0 times 5
+        > seq 10..13
+        +0.1 < ack 4
+        > seq 4 again
+        > seq 13
+        recoveries == 1
+        ",
+    );
+}
+
+#[test]
+fn tahoe_starts_over_from_one_segment() {
+    play(
+        &agent(FastRecovery::Tahoe),
+        "
+        > seq 0..10
+        +0.1 < ack 0 times 3
+        > seq 0 again
+        cwnd == 1
+        ssthresh == 5
+        < ack 0 times 6               # the rest of the window: nothing leaves
+        > nothing
+        +0.1 < ack 4                  # all that was outstanding is sent again
+        cwnd == 2
+        > seq 4..6 again
+        +0.1 < ack 5
+        cwnd == 3
+        > seq 6..8 again
+        timeouts == 0
+        recoveries == 1
         ",
     );
 }

@@ -135,6 +135,7 @@ def _flow_problems(flow: Flow) -> Iterator[Problem]:
 
 _FIXED = {
     "undo": "always takes back what it reduced for nothing",
+    "fast_recovery": "recovers as RFC 6582 says where it has no SACK",
     "prr": "always does proportional rate reduction",
     "limited_transmit": "always does limited transmit",
     "initial_ssthresh": "begins without a slow-start threshold",
