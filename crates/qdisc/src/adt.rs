@@ -20,7 +20,8 @@ use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::{Rate, Span, Time};
 
-/// `adt limit PACKETS utilisation U increase C weight RHO sample TIME rate RATE start PACKETS`.
+/// `adt limit PACKETS utilisation U increase C weight RHO sample TIME rate RATE start PACKETS
+/// packet BYTES`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdtParams {
@@ -38,6 +39,8 @@ pub struct AdtParams {
     pub rate: Option<u64>,
     /// q_adt at the start, packets; `None`: `limit`.
     pub start: Option<u64>,
+    /// The queue is counted in bytes, in packets of so many (footnote 4); `None`: in packets.
+    pub packet: Option<u64>,
 }
 
 /// The algorithm's state.
@@ -61,6 +64,7 @@ pub struct Adt<B> {
     sample: Span,
     /// The user gave the rate, so changes of the link's do not apply.
     rate_is_fixed: bool,
+    packet: Option<u64>,
     /// ServiceRate, bit/s; 0 = unknown.
     service_rate: f64,
     control: Control,
@@ -79,6 +83,7 @@ impl<B> Adt<B> {
             weight: params.weight,
             sample: Span(params.sample_ns),
             rate_is_fixed: params.rate.is_some(),
+            packet: params.packet,
             service_rate: params.rate.or(context.rate.map(|r| r.0)).unwrap_or(0) as f64,
             control: Control {
                 q_adt: bounded(start, limit),
@@ -87,6 +92,15 @@ impl<B> Adt<B> {
                 last_update: Time::ZERO,
             },
             queue: Fifo::default(),
+        }
+    }
+
+    /// The queue's size, in packets or in bytes of which some are a packet.
+    fn size(&self) -> f64 {
+        let backlog = self.queue.backlog();
+        match self.packet {
+            None => f64::from(backlog.packets),
+            Some(bytes) => backlog.bytes as f64 / bytes as f64,
         }
     }
 
@@ -123,7 +137,7 @@ impl<B> Qdisc<B> for Adt<B> {
         }
         // "the queue has size less than q_adt": with q_adt = 6.3 a queue of 6 still takes a seventh
         // packet.
-        if f64::from(self.queue.backlog().packets) < self.control.q_adt {
+        if self.size() < self.control.q_adt {
             self.control.enqueued_bytes += u64::from(packet.size);
             self.queue.push(packet, now);
         } else {
@@ -171,6 +185,7 @@ mod tests {
             sample_ns: 300_000_000,
             rate: None,
             start,
+            packet: None,
         };
         let context = Context {
             rate: Some(Rate(12_000_000)),
@@ -206,6 +221,21 @@ mod tests {
         }
         assert_eq!(q.backlog().packets, 7);
         assert!(matches!(fates[..], [Fate::Dropped(_, Cause::Limit)]));
+    }
+
+    #[test]
+    fn in_bytes_acks_take_the_room_that_they_have() {
+        // q_adt of 6.3 packets of 1500 bytes: 9450 bytes. 236 ACKs of 40 bytes are 9440, so one more
+        // fits, and then none.
+        let mut q = adt(500, Some(6));
+        q.packet = Some(1500);
+        q.control.q_adt = 6.3;
+        let mut fates = Vec::new();
+        for _ in 0..240 {
+            q.enqueue(Packet { size: 40, ..packet() }, Time(1), &mut fates);
+        }
+        assert_eq!(q.backlog().packets, 237);
+        assert_eq!(fates.len(), 3);
     }
 
     #[test]

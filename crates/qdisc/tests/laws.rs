@@ -7,8 +7,8 @@ mod any;
 
 use proptest::prelude::*;
 use qdisc::{
-    Backlog, CakeParams, Cause, Context, Discipline, DsField, Ecn, Fate, FifoParams, Packet,
-    Params, PfifoFastParams, PfifoFastVariant, PieParams, Qdisc, RedParams, State, TinMode,
+    AdtParams, Backlog, CakeParams, Cause, Context, Discipline, DsField, Ecn, Fate, FifoParams,
+    Packet, Params, PfifoFastParams, PfifoFastVariant, PieParams, Qdisc, RedParams, State, TinMode,
 };
 use std::collections::HashMap;
 use units::{Luck, Rate, Time};
@@ -57,6 +57,10 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         Params::Cobalt(p) => packets <= p.limit,
         // Of the memory that a datagram takes, its bytes are a part.
         Params::Cake(p) => p.memlimit.is_none_or(|limit| backlog.bytes <= limit),
+        Params::Adt(AdtParams { limit, packet: Some(bytes), .. }) => {
+            // The packet that fills it may pass the limit.
+            backlog.bytes < limit * bytes + u64::from(LARGEST)
+        }
         Params::Adt(p) => packets <= p.limit,
         Params::Red(RedParams::Linux(p)) => backlog.bytes <= p.limit,
         Params::Red(RedParams::Ns2(p)) if p.byte_mode => {

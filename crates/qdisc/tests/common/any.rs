@@ -226,8 +226,10 @@ fn floyd_red(packets: Range<u64>) -> impl Strategy<Value = Params> {
 }
 
 fn adt(packets: Range<u64>) -> impl Strategy<Value = Params> {
-    (packets.clone(), 0.01..1.2f64, 1.001..2.0f64, prop::option::of(0..packets.end + 20)).prop_map(
-        |(limit, utilisation, increase, start)| {
+    let started = prop::option::of(0..packets.end + 20);
+    let in_bytes = prop::option::of(1..2000u64);
+    (packets, 0.01..1.2f64, 1.001..2.0f64, started, in_bytes).prop_map(
+        |(limit, utilisation, increase, start, packet)| {
             Params::Adt(AdtParams {
                 limit,
                 utilisation,
@@ -236,6 +238,7 @@ fn adt(packets: Range<u64>) -> impl Strategy<Value = Params> {
                 sample_ns: 300_000_000,
                 rate: None,
                 start,
+                packet,
             })
         },
     )

@@ -20,6 +20,7 @@ pub(super) static ADT: Record = Record {
             time("sample", "sample_ns", Read::PositiveTime),
             word("rate", "RATE", Read::Rate),
             word("start", "PACKETS", Read::Count(1, U32)),
+            word("packet", "BYTES", Read::Count(1, 65535)),
         ],
         defaults: &[
             ("limit", Value::Count(1000)),
@@ -29,6 +30,7 @@ pub(super) static ADT: Record = Record {
             ("sample_ns", Value::Count(300_000_000)),
             ("rate", Value::Unsaid),
             ("start", Value::Unsaid),
+            ("packet", Value::Unsaid),
         ],
         always: &["limit"],
         complete,
