@@ -279,6 +279,10 @@ fn plain_json(value: &serde_json::Value, out: &mut String) {
             out.push_str(&real(number.as_f64().unwrap_or_default()));
         }
         serde_json::Value::String(text) => {
+            if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && !b"\"\\".contains(&byte)) {
+                plain_text(text, out);
+                return;
+            }
             for char in serde_json::Value::from(&**text).to_string().chars() {
                 if char.is_ascii() {
                     out.push(char);
@@ -299,10 +303,12 @@ fn plain_json(value: &serde_json::Value, out: &mut String) {
         }
         serde_json::Value::Object(entries) => {
             out.push('{');
-            let sorted: std::collections::BTreeMap<_, _> = entries.iter().collect();
+            let mut sorted: Vec<_> = entries.iter().collect();
+            sorted.sort_unstable_by_key(|(key, _)| *key);
             for (index, (key, item)) in sorted.into_iter().enumerate() {
                 out.push_str(if index > 0 { "," } else { "" });
-                plain_json(&serde_json::Value::from(&**key), out);
+                // Names of fields.
+                plain_text(key, out);
                 out.push(':');
                 plain_json(item, out);
             }
@@ -310,6 +316,13 @@ fn plain_json(value: &serde_json::Value, out: &mut String) {
         }
         _ => out.push_str(&value.to_string()),
     }
+}
+
+/// Text without anything to be escaped.
+fn plain_text(text: &str, out: &mut String) {
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
 }
 
 fn add_note(notes: &mut Vec<Problem>, note: Problem) {
