@@ -13,6 +13,7 @@ from sojourn.papers.adt import search
 from sojourn.papers.adt.studies import (
     AVERAGING,
     CHANGING,
+    CHOSEN,
     DELAY_BASED,
     OFFERED,
     PARAMETERS,
@@ -352,10 +353,16 @@ def no_common_reading(_: Evidence) -> str:
 def ns2_has_it_too(_: Evidence) -> str:
     """ADT's delay: ns-2 beside ours."""
     own = SAYS["ns2"]["Drop-Tail, 128 packets"]
+    tables = search.found()
+    delays = {name: table["ADT", "delay"].ours for name, table in tables.items()}
+    fitting = [name for name, table in tables.items() if table["ADT", "delay"].fits]
+    least, most = (how(delays, key=delays.__getitem__) for how in (min, max))
     return (
         "q_adt settles near B T / sqrt(N), and ns-2 agrees that this is enough: its Drop-Tail of 128 "
-        f"packets uses {own[0]:.2f} % of the link with a mean delay of {own[2]:.2f} ms. Under no "
-        "reading that was searched does ADT settle at the published delay"
+        f"packets uses {own[0]:.2f} % of the link with a mean delay of {own[2]:.2f} ms. Of the "
+        f"readings that were searched {', '.join(fitting) or 'none'} settles at the published "
+        f"delay; they lie between {delays[least]:.1f} ms ({least}) and {delays[most]:.1f} ms "
+        f"({most})"
     )
 
 
@@ -365,6 +372,18 @@ def reverse_delay(evidence: Evidence) -> str:
     return (
         f"the mean backlog is {backlog / 0.06:.0f} packets, of which ACKs are a large part: {backlog:.1f} ms "
         f"if each were 1500 B, {waited:.1f} ms as they wait"
+    )
+
+
+def in_bytes(_: Evidence) -> str:
+    """ADT both ways with queues in bytes."""
+    tables = search.found()
+    counted, own = (
+        search.row_words(tables[name], "ADT(R)") for name in ("one way, ADT in bytes", CHOSEN)
+    )
+    return (
+        f"ADT both ways, in bytes of which 1500 are a packet, the mean backlog too: {counted}; in "
+        f"packets: {own}."
     )
 
 

@@ -53,13 +53,16 @@ def measured(reading: Reading, row: str, seeds: range) -> dict[int, dict[str, st
         [run] = engine.run_each(
             [base.with_(changes, seeds=list(seeds), label=row)], [folder / "run"], jobs=1
         )
-        return {number: _cells(Seed(run, number)) for number in run.seeds}
+        return {number: _cells(Seed(run, number), reading) for number in run.seeds}
     finally:
         remains.remove_folder(folder)
 
 
-def _cells(seed: Seed) -> dict[str, str]:
-    return {name: f"{measure(seed):.5g}" for name, measure in {**COLUMNS, **BESIDE}.items()}
+def _cells(seed: Seed, reading: Reading) -> dict[str, str]:
+    # The mean backlog in bytes is what packets wait.
+    counted = {"delay": m.delay_ms} if reading.in_bytes else {}
+    columns = {**COLUMNS, **counted, **BESIDE}
+    return {name: f"{measure(seed):.5g}" for name, measure in columns.items()}
 
 
 # ---------------------------------------------------------------------------------- what was found

@@ -3,6 +3,7 @@ readings of section III-A that were searched."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -38,8 +39,14 @@ class Reading:
     more: Mapping[str, Any] = field(default_factory=dict)
     """Of all flows."""
     red: str = RED
+    adt: str = ADT
     rows: tuple[str, ...] = ROWS
     """Those of the table that it changes."""
+
+    @property
+    def in_bytes(self) -> bool:
+        """ADT counts its queue in bytes."""
+        return "packet" in self.adt.split()
 
     def scenario(self, row: str) -> str:
         """The scenario file of a row of the table."""
@@ -54,16 +61,19 @@ class Reading:
             "tcp": {"min_rto": "1 s", **self.tcp},
             **self.more,
         }
-        queue = {**_QUEUES, "ARED": self.red}.get(row)
+        queue = {**_QUEUES, "ARED": self.red, "ADT": self.adt, "ADT(R)": self.adt}[row]
+        # Both ways, both queues.
+        place = "bottleneck.qdisc" if row == "ADT(R)" else "bottleneck.down.qdisc"
         return {
             **{f"flow.{name}.{key}": value for name in flows for key, value in own.items()},
-            **({} if queue is None else {"bottleneck.down.qdisc": queue}),
+            place: queue,
         }
 
 
 MAIN = Reading()
 _STATED = replace(MAIN, rtt_ms=(40, 440))
 _DELAYED, _SOON, _SACK = {"delayed_ack_segments": 2}, {"min_rto": "200 ms"}, {"sack": True}
+_RENO, _TAHOE = {"fast_recovery": "reno"}, {"fast_recovery": "tahoe"}
 
 CHOSEN = "40..440 ms one way"
 READINGS: Mapping[str, Reading] = {
@@ -72,11 +82,16 @@ READINGS: Mapping[str, Reading] = {
     "one way, SACK": replace(MAIN, tcp=_SACK),
     "one way, delayed ACKs": replace(MAIN, tcp=_DELAYED),
     "one way, packets of 1540 B": replace(MAIN, tcp={"mss": 1500}),
+    "one way, Reno": replace(MAIN, tcp=_RENO),
+    "one way, Tahoe": replace(MAIN, tcp=_TAHOE),
+    "one way, ADT in bytes": replace(MAIN, adt=f"{ADT} packet 1500", rows=("ADT(R)",)),
     "60..660 ms": replace(MAIN, rtt_ms=(60, 660)),
     "40..440 ms": _STATED,
     "40..440 ms, RTO from 0.2 s": replace(_STATED, tcp=_SOON),
     "40..440 ms, delayed ACKs": replace(_STATED, tcp=_DELAYED),
     "40..440 ms, delayed ACKs, RTO from 0.2 s": replace(_STATED, tcp={**_DELAYED, **_SOON}),
+    "40..440 ms, Reno": replace(_STATED, tcp=_RENO),
+    "40..440 ms, Tahoe": replace(_STATED, tcp=_TAHOE),
     "40..440 ms, all at one instant": replace(_STATED, more={"start": "0 s"}),
     "one way, RED 150/450": replace(MAIN, red=f"{RED} min 150 max 450", rows=("ARED",)),
 }
@@ -87,6 +102,15 @@ WIDER = "20 users with the RTTs of section III-C"
 
 LOADS = (50, 90, 98)
 """Mbit/s of datagrams on a link of 100: all below u = 0.99."""
+
+
+def begins_with(users: int) -> int:
+    """Where q_adt begins in figure 2: twice what the rule of roots gives, or the whole buffer."""
+    return min(1500, round(2 * 1500 / math.sqrt(users)))
+
+
+_FROM_THE_WHOLE_BUFFER = {"warmup": "180 s", "duration": "400 s"}
+"""Of figure 2 where q_adt begins there, or where its average takes longer."""
 
 
 def setting(users: int, factor: float, period_ms: int) -> str:
@@ -116,8 +140,14 @@ BY_USERS = Study(
     "users",
     "N TCP users, RTTs 80..100 ms, 200 Mbit/s over ADT (section III-B, figure 2)",
     "users.toml",
-    variants={f"N = {users}": {"flow.user.count": users} for users in USERS},
-    quick={"duration": "220 s"},
+    variants={
+        f"N = {users}": {
+            "flow.user.count": users,
+            "bottleneck.down.qdisc": f"adt limit 1500 start {begins_with(users)}",
+        }
+        for users in USERS
+    },
+    quick={"duration": "120 s"},
     quick_variants=("N = 16", "N = 125", "N = 2000"),
 )
 AVERAGING = Study(
@@ -128,6 +158,7 @@ AVERAGING = Study(
         f"N = {users}": {
             "flow.user.count": users,
             "bottleneck.down.qdisc": "adt limit 1500 weight 0.01",
+            **_FROM_THE_WHOLE_BUFFER,
         }
         for users in (8, 16)
     },
@@ -143,6 +174,7 @@ TWICE_USERS = Study(
             "flow.user.count": users,
             "flow.user.rtt": "uniform 160 ms .. 200 ms",
             "bottleneck.down.qdisc": "adt limit 3000",
+            **_FROM_THE_WHOLE_BUFFER,
         }
         for users in (16, 250, 2000)
     },
