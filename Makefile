@@ -16,7 +16,8 @@ RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.to
 
 # For recipes of several checks: `check COMMAND...` goes on after a failure, and the ending says what failed.
 # `kept FILE COMMAND...` keeps what the command prints in a file as well.
-CHECKS = check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }; \
+CHECKS = check() { printf '\n== %s\n' "$$*"; begun=$$(date +%s); "$$@" || failed="$$failed  $$*\n"; \
+    printf -- '-- %s s: %s\n' $$(($$(date +%s) - begun)) "$$*"; }; \
   kept() { to=$$1; shift; { "$$@" 2>&1; echo $$? >$$to.status; } | tee $$to; return $$(cat $$to.status); }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
