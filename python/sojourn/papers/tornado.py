@@ -14,8 +14,8 @@ from sojourn.digits import on_page as shown
 from sojourn.papers.paper import Number
 from sojourn.papers.readings import CHOSEN, Matrix, Under
 
-LEFT, WIDTH, ROW = 230, 640, 18
-"""Pixels: for the readings' names, in all, for each bar."""
+LEFT, WIDTH, ROW, MARGIN = 230, 640, 18, 56
+"""Pixels: for the readings' names, in all, for each bar, for a number at either side."""
 
 
 def anchor(kind: str, id_: str) -> str:
@@ -89,7 +89,7 @@ def _plot(number: Number, found: Matrix) -> str:
         f'<svg role="img" aria-label="{escape(said)}" viewBox="0 0 {WIDTH} {height}">'
         f"{_band(number, at, height)}{rows}{_line(at(ours), height, 'chosen')}"
         f"{_line(at(number.published or 0.0), height, 'stated')}"
-        f'<text x="{at(ours):.1f}" y="{height - 4}" text-anchor="middle">{CHOSEN} '
+        f'<text x="{LEFT}" y="{height - 4}">{CHOSEN} '
         f"{escape(shown(ours))}, published {_stated(number)}</text></svg></figure>"
     )
 
@@ -98,11 +98,11 @@ class _Scale:
     """From a value to its place, pixels."""
 
     def __init__(self, low: float, high: float) -> None:
-        self._low, self._per = low, (WIDTH - LEFT - 80) / ((high - low) or 1.0)
+        self._low, self._per = low, (WIDTH - LEFT - 2 * MARGIN) / ((high - low) or 1.0)
 
     def __call__(self, value: float) -> float:
-        place = LEFT + 20 + (value - self._low) * self._per
-        return min(max(place, LEFT), WIDTH - 60.0)
+        place = LEFT + MARGIN + (value - self._low) * self._per
+        return min(max(place, LEFT), float(WIDTH))
 
 
 def _scale(number: Number, values: list[float]) -> _Scale:
@@ -124,10 +124,13 @@ def _bar(i: int, name: str, under: Under, at: _Scale, ours: float) -> str:
     left, right = sorted((at(ours), at(under.ours)))
     y = ROW * i
     kind = "reproduced" if under.fits else "not"
+    below = under.ours < ours
+    end, side = (left - 4, "end") if below else (right + 4, "start")
     return (
         f'<text x="{LEFT - 4}" y="{y + 13}" text-anchor="end">{escape(name[:40])}</text>'
-        f'<rect class="{kind}" x="{left:.1f}" y="{y + 3}" width="{max(right - left, 1):.1f}" height="{ROW - 6}"/>'
-        f'<text x="{right + 4:.1f}" y="{y + 13}">{escape(shown(under.ours))}</text>'
+        f'<rect class="{kind}" x="{left:.1f}" y="{y + 3}" width="{max(right - left, 1):.1f}" '
+        f'height="{ROW - 6}"/>'
+        f'<text x="{end:.1f}" y="{y + 13}" text-anchor="{side}">{escape(shown(under.ours))}</text>'
     )
 
 

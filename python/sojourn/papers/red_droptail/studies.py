@@ -338,5 +338,5 @@ def _other_queue(name: str) -> Swap:
 SWAPS: Mapping[str, Swap] = {
     **{name: _other_setting(name) for name in OTHER_SETTINGS},
     **{name: _other_queue(name) for name in OTHER_QUEUES},
-    **{f"{reading} of ns-2's": _as_ns2(reading) for reading in CHECKED},
+    **{f"{reading}, which ns-2 ran too": _as_ns2(reading) for reading in CHECKED},
 }

@@ -319,6 +319,7 @@ BURSTS = Study(
     variants=_BURSTS,
     seeds=10,
     first_seed=101,
+    quick_seeds=2,
     quick_variants=_BURSTS_QUICK,
 )
 CHANGING = Study(
@@ -340,6 +341,7 @@ FUTURE = Study(
     "CoDel's target, limit and interval at 250 kbps (section V)",
     "testbed.toml",
     variants=_FUTURE,
+    quick_seeds=2,
     quick_variants=_FUTURE_QUICK,
 )
 OVERLOAD = Study(
