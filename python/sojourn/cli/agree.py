@@ -71,6 +71,7 @@ class KernelAsked:
     execution: options.ExecutionOptions
     output: options.OutputOptions
     talk: options.TalkOptions
+    fresh: bool = False
 
 
 KERNEL = {
@@ -84,6 +85,7 @@ KERNEL = {
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO]...")
 @options.block(options.ExecutionOptions, engine=KERNEL)
+@options.block(options.StoreOptions)
 @click.option("--quick", is_flag=True, help="24 cases of the standing set: some minutes.")
 @options.one(
     options.VariationOptions,
@@ -115,6 +117,7 @@ KERNEL = {
 def agree(
     paths: tuple[Path, ...],
     execution: options.ExecutionOptions,
+    store: options.StoreOptions,
     quick: bool,
     seeds: int | None,
     most_seeds: int | None,
@@ -147,7 +150,7 @@ def agree(
     )
     # What the simulator refuses is not to be told after the kernel has run.
     check(variants, "sim")
-    how = KernelAsked(seeds, execution, output, talk)
+    how = KernelAsked(seeds, execution, output, talk, store.fresh)
     cases = [_Case(each) for each in _sides(variants, how)]
     stops: list[UnfinishedError] = []
     interrupted: Interrupted | None = None
@@ -392,6 +395,7 @@ def _run_all(
                 engine=_engine(side),
                 jobs=how.execution.jobs,
                 force=how.output.force,
+                fresh=how.fresh,
                 progress=progress,
             )
     except UnfinishedError as stop:
@@ -441,6 +445,7 @@ def _run_more(
                 seeds,
                 engine=_engine(side),
                 jobs=how.execution.jobs,
+                fresh=how.fresh,
                 progress=progress,
             )
     except UnfinishedError as stop:

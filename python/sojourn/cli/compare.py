@@ -43,6 +43,7 @@ USUAL = ("pfifo", "red", "codel", "pie", "fq_codel", "cake")
 @options.block(options.VariationOptions)
 @options.block(options.TableOptions)
 @options.block(options.ExecutionOptions)
+@options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
 def compare(
     path: Path,
@@ -54,6 +55,7 @@ def compare(
     variation: options.VariationOptions,
     table: options.TableOptions,
     execution: options.ExecutionOptions,
+    store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
     """Compare queue disciplines on one scenario, or Runs that are there.
@@ -101,6 +103,7 @@ def compare(
                 engine=execution.engine,
                 jobs=execution.jobs,
                 force=output.force,
+                fresh=store.fresh,
                 progress=progress,
             )
     except Interrupted as stop:

@@ -205,6 +205,17 @@ class ExecutionOptions:
     )
 
 
+@dataclass(frozen=True)
+class StoreOptions:
+    """What of earlier runs is taken."""
+
+    fresh: bool = option(
+        "--fresh",
+        is_flag=True,
+        help="Run every seed, also those that the store has (sojourn cache).",
+    )
+
+
 # ------------------------------------------------------------------------- a line, and its server
 
 LEAST_SECRET = 8

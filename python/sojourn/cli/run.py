@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @options.block(options.TableOptions)
 @click.option("--details", is_flag=True, help="Of a sweep: also each variant's own tables.")
 @options.block(options.ExecutionOptions)
+@options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
 def run(
     scenarios: tuple[Path, ...],
@@ -46,6 +47,7 @@ def run(
     table: options.TableOptions,
     details: bool,
     execution: options.ExecutionOptions,
+    store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
     """Run scenarios and print their numbers.
@@ -80,6 +82,7 @@ def run(
             "engine": execution.engine,
             "jobs": execution.jobs,
             "force": output.force,
+            "fresh": store.fresh,
         }
         try:
             with work.progress(talk.quiet) as progress:
