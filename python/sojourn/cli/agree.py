@@ -11,7 +11,7 @@ import click
 
 from sojourn.cli import options, text, work
 from sojourn.errors import UserError
-from sojourn.offered import ENGINES
+from sojourn.offered import ENGINES, SEEDS_END
 
 if TYPE_CHECKING:
     from sojourn.agreement import Comparison, Digest, NumberRow, Sides
@@ -235,7 +235,7 @@ class _Case:
         """As many again as were asked for, up to the most."""
         asked = self.theirs.meta.seeds_asked
         first = max(asked) + 1
-        return list(range(first, min(first + min(len(asked), most - len(asked)), work.SEEDS_END)))
+        return list(range(first, min(first + min(len(asked), most - len(asked)), SEEDS_END)))
 
 
 def _share(written: str) -> float:

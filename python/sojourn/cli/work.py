@@ -32,8 +32,7 @@ LONG_S = 10.0
 """What takes longer is told ahead."""
 
 MOST_SEEDS = 10_000
-SEEDS_END = 2**63
-"""A scenario's own bounds: how many seeds, and the first number that is none."""
+"""A scenario's own bound."""
 
 STDIN = "-"
 
