@@ -16,7 +16,8 @@ RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.to
 
 # For recipes of several checks: `check COMMAND...` goes on after a failure, and the ending says what failed.
 # `kept FILE COMMAND...` keeps what the command prints in a file as well.
-CHECKS = check() { printf '\n== %s\n' "$$*"; "$$@" || failed="$$failed  $$*\n"; }; \
+CHECKS = check() { printf '\n== %s\n' "$$*"; begun=$$(date +%s); "$$@" || failed="$$failed  $$*\n"; \
+    printf -- '-- %s s: %s\n' $$(($$(date +%s) - begun)) "$$*"; }; \
   kept() { to=$$1; shift; { "$$@" 2>&1; echo $$? >$$to.status; } | tee $$to; return $$(cat $$to.status); }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
@@ -95,9 +96,9 @@ BUILT      := $(BESIDE:.log=.built)
 REST       := $(BESIDE:.log=.rest)
 RUST_SAID  := $(BESIDE:.log=.rust)
 # No examples in documentation: there are none (tests/test_architecture.py), and cargo looks for
-# them in each crate. The extension has no tests of its own, and --lib would build it once more.
-PROGRAMS   := --exclude sojourn-core --lib --bins --tests --examples
-RUST_TESTS := cargo test --workspace --profile checked $(PROGRAMS)
+# them in each crate. The extension has no tests of its own, but what it asks of other people's crates
+# holds for the whole workspace: without it serde would be built once more, and all that uses it.
+RUST_TESTS := cargo test --workspace --profile checked --tests --examples
 LEFT_OVER  := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 beside: $(VENV)/.dev
 	@failed=; $(CHECKS); \

@@ -637,7 +637,7 @@ def test_the_sentence_counts_predictions_and_sets_the_others_beside_them(
     assert "Reproduced, but not counted: input 1 of 1, fitted 1 of 2." in said
     overview = page.write(found, tmp_path / "out").read_text()
     row = overview[overview.index('href="adt/index.html"') :]
-    cells = re.findall(r'<td class="number">([^<]*)</td>', row)[:8]
+    cells = re.findall(r'<td class="number"[^>]*>([^<]*)</td>', row)[:8]
     assert cells == ["1 of 1", "1", "-", "1", "1 of 1", "1 of 2", "-", "1"]
     text = (tmp_path / "out" / "adt" / "index.html").read_text()
     assert text.count("made input") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
     from sojourn.engine import Progress
-    from sojourn.papers import Reproduction
+    from sojourn.papers import Paper, Reproduction
     from sojourn.papers.page import Pages
     from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
 
@@ -23,7 +24,7 @@ INTERRUPTED = 130
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER]...")
 @click.option(
-    "--quick", is_flag=True, help="Shorter runs and fewer seeds: all five in a minute and a half."
+    "--quick", is_flag=True, help="Shorter runs and fewer seeds: all five in about a minute."
 )
 @options.block(
     options.ExecutionOptions,
@@ -37,6 +38,11 @@ INTERRUPTED = 130
 @click.option(
     "--redraw", is_flag=True, help="Judge and draw the Runs in DIR again, without running anything."
 )
+@click.option(
+    "--search",
+    is_flag=True,
+    help="Make the stored search for PAPER's readings again, as CSV on standard output: minutes.",
+)
 @options.block(options.TalkOptions)
 def reproduce(
     names: tuple[str, ...],
@@ -45,6 +51,7 @@ def reproduce(
     store: options.StoreOptions,
     output: options.OutputOptions,
     redraw: bool,
+    search: bool,
     talk: options.TalkOptions,
 ) -> None:
     """Rerun papers: their numbers, figures and claims beside ours.
@@ -58,6 +65,9 @@ def reproduce(
     from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
 
     chosen = [papers.load(name) for name in _known(names, papers.NAMES)]
+    if search:
+        _search(chosen)
+        return
     if redraw and output.out is None:
         raise click.BadParameter("it needs -o, the folder of the Runs", param_hint="--redraw")
     folder = output.out
@@ -118,6 +128,18 @@ def reproduce(
         work.say(f"not judged, for want of these runs: {', '.join(each.left_out)}{kept}")
     if broken or failed or any(untrusted):
         raise click.exceptions.Exit(FAILED)
+
+
+def _search(chosen: Sequence[Paper]) -> None:
+    """Searches again, onto standard output."""
+    from sojourn import papers
+    from sojourn.papers import searched
+
+    if len(chosen) != 1 or not searched.has(chosen[0]):
+        having = [name for name in papers.NAMES if searched.has(papers.load(name))]
+        told = f"name one paper whose search is stored: {' or '.join(having)}"
+        raise click.BadParameter(told, param_hint="--search")
+    searched.again(chosen[0], sys.stdout)
 
 
 def _show(

@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
 from sojourn.figures import style
@@ -83,11 +85,11 @@ def curve(
     colour, dash = drawn
     x = list(ours)
     mean = np.array([one.mean for one in ours.values()])
-    half = np.array([0.0 if math.isnan(one.ci95) else one.ci95 for one in ours.values()])
+    spread = [half(one) for one in ours.values()]
     axes.plot(
         x, mean, color=colour, linestyle=dash, marker=marker, markersize=3.5, label=f"{label}, ours"
     )
-    axes.errorbar(x, mean, yerr=half, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
+    axes.errorbar(x, mean, yerr=spread, fmt="none", ecolor=colour, elinewidth=0.9, capsize=2)
     if published is not None:
         known = [(at, value) for at, value in published.items() if at in ours]
         axes.plot(
@@ -101,6 +103,11 @@ def curve(
             markerfacecolor="none",
             label=f"{label}, published",
         )
+
+
+def half(one: Estimate) -> float:
+    """Half of the 95 % interval as a bar shows it: none where one seed tells none."""
+    return 0.0 if math.isnan(one.ci95) else one.ci95
 
 
 Frame = Literal["data", "panel", "row", "column"]
@@ -178,6 +185,10 @@ def ticks(axes: Axes, at: Sequence[float], axis: Literal["x", "y"] = "x") -> Non
     axes.minorticks_off()
 
 
+FIELDS: WeakKeyDictionary[AxesImage, NDArray[np.float64]] = WeakKeyDictionary()
+"""The numbers of each grid that was drawn, whose image has their colours alone."""
+
+
 def grid_of_numbers(
     axes: Axes,
     fields: NDArray[np.float64],
@@ -187,7 +198,7 @@ def grid_of_numbers(
 ) -> None:
     """A field for each row and column, the first row at the bottom: `colours` as `imshow` takes
     them, `fields` in words."""
-    axes.imshow(colours, origin="lower", aspect="auto", **look)
+    FIELDS[axes.imshow(colours, origin="lower", aspect="auto", **look)] = fields
     axes.grid(visible=False)
     for (row, column), value in np.ndenumerate(fields):
         axes.text(

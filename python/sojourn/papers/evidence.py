@@ -113,6 +113,10 @@ def estimated(values: Iterable[float]) -> Estimate:
     return Estimate(whole["mean"], whole["ci95"], known)
 
 
+Swap: TypeAlias = Mapping[Variant, Variant | None]
+"""Another reading: which variant stands for which; None where the reading was not run."""
+
+
 class Along(dict[At, Answer]):
     """What was measured along variants; asked for one that was not run it raises NotRun."""
 
@@ -129,6 +133,8 @@ class Evidence:
     runs: Mapping[Variant, Run]
     """In the paper's order; only those that were run."""
     engine: str = "sim"
+    used: set[Variant] = field(default_factory=set)
+    """Those of which something was measured or read."""
     _seeds: dict[Variant, list[Seed]] = field(default_factory=dict)
     _known: dict[tuple[Variant, Measure], Estimate] = field(default_factory=dict)
 
@@ -175,6 +181,7 @@ class Evidence:
 
     def seeds(self, variant: Variant) -> list[Seed]:
         """Its seeds."""
+        self.used.add(variant)
         if variant not in self._seeds:
             run = self.run(variant)
             self._seeds[variant] = [Seed(run, number) for number in run.seeds]
@@ -183,9 +190,20 @@ class Evidence:
     def estimate(self, variant: Variant, measure: Measure) -> Estimate:
         """A measure over the seeds of a variant."""
         key = (variant, measure)
+        self.used.add(variant)
         if key not in self._known:
             self._known[key] = estimated(measure(seed) for seed in self.seeds(variant))
         return self._known[key]
+
+    def under(self, reading: Swap) -> Evidence:
+        """What it would be under another reading, in which other variants stand for some of
+        these."""
+        stands = {one: reading.get(one, one) for one in self.runs}
+        runs = {
+            one: self.runs[other] for one, other in stands.items() if other and other in self.runs
+        }
+        known = {key: value for key, value in self._known.items() if key[0] not in reading}
+        return Evidence(self.quick, runs, self.engine, _known=known)
 
     def mean(self, variant: Variant, measure: Measure) -> float:
         """The mean of a measure over the seeds of a variant."""
@@ -204,8 +222,9 @@ class Evidence:
     def compared(
         self, one: Variant, other: Variant, measure: Measure, how: Callable[[float, float], float]
     ) -> Estimate:
-        """A number made of two variants, seed by seed: `how(one, other)`."""
+        """A number made of two variants, seed by seed: `how(one, other)`. Where one has fewer
+        seeds, they are the first of the other's."""
         pairs = zip(
-            self.estimate(one, measure).values, self.estimate(other, measure).values, strict=True
+            self.estimate(one, measure).values, self.estimate(other, measure).values, strict=False
         )
         return estimated(how(a, b) for a, b in pairs)

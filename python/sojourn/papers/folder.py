@@ -17,7 +17,7 @@ drifts is found when the paper is loaded.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +25,7 @@ from types import ModuleType
 from typing import Any
 
 from sojourn.papers import published
+from sojourn.papers.evidence import Estimate
 from sojourn.papers.paper import (
     Claim,
     Grid,
@@ -66,8 +67,18 @@ def read(package: str) -> Paper:
         pictures=tuple(_picture(one, modules["figures"]) for one in said.pictures),
         story=modules["figures"].story,
         story_axis=said.paper["story"],
+        swaps=getattr(modules["studies"], "SWAPS", {}),
+        stored=_stored(package, folder),
         grids=tuple(Grid(one["title"], one["head"], one["rows"]) for one in said.grids),
     )
+
+
+def _stored(package: str, folder: Path) -> Mapping[str, Mapping[str, Estimate]]:
+    """What the paper's search found for numbers, where it has them one by one."""
+    if not (folder / "search.py").exists():
+        return {}
+    by_number = getattr(import_module(f"{package}.search"), "by_number", None)
+    return {} if by_number is None else by_number()
 
 
 def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleType]) -> Number:

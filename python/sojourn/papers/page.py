@@ -3,7 +3,7 @@ what was run.
 
     DIR/index.html                 the overview: the story in one picture, every claim with its verdict
     DIR/PAPER/index.html           the paper, self-contained
-    DIR/PAPER/figures/*.svg        its pictures
+    DIR/PAPER/figures/*.svg, *.csv its pictures and their data
     DIR/PAPER/rows.json            what `sojourn reproduce --json` prints of it
     DIR/PAPER/runs/STUDY/VARIANT   the Runs
 
@@ -21,13 +21,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeAlias
 
-from sojourn import figures
 from sojourn.digits import on_page as shown
 from sojourn.errors import UserError
-from sojourn.papers import story, verdict
+from sojourn.papers import pictured, readings, story, tornado, verdict
 from sojourn.papers.paper import Claim, Grid, Number, Paper, Picture, Reading, Role
 from sojourn.papers.reproduce import Reproduction
 from sojourn.papers.study import Study
+from sojourn.papers.tornado import anchor
 from sojourn.papers.verdict import ClaimRow, Row, Verdict, worded
 from sojourn.records import write_whole
 from sojourn.report import parts
@@ -99,18 +99,11 @@ def check(papers: Sequence[Paper], folder: Path) -> None:
 
 
 Pictures: TypeAlias = "Mapping[Picture, str]"
-"""Those that could be drawn, as SVG."""
+"""Those that could be drawn, as HTML."""
 
 
 def _write_paper(one: Reproduction, folder: Path) -> Pictures:
-    drawings = folder / "figures"
-    drawings.mkdir(parents=True, exist_ok=True)
-    pictures = {}
-    for picture in one.paper.pictures:
-        figure = one.evidence.asked(picture.draw)
-        if figure is not None:
-            figures.save(figure, drawings / f"{picture.id}.svg")
-            pictures[picture] = parts.svg(figure, picture.title)
+    pictures = pictured.draw(one, folder)
     rows = json.dumps(one.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_whole(folder / "rows.json", rows.encode())
     write_whole(folder / "index.html", _paper(one, pictures).encode())
@@ -124,17 +117,9 @@ def _paper(one: Reproduction, pictures: Pictures) -> str:
     paper = one.paper
     body = [
         _section("claims", "Claims", _claims([one], {paper.id: pictures}, links="")),
-        _section(
-            "pictures",
-            "Figures",
-            "\n".join(
-                f'<figure class="shown" id="picture-{escape(picture.id)}"><figcaption>{escape(_heading(picture.source, picture.title))}'
-                f"<p class=hint>{escape(picture.caption)}</p></figcaption>{svg}</figure>"
-                for picture, svg in pictures.items()
-            ),
-        ),
+        _section("pictures", "Figures", "\n".join(pictures.values())),
         _section("numbers", "Published beside ours", _grids(one) + _numbers(one)),
-        _section("readings", "How the source was read", _readings(one)),
+        _section("readings", "How the source was read", _readings(one) + _matrix(one)),
         _section("runs", "What was run", _studies(one)),
     ]
     return _page(
@@ -146,8 +131,10 @@ def _paper(one: Reproduction, pictures: Pictures) -> str:
     )
 
 
-def _heading(source: str, title: str) -> str:
-    return f"{source}: {title}" if source else title
+def _matrix(one: Reproduction) -> str:
+    """What the other readings make of the numbers."""
+    found = readings.matrix(one.paper, one.evidence, one.rows)
+    return tornado.table(found) + tornado.plots(found)
 
 
 def _claims(found: Sequence[Reproduction], drawn: Mapping[str, Pictures], links: str) -> str:
@@ -176,13 +163,18 @@ def _claims(found: Sequence[Reproduction], drawn: Mapping[str, Pictures], links:
 def _claim(row: ClaimRow, base: str, pictures: Sequence[Picture]) -> str:
     claim: Claim = row.claim
     seen = ", ".join(
-        f'<a href="{escape(base)}#picture-{escape(picture.id)}">{escape(picture.source or picture.title)}</a>'
+        f'<a href="{escape(base)}#{escape(anchor("picture", picture.id))}">'
+        f"{escape(picture.source or picture.title)}</a>"
         for picture in pictures
     )
-    own = "" if base else f' id="claim-{escape(claim.id)}"'
+    id_ = anchor("claim", claim.id)
+    own = "" if base else f' id="{escape(id_)}"'
+    link = f'<a href="{escape(base)}#{escape(id_)}">#</a>' if base else pictured.here(id_, "claim")
     return (
-        f'<tr{own}><th scope="row"><p>{escape(claim.says)}</p><small>{escape(claim.where)}</small></th>'
-        f"<td>{_badge(row.verdict)}</td><td><p>{escape(row.because)}{f' ({seen})' if seen else ''}</p></td></tr>"
+        f'<tr{own}><th scope="row"><p>{escape(claim.says)}</p>'
+        f"<small>{escape(claim.where)} {link}</small></th>"
+        f"<td>{_badge(row.verdict)}</td>"
+        f"<td><p>{escape(row.because)}{f' ({seen})' if seen else ''}</p></td></tr>"
     )
 
 
@@ -196,7 +188,7 @@ def _grid(grid: Grid, rows: Mapping[str, Row]) -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in grid.head)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(_cell(rows.get(id_)) for id_ in ids)
+        + "".join(_cell(rows.get(id_)) if id_ else "<td></td>" for id_ in ids)
         + "</tr>"
         for name, ids in grid.rows.items()
     )
@@ -212,9 +204,9 @@ def _cell(row: Row | None) -> str:
     if row is None:
         return "<td>-</td>"
     weak = "" if row.number.role is Role.PREDICTED else " weak"
-    said = f"{row.verdict}, {row.number.role}"
+    said = ", ".join(filter(None, (str(row.verdict), row.number.role)))
     return (
-        f'<td><a href="#number-{escape(row.number.id)}" title="{escape(said)}">'
+        f'<td><a href="#{escape(anchor("number", row.number.id))}" title="{escape(said)}">'
         f'{escape(published(row))}<span class="badge {_CLASS[row.verdict]}{weak}">'
         f"{_SIGN[row.verdict]} {escape(_mean(row))}</span></a></td>"
     )
@@ -222,6 +214,8 @@ def _cell(row: Row | None) -> str:
 
 def _mean(row: Row) -> str:
     """Ours, with the digits of the published number."""
+    if row.number.published is None or math.isnan(row.ours.mean):
+        return ours(row).partition(" ±")[0]
     digits = max(len(repr(row.number.published).partition(".")[2]), 2)
     return f"{row.ours.mean:.{digits}f}"
 
@@ -263,6 +257,7 @@ _ROLES = (
 
 def _number(row: Row) -> str:
     number: Number = row.number
+    id_ = anchor("number", number.id)
     unit = f" {escape(number.unit)}" if number.unit else ""
     tolerance = ""
     if number.tolerance is not None and number.published is not None:
@@ -276,9 +271,12 @@ def _number(row: Row) -> str:
             f"<small>{escape(number.role_because)}</small>"
         )
     return (
-        f'<tr id="number-{escape(number.id)}"><th scope="row">{escape(number.what)}<small>{escape(number.where)}</small></th>'
-        f'<td class="number">{escape(published(row))}{unit if number.published is not None else ""}</td>'
-        f'<td class="number">{escape(ours(row))}{unit}</td><td class="number">{escape(difference(row))}</td>'
+        f'<tr id="{escape(id_)}"><th scope="row">{escape(number.what)}'
+        f"<small>{escape(number.where)} {pictured.here(id_, 'number')}</small></th>"
+        f'<td class="number" data-name="published">{escape(published(row))}'
+        f"{unit if number.published is not None else ''}</td>"
+        f'<td class="number" data-name="ours">{escape(ours(row))}{unit}</td>'
+        f'<td class="number" data-name="difference">{escape(difference(row))}</td>'
         f"<td>{_badge(row.verdict, weak)}{role}{reason or tolerance}</td></tr>"
     )
 
@@ -329,12 +327,12 @@ def _reading(reading: Reading, one: Reproduction) -> str:
         else ""
     )
     cells = "".join(
-        f"<td><p>{escape(text)}</p>{more}</td>"
-        for text, more in (
-            (reading.source, ""),
-            (reading.chosen, found),
-            (reading.why, ""),
-            (others, ""),
+        f'<td data-name="{name}">{f"<p>{escape(text)}</p>" if text else ""}{more}</td>'
+        for name, text, more in (
+            ("the source", reading.source, ""),
+            ("chosen", reading.chosen, found),
+            ("why", reading.why, ""),
+            ("other readings", others, ""),
         )
     )
     return f'<tr><th scope="row">{escape(reading.parameter)}</th>{cells}</tr>'
@@ -361,8 +359,11 @@ def _study(study: Study, one: Reproduction) -> str:
     length += " …" if len(lengths) > 3 else ""
     seeds = " or ".join(map(str, sorted({len(run.seeds) for run in runs})))
     return (
-        f'<tr><th scope="row"><p>{escape(study.what)}</p></th><td>{escape(study.scenario)}</td><td class="number">{len(runs)}</td>'
-        f'<td class="number">{seeds}</td><td class="number">{escape(length)}</td></tr>'
+        f'<tr><th scope="row"><p>{escape(study.what)}</p></th>'
+        f'<td data-name="scenario">{escape(study.scenario)}</td>'
+        f'<td class="number" data-name="variants">{len(runs)}</td>'
+        f'<td class="number" data-name="seeds">{seeds}</td>'
+        f'<td class="number" data-name="length">{escape(length)}</td></tr>'
     )
 
 
@@ -387,6 +388,9 @@ def _overview(found: Sequence[Reproduction], drawn: Mapping[str, Pictures]) -> s
 
 
 def _papers(found: Sequence[Reproduction]) -> str:
+    names = [f"predicted: {word}" for word in _JUDGED]
+    names += [f"{role}: reproduced" for role in Role if role is not Role.PREDICTED]
+    names.append(str(Verdict.NOT_STATED))
     rows = []
     for one in found:
         counts = verdict.by_role(one.rows)
@@ -395,15 +399,16 @@ def _papers(found: Sequence[Reproduction]) -> str:
         shown_ = [str(predicted[word] or "-") for word in _JUDGED]
         shown_ += [_of(counts[role]) for role in Role if role is not Role.PREDICTED]
         shown_.append(str(sum(row.number.published is None for row in one.rows) or "-"))
-        cells = "".join(f'<td class="number">{cell}</td>' for cell in shown_)
+        cells = "".join(
+            f'<td class="number" data-name="{name}">{cell}</td>'
+            for name, cell in zip(names, shown_, strict=True)
+        )
         rows.append(
             f'<tr><th scope="row"><a href="{escape(one.paper.id)}/index.html">{escape(one.paper.title)}</a>'
             f"<small>{escape(one.paper.source)}</small></th>"
-            f'<td class="number">{held[Verdict.REPRODUCED]} of {len(one.claims)}</td>{cells}</tr>'
+            '<td class="number" data-name="claims that hold">'
+            f"{held[Verdict.REPRODUCED]} of {len(one.claims)}</td>{cells}</tr>"
         )
-    names = [f"predicted: {word}" for word in _JUDGED]
-    names += [f"{role}: reproduced" for role in Role if role is not Role.PREDICTED]
-    names.append(str(Verdict.NOT_STATED))
     head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in names)
     return (
         _TABLE.format("Papers")

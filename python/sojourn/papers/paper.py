@@ -16,14 +16,14 @@ anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 from matplotlib.figure import Figure
 
-from sojourn.papers.evidence import Estimate, Evidence, Measure
+from sojourn.papers.evidence import Estimate, Evidence, Measure, Swap
 from sojourn.papers.study import Study, Variant
 
 Relation = Literal["=", "<", ">"]
@@ -170,7 +170,7 @@ class Grid:
     head: tuple[str, ...]
     """Names of its columns."""
     rows: Mapping[str, tuple[str, ...]]
-    """By the name of the row: the number in each column, by id."""
+    """By the name of the row: the number in each column, by id; empty where it has none."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +206,10 @@ class Paper:
     story_axis: str = "delay"
     """What the bars of its story are: "ping RTT", "mean queueing delay"."""
     grids: tuple[Grid, ...] = ()
+    swaps: Mapping[str, Swap] = field(default_factory=dict)
+    """Other readings that were run, by name: which variants stand for which."""
+    stored: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
+    """Other readings that were searched, by name: what they give for numbers, by id."""
 
     def __post_init__(self) -> None:
         for what, ids in (
@@ -232,8 +236,11 @@ class Paper:
             assert not stated or number.tolerance is not None, (
                 f"{self.id}: {number.id}: no tolerance"
             )
+        for name, swap in self.swaps.items():
+            unknown_ = {*swap, *swap.values()} - variants - {None}
+            assert not unknown_, f"{self.id}: reading {name}: no such variant {unknown_}"
         for grid in self.grids:
-            unknown = {id_ for ids in grid.rows.values() for id_ in ids} - numbers
+            unknown = {id_ for ids in grid.rows.values() for id_ in ids if id_} - numbers
             assert not unknown, f"{self.id}: {grid.title}: no number {unknown}"
         for claim in self.claims:
             assert set(claim.pictures) <= pictures, f"{self.id}: {claim.id}: no such picture"

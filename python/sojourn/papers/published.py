@@ -10,7 +10,8 @@
     [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
     [[readings]]     parameter, source, chosen, why, others, searched
     [[grids]]        title, rows, columns: a table in the source's layout. Columns are a number's id, in which {row}
-                     stands for the row, and the column's name
+                     stands for the row, and the column's name. names: what rows are called, where that is
+                     something else; instead: another number for an id, "" for a cell that is none
 
 An entry of `numbers` with `rows`, `columns` or both is a whole table: a number for each row and
 column, which say what differs from the entry. A list in a row has one value for each column, ""
@@ -53,6 +54,7 @@ NUMBER_FIELDS = frozenset((*NUMBER, "against", "reason"))
 CLAIM_FIELDS = frozenset(("id", "where", "says", "check", "pictures", "must_hold"))
 PICTURE_FIELDS = frozenset(("id", "source", "title", "caption", "draw"))
 GRID_FIELDS = frozenset(("title", "rows", "columns"))
+GRID_OPTIONS = frozenset(("names", "instead"))
 READING_FIELDS = frozenset(("parameter", "source", "chosen", "why", "others", "searched"))
 
 
@@ -124,15 +126,23 @@ def _grids(raw: Iterable[Entry], numbers: set[str], path: Path) -> list[Entry]:
     """The tables in the source's layout, each cell a number that there is."""
     grids = []
     for one in raw:
-        if set(one) != GRID_FIELDS:
+        if set(one) - GRID_OPTIONS != GRID_FIELDS:
             raise PublishedError(
                 f"{path}: a grid has {', '.join(sorted(GRID_FIELDS))}, not {', '.join(sorted(one))}"
             )
+        names: Sequence[str] = one.get("names") or one["rows"]
+        instead: Entry = one.get("instead", {})
+        if len(names) != len(one["rows"]):
+            raise PublishedError(f"{path}: grid {one['title']!r}: a name for each row")
+        asked = {row: [column.format(row=row) for column in one["columns"]] for row in one["rows"]}
+        if idle := set(instead) - {id_ for ids in asked.values() for id_ in ids}:
+            raise PublishedError(f"{path}: grid {one['title']!r}: no cell is {', '.join(idle)}")
         rows = {
-            row: tuple(column.format(row=row) for column in one["columns"]) for row in one["rows"]
+            name: tuple(instead.get(id_, id_) for id_ in ids)
+            for name, ids in zip(names, asked.values(), strict=True)
         }
         for id_ in (id_ for ids in rows.values() for id_ in ids):
-            if id_ not in numbers:
+            if id_ and id_ not in numbers:
                 raise PublishedError(f"{path}: grid {one['title']!r}: there is no number {id_!r}")
         grids.append({"title": one["title"], "head": tuple(one["columns"].values()), "rows": rows})
     return grids

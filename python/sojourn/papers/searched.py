@@ -1,7 +1,7 @@
-"""What a search for a reading found, stored beside a paper: `searched.csv`, written by the paper's
-`search.py`.
+"""What a search for a reading found, stored beside a paper: `searched.csv`, made by the paper's
+`search.py`, which `sojourn reproduce --search PAPER` runs.
 
-    # made by `python -m sojourn.papers.adt.search`, seeds 101 to 105, sojourn 0.2.0
+    # made by `sojourn reproduce --search adt`, seeds 101 to 105, sojourn 0.2.0
     reading,row,seed,...
     ...
 
@@ -15,9 +15,12 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol, cast
+
+from sojourn.papers.paper import Paper
 
 Row = Mapping[str, str]
 
@@ -41,14 +44,29 @@ def _read(path: Path) -> Searched:
     return Searched(first.removeprefix("# "), list(csv.DictReader(rest)))
 
 
-def write(
-    out: IO[str], module: str, seeds: Sequence[int], rows: Iterable[Mapping[str, object]]
-) -> None:
-    """Writes the file: a line on how it was made, then the rows, each as it is found."""
-    seeds_ = f"seeds {seeds[0]} to {seeds[-1]}"
-    out.write(f"# made by `python -m {module}`, {seeds_}, sojourn {version('sojourn')}\n")
+class Search(Protocol):
+    """A paper's module `search`."""
+
+    SEEDS: Sequence[int]
+    """Those that it ran, none of which judges."""
+
+    def rows(self) -> Iterable[Mapping[str, object]]:
+        """Searches: a line for each setting, as it is found."""
+
+
+def has(paper: Paper) -> bool:
+    """Whether a search is stored with the paper."""
+    return (paper.folder / "searched.csv").exists()
+
+
+def again(paper: Paper, out: IO[str]) -> None:
+    """Makes the file again: a line on how it was made, then the rows. It takes minutes."""
+    search = cast(Search, import_module(f"{__package__}.{paper.folder.name}.search"))
+    seeds = f"seeds {search.SEEDS[0]} to {search.SEEDS[-1]}"
+    command = f"sojourn reproduce --search {paper.id}"
+    out.write(f"# made by `{command}`, {seeds}, sojourn {version('sojourn')}\n")
     table: csv.DictWriter[str] | None = None
-    for row in rows:
+    for row in search.rows():
         if table is None:
             table = csv.DictWriter(out, list(row), lineterminator="\n")
             table.writeheader()

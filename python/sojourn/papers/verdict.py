@@ -159,14 +159,15 @@ def judge(number: Number, ours: Estimate, others: Sequence[tuple[Number, Estimat
         return Verdict.NOT_STATED
     if math.isnan(ours.mean):
         return Verdict.NOT_REPRODUCED
-    if _meets(number, ours.mean):
+    if meets(number, ours.mean):
         return Verdict.REPRODUCED
     if others and all(_same_order(number, ours, other, theirs) for other, theirs in others):
         return Verdict.DIRECTION
     return Verdict.NOT_REPRODUCED
 
 
-def _meets(number: Number, mean: float) -> bool:
+def meets(number: Number, mean: float) -> bool:
+    """Within its tolerance, or on its stated side."""
     published = number.published
     assert published is not None
     if number.relation == "<":

@@ -1,4 +1,4 @@
-"""The letter's four figures from our Runs, and the readings that were searched."""
+"""The letter's four figures from our Runs."""
 
 from __future__ import annotations
 
@@ -10,25 +10,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sojourn.figures import style
-from sojourn.papers import published, searched
+from sojourn.papers import published
 from sojourn.papers.adt import measures as m
-from sojourn.papers.adt import search
 from sojourn.papers.adt.studies import (
     BY_USERS,
     CHANGING,
-    CHOSEN,
     DISCIPLINES,
     FACTORS,
     FEW_MANY,
     PARAMETERS,
     PERIODS_MS,
-    ROWS,
     SETTINGS,
     TABLE,
     USERS,
     WITH_USERS,
 )
-from sojourn.papers.drawing import Look, curve, look, note, row_labels, sheet, stated_level, ticks
+from sojourn.papers.drawing import Look, curve, look, note, sheet, stated_level, ticks
 from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Bar
 
@@ -192,61 +189,6 @@ def parameters(evidence: Evidence) -> Figure:
     panels[0].legend(loc="lower right", ncols=2)
     panels[1].tick_params(labelleft=False)
     return figure
-
-
-@style.drawn
-def readings(_: Evidence) -> Figure:
-    """The table under every reading that was searched."""
-    tables = search.found()
-    figure = style.blank(12, 5.4)
-    top = style.heading(
-        figure,
-        "Section III-A under other readings",
-        f"{searched.beside(search.__file__).made}, mean over seeds",
-    )
-    around = style.Margins(top=top + 0.5, left=2.6, right=0.1, bottom=0.15)
-    axes = style.panels(figure, around)[0][0]
-    cells = list(tables[CHOSEN])
-    for at, cell in enumerate(cells):
-        digits = 1 if cell[1] == "delay" else 2
-        stated = f"{tables[CHOSEN][cell].published:.{digits}f}"
-        note(axes, stated, (at, 0), size=7, ha="center", va="center")
-        for row, table in enumerate(tables.values(), 1):
-            _in_matrix(axes, f"{table[cell].ours:.{digits}f}", (at, row), table[cell].fits)
-        note(axes, _HEADS[cell[1]], (at, 1), (0, 3), of="column", size=7, ha="center", va="bottom")
-    for at, name in enumerate(ROWS):
-        note(
-            axes,
-            name,
-            (5 * at + 2, 1),
-            (0, 15),
-            of="column",
-            ha="center",
-            va="bottom",
-            weight="bold",
-        )
-        axes.axvline(5 * at - 0.5, color=style.INK, linewidth=0.8)
-    fitting = [f"{name}: {search.fitting(table)} of 20" for name, table in tables.items()]
-    row_labels(axes, ["published", *fitting])
-    axes.axhline(0.5, color=style.INK, linewidth=0.8)
-    axes.set_xlim(-0.5, len(cells) - 0.5)
-    axes.set_xticks([])
-    return figure
-
-
-def _in_matrix(axes: Axes, text: str, at: tuple[float, float], fits: bool) -> None:
-    """Heavy and green where it fits."""
-    colour, weight = (style.GREEN, "bold") if fits else (style.MUTED, "normal")
-    note(axes, text, at, size=7, colour=colour, weight=weight, ha="center", va="center")
-
-
-_HEADS = {
-    "utilisation": "AU %",
-    "loss": "LR %",
-    "delay": "aQd ms",
-    "fairness": "JFI",
-    "goodput": "AG %",
-}
 
 
 # ----------------------------------------------------------------------------------------- pieces

@@ -1,6 +1,6 @@
 """The search for a reading of section III-A: the table's four rows under each reading of `studies`.
 
-python -m sojourn.papers.adt.search > searched.csv
+sojourn reproduce --search adt > searched.csv
 
 It runs on seeds that judge nothing. The reading is chosen by the row of Drop-Tail alone, so that the
 rows of ADT and of Adaptive RED can contradict it.
@@ -9,7 +9,6 @@ rows of ADT and of Adaptive RED can contradict it.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from sojourn import engine, remains
 from sojourn.papers import published, searched
 from sojourn.papers.adt import measures as m
 from sojourn.papers.adt.studies import CHOSEN, READINGS, ROWS, Reading
-from sojourn.papers.evidence import Seed
+from sojourn.papers.evidence import Estimate, Seed, estimated
 from sojourn.papers.paper import Tolerance
 from sojourn.scenario import load
 
@@ -103,6 +102,21 @@ def _cell(at: tuple[str, str], values: list[float]) -> Cell:
     return Cell(number["published"], mean, tolerance.allows(mean, number["published"]))
 
 
+def by_number() -> dict[str, dict[str, Estimate]]:
+    """What each reading gives for the table's numbers, by their id; without the chosen one, which
+    is judged on other seeds."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for one in searched.beside(__file__).rows:
+        for column in COLUMNS:
+            at = f"table/{one['row']}/{column}"
+            values.setdefault(one["reading"], {}).setdefault(at, []).append(float(one[column]))
+    return {
+        reading: {id_: estimated(each) for id_, each in own.items()}
+        for reading, own in values.items()
+        if reading != CHOSEN
+    }
+
+
 _NUMBERS = {
     one["id"]: one for one in published.read(Path(__file__).with_name("published.toml")).numbers
 }
@@ -117,7 +131,3 @@ def row_words(table: Table, row: str) -> str:
     """`loss 4.6 %, delay 25.4 ms, Jain 0.60, goodput 98.9 %`."""
     loss, delay, fairness, goodput = (table[row, one].ours for one in list(COLUMNS)[1:])
     return f"loss {loss:.1f} %, delay {delay:.1f} ms, Jain {fairness:.2f}, goodput {goodput:.1f} %"
-
-
-if __name__ == "__main__":
-    searched.write(sys.stdout, "sojourn.papers.adt.search", SEEDS, rows())

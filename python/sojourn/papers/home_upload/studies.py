@@ -6,8 +6,10 @@ Rates are in the words of tc: `kbps` is kilobytes a second, so 125kbps is 1 Mbit
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from sojourn.papers.evidence import Swap
 from sojourn.papers.study import Changes, Study
 
 WITHOUT, WITH = "no shaper", "htb + fq_codel"
@@ -162,3 +164,33 @@ DOWNLOAD = Study(
 )
 
 STUDIES = (UPLOAD, BUFFER, READINGS, DISCIPLINES, RATES, DOWNLOAD)
+
+# ------------------------------------------------------------------------ readings, for the matrix
+
+
+def _instead(before: str, after: str, study: Study = READINGS) -> Swap:
+    """Variants that stand for those without and with the cure; none of an empty name."""
+    return {BEFORE: study[before] if before else None, AFTER: study[after] if after else None}
+
+
+SWAPS: Mapping[str, Swap] = {
+    **{
+        name: _instead(f"{name}, {WITHOUT}", f"{name}, {WITH}")
+        for name in (
+            "5 MB",
+            "5.5 MB",
+            "line of 1000 kbit/s",
+            "server at 100 ms",
+            "Reno",
+            "Wi-Fi of 5 Mbit/s",
+        )
+    },
+    "large buffer, window of 13": _instead(f"large buffer, window of 13, {WITHOUT}", ""),
+    "htb's rate table": _instead("", f"htb's rate table, {WITH}"),
+    "fq_codel, Linux from 2012-09": _instead("", "fq_codel, Linux from 2012-09", DISCIPLINES),
+    "the same, target 15ms": _instead("", "the same, target 15ms", DISCIPLINES),
+    **{
+        f"modem of {words}": _instead(words, "", BUFFER)
+        for words in ("10 packets", "13 packets", "15 packets", "20 packets", "14 kB", "19 kB")
+    },
+}

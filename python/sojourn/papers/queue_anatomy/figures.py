@@ -6,7 +6,6 @@ values of its text are marked.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +22,7 @@ from sojourn.papers.drawing import (
     Look,
     curve,
     grid_of_numbers,
+    half,
     legend,
     level,
     look,
@@ -622,7 +622,7 @@ def timers(evidence: Evidence) -> Figure:
                 rate.mean,
                 width=0.36,
                 color=dark,
-                yerr=rate.ci95,
+                yerr=half(rate),
                 error_kw={"elinewidth": 0.8},
                 label=case if i == 0 else None,
             )
@@ -634,7 +634,7 @@ def timers(evidence: Evidence) -> Figure:
                 size=7.5,
                 ha="center",
             )
-            top = (i + shift, rate.mean + rate.ci95)
+            top = (i + shift, rate.mean + half(rate))
             note(rates, f"{rate.mean:.2f}", top, (0, 3), size=7.5, ha="center")
     for panel in (counts, rates):
         panel.set_xticks(range(len(rings)), [f"ring {ring}" for ring in rings])
@@ -701,18 +701,17 @@ def coexistence(evidence: Evidence) -> Figure:
             at = i + 0.27 * (j - 1)
             for panel, measure in ((shares[0], m.low_share), (delays[0], m.ping_ms)):
                 ours = evidence.estimate(COEXISTENCE[f"{low}, {qdisc}"], measure)
-                half = 0.0 if math.isnan(ours.ci95) else ours.ci95
                 panel.bar(
                     at,
                     ours.mean,
                     width=0.25,
                     color=colours[low],
-                    yerr=half,
+                    yerr=half(ours),
                     error_kw={"elinewidth": 0.8},
                     label=low if i == 0 and panel is shares[0] else None,
                 )
             ours = evidence.estimate(COEXISTENCE[f"{low}, {qdisc}"], m.low_share)
-            share, spread = ours.mean, 0.0 if math.isnan(ours.ci95) else ours.ci95
+            share, spread = ours.mean, half(ours)
             words = f"{share:.0f}" if share >= 9.5 else f"{share:.1f}"
             # The dotted line passes behind the figure.
             behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}

@@ -14,8 +14,10 @@ side, at the same rate:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
+from sojourn.papers.evidence import Swap
 from sojourn.papers.study import Changes, Study, Variant
 
 Named = dict[str, Changes]
@@ -141,8 +143,9 @@ _QDISC_SIZES: Named = {
     for reading in QDISC
     for qdisc in QDISCS
 }
-_QDISC_QUICK = tuple(
-    name(reading, DEFAULT_RING, qdisc) for reading in QDISC for qdisc in (80, 512, 1024, 4096)
+_QDISC_QUICK = (
+    *(name(reading, DEFAULT_RING, qdisc) for reading in QDISC for qdisc in (80, 512, 4096)),
+    name(MAIN, DEFAULT_RING, 1024),
 )
 _QDISC_KERNEL = in_guest(_QDISC_SIZES, [name(MAIN, DEFAULT_RING, qdisc) for qdisc in (80, 4096)])
 
@@ -155,10 +158,7 @@ _SURFACE: Named = {
 }
 """Figures 5 and 6, without the line of the default ring, which is figure 4."""
 _SURFACE_QUICK = tuple(
-    name(reading, ring, qdisc)
-    for reading in BOTH
-    for ring in (80, 4096)
-    for qdisc in (80, 512, 4096)
+    name(reading, ring, qdisc) for reading in BOTH for ring in (80, 4096) for qdisc in (80, 4096)
 )
 
 
@@ -189,9 +189,11 @@ _BQL_KERNEL = in_guest(
     ],
 )
 
+BANDS = "bands"
+"""What the study of BQL has at its largest ring."""
 CURES = {
     "fifo": "pfifo limit 904",
-    "bands": "pfifo_fast limit 904 variant shared",
+    BANDS: QDISC[MAIN].format(TOTAL - 4096),
     "codel": "codel",
     "fq_codel": "fq_codel",
 }
@@ -204,6 +206,7 @@ _CURE: Named = {
     }
     for bql in (False, True)
     for cure, words in CURES.items()
+    if cure != BANDS
 }
 _CURE_KERNEL = in_guest(_CURE, ("fifo BQL", "codel", "codel BQL"))
 
@@ -395,6 +398,9 @@ _COEXISTENCE: Named = {
 
 _SHORT = {"duration": "1600 s", "flow.0.size": "16 MiB"}
 """Quick: files of half the size."""
+_JUDGES, _TELLS = 2, 1
+"""Quick seeds of what a number is judged on, and of what is told beside it. Seeds differ in when
+the copies start, which moves the third digit."""
 _KERNEL_SEEDS = 2
 """Seeds differ in when the copies start, within a second of half an hour."""
 
@@ -405,6 +411,7 @@ RING = Study(
     variants=_RING,
     seeds=10,
     quick=_SHORT,
+    quick_seeds=_JUDGES,
     quick_variants=_RING_QUICK,
     kernel_variants=_RING_KERNEL,
     kernel_seeds=_KERNEL_SEEDS,
@@ -416,6 +423,7 @@ QDISC_SIZE = Study(
     variants=_QDISC_SIZES,
     seeds=10,
     quick=_SHORT,
+    quick_seeds=_JUDGES,
     quick_variants=_QDISC_QUICK,
     kernel_variants=_QDISC_KERNEL,
     kernel_seeds=_KERNEL_SEEDS,
@@ -426,11 +434,16 @@ SURFACE = Study(
     "testbed.toml",
     variants=_SURFACE,
     quick=_SHORT,
+    quick_seeds=_JUDGES,
     quick_variants=_SURFACE_QUICK,
 )
 # Windows open with what arrives, so the whole files, quick or not.
 WINDOW = Study(
-    "window", "The advertised window (section 4.4, figure 7)", "testbed.toml", variants=_WINDOW
+    "window",
+    "The advertised window (section 4.4, figure 7)",
+    "testbed.toml",
+    variants=_WINDOW,
+    quick_seeds=_JUDGES,
 )
 BQL = Study(
     "bql",
@@ -439,6 +452,7 @@ BQL = Study(
     variants=_BQL,
     seeds=10,
     quick=_SHORT,
+    quick_seeds=_JUDGES,
     quick_variants=_BQL_QUICK,
     kernel_variants=_BQL_KERNEL,
     kernel_seeds=_KERNEL_SEEDS,
@@ -449,6 +463,7 @@ CURE = Study(
     "testbed.toml",
     variants=_CURE,
     quick=_SHORT,
+    quick_seeds=_TELLS,
     kernel_variants=_CURE_KERNEL,
     kernel_seeds=_KERNEL_SEEDS,
 )
@@ -458,6 +473,7 @@ COEXISTENCE = Study(
     "coexistence.toml",
     variants=_COEXISTENCE,
     quick={"duration": "200 s"},
+    quick_seeds=2,
 )
 LIMITS = Study(
     "limits",
@@ -467,6 +483,7 @@ LIMITS = Study(
     # Seeds differ in the third digit.
     seeds=2,
     quick=_SHORT,
+    quick_seeds=_TELLS,
     quick_variants=_LIMITS_QUICK,
 )
 RATES = Study(
@@ -475,6 +492,7 @@ RATES = Study(
     "testbed.toml",
     variants=_RATES,
     quick=_SHORT,
+    quick_seeds=_TELLS,
     quick_variants=_RATES_QUICK,
 )
 STICK = Study(
@@ -483,6 +501,7 @@ STICK = Study(
     "stick.toml",
     variants=_STICK,
     quick=_SHORT,
+    quick_seeds=_TELLS,
     quick_variants=_STICK_QUICK,
 )
 OTHERS = Study(
@@ -491,6 +510,7 @@ OTHERS = Study(
     "testbed.toml",
     variants=_OTHERS,
     quick=_SHORT,
+    quick_seeds=_TELLS,
     quick_variants=_OTHERS_QUICK,
 )
 
@@ -563,9 +583,87 @@ def limit_at_rate(rate: str, segments: int, ring: int) -> Variant:
 
 def cure(discipline: str, bql: bool) -> Variant:
     """The variant of a discipline over the large ring."""
+    if discipline == BANDS:
+        return over_bql(MAIN, bql)[4096]
     return CURE[f"{discipline}{' BQL' if bql else ''}"]
 
 
 def at_rate(rate: str, reading: str, ring: int) -> Variant:
     """The variant of another rate, at the default qdisc."""
     return RATES[f"{rate} {name(reading, ring, DEFAULT_QDISC)}"]
+
+
+# ------------------------------------------------------------------------ readings, for the matrix
+
+
+def _instead(
+    rings: Mapping[int, Variant],
+    qdiscs: Mapping[int, Variant] | None = None,
+    more: Swap | None = None,
+) -> Swap:
+    """Variants that stand for those of the main reading over ring and qdisc, and `more` of them;
+    of the rest none."""
+    judged = [
+        study[one]
+        for study in (RING, QDISC_SIZE, SURFACE, BQL)
+        for one in study.variants
+        if one.startswith(MAIN)
+    ]
+    return {
+        **dict.fromkeys(judged),
+        **{over_rings(MAIN)[ring]: one for ring, one in rings.items()},
+        **{over_qdiscs(MAIN)[qdisc]: one for qdisc, one in (qdiscs or {}).items()},
+        **(more or {}),
+    }
+
+
+def _fifo() -> Swap:
+    """A FIFO, everywhere."""
+    surface = {sized(MAIN, *size): sized(OTHER, *size) for size in product(RINGS, QDISCS)}
+    under_bql = {
+        over_bql(MAIN, bql)[ring]: over_bql(OTHER, bql)[ring]
+        for bql in (False, True)
+        for ring in BQL_RINGS
+    }
+    return _instead(over_rings(OTHER), over_qdiscs(OTHER), {**surface, **under_bql})
+
+
+_RECEIVE: Mapping[str, Swap] = {
+    f"receive buffer {words}": {WINDOW["ring 512"]: WINDOW[f"ring 512, {name_}"]}
+    for words, name_ in (("autotuned", AUTOTUNED), ("autotuned, windows unlimited", NO_LIMIT))
+}
+SWAPS: Mapping[str, Swap] = {
+    "one FIFO, windows unlimited": _fifo(),
+    "windows unlimited": _instead(over_rings(UNLIMITED), over_qdiscs(UNLIMITED)),
+    **{
+        f"windows of {segments} segments": _instead(rings_within(segments), qdiscs_within(segments))
+        for segments in SEARCHED
+    },
+    "timers believed": _instead(
+        over_rings_with(BELIEVED),
+        {at: one for at, one in over_qdiscs_with(BELIEVED).items() if at in QDISCS},
+    ),
+    **{
+        rate: _instead({ring: limit_at_rate(rate, SEGMENTS, ring) for ring in (512, 4096)})
+        for rate in LIMIT_RATES
+    },
+    "10 Mbit/s": _instead({ring: at_rate("10 Mbit/s", MAIN, ring) for ring in (512, 4096)}),
+    **{
+        f"one interface, {duplex}": _instead(
+            {ring: STICK[f"{duplex}, {name(MAIN, ring, 1000)}"] for ring in (512, 4096)},
+            more={over_bql(MAIN, False)[2048]: STICK[f"{duplex}, {name(MAIN, 2048, 2952)}"]},
+        )
+        for duplex in (HALF, FULL)
+    },
+    "limit per band": _instead(
+        {ring: OTHERS[f"limit per band, ring {ring} qdisc 1000"] for ring in (512, 4096)}
+    ),
+    "packets of 64 kB": _instead(
+        {},
+        more={
+            over_bql(MAIN, True)[ring]: OTHERS[f"64 kB packets, qdisc {TOTAL - ring}, BQL"]
+            for ring in (80, 2048, 4096)
+        },
+    ),
+    **_RECEIVE,
+}

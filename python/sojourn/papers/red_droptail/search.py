@@ -1,7 +1,7 @@
 """The search for a RED that has the source's lead over Drop-Tail: thresholds, weight, probability,
 limit and length of the run together, the rest as in the main reading.
 
-python -m sojourn.papers.red_droptail.search > searched.csv
+sojourn reproduce --search red-droptail > searched.csv
 
 Each setting is asked for all 22 cells of RED and of Drop-Tail, on seeds that judge nothing.
 """
@@ -9,7 +9,6 @@ Each setting is asked for all 22 cells of RED and of Drop-Tail, on seeds that ju
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -191,7 +190,3 @@ def _chosen() -> searched.Row:
         if all(one[key] == str(value) for key, value in wanted.items())
     ]
     return found
-
-
-if __name__ == "__main__":
-    searched.write(sys.stdout, "sojourn.papers.red_droptail.search", SEEDS, rows())

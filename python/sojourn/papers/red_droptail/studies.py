@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sojourn.papers.evidence import Swap
 from sojourn.papers.study import Changes, Study, Variant
 
 RED, DROP_TAIL = QUEUES = "RED", "Drop-Tail"
@@ -296,3 +297,46 @@ def over_n(study: Study, tp: int, queue: str) -> dict[int, Variant]:
 def over_d(study: Study, tp: int, queue: str) -> dict[int, Variant]:
     """The variants along a table of fairness, by D."""
     return {d: study[cell(tp, 16, queue, d)] for d in D}
+
+
+# ------------------------------------------------------------------------ readings, for the matrix
+
+_CELLS: Mapping[str, Variant] = {
+    **{name: THROUGHPUT[name] for name in THROUGHPUT.variants},
+    **{name: FAIRNESS[name] for name in FAIRNESS.variants},
+}
+"""All that the tables have, by the names of the variants."""
+
+
+def _other_setting(name: str) -> Swap:
+    """Drop-Tail under another setting; RED was not run under it."""
+    return {
+        one: OTHERS[f"{name}: {at}"] if f"{name}: {at}" in OTHERS.variants else None
+        for at, one in _CELLS.items()
+    }
+
+
+def _as_ns2(reading: str) -> Swap:
+    """What ns-2 ran, too: the rows that it has, of both queues."""
+    return {
+        one: NS2[checked(reading, at)]
+        for at, one in _CELLS.items()
+        if checked(reading, at) in NS2.variants
+    }
+
+
+def _other_queue(name: str) -> Swap:
+    """Another queue in the place of RED or of Drop-Tail, in cases 1 and 2."""
+    place = DROP_TAIL if name.startswith(DROP_TAIL) else RED
+    return {
+        THROUGHPUT[cell(tp, n, place)]: WITH_QUEUES[cell(tp, n, name)]
+        for tp in TP_THROUGHPUT
+        for n in N
+    }
+
+
+SWAPS: Mapping[str, Swap] = {
+    **{name: _other_setting(name) for name in OTHER_SETTINGS},
+    **{name: _other_queue(name) for name in OTHER_QUEUES},
+    **{f"{reading} of ns-2's": _as_ns2(reading) for reading in CHECKED},
+}

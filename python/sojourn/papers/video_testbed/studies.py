@@ -22,10 +22,12 @@ empty. Twice the overload: twice the time, four times the queue.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sojourn.papers import published
-from sojourn.papers.study import Changes, Study
+from sojourn.papers.evidence import Swap
+from sojourn.papers.study import Changes, Study, Variant
 
 SAYS = published.beside(__file__)
 
@@ -370,3 +372,63 @@ SWEPT = {name: {target: FUTURE[future(name, target)] for target in TARGETS_MS} f
 OVERLOADED = {times: OVERLOAD[overload(times)] for times in OVERLOADS}
 PLAIN_RED = {kbps: OTHERS[f"{kbps} RED plain"] for kbps in BOTTLENECKS}
 """Bottleneck -> RED without `adaptive`, which is what Linux runs if tc 6.1 sets it."""
+
+
+# ------------------------------------------------------------------------ readings, for the matrix
+
+
+def _instead(found: Swap) -> Swap:
+    """Variants that stand for those behind the bottlenecks; of the rest none, as they were not run
+    with that film or those senders."""
+    behind: dict[Variant, None] = dict.fromkeys(
+        one for along in BEHIND.values() for one in along.values()
+    )
+    return {**behind, **found}
+
+
+def _behind(name: str, found: Mapping[int, Variant]) -> Swap:
+    """Variants that stand for one discipline's, by bottleneck; the others stay."""
+    return {BEHIND[name][kbps]: one for kbps, one in found.items()}
+
+
+SWAPS: Mapping[str, Swap] = {
+    "RED without adaptive": _behind("RED", PLAIN_RED),
+    **{
+        f"CoDel's limit {limit}": _behind(
+            "CoDel", {kbps: CODEL[f"{kbps} limit {limit}"] for kbps in BOTTLENECKS}
+        )
+        for limit in CODEL_LIMITS
+    },
+    "films of table 1's rates": _instead(
+        {
+            BEHIND[name][kbps]: OTHERS[f"{kbps} {name} table 1"]
+            for name in ("Drop Tail", "RED")
+            for kbps in BOTTLENECKS
+        }
+    ),
+    "a steady film": _instead(
+        {
+            BEHIND["Drop Tail"][250]: OTHERS["250 Drop Tail steady"],
+            BEHIND["RED"][250]: OTHERS["250 RED steady"],
+            BEHIND["RED"][150]: OTHERS["150 RED steady"],
+        }
+    ),
+    "a film 8 % above the link": _instead(
+        {BEHIND["Drop Tail"][200]: OTHERS["200 Drop Tail slower"]}
+    ),
+    "Drop Tail of 1000 packets": _instead(
+        {BEHIND["Drop Tail"][kbps]: OTHERS[f"{kbps} limit 1000"] for kbps in (250, 200)}
+    ),
+    "no token bucket, a slow link": _instead({BEHIND["RED"][250]: OTHERS["250 RED slow link"]}),
+    **{
+        f"senders at {sender} Mbit/s": _instead(
+            {
+                BEHIND[name][kbps]: BURSTS[burst(name, kbps, sender)]
+                for name in ("Drop Tail", "RED")
+                for kbps in BOTTLENECKS
+            }
+        )
+        for sender in SENDERS
+        if sender != WIRE
+    },
+}

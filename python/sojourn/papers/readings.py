@@ -1,0 +1,89 @@
+"""What other readings make of the published numbers: a matrix of readings and numbers.
+
+A reading is run as variants that stand for those of the chosen one (`Paper.swaps`), or was searched
+and stored (`Paper.stored`). A number is asked for under each; whether it fits is a matter of its
+tolerance alone, as no order is judged here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sojourn.papers.evidence import Estimate, Evidence, NotRun, Swap
+from sojourn.papers.paper import Number, Paper
+from sojourn.papers.verdict import Row, meets
+
+CHOSEN = "as chosen"
+
+
+@dataclass(frozen=True)
+class Under:
+    """A published number under a reading."""
+
+    ours: float
+    fits: bool
+    """Within the tolerance of the number, or on the stated side of its bound."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Readings and the numbers that at least one of them changes."""
+
+    numbers: Sequence[Number]
+    chosen: Mapping[str, Under]
+    """By the number's id."""
+    others: Mapping[str, Mapping[str, Under]]
+    """By reading, then by the number's id; a number that a reading leaves as it is has none."""
+
+    def readings(self) -> Iterator[tuple[str, Mapping[str, Under]]]:
+        """All, the chosen one first."""
+        yield CHOSEN, self.chosen
+        yield from self.others.items()
+
+
+def matrix(paper: Paper, evidence: Evidence, rows: Sequence[Row]) -> Matrix:
+    """The matrix of what was run and stored; `rows` are the paper's numbers, judged."""
+    stated = [row for row in rows if row.number.published is not None]
+    asked = {
+        **{name: _swapped(evidence, swap, stated) for name, swap in paper.swaps.items()},
+        **paper.stored,
+    }
+    others = {
+        name: {
+            row.number.id: _judged(row.number, estimates[row.number.id])
+            for row in stated
+            if row.number.id in estimates
+        }
+        for name, estimates in asked.items()
+    }
+    told = {name: found for name, found in others.items() if found}
+    moved = {id_ for found in told.values() for id_ in found}
+    numbers = [row.number for row in stated if row.number.id in moved]
+    chosen = {row.number.id: _judged(row.number, row.ours) for row in stated}
+    return Matrix(numbers, {one.id: chosen[one.id] for one in numbers}, told)
+
+
+def _swapped(evidence: Evidence, swap: Swap, rows: Sequence[Row]) -> dict[str, Estimate]:
+    """Each number under a reading that was run; without those that it does not touch."""
+    other = evidence.under(swap)
+    found = {}
+    for number in (row.number for row in rows):
+        if number.measure is not None:
+            stands = swap.get(number.variant)
+            if stands is not None and stands in evidence.runs:
+                found[number.id] = evidence.estimate(stands, number.measure)
+            continue
+        other.used.clear()
+        try:
+            ours = number.ours(other)
+        except NotRun:
+            continue
+        if other.used & set(swap):
+            found[number.id] = ours
+    return {id_: one for id_, one in found.items() if not math.isnan(one.mean)}
+
+
+def _judged(number: Number, ours: Estimate) -> Under:
+    return Under(ours.mean, not math.isnan(ours.mean) and meets(number, ours.mean))

@@ -1,0 +1,135 @@
+"""Readings beside numbers on a page: the matrix, and a tornado plot for each number.
+
+The matrix has a row for each reading and a column for each number, ours in each cell. A tornado plot
+has a bar for each reading that changes a number, from what the chosen reading gives to what that one
+gives, the longest first; the published value is the dotted line, its tolerance the grey band.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+from sojourn.digits import on_page as shown
+from sojourn.papers.paper import Number
+from sojourn.papers.readings import CHOSEN, Matrix, Under
+
+LEFT, WIDTH, ROW = 230, 640, 18
+"""Pixels: for the readings' names, in all, for each bar."""
+
+
+def anchor(kind: str, id_: str) -> str:
+    """The id by which a claim, a number or a figure is linked."""
+    return f"{kind}-{'-'.join(id_.split())}"
+
+
+def table(found: Matrix) -> str:
+    """The matrix as a table; empty without other readings."""
+    if not found.others:
+        return ""
+    head = "".join(
+        f'<th scope="col"><a href="#{escape(anchor("number", one.id))}">{escape(one.id)}</a></th>'
+        for one in found.numbers
+    )
+    stated = "".join(f"<td>{_stated(one)}</td>" for one in found.numbers)
+    body = "".join(_reading(name, under, found) for name, under in found.readings())
+    return (
+        '<div class="scroll" tabindex="0" role="region" aria-label="Readings and numbers">'
+        '<table class="grid matrix"><caption>Ours under each reading: ✓ within the tolerance of '
+        "the published number. A reading has a number where it changes it and was run."
+        f'</caption><thead><tr><td></td>{head}<th scope="col">fits</th></tr></thead><tbody>'
+        f'<tr><th scope="row">published</th>{stated}<td></td></tr>{body}</tbody></table></div>'
+    )
+
+
+def _stated(number: Number) -> str:
+    bound = "" if number.relation == "=" else f"{number.relation} "
+    return f"{escape(bound)}{number.published:g}"
+
+
+def _reading(name: str, under: Mapping[str, Under], found: Matrix) -> str:
+    cells = "".join(_cell(under.get(one.id)) for one in found.numbers)
+    fits = sum(one.fits for one in under.values())
+    return (
+        f'<tr><th scope="row">{escape(name)}</th>{cells}'
+        f'<td class="count">{fits} of {len(under)}</td></tr>'
+    )
+
+
+def _cell(under: Under | None) -> str:
+    if under is None:
+        return "<td></td>"
+    kind, sign = ("reproduced", "✓") if under.fits else ("not", "✗")
+    return f'<td class="{kind}">{sign} {escape(shown(under.ours))}</td>'
+
+
+def plots(found: Matrix) -> str:
+    """A tornado plot for each number that other readings change."""
+    drawn = [_plot(number, found) for number in found.numbers]
+    return (
+        f"<details><summary>A tornado plot for each of {len(drawn)} numbers</summary>"
+        f'<div class="tornados">{"".join(drawn)}</div></details>'
+        if drawn
+        else ""
+    )
+
+
+def _plot(number: Number, found: Matrix) -> str:
+    ours = found.chosen[number.id].ours
+    others = {name: under[number.id] for name, under in found.others.items() if number.id in under}
+    longest = sorted(others, key=lambda name: -abs(others[name].ours - ours))
+    at = _scale(number, [ours, *(one.ours for one in others.values())])
+    height = ROW * len(longest) + 26
+    rows = "".join(_bar(i, name, others[name], at, ours) for i, name in enumerate(longest))
+    said = f"{number.what} under other readings"
+    unit = f" [{number.unit}]" if number.unit else ""
+    return (
+        f'<figure class="tornado"><figcaption><a href="#{escape(anchor("number", number.id))}">'
+        f"{escape(number.what)}{escape(unit)}</a></figcaption>"
+        f'<svg role="img" aria-label="{escape(said)}" viewBox="0 0 {WIDTH} {height}">'
+        f"{_band(number, at, height)}{rows}{_line(at(ours), height, 'chosen')}"
+        f"{_line(at(number.published or 0.0), height, 'stated')}"
+        f'<text x="{at(ours):.1f}" y="{height - 4}" text-anchor="middle">{CHOSEN} '
+        f"{escape(shown(ours))}, published {_stated(number)}</text></svg></figure>"
+    )
+
+
+class _Scale:
+    """From a value to its place, pixels."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self._low, self._per = low, (WIDTH - LEFT - 80) / ((high - low) or 1.0)
+
+    def __call__(self, value: float) -> float:
+        place = LEFT + 20 + (value - self._low) * self._per
+        return min(max(place, LEFT), WIDTH - 60.0)
+
+
+def _scale(number: Number, values: list[float]) -> _Scale:
+    known = [*values, number.published or 0.0]
+    return _Scale(min(known), max(known))
+
+
+def _band(number: Number, at: _Scale, height: int) -> str:
+    """What the tolerance allows."""
+    if number.tolerance is None or number.published is None or number.relation != "=":
+        return ""
+    size, stated = number.tolerance.size, number.published
+    room = size * abs(stated) if number.tolerance.relative else size
+    left, right = at(stated - room), at(stated + room)
+    return f'<rect class="band" x="{left:.1f}" y="0" width="{max(right - left, 1):.1f}" height="{height - 18}"/>'
+
+
+def _bar(i: int, name: str, under: Under, at: _Scale, ours: float) -> str:
+    left, right = sorted((at(ours), at(under.ours)))
+    y = ROW * i
+    kind = "reproduced" if under.fits else "not"
+    return (
+        f'<text x="{LEFT - 4}" y="{y + 13}" text-anchor="end">{escape(name[:40])}</text>'
+        f'<rect class="{kind}" x="{left:.1f}" y="{y + 3}" width="{max(right - left, 1):.1f}" height="{ROW - 6}"/>'
+        f'<text x="{right + 4:.1f}" y="{y + 13}">{escape(shown(under.ours))}</text>'
+    )
+
+
+def _line(x: float, height: int, kind: str) -> str:
+    return f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{height - 18}"/>'

@@ -1,0 +1,294 @@
+"""What a page has beside verdicts: the data of its figures, what other readings give, links that
+lead somewhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from sojourn import papers
+from sojourn.cli import status
+from sojourn.figures import style
+from sojourn.papers import drawn, page, published, readings, searched, tornado
+from sojourn.papers.drawing import curve, grid_of_numbers, look, stated_level
+from sojourn.papers.evidence import Estimate, Evidence, Seed, estimated
+from sojourn.papers.paper import Claim, Finding, Grid, Number, Paper, Picture, Role, Tolerance
+from sojourn.papers.published import PublishedError
+from sojourn.papers.reproduce import reproduce
+from sojourn.papers.study import Study, Variant
+
+SCENARIO = """
+title = "A queue and a ping"
+duration = "1 s"
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "5 ms"
+[[flow]]
+kind = "ping"
+"""
+NEAR, FAR = Variant("line", "10 ms there and back"), Variant("line", "20 ms")
+
+
+# ----------------------------------------------------------------------------------- figures' data
+
+
+@style.drawn
+def two_panels() -> Figure:
+    """A curve with bars and published marks, a level; bars and a grid."""
+    figure = Figure()
+    left, right, grid = figure.subplots(1, 3)
+    curve(
+        left,
+        "RED",
+        {10: estimated((1.0, 3.0)), 20: estimated((5.0,))},
+        look("red"),
+        published={10: 2.5},
+    )
+    stated_level(left, 4, "wanted")
+    left.set_ylabel("delay [ms]")
+    right.bar([0, 1], [7.0, 8.0], yerr=[0.5, 0.25], label="loss")
+    right.set_xticks([0, 1], ["few", "many"])
+    right.set_ylabel("loss [%]")
+    numbers = np.array([[1.234, 2.345]])
+    grid_of_numbers(grid, numbers, lambda value: f"{value:.0f}", numbers)
+    grid.set_xticks([0, 1], ["80", "4096"])
+    grid.set_yticks([0], ["512"])
+    grid.set_ylabel("ring")
+    return figure
+
+
+def test_the_data_of_a_figure_is_what_its_panels_show() -> None:
+    rows = list(csv.reader(io.StringIO(drawn.as_csv(two_panels()))))
+    assert rows[0] == list(drawn.HEAD)
+    # Two seeds, 1 and 3: half of the 95 % interval is 12.7 times the standard error of 1.
+    [low, high] = [float(end) for end in rows[1][4:]]
+    assert (low, high) == pytest.approx((2 - 12.706, 2 + 12.706), abs=1e-3)
+    assert rows[1][:4] == ["delay [ms]", "RED, ours", "10.0", "2.0"]
+    assert rows[2] == ["delay [ms]", "RED, ours", "20.0", "5.0", "5.0", "5.0"]
+    assert rows[3] == ["delay [ms]", "RED, published", "10.0", "2.5", "", ""]
+    assert rows[4] == ["delay [ms]", "wanted", "", "4.0", "", ""]
+    assert rows[5:7] == [
+        ["loss [%]", "loss", "few", "7.0", "6.5", "7.5"],
+        ["loss [%]", "loss", "many", "8.0", "7.75", "8.25"],
+    ]
+    # Of a grid the numbers themselves, not as they are rounded.
+    assert rows[7:] == [
+        ["ring", "512", "80", "1.234", "", ""],
+        ["ring", "512", "4096", "2.345", "", ""],
+    ]
+
+
+# ------------------------------------------------------------------------------- a made-up paper
+
+
+def rtt_ms(seed: Seed) -> float:
+    return float(seed.probe()["rtt_ms"]["mean"])
+
+
+def both(evidence: Evidence) -> Estimate:
+    return evidence.compared(NEAR, NEAR, rtt_ms, lambda one, other: one + other)
+
+
+def drawing(evidence: Evidence) -> Figure:
+    figure = Figure(figsize=(2, 1))
+    figure.subplots().plot([0], [evidence.mean(NEAR, rtt_ms)], label="ours")
+    return figure
+
+
+def found(_: Evidence) -> Finding:
+    return Finding(True, "10 ms")
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Paper:
+    place = tmp_path / "paper"
+    place.mkdir()
+    (place / "line.toml").write_text(SCENARIO)
+    near = Number(
+        "the ping",
+        "section 1",
+        "ping RTT",
+        "ms",
+        10.0,
+        NEAR,
+        rtt_ms,
+        Tolerance(0.2, "read off a plot"),
+        Role.PREDICTED,
+    )
+    return Paper(
+        id="adt",
+        title="A line",
+        source="Nobody 2026",
+        about="A line of two lengths.",
+        folder=place,
+        studies=(
+            Study(
+                "line",
+                "two lengths",
+                "line.toml",
+                {NEAR.name: {}, FAR.name: {"bottleneck.delay": "10 ms"}},
+                seeds=2,
+            ),
+        ),
+        numbers=(near, replace(near, id="twice", published=20.0, measure=None, whole=both)),
+        claims=(Claim("a line", "section 1", "the ping is short", found, ("pings",)),),
+        readings=(),
+        pictures=(Picture("pings", "Pings", "One of them.", drawing, "Figure 1"),),
+        story=lambda _: [],
+        grids=(
+            Grid("Table 1", ("RTT", "twice"), {"near": ("the ping", ""), "both": ("", "twice")}),
+        ),
+        swaps={"a longer line": {NEAR: FAR}, "a line that was not run": {NEAR: None}},
+        stored={"searched": {"the ping": estimated((10.5, 11.5))}},
+    )
+
+
+def test_a_number_is_asked_for_under_each_reading_that_changes_it(
+    paper: Paper, tmp_path: Path
+) -> None:
+    [one] = reproduce([paper], out=tmp_path / "out")
+    matrix = readings.matrix(paper, one.evidence, one.rows)
+    assert [number.id for number in matrix.numbers] == ["the ping", "twice"]
+    assert set(matrix.others) == {"a longer line", "searched"}
+    longer = matrix.others["a longer line"]
+    # 5 or 10 ms each way, and 0.2 ms for 98 bytes or so at 5 Mbit/s.
+    assert matrix.chosen["the ping"].ours == pytest.approx(10, abs=0.5)
+    assert longer["the ping"].ours == pytest.approx(20, abs=0.5)
+    assert longer["twice"].ours == pytest.approx(40, abs=1)
+    assert (matrix.chosen["twice"].fits, longer["twice"].fits) == (True, False)
+    # 11 is within a fifth of 10; a search has no more than it stored.
+    assert set(matrix.others["searched"]) == {"the ping"}
+    assert matrix.others["searched"]["the ping"].fits
+
+
+def test_a_tornado_s_longest_bar_is_on_top(paper: Paper, tmp_path: Path) -> None:
+    [one] = reproduce([paper], out=tmp_path / "out")
+    drawn_ = tornado.plots(readings.matrix(paper, one.evidence, one.rows))
+    ping = drawn_[: drawn_.index("</svg>")]
+    assert ping.index("a longer line") < ping.index("searched")
+    assert drawn_.count("<svg") == 2
+
+
+# ---------------------------------------------------------------------------------------- the page
+
+
+def links(text: str) -> set[str]:
+    return {unescape(one) for one in re.findall(r'href="([^"]+)"', text)}
+
+
+def ids(text: str) -> list[str]:
+    return [unescape(one) for one in re.findall(r' id="([^"]+)"', text)]
+
+
+def test_every_link_of_a_page_leads_somewhere(paper: Paper, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = reproduce([paper], out=out)
+    overview = page.write(done, out)
+    texts = {path: path.read_text() for path in (overview, out / "adt" / "index.html")}
+    for path, text in texts.items():
+        for link in links(text):
+            file, _, place = unquote(link).partition("#")
+            target = (path.parent / file).resolve() if file else path
+            assert target.is_file(), link
+            assert not place or place in ids(texts[target]), link
+        # An id is one word, and is there once.
+        own = [one for one in ids(text) if one.startswith(("claim-", "number-", "picture-"))]
+        assert len(set(own)) == len(own)
+        assert not any(" " in one for one in own)
+    there = links(texts[out / "adt" / "index.html"])
+    assert {"#claim-a-line", "#number-the-ping", "#picture-pings", "figures/pings.csv"} <= there
+    made_of = [link for link in there if link.endswith("scenario.toml")]
+    assert made_of == ["runs/line/10-ms-there-and-back/scenario.toml"]
+    assert (out / "adt" / "figures" / "pings.csv").read_text().startswith("panel,series,x,y")
+
+
+def test_a_grid_has_no_cell_where_the_source_has_none(paper: Paper, tmp_path: Path) -> None:
+    done = reproduce([paper], out=tmp_path / "out")
+    page.write(done, tmp_path / "out")
+    text = (tmp_path / "out" / "adt" / "index.html").read_text()
+    [grid] = re.findall(r'<table class="grid"><caption>Table 1.*?</table>', text, re.DOTALL)
+    assert grid.count("<td></td>") == 3
+    assert grid.count('href="#number-') == 2
+
+
+# -------------------------------------------------------------------------- published.toml's grids
+
+HEAD = '[paper]\ntitle = "T"\nsource = "S"\nabout = "A"\nstory = "delay"\n'
+NUMBER = (
+    '[[numbers]]\nid = "a/1"\nwhat = "b"\nwhere = "w"\nunit = "ms"\nstudy = "s"\nmeasure = "m"\n'
+)
+
+
+def read(tmp_path: Path, grid: str) -> list[Mapping[str, object]]:
+    path = tmp_path / "published.toml"
+    path.write_text(
+        f"{HEAD}{NUMBER}[[grids]]\ntitle = 'T'\ncolumns = {{ '{{row}}/1' = 'x' }}\n{grid}"
+    )
+    published.read.cache_clear()
+    return list(published.read(path).grids)
+
+
+def test_a_cell_may_be_another_number_or_none(tmp_path: Path) -> None:
+    [grid] = read(
+        tmp_path,
+        "rows = ['a', 'b', 'c']\nnames = ['A', 'B', 'C']\ninstead = { 'b/1' = 'a/1', 'c/1' = '' }\n",
+    )
+    assert grid["rows"] == {"A": ("a/1",), "B": ("a/1",), "C": ("",)}
+
+
+@pytest.mark.parametrize(
+    ("grid", "refused"),
+    [
+        ("rows = ['a', 'b']\n", "there is no number 'b/1'"),
+        ("rows = ['a']\nnames = ['A', 'B']\n", "a name for each row"),
+        ("rows = ['a']\ninstead = { 'd/1' = '' }\n", "no cell is d/1"),
+    ],
+)
+def test_a_grid_that_drifts_is_refused(grid: str, refused: str, tmp_path: Path) -> None:
+    with pytest.raises(PublishedError, match=refused):
+        read(tmp_path, grid)
+
+
+# -------------------------------------------------------------------------------------- the search
+
+
+def test_a_search_can_be_made_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rows() -> Iterable[Mapping[str, object]]:
+        yield {"reading": "a", "loss": 1.5}
+        yield {"reading": "b, c", "loss": 2}
+
+    search = SimpleNamespace(SEEDS=range(101, 104), rows=rows)
+    monkeypatch.setattr(searched, "import_module", lambda _: search)
+    assert status(["reproduce", "--search", "adt"]) == 0
+    made, *table = capsys.readouterr().out.splitlines()
+    assert made.startswith("# made by `sojourn reproduce --search adt`, seeds 101 to 103, sojourn")
+    assert table == ["reading,loss", "a,1.5", '"b, c",2']
+
+
+def test_a_paper_without_a_search_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(["reproduce", "--search", "home-upload"]) == 2
+    assert "name one paper whose search is stored: adt or red-droptail" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_what_stands_for_a_number_s_variant_is_run_by_the_paper(name: str) -> None:
+    paper = papers.load(name)
+    # `Paper` checks that the variants exist; here, that each reading changes a published number.
+    stated = {one.variant for one in paper.numbers if one.published is not None}
+    assert all(stated & set(swap) for swap in paper.swaps.values())
+    known = {one.id for one in paper.numbers}
+    assert all(set(estimates) <= known for estimates in paper.stored.values())
+    assert paper.swaps or paper.stored
