@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sojourn import _core, metrics
+from sojourn import _core, metrics, remains
 from sojourn.cli import status
 from sojourn.engine import Interrupted, Progress, protocol, run, run_all, sim
 from sojourn.engine import made as made_seeds
@@ -262,17 +262,24 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "sojourn", *words]
 
 
-def test_kill_9_loses_at_most_what_was_running(place: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("end", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)], ids=["kill", "^C"]
+)
+def test_what_is_killed_loses_at_most_what_was_running_and_the_same_command_goes_on(
+    end: signal.Signals, code: int, place: Path, tmp_path: Path
+) -> None:
     (tmp_path / "s.toml").write_text(LONGER)
     words = ("run", str(tmp_path / "s.toml"), "--seeds", "6", "-j", "1", "-o", str(tmp_path / "o"))
-    process = subprocess.Popen(command(*words), stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command(*words), stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + PATIENCE_S
     while not (place.is_dir() and len(entries(place)) >= 2):
         assert process.poll() is None, "it was killed before its end"
         assert time.monotonic() < deadline
         time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    process.send_signal(end)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == code
+    assert ("the same command goes on from here" in said) == (end == signal.SIGINT)
     kept = len(entries(place))
     assert 2 <= kept < 6
 
@@ -285,6 +292,45 @@ def test_kill_9_loses_at_most_what_was_running(place: Path, tmp_path: Path) -> N
     fresh = run(loads(LONGER), seeds=2, fresh=True)
     for seed in (1, 2):
         assert Run.open(tmp_path / "o").sums(seed) == fresh.sums(seed)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from sojourn.records import seed_store
+seed = seed_store._read(sys.argv[1], Path(sys.argv[2]).read_bytes())
+def killed(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(*{
+    "reserving": (seed_store, "_shrink", killed),
+    "writing": (seed_store.os, "replace", killed),
+}[sys.argv[3]])
+seed_store.SeedStore().put("f" * 64, seed)
+"""
+
+
+@pytest.mark.parametrize("when", ["reserving", "writing"])
+def test_a_process_that_is_killed_as_it_puts_leaves_a_store_that_works(
+    when: str, place: Path, tmp_path: Path
+) -> None:
+    store = SeedStore()
+    store.set_bound(400_000)
+    seed = kept_seed(5000)
+    store.put(KEY, seed)
+    # The next ticket is the one at which all is counted.
+    (place / "tickets").write_bytes(b"." * stores.TICKETS)
+    program = [sys.executable, "-c", KILLED, KEY, str(place / KEY), when]
+    if when == "writing":
+        (place / "tickets").write_bytes(b"")
+    assert subprocess.run(program, check=False).returncode == -signal.SIGKILL
+    assert store.take("f" * 64) is None
+    half = [file for file in place.iterdir() if file.name.startswith(".")]
+    assert len(half) == (when == "writing")
+    remains.clean()
+    assert not any(file.exists() for file in half)
+    store.put("f" * 64, seed)
+    assert store.take("f" * 64) is not None
+    assert store.take(KEY) == seed
 
 
 def test_it_is_said_how_many_were_taken(

@@ -92,11 +92,11 @@ class Source:
 
 def key(engine: Engine, realised: Realised) -> str:
     """Of all that decides the tables of a seed."""
-    return _hash(f"{FORMAT}\n{engine.build}\n{_core.FILES}\n{realised.to_text()}")
+    return _hash(f"{FORMAT}\n{engine.build}\n{_core.FILES}", realised.to_text())
 
 
 def _maker(about: str) -> str:
-    return _hash(f"{_core.METRICS}\n{about}")
+    return _hash(_core.METRICS, about)
 
 
 def _numbers(kept: KeptSeed, maker: str) -> _core.Numbers | None:
@@ -104,5 +104,9 @@ def _numbers(kept: KeptSeed, maker: str) -> _core.Numbers | None:
     return None if content is None else _core.Numbers.from_bytes(content)
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _hash(*texts: str) -> str:
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(text.encode())
+        digest.update(b"\n")
+    return digest.hexdigest()
