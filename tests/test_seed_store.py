@@ -467,6 +467,19 @@ def test_a_full_disk_or_a_folder_that_can_not_be_written_costs_nothing_but_the_s
     assert not store.holds_any()
 
 
+def test_without_a_home_nothing_is_stored(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", homeless)
+    assert run(scenario(), seeds=1).seeds == (1,)
+    assert status(["cache", "show"]) == 2
+    assert "hint: set XDG_CACHE_HOME" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("mode", [0o777, 0o720])
 def test_a_store_that_others_may_write_to_is_not_used(place: Path, mode: int) -> None:
     SeedStore().put(KEY, kept_seed())

@@ -12,12 +12,14 @@ another try may be sound.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from sojourn import _core
 from sojourn.engine.protocol import Engine
+from sojourn.errors import UserError
 from sojourn.records import Run
 from sojourn.records.run import Packed
 from sojourn.records.seed_store import FORMAT, KeptSeed, SeedStore
@@ -50,8 +52,11 @@ class Source:
     @classmethod
     def of(cls, engine: Engine, fresh: bool) -> Source:
         """This engine, with this user's store where it may be used."""
-        store = None if engine.alone else SeedStore()
-        return cls(engine, store if store and store.usable else None, fresh)
+        if not engine.alone:
+            with contextlib.suppress(UserError):
+                store = SeedStore()
+                return cls(engine, store if store.usable else None, fresh)
+        return cls(engine, None, fresh)
 
     @property
     def may_take(self) -> bool:

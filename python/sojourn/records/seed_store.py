@@ -84,10 +84,20 @@ class Holding:
 
 
 class SeedStore:
-    """The store of this user."""
+    """The store of this user.
+
+    Raises:
+        UserError: nobody knows where this user's files lie.
+    """
 
     def __init__(self) -> None:
-        self.folder = places.cache() / "seeds"
+        try:
+            self.folder = places.cache() / "seeds"
+        except RuntimeError:
+            raise UserError(
+                "this user has no home folder, in which the store would lie",
+                "set XDG_CACHE_HOME to a folder of yours",
+            ) from None
         self.bound = _bound(self.folder)
         self.unused = _unused(self.folder, self.bound)
         self._room = 0
