@@ -55,7 +55,16 @@ def of_run(run: Run) -> dict[str, str]:
 
 def of_papers() -> dict[str, Any]:
     """The numbers and claims of the papers, as `reproduce --json` says them."""
-    command = [sys.executable, "-m", "sojourn", "reproduce", "--quick", "--json", "--quiet"]
+    command = [
+        sys.executable,
+        "-m",
+        "sojourn",
+        "reproduce",
+        "--quick",
+        "--fresh",
+        "--json",
+        "--quiet",
+    ]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -64,7 +73,7 @@ def of_papers() -> dict[str, Any]:
 def whole(papers: bool) -> dict[str, Any]:
     names, scenarios = zip(*variants(), strict=True)
     with tempfile.TemporaryDirectory() as folder:
-        runs = sojourn.run_all(scenarios, seeds=1, out=Path(folder) / "runs")
+        runs = sojourn.run_all(scenarios, seeds=1, out=Path(folder) / "runs", fresh=True)
         found: dict[str, Any] = {name: of_run(run) for name, run in zip(names, runs, strict=True)}
     if papers:
         found["papers"] = of_papers()

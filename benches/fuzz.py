@@ -550,7 +550,7 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="sojourn-fuzz-") as home,
         contextlib.ExitStack() as stack,
     ):
-        os.environ.update(TMPDIR=home, XDG_STATE_HOME=home)
+        os.environ.update(TMPDIR=home, XDG_STATE_HOME=home, XDG_CACHE_HOME=home)
         tempfile.tempdir = None
         stack.callback(signal.signal, signal.SIGPROF, signal.SIG_DFL)
         for done, result in enumerate(

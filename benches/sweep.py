@@ -89,7 +89,7 @@ def help_(_: Path) -> Cost:
 
 
 def demo(folder: Path) -> Cost:
-    return command("run", "home-uplink", "--seeds", "5", "-o", str(folder / "run"))
+    return command("run", "home-uplink", "--seeds", "5", "--fresh", "-o", str(folder / "run"))
 
 
 def disk(folder: Path) -> Cost:
@@ -97,7 +97,7 @@ def disk(folder: Path) -> Cost:
 
     one = sojourn.loads(SHORT)
     sojourn.simulate(one, seeds=1)
-    return measured(lambda: sojourn.run(one, seeds=SEEDS, out=folder / "run"))
+    return measured(lambda: sojourn.run(one, seeds=SEEDS, out=folder / "run", fresh=True))
 
 
 def memory(_: Path) -> Cost:

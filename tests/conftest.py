@@ -55,9 +55,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def state_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The entries of processes (sojourn/remains.py) of the tests are not those of the user."""
+    """The entries of processes (sojourn/remains.py) of the tests are not those of the user. Nor is
+    the store of finished seeds, which is empty and off: what a test runs twice is run twice. The
+    guests are the user's."""
+    from sojourn import places
+
+    cache, guests = tmp_path_factory.mktemp("cache") / "sojourn", places.cache() / "kernel"
+    (cache / "seeds").mkdir(parents=True)
+    (cache / "seeds" / "bound").write_text("0\n")
+    if guests.is_dir():
+        (cache / "kernel").symlink_to(guests)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("XDG_CACHE_HOME", str(cache.parent))
         yield
 
 

@@ -1,7 +1,8 @@
 //! Names the sources that this extension is built of, so that a Run can say which engine made it.
 //!
-//! `ENGINE` covers the crates that decide a simulation's bytes, `TC` those of tc's words, `BUILD`
-//! all crates; each covers Cargo.lock and the workspace's manifest. A name is the first 16 digits
+//! `ENGINE` covers the crates that decide a simulation's bytes, `TC` those of tc's words, `FILES`
+//! those of a table's file, `METRICS` those of a seed's numbers, `BUILD` all crates; each covers
+//! Cargo.lock and the workspace's manifest. A name is the first 16 digits
 //! of a SHA-256 over each file's path, size and content, in the order of the paths.
 //! `tests/conftest.py` makes `BUILD` anew from the tree and refuses to test another.
 
@@ -14,6 +15,10 @@ use sha2::{Digest, Sha256};
 const ENGINE: &[&str] = &["link", "qdisc", "sim", "tables", "tcp", "traffic", "units"];
 /// Those that tc's words and the records of disciplines and congestion controls depend on.
 const TC: &[&str] = &["link", "qdisc", "tc", "tcp", "units"];
+/// Those that make a table's file of a table.
+const FILES: &[&str] = &["files", "tables"];
+/// Those that make numbers of tables.
+const METRICS: &[&str] = &["metrics", "tables"];
 
 fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
@@ -32,6 +37,8 @@ fn main() {
     };
     println!("cargo::rustc-env=SOJOURN_ENGINE={}", digest(&root, of(ENGINE)));
     println!("cargo::rustc-env=SOJOURN_TC={}", digest(&root, of(TC)));
+    println!("cargo::rustc-env=SOJOURN_FILES={}", digest(&root, of(FILES)));
+    println!("cargo::rustc-env=SOJOURN_METRICS={}", digest(&root, of(METRICS)));
     println!("cargo::rustc-env=SOJOURN_BUILD={}", digest(&root, all.iter()));
     for path in ["Cargo.lock", "Cargo.toml", "crates"] {
         println!("cargo::rerun-if-changed={}", root.join(path).display());

@@ -26,6 +26,12 @@ ENGINE: str
 TC: str
 """The same of the crates that tc's words and the records of the disciplines are made of."""
 
+FILES: str
+"""The same of the crates that write a table's file."""
+
+METRICS: str
+"""The same of the crates that make numbers of tables."""
+
 BUILD: str
 """The same of all crates."""
 
@@ -127,6 +133,17 @@ class SeedTables(Mapping[str, Columns]):
 @final
 class Numbers:
     """The numbers of one seed, kept in Rust."""
+
+    @staticmethod
+    def from_bytes(content: bytes) -> Numbers:
+        """Those that `to_bytes` gave the content of.
+
+        Raises:
+            ValueError: it did not.
+        """
+
+    def to_bytes(self) -> bytes:
+        """Bit by bit, for this build."""
 
     def plain(self) -> dict[str, Any]:
         """As `sojourn.numbers.Numbers`, but for `seed` and `cpu_s`."""
@@ -493,6 +510,9 @@ class Realised:
     def to_json(self) -> str:
         """Its text: equal where the values are (but for nodes and profiles, which it leaves
         out)."""
+
+    def to_text(self) -> str:
+        """All of it as text, nodes and profiles too: whatever a run of it depends on."""
 
     def with_seed(self, seed: int) -> Realised:
         """The same with another seed of what is drawn during the run; RTTs and start times, which

@@ -16,6 +16,9 @@ ENGINES = {
 }
 """What `-e` accepts, and what it is."""
 
+SEEDS_END = 2**63
+"""The first number that is no seed of a scenario."""
+
 PORT = 35_500
 """TCP and UDP port of `sojourn serve`."""
 RPM_PORT = 4043

@@ -31,6 +31,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sojourn import places
+
 OWNER = "owner"
 _OURS = re.compile(r"(sojourn-|\..+\.)[0-9a-f]{16}")
 """What we call temporary folders, and what is half written."""
@@ -97,10 +99,7 @@ def beside(final: Path) -> Iterator[Path]:
 
 def place() -> Path:
     """The folder of the processes' folders."""
-    home = os.environ.get("XDG_STATE_HOME", "")
-    # An XDG folder that is not absolute is to be ignored, says its specification.
-    base = Path(home) if Path(home).is_absolute() else Path.home() / ".local" / "state"
-    return base / "sojourn" / "running"
+    return places.state() / "running"
 
 
 def clean() -> Cleaned:

@@ -677,6 +677,30 @@ def test_a_run_of_a_guest_is_equal_to_itself_run_again(kernel_uml: str) -> None:
     assert (found.equal, found.same_build, found.same_scenario) == (True, True, True)
 
 
+def test_a_stored_seed_of_a_guest_is_taken_without_one(
+    kernel_uml: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds = tmp_path / "sojourn" / "seeds"
+    (tmp_path / "sojourn").mkdir()
+    (tmp_path / "sojourn" / "kernel").symlink_to(cache.root())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    scenario = loads(
+        """
+        duration = "1 s"
+        [bottleneck]
+        rate = "2 Mbit/s"
+        delay = "5 ms"
+        [[flow]]
+        kind = "bulk"
+    """
+    )
+    made = engines.run(scenario, engine=kernel_uml)
+    assert len([each for each in seeds.iterdir() if len(each.name) == 64]) == 1
+    monkeypatch.setattr(booting, "run", lambda *_: pytest.fail("a guest was booted"))
+    taken = engines.run(scenario, engine=kernel_uml)
+    assert (taken.meta.checksums, taken.meta.cpu_s) == (made.meta.checksums, made.meta.cpu_s)
+
+
 def test_a_guest_s_time_moves_the_progress(kernel_uml: str) -> None:
     scenario = """
         duration = "60 s"

@@ -4,6 +4,7 @@ paper made up here."""
 import json
 import math
 import re
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -314,6 +315,32 @@ def test_ctrl_c_leaves_the_papers_that_had_finished(
     assert place.exists() == kept
 
 
+def test_a_page_is_written_as_its_paper_ends_and_the_same_call_goes_on(
+    paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer = endless(paper)
+    out, both = tmp_path / "out", [paper, longer]
+    pages = page.Pages(out, both)
+    with pytest.raises(Stopped):
+        reproduce(both, out=out, jobs=1, progress=interrupt_after(4), finished=pages.add)
+    assert (out / "adt" / "index.html").is_file()
+    assert not (out / "endless" / "index.html").exists()
+    assert "endless" not in (out / "index.html").read_text()
+
+    ran: list[int] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(_core, "run", lambda realised, _: ran.append(realised.seed))
+        pages = page.Pages(out, [paper])
+        [found] = reproduce([paper], out=out, finished=pages.add)
+    assert not ran, "its Runs are there"
+    assert found in pages
+    shutil.rmtree(out / "adt" / "runs" / "queues" / "short")
+    told: list[Progress] = []
+    [again] = reproduce([paper], out=out, progress=told.append)
+    assert (told[0].there, told[0].runs) == (2, 2)
+    assert again.to_dict() == found.to_dict()
+
+
 def test_ctrl_c_before_any_paper_has_finished_leaves_no_folder(
     paper: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -488,12 +515,22 @@ def test_wrong_input_is_told_and_ends_with_2(
 
 
 def test_runs_in_the_folder_are_not_overwritten_unasked(
-    one: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    one: Callable[[Paper], None],
+    paper: Paper,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = str(tmp_path / "out")
     assert status(["reproduce", "-o", out, "-q"]) == 0
+    metas = sorted((tmp_path / "out").rglob("meta.json"))
+    before = [file.stat().st_mtime_ns for file in metas]
+    assert status(["reproduce", "-o", out, "-q"]) == 0, "these are the Runs that it asks for"
+    assert [file.stat().st_mtime_ns for file in metas] == before
+    [study] = paper.studies
+    one(replace(paper, studies=(replace(study, seeds=3),)))
     assert status(["reproduce", "-o", out, "-q"]) == 2
     assert "--force" in capsys.readouterr().err
+    assert [file.stat().st_mtime_ns for file in metas] == before
     assert status(["reproduce", "-o", out, "-q", "--force"]) == 0
 
 

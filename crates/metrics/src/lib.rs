@@ -16,6 +16,7 @@
 //! | mean, ci95 | over seeds: mean, and half the width of its 95 % confidence interval (Student's t) |
 
 mod intervals;
+mod kept;
 mod samples;
 mod seed;
 mod value;

@@ -53,6 +53,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("ENGINE", env!("SOJOURN_ENGINE"))?;
     module.add("TC", env!("SOJOURN_TC"))?;
+    module.add("FILES", env!("SOJOURN_FILES"))?;
+    module.add("METRICS", env!("SOJOURN_METRICS"))?;
     module.add("BUILD", env!("SOJOURN_BUILD"))?;
     module.add("CAUSES", sim::Cause::ALL.map(sim::Cause::word).to_vec())?;
     module.add("LATE_MS", ::metrics::LATE_MS)?;

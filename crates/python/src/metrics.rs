@@ -5,19 +5,37 @@ use ::metrics::{About, Interval, Spread, Tables, Value};
 use ::tables::Table;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::arrays::{Integers, Reals, array};
 
 /// The numbers of one seed, in the form that takes the least memory; see `_core.pyi`.
 #[pyclass(frozen)]
-pub struct Numbers(::metrics::Seed);
+pub struct Numbers(Form);
+
+/// A value tree would take several times the memory of either.
+enum Form {
+    Made(::metrics::Seed),
+    Kept(Vec<u8>),
+}
 
 #[pymethods]
 impl Numbers {
     /// As dicts, lists, numbers and texts.
     pub fn plain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        plain(py, &self.0.clone().into())
+        plain(py, &self.value())
+    }
+
+    #[staticmethod]
+    fn from_bytes(content: &[u8]) -> PyResult<Numbers> {
+        match Value::from_bytes(content) {
+            Some(Value::Object(_)) => Ok(Numbers(Form::Kept(content.to_vec()))),
+            _ => Err(PyValueError::new_err("these bytes are no numbers")),
+        }
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.value().to_bytes())
     }
 }
 
@@ -39,7 +57,16 @@ impl Numbers {
             };
         }
         let tables = given!(links, flows, sojourn, rtt, probe, drops, transfers, engine);
-        Ok(Numbers(py.detach(|| ::metrics::of_seed(&about, &tables))))
+        Ok(Numbers(Form::Made(py.detach(|| ::metrics::of_seed(&about, &tables)))))
+    }
+
+    fn value(&self) -> Value {
+        match &self.0 {
+            Form::Made(seed) => seed.clone().into(),
+            Form::Kept(content) => {
+                Value::from_bytes(content).expect("they were read when they came")
+            }
+        }
     }
 }
 

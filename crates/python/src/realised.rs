@@ -111,6 +111,11 @@ impl Realised {
         text_of(&*self.run)
     }
 
+    /// What Rust prints of a value leaves out no field; see `_core.pyi`.
+    fn to_text(&self) -> String {
+        format!("{:?}", self.run)
+    }
+
     fn with_seed(&self, py: Python<'_>, seed: u64) -> PyResult<Realised> {
         Realised::of(py, Run { seed, ..(*self.run).clone() })
     }

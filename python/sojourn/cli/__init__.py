@@ -36,10 +36,15 @@ TRADES = {
     "A live line": (
         *("measure", "history", "serve", "rpm", "monitor", "graph", "shape", "tune", "import"),
     ),
-    "This program": ("completion", "man"),
+    "This program": ("cache", "completion", "man"),
 }
 """The verbs, by what they are for."""
-PLACES = {"list": "list:list_", "import": "import_:import_", "man": "manual:man"}
+PLACES = {
+    "cache": "cached:cache",
+    "list": "list:list_",
+    "import": "import_:import_",
+    "man": "manual:man",
+}
 """The file and the name in it of a verb that is not in the file of its name, by its name."""
 
 

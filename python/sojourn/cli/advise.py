@@ -59,6 +59,7 @@ SHOWN = ("ping_p95", "late", "sojourn_p95", "goodput", "goodput_other")
 )
 @options.block(options.VariationOptions)
 @options.block(options.ExecutionOptions)
+@options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
 def advise(
     path: Path | None,
@@ -71,6 +72,7 @@ def advise(
     output: options.OutputOptions,
     variation: options.VariationOptions,
     execution: options.ExecutionOptions,
+    store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
     """Say which queue discipline to use, with which parameters, at what cost.
@@ -106,7 +108,7 @@ def advise(
         plain = work.scenario(path, variation.changes, quiet=True)
         line = advice.of_scenario(plain, interface)
         scenarios, link = advice.in_scenario(plain), None
-    runs = _run(scenarios, variation.wanted(plain), output, execution, talk)
+    runs = _run(scenarios, variation.wanted(plain), output, execution, store, talk)
     found = advice.choose(runs, advice.GOALS[goal], link)
     told = _told(found, runs[0], line, None if path is None else interface)
     if talk.as_json:
@@ -155,6 +157,7 @@ def _run(
     seeds: list[int] | None,
     output: options.OutputOptions,
     execution: options.ExecutionOptions,
+    store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> list[Run]:
     from sojourn.engine import Interrupted, UnfinishedError, run_all
@@ -168,6 +171,7 @@ def _run(
                 engine=execution.engine,
                 jobs=execution.jobs,
                 force=output.force,
+                fresh=store.fresh,
                 progress=progress,
             )
     except Interrupted as stop:

@@ -11,7 +11,7 @@ import click
 
 from sojourn.cli import options, text, work
 from sojourn.errors import UserError
-from sojourn.offered import ENGINES
+from sojourn.offered import ENGINES, SEEDS_END
 
 if TYPE_CHECKING:
     from sojourn.agreement import Comparison, Digest, NumberRow, Sides
@@ -28,6 +28,7 @@ STANDING = (
         "bands",
         "both-ways",
         "cake",
+        "choke",
         "controls",
         "ecn",
         "ecn-beside",
@@ -71,6 +72,7 @@ class KernelAsked:
     execution: options.ExecutionOptions
     output: options.OutputOptions
     talk: options.TalkOptions
+    fresh: bool = False
 
 
 KERNEL = {
@@ -84,6 +86,7 @@ KERNEL = {
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO]...")
 @options.block(options.ExecutionOptions, engine=KERNEL)
+@options.block(options.StoreOptions)
 @click.option("--quick", is_flag=True, help="24 cases of the standing set: some minutes.")
 @options.one(
     options.VariationOptions,
@@ -115,6 +118,7 @@ KERNEL = {
 def agree(
     paths: tuple[Path, ...],
     execution: options.ExecutionOptions,
+    store: options.StoreOptions,
     quick: bool,
     seeds: int | None,
     most_seeds: int | None,
@@ -147,7 +151,7 @@ def agree(
     )
     # What the simulator refuses is not to be told after the kernel has run.
     check(variants, "sim")
-    how = KernelAsked(seeds, execution, output, talk)
+    how = KernelAsked(seeds, execution, output, talk, store.fresh)
     cases = [_Case(each) for each in _sides(variants, how)]
     stops: list[UnfinishedError] = []
     interrupted: Interrupted | None = None
@@ -232,7 +236,7 @@ class _Case:
         """As many again as were asked for, up to the most."""
         asked = self.theirs.meta.seeds_asked
         first = max(asked) + 1
-        return list(range(first, min(first + min(len(asked), most - len(asked)), work.SEEDS_END)))
+        return list(range(first, min(first + min(len(asked), most - len(asked)), SEEDS_END)))
 
 
 def _share(written: str) -> float:
@@ -392,6 +396,7 @@ def _run_all(
                 engine=_engine(side),
                 jobs=how.execution.jobs,
                 force=how.output.force,
+                fresh=how.fresh,
                 progress=progress,
             )
     except UnfinishedError as stop:
@@ -441,6 +446,7 @@ def _run_more(
                 seeds,
                 engine=_engine(side),
                 jobs=how.execution.jobs,
+                fresh=how.fresh,
                 progress=progress,
             )
     except UnfinishedError as stop:

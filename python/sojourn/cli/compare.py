@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sojourn.cli import contest_text, grids, measurement_text, options, text, work
+from sojourn.cli import contest_text, grids, measurement_text, options, rounds, text, work
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ USUAL = ("pfifo", "red", "codel", "pie", "fq_codel", "cake")
 @options.one(options.FigureOptions, "suffixes", "Figures' formats: svg, pdf or png. [default: svg]")
 @options.block(options.VariationOptions)
 @options.block(options.TableOptions)
+@options.block(options.UntilOptions)
 @options.block(options.ExecutionOptions)
+@options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
 def compare(
     path: Path,
@@ -53,7 +55,9 @@ def compare(
     suffixes: tuple[str, ...],
     variation: options.VariationOptions,
     table: options.TableOptions,
+    until: options.UntilOptions,
     execution: options.ExecutionOptions,
+    store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
     """Compare queue disciplines on one scenario, or Runs that are there.
@@ -69,10 +73,11 @@ def compare(
     link and traffic compete; of measurements the first is BEFORE, each other one AFTER it.
     """
     grids.check(table, 1, talk.as_json)
+    precision = until.wanted
     if path.is_dir():
-        if more or link or variation.given:
+        if more or link or variation.given or precision:
             raise click.UsageError(
-                "two Runs are compared as they are: --qdisc, --link, --seed, --seeds, --set and --vary are for a scenario"
+                "two Runs are compared as they are: --qdisc, --link, --seed, --seeds, --set, --vary and --until are for a scenario"
             )
         _check_folders(path, qdiscs)
         _runs([path, *map(Path, qdiscs)], output.out, suffixes, table, talk)
@@ -101,8 +106,12 @@ def compare(
                 engine=execution.engine,
                 jobs=execution.jobs,
                 force=output.force,
+                fresh=store.fresh,
                 progress=progress,
             )
+        if precision is not None:
+            further = rounds.Rounds(precision, execution, store, talk.quiet, link)
+            stops += further.run(runs, contending.variants())
     except Interrupted as stop:
         work.interrupted(stop, kept=folder is not None)
     except UnfinishedError as stop:

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli.work import MOST_SEEDS, SEEDS_END
-from sojourn.offered import ENGINES, PORT, Caps
+from sojourn.cli.work import MOST_SEEDS
+from sojourn.offered import ENGINES, PORT, SEEDS_END, Caps
 
 if TYPE_CHECKING:
     from sojourn.scenario import Scenario
+    from sojourn.sweeps.until import Precision
 
 Verb = Callable[..., Any]
 Option = Callable[[Verb], Verb]
@@ -203,6 +204,70 @@ class ExecutionOptions:
         metavar="N",
         help="Threads; netns has one. [default: one per core]",
     )
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """What of earlier runs is taken."""
+
+    fresh: bool = option(
+        "--fresh",
+        is_flag=True,
+        help="Run every seed, also those that the store has (sojourn cache).",
+    )
+
+
+MOST_UNASKED = 100
+"""Seeds of a Run, where --until does not say how many at most."""
+
+
+def _precision(
+    _context: click.Context, _parameter: click.Parameter, given: str | None
+) -> tuple[str, float] | None:
+    """`ping_p95=3%` as the name of a number and a share."""
+    if given is None:
+        return None
+    from sojourn.sweeps import grid
+    from sojourn.units import parse_probability
+
+    key, equals, share = given.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{given!r} is not KEY=SHARE; write --until ping_p95=3%")
+    grid.check([key.strip()])
+    found = parse_probability(share.strip())
+    if found == 0:
+        raise click.BadParameter("no number of seeds makes an interval of ±0 %; write 1%, say")
+    return key.strip(), found
+
+
+@dataclass(frozen=True)
+class UntilOptions:
+    """How well a number is to be known."""
+
+    until: tuple[str, float] | None = option(
+        "--until",
+        metavar="KEY=SHARE",
+        callback=_precision,
+        help="Run more seeds, twice as many each round, until half of this number's 95 % interval is at most"
+        " that share of it: --until ping_p95=3%. KEY: as in --columns.",
+    )
+    most: int | None = option(
+        "--at-most",
+        type=click.IntRange(2, MOST_SEEDS),
+        metavar="N",
+        help=f"Seeds of each variant, with --until. [default: {MOST_UNASKED}]",
+    )
+
+    @property
+    def wanted(self) -> Precision | None:
+        """None: as many seeds as were asked for are run."""
+        from sojourn.sweeps.until import Precision
+
+        if self.until is None:
+            if self.most is not None:
+                raise click.UsageError("--at-most is how many seeds --until may run: give both")
+            return None
+        return Precision(*self.until, self.most or MOST_UNASKED)
 
 
 # ------------------------------------------------------------------------- a line, and its server

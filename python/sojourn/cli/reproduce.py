@@ -14,6 +14,7 @@ from sojourn.cli import options, text, work
 if TYPE_CHECKING:
     from sojourn.engine import Progress
     from sojourn.papers import Paper, Reproduction
+    from sojourn.papers.page import Pages
     from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
 
 FAILED = 1
@@ -29,6 +30,7 @@ INTERRUPTED = 130
     options.ExecutionOptions,
     engine="What runs them; a kernel runs home-upload, queue-anatomy and video-testbed, in part.",
 )
+@options.block(options.StoreOptions)
 @options.block(
     options.OutputOptions,
     out="Folder of pages, figures and Runs. [default: runs/reproduce; with --json nothing is kept]",
@@ -46,6 +48,7 @@ def reproduce(
     names: tuple[str, ...],
     quick: bool,
     execution: options.ExecutionOptions,
+    store: options.StoreOptions,
     output: options.OutputOptions,
     redraw: bool,
     search: bool,
@@ -54,7 +57,8 @@ def reproduce(
     """Rerun papers: their numbers, figures and claims beside ours.
 
     Each with a verdict. PAPER is one of those that `sojourn list papers` shows; without any, all of
-    them. Ends with 1 if a claim that must hold does not.
+    them. Each paper's page is written as the paper ends; the same command with the same -o goes on
+    where it was stopped. Ends with 1 if a claim that must hold does not.
     """
     from sojourn import papers
     from sojourn.papers import page
@@ -71,6 +75,7 @@ def reproduce(
         folder = work.unused(Path("runs") / "reproduce")
     if folder is not None:
         page.check(chosen, folder)
+    pages = None if folder is None else page.Pages(folder, chosen)
     stops: list[ReproductionUnfinishedError] = []
     all_run = redraw
     try:
@@ -89,16 +94,18 @@ def reproduce(
                     out=folder,
                     jobs=execution.jobs,
                     force=output.force,
+                    fresh=store.fresh,
                     redraw=redraw,
                     progress=progress,
+                    finished=None if pages is None else pages.add,
                 )
         except ReproductionUnfinishedError as unfinished:
             work.finished(unfinished)
             found, stops = unfinished.finished, [unfinished]
-        _show(found, folder, execution.engine, talk, stops)
+        _show(found, pages, execution.engine, talk, stops)
     except Stopped as stop:
         if stop.finished:
-            _show(stop.finished, folder, execution.engine, talk)
+            _show(stop.finished, pages, execution.engine, talk)
         _say_what_is_kept(stop, folder)
         raise click.exceptions.Exit(INTERRUPTED) from None
     except KeyboardInterrupt:
@@ -137,14 +144,12 @@ def _search(chosen: Sequence[Paper]) -> None:
 
 def _show(
     found: Sequence[Reproduction],
-    folder: Path | None,
+    pages: Pages | None,
     engine: str,
     talk: options.TalkOptions,
     stops: Sequence[ReproductionUnfinishedError] = (),
 ) -> None:
-    """The rows on stdout, the pages in the folder; `stops`: what failed."""
-    from sojourn.papers import page
-
+    """The rows on stdout; `stops`: what failed."""
     if talk.as_json:
         quick = found[0].evidence.quick if found else None
         whole = {
@@ -157,19 +162,26 @@ def _show(
     else:
         for one in found:
             work.show(_table(one))
-    if folder is not None and found:
-        work.say(f"wrote {page.write(found, folder)}", talk.quiet)
+    if pages is None or not found:
+        return
+    for one in found:
+        # Ctrl-C may have come while its page was written.
+        if one not in pages:
+            pages.add(one)
+    work.say(f"wrote {pages.overview}", talk.quiet)
 
 
 def _say_what_is_kept(stopped: Stopped, folder: Path | None) -> None:
     """A line a paper: there are hundreds of Runs."""
-    done, asked = (sum(column) for column in zip(*stopped.counts.values(), strict=True))
-    work.say(f"\ninterrupted: {done} of {asked} runs had finished")
+    finished, all_asked = (sum(column) for column in zip(*stopped.counts.values(), strict=True))
+    work.say(f"\ninterrupted: {finished} of {all_asked} runs had finished")
     for paper, (done, asked) in stopped.counts.items():
         kept = (
             "nothing kept" if folder is None or not done else f"kept in {folder / paper / 'runs'}"
         )
         work.say(f"  {paper}: {done} of {asked}; {kept}")
+    if finished and stopped.stored:
+        work.say("the same command goes on from here: what had finished is in the store")
 
 
 def _known(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:

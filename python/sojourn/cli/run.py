@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from sojourn.cli import grids, options, text, work
+from sojourn.cli import grids, options, rounds, text, work
 
 if TYPE_CHECKING:
     from sojourn.arrays import Json
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 @options.block(options.VariationOptions)
 @options.block(options.TableOptions)
 @click.option("--details", is_flag=True, help="Of a sweep: also each variant's own tables.")
+@options.block(options.UntilOptions)
 @options.block(options.ExecutionOptions)
+@options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
 def run(
     scenarios: tuple[Path, ...],
@@ -45,7 +47,9 @@ def run(
     variation: options.VariationOptions,
     table: options.TableOptions,
     details: bool,
+    until: options.UntilOptions,
     execution: options.ExecutionOptions,
+    store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
     """Run scenarios and print their numbers.
@@ -57,6 +61,7 @@ def run(
     from sojourn import metrics
 
     work.check_suffixes(suffixes)
+    precision = until.wanted
     grids.check(table, len(scenarios), talk.as_json)
     if output.out is None and talk.as_json and suffixes:
         raise click.UsageError("--figures with --json needs -o DIR: where to draw them")
@@ -80,6 +85,7 @@ def run(
             "engine": execution.engine,
             "jobs": execution.jobs,
             "force": output.force,
+            "fresh": store.fresh,
         }
         try:
             with work.progress(talk.quiet) as progress:
@@ -87,6 +93,9 @@ def run(
                     runs = engines.run_all(scenario, **how, progress=progress)
                 else:
                     runs = [engines.run(scenario, **how, progress=progress)]
+            if precision is not None:
+                further = rounds.Rounds(precision, execution, store, talk.quiet)
+                stops += further.run(runs, scenario.variants())
         except engines.UnfinishedError as stop:
             stops.append(stop)
             runs = [one for one in stop.runs if one.seeds]

@@ -32,8 +32,7 @@ LONG_S = 10.0
 """What takes longer is told ahead."""
 
 MOST_SEEDS = 10_000
-SEEDS_END = 2**63
-"""A scenario's own bounds: how many seeds, and the first number that is none."""
+"""A scenario's own bound."""
 
 STDIN = "-"
 
@@ -192,6 +191,8 @@ class Step:
     """Nothing more is to come."""
     ahead: str = ""
     """To be said before it begins."""
+    after: str = ""
+    """To be said when it is done."""
 
 
 Tell = Callable[[Any], None]
@@ -200,12 +201,20 @@ Tell = Callable[[Any], None]
 def simulated(p: Progress) -> Step:
     """How far the runs of a scenario are."""
     failed = f", {p.failed} failed" if p.failed else ""
-    ahead = ""
+    ahead = []
+    if p.there:
+        ahead.append(f"there already: {_runs(p.there)}")
     if p.expected_s is not None and p.expected_s > LONG_S:
-        ahead = f"{p.runs} {'run' if p.runs == 1 else 'runs'}: about {_time(p.expected_s)}"
-    return Step(
-        f"{p.finished} of {p.runs} runs{failed}", p.fraction, p.finished + p.failed == p.runs, ahead
-    )
+        less = ", less what the store has" if p.stored else ""
+        ahead.append(f"{_runs(p.runs)}: about {_time(p.expected_s)}{less}")
+    done = p.finished + p.failed == p.runs
+    after = f"{p.taken} of {_runs(p.runs)} taken from the store" if done and p.taken else ""
+    words = f"{p.finished} of {p.runs} runs{failed}"
+    return Step(words, p.fraction, done, "\n".join(ahead), after)
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
 
 
 def _time(seconds: float) -> str:
@@ -256,6 +265,8 @@ def _bar() -> Iterator[Callable[[Step], None]]:
             if p.ahead:
                 bar.console.print(p.ahead, markup=False, highlight=False)
             bar.update(task, completed=p.fraction, description=p.words)
+            if p.after:
+                bar.console.print(p.after, markup=False, highlight=False)
 
         yield update
 
@@ -266,8 +277,8 @@ def _lines() -> Callable[[Step], None]:
 
     def update(p: Step) -> None:
         nonlocal told
-        if p.ahead:
-            say(p.ahead)
+        for words in filter(None, (p.ahead, p.after)):
+            say(words)
         now = time.monotonic()
         if now - told < PLAIN_EVERY_S or p.done:
             return
@@ -337,7 +348,9 @@ def interrupted(stop: Interrupted, kept: bool) -> NoReturn:
         state = "nothing kept"
         if run.seeds and kept:
             state = f"seeds kept: {text.ranges(run.seeds)} in {run.path}"
-        say(f"  {run.name}: {state}; missing: {text.ranges(lost)}")
+        say(f"  {run.name}: {state}; missing: {text.ranges(lost) or 'none'}")
+    if done and stop.stored:
+        say("the same command goes on from here: what had finished is in the store")
     failed(filter(None, [stop.failed]))
     raise click.exceptions.Exit(130)
 

@@ -34,7 +34,13 @@ class Progress:
     failed: int = 0
     """Seeds that the engine could not finish."""
     expected_s: float | None = None
-    """About how long all of it will take; told once, before it begins."""
+    """About how long it will take to make all; told once, before it begins."""
+    stored: bool = False
+    """The store may have some of them; told once, before it begins."""
+    taken: int = 0
+    """Of those finished: from the store."""
+    there: int = 0
+    """Seeds that the folder had already, beside `runs`; told once, before it begins."""
 
 
 def loaded(scenario: Scenario | str | os.PathLike[str]) -> Scenario:

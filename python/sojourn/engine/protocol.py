@@ -50,7 +50,8 @@ class Engine(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether its runs go one after another: in real time they would disturb each other."""
+        """Whether it runs in real time: its runs would disturb each other, so they go one after
+        another, and no two are alike, so none is stored."""
         ...
 
     @property

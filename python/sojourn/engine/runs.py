@@ -1,6 +1,9 @@
 """Runs of several variants and seeds, each on a thread of its own, into Runs on disk, by any
 engine.
 
+What was made before is not made again: a seed that the user's store has is taken from it (`made`),
+and a folder that has a part of what is asked for gets the rest.
+
 One run is one serial chain of events, so it takes one core; runs are independent of each other, so
 they go in parallel. The simulator lets go of the GIL and a guest is a process, hence threads
 suffice: this thread hands out the work, writes each seed as soon as it is finished, tells how far
@@ -12,6 +15,7 @@ left out and told when all others are done; what can't be written, and a bug, st
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 import math
@@ -20,6 +24,7 @@ import queue
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,6 +34,7 @@ from typing import Any
 from sojourn import _core, metrics
 from sojourn.engine.asked import Progress, cores, loaded, meta_of, seeds_of
 from sojourn.engine.foresight import expected_bytes, expected_s
+from sojourn.engine.made import MadeSeed, Source
 from sojourn.engine.protocol import (
     Cancelled,
     Engine,
@@ -45,7 +51,6 @@ from sojourn.records import (
     check_vacant,
     write_index,
 )
-from sojourn.records.run import Packed
 from sojourn.scenario import Scenario
 
 POLL_S = 0.1
@@ -96,6 +101,8 @@ class Interrupted(KeyboardInterrupt):
         runs: Sequence[Run],
         missing: Sequence[tuple[Run, int]],
         failed: UnfinishedError | None = None,
+        *,
+        stored: bool = False,
     ) -> None:
         super().__init__()
         self.runs = tuple(runs)
@@ -103,6 +110,8 @@ class Interrupted(KeyboardInterrupt):
         """(Run, seed) of each that did not finish."""
         self.failed = failed
         """Those of them that the engine could not finish."""
+        self.stored = stored
+        """What had finished is in the store: the same call takes it from there."""
 
 
 def run(
@@ -113,13 +122,16 @@ def run(
     engine: str = "sim",
     jobs: int | None = None,
     force: bool = False,
+    fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Run:
     """Runs one scenario: a Scenario, the path of its file, or the name of an example.
 
     `seeds`: how many, counted up from the scenario's own, or which. `out`: the folder of the Run;
     None: a temporary one that lives as long as the Run. `engine`: see `ENGINES`. `jobs`: threads;
-    None: as many as there are cores. `force`: replace a Run in `out`.
+    None: as many as there are cores. `force`: replace a Run in `out`; without it, the rest is added
+    to a Run in `out` of the same scenario, seeds and engine that was stopped. `fresh`: run what the
+    store has, too.
 
     Raises:
         UserError: the engine can't run it, or what it gave can't be written.
@@ -133,7 +145,7 @@ def run(
             f"the scenario sweeps over {len(variants)} variants: use sojourn.run_all, which gives a Run for each"
         )
     folders = None if out is None else [Path(out)]
-    return _run(variants, folders, _How(engine, jobs, force, progress), seeds=seeds)[0]
+    return _run(variants, folders, _How(engine, jobs, force, fresh, progress), seeds=seeds)[0]
 
 
 def run_all(
@@ -144,6 +156,7 @@ def run_all(
     engine: str | Engine = "sim",
     jobs: int | None = None,
     force: bool = False,
+    fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Run]:
     """Runs several scenarios, or all variants of one that sweeps; a Run each, in `out` a folder
@@ -164,7 +177,8 @@ def run_all(
             f"{out} is itself a Run, not a folder for {len(variants)}",
             "choose another folder with -o",
         )
-    return _run(variants, folders, _How(engine, jobs, force, progress), seeds=seeds, parent=out)
+    how = _How(engine, jobs, force, fresh, progress)
+    return _run(variants, folders, how, seeds=seeds, parent=out)
 
 
 def run_each(
@@ -174,14 +188,19 @@ def run_each(
     engine: str = "sim",
     jobs: int | None = None,
     force: bool = False,
+    fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
+    whole: Callable[[Run], None] | None = None,
+    again: bool = False,
 ) -> list[Run]:
     """Runs several scenarios, each with its own seeds and into its own folder, none of them a
     sweep.
 
-    The other arguments, and what is raised, are those of `run`.
+    `whole` is called on this thread with each Run, as soon as all its seeds have finished. `again`:
+    if all of this is there already it is taken as it is. The other arguments, and what is raised,
+    are those of `run`.
     """
-    return _run(scenarios, folders, _How(engine, jobs, force, progress))
+    return _run(scenarios, folders, _How(engine, jobs, force, fresh, progress, whole, again))
 
 
 def run_more(
@@ -191,6 +210,7 @@ def run_more(
     *,
     engine: str | Engine = "sim",
     jobs: int | None = None,
+    fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> None:
     """Adds seeds to Runs: to each these, of the scenario that it is of. What it has stays.
@@ -198,6 +218,7 @@ def run_more(
     Args:
         engine: by which the Runs were made, its name or itself.
         jobs: threads; None: as many as there are cores.
+        fresh: run what the store has, too.
 
     Raises:
         UserError: a Run was made by another build of the engine, or of another scenario.
@@ -232,7 +253,8 @@ def run_more(
             if each
         ]
         ahead = Progress(0, len(work), 0.0, expected_s=expected_s(found.name, counted, threads))
-        _work_off(found, work, threads, progress or (lambda _: None), ahead)
+        how = _How(found, threads, False, fresh, progress)
+        _work_off(Source.of(found, fresh), work, how, ahead)
 
 
 def check(scenarios: Iterable[Scenario], engine: str) -> None:
@@ -261,17 +283,6 @@ def folder_names(labels: Sequence[str]) -> list[str]:
 # --------------------------------------------------------------------------------------- the work
 
 
-@dataclass(frozen=True)
-class _Done:
-    """What a run gave: all that its Run keeps of it."""
-
-    packed: Packed
-    numbers: _core.Numbers | None
-    """None: a value is missing that its column has to have."""
-    cpu_ns: int
-    invalid: tuple[str, ...]
-
-
 @dataclass
 class _Job:
     """One seed of one variant."""
@@ -283,8 +294,10 @@ class _Job:
     """What numbers need to know of the Run."""
     reached_ns: int = 0
     """Simulated time, written by the job's thread, read by the main one."""
-    future: Future[_Done] = field(default_factory=Future)
+    future: Future[MadeSeed] = field(default_factory=Future)
     written: bool = False
+    taken: bool = False
+    """From the store."""
     error: UserError | None = None
     """Why the engine could not finish it."""
 
@@ -296,7 +309,10 @@ class _How:
     engine: str | Engine
     jobs: int | None
     force: bool
+    fresh: bool
     progress: Callable[[Progress], None] | None
+    whole: Callable[[Run], None] | None = None
+    again: bool = False
 
 
 def _run(
@@ -314,31 +330,46 @@ def _run(
     first = [variant.realise(each[0]) for variant, each in zip(variants, asked, strict=True)]
     for realised in first:
         engine.check(realised)
-    if folders is not None:
-        for folder in folders:
-            check_vacant(folder, force=how.force)
-        needed = sum(
-            len(each) * expected_bytes(one) for each, one in zip(asked, first, strict=True)
-        )
-        check_room(folders[0], needed)
     places: Sequence[Path | None] = folders or [None] * len(variants)
-    runs = [
-        _create(meta_of(engine, variant, each, one), variant.to_toml(), place, how.force)
+    wanted = [
+        _Wanted(meta_of(engine, variant, each, one), variant.to_toml(), place)
         for variant, each, one, place in zip(variants, asked, first, places, strict=True)
     ]
+    begun = _begun(wanted, how) if not engine.alone else [None] * len(wanted)
+    missing = [
+        [seed for seed in each if run is None or seed not in run.seeds]
+        for each, run in zip(asked, begun, strict=True)
+    ]
+    if folders is not None:
+        vacant = [folder for folder, run in zip(folders, begun, strict=True) if run is None]
+        for folder in vacant:
+            check_vacant(folder, force=how.force)
+        sizes = (len(each) * expected_bytes(one) for each, one in zip(missing, first, strict=True))
+        check_room(folders[0], sum(sizes))
+    runs = [run or _create(each, how.force) for run, each in zip(begun, wanted, strict=True)]
     if folders is not None and parent is not None:
         write_index(Path(parent), [folder.name for folder in folders])
     work = [
         job
-        for one, variant, each in zip(runs, variants, asked, strict=True)
+        for one, variant, each in zip(runs, variants, missing, strict=True)
         for job in _jobs(one, variant, each)
     ]
     threads = 1 if engine.alone else how.jobs or cores()
-    counted = [(one, len(each)) for one, each in zip(first, asked, strict=True)]
-    ahead = Progress(0, len(work), 0.0, expected_s=expected_s(engine.name, counted, threads))
+    counted = [(one, len(each)) for one, each in zip(first, missing, strict=True) if each]
+    source = Source.of(engine, how.fresh)
+    ahead = Progress(
+        0,
+        len(work),
+        0.0,
+        expected_s=expected_s(engine.name, counted, threads) if counted else None,
+        stored=source.may_take,
+        there=sum(map(len, asked)) - len(work),
+    )
+    whole = [one for one, each in zip(runs, missing, strict=True) if not each]
     try:
-        _work_off(engine, work, threads, how.progress or (lambda _: None), ahead)
-    except (Interrupted, UnfinishedError):
+        _work_off(source, work, dataclasses.replace(how, jobs=threads), ahead, whole)
+    except (Interrupted, UnfinishedError) as stop:
+        stop.runs = tuple(runs)
         # What reads the folder of all reads the Runs that hold something.
         if folders is not None and parent is not None and any(one.seeds for one in runs):
             listed = [folder.name for folder, one in zip(folders, runs, strict=True) if one.seeds]
@@ -348,23 +379,25 @@ def _run(
 
 
 def _work_off(
-    engine: Engine,
-    jobs: Sequence[_Job],
-    threads: int,
-    progress: Callable[[Progress], None],
-    ahead: Progress,
+    source: Source, jobs: Sequence[_Job], how: _How, ahead: Progress, whole: Sequence[Run] = ()
 ) -> None:
+    """`how`: its `jobs` are the threads. `whole`: Runs that lack nothing."""
     stop = threading.Event()
     done: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-    threads = max(1, min(threads, len(jobs)))
+    threads = max(1, min(how.jobs or 1, len(jobs)))
+    progress = how.progress or (lambda _: None)
+    left = Counter(job.run for job in jobs)
     pool = ThreadPoolExecutor(threads, thread_name_prefix="sojourn")
 
     def hand_out(job: _Job) -> None:
-        job.future = pool.submit(_run_one, engine, job, stop)
+        job.future = pool.submit(_run_one, source, job, stop)
         job.future.add_done_callback(functools.partial(_announce, done, job))
 
     try:
         progress(ahead)
+        if how.whole is not None:
+            for run in whole:
+                how.whole(run)
         # Not more than are written down soon: what is finished lies in memory until then, and
         # Ctrl-C has to wait for it.
         waiting = iter(jobs)
@@ -375,10 +408,15 @@ def _work_off(
         ended = 0
         while ended < len(jobs):
             with contextlib.suppress(queue.Empty):
-                _take(done.get(timeout=POLL_S))
+                job = done.get(timeout=POLL_S)
+                _take(job)
                 ended += 1
-                for job in itertools.islice(waiting, 1):
-                    hand_out(job)
+                for following in itertools.islice(waiting, 1):
+                    hand_out(following)
+                left[job.run] -= job.written
+                if how.whole is not None and not left[job.run]:
+                    job.run.name_seeds()
+                    how.whole(job.run)
             began = time.monotonic()
             if began >= name_from or ended == len(jobs):
                 _name_seeds(jobs)
@@ -390,7 +428,8 @@ def _work_off(
     except KeyboardInterrupt:
         _abandon(pool, stop, jobs)
         missing = [(job.run, job.seed) for job in jobs if not job.written]
-        raise Interrupted(_runs_of(jobs), missing, _unfinished(jobs)) from None
+        stored = source.store is not None
+        raise Interrupted(_runs_of(jobs), missing, _unfinished(jobs), stored=stored) from None
     except BaseException:
         _abandon(pool, stop, jobs)
         raise
@@ -426,7 +465,8 @@ def _progress(jobs: Sequence[_Job]) -> Progress:
     # thousands about half of all.
     share = 0.5 * len(jobs) / (len(jobs) + 20)
     fraction = (1 - share) * simulated + share * (finished + failed) / len(jobs)
-    return Progress(finished, len(jobs), fraction, failed)
+    taken = sum(job.taken for job in jobs)
+    return Progress(finished, len(jobs), fraction, failed, taken=taken)
 
 
 def _take(job: _Job) -> None:
@@ -446,7 +486,7 @@ def _write(job: _Job) -> None:
     job.run.add_seed(job.seed, done.packed, _core.CAUSES, done.cpu_ns, done.invalid, named=False)
     if done.numbers is not None:
         job.run.numbers[job.seed] = done.numbers
-    job.written = True
+    job.written, job.taken = True, done.taken
     # The tables are on disk: of thousands of seeds no more than a few are in memory.
     job.future = Future()
 
@@ -471,11 +511,11 @@ def _abandon(pool: ThreadPoolExecutor, stop: threading.Event, jobs: Sequence[_Jo
             run.name_seeds()
 
 
-def _announce(done: queue.SimpleQueue[_Job], job: _Job, _: Future[_Done]) -> None:
+def _announce(done: queue.SimpleQueue[_Job], job: _Job, _: Future[MadeSeed]) -> None:
     done.put(job)
 
 
-def _run_one(engine: Engine, job: _Job, stop: threading.Event) -> _Done:
+def _run_one(source: Source, job: _Job, stop: threading.Event) -> MadeSeed:
     """The body of a thread."""
 
     def reached(now_ns: int) -> bool:
@@ -484,17 +524,9 @@ def _run_one(engine: Engine, job: _Job, stop: threading.Event) -> _Done:
 
     if stop.is_set():
         raise Cancelled
-    outcome = engine.tables(job.scenario.realise(job.seed), reached)
+    made = source.seed(job.run, job.scenario.realise(job.seed), job.about, reached)
     job.reached_ns = job.scenario.duration
-    tables = outcome.tables
-    if not isinstance(tables, _core.SeedTables):
-        tables = _core.SeedTables(tables)
-    try:
-        numbers = tables.numbers(job.about)
-    except ValueError:
-        # Whoever asks for the numbers is told, by what reads the tables.
-        numbers = None
-    return _Done(job.run.pack(tables, _core.CAUSES), numbers, outcome.cpu_ns, outcome.invalid)
+    return made
 
 
 # -------------------------------------------------------------------------------- before the work
@@ -504,7 +536,46 @@ def _engine(which: str | Engine) -> Engine:
     return find(which) if isinstance(which, str) else which
 
 
-def _create(meta: Meta, text: str, folder: Path | None, force: bool) -> Run:
-    if folder is None:
-        return Run.create_temporary(meta, text)
-    return Run.create(folder, meta, text, force=force)
+@dataclass(frozen=True)
+class _Wanted:
+    """A Run that is asked for."""
+
+    meta: Meta
+    text: str
+    """The scenario."""
+    folder: Path | None
+
+
+def _begun(wanted: Sequence[_Wanted], how: _How) -> list[Run | None]:
+    """The Runs that are in their folders already, as a call that was stopped has left them. None of
+    them where nothing is missing: nobody meant to run it again into the same folder."""
+    none: list[Run | None] = [None] * len(wanted)
+    if how.force or how.fresh:
+        return none
+    found = [_left(each) for each in wanted]
+    lacking = (
+        run is None or not set(each.meta.seeds_asked) <= set(run.seeds)
+        for run, each in zip(found, wanted, strict=True)
+    )
+    return found if how.again or any(lacking) else none
+
+
+def _left(wanted: _Wanted) -> Run | None:
+    """The Run in its folder, if it is of the same scenario, seeds and build, with the seeds that are
+    whole."""
+    if wanted.folder is None or not (wanted.folder / META).is_file():
+        return None
+    run = Run.open(wanted.folder)
+    asked = dataclasses.replace(
+        run.meta, seeds=(), cpu_s={}, checksums={}, invalid=(), host=wanted.meta.host
+    )
+    if asked != wanted.meta or run.scenario_text != wanted.text:
+        return None
+    run.forget_damaged()
+    return run
+
+
+def _create(wanted: _Wanted, force: bool) -> Run:
+    if wanted.folder is None:
+        return Run.create_temporary(wanted.meta, wanted.text)
+    return Run.create(wanted.folder, wanted.meta, wanted.text, force=force)

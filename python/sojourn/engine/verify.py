@@ -135,6 +135,7 @@ def verify(
                 [folder / str(i) for i in mine],
                 engine=name,
                 jobs=jobs,
+                fresh=True,
                 progress=progress,
             )
             for i, one in zip(mine, again, strict=True):

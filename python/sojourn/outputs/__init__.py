@@ -601,6 +601,25 @@ class CleanOutput(TypedDict):
     """Of guests."""
 
 
+class CacheOutput(TypedDict):
+    """`sojourn cache`: the store of finished seeds, as it is now."""
+
+    schema: str
+    folder: str
+    entries: int
+    """Seeds."""
+    bytes: int
+    bound_bytes: int
+    """What all seeds may take; 0: nothing is kept."""
+    oldest_s: float | None
+    """When the seed that was not taken for longest was last taken or put, in seconds since 1970;
+    null: there is none."""
+    unused: str | None
+    """Why nothing is taken from it or put into it; null: it is used."""
+    removed: int
+    """Seeds that this call removed."""
+
+
 OUTPUTS: dict[str, tuple[int, type[Any]]] = {
     "run": (1, RunOutput),
     "sweep": (1, SweepOutput),
@@ -620,6 +639,7 @@ OUTPUTS: dict[str, tuple[int, type[Any]]] = {
     "shape": (1, ShapeOutput),
     "tune": (1, TuneOutput),
     "clean": (1, CleanOutput),
+    "cache": (1, CacheOutput),
 }
 """Each output by its name: its version, and its shape."""
 SCHEMAS = (*OUTPUTS, "tables")

@@ -29,6 +29,7 @@ from sojourn.papers.reproduce import Reproduction
 from sojourn.papers.study import Study
 from sojourn.papers.tornado import anchor
 from sojourn.papers.verdict import ClaimRow, Row, Verdict, worded
+from sojourn.records import write_whole
 from sojourn.report import parts
 
 _ROOM = "sojourn.papers"
@@ -54,15 +55,38 @@ _END = "</tbody></table></div>"
 
 def write(found: Sequence[Reproduction], folder: Path) -> Path:
     """Writes the pages, pictures and rows of these papers; the overview's path."""
-    try:
-        pictures = {one.paper.id: _write_paper(one, folder / one.paper.id) for one in found}
-        overview = folder / "index.html"
-        overview.write_text(_overview(found, pictures), encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"can't write to {folder}: {error.strerror or error}", "choose another folder with -o"
-        ) from None
-    return overview
+    pages = Pages(folder, [one.paper for one in found])
+    for one in found:
+        pages.add(one)
+    return pages.overview
+
+
+class Pages:
+    """The pages of papers in a folder, each written as its paper ends. The overview is of those
+    that are written, in the order of these."""
+
+    def __init__(self, folder: Path, papers: Sequence[Paper]) -> None:
+        self.folder = folder
+        self.overview = folder / "index.html"
+        self._papers = papers
+        self._found: dict[str, Reproduction] = {}
+        self._drawn: dict[str, Pictures] = {}
+
+    def __contains__(self, one: Reproduction) -> bool:
+        return one.paper.id in self._drawn
+
+    def add(self, one: Reproduction) -> None:
+        """Writes the pages, pictures and rows of a paper, and the overview anew."""
+        try:
+            drawn = _write_paper(one, self.folder / one.paper.id)
+            self._found[one.paper.id], self._drawn[one.paper.id] = one, drawn
+            found = [self._found[each.id] for each in self._papers if each.id in self._found]
+            write_whole(self.overview, _overview(found, self._drawn).encode())
+        except OSError as error:
+            raise UserError(
+                f"can't write to {self.folder}: {error.strerror or error}",
+                "choose another folder with -o",
+            ) from None
 
 
 def check(papers: Sequence[Paper], folder: Path) -> None:
@@ -80,11 +104,9 @@ Pictures: TypeAlias = "Mapping[Picture, str]"
 
 def _write_paper(one: Reproduction, folder: Path) -> Pictures:
     pictures = pictured.draw(one, folder)
-    (folder / "rows.json").write_text(
-        json.dumps(one.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-        encoding="utf-8",
-    )
-    (folder / "index.html").write_text(_paper(one, pictures), encoding="utf-8")
+    rows = json.dumps(one.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(folder / "rows.json", rows.encode())
+    write_whole(folder / "index.html", _paper(one, pictures).encode())
     return pictures
 
 

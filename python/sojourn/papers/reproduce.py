@@ -1,7 +1,9 @@
-"""Running papers: every study's variants and seeds in one go, then judged.
+"""Running papers: every study's variants and seeds in one go, each paper judged as its last run
+ends.
 
 The Runs of a paper lie in DIR/PAPER/runs/STUDY/VARIANT, so that any of them can be opened with
-`sojourn report`. Asked to `redraw`, nothing is run: the Runs that lie there are judged again.
+`sojourn report`. The same call again goes on where one was stopped: the Runs that lie there are
+taken, and seeds that the store has. Asked to `redraw`, nothing is run: the Runs are judged again.
 """
 
 from __future__ import annotations
@@ -95,11 +97,17 @@ class Stopped(KeyboardInterrupt):
     many were, and of how many."""
 
     def __init__(
-        self, finished: Sequence[Reproduction], counts: Mapping[str, tuple[int, int]]
+        self,
+        finished: Sequence[Reproduction],
+        counts: Mapping[str, tuple[int, int]],
+        *,
+        stored: bool = False,
     ) -> None:
         super().__init__()
         self.finished = tuple(finished)
         self.counts = counts
+        self.stored = stored
+        """What had finished is in the store."""
 
 
 class ReproductionUnfinishedError(UnfinishedError):
@@ -130,26 +138,30 @@ def reproduce(
     out: Path | None = None,
     jobs: int | None = None,
     force: bool = False,
+    fresh: bool = False,
     redraw: bool = False,
     progress: Callable[[Progress], None] | None = None,
+    finished: Callable[[Reproduction], None] | None = None,
 ) -> list[Reproduction]:
     """Runs and judges papers. `out`: the folder of their Runs; None: a temporary one that lives as
     long as the result.
 
     `quick`: shorter and with fewer seeds. `engine`: another than the simulator runs the part of a
     paper that it can. `redraw`: take the Runs that are in `out`. `jobs`: threads. `force`: replace
-    Runs in `out`.
+    Runs in `out`. `fresh`: run what the store has, too. `finished` is called with each paper as it
+    ends.
 
     Raises:
         UserError: an engine can't run a paper, or a Run can't be written or reopened.
         ReproductionUnfinishedError: some runs failed.
         Stopped: on Ctrl-C.
     """
+    what, how = _What(quick, engine), _How(jobs, force, fresh, redraw, progress, finished)
     if out is not None:
-        return _reproduce(papers, _What(quick, engine), out, progress, _How(jobs, force, redraw))
+        return _reproduce(papers, what, out, how)
     root = remains.make_folder()
     try:
-        found = _reproduce(papers, _What(quick, engine), root, progress, _How(jobs, force, redraw))
+        found = _reproduce(papers, what, root, how)
     except (Stopped, ReproductionUnfinishedError) as stop:
         # What was finished is read when it is shown.
         _remove_with(stop.finished, root)
@@ -171,16 +183,13 @@ class _What:
 class _How:
     jobs: int | None
     force: bool
+    fresh: bool
     redraw: bool
+    progress: Callable[[Progress], None] | None
+    finished: Callable[[Reproduction], None] | None
 
 
-def _reproduce(
-    papers: Sequence[Paper],
-    what: _What,
-    root: Path,
-    progress: Callable[[Progress], None] | None,
-    how: _How,
-) -> list[Reproduction]:
+def _reproduce(papers: Sequence[Paper], what: _What, root: Path, how: _How) -> list[Reproduction]:
     work = [job for paper in papers for job in _jobs(paper, what, root / paper.id / "runs")]
     for paper in papers:
         if not any(job.paper is paper for job in work):
@@ -188,32 +197,69 @@ def _reproduce(
                 f"nothing of the paper {paper.id} can be run on the engine {what.engine}",
                 "run it on sim",
             )
+    judge = _Judge(work, what, how.finished)
     if how.redraw:
-        return _judged(papers, work, [_reopened(job, find(what.engine)) for job in work], what)
+        engine = find(what.engine)
+        for run in [_reopened(job, engine) for job in work]:
+            judge.whole(run)
+        return judge.given(papers)
     scenarios, folders = [job.scenario for job in work], [job.folder for job in work]
     try:
-        runs = run_each(
+        run_each(
             scenarios,
             folders,
             engine=what.engine,
             jobs=how.jobs,
             force=how.force,
-            progress=progress,
+            fresh=how.fresh,
+            progress=how.progress,
+            whole=judge.whole,
+            again=True,
         )
     except (Interrupted, UnfinishedError) as stop:
         counts = {paper.id: (0, 0) for paper in papers}
         for job, run in zip(work, stop.runs, strict=True):
             done, asked = counts[job.paper.id]
             counts[job.paper.id] = done + len(run.seeds), asked + len(run.meta.seeds_asked)
-        complete = [paper for paper in papers if counts[paper.id][0] == counts[paper.id][1]]
         # No local name: the traceback would hold what is judged, and with it a temporary folder.
         if isinstance(stop, Interrupted):
-            raise Stopped(_judged(complete, work, stop.runs, what), counts) from None
-        left_out = [paper.id for paper in papers if paper not in complete]
-        raise ReproductionUnfinishedError(
-            stop, _judged(complete, work, stop.runs, what), left_out
-        ) from None
-    return _judged(papers, work, runs, what)
+            raise Stopped(judge.given(papers), counts, stored=stop.stored) from None
+        left_out = [paper.id for paper in papers if counts[paper.id][0] < counts[paper.id][1]]
+        raise ReproductionUnfinishedError(stop, judge.given(papers), left_out) from None
+    return judge.given(papers)
+
+
+class _Judge:
+    """Judges each paper as its last Run comes."""
+
+    def __init__(
+        self,
+        work: Sequence[_Job],
+        what: _What,
+        finished: Callable[[Reproduction], None] | None,
+    ) -> None:
+        self._jobs = {job.folder: job for job in work}
+        self._runs: dict[Path, Run] = {}
+        self._what = what
+        self._finished = finished or (lambda _: None)
+        self._found: dict[str, Reproduction] = {}
+
+    def whole(self, run: Run) -> None:
+        """A Run all of whose seeds have finished."""
+        self._runs[run.path] = run
+        paper = self._jobs[run.path].paper
+        its = [job for job in self._jobs.values() if job.paper is paper]
+        if all(job.folder in self._runs for job in its):
+            runs = {job.variant: self._runs[job.folder] for job in its}
+            self._found[paper.id] = _judged(
+                paper, Evidence(self._what.quick, runs, self._what.engine)
+            )
+            self._finished(self._found[paper.id])
+
+    def given(self, papers: Sequence[Paper]) -> list[Reproduction]:
+        """What was judged, in the order of the papers; it is not held any more."""
+        found, self._found, self._runs = self._found, {}, {}
+        return [found[paper.id] for paper in papers if paper.id in found]
 
 
 def _jobs(paper: Paper, what: _What, folder: Path) -> list[_Job]:
@@ -228,19 +274,10 @@ def _jobs(paper: Paper, what: _What, folder: Path) -> list[_Job]:
     return jobs
 
 
-def _judged(
-    papers: Sequence[Paper], work: Sequence[_Job], runs: Sequence[Run], what: _What
-) -> list[Reproduction]:
-    found = []
-    for paper in papers:
-        its = {job.variant: run for job, run in zip(work, runs, strict=True) if job.paper is paper}
-        evidence = Evidence(what.quick, its, what.engine)
-        found.append(
-            Reproduction(
-                paper, evidence, verdict.rows(paper, evidence), verdict.claims(paper, evidence)
-            )
-        )
-    return found
+def _judged(paper: Paper, evidence: Evidence) -> Reproduction:
+    return Reproduction(
+        paper, evidence, verdict.rows(paper, evidence), verdict.claims(paper, evidence)
+    )
 
 
 def _reopened(job: _Job, engine: Engine) -> Run:

@@ -25,7 +25,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sojourn import foreign, remains
 from sojourn._core import Numbers, SeedTables
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
+
+T = TypeVar("T")
 
 HELD_BYTES = 64 << 20
 """Of tables that `holding` keeps in memory: those read last."""
@@ -174,15 +176,31 @@ class Run:
         """
         if self.meta.format < 2:
             return
-        wanted = {f"{name}.parquet" for name in tables}
         try:
             for seed in self.seeds:
-                folder = self._seed_folder(seed)
-                for name in filter(wanted.__contains__, self._listed(seed)):
-                    self._check_sum(folder / name, content_of(folder / name), seed)
+                self._check_seed(seed, tables)
         except RunError:
             self._check_ours()
             raise
+
+    def forget_damaged(self) -> None:
+        """Names no seed any more of which a file is damaged or missing, so that it is run again."""
+        whole = tuple(seed for seed in self.seeds if self._is_whole(seed))
+        if whole != self.seeds:
+            self.meta = dataclasses.replace(self.meta, seeds=whole)
+            self._unnamed = True
+
+    def _is_whole(self, seed: int) -> bool:
+        try:
+            self._check_seed(seed, TABLES)
+        except RunError:
+            return False
+        return True
+
+    def _check_seed(self, seed: int, tables: Iterable[str]) -> None:
+        wanted, folder = {f"{name}.parquet" for name in tables}, self._seed_folder(seed)
+        for name in filter(wanted.__contains__, self._listed(seed)):
+            self._check_sum(folder / name, content_of(folder / name), seed)
 
     def sums(self, seed: int) -> Mapping[str, str]:
         """The SHA-256 of each table of a seed; seeds whose tables are equal have the same."""
@@ -425,7 +443,13 @@ class Run:
     def _write_meta(self) -> None:
         # Its format first, and whatever it was: it is written in ours.
         whole = {"format": FORMAT} | dataclasses.asdict(
-            dataclasses.replace(self.meta, format=FORMAT)
+            dataclasses.replace(
+                self.meta,
+                format=FORMAT,
+                # Whichever seed finished first.
+                cpu_s=_in_order(self.meta.cpu_s),
+                checksums=_in_order(self.meta.checksums),
+            )
         )
         text = json.dumps(whole, indent=2, ensure_ascii=False)
         write_whole(self.path / META, (text + "\n").encode())
@@ -440,6 +464,10 @@ def _told_apart(file: Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def _in_order(by_seed: Mapping[str, T]) -> dict[str, T]:
+    return dict(sorted(by_seed.items(), key=lambda one: int(one[0])))
 
 
 def _with_reasons(known: Sequence[str], seed: int, reasons: Sequence[str]) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ import contextlib
 import fcntl
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sojourn import places
 from sojourn.engine.kernel.guest.endings import GuestError
 
 MANIFEST = "guest.json"
@@ -31,10 +31,7 @@ _UNFINISHED = "making-"
 
 def root() -> Path:
     """The folder of all guests."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification: a folder that is not absolute is to be ignored.
-    base = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
-    return base / "sojourn" / "kernel"
+    return places.cache() / "kernel"
 
 
 def downloads() -> Path:

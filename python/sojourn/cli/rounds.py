@@ -1,0 +1,76 @@
+"""Rounds of further seeds, until a number is known well enough (--until)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sojourn.cli import options, work
+
+if TYPE_CHECKING:
+    from sojourn.engine import UnfinishedError
+    from sojourn.records import Run
+    from sojourn.scenario import Scenario
+    from sojourn.sweeps.until import Lacking, Precision
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How they are run."""
+
+    wanted: Precision
+    execution: options.ExecutionOptions
+    store: options.StoreOptions
+    quiet: bool
+    link: str | None = None
+    """Where the number is measured; None: where most packets waited."""
+
+    def run(self, runs: Sequence[Run], variants: Sequence[Scenario]) -> list[UnfinishedError]:
+        """Adds seeds to the Runs of these variants while one needs more and may have more. What the
+        engine could not finish ends the rounds.
+
+        Raises:
+            Interrupted: on Ctrl-C.
+        """
+        from sojourn.engine import UnfinishedError
+        from sojourn.sweeps.until import lacking
+
+        of = dict(zip(runs, variants, strict=True))
+        while found := lacking(runs, self.wanted, self.link):
+            more = [one for one in found if one.seeds]
+            if not more:
+                most = f"{self.wanted.most} seeds are the most (--at-most)"
+                work.say(f"{_widest(found, self.wanted)}: {most}", self.quiet)
+                break
+            count = sum(len(one.seeds) for one in more)
+            runs_more = f"{count} further {'run' if count == 1 else 'runs'}"
+            work.say(f"{_widest(more, self.wanted)}: {runs_more}", self.quiet)
+            try:
+                self._round(more, of)
+            except UnfinishedError as stop:
+                return [stop]
+        return []
+
+    def _round(self, more: Sequence[Lacking], of: Mapping[Run, Scenario]) -> None:
+        from sojourn.engine import run_more
+
+        with work.progress(self.quiet) as progress:
+            run_more(
+                [one.run for one in more],
+                [of[one.run] for one in more],
+                [one.seeds for one in more],
+                engine=self.execution.engine,
+                jobs=self.execution.jobs,
+                fresh=self.store.fresh,
+                progress=progress,
+            )
+
+
+def _widest(found: Sequence[Lacking], wanted: Precision) -> str:
+    """How well the number is known where it is known least."""
+    worst = max(found, key=lambda one: one.widest)
+    if math.isinf(worst.widest):
+        return f"{wanted.key} of one seed has no interval"
+    return f"{wanted.key} is known to ±{100 * worst.widest:.2g} % in {worst.run.name}"

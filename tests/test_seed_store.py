@@ -1,0 +1,547 @@
+"""Finished seeds are kept for whoever asks for them again, and a Run made of them is the one that
+would have been made anew."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn import _core, metrics, remains
+from sojourn.cli import status
+from sojourn.engine import Interrupted, Progress, protocol, run, run_all, sim
+from sojourn.engine import made as made_seeds
+from sojourn.errors import UserError
+from sojourn.records import Run, RunError
+from sojourn.records import seed_store as stores
+from sojourn.records.run import Packed
+from sojourn.records.seed_store import KeptSeed, SeedStore
+from sojourn.scenario import Scenario, loads
+from sojourn.scenario.realised import Realised
+
+PATIENCE_S = 60.0
+"""Until what must happen is taken not to."""
+TEXT = """
+title = "A download and a ping"
+duration = "2 s"
+warmup = "500 ms"
+seeds = [1, 2, 3]
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "10 ms"
+qdisc = "codel"
+[[flow]]
+kind = "bulk"
+start = "uniform 0 s .. 500 ms"
+[[flow]]
+kind = "ping"
+"""
+LONGER = TEXT.replace('"2 s"', '"60 s"').replace('"5 Mbit/s"', '"50 Mbit/s"')
+"""A seed takes some tenths of a second."""
+KEY = "0123456789abcdef" * 4
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of an empty store, which is not there yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "sojourn" / "seeds"
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The seeds that the simulator has run from now on."""
+    seeds: list[int] = []
+    core = _core.run
+
+    def counted(realised: Realised, reached: Callable[[int], bool] | None) -> Any:
+        seeds.append(realised.seed)
+        return core(realised, reached)
+
+    monkeypatch.setattr(_core, "run", counted)
+    return seeds
+
+
+def scenario(**changes: Any) -> Scenario:
+    return loads(TEXT).with_(changes) if changes else loads(TEXT)
+
+
+def kept_seed(size: int = 1000) -> KeptSeed:
+    """One with a table of so many bytes."""
+    table = os.urandom(size)
+    sums = f"{hashlib.sha256(table).hexdigest()}  queue.parquet\n".encode()
+    packed = Packed({"queue.parquet": table, "SHA256SUMS": sums}, hashlib.sha256(sums).hexdigest())
+    return KeptSeed(packed, 7, {"maker": b"numbers"})
+
+
+def entries(place: Path) -> list[Path]:
+    return sorted(file for file in place.iterdir() if len(file.name) == 64)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file of a Run, or of several."""
+    files = (file for file in folder.rglob("*") if file.is_file())
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+# ------------------------------------------------------------------------------- the Runs that use it
+
+
+def test_a_run_of_stored_seeds_has_the_bytes_of_one_made_fresh(
+    place: Path, tmp_path: Path, ran: list[int]
+) -> None:
+    first = run(scenario(), out=tmp_path / "first")
+    assert sorted(ran) == [1, 2, 3]
+    taken = run(scenario(), out=tmp_path / "taken")
+    assert sorted(ran) == [1, 2, 3], "none was run again"
+    fresh = run(scenario(), out=tmp_path / "fresh", fresh=True)
+    assert sorted(ran) == [1, 1, 2, 2, 3, 3]
+
+    assert content(first.path) == content(taken.path)
+    mine, theirs = content(taken.path), content(fresh.path)
+    times = [json.loads(each.pop("meta.json")) | {"cpu_s": None} for each in (mine, theirs)]
+    assert mine == theirs
+    assert times[0] == times[1]
+
+
+def test_its_summary_is_that_of_the_tables(place: Path, tmp_path: Path) -> None:
+    first = run(scenario(), out=tmp_path / "first")
+    taken = run(scenario(), out=tmp_path / "taken")
+    assert taken.numbers, "the numbers came with the tables"
+    summary = metrics.summary(taken).to_dict()
+    assert summary == metrics.summary(first).to_dict()
+    assert summary == metrics.summary(Run.open(taken.path)).to_dict()
+
+
+def test_numbers_that_another_build_made_are_made_of_the_tables(
+    place: Path, monkeypatch: pytest.MonkeyPatch, ran: list[int]
+) -> None:
+    first = metrics.summary(run(scenario())).to_dict()
+    monkeypatch.setattr(_core, "METRICS", "0123456789abcdef")
+    again = run(scenario())
+    assert len(ran) == 3
+    assert not again.numbers
+    assert metrics.summary(again).to_dict() == first
+
+
+def test_twenty_seeds_after_ten_make_ten(place: Path, ran: list[int]) -> None:
+    run(scenario(), seeds=2)
+    told: list[Progress] = []
+    made = run(scenario(), seeds=5, progress=told.append)
+    assert made.seeds == (1, 2, 3, 4, 5)
+    assert sorted(ran) == [1, 2, 3, 4, 5]
+    assert (told[-1].finished, told[-1].taken) == (5, 2)
+    assert [told[0].stored, told[0].taken] == [True, 0]
+
+
+def test_a_sweep_and_a_comparison_share_their_runs(place: Path, ran: list[int]) -> None:
+    run_all(scenario(sweep={"bottleneck.qdisc": ["codel", "pfifo"]}), seeds=1)
+    other = scenario(title="Another title", sweep={"bottleneck.qdisc": ["pfifo", "codel", "red"]})
+    made = run_all(other, seeds=1)
+    assert len(ran) == 3
+    assert [each.name for each in made] == ["pfifo", "codel", "red"]
+    assert all(each.meta.title == "Another title" for each in made)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"duration": "2.1 s"},
+        {"warmup": "600 ms"},
+        {"bottleneck.qdisc": "codel target 6ms"},
+        {"record": {"queue": "200 ms"}},
+        {"flow": [{"kind": "bulk", "profile": "ns2"}, {"kind": "ping"}]},
+        {"flow": [{"kind": "bulk", "name": "x"}, {"kind": "ping"}]},
+    ],
+)
+def test_what_decides_the_tables_is_in_the_key(changes: dict[str, Any]) -> None:
+    engine = sim.Simulator()
+    keys = {made_seeds.key(engine, each.realise(1)) for each in (scenario(), scenario(**changes))}
+    assert len(keys) == 2
+
+
+def test_so_are_the_seed_the_engine_and_what_writes_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine, one = sim.Simulator(), scenario()
+    keys = {made_seeds.key(engine, one.realise(seed)) for seed in (1, 2)}
+    assert made_seeds.key(engine, scenario(title="T", label="L").realise(1)) in keys
+    monkeypatch.setattr(sim.Simulator, "build", "0123456789abcdef")
+    keys.add(made_seeds.key(engine, one.realise(1)))
+    monkeypatch.setattr(_core, "FILES", "0123456789abcdef")
+    keys.add(made_seeds.key(engine, one.realise(1)))
+    assert len(keys) == 4
+
+
+def test_what_can_not_be_trusted_or_ran_in_real_time_is_not_kept(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = sim.Simulator.tables
+
+    def doubtful(self: sim.Simulator, *given: Any) -> protocol.Outcome:
+        return protocol.Outcome(plain(self, *given).tables, 1, ("records were lost",))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sim.Simulator, "tables", doubtful)
+        assert run(scenario(), seeds=1).meta.invalid
+    assert not SeedStore().holds_any()
+    with monkeypatch.context() as patch:
+        patch.setattr(sim.Simulator, "alone", True)
+        run(scenario(), seeds=1)
+    assert not SeedStore().holds_any()
+    run(scenario(), seeds=1)
+    assert SeedStore().holds_any()
+
+
+# ------------------------------------------------------------------------------- what was stopped
+
+
+def interrupted_after(seeds: int) -> Callable[[Progress], None]:
+    def progress(now: Progress) -> None:
+        if now.finished >= seeds:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_the_same_call_adds_to_its_folder_what_is_missing(
+    place: Path, tmp_path: Path, ran: list[int]
+) -> None:
+    swept = loads(LONGER).with_({"sweep": {"bottleneck.qdisc": ["codel", "pfifo"]}})
+    out = tmp_path / "out"
+    with pytest.raises(Interrupted) as stop:
+        run_all(swept, seeds=4, out=out, jobs=1, progress=interrupted_after(5))
+    assert stop.value.stored
+    assert len(stop.value.runs[0].seeds) == 4
+    finished = 4 + len(stop.value.runs[1].seeds)
+    assert finished < 8
+    ran.clear()
+    SeedStore().clear()
+    told: list[Progress] = []
+    made = run_all(swept, seeds=4, out=out, progress=told.append)
+    assert len(ran) == 8 - finished, "what was there is not made again, store or not"
+    assert (told[0].there, told[0].runs) == (finished, 8 - finished)
+    assert [each.seeds for each in made] == [(1, 2, 3, 4)] * 2
+    assert [each.seeds for each in Run.find(out)] == [(1, 2, 3, 4)] * 2
+    whole = run_all(swept, seeds=4, out=tmp_path / "whole", fresh=True)
+    for one, other in zip(made, whole, strict=True):
+        assert one.meta.checksums == other.meta.checksums
+
+
+def test_a_seed_that_is_damaged_is_made_again(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(Interrupted):
+        run(scenario(), seeds=9, out=out, jobs=1, progress=interrupted_after(2))
+    (out / "seed-1" / "queue.parquet").write_bytes(b"spoilt")
+    assert run(scenario(), seeds=9, out=out).seeds == tuple(range(1, 10))
+    Run.open(out).check_sums()
+
+
+def test_a_folder_with_all_of_it_or_of_something_else_is_refused(tmp_path: Path) -> None:
+    run(scenario(), seeds=1, out=tmp_path / "whole")
+    with pytest.raises(RunError, match="already holds a Run"):
+        run(scenario(), seeds=1, out=tmp_path / "whole")
+    with pytest.raises(Interrupted):
+        run(scenario(), seeds=9, out=tmp_path / "begun", jobs=1, progress=interrupted_after(1))
+    for other in (scenario(title="T"), scenario(duration="3 s")):
+        with pytest.raises(RunError, match="already holds a Run"):
+            run(other, seeds=9, out=tmp_path / "begun")
+    with pytest.raises(RunError, match="already holds a Run"):
+        run(scenario(), seeds=9, out=tmp_path / "begun", fresh=True)
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "sojourn", *words]
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)], ids=["kill", "^C"]
+)
+def test_what_is_killed_loses_at_most_what_was_running_and_the_same_command_goes_on(
+    end: signal.Signals, code: int, place: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "s.toml").write_text(LONGER)
+    words = ("run", str(tmp_path / "s.toml"), "--seeds", "6", "-j", "1", "-o", str(tmp_path / "o"))
+    process = subprocess.Popen(command(*words), stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + PATIENCE_S
+    while not (place.is_dir() and len(entries(place)) >= 2):
+        assert process.poll() is None, "it was killed before its end"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(end)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == code
+    assert ("the same command goes on from here" in said) == (end == signal.SIGINT)
+    kept = len(entries(place))
+    assert 2 <= kept < 6
+
+    done = subprocess.run(command(*words), capture_output=True, text=True, check=True)
+    there = len(Run.open(tmp_path / "o").seeds)
+    assert there == 6
+    # Seeds that meta.json named are in the folder, the others in the store.
+    told = re.findall(r"there already: (\d+) runs?|^(\d+) of \d+ runs? taken", done.stderr, re.M)
+    assert sum(int(there or taken) for there, taken in told) >= kept
+    fresh = run(loads(LONGER), seeds=2, fresh=True)
+    for seed in (1, 2):
+        assert Run.open(tmp_path / "o").sums(seed) == fresh.sums(seed)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from sojourn.records import seed_store
+seed = seed_store._read(sys.argv[1], Path(sys.argv[2]).read_bytes())
+def killed(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(*{
+    "reserving": (seed_store, "_shrink", killed),
+    "writing": (seed_store.os, "replace", killed),
+}[sys.argv[3]])
+seed_store.SeedStore().put("f" * 64, seed)
+"""
+
+
+@pytest.mark.parametrize("when", ["reserving", "writing"])
+def test_a_process_that_is_killed_as_it_puts_leaves_a_store_that_works(
+    when: str, place: Path, tmp_path: Path
+) -> None:
+    store = SeedStore()
+    store.set_bound(400_000)
+    seed = kept_seed(5000)
+    store.put(KEY, seed)
+    # The next ticket is the one at which all is counted.
+    (place / "tickets").write_bytes(b"." * stores.TICKETS)
+    program = [sys.executable, "-c", KILLED, KEY, str(place / KEY), when]
+    if when == "writing":
+        (place / "tickets").write_bytes(b"")
+    assert subprocess.run(program, check=False).returncode == -signal.SIGKILL
+    assert store.take("f" * 64) is None
+    half = [file for file in place.iterdir() if file.name.startswith(".")]
+    assert len(half) == (when == "writing")
+    remains.clean()
+    assert not any(file.exists() for file in half)
+    store.put("f" * 64, seed)
+    assert store.take("f" * 64) is not None
+    assert store.take(KEY) == seed
+
+
+def test_it_is_said_how_many_were_taken(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.toml").write_text(TEXT)
+    words = ["run", str(tmp_path / "s.toml"), "--json"]
+    assert status([*words, "--seeds", "2"]) == 0
+    assert "taken" not in capsys.readouterr().err
+    assert status([*words, "--seeds", "3"]) == 0
+    assert "2 of 3 runs taken from the store" in capsys.readouterr().err
+    assert status([*words, "--seeds", "3", "--fresh"]) == 0
+    assert "taken" not in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------------- the store
+
+
+def test_what_is_taken_is_what_was_put(place: Path) -> None:
+    seed = kept_seed()
+    SeedStore().put(KEY, seed)
+    assert SeedStore().take(KEY) == seed
+    assert SeedStore().take(KEY[::-1]) is None
+    assert place.stat().st_mode & 0o077 == 0
+
+
+def test_a_damaged_seed_is_removed(place: Path) -> None:
+    store = SeedStore()
+    store.put(KEY, kept_seed(50))
+    whole = (place / KEY).read_bytes()
+    for at in range(len(whole)):
+        (place / KEY).write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert store.take(KEY) is None, f"byte {at} of {whole!r}"
+        assert not (place / KEY).exists()
+    for end in (0, 1, 64, 65, 100, len(whole) - 1):
+        (place / KEY).write_bytes(whole[:end])
+        assert store.take(KEY) is None, f"its first {end} bytes"
+    (place / KEY).write_bytes(whole + b"x")
+    assert store.take(KEY) is None
+    (place / KEY[::-1]).write_bytes(whole)
+    assert store.take(KEY[::-1]) is None, "under another's name"
+
+
+def test_a_seed_that_was_damaged_is_made_anew(place: Path, ran: list[int]) -> None:
+    first = run(scenario(), seeds=2)
+    [one, _] = entries(place)
+    one.write_bytes(one.read_bytes()[:-1])
+    assert run(scenario(), seeds=2).meta.checksums == first.meta.checksums
+    assert len(ran) == 3
+    run(scenario(), seeds=2)
+    assert len(ran) == 3
+
+
+def test_the_bound_holds_and_what_was_not_taken_for_longest_goes_first(place: Path) -> None:
+    bound, size = 1_000_000, 10_000
+    store = SeedStore()
+    store.set_bound(bound)
+    names = [f"{number:064x}" for number in range(300)]
+    for number, name in enumerate(names):
+        store.put(name, kept_seed(size))
+        # Times of files may be no finer than some ms.
+        os.utime(place / name, (number, number))
+        assert store.take(names[0]) is not None, "it is in use"
+        assert store.holding().bytes <= bound
+    left = [file.name for file in entries(place)]
+    assert left == [names[0], *names[300 - len(left) + 1 :]]
+    assert store.holding().bytes > bound // 2
+
+
+def test_a_seed_that_is_too_large_is_not_kept(place: Path) -> None:
+    store = SeedStore()
+    store.set_bound(80_000)
+    store.put(KEY, kept_seed(10_000))
+    assert not store.holds_any()
+    store.put(KEY, kept_seed(9_000))
+    assert store.holds_any()
+
+
+def test_what_another_process_reads_stays_until_it_is_closed(place: Path) -> None:
+    store = SeedStore()
+    store.put(KEY, kept_seed())
+    with (place / KEY).open("rb") as file:
+        assert store.clear() == 1
+        assert stores._read(KEY, file.read()).cpu_ns == 7
+
+
+SEVERAL = """
+import random, sys
+from pathlib import Path
+from sojourn.records.seed_store import SeedStore, _read
+seed = _read(sys.argv[1], Path(sys.argv[2]).read_bytes())
+store = SeedStore()
+for _ in range(100):
+    name = f"{random.randrange(200):064x}"
+    found = store.take(name)
+    if found is None:
+        store.put(name, seed)
+    else:
+        assert found == seed
+assert store.usable, store.unused
+"""
+
+
+def test_several_processes_share_it(place: Path, tmp_path: Path) -> None:
+    store, bound = SeedStore(), 400_000
+    store.set_bound(bound)
+    store.put(KEY, kept_seed(5000))
+    (place / KEY).rename(tmp_path / "seed")
+    program = [sys.executable, "-c", SEVERAL, KEY, str(tmp_path / "seed")]
+    processes = [subprocess.Popen(program) for _ in range(3)]
+    assert [process.wait(timeout=PATIENCE_S) for process in processes] == [0, 0, 0]
+    assert 0 < store.holding().bytes <= bound * (1 + 3 / 512)
+    for file in entries(place):
+        assert store.take(file.name) is not None
+    assert {file.name for file in place.iterdir()} == {
+        "bound",
+        "tickets",
+        *(file.name for file in entries(place)),
+    }
+
+
+def test_a_full_disk_or_a_folder_that_can_not_be_written_costs_nothing_but_the_store(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.parent.mkdir(parents=True)
+    place.write_text("no folder")
+    assert run(scenario(), seeds=2).seeds == (1, 2)
+    assert "can't" in SeedStore().unused or not SeedStore().holds_any()
+    place.unlink()
+    monkeypatch.setattr(stores, "LEAST_FREE", 2**62)
+    store = SeedStore()
+    store.put(KEY, kept_seed())
+    assert "free" in store.unused
+    assert not store.holds_any()
+
+
+def test_without_a_home_nothing_is_stored(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", homeless)
+    assert run(scenario(), seeds=1).seeds == (1,)
+    assert status(["cache", "show"]) == 2
+    assert "hint: set XDG_CACHE_HOME" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o720])
+def test_a_store_that_others_may_write_to_is_not_used(place: Path, mode: int) -> None:
+    SeedStore().put(KEY, kept_seed())
+    place.chmod(mode)
+    assert SeedStore().unused == "others may write to it"
+    assert SeedStore().take(KEY) is None
+    place.chmod(0o700)
+    assert SeedStore().take(KEY) is not None
+
+
+# ------------------------------------------------------------------------------- the command line
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert status(["cache", *words, "--json"]) == 0
+    whole: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return whole
+
+
+def test_the_store_is_shown_bounded_and_emptied(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = told(capsys, "show")
+    assert (empty["entries"], empty["bytes"], empty["oldest_s"]) == (0, 0, None)
+    assert empty["bound_bytes"] == stores.BOUND
+    run(scenario())
+    full = told(capsys, "show")
+    assert full["entries"] == 3
+    assert full["bytes"] == sum(file.stat().st_size for file in entries(place))
+    assert abs(full["oldest_s"] - time.time()) < PATIENCE_S
+    assert status(["cache", "show"]) == 0
+    assert "3 seeds, " in capsys.readouterr().out
+
+    two = full["bytes"] * 3 // 4
+    bounded = told(capsys, "bound", f"{two}B")
+    assert (bounded["entries"], bounded["bound_bytes"], bounded["removed"]) == (2, two, 1)
+    assert told(capsys, "show")["bound_bytes"] == two
+    cleared = told(capsys, "clear")
+    assert (cleared["entries"], cleared["removed"], cleared["bound_bytes"]) == (0, 2, two)
+
+
+def test_with_a_bound_of_0_nothing_is_kept_or_taken(
+    place: Path, capsys: pytest.CaptureFixture[str], ran: list[int]
+) -> None:
+    off = told(capsys, "bound", "0")
+    assert (off["bound_bytes"], off["unused"]) == (0, "its bound is 0")
+    run(scenario(), seeds=1)
+    run(scenario(), seeds=1)
+    assert ran == [1, 1]
+    assert told(capsys, "show")["entries"] == 0
+    told(capsys, "bound", "1 GB")
+    run(scenario(), seeds=1)
+    run(scenario(), seeds=1)
+    assert ran == [1, 1, 1]
+
+
+def test_a_bound_that_is_no_size_is_refused(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(["cache", "bound", "much"]) == 2
+    assert "much" in capsys.readouterr().err
+    place.parent.mkdir(parents=True)
+    place.write_text("no folder")
+    with pytest.raises(UserError, match="can't write to"):
+        SeedStore().set_bound(5)
