@@ -35,7 +35,7 @@ pub use fq_pie::{FqPie, FqPieParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use prio::{Prio, PrioParams};
-pub use red::{FloydRedParams, LinuxRedParams, Red, RedParams};
+pub use red::{Choke, ChokeParams, FloydRedParams, LinuxRedParams, Red, RedParams};
 pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
 
@@ -359,6 +359,7 @@ disciplines! {
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
     "cake" Cake(CakeParams) => Cake<B>: |p, context| Cake::new(p, context);
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
+    "choke" Choke(ChokeParams) => Choke<B>: |p, context| Choke::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
     "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);

@@ -54,6 +54,7 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         // Memory may be passed by what one batch of drops can't bring down (a batch of one, small
         // packets ahead).
         Params::FqCodel(p) => packets <= p.limit,
+        Params::Choke(p) => packets <= p.limit,
         Params::Cobalt(p) => packets <= p.limit,
         // Of the memory that a datagram takes, its bytes are a part.
         Params::Cake(p) => p.memlimit.is_none_or(|limit| backlog.bytes <= limit),
@@ -96,7 +97,7 @@ struct Ledger<'a> {
     arrived: u64,
     inside_bytes: u64,
     marks: u64,
-    came_out_marked: u64,
+    gone_marked: u64,
     last_of_flow: HashMap<u32, u64>,
     fates: Vec<Fate<u64>>,
     /// Everything that happened, to compare two runs.
@@ -114,7 +115,7 @@ impl Ledger<'_> {
             arrived: 0,
             inside_bytes: 0,
             marks: 0,
-            came_out_marked: 0,
+            gone_marked: 0,
             last_of_flow: HashMap::new(),
             fates: Vec::new(),
             log: Vec::new(),
@@ -163,7 +164,7 @@ impl Ledger<'_> {
             let codepoint = if washed { 0 } else { before.ds.dscp() };
             assert_eq!(codepoint, packet.ds.dscp(), "only cake's wash changes the codepoint");
             match (before.ds.ecn(), packet.ds.ecn()) {
-                (Ecn::Ect, Ecn::Ce) => self.came_out_marked += 1,
+                (Ecn::Ect, Ecn::Ce) => self.gone_marked += 1,
                 (before, after) => assert_eq!(before, after, "only ECN-capable packets are marked"),
             }
             let last = self.last_of_flow.insert(packet.flow, packet.body);
@@ -204,6 +205,9 @@ impl Ledger<'_> {
                         .remove(&packet.body)
                         .expect("what is dropped is inside, and once");
                     assert_eq!((before.flow, before.size), (packet.flow, packet.size));
+                    // choke takes packets out of the queue, marked ones too.
+                    let marked = before.ds.ecn() == Ecn::Ect && packet.ds.ecn() == Ecn::Ce;
+                    self.gone_marked += u64::from(marked);
                     self.inside_bytes -= u64::from(packet.size);
                     self.log.push((self.now, packet.body, Some(cause)));
                 }
@@ -229,12 +233,12 @@ proptest! {
             for step in &steps {
                 ledger.step(*step);
             }
-            // What is left can be served to the last packet, and then every mark has come out on a
+            // What is left can be served to the last packet, and then every mark has gone with a
             // packet.
             ledger.now += 1_000_000_000;
             ledger.drain();
             prop_assert_eq!(ledger.inside.len(), 0);
-            prop_assert_eq!(ledger.marks, ledger.came_out_marked);
+            prop_assert_eq!(ledger.marks, ledger.gone_marked);
         }
     }
 

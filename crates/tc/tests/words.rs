@@ -2,7 +2,10 @@
 
 use link::{Cells, Framing};
 use proptest::prelude::*;
-use qdisc::{CakeCells, CakeParams, Isolation, Params, PrioParams, SfbParams, SfqParams, TinMode};
+use qdisc::{
+    CakeCells, CakeParams, ChokeParams, Isolation, Params, PrioParams, SfbParams, SfqParams,
+    TinMode,
+};
 use tc::layer::{LAYERS, write_layer};
 use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
 
@@ -559,6 +562,43 @@ fn what_sfb_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
     ];
     for (words, params) in cases {
         assert_eq!(parse(words).params(), Some(Params::Sfb(params)), "{words}");
+    }
+}
+
+#[test]
+fn what_choke_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
+    let usual = ChokeParams {
+        limit: 1000,
+        min: 83,
+        max: 250,
+        avpkt: 1000,
+        burst: 138,
+        probability: 0.02,
+        bandwidth: 10_000_000,
+        ecn: false,
+    };
+    let cases = [
+        ("choke limit 1000 bandwidth 10mbit", usual.clone()),
+        (
+            "choke limit 1000 bandwidth 10mbit max 60 ecn",
+            ChokeParams { min: 20, max: 60, burst: 33, ecn: true, ..usual.clone() },
+        ),
+        (
+            "choke limit 100 bandwidth 1mbit min 5 avpkt 500 burst 9 probability 0.1",
+            ChokeParams {
+                limit: 100,
+                min: 5,
+                max: 25,
+                avpkt: 500,
+                burst: 9,
+                probability: 0.1,
+                bandwidth: 1_000_000,
+                ..usual.clone()
+            },
+        ),
+    ];
+    for (words, params) in cases {
+        assert_eq!(parse(words).params(), Some(Params::Choke(params)), "{words}");
     }
 }
 

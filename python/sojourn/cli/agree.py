@@ -28,6 +28,7 @@ STANDING = (
         "bands",
         "both-ways",
         "cake",
+        "choke",
         "controls",
         "ecn",
         "ecn-beside",

@@ -64,6 +64,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "fq_pie": (OLIVE, SOLID),
     "sfq": (GREEN, LONG),
     "sfb": (SKY, DASH_DOT),
+    "choke": (PURPLE, LONG),
     "prio": (VERMILLION, DASH_DOT),
     "cake": (GREEN, SOLID),
     "cobalt": (GREEN, SHORT),

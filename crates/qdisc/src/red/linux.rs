@@ -83,42 +83,55 @@ pub(super) struct LinuxRed {
 }
 
 impl LinuxRedParams {
-    /// Wlog: the weight is 2^-Wlog, the largest for which `burst` + 1 - min/avpkt <= (1 - (1 -
-    /// W)^burst) / W. `None` when there is none, which tc refuses: a burst below min/avpkt, or one
-    /// beyond all reason.
+    /// Wlog: the weight is 2^-Wlog. `None` when there is none, which tc refuses: a burst below
+    /// min/avpkt, or one beyond all reason.
     pub fn weight_log(&self) -> Option<u32> {
-        let burst = f64::from(self.burst);
-        let excess = burst + 1.0 - f64::from(self.min) / f64::from(self.avpkt.max(1));
-        if excess < 1.0 {
-            return None;
-        }
-        (1..32).find(|log| {
-            let weight = libm::exp2(-f64::from(*log));
-            excess <= (1.0 - libm::pow(1.0 - weight, burst)) / weight
-        })
+        weight_log(self.burst, self.min_packets())
     }
 
-    /// Scell_log and Stab: how far idle time shifts the average, in cells of 2^Scell_log ticks.
-    pub(super) fn idle_damping(&self, wlog: u32) -> (u32, [u8; STAB_SIZE]) {
-        let seconds = f64::from(self.avpkt) * 8.0 / self.bandwidth.max(1) as f64;
-        let ticks_per_packet = libm::ceil(seconds * 1e9 / TICK_NS).max(1.0);
-        let shift_per_tick = -libm::log1p(-libm::exp2(-f64::from(wlog))) / ticks_per_packet;
-        let longest = 31.0 / shift_per_tick;
-        let cell_log =
-            (0..32).find(|log| longest / libm::exp2(f64::from(*log)) < 512.0).unwrap_or(31);
-        let cell = libm::exp2(f64::from(cell_log));
-        let mut table = std::array::from_fn(|i| (i as f64 * cell * shift_per_tick).min(31.0) as u8);
-        table[STAB_SIZE - 1] = 31;
-        (cell_log, table)
+    fn min_packets(&self) -> f64 {
+        f64::from(self.min) / f64::from(self.avpkt.max(1))
     }
+}
+
+/// Wlog: the weight is 2^-Wlog, the largest for which `burst` + 1 - `min` <= (1 - (1 - W)^burst) /
+/// W, with both in packets.
+fn weight_log(burst: u32, min: f64) -> Option<u32> {
+    let burst = f64::from(burst);
+    let excess = burst + 1.0 - min;
+    if excess < 1.0 {
+        return None;
+    }
+    (1..32).find(|log| {
+        let weight = libm::exp2(-f64::from(*log));
+        excess <= (1.0 - libm::pow(1.0 - weight, burst)) / weight
+    })
+}
+
+/// Scell_log and Stab: how far idle time shifts the average, in cells of 2^Scell_log ticks.
+pub(super) fn idle_damping(avpkt: u32, bandwidth: u64, wlog: u32) -> (u32, [u8; STAB_SIZE]) {
+    let seconds = f64::from(avpkt) * 8.0 / bandwidth.max(1) as f64;
+    let ticks_per_packet = libm::ceil(seconds * 1e9 / TICK_NS).max(1.0);
+    let shift_per_tick = -libm::log1p(-libm::exp2(-f64::from(wlog))) / ticks_per_packet;
+    let longest = 31.0 / shift_per_tick;
+    let cell_log = (0..32).find(|log| longest / libm::exp2(f64::from(*log)) < 512.0).unwrap_or(31);
+    let cell = libm::exp2(f64::from(cell_log));
+    let mut table = std::array::from_fn(|i| (i as f64 * cell * shift_per_tick).min(31.0) as u8);
+    table[STAB_SIZE - 1] = 31;
+    (cell_log, table)
 }
 
 impl LinuxRed {
     pub(super) fn new(p: &LinuxRedParams) -> LinuxRed {
+        LinuxRed::averaging(p, p.min_packets())
+    }
+
+    /// With a weight for a lower threshold of so many packets.
+    pub(super) fn averaging(p: &LinuxRedParams, min_packets: f64) -> LinuxRed {
         // tc refuses what has no weight; a scenario made without tc gets the nearest there is.
-        let too_small = f64::from(p.burst) < f64::from(p.min) / f64::from(p.avpkt.max(1));
-        let wlog = p.weight_log().unwrap_or(if too_small { 1 } else { 31 });
-        let (cell_log, table) = p.idle_damping(wlog);
+        let too_small = f64::from(p.burst) < min_packets;
+        let wlog = weight_log(p.burst, min_packets).unwrap_or(if too_small { 1 } else { 31 });
+        let (cell_log, table) = idle_damping(p.avpkt, p.bandwidth, wlog);
         LinuxRed {
             limit: p.limit,
             min: u64::from(p.min),
@@ -152,11 +165,17 @@ impl LinuxRed {
         if self.adaptive && now >= self.next_adapt {
             self.adapt(now);
         }
+        self.arrival(backlog.bytes, now);
+        self.red_action(luck)
+    }
+
+    /// The average with an arrival that finds so much queued (red_calc_qavg).
+    #[inline]
+    pub(super) fn arrival(&mut self, queued: u64, now: Time) {
         self.average = match self.idle_since.take() {
             Some(since) => self.damped(now.since(since)),
-            None => self.average + backlog.bytes - (self.average >> self.wlog),
+            None => self.average + queued - (self.average >> self.wlog),
         };
-        self.red_action(luck)
     }
 
     /// What an idle time leaves of the average, without one step per missed packet: a shift, or for
@@ -187,6 +206,12 @@ impl LinuxRed {
             // have one cause here.
             return self.signal(Cause::Early, self.harddrop);
         }
+        self.between(told, luck)
+    }
+
+    /// The average is between the thresholds.
+    #[inline]
+    pub(super) fn between(&mut self, told: Option<bool>, luck: &mut Luck) -> Verdict {
         // The first packet between the thresholds passes and draws the number that decides about
         // the next ones.
         let Some(count) = self.count else {

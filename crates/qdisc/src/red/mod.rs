@@ -36,11 +36,13 @@
 //! slowly than red(8) intends; this is kept, as Linux does it. The adaptive timer fires each 0.512
 //! s (HZ 250) from the start and is evaluated on arrival.
 
+mod choke;
 mod floyd;
 mod linux;
 #[cfg(test)]
 mod tests;
 
+pub use choke::{Choke, ChokeParams};
 pub use floyd::FloydRedParams;
 pub use linux::LinuxRedParams;
 

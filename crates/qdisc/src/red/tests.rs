@@ -1,6 +1,7 @@
 //! RED against hand-worked numbers, Linux's comments and selftests, and its own formula in the long
 //! run.
 
+use super::linux::idle_damping;
 use super::*;
 use units::{Rate, Span};
 
@@ -108,7 +109,7 @@ fn the_example_of_the_kernel_log_is_reproduced() {
     // Linux commit 8af2a218de3: ewma 5, Scell_log 15.
     let wlog = linux().weight_log();
     assert_eq!(wlog, Some(5));
-    assert_eq!(linux().idle_damping(5).0, 15);
+    assert_eq!(idle_damping(linux().avpkt, linux().bandwidth, 5).0, 15);
 }
 
 #[test]

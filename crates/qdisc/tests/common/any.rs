@@ -6,10 +6,10 @@
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use qdisc::{
-    AdtParams, CakeCells, CakeParams, CobaltParams, CodelParams, CodelVariant, DocsisPieParams,
-    FifoParams, FloydRedParams, FqCodelParams, FqPieParams, Isolation, LinuxPieParams,
-    LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, RedParams,
-    RfcPieParams, SfbParams, SfqParams, TinMode,
+    AdtParams, CakeCells, CakeParams, ChokeParams, CobaltParams, CodelParams, CodelVariant,
+    DocsisPieParams, FifoParams, FloydRedParams, FqCodelParams, FqPieParams, Isolation,
+    LinuxPieParams, LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, PieParams,
+    PrioParams, RedParams, RfcPieParams, SfbParams, SfqParams, TinMode,
 };
 use std::ops::Range;
 
@@ -29,6 +29,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "pfifo_fast" => pfifo_fast(packets).boxed(),
         "codel" => codel(packets).boxed(),
         "fq_codel" => fq_codel(packets, bytes).boxed(),
+        "choke" => choke(packets).boxed(),
         "cobalt" => cobalt(packets).boxed(),
         "cake" => cake(bytes).boxed(),
         "red" => prop_oneof![2 => linux_red(bytes), 3 => floyd_red(packets)].boxed(),
@@ -114,6 +115,22 @@ fn fq_codel(packets: Range<u64>, bytes: Range<u64>) -> impl Strategy<Value = Par
                 })
             },
         )
+}
+
+fn choke(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (packets, 0..8u32, 0..30u32, 0..20u32, 0.001..1.0, 100_000..1_000_000_000u64, prop::bool::ANY)
+        .prop_map(|(limit, min, width, burst, probability, bandwidth, ecn)| {
+            Params::Choke(ChokeParams {
+                limit,
+                min,
+                max: min + width,
+                avpkt: 1000,
+                burst,
+                probability,
+                bandwidth,
+                ecn,
+            })
+        })
 }
 
 fn cobalt(packets: Range<u64>) -> impl Strategy<Value = Params> {

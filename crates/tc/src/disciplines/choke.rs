@@ -1,7 +1,8 @@
-//! choke: tc-choke(8).
+//! choke: tc-choke(8). In a scenario its words are passed on to Linux as they are; `simulated` fills
+//! in what tc makes of what nobody said.
 
 use super::{LIMIT, red};
-use crate::grammar::{Grammar, Read, on, word};
+use crate::grammar::{Fields, Grammar, Read, Value, on, word};
 use crate::linux::{Linux, Why, Xstats, tell};
 use crate::numbers::U32;
 use crate::record::Record;
@@ -25,6 +26,8 @@ pub(super) static CHOKE: Record = Record {
         complete: red::complete_choke,
         ..Grammar::NONE
     }],
+    simulated: true,
+    translated: Some(simulated),
     linux: Some(Linux {
         // struct tc_choke_xstats.
         xstats: Xstats { skipped: 0, names: &["early", "pdrop", "other", "marked", "matched"] },
@@ -37,6 +40,28 @@ pub(super) static CHOKE: Record = Record {
         ..Linux::PLAIN
     }),
     least: "choke limit 1000 bandwidth 10mbit",
-    nearest: Some("red"),
     ..Record::NONE
 };
+
+/// tc-choke(8).
+const AVPKT: u64 = 1000;
+const PROBABILITY: f64 = 0.02;
+
+/// The simulator's parameters: a quarter and a twelfth of the limit, and a burst between them.
+fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
+    let said = |field: &str| fields.count(field);
+    let limit = said("limit").unwrap_or_default();
+    let max = said("max").unwrap_or(limit / 4);
+    let min = said("min").unwrap_or(max / 3);
+    let burst = said("burst").unwrap_or((2 * min + max) / 3);
+    vec![
+        ("limit", Value::Count(limit)),
+        ("min", Value::Count(min)),
+        ("max", Value::Count(max)),
+        ("avpkt", Value::Count(said("avpkt").unwrap_or(AVPKT))),
+        ("burst", Value::Count(burst)),
+        ("probability", Value::Real(fields.get("probability").real().unwrap_or(PROBABILITY))),
+        ("bandwidth", Value::Count(said("bandwidth").unwrap_or_default())),
+        ("ecn", Value::Flag(fields.get("ecn").is_on())),
+    ]
+}

@@ -1,0 +1,299 @@
+//! choke: RED that compares. While the average queue is above the lower threshold each newcomer is
+//! held against a packet drawn from the queue; are both of one flow, both are dropped. Who fills the
+//! queue is drawn most often, so a flow that does not slow down loses twice as much as others, and
+//! no state is kept of any.
+//!
+//! Source: Pan, Prabhakar, Psounis, "CHOKe" (2000); tc-choke(8); Linux net/sched/sch_choke.c (6.12)
+//! for the behaviour:
+//!
+//! - The average is RED's, in packets. Nothing happens while it is at most `min`; above `max` what
+//!   is not a match is marked or dropped; between them as RED.
+//! - What a match takes out leaves a hole. A draw that falls on a hole is made again; after three
+//!   the oldest packet is compared.
+//! - A match is a drop, with ECN too.
+//!
+//! Deviation: Linux's table has room for a few holes beside `limit` packets, and packets that come
+//! while it is full of holes are lost; here it grows.
+
+use super::Verdict;
+use super::linux::{LinuxRed, LinuxRedParams, TWO_32};
+use crate::ds::mark;
+use crate::{Backlog, Body, Cause, Context, Ecn, Fate, Packet, Qdisc, State};
+use serde::Deserialize;
+use std::collections::VecDeque;
+use units::{Luck, Time};
+
+/// `choke limit PACKETS min PACKETS max PACKETS avpkt BYTES burst PACKETS probability P bandwidth RATE [ecn]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChokeParams {
+    /// Packets in the queue.
+    pub limit: u64,
+    /// Packets: up to this average nothing happens.
+    pub min: u32,
+    /// Packets: above this average nothing passes.
+    pub max: u32,
+    /// Bytes of an average packet, for the idle time (1000).
+    pub avpkt: u32,
+    /// Packets that may arrive at once without harm; sets the weight.
+    pub burst: u32,
+    /// Probability reached at `max`, a fraction (0.02).
+    pub probability: f64,
+    /// Rate that converts idle time to packets, bit/s.
+    pub bandwidth: u64,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+}
+
+impl ChokeParams {
+    /// RED whose bytes are packets.
+    fn red(&self) -> LinuxRed {
+        let params = LinuxRedParams {
+            limit: self.limit,
+            min: self.min,
+            max: self.max,
+            avpkt: self.avpkt,
+            burst: self.burst,
+            probability: self.probability,
+            bandwidth: self.bandwidth,
+            adaptive: false,
+            ecn: self.ecn,
+            harddrop: false,
+            nodrop: false,
+        };
+        LinuxRed::averaging(&params, self.min.into())
+    }
+}
+
+/// Draws of a packet before the oldest is taken.
+const TRIES: u32 = 3;
+
+/// A queue under CHOKe.
+pub struct Choke<B> {
+    red: Box<LinuxRed>,
+    luck: Luck,
+    /// `None` where a match has taken one out; the first and the last are packets.
+    places: VecDeque<Option<Packet<B>>>,
+    backlog: Backlog,
+}
+
+impl<B: Body> Choke<B> {
+    /// An empty queue, idle since the start of the run.
+    pub fn new(params: &ChokeParams, context: Context) -> Self {
+        Choke {
+            red: Box::new(params.red()),
+            luck: context.luck,
+            places: VecDeque::new(),
+            backlog: Backlog::default(),
+        }
+    }
+
+    /// The place of a packet drawn from the queue, all equally likely but for what lies at holes.
+    fn draw(&mut self) -> Option<usize> {
+        let places = self.places.len() as u64;
+        if places == 0 {
+            return None;
+        }
+        let mut drawn = (0..TRIES).map(|_| self.luck.below(places) as usize);
+        Some(drawn.find(|place| self.places[*place].is_some()).unwrap_or(0))
+    }
+
+    /// A packet of the newcomer's flow, if that is what is drawn; it leaves the queue.
+    fn matched(&mut self, newcomer: &Packet<B>) -> Option<Packet<B>> {
+        let place = self.draw()?;
+        let flow = |packet: &Packet<B>| packet.body.connection(packet.flow);
+        let drawn = self.places[place].take_if(|drawn| flow(drawn) == flow(newcomer))?;
+        while self.places.front().is_some_and(Option::is_none) {
+            self.places.pop_front();
+        }
+        while self.places.back().is_some_and(Option::is_none) {
+            self.places.pop_back();
+        }
+        self.left(&drawn);
+        Some(drawn)
+    }
+
+    fn left(&mut self, packet: &Packet<B>) {
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= u64::from(packet.size);
+    }
+
+    /// What becomes of the newcomer; a match of it leaves the queue.
+    fn decide(&mut self, newcomer: &Packet<B>, fates: &mut Vec<Fate<B>>) -> Verdict {
+        let red = &mut self.red;
+        if red.average <= red.min << red.wlog {
+            red.count = None;
+            return Verdict::Pass;
+        }
+        if let Some(drawn) = self.matched(newcomer) {
+            fates.push(Fate::Dropped(drawn, Cause::Early));
+            return Verdict::Drop(Cause::Early);
+        }
+        let red = &mut self.red;
+        if red.average > red.max << red.wlog {
+            red.count = None;
+            return red.signal(Cause::Early, false);
+        }
+        red.between(None, &mut self.luck)
+    }
+}
+
+impl<B: Body> Qdisc<B> for Choke<B> {
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        self.red.arrival(self.backlog.packets.into(), now);
+        let verdict = self.decide(&packet, fates);
+        match verdict {
+            Verdict::Drop(cause) => return fates.push(Fate::Dropped(packet, cause)),
+            Verdict::Signal(cause) if packet.ds.ecn() == Ecn::NotEct => {
+                return fates.push(Fate::Dropped(packet, cause));
+            }
+            _ => {}
+        }
+        if u64::from(self.backlog.packets) >= self.red.limit {
+            return fates.push(Fate::Dropped(packet, Cause::Limit));
+        }
+        if let Verdict::Signal(cause) = verdict {
+            mark(&mut packet, cause, fates);
+        }
+        packet.enqueued = now;
+        self.backlog.packets += 1;
+        self.backlog.bytes += u64::from(packet.size);
+        self.places.push_back(Some(packet));
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        let Some(first) = self.places.pop_front() else {
+            self.red.idle_since.get_or_insert(now);
+            return None;
+        };
+        let packet = first.expect("the first place has a packet");
+        while self.places.front().is_some_and(Option::is_none) {
+            self.places.pop_front();
+        }
+        self.left(&packet);
+        Some(packet)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn state(&self, _now: Time) -> State {
+        State {
+            limit: Some(self.red.limit as f64),
+            probability: Some(f64::from(self.red.max_p) / TWO_32),
+            average: Some(self.red.average_bytes()),
+            ..State::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params() -> ChokeParams {
+        // A weight of 1/2: the average follows at once.
+        ChokeParams {
+            limit: 100,
+            min: 2,
+            max: 20,
+            avpkt: 1000,
+            burst: 2,
+            probability: 0.02,
+            bandwidth: 10_000_000,
+            ecn: false,
+        }
+    }
+
+    fn choke(params: &ChokeParams) -> Choke<()> {
+        let luck = Luck::new(1, "choke");
+        Choke::new(params, Context { rate: None, mtu: 1514, header_bytes: 14, root: true, luck })
+    }
+
+    /// The flows of what is dropped, the newcomer's last.
+    fn send(q: &mut Choke<()>, flow: u32, ecn: Ecn) -> Vec<u32> {
+        let packet = Packet { enqueued: Time::NEVER, flow, size: 1000, ds: ecn.into(), body: () };
+        let mut fates = Vec::new();
+        q.enqueue(packet, Time(1), &mut fates);
+        let dropped = |fate: &Fate<()>| match fate {
+            Fate::Dropped(packet, _) => Some(packet.flow),
+            Fate::Marked { .. } => None,
+        };
+        fates.iter().filter_map(dropped).collect()
+    }
+
+    #[test]
+    fn a_flow_alone_loses_two_for_each_that_comes_above_min() {
+        let mut q = choke(&params());
+        assert_eq!(q.red.wlog, 1);
+        let mut sent = Vec::new();
+        while sent.last().is_none_or(Vec::is_empty) {
+            sent.push(send(&mut q, 7, Ecn::Ect));
+        }
+        // They find 0, 1, 2, 3 packets; the average is 0 (idle before), 1/2, 3/2, 5/2.
+        assert_eq!(sent.len(), 4);
+        assert_eq!(sent[3], [7, 7]);
+        assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 2000 });
+    }
+
+    #[test]
+    fn what_differs_stays_and_red_decides_about_it() {
+        let mut q = choke(&ChokeParams { max: 3, ..params() });
+        let sent: Vec<_> = (0..5).map(|flow| send(&mut q, flow, Ecn::NotEct)).collect();
+        // The average passes 2 with the fourth and 3 with the fifth, which is no match.
+        assert_eq!(sent, [vec![], vec![], vec![], vec![], vec![4]]);
+        assert_eq!(q.backlog().packets, 4);
+    }
+
+    #[test]
+    fn marks_are_red_s_and_a_match_is_a_drop_with_ecn_too() {
+        let mut q = choke(&ChokeParams { max: 3, ecn: true, ..params() });
+        let sent: Vec<_> = (0..7).map(|flow| send(&mut q, flow, Ecn::Ect)).collect();
+        assert!(sent.iter().all(Vec::is_empty), "above max they are marked");
+        assert_eq!(q.places.iter().flatten().filter(|p| p.ds.ecn() == Ecn::Ce).count(), 3);
+        let mut q = choke(&ChokeParams { ecn: true, ..params() });
+        assert_eq!((0..4).map(|_| send(&mut q, 1, Ecn::Ect)).last(), Some(vec![1, 1]));
+    }
+
+    #[test]
+    fn holes_are_drawn_again_and_the_ends_are_packets() {
+        let mut q = choke(&ChokeParams { max: 90, ..params() });
+        for flow in 0..60 {
+            send(&mut q, flow % 6, Ecn::NotEct);
+        }
+        let packets = q.places.iter().flatten().count();
+        assert!(packets < q.places.len(), "a match in the middle leaves a hole");
+        assert_eq!(packets, q.backlog().packets as usize);
+        assert!(q.places.front().is_some_and(Option::is_some));
+        assert!(q.places.back().is_some_and(Option::is_some));
+        let mut left = 0;
+        while q.dequeue(Time(2), &mut Vec::new()).is_some() {
+            left += 1;
+        }
+        assert_eq!((left, q.backlog(), q.places.len()), (packets, Backlog::default(), 0));
+    }
+
+    #[test]
+    fn who_has_most_of_the_queue_loses_most() {
+        let mut q = choke(&params());
+        let mut luck = Luck::new(2, "senders");
+        let (mut sent, mut lost) = ([0u32; 2], [0u32; 2]);
+        for _ in 0..20_000 {
+            // Nine packets of flow 0 to one of flow 1, three of four served.
+            let flow = u32::from(luck.chance(0.1));
+            sent[flow as usize] += 1;
+            for dropped in send(&mut q, flow, Ecn::NotEct) {
+                lost[dropped as usize] += 1;
+            }
+            if luck.chance(0.75) {
+                q.dequeue(Time(2), &mut Vec::new());
+            }
+        }
+        let share = |flow: usize| f64::from(lost[flow]) / f64::from(sent[flow]);
+        assert!(share(0) > 2.0 * share(1), "{sent:?} {lost:?}");
+    }
+}
