@@ -90,6 +90,7 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
     kind, ecn = name.rsplit("-", 1)
     side = compare(recording(name)).kernel
     at_the_door = kind in (
+        "ets",
         "fq_pie",
         "pfifo",
         "pfifo_fast",
@@ -231,6 +232,8 @@ def changed(one: Recording, **changes: Any) -> Recording:
         ("red_htb-ecn", {"shaper": None}),
         ("sfb-noecn", {"target": 8}),
         ("sfb-ecn", {"max": 30}),
+        ("ets-noecn", {"quanta": "1500 1500"}),
+        ("ets-noecn", {"strict": 0}),
         ("prio-noecn", {"bands": 16, "priomap": "0 " * 15 + "0"}),
         ("sfq-noecn", {"limit": 31}),
         ("sfq-noecn", {"quantum": 3000}),
@@ -494,6 +497,7 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-pauses": 6,
         "replay-100-mbit": 6,
         "replay-pie": 18,
+        "replay-ets": 9,
         "replay-fq-pie": 15,
         "replay-prio": 9,
         "replay-sfb": 12,

@@ -218,20 +218,20 @@ def test_the_same_call_adds_to_its_folder_what_is_missing(
     swept = loads(LONGER).with_({"sweep": {"bottleneck.qdisc": ["codel", "pfifo"]}})
     out = tmp_path / "out"
     with pytest.raises(Interrupted) as stop:
-        run_all(swept, seeds=4, out=out, jobs=1, progress=interrupted_after(5))
+        run_all(swept, seeds=3, out=out, jobs=1, progress=interrupted_after(3))
     assert stop.value.stored
-    assert len(stop.value.runs[0].seeds) == 4
-    finished = 4 + len(stop.value.runs[1].seeds)
-    assert finished < 8
+    assert len(stop.value.runs[0].seeds) == 3
+    finished = 3 + len(stop.value.runs[1].seeds)
+    assert finished < 6
     ran.clear()
     SeedStore().clear()
     told: list[Progress] = []
-    made = run_all(swept, seeds=4, out=out, progress=told.append)
-    assert len(ran) == 8 - finished, "what was there is not made again, store or not"
-    assert (told[0].there, told[0].runs) == (finished, 8 - finished)
-    assert [each.seeds for each in made] == [(1, 2, 3, 4)] * 2
-    assert [each.seeds for each in Run.find(out)] == [(1, 2, 3, 4)] * 2
-    whole = run_all(swept, seeds=4, out=tmp_path / "whole", fresh=True)
+    made = run_all(swept, seeds=3, out=out, progress=told.append)
+    assert len(ran) == 6 - finished, "what was there is not made again, store or not"
+    assert (told[0].there, told[0].runs) == (finished, 6 - finished)
+    assert [each.seeds for each in made] == [(1, 2, 3)] * 2
+    assert [each.seeds for each in Run.find(out)] == [(1, 2, 3)] * 2
+    whole = run_all(swept, seeds=3, out=tmp_path / "whole", fresh=True)
     for one, other in zip(made, whole, strict=True):
         assert one.meta.checksums == other.meta.checksums
 
@@ -442,7 +442,8 @@ def test_several_processes_share_it(place: Path, tmp_path: Path) -> None:
     program = [sys.executable, "-c", SEVERAL, KEY, str(tmp_path / "seed")]
     processes = [subprocess.Popen(program) for _ in range(3)]
     assert [process.wait(timeout=PATIENCE_S) for process in processes] == [0, 0, 0]
-    assert 0 < store.holding().bytes <= bound * (1 + 3 / 512)
+    # Each may have been putting a seed as another counted.
+    assert 0 < store.holding().bytes <= bound + 3 * (bound // 512 + 6000)
     for file in entries(place):
         assert store.take(file.name) is not None
     assert {file.name for file in place.iterdir()} == {

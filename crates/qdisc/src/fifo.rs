@@ -55,6 +55,12 @@ impl<B> Fifo<B> {
         Some(packet)
     }
 
+    /// The oldest packet.
+    #[inline]
+    pub fn front(&self) -> Option<&Packet<B>> {
+        self.packets.front()
+    }
+
     /// Removes the newest packet.
     #[inline]
     pub fn pop_newest(&mut self) -> Option<Packet<B>> {

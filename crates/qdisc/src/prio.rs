@@ -14,6 +14,9 @@
 use crate::pfifo_fast::priority_of;
 use crate::{Backlog, Cause, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
+use serde::de::Error;
+use std::fmt::Display;
+use std::str::FromStr;
 use units::Time;
 
 /// `prio bands N priomap BAND...`.
@@ -23,25 +26,37 @@ pub struct PrioParams {
     /// How many (3).
     pub bands: u8,
     /// The band of each priority, the first 0, with a blank between (1 2 2 2 1 2 0 0 and 1s).
-    #[serde(deserialize_with = "numbers")]
-    pub priomap: [u8; 16],
+    #[serde(deserialize_with = "priomap")]
+    pub priomap: [u8; PRIORITIES],
     /// Packets in each band (1000).
     pub limit: u64,
 }
 
-/// Sixteen numbers with a blank between.
-fn numbers<'de, D: serde::Deserializer<'de>>(from: D) -> Result<[u8; 16], D::Error> {
-    use serde::de::Error;
+/// What a packet's priority can be.
+pub(crate) const PRIORITIES: usize = 16;
+
+/// Numbers with a blank between.
+pub(crate) fn listed<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
     let text = String::deserialize(from)?;
-    let read: Result<Vec<u8>, _> = text.split_whitespace().map(str::parse).collect();
-    let read = read.map_err(D::Error::custom)?;
-    read.try_into().map_err(|_| D::Error::custom("priomap has sixteen bands"))
+    text.split_whitespace().map(|each| each.parse().map_err(D::Error::custom)).collect()
+}
+
+/// A band for each priority.
+pub(crate) fn priomap<'de, D>(from: D) -> Result<[u8; PRIORITIES], D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    listed(from)?.try_into().map_err(|_| D::Error::custom("priomap has sixteen bands"))
 }
 
 /// Bands in strict priority.
 pub struct Prio<B> {
     limit: u64,
-    priomap: [u8; 16],
+    priomap: [u8; PRIORITIES],
     bands: Vec<Fifo<B>>,
     total: Backlog,
 }

@@ -7,8 +7,9 @@ mod any;
 
 use proptest::prelude::*;
 use qdisc::{
-    AdtParams, Backlog, CakeParams, Cause, Context, Discipline, DsField, Ecn, Fate, FifoParams,
-    Packet, Params, PfifoFastParams, PfifoFastVariant, PieParams, Qdisc, RedParams, State, TinMode,
+    AdtParams, Backlog, CakeParams, Cause, Context, Discipline, DsField, Ecn, EtsParams, Fate,
+    FifoParams, Packet, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, Qdisc,
+    RedParams, State, TinMode,
 };
 use std::collections::HashMap;
 use units::{Luck, Rate, Time};
@@ -72,6 +73,7 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
             backlog.bytes <= p.limit * u64::from(p.mean_bytes)
         }
         Params::Red(RedParams::Ns2(p) | RedParams::Ns3(p)) => packets <= p.limit,
+        Params::Ets(p) => packets <= u64::from(p.bands) * p.limit,
         Params::FqPie(p) => packets <= p.limit,
         Params::Prio(p) => packets <= u64::from(p.bands) * p.limit,
         Params::Sfb(p) => packets <= p.limit,
@@ -257,7 +259,7 @@ proptest! {
     }
 
     #[test]
-    fn only_pfifo_fast_prio_and_cake_read_the_codepoint(params in any::any(0..40), steps in prop::collection::vec(step(), 1..200)) {
+    fn only_pfifo_fast_prio_ets_and_cake_read_the_codepoint(params in any::any(0..40), steps in prop::collection::vec(step(), 1..200)) {
         let log = |codepoint: fn(u32) -> DsField| {
             let mut ledger = Ledger::new(&params, 7);
             ledger.codepoint = codepoint;
@@ -273,9 +275,11 @@ proptest! {
             let mut ledger = Ledger::new(&pfifo, 7);
             steps.iter().for_each(|s| ledger.step(*s));
             prop_assert_eq!(uniform, ledger.log);
-        } else if let Params::Prio(prio) = params {
+        } else if let Params::Prio(PrioParams { limit, .. }) | Params::Ets(EtsParams { limit, .. }) =
+            params
+        {
             // With all in one band it is pfifo.
-            let pfifo = Params::Pfifo(FifoParams { limit: prio.limit });
+            let pfifo = Params::Pfifo(FifoParams { limit });
             let mut ledger = Ledger::new(&pfifo, 7);
             steps.iter().for_each(|s| ledger.step(*s));
             prop_assert_eq!(uniform, ledger.log);
@@ -363,6 +367,10 @@ fn parameters_have_these_json_forms() {
         r#"{"kind": "fq_pie", "limit": 10240, "flows": 1024, "target_ns": 15000000, "tupdate_ns": 15000000,
             "alpha": 2, "beta": 20, "quantum": 1514, "memory_limit": 33554432, "ecn_prob": 10,
             "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,
+        r#"{"kind": "choke", "limit": 1000, "min": 83, "max": 250, "avpkt": 1000, "burst": 138,
+            "probability": 0.02, "bandwidth": 10000000, "ecn": false}"#,
+        r#"{"kind": "ets", "bands": 3, "strict": 1, "quanta": "3000 1500",
+            "priomap": "0 1 2 2 2 2 2 2 2 2 2 2 2 2 2 2", "limit": 1000}"#,
         r#"{"kind": "prio", "bands": 3, "priomap": "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", "limit": 1000}"#,
         r#"{"kind": "sfb", "limit": 1000, "rehash_ms": 600000, "db_ms": 60000, "max": 25, "target": 20,
             "increment": 33, "decrement": 3, "penalty_rate": 10, "penalty_burst": 20}"#,

@@ -3,8 +3,8 @@
 use link::{Cells, Framing};
 use proptest::prelude::*;
 use qdisc::{
-    CakeCells, CakeParams, ChokeParams, Isolation, Params, PrioParams, SfbParams, SfqParams,
-    TinMode,
+    CakeCells, CakeParams, ChokeParams, EtsParams, Isolation, Params, PrioParams, SfbParams,
+    SfqParams, TinMode,
 };
 use tc::layer::{LAYERS, write_layer};
 use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
@@ -171,6 +171,10 @@ fn a_wrong_word_is_pointed_at() {
         ("choke limit 100 bandwidth 1mbit min 30 max 20", 0, "min below max"),
         ("choke limit 10 bandwidth 1mbit min 3 max 20", 0, "limit"),
         ("ets", 0, "ets bands 3"),
+        ("ets bands 2 strict 1 quanta 1500 3000", 0, "bands 3"),
+        ("ets strict 0", 0, "from 1 to 16"),
+        ("ets quanta 1500 0", 0, "the bytes that it may send"),
+        ("ets bands 3 priomap 0 1 3", 0, "bands that there are"),
         ("prio priomap 1 2 x", 13, "1000"),
         ("prio bands 17", 11, "from 2 to 16"),
         ("prio bands 2", 0, "priomap with a band for each"),
@@ -599,6 +603,34 @@ fn what_choke_s_words_leave_open_is_tc_s_choice_in_the_simulator() {
     ];
     for (words, params) in cases {
         assert_eq!(parse(words).params(), Some(Params::Choke(params)), "{words}");
+    }
+}
+
+#[test]
+fn what_ets_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
+    let map = |said: &[u8], last: u8| {
+        let mut map = [last; 16];
+        map[..said.len()].copy_from_slice(said);
+        map
+    };
+    let plain = |bands, strict, quanta: &[u32], priomap| EtsParams {
+        bands,
+        strict,
+        quanta: quanta.to_vec(),
+        priomap,
+        limit: 1000,
+    };
+    let cases = [
+        ("ets bands 3", plain(3, 0, &[], map(&[], 2))),
+        ("ets strict 2", plain(2, 2, &[], map(&[], 1))),
+        ("ets strict 1 quanta 3000 1500", plain(3, 1, &[3000, 1500], map(&[], 2))),
+        (
+            "ets bands 4 strict 1 quanta 3000 priomap 1 2 0",
+            plain(4, 1, &[3000], map(&[1, 2, 0], 3)),
+        ),
+    ];
+    for (words, params) in cases {
+        assert_eq!(parse(words).params(), Some(Params::Ets(params)), "{words}");
     }
 }
 

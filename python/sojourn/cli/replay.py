@@ -27,6 +27,7 @@ STANDING = (
     "replay-pauses",
     "replay-100-mbit",
     "replay-pie",
+    "replay-ets",
     "replay-fq-pie",
     "replay-prio",
     "replay-sfb",

@@ -66,6 +66,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "sfb": (SKY, DASH_DOT),
     "choke": (PURPLE, LONG),
     "prio": (VERMILLION, DASH_DOT),
+    "ets": (VERMILLION, SHORT),
     "cake": (GREEN, SOLID),
     "cobalt": (GREEN, SHORT),
 }

@@ -13,8 +13,8 @@ for the disk (fsync).
 
 To count thousands of files takes longer than a short run. So a process takes a ticket for a 512th
 of the bound before it puts that much, and whoever takes the 64th counts: of more than seven eighths
-of the bound it removes what was not taken for longest. The sum passes the bound by a ticket for each
-process at work at most, whatever is killed. What is removed while another process reads it stays
+of the bound it removes what was not taken for longest. The sum passes the bound, for each other
+process at work, by a ticket and the seed that it is just putting at most, whatever is killed. What is removed while another process reads it stays
 until it is closed.
 
 The store is one user's: a folder that others may write to, or that is another's, is not used.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::strategy::Union;
 use qdisc::{
     AdtParams, CakeCells, CakeParams, ChokeParams, CobaltParams, CodelParams, CodelVariant,
-    DocsisPieParams, FifoParams, FloydRedParams, FqCodelParams, FqPieParams, Isolation,
+    DocsisPieParams, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqPieParams, Isolation,
     LinuxPieParams, LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, PieParams,
     PrioParams, RedParams, RfcPieParams, SfbParams, SfqParams, TinMode,
 };
@@ -35,6 +35,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "red" => prop_oneof![2 => linux_red(bytes), 3 => floyd_red(packets)].boxed(),
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
+        "ets" => ets(packets).boxed(),
         "fq_pie" => fq_pie(packets).boxed(),
         "prio" => prio(packets).boxed(),
         "sfb" => sfb(packets).boxed(),
@@ -131,6 +132,16 @@ fn choke(packets: Range<u64>) -> impl Strategy<Value = Params> {
                 ecn,
             })
         })
+}
+
+fn ets(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    let quanta = prop::collection::vec(prop_oneof![1..300u32, 300..4000u32], 0..16);
+    (packets, 1..=16u8, 0..=16u8, quanta, prop::array::uniform16(0..16u8)).prop_map(
+        |(limit, bands, strict, quanta, priomap)| {
+            let strict = strict.min(bands);
+            Params::Ets(EtsParams { bands, strict, quanta, priomap, limit })
+        },
+    )
 }
 
 fn cobalt(packets: Range<u64>) -> impl Strategy<Value = Params> {

@@ -1,8 +1,9 @@
-//! ets: tc-ets(8).
+//! ets: tc-ets(8). In a scenario its words are passed on to Linux as they are; `simulated` fills in
+//! what tc, or else Linux, makes of what nobody said.
 
 use super::{MOST_BANDS, refused};
 use crate::error::TcError;
-use crate::grammar::{Fields, Grammar, Read, word};
+use crate::grammar::{Fields, Grammar, Read, Value, word};
 use crate::linux::Linux;
 use crate::numbers::U32;
 use crate::record::{Counts, Record};
@@ -20,20 +21,89 @@ pub(super) static ETS: Record = Record {
         complete,
         ..Grammar::NONE
     }],
+    simulated: true,
+    translated: Some(simulated),
     linux: Some(Linux::PLAIN),
     least: "ets bands 3",
     counts: Counts::PacketsOfABand,
-    usual_limit: Some(1_000),
-    nearest: Some("pfifo_fast"),
+    usual_limit: Some(USUAL_LIMIT),
     ..Record::NONE
 };
 
+/// Of each band: the device's txqueuelen.
+const USUAL_LIMIT: u64 = 1_000;
+const PRIORITIES: usize = 16;
+
+/// The numbers of a list that was said.
+fn listed(fields: &Fields, word: &str) -> Vec<u64> {
+    let said = fields.get(word).text().unwrap_or_default();
+    said.split_whitespace().map(|each| each.parse().expect("a number was read")).collect()
+}
+
+fn strict(fields: &Fields) -> u64 {
+    fields.count("strict").unwrap_or(0)
+}
+
+/// Where it is not said: those in strict priority and those with a quantum.
+fn bands(fields: &Fields) -> u64 {
+    let named = strict(fields) + listed(fields, "quanta").len() as u64;
+    fields.count("bands").unwrap_or(named)
+}
+
+/// What tc and Linux refuse.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
-    if ["bands", "strict", "quanta"].into_iter().any(|word| fields.get(word).is_said()) {
-        return Ok(());
+    if ["bands", "strict", "quanta"].into_iter().all(|word| !fields.get(word).is_said()) {
+        return refused(
+            "ets: it is not said how many bands there are".to_owned(),
+            "write ets bands 3, ets strict 3, or quanta in bytes for each band",
+        );
     }
-    refused(
-        "ets: it is not said how many bands there are".to_owned(),
-        "write ets bands 3, ets strict 3, or quanta in bytes for each band",
-    )
+    let (bands, strict, quanta) = (bands(fields), strict(fields), listed(fields, "quanta"));
+    let named = strict + quanta.len() as u64;
+    if bands == 0 || bands > MOST_BANDS {
+        let problem = format!("ets: there are {bands} bands");
+        return refused(problem, format!("give from 1 to {MOST_BANDS}"));
+    }
+    if named > bands {
+        let problem = format!(
+            "ets: {strict} strict and {} with a quantum are more than {bands} bands",
+            quanta.len()
+        );
+        return refused(problem, format!("write bands {named}, or leave out bands"));
+    }
+    if quanta.contains(&0) {
+        let hint = "give each band by weight the bytes that it may send in its turn";
+        return refused("ets: a quantum is 0".to_owned(), hint);
+    }
+    let map = listed(fields, "priomap");
+    if map.len() > PRIORITIES {
+        let problem = format!("ets: priomap has {} bands, and there are 16 priorities", map.len());
+        return refused(problem, "give 16 bands at most");
+    }
+    if let Some((priority, band)) = map.iter().enumerate().find(|(_, band)| **band >= bands) {
+        let problem = format!(
+            "ets: priority {priority} has band {band} in the priomap, and there are bands 0 to {}",
+            bands - 1
+        );
+        return refused(problem, "write priomap with bands that there are");
+    }
+    Ok(())
+}
+
+/// The simulator's parameters. A priority that no map names has the last band.
+fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
+    let bands = bands(fields);
+    let mut map = listed(fields, "priomap");
+    map.resize(PRIORITIES, bands - 1);
+    let text = |numbers: Vec<u64>| {
+        let written: Vec<String> = numbers.iter().map(u64::to_string).collect();
+        Value::Text(written.join(" ").into())
+    };
+    vec![
+        ("bands", Value::Count(bands)),
+        ("strict", Value::Count(strict(fields))),
+        ("quanta", text(listed(fields, "quanta"))),
+        ("priomap", text(map)),
+        ("limit", Value::Count(USUAL_LIMIT)),
+    ]
 }

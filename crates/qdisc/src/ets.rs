@@ -1,0 +1,229 @@
+//! ets: enhanced transmission selection. Some bands in strict priority, and below them bands that
+//! share what is left by weight, each a pfifo.
+//!
+//! The bands that share are served by deficit round robin: a band with packets stands in a line and
+//! has a deficit. If that is enough for its oldest packet, the packet is sent and taken from it; else
+//! the band gets its quantum and goes to the end of the line. A band that was empty joins the line
+//! with one quantum.
+//!
+//! Source: IEEE 802.1Qaz; Shreedhar and Varghese, "Efficient fair queuing using deficit round robin"
+//! (1995); tc-ets(8); Linux net/sched/sch_ets.c (6.12) for the behaviour. What comes while a band in
+//! strict priority has packets waits for it, and keeps its deficit.
+//!
+//! Deviations: as prio's.
+
+use crate::pfifo_fast::priority_of;
+use crate::prio::{PRIORITIES, listed, priomap};
+use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use serde::Deserialize;
+use std::collections::VecDeque;
+use units::Time;
+
+/// `ets bands N strict N quanta BYTES... priomap BAND...`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EtsParams {
+    /// How many.
+    pub bands: u8,
+    /// How many of them, the first, are in strict priority.
+    pub strict: u8,
+    /// What each of the others may send in its turn, bytes, with a blank between; those that are not
+    /// named have the largest packet.
+    #[serde(deserialize_with = "listed")]
+    pub quanta: Vec<u32>,
+    /// The band of each priority, the first 0, with a blank between.
+    #[serde(deserialize_with = "priomap")]
+    pub priomap: [u8; PRIORITIES],
+    /// Packets in each band (1000).
+    pub limit: u64,
+}
+
+/// A band, in strict priority or not.
+struct Band<B> {
+    queue: Fifo<B>,
+    quantum: u64,
+    deficit: u64,
+}
+
+/// Bands in strict priority above bands by weight.
+pub struct Ets<B> {
+    limit: u64,
+    strict: usize,
+    priomap: [u8; PRIORITIES],
+    bands: Vec<Band<B>>,
+    /// Bands by weight that have packets, in the order of their turns.
+    line: VecDeque<usize>,
+    total: Backlog,
+}
+
+impl<B> Ets<B> {
+    /// Empty bands. A priority whose band there is not has the last.
+    pub fn new(params: &EtsParams, context: Context) -> Self {
+        let last = params.bands.max(1) - 1;
+        let mut quanta = params.quanta.iter().copied();
+        let bands = (0..=last).map(|band| {
+            let said = if band < params.strict { None } else { quanta.next() };
+            let quantum = said.unwrap_or(context.mtu).max(1).into();
+            Band { queue: Fifo::default(), quantum, deficit: 0 }
+        });
+        Ets {
+            limit: params.limit,
+            strict: params.strict.into(),
+            priomap: params.priomap.map(|band| band.min(last)),
+            bands: bands.collect(),
+            line: VecDeque::new(),
+            total: Backlog::default(),
+        }
+    }
+
+    /// The next packet of the bands that share.
+    fn by_weight(&mut self) -> Option<Packet<B>> {
+        loop {
+            let band = *self.line.front()?;
+            let Band { queue, quantum, deficit } = &mut self.bands[band];
+            let oldest = queue.front().expect("a band in line has packets");
+            let size = u64::from(oldest.size);
+            if size <= *deficit {
+                *deficit -= size;
+                let packet = queue.pop();
+                if queue.backlog().packets == 0 {
+                    self.line.pop_front();
+                }
+                return packet;
+            }
+            *deficit += *quantum;
+            self.line.rotate_left(1);
+        }
+    }
+}
+
+impl<B> Qdisc<B> for Ets<B> {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        let priority = priority_of(packet.ds);
+        let index = usize::from(self.priomap[usize::from(priority)]);
+        let band = &mut self.bands[index];
+        let packets = band.queue.backlog().packets;
+        if u64::from(packets) >= self.limit {
+            return fates.push(Fate::Dropped(packet, Cause::Limit));
+        }
+        if packets == 0 && index >= self.strict {
+            band.deficit = band.quantum;
+            self.line.push_back(index);
+        }
+        self.total.packets += 1;
+        self.total.bytes += u64::from(packet.size);
+        band.queue.push(packet, now);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        let strict = self.strict.min(self.bands.len());
+        let first = self.bands[..strict].iter_mut().find_map(|band| band.queue.pop());
+        let packet = first.or_else(|| self.by_weight())?;
+        self.total.packets -= 1;
+        self.total.bytes -= u64::from(packet.size);
+        Some(packet)
+    }
+
+    /// Where there is room for one.
+    #[inline]
+    fn may_be_bypassed(&self) -> bool {
+        self.limit > 0
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn state(&self, _now: Time) -> State {
+        State { limit: Some(self.limit as f64), ..State::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DsField;
+    use units::Luck;
+
+    const LOW_DELAY: DsField = DsField(0x10);
+    const THROUGHPUT: DsField = DsField(0x08);
+    const BEST_EFFORT: DsField = DsField::BEST_EFFORT;
+    const MTU: u32 = 1000;
+
+    fn ets(bands: u8, strict: u8, quanta: &[u32]) -> Ets<()> {
+        // Low delay is priority 6, best effort 0, throughput 2.
+        let mut priomap = [1; 16];
+        (priomap[6], priomap[2]) = (0, 2);
+        let quanta = quanta.to_vec();
+        let params = EtsParams { bands, strict, quanta, priomap, limit: 1000 };
+        let luck = Luck::new(1, "ets");
+        Ets::new(&params, Context { rate: None, mtu: MTU, header_bytes: 0, root: true, luck })
+    }
+
+    fn send(q: &mut Ets<()>, ds: DsField, size: u32, packets: u32) {
+        for _ in 0..packets {
+            let packet = Packet { enqueued: Time::ZERO, flow: 0, size, ds, body: () };
+            q.enqueue(packet, Time::ZERO, &mut Vec::new());
+        }
+    }
+
+    /// A letter for each packet: l(ow delay), b(est effort), t(hroughput).
+    fn served(q: &mut Ets<()>, packets: usize) -> String {
+        let served = std::iter::from_fn(|| q.dequeue(Time::ZERO, &mut Vec::new())).take(packets);
+        let letter = |packet: Packet<()>| match packet.ds {
+            LOW_DELAY => 'l',
+            THROUGHPUT => 't',
+            _ => 'b',
+        };
+        served.map(letter).collect()
+    }
+
+    #[test]
+    fn strict_bands_go_first_and_the_others_by_their_quanta() {
+        let mut q = ets(3, 1, &[3000, 1000]);
+        send(&mut q, BEST_EFFORT, 1000, 7);
+        send(&mut q, THROUGHPUT, 1000, 4);
+        send(&mut q, LOW_DELAY, 1000, 2);
+        assert_eq!(served(&mut q, 99), "llbbbtbbbtbtt");
+        assert_eq!(q.backlog(), Backlog::default());
+    }
+
+    #[test]
+    fn bytes_are_shared_and_not_packets() {
+        let mut q = ets(3, 0, &[1000, 1000, 1000]);
+        send(&mut q, BEST_EFFORT, 250, 12);
+        send(&mut q, THROUGHPUT, 1000, 3);
+        assert_eq!(served(&mut q, 99), "bbbbtbbbbtbbbbt");
+    }
+
+    #[test]
+    fn what_is_too_long_for_a_quantum_waits_some_rounds() {
+        let mut q = ets(3, 0, &[0, 100, 1000]);
+        send(&mut q, BEST_EFFORT, 400, 2);
+        send(&mut q, THROUGHPUT, 500, 8);
+        // 100 at first and 100 a round: the fourth round has 400.
+        assert_eq!(served(&mut q, 99), "ttttttbttb");
+    }
+
+    #[test]
+    fn a_band_that_was_empty_begins_with_one_quantum() {
+        let mut q = ets(3, 0, &[1000, 1000, 1000]);
+        send(&mut q, BEST_EFFORT, 400, 1);
+        assert_eq!(served(&mut q, 1), "b");
+        // The 600 that were left are gone.
+        send(&mut q, BEST_EFFORT, 400, 4);
+        send(&mut q, THROUGHPUT, 1000, 1);
+        assert_eq!(served(&mut q, 99), "bbtbb");
+    }
+
+    #[test]
+    fn a_quantum_that_was_not_said_is_the_largest_packet() {
+        let mut q = ets(3, 1, &[2000]);
+        send(&mut q, BEST_EFFORT, 1000, 4);
+        send(&mut q, THROUGHPUT, 1000, 2);
+        assert_eq!(served(&mut q, 99), "bbtbbt");
+    }
+}
