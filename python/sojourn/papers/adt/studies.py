@@ -3,7 +3,6 @@ readings of section III-A that were searched."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -104,15 +103,6 @@ LOADS = (50, 90, 98)
 """Mbit/s of datagrams on a link of 100: all below u = 0.99."""
 
 
-def begins_with(users: int) -> int:
-    """Where q_adt begins in figure 2: twice what the rule of roots gives, or the whole buffer."""
-    return min(1500, round(2 * 1500 / math.sqrt(users)))
-
-
-_FROM_THE_WHOLE_BUFFER = {"warmup": "180 s", "duration": "400 s"}
-"""Of figure 2 where q_adt begins there, or where its average takes longer."""
-
-
 def setting(users: int, factor: float, period_ms: int) -> str:
     """The name of a variant of figure 4."""
     return f"N = {users}, c = {factor}, {period_ms} ms"
@@ -140,14 +130,8 @@ BY_USERS = Study(
     "users",
     "N TCP users, RTTs 80..100 ms, 200 Mbit/s over ADT (section III-B, figure 2)",
     "users.toml",
-    variants={
-        f"N = {users}": {
-            "flow.user.count": users,
-            "bottleneck.down.qdisc": f"adt limit 1500 start {begins_with(users)}",
-        }
-        for users in USERS
-    },
-    quick={"duration": "120 s"},
+    variants={f"N = {users}": {"flow.user.count": users} for users in USERS},
+    quick={"duration": "220 s"},
     quick_variants=("N = 16", "N = 125", "N = 2000"),
 )
 AVERAGING = Study(
@@ -158,7 +142,6 @@ AVERAGING = Study(
         f"N = {users}": {
             "flow.user.count": users,
             "bottleneck.down.qdisc": "adt limit 1500 weight 0.01",
-            **_FROM_THE_WHOLE_BUFFER,
         }
         for users in (8, 16)
     },
@@ -174,7 +157,6 @@ TWICE_USERS = Study(
             "flow.user.count": users,
             "flow.user.rtt": "uniform 160 ms .. 200 ms",
             "bottleneck.down.qdisc": "adt limit 3000",
-            **_FROM_THE_WHOLE_BUFFER,
         }
         for users in (16, 250, 2000)
     },
