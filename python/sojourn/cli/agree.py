@@ -131,8 +131,8 @@ def agree(
 
     Each SCENARIO, with all variants that it sweeps over, runs on both; without any, the standing
     set: eight queue disciplines, Reno and CUBIC, 1, 10 and 50 Mbit/s, base RTTs of 10 and 80 ms, 1,
-    4 and 16 flows; and ECN, Vegas, UDP, video, losses, rings, shapers and more. Ends with 1 if a
-    number differs by more than the tolerance.
+    4 and 16 flows; cake, pie, fq_pie, sfq, sfb and choke; ECN, Vegas, UDP, video, losses, rings,
+    shapers and more. Ends with 1 if a number differs by more than the tolerance.
 
     A scenario with Linux's red adaptive is held against the kernel twice: as tc sets it, where it
     does not adapt, and woken. `sojourn replay` compares decision by decision instead.
