@@ -27,10 +27,7 @@ def table(found: Matrix) -> str:
     """The matrix as a table; empty without other readings."""
     if not found.others:
         return ""
-    head = "".join(
-        f'<th scope="col"><a href="#{escape(anchor("number", one.id))}">{escape(one.id)}</a></th>'
-        for one in found.numbers
-    )
+    head = "".join(f'<th scope="col">{_named(one)}</th>' for one in found.numbers)
     stated = "".join(f"<td>{_stated(one)}</td>" for one in found.numbers)
     body = "".join(_reading(name, under, found) for name, under in found.readings())
     return (
@@ -40,6 +37,12 @@ def table(found: Matrix) -> str:
         f'</caption><thead><tr><td></td>{head}<th scope="col">fits</th></tr></thead><tbody>'
         f'<tr><th scope="row">published</th>{stated}<td></td></tr>{body}</tbody></table></div>'
     )
+
+
+def _named(number: Number) -> str:
+    """What it is and its unit, as a link to where it is judged."""
+    unit = f" [{number.unit}]" if number.unit else ""
+    return f'<a href="#{escape(anchor("number", number.id))}">{escape(number.what + unit)}</a>'
 
 
 def _stated(number: Number) -> str:
@@ -82,10 +85,8 @@ def _plot(number: Number, found: Matrix) -> str:
     height = ROW * len(longest) + 26
     rows = "".join(_bar(i, name, others[name], at, ours) for i, name in enumerate(longest))
     said = f"{number.what} under other readings"
-    unit = f" [{number.unit}]" if number.unit else ""
     return (
-        f'<figure class="tornado"><figcaption><a href="#{escape(anchor("number", number.id))}">'
-        f"{escape(number.what)}{escape(unit)}</a></figcaption>"
+        f'<figure class="tornado"><figcaption>{_named(number)}</figcaption>'
         f'<svg role="img" aria-label="{escape(said)}" viewBox="0 0 {WIDTH} {height}">'
         f"{_band(number, at, height)}{rows}{_line(at(ours), height, 'chosen')}"
         f"{_line(at(number.published or 0.0), height, 'stated')}"
