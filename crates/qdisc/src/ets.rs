@@ -12,9 +12,8 @@
 //!
 //! Deviations: as prio's.
 
-use crate::pfifo_fast::priority_of;
-use crate::prio::{PRIORITIES, listed, priomap};
-use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use crate::bands::{Bands, PRIORITIES, listed, priomap};
+use crate::{Backlog, Context, Fate, Packet, Qdisc, State};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use units::Time;
@@ -38,60 +37,50 @@ pub struct EtsParams {
     pub limit: u64,
 }
 
-/// A band, in strict priority or not.
-struct Band<B> {
-    queue: Fifo<B>,
+/// What a band by weight may send.
+struct Share {
     quantum: u64,
     deficit: u64,
 }
 
 /// Bands in strict priority above bands by weight.
 pub struct Ets<B> {
-    limit: u64,
+    bands: Bands<B>,
+    /// How many of them, the first, are in strict priority.
     strict: usize,
-    priomap: [u8; PRIORITIES],
-    bands: Vec<Band<B>>,
+    /// Of the others.
+    shares: Vec<Share>,
     /// Bands by weight that have packets, in the order of their turns.
     line: VecDeque<usize>,
-    total: Backlog,
 }
 
 impl<B> Ets<B> {
     /// Empty bands. A priority whose band there is not has the last.
     pub fn new(params: &EtsParams, context: Context) -> Self {
-        let last = params.bands.max(1) - 1;
-        let mut quanta = params.quanta.iter().copied();
-        let bands = (0..=last).map(|band| {
-            let said = if band < params.strict { None } else { quanta.next() };
-            let quantum = said.unwrap_or(context.mtu).max(1).into();
-            Band { queue: Fifo::default(), quantum, deficit: 0 }
-        });
-        Ets {
-            limit: params.limit,
-            strict: params.strict.into(),
-            priomap: params.priomap.map(|band| band.min(last)),
-            bands: bands.collect(),
-            line: VecDeque::new(),
-            total: Backlog::default(),
-        }
+        let bands = Bands::new(params.bands, params.priomap, params.limit);
+        let strict = usize::from(params.strict).min(bands.len());
+        let said = params.quanta.iter().copied();
+        let quanta = said.chain(std::iter::repeat(context.mtu)).take(bands.len() - strict);
+        let share = |quantum: u32| Share { quantum: quantum.max(1).into(), deficit: 0 };
+        Ets { bands, strict, shares: quanta.map(share).collect(), line: VecDeque::new() }
     }
 
     /// The next packet of the bands that share.
     fn by_weight(&mut self) -> Option<Packet<B>> {
         loop {
             let band = *self.line.front()?;
-            let Band { queue, quantum, deficit } = &mut self.bands[band];
-            let oldest = queue.front().expect("a band in line has packets");
+            let share = &mut self.shares[band - self.strict];
+            let oldest = self.bands.queue(band).front().expect("a band in line has packets");
             let size = u64::from(oldest.size);
-            if size <= *deficit {
-                *deficit -= size;
-                let packet = queue.pop();
-                if queue.backlog().packets == 0 {
+            if size <= share.deficit {
+                share.deficit -= size;
+                let packet = self.bands.pop(band);
+                if self.bands.queue(band).backlog().packets == 0 {
                     self.line.pop_front();
                 }
                 return packet;
             }
-            *deficit += *quantum;
+            share.deficit += share.quantum;
             self.line.rotate_left(1);
         }
     }
@@ -100,45 +89,34 @@ impl<B> Ets<B> {
 impl<B> Qdisc<B> for Ets<B> {
     #[inline]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        let priority = priority_of(packet.ds);
-        let index = usize::from(self.priomap[usize::from(priority)]);
-        let band = &mut self.bands[index];
-        let packets = band.queue.backlog().packets;
-        if u64::from(packets) >= self.limit {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+        let Some(band) = self.bands.push(packet, now, fates) else {
+            return;
+        };
+        let was_empty = self.bands.queue(band).backlog().packets == 1;
+        if was_empty && let Some(place) = band.checked_sub(self.strict) {
+            self.shares[place].deficit = self.shares[place].quantum;
+            self.line.push_back(band);
         }
-        if packets == 0 && index >= self.strict {
-            band.deficit = band.quantum;
-            self.line.push_back(index);
-        }
-        self.total.packets += 1;
-        self.total.bytes += u64::from(packet.size);
-        band.queue.push(packet, now);
     }
 
     #[inline]
     fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        let strict = self.strict.min(self.bands.len());
-        let first = self.bands[..strict].iter_mut().find_map(|band| band.queue.pop());
-        let packet = first.or_else(|| self.by_weight())?;
-        self.total.packets -= 1;
-        self.total.bytes -= u64::from(packet.size);
-        Some(packet)
+        self.bands.pop_first(self.strict).or_else(|| self.by_weight())
     }
 
     /// Where there is room for one.
     #[inline]
     fn may_be_bypassed(&self) -> bool {
-        self.limit > 0
+        self.bands.have_room()
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.total
+        self.bands.backlog()
     }
 
     fn state(&self, _now: Time) -> State {
-        State { limit: Some(self.limit as f64), ..State::default() }
+        self.bands.state()
     }
 }
 

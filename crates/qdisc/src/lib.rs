@@ -7,6 +7,7 @@
 //! fuzzer and a real-time link.
 
 mod adt;
+mod bands;
 mod bypass;
 mod cake;
 mod cobalt;

@@ -1,9 +1,7 @@
 //! prio: bands in strict priority, each a pfifo. A band is served only while all before it are
 //! empty.
 //!
-//! A packet's TOS bits give its priority (`pfifo_fast` has the table), and `priomap` the band of
-//! each priority. With the default map the bands are pfifo_fast's. The limit of each band is the
-//! device's txqueuelen.
+//! With the default map the bands are pfifo_fast's. The limit of each band is the device's txqueuelen.
 //!
 //! Source: tc-prio(8); Linux net/sched/sch_prio.c (6.12) for the behaviour. Unlike pfifo_fast it is
 //! never passed by, and a full band has room as soon as one of its packets has left.
@@ -11,12 +9,9 @@
 //! Deviations: the bands' children are the pfifos that prio makes, no others. The priority always
 //! follows from the TOS byte.
 
-use crate::pfifo_fast::priority_of;
-use crate::{Backlog, Cause, Fate, Fifo, Packet, Qdisc, State};
+use crate::bands::{Bands, PRIORITIES, priomap};
+use crate::{Backlog, Fate, Packet, Qdisc, State};
 use serde::Deserialize;
-use serde::de::Error;
-use std::fmt::Display;
-use std::str::FromStr;
 use units::Time;
 
 /// `prio bands N priomap BAND...`.
@@ -32,82 +27,42 @@ pub struct PrioParams {
     pub limit: u64,
 }
 
-/// What a packet's priority can be.
-pub(crate) const PRIORITIES: usize = 16;
-
-/// Numbers with a blank between.
-pub(crate) fn listed<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: FromStr<Err: Display>,
-{
-    let text = String::deserialize(from)?;
-    text.split_whitespace().map(|each| each.parse().map_err(D::Error::custom)).collect()
-}
-
-/// A band for each priority.
-pub(crate) fn priomap<'de, D>(from: D) -> Result<[u8; PRIORITIES], D::Error>
-where
-    D: serde::Deserializer<'de>,
-{
-    listed(from)?.try_into().map_err(|_| D::Error::custom("priomap has sixteen bands"))
-}
-
 /// Bands in strict priority.
 pub struct Prio<B> {
-    limit: u64,
-    priomap: [u8; PRIORITIES],
-    bands: Vec<Fifo<B>>,
-    total: Backlog,
+    bands: Bands<B>,
 }
 
 impl<B> Prio<B> {
     /// Empty bands. A priority whose band there is not has the last.
     pub fn new(params: &PrioParams) -> Self {
-        let last = params.bands.max(1) - 1;
-        Prio {
-            limit: params.limit,
-            priomap: params.priomap.map(|band| band.min(last)),
-            bands: (0..=last).map(|_| Fifo::default()).collect(),
-            total: Backlog::default(),
-        }
+        Prio { bands: Bands::new(params.bands, params.priomap, params.limit) }
     }
 }
 
 impl<B> Qdisc<B> for Prio<B> {
     #[inline]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        let priority = priority_of(packet.ds);
-        let band = &mut self.bands[usize::from(self.priomap[usize::from(priority)])];
-        if u64::from(band.backlog().packets) >= self.limit {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
-        }
-        self.total.packets += 1;
-        self.total.bytes += u64::from(packet.size);
-        band.push(packet, now);
+        self.bands.push(packet, now, fates);
     }
 
     #[inline]
     fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        let packet = self.bands.iter_mut().find_map(Fifo::pop)?;
-        self.total.packets -= 1;
-        self.total.bytes -= u64::from(packet.size);
-        Some(packet)
+        self.bands.pop_first(self.bands.len())
     }
 
     /// Where there is room for one.
     #[inline]
     fn may_be_bypassed(&self) -> bool {
-        self.limit > 0
+        self.bands.have_room()
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.total
+        self.bands.backlog()
     }
 
     fn state(&self, _now: Time) -> State {
-        State { limit: Some(self.limit as f64), ..State::default() }
+        self.bands.state()
     }
 }
 

@@ -12,13 +12,11 @@
 //!   the oldest packet is compared.
 //! - A match is a drop, with ECN too.
 //!
-//! Deviation: Linux's table has room for a few holes beside `limit` packets, and packets that come
-//! while it is full of holes are lost; here it grows.
+//! Deviation: Linux's table has places for a few holes beside `limit` packets; here it grows.
 
 use super::Verdict;
 use super::linux::{LinuxRed, LinuxRedParams, TWO_32};
-use crate::ds::mark;
-use crate::{Backlog, Body, Cause, Context, Ecn, Fate, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, Fate, Packet, Qdisc, State};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use units::{Luck, Time};
@@ -143,19 +141,13 @@ impl<B: Body> Qdisc<B> for Choke<B> {
     fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
         self.red.arrival(self.backlog.packets.into(), now);
         let verdict = self.decide(&packet, fates);
-        match verdict {
-            Verdict::Drop(cause) => return fates.push(Fate::Dropped(packet, cause)),
-            Verdict::Signal(cause) if packet.ds.ecn() == Ecn::NotEct => {
-                return fates.push(Fate::Dropped(packet, cause));
-            }
-            _ => {}
+        if let Some(cause) = verdict.drops(packet.ds.ecn()) {
+            return fates.push(Fate::Dropped(packet, cause));
         }
         if u64::from(self.backlog.packets) >= self.red.limit {
             return fates.push(Fate::Dropped(packet, Cause::Limit));
         }
-        if let Verdict::Signal(cause) = verdict {
-            mark(&mut packet, cause, fates);
-        }
+        verdict.mark(&mut packet, fates);
         packet.enqueued = now;
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.size);
@@ -194,6 +186,7 @@ impl<B: Body> Qdisc<B> for Choke<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ecn;
 
     fn params() -> ChokeParams {
         // A weight of 1/2: the average follows at once.

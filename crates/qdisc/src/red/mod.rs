@@ -87,6 +87,26 @@ enum Verdict {
     Drop(Cause),
 }
 
+impl Verdict {
+    /// Why it drops a packet that says this of ECN, if it does.
+    #[inline]
+    fn drops(self, ecn: Ecn) -> Option<Cause> {
+        match self {
+            Verdict::Drop(cause) => Some(cause),
+            Verdict::Signal(cause) if ecn == Ecn::NotEct => Some(cause),
+            _ => None,
+        }
+    }
+
+    /// Marks a packet that it did not drop and that has room, if that is what it wants.
+    #[inline]
+    fn mark<B>(self, packet: &mut Packet<B>, fates: &mut Vec<Fate<B>>) {
+        if let Verdict::Signal(cause) | Verdict::MarkOnly(cause) = self {
+            mark(packet, cause, fates);
+        }
+    }
+}
+
 enum Law {
     Linux(Box<LinuxRed>),
     Floyd(FloydRed),
@@ -159,20 +179,14 @@ impl<B> Qdisc<B> for Red<B> {
             red.told = Some(self.queue.backlog().bytes + u64::from(packet.size) <= red.limit);
         }
         let verdict = self.law.decide(self.queue.backlog(), packet.size, now, &mut self.luck);
-        match verdict {
-            Verdict::Drop(cause) => return fates.push(Fate::Dropped(packet, cause)),
-            Verdict::Signal(cause) if packet.ds.ecn() == Ecn::NotEct => {
-                return fates.push(Fate::Dropped(packet, cause));
-            }
-            _ => {}
+        if let Some(cause) = verdict.drops(packet.ds.ecn()) {
+            return fates.push(Fate::Dropped(packet, cause));
         }
         if !self.law.has_room(self.queue.backlog(), packet.size) {
             self.law.overflowed();
             return fates.push(Fate::Dropped(packet, Cause::Limit));
         }
-        if let Verdict::Signal(cause) | Verdict::MarkOnly(cause) = verdict {
-            mark(&mut packet, cause, fates);
-        }
+        verdict.mark(&mut packet, fates);
         self.queue.push(packet, now);
     }
 

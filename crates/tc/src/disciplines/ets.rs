@@ -1,7 +1,8 @@
 //! ets: tc-ets(8). In a scenario its words are passed on to Linux as they are; `simulated` fills in
 //! what tc, or else Linux, makes of what nobody said.
 
-use super::{MOST_BANDS, refused};
+use super::bands::{MOST_BANDS, PRIORITIES, USUAL_LIMIT, check_map, listed, written};
+use super::refused;
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, word};
 use crate::linux::Linux;
@@ -29,16 +30,6 @@ pub(super) static ETS: Record = Record {
     usual_limit: Some(USUAL_LIMIT),
     ..Record::NONE
 };
-
-/// Of each band: the device's txqueuelen.
-const USUAL_LIMIT: u64 = 1_000;
-const PRIORITIES: usize = 16;
-
-/// The numbers of a list that was said.
-fn listed(fields: &Fields, word: &str) -> Vec<u64> {
-    let said = fields.get(word).text().unwrap_or_default();
-    said.split_whitespace().map(|each| each.parse().expect("a number was read")).collect()
-}
 
 fn strict(fields: &Fields) -> u64 {
     fields.count("strict").unwrap_or(0)
@@ -75,19 +66,8 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         let hint = "give each band by weight the bytes that it may send in its turn";
         return refused("ets: a quantum is 0".to_owned(), hint);
     }
-    let map = listed(fields, "priomap");
-    if map.len() > PRIORITIES {
-        let problem = format!("ets: priomap has {} bands, and there are 16 priorities", map.len());
-        return refused(problem, "give 16 bands at most");
-    }
-    if let Some((priority, band)) = map.iter().enumerate().find(|(_, band)| **band >= bands) {
-        let problem = format!(
-            "ets: priority {priority} has band {band} in the priomap, and there are bands 0 to {}",
-            bands - 1
-        );
-        return refused(problem, "write priomap with bands that there are");
-    }
-    Ok(())
+    let hint = "write priomap with bands that there are";
+    check_map("ets", &listed(fields, "priomap"), bands, hint)
 }
 
 /// The simulator's parameters. A priority that no map names has the last band.
@@ -95,15 +75,11 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     let bands = bands(fields);
     let mut map = listed(fields, "priomap");
     map.resize(PRIORITIES, bands - 1);
-    let text = |numbers: Vec<u64>| {
-        let written: Vec<String> = numbers.iter().map(u64::to_string).collect();
-        Value::Text(written.join(" ").into())
-    };
     vec![
         ("bands", Value::Count(bands)),
         ("strict", Value::Count(strict(fields))),
-        ("quanta", text(listed(fields, "quanta"))),
-        ("priomap", text(map)),
+        ("quanta", written(&listed(fields, "quanta"))),
+        ("priomap", written(&map)),
         ("limit", Value::Count(USUAL_LIMIT)),
     ]
 }

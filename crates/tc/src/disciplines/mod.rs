@@ -1,6 +1,7 @@
 //! The disciplines, a file each, and the names of those that no engine has.
 
 mod adt;
+mod bands;
 pub mod cake;
 mod choke;
 mod cobalt;
@@ -52,9 +53,6 @@ pub static RECORDS: &[&Record] = &[
 pub fn record(kind: &str) -> Option<&'static Record> {
     RECORDS.iter().copied().find(|record| record.kind == kind)
 }
-
-/// The most bands that prio and ets take (TCQ_PRIO_BANDS, TCQ_ETS_MAX_BANDS).
-const MOST_BANDS: u64 = 16;
 
 const LIMIT: Word = word("limit", "PACKETS", Read::Count(1, U32));
 

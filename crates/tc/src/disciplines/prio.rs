@@ -1,7 +1,7 @@
 //! prio: tc-prio(8). In a scenario its words are passed on to Linux as they are; `simulated` fills
 //! in what nobody said.
 
-use super::{MOST_BANDS, refused};
+use super::bands::{MOST_BANDS, PRIORITIES, USUAL_LIMIT, check_map, listed, written};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, word};
 use crate::linux::Linux;
@@ -27,10 +27,8 @@ pub(super) static PRIO: Record = Record {
     ..Record::NONE
 };
 
-/// Of each band: the device's txqueuelen.
-const USUAL_LIMIT: u64 = 1_000;
 /// tc-prio(8): the band of each priority where nobody said it.
-const USUAL_MAP: [u64; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
+const USUAL_MAP: [u64; PRIORITIES] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
 fn bands(fields: &Fields) -> u64 {
     fields.count("bands").unwrap_or(USUAL_BANDS)
@@ -38,36 +36,22 @@ fn bands(fields: &Fields) -> u64 {
 
 /// What was said, and behind it the usual.
 fn priomap(fields: &Fields) -> Vec<u64> {
-    let said = fields.get("priomap").text().unwrap_or_default();
-    let mut map: Vec<u64> =
-        said.split_whitespace().map(|band| band.parse().expect("a number was read")).collect();
+    let mut map = listed(fields, "priomap");
     map.extend(USUAL_MAP.iter().skip(map.len()));
     map
 }
 
 /// What tc and Linux refuse.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
-    let (bands, map) = (bands(fields), priomap(fields));
-    if map.len() > USUAL_MAP.len() {
-        let problem = format!("prio: priomap has {} bands, and there are 16 priorities", map.len());
-        return refused(problem, "give 16 bands at most");
-    }
-    if let Some((priority, band)) = map.iter().enumerate().find(|(_, band)| **band >= bands) {
-        let problem = format!(
-            "prio: priority {priority} has band {band} in the priomap, and there are bands 0 to {}",
-            bands - 1
-        );
-        return refused(problem, "write priomap with a band for each of the 16 priorities");
-    }
-    Ok(())
+    let hint = "write priomap with a band for each of the 16 priorities";
+    check_map("prio", &priomap(fields), bands(fields), hint)
 }
 
 /// The simulator's parameters.
 fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
-    let map: Vec<String> = priomap(fields).iter().map(u64::to_string).collect();
     vec![
         ("bands", Value::Count(bands(fields))),
-        ("priomap", Value::Text(map.join(" ").into())),
+        ("priomap", written(&priomap(fields))),
         ("limit", Value::Count(USUAL_LIMIT)),
     ]
 }
