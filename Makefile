@@ -71,7 +71,9 @@ test-fast: $(VENV)/.dev
 # Everything. Each check runs whatever became of the others; what failed is said last, and on success
 # pytest's closing line is the last. Tests in real time wait most of the time: what they and the rest
 # leave of the processors, and no more, `beside` has. What it builds is waited for before the rest,
-# its papers at the end. Rust's tests in real time run with the rest of pytest, which gives way. In
+# its papers at the end. A test in real time that fails is run once more, since another program may
+# have had the processors: pytest counts it as rerun. Rust's tests in real time run with the rest of
+# pytest, which gives way. In
 # CI a kernel guest is made first, and none is a failure; elsewhere its tests run if there is one,
 # and what was not tested is said again before the closing line.
 test: $(VENV)/.dev
@@ -79,7 +81,7 @@ test: $(VENV)/.dev
 	if [ "$$CI" = true ]; then check $(BIN)/sojourn kernel setup; fi; \
 	$(LEFT_OVER) $(MAKE) --no-print-directory beside >$(BESIDE) 2>&1 & beside=$$!; rust=; \
 	trap 'kill $$beside $$rust 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
-	check $(BIN)/python -m pytest -n 2 -m live; \
+	check $(BIN)/python -m pytest -n 2 --reruns 1 -m live; \
 	while [ ! -e $(BUILT) ] && kill -0 $$beside 2>/dev/null; do sleep 0.2; done; \
 	$(RUST_TESTS) >$(RUST_SAID) 2>&1 & rust=$$!; \
 	check kept $(REST) nice -n 5 $(BIN)/python -m pytest -n 2 -m 'not live and not papers'; \
