@@ -40,6 +40,7 @@ TRADES = {
         "report",
         "list",
         "verify",
+        "bundle",
         "export",
     ),
     "Held against reality": ("agree", "replay", "reproduce", "kernel", "clean"),

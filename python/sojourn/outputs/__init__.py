@@ -255,12 +255,36 @@ class VerifiedRun(TypedDict):
     tables: list[VerifiedTable]
 
 
+class FileApart(TypedDict):
+    """A file or a Run that is not as the manifest has it."""
+
+    name: str
+    why: str
+
+
+class VerifiedManifest(TypedDict):
+    """A zip, or a folder with a manifest."""
+
+    path: str
+    equal: bool
+    """Its files are as the manifest has them."""
+    files: int
+    runs: int
+    versions: dict[str, str]
+    """Of what made it: sojourn, python, and packages."""
+    differences: list[FileApart]
+
+
 class VerifyOutput(TypedDict):
     """`sojourn verify`."""
 
     schema: str
     equal: bool
+    manifests: list[VerifiedManifest]
+    damaged: list[str]
+    """With --sums: what is damaged of Runs without a manifest."""
     runs: list[VerifiedRun]
+    """Those that were run again."""
 
 
 class JudgedRow(TypedDict):
