@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 
 import numpy as np
@@ -260,7 +260,9 @@ def _stepping(evidence: Evidence, packets: int) -> Figure:
         for at in STEPS_S:
             axes.axvline(at, color=style.MUTED, linewidth=0.5)
     for at, mbps in zip((0, *STEPS_S), (100, 10, 1, 50, 1, 100), strict=True):
-        note(delay, f"{mbps}", (at + 25, 1), (0, 2), of="column", size=7.5, ha="center", va="bottom")
+        note(
+            delay, f"{mbps}", (at + 25, 1), (0, 2), of="column", size=7.5, ha="center", va="bottom"
+        )
     delay.legend(loc="lower left", ncols=4)
     return figure
 
@@ -279,8 +281,10 @@ def edge(evidence: Evidence) -> Figure:
         size=(10, 3.8),
         margins=style.Margins(top=0.95, left=1.6, right=0.3, bottom=0.55),
     )
-    rows = [(kbps, way, name) for kbps in EDGE_KBPS for way in ("down", "up") for name in (CODEL, TAIL)]
-    kinds = (
+    rows = [
+        (kbps, way, name) for kbps in EDGE_KBPS for way in ("down", "up") for name in (CODEL, TAIL)
+    ]
+    kinds: tuple[tuple[str, Callable[[str], Measure], str], ...] = (
         ("packets dropped [%]", m.loss, "drops"),
         ("median delay [ms]", lambda way: m.delay_ms(0.5, way), "median"),
         ("total [MB]", m.megabytes, "volume"),
@@ -308,9 +312,7 @@ def edge(evidence: Evidence) -> Figure:
                 linestyle="none",
                 clip_on=False,
             )
-        axes.set_yticks(
-            range(len(rows)), [f"{kbps} {way}, {name}" for kbps, way, name in rows]
-        )
+        axes.set_yticks(range(len(rows)), [f"{kbps} {way}, {name}" for kbps, way, name in rows])
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
         axes.set_xlabel(label)

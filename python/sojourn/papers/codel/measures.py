@@ -11,13 +11,25 @@ As the article has them; it counts no packet twice and leaves out the dropped on
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import cache
+from statistics import median
 
 import polars as pl
 
 from sojourn import metrics
-from sojourn.papers.codel.studies import CODEL, FALLS_S, LARGE, SLOW, SMALL, STEPPED
+from sojourn.papers.codel.studies import (
+    CODEL,
+    FALLS_S,
+    LARGE,
+    MIX,
+    SETTINGS,
+    SLOW,
+    SMALL,
+    STEPPED,
+)
 from sojourn.papers.evidence import Estimate, Evidence, Measure, Seed, estimated
+from sojourn.papers.study import Variant
 
 # ------------------------------------------------------------------------------- one link, one seed
 
@@ -84,20 +96,20 @@ def drop_fairness(link: str = "down") -> Measure:
         lost = dict(drops.group_by("flow").len().iter_rows())
         flows = seed.table("flows").filter(pl.col("sent_packets") > 0)
         names = {flow.name for flow in seed.run.meta.flows if link in flow.path}
-        shares = [
-            lost.get(name, 0) / sent
-            for name, sent in flows.select("flow", "sent_packets").iter_rows()
+        sent = {
+            name: packets
+            for name, packets in flows.select("flow", "sent_packets").iter_rows()
             if name in names
-        ]
-        return metrics.jain(shares) if any(shares) else math.nan
+        }
+        return of_shares(lost, sent)
 
     return measured
 
 
-down_loss, up_loss = loss("down"), loss("up")
-down_median, up_median = delay_ms(0.5, "down"), delay_ms(0.5, "up")
-down_volume, up_volume = megabytes("down"), megabytes("up")
-down_fairness, up_fairness = drop_fairness("down"), drop_fairness("up")
+def of_shares(lost: Mapping[str, int], sent: Mapping[str, int]) -> float:
+    """Jain's index over the share of its packets that each source lost; NaN where none lost any."""
+    shares = [lost.get(name, 0) / packets for name, packets in sent.items()]
+    return metrics.jain(shares) if any(shares) else math.nan
 
 
 down_loss, up_loss = loss("down"), loss("up")
@@ -106,7 +118,13 @@ down_volume, up_volume = megabytes("down"), megabytes("up")
 down_fairness, up_fairness = drop_fairness("down"), drop_fairness("up")
 
 
-def _link(seed: Seed, link: str) -> dict[str, float]:
+down_loss, up_loss = loss("down"), loss("up")
+down_median, up_median = delay_ms(0.5, "down"), delay_ms(0.5, "up")
+down_volume, up_volume = megabytes("down"), megabytes("up")
+down_fairness, up_fairness = drop_fairness("down"), drop_fairness("up")
+
+
+def _link(seed: Seed, link: str) -> dict[str, int]:
     return seed.table("links").filter(pl.col("link") == link).row(0, named=True)
 
 
@@ -139,11 +157,12 @@ def reaction_ms(seed: Seed) -> float:
     """How long after a step to a lower rate the queue drops its first packet, ms: the longest of
     the three steps."""
     drops = seed.table("drops").filter(pl.col("link") == "down")["t_ns"].sort()
-    waits = [_first_after(drops, 1e9 * step) for step in FALLS_S]
+    waits = [first_after(drops, 1e9 * step) for step in FALLS_S]
     return max(waits) / 1e6
 
 
-def _first_after(times: pl.Series, t_ns: float) -> float:
+def first_after(times: pl.Series, t_ns: float) -> float:
+    """How long from this time to the next of `times`; infinite if none comes."""
     later = times.filter(times >= t_ns)
     return float(later[0]) - t_ns if len(later) else math.inf
 
@@ -181,19 +200,42 @@ def fewer(evidence: Evidence, queue: str) -> Estimate:
     """How many per cent less the link carries with ten packets of buffer than the same queue with
     830."""
     return evidence.compared(
-        STEPPED[queue, SMALL], STEPPED[queue, LARGE], down_volume, lambda few, all_: 100 * (1 - few / all_)
+        STEPPED[queue, SMALL],
+        STEPPED[queue, LARGE],
+        down_volume,
+        lambda few, all_: 100 * (1 - few / all_),
     )
 
 
 def of_codel(evidence: Evidence, queue: str) -> Estimate:
     """What Tail Drop of ten packets carries, of what CoDel carries with 830, %."""
     return evidence.compared(
-        STEPPED[queue, SMALL], STEPPED[CODEL, LARGE], down_volume, lambda few, all_: 100 * few / all_
+        STEPPED[queue, SMALL],
+        STEPPED[CODEL, LARGE],
+        down_volume,
+        lambda few, all_: 100 * few / all_,
     )
+
+
+def of_ftps(evidence: Evidence, mbps: float, name: str = CODEL) -> Estimate:
+    """The median over RTTs and numbers of FTPs of their median delays at one rate, ms."""
+    return _median_of(
+        evidence,
+        [
+            variant
+            for at, variant in SETTINGS.items()
+            if (at.queue, at.mbps) == (name, mbps) and at.load != MIX and evidence.has(variant)
+        ],
+    )
+
+
+def _median_of(evidence: Evidence, variants: Sequence[Variant]) -> Estimate:
+    """The median over variants of the packets' median delays, ms, seed by seed."""
+    each = [evidence.estimate(one, median_ms).values for one in variants]
+    return estimated(median(found) for found in zip(*each, strict=True))
 
 
 def pooled(evidence: Evidence, name: str) -> Estimate:
     """The median over figure 6's runs of one discipline of their median delays, ms."""
     runs = [one for one in evidence.variants(SLOW) if one.name.startswith(name)]
-    each = [evidence.estimate(one, median_ms).values for one in runs]
-    return estimated(float(pl.Series(column).median() or math.nan) for column in zip(*each))
+    return _median_of(evidence, runs)

@@ -45,9 +45,9 @@ def queue(name: str, mbps: float, packet: int = PACKET) -> str:
     }[name]
 
 
-def apart(rtt_ms: int) -> list[str]:
+def apart(rtt_ms: int, ftps: int = 4) -> list[str]:
     """RTTs of the FTPs: each 2 ms more than the one before."""
-    return [f"{rtt_ms + 2 * one} ms" for one in (1, 2, 3, 4)]
+    return [f"{rtt_ms + 2 * one} ms" for one in range(1, ftps + 1)]
 
 
 # ------------------------------------------------------------------------------------ static links
@@ -67,17 +67,19 @@ class Setting:
 
     def changes(self) -> Changes:
         """What differs from the scenario file."""
+        ftps = int(self.load.split()[0])
         found: dict[str, Any] = {
             "bottleneck.rate": f"{round(1000 * self.mbps)} kbit/s",
             "bottleneck.qdisc": queue(self.queue, self.mbps),
-            "flow.ftp.rtt": apart(self.rtt_ms),
+            "flow.ftp.count": ftps,
+            "flow.ftp.rtt": apart(self.rtt_ms, ftps),
         }
         if self.load == MIX:
             found |= {f"flow.{name}.rtt": f"{self.rtt_ms} ms" for name in ("web", "cbr")}
-        return found | ({"flow.ftp.count": 1} if self.load == "1 FTP" else {})
+        return found
 
 
-FTP_LOADS, MIX = ("1 FTP", "4 FTPs"), "4 FTPs and more"
+FTP_LOADS, MIX = ("1 FTP", "4 FTPs", "20 FTPs"), "4 FTPs and more"
 LOADS = (*FTP_LOADS, MIX)
 
 
@@ -108,7 +110,7 @@ STATIC = Study(
     variants={str(one): one.changes() for one in _FTPS},
     seeds=2,
     quick={"duration": "40 s"},
-    quick_seeds=2,
+    quick_seeds=1,
     quick_variants=_some(_FTPS),
 )
 MIXED = Study(
@@ -130,7 +132,7 @@ def plain(name: str, mbps: float, rtt_ms: int = 100) -> Variant:
     return SETTINGS[Setting(name, mbps, rtt_ms, "4 FTPs")]
 
 
-_READ = {
+_READ: Mapping[str, dict[str, Any]] = {
     "Linux's CoDel": {"bottleneck.qdisc": "codel limit 10000"},
     "New Reno": {"flow.ftp.congestion": "reno"},
     "TCP of today's Linux": {"flow.ftp.profile": "linux", "flow.ftp.tcp": {}},
@@ -191,7 +193,8 @@ SLOW = Study(
         for packet in MTU
     },
     seeds=3,
-    quick_seeds=2,
+    quick={"duration": "120 s"},
+    quick_seeds=1,
 )
 READERS = (5, 10, 20, 40, 80, 160)
 WEB = Study(
@@ -219,10 +222,14 @@ def buffered(name: str, packets: int) -> str:
 
 
 def _limited(name: str, packets: int) -> str:
+    if name == IN_PACKETS:
+        return f"red variant ns2 limit {packets} packets"
     words = {CODEL: "codel variant rfc", TAIL: "pfifo", RED: "red variant ns2"}[name]
     return f"{words} limit {packets}"
 
 
+IN_PACKETS = "RED in packets"
+"""ns-2's RED counts its limit in packets of 500 B unless told to count packets."""
 DEGRADED = Study(
     "degraded",
     "A link that steps between 100 and 1 Mbit/s (figure 7)",
@@ -230,14 +237,14 @@ DEGRADED = Study(
     variants={
         buffered(name, packets): {"bottleneck.qdisc": _limited(name, packets)}
         for packets in (LARGE, SMALL)
-        for name in QUEUES
+        for name in (*QUEUES, IN_PACKETS)
     },
     quick_seeds=1,
 )
 STEPPED = {
     (name, packets): DEGRADED[buffered(name, packets)]
     for packets in (LARGE, SMALL)
-    for name in QUEUES
+    for name in (*QUEUES, IN_PACKETS)
 }
 _OTHER_STEPS: Mapping[str, Changes] = {
     "connections half as heavy": {"flow.web.size": "pareto 3700 B 1.2"},
@@ -266,12 +273,12 @@ def line(name: str, kbps: int) -> str:
     return f"{name}, {kbps} kbit/s"
 
 
-def _edge(name: str, kbps: int) -> Changes:
+def _edge(name: str, kbps: int, products: int = 1) -> Changes:
     packet = 500 if kbps < 1000 else PACKET
     words = {CODEL: "codel variant rfc", TAIL: "pfifo"}[name]
     return {
         "bottleneck.rate": f"{kbps} kbit/s",
-        "bottleneck.qdisc": f"{words} limit {product(kbps / 1000, packet)}",
+        "bottleneck.qdisc": f"{words} limit {products * product(kbps / 1000, packet)}",
         "flow.ftp.tcp.mss": packet - 40,
         "flow.web.tcp.mss": packet - 40,
         "flow.upload.tcp.mss": packet - 40,
@@ -286,7 +293,51 @@ EDGE = Study(
 )
 LINES = {(name, kbps): EDGE[line(name, kbps)] for kbps in EDGE_KBPS for name in EDGE_QUEUES}
 
-STUDIES = (STATIC, MIXED, READINGS, ADAPTIVE, SLOW, WEB, DEGRADED, STEP_READINGS, EDGE)
+OTHER_LINES: Mapping[str, tuple[int, int]] = {
+    "buffers twice as large": (2, 20),
+    "three times the web connections": (1, 60),
+    "both": (2, 60),
+}
+"""How many products of rate and RTT a buffer holds, and readers."""
+EDGE_READINGS = Study(
+    "edge-readings",
+    "The home line under other readings (the table)",
+    "edge.toml",
+    variants={
+        f"{reading}, {line(name, kbps)}": {
+            **_edge(name, kbps, products),
+            "flow.web.count": readers,
+        }
+        for reading, (products, readers) in OTHER_LINES.items()
+        for kbps in EDGE_KBPS
+        for name in EDGE_QUEUES
+    },
+    seeds=3,
+    quick_variants=(),
+)
+
+
+def lines_under(reading: str) -> dict[tuple[str, int], Variant]:
+    """The home lines under another reading."""
+    return {
+        (name, kbps): EDGE_READINGS[f"{reading}, {line(name, kbps)}"]
+        for kbps in EDGE_KBPS
+        for name in EDGE_QUEUES
+    }
+
+
+STUDIES = (
+    STATIC,
+    MIXED,
+    READINGS,
+    ADAPTIVE,
+    SLOW,
+    WEB,
+    DEGRADED,
+    STEP_READINGS,
+    EDGE,
+    EDGE_READINGS,
+)
 
 # ------------------------------------------------------------------------- readings, for the matrix
 
@@ -297,5 +348,17 @@ SWAPS: Mapping[str, Swap] = {
         }
         for name in _READ
     },
-    **{f"the stepping link: {name}": {STEPPED[CODEL, LARGE]: STEP_READINGS[name]} for name in _OTHER_STEPS},
+    **{
+        f"the stepping link: {name}": {STEPPED[CODEL, LARGE]: STEP_READINGS[name]}
+        for name in _OTHER_STEPS
+    },
+    f"the stepping link: {IN_PACKETS}": {
+        STEPPED[RED, packets]: STEPPED[IN_PACKETS, packets] for packets in (LARGE, SMALL)
+    },
+    **{
+        f"the home line: {reading}": {
+            LINES[at]: variant for at, variant in lines_under(reading).items()
+        }
+        for reading in OTHER_LINES
+    },
 }
