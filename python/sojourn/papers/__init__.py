@@ -1,4 +1,4 @@
-"""Five papers on queues, rerun: every table, figure and claim, the published number beside ours,
+"""Papers on queues, rerun: every table, figure and claim, the published number beside ours,
 with a verdict.
 
     from sojourn import papers

@@ -44,6 +44,8 @@ from sojourn.papers.paper import Bar
 
 SAYS = published.beside(__file__)
 LOOKS = {CODEL: look("codel"), RED: look("red"), TAIL: look("pfifo")}
+LEAST = 0.1
+"""Where a median delay of nothing is drawn on a logarithmic axis, ms."""
 MARKERS = {CODEL: "o", RED: "s", TAIL: "^"}
 
 
@@ -69,7 +71,7 @@ def rates(evidence: Evidence) -> Figure:
         ticks(axes, MBPS)
         axes.set_xlabel("rate of the link [Mbit/s], logarithmic")
     _delay_axis(delay)
-    use.set_ylabel("utilisation [%]")
+    use.set_title("utilisation [%]")
     use.legend(loc="lower left")
     return figure
 
@@ -88,7 +90,7 @@ def rtts(evidence: Evidence) -> Figure:
     for axes, measure in ((delay, m.median_ms), (use, m.busy)):
         _over_rtt(axes, evidence, measure, QUEUES)
     _delay_axis(delay)
-    use.set_ylabel("utilisation [%]")
+    use.set_title("utilisation [%]")
     use.legend(loc="lower left")
     return figure
 
@@ -100,7 +102,6 @@ def drop_shares(evidence: Evidence) -> Figure:
         "Jain's index over the sources' shares of drops", evidence, STATIC, size=(10, 4), spread=""
     )
     _over_rtt(axes, evidence, m.down_fairness, (CODEL, RED))
-    axes.set_ylabel("Jain's index")
     axes.set_ylim(0, 1.03)
     axes.legend(loc="lower left")
     return figure
@@ -120,7 +121,7 @@ def _marks(
 ) -> None:
     """A mark for each Run, `beside` its place, and a line through the medians."""
     colour, dash = LOOKS[name]
-    known = [[value for value in group if not np.isnan(value)] for group in groups]
+    known = [[max(value, LEAST) for value in group if not np.isnan(value)] for group in groups]
     for at, group in zip(along, known, strict=True):
         axes.plot(
             [at * beside] * len(group),
@@ -138,7 +139,7 @@ def _marks(
 def _delay_axis(axes: Axes) -> None:
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
-    axes.set_ylabel("median delay [ms], logarithmic")
+    axes.set_title("median delay [ms], logarithmic")
     level(axes, SAYS["target_ms"], f"target: {SAYS['target_ms']:g} ms")
 
 
@@ -185,13 +186,15 @@ def slow_links(evidence: Evidence) -> Figure:
     note(
         delay,
         f"published, RED: {low:g} to {high:g} ms",
-        (0, high),
-        (4, -4),
+        (1, high),
+        (-4, -4),
         of="row",
         size=7.5,
+        ha="right",
         va="top",
     )
-    use.set_ylabel("utilisation [%]")
+    use.set_title("utilisation [%]")
+    use.set_ylim(90, 100.5)
     use.legend(loc="lower right")
     return figure
 
@@ -211,7 +214,7 @@ def web(evidence: Evidence) -> Figure:
         axes.set_xscale("log")
         ticks(axes, list(BY_READERS))
         axes.set_xlabel("readers, logarithmic")
-        axes.set_ylabel(label)
+        axes.set_title(label)
         axes.set_ylim(bottom=0)
     return figure
 
@@ -246,7 +249,7 @@ def _stepping(evidence: Evidence, packets: int) -> Figure:
         t = line["t_ns"].to_numpy() / 1e9
         longest = line["sojourn_max_ns"].cast(pl.Float64).fill_null(np.nan).to_numpy() / 1e6
         colour = LOOKS[name][0]
-        delay.plot(t, np.maximum(longest, 0.1), color=colour, linewidth=0.7, label=name)
+        delay.plot(t, np.maximum(longest, LEAST), color=colour, linewidth=0.7, label=name)
         carried.plot(t, np.cumsum(line["sent_bytes"].to_numpy()) / 1e6, color=colour, label=name)
     delay.set_yscale("log")
     delay.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
@@ -263,6 +266,7 @@ def _stepping(evidence: Evidence, packets: int) -> Figure:
         note(
             delay, f"{mbps}", (at + 25, 1), (0, 2), of="column", size=7.5, ha="center", va="bottom"
         )
+    delay.set_ylim(bottom=LEAST / 5)
     delay.legend(loc="lower left", ncols=4)
     return figure
 

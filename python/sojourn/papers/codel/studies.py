@@ -108,7 +108,6 @@ STATIC = Study(
     "FTPs at 3 to 100 Mbit/s and RTTs of 10 to 500 ms (figures 5, 8 and 9)",
     "static.toml",
     variants={str(one): one.changes() for one in _FTPS},
-    seeds=2,
     quick={"duration": "40 s"},
     quick_seeds=1,
     quick_variants=_some(_FTPS),
@@ -192,7 +191,6 @@ SLOW = Study(
         for rtt in SLOW_RTT_MS
         for packet in MTU
     },
-    seeds=3,
     quick={"duration": "120 s"},
     quick_seeds=1,
 )
