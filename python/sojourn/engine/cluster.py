@@ -4,7 +4,7 @@ What is asked for here is written down here: each seed is looked for in the stor
 to a worker if it is not there, and put into the store and its Run when it comes back. Short runs go
 in batches, of about a second each, since a task costs some milliseconds.
 
-A worker takes part if its build is that of this machine (`worker.standing`); another is refused, with
+A worker takes part if its build is that of this machine (`worker.installed`); another is refused, with
 a sentence, and so is one that joins later. Dask runs a batch again whose worker died. If batches of a
 seed cost four workers their life, Dask gives up (`distributed.scheduler.allowed-failures`): its seeds
 are then sent one by one, so that the one at fault fails alone.
@@ -30,7 +30,7 @@ from sojourn.engine.asked import cores
 from sojourn.engine.executors import Job
 from sojourn.engine.made import MadeSeed, Source, key
 from sojourn.engine.protocol import Cancelled
-from sojourn.engine.worker import Asked, Ran, Refused, Standing, build_of, standing, work_off
+from sojourn.engine.worker import Asked, Ran, Refused, Installed, build_of, installed, work_off
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
@@ -405,7 +405,7 @@ class Cluster:
         if not new:
             return
         name = self.source.engine.name
-        said = self._client.run(standing, name, workers=list(new), on_error="return")
+        said = self._client.run(installed, name, workers=list(new), on_error="return")
         for address, found in said.items():
             why = self._why_refused(found)
             self._known[address] = not why
@@ -413,7 +413,7 @@ class Cluster:
                 self._refused.setdefault(why, []).append(address)
                 self._news.append(f"note: {self._sentence(why)}")
 
-    def _why_refused(self, found: Standing | BaseException) -> str:
+    def _why_refused(self, found: Installed | BaseException) -> str:
         """Empty: it takes part."""
         if isinstance(found, ModuleNotFoundError):
             return f"it has no sojourn as new as this one ({found})"

@@ -62,7 +62,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Standing:
+class Installed:
     """What a worker would run seeds by."""
 
     version: str
@@ -72,14 +72,14 @@ class Standing:
     """Why it can't."""
 
 
-def standing(engine: str) -> Standing:
+def installed(engine: str) -> Installed:
     """This process's, for an engine by name."""
     if reason := why_not(engine):
-        return Standing(_core.VERSION, "", Refused(reason, "", None))
+        return Installed(_core.VERSION, "", Refused(reason, "", None))
     try:
-        return Standing(_core.VERSION, build_of(find(engine)))
+        return Installed(_core.VERSION, build_of(find(engine)))
     except UserError as error:
-        return Standing(_core.VERSION, "", Refused.of(error))
+        return Installed(_core.VERSION, "", Refused.of(error))
 
 
 def build_of(engine: Engine) -> str:
@@ -136,4 +136,4 @@ def _wanted() -> Callable[[int], bool]:
     return wanted
 
 
-__all__ = ["Asked", "Cancelled", "Ran", "Refused", "Standing", "build_of", "standing", "work_off"]
+__all__ = ["Asked", "Cancelled", "Ran", "Refused", "Installed", "build_of", "installed", "work_off"]
