@@ -30,7 +30,7 @@ from sojourn.engine.asked import cores
 from sojourn.engine.executors import Job
 from sojourn.engine.made import MadeSeed, Source, key
 from sojourn.engine.protocol import Cancelled
-from sojourn.engine.worker import Asked, Ran, Refused, Installed, build_of, installed, work_off
+from sojourn.engine.worker import Asked, Installed, Ran, Refused, build_of, installed, work_off
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:

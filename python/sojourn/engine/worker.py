@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sojourn import _core
 from sojourn.engine import made
-from sojourn.engine.protocol import Cancelled, Engine
+from sojourn.engine.protocol import Engine
 from sojourn.engine.registry import find, why_not
 from sojourn.errors import UserError
 from sojourn.records.run import Packed
@@ -134,6 +134,3 @@ def _wanted() -> Callable[[int], bool]:
         return task is not None and task.state not in ("cancelled", "released", "forgotten")
 
     return wanted
-
-
-__all__ = ["Asked", "Cancelled", "Ran", "Refused", "Installed", "build_of", "installed", "work_off"]
