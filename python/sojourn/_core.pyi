@@ -413,8 +413,8 @@ class Scenario:
     @property
     def flows(self) -> tuple[FlowEntry, ...]: ...
     @property
-    def sweep(self) -> dict[str, list[Any]]:
-        """Values by dotted key."""
+    def sweep(self) -> dict[str, Any]:
+        """What `[sweep]` says: by dotted key a list of values or a range, and how that is sampled."""
 
     @property
     def notes(self) -> tuple[Problem, ...]:

@@ -41,6 +41,8 @@ class Progress:
     """Of those finished: from the store."""
     there: int = 0
     """Seeds that the folder had already, beside `runs`; told once, before it begins."""
+    news: tuple[str, ...] = ()
+    """Sentences for whoever waits, each told once."""
 
 
 def loaded(scenario: Scenario | str | os.PathLike[str]) -> Scenario:
