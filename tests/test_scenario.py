@@ -372,6 +372,7 @@ def test_every_kind_becomes_the_engine_s_traffic() -> None:
     stream = flow('kind = "stream"\nladder = ["1 Mbit/s", "2 Mbit/s"]\nahead = "10 s"')["traffic"]
     assert stream["ladder_bps"] == [10**6, 2 * 10**6]
     assert (stream["segment_ns"], stream["ahead_ns"]) == (4 * 10**9, 10 * 10**9)
+    assert flow('kind = "call"')["traffic"]["bps"] == 80_000
     udp = {
         "kind": "udp",
         "bps": 10**6,
