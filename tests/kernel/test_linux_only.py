@@ -1,5 +1,5 @@
-"""Disciplines and congestion controls that Linux alone has, cake, choke, ets, fq, prio, sfb and sfq: their words reach tc as they
-are, and the kernel runs them."""
+"""Disciplines and congestion controls that Linux alone has, cake, choke, ets, fq, hhf, prio, sfb, sfq and
+tbf: their words reach tc as they are, and the kernel runs them."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -28,10 +28,15 @@ WORDS = {
     "prio": "bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
     "sfb": "limit 600 target 20 max 25",
     "sfq": "limit 200 perturb 10 headdrop",
+    "tbf": "rate 8mbit burst 10000 limit 60000 mtu 1514 peakrate 9mbit",
 }
 """Each with words that it takes."""
 
-LEAST = {"choke": "choke limit 100 bandwidth 8mbit", "ets": "ets bands 3"}
+LEAST = {
+    "choke": "choke limit 100 bandwidth 8mbit",
+    "ets": "ets bands 3",
+    "tbf": "tbf rate 8mbit burst 5000 limit 60000",
+}
 """What some must be told, for tc takes them no other way."""
 
 SCENARIO = """
@@ -60,7 +65,7 @@ def scenario(qdisc: str, congestion: str = "cubic") -> str:
 
 def test_there_are_words_for_each() -> None:
     alone = {record.kind for record in QDISCS.values() if not record.simulated}
-    as_said = {"cake", "choke", "ets", "fq", "prio", "sfb", "sfq"}
+    as_said = {"cake", "choke", "ets", "fq", "hhf", "prio", "sfb", "sfq", "tbf"}
     assert set(WORDS) == alone | as_said, "the words of these are Linux's in the simulator, too"
 
 

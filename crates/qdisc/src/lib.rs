@@ -18,6 +18,7 @@ mod fifo;
 mod fq;
 mod fq_codel;
 mod fq_pie;
+mod hhf;
 mod pfifo_fast;
 mod pie;
 mod prio;
@@ -25,6 +26,7 @@ mod red;
 mod sfb;
 mod sfq;
 mod slab;
+mod tbf;
 mod timer;
 
 pub use adt::{Adt, AdtParams};
@@ -37,12 +39,14 @@ pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq::{Fq, FqParams};
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
+pub use hhf::{Hhf, HhfParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use prio::{Prio, PrioParams};
 pub use red::{Choke, ChokeParams, FloydRedParams, LinuxRedParams, Red, RedParams};
 pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
+pub use tbf::{Tbf, TbfParams};
 
 use serde::Deserialize;
 use std::sync::Arc;
@@ -368,10 +372,12 @@ disciplines! {
     "ets" Ets(EtsParams) => Ets<B>: |p, context| Ets::new(p, context);
     "fq" Fq(FqParams) => Fq<B>: |p, context| Fq::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
+    "hhf" Hhf(HhfParams) => Hhf<B>: |p, context| Hhf::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
     "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);
     "sfb" Sfb(SfbParams) => Sfb<B>: |p, context| Sfb::new(p, context);
     "sfq" Sfq(SfqParams) => Sfq<B>: |p, context| Sfq::new(p, context);
+    "tbf" Tbf(TbfParams) => Tbf<B>: |p, _context| Tbf::new(p);
 }
 
 impl<B: Body> Qdisc<B> for Discipline<B> {

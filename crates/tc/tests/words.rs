@@ -3,8 +3,8 @@
 use link::{Cells, Framing};
 use proptest::prelude::*;
 use qdisc::{
-    CakeCells, CakeParams, ChokeParams, EtsParams, FqParams, Isolation, Params, PrioParams,
-    SfbParams, SfqParams, TinMode,
+    CakeCells, CakeParams, ChokeParams, EtsParams, FqParams, HhfParams, Isolation, Params,
+    PrioParams, SfbParams, SfqParams, TbfParams, TinMode,
 };
 use tc::layer::{LAYERS, write_layer};
 use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
@@ -210,6 +210,14 @@ fn a_wrong_word_is_pointed_at() {
         ("red limit 1000 avpkt 1000 min 2000", 0, "limit of at least 6000"),
         ("fq_codel quantum 90", 17, "256"),
         ("sfq quantum 90", 0, "256"),
+        ("tbf rate 1mbit burst 5k", 0, "latency 50ms"),
+        ("tbf burst 5k limit 60k", 0, "like tbf rate"),
+        ("tbf rate 1mbit burst 5k limit 60k latency 50ms", 0, "keep one"),
+        ("tbf rate 1mbit burst 5k limit 60k peakrate 2mbit", 0, "mtu 1514"),
+        ("tbf rate 1mbit burst 5k limit 60k mtu 1514", 0, "peakrate too"),
+        ("tbf rate 1mbit burst 5k limit 60k peakrate 1mbit mtu 1514", 0, "above the rate"),
+        ("tbf rate 1mbit burst 5k linklayer atm", 24, "link_layer"),
+        ("hhf quantum 3000 non_hh_weight 1000000", 0, "715827 or less"),
         ("fq quantum 2000000", 11, "1048576"),
         ("fq buckets 1", 11, "from 2"),
         ("fq bands 3", 0, "priomap and 16 bands"),
@@ -638,6 +646,58 @@ fn what_ets_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
     ];
     for (words, params) in cases {
         assert_eq!(parse(words).params(), Some(Params::Ets(params)), "{words}");
+    }
+}
+
+#[test]
+fn tbf_s_latency_is_a_limit() {
+    let tbf = |limit, peakrate, mtu| {
+        Params::Tbf(TbfParams { rate: 8_000_000, burst: 5_000, limit, peakrate, mtu })
+    };
+    for (words, params) in [
+        ("limit 60k", tbf(61_440, None, 0)),
+        // 50 ms at 1 MB/s, and the burst.
+        ("latency 50ms", tbf(55_000, None, 0)),
+        // 10 ms at the peak rate and its bucket are less than 10 ms at the rate and the burst.
+        ("latency 10ms peakrate 8.8mbit mtu 1514", tbf(12_514, Some(8_800_000), 1_514)),
+    ] {
+        let found = parse(&format!("tbf rate 8mbit burst 5000 {words}"));
+        assert_eq!(found.params(), Some(params), "{words}");
+        assert!(found.text().contains(" limit "), "{words}");
+    }
+    let overhead = parse("tbf rate 8mbit burst 5000 limit 60k overhead 14");
+    assert_eq!(overhead.lacking().as_deref(), Some("tbf overhead"));
+}
+
+#[test]
+fn what_hhf_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
+    let usual = HhfParams {
+        limit: 1000,
+        quantum: None,
+        hh_limit: 2048,
+        reset_timeout_ns: 40_000_000,
+        admit_bytes: 131_072,
+        evict_timeout_ns: 1_000_000_000,
+        non_hh_weight: 2,
+    };
+    let cases = [
+        ("hhf", usual.clone()),
+        (
+            "hhf limit 50 quantum 3000 hh_limit 5 reset_timeout 10ms admit_bytes 20k \
+             evict_timeout 2s non_hh_weight 4",
+            HhfParams {
+                limit: 50,
+                quantum: Some(3000),
+                hh_limit: 5,
+                reset_timeout_ns: 10_000_000,
+                admit_bytes: 20_480,
+                evict_timeout_ns: 2_000_000_000,
+                non_hh_weight: 4,
+            },
+        ),
+    ];
+    for (words, params) in cases {
+        assert_eq!(parse(words).params(), Some(Params::Hhf(params)), "{words}");
     }
 }
 
