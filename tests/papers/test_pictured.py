@@ -4,10 +4,12 @@ lead somewhere."""
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import date
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,10 +19,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from sojourn import papers
+from sojourn import bundles, papers
 from sojourn.cli import status
+from sojourn.errors import UserError
 from sojourn.figures import style
-from sojourn.papers import drawn, page, published, readings, searched, tornado
+from sojourn.papers import bibliography, drawn, frozen, page, published, readings, searched, tornado
 from sojourn.papers.drawing import curve, grid_of_numbers, look, stated_level
 from sojourn.papers.evidence import Estimate, Evidence, Seed, estimated
 from sojourn.papers.paper import Claim, Finding, Grid, Number, Paper, Picture, Role, Tolerance
@@ -292,3 +295,68 @@ def test_what_stands_for_a_number_s_variant_is_run_by_the_paper(name: str) -> No
     known = {one.id for one in paper.numbers}
     assert all(set(estimates) <= known for estimates in paper.stored.values())
     assert paper.swaps or paper.stored
+
+
+# ------------------------------------------------------------------------------ papers to be cited
+
+
+def test_pages_can_be_cited_and_verified(
+    paper: Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cite = {"kind": "article", "key": "nobody2026", "author": "Nobody, N.", "year": "2026"}
+    (paper.folder / frozen.FILE).write_text(frozen.text(paper, date(2026, 1, 2)))
+    into = tmp_path / "out"
+    (into / "adt" / "old").mkdir(parents=True)
+    (into / "adt" / "old" / "of-somebody-s.txt").write_text("not ours")
+    page.write(reproduce([replace(paper, cite=cite)], out=into), into)
+    bib = (into / "papers.bib").read_text()
+    assert "@article{nobody2026,\n  title = {A line},\n  author = {Nobody, N.}" in bib
+    assert bibliography.OURSELVES in bib
+    listed = bundles.read((into / "manifest.json").read_bytes(), "manifest.json")
+    files = {file.relative_to(into).as_posix() for file in into.rglob("*") if file.is_file()}
+    assert set(listed.files) == files - {"manifest.json", "adt/old/of-somebody-s.txt"}
+    assert [entry.seeds for entry in listed.runs] == [(1, 2), (1, 2)]
+    assert status(["verify", "-q", str(into)]) == 0
+    rows = into / "adt" / "rows.json"
+    rows.write_text(rows.read_text().replace("10.0", "10.5"))
+    assert status(["verify", "-q", str(into)]) == 1
+    assert "adt/rows.json: its SHA-256" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["papers.bib", "manifest.json"])
+def test_what_somebody_else_wrote_is_not_replaced(name: str, paper: Paper, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(UserError, match="is not sojourn's"):
+        page.check([paper], tmp_path)
+
+
+def test_the_page_names_the_frozen_tolerances_and_what_has_changed_since(
+    paper: Paper, tmp_path: Path
+) -> None:
+    def shown(one: Paper) -> str:
+        page.write(reproduce([one], out=tmp_path / "out", redraw=again), tmp_path / "out")
+        return (tmp_path / "out" / "adt" / "index.html").read_text()
+
+    again = False
+    assert "are not frozen yet" in shown(paper)
+    again = True
+    file = paper.folder / frozen.FILE
+    file.write_text(frozen.text(paper, date(2026, 1, 2)))
+    kept = frozen.of(paper)
+    assert kept is not None
+    assert kept.judged == {"the ping": "10 ± 20 %", "twice": "20 ± 20 %"}
+    told = shown(paper)
+    assert f'stand since 2026-01-02 in <a href="{frozen.FILE}">' in told
+    assert hashlib.sha256(file.read_bytes()).hexdigest() in told
+    assert "Judged otherwise" not in told
+    wider = Tolerance(0.3, "it did not fit")
+    numbers = (replace(paper.numbers[0], tolerance=wider), paper.numbers[1])
+    assert "Judged otherwise than there: the ping." in shown(replace(paper, numbers=numbers))
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_no_tolerance_has_changed_since_it_was_frozen(name: str) -> None:
+    paper = papers.load(name)
+    kept = frozen.of(paper)
+    if kept is not None:
+        assert frozen.changed(paper, kept) == [], "a change needs a new file with a new date"

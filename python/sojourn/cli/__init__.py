@@ -31,7 +31,18 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 
 
 TRADES = {
-    "Experiments": ("run", "compare", "advise", "check", "report", "list", "verify", "export"),
+    "Experiments": (
+        "run",
+        "compare",
+        "advise",
+        "evaluate",
+        "check",
+        "report",
+        "list",
+        "verify",
+        "bundle",
+        "export",
+    ),
     "Held against reality": ("agree", "replay", "reproduce", "kernel", "clean"),
     "A live line": (
         *("measure", "history", "serve", "rpm", "monitor", "graph", "shape", "tune", "import"),

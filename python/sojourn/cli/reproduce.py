@@ -168,6 +168,7 @@ def _show(
         # Ctrl-C may have come while its page was written.
         if one not in pages:
             pages.add(one)
+    pages.close()
     work.say(f"wrote {pages.overview}", talk.quiet)
 
 

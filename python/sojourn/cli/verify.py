@@ -1,51 +1,208 @@
-"""`sojourn verify`: Runs run again, every table compared with the recorded one."""
+"""`sojourn verify`: files held against their manifest, and Runs run again, every table compared with
+the recorded one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from sojourn import foreign
 from sojourn.cli import options, text, work
+from sojourn.errors import UserError
 
 if TYPE_CHECKING:
+    from sojourn.bundles import FileDifference, Manifest
     from sojourn.engine.verify import TableComparison, Verification
+    from sojourn.records import Run
 
 DIFFERS = 1
 MOST_TOLD = 3
 """Lines of a seed that say what differs."""
+MOST_FILES = 10
+"""Files that are told one by one."""
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@click.argument(
+    "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH..."
+)
+@click.option("--sums", is_flag=True, help="Check the SHA-256 of the files only; run nothing.")
 @options.one(options.ExecutionOptions, "jobs")
 @options.block(options.TalkOptions)
-def verify(paths: tuple[Path, ...], jobs: int | None, talk: options.TalkOptions) -> None:
-    """Run Runs again and compare every table with the recorded one.
+def verify(
+    paths: tuple[Path, ...], sums: bool, jobs: int | None, talk: options.TalkOptions
+) -> None:
+    """Check the files of Runs, run them again and compare every table.
 
-    Tables are compared cell by cell.
+    PATH is the folder of a Run, or of a comparison or sweep: then all its Runs. Or it is what has
+    a manifest: a zip of `sojourn bundle`, a folder of `sojourn reproduce`, or a manifest.json. Its
+    files are then held against it, and its Runs run again if all are as it has them.
 
-    RUN is the folder of a Run, or of a comparison or sweep: then all its Runs. Ends with 1 if a
-    table differs, with 2 if a Run can't be run again: a measurement, a Run of netns, a kernel whose
-    guest is not there.
+    Tables are compared cell by cell. Ends with 1 if a table or file differs, with 2 if a Run can't
+    be run again: a measurement, a Run of netns, a kernel whose guest is not there. Of what has a
+    manifest such measurements are left out.
     """
+    from sojourn.engine.verify import is_repeatable
     from sojourn.engine.verify import verify as verified
-    from sojourn.records import Run
 
-    runs = [run for path in paths for run in Run.find(path)]
-    with work.progress(talk.quiet) as progress:
-        found = verified(runs, jobs=jobs, progress=progress)
-    equal = all(one.equal for one in found)
-    if talk.as_json:
-        work.show(
-            text.as_json({"equal": equal, "runs": [one.to_dict() for one in found]}, "verify")
-        )
-    else:
-        work.show("\n".join(map(described, found)))
+    with contextlib.ExitStack() as stack:
+        given = [stack.enter_context(_opened(path)) for path in paths]
+        runs = [run for one in given for run in one.runs if not one.listed or is_repeatable(run)]
+        found: Sequence[Verification] = []
+        if runs and not sums:
+            with work.progress(talk.quiet) as progress:
+                found = verified(runs, jobs=jobs, progress=progress)
+        lists = [one for one in given if one.listed]
+        damaged = {one.path: _damaged(one) for one in given} if sums else {}
+        told = [line for lines in damaged.values() for line in lines]
+        equal = not told and all(one.equal for one in found) and not any(one.apart for one in lists)
+        if talk.as_json:
+            whole = {
+                "equal": equal,
+                "manifests": [one.to_dict() for one in lists],
+                "damaged": told,
+                "runs": [one.to_dict() for one in found],
+            }
+            work.show(text.as_json(whole, "verify"))
+        else:
+            work.show("\n".join([*_told_of_all(given, found, damaged if sums else None), *told]))
     if not equal:
         raise click.exceptions.Exit(DIFFERS)
+
+
+# --------------------------------------------------------------------------------- what was given
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A PATH, open."""
+
+    path: Path
+    runs: Sequence[Run]
+    """Those to be run again."""
+    listed: Manifest | None = None
+    apart: Sequence[FileDifference] = ()
+    """What is not as the manifest has it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        assert self.listed is not None
+        return {
+            "path": str(self.path),
+            "equal": not self.apart,
+            "files": len(self.listed.files),
+            "runs": len(self.listed.runs),
+            "versions": dict(self.listed.versions),
+            "differences": [{"name": one.name, "why": one.why} for one in self.apart],
+        }
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[_Given]:
+    from sojourn import bundles
+    from sojourn.records import INDEX, META, Run
+
+    file = path / bundles.MANIFEST
+    if path.is_dir() and (
+        (path / META).is_file() or not file.is_file() or (path / INDEX).is_file()
+    ):
+        yield _Given(path, Run.find(path))
+        return
+    if path.is_file() and path.suffix != ".json":
+        with bundles.unpacked(path) as (folder, manifest, apart):
+            yield _with_manifest(path, folder, manifest, apart)
+        return
+    file = file if path.is_dir() else path
+    manifest = bundles.read(_content(file), str(file))
+    yield _with_manifest(path, file.parent, manifest, bundles.compare(file.parent, manifest))
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise click.BadParameter(
+            f"can't read {file}: {error.strerror or error}", param_hint="PATH"
+        ) from None
+
+
+def _damaged(given: _Given) -> list[str]:
+    """Which files of Runs without a manifest are not as the Runs' own sums have them."""
+    from sojourn.engine.verify import check_tables
+
+    found = []
+    for run in () if given.listed else given.runs:
+        try:
+            check_tables(run)
+        except UserError as error:
+            found.append(f"{error.problem}: DIFFERS")
+    return found
+
+
+def _with_manifest(
+    path: Path, folder: Path, manifest: Manifest, apart: Sequence[FileDifference]
+) -> _Given:
+    from sojourn import bundles
+
+    # What is not what it was says nothing when it is run again.
+    runs = [] if apart else list(bundles.runs_in(folder, manifest.files).values())
+    return _Given(path, runs, manifest, apart)
+
+
+# ---------------------------------------------------------------------------------------- in words
+
+
+def _told_of_all(
+    given: Sequence[_Given],
+    found: Sequence[Verification],
+    sums: Mapping[Path, Sequence[str]] | None,
+) -> Iterator[str]:
+    again = {id(one.run): one for one in found}
+    for one in given:
+        mine = [again[id(run)] for run in one.runs if id(run) in again]
+        if one.listed is None:
+            yield from map(described, mine)
+            if sums is not None and not sums[one.path]:
+                yield from (f"{run.path}: every file is whole" for run in one.runs)
+            continue
+        yield from _told_of_files(one, one.listed)
+        # Of hundreds of Runs those that are equal are a number.
+        yield from (described(each) for each in mine if not each.equal)
+        if not one.apart and sums is None:
+            yield _told_of_runs(one, mine)
+
+
+def _told_of_files(one: _Given, listed: Manifest) -> Iterator[str]:
+    from sojourn import bundles
+
+    if one.apart:
+        yield f"{one.path}: DIFFERS from its manifest, so nothing of it was run"
+        yield from (foreign.plain(f"  {each.name}: {each.why}") for each in one.apart[:MOST_FILES])
+        if len(one.apart) > MOST_FILES:
+            yield f"  and {len(one.apart) - MOST_FILES} more"
+    else:
+        yield f"{one.path}: all {len(listed.files)} files are as its manifest has them"
+    now = bundles.now()
+    others = [
+        f"{name} {version} (now {now.get(name, 'none')})"
+        for name, version in listed.versions.items()
+        if now.get(name) != version
+    ]
+    if others:
+        yield foreign.plain(f"  made with {', '.join(others)}")
+
+
+def _told_of_runs(one: _Given, again: Sequence[Verification]) -> str:
+    seeds = sum(len(each.run.seeds) for each in again)
+    differ = sum(not each.equal for each in again)
+    left = len(one.runs) - len(again)
+    words = f"  {len(again)} Runs, {seeds} seeds, run again: "
+    words += f"{differ} DIFFER" if differ else "every table is equal"
+    return words + (f"; {left} measured in real time, which can't be" if left else "")
 
 
 def described(one: Verification) -> str:

@@ -30,6 +30,7 @@ from sojourn.records import FORMAT, SCENARIO, TABLES, Run
 from sojourn.scenario import Scenario, loads
 
 Value = int | float | str | None
+_REAL_TIME = "netns"
 DECIDED = ("duration_ns", "warmup_ns", "links", "flows")
 """What of meta.json follows from the scenario."""
 
@@ -153,6 +154,11 @@ def verify(
     return [found[i] for i in range(len(runs))]
 
 
+def is_repeatable(run: Run) -> bool:
+    """Whether this can be run again as it was, if what ran it is there."""
+    return run.meta.engine in ENGINES and run.meta.engine != _REAL_TIME
+
+
 def check_tables(run: Run) -> int:
     """Reads every table of a Run, and so checks it against its SHA-256; how many there are.
 
@@ -177,7 +183,7 @@ def _engine_of(run: Run) -> str:
             f"{run.path} is a measurement, which can't be made again as it was{whole}",
             "two measurements are compared by: sojourn compare RUN RUN",
         )
-    if run.meta.engine == "netns":
+    if run.meta.engine == _REAL_TIME:
         raise UserError(
             f"{run.path} was run by netns, in real time: no two runs of it are alike",
             "a kernel in virtual time can be verified: run it with -e kernel",

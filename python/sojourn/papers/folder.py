@@ -8,6 +8,7 @@
     claims.py        checks of the sentences, and sentences that hold numbers of our Runs
     figures.py       functions that draw, and `story`: the bars of the overview
 
+    tolerances.toml           what counts as the same, as it stood on a date (`frozen`)
     search.py, searched.csv   where readings were searched on seeds of their own: the search, and what it found
 
 published.toml names functions, studies and variants; here they are looked up, so that a name that
@@ -67,6 +68,7 @@ def read(package: str) -> Paper:
         pictures=tuple(_picture(one, modules["figures"]) for one in said.pictures),
         story=modules["figures"].story,
         story_axis=said.paper["story"],
+        cite=said.paper.get("cite", {}),
         swaps=getattr(modules["studies"], "SWAPS", {}),
         stored=_stored(package, folder),
         grids=tuple(Grid(one["title"], one["head"], one["rows"]) for one in said.grids),

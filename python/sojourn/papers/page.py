@@ -5,6 +5,8 @@ what was run.
     DIR/PAPER/index.html           the paper, self-contained
     DIR/PAPER/figures/*.svg, *.csv its pictures and their data
     DIR/PAPER/rows.json            what `sojourn reproduce --json` prints of it
+    DIR/PAPER/tolerances.toml      what counts as the same, as it stood on a date
+    DIR/papers.bib, manifest.json  how to cite it; what all of it consists of, for `sojourn verify`
     DIR/PAPER/runs/STUDY/VARIANT   the Runs
 
 A verdict is a word in a frame, not a colour alone.
@@ -15,15 +17,16 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeAlias
 
+from sojourn import bundles
 from sojourn.digits import on_page as shown
 from sojourn.errors import UserError
-from sojourn.papers import pictured, readings, story, tornado, verdict
+from sojourn.papers import bibliography, frozen, pictured, readings, story, tornado, verdict
 from sojourn.papers.paper import Claim, Grid, Number, Paper, Picture, Reading, Role
 from sojourn.papers.reproduce import Reproduction
 from sojourn.papers.study import Study
@@ -34,6 +37,7 @@ from sojourn.report import parts
 
 _ROOM = "sojourn.papers"
 _MADE = "Made by sojourn"
+BIB = "papers.bib"
 _CLASS = {
     Verdict.REPRODUCED: "reproduced",
     Verdict.DIRECTION: "direction",
@@ -58,6 +62,7 @@ def write(found: Sequence[Reproduction], folder: Path) -> Path:
     pages = Pages(folder, [one.paper for one in found])
     for one in found:
         pages.add(one)
+    pages.close()
     return pages.overview
 
 
@@ -83,19 +88,52 @@ class Pages:
             found = [self._found[each.id] for each in self._papers if each.id in self._found]
             write_whole(self.overview, _overview(found, self._drawn).encode())
         except OSError as error:
-            raise UserError(
-                f"can't write to {self.folder}: {error.strerror or error}",
-                "choose another folder with -o",
-            ) from None
+            raise _refused(self.folder, error) from None
+
+    def close(self) -> None:
+        """Writes how to cite what was written, and its manifest."""
+        found = [self._found[each.id] for each in self._papers if each.id in self._found]
+        bib = bibliography.whole(one.paper for one in found)
+        try:
+            write_whole(self.folder / BIB, bib.encode())
+            manifest = bundles.of_folder(self.folder, self._written(found))
+            write_whole(self.folder / bundles.MANIFEST, manifest.text())
+        except OSError as error:
+            raise _refused(self.folder, error) from None
+
+    def _written(self, found: Iterable[Reproduction]) -> Iterator[str]:
+        """The names of the files of these papers: pages, pictures, Runs."""
+        yield from (self.overview.name, BIB)
+        for one in found:
+            folder = self.folder / one.paper.id
+            pages = ["index.html", "rows.json", *([frozen.FILE] if frozen.of(one.paper) else [])]
+            yield from (f"{one.paper.id}/{name}" for name in pages)
+            parts_ = [folder / "figures", *(run.path for run in one.evidence.runs.values())]
+            for part in (each for each in parts_ if each.is_relative_to(self.folder)):
+                within = part.relative_to(self.folder).as_posix()
+                yield from (f"{within}/{name}" for name in bundles.files_in(part))
+
+
+def _refused(folder: Path, error: OSError) -> UserError:
+    return UserError(
+        f"can't write to {folder}: {error.strerror or error}", "choose another folder with -o"
+    )
 
 
 def check(papers: Sequence[Paper], folder: Path) -> None:
-    """Refuses a folder in which a page of somebody else's would be overwritten."""
-    for path in (folder / "index.html", *(folder / paper.id / "index.html" for paper in papers)):
+    """Refuses a folder in which something of somebody else's would be overwritten."""
+    pages = (folder / "index.html", *(folder / paper.id / "index.html" for paper in papers))
+    ours = {
+        **dict.fromkeys(pages, _MADE),
+        folder / BIB: bibliography.OURSELVES,
+        folder / bundles.MANIFEST: bundles.SCHEMA,
+    }
+    for path, mark in ours.items():
         if path.is_dir() or (
-            path.is_file() and _MADE not in path.read_text("utf-8", errors="replace")
+            path.is_file() and mark not in path.read_text("utf-8", errors="replace")
         ):
-            raise UserError(f"{path} is not a page of sojourn's", "choose another folder with -o")
+            what = "a page of sojourn's" if mark == _MADE else "sojourn's"
+            raise UserError(f"{path} is not {what}", "choose another folder with -o")
 
 
 Pictures: TypeAlias = "Mapping[Picture, str]"
@@ -106,6 +144,8 @@ def _write_paper(one: Reproduction, folder: Path) -> Pictures:
     pictures = pictured.draw(one, folder)
     rows = json.dumps(one.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_whole(folder / "rows.json", rows.encode())
+    if (kept := frozen.of(one.paper)) is not None:
+        write_whole(folder / frozen.FILE, kept.file.read_bytes())
     write_whole(folder / "index.html", _paper(one, pictures).encode())
     return pictures
 
@@ -240,12 +280,27 @@ def _numbers(one: Reproduction) -> str:
     return (
         _TABLE.format("Numbers") + "<caption>Ours: mean over "
         f"{' or '.join(map(str, seeds))} seeds ± half the 95 % confidence interval; a warm-up, "
-        "where there is one, is left out. Tolerances were written down after first trial "
-        f"runs. {_ROLES}{left_out}</caption>"
+        f"where there is one, is left out. {_frozen(one.paper)} {_ROLES}{left_out}</caption>"
         '<thead><tr><th scope="col">What</th><th scope="col" class="number">Published</th><th scope="col" class="number">Ours</th>'
         '<th scope="col" class="number">Difference</th><th scope="col">Verdict</th></tr></thead><tbody>'
         + "\n".join(parts_)
         + _END
+    )
+
+
+def _frozen(paper: Paper) -> str:
+    """Since when the tolerances stand, and the sum of the file that says so."""
+    kept = frozen.of(paper)
+    if kept is None:
+        return "Tolerances were written down after first trial runs, and are not frozen yet."
+    said = (
+        "Tolerances were written down after first trial runs and stand since "
+        f'{kept.on.isoformat()} in <a href="{frozen.FILE}">{frozen.FILE}</a>, '
+        f"SHA-256 <code>{kept.sha256}</code>."
+    )
+    changed = frozen.changed(paper, kept)
+    return said + (
+        f" Judged otherwise than there: {escape(', '.join(changed))}." if changed else ""
     )
 
 

@@ -208,6 +208,8 @@ class Paper:
     grids: tuple[Grid, ...] = ()
     swaps: Mapping[str, Swap] = field(default_factory=dict)
     """Other readings that were run, by name: which variants stand for which."""
+    cite: Mapping[str, str] = field(default_factory=dict)
+    """Its entry in a bibliography; see `bibliography`."""
     stored: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
     """Other readings that were searched, by name: what they give for numbers, by id."""
 

@@ -1,6 +1,7 @@
 """Reads a paper's published.toml: what the source says, as data.
 
     [paper]          title, source, about, story (what the bars of its story are)
+    [paper.cite]     its entry in papers.bib: kind, key, and BibTeX's fields
     [words]          texts that others hold as {word}
     [tolerances.NAME]  share (of the number) or absolute (in its unit), because
     [quoted]         values of the source that no number judges, for sentences and figures

@@ -11,19 +11,33 @@ from sojourn.papers import published, searched
 from sojourn.papers.adt import measures as m
 from sojourn.papers.adt import search
 from sojourn.papers.adt.studies import (
+    ARITHMETIC,
     AVERAGING,
     CHANGING,
     CHOSEN,
+    DATAGRAMS,
     DELAY_BASED,
+    HALF,
+    HARMONIC,
+    LONG_SPELLS,
     OFFERED,
     PARAMETERS,
     REVERSE,
+    RHOS,
+    RULE,
+    RULE_USERS,
     SETTINGS,
+    SHORT_SPELLS,
+    SOURCES,
+    STEADY,
     TABLE,
+    TRANSFERS,
     TWICE_CHANGING,
     TWICE_USERS,
     WIDER,
     WITH_USERS,
+    harmonic,
+    weighed,
 )
 from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Finding
@@ -65,6 +79,40 @@ def uncongested(evidence: Evidence) -> Finding:
         + ", ".join(f"{limit:.0f} packets under {load} Mbit/s" for load, limit in limits.items())
         + f" of 100; the mean queueing delay there is at most {max(delays.values()):.3f} ms",
     )
+
+
+def lower_rho(evidence: Evidence) -> Finding:
+    """Each N that was run with a tenth of the weight comes nearer to u; in part, most."""
+    along = {users: AVERAGING[weighed(users, 0.01)] for users in RHOS if users < 100}
+    longer = evidence.means(along, m.utilisation)
+    swings = evidence.means(along, m.swing)
+    usual = {users: evidence.mean(WITH_USERS[users], m.utilisation) for users in longer}
+    nearer = [users for users in longer if abs(longer[users] - 99) < abs(usual[users] - 99)]
+    told = "; ".join(
+        f"{users} users: {usual[users]:.2f} % of the link with 0.1, {longer[users]:.2f} % with 0.01, "
+        f"where q_adt swings by {swings[users]:.0f} % of its mean, for "
+        f"{evidence.mean(WITH_USERS[users], m.swing):.0f} %"
+        for users in longer
+    )
+    return Finding(
+        len(nearer) == len(longer),
+        told + other_weights(evidence),
+        partly=2 * len(nearer) > len(longer),
+    )
+
+
+def other_weights(evidence: Evidence) -> str:
+    """What other weights give where they were run."""
+    asked = [
+        (users, rho) for users, rhos in RHOS.items() for rho in rhos if rho != 0.01 or users > 100
+    ]
+    found = {at: AVERAGING[weighed(*at)] for at in asked if evidence.has(AVERAGING[weighed(*at)])}
+    told = [
+        f"rho = {rho:g} at {users}: {evidence.mean(one, m.utilisation):.2f} %, mean q_adt "
+        f"{evidence.mean(one, m.limit):.0f} packets"
+        for (users, rho), one in found.items()
+    ]
+    return f". Others: {'; '.join(told)}" if told else ""
 
 
 # ------------------------------------------------------------------------------- III-A: the table
@@ -274,6 +322,47 @@ def in_sum(evidence: Evidence) -> Finding:
     )
 
 
+def any_bursts(evidence: Evidence) -> Finding:
+    """Within half a point of u whatever sends, and a longer queue for longer bursts; in part, one of
+    the two."""
+    kinds = {name: DATAGRAMS[name] for name in (STEADY, SHORT_SPELLS, LONG_SPELLS)}
+    limits = evidence.means(kinds, m.limit)
+    busy = evidence.means(kinds, m.utilisation)
+    fetched = evidence.mean(TRANSFERS.only, m.utilisation)
+    held = all(abs(one - 99) <= 0.5 for one in (*busy.values(), fetched))
+    ordered = limits[STEADY] < limits[SHORT_SPELLS] < limits[LONG_SPELLS]
+    return Finding(
+        held and ordered,
+        f"{SOURCES} sources of datagrams that are "
+        + ", ".join(f"{name}: {busy[name]:.2f} % with {limits[name]:.0f} packets" for name in kinds)
+        + f"; 200 users who fetch 50 kB again and again: {fetched:.2f} % with "
+        f"{evidence.mean(TRANSFERS.only, m.limit):.0f}",
+        partly=held or ordered,
+    )
+
+
+def rule_of_thumb(evidence: Evidence) -> Finding:
+    """100.0 % rounded to a tenth at each N that was run, with the harmonic mean; in part, no less
+    than a point below."""
+    busy = {
+        which: evidence.means(
+            {users: RULE[f"N = {users}, {which}"] for users in RULE_USERS}, m.utilisation
+        )
+        for which in (HARMONIC, ARITHMETIC, HALF)
+    }
+    told = [
+        f"T the {which}: {_listed(busy[which], 2, ' %')} users" for which in busy if busy[which]
+    ]
+    means = ", ".join(f"{1e3 * harmonic(users):.0f} ms of {users}" for users in busy[HARMONIC])
+    least = min(busy[HARMONIC].values())
+    return Finding(
+        least >= 99.95,
+        f"RTTs 40..440 ms, evenly spaced, whose harmonic mean is {means}, for 240 ms. "
+        + "; ".join(told),
+        partly=least >= 99,
+    )
+
+
 # ----------------------------------------------------------------------- what other readings give
 
 
@@ -399,9 +488,11 @@ def ns2s_rows(_: Evidence) -> str:
 
 def averaging(evidence: Evidence) -> str:
     """Few users with an average over ten times as long."""
-    along = {users: AVERAGING[f"N = {users}"] for users in (8, 16)}
-    if not evidence.has(*along.values()):
-        return "Few users with a longer average: in the full version."
+    along = {
+        users: AVERAGING[weighed(users, 0.01)]
+        for users in RHOS
+        if evidence.has(AVERAGING[weighed(users, 0.01)])
+    }
     ratios = {
         users: limit / SAYS[f"figure2/{users}/limit"]
         for users, limit in evidence.means(along, m.limit).items()

@@ -106,6 +106,12 @@ def limit(seed: Seed) -> float:
     return _mean(timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)["limit"])
 
 
+def swing(seed: Seed) -> float:
+    """Standard deviation of q_adt after the warm-up over its mean, %."""
+    line = timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)["limit"].to_numpy()
+    return float(100 * line.std() / line.mean())
+
+
 def halving_s(seed: Seed) -> float:
     """How long q_adt takes from 400 to 200 packets on its first way down, s; NaN where it does not
     come there."""

@@ -3,7 +3,7 @@ readings of section III-A that were searched."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -134,19 +134,32 @@ BY_USERS = Study(
     quick={"duration": "220 s"},
     quick_variants=("N = 16", "N = 125", "N = 2000"),
 )
+RHOS = {8: (0.01,), 16: (0.01, 0.03, 0.3), 250: (0.01, 0.3)}
+"""N -> weights tried beside the letter's 0.1."""
+
+
+def weighed(users: int, rho: float) -> str:
+    """The name of a variant of figure 2 with another weight."""
+    return f"N = {users}, rho = {rho:g}"
+
+
 AVERAGING = Study(
     "averaging",
-    "Figure 2 with few users and a tenth of the weight, as section II asks for",
+    "Figure 2 with other weights rho (section II)",
     "users.toml",
     variants={
-        f"N = {users}": {
+        weighed(users, rho): {
             "flow.user.count": users,
-            "bottleneck.down.qdisc": "adt limit 1500 weight 0.01",
+            "bottleneck.down.qdisc": f"adt limit 1500 weight {rho:g}",
         }
-        for users in (8, 16)
+        for users, rhos in RHOS.items()
+        for rho in rhos
     },
     seeds=3,
-    quick_variants=(),
+    # With a tenth of the weight the average takes 140 s to pass u.
+    quick={"duration": "280 s"},
+    quick_variants=(weighed(16, 0.01),),
+    quick_seeds=2,
 )
 TWICE_USERS = Study(
     "twice-users",
@@ -221,6 +234,120 @@ DELAY_BASED = Study(
     quick={"duration": "160 s"},
     quick_seeds=2,
 )
+# ------------------------------------------------------------------- bursts that are not bulk TCP's
+
+SOURCES = 50
+_OFFERED = 1.05
+"""Of the link: what is above u is too much for any queue."""
+
+
+def _sources(rate: float, **more: str) -> Changes:
+    """Datagrams over a large buffer. Each source sends at `rate` times its share of the link."""
+    return {
+        "flow.arriving.count": SOURCES,
+        "flow.arriving.rate": f"{round(1e8 * rate / SOURCES)} bit/s",
+        "flow.arriving.start": "uniform 0 s .. 1 s",
+        **{f"flow.arriving.{key}": value for key, value in more.items()},
+    }
+
+
+def _on_and_off(mean: str) -> Changes:
+    """Half of the time each, both of this mean."""
+    spell = {"on": f"exp {mean}", "off": f"exp {mean}"}
+    return _sources(2 * _OFFERED, kind="onoff", **spell)
+
+
+STEADY, SHORT_SPELLS, LONG_SPELLS = "steady", "on and off for 50 ms", "on and off for 500 ms"
+DATAGRAMS = Study(
+    "datagrams",
+    "Datagrams at a mean of 105 Mbit/s on a link of 100 over ADT (section IV)",
+    "uncongested.toml",
+    variants={
+        name: {
+            "bottleneck.down.qdisc": "adt limit 3000 start 100",
+            "duration": "300 s",
+            "warmup": "150 s",
+            **changes,
+        }
+        for name, changes in (
+            (STEADY, _sources(_OFFERED)),
+            (SHORT_SPELLS, _on_and_off("50 ms")),
+            (LONG_SPELLS, _on_and_off("500 ms")),
+        )
+    },
+    seeds=3,
+    quick={"duration": "200 s", "warmup": "120 s"},
+    quick_seeds=1,
+)
+TRANSFERS = Study(
+    "transfers",
+    "200 users who fetch 50 kB again and again at 100 Mbit/s over ADT (section IV)",
+    "parameters.toml",
+    variants={
+        "": {
+            "flow.user.count": 200,
+            "flow.user.kind": "transfers",
+            "flow.user.size": "50 kB",
+            "flow.user.pause": "exp 100 ms",
+        }
+    },
+    seeds=3,
+    quick={"duration": "160 s"},
+    quick_seeds=1,
+)
+
+# ---------------------------------------------------------------------- the rule of the introduction
+
+_SHORTEST, _LONGEST = 0.04, 0.44
+"""Seconds: the RTTs of section III-A as stated, where the two means of them are far apart."""
+
+
+def rtts(users: int) -> list[float]:
+    """The RTTs of so many users in seconds, evenly spaced as the scenario has them."""
+    step = (_LONGEST - _SHORTEST) / (users - 1)
+    return [_SHORTEST + step * one for one in range(users)]
+
+
+def harmonic(users: int) -> float:
+    """The harmonic mean of their RTTs, s."""
+    return users / sum(1 / one for one in rtts(users))
+
+
+RULE_USERS = (5, 20, 100)
+HARMONIC, ARITHMETIC, HALF = "harmonic mean", "arithmetic mean", "half of the harmonic mean"
+_T: Mapping[str, Callable[[int], float]] = {
+    HARMONIC: harmonic,
+    ARITHMETIC: lambda users: (_SHORTEST + _LONGEST) / 2,
+    HALF: lambda users: harmonic(users) / 2,
+}
+
+
+def buffer_of(users: int, which: str) -> int:
+    """B T at 100 Mbit/s, packets of 1500 B."""
+    return round(1e8 * _T[which](users) / 8 / 1500)
+
+
+RULE = Study(
+    "rule",
+    "Drop-Tail with a buffer of B T, T a mean of the RTTs (section I, footnote 1)",
+    "users.toml",
+    variants={
+        f"N = {users}, {which}": {
+            "flow.user.count": users,
+            "flow.user.rtt": "spread 40 ms .. 440 ms",
+            "bottleneck.down.rate": "100 Mbit/s",
+            "bottleneck.down.qdisc": f"pfifo limit {buffer_of(users, which)}",
+            "duration": "300 s",
+            "warmup": "100 s",
+        }
+        for users in RULE_USERS
+        for which in _T
+    },
+    seeds=3,
+    quick={"duration": "140 s", "warmup": "60 s"},
+    quick_variants=(f"N = 20, {HARMONIC}", f"N = 20, {HALF}"),
+    quick_seeds=1,
+)
 STUDIES = (
     TABLE,
     REVERSE,
@@ -232,6 +359,9 @@ STUDIES = (
     PARAMETERS,
     UNCONGESTED,
     DELAY_BASED,
+    DATAGRAMS,
+    TRANSFERS,
+    RULE,
 )
 
 DISCIPLINES = {name: TABLE[name] for name in ("Drop-Tail", "Adaptive RED", "ADT")}
@@ -246,7 +376,14 @@ SETTINGS = {
 """Figure 4."""
 OFFERED = {load: UNCONGESTED[f"{load} Mbit/s"] for load in LOADS}
 SWAPS: Mapping[str, Swap] = {
-    "rho = 0.01": {WITH_USERS[users]: AVERAGING[f"N = {users}"] for users in (8, 16)},
+    **{
+        f"rho = {rho:g}": {
+            WITH_USERS[users]: AVERAGING[weighed(users, rho)]
+            for users, rhos in RHOS.items()
+            if rho in rhos
+        }
+        for rho in (0.01, 0.03, 0.3)
+    },
     "RTTs of figure 3 one way, too": {CHANGING.only: TWICE_CHANGING.only},
 }
 """Readings that were run, beside those of the table that were searched."""

@@ -1,0 +1,299 @@
+"""manifest.json: what a folder of Runs and pages consists of, and what made it.
+
+    {"schema": "sojourn/manifest/1",
+     "versions": {"sojourn": "0.2.0", "python": "3.11.7", "numpy": "2.4.0", ...},
+     "runs": [{"path": "adt/runs/table/ADT", "engine": "sim", "engine_build": "...", "seeds": [1, 2],
+               "scenario": SHA-256, "results": {"1": SHA-256, "2": SHA-256}, ...}],
+     "files": {"adt/index.html": {"bytes": 81234, "sha256": "..."}, ...}}
+
+Names are relative, with slashes, and lead nowhere but into the folder. It says neither when nor where
+it was written, so the same files give the same bytes. A seed's result is the SHA-256 of its SHA256SUMS.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO
+
+from sojourn import foreign, shapes
+from sojourn.errors import UserError
+from sojourn.meta import Meta
+from sojourn.records import META, SCENARIO, Run
+from sojourn.shapes import Count
+
+MANIFEST = "manifest.json"
+SCHEMA = "sojourn/manifest/1"
+LOCKED = ("sojourn", "numpy", "polars", "matplotlib")
+"""The packages whose versions it has, beside Python's."""
+_PIECE = 1 << 20
+
+
+class BundleError(UserError):
+    """A bundle or a manifest can't be written or read."""
+
+
+@dataclass(frozen=True)
+class FileSum:
+    """A file, as far as it can be told from another."""
+
+    bytes: Count
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ManifestRun:
+    """A Run of the folder."""
+
+    path: str
+    title: str
+    label: str
+    engine: str
+    engine_build: str | None
+    version: str
+    """Of the sojourn that made it."""
+    seeds: tuple[Count, ...]
+    """Those that finished."""
+    fingerprint: str
+    scenario: str
+    """SHA-256 of its scenario.toml."""
+    results: Mapping[str, str]
+    """SHA-256 of each seed's list of sums, by the seed in digits; none: a Run of sojourn 0.1."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What manifest.json says."""
+
+    schema: str
+    versions: Mapping[str, str]
+    """That wrote it: of sojourn, Python and the packages that compute and draw."""
+    runs: tuple[ManifestRun, ...]
+    files: Mapping[str, FileSum]
+    """By name; without manifest.json itself."""
+
+    def text(self) -> bytes:
+        """The file."""
+        whole = json.dumps(asdict(self), indent=1, ensure_ascii=False, allow_nan=False)
+        return (whole + "\n").encode()
+
+
+@dataclass(frozen=True)
+class FileDifference:
+    """A file or a Run that is not as the manifest has it."""
+
+    name: str
+    why: str
+
+
+def now() -> dict[str, str]:
+    """The versions of this process."""
+    return {"python": platform.python_version()} | {name: version(name) for name in LOCKED}
+
+
+# ----------------------------------------------------------------------------------------- writing
+
+
+def of_folder(folder: Path, names: Iterable[str]) -> Manifest:
+    """The manifest of these files of a folder.
+
+    Raises:
+        UserError: one can't be read, or a Run is damaged.
+    """
+    listed = sorted(set(names))
+    try:
+        files = {name: summed(folder / name) for name in listed}
+    except OSError as error:
+        raise BundleError(
+            f"can't read {error.filename or folder}: {error.strerror or error}",
+            "may you read it? is it still written to?",
+        ) from None
+    return of_files(files, runs_in(folder, files))
+
+
+def of_files(files: Mapping[str, FileSum], runs: Mapping[str, Run]) -> Manifest:
+    """The manifest of files and the Runs among them."""
+    ordered = {name: files[name] for name in sorted(files)}
+    entries = [_entry(path, runs[path].meta, ordered) for path in sorted(runs)]
+    return Manifest(SCHEMA, now(), tuple(entries), ordered)
+
+
+def _entry(path: str, meta: Meta, files: Mapping[str, FileSum]) -> ManifestRun:
+    return ManifestRun(
+        path,
+        meta.title,
+        meta.label,
+        meta.engine,
+        meta.engine_build,
+        meta.version,
+        meta.seeds,
+        meta.fingerprint,
+        files[inside(path, SCENARIO)].sha256 if inside(path, SCENARIO) in files else "",
+        {str(seed): meta.checksums[str(seed)] for seed in meta.seeds if meta.checksums},
+    )
+
+
+def inside(folder: str, name: str) -> str:
+    """A name in a folder, which may be the whole ("")."""
+    return f"{folder}/{name}" if folder else name
+
+
+def runs_in(folder: Path, names: Iterable[str]) -> dict[str, Run]:
+    """The Runs among these files, by the name of their folder.
+
+    Raises:
+        UserError: one is no Run.
+    """
+    paths = [name.removesuffix(META).removesuffix("/") for name in names if _is_meta(name)]
+    return {path: Run.open(folder / path) for path in sorted(paths)}
+
+
+def _is_meta(name: str) -> bool:
+    return name == META or name.endswith(f"/{META}")
+
+
+def files_in(folder: Path, out: Path | None = None) -> Iterator[str]:
+    """The names of the files in a folder, in their order. Left out are `out`, hidden files, and with
+    them what another process is half way through writing.
+
+    Raises:
+        BundleError: one is no file, or its name is none for every system.
+    """
+    for place, folders, files in os.walk(folder, onerror=_unreadable):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted([*files, *(one for one in folders if (Path(place) / one).is_symlink())]):
+            file = Path(place) / name
+            if name.startswith(".") or (out is not None and file.resolve() == out.resolve()):
+                continue
+            if file.is_symlink() or not file.is_file():
+                raise BundleError(
+                    f"{foreign.plain(str(file))} is no plain file",
+                    "a bundle has files only: put a copy of what it leads to in its place",
+                )
+            relative = file.relative_to(folder).as_posix()
+            if why := bad_name(relative):
+                raise BundleError(f"{foreign.plain(str(file))}: {why}", "give it another name")
+            yield relative
+
+
+def _unreadable(error: OSError) -> None:
+    raise BundleError(
+        f"can't read {error.filename}: {error.strerror or error}", "may you read it?"
+    ) from None
+
+
+def summed(file: Path) -> FileSum:
+    """What a file is. Raises OSError."""
+    with file.open("rb") as stream:
+        return copied(stream, None)
+
+
+def copied(source: IO[bytes], target: IO[bytes] | None, most: int | None = None) -> FileSum:
+    """Reads a stream to its end, or a byte past `most`, and writes it to `target` if there is
+    one."""
+    digest, size = hashlib.sha256(), 0
+    while piece := source.read(_PIECE if most is None else min(_PIECE, most + 1 - size)):
+        digest.update(piece)
+        size += len(piece)
+        if target is not None:
+            target.write(piece)
+    return FileSum(size, digest.hexdigest())
+
+
+# ----------------------------------------------------------------------------------------- reading
+
+
+def read(content: bytes, name: str) -> Manifest:
+    """What a manifest says; `name`: what to call it.
+
+    Raises:
+        BundleError: it is damaged, none of ours, or names what lies outside of its folder.
+    """
+    try:
+        raw = json.loads(content)
+        schema = raw.get("schema") if isinstance(raw, dict) else None
+        if schema != SCHEMA:
+            raise ValueError(f"its schema is not {SCHEMA}")
+        found = shapes.read(Manifest, raw)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(
+            f"{name} is no manifest of sojourn's: {foreign.plain(str(error)) or 'too deep'}",
+            "give the manifest.json that sojourn wrote",
+        ) from None
+    for each in found.files:
+        if why := bad_name(each):
+            raise BundleError(
+                f"{name} names {foreign.plain(each)!r}: {why}",
+                "sojourn writes no such manifest: do not trust where it is from",
+            )
+    return found
+
+
+def bad_name(name: str) -> str:
+    """Why a name can't be one of a bundle's file; empty: it can."""
+    parts = name.split("/")
+    if name.startswith("/") or ".." in parts or ":" in parts[0]:
+        return "it leads out of its folder"
+    if any(part in ("", ".") for part in parts) or "\\" in name or not foreign.is_plain(name):
+        return "it is no plain name of a file"
+    if name == MANIFEST:
+        return "a manifest does not list itself"
+    return ""
+
+
+def compare(folder: Path, manifest: Manifest) -> list[FileDifference]:
+    """What of a folder is not as the manifest has it. Files that it does not list are left alone.
+
+    Raises:
+        BundleError: a file is a link that leads out of the folder.
+    """
+    found = [FileDifference(name, why) for name, why in _files_apart(folder, manifest) if why]
+    return found or runs_apart(folder, manifest)
+
+
+def _files_apart(folder: Path, manifest: Manifest) -> Iterator[tuple[str, str]]:
+    root = folder.resolve()
+    for name, listed in manifest.files.items():
+        file = folder / name
+        if not file.resolve().is_relative_to(root):
+            raise BundleError(
+                f"{file} is a link that leads out of {folder}", "put what it leads to in its place"
+            )
+        try:
+            yield name, why_not(listed, summed(file)) if file.is_file() else "it is missing"
+        except OSError as error:
+            yield name, f"it can't be read: {error.strerror or error}"
+
+
+def why_not(listed: FileSum, found: FileSum) -> str:
+    """Why a file is not the one that is listed; empty: it is."""
+    if found.bytes != listed.bytes:
+        return f"it has {found.bytes} bytes, and the manifest {listed.bytes}"
+    return "" if found == listed else "its SHA-256 is not the manifest's"
+
+
+def runs_apart(folder: Path, manifest: Manifest) -> list[FileDifference]:
+    """Runs of which the manifest says otherwise than their files, all of which are as listed."""
+    runs = runs_in(folder, manifest.files)
+    listed = {entry.path: entry for entry in manifest.runs}
+    found = {path: _entry(path, run.meta, manifest.files) for path, run in runs.items()}
+    return [
+        FileDifference(
+            path or ".", "the manifest says otherwise of this Run than its files: " + said
+        )
+        for path in sorted({*listed, *found})
+        if (said := _apart(listed.get(path), found.get(path)))
+    ]
+
+
+def _apart(listed: ManifestRun | None, found: ManifestRun | None) -> str:
+    if listed is None or found is None:
+        return "it lists none" if listed is None else "there is none"
+    now_, then = asdict(found), asdict(listed)
+    return ", ".join(key for key in now_ if now_[key] != then[key])

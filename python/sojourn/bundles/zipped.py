@@ -1,0 +1,249 @@
+"""A bundle: one zip of Runs, folders of Runs and pages, with their manifest.
+
+    NAME/...         each folder that was given, under its own name
+    manifest.json    of all of it
+
+The same files give the same bytes: files in the order of their names, with one date and one mode, and
+stored as they are, since what deflate makes of them depends on the library. (Tables, most of it, are
+compressed already.) It is written under another name and renamed: there is a whole zip or none.
+
+What is read may come from anywhere. Nothing is written outside of a temporary folder, no file is read
+farther than the manifest says that it is long, and a zip that unpacks to far more than it takes is
+refused before any of it is unpacked.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from sojourn import foreign, remains
+from sojourn.bundles.manifest import (
+    MANIFEST,
+    BundleError,
+    FileDifference,
+    FileSum,
+    Manifest,
+    bad_name,
+    copied,
+    files_in,
+    of_files,
+    read,
+    runs_apart,
+    runs_in,
+    why_not,
+)
+from sojourn.records import Run, check_room
+
+DATE = (1980, 1, 1, 0, 0, 0)
+"""Of every file: the first that a zip can have."""
+MOST_TIMES = 100
+"""How much more than the zip takes may come out of it. Ours are stored; a zip of text that somebody
+made again of our files takes a tenth."""
+MOST_MANIFEST = 256 << 20
+"""Bytes."""
+_KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_DAMAGED = (zipfile.BadZipFile, struct.error, zlib.error, EOFError, ValueError, NotImplementedError)
+"""What zipfile makes of bytes that are no zip."""
+_LARGE = 1 << 31
+"""Bytes from which a file's entry has the long form."""
+
+
+def pack(folders: Sequence[Path], out: Path) -> Manifest:
+    """Writes the bundle of these folders.
+
+    Raises:
+        UserError: there is no Run in one, one is damaged, or the zip can't be written.
+    """
+    given = _named(folders)
+    names: dict[str, Path] = {}
+    runs: dict[str, Run] = {}
+    for called, folder in given.items():
+        listed = list(files_in(folder, out))
+        found = runs_in(folder, listed)
+        _check(folder, found)
+        names |= {f"{called}/{name}": folder / name for name in listed}
+        runs |= {f"{called}/{path}" if path else called: run for path, run in found.items()}
+    try:
+        with remains.beside(out) as half:
+            manifest = _written(names, runs, half)
+            os.replace(half, out)
+    except OSError as error:
+        raise BundleError(
+            f"can't write {out}: {error.strerror or error}", "make room, or choose another place"
+        ) from None
+    return manifest
+
+
+def _named(folders: Sequence[Path]) -> dict[str, Path]:
+    """Each folder by the name that it has in the zip."""
+    given: dict[str, Path] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise BundleError(f"{folder} is not a folder", "give folders of Runs")
+        # "." has a name, too.
+        called = folder.resolve().name
+        if called in given:
+            raise BundleError(
+                f"{given[called]} and {folder} would have one name in the zip, {called}",
+                "rename one of them, or give the folder that both lie in",
+            )
+        if why := bad_name(called):
+            raise BundleError(f"{folder} can't be in a zip under its name: {why}", "rename it")
+        given[called] = folder
+    return given
+
+
+def _check(folder: Path, runs: Mapping[str, Run]) -> None:
+    if not runs:
+        raise BundleError(
+            f"there is no Run in {folder}",
+            "give what `sojourn run -o`, `compare -o` or `reproduce -o` wrote",
+        )
+    for run in runs.values():
+        if not run.seeds:
+            raise BundleError(f"{run.path}: no seed has finished", "run it again")
+        run.check_sums()
+
+
+def _written(names: Mapping[str, Path], runs: Mapping[str, Run], half: Path) -> Manifest:
+    """Raises OSError."""
+    files: dict[str, FileSum] = {}
+    with half.open("xb") as raw:
+        with zipfile.ZipFile(raw, "w", zipfile.ZIP_STORED) as whole:
+            for name in sorted(names):
+                with _opened(names[name]) as source:
+                    large = os.fstat(source.fileno()).st_size >= _LARGE
+                    with whole.open(_info(name), "w", force_zip64=large) as target:
+                        files[name] = copied(source, target)
+            manifest = of_files(files, runs)
+            whole.writestr(_info(MANIFEST), manifest.text())
+        raw.flush()
+        os.fsync(raw.fileno())
+    return manifest
+
+
+def _opened(file: Path) -> IO[bytes]:
+    try:
+        return file.open("rb")
+    except OSError as error:
+        raise BundleError(
+            f"can't read {file}: {error.strerror or error}",
+            "may you read it? is it still written to?",
+        ) from None
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, DATE)
+    # As Unix has it, wherever it is written.
+    info.create_system = 3
+    info.external_attr = (stat.S_IFREG | 0o644) << 16
+    return info
+
+
+# ----------------------------------------------------------------------------------------- reading
+
+
+@contextmanager
+def unpacked(file: Path) -> Iterator[tuple[Path, Manifest, list[FileDifference]]]:
+    """A bundle's files in a temporary folder, its manifest, and what is not as that has it.
+
+    Raises:
+        BundleError: it is no bundle, or one that is not to be unpacked.
+    """
+    with remains.temporary_folder() as folder:
+        try:
+            with zipfile.ZipFile(file) as whole:
+                members = _members(whole, file)
+                manifest = _manifest(whole, file, members)
+                check_room(folder, sum(info.file_size for info in members.values()))
+                found = _unpack(whole, members, manifest, folder)
+        except _DAMAGED as error:
+            raise BundleError(
+                f"{file} is no zip file, or not a whole one: {foreign.plain(str(error))}",
+                "fetch it again, or make it again with sojourn bundle",
+            ) from None
+        except OSError as error:
+            raise BundleError(
+                f"can't read {file}: {error.strerror or error}", "may you read it? is there room?"
+            ) from None
+        yield folder, manifest, found or runs_apart(folder, manifest)
+
+
+def _members(whole: zipfile.ZipFile, file: Path) -> dict[str, zipfile.ZipInfo]:
+    """The files of a zip by name, if all of it may be unpacked."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in whole.infolist():
+        name, mode = info.filename, info.external_attr >> 16
+        if info.is_dir():
+            continue
+        why = "" if name == MANIFEST else bad_name(name)
+        # zipfile cuts a name off at a NUL.
+        if name in found or info.orig_filename != name:
+            why = "it is there twice" if name in found else "it is no plain name of a file"
+        if stat.S_IFMT(mode) not in (0, stat.S_IFREG) or info.flag_bits & 1:
+            why = "it is a link, a device or encrypted"
+        if info.compress_type not in _KNOWN:
+            why = "it is compressed in a way that sojourn does not read"
+        if why:
+            raise _refused(file, f"{foreign.plain(name)!r}: {why}")
+        found[name] = info
+    size, room = sum(info.file_size for info in found.values()), file.stat().st_size
+    if size > MOST_TIMES * room:
+        raise _refused(file, f"{room} bytes that unpack to {size}")
+    return found
+
+
+def _refused(file: Path, why: str) -> BundleError:
+    return BundleError(
+        f"{file} is not unpacked: {why}", "sojourn makes no such zip: do not trust where it is from"
+    )
+
+
+def _manifest(
+    whole: zipfile.ZipFile, file: Path, members: Mapping[str, zipfile.ZipInfo]
+) -> Manifest:
+    if MANIFEST not in members:
+        raise BundleError(f"{file} has no {MANIFEST}", "give a zip that sojourn bundle wrote")
+    if members[MANIFEST].file_size > MOST_MANIFEST:
+        raise _refused(file, f"its {MANIFEST} has {members[MANIFEST].file_size} bytes")
+    with whole.open(members[MANIFEST]) as stream:
+        return read(stream.read(MOST_MANIFEST), f"{MANIFEST} in {file}")
+
+
+def _unpack(
+    whole: zipfile.ZipFile,
+    members: Mapping[str, zipfile.ZipInfo],
+    manifest: Manifest,
+    folder: Path,
+) -> list[FileDifference]:
+    """Unpacks the files that the manifest lists; what is not as it has them."""
+    found = [
+        FileDifference(name, "the manifest does not list it")
+        for name in sorted({*members} - {*manifest.files} - {MANIFEST})
+    ]
+    for name, listed in manifest.files.items():
+        why = "it is missing"
+        if name in members:
+            why = why_not(listed, _one(whole, members[name], folder / name, listed.bytes))
+        if why:
+            found.append(FileDifference(name, why))
+    return found
+
+
+def _one(whole: zipfile.ZipFile, info: zipfile.ZipInfo, into: Path, most: int) -> FileSum:
+    """Unpacks a file, as far as it is as long as it should be."""
+    into.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with whole.open(info) as source, into.open("xb") as target:
+            return copied(source, target, most)
+    except _DAMAGED:
+        # Its checksum in the zip does not fit: no file that is listed has no such sum.
+        return FileSum(most, "")
