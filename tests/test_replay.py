@@ -252,6 +252,8 @@ def changed(one: Recording, **changes: Any) -> Recording:
         ("sfq-noecn", {"limit": 31}),
         ("sfq-noecn", {"quantum": 3000}),
         ("sfq_headdrop-noecn", {"headdrop": None}),
+        ("fq_codel_selector-ecn", {"ce_threshold_selector": None}),
+        ("fq_codel_selector-ecn", {"ce_threshold_selector": "0x0/0xfc"}),
         ("fq_codel_flows-noecn", {"flows": 5}),
         ("fq_codel_memory-ecn", {"memory_limit": 42_000}),
     ],

@@ -421,6 +421,7 @@ fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discip
         quantum: 1500,
         ecn: false,
         ce_threshold_ns: None,
+        ce_threshold_selector: None,
         drop_batch: 64,
     });
     let order = |ring, shaper, comes: u64| {

@@ -33,7 +33,7 @@ pub use adt::{Adt, AdtParams};
 pub use cake::{Cake, CakeCells, CakeParams, Isolation, TinMode};
 pub use cobalt::{Cobalt, CobaltParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
-pub use ds::{DsField, Ecn};
+pub use ds::{DsField, DsSelector, Ecn};
 pub use ets::{Ets, EtsParams};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq::{Fq, FqParams};

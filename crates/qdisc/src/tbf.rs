@@ -33,7 +33,7 @@ pub struct TbfParams {
     pub burst: u64,
     /// Bytes that may wait.
     pub limit: u64,
-    /// How fast a burst leaves, bit/s; `None`: as fast as the link can.
+    /// How fast a burst leaves, bit/s, above `rate`; `None`: as fast as the link can.
     pub peakrate: Option<u64>,
     /// The room of the peak rate's bucket, bytes.
     pub mtu: u64,

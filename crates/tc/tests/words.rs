@@ -58,6 +58,13 @@ fn words_mean_what_they_mean_to_tc() {
             ],
         ),
         ("fq_codel", &[("memory_limit", n(1 << 25)), ("ce_threshold_ns", UNSAID)]),
+        (
+            "fq_codel ce_threshold 1ms ce_threshold_selector 1/3",
+            &[
+                ("ce_threshold_ns", n(1_000_000)),
+                ("ce_threshold_selector", Value::Text("0x1/0x3".into())),
+            ],
+        ),
         ("fq_codel noecn ce_threshold 1ms", &[("ecn", OFF), ("ce_threshold_ns", n(1_000_000))]),
         ("codel variant=rfc8289", &[("variant", text("rfc"))]),
         // By a name that stays.
@@ -209,6 +216,8 @@ fn a_wrong_word_is_pointed_at() {
         ("red limit 400000", 0, "avpkt"),
         ("red limit 1000 avpkt 1000 min 2000", 0, "limit of at least 6000"),
         ("fq_codel quantum 90", 17, "256"),
+        ("fq_codel ce_threshold_selector 1", 31, "0x1/0x3"),
+        ("fq_codel ce_threshold_selector 1/256", 31, "from 0 to 255"),
         ("sfq quantum 90", 0, "256"),
         ("tbf rate 1mbit burst 5k", 0, "latency 50ms"),
         ("tbf burst 5k limit 60k", 0, "like tbf rate"),
@@ -359,6 +368,9 @@ fn sentence() -> impl Strategy<Value = String> {
                 (1..17u32).prop_map(|number| number.to_string())
             ]
             .boxed(),
+            "VALUE/MASK" => (0..=255u8, 0..=255u8)
+                .prop_map(|(value, mask)| format!("{value:#x}/{mask}"))
+                .boxed(),
             "BAND..." => prop::collection::vec(0..16u32, 1..16)
                 .prop_map(|bands| bands.iter().map(u32::to_string).collect::<Vec<_>>().join(" "))
                 .boxed(),
@@ -464,6 +476,9 @@ fn netlink_is_told_what_tc_would_tell_it() {
     assert_eq!(of(&codel, "TCA_CODEL_TARGET"), Some(7_000));
     assert_eq!(of(&codel, "TCA_CODEL_ECN"), Some(1));
     assert_eq!(of(&codel, "TCA_CODEL_CE_THRESHOLD"), None);
+    let selected = options("fq_codel ce_threshold 1ms ce_threshold_selector 0x1/3");
+    assert_eq!(of(&selected, "TCA_FQ_CODEL_CE_THRESHOLD_SELECTOR"), Some(1));
+    assert_eq!(of(&selected, "TCA_FQ_CODEL_CE_THRESHOLD_MASK"), Some(3));
     assert!(parse("pie").options().is_none());
 
     let layer = read_layer("pppoe-ptm").expect("a layer");

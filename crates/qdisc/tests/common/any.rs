@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::strategy::Union;
 use qdisc::{
     AdtParams, CakeCells, CakeParams, ChokeParams, CobaltParams, CodelParams, CodelVariant,
-    DocsisPieParams, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams, FqPieParams,
-    HhfParams, Isolation, LinuxPieParams, LinuxRedParams, Params, PfifoFastParams,
+    DocsisPieParams, DsSelector, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams,
+    FqPieParams, HhfParams, Isolation, LinuxPieParams, LinuxRedParams, Params, PfifoFastParams,
     PfifoFastVariant, PieParams, PrioParams, RedParams, RfcPieParams, SfbParams, SfqParams,
     TbfParams, TinMode,
 };
@@ -116,6 +116,7 @@ fn fq_codel(packets: Range<u64>, bytes: Range<u64>) -> impl Strategy<Value = Par
                     quantum,
                     ecn,
                     ce_threshold_ns,
+                    ce_threshold_selector: ecn.then_some(DsSelector { value: 2, mask: 3 }),
                     drop_batch,
                 })
             },
@@ -407,9 +408,11 @@ fn hhf(packets: Range<u64>) -> impl Strategy<Value = Params> {
 }
 
 fn tbf() -> impl Strategy<Value = Params> {
-    let peakrate = prop::option::of(8..100_000_000u64);
-    (8..50_000_000u64, 100..6000u64, 0..40_000u64, peakrate, 100..4000u64).prop_map(
-        |(rate, burst, limit, peakrate, mtu)| {
+    // A peak rate is above the rate, or Linux refuses it.
+    let above = prop::option::of(8..100_000_000u64);
+    (8..50_000_000u64, 100..6000u64, 0..40_000u64, above, 100..4000u64).prop_map(
+        |(rate, burst, limit, above, mtu)| {
+            let peakrate = above.map(|above| rate + above);
             Params::Tbf(TbfParams { rate, burst, limit, peakrate, mtu })
         },
     )
