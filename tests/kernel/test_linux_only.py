@@ -12,6 +12,7 @@ from test_tables import MS, REFUSED, Made, S, realised, words
 
 from sojourn import engine as engines
 from sojourn.engine.kernel.observed.links import carried
+from sojourn.engine.kernel.plan.fits import PlanError
 from sojourn.engine.kernel.plan.guest_plan import Machine, plan
 from sojourn.records import Run
 from sojourn.scenario import Qdisc, linux, loads
@@ -82,6 +83,12 @@ def test_the_words_reach_tc_as_they_are_and_nothing_is_added(kind: str) -> None:
             for line in step["stdin"].splitlines()
         ]
         assert any(line.endswith(f" {said}") and "handle 10:" in line for line in lines), lines
+
+
+def test_words_that_the_guest_s_tc_lacks_are_refused_before_it_boots() -> None:
+    asked = loads(scenario("fq weights 65536 65536 65536"))
+    with pytest.raises(PlanError, match=r"'down': qdisc: the guest's tc.* has no weights"):
+        plan(asked.realise(1), SIMNIC)
 
 
 def test_what_a_discipline_holds_at_most_is_known_where_it_is_not_said() -> None:
