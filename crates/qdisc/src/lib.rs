@@ -252,7 +252,8 @@ pub trait Qdisc<B> {
 
     /// Where the discipline holds packets back to a rate of its own: the time before which it gives
     /// none. `None`: it has no such rate, and gives a packet whenever it has one. Which of both
-    /// never changes. The time changes only as a packet comes or leaves.
+    /// never changes. The time changes only as a packet comes or leaves, or as the queue is asked in
+    /// vain: then it is later than that.
     #[inline]
     fn holds_until(&self) -> Option<Time> {
         None
