@@ -811,6 +811,7 @@ def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
         "NUMBER": st.one_of(st.floats(1e-9, 1).map(repr), st.integers(1, 16).map(str)),
         "SECONDS": st.integers(0, 100).map(str),
         "MS": st.integers(0, 10**6).map(str),
+        "VALUE/MASK": st.tuples(st.integers(0, 255), st.integers(0, 255)).map("%d/%#x".__mod__),
         "BAND...": st.lists(st.integers(0, 15).map(str), min_size=1, max_size=16).map(" ".join),
         "BYTES...": st.lists(st.integers(300, 10**6).map(str), min_size=1, max_size=16).map(
             " ".join
