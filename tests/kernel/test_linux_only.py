@@ -1,4 +1,4 @@
-"""Disciplines and congestion controls that Linux alone has, cake, choke, ets, prio, sfb and sfq: their words reach tc as they
+"""Disciplines and congestion controls that Linux alone has, cake, choke, ets, fq, prio, sfb and sfq: their words reach tc as they
 are, and the kernel runs them."""
 
 import struct
@@ -60,7 +60,7 @@ def scenario(qdisc: str, congestion: str = "cubic") -> str:
 
 def test_there_are_words_for_each() -> None:
     alone = {record.kind for record in QDISCS.values() if not record.simulated}
-    as_said = {"cake", "choke", "ets", "prio", "sfb", "sfq"}
+    as_said = {"cake", "choke", "ets", "fq", "prio", "sfb", "sfq"}
     assert set(WORDS) == alone | as_said, "the words of these are Linux's in the simulator, too"
 
 

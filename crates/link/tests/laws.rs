@@ -6,7 +6,7 @@ use link::{RateStep, RingParams, Schedule, ShaperParams};
 use proptest::prelude::*;
 use qdisc::{
     CakeCells, CakeParams, CodelParams, CodelVariant, Context, Discipline, DsField, FifoParams,
-    FqCodelParams, Isolation, LinuxRedParams, TinMode,
+    FqCodelParams, FqParams, Isolation, LinuxRedParams, TinMode,
 };
 use qdisc::{Packet, Params, Qdisc, RedParams};
 use units::{Luck, Span, Time};
@@ -104,6 +104,25 @@ fn cake(bandwidth: u64) -> Params {
         overhead: None,
         mpu: 0,
         cells: CakeCells::Noatm,
+    })
+}
+
+/// It holds each flow back by itself, and its timer is late.
+fn fq(maxrate: u64) -> Params {
+    Params::Fq(FqParams {
+        limit: 30,
+        flow_limit: 20,
+        quantum: None,
+        initial_quantum: Some(4000),
+        maxrate: Some(maxrate),
+        pacing: true,
+        low_rate_threshold: 550_000,
+        refill_delay_ns: 40 * MS,
+        orphan_mask: 1023,
+        ce_threshold_ns: None,
+        timer_slack_ns: MS,
+        priomap: [1; 16],
+        weights: [20_000; 3],
     })
 }
 
@@ -213,8 +232,15 @@ fn any_shaper() -> impl Strategy<Value = Option<ShaperParams>> {
 
 fn any_spec() -> impl Strategy<Value = Spec> {
     let short = Params::Pfifo(FifoParams { limit: 20 });
-    let qdisc =
-        prop_oneof![Just(ENDLESS), Just(short), Just(codel()), Just(red()), Just(cake(5_000_000))];
+    let qdisc = prop::sample::select(vec![
+        ENDLESS,
+        short,
+        codel(),
+        red(),
+        cake(5_000_000),
+        fq(5_000_000),
+        fq(500_000),
+    ]);
     (qdisc, any_rate(), any_ring(), any_shaper()).prop_map(|(qdisc, rate, ring, shaper)| Spec {
         qdisc,
         rate,
@@ -468,6 +494,31 @@ fn a_discipline_that_holds_packets_back_is_asked_when_it_gives_one() {
         assert_eq!(left.collect::<Vec<_>>(), due);
         assert_eq!(link.next_event(), None);
     }
+}
+
+#[test]
+fn what_comes_or_was_sent_makes_a_link_ask_before_the_discipline_s_timer() {
+    // A packet of fq's at 500 kbit/s takes 24 ms, and the timer is a millisecond late.
+    let order = |arrivals: &[(u32, u64)]| {
+        let mut link =
+            Spec { rate: vec![], qdisc: fq(500_000), ring: None, ..Spec::plain() }.link();
+        let mut log = Log::default();
+        for (body, (flow, at)) in (0..).zip(arrivals) {
+            let packet = Packet {
+                enqueued: Time::ZERO,
+                flow: *flow,
+                size: 1500,
+                ds: DsField::BEST_EFFORT,
+                body,
+            };
+            link.send(packet, Time(*at), &mut log);
+        }
+        link.advance(Time(1_000 * MS), &mut log);
+        log.departures.iter().map(|d| (d.packet.body, d.dequeued.0)).collect::<Vec<_>>()
+    };
+    assert_eq!(order(&[(0, 0), (0, 0)]), [(0, 0), (1, 25 * MS)]);
+    let half = 24 * MS + MS / 2;
+    assert_eq!(order(&[(0, 0), (0, 0), (1, half)]), [(0, 0), (1, half), (2, half)]);
 }
 
 #[test]

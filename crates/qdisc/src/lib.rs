@@ -15,6 +15,7 @@ mod codel;
 mod ds;
 mod ets;
 mod fifo;
+mod fq;
 mod fq_codel;
 mod fq_pie;
 mod pfifo_fast;
@@ -33,6 +34,7 @@ pub use codel::{Codel, CodelParams, CodelVariant};
 pub use ds::{DsField, Ecn};
 pub use ets::{Ets, EtsParams};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
+pub use fq::{Fq, FqParams};
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
@@ -195,7 +197,7 @@ pub struct State {
     pub probability: Option<f64>,
     /// RED's average queue (packets or bytes, as configured); adt's throughput estimate in bit/s.
     pub average: Option<f64>,
-    /// Number of queues with packets (fq_codel, fq_pie, cake, sfq).
+    /// Number of queues with packets (fq, fq_codel, fq_pie, cake, sfq).
     pub flows: Option<f64>,
 }
 
@@ -364,6 +366,7 @@ disciplines! {
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "choke" Choke(ChokeParams) => Choke<B>: |p, context| Choke::new(p, context);
     "ets" Ets(EtsParams) => Ets<B>: |p, context| Ets::new(p, context);
+    "fq" Fq(FqParams) => Fq<B>: |p, context| Fq::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
     "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);

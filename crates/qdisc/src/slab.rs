@@ -49,6 +49,12 @@ impl<B> Slab<B> {
         self.slots[index as usize].next = behind;
     }
 
+    /// A packet that stays.
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> &Packet<B> {
+        self.slots[index as usize].packet.as_ref().expect("a linked place holds a packet")
+    }
+
     /// Removes a packet; also returns the slot of the one behind it.
     #[inline]
     pub(crate) fn remove(&mut self, index: u32) -> (Packet<B>, u32) {

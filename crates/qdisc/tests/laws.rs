@@ -8,8 +8,8 @@ mod any;
 use proptest::prelude::*;
 use qdisc::{
     AdtParams, Backlog, CakeParams, Cause, Context, Discipline, DsField, Ecn, EtsParams, Fate,
-    FifoParams, Packet, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, Qdisc,
-    RedParams, State, TinMode,
+    FifoParams, FqParams, Packet, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams,
+    Qdisc, RedParams, State, TinMode,
 };
 use std::collections::HashMap;
 use units::{Luck, Rate, Time};
@@ -74,6 +74,8 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         }
         Params::Red(RedParams::Ns2(p) | RedParams::Ns3(p)) => packets <= p.limit,
         Params::Ets(p) => packets <= u64::from(p.bands) * p.limit,
+        // Of each band, and what went past the flows.
+        Params::Fq(p) => packets <= 3 * p.limit + 8,
         Params::FqPie(p) => packets <= p.limit,
         Params::Prio(p) => packets <= u64::from(p.bands) * p.limit,
         Params::Sfb(p) => packets <= p.limit,
@@ -259,7 +261,7 @@ proptest! {
     }
 
     #[test]
-    fn only_pfifo_fast_prio_ets_and_cake_read_the_codepoint(params in any::any(0..40), steps in prop::collection::vec(step(), 1..200)) {
+    fn only_pfifo_fast_prio_ets_fq_and_cake_read_the_codepoint(params in any::any(0..40), steps in prop::collection::vec(step(), 1..200)) {
         let log = |codepoint: fn(u32) -> DsField| {
             let mut ledger = Ledger::new(&params, 7);
             ledger.codepoint = codepoint;
@@ -281,6 +283,12 @@ proptest! {
             // With all in one band it is pfifo.
             let pfifo = Params::Pfifo(FifoParams { limit });
             let mut ledger = Ledger::new(&pfifo, 7);
+            steps.iter().for_each(|s| ledger.step(*s));
+            prop_assert_eq!(uniform, ledger.log);
+        } else if let Params::Fq(fq) = params {
+            // With one band for all it is no matter what they say.
+            let one = Params::Fq(FqParams { priomap: [fq.priomap[0]; 16], ..fq });
+            let mut ledger = Ledger::new(&one, 7);
             steps.iter().for_each(|s| ledger.step(*s));
             prop_assert_eq!(uniform, ledger.log);
         } else if matches!(&params, Params::Cake(p) if p.tins != TinMode::Besteffort) {
@@ -367,6 +375,10 @@ fn parameters_have_these_json_forms() {
         r#"{"kind": "fq_pie", "limit": 10240, "flows": 1024, "target_ns": 15000000, "tupdate_ns": 15000000,
             "alpha": 2, "beta": 20, "quantum": 1514, "memory_limit": 33554432, "ecn_prob": 10,
             "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,
+        r#"{"kind": "fq", "limit": 10000, "flow_limit": 100, "quantum": null, "initial_quantum": 15140,
+            "maxrate": 20000000, "pacing": true, "low_rate_threshold": 550000, "refill_delay_ns": 40000000,
+            "orphan_mask": 1023, "ce_threshold_ns": null, "timer_slack_ns": 10000,
+            "priomap": "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", "weights": "589824 196608 65536"}"#,
         r#"{"kind": "choke", "limit": 1000, "min": 83, "max": 250, "avpkt": 1000, "burst": 138,
             "probability": 0.02, "bandwidth": 10000000, "ecn": false}"#,
         r#"{"kind": "ets", "bands": 3, "strict": 1, "quanta": "3000 1500",

@@ -69,7 +69,11 @@ proptest! {
         let of = |column| tables.column("packets", column);
         let rows: Vec<_> = of("link").into_iter().zip(of("t_ns").into_iter().zip(of("sojourn_ns").into_iter().zip(of("bytes")))).collect();
         // What a shaper or a ring makes of this is in crates/link/tests.
-        let holds = |qdisc: &Params| matches!(qdisc, Params::Cake(cake) if cake.bandwidth.is_some());
+        let holds = |qdisc: &Params| match qdisc {
+            Params::Cake(cake) => cake.bandwidth.is_some(),
+            Params::Fq(fq) => fq.maxrate.is_some(),
+            _ => false,
+        };
         let plain = |spec: &LinkSpec| spec.ring.is_none() && spec.shaper.is_none() && !holds(&spec.qdisc);
         for (l, spec) in scenario.links.iter().enumerate().filter(|(_, spec)| plain(spec)) {
             let schedule = link::Schedule::new(spec.rate.clone(), None);

@@ -3,8 +3,8 @@
 use link::{Cells, Framing};
 use proptest::prelude::*;
 use qdisc::{
-    CakeCells, CakeParams, ChokeParams, EtsParams, Isolation, Params, PrioParams, SfbParams,
-    SfqParams, TinMode,
+    CakeCells, CakeParams, ChokeParams, EtsParams, FqParams, Isolation, Params, PrioParams,
+    SfbParams, SfqParams, TinMode,
 };
 use tc::layer::{LAYERS, write_layer};
 use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
@@ -210,6 +210,13 @@ fn a_wrong_word_is_pointed_at() {
         ("red limit 1000 avpkt 1000 min 2000", 0, "limit of at least 6000"),
         ("fq_codel quantum 90", 17, "256"),
         ("sfq quantum 90", 0, "256"),
+        ("fq quantum 2000000", 11, "1048576"),
+        ("fq buckets 1", 11, "from 2"),
+        ("fq bands 3", 0, "priomap and 16 bands"),
+        ("fq bands 3 priomap 0 1 2", 0, "16 bands"),
+        ("fq bands 3 priomap 3", 19, "from 0 to 2"),
+        ("fq weights 65536 65536", 0, "3 weights"),
+        ("fq weights 65536 65536 1000", 0, "16384"),
         ("sfq divisor 1000", 0, "divisor 1024"),
         ("sfq limit 1", 0, "limit 2"),
         ("sfq limit 50 flows 1 depth 1", 0, "room for two"),
@@ -635,6 +642,53 @@ fn what_ets_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
 }
 
 #[test]
+fn what_fq_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
+    let usual = FqParams {
+        limit: 10_000,
+        flow_limit: 100,
+        quantum: None,
+        initial_quantum: None,
+        maxrate: None,
+        pacing: true,
+        low_rate_threshold: 550_000,
+        refill_delay_ns: 40_000_000,
+        orphan_mask: 1023,
+        ce_threshold_ns: None,
+        timer_slack_ns: 10_000,
+        priomap: [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
+        weights: [9 << 16, 3 << 16, 1 << 16],
+    };
+    let cases = [
+        ("fq", usual.clone()),
+        ("fq buckets 64 horizon 1s horizon_cap pacing", usual.clone()),
+        (
+            "fq maxrate 5mbit nopacing orphan_mask 0xffff timer_slack 0",
+            FqParams {
+                maxrate: Some(5_000_000),
+                pacing: false,
+                orphan_mask: 0xffff,
+                timer_slack_ns: 0,
+                ..usual.clone()
+            },
+        ),
+        (
+            "fq bands 3 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 2 weights 65536 16384 20000",
+            FqParams {
+                priomap: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2],
+                weights: [65_536, 16_384, 20_000],
+                ..usual.clone()
+            },
+        ),
+    ];
+    for (words, params) in cases {
+        assert_eq!(parse(words).params(), Some(Params::Fq(params)), "{words}");
+    }
+    let wide = parse("fq orphan_mask 0x10000");
+    assert_eq!(wide.lacking().as_deref(), Some("fq orphan_mask of more than 16 bits"));
+    assert_eq!(wide.params(), None);
+}
+
+#[test]
 fn what_sfq_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
     let usual = SfqParams {
         limit: 127,
@@ -678,7 +732,6 @@ fn every_choice_of_cake_is_the_simulator_s_but_for_filters_of_acks() {
         assert_eq!(found.params().is_none(), filters, "{}", flag.word);
     }
     assert_eq!(parse("cake ack-filter").lacking().as_deref(), Some("cake ack-filter"));
-    assert_eq!(parse("fq").lacking().as_deref(), Some("fq"));
     let error = Discipline::parse("cake autorate-ingress").expect_err("no engine has it");
     assert!(error.hint.contains("bandwidth"), "{error}");
 }

@@ -167,8 +167,8 @@ def _started(recording: Recording, phase: int) -> Replayed:
     )
     return Replayed(
         fate=fate,
-        # A refused packet leaves as it arrives.
-        left_ns=np.where(fate == REFUSED, trace.t_ns, left),
+        # A refused packet leaves as it arrives: ours before a packet that the kernel sent later.
+        left_ns=np.where(fate == REFUSED, np.minimum(trace.t_ns, left), left),
         order=_sent_before(fate, found["order"]),
         cause=np.maximum(found["dropped"], found["marked"]),
         backlog_packets=found["backlog_packets"],

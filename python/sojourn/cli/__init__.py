@@ -35,6 +35,7 @@ TRADES = {
         "run",
         "compare",
         "advise",
+        "evaluate",
         "check",
         "report",
         "list",

@@ -33,6 +33,7 @@ STANDING = (
         "ecn",
         "ecn-beside",
         "fifty",
+        "fq",
         "fq-codel",
         "fq-pie",
         "jitter",

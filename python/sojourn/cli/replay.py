@@ -28,6 +28,8 @@ STANDING = (
     "replay-100-mbit",
     "replay-pie",
     "replay-ets",
+    "replay-fq",
+    "replay-fq-maxrate",
     "replay-fq-pie",
     "replay-prio",
     "replay-sfb",

@@ -157,7 +157,7 @@ class Look:
     marker: str
 
 
-_MARKERS = "osD^vPX<>*"
+MARKERS = "osD^vPX<>*"
 
 
 def looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
@@ -166,8 +166,7 @@ def looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
     if all(run.meta.phases for run in runs):
         # Measurements don't differ by their local qdisc, so it chooses no colour.
         return [
-            Look(label, *flow_look(i), _MARKERS[i % len(_MARKERS)])
-            for i, label in enumerate(labels)
+            Look(label, *flow_look(i), MARKERS[i % len(MARKERS)]) for i, label in enumerate(labels)
         ]
     kinds = [qdisc_kind(run, link) for run, link in zip(runs, links, strict=True)]
     found = []
@@ -178,7 +177,7 @@ def looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
             colour = _shade(colour, nth / (of - 1))
             start = DASHES.index(dash)
             dash = DASHES[(start + nth) % len(DASHES)]
-        found.append(Look(label, colour, dash, _MARKERS[i % len(_MARKERS)]))
+        found.append(Look(label, colour, dash, MARKERS[i % len(MARKERS)]))
     return found
 
 

@@ -540,6 +540,84 @@ class ReproduceOutput(TypedDict):
     failed: list[FailedRun]
 
 
+class EvaluatedCell(TypedDict):
+    """A claim on a candidate in one cell of its criterion."""
+
+    conditions: dict[str, Any]
+    """What the criterion sweeps, with its values here."""
+    run: str
+    """The label of the Run."""
+    value: Known
+    """In `unit`."""
+    low: Known
+    """Ends of the 95 % interval; null: none."""
+    high: Known
+    unit: str
+    """"×": a share of the baseline's number."""
+    own: Known
+    """The candidate's mean, in the column's unit."""
+    reference: Known
+    """The baseline's; null where the threshold is not of it."""
+    verdict: Literal["holds", "fails", "unclear", "reported", "unknown"]
+
+
+class EvaluatedCandidate(TypedDict):
+    """A claim on a candidate."""
+
+    candidate: str
+    verdict: Literal["holds", "fails", "unclear", "reported", "unknown"]
+    """The worst of its cells."""
+    cells: list[EvaluatedCell]
+
+
+class EvaluatedClaim(TypedDict):
+    """What a criterion asks of a number."""
+
+    of: str
+    """A column, as `sojourn compare` names them."""
+    over: str | None
+    asks: str
+    """The threshold in words; empty: none."""
+    source: str
+    """Whose it is."""
+    candidates: list[EvaluatedCandidate]
+
+
+class EvaluatedCriterion(TypedDict):
+    """One section of the document."""
+
+    name: str
+    section: str
+    force: str
+    title: str
+    claims: list[EvaluatedClaim]
+
+
+class MissingCriterion(TypedDict):
+    """A section that can't be run."""
+
+    section: str
+    force: str
+    title: str
+    needs: str
+
+
+class EvaluateOutput(TypedDict):
+    """`sojourn evaluate`."""
+
+    schema: str
+    suite: str
+    title: str
+    engine: str
+    candidates: list[str]
+    """The baseline first."""
+    verdict: list[str]
+    """A sentence on each candidate but the baseline."""
+    criteria: list[EvaluatedCriterion]
+    missing: list[MissingCriterion]
+    failed: list[FailedRun]
+
+
 class ReplayedSide(TypedDict):
     """What one queue did, packets."""
 
@@ -650,6 +728,7 @@ OUTPUTS: dict[str, tuple[int, type[Any]]] = {
     "cells": (1, CellsOutput),
     "compare": (1, CompareOutput),
     "advise": (1, AdviseOutput),
+    "evaluate": (1, EvaluateOutput),
     "check": (1, CheckOutput),
     "verify": (1, VerifyOutput),
     "agree": (1, AgreeOutput),

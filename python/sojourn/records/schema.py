@@ -120,5 +120,7 @@ def _array(column: ColumnSchema, series: pl.Series, names: Names) -> np.ndarray[
     import polars as pl
 
     if column.kind in _NUMBERS:
-        return series.fill_null(math.nan if column.kind == "real" else NONE).to_numpy()
+        if series.null_count():
+            series = series.fill_null(math.nan if column.kind == "real" else NONE)
+        return series.to_numpy()
     return series.cast(pl.Enum(names.of(column))).to_physical().cast(pl.UInt32).to_numpy()

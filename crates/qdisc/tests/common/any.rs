@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use proptest::strategy::Union;
 use qdisc::{
     AdtParams, CakeCells, CakeParams, ChokeParams, CobaltParams, CodelParams, CodelVariant,
-    DocsisPieParams, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqPieParams, Isolation,
-    LinuxPieParams, LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant, PieParams,
-    PrioParams, RedParams, RfcPieParams, SfbParams, SfqParams, TinMode,
+    DocsisPieParams, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams, FqPieParams,
+    Isolation, LinuxPieParams, LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant,
+    PieParams, PrioParams, RedParams, RfcPieParams, SfbParams, SfqParams, TinMode,
 };
 use std::ops::Range;
 
@@ -36,6 +36,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
         "ets" => ets(packets).boxed(),
+        "fq" => fq(packets).boxed(),
         "fq_pie" => fq_pie(packets).boxed(),
         "prio" => prio(packets).boxed(),
         "sfb" => sfb(packets).boxed(),
@@ -309,6 +310,46 @@ fn pie(packets: Range<u64>) -> impl Strategy<Value = Params> {
                         alpha: real_alpha,
                         beta: real_beta,
                     }),
+                })
+            },
+        )
+}
+
+fn fq(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    let rate = prop::option::of(prop_oneof![8..1_000_000u64, 1_000_000..100_000_000u64]);
+    (
+        (packets.clone(), packets, prop::option::of(1..4000u32), prop::option::of(1..20_000u32)),
+        (
+            rate,
+            prop::bool::ANY,
+            0..2_000_000u64,
+            0..100_000_000u64,
+            prop_oneof![0..4u16, Just(1023)],
+        ),
+        (prop::option::of(0..20_000_000u64), 0..1_000_000u64),
+        (prop::array::uniform16(0..3u8), prop::array::uniform3(16_384..600_000u32)),
+    )
+        .prop_map(
+            |(
+                (limit, flow_limit, quantum, initial_quantum),
+                (maxrate, pacing, low_rate_threshold, refill_delay_ns, orphan_mask),
+                (ce_threshold_ns, timer_slack_ns),
+                (priomap, weights),
+            )| {
+                Params::Fq(FqParams {
+                    limit,
+                    flow_limit,
+                    quantum,
+                    initial_quantum,
+                    maxrate,
+                    pacing,
+                    low_rate_threshold,
+                    refill_delay_ns,
+                    orphan_mask,
+                    ce_threshold_ns,
+                    timer_slack_ns,
+                    priomap,
+                    weights,
                 })
             },
         )

@@ -1,0 +1,228 @@
+"""`sojourn evaluate`: queue disciplines against RFC 7928, congestion controls against RFC 9743, or
+either against criteria of one's own."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sojourn.cli import options, text, work
+
+if TYPE_CHECKING:
+    from sojourn.evaluation.evaluate import Assessment, Evaluation, Stage
+    from sojourn.evaluation.judged import Finding
+
+WIDTH = 80
+
+
+@click.command()
+@click.argument("candidates", nargs=-1, metavar="[QDISC|CC]...")
+@click.option(
+    "--suite",
+    metavar="NAME|DIR",
+    help="rfc7928, rfc9743, or a folder with criteria of your own. [default: what the candidates are]",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="CRITERION",
+    help="This criterion alone, by its name or section: --only 6.2. May be repeated.",
+)
+@click.option("--quick", is_flag=True, help="Half of the seeds.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(2, work.MOST_SEEDS),
+    metavar="N",
+    help="So many seeds of each cell, the same for every candidate. [default: the suite's]",
+)
+@options.block(
+    options.OutputOptions,
+    out="Folder of Runs and page. [default: runs/evaluate-SUITE; with --json nothing is kept]",
+)
+@options.block(options.ExecutionOptions)
+@options.block(options.StoreOptions)
+@options.block(options.TalkOptions)
+def evaluate(
+    candidates: tuple[str, ...],
+    suite: str | None,
+    only: tuple[str, ...],
+    quick: bool,
+    seeds: int | None,
+    output: options.OutputOptions,
+    execution: options.ExecutionOptions,
+    store: options.StoreOptions,
+    talk: options.TalkOptions,
+) -> None:
+    """Hold queue disciplines or congestion controls against a document's criteria.
+
+    Queue disciplines are held against RFC 7928, congestion controls against RFC 9743. Each
+    criterion is a scenario that all candidates run, with the same seeds and the same buffer, beside
+    a baseline (pfifo, cubic). Each number has its interval and its threshold, and the threshold its
+    source: where the document sets none it is ours. Without candidates, all that the simulator has
+    are run.
+
+    \b
+    sojourn evaluate                                  all disciplines, RFC 7928
+    sojourn evaluate fq_codel "codel target 20ms"     two of them
+    sojourn evaluate reno vegas                       RFC 9743
+    sojourn evaluate --only 6.2 --only 8.2.6 pie      some criteria
+
+    Ends with 1 if numbers of a Run are not to be used, or runs failed; a claim that fails is a
+    result.
+    """
+    from sojourn.engine import Interrupted
+    from sojourn.evaluation import entrants
+    from sojourn.evaluation import suite as suites
+    from sojourn.evaluation.evaluate import How
+    from sojourn.evaluation.evaluate import evaluate as run
+
+    found = suites.read(suite or entrants.suite_of(candidates))
+    if only:
+        found = found.only(only)
+    folder = output.out
+    if folder is None and not talk.as_json:
+        folder = work.unused(Path("runs") / f"evaluate-{found.name}")
+    count = seeds or (found.head.quick_seeds if quick else found.head.seeds)
+    how = How(count, folder, execution.engine, execution.jobs, output.force, store.fresh)
+    ended: list[Assessment] = []
+    try:
+        with work.progress(talk.quiet, _step) as progress:
+            whole = run(found, candidates, how, progress, ended.append)
+    except Interrupted as stop:
+        if ended:
+            work.say(f"\nwhole: {', '.join(one.criterion.name for one in ended)}")
+        work.interrupted(stop, kept=folder is not None)
+    stops = [stop for assessment in whole.assessments for stop in assessment.failed]
+    failed = work.failed(stops)
+    if talk.as_json:
+        work.show(text.as_json(_plain(whole, execution.engine, failed), "evaluate"))
+    else:
+        _show(whole)
+    if folder is not None:
+        _write(whole, folder, talk.quiet)
+    runs = [run for assessment in whole.assessments for run in assessment.runs]
+    if work.invalid(runs) or failed:
+        raise click.exceptions.Exit(work.INVALID)
+
+
+def _step(p: Stage) -> work.Step:
+    """How far all criteria are, each taken as equally long."""
+    inner = work.simulated(p.runs)
+    words = f"{p.criterion.name} ({p.number + 1} of {p.count}): {inner.words}"
+    done = p.number + 1 == p.count and inner.done
+    return work.Step(words, (p.number + p.runs.fraction) / p.count, done)
+
+
+def _write(whole: Evaluation, folder: Path, quiet: bool) -> None:
+    from sojourn.evaluation import matrix
+
+    for assessment in whole.assessments:
+        matrix.write_runs(assessment, folder)
+    work.say(
+        f"wrote {matrix.write(whole, folder)}, and the Runs of each criterion beside it", quiet
+    )
+
+
+# ------------------------------------------------------------------------------------- for people
+
+
+def _show(whole: Evaluation) -> None:
+    """A sign for each claim and candidate, what the claims are, and a sentence on each."""
+    from sojourn.evaluation import phrases
+
+    claims = [(assessment, row) for assessment in whole.assessments for row in assessment.judged]
+    baseline = whole.candidates[0]
+    longest = max(map(len, whole.candidates))
+    work.show(f"{whole.suite.head.title}\n")
+    fit = max(1, (WIDTH - longest) // 3)
+    for begin in range(0, len(claims), fit):
+        part = claims[begin : begin + fit]
+        numbers = "".join(f"{number:>3}" for number in range(begin + 1, begin + 1 + len(part)))
+        work.show(f"{'':{longest}}{numbers}")
+        for at, candidate in enumerate(whole.candidates):
+            signs = "".join(f"  {phrases.SIGNS[row[at].verdict]}" for _, row in part)
+            work.show(f"{candidate:{longest}}{signs}")
+        work.show("")
+    work.show("✓ holds  ✗ fails  ? these seeds can't tell  · reported, no threshold\n")
+    for number, (assessment, row) in enumerate(claims, 1):
+        asks = phrases.asks(row[0].claim, baseline)
+        told = f": {asks}" if asks else ""
+        said = f"{assessment.criterion.section} {assessment.criterion.name}, {phrases.name(assessment, row[0].claim)}{told}"
+        work.show(
+            textwrap.fill(said, WIDTH, initial_indent=f"{number:>3} ", subsequent_indent="    ")
+        )
+    work.show("")
+    for candidate in whole.candidates[1:]:
+        work.show(textwrap.fill(phrases.sentence(whole, candidate), WIDTH))
+    for missing in whole.suite.missing:
+        said = f"not run: {missing.section} {missing.title}: needs {missing.needs}"
+        work.show(textwrap.fill(said, WIDTH, subsequent_indent="  "))
+
+
+# --------------------------------------------------------------------------------------- for JSON
+
+
+def _plain(whole: Evaluation, engine: str, failed: list[dict[str, Any]]) -> dict[str, Any]:
+    from sojourn.evaluation import phrases
+
+    suite = whole.suite
+    return {
+        "suite": suite.name,
+        "title": suite.head.title,
+        "engine": engine,
+        "candidates": list(whole.candidates),
+        "verdict": [phrases.sentence(whole, each) for each in whole.candidates[1:]],
+        "criteria": [
+            {
+                "name": assessment.criterion.name,
+                "section": assessment.criterion.section,
+                "force": assessment.criterion.force,
+                "title": assessment.criterion.title,
+                "claims": [
+                    {
+                        "of": row[0].claim.of,
+                        "over": row[0].claim.over,
+                        "asks": phrases.asks(row[0].claim, whole.candidates[0]),
+                        "source": suite.source(row[0].claim),
+                        "candidates": [
+                            {
+                                "candidate": name,
+                                "verdict": one.verdict,
+                                "cells": [_cell(each) for each in one.findings],
+                            }
+                            for name, one in zip(whole.candidates, row, strict=True)
+                        ],
+                    }
+                    for row in assessment.judged
+                ],
+            }
+            for assessment in whole.assessments
+        ],
+        "missing": [
+            {"section": one.section, "force": one.force, "title": one.title, "needs": one.needs}
+            for one in suite.missing
+        ],
+        "failed": failed,
+    }
+
+
+def _cell(found: Finding) -> dict[str, Any]:
+    return {
+        "conditions": dict(found.conditions),
+        "run": found.label,
+        "value": _known(found.number.value),
+        "low": _known(found.number.low),
+        "high": _known(found.number.high),
+        "unit": found.unit,
+        "own": _known(found.own),
+        "reference": _known(found.reference),
+        "verdict": found.verdict,
+    }
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,146 @@
+"""Runs a suite: every criterion with every candidate, and judges each as it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sojourn.engine import Progress, UnfinishedError, run_all
+from sojourn.evaluation import entrants, judged
+from sojourn.evaluation.judged import Judged
+from sojourn.evaluation.suite import Criterion, Suite
+from sojourn.records import Run
+from sojourn.scenario import Scenario
+from sojourn.sweeps.grid import Grid, of_runs
+
+ALONE = "alone"
+"""The folder of what was run without a candidate, beside a criterion's others."""
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """One criterion with every candidate."""
+
+    criterion: Criterion
+    scenario: Scenario
+    grid: Grid
+    runs: tuple[Run, ...]
+    judged: tuple[tuple[Judged, ...], ...]
+    """A row for each claim, in it the candidates in their order."""
+    failed: tuple[UnfinishedError, ...] = ()
+
+    @property
+    def at(self) -> str:
+        """The key that tells candidates apart."""
+        return self.grid.keys[-1]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A suite with these candidates."""
+
+    suite: Suite
+    candidates: tuple[str, ...]
+    """The baseline first."""
+    assessments: tuple[Assessment, ...]
+
+    def of(self, candidate: str) -> list[Judged]:
+        """All claims on a candidate, in the order of the suite."""
+        place = self.candidates.index(candidate)
+        return [row[place] for assessment in self.assessments for row in assessment.judged]
+
+
+@dataclass(frozen=True)
+class How:
+    """How the runs are made: as `sojourn.run_all` takes it."""
+
+    seeds: int
+    out: Path | None = None
+    engine: str = "sim"
+    jobs: int | None = None
+    force: bool = False
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How far an evaluation is: criterion `number` of `count`, and its runs."""
+
+    criterion: Criterion
+    number: int
+    count: int
+    runs: Progress
+
+
+def evaluate(
+    suite: Suite,
+    words: Sequence[str],
+    how: How,
+    progress: Callable[[Stage], None],
+    whole: Callable[[Assessment], None] = lambda _: None,
+) -> Evaluation:
+    """Runs the suite on these candidates (none: its own); `whole` is called with each criterion that
+    has ended.
+
+    Raises:
+        UserError: a scenario, a candidate or a folder is not what it must be.
+        Interrupted: on Ctrl-C; the criteria that had ended are kept.
+    """
+    chosen = entrants.chosen(suite, words)
+    # What is wrong with any of them is told before the first is run.
+    work = [(one, entrants.contending(suite, one, chosen)) for one in suite.criteria]
+    assessments = []
+    for number, (criterion, scenario) in enumerate(work):
+
+        def tell(p: Progress, one: Criterion = criterion, number: int = number) -> None:
+            progress(Stage(one, number, len(work), p))
+
+        assessment = _assessed(suite, criterion, scenario, chosen, how, tell)
+        assessments.append(assessment)
+        whole(assessment)
+    return Evaluation(suite, tuple(chosen), tuple(assessments))
+
+
+def _assessed(
+    suite: Suite,
+    criterion: Criterion,
+    scenario: Scenario,
+    chosen: Sequence[str],
+    how: How,
+    progress: Callable[[Progress], None],
+) -> Assessment:
+    stops: list[UnfinishedError] = []
+
+    def made(what: Scenario, *folder: str) -> list[Run]:
+        out = None if how.out is None else how.out.joinpath(criterion.name, *folder)
+        try:
+            return run_all(
+                what,
+                seeds=how.seeds,
+                out=out,
+                engine=how.engine,
+                jobs=how.jobs,
+                force=how.force,
+                fresh=how.fresh,
+                progress=progress,
+            )
+        except UnfinishedError as stop:
+            stops.append(stop)
+            runs = [run for run in stop.runs if run.seeds]
+            if not runs:
+                raise
+            return runs
+
+    link = criterion.link or suite.head.link
+    runs = made(scenario)
+    grid = of_runs(runs, link)
+    solo = suite.alone(criterion)
+    alone = None if solo is None else of_runs(made(solo, ALONE), link)
+    at = entrants.place(suite, criterion)
+    values = entrants.values(suite, criterion, suite.scenario(criterion), chosen)
+    rows = tuple(
+        tuple(judged.judge(claim, grid, at, value, values[0], alone) for value in values)
+        for claim in criterion.claims
+    )
+    return Assessment(criterion, scenario, grid, tuple(runs), rows, tuple(stops))

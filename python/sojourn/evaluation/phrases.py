@@ -1,0 +1,108 @@
+"""What claims and findings say, for terminal and page."""
+
+from __future__ import annotations
+
+import math
+
+from sojourn.digits import number as digits
+from sojourn.digits import with_interval
+from sojourn.evaluation.evaluate import Assessment, Evaluation
+from sojourn.evaluation.judged import Finding, Judged, Standing
+from sojourn.evaluation.suite import Claim
+from sojourn.judgement.quantities import Quantity
+from sojourn.sweeps.axes import headings, written
+
+SIGNS: dict[Standing, str] = {
+    "holds": "✓",
+    "fails": "✗",
+    "unclear": "?",
+    "reported": "·",
+    "unknown": "–",
+}
+
+
+def quantity(assessment: Assessment, key: str) -> Quantity | None:
+    """What a column is, in some cell of the criterion."""
+    cells = (cell.at.quantities for cell in assessment.grid.cells)
+    return next((known[key] for known in cells if key in known), None)
+
+
+def name(assessment: Assessment, claim: Claim) -> str:
+    """What is looked at: "sojourn p95", "goodput of II over I"."""
+    first = quantity(assessment, claim.of)
+    said = claim.of if first is None else first.name
+    if claim.over is not None:
+        second = quantity(assessment, claim.over)
+        return f"{said} over {claim.over if second is None else second.name}"
+    return f"harm to {claim.of.partition(':')[2] or claim.of}" if claim.harm else said
+
+
+def asks(claim: Claim, baseline: str) -> str:
+    """Its threshold: "at most 0.5 × pfifo's"; empty where there is none."""
+    times = f" × {baseline}'s" if claim.times_baseline else ""
+    if claim.harm:
+        return f"at most {baseline}'s"
+    if claim.between is not None:
+        return f"{digits(claim.between[0])} to {digits(claim.between[1])}"
+    if claim.at_most is not None:
+        return f"at most {_factor(claim.at_most)}{times}"
+    if claim.at_least is not None:
+        return f"at least {_factor(claim.at_least)}{times}"
+    return ""
+
+
+def _factor(value: float) -> str:
+    return f"{value:g}"
+
+
+def number(found: Finding) -> tuple[str, str]:
+    """`0.42 ×` and `±0.03`; `31 ms` and `±2`; a dash where there is none."""
+    if math.isnan(found.number.value):
+        return "–", ""
+    half = (found.number.high - found.number.low) / 2
+    mean, _, spread = with_interval(found.number.value, half).partition(" ")
+    return f"{mean} {found.unit}".rstrip(), spread
+
+
+def where(assessment: Assessment, found: Finding) -> str:
+    """The cell: "count 4, rate 5 Mbit/s"; empty where the criterion has one."""
+    heads = headings(list(found.conditions))
+    return ", ".join(
+        f"{head} {written(value)}"
+        for head, value in zip(heads, found.conditions.values(), strict=True)
+    )
+
+
+def counts(found: list[Judged]) -> dict[Standing, int]:
+    """How many claims have which verdict."""
+    words = [each.verdict for each in found]
+    return {word: words.count(word) for word in SIGNS}
+
+
+def sentence(whole: Evaluation, candidate: str) -> str:
+    """`fq_codel: 20 of 24 hold; fails: 5.1.1 goodput`."""
+    found = whole.of(candidate)
+    count = counts(found)
+    judged = count["holds"] + count["fails"] + count["unclear"]
+    if not judged:
+        return f"{candidate}: the baseline, which is reported."
+    said = [f"{candidate}: {count['holds']} of {judged} hold"]
+    for verdict, word in (("fails", "fails"), ("unclear", "not clear with these seeds")):
+        those = [
+            f"{assessment.criterion.section} {name(assessment, row[0].claim)}"
+            for assessment in whole.assessments
+            for row in assessment.judged
+            if row[whole.candidates.index(candidate)].verdict == verdict
+        ]
+        if those:
+            said.append(f"{word}: {', '.join(dict.fromkeys(those))}")
+    return "; ".join(said) + "."
+
+
+def ranking(whole: Evaluation) -> str:
+    """`Of 29 judged claims hold: pie 21, cake 21, codel 19.`"""
+    found = {name: counts(whole.of(name)) for name in whole.candidates[1:]}
+    judged = {one["holds"] + one["fails"] + one["unclear"] for one in found.values()}
+    best = sorted(found, key=lambda each: -found[each]["holds"])
+    said = ", ".join(f"{each} {found[each]['holds']}" for each in best)
+    return f"Of {max(judged, default=0)} judged claims hold: {said}. The baseline is {whole.candidates[0]}."

@@ -1,0 +1,239 @@
+"""Reads a suite: a folder with suite.toml and the scenario files that it names.
+
+[suite]        title, source, about; of: "qdisc" or "congestion"; baseline, others: candidates in
+               tc's or TCP's words; at: the key that a candidate takes; link: the one under
+               study; seeds, quick_seeds
+[sources]      where thresholds are from, by a name that claims use
+[[criteria]]   name, section, force (must, should, ...), title, scenario (a file); at, link:
+               other than the suite's; alone: a scenario of the legacy flows without a candidate
+               claims: a list of
+                 of, over          a column of `sojourn compare`; the ratio of two
+                 at_most, at_least, between   what it is to be; none: it is reported
+                 times_baseline    the threshold counts in the baseline's number of the same cell
+                 harm              Ware et al. 2019: the share that `of` loses against `alone`,
+                                   at most what the baseline takes from it
+                 source            whose threshold that is: a name in [sources], or words
+[[missing]]    section, force, title, needs: what can't be run yet, and for want of what
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from sojourn import shapes
+from sojourn.errors import UserError
+from sojourn.scenario import Scenario, load
+from sojourn.sweeps import grid
+
+FILE = "suite.toml"
+OURS = Path(__file__).parent / "suites"
+Of: TypeAlias = Literal["qdisc", "congestion"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a criterion asks of a number."""
+
+    of: str
+    over: str | None = None
+    at_most: float | None = None
+    at_least: float | None = None
+    between: tuple[float, ...] | None = None
+    times_baseline: bool = False
+    harm: bool = False
+    source: str = ""
+
+    @property
+    def judged(self) -> bool:
+        """Whether it has a threshold; else it is reported."""
+        return self.harm or any(
+            each is not None for each in (self.at_most, self.at_least, self.between)
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those it reads."""
+        return (self.of,) if self.over is None else (self.of, self.over)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One scenario, and what is asked of it."""
+
+    name: str
+    section: str
+    force: str
+    title: str
+    scenario: str
+    claims: tuple[Claim, ...]
+    at: str | None = None
+    link: str | None = None
+    alone: str | None = None
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A section that nothing here can run."""
+
+    section: str
+    force: str
+    title: str
+    needs: str
+
+
+@dataclass(frozen=True)
+class Head:
+    """What holds for all criteria."""
+
+    title: str
+    source: str
+    about: str
+    of: Of
+    baseline: str
+    others: tuple[str, ...]
+    at: str
+    link: str
+    seeds: shapes.Count = 10
+    quick_seeds: shapes.Count = 5
+
+
+@dataclass(frozen=True)
+class _File:
+    suite: Head
+    criteria: tuple[Criterion, ...]
+    sources: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[Missing, ...] = ()
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The criteria of one document."""
+
+    name: str
+    folder: Path
+    head: Head
+    criteria: tuple[Criterion, ...]
+    sources: Mapping[str, str]
+    missing: tuple[Missing, ...]
+
+    def source(self, claim: Claim) -> str:
+        """Whose threshold that is, in words."""
+        return self.sources.get(claim.source, claim.source)
+
+    def scenario(self, criterion: Criterion) -> Scenario:
+        """What a criterion is run on."""
+        return load(self.folder / criterion.scenario)
+
+    def alone(self, criterion: Criterion) -> Scenario | None:
+        """The same without a candidate, where the criterion needs that."""
+        return None if criterion.alone is None else load(self.folder / criterion.alone)
+
+    def only(self, words: tuple[str, ...]) -> Suite:
+        """The suite with these criteria alone, by name or section.
+
+        Raises:
+            UserError: there is no such criterion.
+        """
+        for word in words:
+            if not any(_is(one, word) for one in self.criteria):
+                known = ", ".join(f"{one.name} ({one.section})" for one in self.criteria)
+                raise UserError(f"{self.name} has no criterion {word!r}", f"criteria: {known}")
+        kept = tuple(one for one in self.criteria if any(_is(one, word) for word in words))
+        return dataclasses.replace(self, criteria=kept, missing=())
+
+
+def _is(criterion: Criterion, word: str) -> bool:
+    return word in (criterion.name, criterion.section)
+
+
+def names() -> list[str]:
+    """The suites that come with sojourn."""
+    return sorted(path.parent.name for path in OURS.glob(f"*/{FILE}"))
+
+
+def read(name: str | Path) -> Suite:
+    """A suite of ours by its name, or the one in a folder.
+
+    Raises:
+        UserError: there is none, or it does not say what it must.
+    """
+    folder = OURS / name if str(name) in names() else Path(name)
+    path = folder / FILE
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(
+            f"{name} is no suite: {error.strerror or error}: {path}",
+            f"suites: {', '.join(names())}, or a folder with {FILE}",
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: {error}", "write it as TOML") from None
+    try:
+        _check_keys(_File, found)
+        whole = shapes.read(_File, found)
+        _check(whole)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}", "docs/evaluate.md says what a suite holds") from None
+    return Suite(folder.name, folder, whole.suite, whole.criteria, whole.sources, whole.missing)
+
+
+def _check(whole: _File) -> None:
+    called = [one.name for one in whole.criteria]
+    if not called:
+        raise ValueError("criteria: none")
+    for number, one in enumerate(whole.criteria):
+        if called.count(one.name) > 1:
+            raise ValueError(f"criteria.{number}.name: {one.name!r} is there twice")
+        if Path(one.name).name != one.name or one.name in (".", ".."):
+            raise ValueError(f"criteria.{number}.name: {one.name!r} is no name of a folder")
+        for place, claim in enumerate(one.claims):
+            try:
+                _check_claim(claim, one)
+            except (ValueError, UserError) as error:
+                raise ValueError(f"criteria.{number}.claims.{place}: {error}") from None
+
+
+def _check_claim(claim: Claim, criterion: Criterion) -> None:
+    grid.check(claim.columns)
+    bounds = [claim.at_most, claim.at_least, claim.between, claim.harm or None]
+    if sum(each is not None for each in bounds) > 1:
+        raise ValueError("at_most, at_least, between or harm: one of them")
+    if claim.between is not None and not (
+        len(claim.between) == 2 and claim.between[0] < claim.between[1]
+    ):
+        raise ValueError("between: two numbers, the lower first")
+    if claim.judged and not claim.source:
+        raise ValueError("source: a threshold has one")
+    if claim.harm and criterion.alone is None:
+        raise ValueError("harm: the criterion needs a scenario `alone`")
+
+
+def _check_keys(shape: Any, value: Any, place: str = "") -> None:
+    """Refuses a key that nothing reads, which is a slip."""
+    if isinstance(value, list):
+        for number, each in enumerate(value):
+            _check_keys(shape, each, f"{place}.{number}")
+        return
+    if not isinstance(value, dict):
+        return
+    known = {each.name for each in dataclasses.fields(shape)}
+    for key, each in value.items():
+        here = f"{place}.{key}".lstrip(".")
+        if key not in known:
+            raise ValueError(f"{here}: no such key; keys: {', '.join(sorted(known))}")
+        inner = _INNER.get((shape, key))
+        if inner is not None:
+            _check_keys(inner, each, here)
+
+
+_INNER = {
+    (_File, "suite"): Head,
+    (_File, "criteria"): Criterion,
+    (_File, "missing"): Missing,
+    (Criterion, "claims"): Claim,
+}

@@ -1,0 +1,362 @@
+"""`sojourn evaluate`: suites as data, candidates in their places, verdicts, matrix, page."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sojourn
+from sojourn.cli import main
+from sojourn.errors import UserError
+from sojourn.evaluation import entrants, judged, suite
+from sojourn.evaluation.suite import Claim
+from sojourn.figures import ellipses
+from sojourn.scenario import load
+from sojourn.sweeps.grid import of_runs
+
+SCENARIO = """
+title = "Two flows, short"
+duration = "8 s"
+warmup = "2 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+down.qdisc = "pfifo limit 60"
+up.qdisc = "pfifo limit 1000"
+[[flow]]
+name = "new"
+kind = "bulk"
+start = "uniform 0 s .. 1 s"
+[[flow]]
+name = "legacy"
+kind = "bulk"
+start = "uniform 0 s .. 1 s"
+"""
+ALONE = SCENARIO.replace(SCENARIO[SCENARIO.index("[[flow]]") : SCENARIO.rindex("[[flow]]")], "")
+SUITE = """
+[suite]
+title = "Criteria of one's own"
+source = "nobody"
+about = "A trial."
+of = "{of}"
+baseline = "{baseline}"
+others = ["{other}"]
+at = "{at}"
+link = "down"
+[sources]
+mine = "my own wish"
+[[criteria]]
+name = "both"
+section = "1"
+force = "must"
+title = "Two flows"
+scenario = "both.toml"
+alone = "alone.toml"
+claims = [{claims}]
+[[missing]]
+section = "2"
+force = "may"
+title = "Another"
+needs = "time"
+"""
+
+
+def own(folder: Path, claims: str, of: str = "qdisc", **words: str) -> Path:
+    """A suite of one criterion in a folder."""
+    usual = {
+        "qdisc": {"baseline": "pfifo", "other": "codel", "at": "bottleneck.down.qdisc"},
+        "congestion": {"baseline": "cubic", "other": "reno", "at": "flow.new.congestion"},
+    }[of]
+    folder.mkdir(exist_ok=True)
+    text = SUITE.format(of=of, claims=claims, **{**usual, **words})
+    (folder / "suite.toml").write_text(text)
+    (folder / "both.toml").write_text(SCENARIO)
+    (folder / "alone.toml").write_text(ALONE)
+    return folder
+
+
+# ---------------------------------------------------------------------------------- suites as data
+
+
+@pytest.mark.parametrize("name", suite.names())
+def test_every_scenario_of_a_suite_has_what_its_claims_are_of(name: str) -> None:
+    found = suite.read(name)
+    for one in found.criteria:
+        scenario = found.scenario(one)
+        flows = {flow.name or flow.kind: flow for flow in scenario.flows}
+        for claim in one.claims:
+            assert not claim.judged or found.source(claim)
+            for column in claim.columns:
+                head, _, of = column.partition(":")
+                if of:
+                    assert of in flows, (one.name, column)
+                if head == "own_goodput":
+                    assert len(flows) > 1, (one.name, column)
+                if head.startswith("ping"):
+                    assert "ping" in flows
+        # Every candidate of the suite can stand in its place.
+        words = [found.head.baseline, *found.head.others]
+        contending = entrants.contending(found, one, words)
+        cells = math.prod(len(values) for values in contending.sweep.values())
+        assert len(contending.variants()) == cells
+        if any(claim.harm for claim in one.claims):
+            assert found.alone(one) is not None
+
+
+def test_every_threshold_of_our_suites_names_its_source() -> None:
+    for name in suite.names():
+        found = suite.read(name)
+        for one in found.criteria:
+            for claim in one.claims:
+                if claim.judged:
+                    words = found.source(claim)
+                    assert re.search(r"ours|RFC \d+|et al\. \d{4}", words), (name, one.name, words)
+
+
+@pytest.mark.parametrize(
+    ("claims", "says"),
+    [
+        ('{ of = "speed" }', "no column is called 'speed'"),
+        ('{ of = "goodput", at_most = 1.0, at_least = 2.0, source = "mine" }', "one of them"),
+        ('{ of = "goodput", at_most = 1.0 }', "source"),
+        ('{ of = "goodput", between = [2.0, 1.0], source = "mine" }', "the lower first"),
+        ('{ of = "goodput", atmost = 1.0 }', "atmost: no such key"),
+        ('{ of = "goodput", at_most = "1" }', "criteria.0.claims.0.at_most: not a number"),
+    ],
+)
+def test_a_slip_in_a_suite_is_told_with_its_place(tmp_path: Path, claims: str, says: str) -> None:
+    with pytest.raises(UserError) as caught:
+        suite.read(own(tmp_path / "own", claims))
+    assert says in str(caught.value)
+    assert "suite.toml" in str(caught.value)
+
+
+def test_a_folder_without_a_suite_is_none(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is no suite"):
+        suite.read(tmp_path)
+
+
+def test_what_is_left_of_a_suite_is_what_was_asked_for() -> None:
+    found = suite.read("rfc7928")
+    assert [one.name for one in found.only(("6.2", "ecn")).criteria] == ["rtts", "ecn"]
+    with pytest.raises(UserError, match=r"no criterion '6\.3'"):
+        found.only(("6.3",))
+
+
+# -------------------------------------------------------------------------------------- candidates
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("codel target 20ms", "codel limit 83 target 20ms"),
+        ("fq_codel limit 1000", "fq_codel limit 1000"),
+        ("bfifo", f"bfifo limit {83 * 1514}"),
+        ("cake", "cake"),
+        ("codel variant rfc", "codel limit 83 variant rfc"),
+    ],
+)
+def test_every_discipline_has_the_same_buffer_unless_it_says_its_own(
+    words: str, expected: str
+) -> None:
+    assert entrants.with_limit(words, 83) == expected
+
+
+def test_red_has_the_parameters_of_its_manual_page_and_the_same_buffer() -> None:
+    found = suite.read("rfc7928")
+    one = found.criteria[0]
+    (red,) = entrants.values(found, one, found.scenario(one), ["red"])
+    assert red.startswith(f"red limit {83 * 1514} min 25000 max 75000 ")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["codel", "cubic"], "criteria of their own"),
+        (["codle"], "neither a queue discipline nor"),
+    ],
+)
+def test_what_is_no_candidate_is_refused(words: list[str], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        entrants.suite_of(words)
+
+
+def test_the_candidates_say_which_document_they_are_held_against() -> None:
+    assert entrants.suite_of([]) == "rfc7928"
+    assert entrants.suite_of(["fq_codel", "codel target 20ms"]) == "rfc7928"
+    assert entrants.suite_of(["reno", "bbr"]) == "rfc9743"
+    with pytest.raises(UserError, match="is of congestion controls, and codel is none"):
+        entrants.chosen(suite.read("rfc9743"), ["codel"])
+
+
+# ---------------------------------------------------------------------------------------- verdicts
+
+
+def test_a_ratio_of_means_has_the_interval_of_its_residuals() -> None:
+    same = judged.ratio([2, 4, 6], [1, 2, 3])
+    assert (same.value, same.low, same.high) == pytest.approx((2, 2, 2))
+    # Of 3 / 2 with residuals -0.25, 0, 0.25 each: s = 0.25, t(0.975, 2) = 4.303, / sqrt(3).
+    spread = judged.ratio([2.5, 3, 3.5], [2, 2, 2])
+    assert spread.value == pytest.approx(1.5)
+    assert spread.high - spread.value == pytest.approx(4.303 * 0.25 / math.sqrt(3), rel=1e-3)
+    assert math.isnan(judged.ratio([1, 2], [0, 0]).value)
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory):
+    """pfifo and codel on the scenario, five seeds, and the legacy flow alone."""
+    folder = tmp_path_factory.mktemp("cells")
+    (folder / "both.toml").write_text(SCENARIO)
+    (folder / "alone.toml").write_text(ALONE)
+    both = load(folder / "both.toml").with_(
+        {"sweep": {"bottleneck.down.qdisc": ["pfifo limit 60", "codel"]}}
+    )
+    runs = sojourn.run_all(both, seeds=5)
+    alone = sojourn.run_all(load(folder / "alone.toml"), seeds=5)
+    return of_runs(runs, "down"), of_runs(alone, "down")
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        (Claim("sojourn_p95", at_most=0.5, times_baseline=True, source="x"), "holds"),
+        (Claim("sojourn_p95", at_most=0.01, times_baseline=True, source="x"), "fails"),
+        (Claim("sojourn_p95", at_least=0.5, times_baseline=True, source="x"), "fails"),
+        (Claim("goodput", at_least=0.5, times_baseline=True, source="x"), "holds"),
+        (Claim("goodput", at_least=9.0, source="x"), "holds"),
+        (Claim("goodput", at_least=11.0, source="x"), "fails"),
+        (Claim("own_goodput:new", "own_goodput:legacy", between=(1e-3, 1e3), source="x"), "holds"),
+        (Claim("own_goodput:new", "own_goodput:legacy", between=(50.0, 60.0), source="x"), "fails"),
+        (Claim("drop_rate"), "reported"),
+        (Claim("completion_mean:new", at_most=1.0, source="x"), "unknown"),
+    ],
+)
+def test_a_claim_holds_or_fails_by_its_whole_interval(cells, claim: Claim, verdict: str) -> None:
+    grid, alone = cells
+    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", "pfifo limit 60", alone)
+    assert found.verdict == verdict
+
+
+def test_seeds_that_can_not_tell_are_said_to(cells) -> None:
+    grid, alone = cells
+    ratio = judged.judge(
+        Claim("own_goodput:new", "own_goodput:legacy"),
+        grid,
+        "bottleneck.down.qdisc",
+        "codel",
+        "pfifo limit 60",
+        alone,
+    ).findings[0]
+    # A threshold within the interval, and far enough from its ends for the tolerance.
+    claim = Claim("own_goodput:new", "own_goodput:legacy", at_most=ratio.number.value, source="x")
+    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", "pfifo limit 60", alone)
+    assert ratio.number.high - ratio.number.low > 0.1 * ratio.number.value
+    assert found.verdict == "unclear"
+
+
+def test_the_baseline_is_reported_against_itself(cells) -> None:
+    grid, alone = cells
+    claim = Claim("sojourn_p95", at_most=0.5, times_baseline=True, source="x")
+    at = "bottleneck.down.qdisc"
+    found = judged.judge(claim, grid, at, "pfifo limit 60", "pfifo limit 60", alone)
+    assert found.verdict == "reported"
+    assert found.findings[0].unit == "ms"
+
+
+def test_harm_is_the_share_of_what_the_legacy_flow_has_alone(cells) -> None:
+    grid, alone = cells
+    claim = Claim("own_goodput:legacy", harm=True, source="x")
+    at = "bottleneck.down.qdisc"
+    found = judged.judge(claim, grid, at, "codel", "pfifo limit 60", alone).findings[0]
+    solo = alone.cells[0].at.over_seeds("goodput")[0]
+    shared = next(c for c in grid.cells if c.settings[at] == "codel").at.per_seed(claim.of)
+    expected = sum(100 * (1 - each / solo) for each in shared) / len(shared)
+    assert found.number.value == pytest.approx(expected)
+    assert 20 < expected < 80
+
+
+def test_the_ellipse_is_one_standard_deviation_along_its_axes() -> None:
+    # Four points at (3, 2) -+ 2 along a line of 45 degrees and -+ 1 across: variances 2 and 0.5.
+    along, across = np.array([1, 1]) / math.sqrt(2), np.array([1, -1]) / math.sqrt(2)
+    middle = np.array([3.0, 2.0])
+    points = np.array([middle + 2 * along, middle - 2 * along, middle + across, middle - across])
+    ellipse = ellipses.contour(points).T - middle
+    assert np.abs(ellipse @ along).max() == pytest.approx(math.sqrt(2), rel=1e-6)
+    assert np.abs(ellipse @ across).max() == pytest.approx(math.sqrt(0.5), rel=1e-6)
+
+
+# ------------------------------------------------------------------------------- the command itself
+
+CLAIMS = """
+{ of = "sojourn_p95", at_most = 0.5, times_baseline = true, source = "mine" },
+{ of = "own_goodput:legacy", harm = true, source = "mine" },
+{ of = "drop_rate" },
+"""
+
+
+def status(arguments: list[str]) -> int:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    return int(caught.value.code or 0)
+
+
+def test_the_matrix_the_page_and_the_json_say_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = own(tmp_path / "own", CLAIMS, "congestion")
+    asked = ["evaluate", "--suite", str(mine), "--seeds", "3", "-q"]
+    assert status([*asked, "-o", "out"]) == 0
+    said = capsys.readouterr().out
+    assert status([*asked, "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["candidates"] == ["cubic", "reno"]
+    assert whole["missing"][0]["needs"] == "time"
+    signs = {"holds": "✓", "fails": "✗", "unclear": "?", "reported": "·", "unknown": "–"}
+    page = (tmp_path / "out" / "report.html").read_text()
+    for at, name in enumerate(whole["candidates"]):
+        verdicts = [claim["candidates"][at]["verdict"] for claim in whole["criteria"][0]["claims"]]
+        assert re.search(
+            rf"^{name} +{' +'.join(map(re.escape, map(signs.get, verdicts)))}$", said, re.M
+        )
+    for claim in whole["criteria"][0]["claims"]:
+        for one in claim["candidates"]:
+            assert f'<td class="{one["verdict"]}">' in page
+    assert "my own wish" in page
+    assert "not run: 2 Another: needs time" in said
+    # The Runs are there, each with a page that the matrix leads to.
+    assert 'href="both/report.html"' in page
+    assert (tmp_path / "out" / "both" / "report.html").exists()
+    assert (tmp_path / "out" / "both" / "alone").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["codel", "cubic"], "criteria of their own"),
+        (["nothing"], "neither a queue discipline nor a congestion control"),
+        (["--suite", "rfc1"], "is no suite"),
+        (["--suite", "rfc9743", "codel"], "name the suite that fits"),
+        (["--only", "99"], "no criterion '99'"),
+        (["codel target x"], "target"),
+        (["bbr", "--only", "fairness"], "bbr"),
+    ],
+)
+def test_wrong_input_is_told_before_anything_is_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert status(["evaluate", *arguments]) == 2
+    said = capsys.readouterr()
+    assert says in said.err
+    assert said.out == ""
+    assert list(tmp_path.iterdir()) == []
