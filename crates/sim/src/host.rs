@@ -9,7 +9,7 @@ use crate::payload::{
     Envelope, Parcel, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
 };
 use crate::player::Player;
-use crate::scenario::{CALL, FlowSpec, RTP_HEADERS, Traffic};
+use crate::scenario::{FlowSpec, RTP_HEADERS, Traffic};
 
 use qdisc::Ecn;
 use tables::Histogram;
@@ -146,7 +146,8 @@ impl Host {
     pub fn new(spec: &FlowSpec, flow: usize, seed: u64) -> Host {
         let luck = |what: &str| Luck::new(seed, &format!("{}/{what}", spec.name));
         let start = Time(spec.start_ns);
-        let ends = match &spec.traffic {
+        let ends = match &spec.traffic.sent() {
+            Traffic::Call => unreachable!("it is sent as datagrams"),
             Traffic::Bulk { bytes, tcp } => {
                 Ends::Tcp(TcpEnds::new(tcp, *bytes, None, luck("traffic"), start))
             }
@@ -177,11 +178,6 @@ impl Host {
                 let periods = on_ns.clone().zip(off_ns.clone());
                 let source = UdpSource::new(Rate(*bps), *packet_bytes, periods, luck("traffic"));
                 Ends::Udp { source, packet_bytes: *packet_bytes, ecn: *ecn, next: start, seq: 0 }
-            }
-            Traffic::Call => {
-                let (bps, packet_bytes) = CALL;
-                let source = UdpSource::new(Rate(bps), packet_bytes, None, luck("traffic"));
-                Ends::Udp { source, packet_bytes, ecn: false, next: start, seq: 0 }
             }
             Traffic::Ping { interval_ns, packet_bytes } => Ends::Ping {
                 interval: Span(*interval_ns),

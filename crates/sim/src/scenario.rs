@@ -277,6 +277,19 @@ pub enum Traffic<T = TcpParams> {
     },
 }
 
+impl<T: Clone> Traffic<T> {
+    /// A call as the datagrams that it consists of; all else as it is.
+    pub fn sent(&self) -> Traffic<T> {
+        match self {
+            Traffic::Call => {
+                let (bps, packet_bytes) = CALL;
+                Traffic::Udp { bps, packet_bytes, on_ns: None, off_ns: None, ecn: false }
+            }
+            other => other.clone(),
+        }
+    }
+}
+
 impl<T> Traffic<T> {
     /// Its endpoints, where it is TCP.
     pub fn tcp(&self) -> Option<&T> {
