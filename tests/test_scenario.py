@@ -372,7 +372,8 @@ def test_every_kind_becomes_the_engine_s_traffic() -> None:
     stream = flow('kind = "stream"\nladder = ["1 Mbit/s", "2 Mbit/s"]\nahead = "10 s"')["traffic"]
     assert stream["ladder_bps"] == [10**6, 2 * 10**6]
     assert (stream["segment_ns"], stream["ahead_ns"]) == (4 * 10**9, 10 * 10**9)
-    assert flow('kind = "call"')["traffic"]["bps"] == 80_000
+    (call,) = loads(f'{HEAD}[[flow]]\nkind = "call"').realise(1).flows
+    assert (call.kind, call.traffic.bps, call.traffic.packet_bytes) == ("call", 80_000, 200)
     udp = {
         "kind": "udp",
         "bps": 10**6,
