@@ -39,6 +39,8 @@ kind = "ping"
 "bottleneck.qdisc" = ["pfifo", "codel"]
 """
 WAIT_S = 30.0
+ONE_CLUSTER = pytest.mark.xdist_group("cluster")
+"""Of tests that share a cluster: to start one takes longer than any of them."""
 SEEDS = 100
 PRELOAD = """
 from pathlib import Path
@@ -125,6 +127,7 @@ def short(**changes: object) -> sojourn.Scenario:
     return sojourn.loads(SCENARIO).with_(changes)
 
 
+@ONE_CLUSTER
 def test_a_worker_of_another_build_is_refused_with_a_sentence(there: Cluster) -> None:
     news: list[str] = []
     (there.folder / "other-build").touch()
@@ -140,6 +143,7 @@ def test_a_worker_of_another_build_is_refused_with_a_sentence(there: Cluster) ->
     assert sums(runs) == sums(sojourn.run_all(short(), seeds=10))
 
 
+@ONE_CLUSTER
 def test_where_no_worker_can_take_part_nothing_is_begun(
     there: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +155,7 @@ def test_where_no_worker_can_take_part_nothing_is_begun(
     assert not (tmp_path / "runs").exists()
 
 
+@ONE_CLUSTER
 def test_an_error_of_a_worker_is_the_same_error_here(
     there: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +168,7 @@ def test_an_error_of_a_worker_is_the_same_error_here(
 
 
 @pytest.mark.usefixtures("own_store")
+@ONE_CLUSTER
 def test_what_finished_is_kept_in_the_store_of_who_asked(there: Cluster) -> None:
     told: list[Progress] = []
     first = sojourn.run_all(short(), seeds=10, cluster=there.address)
@@ -174,6 +180,7 @@ def test_what_finished_is_kept_in_the_store_of_who_asked(there: Cluster) -> None
     assert told[-1].taken == 24
 
 
+@ONE_CLUSTER
 def test_ctrl_c_keeps_what_is_finished_and_stops_the_workers(
     there: Cluster, tmp_path: Path
 ) -> None:
@@ -203,6 +210,7 @@ def busy(dask_worker: Any) -> bool:
     return bool(dask_worker.active_threads)
 
 
+@ONE_CLUSTER
 def test_sojourn_run_takes_an_address(
     there: Cluster,
     tmp_path: Path,
@@ -219,6 +227,7 @@ def test_sojourn_run_takes_an_address(
     assert capsys.readouterr().out == said.out
 
 
+@ONE_CLUSTER
 def test_a_worker_that_dies_loses_nothing_and_tables_are_those_of_a_run_alone(
     there: Cluster, tmp_path: Path
 ) -> None:
@@ -242,6 +251,23 @@ def test_a_worker_that_dies_loses_nothing_and_tables_are_those_of_a_run_alone(
     for run, other in zip(runs, alone, strict=True):
         assert run.meta.fingerprint == other.meta.fingerprint
         assert run.table("queue", 1).equals(other.table("queue", 1))
+
+
+@ONE_CLUSTER
+def test_a_scheduler_that_is_lost_costs_what_was_running(there: Cluster, tmp_path: Path) -> None:
+    # The very last.
+    def kill(p: Progress) -> None:
+        if p.finished:
+            there.processes[0].kill()
+
+    # The second takes minutes.
+    quick, slow = short().variants()[0], short(duration="10 min").variants()[1]
+    with pytest.raises(sojourn.UserError, match="lost the cluster's scheduler"):
+        sojourn.run_all(
+            [quick, slow], seeds=3, out=tmp_path / "runs", cluster=there.address, progress=kill
+        )
+    # The same call goes on, here or on another cluster.
+    assert Run.open(tmp_path / "runs" / "pfifo").seeds
 
 
 @pytest.mark.parametrize(
