@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cloudpickle
 import pytest
@@ -384,3 +384,136 @@ def test_a_worker_makes_what_an_engine_makes() -> None:
     assert ran.packed.checksum == run.meta.checksums["1"]
     assert isinstance(refused, worker.Refused)
     assert "another build" in refused.raised().problem
+
+
+class Address:
+    """A scheduler's."""
+
+    address = "tcp://127.0.0.1:8786"
+
+
+class Made:
+    """A future that is done when it is made."""
+
+    def __init__(self, status: str, given: object) -> None:
+        self.status = status
+        self.given = given
+
+    def result(self, timeout: float | None = None) -> object:
+        if isinstance(self.given, BaseException):
+            raise self.given
+        return self.given
+
+    def add_done_callback(self, tell: Callable[[Made], None]) -> None:
+        if self.status != "pending":
+            tell(self)
+
+
+class OneProcess:
+    """What `Cluster` asks of a client: its worker is this process."""
+
+    scheduler = Address()
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.allowed: list[list[str]] = []
+        self.cancelled = 0
+        self.there = {"tcp://127.0.0.1:1": 1}
+
+    def nthreads(self) -> dict[str, int]:
+        return self.there
+
+    def run(self, what: Callable[..., object], *given: object, **_: object) -> dict[str, object]:
+        return {address: what(*given) for address in self.there}
+
+    def submit(
+        self, what: Callable[..., object], name: str, batch: list[worker.Asked], **how: Any
+    ) -> Made:
+        self.batches.append([asked.seed for asked in batch])
+        self.allowed.append(how["workers"])
+        return self.made(what, name, batch)
+
+    def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+        return Made("finished", what(name, batch))
+
+    def cancel(self, futures: list[Made]) -> None:
+        self.cancelled += len(futures)
+
+
+def test_short_runs_go_in_batches_that_grow() -> None:
+    one = OneProcess()
+    run = sojourn.run(short().variants()[0], seeds=60, cluster=cast(Any, one))
+    assert run.seeds == tuple(range(1, 61))
+    assert sorted(seed for batch in one.batches for seed in batch) == list(run.seeds)
+    assert len(one.batches[0]) == 1
+    assert max(map(len, one.batches)) > 1
+    assert len(one.batches) < 60
+
+
+def test_a_seed_that_kills_its_workers_fails_alone() -> None:
+    from distributed import KilledWorker
+
+    class Deadly(OneProcess):
+        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+            if any(asked.seed == 40 for asked in batch):
+                return Made("error", KilledWorker("task", cast(Any, None), 3))
+            return super().made(what, name, batch)
+
+    one = Deadly()
+    with pytest.raises(UnfinishedError) as told:
+        sojourn.run(short().variants()[0], seeds=60, cluster=cast(Any, one))
+    assert [failure.seed for failure in told.value.failed] == [40]
+    assert "4 workers died while they ran it" in told.value.problem
+    assert len(told.value.runs[0].seeds) == 59
+    assert [40] in one.batches
+
+
+def test_what_only_workers_had_that_are_gone_goes_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Moving(OneProcess):
+        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+            if len(self.batches) == 1:
+                # It never comes back: its worker is another from now on.
+                self.there = {"tcp://127.0.0.1:2": 1}
+                return Made("pending", None)
+            return super().made(what, name, batch)
+
+    monkeypatch.setattr(cluster, "LOOK_S", 0.05)
+    one = Moving()
+    run = sojourn.run(short().variants()[0], seeds=3, cluster=cast(Any, one))
+    assert run.seeds == (1, 2, 3)
+    assert one.allowed[0] == ["tcp://127.0.0.1:1"]
+    assert one.allowed[-1] == ["tcp://127.0.0.1:2"]
+    assert one.cancelled >= 1
+
+
+def test_where_all_workers_have_gone_it_ends_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Leaving(OneProcess):
+        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+            self.there = {}
+            return Made("pending", None)
+
+    monkeypatch.setattr(cluster, "LOOK_S", 0.05)
+    monkeypatch.setattr(cluster, "WORKERS_S", 0.3)
+    with pytest.raises(sojourn.UserError, match="no worker has been at tcp://127") as told:
+        sojourn.run(short().variants()[0], seeds=3, cluster=cast(Any, Leaving()))
+    assert "the same command goes on" in told.value.hint
+
+
+def test_a_bug_on_a_worker_is_no_error_of_the_user() -> None:
+    class Wrong(OneProcess):
+        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+            return Made("error", ZeroDivisionError("a bug"))
+
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        sojourn.run(short().variants()[0], seeds=3, cluster=cast(Any, Wrong()))
+
+
+def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(sojourn.UserError, match="needs Dask") as told:
+        sojourn.run(short().variants()[0], cluster="tcp://127.0.0.1:1")
+    assert told.value.hint == "pip install 'sojourn[cluster]'"
