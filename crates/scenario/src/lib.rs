@@ -33,7 +33,7 @@ pub use laws::Spread;
 pub use meaning::Meaning;
 pub use model::{
     Axis, Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, Kind, LinkEntry, Periods, Ping, Record,
-    Scenario, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Wire, dotted_key, language,
+    Scenario, Stream, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Web, Wire, dotted_key, language,
 };
 pub use problem::{Key, Part, Problem, Source, Wrong, below, dotted};
 pub use reader::KeyOf;

@@ -6,9 +6,9 @@
 //! `check.rs`; what an engine takes is made by `realised.rs`.
 
 use crate::forms::{
-    BOOL, DELAY, DSCP, DURATION, FRAMES, HOSTS, Hosts, INTERVAL, LINK_LAYER, LINK_RATE, LOSS,
-    LinkRate, MAX_FLOWS, NAME, Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, RING,
-    RTT, SCHEDULE, SEEDS, SHAPER, SIZES, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
+    BOOL, DELAY, DSCP, DURATION, FRAMES, HOSTS, Hosts, INTERVAL, LADDER, LINK_LAYER, LINK_RATE,
+    LOSS, LinkRate, MAX_FLOWS, NAME, Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE,
+    RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
@@ -169,6 +169,30 @@ keys! {
 }
 
 keys! {
+    /// A browser: pages of many objects, over `count` connections at a time.
+    Web {
+        /// Of a page.
+        objects: Defaulted<u32> = 50 => Within { least: 1i128, most: 100_000, above: false };
+        /// Bytes of each object.
+        size: Required<Draw> => SIZES;
+        /// From the end of a page to the start of the next.
+        pause: Defaulted<Draw> = Draw::Exponential { mean: 1_000_000_000 } => PAUSE;
+    }
+}
+
+keys! {
+    /// Video over TCP that adapts its rate: segment after segment.
+    Stream {
+        /// The rates of the payload that it may have.
+        ladder: Defaulted<Vec<u64>> = vec![300_000, 750_000, 1_500_000, 3_000_000, 6_000_000] => LADDER;
+        /// What a segment plays.
+        segment: Defaulted<u64> = 4_000_000_000 => INTERVAL;
+        /// The most that is fetched ahead of what is played.
+        ahead: Defaulted<u64> = 30_000_000_000 => INTERVAL;
+    }
+}
+
+keys! {
     /// Datagrams at a constant rate.
     Udp {
         /// Of IP bytes.
@@ -228,6 +252,8 @@ keys! {
 pub enum Kind {
     Bulk(TcpFlow, Bulk),
     Transfers(TcpFlow, Transfers),
+    Web(TcpFlow, Web),
+    Stream(TcpFlow, Stream),
     Udp(Udp),
     OnOff(Udp, Periods),
     Ping(Ping),
@@ -244,7 +270,8 @@ pub struct Flow {
 }
 
 /// The kinds of flow.
-pub const KINDS: [&str; 6] = ["bulk", "transfers", "udp", "onoff", "ping", "video"];
+pub const KINDS: [&str; 8] =
+    ["bulk", "transfers", "web", "stream", "udp", "onoff", "ping", "video"];
 
 impl Flow {
     /// The kind's word.
@@ -252,6 +279,8 @@ impl Flow {
         match self.kind {
             Kind::Bulk(..) => "bulk",
             Kind::Transfers(..) => "transfers",
+            Kind::Web(..) => "web",
+            Kind::Stream(..) => "stream",
             Kind::Udp(_) => "udp",
             Kind::OnOff(..) => "onoff",
             Kind::Ping(_) => "ping",
@@ -266,7 +295,13 @@ impl Flow {
 
     /// What its TCP is, if it has one.
     pub fn tcp(&self) -> Option<&TcpFlow> {
-        if let Kind::Bulk(tcp, _) | Kind::Transfers(tcp, _) = &self.kind { Some(tcp) } else { None }
+        match &self.kind {
+            Kind::Bulk(tcp, _)
+            | Kind::Transfers(tcp, _)
+            | Kind::Web(tcp, _)
+            | Kind::Stream(tcp, _) => Some(tcp),
+            _ => None,
+        }
     }
 
     /// The keys of a kind.
@@ -282,6 +317,8 @@ impl Flow {
         let parts: &[fn() -> Vec<KeyOf>] = match kind {
             "bulk" => &[TcpFlow::keys, Bulk::keys],
             "transfers" => &[TcpFlow::keys, Transfers::keys],
+            "web" => &[TcpFlow::keys, Web::keys],
+            "stream" => &[TcpFlow::keys, Stream::keys],
             "udp" => &[Udp::keys],
             "onoff" => &[Udp::keys, Periods::keys],
             "ping" => &[Ping::keys],
@@ -303,7 +340,7 @@ impl Tables for Flow {
             return None;
         };
         let entry = FlowEntry::read(table, key, reader);
-        let tcp = if matches!(kind, "bulk" | "transfers") {
+        let tcp = if matches!(kind, "bulk" | "transfers" | "web" | "stream") {
             TcpFlow::read(table, key, reader)
         } else {
             None
@@ -314,6 +351,10 @@ impl Tables for Flow {
             "bulk" => Bulk::read(table, key, reader).and_then(|own| Some(Kind::Bulk(tcp?, own))),
             "transfers" => {
                 Transfers::read(table, key, reader).and_then(|own| Some(Kind::Transfers(tcp?, own)))
+            }
+            "web" => Web::read(table, key, reader).and_then(|own| Some(Kind::Web(tcp?, own))),
+            "stream" => {
+                Stream::read(table, key, reader).and_then(|own| Some(Kind::Stream(tcp?, own)))
             }
             "udp" => udp.map(Kind::Udp),
             "onoff" => {
@@ -338,6 +379,14 @@ impl Tables for Flow {
                 tcp.list(all, &mut out);
                 own.list(all, &mut out);
             }
+            Kind::Web(tcp, own) => {
+                tcp.list(all, &mut out);
+                own.list(all, &mut out);
+            }
+            Kind::Stream(tcp, own) => {
+                tcp.list(all, &mut out);
+                own.list(all, &mut out);
+            }
             Kind::Udp(own) => own.list(all, &mut out),
             Kind::OnOff(udp, own) => {
                 udp.list(all, &mut out);
@@ -356,7 +405,8 @@ fn not_a_kind(given: &Value) -> Wrong {
     let meant = match &*lower {
         "tcp" | "ftp" | "greedy" => Some("bulk"),
         "cbr" => Some("udp"),
-        "web" | "http" => Some("transfers"),
+        "http" | "page" | "browser" => Some("web"),
+        "dash" | "hls" | "abr" => Some("stream"),
         _ => nearest(&text, KINDS),
     };
     let known = format!("known kinds: {}", KINDS.join(", "));

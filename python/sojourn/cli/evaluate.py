@@ -154,7 +154,7 @@ def _show(whole: Evaluation) -> None:
         work.show("")
     work.show("✓ holds  ✗ fails  ? these seeds can't tell  · reported, no threshold\n")
     for number, (assessment, row) in enumerate(claims, 1):
-        asks = phrases.asks(row[0].claim, baseline)
+        asks = phrases.asks(assessment, row[0].claim, baseline)
         told = f": {asks}" if asks else ""
         said = f"{assessment.criterion.section} {assessment.criterion.name}, {phrases.name(assessment, row[0].claim)}{told}"
         work.show(
@@ -191,7 +191,7 @@ def _plain(whole: Evaluation, engine: str, failed: list[dict[str, Any]]) -> dict
                     {
                         "of": row[0].claim.of,
                         "over": row[0].claim.over,
-                        "asks": phrases.asks(row[0].claim, whole.candidates[0]),
+                        "asks": phrases.asks(assessment, row[0].claim, whole.candidates[0]),
                         "source": suite.source(row[0].claim),
                         "candidates": [
                             {

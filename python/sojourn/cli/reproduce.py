@@ -24,7 +24,7 @@ INTERRUPTED = 130
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER]...")
 @click.option(
-    "--quick", is_flag=True, help="Shorter runs and fewer seeds: all five in a minute and a half."
+    "--quick", is_flag=True, help="Shorter runs and fewer seeds: all in a minute and a half."
 )
 @options.block(
     options.ExecutionOptions,

@@ -15,7 +15,7 @@ from sojourn.engine.foresight import slower
 from sojourn.engine.protocol import Engine, fingerprint
 from sojourn.records import FlowInfo, LinkInfo, Meta
 from sojourn.scenario import Scenario, load
-from sojourn.scenario.realised import Bulk, Flow, Realised, Transfers
+from sojourn.scenario.realised import Bulk, Flow, Realised, Stream, Transfers
 
 PACKAGES = ("sojourn", "numpy", "polars")
 """Whose versions a Run keeps: what makes its tables and reads them."""
@@ -116,7 +116,7 @@ def _finite(flow: Flow) -> bool:
     match flow.traffic:
         case Bulk(bytes=size):
             return size is not None
-        case Transfers():
+        case Transfers() | Stream():
             return True
     return False
 
