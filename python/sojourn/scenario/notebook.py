@@ -14,7 +14,7 @@ from sojourn import hypertext
 from sojourn._core import Link, Scenario
 from sojourn.units import format_duration, format_rate
 
-COLUMN, ROW = 210.0, 90.0
+COLUMN, ROW = 210.0, 150.0
 """Between nodes, px."""
 MARGIN = 60.0
 RADIUS = 22.0
