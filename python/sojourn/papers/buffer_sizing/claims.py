@@ -8,8 +8,10 @@ from sojourn.papers import published
 from sojourn.papers.buffer_sizing import measures as m
 from sojourn.papers.buffer_sizing import model
 from sojourn.papers.buffer_sizing.studies import (
+    AS_PARETO,
     BESIDE,
     BY_SIZE,
+    CHOSEN,
     LENGTHS,
     LOAD,
     MANY,
@@ -17,7 +19,6 @@ from sojourn.papers.buffer_sizing.studies import (
     ONE,
     ONE_SIZES,
     PACKETS,
-    PARETO,
     PRODUCT,
     QUEUES,
     RATES,
@@ -177,7 +178,7 @@ def mixed_load(evidence: Evidence) -> str:
 def pareto_load(evidence: Evidence) -> str:
     """How many flows there are, and how busy the line is."""
     flows, use, lost = (
-        evidence.mean(PARETO.only, one) for one in (m.at_a_time, m.utilisation, m.loss)
+        evidence.mean(AS_PARETO[CHOSEN], one) for one in (m.at_a_time, m.utilisation, m.loss)
     )
     return f"{flows:.0f} flows at a time use {use:.1f} % of the line and lose {lost:.1f} %."
 
@@ -229,7 +230,12 @@ def acks_space(evidence: Evidence) -> str:
 
 def pareto_off(evidence: Evidence) -> str:
     """The line and its losses."""
+    others = ", ".join(
+        f"with {name} {evidence.mean(one, m.utilisation):.1f} %"
+        for name, one in AS_PARETO.items()
+        if name != CHOSEN
+    )
     return (
-        f"{pareto_load(evidence)} Reno without SACK loses several packets of a window in slow start, and "
-        "waits for timeouts"
+        f"{pareto_load(evidence)} It is Reno's recovery from many losses in a window of slow start: "
+        f"{others}"
     )

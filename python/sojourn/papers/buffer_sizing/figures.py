@@ -119,7 +119,7 @@ def table(evidence: Evidence) -> Figure:
     for axes, n in zip(panels, N, strict=True):
         ours = {share: TABLE[n, share] for share in SHARES}
         known = evidence.over(ours, m.utilisation)
-        curve(axes, "ours", known, (style.VERMILLION, style.SOLID))
+        curve(axes, "utilisation", known, (style.VERMILLION, style.SOLID))
         for kind, label, marker in (("sim", "its ns-2", "s"), ("exp", "its router", "D")):
             axes.plot(
                 SHARES,
@@ -144,6 +144,8 @@ def table(evidence: Evidence) -> Figure:
         axes.set_ylim(80, 101)
         ticks(axes, SHARES)
         style.corner(axes, f"{n} flows", style.INK)
+    for axes in rows[0]:
+        axes.tick_params(labelbottom=False)
     for axes in rows[-1]:
         axes.set_xlabel("buffer [rate * RTT / sqrt(n)]")
     for line in rows:

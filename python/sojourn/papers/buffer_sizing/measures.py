@@ -25,6 +25,7 @@ from sojourn.papers.buffer_sizing.studies import (
     ROOT,
     SIZES,
     SMALL,
+    TABLE,
     WHOLE,
 )
 from sojourn.papers.evidence import Estimate, Evidence, Seed, estimated
@@ -139,6 +140,7 @@ def of_whole(evidence: Evidence, n: int) -> Estimate:
     )
 
 
-def by_equation(_: Evidence, n: int, share: float) -> Estimate:
-    """Equation 6."""
-    return estimated([model.utilisation(n, share)])
+def by_equation(evidence: Evidence, n: int, share: float) -> Estimate:
+    """Equation 6, which no seed changes."""
+    seeds = evidence.estimate(TABLE[400, 1], utilisation).values
+    return estimated(model.utilisation(n, share) for _ in seeds)
