@@ -37,7 +37,9 @@ pub(crate) fn check_amount(
 ) -> Vec<Problem> {
     let span = span(flow, scenario.duration);
     let problem = match &flow.kind {
-        Kind::Bulk(..) | Kind::Transfers(..) => clocked(flow, scenario, way, links),
+        Kind::Bulk(..) | Kind::Transfers(..) | Kind::Web(..) | Kind::Stream(..) => {
+            clocked(flow, scenario, way, links)
+        }
         Kind::Udp(udp) => datagrams(flow, udp, span, at),
         Kind::OnOff(udp, periods) => on_off(flow, udp, periods, span, at),
         Kind::Ping(ping) => {

@@ -126,6 +126,9 @@ def _link_problems(link: Link, wiring: Wiring) -> Iterator[Problem]:
 
 def _flow_problems(flow: Flow) -> Iterator[Problem]:
     traffic, place = flow.traffic, f"flow {flow.name!r}"
+    if flow.kind in ("web", "stream"):
+        why = f"kind {flow.kind!r} is the simulator's alone so far"
+        yield Problem(place, why, "run it on the engine sim, or write transfers in its place")
     if isinstance(traffic, Udp) and traffic.packet_bytes < LEAST_DATAGRAM:
         why = f"{traffic.packet_bytes} bytes have no room for the number that each datagram carries"
         yield Problem(f"{place}: packet", why, f"write at least {LEAST_DATAGRAM}")
