@@ -413,7 +413,7 @@ def test_an_access_link_may_lead_to_a_named_host() -> None:
 
 @pytest.mark.parametrize("kind", ['kind = "web"\nsize = "9 kB"', 'kind = "stream"'])
 def test_what_the_simulator_alone_can_send_is_refused_with_what_to_do(kind: str) -> None:
-    error = refused(loads(f"{DUMBBELL}\n[[flow]]\nname = \"page\"\n{kind}"))
+    error = refused(loads(f'{DUMBBELL}\n[[flow]]\nname = "page"\n{kind}'))
     assert [each.where for each in error.problems] == ["flow 'page'"]
     assert "the simulator's alone" in error.problem
     assert "engine sim" in error.hint
