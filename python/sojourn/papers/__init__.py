@@ -23,7 +23,15 @@ from sojourn.papers.verdict import Verdict
 
 __all__ = ["NAMES", "Evidence", "Paper", "Reproduction", "Seed", "Verdict", "load", "reproduce"]
 
-NAMES = ("home-upload", "codel", "queue-anatomy", "video-testbed", "adt", "red-droptail")
+NAMES = (
+    "home-upload",
+    "codel",
+    "queue-anatomy",
+    "video-testbed",
+    "buffer-sizing",
+    "adt",
+    "red-droptail",
+)
 """The papers, in the order in which they tell the story: from a laggy home line to the queue
 disciplines' simulations."""
 

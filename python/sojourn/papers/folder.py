@@ -8,6 +8,7 @@
     claims.py        checks of the sentences, and sentences that hold numbers of our Runs
     figures.py       functions that draw, and `story`: the bars of the overview
 
+    model.py                  the source's formulas, where it has some that are computed
     tolerances.toml           what counts as the same, as it stood on a date (`frozen`)
     search.py, searched.csv   where readings were searched on seeds of their own: the search, and what it found
 
