@@ -71,9 +71,9 @@ def test_the_totals_of_a_guest_are_what_its_packets_add_up_to(kernel_uml: str) -
     assert sum(queue["marked_packets"] for queue in one["queues"]) > 0
 
 
-def test_each_rtt_sample_of_tcp_is_counted(kernel_uml: str) -> None:
+def test_each_rtt_sample_of_tcp_is_counted_and_a_call_sounds_the_same(kernel_uml: str) -> None:
     """The same quantity as the simulator's: an ACK a sample, not a reading of the smoothed RTT an
-    interval."""
+    interval. A call beside it."""
     text = """
 duration = "5 s"
 warmup = "1 s"
@@ -85,6 +85,9 @@ qdisc = "pfifo limit 30"
 
 [[flow]]
 kind = "bulk"
+
+[[flow]]
+kind = "call"
 """
     ours, theirs = (
         metrics.summary(run(loads(text), engine=name)).runs[0] for name in ("sim", kernel_uml)
@@ -92,6 +95,9 @@ kind = "bulk"
     for name in ("mean", "p50", "p95", "min", "max"):
         one, other = (each["flows"][0]["rtt_ms"][name] for each in (ours, theirs))
         assert one == pytest.approx(other, rel=0.02), name
+    sounds = [each["groups"][1]["mos"] for each in (ours, theirs)]
+    assert sounds[0] == pytest.approx(sounds[1], abs=0.15)
+    assert 3.0 < sounds[0] < 4.35
 
 
 STEADY = """
