@@ -7,7 +7,14 @@ from tree import ROOT
 
 MARKS = {
     "guest": ("kernel/test_guest", "kernel/test_packet", "kernel/test_shape", "kernel/test_linux"),
-    "live": ("test_live_", "test_monitor", "test_netns", "test_shape_live", "test_tune_live"),
+    "live": (
+        "test_cluster",
+        "test_live_",
+        "test_monitor",
+        "test_netns",
+        "test_shape_live",
+        "test_tune_live",
+    ),
     "papers": ("papers/",),
 }
 """Each mark, and how the paths of its tests begin, below tests/."""

@@ -355,6 +355,13 @@ def test_access_gives_each_flow_links_of_its_own_before_the_bottleneck() -> None
     assert [(step.at_ns, step.bps) for step in realised.links[4].rate] == [(0, 100_000_000)]
 
 
+def test_the_objects_of_a_page_are_dealt_out_to_its_connections() -> None:
+    entry = '[[flow]]\nname = "page"\nkind = "web"\ncount = 3\nobjects = 8\nsize = "9 kB"'
+    flows = loads(f"{HEAD}{entry}").realise(1).flows
+    assert [each.traffic.objects for each in flows] == [3, 3, 2]
+    assert {each.kind for each in flows} == {"web"}
+
+
 def test_every_kind_becomes_the_engine_s_traffic() -> None:
     assert flow('kind = "bulk"\nsize = "5 MB"')["traffic"]["bytes"] == 5_000_000
     web = flow('kind = "transfers"\nsize = "pareto 50 kB 1.5"\npause = "uniform 1 s .. 2 s"')[
@@ -362,6 +369,10 @@ def test_every_kind_becomes_the_engine_s_traffic() -> None:
     ]
     assert web["bytes"] == {"law": "pareto", "mean": 50_000, "shape": 1.5}
     assert web["pause_ns"] == {"law": "uniform", "min": 10**9, "max": 2 * 10**9}
+    stream = flow('kind = "stream"\nladder = ["1 Mbit/s", "2 Mbit/s"]\nahead = "10 s"')["traffic"]
+    assert stream["ladder_bps"] == [10**6, 2 * 10**6]
+    assert (stream["segment_ns"], stream["ahead_ns"]) == (4 * 10**9, 10 * 10**9)
+    assert flow('kind = "call"')["traffic"]["bps"] == 80_000
     udp = {
         "kind": "udp",
         "bps": 10**6,
@@ -800,6 +811,7 @@ def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
         "NUMBER": st.one_of(st.floats(1e-9, 1).map(repr), st.integers(1, 16).map(str)),
         "SECONDS": st.integers(0, 100).map(str),
         "MS": st.integers(0, 10**6).map(str),
+        "VALUE/MASK": st.tuples(st.integers(0, 255), st.integers(0, 255)).map("%d/%#x".__mod__),
         "BAND...": st.lists(st.integers(0, 15).map(str), min_size=1, max_size=16).map(" ".join),
         "BYTES...": st.lists(st.integers(300, 10**6).map(str), min_size=1, max_size=16).map(
             " ".join
@@ -1298,6 +1310,10 @@ def test_absurd_values_are_refused_with_the_reason(key: str, value: str, words: 
         ('kind = "bulk"\ntcp = { ledbat_target = "0 ms" }', "flow.0.tcp.ledbat_target", "zero"),
         ('kind = "transfers"', "flow.0.size", "missing"),
         ('kind = "transfers"\nsize = "pareto 50 kB 1"', "flow.0.size", "not above 1"),
+        ('kind = "web"\nsize = "9 kB"\nobjects = 5\ncount = 6', "flow.0.objects", "6 connections"),
+        ('kind = "stream"\nladder = ["2 Mbit/s", "1 Mbit/s"]', "flow.0.ladder", "rise"),
+        ('kind = "stream"\nladder = []', "flow.0.ladder", "1 to 100 rates"),
+        ('kind = "stream"\nahead = "1 s"', "flow.0.ahead", "less is fetched ahead"),
         ('kind = "udp"\nrate = "2 Mbit/s"\naccess = "1 Mbit/s"', "flow.0.rate", "access"),
         ('kind = "udp"\nrate = "2 Mbit/s"\npacket = "20 B"', "flow.0.packet", "too small"),
         ('kind = "video"', "flow.0.rate", "missing"),

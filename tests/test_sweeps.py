@@ -25,7 +25,7 @@ from sojourn.cli import grid_text, status
 from sojourn.engine import Progress
 from sojourn.records import Run
 from sojourn.report import multiples, swept
-from sojourn.sweeps import axes, design, grid
+from sojourn.sweeps import axes, grid
 
 SCENARIO = """
 title = "Uploads and a ping"
@@ -372,41 +372,51 @@ def test_a_bar_is_talk_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -
 # ----------------------------------------------------------------------------------------- designs
 
 
-def numbers_of(drawn: list[dict[str, axes.Setting]], key: str) -> tuple[float, ...]:
-    found = axes.scale([point[key] for point in drawn])
-    assert found is not None
-    return found.numbers
-
-
-RANGES = {"rate": ("1 Mbit/s", "100 Mbit/s"), "delay": ("10 ms", "50 ms"), "count": (1, 4)}
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_latin_hypercube_has_one_point_in_each_stratum(seed: int) -> None:
-    drawn = design.points(RANGES, 40, "latin", seed)
-    # A hundred times as much is logarithmic: strata of equal ratio.
-    rates = [40 * math.log(rate) / math.log(100) for rate in numbers_of(drawn, "rate")]
-    assert sorted(math.floor(at + 1e-3) for at in rates) == pytest.approx(range(40), abs=1)
-    delays = sorted((delay - 10) for delay in numbers_of(drawn, "delay"))
-    assert all(i <= delay + 0.01 and delay <= i + 1.01 for i, delay in enumerate(delays))
-    counts = [point["count"] for point in drawn]
-    assert {count: counts.count(count) for count in counts} == {1: 10, 2: 10, 3: 10, 4: 10}
-
-
-def test_a_further_key_moves_no_point_of_the_others() -> None:
-    for kind in ("latin", "random"):
-        few = design.points({"rate": RANGES["rate"]}, 10, kind)
-        more = design.points(RANGES, 10, kind)
-        assert [point["rate"] for point in few] == [point["rate"] for point in more]
-    assert design.points(RANGES, 10, "random") != design.points(RANGES, 10, "random", 2)
-
-
 @pytest.mark.parametrize(
-    "ends", [("5 ms",), ("5 ms", "1 ms"), ("5 ms", "5 Mbit/s"), ("a", "b"), (True, False)]
+    "ends", [("5 ms",), ("5 ms", "1 ms"), ("5 ms", "5 Mbit/s"), ("a", "b"), (True, False), "1 .. 2"]
 )
 def test_what_is_no_range_is_refused(ends: tuple[axes.Setting, ...]) -> None:
-    with pytest.raises(sojourn.UserError, match="is no range"):
-        design.points({"key": ends}, 3)
+    with pytest.raises(sojourn.UserError, match=r"is no range|ends are not|has no inside"):
+        sojourn.sweep(sojourn.loads(SCENARIO), between={"bottleneck.delay": ends}, samples=3)
+
+
+def test_ranges_are_drawn_from_the_command_line_as_from_the_file(tell: Told) -> None:
+    ranged = SCENARIO.replace(
+        '["2 Mbit/s", "8 Mbit/s"]', '"2 Mbit/s .. 8 Mbit/s"\nsamples = 3\nsampling = "random"'
+    )
+    Path("ranged.toml").write_text(ranged)
+    vary = ["--vary", "bottleneck.up.rate=2mbit..8mbit", "--samples", "3", "--sampling", "random"]
+    tables = []
+    for words in (["ranged.toml"], ["sweep.toml", *vary]):
+        code, out, err = tell("run", *words, "--format", "csv", "-q", "--set", "duration=2 s")
+        assert (code, err) == (0, "")
+        tables.append(list(csv.DictReader(io.StringIO(out))))
+    assert tables[0] == tables[1]
+    rates = [float(row["bottleneck.up.rate_mbps"]) for row in tables[0]]
+    # Each of three points with each of two counts.
+    assert len(rates) == 6
+    assert len(set(rates)) == 3
+    assert all(2 <= rate <= 8 for rate in rates)
+    code, out, err = tell("run", "sweep.toml", "--samples", "3", "-o", "none")
+    assert code == 2
+    assert "no key has a range to draw from" in err
+    assert not Path("none").exists()
+
+
+def test_a_list_in_place_of_the_only_range_needs_no_samples(tell: Told) -> None:
+    Path("ranged.toml").write_text(
+        SCENARIO.partition("[sweep]")[0]
+        + '[sweep]\n"flow.bulk.count" = "1 .. 9"\nsamples = 3\nsampling_seed = 4\n'
+    )
+    code, out, _ = tell("check", "ranged.toml", "--json", "--vary", "flow.bulk.count=1,2")
+    assert code == 0
+    assert json.loads(out)["sweep"] == {"flow.bulk.count": [1, 2]}
+    code, out, _ = tell("check", "ranged.toml", "--json")
+    (values,) = json.loads(out)["sweep"].values()
+    assert len(values) == 3
+    code, out, _ = tell("check", "ranged.toml")
+    said = "flow.bulk.count: 1 .. 9\n  samples: 3\n  sampling: lhs\n  sampling_seed: 4\n"
+    assert said in out
 
 
 def test_points_meet_every_other_value() -> None:
@@ -515,6 +525,53 @@ def test_a_sweep_without_contenders_has_charts_and_no_winners(tmp_path: Path) ->
     assert "Who wins where" not in page
     assert 'class="multiple"' in page
     assert "one contender" in page
+
+
+RANGED = {
+    "bottleneck.up.rate": "1 Mbit/s .. 20 Mbit/s",
+    "bottleneck.delay": "1 ms .. 20 ms",
+    "flow.bulk.count": [1, 2],
+    "samples": 5,
+}
+
+
+def test_drawn_points_are_dots_and_no_fields(tmp_path: Path) -> None:
+    whole = sojourn.loads(SCENARIO).with_(duration="2 s", sweep=RANGED)
+    runs = sojourn.run_all(sojourn.engine.contenders(whole, QDISCS), out=tmp_path / "runs")
+    assert len(runs) == 20
+    cells = grid.of_runs(runs)
+    assert cells.drawn == ("bottleneck.up.rate", "bottleneck.delay")
+    page = report.render(runs)
+    winners, charts = page.partition('<h2 id="charts">')[::2]
+    charts = charts.partition('<h2 id="pairs">')[0]
+    assert "not run" not in page
+    assert "polyline" not in charts
+    assert "polygon" not in charts
+    # In the plane of the two ranges each point is one dot, at each count.
+    planes = re.findall(r'<svg class="multiple".*?</svg>', winners)
+    assert [plane.count("<circle") for plane in planes] == [5, 5]
+    # Over each range both contenders have a dot at each point, at each count.
+    drawn = re.findall(r'<svg class="multiple".*?</svg>', charts)
+    assert {chart.count("<circle") for chart in drawn} == {10}
+    across = [re.findall(r'class="unit">(\w+)', chart)[0] for chart in drawn]
+    assert across.count("rate") == across.count("delay") >= 4
+    assert "5 drawn, " in page
+    index = json.loads((tmp_path / "runs" / "runs.json").read_text())
+    assert index["sweep"]["samples"] == 5
+    assert index["sweep"]["bottleneck.delay"] == "1 ms .. 20 ms"
+    assert [run.name for run in Run.find(tmp_path / "runs")] == [run.name for run in runs]
+
+
+def test_one_range_alone_is_drawn_too(tmp_path: Path) -> None:
+    one = {"bottleneck.up.rate": "1 Mbit/s .. 20 Mbit/s", "samples": 20}
+    whole = sojourn.loads(SCENARIO).with_(duration="2 s", sweep=one)
+    page = report.render(
+        sojourn.run_all(sojourn.engine.contenders(whole, QDISCS), out=tmp_path / "runs")
+    )
+    assert '<div class="heat">' not in page
+    winners = page.partition('<h2 id="charts">')[0]
+    (plane,) = re.findall(r'<svg class="multiple".*?</svg>', winners)
+    assert plane.count("<circle") == 20
 
 
 def test_values_without_numbers_stand_in_their_turn(tmp_path: Path) -> None:

@@ -17,7 +17,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sojourn.engine import Cancelled, Simulated, run, run_all, simulate, variants
+    from sojourn.engine import (
+        Cancelled,
+        ClusterAddress,
+        Simulated,
+        run,
+        run_all,
+        simulate,
+        variants,
+    )
     from sojourn.errors import UserError
     from sojourn.judgement import Judgement, compare
     from sojourn.metrics import Summary, summary
@@ -27,6 +35,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Cancelled": "engine",
+    "ClusterAddress": "engine",
     "Judgement": "judgement",
     "Run": "records",
     "RunError": "records",
@@ -49,6 +58,7 @@ _HOME = {
 
 __all__ = [
     "Cancelled",
+    "ClusterAddress",
     "Judgement",
     "Run",
     "RunError",

@@ -413,8 +413,8 @@ class Scenario:
     @property
     def flows(self) -> tuple[FlowEntry, ...]: ...
     @property
-    def sweep(self) -> dict[str, list[Any]]:
-        """Values by dotted key."""
+    def sweep(self) -> dict[str, Any]:
+        """What `[sweep]` says: by dotted key a list of values or a range, and how that is sampled."""
 
     @property
     def notes(self) -> tuple[Problem, ...]:
@@ -735,7 +735,7 @@ class Flow:
         """The DS field."""
 
     @property
-    def traffic(self) -> Bulk | Transfers | Udp | Ping | Video:
+    def traffic(self) -> Bulk | Transfers | Stream | Udp | Ping | Video:
         """What it sends."""
 
     @property
@@ -772,7 +772,31 @@ class Transfers:
 
     @property
     def pause_ns(self) -> Draw:
-        """Between the end of one and the start of the next."""
+        """Between the end of one and the start of the next; of a web page's objects, from page to
+        page."""
+
+    @property
+    def objects(self) -> int | None:
+        """Of a web page: those that come over this connection; None: no page."""
+
+    @property
+    def tcp(self) -> Tcp: ...
+
+@final
+class Stream:
+    """Video that adapts its rate: segments, each a new TCP connection."""
+
+    @property
+    def ladder_bps(self) -> tuple[int, ...]:
+        """The rates of the payload, rising."""
+
+    @property
+    def segment_ns(self) -> int:
+        """What a segment plays."""
+
+    @property
+    def ahead_ns(self) -> int:
+        """The most that is fetched ahead, in time of playing."""
 
     @property
     def tcp(self) -> Tcp: ...

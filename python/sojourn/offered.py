@@ -16,6 +16,9 @@ ENGINES = {
 }
 """What `-e` accepts, and what it is."""
 
+SAMPLINGS = ("lhs", "random")
+"""How the points of a sweep's ranges may be drawn, the usual one first."""
+
 SEEDS_END = 2**63
 """The first number that is no seed of a scenario."""
 

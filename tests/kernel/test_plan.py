@@ -411,6 +411,14 @@ def test_an_access_link_may_lead_to_a_named_host() -> None:
     assert len({flow["to"]["address"] for flow in made["flows"][:4]}) == 2
 
 
+@pytest.mark.parametrize("kind", ['kind = "web"\nsize = "9 kB"', 'kind = "stream"'])
+def test_what_the_simulator_alone_can_send_is_refused_with_what_to_do(kind: str) -> None:
+    error = refused(loads(f'{DUMBBELL}\n[[flow]]\nname = "page"\n{kind}'))
+    assert [each.where for each in error.problems] == ["flow 'page'"]
+    assert "the simulator's alone" in error.problem
+    assert "engine sim" in error.hint
+
+
 def test_a_host_can_t_have_two_kinds_of_tcp_or_two_ways_to_it() -> None:
     marked = refused(loads(HOUSE).with_({"flow.backup.ecn": True}))
     assert [each.where for each in marked.problems] == ["flow 'backup': tcp"]

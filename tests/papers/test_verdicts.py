@@ -654,6 +654,6 @@ def test_what_a_searched_reading_names_is_no_prediction_alone(name: str) -> None
     # A search of a parameter uses some published number or claim, so no paper that searched is all
     # predictions.
     paper = papers.load(name)
-    assert any(one.searched for one in paper.readings)
-    assert any(one.role is Role.FITTED for one in paper.numbers)
+    searched = any(one.searched for one in paper.readings)
+    assert searched == any(one.role is Role.FITTED for one in paper.numbers)
     assert any(one.role is Role.PREDICTED for one in paper.numbers)

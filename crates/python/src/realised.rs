@@ -352,20 +352,29 @@ impl Flow {
 fn traffic_of(py: Python<'_>, traffic: &Traffic, tcp: Option<&Py<Tcp>>) -> PyResult<Py<PyAny>> {
     let tcp = || tcp.map(|tcp| tcp.clone_ref(py)).expect("its traffic is TCP");
     let draw = |draw: &traffic::Draw| Py::new(py, Draw(draw.clone()));
-    match traffic {
-        &Traffic::Bulk { bytes, .. } => Bulk { bytes, tcp: tcp() }.into_py_any(py),
-        Traffic::Transfers { bytes, pause_ns, .. } => {
-            Transfers { bytes: draw(bytes)?, pause_ns: draw(pause_ns)?, tcp: tcp() }.into_py_any(py)
+    match *traffic {
+        Traffic::Bulk { bytes, .. } => Bulk { bytes, tcp: tcp() }.into_py_any(py),
+        Traffic::Transfers { ref bytes, ref pause_ns, objects, .. } => {
+            let (bytes, pause_ns) = (draw(bytes)?, draw(pause_ns)?);
+            Transfers { bytes, pause_ns, objects, tcp: tcp() }.into_py_any(py)
         }
-        &Traffic::Udp { bps, packet_bytes, ref on_ns, ref off_ns, ecn } => {
+        Traffic::Stream { ref ladder_bps, segment_ns, ahead_ns, .. } => {
+            let ladder_bps = PyTuple::new(py, ladder_bps)?.unbind();
+            Stream { ladder_bps, segment_ns, ahead_ns, tcp: tcp() }.into_py_any(py)
+        }
+        Traffic::Udp { bps, packet_bytes, ref on_ns, ref off_ns, ecn } => {
             let on_ns = on_ns.as_ref().map(draw).transpose()?;
             let off_ns = off_ns.as_ref().map(draw).transpose()?;
             Udp { bps, packet_bytes, on_ns, off_ns, ecn }.into_py_any(py)
         }
-        &Traffic::Ping { interval_ns, packet_bytes } => {
+        Traffic::Call => {
+            let (bps, packet_bytes) = sim::CALL;
+            Udp { bps, packet_bytes, on_ns: None, off_ns: None, ecn: false }.into_py_any(py)
+        }
+        Traffic::Ping { interval_ns, packet_bytes } => {
             Ping { interval_ns, packet_bytes }.into_py_any(py)
         }
-        &Traffic::Video { ref frames, payload_bytes } => {
+        Traffic::Video { ref frames, payload_bytes } => {
             let frames = match *frames {
                 Frames::Model { bps, fps, gop, i_ratio, cv } => {
                     ModelFrames { bps, fps, gop, i_ratio, cv }.into_py_any(py)?
@@ -431,8 +440,11 @@ impl Flow {
     fn kind(&self) -> &'static str {
         match self.spec.traffic {
             Traffic::Bulk { .. } => "bulk",
+            Traffic::Transfers { objects: Some(_), .. } => "web",
             Traffic::Transfers { .. } => "transfers",
+            Traffic::Stream { .. } => "stream",
             Traffic::Udp { .. } => "udp",
+            Traffic::Call => "call",
             Traffic::Ping { .. } => "ping",
             Traffic::Video { .. } => "video",
         }
@@ -513,6 +525,16 @@ pub struct Bulk {
 pub struct Transfers {
     bytes: Py<Draw>,
     pause_ns: Py<Draw>,
+    objects: Option<u32>,
+    tcp: Py<Tcp>,
+}
+
+/// See `_core.pyi`.
+#[pyclass(frozen, get_all, module = "sojourn._core")]
+pub struct Stream {
+    ladder_bps: Py<PyTuple>,
+    segment_ns: u64,
+    ahead_ns: u64,
     tcp: Py<Tcp>,
 }
 
@@ -661,6 +683,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Flow>()?;
     module.add_class::<Bulk>()?;
     module.add_class::<Transfers>()?;
+    module.add_class::<Stream>()?;
     module.add_class::<Udp>()?;
     module.add_class::<Ping>()?;
     module.add_class::<Video>()?;

@@ -369,8 +369,8 @@ impl Scenario {
     #[getter]
     fn sweep<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        for (key, values) in &self.0.scenario.sweep {
-            dict.set_item(key, to_python(py, &Value::List(values.clone()))?)?;
+        for (key, value) in self.0.scenario.sweep.table().iter() {
+            dict.set_item(key, to_python(py, value)?)?;
         }
         Ok(dict)
     }

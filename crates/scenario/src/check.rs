@@ -358,6 +358,29 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
     }
     match &flow.kind {
         Kind::Bulk(tcp, _) | Kind::Transfers(tcp, _) => tcp_flow(tcp, at, problems),
+        Kind::Web(tcp, web) => {
+            tcp_flow(tcp, at, problems);
+            if web.objects < count {
+                let message = format!("{} objects for {count} connections", web.objects);
+                let hint = format!("write objects = {count} or more, or fewer connections (count)");
+                tell(problems, message, hint, below(at, "objects"));
+            }
+        }
+        Kind::Stream(tcp, stream) => {
+            tcp_flow(tcp, at, problems);
+            if stream.ahead < stream.segment {
+                let hint = format!("write ahead = \"{}\" or more", format_duration(stream.segment));
+                let message = "less is fetched ahead than one segment";
+                tell(problems, message, hint, below(at, "ahead"));
+            }
+        }
+        Kind::Call => {
+            if entry.access.is_some_and(|access| access < sim::CALL.0) {
+                let hint = format!("write access = \"{}\" or more", format_rate(sim::CALL.0));
+                let message = "a call takes more than the access link, which never drops";
+                tell(problems, message, hint, below(at, "access"));
+            }
+        }
         Kind::Udp(udp) | Kind::OnOff(udp, _) => {
             if let Some(access) = entry.access.filter(|access| *access < udp.rate) {
                 let hint = format!("write rate = \"{}\" or less", format_rate(access));

@@ -352,6 +352,26 @@ pub(crate) const FRAMES: Plain<Pairs> = Plain {
     write: |frames| rows(frames, format_size),
 };
 
+/// The rates that a video may have.
+const MAX_RUNGS: usize = 100;
+pub(crate) const LADDER: Plain<Vec<u64>> = Plain {
+    read: |value| {
+        let hint = r#"write rising rates: ["500 kbit/s", "2 Mbit/s"]"#;
+        let given = value.list().filter(|rates| (1..=MAX_RUNGS).contains(&rates.len()));
+        let Some(given) = given else {
+            let message = format!("{} is not a list of 1 to {MAX_RUNGS} rates", quoted(value));
+            return Err(Wrong::new(message, hint));
+        };
+        let rates =
+            given.iter().map(|rate| parse_rate(rate, false)).collect::<Result<Vec<_>, _>>()?;
+        if rates.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return Err(Wrong::new("the rates of a ladder rise", hint));
+        }
+        Ok(rates)
+    },
+    write: |rates| Value::List(rates.iter().map(|&rate| format_rate(rate).into()).collect()),
+};
+
 // Numbers that differ
 // -------------------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ mod problem;
 pub mod quantity;
 mod reader;
 pub mod realised;
+mod samples;
 mod sweep;
 mod syntax;
 mod tcp;
@@ -31,11 +32,12 @@ pub use forms::{Hosts, LinkRate};
 pub use laws::Spread;
 pub use meaning::Meaning;
 pub use model::{
-    Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, Kind, LinkEntry, Periods, Ping, Record,
-    Scenario, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Wire, dotted_key, language,
+    Axis, Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, Kind, LinkEntry, Periods, Ping, Record,
+    Scenario, Stream, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Web, Wire, dotted_key, language,
 };
 pub use problem::{Key, Part, Problem, Source, Wrong, below, dotted};
 pub use reader::KeyOf;
+pub use samples::{Design, Range, Sampling};
 pub use tcp::{Endpoints, MTU, PROFILES, TcpSettings, profile};
 pub use toml::{NotToml, Places, read as read_toml, write as write_toml};
 pub use trace::Open;
@@ -182,15 +184,15 @@ impl Loaded {
             .collect();
         let swept = sweep::unsettled(&self.scenario.sweep, &document, &settled);
         let sweep: Part = "sweep".into();
-        if swept.len() < self.scenario.sweep.len() && document.has("sweep") {
-            let stays = |key: &Part| swept.iter().any(|(name, _)| *key == Part::Name(name.clone()));
+        if swept.axes.len() < self.scenario.sweep.axes.len() && document.has("sweep") {
+            let stays =
+                |key: &Part| swept.axes.iter().any(|(name, _)| *key == Part::Name(name.clone()));
             let gone = self
                 .notes
                 .iter()
                 .filter(|note| note.key.first() == Some(&sweep) && !stays(&note.key[1]));
             settled.extend(gone.map(|note| note.key.clone()));
-            let left = swept.into_iter().map(|(key, values)| (key, Value::List(values))).collect();
-            document.set("sweep", Value::Table(left));
+            document.set("sweep", Value::Table(swept.table()));
         }
         let stays = |key: &str| sweep::stays(key, &document, &settled);
         let settings = self.settings.iter().filter(|(key, _)| stays(key)).cloned().collect();

@@ -6,13 +6,14 @@
 //! `check.rs`; what an engine takes is made by `realised.rs`.
 
 use crate::forms::{
-    BOOL, DELAY, DSCP, DURATION, FRAMES, HOSTS, Hosts, INTERVAL, LINK_LAYER, LINK_RATE, LOSS,
-    LinkRate, MAX_FLOWS, NAME, Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, RING,
-    RTT, SCHEDULE, SEEDS, SHAPER, SIZES, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
+    BOOL, DELAY, DSCP, DURATION, FRAMES, HOSTS, Hosts, INTERVAL, LADDER, LINK_LAYER, LINK_RATE,
+    LOSS, LinkRate, MAX_FLOWS, NAME, Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE,
+    RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
 use crate::reader::{Fields, Form, KeyOf, Reader, Tables, joined, keys, whole};
+use crate::samples::{Design, Range, Sampling};
 use crate::tcp::{PROFILES, TcpSettings};
 use crate::value::{Table, Value, quoted};
 use crate::wire::Loss;
@@ -168,6 +169,30 @@ keys! {
 }
 
 keys! {
+    /// A browser: pages of many objects, over `count` connections at a time.
+    Web {
+        /// Of a page.
+        objects: Defaulted<u32> = 50 => Within { least: 1i128, most: 100_000, above: false };
+        /// Bytes of each object.
+        size: Required<Draw> => SIZES;
+        /// From the end of a page to the start of the next.
+        pause: Defaulted<Draw> = Draw::Exponential { mean: 1_000_000_000 } => PAUSE;
+    }
+}
+
+keys! {
+    /// Video over TCP that adapts its rate: segment after segment.
+    Stream {
+        /// The rates of the payload that it may have.
+        ladder: Defaulted<Vec<u64>> = vec![300_000, 750_000, 1_500_000, 3_000_000, 6_000_000] => LADDER;
+        /// What a segment plays.
+        segment: Defaulted<u64> = 4_000_000_000 => INTERVAL;
+        /// The most that is fetched ahead of what is played.
+        ahead: Defaulted<u64> = 30_000_000_000 => INTERVAL;
+    }
+}
+
+keys! {
     /// Datagrams at a constant rate.
     Udp {
         /// Of IP bytes.
@@ -221,12 +246,23 @@ keys! {
     }
 }
 
+impl Udp {
+    /// A call's datagrams.
+    pub(crate) fn call() -> Udp {
+        let (rate, packet) = sim::CALL;
+        Udp { rate, packet: packet.into(), ecn: false }
+    }
+}
+
 /// What a flow sends.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Kind {
     Bulk(TcpFlow, Bulk),
     Transfers(TcpFlow, Transfers),
+    Web(TcpFlow, Web),
+    Stream(TcpFlow, Stream),
+    Call,
     Udp(Udp),
     OnOff(Udp, Periods),
     Ping(Ping),
@@ -243,7 +279,8 @@ pub struct Flow {
 }
 
 /// The kinds of flow.
-pub const KINDS: [&str; 6] = ["bulk", "transfers", "udp", "onoff", "ping", "video"];
+pub const KINDS: [&str; 9] =
+    ["bulk", "transfers", "web", "stream", "call", "udp", "onoff", "ping", "video"];
 
 impl Flow {
     /// The kind's word.
@@ -251,6 +288,9 @@ impl Flow {
         match self.kind {
             Kind::Bulk(..) => "bulk",
             Kind::Transfers(..) => "transfers",
+            Kind::Web(..) => "web",
+            Kind::Stream(..) => "stream",
+            Kind::Call => "call",
             Kind::Udp(_) => "udp",
             Kind::OnOff(..) => "onoff",
             Kind::Ping(_) => "ping",
@@ -265,7 +305,13 @@ impl Flow {
 
     /// What its TCP is, if it has one.
     pub fn tcp(&self) -> Option<&TcpFlow> {
-        if let Kind::Bulk(tcp, _) | Kind::Transfers(tcp, _) = &self.kind { Some(tcp) } else { None }
+        match &self.kind {
+            Kind::Bulk(tcp, _)
+            | Kind::Transfers(tcp, _)
+            | Kind::Web(tcp, _)
+            | Kind::Stream(tcp, _) => Some(tcp),
+            _ => None,
+        }
     }
 
     /// The keys of a kind.
@@ -281,6 +327,9 @@ impl Flow {
         let parts: &[fn() -> Vec<KeyOf>] = match kind {
             "bulk" => &[TcpFlow::keys, Bulk::keys],
             "transfers" => &[TcpFlow::keys, Transfers::keys],
+            "web" => &[TcpFlow::keys, Web::keys],
+            "stream" => &[TcpFlow::keys, Stream::keys],
+            "call" => &[],
             "udp" => &[Udp::keys],
             "onoff" => &[Udp::keys, Periods::keys],
             "ping" => &[Ping::keys],
@@ -302,7 +351,7 @@ impl Tables for Flow {
             return None;
         };
         let entry = FlowEntry::read(table, key, reader);
-        let tcp = if matches!(kind, "bulk" | "transfers") {
+        let tcp = if matches!(kind, "bulk" | "transfers" | "web" | "stream") {
             TcpFlow::read(table, key, reader)
         } else {
             None
@@ -314,6 +363,11 @@ impl Tables for Flow {
             "transfers" => {
                 Transfers::read(table, key, reader).and_then(|own| Some(Kind::Transfers(tcp?, own)))
             }
+            "web" => Web::read(table, key, reader).and_then(|own| Some(Kind::Web(tcp?, own))),
+            "stream" => {
+                Stream::read(table, key, reader).and_then(|own| Some(Kind::Stream(tcp?, own)))
+            }
+            "call" => Some(Kind::Call),
             "udp" => udp.map(Kind::Udp),
             "onoff" => {
                 Periods::read(table, key, reader).and_then(|own| Some(Kind::OnOff(udp?, own)))
@@ -337,6 +391,15 @@ impl Tables for Flow {
                 tcp.list(all, &mut out);
                 own.list(all, &mut out);
             }
+            Kind::Web(tcp, own) => {
+                tcp.list(all, &mut out);
+                own.list(all, &mut out);
+            }
+            Kind::Stream(tcp, own) => {
+                tcp.list(all, &mut out);
+                own.list(all, &mut out);
+            }
+            Kind::Call => {}
             Kind::Udp(own) => own.list(all, &mut out),
             Kind::OnOff(udp, own) => {
                 udp.list(all, &mut out);
@@ -355,7 +418,9 @@ fn not_a_kind(given: &Value) -> Wrong {
     let meant = match &*lower {
         "tcp" | "ftp" | "greedy" => Some("bulk"),
         "cbr" => Some("udp"),
-        "web" | "http" => Some("transfers"),
+        "voip" | "voice" => Some("call"),
+        "http" | "page" | "browser" => Some("web"),
+        "dash" | "hls" | "abr" => Some("stream"),
         _ => nearest(&text, KINDS),
     };
     let known = format!("known kinds: {}", KINDS.join(", "));
@@ -407,8 +472,55 @@ impl<T: Tables> Form<Vec<T>> for Entries {
     }
 }
 
-/// Dotted keys and the values that each is to have.
-pub type Sweep = Vec<(String, Vec<Value>)>;
+/// Of a sweep.
+pub(crate) const MAX_VARIANTS: usize = 10_000;
+
+/// `[sweep]`: what varies.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sweep {
+    /// Dotted keys, and what the values of each are.
+    pub axes: Vec<(String, Axis)>,
+    /// How values are drawn from ranges; `None`: no key has a range.
+    pub sampling: Option<Sampling>,
+}
+
+/// The values of a swept key.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Axis {
+    /// These, in turn.
+    Values(Vec<Value>),
+    /// Drawn from a range.
+    Range(Range),
+}
+
+impl Sweep {
+    /// Whether nothing varies.
+    pub fn is_empty(&self) -> bool {
+        self.axes.is_empty()
+    }
+
+    /// As a file would hold it.
+    pub fn table(&self) -> Table {
+        let mut table: Table = self
+            .axes
+            .iter()
+            .map(|(key, axis)| match axis {
+                Axis::Values(values) => (key.clone(), Value::List(values.clone())),
+                Axis::Range(range) => (key.clone(), range.write().into()),
+            })
+            .collect();
+        if let Some(sampling) = &self.sampling {
+            table.set(SAMPLES, Value::Int(sampling.count as i128));
+            table.set(SAMPLING, sampling.design.name().into());
+            table.set(SAMPLING_SEED, Value::Int(sampling.seed.into()));
+        }
+        table
+    }
+}
+
+const SAMPLES: &str = "samples";
+const SAMPLING: &str = "sampling";
+const SAMPLING_SEED: &str = "sampling_seed";
 
 /// `[sweep]`.
 struct Axes;
@@ -420,24 +532,74 @@ impl Form<Sweep> for Axes {
             reader.refuse(Wrong::new(message, "write it as a table: [sweep]"), key);
             return None;
         };
+        let keys = [SAMPLES, SAMPLING, SAMPLING_SEED];
         let axes: Vec<_> = table
             .iter()
-            .map(|(name, values)| {
-                if values.list().is_none() {
-                    let message = format!("{} is not a list", quoted(values));
-                    reader.refuse(Wrong::new(message, "write it in brackets"), &below(key, name));
-                }
-                Some((name.to_owned(), values.list()?.to_vec()))
+            .filter(|(name, _)| !keys.contains(name))
+            .map(|(name, value)| {
+                let axis = axis(value).map_err(|wrong| reader.refuse(wrong, &below(key, name)));
+                Some((name.to_owned(), axis.ok()?))
             })
             .collect();
-        axes.into_iter().collect()
+        let axes: Vec<_> = axes.into_iter().collect::<Option<_>>()?;
+        let ranged = axes.iter().find(|(_, axis)| matches!(axis, Axis::Range(_)));
+        let sampling = match (ranged, keys.iter().find(|name| table.has(name))) {
+            (None, None) => None,
+            (Some((range, _)), _) if !table.has(SAMPLES) => {
+                let message = "a range needs a number of samples";
+                let wrong = Wrong::new(message, "write samples = 50 below [sweep]");
+                reader.refuse(wrong, &below(key, &**range));
+                return None;
+            }
+            (None, Some(name)) => {
+                let hint = "write one in place of a list: \"1 Mbit/s .. 100 Mbit/s\"";
+                let wrong = Wrong::new("no key has a range to draw from", hint);
+                reader.refuse(wrong, &below(key, *name));
+                return None;
+            }
+            (Some(_), _) => Some(sampling(table, key, reader)?),
+        };
+        Some(Sweep { axes, sampling })
     }
 
     fn write(&self, sweep: &Sweep, _all: bool) -> Value {
-        Value::Table(
-            sweep.iter().map(|(key, values)| (key.clone(), Value::List(values.clone()))).collect(),
-        )
+        Value::Table(sweep.table())
     }
+}
+
+fn axis(value: &Value) -> Result<Axis, Wrong> {
+    match value {
+        Value::List(values) => Ok(Axis::Values(values.clone())),
+        Value::Text(text) if text.contains("..") => Range::read(text).map(Axis::Range),
+        _ => Err(Wrong::new(format!("{} is not a list", quoted(value)), "write it in brackets")),
+    }
+}
+
+fn sampling(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Sampling> {
+    let whole = |name: &str, usual: u64, least: u64, most: u64| match table.get(name) {
+        None => Ok(usual),
+        Some(Value::Int(number)) if (least.into()..=most.into()).contains(number) => {
+            Ok(*number as u64)
+        }
+        Some(other) => {
+            let message = format!("{} is not a whole number from {least} to {most}", quoted(other));
+            Err((
+                Wrong::new(message, format!("write {name} = {}", usual.max(least))),
+                name.to_owned(),
+            ))
+        }
+    };
+    let count = whole(SAMPLES, 50, 1, MAX_VARIANTS as u64);
+    let seed = whole(SAMPLING_SEED, 1, 0, i64::MAX as u64);
+    let design = match table.get(SAMPLING) {
+        None => Ok(Design::Lhs),
+        Some(value) => Design::read(value).map_err(|wrong| (wrong, SAMPLING.to_owned())),
+    };
+    let mut refuse = |(wrong, name): (Wrong, String)| reader.refuse(wrong, &below(key, &*name));
+    let count = count.map_err(&mut refuse).ok();
+    let seed = seed.map_err(&mut refuse).ok();
+    let design = design.map_err(&mut refuse).ok();
+    Some(Sampling { count: count? as usize, design: design?, seed: seed? })
 }
 
 keys! {
@@ -464,7 +626,7 @@ keys! {
         /// What is recorded.
         record: Defaulted<Record> = RECORD => Sub;
         /// What varies.
-        sweep: Defaulted<Sweep> = Sweep::new() => Axes;
+        sweep: Defaulted<Sweep> = Sweep::default() => Axes;
     }
 }
 whole!(Scenario);

@@ -71,7 +71,7 @@ impl Scenario {
                     hosts,
                     takes,
                     seed,
-                    traffic.clone(),
+                    dealt(&traffic, index, entry.entry.count),
                 ));
             }
         }
@@ -216,6 +216,15 @@ fn bytes(number: u64) -> u32 {
     u32::try_from(number).expect("its form bounds it")
 }
 
+/// The traffic of the flow `index` of an entry: a page's objects are dealt out in turn.
+fn dealt(whole: &Traffic, index: u32, count: u32) -> Traffic {
+    let mut own = whole.clone();
+    if let Traffic::Transfers { objects: Some(objects), .. } = &mut own {
+        *objects = *objects / count + u32::from(index < *objects % count);
+    }
+    own
+}
+
 fn traffic(entry: &Entry) -> Traffic {
     let udp = |udp: &Udp, on_ns, off_ns| Traffic::Udp {
         bps: udp.rate,
@@ -232,8 +241,22 @@ fn traffic(entry: &Entry) -> Traffic {
         Kind::Transfers(tcp, own) => Traffic::Transfers {
             bytes: own.size.clone(),
             pause_ns: own.pause.clone(),
+            objects: None,
             tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
         },
+        Kind::Web(tcp, own) => Traffic::Transfers {
+            bytes: own.size.clone(),
+            pause_ns: own.pause.clone(),
+            objects: Some(own.objects),
+            tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
+        },
+        Kind::Stream(tcp, own) => Traffic::Stream {
+            ladder_bps: own.ladder.clone(),
+            segment_ns: own.segment,
+            ahead_ns: own.ahead,
+            tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
+        },
+        Kind::Call => Traffic::Call,
         Kind::Udp(own) => udp(own, None, None),
         Kind::OnOff(own, periods) => udp(own, Some(periods.on.clone()), Some(periods.off.clone())),
         Kind::Ping(own) => {

@@ -2,16 +2,16 @@
 //!
 //! Every combination of the values is one scenario, the first key varying slowest. A key is the
 //! path to a value; the entries of `[[flow]]` and `[[link]]` are named by position from 0
-//! (`flow.0.count`), by name or kind (`flow.bulk.count`), or all at once (`flow.*.ecn`).
+//! (`flow.0.count`), by name or kind (`flow.bulk.count`), or all at once (`flow.*.ecn`). Keys with
+//! ranges have values drawn together (`samples.rs`): each point drawn meets every combination of
+//! the other values.
 
-use crate::model::Sweep;
-use crate::problem::{Key, Part, Problem, Source, dotted};
+use crate::model::{Axis, MAX_VARIANTS, Sweep};
+use crate::problem::{Key, Part, Problem, Source, below, dotted};
 use crate::value::{Table, Value, quoted, real};
 use std::collections::HashSet;
 use tc::text::nearest;
 use tc::text::quoted as quoted_words;
-
-const MAX_VARIANTS: usize = 10_000;
 
 /// Keys whose value says in a label what it is.
 const SPEAK_FOR_THEMSELVES: [&str; 5] = ["qdisc", "congestion", "profile", "title", "link_layer"];
@@ -19,7 +19,24 @@ const SPEAK_FOR_THEMSELVES: [&str; 5] = ["qdisc", "congestion", "profile", "titl
 /// One point of a sweep: which value each of its keys has.
 #[derive(Clone, Debug)]
 pub(crate) struct Change<'s> {
-    settings: Vec<(&'s str, usize, &'s Value)>,
+    settings: Vec<Setting<'s>>,
+}
+
+/// The value of one key of a sweep.
+#[derive(Clone, Debug)]
+struct Setting<'s> {
+    key: &'s str,
+    /// Which of the key's values; `None`: it was drawn.
+    index: Option<usize>,
+    value: Value,
+}
+
+impl Setting<'_> {
+    /// Where it is in the document.
+    fn at(&self) -> Key {
+        let key: Key = vec!["sweep".into(), self.key.into()];
+        self.index.map_or_else(|| key.clone(), |index| below(&key, index))
+    }
 }
 
 impl Change<'_> {
@@ -27,10 +44,10 @@ impl Change<'_> {
     pub(crate) fn apply(&self, document: &Table, source: &Source) -> Result<Table, Vec<Problem>> {
         let mut result = document.clone();
         let mut problems = Vec::new();
-        for (key, index, value) in &self.settings {
-            for problem in change(&mut result, key, Some(value)).err().into_iter().flatten() {
-                let at = vec!["sweep".into(), (*key).into(), (*index).into()];
-                problems.push(source.locate(Problem { key: at, ..problem }, 0));
+        for setting in &self.settings {
+            let changed = change(&mut result, setting.key, Some(&setting.value));
+            for problem in changed.err().into_iter().flatten() {
+                problems.push(source.locate(Problem { key: setting.at(), ..problem }, 0));
             }
         }
         if problems.is_empty() { Ok(result) } else { Err(problems) }
@@ -42,32 +59,31 @@ impl Change<'_> {
             return problem;
         }
         let written: Vec<_> = problem.key.iter().map(Part::to_string).collect();
-        let near = self.settings.iter().find(|(key, _, _)| {
-            reaches(&key.split('.').collect::<Vec<_>>(), &written)
-                || problem.dotted().starts_with(key)
+        let near = self.settings.iter().find(|setting| {
+            reaches(&setting.key.split('.').collect::<Vec<_>>(), &written)
+                || problem.dotted().starts_with(setting.key)
         });
         let message = match near {
             Some(_) => problem.message.clone(),
             None => format!("with {}: {}: {}", self.words(), problem.dotted(), problem.message),
         };
-        let (key, index, _) = near.unwrap_or(&self.settings[0]);
-        let at = vec!["sweep".into(), (*key).into(), (*index).into()];
+        let at = near.unwrap_or(&self.settings[0]).at();
         source.locate(Problem::new(message, problem.hint, at), 0)
     }
 
     /// Each key with its value.
     pub(crate) fn values(&self) -> Vec<(String, Value)> {
-        self.settings.iter().map(|&(key, _, value)| (key.to_owned(), value.clone())).collect()
+        self.settings.iter().map(|one| (one.key.to_owned(), one.value.clone())).collect()
     }
 
     /// The change as a label: `codel, rate 5 Mbit/s`.
     fn words(&self) -> String {
-        let words = |&(key, _, value): &(&str, usize, &Value)| {
-            let last = key.rsplit('.').next().unwrap_or(key);
+        let words = |one: &Setting<'_>| {
+            let last = one.key.rsplit('.').next().unwrap_or(one.key);
             if SPEAK_FOR_THEMSELVES.contains(&last) {
-                text(value)
+                text(&one.value)
             } else {
-                format!("{last} {}", text(value))
+                format!("{last} {}", text(&one.value))
             }
         };
         self.settings.iter().map(words).collect::<Vec<_>>().join(", ")
@@ -92,7 +108,8 @@ pub(crate) fn change(
     Ok(())
 }
 
-/// Every point of the sweep, the first key varying slowest.
+/// Every point of the sweep: of what is drawn point by point, of the rest the first key varying
+/// slowest.
 pub(crate) fn changes<'s>(
     sweep: &'s Sweep,
     source: &Source,
@@ -100,17 +117,44 @@ pub(crate) fn changes<'s>(
     if sweep.is_empty() {
         return Ok(Vec::new());
     }
+    check(sweep, source)?;
+    let mut points = drawn(sweep);
+    for (key, axis) in &sweep.axes {
+        let Axis::Values(values) = axis else { continue };
+        points = points
+            .iter()
+            .flat_map(|point| {
+                values.iter().enumerate().map(|(index, value)| {
+                    let mut settings = point.settings.clone();
+                    settings.push(Setting { key, index: Some(index), value: value.clone() });
+                    Change { settings }
+                })
+            })
+            .collect();
+    }
+    let place = |key: &str| sweep.axes.iter().position(|(name, _)| name == key);
+    for point in &mut points {
+        point.settings.sort_by_key(|setting| place(setting.key));
+    }
+    Ok(points)
+}
+
+/// Refuses what can't be swept.
+fn check(sweep: &Sweep, source: &Source) -> Result<(), Vec<Problem>> {
     let mut problems = Vec::new();
-    let mut size = 1usize;
+    let mut size = sweep.sampling.as_ref().map_or(1, |sampling| sampling.count);
     let mut tell = |message: String, hint: String, key: Key| {
         problems.push(source.locate(Problem::new(message, hint, key), 0));
     };
-    for (key, values) in sweep {
+    for (key, axis) in &sweep.axes {
         let at: Key = vec!["sweep".into(), key.as_str().into()];
         let head = key.split('.').next().unwrap_or_default();
         if ["sweep", "seed", "seeds", "label"].contains(&head) {
             tell(format!("{key} can't be swept"), "every variant runs with every seed".into(), at);
-        } else if values.is_empty() {
+            continue;
+        }
+        let Axis::Values(values) = axis else { continue };
+        if values.is_empty() {
             let shown = quoted(&Value::List(values.clone()));
             tell(
                 format!("{shown} is not a list of values"),
@@ -132,23 +176,33 @@ pub(crate) fn changes<'s>(
             vec!["sweep".into()],
         );
     }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let mut points = vec![Change { settings: Vec::new() }];
-    for (key, values) in sweep {
-        points = points
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+/// The points that are drawn from ranges, each once; a single one without settings where there are
+/// no ranges.
+fn drawn(sweep: &Sweep) -> Vec<Change<'_>> {
+    let Some(sampling) = &sweep.sampling else { return vec![Change { settings: Vec::new() }] };
+    let columns: Vec<_> = sweep
+        .axes
+        .iter()
+        .filter_map(|(key, axis)| match axis {
+            Axis::Range(range) => Some((&**key, range.drawn(key, sampling))),
+            Axis::Values(_) => None,
+        })
+        .collect();
+    let point = |row: usize| Change {
+        settings: columns
             .iter()
-            .flat_map(|point| {
-                values.iter().enumerate().map(|(index, value)| {
-                    let mut settings = point.settings.clone();
-                    settings.push((key.as_str(), index, value));
-                    Change { settings }
-                })
-            })
-            .collect();
-    }
-    Ok(points)
+            .map(|(key, values)| Setting { key, index: None, value: values[row].clone() })
+            .collect(),
+    };
+    // Of few whole numbers the same ones are drawn again.
+    let mut seen = HashSet::new();
+    (0..sampling.count)
+        .map(point)
+        .filter(|point| seen.insert(format!("{:?}", point.values())))
+        .collect()
 }
 
 /// A short name for each point, unique.
@@ -158,7 +212,7 @@ pub(crate) fn labels(points: &[Change<'_>]) -> Vec<String> {
         return short;
     }
     let whole = |point: &Change<'_>| {
-        let words = point.settings.iter().map(|(key, _, value)| format!("{key} {}", text(value)));
+        let words = point.settings.iter().map(|one| format!("{} {}", one.key, text(&one.value)));
         words.collect::<Vec<_>>().join(", ")
     };
     points.iter().map(whole).collect()
@@ -223,7 +277,10 @@ pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> 
 /// What is left of a sweep once the values at these places are settled: keys that name something
 /// else too.
 pub(crate) fn unsettled(sweep: &Sweep, document: &Table, settled: &HashSet<Key>) -> Sweep {
-    sweep.iter().filter(|(key, _)| stays(key, document, settled)).cloned().collect()
+    let axes: Vec<_> =
+        sweep.axes.iter().filter(|(key, _)| stays(key, document, settled)).cloned().collect();
+    let ranged = axes.iter().any(|(_, axis)| matches!(axis, Axis::Range(_)));
+    Sweep { axes, sampling: sweep.sampling.clone().filter(|_| ranged) }
 }
 
 /// Whether this key of a sweep names something else than the settled places.

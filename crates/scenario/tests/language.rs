@@ -57,6 +57,82 @@ fn a_variant_knows_its_settings_until_they_are_changed() {
 }
 
 #[test]
+fn a_sweep_draws_points_from_ranges_and_each_meets_every_other_value() {
+    let ranges = "\"bottleneck.up.rate\" = \"1 Mbit/s .. 100 Mbit/s\"\n\
+                  \"bottleneck.qdisc\" = [\"codel\", \"pfifo\"]\n\
+                  \"flow.bulk.count\" = \"1 .. 9\"\n";
+    let swept = |more: &str| read(&format!("{HOME}[sweep]\n{ranges}{more}"));
+    let settings = |more: &str| -> Vec<_> {
+        let variants = swept(more).and_then(|sweep| sweep.variants()).expect("it is a sweep");
+        variants.into_iter().map(|variant| variant.settings).collect()
+    };
+    let twenty = settings("samples = 20\n");
+    assert_eq!(twenty.len(), 40);
+    let keys: Vec<_> = twenty[0].iter().map(|(key, _)| &**key).collect();
+    assert_eq!(keys, ["bottleneck.up.rate", "bottleneck.qdisc", "flow.bulk.count"]);
+    for pair in twenty.chunks(2) {
+        assert_eq!((&pair[0][0], &pair[0][2]), (&pair[1][0], &pair[1][2]));
+        assert_ne!(pair[0][1], pair[1][1]);
+    }
+    assert_eq!(settings("samples = 20\nsampling = \"lhs\"\nsampling_seed = 1\n"), twenty);
+    assert_ne!(settings("samples = 20\nsampling_seed = 2\n"), twenty);
+    assert_ne!(settings("samples = 20\nsampling = \"random\"\n"), twenty);
+    let sweep = swept("samples = 20\n").expect("it is a sweep");
+    assert_eq!(read(&sweep.to_toml()), Ok(sweep.clone()));
+    // Once its ranges are settled there is nothing to sample.
+    let one = ("bottleneck.up.rate".to_owned(), Some("5 Mbit/s".into()));
+    let other = ("flow.bulk.count".to_owned(), Some(scenario::Value::Int(2)));
+    let settled = sweep.with(&[one, other], &no_file).expect("they are values");
+    assert_eq!(settled.variants().expect("it is a sweep").len(), 2);
+    assert_eq!(settled.scenario.sweep.sampling, None);
+}
+
+#[test]
+fn a_further_range_moves_no_point_of_the_others() {
+    let rates = |more: &str| -> Vec<_> {
+        let text = format!(
+            "{HOME}[sweep]\n\"bottleneck.up.rate\" = \"1 Mbit/s .. 9 Mbit/s\"\n{more}samples = 8\n"
+        );
+        let variants = read(&text).and_then(|sweep| sweep.variants()).expect("it is a sweep");
+        variants.into_iter().map(|variant| variant.settings[0].clone()).collect()
+    };
+    assert_eq!(rates("\"flow.bulk.count\" = \"1 .. 9\"\n"), rates(""));
+}
+
+#[test]
+fn of_few_whole_numbers_each_is_run_once() {
+    let text = format!("{HOME}[sweep]\n\"flow.bulk.count\" = \"1 .. 3\"\nsamples = 50\n");
+    let variants = read(&text).and_then(|sweep| sweep.variants()).expect("it is a sweep");
+    assert_eq!(variants.len(), 3);
+}
+
+#[test]
+fn what_can_not_be_sampled_is_refused_where_it_stands() {
+    for (sweep, message, place) in [
+        ("\"flow.bulk.count\" = \"1 .. 9\"\n", "a range needs a number of samples", 1),
+        ("\"flow.bulk.count\" = [1, 2]\nsamples = 5\n", "no key has a range to draw from", 2),
+        ("\"flow.bulk.count\" = \"9 .. 1\"\nsamples = 5\n", "\"9 .. 1\" has no inside", 1),
+        (
+            "\"flow.bulk.count\" = \"1 .. 9\"\nsamples = 0\n",
+            "0 is not a whole number from 1 to 10000",
+            2,
+        ),
+        (
+            "\"flow.bulk.count\" = \"1 .. 9\"\nsamples = 9\nsampling = \"lsh\"\n",
+            "\"lsh\" is no design",
+            3,
+        ),
+        ("\"flow.blk.count\" = \"1 .. 9\"\nsamples = 5\n", "\"flow.blk.count\" names no", 1),
+    ] {
+        let wrong = read(&format!("{HOME}[sweep]\n{sweep}")).expect_err("it can't be");
+        let line = HOME.lines().count() + 1 + place;
+        let shown: Vec<_> = wrong.iter().map(|one| (&*one.message, one.place)).collect();
+        assert!(shown[0].0.replace('\'', "\"").starts_with(message), "{shown:?}");
+        assert_eq!(shown[0].1.map(|(line, _)| line), Some(line), "{shown:?}");
+    }
+}
+
+#[test]
 fn links_know_their_nodes_and_the_same_seed_gives_the_same_run() {
     let text =
         format!("{HOME}count = 2\nrtt = \"uniform 40 ms .. 80 ms\"\naccess = \"1 Gbit/s\"\n");

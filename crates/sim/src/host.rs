@@ -8,7 +8,8 @@
 use crate::payload::{
     Envelope, Parcel, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
 };
-use crate::scenario::{FlowSpec, RTP_HEADERS, Traffic};
+use crate::player::Player;
+use crate::scenario::{CALL, FlowSpec, RTP_HEADERS, Traffic};
 
 use qdisc::Ecn;
 use tables::Histogram;
@@ -108,9 +109,34 @@ struct TcpCold {
     params: TcpParams,
     /// Bytes of the connection in progress.
     bytes: Option<u64>,
-    /// Further transfers: size and pause.
-    next: Option<(Draw, Draw)>,
+    /// Further transfers.
+    next: Option<Next>,
     luck: Luck,
+}
+
+/// What follows a transfer.
+enum Next {
+    /// Another one of such a size, after such a pause.
+    Transfer(Draw, Draw),
+    /// The next object of a web page; at the page's end it waits for the others (`pages`).
+    Object(Share),
+    /// The next segment of a video.
+    Segment(Player),
+}
+
+/// The objects of a web page that come over one connection.
+struct Share {
+    sizes: Draw,
+    /// From page to page.
+    pause: Draw,
+    /// Of a page.
+    objects: u32,
+    /// Of the present one, the one in progress included.
+    left: u32,
+    /// What came of the present page.
+    bytes: u64,
+    /// When its last object was there; NEVER: not yet.
+    over: Time,
 }
 
 /// IP and UDP headers of a datagram.
@@ -124,21 +150,38 @@ impl Host {
             Traffic::Bulk { bytes, tcp } => {
                 Ends::Tcp(TcpEnds::new(tcp, *bytes, None, luck("traffic"), start))
             }
-            Traffic::Transfers { bytes, pause_ns, tcp } => {
+            Traffic::Transfers { bytes, pause_ns, objects, tcp } => {
                 let mut luck = luck("traffic");
                 let first = bytes.next(&mut luck).max(1);
-                Ends::Tcp(TcpEnds::new(
-                    tcp,
-                    Some(first),
-                    Some((bytes.clone(), pause_ns.clone())),
-                    luck,
-                    start,
-                ))
+                let (sizes, pause) = (bytes.clone(), pause_ns.clone());
+                let next = match *objects {
+                    None => Next::Transfer(sizes, pause),
+                    Some(objects) => Next::Object(Share {
+                        sizes,
+                        pause,
+                        objects,
+                        left: objects,
+                        bytes: 0,
+                        over: Time::NEVER,
+                    }),
+                };
+                Ends::Tcp(TcpEnds::new(tcp, Some(first), Some(next), luck, start))
+            }
+            Traffic::Stream { ladder_bps, segment_ns, ahead_ns, tcp } => {
+                let player = Player::new(ladder_bps, Span(*segment_ns), Span(*ahead_ns));
+                let first = player.segment_bytes();
+                let next = Some(Next::Segment(player));
+                Ends::Tcp(TcpEnds::new(tcp, Some(first), next, luck("traffic"), start))
             }
             Traffic::Udp { bps, packet_bytes, on_ns, off_ns, ecn } => {
                 let periods = on_ns.clone().zip(off_ns.clone());
                 let source = UdpSource::new(Rate(*bps), *packet_bytes, periods, luck("traffic"));
                 Ends::Udp { source, packet_bytes: *packet_bytes, ecn: *ecn, next: start, seq: 0 }
+            }
+            Traffic::Call => {
+                let (bps, packet_bytes) = CALL;
+                let source = UdpSource::new(Rate(bps), packet_bytes, None, luck("traffic"));
+                Ends::Udp { source, packet_bytes, ecn: false, next: start, seq: 0 }
             }
             Traffic::Ping { interval_ns, packet_bytes } => Ends::Ping {
                 interval: Span(*interval_ns),
@@ -347,7 +390,10 @@ impl Host {
                 }
                 if acked.complete {
                     let bytes = tcp.cold.bytes.unwrap_or(0);
-                    self.transfers.push(Transfer { start: tcp.began, end: now, bytes });
+                    // A page is one transfer, when all of it is there.
+                    if !matches!(tcp.cold.next, Some(Next::Object(_))) {
+                        self.transfers.push(Transfer { start: tcp.began, end: now, bytes });
+                    }
                     tcp.rest(now);
                     return;
                 }
@@ -390,6 +436,52 @@ impl Host {
     }
 }
 
+/// Web pages: what `pages` asks of the hosts of one.
+impl Host {
+    fn share(&mut self) -> Option<(&mut Share, &mut Luck, &mut Time)> {
+        match &mut self.ends {
+            Ends::Tcp(tcp) => match &mut tcp.cold.next {
+                Some(Next::Object(share)) => Some((share, &mut tcp.cold.luck, &mut tcp.resume)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// When the last of its objects of the present page was there, and what they were, bytes; None:
+    /// some are missing, or it has stopped.
+    pub fn page_over(&mut self) -> Option<(Time, u64)> {
+        let (share, ..) = self.share()?;
+        (share.over != Time::NEVER).then_some((share.over, share.bytes))
+    }
+
+    /// How long the user looks at a page.
+    pub fn page_pause(&mut self) -> Span {
+        self.share().map_or(Span(0), |(share, luck, _)| Span(share.pause.next(luck)))
+    }
+
+    /// The next page begins at `at`.
+    pub fn next_page(&mut self, at: Time) {
+        if let Some((share, _, resume)) = self.share() {
+            (share.left, share.bytes, share.over) = (share.objects, 0, Time::NEVER);
+            *resume = at;
+        }
+    }
+}
+
+impl Share {
+    /// An object is there: when the next one is asked for.
+    fn fetched(&mut self, bytes: u64, now: Time) -> Time {
+        self.bytes += bytes;
+        self.left -= 1;
+        if self.left > 0 {
+            return now;
+        }
+        self.over = now;
+        Time::NEVER
+    }
+}
+
 fn count_sent(counters: &mut Counters, bytes: u32) {
     counters.sent_packets += 1;
     counters.sent_bytes += u64::from(bytes);
@@ -399,7 +491,7 @@ impl TcpEnds {
     fn new(
         params: &TcpParams,
         bytes: Option<u64>,
-        next: Option<(Draw, Draw)>,
+        next: Option<Next>,
         luck: Luck,
         start: Time,
     ) -> TcpEnds {
@@ -449,17 +541,23 @@ impl TcpEnds {
     /// The transfer is complete: the next one begins after a pause, if there is one.
     fn rest(&mut self, now: Time) {
         let cold = &mut *self.cold;
-        self.resume = match &cold.next {
-            Some((_, pause)) => now + Span(pause.next(&mut cold.luck)),
+        let bytes = cold.bytes.unwrap_or(0);
+        self.resume = match &mut cold.next {
+            Some(Next::Transfer(_, pause)) => now + Span(pause.next(&mut cold.luck)),
+            Some(Next::Object(share)) => share.fetched(bytes, now),
+            Some(Next::Segment(player)) => player.fetched(bytes, self.began, now),
             None => Time::NEVER,
         };
     }
 
     fn begin_next(&mut self, now: Time, counters: &mut Counters) {
-        let Some((sizes, _)) = &self.cold.next else {
-            return;
+        let cold = &mut *self.cold;
+        let bytes = match &cold.next {
+            Some(Next::Transfer(sizes, _)) => sizes.next(&mut cold.luck).max(1),
+            Some(Next::Object(share)) => share.sizes.next(&mut cold.luck).max(1),
+            Some(Next::Segment(player)) => player.segment_bytes(),
+            None => return,
         };
-        let bytes = sizes.next(&mut self.cold.luck).max(1);
         self.before = self.totals(&Counters { ..*counters });
         self.cold.bytes = Some(bytes);
         self.sender = Sender::new(&self.cold.params, Some(bytes));

@@ -24,9 +24,11 @@ mod inbox;
 mod jitter;
 mod lanes;
 mod net;
+mod pages;
 mod payload;
 #[cfg(test)]
 mod plain;
+mod player;
 mod recorder;
 mod replay;
 mod scenario;
@@ -45,6 +47,7 @@ use host::{Host, Path};
 use inbox::Inbox;
 use link::{Departure, Link, LinkParts, LossLaw, Outlet, Schedule};
 use net::{FirstLink, Lookahead, Net};
+use pages::Browser;
 use payload::{Parcel, SackPool, Slip};
 use qdisc::{Body, Context, Discipline, Fate, Hosts, Qdisc};
 use recorder::Recorder;
@@ -63,6 +66,7 @@ pub struct Sim {
     inboxes: Vec<Inbox>,
     lookahead: Lookahead,
     hosts: Vec<Host>,
+    browsers: Vec<Browser>,
     sacks: SackPool,
     net: Net,
     recorder: Recorder,
@@ -125,6 +129,7 @@ impl Sim {
             drives,
             lookahead,
             hosts,
+            browsers: Browser::all(&scenario.flows),
             sacks: SackPool::default(),
             net,
             recorder,
@@ -176,7 +181,7 @@ impl Sim {
 
     /// Everything before `until`, once.
     fn pass(&mut self, until: Time) {
-        let Sim { links, hosts, net, inboxes, recorder, sacks, .. } = self;
+        let Sim { links, hosts, browsers, net, inboxes, recorder, sacks, .. } = self;
         let mut events = 0;
         for (block, parts) in net.hosts_due.blocks() {
             if !net.hosts_due.in_block(block, until) {
@@ -188,6 +193,11 @@ impl Sim {
                 }
             }
             net.hosts_due.settle(block, parts);
+        }
+        for browser in browsers {
+            if let Some(at) = browser.turn(hosts, until) {
+                browser.connections.iter().for_each(|&host| net.hosts_due.hasten(host, at));
+            }
         }
         for (block, places) in net.links_due.blocks() {
             if !net.links_due.in_block(block, until) {

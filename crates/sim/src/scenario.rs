@@ -206,6 +206,10 @@ impl<T> FlowSpec<T> {
     }
 }
 
+/// A voice call: bit/s of IP, and bytes of a packet, 160 of speech with the headers of RTP, UDP and
+/// IP.
+pub const CALL: (u64, u32) = (80_000, 200);
+
 /// Kinds of traffic.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -223,6 +227,22 @@ pub enum Traffic<T = TcpParams> {
         bytes: Draw,
         /// Pause between the end of one and the start of the next, ns.
         pause_ns: Draw,
+        /// Of a web page, all flows of the group: how many of its objects come over this
+        /// connection. Each is a transfer; the pause is from page to page. `None`: no page.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        objects: Option<u32>,
+        /// The endpoints.
+        tcp: T,
+    },
+    /// Video that adapts to what the way carries: segments, each a new TCP connection, at a rate of
+    /// the ladder.
+    Stream {
+        /// Rates of the payload, bit/s, rising.
+        ladder_bps: Vec<u64>,
+        /// What a segment plays, ns.
+        segment_ns: u64,
+        /// The most that is fetched ahead, ns of playing.
+        ahead_ns: u64,
         /// The endpoints.
         tcp: T,
     },
@@ -239,6 +259,8 @@ pub enum Traffic<T = TcpParams> {
         /// ECN-capable.
         ecn: bool,
     },
+    /// One way of a voice call: G.711, a packet each 20 ms.
+    Call,
     /// Echo request and reply.
     Ping {
         /// Time between requests, ns.
@@ -259,7 +281,9 @@ impl<T> Traffic<T> {
     /// Its endpoints, where it is TCP.
     pub fn tcp(&self) -> Option<&T> {
         match self {
-            Traffic::Bulk { tcp, .. } | Traffic::Transfers { tcp, .. } => Some(tcp),
+            Traffic::Bulk { tcp, .. }
+            | Traffic::Transfers { tcp, .. }
+            | Traffic::Stream { tcp, .. } => Some(tcp),
             _ => None,
         }
     }
@@ -267,9 +291,16 @@ impl<T> Traffic<T> {
     fn with<U>(&self, of: &impl Fn(&T) -> Option<U>) -> Option<Traffic<U>> {
         Some(match self {
             Traffic::Bulk { bytes, tcp } => Traffic::Bulk { bytes: *bytes, tcp: of(tcp)? },
-            Traffic::Transfers { bytes, pause_ns, tcp } => Traffic::Transfers {
+            Traffic::Transfers { bytes, pause_ns, objects, tcp } => Traffic::Transfers {
                 bytes: bytes.clone(),
                 pause_ns: pause_ns.clone(),
+                objects: *objects,
+                tcp: of(tcp)?,
+            },
+            Traffic::Stream { ladder_bps, segment_ns, ahead_ns, tcp } => Traffic::Stream {
+                ladder_bps: ladder_bps.clone(),
+                segment_ns: *segment_ns,
+                ahead_ns: *ahead_ns,
                 tcp: of(tcp)?,
             },
             Traffic::Udp { bps, packet_bytes, on_ns, off_ns, ecn } => Traffic::Udp {
@@ -279,6 +310,7 @@ impl<T> Traffic<T> {
                 off_ns: off_ns.clone(),
                 ecn: *ecn,
             },
+            Traffic::Call => Traffic::Call,
             Traffic::Ping { interval_ns, packet_bytes } => {
                 Traffic::Ping { interval_ns: *interval_ns, packet_bytes: *packet_bytes }
             }
@@ -293,11 +325,14 @@ impl<T: AsRef<TcpParams>> Traffic<T> {
     /// IP bytes of a full packet and of its reply; `None`: there are no replies.
     pub fn packet_bytes(&self) -> (u32, Option<u32>) {
         match self {
-            Traffic::Bulk { tcp, .. } | Traffic::Transfers { tcp, .. } => {
+            Traffic::Bulk { tcp, .. }
+            | Traffic::Transfers { tcp, .. }
+            | Traffic::Stream { tcp, .. } => {
                 let tcp = tcp.as_ref();
                 (tcp.mss + tcp.header_bytes, Some(tcp.ack_bytes))
             }
             Traffic::Udp { packet_bytes, .. } => (*packet_bytes, None),
+            Traffic::Call => (CALL.1, None),
             Traffic::Ping { packet_bytes, .. } => (*packet_bytes, Some(*packet_bytes)),
             Traffic::Video { payload_bytes, .. } => (payload_bytes + RTP_HEADERS, None),
         }

@@ -5,7 +5,7 @@ mod common;
 use common::{MS, S, Tables, bulk, flow, link, pfifo, reno, run, scenario};
 use link::{Link, LinkParts, Log, Loss, LossLaw, Schedule};
 use qdisc::{Context, Discipline, DsField, Packet, Params, PfifoFastParams, PfifoFastVariant};
-use sim::{FlowSpec, Scenario, Traffic};
+use sim::{Draw, FlowSpec, Scenario, Traffic};
 use units::{Luck, Rate, Span, Time};
 
 /// Mean wait of a queue with Poisson arrivals and constant service (Pollaczek and Khinchine): ρ /
@@ -131,6 +131,55 @@ fn a_short_transfer_completes_in_the_round_trips_of_slow_start() {
     assert!((300.0..301.0).contains(&took), "{took} ms");
     assert_eq!(tables.of("flows", "delivered_bytes", 0), 50.0 * 1448.0);
     assert_eq!(tables.of("flows", "retransmits", 0), 0.0);
+}
+
+/// Seven objects over three connections: three, two and two of them, each in one round trip. The
+/// page takes as long as the longest share, and the next one begins after the pause.
+#[test]
+fn a_page_is_over_when_all_its_connections_are() {
+    let connection = |objects| {
+        let bytes = Draw::Constant { value: 5 * 1448 };
+        let pause_ns = Draw::Constant { value: S };
+        Traffic::Transfers { bytes, pause_ns, objects: Some(objects), tcp: reno() }
+    };
+    let flows =
+        [3, 2, 2].into_iter().enumerate().map(|(i, n)| flow(&format!("web.{i}"), connection(n)));
+    let links =
+        vec![link("down", 1_000_000_000, 50 * MS, pfifo(1000)), link("up", 0, 50 * MS, pfifo(1))];
+    let flows = flows.map(|each| FlowSpec { group: 0, ..each }).collect();
+    let tables = run(&scenario(5 * S, links, flows));
+    // 300 ms and 1 s, over and over: 0, 1.3, 2.6, 3.9 s.
+    for page in 0..4 {
+        let at = |column: &str| tables.of("transfers", column, page) * 1e-6;
+        let (start, took) = (at("start_ns"), at("end_ns") - at("start_ns"));
+        assert!((300.0..301.0).contains(&took), "page {page}: {took} ms");
+        assert!((start - 1300.0 * page as f64).abs() < 5.0, "page {page} begins at {start} ms");
+        assert_eq!(tables.of("transfers", "bytes", page), 7.0 * 5.0 * 1448.0);
+    }
+    for (flow, share) in [3.0, 2.0, 2.0].into_iter().enumerate() {
+        let delivered = tables.of("flows", "delivered_bytes", flow);
+        assert_eq!(delivered, 4.0 * share * 5.0 * 1448.0);
+    }
+}
+
+/// A player on a link of 2.5 Mbit/s settles on the rung of 1.5 Mbit/s, and when it has fetched
+/// ahead what it may, asks for a segment as often as it plays one.
+#[test]
+fn a_stream_takes_the_rate_that_fits_and_then_paces_itself() {
+    let traffic = Traffic::Stream {
+        ladder_bps: vec![500_000, 1_500_000, 2_400_000],
+        segment_ns: 2 * S,
+        ahead_ns: 8 * S,
+        tcp: reno(),
+    };
+    let links = vec![link("down", 2_500_000, 5 * MS, pfifo(100)), link("up", 0, 5 * MS, pfifo(1))];
+    let tables = run(&scenario(60 * S, links, vec![flow("f", traffic)]));
+    assert_eq!(tables.of("transfers", "bytes", 0), 125_000.0);
+    for segment in 2..24 {
+        assert_eq!(tables.of("transfers", "bytes", segment), 375_000.0, "segment {segment}");
+    }
+    let start = |segment| tables.of("transfers", "start_ns", segment) * 1e-9;
+    assert!((start(23) - start(13) - 20.0).abs() < 0.1, "{}", start(23) - start(13));
 }
 
 /// Constant-rate traffic above the link's rate fills the buffer: each packet waits for exactly the

@@ -59,6 +59,7 @@ SHOWN = ("ping_p95", "late", "sojourn_p95", "goodput", "goodput_other")
 )
 @options.block(options.VariationOptions)
 @options.block(options.ExecutionOptions)
+@options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
 def advise(
@@ -72,6 +73,7 @@ def advise(
     output: options.OutputOptions,
     variation: options.VariationOptions,
     execution: options.ExecutionOptions,
+    cluster: options.ClusterOptions,
     store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
@@ -108,7 +110,7 @@ def advise(
         plain = work.scenario(path, variation.changes, quiet=True)
         line = advice.of_scenario(plain, interface)
         scenarios, link = advice.in_scenario(plain), None
-    runs = _run(scenarios, variation.wanted(plain), output, execution, store, talk)
+    runs = _run(scenarios, variation.wanted(plain), output, execution, cluster, store, talk)
     found = advice.choose(runs, advice.GOALS[goal], link)
     told = _told(found, runs[0], line, None if path is None else interface)
     if talk.as_json:
@@ -157,6 +159,7 @@ def _run(
     seeds: list[int] | None,
     output: options.OutputOptions,
     execution: options.ExecutionOptions,
+    cluster: options.ClusterOptions,
     store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> list[Run]:
@@ -170,6 +173,7 @@ def _run(
                 out=output.out,
                 engine=execution.engine,
                 jobs=execution.jobs,
+                cluster=cluster.wanted(execution),
                 force=output.force,
                 fresh=store.fresh,
                 progress=progress,

@@ -15,7 +15,7 @@ from sojourn.offered import ENGINES, SEEDS_END
 
 if TYPE_CHECKING:
     from sojourn.agreement import Comparison, Digest, NumberRow, Sides
-    from sojourn.engine import Engine, Interrupted, UnfinishedError
+    from sojourn.engine import ClusterAddress, Engine, Interrupted, UnfinishedError
     from sojourn.records import Run
     from sojourn.scenario import Scenario
 
@@ -36,6 +36,7 @@ STANDING = (
         "fq",
         "fq-codel",
         "fq-pie",
+        "hhf",
         "jitter",
         "leaving",
     ),
@@ -49,6 +50,7 @@ STANDING = (
         "sfb",
         "sfq",
         "shaper",
+        "tbf",
         "udp",
         "vegas",
         "vegas-beside",
@@ -74,6 +76,11 @@ class KernelAsked:
     output: options.OutputOptions
     talk: options.TalkOptions
     fresh: bool = False
+    cluster: ClusterAddress | None = None
+
+    def where(self, side: str) -> ClusterAddress | None:
+        """What runs a side: the cluster, but for a kernel that is woken, which no worker has."""
+        return None if side.endswith("-awake") else self.cluster
 
 
 KERNEL = {
@@ -87,6 +94,7 @@ KERNEL = {
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[SCENARIO]...")
 @options.block(options.ExecutionOptions, engine=KERNEL)
+@options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
 @click.option("--quick", is_flag=True, help="24 cases of the standing set: some minutes.")
 @options.one(
@@ -119,6 +127,7 @@ KERNEL = {
 def agree(
     paths: tuple[Path, ...],
     execution: options.ExecutionOptions,
+    cluster: options.ClusterOptions,
     store: options.StoreOptions,
     quick: bool,
     seeds: int | None,
@@ -143,6 +152,7 @@ def agree(
     if quick and paths:
         raise click.UsageError("--quick is for the standing set: leave it out, or the scenarios")
     share = _share(tolerance)
+    where = cluster.wanted(execution)
     if most_seeds is None:
         most_seeds = 0 if paths else MOST_SEEDS
     variants = (
@@ -152,7 +162,7 @@ def agree(
     )
     # What the simulator refuses is not to be told after the kernel has run.
     check(variants, "sim")
-    how = KernelAsked(seeds, execution, output, talk, store.fresh)
+    how = KernelAsked(seeds, execution, output, talk, store.fresh, where)
     cases = [_Case(each) for each in _sides(variants, how)]
     stops: list[UnfinishedError] = []
     interrupted: Interrupted | None = None
@@ -396,6 +406,7 @@ def _run_all(
                 out=folder,
                 engine=_engine(side),
                 jobs=how.execution.jobs,
+                cluster=how.where(side),
                 force=how.output.force,
                 fresh=how.fresh,
                 progress=progress,
@@ -447,6 +458,7 @@ def _run_more(
                 seeds,
                 engine=_engine(side),
                 jobs=how.execution.jobs,
+                cluster=how.where(side),
                 fresh=how.fresh,
                 progress=progress,
             )

@@ -37,7 +37,7 @@ def check(path: Path, variation: options.VariationOptions, talk: options.TalkOpt
 
     work.check_words([path], variation.changes)
     scenario = work.scenario(
-        path, variation.changes, talk.quiet or not talk.as_json, variation.vary
+        path, variation.changes, talk.quiet or not talk.as_json, variation.sweep
     )
     asked = variation.wanted(scenario) or list(scenario.seeds)
     variants = scenario.variants()
@@ -67,7 +67,7 @@ def _outline(
         "duration_s": scenario.duration / 1e9,
         "warmup_s": scenario.warmup / 1e9,
         "seeds": list(seeds),
-        "sweep": scenario.sweep,
+        "sweep": _swept(variants) if scenario.sweep else {},
         "variants": [variant.label for variant in variants] if scenario.sweep else [],
         "links": [_link(link) for link in first.links if link.sampled],
         "flows": _flows(first),
@@ -93,6 +93,14 @@ def _outline(
             "guest_cpu_s": cost.guest_cpu_s,
             "table_bytes": cost.table_bytes,
         },
+    }
+
+
+def _swept(variants: Sequence[Scenario]) -> dict[str, list[Any]]:
+    """Each swept key with its values, given or drawn."""
+    return {
+        key: list({str(each.settings[key]): each.settings[key] for each in variants}.values())
+        for key in variants[0].settings
     }
 
 
@@ -156,7 +164,8 @@ def _described(found: Mapping[str, Any], scenario: Scenario, first: Scenario) ->
     if found["sweep"]:
         head.append(f"{len(found['variants'])} variants, the first of them below:")
         head += [
-            f"  {key}: {', '.join(map(str, values))}" for key, values in found["sweep"].items()
+            f"  {key}: {', '.join(map(str, said)) if isinstance(said, list) else said}"
+            for key, said in scenario.sweep.items()
         ]
     flows = _flow_table(found["flows"])
     if any(flow.drawn for flow in first.flows):

@@ -44,6 +44,7 @@ USUAL = ("pfifo", "red", "codel", "pie", "fq_codel", "cake")
 @options.block(options.TableOptions)
 @options.block(options.UntilOptions)
 @options.block(options.ExecutionOptions)
+@options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
 def compare(
@@ -57,6 +58,7 @@ def compare(
     table: options.TableOptions,
     until: options.UntilOptions,
     execution: options.ExecutionOptions,
+    cluster: options.ClusterOptions,
     store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
@@ -74,6 +76,7 @@ def compare(
     """
     grids.check(table, 1, talk.as_json)
     precision = until.wanted
+    where = cluster.wanted(execution)
     if path.is_dir():
         if more or link or variation.given or precision:
             raise click.UsageError(
@@ -89,7 +92,7 @@ def compare(
     work.check_words((path, *map(Path, qdiscs)), variation.changes)
     _check_disciplines(path, qdiscs)
     # What is doubtful about the discipline that gives way to the contenders is not.
-    scenario = work.scenario(path, variation.changes, quiet=True, vary=variation.vary)
+    scenario = work.scenario(path, variation.changes, quiet=True, vary=variation.sweep)
     contending = contenders(scenario, (*qdiscs, *more) or USUAL, link)
     work.tell_notes(contending.variants(), talk.quiet)
     folder = output.out
@@ -105,12 +108,13 @@ def compare(
                 out=folder,
                 engine=execution.engine,
                 jobs=execution.jobs,
+                cluster=where,
                 force=output.force,
                 fresh=store.fresh,
                 progress=progress,
             )
         if precision is not None:
-            further = rounds.Rounds(precision, execution, store, talk.quiet, link)
+            further = rounds.Rounds(precision, execution, where, store, talk.quiet, link)
             stops += further.run(runs, contending.variants())
     except Interrupted as stop:
         work.interrupted(stop, kept=folder is not None)

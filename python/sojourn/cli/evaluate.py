@@ -44,6 +44,7 @@ WIDTH = 80
     out="Folder of Runs and page. [default: runs/evaluate-SUITE; with --json nothing is kept]",
 )
 @options.block(options.ExecutionOptions)
+@options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
 def evaluate(
@@ -54,6 +55,7 @@ def evaluate(
     seeds: int | None,
     output: options.OutputOptions,
     execution: options.ExecutionOptions,
+    cluster: options.ClusterOptions,
     store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
@@ -80,6 +82,7 @@ def evaluate(
     from sojourn.evaluation.evaluate import How
     from sojourn.evaluation.evaluate import evaluate as run
 
+    where = cluster.wanted(execution)
     found = suites.read(suite or entrants.suite_of(candidates))
     if only:
         found = found.only(only)
@@ -87,7 +90,9 @@ def evaluate(
     if folder is None and not talk.as_json:
         folder = work.unused(Path("runs") / f"evaluate-{found.name}")
     count = seeds or (found.head.quick_seeds if quick else found.head.seeds)
-    how = How(count, folder, execution.engine, execution.jobs, output.force, store.fresh)
+    how = How(
+        count, folder, execution.engine, execution.jobs, output.force, store.fresh, cluster=where
+    )
     ended: list[Assessment] = []
     try:
         with work.progress(talk.quiet, _step) as progress:
@@ -114,7 +119,7 @@ def _step(p: Stage) -> work.Step:
     inner = work.simulated(p.runs)
     words = f"{p.criterion.name} ({p.number + 1} of {p.count}): {inner.words}"
     done = p.number + 1 == p.count and inner.done
-    return work.Step(words, (p.number + p.runs.fraction) / p.count, done)
+    return work.Step(words, (p.number + p.runs.fraction) / p.count, done, "\n".join(p.runs.news))
 
 
 def _write(whole: Evaluation, folder: Path, quiet: bool) -> None:
@@ -149,7 +154,7 @@ def _show(whole: Evaluation) -> None:
         work.show("")
     work.show("✓ holds  ✗ fails  ? these seeds can't tell  · reported, no threshold\n")
     for number, (assessment, row) in enumerate(claims, 1):
-        asks = phrases.asks(row[0].claim, baseline)
+        asks = phrases.asks(assessment, row[0].claim, baseline)
         told = f": {asks}" if asks else ""
         said = f"{assessment.criterion.section} {assessment.criterion.name}, {phrases.name(assessment, row[0].claim)}{told}"
         work.show(
@@ -186,7 +191,7 @@ def _plain(whole: Evaluation, engine: str, failed: list[dict[str, Any]]) -> dict
                     {
                         "of": row[0].claim.of,
                         "over": row[0].claim.over,
-                        "asks": phrases.asks(row[0].claim, whole.candidates[0]),
+                        "asks": phrases.asks(assessment, row[0].claim, whole.candidates[0]),
                         "source": suite.source(row[0].claim),
                         "candidates": [
                             {

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli.work import MOST_SEEDS
-from sojourn.offered import ENGINES, PORT, SEEDS_END, Caps
+from sojourn.offered import ENGINES, PORT, SAMPLINGS, SEEDS_END, Caps
 
 if TYPE_CHECKING:
+    from sojourn.engine import ClusterAddress
     from sojourn.scenario import Scenario
     from sojourn.sweeps.until import Precision
 
@@ -141,13 +142,42 @@ class VariationOptions:
         "--vary",
         multiple=True,
         metavar="KEY=VALUE,...",
-        help="Sweep over a key: --vary flow.bulk.count=1,4,16. May be repeated: every combination is run.",
+        help="Sweep over a key: --vary flow.bulk.count=1,4,16, or a range to draw from, 1..16. May be"
+        " repeated: every combination is run.",
+    )
+    samples: int | None = option(
+        "--samples",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Points drawn from the ranges of a sweep: --vary bottleneck.rate=1mbit..100mbit --samples 50.",
+    )
+    sampling: str | None = option(
+        "--sampling",
+        type=click.Choice(SAMPLINGS),
+        help=f"How they are drawn: spread over each range, or each by itself. [default: {SAMPLINGS[0]}]",
+    )
+    sampling_seed: int | None = option(
+        "--sampling-seed",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Of that luck. [default: 1]",
     )
 
     @property
     def given(self) -> bool:
         """Any of it was asked for."""
-        return self.seed is not None or self.seeds is not None or bool(self.changes + self.vary)
+        return self.seed is not None or self.seeds is not None or bool(self.changes + self.sweep)
+
+    @property
+    def sweep(self) -> tuple[str, ...]:
+        """What varies, as KEY=VALUES."""
+        drawn = {
+            "samples": self.samples,
+            "sampling": self.sampling,
+            "sampling_seed": self.sampling_seed,
+        }
+        more = (f"{key}={value}" for key, value in drawn.items() if value is not None)
+        return (*self.vary, *more)
 
     def wanted(self, scenario: Scenario) -> list[int] | None:
         """The seeds to run; None: the scenario's own."""
@@ -204,6 +234,53 @@ class ExecutionOptions:
         metavar="N",
         help="Threads; netns has one. [default: one per core]",
     )
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Which other machines run it."""
+
+    address: str | None = option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Run on the workers of a Dask cluster: tcp://HOST:PORT or tls://HOST:PORT of its scheduler,"
+        " or a scheduler file.",
+    )
+    ca_file: Path | None = option(
+        "--tls-ca-file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Certificate of who signed those of a tls:// cluster (PEM).",
+    )
+    cert: Path | None = option(
+        "--tls-cert",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Our certificate for a tls:// cluster (PEM).",
+    )
+    key: Path | None = option(
+        "--tls-key",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="The key of --tls-cert, if it is in a file of its own.",
+    )
+
+    def wanted(self, execution: ExecutionOptions) -> ClusterAddress | None:
+        """None: it is run here."""
+        files = {"ca_file": self.ca_file, "cert": self.cert, "key": self.key}
+        given = {name: str(file) for name, file in files.items() if file is not None}
+        if self.address is None:
+            if given:
+                raise click.UsageError("--tls-ca-file, --tls-cert and --tls-key need --cluster")
+            return None
+        if execution.jobs is not None:
+            raise click.UsageError(
+                "--jobs are threads of this machine: with --cluster its workers have threads"
+                " (dask worker --nthreads)"
+            )
+        from sojourn.engine import ClusterAddress
+
+        return ClusterAddress(self.address, **given)
 
 
 @dataclass(frozen=True)

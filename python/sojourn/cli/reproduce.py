@@ -24,12 +24,13 @@ INTERRUPTED = 130
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER]...")
 @click.option(
-    "--quick", is_flag=True, help="Shorter runs and fewer seeds: all five in a minute and a half."
+    "--quick", is_flag=True, help="Shorter runs and fewer seeds: all in a minute and a half."
 )
 @options.block(
     options.ExecutionOptions,
     engine="What runs them; a kernel runs home-upload, queue-anatomy and video-testbed, in part.",
 )
+@options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
 @options.block(
     options.OutputOptions,
@@ -48,6 +49,7 @@ def reproduce(
     names: tuple[str, ...],
     quick: bool,
     execution: options.ExecutionOptions,
+    cluster: options.ClusterOptions,
     store: options.StoreOptions,
     output: options.OutputOptions,
     redraw: bool,
@@ -64,6 +66,7 @@ def reproduce(
     from sojourn.papers import page
     from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
 
+    where = cluster.wanted(execution)
     chosen = [papers.load(name) for name in _known(names, papers.NAMES)]
     if search:
         _search(chosen)
@@ -93,6 +96,7 @@ def reproduce(
                     engine=execution.engine,
                     out=folder,
                     jobs=execution.jobs,
+                    cluster=where,
                     force=output.force,
                     fresh=store.fresh,
                     redraw=redraw,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sojourn.cli import options, work
 
 if TYPE_CHECKING:
-    from sojourn.engine import UnfinishedError
+    from sojourn.engine import ClusterAddress, UnfinishedError
     from sojourn.records import Run
     from sojourn.scenario import Scenario
     from sojourn.sweeps.until import Lacking, Precision
@@ -22,6 +22,7 @@ class Rounds:
 
     wanted: Precision
     execution: options.ExecutionOptions
+    cluster: ClusterAddress | None
     store: options.StoreOptions
     quiet: bool
     link: str | None = None
@@ -63,6 +64,7 @@ class Rounds:
                 [one.seeds for one in more],
                 engine=self.execution.engine,
                 jobs=self.execution.jobs,
+                cluster=self.cluster,
                 fresh=self.store.fresh,
                 progress=progress,
             )

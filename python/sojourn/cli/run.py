@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--details", is_flag=True, help="Of a sweep: also each variant's own tables.")
 @options.block(options.UntilOptions)
 @options.block(options.ExecutionOptions)
+@options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
 @options.block(options.TalkOptions)
 def run(
@@ -49,6 +50,7 @@ def run(
     details: bool,
     until: options.UntilOptions,
     execution: options.ExecutionOptions,
+    cluster: options.ClusterOptions,
     store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
@@ -62,12 +64,13 @@ def run(
 
     work.check_suffixes(suffixes)
     precision = until.wanted
+    where = cluster.wanted(execution)
     grids.check(table, len(scenarios), talk.as_json)
     if output.out is None and talk.as_json and suffixes:
         raise click.UsageError("--figures with --json needs -o DIR: where to draw them")
     work.check_words(scenarios, variation.changes)
     loaded = [
-        work.scenario(path, variation.changes, talk.quiet, variation.vary) for path in scenarios
+        work.scenario(path, variation.changes, talk.quiet, variation.sweep) for path in scenarios
     ]
     if len(loaded) > 1:
         # What the last one is refused for is not to be told after the others have run.
@@ -84,6 +87,7 @@ def run(
             "out": folder,
             "engine": execution.engine,
             "jobs": execution.jobs,
+            "cluster": where,
             "force": output.force,
             "fresh": store.fresh,
         }
@@ -94,7 +98,7 @@ def run(
                 else:
                     runs = [engines.run(scenario, **how, progress=progress)]
             if precision is not None:
-                further = rounds.Rounds(precision, execution, store, talk.quiet)
+                further = rounds.Rounds(precision, execution, where, store, talk.quiet)
                 stops += further.run(runs, scenario.variants())
         except engines.UnfinishedError as stop:
             stops.append(stop)
@@ -212,6 +216,8 @@ def _flows(
     shown: list[str] = []
     if any("transfers" in group for group in groups):
         shown += ["done", "in mean ms", "p95 ms"]
+    if any("mos" in group for group in groups):
+        shown.append("MOS")
     if any("late_rate" in group for group in groups):
         shown.append(f"later than {LATE_MS:.0f} ms %")
     header = [
@@ -258,6 +264,8 @@ def _waits(group: GroupNumbers[MeanAndInterval[float]], shown: Sequence[str]) ->
             "in mean ms": text.with_interval(took["mean"]),
             "p95 ms": text.with_interval(took["p95"]),
         }
+    if "mos" in group:
+        cells["MOS"] = text.with_interval(group["mos"])
     if "late_rate" in group:
         cells[shown[-1]] = text.percent(group["late_rate"])
     return list(cells.values())

@@ -101,7 +101,7 @@ def changed(scenario: Scenario, changes: Sequence[str]) -> Scenario:
 def varied(scenario: Scenario, vary: Sequence[str]) -> Scenario:
     """The scenario as a sweep over every --vary too; one of a key that it sweeps already takes that
     key's place."""
-    sweep: dict[str, list[Any]] = {}
+    sweep: dict[str, Any] = {}
     for each in vary:
         key, equals, values = each.partition("=")
         if not equals or not key.strip() or not values.strip():
@@ -109,12 +109,31 @@ def varied(scenario: Scenario, vary: Sequence[str]) -> Scenario:
                 f"--vary: {each!r} is not KEY=VALUE,...",
                 "write --vary KEY=VALUE,VALUE, like --vary bottleneck.rate=5mbit,20mbit",
             )
-        sweep[key.strip()] = _values(values.strip())
-    return scenario.with_({"sweep": {**scenario.sweep, **sweep}}) if sweep else scenario
+        read = _value if key.strip() in OF_SAMPLES else _values
+        sweep[key.strip()] = read(values.strip())
+    if not sweep:
+        return scenario
+    whole = {**scenario.sweep, **sweep}
+    if not any(isinstance(values, str) for key, values in whole.items() if key not in OF_SAMPLES):
+        # No range of the file is left: what it says of samples is of nothing. What is asked for here
+        # is refused.
+        whole = {
+            key: value for key, value in whole.items() if key not in OF_SAMPLES or key in sweep
+        }
+    return scenario.with_({"sweep": whole})
 
 
-def _values(written: str) -> list[Any]:
-    """A list as a scenario file has it, or values between commas."""
+OF_SAMPLES = ("samples", "sampling", "sampling_seed")
+"""The keys of `[sweep]` that name nothing to vary."""
+_RANGE = re.compile(r"(?:(log|linear)\s+)?([^\s\[\"']+(?: ?[^\s.]+)?)\s*\.\.\s*(.+)")
+
+
+def _values(written: str) -> list[Any] | str:
+    """A list as a scenario file has it, values between commas, or a range: 1mbit..100mbit."""
+    if found := _RANGE.fullmatch(written):
+        scale, low, high = found.groups()
+        ends = " .. ".join(_value(end) if _TC_RATE.fullmatch(end) else end for end in (low, high))
+        return f"{scale} {ends}" if scale else ends
     whole = _value(written)
     if isinstance(whole, list):
         return whole
@@ -201,7 +220,7 @@ Tell = Callable[[Any], None]
 def simulated(p: Progress) -> Step:
     """How far the runs of a scenario are."""
     failed = f", {p.failed} failed" if p.failed else ""
-    ahead = []
+    ahead = list(p.news)
     if p.there:
         ahead.append(f"there already: {_runs(p.there)}")
     if p.expected_s is not None and p.expected_s > LONG_S:

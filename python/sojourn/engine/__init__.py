@@ -2,6 +2,7 @@
 in a guest, `netns` this host's own."""
 
 from sojourn.engine.asked import Progress
+from sojourn.engine.cluster import ClusterAddress, ClusterAt
 from sojourn.engine.compare import contenders, variants
 from sojourn.engine.memory import Interruption, Simulated, Summed, simulate, simulate_all
 from sojourn.engine.protocol import Cancelled, Engine, fingerprint
@@ -26,6 +27,8 @@ from sojourn.engine.runs import (
 
 __all__ = [
     "Cancelled",
+    "ClusterAddress",
+    "ClusterAt",
     "Engine",
     "Failure",
     "Interrupted",

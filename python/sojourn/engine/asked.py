@@ -15,7 +15,7 @@ from sojourn.engine.foresight import slower
 from sojourn.engine.protocol import Engine, fingerprint
 from sojourn.records import FlowInfo, LinkInfo, Meta
 from sojourn.scenario import Scenario, load
-from sojourn.scenario.realised import Bulk, Flow, Realised, Transfers
+from sojourn.scenario.realised import Bulk, Flow, Realised, Stream, Transfers
 
 PACKAGES = ("sojourn", "numpy", "polars")
 """Whose versions a Run keeps: what makes its tables and reads them."""
@@ -41,6 +41,8 @@ class Progress:
     """Of those finished: from the store."""
     there: int = 0
     """Seeds that the folder had already, beside `runs`; told once, before it begins."""
+    news: tuple[str, ...] = ()
+    """Sentences for whoever waits, each told once."""
 
 
 def loaded(scenario: Scenario | str | os.PathLike[str]) -> Scenario:
@@ -114,7 +116,7 @@ def _finite(flow: Flow) -> bool:
     match flow.traffic:
         case Bulk(bytes=size):
             return size is not None
-        case Transfers():
+        case Transfers() | Stream():
             return True
     return False
 

@@ -24,6 +24,7 @@ from sojourn.scenario.realised import (
     ModelFrames,
     Ping,
     Realised,
+    Stream,
     TraceFrames,
     Transfers,
     Udp,
@@ -222,9 +223,12 @@ def _own_rate(flow: Flow, realised: Realised) -> tuple[float, float]:
             return bps, size
         case Video(frames=TraceFrames(frames=frames, period_ns=period), payload_bytes=size):
             return 8e9 * sum(bytes_ for _, bytes_ in frames) / period, size
-        case Transfers(bytes=Draw(mean=size), pause_ns=Draw(mean=pause), tcp=tcp):
-            round_s = pause / 1e9 + 2 * _propagation_s(flow, realised)
-            return 8 * size / round_s, min(size, tcp.mss) + tcp.header_bytes
+        case Transfers(bytes=Draw(mean=size), pause_ns=Draw(mean=pause), objects=objects, tcp=tcp):
+            number = objects or 1
+            round_s = pause / 1e9 + 2 * number * _propagation_s(flow, realised)
+            return 8 * number * size / round_s, min(size, tcp.mss) + tcp.header_bytes
+        case Stream(ladder_bps=ladder, tcp=tcp):
+            return ladder[-1], tcp.mss + tcp.header_bytes
         case Bulk(tcp=tcp):
             return math.inf, tcp.mss + tcp.header_bytes
     raise AssertionError(f"no kind of traffic: {flow.kind}")

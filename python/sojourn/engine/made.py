@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from sojourn import _core
 from sojourn.engine.protocol import Engine
 from sojourn.errors import UserError
-from sojourn.records import Run
-from sojourn.records.run import Packed
+from sojourn.records.run import Packed, pack
 from sojourn.records.seed_store import FORMAT, KeptSeed, SeedStore
 from sojourn.scenario.realised import Realised
 
@@ -63,36 +62,52 @@ class Source:
         """Whether the store may have a seed."""
         return self.store is not None and not self.fresh and self.store.holds_any()
 
-    def seed(
-        self, run: Run, realised: Realised, about: str, reached: Callable[[int], bool]
-    ) -> MadeSeed:
-        """A seed of this Run. `about`: what numbers need to know of it. `reached`: see
+    def seed(self, realised: Realised, about: str, reached: Callable[[int], bool]) -> MadeSeed:
+        """A seed of a Run. `about`: what numbers need to know of that. `reached`: see
         `Engine.tables`."""
         if self.store is None:
-            return self._made(run, realised, about, reached)
-        name, maker = key(self.engine, realised), _maker(about)
-        kept = None if self.fresh else self.store.take(name)
-        if kept is not None:
-            return MadeSeed(kept.packed, _numbers(kept, maker), kept.cpu_ns, taken=True)
-        made = self._made(run, realised, about, reached)
-        if not made.invalid:
-            numbers = {} if made.numbers is None else {maker: made.numbers.to_bytes()}
-            self.store.put(name, KeptSeed(made.packed, made.cpu_ns, numbers))
+            return make(self.engine, realised, about, reached)
+        name = key(self.engine, realised)
+        if (kept := self.taken(name, about)) is not None:
+            return kept
+        made = make(self.engine, realised, about, reached)
+        self.keep(name, about, made)
         return made
 
-    def _made(
-        self, run: Run, realised: Realised, about: str, reached: Callable[[int], bool]
-    ) -> MadeSeed:
-        outcome = self.engine.tables(realised, reached)
-        tables = outcome.tables
-        if not isinstance(tables, _core.SeedTables):
-            tables = _core.SeedTables(tables)
-        try:
-            numbers = tables.numbers(about)
-        except ValueError:
-            # Whoever asks for the numbers is told, by what reads the tables.
-            numbers = None
-        return MadeSeed(run.pack(tables, _core.CAUSES), numbers, outcome.cpu_ns, outcome.invalid)
+    def taken(self, name: str, about: str) -> MadeSeed | None:
+        """What the store has under this key."""
+        if self.store is None or self.fresh:
+            return None
+        kept = self.store.take(name)
+        if kept is None:
+            return None
+        return MadeSeed(kept.packed, _numbers(kept, _maker(about)), kept.cpu_ns, taken=True)
+
+    def keep(self, name: str, about: str, made: MadeSeed) -> None:
+        """Puts it into the store under this key, if it may be trusted."""
+        if self.store is None or made.invalid:
+            return
+        numbers = {} if made.numbers is None else {_maker(about): made.numbers.to_bytes()}
+        self.store.put(name, KeptSeed(made.packed, made.cpu_ns, numbers))
+
+
+def make(
+    engine: Engine, realised: Realised, about: str, reached: Callable[[int], bool]
+) -> MadeSeed:
+    """A seed from the engine; see `Source.seed`."""
+    outcome = engine.tables(realised, reached)
+    tables = outcome.tables
+    if not isinstance(tables, _core.SeedTables):
+        tables = _core.SeedTables(tables)
+    try:
+        numbers = tables.numbers(about)
+    except ValueError:
+        # Whoever asks for the numbers is told, by what reads the tables.
+        numbers = None
+    links = [link.name for link in realised.links]
+    flows = [flow.name for flow in realised.flows]
+    packed = pack(tables, links, flows, _core.CAUSES)
+    return MadeSeed(packed, numbers, outcome.cpu_ns, outcome.invalid)
 
 
 def key(engine: Engine, realised: Realised) -> str:

@@ -1,5 +1,5 @@
-"""Runs of several variants and seeds, each on a thread of its own, into Runs on disk, by any
-engine.
+"""Runs of several variants and seeds, into Runs on disk, by any engine: on threads of this process
+or on a cluster's workers (`executors`).
 
 What was made before is not made again: a seed that the user's store has is taken from it (`made`),
 and a folder that has a part of what is asked for gets the rest.
@@ -7,8 +7,8 @@ and a folder that has a part of what is asked for gets the rest.
 One run is one serial chain of events, so it takes one core; runs are independent of each other, so
 they go in parallel. The simulator lets go of the GIL and a guest is a process, hence threads
 suffice: this thread hands out the work, writes each seed as soon as it is finished, tells how far
-all of them are, and listens for Ctrl-C. Nothing that is written depends on how many threads there
-were or which was first. A seed that the engine can't finish (`UserError`: a guest that gave up) is
+all of them are, and listens for Ctrl-C. Nothing that is written depends on how many threads or
+workers there were or which was first. A seed that the engine can't finish (`UserError`: a guest that gave up) is
 left out and told when all others are done; what can't be written, and a bug, stop the work.
 """
 
@@ -16,31 +16,25 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import itertools
 import math
 import os
-import queue
 import re
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sojourn import _core, metrics
 from sojourn.engine.asked import Progress, cores, loaded, meta_of, seeds_of
+from sojourn.engine.cluster import ClusterAt, connected
+from sojourn.engine.executors import Executor, Job, Threads
 from sojourn.engine.foresight import expected_bytes, expected_s
-from sojourn.engine.made import MadeSeed, Source
-from sojourn.engine.protocol import (
-    Cancelled,
-    Engine,
-    by_reason,
-    fingerprint,
-)
+from sojourn.engine.made import Source
+from sojourn.engine.protocol import Engine, by_reason, fingerprint
 from sojourn.engine.registry import find
 from sojourn.errors import UserError
 from sojourn.records import (
@@ -121,6 +115,7 @@ def run(
     out: str | os.PathLike[str] | None = None,
     engine: str = "sim",
     jobs: int | None = None,
+    cluster: ClusterAt | None = None,
     force: bool = False,
     fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
@@ -129,7 +124,9 @@ def run(
 
     `seeds`: how many, counted up from the scenario's own, or which. `out`: the folder of the Run;
     None: a temporary one that lives as long as the Run. `engine`: see `ENGINES`. `jobs`: threads;
-    None: as many as there are cores. `force`: replace a Run in `out`; without it, the rest is added
+    None: as many as there are cores. `cluster`: the scheduler of a Dask cluster whose workers run it
+    in place of threads, as an address ("tcp://10.0.0.1:8786"), a `sojourn.ClusterAddress` or a
+    `distributed.Client` (docs/cluster.md). `force`: replace a Run in `out`; without it, the rest is added
     to a Run in `out` of the same scenario, seeds and engine that was stopped. `fresh`: run what the
     store has, too.
 
@@ -145,7 +142,9 @@ def run(
             f"the scenario sweeps over {len(variants)} variants: use sojourn.run_all, which gives a Run for each"
         )
     folders = None if out is None else [Path(out)]
-    return _run(variants, folders, _How(engine, jobs, force, fresh, progress), seeds=seeds)[0]
+    return _run(
+        variants, folders, _How(engine, jobs, cluster, force, fresh, progress), seeds=seeds
+    )[0]
 
 
 def run_all(
@@ -155,6 +154,7 @@ def run_all(
     out: str | os.PathLike[str] | None = None,
     engine: str | Engine = "sim",
     jobs: int | None = None,
+    cluster: ClusterAt | None = None,
     force: bool = False,
     fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
@@ -164,8 +164,10 @@ def run_all(
 
     `engine`: its name, or itself. The other arguments, and what is raised, are those of `run`.
     """
+    sweep: Mapping[str, Any] = {}
     if isinstance(scenarios, (Scenario, str, os.PathLike)):
-        variants = list(loaded(scenarios).variants())
+        whole = loaded(scenarios)
+        variants, sweep = list(whole.variants()), whole.sweep
     else:
         variants = [variant for scenario in scenarios for variant in scenario.variants()]
     if not variants:
@@ -177,8 +179,9 @@ def run_all(
             f"{out} is itself a Run, not a folder for {len(variants)}",
             "choose another folder with -o",
         )
-    how = _How(engine, jobs, force, fresh, progress)
-    return _run(variants, folders, how, seeds=seeds, parent=out)
+    how = _How(engine, jobs, cluster, force, fresh, progress)
+    parent = None if out is None else _Parent(Path(out), sweep)
+    return _run(variants, folders, how, seeds=seeds, parent=parent)
 
 
 def run_each(
@@ -187,6 +190,7 @@ def run_each(
     *,
     engine: str = "sim",
     jobs: int | None = None,
+    cluster: ClusterAt | None = None,
     force: bool = False,
     fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
@@ -200,7 +204,9 @@ def run_each(
     if all of this is there already it is taken as it is. The other arguments, and what is raised,
     are those of `run`.
     """
-    return _run(scenarios, folders, _How(engine, jobs, force, fresh, progress, whole, again))
+    return _run(
+        scenarios, folders, _How(engine, jobs, cluster, force, fresh, progress, whole, again)
+    )
 
 
 def run_more(
@@ -210,6 +216,7 @@ def run_more(
     *,
     engine: str | Engine = "sim",
     jobs: int | None = None,
+    cluster: ClusterAt | None = None,
     fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> None:
@@ -218,6 +225,7 @@ def run_more(
     Args:
         engine: by which the Runs were made, its name or itself.
         jobs: threads; None: as many as there are cores.
+        cluster: see `run`.
         fresh: run what the store has, too.
 
     Raises:
@@ -245,16 +253,17 @@ def run_more(
         for run, scenario, each in zip(runs, scenarios, new, strict=True)
         for job in _jobs(run, scenario, each)
     ]
-    if work:
-        threads = 1 if found.alone else jobs or cores()
-        counted = [
-            (scenario.realise(each[0]), len(each))
-            for scenario, each in zip(scenarios, new, strict=True)
-            if each
-        ]
-        ahead = Progress(0, len(work), 0.0, expected_s=expected_s(found.name, counted, threads))
-        how = _How(found, threads, False, fresh, progress)
-        _work_off(Source.of(found, fresh), work, how, ahead)
+    if not work:
+        return
+    counted = [
+        (scenario.realise(each[0]), len(each))
+        for scenario, each in zip(scenarios, new, strict=True)
+        if each
+    ]
+    how = _How(found, jobs, cluster, False, fresh, progress)
+    with _executor(found, how) as executor:
+        expected = expected_s(found.name, counted, executor.slots)
+        _work_off(executor, work, how, Progress(0, len(work), 0.0, expected_s=expected))
 
 
 def check(scenarios: Iterable[Scenario], engine: str) -> None:
@@ -283,36 +292,31 @@ def folder_names(labels: Sequence[str]) -> list[str]:
 # --------------------------------------------------------------------------------------- the work
 
 
-@dataclass
-class _Job:
-    """One seed of one variant."""
-
-    run: Run
-    scenario: Scenario
-    seed: int
-    about: str
-    """What numbers need to know of the Run."""
-    reached_ns: int = 0
-    """Simulated time, written by the job's thread, read by the main one."""
-    future: Future[MadeSeed] = field(default_factory=Future)
-    written: bool = False
-    taken: bool = False
-    """From the store."""
-    error: UserError | None = None
-    """Why the engine could not finish it."""
-
-
 @dataclass(frozen=True)
 class _How:
     """How to run, whatever is run."""
 
     engine: str | Engine
     jobs: int | None
+    cluster: ClusterAt | None
     force: bool
     fresh: bool
     progress: Callable[[Progress], None] | None
     whole: Callable[[Run], None] | None = None
     again: bool = False
+
+
+@dataclass(frozen=True)
+class _Parent:
+    """The folder of several Runs."""
+
+    path: Path
+    sweep: Mapping[str, Any]
+    """That they are of; empty: of none."""
+
+    def name_runs(self, folders: Sequence[Path]) -> None:
+        """Names these as its Runs."""
+        write_index(self.path, [folder.name for folder in folders], self.sweep)
 
 
 def _run(
@@ -321,7 +325,7 @@ def _run(
     how: _How,
     *,
     seeds: int | Sequence[int] | None = None,
-    parent: str | os.PathLike[str] | None = None,
+    parent: _Parent | None = None,
 ) -> list[Run]:
     engine = _engine(how.engine)
     asked = [seeds_of(variant, seeds) for variant in variants]
@@ -346,77 +350,81 @@ def _run(
             check_vacant(folder, force=how.force)
         sizes = (len(each) * expected_bytes(one) for each, one in zip(missing, first, strict=True))
         check_room(folders[0], sum(sizes))
-    runs = [run or _create(each, how.force) for run, each in zip(begun, wanted, strict=True)]
-    if folders is not None and parent is not None:
-        write_index(Path(parent), [folder.name for folder in folders])
-    work = [
-        job
-        for one, variant, each in zip(runs, variants, missing, strict=True)
-        for job in _jobs(one, variant, each)
-    ]
-    threads = 1 if engine.alone else how.jobs or cores()
-    counted = [(one, len(each)) for one, each in zip(first, missing, strict=True) if each]
-    source = Source.of(engine, how.fresh)
-    ahead = Progress(
-        0,
-        len(work),
-        0.0,
-        expected_s=expected_s(engine.name, counted, threads) if counted else None,
-        stored=source.may_take,
-        there=sum(map(len, asked)) - len(work),
-    )
-    whole = [one for one, each in zip(runs, missing, strict=True) if not each]
-    try:
-        _work_off(source, work, dataclasses.replace(how, jobs=threads), ahead, whole)
-    except (Interrupted, UnfinishedError) as stop:
-        stop.runs = tuple(runs)
-        # What reads the folder of all reads the Runs that hold something.
-        if folders is not None and parent is not None and any(one.seeds for one in runs):
-            listed = [folder.name for folder, one in zip(folders, runs, strict=True) if one.seeds]
-            write_index(Path(parent), listed)
-        raise
+    if not any(missing):
+        # No cluster is asked for nothing.
+        how = dataclasses.replace(how, cluster=None)
+    with _executor(engine, how) as executor:
+        runs = [run or _create(each, how.force) for run, each in zip(begun, wanted, strict=True)]
+        if folders is not None and parent is not None:
+            parent.name_runs(folders)
+        work = [
+            job
+            for one, variant, each in zip(runs, variants, missing, strict=True)
+            for job in _jobs(one, variant, each)
+        ]
+        counted = [(one, len(each)) for one, each in zip(first, missing, strict=True) if each]
+        ahead = Progress(
+            0,
+            len(work),
+            0.0,
+            expected_s=expected_s(engine.name, counted, executor.slots) if counted else None,
+            stored=executor.source.may_take,
+            there=sum(map(len, asked)) - len(work),
+        )
+        whole = [one for one, each in zip(runs, missing, strict=True) if not each]
+        try:
+            _work_off(executor, work, how, ahead, whole)
+        except (Interrupted, UnfinishedError) as stop:
+            stop.runs = tuple(runs)
+            # What reads the folder of all reads the Runs that hold something.
+            if folders is not None and parent is not None and any(one.seeds for one in runs):
+                parent.name_runs(
+                    [folder for folder, one in zip(folders, runs, strict=True) if one.seeds]
+                )
+            raise
     return runs
 
 
+@contextlib.contextmanager
+def _executor(engine: Engine, how: _How) -> Iterator[Executor]:
+    """What the jobs are worked off by."""
+    source = Source.of(engine, how.fresh)
+    made: Executor
+    if how.cluster is not None:
+        made = connected(how.cluster, source)
+    else:
+        made = Threads(source, 1 if engine.alone else how.jobs or cores())
+    try:
+        yield made
+    finally:
+        made.close()
+
+
 def _work_off(
-    source: Source, jobs: Sequence[_Job], how: _How, ahead: Progress, whole: Sequence[Run] = ()
+    executor: Executor, jobs: Sequence[Job], how: _How, ahead: Progress, whole: Sequence[Run] = ()
 ) -> None:
-    """`how`: its `jobs` are the threads. `whole`: Runs that lack nothing."""
-    stop = threading.Event()
-    done: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-    threads = max(1, min(how.jobs or 1, len(jobs)))
+    """`whole`: Runs that lack nothing."""
     progress = how.progress or (lambda _: None)
     left = Counter(job.run for job in jobs)
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="sojourn")
-
-    def hand_out(job: _Job) -> None:
-        job.future = pool.submit(_run_one, source, job, stop)
-        job.future.add_done_callback(functools.partial(_announce, done, job))
-
     try:
         progress(ahead)
         if how.whole is not None:
             for run in whole:
                 how.whole(run)
-        # Not more than are written down soon: what is finished lies in memory until then, and
-        # Ctrl-C has to wait for it.
         waiting = iter(jobs)
-        for job in itertools.islice(waiting, 2 * threads):
-            hand_out(job)
         told = -math.inf
         name_from = -math.inf
         ended = 0
         while ended < len(jobs):
-            with contextlib.suppress(queue.Empty):
-                job = done.get(timeout=POLL_S)
-                _take(job)
+            for job in itertools.islice(waiting, executor.room()):
+                executor.begin(job)
+            if (done := executor.finished(POLL_S)) is not None:
+                _take(done)
                 ended += 1
-                for following in itertools.islice(waiting, 1):
-                    hand_out(following)
-                left[job.run] -= job.written
-                if how.whole is not None and not left[job.run]:
-                    job.run.name_seeds()
-                    how.whole(job.run)
+                left[done.run] -= done.written
+                if how.whole is not None and not left[done.run]:
+                    done.run.name_seeds()
+                    how.whole(done.run)
             began = time.monotonic()
             if began >= name_from or ended == len(jobs):
                 _name_seeds(jobs)
@@ -424,40 +432,39 @@ def _work_off(
                 name_from = began + max(POLL_S, NAMING * took)
             if time.monotonic() - told >= POLL_S or ended == len(jobs):
                 told = time.monotonic()
-                progress(_progress(jobs))
+                progress(_progress(jobs, executor.news()))
     except KeyboardInterrupt:
-        _abandon(pool, stop, jobs)
+        _abandon(executor, jobs)
         missing = [(job.run, job.seed) for job in jobs if not job.written]
-        stored = source.store is not None
+        stored = executor.source.store is not None
         raise Interrupted(_runs_of(jobs), missing, _unfinished(jobs), stored=stored) from None
     except BaseException:
-        _abandon(pool, stop, jobs)
+        _abandon(executor, jobs)
         raise
-    pool.shutdown()
     if found := _unfinished(jobs):
         raise found from found.failed[0].error
 
 
-def _jobs(run: Run, scenario: Scenario, seeds: Sequence[int]) -> list[_Job]:
+def _jobs(run: Run, scenario: Scenario, seeds: Sequence[int]) -> list[Job]:
     about = metrics.about(run.meta, _core.CAUSES)
-    return [_Job(run, scenario, seed, about) for seed in seeds]
+    return [Job(run, scenario, seed, about) for seed in seeds]
 
 
-def _name_seeds(jobs: Sequence[_Job]) -> None:
+def _name_seeds(jobs: Sequence[Job]) -> None:
     for run in _runs_of(jobs):
         run.name_seeds()
 
 
-def _runs_of(jobs: Sequence[_Job]) -> list[Run]:
+def _runs_of(jobs: Sequence[Job]) -> list[Run]:
     return list(dict.fromkeys(job.run for job in jobs))
 
 
-def _unfinished(jobs: Sequence[_Job]) -> UnfinishedError | None:
+def _unfinished(jobs: Sequence[Job]) -> UnfinishedError | None:
     failed = [Failure(job.run.name, job.seed, job.error) for job in jobs if job.error is not None]
     return UnfinishedError(failed, len(jobs), _runs_of(jobs)) if failed else None
 
 
-def _progress(jobs: Sequence[_Job]) -> Progress:
+def _progress(jobs: Sequence[Job], news: Sequence[str]) -> Progress:
     finished = sum(job.written for job in jobs)
     failed = sum(job.error is not None for job in jobs)
     simulated = sum(job.reached_ns for job in jobs) / sum(job.scenario.duration for job in jobs)
@@ -466,10 +473,10 @@ def _progress(jobs: Sequence[_Job]) -> Progress:
     share = 0.5 * len(jobs) / (len(jobs) + 20)
     fraction = (1 - share) * simulated + share * (finished + failed) / len(jobs)
     taken = sum(job.taken for job in jobs)
-    return Progress(finished, len(jobs), fraction, failed, taken=taken)
+    return Progress(finished, len(jobs), fraction, failed, taken=taken, news=tuple(news))
 
 
-def _take(job: _Job) -> None:
+def _take(job: Job) -> None:
     """Writes what a run gave, or keeps why it gave nothing."""
     error = job.future.exception()
     if isinstance(error, UserError):
@@ -481,7 +488,7 @@ def _take(job: _Job) -> None:
         _write(job)
 
 
-def _write(job: _Job) -> None:
+def _write(job: Job) -> None:
     done = job.future.result()
     job.run.add_seed(job.seed, done.packed, _core.CAUSES, done.cpu_ns, done.invalid, named=False)
     if done.numbers is not None:
@@ -491,10 +498,9 @@ def _write(job: _Job) -> None:
     job.future = Future()
 
 
-def _abandon(pool: ThreadPoolExecutor, stop: threading.Event, jobs: Sequence[_Job]) -> None:
+def _abandon(executor: Executor, jobs: Sequence[Job]) -> None:
     """Stops every run, and keeps those that were finished but not yet written."""
-    stop.set()
-    pool.shutdown(cancel_futures=True)
+    executor.abandon()
     for job in jobs:
         future = job.future
         if (
@@ -509,24 +515,6 @@ def _abandon(pool: ThreadPoolExecutor, stop: threading.Event, jobs: Sequence[_Jo
     for run in _runs_of(jobs):
         with contextlib.suppress(UserError):
             run.name_seeds()
-
-
-def _announce(done: queue.SimpleQueue[_Job], job: _Job, _: Future[MadeSeed]) -> None:
-    done.put(job)
-
-
-def _run_one(source: Source, job: _Job, stop: threading.Event) -> MadeSeed:
-    """The body of a thread."""
-
-    def reached(now_ns: int) -> bool:
-        job.reached_ns = now_ns
-        return not stop.is_set()
-
-    if stop.is_set():
-        raise Cancelled
-    made = source.seed(job.run, job.scenario.realise(job.seed), job.about, reached)
-    job.reached_ns = job.scenario.duration
-    return made
 
 
 # -------------------------------------------------------------------------------- before the work

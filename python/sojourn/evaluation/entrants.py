@@ -104,10 +104,12 @@ def values(
     found = []
     for word in words:
         if word == "red":
-            # Its parameters depend on the link (tc-red(8)), and its limit is in bytes.
+            # Its parameters depend on the link (tc-red(8)), its limit is in bytes, and no less
+            # than its max.
             plain = scenario.variants()[0].with_({place(suite, criterion): word})
             full = _discipline(plain, link).split()
-            full[full.index("limit") + 1] = str(packets * FULL_PACKET)
+            most = int(full[full.index("max") + 1])
+            full[full.index("limit") + 1] = str(max(packets * FULL_PACKET, most))
             found.append(" ".join(full))
         else:
             found.append(with_limit(word, packets))

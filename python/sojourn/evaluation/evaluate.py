@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sojourn.engine import Progress, UnfinishedError, run_all
+from sojourn.engine import ClusterAt, Progress, UnfinishedError, run_all
 from sojourn.evaluation import entrants, judged
 from sojourn.evaluation.judged import Judged
 from sojourn.evaluation.suite import Criterion, Suite
@@ -61,6 +61,7 @@ class How:
     jobs: int | None = None
     force: bool = False
     fresh: bool = False
+    cluster: ClusterAt | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,7 @@ def _assessed(
                 out=out,
                 engine=how.engine,
                 jobs=how.jobs,
+                cluster=how.cluster,
                 force=how.force,
                 fresh=how.fresh,
                 progress=progress,

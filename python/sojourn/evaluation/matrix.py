@@ -140,7 +140,7 @@ def _claim(whole: Evaluation, assessment: Assessment, row: Sequence[Judged]) -> 
 
 def _asked(whole: Evaluation, assessment: Assessment, one: Judged) -> str:
     claim = one.claim
-    asks = phrases.asks(claim, whole.candidates[0])
+    asks = phrases.asks(assessment, claim, whole.candidates[0])
     short = re.split("[:,]", whole.suite.source(claim))[0]
     told = f"<small>{escape(asks)} ({escape(short)})</small>" if asks else ""
     return f'<th scope="row">{escape(phrases.name(assessment, claim))}{told}</th>'
@@ -188,7 +188,7 @@ def _cells(whole: Evaluation, assessment: Assessment) -> str:
     rows = []
     for row in assessment.judged:
         claim = row[0].claim
-        asks = phrases.asks(claim, whole.candidates[0])
+        asks = phrases.asks(assessment, claim, whole.candidates[0])
         for number, first in enumerate(row[0].findings):
             reference = (
                 f"{whole.candidates[0]}: {digits(first.own)}" if claim.times_baseline else ""

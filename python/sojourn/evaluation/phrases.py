@@ -37,22 +37,20 @@ def name(assessment: Assessment, claim: Claim) -> str:
     return f"harm to {claim.of.partition(':')[2] or claim.of}" if claim.harm else said
 
 
-def asks(claim: Claim, baseline: str) -> str:
-    """Its threshold: "at most 0.5 × pfifo's"; empty where there is none."""
-    times = f" × {baseline}'s" if claim.times_baseline else ""
+def asks(assessment: Assessment, claim: Claim, baseline: str) -> str:
+    """Its threshold: "at most 0.5 × pfifo's", "at most 80 ms"; empty where there is none."""
     if claim.harm:
         return f"at most {baseline}'s"
     if claim.between is not None:
         return f"{digits(claim.between[0])} to {digits(claim.between[1])}"
+    known = quantity(assessment, claim.of)
+    unit = known.unit if known is not None and claim.over is None else ""
+    after = f" × {baseline}'s" if claim.times_baseline else f" {unit}".rstrip()
     if claim.at_most is not None:
-        return f"at most {_factor(claim.at_most)}{times}"
+        return f"at most {claim.at_most:g}{after}"
     if claim.at_least is not None:
-        return f"at least {_factor(claim.at_least)}{times}"
+        return f"at least {claim.at_least:g}{after}"
     return ""
-
-
-def _factor(value: float) -> str:
-    return f"{value:g}"
 
 
 def number(found: Finding) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Five papers on queues, rerun: every table, figure and claim, the published number beside ours,
+"""Papers on queues, rerun: every table, figure and claim, the published number beside ours,
 with a verdict.
 
     from sojourn import papers
@@ -23,7 +23,7 @@ from sojourn.papers.verdict import Verdict
 
 __all__ = ["NAMES", "Evidence", "Paper", "Reproduction", "Seed", "Verdict", "load", "reproduce"]
 
-NAMES = ("home-upload", "queue-anatomy", "video-testbed", "adt", "red-droptail")
+NAMES = ("home-upload", "codel", "queue-anatomy", "video-testbed", "adt", "red-droptail")
 """The papers, in the order in which they tell the story: from a laggy home line to the queue
 disciplines' simulations."""
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from sojourn import remains
 from sojourn.engine import (
+    ClusterAt,
     Engine,
     Interrupted,
     Progress,
@@ -137,6 +138,7 @@ def reproduce(
     engine: str = "sim",
     out: Path | None = None,
     jobs: int | None = None,
+    cluster: ClusterAt | None = None,
     force: bool = False,
     fresh: bool = False,
     redraw: bool = False,
@@ -147,16 +149,16 @@ def reproduce(
     long as the result.
 
     `quick`: shorter and with fewer seeds. `engine`: another than the simulator runs the part of a
-    paper that it can. `redraw`: take the Runs that are in `out`. `jobs`: threads. `force`: replace
-    Runs in `out`. `fresh`: run what the store has, too. `finished` is called with each paper as it
-    ends.
+    paper that it can. `redraw`: take the Runs that are in `out`. `jobs`: threads. `cluster`: see
+    `engine.run`. `force`: replace Runs in `out`. `fresh`: run what the store has, too. `finished` is
+    called with each paper as it ends.
 
     Raises:
         UserError: an engine can't run a paper, or a Run can't be written or reopened.
         ReproductionUnfinishedError: some runs failed.
         Stopped: on Ctrl-C.
     """
-    what, how = _What(quick, engine), _How(jobs, force, fresh, redraw, progress, finished)
+    what, how = _What(quick, engine), _How(jobs, cluster, force, fresh, redraw, progress, finished)
     if out is not None:
         return _reproduce(papers, what, out, how)
     root = remains.make_folder()
@@ -182,6 +184,7 @@ class _What:
 @dataclass(frozen=True)
 class _How:
     jobs: int | None
+    cluster: ClusterAt | None
     force: bool
     fresh: bool
     redraw: bool
@@ -210,6 +213,7 @@ def _reproduce(papers: Sequence[Paper], what: _What, root: Path, how: _How) -> l
             folders,
             engine=what.engine,
             jobs=how.jobs,
+            cluster=how.cluster,
             force=how.force,
             fresh=how.fresh,
             progress=how.progress,

@@ -1,7 +1,7 @@
 """The overview's picture: in each paper's system, the delay of empty queues, of bloated ones and of
 cured ones.
 
-One logarithmic axis for all five, because that is the point: the same cure works from a home line
+One logarithmic axis for all, because that is the point: the same cure works from a home line
 of 1 Mbit/s to a router of 200 Mbit/s. What the cure cost stands beside its bar.
 """
 
@@ -35,8 +35,7 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     engine = sorted({run.meta.engine for one in found for run in one.evidence.runs.values()})
     top = style.heading(
         figure,
-        "Bufferbloat and its cures, in the systems of "
-        + ("five papers" if len(found) == 5 else ", ".join(one.paper.id for one in found)),
+        "Bufferbloat and its cures, in the systems of " + _named(found),
         f"engine {', '.join(engine)} · mean over seeds · what the cure cost stands beside its bar",
     )
     axes = style.panels(figure, style.Margins(top=top + 0.25, left=2.9, right=2.1, bottom=0.55))[0][
@@ -70,6 +69,11 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     if any(bar.published_ms is not None for bar in shown):
         note(axes, "◇ published", (0, 1), (95 * len(_NAMES), 5), of="panel", va="bottom")
     return figure
+
+
+def _named(found: Sequence[Reproduction]) -> str:
+    """The papers by name; how many, where names would fill the line."""
+    return f"{len(found)} papers" if len(found) > 3 else ", ".join(one.paper.id for one in found)
 
 
 def _bar(axes: Axes, bar: Bar, at: float, least: float) -> None:

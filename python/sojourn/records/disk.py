@@ -7,9 +7,9 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sojourn import foreign, remains
 from sojourn import meta as metas
@@ -33,10 +33,14 @@ class RunError(UserError):
 # -------------------------------------------------------------------------------- what is written
 
 
-def write_index(folder: Path, names: Iterable[str]) -> None:
-    """Writes the order of the Runs in a folder of Runs."""
+def write_index(folder: Path, names: Iterable[str], sweep: Mapping[str, Any] | None = None) -> None:
+    """Writes the order of the Runs in a folder of Runs, and the `[sweep]` that they are of."""
+    whole: dict[str, Any] = {"runs": list(names)}
+    if sweep:
+        whole["sweep"] = dict(sweep)
+    text = json.dumps(whole, indent=2, ensure_ascii=False)
     try:
-        write_whole(folder / INDEX, (json.dumps({"runs": list(names)}, indent=2) + "\n").encode())
+        write_whole(folder / INDEX, (text + "\n").encode())
     except OSError as error:
         raise RunError(
             f"can't write to {folder}: {error.strerror or error}", "choose another folder"

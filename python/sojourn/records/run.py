@@ -343,15 +343,10 @@ class Run:
         Raises:
             ValueError: a table is not as it is declared.
         """
+        links = [link.name for link in self.meta.links]
+        flows = [flow.name for flow in self.meta.flows]
         given = tables if isinstance(tables, SeedTables) else SeedTables(tables)
-        meta = self.meta
-        made = given.parquet(
-            [link.name for link in meta.links], [flow.name for flow in meta.flows], list(causes)
-        )
-        files = {f"{name}.parquet": content for name, content in made.items()}
-        sums = (f"{hashlib.sha256(each).hexdigest()}  {name}\n" for name, each in files.items())
-        listed = "".join(sums).encode()
-        return Packed({**files, SUMS: listed}, hashlib.sha256(listed).hexdigest())
+        return pack(given, links, flows, causes)
 
     def add_seed(
         self,
@@ -455,6 +450,17 @@ class Run:
         write_whole(self.path / META, (text + "\n").encode())
         self._written = _told_apart(self.path / META)
         self._unnamed = False
+
+
+def pack(
+    tables: SeedTables, links: Sequence[str], flows: Sequence[str], causes: Sequence[str]
+) -> Packed:
+    """See `Run.pack`; the names are those that the tables' numbers stand for."""
+    made = tables.parquet(links, flows, list(causes))
+    files = {f"{name}.parquet": content for name, content in made.items()}
+    sums = (f"{hashlib.sha256(each).hexdigest()}  {name}\n" for name, each in files.items())
+    listed = "".join(sums).encode()
+    return Packed({**files, SUMS: listed}, hashlib.sha256(listed).hexdigest())
 
 
 def _told_apart(file: Path) -> tuple[int, ...]:

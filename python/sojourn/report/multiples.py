@@ -43,6 +43,8 @@ class Curve:
     colour: str
     dash: style.Dash
     points: tuple[Spot, ...]
+    joined: bool = True
+    """By a line, with the intervals as a band; else each is a dot of its own."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def _ticks(across: Span, x: Callable[[float], float]) -> list[str]:
 def _band(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> str:
     """The 95 % intervals as an area."""
     those = [point for point in curve.points if math.isfinite(point.high)]
-    if len(those) < 2:
+    if len(those) < 2 or not curve.joined:
         return ""
     above = [f"{x(point.x):.1f},{y(point.high):.1f}" for point in those]
     below = [f"{x(point.x):.1f},{y(point.low):.1f}" for point in reversed(those)]
@@ -165,10 +167,11 @@ def _line(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]
     colour = parts.themed(curve.colour)
     pattern = " ".join(map(str, data.dash(curve.dash)))
     path = " ".join(f"{x(point.x):.1f},{y(point.mean):.1f}" for point in those)
-    drawn = [
+    line = (
         f'<polyline points="{path}" style="stroke: {colour}" stroke-dasharray="{pattern}" '
         'fill="none" stroke-width="1.8"/>'
-    ]
+    )
+    drawn = [line] if curve.joined else []
     for point in those:
         said = f"{curve.label}: {on_page(point.mean)}"
         at = x(point.x)

@@ -98,7 +98,10 @@ class _Swept:
         self.runs = runs
         self.conditions = [key for key in grid.conditions if len(grid.distinct(key)) > 1]
         self.across = self._horizontal()
-        self.rest = [key for key in self.conditions if key != self.across]
+        self.drawn = [key for key in grid.drawn if scale(grid.distinct(key)) is not None]
+        """Conditions that are drawn, not listed: their cells are dots, not fields."""
+        apart = self.drawn or [self.across]
+        self.rest = [key for key in self.conditions if key not in apart]
         self.contenders = self._contenders()
         self.heading = dict(zip(grid.keys, grid.headings, strict=True))
 
@@ -176,6 +179,8 @@ class _Swept:
         """A heat map for each combination of the keys that are neither its rows nor its columns."""
         if len(self.contenders) < 2:
             return ""
+        if self.drawn:
+            return self._winning_dots()
         down, *others = [*self.rest, ""]
         others = [key for key in others if key]
         tables = [
@@ -188,6 +193,72 @@ class _Swept:
             f" {key.name} of the winner, and of the best other. Its colour is the winner's; grey: nobody wins."
         )
         return f'<p class="hint">{escape(hint)}</p><div class="heat">{"".join(tables)}</div>{self._verdicts()}'
+
+    def _winning_dots(self) -> str:
+        """Where the values were drawn: a dot for each point in the plane of two keys, in the colour
+        of its winner."""
+        first, *others = self.drawn
+        vertical: list[str | None] = [*others]
+        quantity = self.grid.quantities[0]
+        figures = [
+            self._plane(first, other, quantity, those)
+            for those in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells)
+            for other in vertical or [None]
+        ]
+        hint = (
+            "A dot is a point that was drawn, in the colour of its winner by the judge: better in what is"
+            " felt, and not too dear. Grey: nobody wins."
+        )
+        none = f"<li>{multiples.swatch(style.MUTED, style.SOLID)}nobody</li>"
+        return (
+            f'<p class="hint">{escape(hint)}</p><ul class="legend">{self._legend()}{none}</ul>'
+            f'<div class="multiples">{"".join(figures)}</div>{self._verdicts()}'
+        )
+
+    def _plane(self, across: str, up: str | None, quantity: Quantity, those: Settings) -> str:
+        """`up`: the other key; None: there is none, and the dots are at the best of what decides."""
+        dots: dict[tuple[str, str], list[multiples.Spot]] = {}
+        places, along = self._places(across)
+        heights = None if up is None else self._places(up)
+        best = self._best_by_point(quantity, those)
+        for cell, mean in best.values():
+            contest = cell.contest
+            won = contest is not None and contest.winner is not None
+            at = mean if heights is None else heights[0][cell.settings[up or across]]
+            who = self._contender(cell) if won else None
+            look = (who.label, who.colour) if who else ("nobody wins", style.MUTED)
+            spot = multiples.Spot(places[cell.settings[across]], at, math.nan, math.nan)
+            dots.setdefault(look, []).append(spot)
+        curves = [
+            multiples.Curve(label, colour, style.SOLID, tuple(spots), joined=False)
+            for (label, colour), spots in dots.items()
+        ]
+        if heights is None:
+            known = [mean for _, mean in best.values()]
+            span = multiples.span_of(known, min(known) > 0 and _wide(known))
+        else:
+            span = heights[1]
+        vertical = f"{quantity.name}, {quantity.unit}" if up is None else self._unit(up)
+        said = ", ".join(filter(None, (self._said(self.rest, those), vertical)))
+        chart = multiples.chart(f"Winners, {said}", curves, along, span, self._unit(across))
+        return f"<figure><figcaption>{escape(said)}</figcaption>{chart}</figure>"
+
+    def _best_by_point(
+        self, quantity: Quantity, those: Settings
+    ) -> dict[Settings, tuple[SweepCell, float]]:
+        """Of each point of these settings the winner, or else the first, and what decides there."""
+        found: dict[Settings, tuple[SweepCell, float]] = {}
+        for cell in self.grid.cells:
+            mean = cell.values(quantity.key)[0]
+            point = self._of(cell, self.conditions)
+            won = cell.contest is not None and cell.contest.winner == cell.label
+            if (
+                self._of(cell, self.rest) == those
+                and math.isfinite(mean)
+                and (won or point not in found)
+            ):
+                found[point] = cell, mean
+        return found
 
     def _verdicts(self) -> str:
         """The judge's sentences on each link and traffic, folded away."""
@@ -259,24 +330,25 @@ class _Swept:
     # ------------------------------------------------------------------------------------- charts
 
     def charts(self) -> str:
-        legend = "".join(
-            f"<li>{multiples.swatch(one.colour, one.dash)}{escape(one.label)}</li>"
-            for one in self.contenders
-        )
         shown = self.grid.telling()[:MOST_CHARTED]
         bands = any(cell.at.summary.samples > 1 for cell in self.grid.cells)
         hint = (
-            "Bands and whiskers: the 95 % interval of the mean over seeds."
+            f"{'Whiskers' if self.drawn else 'Bands and whiskers'}: the 95 % interval of the mean over seeds."
             if bands
             else "One sample a cell: no intervals."
         )
         return (
             f'<p class="hint">{hint} All charts of a quantity have the same axes.</p>'
-            f'<ul class="legend">{legend}</ul>' + "".join(map(self._charts_of, shown))
+            f'<ul class="legend">{self._legend()}</ul>' + "".join(map(self._charts_of, shown))
+        )
+
+    def _legend(self) -> str:
+        return "".join(
+            f"<li>{multiples.swatch(one.colour, one.dash)}{escape(one.label)}</li>"
+            for one in self.contenders
         )
 
     def _charts_of(self, quantity: Quantity) -> str:
-        places, across = self._places()
         means = [cell.values(quantity.key) for cell in self.grid.cells]
         known = [mean for mean, _ in means if math.isfinite(mean)]
         log = min(known) > 0 and logarithmic(known) and _wide(known)
@@ -287,19 +359,11 @@ class _Swept:
             if math.isfinite(end)
         ]
         up = multiples.span_of(ends, log)
-        unit = self._unit()
-        figures = []
-        for those in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells):
-            curves = [self._curve(one, those, quantity, places) for one in self.contenders]
-            curves = [curve for curve in curves if curve.points]
-            if not curves:
-                continue
-            said = self._said(self.rest, those)
-            caption = f"<figcaption>{escape(said)}</figcaption>" if said else ""
-            named = ", ".join(filter(None, (quantity.name, said)))
-            figures.append(
-                f"<figure>{caption}{multiples.chart(named, curves, across, up, unit)}</figure>"
-            )
+        figures = [
+            self._chart(quantity, key, those, up)
+            for those in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells)
+            for key in self.drawn or [self.across]
+        ]
         axis = ", logarithmic" if log else ""
         better = {"less": ", less is better", "more": ", more is better"}.get(quantity.better, "")
         label = f"{quantity.unit}{axis}{better}".removeprefix(", ")
@@ -308,23 +372,41 @@ class _Swept:
             f'<div class="multiples">{"".join(figures)}</div>'
         )
 
+    def _chart(self, quantity: Quantity, key: str, those: Settings, up: multiples.Span) -> str:
+        """Over one key, at these settings of the others; empty if nothing is known there."""
+        places, across = self._places(key)
+        curves = [self._curve(one, key, those, quantity, places) for one in self.contenders]
+        curves = [curve for curve in curves if curve.points]
+        if not curves:
+            return ""
+        said = self._said(self.rest, those)
+        caption = f"<figcaption>{escape(said)}</figcaption>" if said else ""
+        named = ", ".join(filter(None, (quantity.name, said)))
+        chart = multiples.chart(named, curves, across, up, self._unit(key))
+        return f"<figure>{caption}{chart}</figure>"
+
     def _curve(
-        self, one: _Contender, those: Settings, quantity: Quantity, places: dict[Setting, float]
+        self,
+        one: _Contender,
+        key: str,
+        those: Settings,
+        quantity: Quantity,
+        places: dict[Setting, float],
     ) -> multiples.Curve:
         spots = [
-            _spot(places[cell.settings[self.across]], *cell.values(quantity.key), quantity.most)
+            _spot(places[cell.settings[key]], *cell.values(quantity.key), quantity.most)
             for cell in self.grid.cells
             if self._of(cell, self.rest) == those and self._of(cell, self.grid.chosen) == one.chosen
         ]
         known = sorted(
             (spot for spot in spots if math.isfinite(spot.mean)), key=lambda spot: spot.x
         )
-        return multiples.Curve(one.label, one.colour, one.dash, tuple(known))
+        return multiples.Curve(one.label, one.colour, one.dash, tuple(known), joined=not self.drawn)
 
-    def _places(self) -> tuple[dict[Setting, float], multiples.Span]:
+    def _places(self, key: str) -> tuple[dict[Setting, float], multiples.Span]:
         """Where each swept value is on the horizontal axis, and the axis: by its number, or by its
         turn where it is none."""
-        values = self.grid.distinct(self.across)
+        values = self.grid.distinct(key)
         read = scale(values)
         if read is None:
             places = {value: float(i) for i, value in enumerate(values)}
@@ -332,17 +414,19 @@ class _Swept:
             return places, multiples.Span(-0.3, len(values) - 0.7, False, tuple(ticks))
         places = dict(zip(values, read.numbers, strict=True))
         log = logarithmic(read.numbers)
+        if key in self.drawn:
+            return places, multiples.span_of(read.numbers, log)
         least, most = min(read.numbers), max(read.numbers)
         room = 1.06 if log else 0.04 * (most - least)
         low, high = (least / room, most * room) if log else (least - room, most + room)
         ticks = [(place, f"{place:g}") for place in sorted(places.values())]
         return places, multiples.Span(low, high, log, tuple(ticks))
 
-    def _unit(self) -> str:
-        read = scale(self.grid.distinct(self.across))
+    def _unit(self, key: str) -> str:
+        read = scale(self.grid.distinct(key))
         unit = f", {read.unit}" if read is not None and read.unit else ""
         log = ", logarithmic" if read is not None and logarithmic(read.numbers) else ""
-        return f"{self.heading[self.across]}{unit}{log}"
+        return f"{self.heading[key]}{unit}{log}"
 
     # -------------------------------------------------------------------------------- differences
 
@@ -455,6 +539,15 @@ class _Swept:
 
     # -------------------------------------------------------------------------------------- facts
 
+    def _values(self, key: str) -> str:
+        """Those of a swept key: all, or of many that were drawn the ends."""
+        values = self.grid.distinct(key)
+        read = scale(values)
+        if key not in self.drawn or read is None:
+            return ", ".join(map(written, values))
+        ranked = [value for _, value in sorted(zip(read.numbers, values, strict=True))]
+        return f"{len(values)} drawn, {written(ranked[0])} to {written(ranked[-1])}"
+
     def facts(self) -> str:
         first = self.runs[0]
         meta = first.meta
@@ -467,7 +560,7 @@ class _Swept:
                 "Duration",
                 f"{meta.duration_ns / 1e9:g} s, of which {meta.warmup_ns / 1e9:g} s warm-up",
             ),
-            *((key, ", ".join(map(written, self.grid.distinct(key)))) for key in self.grid.keys),
+            *((key, self._values(key)) for key in self.grid.keys),
         ]
         rows = "".join(
             f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'

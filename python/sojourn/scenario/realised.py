@@ -19,6 +19,7 @@ from sojourn._core import (
     Realised,
     Record,
     Ring,
+    Stream,
     Tcp,
     TraceFrames,
     Transfers,
@@ -39,6 +40,7 @@ __all__ = [
     "Realised",
     "Record",
     "Ring",
+    "Stream",
     "Tcp",
     "TraceFrames",
     "Traffic",
@@ -47,5 +49,5 @@ __all__ = [
     "Video",
 ]
 
-Traffic: TypeAlias = Bulk | Transfers | Udp | Ping | Video
+Traffic: TypeAlias = Bulk | Transfers | Stream | Udp | Ping | Video
 """What a flow sends."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sojourn.records import Meta, Run
 
 ORDER = (
-    *("ping_p95", "completion_mean", "completion_p95", "late", "goodput", "goodput_other"),
+    *("ping_p95", "completion_mean", "completion_p95", "mos", "late", "goodput", "goodput_other"),
     *("own_goodput", "jain", "ping_loss", "utilisation", "sojourn_mean", "sojourn_p95", "ping_mean"),
     *("ping_p50", "sojourn_p50", "sojourn_p99", "drops", "drop_rate", "marks", "completed"),
     "ping_idle",
@@ -39,6 +39,8 @@ ORDER = (
 """The heads of keys, the decisive first."""
 ALL = "all"
 """Names every quantity."""
+MOST_LISTED = 16
+"""Values of a key that are shown one beside the other."""
 WITHOUT_SETTINGS = "run"
 """The key of Runs that do not know their settings; its values are their labels."""
 _UNITS = {"ms": "_ms", "Mbit/s": "_mbps", "%": "_percent"}
@@ -90,6 +92,24 @@ class Grid:
     def conditions(self) -> tuple[str, ...]:
         """The other keys: what the line and its users are."""
         return tuple(key for key in self.keys if key not in self.chosen)
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """Those conditions whose values were drawn together, so that they are no grid: not every
+        value of one meets every combination of the others."""
+        among = [key for key in self.conditions if len(self.distinct(key)) > 1]
+        points = {self._at(cell, among) for cell in self.cells}
+        rest = {
+            key: {self._at(cell, [k for k in among if k != key]) for cell in self.cells}
+            for key in among
+        }
+        found = [key for key in among if len(points) < len(self.distinct(key)) * len(rest[key])]
+        # One range alone: more values than anyone writes.
+        return tuple(found or (key for key in among if len(self.distinct(key)) > MOST_LISTED))
+
+    @staticmethod
+    def _at(cell: SweepCell, keys: Sequence[str]) -> tuple[Setting | None, ...]:
+        return tuple(cell.settings.get(key) for key in keys)
 
     def distinct(self, key: str) -> list[Setting]:
         """The values of a key, each once, in their order."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sojourn.engine import Interruption, Progress, contenders, simulate_all
+from sojourn.errors import UserError
 from sojourn.scenario import Scenario, load
 from sojourn.sweeps import frames
 from sojourn.sweeps.axes import Setting
-from sojourn.sweeps.design import Design, points
 from sojourn.sweeps.grid import check, of_simulated
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def sweep(
     vary: Mapping[str, Sequence[Any]] | None = None,
     between: Mapping[str, Sequence[Setting]] | None = None,
     samples: int = 50,
-    design: Design = "latin",
-    design_seed: int = 1,
+    sampling: Literal["lhs", "random"] = "lhs",
+    sampling_seed: int = 1,
     seeds: int | Sequence[int] | None = None,
     by: frames.RowsPer = "seed",
     columns: Sequence[str] | None = None,
@@ -57,11 +57,12 @@ def sweep(
         scenario: a Scenario, the path of its file, or the name of an example.
         qdiscs: disciplines that take turns at the bottleneck, in tc's words.
         vary: values by dotted key, beside those that the scenario's `[sweep]` has.
-        between: the two ends of a range by dotted key. The sweep then has `samples` points in these
+        between: the two ends of a range by dotted key, in place of values: what a scenario's
+            `[sweep]` writes "1 Mbit/s .. 100 Mbit/s". The sweep then has `samples` points in these
             ranges, each with every combination of the other values.
-        samples: how many points.
-        design: "latin" spreads them over each range (a Latin hypercube), "random" does not.
-        design_seed: of the luck that draws them.
+        samples: how many points, if `between` is given.
+        sampling: "lhs" spreads them over each range (a Latin hypercube), "random" does not.
+        sampling_seed: of the luck that draws them.
         seeds: how many, counted up from the scenario's own, or which. All cells have the same.
         by: "cell" gives a row for each cell, with means over seeds and 95 % intervals.
         columns: the quantities, as `sojourn run --columns` names them; None: all.
@@ -76,28 +77,30 @@ def sweep(
     """
     check(columns or ())
     whole = scenario if isinstance(scenario, Scenario) else load(os.fspath(scenario))
-    if vary:
-        whole = whole.with_({"sweep": {**whole.sweep, **{k: list(v) for k, v in vary.items()}}})
+    swept: dict[str, Any] = {key: list(values) for key, values in (vary or {}).items()}
+    if between:
+        drawn = {"samples": samples, "sampling": sampling, "sampling_seed": sampling_seed}
+        swept |= {key: _range(key, ends) for key, ends in between.items()} | drawn
+    if swept:
+        whole = whole.with_({"sweep": {**whole.sweep, **swept}})
     if qdiscs:
         whole = contenders(whole, qdiscs, link)
-    several = (
-        [whole] if not between else _sampled(whole, points(between, samples, design, design_seed))
-    )
     try:
         with _telling(progress) as tell:
-            made = simulate_all(several, seeds=seeds, jobs=jobs, progress=tell)
+            made = simulate_all(whole, seeds=seeds, jobs=jobs, progress=tell)
     except Interruption as stop:
         raise SweepInterrupted(_framed(stop.finished, by, None)) from None
     return _framed(made, by, columns)
 
 
-def _sampled(whole: Scenario, drawn: Sequence[Mapping[str, Setting]]) -> list[Scenario]:
-    """The scenario once for each point, as a sweep that has one value for each key of the point."""
-    others = {key: values for key, values in whole.sweep.items() if key not in drawn[0]}
-    return [
-        whole.with_({"sweep": {**{key: [value] for key, value in point.items()}, **others}})
-        for point in drawn
-    ]
+def _range(key: str, ends: Sequence[Setting]) -> str:
+    """As `[sweep]` has it."""
+    if isinstance(ends, str) or len(ends) != 2:
+        raise UserError(
+            f"{key}: {ends!r} is no range",
+            'write the lower and the upper end, of one quantity: ("1 Mbit/s", "100 Mbit/s")',
+        )
+    return " .. ".join(map(str, ends))
 
 
 def _framed(made: Sequence[Any], by: frames.RowsPer, columns: Sequence[str] | None) -> pl.DataFrame:

@@ -79,6 +79,13 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
         1 => any_tcp().prop_map(|tcp| Traffic::Transfers {
             bytes: Draw::Pareto { mean: 20_000, shape: 1.5 },
             pause_ns: Draw::Exponential { mean: 50 * MS },
+            objects: None,
+            tcp,
+        }),
+        1 => (any_tcp(), 20u64..400).prop_map(|(tcp, ms)| Traffic::Stream {
+            ladder_bps: vec![200_000, 800_000, 3_000_000],
+            segment_ns: ms * MS,
+            ahead_ns: 3 * ms * MS,
             tcp,
         }),
         1 => (100_000u64..10_000_000, 64u32..1500).prop_map(|(bps, packet_bytes)| Traffic::Udp {
@@ -146,8 +153,11 @@ fn short(traffic: Traffic) -> Traffic {
     let short = |tcp: TcpParams| tcp.with(|p| p.growth.max_window = Some(20));
     match traffic {
         Traffic::Bulk { bytes, tcp } => Traffic::Bulk { bytes, tcp: short(tcp) },
-        Traffic::Transfers { bytes, pause_ns, tcp } => {
-            Traffic::Transfers { bytes, pause_ns, tcp: short(tcp) }
+        Traffic::Transfers { bytes, pause_ns, objects, tcp } => {
+            Traffic::Transfers { bytes, pause_ns, objects, tcp: short(tcp) }
+        }
+        Traffic::Stream { ladder_bps, segment_ns, ahead_ns, tcp } => {
+            Traffic::Stream { ladder_bps, segment_ns, ahead_ns, tcp: short(tcp) }
         }
         other => other,
     }

@@ -11,6 +11,7 @@ from sojourn.scenario.realised import (
     ModelFrames,
     Ping,
     Realised,
+    Stream,
     TraceFrames,
     Transfers,
     Udp,
@@ -86,7 +87,7 @@ def _seen_a_second(number: int, realised: Realised) -> float:
     for flow in realised.flows:
         ways = [seen for seen, way in ((forth, flow.path), (back, flow.back)) if number in way]
         traffic = flow.traffic
-        if not isinstance(traffic, Bulk | Transfers):
+        if not isinstance(traffic, Bulk | Transfers | Stream):
             sent += len(ways) * _sent_a_second(traffic)
             continue
         passed = [at for at in flow.path if _most_bps(links[at])] or [number]
@@ -122,11 +123,15 @@ def _sent_a_second(traffic: Ping | Udp | Video) -> float:
     raise AssertionError(f"no kind of traffic: {traffic}")
 
 
-def _mean_packet(traffic: Bulk | Transfers) -> float:
+def _mean_packet(traffic: Bulk | Transfers | Stream) -> float:
     """Bytes of an IP packet of TCP on its way forth, at least; each transfer begins and ends with
     some that are empty."""
     tcp = traffic.tcp
     if isinstance(traffic, Bulk):
         return float(tcp.mss + tcp.header_bytes)
-    size = traffic.bytes.mean
+    size = (
+        traffic.ladder_bps[0] * traffic.segment_ns / 8e9
+        if isinstance(traffic, Stream)
+        else traffic.bytes.mean
+    )
     return size / (size / tcp.mss + _EMPTY_OF_A_TRANSFER) + tcp.header_bytes

@@ -1,0 +1,529 @@
+"""The workers of a Dask cluster as an executor: docs/cluster.md has how one is started.
+
+What is asked for here is written down here: each seed is looked for in the store of this user, sent
+to a worker if it is not there, and put into the store and its Run when it comes back. Short runs go
+in batches, of about a second each, since a task costs some milliseconds.
+
+A worker takes part if its build is that of this machine (`worker.installed`); another is refused, with
+a sentence, and so is one that joins later. Dask runs a batch again whose worker died. If batches of a
+seed cost four workers their life, Dask gives up (`distributed.scheduler.allowed-failures`): its seeds
+are then sent one by one, so that the one at fault fails alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import ipaddress
+import itertools
+import queue
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sojourn import _core
+from sojourn.engine.asked import cores
+from sojourn.engine.executors import Job
+from sojourn.engine.made import MadeSeed, Source, key
+from sojourn.engine.protocol import Cancelled
+from sojourn.engine.worker import Asked, Installed, Ran, Refused, build_of, installed, work_off
+from sojourn.errors import UserError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+EXTRA = "sojourn[cluster]"
+CONNECT_S = 10.0
+"""How long a scheduler may take to answer."""
+WORKERS_S = 30.0
+"""How long there may be no worker: at the beginning, and when all have gone."""
+LOOK_S = 1.0
+"""How often it is asked which workers there are."""
+BATCH_S = 1.0
+"""What a batch should take."""
+MOST_BATCHED = 64
+"""Seeds of a batch."""
+MOST_UNDER_WAY = 4096
+"""Seeds."""
+
+
+@dataclass(frozen=True)
+class ClusterAddress:
+    """A scheduler, and the certificates to talk to it with."""
+
+    address: str
+    """"tcp://HOST:PORT", "tls://HOST:PORT", or the path of a scheduler file."""
+    ca_file: str | None = None
+    """Who signed the scheduler's and the workers' certificates (PEM)."""
+    cert: str | None = None
+    """Our own certificate (PEM)."""
+    key: str | None = None
+    """Its key, unless it is in the same file."""
+
+
+ClusterAt: TypeAlias = "str | ClusterAddress | Client"
+"""Where a cluster is."""
+
+
+def connected(where: ClusterAt, source: Source) -> Cluster:
+    """The cluster there, with one worker at least that takes part.
+
+    Raises:
+        UserError: it can't be reached, none of its workers can take part, or the engine runs here
+            only.
+    """
+    engine = source.engine
+    if engine.alone:
+        raise UserError(
+            f"{engine.name} runs in real time on this host: no worker of a cluster can",
+            "leave out --cluster, or run it with -e sim or -e kernel",
+        )
+    client, ours = (where, False) if _is_client(where) else (_client(where), True)
+    made = Cluster(client, ours, source)
+    try:
+        made.gather_workers()
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+@dataclass(eq=False)
+class _Lacking:
+    """A job that the store has not."""
+
+    job: Job
+    key: str
+
+
+@dataclass(eq=False)
+class _Batch:
+    """Jobs that a worker has, or will have."""
+
+    those: list[_Lacking]
+    workers: frozenset[str]
+    """That may run it."""
+    future: Any = None
+    given_up: bool = False
+    """Its jobs wait again: what becomes of it is of no interest."""
+
+
+class Cluster:
+    """See `Executor`."""
+
+    def __init__(self, client: Client, ours: bool, source: Source) -> None:
+        self.source = source
+        self._client = client
+        self._ours = ours
+        self._build = build_of(source.engine)
+        self._asking = f"sojourn-{uuid.uuid4().hex}"
+        self._numbers = itertools.count()
+        self._known: dict[str, bool] = {}
+        """Each worker by its address, and whether it takes part."""
+        self._threads: dict[str, int] = {}
+        """Of those that take part and are there."""
+        self._refused: dict[str, list[str]] = {}
+        """Sentences, and the workers that they are about."""
+        self._news: list[str] = list(_warning(client.scheduler.address)) if ours else []
+        self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="sojourn")
+        self._events: queue.SimpleQueue[Job | _Lacking | _Batch] = queue.SimpleQueue()
+        self._waiting: list[_Lacking] = []
+        self._singly: list[_Lacking] = []
+        """To be sent in batches of their own."""
+        self._stopped = False
+        self._batches: set[_Batch] = set()
+        self._under_way = 0
+        self._took: tuple[int, float] = (0, 0.0)
+        """Seeds that came back, and how long workers ran them, s."""
+        self._looked_s = 0.0
+        self._seen_s = time.monotonic()
+        """When there was a worker last."""
+
+    # -------------------------------------------------------------------------------- as Executor
+
+    @property
+    def slots(self) -> int:
+        """See `Executor.slots`."""
+        return max(1, sum(self._threads.values()))
+
+    def room(self) -> int:
+        """See `Executor.room`."""
+        most = min(2 * self.slots * self._size(), MOST_UNDER_WAY)
+        return max(0, most - self._under_way)
+
+    def begin(self, job: Job) -> None:
+        """See `Executor.begin`."""
+        self._under_way += 1
+        self._pool.submit(self._look_up, job)
+
+    def finished(self, timeout_s: float) -> Job | None:
+        """See `Executor.finished`."""
+        until = time.monotonic() + timeout_s
+        job: Job | None = None
+        with contextlib.suppress(queue.Empty):
+            while job is None:
+                # Workers are given work once nothing is known that is not looked at.
+                if self._events.empty():
+                    self._look_at_workers()
+                    self._hand_out()
+                left = max(0.0, until - time.monotonic())
+                job = self._handled(self._events.get(timeout=left))
+            self._hand_out()
+        return job
+
+    def news(self) -> Sequence[str]:
+        """See `Executor.news`."""
+        told, self._news = self._news, []
+        return told
+
+    def abandon(self) -> None:
+        """See `Executor.abandon`."""
+        self._stopped = True
+        # The cluster may be what is wrong.
+        with contextlib.suppress(Exception):
+            for batch in self._batches:
+                if batch.future.status == "finished":
+                    self._take_in(batch, batch.future.result(timeout=CONNECT_S))
+        with contextlib.suppress(Exception):
+            self._cancel(self._batches)
+        self._batches.clear()
+        self._pool.shutdown()
+
+    def close(self) -> None:
+        """See `Executor.close`."""
+        self._pool.shutdown()
+        if self._ours:
+            with contextlib.suppress(Exception):
+                self._client.close(timeout=2)
+
+    # ------------------------------------------------------------------------------------ batches
+
+    def _look_up(self, job: Job) -> None:
+        """On a thread of the pool: takes a job from the store, or says that it is lacking."""
+        try:
+            if self._stopped:
+                raise Cancelled
+            realised = job.scenario.realise(job.seed)
+            name = key(self.source.engine, realised)
+            kept = self.source.taken(name, job.about)
+            if kept is None:
+                self._events.put(_Lacking(job, name))
+                return
+            job.future.set_result(kept)
+        except BaseException as error:
+            job.future.set_exception(error)
+        job.reached_ns = job.scenario.duration
+        self._events.put(job)
+
+    def _handled(self, event: Job | _Lacking | _Batch) -> Job | None:
+        match event:
+            case Job():
+                self._under_way -= 1
+                return event
+            case _Lacking():
+                self._waiting.append(event)
+            case _Batch() if not event.given_up:
+                self._ended(event)
+        return None
+
+    def _size(self) -> int:
+        """Seeds of a batch."""
+        count, seconds = self._took
+        if count == 0:
+            return 1
+        return max(1, min(MOST_BATCHED, int(BATCH_S * count / max(seconds, 1e-9))))
+
+    def _hand_out(self) -> None:
+        """Sends what waits: whole batches up to two for each thread of a worker, and smaller ones
+        while threads have none."""
+        if not self._threads:
+            return
+        for one in self._singly:
+            self._send([one])
+        self._singly.clear()
+        while self._waiting:
+            # What is left is for all of them.
+            fair = -(-len(self._waiting) // self.slots)
+            size = min(self._size(), fair)
+            idle = len(self._batches) < self.slots
+            if not idle and (len(self._batches) >= 2 * self.slots or len(self._waiting) < size):
+                return
+            self._send(self._waiting[:size])
+            del self._waiting[:size]
+
+    def _send(self, those: list[_Lacking]) -> None:
+        batch = _Batch(those, frozenset(self._threads))
+        asked = [
+            Asked(one.job.scenario.to_toml(), one.job.seed, one.job.about, one.key) for one in those
+        ]
+        batch.future = self._client.submit(
+            work_off,
+            self.source.engine.name,
+            asked,
+            key=f"{self._asking}-{next(self._numbers)}",
+            workers=list(batch.workers),
+            pure=False,
+        )
+        self._follow(batch)
+
+    def _follow(self, batch: _Batch) -> None:
+        self._batches.add(batch)
+        batch.future.add_done_callback(functools.partial(self._announce, batch))
+
+    def _announce(self, batch: _Batch, _: object) -> None:
+        self._events.put(batch)
+
+    def _ended(self, batch: _Batch) -> None:
+        """A batch that came back, failed, or was lost."""
+        from distributed import KilledWorker
+
+        self._batches.discard(batch)
+        if batch.future.status in ("lost", "pending"):
+            # The worker died with what it had made: Dask has it made again.
+            self._follow(batch)
+            return
+        try:
+            given = batch.future.result()
+        except KilledWorker as error:
+            self._killed(batch, error)
+        except CancelledError:
+            raise self._lost() from None
+        except Exception as error:
+            # A bug, with the traceback of the worker.
+            for one in batch.those:
+                self._fail(one.job, error)
+        else:
+            self._take_in(batch, given)
+
+    def _take_in(self, batch: _Batch, given: Iterable[Ran | Refused]) -> None:
+        for one, each in zip(batch.those, given, strict=True):
+            if isinstance(each, Refused):
+                self._fail(one.job, each.raised())
+                continue
+            count, seconds = self._took
+            self._took = (count + 1, seconds + each.took_s)
+            self._pool.submit(self._keep, one, each)
+
+    def _keep(self, one: _Lacking, ran: Ran) -> None:
+        """On a thread of the pool: what a worker made becomes this machine's."""
+        job = one.job
+        try:
+            numbers = None if ran.numbers is None else _core.Numbers.from_bytes(ran.numbers)
+            made = MadeSeed(ran.packed, numbers, ran.cpu_ns, ran.invalid)
+            self.source.keep(one.key, job.about, made)
+            job.future.set_result(made)
+        except BaseException as error:
+            job.future.set_exception(error)
+        job.reached_ns = job.scenario.duration
+        self._events.put(job)
+
+    def _killed(self, batch: _Batch, error: Any) -> None:
+        """Dask has given up a batch whose workers died."""
+        if len(batch.those) > 1:
+            self._singly += batch.those
+            return
+        died = UserError(
+            f"{error.allowed_failures + 1} workers died while they ran it",
+            "is their memory too small? dask worker --memory-limit; their logs tell",
+        )
+        self._fail(batch.those[0].job, died)
+
+    def _fail(self, job: Job, error: BaseException) -> None:
+        job.future.set_exception(error)
+        job.reached_ns = job.scenario.duration
+        self._events.put(job)
+
+    def _cancel(self, batches: Iterable[_Batch]) -> None:
+        for batch in batches:
+            batch.given_up = True
+        if futures := [batch.future for batch in batches]:
+            self._client.cancel(futures)
+
+    # ------------------------------------------------------------------------------------ workers
+
+    def gather_workers(self) -> None:
+        """Waits until there is a worker that takes part.
+
+        Raises:
+            UserError: there is none.
+        """
+        until = time.monotonic() + WORKERS_S
+        while not self._threads:
+            self._look_at_workers(at_once=True)
+            if self._refused:
+                break
+            if time.monotonic() > until:
+                raise UserError(
+                    f"no worker is at {self._address} after {WORKERS_S:g} s",
+                    f"start one: dask worker {self._address}",
+                )
+            if not self._threads:
+                time.sleep(0.1)
+        if not self._threads:
+            said = [self._sentence(why) for why in self._refused]
+            raise UserError(
+                "\n".join(["no worker of the cluster can take part", *said]),
+                f"install the same sojourn there, with the extra {EXTRA}, and start them anew",
+            )
+
+    @property
+    def _address(self) -> str:
+        return str(self._client.scheduler.address)
+
+    def _look_at_workers(self, *, at_once: bool = False) -> None:
+        """Who is there, who has come, who has gone."""
+        now = time.monotonic()
+        if not at_once and now < self._looked_s + LOOK_S:
+            return
+        self._looked_s = now
+        try:
+            there: dict[str, int] = self._client.nthreads()
+            self._meet([address for address in there if address not in self._known])
+        except (OSError, TimeoutError) as error:
+            raise self._lost() from error
+        self._threads = {each: count for each, count in there.items() if self._known.get(each)}
+        gone = [batch for batch in self._batches if batch.workers.isdisjoint(self._threads)]
+        if gone:
+            # Nobody may run them any more: others may have come.
+            self._cancel(gone)
+            self._batches.difference_update(gone)
+            self._waiting = [one for batch in gone for one in batch.those] + self._waiting
+        if self._threads:
+            self._seen_s = now
+        elif now > self._seen_s + WORKERS_S:
+            raise UserError(
+                f"no worker has been at {self._address} for {WORKERS_S:g} s",
+                "start them again: what had finished is kept, and the same command goes on",
+            )
+
+    def _meet(self, new: Sequence[str]) -> None:
+        """Asks workers by what they would run seeds."""
+        if not new:
+            return
+        name = self.source.engine.name
+        said = self._client.run(installed, name, workers=list(new), on_error="return")
+        for address, found in said.items():
+            why = self._why_refused(found)
+            self._known[address] = not why
+            if why:
+                self._refused.setdefault(why, []).append(address)
+                self._news.append(f"note: {self._sentence(why)}")
+
+    def _why_refused(self, found: Installed | BaseException) -> str:
+        """Empty: it takes part."""
+        if isinstance(found, ModuleNotFoundError):
+            return f"it has no sojourn as new as this one ({found})"
+        if isinstance(found, BaseException):
+            return f"it can't say what it has: {found!r}"
+        if found.refused is not None:
+            return f"it can't run {self.source.engine.name}: {found.refused.problem}"
+        if found.build != self._build:
+            return (
+                f"its engine is another build ({found.version}, {found.build.split()[0]}) than here"
+                f" ({_core.VERSION}, {self._build.split()[0]})"
+            )
+        return ""
+
+    def _sentence(self, why: str) -> str:
+        those = self._refused[why]
+        named = those[0] if len(those) == 1 else f"{those[0]} and {len(those) - 1} more"
+        return f"worker {named} is refused: {why}"
+
+    def _lost(self) -> UserError:
+        return UserError(
+            f"lost the cluster's scheduler at {self._address}",
+            "what had finished is kept: once the cluster is there, the same command goes on",
+        )
+
+
+# ------------------------------------------------------------------------------------- connecting
+
+
+def _is_client(where: ClusterAt) -> bool:
+    return not isinstance(where, str | ClusterAddress)
+
+
+def _client(where: str | ClusterAddress) -> Client:
+    at = where if isinstance(where, ClusterAddress) else ClusterAddress(where)
+    try:
+        import distributed
+    except ImportError:
+        raise UserError(
+            "a cluster needs Dask, which is not installed", f"pip install '{EXTRA}'"
+        ) from None
+    try:
+        return distributed.Client(
+            **_where(at.address),
+            security=_security(at),
+            timeout=CONNECT_S,
+            set_as_default=False,
+            name="sojourn",
+        )
+    except (OSError, TimeoutError, ValueError) as error:
+        raise UserError(
+            f"can't reach a scheduler at {at.address}: {error}",
+            "is it running, and its port open? dask scheduler --host 127.0.0.1 starts one",
+        ) from None
+
+
+def _where(address: str) -> dict[str, str]:
+    if address.startswith(("tcp://", "tls://")):
+        return {"address": address}
+    if Path(address).is_file():
+        return {"scheduler_file": address}
+    raise UserError(
+        f"{address!r} is no scheduler's address and no scheduler file",
+        "write tcp://HOST:8786, or tls://HOST:8786 with certificates",
+    )
+
+
+def _security(at: ClusterAddress) -> Any:
+    from distributed.security import Security
+
+    files = {
+        "tls_ca_file": at.ca_file,
+        "tls_client_cert": at.cert,
+        "tls_client_key": at.key or at.cert,
+    }
+    given = {name: file for name, file in files.items() if file is not None}
+    for file in given.values():
+        if not Path(file).is_file():
+            raise UserError(f"there is no certificate {file}", "give the path of a PEM file")
+    encrypted = at.address.startswith("tls://")
+    if given and not encrypted:
+        raise UserError(
+            f"{at.address} is not encrypted: certificates are of no use", "write tls://HOST:8786"
+        )
+    if not encrypted:
+        return Security()
+    found = Security(**given, require_encryption=True)
+    try:
+        context = found.get_connection_args("client").get("ssl_context")
+    except OSError as error:
+        raise UserError(
+            f"these are no certificates that go together: {error}",
+            "give PEM files: --tls-ca-file CA --tls-cert OWN --tls-key KEY",
+        ) from None
+    if context is None:
+        raise UserError(
+            f"{at.address} needs a certificate",
+            "--tls-ca-file CA --tls-cert OWN --tls-key KEY, or distributed.comm.tls in Dask's"
+            " configuration",
+        )
+    return found
+
+
+def _warning(address: str) -> Iterable[str]:
+    """What is to be said about where a cluster is."""
+    scheme, _, rest = address.partition("://")
+    host = rest.rpartition(":")[0].strip("[]")
+    with contextlib.suppress(ValueError):
+        if scheme == "tcp" and not ipaddress.ip_address(host).is_loopback:
+            yield (
+                f"note: {address} has neither encryption nor passwords: whoever reaches it can run"
+                " programs on its workers and here. tls:// has both (docs/cluster.md)"
+            )
