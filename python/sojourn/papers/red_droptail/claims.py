@@ -488,8 +488,21 @@ def shown_steady(evidence: Evidence) -> str:
         )
         for queue in QUEUES
     )
+    shares = {
+        f"{n} flows at Tp = {tp} ms": value / tails[n]
+        for tp in TP_THROUGHPUT
+        for tails in [evidence.means(over_n(STEADY, tp, DROP_TAIL), m.throughput_mbps)]
+        for n, value in evidence.means(over_n(STEADY, tp, RED), m.throughput_mbps).items()
+    }
+    worst = min(shares, key=shares.__getitem__)
     return (
-        f"Past the start Drop-Tail fills link and buffer, with a mean sojourn of {drop_tail:.1f} ms at "
-        f"most; adaptive RED keeps it at {red:.1f} ms or less and pays for it at Tp = 250 ms. No "
-        "published values: the source has none."
+        f"Past the start Drop-Tail's mean sojourn is {drop_tail:.1f} ms at most, adaptive RED's "
+        f"{red:.1f} ms, for {100 * shares[worst]:.0f} % of Drop-Tail's throughput or more (least: "
+        f"{worst}). No published values: the source has none."
     )
+
+
+def shown_steady_fairness(evidence: Evidence) -> str:
+    """The caption of fairness past the start."""
+    told = red_fairer_later(evidence).because
+    return f"{told[0].upper()}{told[1:]}. No published values."
