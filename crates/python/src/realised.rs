@@ -367,6 +367,10 @@ fn traffic_of(py: Python<'_>, traffic: &Traffic, tcp: Option<&Py<Tcp>>) -> PyRes
             let off_ns = off_ns.as_ref().map(draw).transpose()?;
             Udp { bps, packet_bytes, on_ns, off_ns, ecn }.into_py_any(py)
         }
+        Traffic::Call => {
+            let (bps, packet_bytes) = sim::CALL;
+            Udp { bps, packet_bytes, on_ns: None, off_ns: None, ecn: false }.into_py_any(py)
+        }
         Traffic::Ping { interval_ns, packet_bytes } => {
             Ping { interval_ns, packet_bytes }.into_py_any(py)
         }
@@ -440,6 +444,7 @@ impl Flow {
             Traffic::Transfers { .. } => "transfers",
             Traffic::Stream { .. } => "stream",
             Traffic::Udp { .. } => "udp",
+            Traffic::Call => "call",
             Traffic::Ping { .. } => "ping",
             Traffic::Video { .. } => "video",
         }

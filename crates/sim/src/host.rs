@@ -9,7 +9,7 @@ use crate::payload::{
     Envelope, Parcel, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
 };
 use crate::player::Player;
-use crate::scenario::{FlowSpec, RTP_HEADERS, Traffic};
+use crate::scenario::{CALL, FlowSpec, RTP_HEADERS, Traffic};
 
 use qdisc::Ecn;
 use tables::Histogram;
@@ -177,6 +177,11 @@ impl Host {
                 let periods = on_ns.clone().zip(off_ns.clone());
                 let source = UdpSource::new(Rate(*bps), *packet_bytes, periods, luck("traffic"));
                 Ends::Udp { source, packet_bytes: *packet_bytes, ecn: *ecn, next: start, seq: 0 }
+            }
+            Traffic::Call => {
+                let (bps, packet_bytes) = CALL;
+                let source = UdpSource::new(Rate(bps), packet_bytes, None, luck("traffic"));
+                Ends::Udp { source, packet_bytes, ecn: false, next: start, seq: 0 }
             }
             Traffic::Ping { interval_ns, packet_bytes } => Ends::Ping {
                 interval: Span(*interval_ns),

@@ -206,6 +206,10 @@ impl<T> FlowSpec<T> {
     }
 }
 
+/// A voice call: bit/s of IP, and bytes of a packet, 160 of speech with the headers of RTP, UDP and
+/// IP.
+pub const CALL: (u64, u32) = (80_000, 200);
+
 /// Kinds of traffic.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -255,6 +259,8 @@ pub enum Traffic<T = TcpParams> {
         /// ECN-capable.
         ecn: bool,
     },
+    /// One way of a voice call: G.711, a packet each 20 ms.
+    Call,
     /// Echo request and reply.
     Ping {
         /// Time between requests, ns.
@@ -304,6 +310,7 @@ impl<T> Traffic<T> {
                 off_ns: off_ns.clone(),
                 ecn: *ecn,
             },
+            Traffic::Call => Traffic::Call,
             Traffic::Ping { interval_ns, packet_bytes } => {
                 Traffic::Ping { interval_ns: *interval_ns, packet_bytes: *packet_bytes }
             }
@@ -325,6 +332,7 @@ impl<T: AsRef<TcpParams>> Traffic<T> {
                 (tcp.mss + tcp.header_bytes, Some(tcp.ack_bytes))
             }
             Traffic::Udp { packet_bytes, .. } => (*packet_bytes, None),
+            Traffic::Call => (CALL.1, None),
             Traffic::Ping { packet_bytes, .. } => (*packet_bytes, Some(*packet_bytes)),
             Traffic::Video { payload_bytes, .. } => (payload_bytes + RTP_HEADERS, None),
         }
