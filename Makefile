@@ -81,7 +81,7 @@ test: $(VENV)/.dev
 	if [ "$$CI" = true ]; then check $(BIN)/sojourn kernel setup; fi; \
 	$(LEFT_OVER) $(MAKE) --no-print-directory beside >$(BESIDE) 2>&1 & beside=$$!; rust=; \
 	trap 'kill $$beside $$rust 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
-	check $(BIN)/python -m pytest -n 2 --reruns 1 -m live; \
+	check $(BIN)/python -m pytest -n 2 --dist loadgroup --reruns 1 -m live; \
 	while [ ! -e $(BUILT) ] && kill -0 $$beside 2>/dev/null; do sleep 0.2; done; \
 	$(RUST_TESTS) >$(RUST_SAID) 2>&1 & rust=$$!; \
 	check kept $(REST) nice -n 5 $(BIN)/python -m pytest -n 2 -m 'not live and not papers'; \

@@ -136,6 +136,26 @@ def test_what_can_t_be_a_bundle_is_told(
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".zip"] == ["x.zip"]
 
 
+def test_a_folder_with_a_manifest_of_its_own_is_bundled_with_it(
+    place: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(place, tmp_path / "all"))
+    own = manifest.of_folder(copy, bundles.files_in(copy)).text()
+    (copy / bundles.MANIFEST).write_bytes(own)
+    listed = bundles.pack([copy], tmp_path / "all.zip")
+    assert listed.files["all/manifest.json"].bytes == len(own)
+    assert status(["verify", "-q", "--sums", str(tmp_path / "all.zip")]) == 0
+
+
+def test_a_manifest_does_not_list_itself(made: Path, tmp_path: Path) -> None:
+    def list_itself(said: dict[str, Any]) -> None:
+        said["files"]["manifest.json"] = {"bytes": 3, "sha256": "0" * 64}
+
+    listed = again(made, tmp_path / "listed.zip", lambda files: relisted(files, list_itself))
+    with pytest.raises(BundleError, match="does not list itself"), bundles.unpacked(listed):
+        pass
+
+
 def test_a_bundle_in_the_folder_is_not_in_the_bundle(place: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(place, tmp_path / "all"))
     first = bundles.pack([copy], copy / "all.zip")

@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cloudpickle
 import pytest
@@ -39,6 +39,8 @@ kind = "ping"
 "bottleneck.qdisc" = ["pfifo", "codel"]
 """
 WAIT_S = 30.0
+ONE_CLUSTER = pytest.mark.xdist_group("cluster")
+"""Of tests that share a cluster: to start one takes longer than any of them."""
 SEEDS = 100
 PRELOAD = """
 from pathlib import Path
@@ -125,6 +127,7 @@ def short(**changes: object) -> sojourn.Scenario:
     return sojourn.loads(SCENARIO).with_(changes)
 
 
+@ONE_CLUSTER
 def test_a_worker_of_another_build_is_refused_with_a_sentence(there: Cluster) -> None:
     news: list[str] = []
     (there.folder / "other-build").touch()
@@ -140,6 +143,7 @@ def test_a_worker_of_another_build_is_refused_with_a_sentence(there: Cluster) ->
     assert sums(runs) == sums(sojourn.run_all(short(), seeds=10))
 
 
+@ONE_CLUSTER
 def test_where_no_worker_can_take_part_nothing_is_begun(
     there: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +155,7 @@ def test_where_no_worker_can_take_part_nothing_is_begun(
     assert not (tmp_path / "runs").exists()
 
 
+@ONE_CLUSTER
 def test_an_error_of_a_worker_is_the_same_error_here(
     there: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +168,7 @@ def test_an_error_of_a_worker_is_the_same_error_here(
 
 
 @pytest.mark.usefixtures("own_store")
+@ONE_CLUSTER
 def test_what_finished_is_kept_in_the_store_of_who_asked(there: Cluster) -> None:
     told: list[Progress] = []
     first = sojourn.run_all(short(), seeds=10, cluster=there.address)
@@ -174,6 +180,7 @@ def test_what_finished_is_kept_in_the_store_of_who_asked(there: Cluster) -> None
     assert told[-1].taken == 24
 
 
+@ONE_CLUSTER
 def test_ctrl_c_keeps_what_is_finished_and_stops_the_workers(
     there: Cluster, tmp_path: Path
 ) -> None:
@@ -203,6 +210,7 @@ def busy(dask_worker: Any) -> bool:
     return bool(dask_worker.active_threads)
 
 
+@ONE_CLUSTER
 def test_sojourn_run_takes_an_address(
     there: Cluster,
     tmp_path: Path,
@@ -219,6 +227,7 @@ def test_sojourn_run_takes_an_address(
     assert capsys.readouterr().out == said.out
 
 
+@ONE_CLUSTER
 def test_a_worker_that_dies_loses_nothing_and_tables_are_those_of_a_run_alone(
     there: Cluster, tmp_path: Path
 ) -> None:
@@ -242,6 +251,23 @@ def test_a_worker_that_dies_loses_nothing_and_tables_are_those_of_a_run_alone(
     for run, other in zip(runs, alone, strict=True):
         assert run.meta.fingerprint == other.meta.fingerprint
         assert run.table("queue", 1).equals(other.table("queue", 1))
+
+
+@ONE_CLUSTER
+def test_a_scheduler_that_is_lost_costs_what_was_running(there: Cluster, tmp_path: Path) -> None:
+    # The very last.
+    def kill(p: Progress) -> None:
+        if p.finished:
+            there.processes[0].kill()
+
+    # The second takes minutes.
+    quick, slow = short().variants()[0], short(duration="10 min").variants()[1]
+    with pytest.raises(sojourn.UserError, match="lost the cluster's scheduler"):
+        sojourn.run_all(
+            [quick, slow], seeds=3, out=tmp_path / "runs", cluster=there.address, progress=kill
+        )
+    # The same call goes on, here or on another cluster.
+    assert Run.open(tmp_path / "runs" / "pfifo").seeds
 
 
 @pytest.mark.parametrize(
@@ -358,3 +384,136 @@ def test_a_worker_makes_what_an_engine_makes() -> None:
     assert ran.packed.checksum == run.meta.checksums["1"]
     assert isinstance(refused, worker.Refused)
     assert "another build" in refused.raised().problem
+
+
+class Address:
+    """A scheduler's."""
+
+    address = "tcp://127.0.0.1:8786"
+
+
+class Made:
+    """A future that is done when it is made."""
+
+    def __init__(self, status: str, given: object) -> None:
+        self.status = status
+        self.given = given
+
+    def result(self, timeout: float | None = None) -> object:
+        if isinstance(self.given, BaseException):
+            raise self.given
+        return self.given
+
+    def add_done_callback(self, tell: Callable[[Made], None]) -> None:
+        if self.status != "pending":
+            tell(self)
+
+
+class OneProcess:
+    """What `Cluster` asks of a client: its worker is this process."""
+
+    scheduler = Address()
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.allowed: list[list[str]] = []
+        self.cancelled = 0
+        self.there = {"tcp://127.0.0.1:1": 1}
+
+    def nthreads(self) -> dict[str, int]:
+        return self.there
+
+    def run(self, what: Callable[..., object], *given: object, **_: object) -> dict[str, object]:
+        return {address: what(*given) for address in self.there}
+
+    def submit(
+        self, what: Callable[..., object], name: str, batch: list[worker.Asked], **how: Any
+    ) -> Made:
+        self.batches.append([asked.seed for asked in batch])
+        self.allowed.append(how["workers"])
+        return self.made(what, name, batch)
+
+    def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+        return Made("finished", what(name, batch))
+
+    def cancel(self, futures: list[Made]) -> None:
+        self.cancelled += len(futures)
+
+
+def test_short_runs_go_in_batches_that_grow() -> None:
+    one = OneProcess()
+    run = sojourn.run(short().variants()[0], seeds=60, cluster=cast(Any, one))
+    assert run.seeds == tuple(range(1, 61))
+    assert sorted(seed for batch in one.batches for seed in batch) == list(run.seeds)
+    assert len(one.batches[0]) == 1
+    assert max(map(len, one.batches)) > 1
+    assert len(one.batches) < 60
+
+
+def test_a_seed_that_kills_its_workers_fails_alone() -> None:
+    from distributed import KilledWorker
+
+    class Deadly(OneProcess):
+        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+            if any(asked.seed == 40 for asked in batch):
+                return Made("error", KilledWorker("task", cast(Any, None), 3))
+            return super().made(what, name, batch)
+
+    one = Deadly()
+    with pytest.raises(UnfinishedError) as told:
+        sojourn.run(short().variants()[0], seeds=60, cluster=cast(Any, one))
+    assert [failure.seed for failure in told.value.failed] == [40]
+    assert "4 workers died while they ran it" in told.value.problem
+    assert len(told.value.runs[0].seeds) == 59
+    assert [40] in one.batches
+
+
+def test_what_only_workers_had_that_are_gone_goes_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Moving(OneProcess):
+        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+            if len(self.batches) == 1:
+                # It never comes back: its worker is another from now on.
+                self.there = {"tcp://127.0.0.1:2": 1}
+                return Made("pending", None)
+            return super().made(what, name, batch)
+
+    monkeypatch.setattr(cluster, "LOOK_S", 0.05)
+    one = Moving()
+    run = sojourn.run(short().variants()[0], seeds=3, cluster=cast(Any, one))
+    assert run.seeds == (1, 2, 3)
+    assert one.allowed[0] == ["tcp://127.0.0.1:1"]
+    assert one.allowed[-1] == ["tcp://127.0.0.1:2"]
+    assert one.cancelled >= 1
+
+
+def test_where_all_workers_have_gone_it_ends_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Leaving(OneProcess):
+        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+            self.there = {}
+            return Made("pending", None)
+
+    monkeypatch.setattr(cluster, "LOOK_S", 0.05)
+    monkeypatch.setattr(cluster, "WORKERS_S", 0.3)
+    with pytest.raises(sojourn.UserError, match="no worker has been at tcp://127") as told:
+        sojourn.run(short().variants()[0], seeds=3, cluster=cast(Any, Leaving()))
+    assert "the same command goes on" in told.value.hint
+
+
+def test_a_bug_on_a_worker_is_no_error_of_the_user() -> None:
+    class Wrong(OneProcess):
+        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+            return Made("error", ZeroDivisionError("a bug"))
+
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        sojourn.run(short().variants()[0], seeds=3, cluster=cast(Any, Wrong()))
+
+
+def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(sojourn.UserError, match="needs Dask") as told:
+        sojourn.run(short().variants()[0], cluster="tcp://127.0.0.1:1")
+    assert told.value.hint == "pip install 'sojourn[cluster]'"

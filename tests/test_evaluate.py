@@ -115,7 +115,11 @@ def test_every_threshold_of_our_suites_names_its_source() -> None:
             for claim in one.claims:
                 if claim.judged:
                     words = found.source(claim)
-                    assert re.search(r"ours|RFC \d+|et al\. \d{4}", words), (name, one.name, words)
+                    assert re.search(r"ours|RFC \d+|ITU-T G\.\d+|et al\. \d{4}", words), (
+                        name,
+                        one.name,
+                        words,
+                    )
 
 
 @pytest.mark.parametrize(

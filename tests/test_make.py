@@ -14,7 +14,7 @@ echo "$(basename "$0") $*"
 case "$(basename "$0") $*" in {fails}) exit 1 ;; esac
 case "$*" in build*--out*) mkdir -p "{calls}.wheel" ;; {says} esac
 """
-LIVE = "python -m pytest -n 2 --reruns 1 -m live"
+LIVE = "python -m pytest -n 2 --dist loadgroup --reruns 1 -m live"
 PAPERS = "python -m pytest -n 2 --dist loadfile -m papers and not live"
 REST = "python -m pytest -n 2 -m not live and not papers"
 CARGO = "cargo test --workspace --profile checked --tests --examples"

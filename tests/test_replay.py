@@ -102,6 +102,7 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
         "prio",
         "sfb",
         "sfq",
+        "tbf",
     )
     assert (side.refused > 0) == at_the_door
     assert side.refused + side.dropped + side.marked > 30
@@ -241,10 +242,18 @@ def changed(one: Recording, **changes: Any) -> Recording:
         ("sfb-ecn", {"max": 30}),
         ("ets-noecn", {"quanta": "1500 1500"}),
         ("ets-noecn", {"strict": 0}),
+        ("hhf-noecn", {"admit_bytes": 20_000}),
+        ("hhf-noecn", {"non_hh_weight": 3}),
+        ("hhf-noecn", {"evict_timeout_ns": 30_000_000}),
+        ("tbf-noecn", {"burst": 6_143}),
+        ("tbf-noecn", {"peakrate": 5_100_000}),
+        ("tbf-noecn", {"limit": 24_000}),
         ("prio-noecn", {"bands": 16, "priomap": "0 " * 15 + "0"}),
         ("sfq-noecn", {"limit": 31}),
         ("sfq-noecn", {"quantum": 3000}),
         ("sfq_headdrop-noecn", {"headdrop": None}),
+        ("fq_codel_selector-ecn", {"ce_threshold_selector": None}),
+        ("fq_codel_selector-ecn", {"ce_threshold_selector": "0x0/0xfc"}),
         ("fq_codel_flows-noecn", {"flows": 5}),
         ("fq_codel_memory-ecn", {"memory_limit": 42_000}),
     ],
@@ -508,10 +517,12 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-fq": 15,
         "replay-fq-maxrate": 4,
         "replay-fq-pie": 15,
+        "replay-hhf": 15,
         "replay-prio": 9,
         "replay-sfb": 12,
         "replay-sfb-ecn": 6,
         "replay-sfq": 18,
+        "replay-tbf": 4,
     }
 
 

@@ -372,6 +372,8 @@ def test_every_kind_becomes_the_engine_s_traffic() -> None:
     stream = flow('kind = "stream"\nladder = ["1 Mbit/s", "2 Mbit/s"]\nahead = "10 s"')["traffic"]
     assert stream["ladder_bps"] == [10**6, 2 * 10**6]
     assert (stream["segment_ns"], stream["ahead_ns"]) == (4 * 10**9, 10 * 10**9)
+    (call,) = loads(f'{HEAD}[[flow]]\nkind = "call"').realise(1).flows
+    assert (call.kind, call.traffic.bps, call.traffic.packet_bytes) == ("call", 80_000, 200)
     udp = {
         "kind": "udp",
         "bps": 10**6,
@@ -810,6 +812,7 @@ def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
         "NUMBER": st.one_of(st.floats(1e-9, 1).map(repr), st.integers(1, 16).map(str)),
         "SECONDS": st.integers(0, 100).map(str),
         "MS": st.integers(0, 10**6).map(str),
+        "VALUE/MASK": st.tuples(st.integers(0, 255), st.integers(0, 255)).map("%d/%#x".__mod__),
         "BAND...": st.lists(st.integers(0, 15).map(str), min_size=1, max_size=16).map(" ".join),
         "BYTES...": st.lists(st.integers(300, 10**6).map(str), min_size=1, max_size=16).map(
             " ".join

@@ -4,14 +4,17 @@ rate, what is refused."""
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyroute2.netlink.rtnl.tcmsg import tcmsg
 
 from sojourn.errors import UserError
 from sojourn.linux import tc
+from sojourn.linux.encoding import options
 from sojourn.linux.rtnl import Former, Interface, TcObject
 from sojourn.live.shape.operations import (
     WantedShape,
@@ -46,6 +49,16 @@ def wanted(
 
 def commands(asked: WantedShape, interface: Interface = ETH0, former: Former = EMPTY) -> list[str]:
     return plan(asked, interface, former).commands
+
+
+def test_fq_codel_s_selector_is_two_bytes_to_netlink() -> None:
+    message = tcmsg()
+    qdisc = Qdisc.parse("fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3")
+    message["attrs"] = [["TCA_KIND", "fq_codel"], ["TCA_OPTIONS", options(qdisc)]]
+    message.encode()
+    # Length, attribute (TCA_FQ_CODEL_CE_THRESHOLD_SELECTOR, _MASK), value.
+    for attribute, value in ((10, 1), (11, 3)):
+        assert struct.pack("=HHB", 5, attribute, value) in bytes(message.data)
 
 
 def test_fq_codel_at_a_home_rate() -> None:

@@ -416,6 +416,9 @@ class Scenario:
     def sweep(self) -> dict[str, Any]:
         """What `[sweep]` says: by dotted key a list of values or a range, and how that is sampled."""
 
+    def _repr_html_(self) -> str:
+        """For a notebook: its topology, links and flows (`sojourn.scenario.notebook`)."""
+
     @property
     def notes(self) -> tuple[Problem, ...]:
         """What is taken as it is written and probably means something else, each with its place and

@@ -59,7 +59,7 @@ class FlowInfo:
 
     name: str
     kind: str
-    """bulk, transfers, web, stream, udp, ping, video"""
+    """bulk, transfers, web, stream, call, udp, ping, video"""
     congestion: str | None
     """TCP's congestion control; None: not TCP."""
     group: Count

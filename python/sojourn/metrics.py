@@ -29,7 +29,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
-from sojourn import _core
+from sojourn import _core, hypertext
+from sojourn.digits import with_interval
 from sojourn.records import Meta, Names, Run, RunError, columns
 
 # What is slow to import, and not needed for the summary of a Run that was just made.
@@ -81,6 +82,49 @@ class Summary:
     def sampled(self) -> list[SeedNumbers]:
         """The runs that are samples: one per seed, or the first if all are the same."""
         return self.runs[: self.samples]
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the numbers over the seeds, of queues, flows and probes."""
+        numbers = self.summary
+        queues = [
+            [
+                each["link"],
+                each["qdisc"],
+                _said(each["utilisation"], 100),
+                _said(each["goodput_mbps"]),
+            ]
+            + [_said(each["sojourn_ms"][name]) for name in ("mean", "p95", "p99")]
+            + [_said(each["dropped_packets"])]
+            for each in numbers["queues"]
+        ]
+        groups = [
+            [each["name"], each["kind"], each["congestion"] or "", _said(each["goodput_mbps"])]
+            for each in numbers["groups"]
+        ]
+        probes = [
+            [each["name"], _said(each["loss_rate"], 100)]
+            + [_said(each["rtt_ms"][name]) for name in ("mean", "p50", "p95")]
+            for each in numbers["probes"]
+        ]
+        head = ["link", "qdisc", "util %", "goodput Mbit/s"]
+        head += ["sojourn mean ms", "p95 ms", "p99 ms", "dropped"]
+        seeds = f"{len(self.seeds)} {'seed' if len(self.seeds) == 1 else 'seeds'}"
+        refused = "; ".join(self.invalid)
+        parts = [
+            hypertext.lines(
+                self.title,
+                self.label,
+                f"{self.engine} {self.version}; {self.duration_s:g} s, {self.warmup_s:g} s warm-up left out;"
+                f" {seeds}" + (", mean ± half the 95 % interval" if self.samples > 1 else ""),
+                f"INVALID: the numbers are not to be used: {refused}" if refused else "",
+            ),
+            hypertext.table(head, queues),
+        ]
+        if groups:
+            parts.append(hypertext.table(["flows", "kind", "TCP", "goodput Mbit/s"], groups))
+        if probes:
+            parts.append(hypertext.table(["ping", "loss %", "mean ms", "p50 ms", "p95 ms"], probes))
+        return "".join(parts)
 
     def to_dict(self) -> Json:
         """As one object of plain values; NaN becomes None."""
@@ -182,6 +226,12 @@ def _numbers(meta: Meta, seed: int, tables: Mapping[str, pl.DataFrame]) -> _core
         return _core.SeedTables(given).numbers(about(meta, causes))
     except ValueError as error:
         raise RunError(f"seed {seed}: {error}", "the Run is damaged: run it again") from None
+
+
+def _said(number: MeanAndInterval[float], times: float = 1) -> str:
+    """As people read it; "–": there is none."""
+    mean, half = (times * number["mean"], times * number["ci95"])
+    return "–" if math.isnan(mean) else with_interval(mean, half)
 
 
 def plain(meta: Meta, seed: int, found: _core.Numbers) -> SeedNumbers:

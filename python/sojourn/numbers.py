@@ -130,6 +130,8 @@ class GroupNumbers(TypedDict, Generic[N]):
     transfers: NotRequired[TransferNumbers[N]]
     late_rate: NotRequired[N]
     """Of datagrams: the share that came more than 150 ms after it was sent, or never."""
+    mos: NotRequired[N]
+    """Of calls: how they sound, 1 to 4.5 (ITU-T G.107), at the playout delay that suits them best."""
 
 
 class ProbeNumbers(TypedDict, Generic[N]):

@@ -1,5 +1,5 @@
-"""Disciplines and congestion controls that Linux alone has, cake, choke, ets, fq, prio, sfb and sfq: their words reach tc as they
-are, and the kernel runs them."""
+"""Disciplines and congestion controls that Linux alone has, cake, choke, ets, fq, hhf, prio, sfb, sfq and
+tbf: their words reach tc as they are, and the kernel runs them."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from test_tables import MS, REFUSED, Made, S, realised, words
 
 from sojourn import engine as engines
 from sojourn.engine.kernel.observed.links import carried
+from sojourn.engine.kernel.plan.fits import PlanError
 from sojourn.engine.kernel.plan.guest_plan import Machine, plan
 from sojourn.records import Run
 from sojourn.scenario import Qdisc, linux, loads
@@ -28,10 +29,15 @@ WORDS = {
     "prio": "bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
     "sfb": "limit 600 target 20 max 25",
     "sfq": "limit 200 perturb 10 headdrop",
+    "tbf": "rate 8mbit burst 10000 limit 60000 mtu 1514 peakrate 9mbit",
 }
 """Each with words that it takes."""
 
-LEAST = {"choke": "choke limit 100 bandwidth 8mbit", "ets": "ets bands 3"}
+LEAST = {
+    "choke": "choke limit 100 bandwidth 8mbit",
+    "ets": "ets bands 3",
+    "tbf": "tbf rate 8mbit burst 5000 limit 60000",
+}
 """What some must be told, for tc takes them no other way."""
 
 SCENARIO = """
@@ -60,7 +66,7 @@ def scenario(qdisc: str, congestion: str = "cubic") -> str:
 
 def test_there_are_words_for_each() -> None:
     alone = {record.kind for record in QDISCS.values() if not record.simulated}
-    as_said = {"cake", "choke", "ets", "fq", "prio", "sfb", "sfq"}
+    as_said = {"cake", "choke", "ets", "fq", "hhf", "prio", "sfb", "sfq", "tbf"}
     assert set(WORDS) == alone | as_said, "the words of these are Linux's in the simulator, too"
 
 
@@ -77,6 +83,12 @@ def test_the_words_reach_tc_as_they_are_and_nothing_is_added(kind: str) -> None:
             for line in step["stdin"].splitlines()
         ]
         assert any(line.endswith(f" {said}") and "handle 10:" in line for line in lines), lines
+
+
+def test_words_that_the_guest_s_tc_lacks_are_refused_before_it_boots() -> None:
+    asked = loads(scenario("fq weights 65536 65536 65536"))
+    with pytest.raises(PlanError, match=r"'down': qdisc: the guest's tc.* has no weights"):
+        plan(asked.realise(1), SIMNIC)
 
 
 def test_what_a_discipline_holds_at_most_is_known_where_it_is_not_said() -> None:
@@ -174,9 +186,9 @@ def test_the_kernel_runs_each_discipline(kind: str, kernel_uml: str, tmp_path: P
     links = run.table("links")
     down = links.filter(links["link"] == "down").row(0, named=True)
     share = down["wire_bytes"] * 8 / down["capacity_bits"]
-    # Nothing is sent above the rate; cake keeps to its 8 Mbit/s, which count Ethernet's 38 bytes:
-    # 1500 of 1538.
-    most = 0.8 * 1500 / 1538 if kind == "cake" else 1.0
+    # Nothing is sent above the rate. cake and tbf keep to their 8 Mbit/s of 10; cake's count
+    # Ethernet's 38 bytes, 1500 of 1538.
+    most = {"cake": 0.8 * 1500 / 1538, "tbf": 0.8}.get(kind, 1.0)
     # Blue drops by chance for as long as it takes: it may leave a quarter of a short run unused.
     assert (0.65 if kind == "sfb" else 0.88) * most < share < 1.005 * most
 

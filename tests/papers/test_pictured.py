@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import importlib
 import io
 import re
 from collections.abc import Iterable, Mapping
@@ -281,9 +282,32 @@ def test_a_search_can_be_made_again(
     assert table == ["reading,loss", "a,1.5", '"b, c",2']
 
 
-def test_a_paper_without_a_search_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_paper_without_a_search_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(searched, "has", lambda one: one.id in ("adt", "red-droptail"))
     assert status(["reproduce", "--search", "home-upload"]) == 2
     assert "name one paper whose search is stored: adt or red-droptail" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_what_was_searched_as_a_study_is_stored_whole_on_seeds_that_judge_nothing(
+    name: str,
+) -> None:
+    paper = papers.load(name)
+    judged = {
+        seed for one in paper.studies for seed in range(one.first_seed, one.first_seed + one.seeds)
+    }
+    for study in paper.search_studies:
+        assert judged.isdisjoint(range(study.first_seed, study.first_seed + study.seeds))
+        for quick in (False, True):
+            known = paper.searched(quick).known
+            seeds = study.quick_seeds if quick and study.quick else study.seeds
+            for variant in (study[each] for each in study.variants):
+                found = [each for (one, _), each in known.items() if one == variant]
+                assert found, variant
+                assert {len(each.values) for each in found} == {seeds}, variant
+    assert not {one.id for one in paper.search_studies} & {one.id for one in paper.studies}
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
@@ -295,6 +319,27 @@ def test_what_stands_for_a_number_s_variant_is_run_by_the_paper(name: str) -> No
     known = {one.id for one in paper.numbers}
     assert all(set(estimates) <= known for estimates in paper.stored.values())
     assert paper.swaps or paper.stored
+
+
+@pytest.mark.parametrize("name", [one for one in papers.NAMES if papers.load(one).search_studies])
+def test_a_line_of_a_stored_study_comes_out_again(name: str) -> None:
+    paper = papers.load(name)
+    search = importlib.import_module(f"sojourn.papers.{paper.folder.name}.search")
+    rows = searched.beside(search.__file__).rows
+    # The last version that is stored is the shortest.
+    stored = next(row for row in reversed(rows) if row["version"] == rows[-1]["version"])
+    [study] = [one for one in paper.search_studies if one.id == stored["study"]]
+    only = replace(
+        study,
+        variants={stored["variant"]: study.variants[stored["variant"]]},
+        first_seed=int(stored["seed"]),
+        seeds=1,
+        quick_seeds=1,
+        quick=study.quick if stored["version"] == "quick" else {},
+    )
+    again = list(searched.of_studies(paper.folder, [only], search.MEASURES))[-1]
+    wanted = {**stored, "version": again["version"]}
+    assert {key: str(value) for key, value in again.items()} == wanted
 
 
 # ------------------------------------------------------------------------------ papers to be cited

@@ -144,14 +144,6 @@ def test_a_link_that_changes_carries_no_more_than_its_mean_rate(quick: Reproduct
     assert latency["CoDel"] < latency["RED"] < latency["Drop Tail"]
 
 
-def test_the_search_for_bursts_has_seeds_of_its_own() -> None:
-    asked = {study.id: study.scenarios(PAPER.folder, False) for study in PAPER.studies}
-    searched = {seed for one in asked.pop("bursts").values() for seed in one.seeds}
-    judged = {seed for some in asked.values() for one in some.values() for seed in one.seeds}
-    assert len(searched) == 10
-    assert not searched & judged
-
-
 def test_on_the_kernel_plain_red_is_run_and_red_said_to_be_plain() -> None:
     asked = {study.id: study.scenarios(PAPER.folder, True, "kernel") for study in PAPER.studies}
     assert set(studies.PLAIN_RED.values()) <= set(asked["others"])

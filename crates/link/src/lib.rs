@@ -568,7 +568,8 @@ impl<B: Body> Link<B> {
                 gate.held = self.qdisc.holds_until();
             }
             let Some(mut packet) = passed else {
-                // What it has dropped may have counted against its rate.
+                // What it has dropped may have counted against its rate, or it knows only now until
+                // when it gives none.
                 if gate.held.is_some_and(|held| held > at) {
                     continue;
                 }

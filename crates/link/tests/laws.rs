@@ -6,7 +6,7 @@ use link::{RateStep, RingParams, Schedule, ShaperParams};
 use proptest::prelude::*;
 use qdisc::{
     CakeCells, CakeParams, CodelParams, CodelVariant, Context, Discipline, DsField, FifoParams,
-    FqCodelParams, FqParams, Isolation, LinuxRedParams, TinMode,
+    FqCodelParams, FqParams, Isolation, LinuxRedParams, TbfParams, TinMode,
 };
 use qdisc::{Packet, Params, Qdisc, RedParams};
 use units::{Luck, Span, Time};
@@ -126,6 +126,12 @@ fn fq(maxrate: u64) -> Params {
     })
 }
 
+/// Its bucket has room for four packets.
+fn tbf(rate: u64) -> Params {
+    let peakrate = Some(20_000_000);
+    Params::Tbf(TbfParams { rate, burst: 6000, limit: 40_000, peakrate, mtu: 1500 })
+}
+
 /// Packets to send: when (ns) and how large.
 type Arrivals = Vec<(u64, u32)>;
 
@@ -240,6 +246,7 @@ fn any_spec() -> impl Strategy<Value = Spec> {
         cake(5_000_000),
         fq(5_000_000),
         fq(500_000),
+        tbf(5_000_000),
     ]);
     (qdisc, any_rate(), any_ring(), any_shaper()).prop_map(|(qdisc, rate, ring, shaper)| Spec {
         qdisc,
@@ -414,6 +421,7 @@ fn what_comes_as_the_transmitter_becomes_free_or_below_a_shaper_finds_the_discip
         quantum: 1500,
         ecn: false,
         ce_threshold_ns: None,
+        ce_threshold_selector: None,
         drop_batch: 64,
     });
     let order = |ring, shaper, comes: u64| {

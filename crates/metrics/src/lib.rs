@@ -20,6 +20,7 @@ mod kept;
 mod samples;
 mod seed;
 mod value;
+mod voice;
 
 pub use intervals::{Interval, Spread, mean_ci95, over_repeats, student_t975, welch};
 pub use samples::{

@@ -9,6 +9,7 @@ use crate::samples::{
     Distribution, LATE_MS, QUANTILES, distribution, exact_sum, histogram_quantile, late_rate,
 };
 use crate::value::{Count, Sometimes, numbers};
+use crate::voice::mos;
 use crate::{goodput_mbps, jain, ratio, utilisation};
 
 /// What was run, as far as numbers need it.
@@ -177,6 +178,7 @@ numbers! {
         pub goodput_mbps: f64,
         pub transfers: Sometimes<Transfers>,
         pub late_rate: Sometimes<f64>,
+        pub mos: Sometimes<f64>,
     }
 }
 
@@ -393,6 +395,11 @@ fn group(about: &About, cut: &Cut, flows: &[Flow], numbers: &[usize]) -> Group {
         let lost = numbers.iter().fold(0.0, |sum, &n| sum + real(cut.totals[n].lost_packets));
         late_rate(&bins, lost, LATE_MS)
     };
+    // Each call sounds as it does: a mean over calls, not a call with the packets of all.
+    let sounds = || {
+        let each = numbers.iter().map(|&n| mos(&cut.rtts[n], real(cut.totals[n].lost_packets)));
+        exact_sum(each) / numbers.len() as f64
+    };
     Group {
         name: if whole { first.name.clone() } else { stem.into() },
         flows: numbers.len() as u64,
@@ -401,6 +408,7 @@ fn group(about: &About, cut: &Cut, flows: &[Flow], numbers: &[usize]) -> Group {
         goodput_mbps: exact_sum(numbers.iter().map(|&n| flows[n].goodput_mbps)),
         transfers: Sometimes(first.finite.then(|| took(pooled()))),
         late_rate: Sometimes(first.congestion.is_none().then(late)),
+        mos: Sometimes((first.kind == "call").then(sounds)),
     }
 }
 

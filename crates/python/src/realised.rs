@@ -352,7 +352,7 @@ impl Flow {
 fn traffic_of(py: Python<'_>, traffic: &Traffic, tcp: Option<&Py<Tcp>>) -> PyResult<Py<PyAny>> {
     let tcp = || tcp.map(|tcp| tcp.clone_ref(py)).expect("its traffic is TCP");
     let draw = |draw: &traffic::Draw| Py::new(py, Draw(draw.clone()));
-    match *traffic {
+    match traffic.sent() {
         Traffic::Bulk { bytes, .. } => Bulk { bytes, tcp: tcp() }.into_py_any(py),
         Traffic::Transfers { ref bytes, ref pause_ns, objects, .. } => {
             let (bytes, pause_ns) = (draw(bytes)?, draw(pause_ns)?);
@@ -367,6 +367,7 @@ fn traffic_of(py: Python<'_>, traffic: &Traffic, tcp: Option<&Py<Tcp>>) -> PyRes
             let off_ns = off_ns.as_ref().map(draw).transpose()?;
             Udp { bps, packet_bytes, on_ns, off_ns, ecn }.into_py_any(py)
         }
+        Traffic::Call => unreachable!("it is sent as datagrams"),
         Traffic::Ping { interval_ns, packet_bytes } => {
             Ping { interval_ns, packet_bytes }.into_py_any(py)
         }
@@ -440,6 +441,7 @@ impl Flow {
             Traffic::Transfers { .. } => "transfers",
             Traffic::Stream { .. } => "stream",
             Traffic::Udp { .. } => "udp",
+            Traffic::Call => "call",
             Traffic::Ping { .. } => "ping",
             Traffic::Video { .. } => "video",
         }
@@ -492,7 +494,7 @@ impl Flow {
     }
 
     fn traffic_plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let plan = plain(py, &self.spec.traffic)?;
+        let plan = plain(py, &self.spec.traffic.sent())?;
         if plan.contains("tcp")? {
             plan.del_item("tcp")?;
         }

@@ -383,6 +383,11 @@ impl Scenario {
     fn __repr__(&self) -> String {
         format!("Scenario({:?})", self.0.scenario.title)
     }
+
+    fn _repr_html_(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let html = slf.py().import("sojourn.scenario.notebook")?.getattr("html")?;
+        html.call1((slf,))?.extract()
+    }
 }
 
 /// See `_core.pyi`.

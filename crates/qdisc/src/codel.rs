@@ -37,7 +37,7 @@
 
 use crate::bypass::Bypass;
 use crate::ds::mark;
-use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Cause, Context, DsSelector, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::Time;
 
@@ -117,6 +117,8 @@ pub(crate) struct Control {
     ecn: bool,
     /// u64::MAX = off.
     ce_threshold: u64,
+    /// To whose packets ce_threshold applies: to all, but where fq_codel says otherwise.
+    pub(crate) ce_selector: DsSelector,
     /// Below this backlog, bytes, the law does not drop.
     enough_bytes: u64,
 }
@@ -160,6 +162,7 @@ impl Control {
             interval: interval_ns >> shift,
             ecn,
             ce_threshold,
+            ce_selector: DsSelector::default(),
             enough_bytes: if variant == CodelVariant::Ns3 {
                 NS3_MIN_BYTES
             } else {
@@ -195,7 +198,7 @@ impl Control {
         } else {
             packet
         };
-        if state.sojourn > self.ce_threshold {
+        if state.sojourn > self.ce_threshold && self.ce_selector.takes(packet.ds) {
             mark(&mut packet, Cause::CeThreshold, fates);
         }
         Some(packet)

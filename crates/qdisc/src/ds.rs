@@ -7,7 +7,8 @@
 //! Source: RFC 2474 §3 (DSCP), RFC 3168 §5 (ECN), RFC 1349 (TOS).
 
 use crate::{Cause, Fate, Packet};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The byte of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
@@ -65,6 +66,34 @@ impl From<Ecn> for DsField {
     }
 }
 
+/// Some values of the DS field: those whose bits within a mask are these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct DsSelector {
+    /// The bits.
+    pub value: u8,
+    /// Which are compared; 0: none, any field will do.
+    pub mask: u8,
+}
+
+impl DsSelector {
+    /// Whether a packet's field is one of them.
+    #[inline]
+    pub fn takes(self, ds: DsField) -> bool {
+        self.mask == 0 || ds.0 & self.mask == self.value
+    }
+}
+
+impl<'de> Deserialize<'de> for DsSelector {
+    /// `0x1/0x3`.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<DsSelector, D::Error> {
+        let text = String::deserialize(from)?;
+        let byte = |text: &str| u8::from_str_radix(text.strip_prefix("0x")?, 16).ok();
+        let read = text.split_once('/').and_then(|(value, mask)| Some((byte(value)?, byte(mask)?)));
+        let (value, mask) = read.ok_or_else(|| D::Error::custom("a selector is like 0x1/0x3"))?;
+        Ok(DsSelector { value, mask })
+    }
+}
+
 /// Marks an ECN-capable packet CE. True if the packet now carries CE; one that already did is not
 /// reported again.
 #[inline]
@@ -90,6 +119,16 @@ mod tests {
             let marked = DsField(byte).with_ecn(Ecn::Ce);
             assert_eq!((marked.dscp(), marked.ecn()), (byte >> 2, Ecn::Ce));
         }
+    }
+
+    #[test]
+    fn a_selector_compares_what_its_mask_has() {
+        let takes = |value, mask, byte| DsSelector { value, mask }.takes(DsField(byte));
+        assert!(takes(1, 3, 0b1101) && !takes(1, 3, 0b1110));
+        assert!(takes(0x20, 0xfc, 0x23) && !takes(0x20, 0xfc, 0x2c));
+        // As Linux compares: a value with bits that no mask has is never met.
+        assert!(!takes(5, 3, 1) && !takes(5, 3, 5));
+        assert!(takes(5, 0, 0) && DsSelector::default().takes(DsField(0xff)));
     }
 
     #[test]

@@ -21,8 +21,8 @@
 //! - `ce_threshold` counts from the time at which a packet was due, not from its arrival.
 //!
 //! Deviations: a flow is never forgotten, where Linux forgets one that is idle for 3 s when it
-//! comes across it (fq_gc); so the number of `buckets` has no effect. A router clears the departure
-//! times that senders give to packets, so `horizon` has none either. The timer is always late by
+//! comes across it (fq_gc); so the number of `buckets` has no effect. A packet that comes off a
+//! wire has no departure time of its sender's, so `horizon` has none either. The timer is always late by
 //! the whole slack.
 
 use crate::bands::{PRIORITIES, listed, priomap};

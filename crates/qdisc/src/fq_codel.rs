@@ -33,11 +33,11 @@
 use crate::bypass::Bypass;
 use crate::codel::{CodelVariant, Control, Dropping, Source};
 use crate::slab::{NONE, Slab};
-use crate::{Backlog, Body, Cause, Context, Fate, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, DsSelector, Fate, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::Time;
 
-/// `fq_codel limit PACKETS flows N memory_limit BYTES target TIME interval TIME quantum BYTES ecn|noecn ce_threshold TIME drop_batch N`.
+/// `fq_codel limit PACKETS flows N memory_limit BYTES target TIME interval TIME quantum BYTES ecn|noecn ce_threshold TIME ce_threshold_selector VALUE/MASK drop_batch N`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelParams {
@@ -59,6 +59,8 @@ pub struct FqCodelParams {
     pub ecn: bool,
     /// Mark every ECN-capable packet whose sojourn is longer than this, ns; `None`: off.
     pub ce_threshold_ns: Option<u64>,
+    /// Of those with such a DS field; `None`: of all.
+    pub ce_threshold_selector: Option<DsSelector>,
     /// Packets dropped at most when the limit is passed (64).
     pub drop_batch: u32,
 }
@@ -236,6 +238,9 @@ impl<B: Body> FqCodel<B> {
         let times = (params.target_ns, params.interval_ns);
         let flow =
             Flow { head: NONE, tail: NONE, packets: 0, deficit: 0, on: On::NoList, next: NONE };
+        let mut control =
+            Control::new(params.variant, times, params.ecn, params.ce_threshold_ns, context.mtu);
+        control.ce_selector = params.ce_threshold_selector.unwrap_or_default();
         FqCodel {
             variant: params.variant,
             limit: params.limit,
@@ -243,13 +248,7 @@ impl<B: Body> FqCodel<B> {
             quantum: i64::from(params.quantum.max(least_quantum)),
             drop_batch: params.drop_batch.max(1),
             perturbation: context.luck.next_u64(),
-            control: Control::new(
-                params.variant,
-                times,
-                params.ecn,
-                params.ce_threshold_ns,
-                context.mtu,
-            ),
+            control,
             dropping: vec![Dropping::default(); flows],
             queues: Queues {
                 slab: Slab::default(),
@@ -413,6 +412,7 @@ mod tests {
             quantum: 1514,
             ecn: true,
             ce_threshold_ns: None,
+            ce_threshold_selector: None,
             drop_batch: 64,
         }
     }
@@ -444,6 +444,26 @@ mod tests {
 
     fn deficit(q: &FqCodel<()>, flow: u32) -> i64 {
         q.queues.flows[q.classify(flow, &()) as usize].deficit
+    }
+
+    #[test]
+    fn ce_threshold_marks_whom_the_selector_takes() {
+        let cs1 = DsField(0x22);
+        for (selector, marks) in [(None, 2), (Some(DsSelector { value: 0x20, mask: 0xfc }), 1)] {
+            let mut q = fq_codel(&FqCodelParams {
+                ce_threshold_ns: Some(MS),
+                ce_threshold_selector: selector,
+                ..params(CodelVariant::Linux)
+            });
+            let mut fates = Vec::new();
+            for (flow, ds) in [(1, cs1), (2, DsField(0x02))] {
+                let packet = Packet { enqueued: Time::ZERO, flow, size: 1514, ds, body: () };
+                q.enqueue(packet, Time::ZERO, &mut fates);
+            }
+            let served = || q.dequeue(Time(3 * MS), &mut fates);
+            let fields: Vec<_> = std::iter::from_fn(served).map(|packet| packet.ds.0).collect();
+            assert_eq!((fields[0], fates.len()), (0x23, marks));
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod fifo;
 mod fq;
 mod fq_codel;
 mod fq_pie;
+mod hhf;
 mod pfifo_fast;
 mod pie;
 mod prio;
@@ -25,24 +26,27 @@ mod red;
 mod sfb;
 mod sfq;
 mod slab;
+mod tbf;
 mod timer;
 
 pub use adt::{Adt, AdtParams};
 pub use cake::{Cake, CakeCells, CakeParams, Isolation, TinMode};
 pub use cobalt::{Cobalt, CobaltParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
-pub use ds::{DsField, Ecn};
+pub use ds::{DsField, DsSelector, Ecn};
 pub use ets::{Ets, EtsParams};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq::{Fq, FqParams};
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
+pub use hhf::{Hhf, HhfParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use prio::{Prio, PrioParams};
 pub use red::{Choke, ChokeParams, FloydRedParams, LinuxRedParams, Red, RedParams};
 pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
+pub use tbf::{Tbf, TbfParams};
 
 use serde::Deserialize;
 use std::sync::Arc;
@@ -248,7 +252,8 @@ pub trait Qdisc<B> {
 
     /// Where the discipline holds packets back to a rate of its own: the time before which it gives
     /// none. `None`: it has no such rate, and gives a packet whenever it has one. Which of both
-    /// never changes. The time changes only as a packet comes or leaves.
+    /// never changes. The time changes only as a packet comes or leaves, or as the queue is asked in
+    /// vain: then it is later than that.
     #[inline]
     fn holds_until(&self) -> Option<Time> {
         None
@@ -368,10 +373,12 @@ disciplines! {
     "ets" Ets(EtsParams) => Ets<B>: |p, context| Ets::new(p, context);
     "fq" Fq(FqParams) => Fq<B>: |p, context| Fq::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
+    "hhf" Hhf(HhfParams) => Hhf<B>: |p, context| Hhf::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
     "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);
     "sfb" Sfb(SfbParams) => Sfb<B>: |p, context| Sfb::new(p, context);
     "sfq" Sfq(SfqParams) => Sfq<B>: |p, context| Sfq::new(p, context);
+    "tbf" Tbf(TbfParams) => Tbf<B>: |p, _context| Tbf::new(p);
 }
 
 impl<B: Body> Qdisc<B> for Discipline<B> {

@@ -40,6 +40,7 @@ pub(crate) fn check_amount(
         Kind::Bulk(..) | Kind::Transfers(..) | Kind::Web(..) | Kind::Stream(..) => {
             clocked(flow, scenario, way, links)
         }
+        Kind::Call => datagrams(flow, &Udp::call(), span, at),
         Kind::Udp(udp) => datagrams(flow, udp, span, at),
         Kind::OnOff(udp, periods) => on_off(flow, udp, periods, span, at),
         Kind::Ping(ping) => {
@@ -86,6 +87,7 @@ pub(crate) fn check_dropped(
 fn dropped(flow: &Flow, way: &Way, links: &[Link], duration: u64) -> f64 {
     let span = span(flow, duration);
     let (packets, size) = match &flow.kind {
+        Kind::Call => (udp_packets(flow, &Udp::call(), span), Udp::call().packet),
         Kind::Udp(udp) => (udp_packets(flow, udp, span), udp.packet),
         Kind::OnOff(udp, periods) => (on_off_packets(flow, udp, periods, span), udp.packet),
         Kind::Video(own) => (video_packets(flow, own, span), own.payload + VIDEO_HEADERS),

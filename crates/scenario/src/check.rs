@@ -374,6 +374,13 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
                 tell(problems, message, hint, below(at, "ahead"));
             }
         }
+        Kind::Call => {
+            if entry.access.is_some_and(|access| access < sim::CALL.0) {
+                let hint = format!("write access = \"{}\" or more", format_rate(sim::CALL.0));
+                let message = "a call takes more than the access link, which never drops";
+                tell(problems, message, hint, below(at, "access"));
+            }
+        }
         Kind::Udp(udp) | Kind::OnOff(udp, _) => {
             if let Some(access) = entry.access.filter(|access| *access < udp.rate) {
                 let hint = format!("write rate = \"{}\" or less", format_rate(access));

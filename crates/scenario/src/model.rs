@@ -246,6 +246,14 @@ keys! {
     }
 }
 
+impl Udp {
+    /// A call's datagrams.
+    pub(crate) fn call() -> Udp {
+        let (rate, packet) = sim::CALL;
+        Udp { rate, packet: packet.into(), ecn: false }
+    }
+}
+
 /// What a flow sends.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
@@ -254,6 +262,7 @@ pub enum Kind {
     Transfers(TcpFlow, Transfers),
     Web(TcpFlow, Web),
     Stream(TcpFlow, Stream),
+    Call,
     Udp(Udp),
     OnOff(Udp, Periods),
     Ping(Ping),
@@ -270,8 +279,8 @@ pub struct Flow {
 }
 
 /// The kinds of flow.
-pub const KINDS: [&str; 8] =
-    ["bulk", "transfers", "web", "stream", "udp", "onoff", "ping", "video"];
+pub const KINDS: [&str; 9] =
+    ["bulk", "transfers", "web", "stream", "call", "udp", "onoff", "ping", "video"];
 
 impl Flow {
     /// The kind's word.
@@ -281,6 +290,7 @@ impl Flow {
             Kind::Transfers(..) => "transfers",
             Kind::Web(..) => "web",
             Kind::Stream(..) => "stream",
+            Kind::Call => "call",
             Kind::Udp(_) => "udp",
             Kind::OnOff(..) => "onoff",
             Kind::Ping(_) => "ping",
@@ -319,6 +329,7 @@ impl Flow {
             "transfers" => &[TcpFlow::keys, Transfers::keys],
             "web" => &[TcpFlow::keys, Web::keys],
             "stream" => &[TcpFlow::keys, Stream::keys],
+            "call" => &[],
             "udp" => &[Udp::keys],
             "onoff" => &[Udp::keys, Periods::keys],
             "ping" => &[Ping::keys],
@@ -356,6 +367,7 @@ impl Tables for Flow {
             "stream" => {
                 Stream::read(table, key, reader).and_then(|own| Some(Kind::Stream(tcp?, own)))
             }
+            "call" => Some(Kind::Call),
             "udp" => udp.map(Kind::Udp),
             "onoff" => {
                 Periods::read(table, key, reader).and_then(|own| Some(Kind::OnOff(udp?, own)))
@@ -387,6 +399,7 @@ impl Tables for Flow {
                 tcp.list(all, &mut out);
                 own.list(all, &mut out);
             }
+            Kind::Call => {}
             Kind::Udp(own) => own.list(all, &mut out),
             Kind::OnOff(udp, own) => {
                 udp.list(all, &mut out);
@@ -405,6 +418,7 @@ fn not_a_kind(given: &Value) -> Wrong {
     let meant = match &*lower {
         "tcp" | "ftp" | "greedy" => Some("bulk"),
         "cbr" => Some("udp"),
+        "voip" | "voice" => Some("call"),
         "http" | "page" | "browser" => Some("web"),
         "dash" | "hls" | "abr" => Some("stream"),
         _ => nearest(&text, KINDS),

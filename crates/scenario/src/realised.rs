@@ -256,6 +256,7 @@ fn traffic(entry: &Entry) -> Traffic {
             ahead_ns: own.ahead,
             tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
         },
+        Kind::Call => Traffic::Call,
         Kind::Udp(own) => udp(own, None, None),
         Kind::OnOff(own, periods) => udp(own, Some(periods.on.clone()), Some(periods.off.clone())),
         Kind::Ping(own) => {

@@ -146,7 +146,8 @@ impl Host {
     pub fn new(spec: &FlowSpec, flow: usize, seed: u64) -> Host {
         let luck = |what: &str| Luck::new(seed, &format!("{}/{what}", spec.name));
         let start = Time(spec.start_ns);
-        let ends = match &spec.traffic {
+        let ends = match &spec.traffic.sent() {
+            Traffic::Call => unreachable!("it is sent as datagrams"),
             Traffic::Bulk { bytes, tcp } => {
                 Ends::Tcp(TcpEnds::new(tcp, *bytes, None, luck("traffic"), start))
             }

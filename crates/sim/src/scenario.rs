@@ -206,6 +206,10 @@ impl<T> FlowSpec<T> {
     }
 }
 
+/// A voice call: bit/s of IP, and bytes of a packet, 160 of speech with the headers of RTP, UDP and
+/// IP.
+pub const CALL: (u64, u32) = (80_000, 200);
+
 /// Kinds of traffic.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -255,6 +259,8 @@ pub enum Traffic<T = TcpParams> {
         /// ECN-capable.
         ecn: bool,
     },
+    /// One way of a voice call: G.711, a packet each 20 ms.
+    Call,
     /// Echo request and reply.
     Ping {
         /// Time between requests, ns.
@@ -269,6 +275,19 @@ pub enum Traffic<T = TcpParams> {
         /// Largest RTP payload of a packet, bytes; IP, UDP and RTP headers (40) come on top.
         payload_bytes: u32,
     },
+}
+
+impl<T: Clone> Traffic<T> {
+    /// A call as the datagrams that it consists of; all else as it is.
+    pub fn sent(&self) -> Traffic<T> {
+        match self {
+            Traffic::Call => {
+                let (bps, packet_bytes) = CALL;
+                Traffic::Udp { bps, packet_bytes, on_ns: None, off_ns: None, ecn: false }
+            }
+            other => other.clone(),
+        }
+    }
 }
 
 impl<T> Traffic<T> {
@@ -304,6 +323,7 @@ impl<T> Traffic<T> {
                 off_ns: off_ns.clone(),
                 ecn: *ecn,
             },
+            Traffic::Call => Traffic::Call,
             Traffic::Ping { interval_ns, packet_bytes } => {
                 Traffic::Ping { interval_ns: *interval_ns, packet_bytes: *packet_bytes }
             }
@@ -325,6 +345,7 @@ impl<T: AsRef<TcpParams>> Traffic<T> {
                 (tcp.mss + tcp.header_bytes, Some(tcp.ack_bytes))
             }
             Traffic::Udp { packet_bytes, .. } => (*packet_bytes, None),
+            Traffic::Call => (CALL.1, None),
             Traffic::Ping { packet_bytes, .. } => (*packet_bytes, Some(*packet_bytes)),
             Traffic::Video { payload_bytes, .. } => (payload_bytes + RTP_HEADERS, None),
         }

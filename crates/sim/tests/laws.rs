@@ -72,6 +72,7 @@ proptest! {
         let holds = |qdisc: &Params| match qdisc {
             Params::Cake(cake) => cake.bandwidth.is_some(),
             Params::Fq(fq) => fq.maxrate.is_some(),
+            Params::Tbf(_) => true,
             _ => false,
         };
         let plain = |spec: &LinkSpec| spec.ring.is_none() && spec.shaper.is_none() && !holds(&spec.qdisc);

@@ -122,6 +122,8 @@ pub enum Read {
     PositiveMicroseconds,
     /// bit/s.
     Rate,
+    /// The value of some bits of a byte and their mask, `0x1/0x3`.
+    Selector,
     /// Several whole numbers up to this one, up to the next word.
     Counts(u64),
 }
@@ -168,6 +170,14 @@ impl Word {
                 Value::Count(microseconds(text, read_positive_time(text)?)?)
             }
             Read::Rate => Value::Count(read_rate(text)?),
+            Read::Selector => {
+                let Some((value, mask)) = text.split_once('/') else {
+                    let problem = format!("{} is no value and mask", quoted(text));
+                    return Err(TcError::new(problem, "write them like 0x1/0x3"));
+                };
+                let byte = |each| read_count(each, 0, 255);
+                Value::Text(format!("{:#x}/{:#x}", byte(value)?, byte(mask)?).into())
+            }
             Read::Counts(most) => {
                 let read = |each| Ok(read_count(each, 0, most)?.to_string());
                 let numbers: Vec<_> =

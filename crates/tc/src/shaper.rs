@@ -151,7 +151,8 @@ fn not_htb(kind: &str) -> TcError {
     let known = format!("known: {USAGE}; or none");
     if ["tbf", "hfsc", "cbq", "cake"].contains(&kind) {
         let problem = format!("the engine has no shaper {}", quoted(kind));
-        return TcError::new(problem, format!("nearest: htb; {known}"));
+        let or = if ["tbf", "cake"].contains(&kind) { " (or write it as qdisc)" } else { "" };
+        return TcError::new(problem, format!("nearest: htb{or}; {known}"));
     }
     let guess = nearest(kind, ["htb", "none"]);
     TcError::new(format!("unknown shaper {}", quoted(kind)), did_you_mean(guess, &known))

@@ -3,8 +3,8 @@
 use link::{Cells, Framing};
 use proptest::prelude::*;
 use qdisc::{
-    CakeCells, CakeParams, ChokeParams, EtsParams, FqParams, Isolation, Params, PrioParams,
-    SfbParams, SfqParams, TinMode,
+    CakeCells, CakeParams, ChokeParams, EtsParams, FqParams, HhfParams, Isolation, Params,
+    PrioParams, SfbParams, SfqParams, TbfParams, TinMode,
 };
 use tc::layer::{LAYERS, write_layer};
 use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
@@ -58,6 +58,13 @@ fn words_mean_what_they_mean_to_tc() {
             ],
         ),
         ("fq_codel", &[("memory_limit", n(1 << 25)), ("ce_threshold_ns", UNSAID)]),
+        (
+            "fq_codel ce_threshold 1ms ce_threshold_selector 1/3",
+            &[
+                ("ce_threshold_ns", n(1_000_000)),
+                ("ce_threshold_selector", Value::Text("0x1/0x3".into())),
+            ],
+        ),
         ("fq_codel noecn ce_threshold 1ms", &[("ecn", OFF), ("ce_threshold_ns", n(1_000_000))]),
         ("codel variant=rfc8289", &[("variant", text("rfc"))]),
         // By a name that stays.
@@ -209,7 +216,17 @@ fn a_wrong_word_is_pointed_at() {
         ("red limit 400000", 0, "avpkt"),
         ("red limit 1000 avpkt 1000 min 2000", 0, "limit of at least 6000"),
         ("fq_codel quantum 90", 17, "256"),
+        ("fq_codel ce_threshold_selector 1", 31, "0x1/0x3"),
+        ("fq_codel ce_threshold_selector 1/256", 31, "from 0 to 255"),
         ("sfq quantum 90", 0, "256"),
+        ("tbf rate 1mbit burst 5k", 0, "latency 50ms"),
+        ("tbf burst 5k limit 60k", 0, "like tbf rate"),
+        ("tbf rate 1mbit burst 5k limit 60k latency 50ms", 0, "keep one"),
+        ("tbf rate 1mbit burst 5k limit 60k peakrate 2mbit", 0, "mtu 1514"),
+        ("tbf rate 1mbit burst 5k limit 60k mtu 1514", 0, "peakrate too"),
+        ("tbf rate 1mbit burst 5k limit 60k peakrate 1mbit mtu 1514", 0, "above the rate"),
+        ("tbf rate 1mbit burst 5k linklayer atm", 24, "link_layer"),
+        ("hhf quantum 3000 non_hh_weight 1000000", 0, "715827 or less"),
         ("fq quantum 2000000", 11, "1048576"),
         ("fq buckets 1", 11, "from 2"),
         ("fq bands 3", 0, "priomap and 16 bands"),
@@ -351,6 +368,9 @@ fn sentence() -> impl Strategy<Value = String> {
                 (1..17u32).prop_map(|number| number.to_string())
             ]
             .boxed(),
+            "VALUE/MASK" => (0..=255u8, 0..=255u8)
+                .prop_map(|(value, mask)| format!("{value:#x}/{mask}"))
+                .boxed(),
             "BAND..." => prop::collection::vec(0..16u32, 1..16)
                 .prop_map(|bands| bands.iter().map(u32::to_string).collect::<Vec<_>>().join(" "))
                 .boxed(),
@@ -456,6 +476,9 @@ fn netlink_is_told_what_tc_would_tell_it() {
     assert_eq!(of(&codel, "TCA_CODEL_TARGET"), Some(7_000));
     assert_eq!(of(&codel, "TCA_CODEL_ECN"), Some(1));
     assert_eq!(of(&codel, "TCA_CODEL_CE_THRESHOLD"), None);
+    let selected = options("fq_codel ce_threshold 1ms ce_threshold_selector 0x1/3");
+    assert_eq!(of(&selected, "TCA_FQ_CODEL_CE_THRESHOLD_SELECTOR"), Some(1));
+    assert_eq!(of(&selected, "TCA_FQ_CODEL_CE_THRESHOLD_MASK"), Some(3));
     assert!(parse("pie").options().is_none());
 
     let layer = read_layer("pppoe-ptm").expect("a layer");
@@ -638,6 +661,58 @@ fn what_ets_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
     ];
     for (words, params) in cases {
         assert_eq!(parse(words).params(), Some(Params::Ets(params)), "{words}");
+    }
+}
+
+#[test]
+fn tbf_s_latency_is_a_limit() {
+    let tbf = |limit, peakrate, mtu| {
+        Params::Tbf(TbfParams { rate: 8_000_000, burst: 5_000, limit, peakrate, mtu })
+    };
+    for (words, params) in [
+        ("limit 60k", tbf(61_440, None, 0)),
+        // 50 ms at 1 MB/s, and the burst.
+        ("latency 50ms", tbf(55_000, None, 0)),
+        // 10 ms at the peak rate and its bucket are less than 10 ms at the rate and the burst.
+        ("latency 10ms peakrate 8.8mbit mtu 1514", tbf(12_514, Some(8_800_000), 1_514)),
+    ] {
+        let found = parse(&format!("tbf rate 8mbit burst 5000 {words}"));
+        assert_eq!(found.params(), Some(params), "{words}");
+        assert!(found.text().contains(" limit "), "{words}");
+    }
+    let overhead = parse("tbf rate 8mbit burst 5000 limit 60k overhead 14");
+    assert_eq!(overhead.lacking().as_deref(), Some("tbf overhead"));
+}
+
+#[test]
+fn what_hhf_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
+    let usual = HhfParams {
+        limit: 1000,
+        quantum: None,
+        hh_limit: 2048,
+        reset_timeout_ns: 40_000_000,
+        admit_bytes: 131_072,
+        evict_timeout_ns: 1_000_000_000,
+        non_hh_weight: 2,
+    };
+    let cases = [
+        ("hhf", usual.clone()),
+        (
+            "hhf limit 50 quantum 3000 hh_limit 5 reset_timeout 10ms admit_bytes 20k \
+             evict_timeout 2s non_hh_weight 4",
+            HhfParams {
+                limit: 50,
+                quantum: Some(3000),
+                hh_limit: 5,
+                reset_timeout_ns: 10_000_000,
+                admit_bytes: 20_480,
+                evict_timeout_ns: 2_000_000_000,
+                non_hh_weight: 4,
+            },
+        ),
+    ];
+    for (words, params) in cases {
+        assert_eq!(parse(words).params(), Some(Params::Hhf(params)), "{words}");
     }
 }
 

@@ -227,7 +227,8 @@ def read(content: bytes, name: str) -> Manifest:
             "give the manifest.json that sojourn wrote",
         ) from None
     for each in found.files:
-        if why := bad_name(each):
+        why = "a manifest does not list itself" if each == MANIFEST else bad_name(each)
+        if why:
             raise BundleError(
                 f"{name} names {foreign.plain(each)!r}: {why}",
                 "sojourn writes no such manifest: do not trust where it is from",
@@ -242,8 +243,6 @@ def bad_name(name: str) -> str:
         return "it leads out of its folder"
     if any(part in ("", ".") for part in parts) or "\\" in name or not foreign.is_plain(name):
         return "it is no plain name of a file"
-    if name == MANIFEST:
-        return "a manifest does not list itself"
     return ""
 
 

@@ -184,7 +184,7 @@ def _members(whole: zipfile.ZipFile, file: Path) -> dict[str, zipfile.ZipInfo]:
         name, mode = info.filename, info.external_attr >> 16
         if info.is_dir():
             continue
-        why = "" if name == MANIFEST else bad_name(name)
+        why = bad_name(name)
         # zipfile cuts a name off at a NUL.
         if name in found or info.orig_filename != name:
             why = "it is there twice" if name in found else "it is no plain name of a file"

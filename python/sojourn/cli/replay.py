@@ -31,10 +31,12 @@ STANDING = (
     "replay-fq",
     "replay-fq-maxrate",
     "replay-fq-pie",
+    "replay-hhf",
     "replay-prio",
     "replay-sfb",
     "replay-sfb-ecn",
     "replay-sfq",
+    "replay-tbf",
 )
 """In the folder `agreement/cases` of the installed package."""
 

@@ -216,6 +216,8 @@ def _flows(
     shown: list[str] = []
     if any("transfers" in group for group in groups):
         shown += ["done", "in mean ms", "p95 ms"]
+    if any("mos" in group for group in groups):
+        shown.append("MOS")
     if any("late_rate" in group for group in groups):
         shown.append(f"later than {LATE_MS:.0f} ms %")
     header = [
@@ -262,6 +264,8 @@ def _waits(group: GroupNumbers[MeanAndInterval[float]], shown: Sequence[str]) ->
             "in mean ms": text.with_interval(took["mean"]),
             "p95 ms": text.with_interval(took["p95"]),
         }
+    if "mos" in group:
+        cells["MOS"] = text.with_interval(group["mos"])
     if "late_rate" in group:
         cells[shown[-1]] = text.percent(group["late_rate"])
     return list(cells.values())

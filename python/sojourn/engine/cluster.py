@@ -12,15 +12,17 @@ are then sent one by one, so that the one at fault fails alone.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import ipaddress
 import itertools
+import logging
 import queue
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -290,9 +292,10 @@ class Cluster:
             given = batch.future.result()
         except KilledWorker as error:
             self._killed(batch, error)
-        except CancelledError:
-            raise self._lost() from None
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if batch.future.status != "error":
+                # It is there, and can't be had.
+                raise self._lost() from error
             # A bug, with the traceback of the worker.
             for one in batch.those:
                 self._fail(one.job, error)
@@ -455,6 +458,8 @@ def _client(where: str | ClusterAddress) -> Client:
         raise UserError(
             "a cluster needs Dask, which is not installed", f"pip install '{EXTRA}'"
         ) from None
+    # What it would log with tracebacks is told in our words.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
         return distributed.Client(
             **_where(at.address),

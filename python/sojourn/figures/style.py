@@ -67,6 +67,8 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "choke": (PURPLE, LONG),
     "prio": (VERMILLION, DASH_DOT),
     "ets": (VERMILLION, SHORT),
+    "hhf": (OLIVE, LONG),
+    "tbf": (ORANGE, DASH_DOT),
     "cake": (GREEN, SOLID),
     "cobalt": (GREEN, SHORT),
 }

@@ -185,6 +185,20 @@ def _of_group(group: GroupNumbers[float]) -> list[Quantity]:
                 count=True,
             )
         )
+    if "mos" in group:
+        found.append(
+            Quantity(
+                f"mos:{name}",
+                f"{name} MOS",
+                "",
+                "more",
+                _group(name, "mos"),
+                "felt",
+                name,
+                "MOS",
+                least=0.1,
+            )
+        )
     if "late_rate" in group:
         found.append(
             Quantity(

@@ -22,6 +22,15 @@ from sojourn.scenario.qdisc import Qdisc
 tcmsg.plugins.setdefault("bfifo", tcmsg.plugins["pfifo"])
 tcmsg.plugins.setdefault("pfifo_head_drop", tcmsg.plugins["pfifo"])
 
+# Attributes of Linux 5.17 that pyroute2 lacks, behind those that it has.
+_OPTIONS = tcmsg.plugins["fq_codel"].options
+if not any("SELECTOR" in name for name, _ in _OPTIONS.nla_map):
+    _OPTIONS.nla_map = (
+        *_OPTIONS.nla_map,
+        ("TCA_FQ_CODEL_CE_THRESHOLD_SELECTOR", "uint8"),
+        ("TCA_FQ_CODEL_CE_THRESHOLD_MASK", "uint8"),
+    )
+
 _ATM_CELL, _ATM_PAYLOAD = 53, 48
 _SIZES = struct.Struct("BBhiIIII")
 """tc_sizespec: cell_log, size_log, cell_align, overhead, linklayer, mpu, mtu, tsize."""

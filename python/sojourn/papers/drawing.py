@@ -58,7 +58,10 @@ def sheet(
 
 def what_was_run(evidence: Evidence, study: Study, spread: str = "95 % interval") -> str:
     """`engine sim · 5 seeds, mean ± 95 % interval · 100 s, the first 30 s left out`."""
-    runs = [evidence.run(variant) for variant in evidence.variants(study)]
+    variants = evidence.variants(study)
+    runs = [evidence.run(variant) for variant in variants if variant in evidence.runs]
+    if not runs:
+        return f"{evidence.searched.made}, mean{f' ± {spread}' if spread else ''}"
     meta = runs[0].meta
     seeds = len(runs[0].seeds)
     bars = f", mean ± {spread}" if spread else ""

@@ -1,4 +1,5 @@
-"""What the studies gave: Runs by study and variant, and numbers measured on them, seed by seed."""
+"""What the studies gave: Runs by study and variant, and numbers measured on them, seed by seed; and
+what a search stored."""
 
 from __future__ import annotations
 
@@ -113,6 +114,20 @@ def estimated(values: Iterable[float]) -> Estimate:
     return Estimate(whole["mean"], whole["ci95"], known)
 
 
+@dataclass(frozen=True)
+class SearchResults:
+    """What a search found on variants that a reproduction does not run again; see `searched`."""
+
+    made: str = ""
+    """How, in words."""
+    known: Mapping[tuple[Variant, Measure], Estimate] = field(default_factory=dict)
+
+    @cached_property
+    def variants(self) -> frozenset[Variant]:
+        """Those of which something is known."""
+        return frozenset(variant for variant, _ in self.known)
+
+
 Swap: TypeAlias = Mapping[Variant, Variant | None]
 """Another reading: which variant stands for which; None where the reading was not run."""
 
@@ -133,6 +148,8 @@ class Evidence:
     runs: Mapping[Variant, Run]
     """In the paper's order; only those that were run."""
     engine: str = "sim"
+    searched: SearchResults = field(default_factory=SearchResults)
+    """What is not run, as it was searched and stored."""
     used: set[Variant] = field(default_factory=set)
     """Those of which something was measured or read."""
     _seeds: dict[Variant, list[Seed]] = field(default_factory=dict)
@@ -158,9 +175,10 @@ class Evidence:
             return missing.format(f"not run on the engine {self.engine}: {gap}")
 
     def variants(self, study: Study) -> tuple[Variant, ...]:
-        """The variants of a study that were run; another engine than the simulator may not run the
-        study at all."""
-        found = tuple(variant for variant in self.runs if variant.study == study.id)
+        """The variants of a study that were run or searched; another engine than the simulator may
+        not run the study at all."""
+        there = (*self.runs, *(study[name] for name in study.variants if self._stored(study[name])))
+        found = tuple(variant for variant in there if variant.study == study.id)
         if self.engine != "sim" and not found:
             raise NotRun(f"the study {study.id}")
         return found
@@ -171,7 +189,14 @@ class Evidence:
         gaps = [variant.study for variant in variants if variant.study not in studies]
         if self.engine != "sim" and gaps:
             raise NotRun(f"the study {gaps[0]}")
-        return all(variant in self.runs for variant in variants)
+        return all(variant in self.runs or self._stored(variant) for variant in variants)
+
+    def _stored(self, variant: Variant) -> bool:
+        return variant in self.searched.variants
+
+    def can_say(self, variant: Variant, measure: Measure) -> bool:
+        """Whether this was run, or is what the search stored of it."""
+        return variant in self.runs or (variant, measure) in self.searched.known
 
     def run(self, variant: Variant) -> Run:
         """The Run of a variant."""
@@ -191,6 +216,8 @@ class Evidence:
         """A measure over the seeds of a variant."""
         key = (variant, measure)
         self.used.add(variant)
+        if key in self.searched.known:
+            return self.searched.known[key]
         if key not in self._known:
             self._known[key] = estimated(measure(seed) for seed in self.seeds(variant))
         return self._known[key]
@@ -203,7 +230,14 @@ class Evidence:
             one: self.runs[other] for one, other in stands.items() if other and other in self.runs
         }
         known = {key: value for key, value in self._known.items() if key[0] not in reading}
-        return Evidence(self.quick, runs, self.engine, _known=known)
+        searched = {
+            (one, measure): value
+            for (variant, measure), value in self.searched.known.items()
+            for one, other in stands.items()
+            if variant == other
+        }
+        stored = SearchResults(self.searched.made, {**self.searched.known, **searched})
+        return Evidence(self.quick, runs, self.engine, stored, _known=known)
 
     def mean(self, variant: Variant, measure: Measure) -> float:
         """The mean of a measure over the seeds of a variant."""

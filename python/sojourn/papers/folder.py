@@ -19,7 +19,7 @@ drifts is found when the paper is loaded.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Any
 
 from sojourn.papers import published
-from sojourn.papers.evidence import Estimate
+from sojourn.papers.evidence import SearchResults
 from sojourn.papers.paper import (
     Claim,
     Grid,
@@ -56,6 +56,7 @@ def read(package: str) -> Paper:
     folder = Path(str(modules["studies"].__file__)).parent
     said = published.read(folder / "published.toml")
     studies: tuple[Study, ...] = modules["studies"].STUDIES
+    search = import_module(f"{package}.search") if (folder / "search.py").exists() else None
     return Paper(
         id=folder.name.replace("_", "-"),
         title=said.paper["title"],
@@ -66,22 +67,16 @@ def read(package: str) -> Paper:
         numbers=tuple(_number(one, studies, modules) for one in said.numbers),
         claims=tuple(_claim(one, modules["claims"]) for one in said.claims),
         readings=tuple(_reading(one, modules["claims"]) for one in said.readings),
-        pictures=tuple(_picture(one, modules["figures"]) for one in said.pictures),
+        pictures=tuple(_picture(one, modules) for one in said.pictures),
         story=modules["figures"].story,
         story_axis=said.paper["story"],
         cite=said.paper.get("cite", {}),
         swaps=getattr(modules["studies"], "SWAPS", {}),
-        stored=_stored(package, folder),
+        stored=getattr(search, "by_number", dict)(),
+        search_studies=getattr(search, "STUDIES", ()),
+        searched=getattr(search, "results", lambda _quick: SearchResults()),
         grids=tuple(Grid(one["title"], one["head"], one["rows"]) for one in said.grids),
     )
-
-
-def _stored(package: str, folder: Path) -> Mapping[str, Mapping[str, Estimate]]:
-    """What the paper's search found for numbers, where it has them one by one."""
-    if not (folder / "search.py").exists():
-        return {}
-    by_number = getattr(import_module(f"{package}.search"), "by_number", None)
-    return {} if by_number is None else by_number()
 
 
 def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleType]) -> Number:
@@ -130,12 +125,12 @@ def _claim(entry: Entry, checks: ModuleType) -> Claim:
     )
 
 
-def _picture(entry: Entry, drawings: ModuleType) -> Picture:
+def _picture(entry: Entry, modules: dict[str, ModuleType]) -> Picture:
     return Picture(
         id=entry["id"],
         title=entry["title"],
-        caption=entry["caption"],
-        draw=_function(entry["draw"], drawings, entry["id"]),
+        caption=_sentence(entry["caption"], modules["claims"], entry["id"]),
+        draw=_function(entry["draw"], modules["figures"], entry["id"]),
         source=entry.get("source", ""),
     )
 

@@ -426,7 +426,7 @@ def _study(study: Study, one: Reproduction) -> str:
 
 
 def _overview(found: Sequence[Reproduction], drawn: Mapping[str, Pictures]) -> str:
-    picture = parts.svg(
+    _, picture = parts.file_and_svg(
         story.draw(found), "Delay with empty queues, bloated and cured, in each paper's system"
     )
     body = [

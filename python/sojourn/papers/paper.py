@@ -23,7 +23,7 @@ from typing import Literal
 
 from matplotlib.figure import Figure
 
-from sojourn.papers.evidence import Estimate, Evidence, Measure, Swap
+from sojourn.papers.evidence import Estimate, Evidence, Measure, SearchResults, Swap
 from sojourn.papers.study import Study, Variant
 
 Relation = Literal["=", "<", ">"]
@@ -156,7 +156,7 @@ class Picture:
 
     id: str
     title: str
-    caption: str
+    caption: Sentence
     draw: Callable[[Evidence], Figure]
     source: str = ""
     """ "Figure 2"; empty: ours alone."""
@@ -212,6 +212,10 @@ class Paper:
     """Its entry in a bibliography; see `bibliography`."""
     stored: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
     """Other readings that were searched, by name: what they give for numbers, by id."""
+    search_studies: tuple[Study, ...] = ()
+    """Those that its search alone runs."""
+    searched: Callable[[bool], SearchResults] = lambda _quick: SearchResults()
+    """What was searched on variants, of the full version or the quick one."""
 
     def __post_init__(self) -> None:
         for what, ids in (
@@ -223,6 +227,7 @@ class Paper:
             twice = {one for one in ids if ids.count(one) > 1}
             assert not twice, f"{self.id}: {what} {twice} twice"
         variants = {study[name] for study in self.studies for name in study.variants}
+        searched = {study[name] for study in self.search_studies for name in study.variants}
         numbers = {number.id for number in self.numbers}
         pictures = {picture.id for picture in self.pictures}
         for number in self.numbers:
@@ -239,7 +244,7 @@ class Paper:
                 f"{self.id}: {number.id}: no tolerance"
             )
         for name, swap in self.swaps.items():
-            unknown_ = {*swap, *swap.values()} - variants - {None}
+            unknown_ = {*swap, *swap.values()} - variants - searched - {None}
             assert not unknown_, f"{self.id}: reading {name}: no such variant {unknown_}"
         for grid in self.grids:
             unknown = {id_ for ids in grid.rows.values() for id_ in ids if id_} - numbers

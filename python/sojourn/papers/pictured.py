@@ -15,12 +15,12 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from sojourn import figures
 from sojourn.papers import drawn, searched
 from sojourn.papers.paper import Picture
 from sojourn.papers.reproduce import Reproduction
 from sojourn.papers.study import Variant
 from sojourn.papers.tornado import anchor
+from sojourn.papers.verdict import worded
 from sojourn.report import parts
 
 
@@ -35,10 +35,11 @@ def draw(one: Reproduction, folder: Path) -> Mapping[Picture, str]:
         if figure is None:
             continue
         made_of = [variant for variant in one.evidence.runs if variant in one.evidence.used]
-        figures.save(figure, into / f"{picture.id}.svg")
+        file, svg = parts.file_and_svg(figure, picture.title)
+        (into / f"{picture.id}.svg").write_bytes(file)
         (into / f"{picture.id}.csv").write_text(drawn.as_csv(figure), encoding="utf-8")
-        below = _below(one, folder, picture, made_of)
-        found[picture] = _html(picture, parts.svg(figure, picture.title), below)
+        caption = worded(picture.caption, one.evidence)
+        found[picture] = _html(picture, caption, svg, _below(one, folder, picture, made_of))
     return found
 
 
@@ -52,12 +53,12 @@ def here(id_: str, what: str) -> str:
     return f'<a class="here" href="#{escape(quote(id_))}" aria-label="link to this {what}">#</a>'
 
 
-def _html(picture: Picture, svg: str, below: str) -> str:
+def _html(picture: Picture, caption: str, svg: str, below: str) -> str:
     own = anchor("picture", picture.id)
     return (
         f'<figure class="shown" id="{escape(own)}">'
         f"<figcaption>{escape(heading(picture))} {here(own, 'figure')}"
-        f"<p class=hint>{escape(picture.caption)}</p></figcaption>{svg}{below}</figure>"
+        f"<p class=hint>{escape(caption)}</p></figcaption>{svg}{below}</figure>"
     )
 
 
@@ -83,17 +84,19 @@ def command(one: Reproduction) -> str:
 
 def _scenarios(one: Reproduction, folder: Path, made_of: Iterable[Variant]) -> str:
     """Links to the scenarios of the Runs that the figure was made of."""
+    stored = any(variant in one.evidence.searched.variants for variant in one.evidence.used)
     links = [
         f'<li><a href="{escape(quote(_beside(one, folder, variant)))}">{escape(str(variant))}</a></li>'
         for variant in made_of
     ]
-    if not links and not searched.has(one.paper):
-        return ""
-    if not links:
+    said = ""
+    if stored or (not links and searched.has(one.paper)):
         made = searched.beside(str(one.paper.folder / "studies.py")).made
-        return f'<p class="hint">From the stored search, {escape(made)}.</p>'
+        said = f'<p class="hint">From the stored search, {escape(made)}.</p>'
+    if not links:
+        return said
     count = "scenario" if len(links) == 1 else f"{len(links)} scenarios"
-    return (
+    return said + (
         f'<details class="made"><summary>From {count}</summary><ul>{"".join(links)}</ul></details>'
     )
 

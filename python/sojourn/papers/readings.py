@@ -72,7 +72,7 @@ def _swapped(evidence: Evidence, swap: Swap, rows: Sequence[Row]) -> dict[str, E
     for number in (row.number for row in rows):
         if number.measure is not None:
             stands = swap.get(number.variant)
-            if stands is not None and stands in evidence.runs:
+            if stands is not None and evidence.can_say(stands, number.measure):
                 found[number.id] = evidence.estimate(stands, number.measure)
             continue
         other.used.clear()

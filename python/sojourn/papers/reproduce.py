@@ -28,7 +28,7 @@ from sojourn.engine import (
 )
 from sojourn.errors import UserError
 from sojourn.papers import verdict
-from sojourn.papers.evidence import Evidence
+from sojourn.papers.evidence import Evidence, SearchResults
 from sojourn.papers.paper import Paper
 from sojourn.papers.study import Variant
 from sojourn.papers.verdict import ClaimRow, Row, Verdict
@@ -255,9 +255,7 @@ class _Judge:
         its = [job for job in self._jobs.values() if job.paper is paper]
         if all(job.folder in self._runs for job in its):
             runs = {job.variant: self._runs[job.folder] for job in its}
-            self._found[paper.id] = _judged(
-                paper, Evidence(self._what.quick, runs, self._what.engine)
-            )
+            self._found[paper.id] = _judged(paper, _evidence(paper, runs, self._what))
             self._finished(self._found[paper.id])
 
     def given(self, papers: Sequence[Paper]) -> list[Reproduction]:
@@ -276,6 +274,12 @@ def _jobs(paper: Paper, what: _What, folder: Path) -> list[_Job]:
             for (variant, scenario), name in zip(scenarios.items(), names, strict=True)
         ]
     return jobs
+
+
+def _evidence(paper: Paper, runs: Mapping[Variant, Run], what: _What) -> Evidence:
+    # What was searched was searched on the simulator.
+    searched = paper.searched(what.quick) if what.engine == "sim" else SearchResults()
+    return Evidence(what.quick, runs, what.engine, searched)
 
 
 def _judged(paper: Paper, evidence: Evidence) -> Reproduction:

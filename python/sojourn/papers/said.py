@@ -24,6 +24,12 @@ def at(values: Mapping[Any, float], places: int = 0, unit: str = "") -> str:
     return ", ".join(f"{key}: {value:.{places}f}{end}" for key, value in values.items())
 
 
+def names(values: Iterable[Any]) -> str:
+    """`16, 32 and 64`."""
+    *most, last = map(str, values)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def times(values: Mapping[Any, float]) -> str:
     """Seconds by what they belong to: `512: 1.26 s, 80: 197 ms`."""
     return ", ".join(f"{key}: {time(value)}" for key, value in values.items())

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sojourn import foreign, remains
+from sojourn import foreign, hypertext, remains
 from sojourn._core import Numbers, SeedTables
 from sojourn.meta import FORMAT, Meta
 from sojourn.records.disk import (
@@ -127,6 +127,31 @@ class Run:
     def __repr__(self) -> str:
         seeds = f"{len(self.seeds)} of {len(self.meta.seeds_asked)} seeds"
         return f"<Run {self.meta.label or self.meta.title!r} ({self.meta.engine}, {seeds}) in {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: what was run. `sojourn.summary` has the numbers."""
+        meta = self.meta
+        settings = ", ".join(f"{key} = {value}" for key, value in meta.settings.items())
+        refused = "; ".join(meta.invalid)
+        heading = hypertext.lines(
+            meta.title,
+            meta.label,
+            f"{meta.engine} {meta.version}; {meta.duration_ns / 1e9:g} s, {meta.warmup_ns / 1e9:g} s warm-up;"
+            f" {len(self.seeds)} of {len(meta.seeds_asked)} seeds, in {self.path}",
+            settings,
+            f"INVALID: its numbers are not to be used: {refused}" if refused else "",
+        )
+        links = [[link.name, link.qdisc] for link in meta.links if link.sampled]
+        groups: dict[int, list[str]] = {}
+        for flow in meta.flows:
+            groups.setdefault(flow.group, []).append(flow.name)
+        kinds = {flow.group: f"{flow.kind} {flow.congestion or ''}".rstrip() for flow in meta.flows}
+        flows = [[those[0], kinds[group], str(len(those))] for group, those in groups.items()]
+        return (
+            heading
+            + hypertext.table(["link", "qdisc"], links)
+            + hypertext.table(["flows", "kind", "count"], flows)
+        )
 
     @property
     def seeds(self) -> tuple[int, ...]:

@@ -14,11 +14,12 @@ from importlib.resources import files
 from string import Template
 
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from sojourn.figures import style
 from sojourn.report import data
 
-__all__ = ["colours", "safe_json", "svg", "template", "text", "themed"]
+__all__ = ["colours", "file_and_svg", "safe_json", "svg", "template", "text", "themed"]
 
 _THEMED = {
     style.INK: "var(--ink)",
@@ -29,6 +30,8 @@ _THEMED = {
 }
 
 
+_GROUP = re.compile(r'<g id="heading-\d+">.*?</g>\s*', re.DOTALL)
+_SIZE = re.compile(r'height="[0-9.]+pt" viewBox="[^"]*"')
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
 
@@ -37,7 +40,31 @@ def svg(figure: Figure, says: str) -> str:
     metadata are removed."""
     for heading in list(figure.texts):
         heading.remove()
-    drawn = style.render(figure, "svg", cropped=True).decode("utf-8")
+    return _for_page(style.render(figure, "svg", cropped=True).decode("utf-8"), says)
+
+
+def file_and_svg(figure: Figure, says: str) -> tuple[bytes, str]:
+    """A figure as the bytes of an SVG file and as SVG for the page, drawn once.
+
+    The page's ends below the heading; elsewhere it has the figure's own margins. (Matplotlib draws a
+    figure twice more to crop it.)
+    """
+    for number, heading in enumerate(figure.texts):
+        heading.set_gid(f"heading-{number}")
+    file = style.render(figure, "svg")
+    drawn = _GROUP.sub("", file.decode("utf-8"))
+    width, height = (72 * inches for inches in figure.get_size_inches())
+    top = height * max((1 - _bottom(one, height) for one in figure.texts), default=0.0)
+    size = f'height="{height - top:.6g}pt" viewBox="0 {top:.6g} {width:.6g} {height - top:.6g}"'
+    return file, _for_page(_SIZE.sub(size, drawn, count=1), says)
+
+
+def _bottom(heading: Text, height: float) -> float:
+    """Where a line of the heading ends, as a share of the figure's height from below."""
+    return float(heading.get_position()[1] - float(heading.get_fontsize()) * 1.5 / height)
+
+
+def _for_page(drawn: str, says: str) -> str:
     drawn = drawn[drawn.index("<svg") :]
     drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
     # Only in style attributes, because a title may contain a colour's name.

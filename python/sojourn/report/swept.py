@@ -239,7 +239,7 @@ class _Swept:
         else:
             span = heights[1]
         vertical = f"{quantity.name}, {quantity.unit}" if up is None else self._unit(up)
-        said = ", ".join(filter(None, (self._said(self.rest, those), vertical)))
+        said = "; ".join(filter(None, (self._said(self.rest, those), vertical)))
         chart = multiples.chart(f"Winners, {said}", curves, along, span, self._unit(across))
         return f"<figure><figcaption>{escape(said)}</figcaption>{chart}</figure>"
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sojourn.records import Meta, Run
 
 ORDER = (
-    *("ping_p95", "completion_mean", "completion_p95", "late", "goodput", "goodput_other"),
+    *("ping_p95", "completion_mean", "completion_p95", "mos", "late", "goodput", "goodput_other"),
     *("own_goodput", "jain", "ping_loss", "utilisation", "sojourn_mean", "sojourn_p95", "ping_mean"),
     *("ping_p50", "sojourn_p50", "sojourn_p99", "drops", "drop_rate", "marks", "completed"),
     "ping_idle",

@@ -50,8 +50,8 @@ def sweep(
         sojourn.sweep("home-uplink", ["pfifo", "fq_codel"],
                       vary={"bottleneck.up.rate": ["5 Mbit/s", "20 Mbit/s"]}, seeds=5)
 
-    The first columns are the swept keys; docs/sweeps.md names the others. `.to_pandas()` makes a
-    pandas frame of it, where pandas is installed.
+    The first columns are the swept keys; docs/sweeps.md names the others. After
+    `pip install pandas pyarrow`, `.to_pandas()` makes a pandas frame of it.
 
     Args:
         scenario: a Scenario, the path of its file, or the name of an example.

@@ -7,9 +7,10 @@ use proptest::prelude::*;
 use proptest::strategy::Union;
 use qdisc::{
     AdtParams, CakeCells, CakeParams, ChokeParams, CobaltParams, CodelParams, CodelVariant,
-    DocsisPieParams, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams, FqPieParams,
-    Isolation, LinuxPieParams, LinuxRedParams, Params, PfifoFastParams, PfifoFastVariant,
-    PieParams, PrioParams, RedParams, RfcPieParams, SfbParams, SfqParams, TinMode,
+    DocsisPieParams, DsSelector, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams,
+    FqPieParams, HhfParams, Isolation, LinuxPieParams, LinuxRedParams, Params, PfifoFastParams,
+    PfifoFastVariant, PieParams, PrioParams, RedParams, RfcPieParams, SfbParams, SfqParams,
+    TbfParams, TinMode,
 };
 use std::ops::Range;
 
@@ -38,6 +39,8 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "ets" => ets(packets).boxed(),
         "fq" => fq(packets).boxed(),
         "fq_pie" => fq_pie(packets).boxed(),
+        "hhf" => hhf(packets).boxed(),
+        "tbf" => tbf().boxed(),
         "prio" => prio(packets).boxed(),
         "sfb" => sfb(packets).boxed(),
         "sfq" => sfq(packets).boxed(),
@@ -113,6 +116,7 @@ fn fq_codel(packets: Range<u64>, bytes: Range<u64>) -> impl Strategy<Value = Par
                     quantum,
                     ecn,
                     ce_threshold_ns,
+                    ce_threshold_selector: ecn.then_some(DsSelector { value: 2, mask: 3 }),
                     drop_batch,
                 })
             },
@@ -383,6 +387,35 @@ fn fq_pie(packets: Range<u64>) -> impl Strategy<Value = Params> {
                 })
             },
         )
+}
+
+fn hhf(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    let timeouts = (0..100_000_000u64, 0..2_000_000_000u64);
+    (packets, prop::option::of(1..4000u32), 1..5u32, timeouts, 0..40_000u32, 1..5u32).prop_map(
+        |(limit, quantum, hh_limit, timeouts, admit_bytes, non_hh_weight)| {
+            let (reset_timeout_ns, evict_timeout_ns) = timeouts;
+            Params::Hhf(HhfParams {
+                limit,
+                quantum,
+                hh_limit,
+                reset_timeout_ns,
+                admit_bytes,
+                evict_timeout_ns,
+                non_hh_weight,
+            })
+        },
+    )
+}
+
+fn tbf() -> impl Strategy<Value = Params> {
+    // A peak rate is above the rate, or Linux refuses it.
+    let above = prop::option::of(8..100_000_000u64);
+    (8..50_000_000u64, 100..6000u64, 0..40_000u64, above, 100..4000u64).prop_map(
+        |(rate, burst, limit, above, mtu)| {
+            let peakrate = above.map(|above| rate + above);
+            Params::Tbf(TbfParams { rate, burst, limit, peakrate, mtu })
+        },
+    )
 }
 
 fn sfq(packets: Range<u64>) -> impl Strategy<Value = Params> {

@@ -1,11 +1,11 @@
 //! fq_codel: tc-fq_codel(8). The variants are CoDel's.
 
 use super::{LIMIT, flag, whole_microseconds};
-use crate::grammar::{Grammar, Read, Value, Word, off, on, time, word};
+use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, time, word};
 use crate::linux::{
     Attribute, CODEL_MARKS, End, Linux, Options, PINNED, Tell, Why, Xstats, state, tell,
 };
-use crate::numbers::U32;
+use crate::numbers::{U32, read_count};
 use crate::record::Record;
 use qdisc::Cause;
 
@@ -56,6 +56,14 @@ pub(super) static FQ_CODEL: Record = Record {
                     name: "CE_THRESHOLD",
                     value: |fields| whole_microseconds(fields, "ce_threshold_ns"),
                 },
+                Attribute {
+                    name: "CE_THRESHOLD_SELECTOR",
+                    value: |fields| selector(fields).map(|(value, _)| value),
+                },
+                Attribute {
+                    name: "CE_THRESHOLD_MASK",
+                    value: |fields| selector(fields).map(|(_, mask)| mask),
+                },
                 Attribute { name: "ECN", value: |fields| flag(fields, "ecn") },
             ],
         ),
@@ -95,7 +103,14 @@ const LINUX_QUANTUM: u64 = 256;
 const WORDS: Grammar =
     Grammar { kind: "fq_codel", flags: &[on("ecn", "ecn"), off("noecn", "ecn")], ..Grammar::NONE };
 
-const fn words(least_quantum: u64) -> [Word; 8] {
+/// The value and the mask of ce_threshold_selector.
+fn selector(fields: &Fields) -> Option<(u64, u64)> {
+    let (value, mask) = fields.get("ce_threshold_selector").text()?.split_once('/')?;
+    let byte = |text: &str| read_count(text, 0, 255).ok();
+    Some((byte(value)?, byte(mask)?))
+}
+
+const fn words(least_quantum: u64) -> [Word; 9] {
     [
         LIMIT,
         word("flows", "QUEUES", Read::Count(1, 65536)),
@@ -104,11 +119,12 @@ const fn words(least_quantum: u64) -> [Word; 8] {
         time("interval", "interval_ns", Read::PositiveTime),
         word("quantum", "BYTES", Read::Count(least_quantum, 1 << 20)),
         time("ce_threshold", "ce_threshold_ns", Read::Time),
+        word("ce_threshold_selector", "VALUE/MASK", Read::Selector),
         word("drop_batch", "PACKETS", Read::Count(1, U32)),
     ]
 }
 
-const fn defaults(variant: &'static str) -> [(&'static str, Value); 10] {
+const fn defaults(variant: &'static str) -> [(&'static str, Value); 11] {
     [
         ("variant", Value::word(variant)),
         ("limit", Value::Count(10240)),
@@ -119,6 +135,7 @@ const fn defaults(variant: &'static str) -> [(&'static str, Value); 10] {
         ("quantum", Value::Count(1514)),
         ("ecn", Value::Flag(true)),
         ("ce_threshold_ns", Value::Unsaid),
+        ("ce_threshold_selector", Value::Unsaid),
         ("drop_batch", Value::Count(64)),
     ]
 }

@@ -18,6 +18,7 @@ mod prio;
 mod red;
 mod sfb;
 mod sfq;
+mod tbf;
 
 use crate::error::TcError;
 use crate::grammar::{Fields, Read, Word, time, word};
@@ -47,6 +48,7 @@ pub static RECORDS: &[&Record] = &[
     &prio::PRIO,
     &sfb::SFB,
     &sfq::SFQ,
+    &tbf::TBF,
 ];
 
 /// The discipline of this name.
@@ -81,7 +83,7 @@ fn refused(problem: String, hint: impl Into<String>) -> Result<(), TcError> {
 
 /// Linux's disciplines that one line does not describe, or that are for a rate.
 const CLASSFUL: &[&str] =
-    &["htb", "hfsc", "drr", "qfq", "tbf", "cbs", "gred", "multiq", "mqprio", "taprio", "etf"];
+    &["htb", "hfsc", "drr", "qfq", "cbs", "gred", "multiq", "mqprio", "taprio", "etf"];
 
 /// Linux's disciplines that are no queues, and what says the same in a scenario.
 const NO_QUEUES: &[(&str, &str)] = &[

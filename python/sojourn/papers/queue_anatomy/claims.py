@@ -110,10 +110,12 @@ def degrades(evidence: Evidence) -> Finding:
         rate = evidence.mean(other_tcp(BELIEVED, 4096), m.throughput_mbps)
         return f". If TCP believes every timer, it sends again what is still queued, and {rate:.2f} are left"
 
+    lost = rates[4096] < 0.97 * rates[80]
+    told = "" if lost else ": a full queue by itself loses no throughput"
     return Finding(
-        rates[4096] < 0.97 * rates[80],
-        f"All copies together: {rates[80]:.2f} Mbit/s at ring 80, {rates[4096]:.2f} at 4096: a "
-        "full queue by itself loses no throughput" + _beside(evidence, believed),
+        lost,
+        f"All copies together: {rates[80]:.2f} Mbit/s at ring 80, {rates[4096]:.2f} at 4096{told}"
+        + _beside(evidence, believed),
     )
 
 
@@ -208,7 +210,8 @@ def exchange(evidence: Evidence) -> Finding:
         holds=falls and rises,
         partly=falls or rises,
         because=f"Dropped packets by ring: {_counts(dropped)}. Retransmissions: {_counts(again)}, "
-        f"one for each drop{_beside(evidence, believed)}" + _beside(evidence, unlimited),
+        f"{sum(again.values()) / sum(dropped.values()):.2f} for each drop{_beside(evidence, believed)}"
+        + _beside(evidence, unlimited),
     )
 
 
@@ -519,8 +522,11 @@ def ledbat_delay(evidence: Evidence) -> Finding:
         holds=alone < 0.25 * cubic,
         partly=alone < 0.5 * cubic,
         because=f"Ten LEDBAT flows at Drop Tail of 1000 packets: ping {alone:.0f} ms; ten of "
-        f"CUBIC: {cubic:.0f} ms. More than its target of 100 ms: who comes later takes the queue "
-        "for a part of the path",
+        f"CUBIC: {cubic:.0f} ms"
+        + (
+            ". More than its target of 100 ms: who comes later takes the queue for a part of the path"
+            * (alone > 100)
+        ),
     )
 
 
@@ -566,7 +572,8 @@ def signals(evidence: Evidence) -> Finding:
         partly=share[80] < 0.2,
         because=f"Ring 80: {100 * share[80]:.1f} % of the retransmissions are needless, "
         f"{timers[80]:.0f} timeouts; ring 4096: {100 * share[4096]:.1f} % and {timers[4096]:.0f}. "
-        f"It does with small rings, and with large ones too{_beside(evidence, believed)}",
+        + ("With large rings it does, too" if share[4096] < 0.2 else "With large rings it does not")
+        + _beside(evidence, believed),
     )
 
 
@@ -580,7 +587,7 @@ def good_queue(evidence: Evidence) -> Finding:
         reno = evidence.means(over_qdiscs_with(RENO, UNLIMITED), m.drops)
         return (
             f". Without the limit drops rise from {drop[80]:.0f} to {drop[4096]:.0f}. {_CLOCK}. "
-            f"Reno's, {reno[80]:.0f} and {reno[4096]:.0f}, are few beside them"
+            f"Reno's: {reno[80]:.0f} and {reno[4096]:.0f}"
         )
 
     return Finding(
@@ -609,7 +616,7 @@ def removes(evidence: Evidence) -> Finding:
     ours, fifo = (evidence.means(over_bql(reading, True), m.rtt_s) for reading in (MAIN, OTHER))
     return Finding(
         holds=max(ours.values()) < 0.1,
-        because=f"Mean RTT with BQL by ring: {said.times(ours)}, whatever the ring. FIFO: "
+        because=f"Mean RTT with BQL by ring: {said.times(ours)}. FIFO: "
         f"{said.times(fifo)}: the delay moves to the qdisc, where a discipline can reach it",
     )
 
@@ -660,8 +667,8 @@ def other_rates(evidence: Evidence) -> str:
                     f"{said.time(large)} at 4096"
                 )
     return derived + (
-        f"Ring 4096 at {'; '.join(told)}. Full queues scale with 1/rate; at 1 Gbit/s, where the "
-        "copies last 9 s, the large ring is not always full."
+        f"Ring 4096 at {'; '.join(told)}. Full queues scale with 1/rate. Where copies end "
+        "within seconds, at 1 Gbit/s, the large ring is not full all of that time."
         if told
         else FULL_ONLY
     )

@@ -162,7 +162,6 @@ _BURSTS: dict[str, Changes] = {
     for name in ("Drop Tail", "RED")
     for kbps in BOTTLENECKS
 }
-_BURSTS_QUICK = tuple(one for one in _BURSTS if not one.endswith((" 20 Mbit/s", " 3 Mbit/s")))
 
 # --------------------------------------------------------------------------- a link that changes
 
@@ -319,9 +318,8 @@ BURSTS = Study(
     variants=_BURSTS,
     seeds=10,
     first_seed=101,
-    quick_seeds=2,
-    quick_variants=_BURSTS_QUICK,
 )
+"""Run by `search` alone."""
 CHANGING = Study(
     "changing",
     "A link that changes every 20 s (section 2.3)",
@@ -353,7 +351,7 @@ OVERLOAD = Study(
     quick_variants=_OVERLOAD_QUICK,
 )
 
-STUDIES = (UNSHAPED, TESTBED, CODEL, OTHERS, BURSTS, CHANGING, CITED, FUTURE, OVERLOAD)
+STUDIES = (UNSHAPED, TESTBED, CODEL, OTHERS, CHANGING, CITED, FUTURE, OVERLOAD)
 
 TRIES = {attempt: UNSHAPED[attempt] for attempt in FILMS}
 BEHIND = {

@@ -53,6 +53,10 @@ class PlanError(UserError):
         self.problems = tuple(problems)
 
 
+_NEWER_WORDS = ("priomap", "weights")
+"""Of fq, since iproute2 6.7."""
+
+
 def problems_of(realised: Realised, wiring: Wiring, own: bool) -> Iterator[Problem]:
     """Everything that does not fit. `own`: the kernel is the run's alone, so settings that all of
     it shares may be written."""
@@ -90,6 +94,10 @@ def _link_problems(link: Link, wiring: Wiring) -> Iterator[Problem]:
         except UserError as error:
             yield Problem(f"{place}: qdisc", error.problem, error.hint)
             return
+        newer = [word for word in _NEWER_WORDS if link.qdisc.params.get(word) is not None]
+        if wiring == "simnic" and link.qdisc.kind == "fq" and newer:
+            why = f"the guest's tc, of iproute2 6.1, has no {' and no '.join(newer)}"
+            yield Problem(f"{place}: qdisc", why, "leave it out, or simulate it")
     rates = [step.bps for step in link.rate]
     if any(rate > MOST_RATE for rate in rates):
         yield Problem(f"{place}: rate", "above 1 Tbit/s", "write a rate up to 1 Tbit/s")

@@ -1,0 +1,383 @@
+//! hhf: the heavy-hitter filter. Flows that send much share one queue, all others another, and the
+//! others have the greater part of the link.
+//!
+//! A filter finds the heavy ones: four arrays of counters, in each of which a packet's hash names a
+//! counter. A flow is heavy once all of its counters are above `admit_bytes`; another flow may
+//! raise one of them, hardly all. The counters are cleared each `reset_timeout`, so that it is a
+//! rate that counts: 128 KiB in 40 ms are 26 Mbit/s. A heavy flow is remembered until it has sent
+//! nothing for `evict_timeout`. The two queues are served by deficit round robin with the weights
+//! `non_hh_weight` and 1, and the light one goes first when it was empty. Beyond the limit the
+//! oldest packet of the heavy queue is dropped.
+//!
+//! Source: Estan, Varghese, "New Directions in Traffic Measurement and Accounting" (SIGCOMM 2002):
+//! multistage filters with conservative update (§3.3.2) and shielding (§3.3.1); tc-hhf(8); Linux
+//! net/sched/sch_hhf.c (6.12) for the behaviour:
+//!
+//! - The arrays have 1024 counters. The hash of 32 bits gives three numbers of ten bits; the fourth
+//!   is their exclusive or, with the two bits that are left.
+//! - Time is counted in jiffies. What is to be cleared or forgotten is so once the time has passed
+//!   and the next packet comes.
+//! - Heavy flows stand in 1024 lists. Of a list's forgotten ones the last keeps its place.
+//!
+//! A flow that becomes heavy may overtake what it has in the light queue, as in Linux.
+//!
+//! Deviation: Linux's clock of resets begins with the discipline; here that is time 0.
+
+use crate::timer::JIFFY;
+use crate::{Backlog, Body, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use serde::Deserialize;
+use std::collections::VecDeque;
+use units::Time;
+
+/// `hhf limit PACKETS quantum BYTES hh_limit N reset_timeout TIME admit_bytes BYTES ...`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HhfParams {
+    /// Packets in both queues together (1000).
+    pub limit: u64,
+    /// Bytes that a queue of weight 1 may send in its turn; `None`: the largest packet.
+    pub quantum: Option<u32>,
+    /// The most heavy flows that are remembered (2048).
+    pub hh_limit: u32,
+    /// How often the counters are cleared, ns, counted in jiffies (40 000 000).
+    pub reset_timeout_ns: u64,
+    /// Bytes above which a flow is heavy (131 072).
+    pub admit_bytes: u32,
+    /// How long a heavy flow that sends nothing is remembered, ns, in jiffies (1 000 000 000).
+    pub evict_timeout_ns: u64,
+    /// The weight of the flows that are not heavy (2).
+    pub non_hh_weight: u32,
+}
+
+/// Counters of an array, and lists of heavy flows: what ten bits tell apart.
+const PLACES: usize = 1024;
+const ARRAYS: usize = 4;
+
+/// A flow that is or was heavy.
+#[derive(Clone, Copy)]
+struct Heavy {
+    hash: u32,
+    /// The jiffy of its last packet.
+    seen: u64,
+}
+
+/// Who is heavy.
+struct Filter {
+    admit_bytes: u32,
+    reset_jiffies: u64,
+    evict_jiffies: u64,
+    most: u32,
+    counters: Box<[[u32; PLACES]; ARRAYS]>,
+    /// The jiffy in which the counters were cleared.
+    cleared: u64,
+    heavy: Vec<Vec<Heavy>>,
+    remembered: u32,
+}
+
+impl Filter {
+    fn new(params: &HhfParams) -> Filter {
+        Filter {
+            admit_bytes: params.admit_bytes,
+            reset_jiffies: params.reset_timeout_ns.div_ceil(JIFFY),
+            evict_jiffies: params.evict_timeout_ns.div_ceil(JIFFY),
+            most: params.hh_limit,
+            counters: Box::new([[0; PLACES]; ARRAYS]),
+            cleared: 0,
+            heavy: vec![Vec::new(); PLACES],
+            remembered: 0,
+        }
+    }
+
+    /// Counts a packet; whether it belongs to a heavy flow.
+    #[inline]
+    fn finds_heavy(&mut self, hash: u32, bytes: u32, jiffy: u64) -> bool {
+        if jiffy > self.cleared + self.reset_jiffies {
+            *self.counters = [[0; PLACES]; ARRAYS];
+            self.cleared = jiffy;
+        }
+        if self.remembers(hash, jiffy) {
+            return true;
+        }
+        let places = places(hash);
+        let least = (0..ARRAYS).map(|array| self.counters[array][places[array]]).min();
+        let now = least.expect("there are arrays").wrapping_add(bytes);
+        if now > self.admit_bytes {
+            // Its counters stay as they are: shielding.
+            return self.remember(hash, jiffy);
+        }
+        // Conservative update: none is raised further than the least must be.
+        for (array, place) in self.counters.iter_mut().zip(places) {
+            array[place] = array[place].max(now);
+        }
+        false
+    }
+
+    /// Whether a flow is in its list, whose forgotten flows are removed on the way to it.
+    fn remembers(&mut self, hash: u32, jiffy: u64) -> bool {
+        let list = &mut self.heavy[places(hash)[0]];
+        let mut index = 0;
+        while index < list.len() {
+            let forgotten = list[index].seen + self.evict_jiffies < jiffy;
+            if forgotten && index + 1 == list.len() {
+                return false;
+            } else if forgotten {
+                list.remove(index);
+                self.remembered -= 1;
+            } else if list[index].hash == hash {
+                list[index].seen = jiffy;
+                return true;
+            } else {
+                index += 1;
+            }
+        }
+        false
+    }
+
+    /// Puts a flow in its list, in a forgotten one's place if there is one. False: there are too
+    /// many.
+    fn remember(&mut self, hash: u32, seen: u64) -> bool {
+        let list = &mut self.heavy[places(hash)[0]];
+        let forgotten = |heavy: &&mut Heavy| heavy.seen + self.evict_jiffies < seen;
+        if let Some(place) = list.iter_mut().find(forgotten) {
+            *place = Heavy { hash, seen };
+        } else if self.remembered >= self.most {
+            return false;
+        } else {
+            list.push(Heavy { hash, seen });
+            self.remembered += 1;
+        }
+        true
+    }
+}
+
+/// The counter of a hash in each array; the first is also its list.
+#[inline]
+fn places(hash: u32) -> [usize; ARRAYS] {
+    let chunk = |shift: u32| (hash >> shift) as usize % PLACES;
+    let [first, second, third] = [0, 10, 20].map(chunk);
+    [first, second, third, first ^ second ^ third ^ (hash >> 30) as usize]
+}
+
+/// The two queues.
+const HEAVY: usize = 0;
+const LIGHT: usize = 1;
+
+/// Linux's heavy-hitter filter.
+pub struct Hhf<B> {
+    limit: u64,
+    key: u64,
+    filter: Filter,
+    queues: [Fifo<B>; 2],
+    /// Bytes of a queue's turn.
+    quanta: [i64; 2],
+    /// Bytes it may still send in its turn.
+    deficits: [i64; 2],
+    listed: [bool; 2],
+    /// The light queue, as long as it is new.
+    new: bool,
+    /// Queues in turn.
+    old: VecDeque<usize>,
+}
+
+impl<B: Body> Hhf<B> {
+    /// An empty queue; the context's random stream is the hash's.
+    pub fn new(params: &HhfParams, mut context: Context) -> Self {
+        let quantum = i64::from(params.quantum.unwrap_or(context.mtu).max(1));
+        Hhf {
+            limit: params.limit,
+            key: context.luck.next_u64(),
+            filter: Filter::new(params),
+            queues: [Fifo::default(), Fifo::default()],
+            quanta: [quantum, quantum * i64::from(params.non_hh_weight.max(1))],
+            deficits: [0; 2],
+            listed: [false; 2],
+            new: false,
+            old: VecDeque::with_capacity(2),
+        }
+    }
+}
+
+impl<B: Body> Qdisc<B> for Hhf<B> {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        let hash = packet.body.hash(packet.flow, self.key);
+        let heavy = self.filter.finds_heavy(hash, packet.size, now.0 / JIFFY);
+        let queue = if heavy { HEAVY } else { LIGHT };
+        self.queues[queue].push(packet, now);
+        if !std::mem::replace(&mut self.listed[queue], true) {
+            self.deficits[queue] = self.quanta[queue];
+            if heavy {
+                self.old.push_back(HEAVY);
+            } else {
+                self.new = true;
+            }
+        }
+        if u64::from(self.backlog().packets) > self.limit {
+            let oldest = self.queues[HEAVY].pop().or_else(|| self.queues[LIGHT].pop());
+            let oldest = oldest.expect("what has just come is queued");
+            fates.push(Fate::Dropped(oldest, Cause::Limit));
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        loop {
+            let new = self.new;
+            let queue = if new { LIGHT } else { *self.old.front()? };
+            let spent = self.deficits[queue] <= 0;
+            if spent {
+                self.deficits[queue] += self.quanta[queue];
+            } else if let Some(packet) = self.queues[queue].pop() {
+                self.deficits[queue] -= i64::from(packet.size);
+                return Some(packet);
+            }
+            // Its turn is over. One that is empty leaves, but where it was new and another waits.
+            if new {
+                self.new = false;
+            } else {
+                self.old.pop_front();
+            }
+            if spent || (new && !self.old.is_empty()) {
+                self.old.push_back(queue);
+            } else {
+                self.listed[queue] = false;
+            }
+        }
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        let [heavy, light] = [HEAVY, LIGHT].map(|queue| self.queues[queue].backlog());
+        Backlog { packets: heavy.packets + light.packets, bytes: heavy.bytes + light.bytes }
+    }
+
+    fn state(&self, _now: Time) -> State {
+        State { limit: Some(self.limit as f64), ..State::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DsField;
+    use units::Luck;
+
+    const MS: u64 = 1_000_000;
+    const SECOND: u64 = 1_000 * MS;
+    const FULL: u32 = 1514;
+
+    fn params() -> HhfParams {
+        HhfParams {
+            limit: 1000,
+            quantum: None,
+            hh_limit: 2048,
+            reset_timeout_ns: 40 * MS,
+            admit_bytes: 131_072,
+            evict_timeout_ns: SECOND,
+            non_hh_weight: 2,
+        }
+    }
+
+    fn hhf(params: &HhfParams) -> Hhf<()> {
+        let luck = Luck::new(1, "hhf");
+        Hhf::new(params, Context { rate: None, mtu: FULL, header_bytes: 14, root: false, luck })
+    }
+
+    /// So many full packets of a flow; the flows of those that were dropped.
+    fn send(q: &mut Hhf<()>, flow: u32, packets: u32, at: u64) -> Vec<u32> {
+        let mut fates = Vec::new();
+        for _ in 0..packets {
+            let ds = DsField::BEST_EFFORT;
+            let packet = Packet { enqueued: Time::NEVER, flow, size: FULL, ds, body: () };
+            q.enqueue(packet, Time(at), &mut fates);
+        }
+        let dropped = |fate: Fate<()>| match fate {
+            Fate::Dropped(packet, Cause::Limit) => packet.flow,
+            other => panic!("{other:?}"),
+        };
+        fates.into_iter().map(dropped).collect()
+    }
+
+    fn queued(q: &Hhf<()>) -> [u32; 2] {
+        [HEAVY, LIGHT].map(|queue| q.queues[queue].backlog().packets)
+    }
+
+    fn drain(q: &mut Hhf<()>) -> Vec<u32> {
+        std::iter::from_fn(|| q.dequeue(Time::ZERO, &mut Vec::new()))
+            .map(|packet| packet.flow)
+            .collect()
+    }
+
+    #[test]
+    fn a_flow_is_heavy_from_the_packet_on_that_passes_the_threshold() {
+        // 86 packets are 130 204 bytes, 87 are 131 718.
+        let mut q = hhf(&params());
+        send(&mut q, 1, 86, 0);
+        assert_eq!(queued(&q), [0, 86]);
+        send(&mut q, 1, 3, 0);
+        assert_eq!(queued(&q), [3, 86]);
+        // Another flow is not.
+        send(&mut q, 2, 1, 0);
+        assert_eq!(queued(&q), [3, 87]);
+    }
+
+    #[test]
+    fn counters_are_cleared_and_heavy_flows_are_forgotten() {
+        // 40 ms are 10 jiffies: they are past in the eleventh.
+        for (later, heavy) in [(40, 1), (44, 0)] {
+            let mut q = hhf(&params());
+            send(&mut q, 1, 86, 0);
+            send(&mut q, 1, 1, later * MS);
+            assert_eq!(queued(&q)[HEAVY], heavy, "{later} ms");
+        }
+        for (later, heavy) in [(1_000, 2), (1_004, 1)] {
+            let mut q = hhf(&params());
+            send(&mut q, 1, 87, 0);
+            send(&mut q, 1, 1, later * MS);
+            assert_eq!(queued(&q)[HEAVY], heavy, "{later} ms");
+        }
+    }
+
+    #[test]
+    fn no_more_flows_are_heavy_than_are_remembered() {
+        let mut q = hhf(&HhfParams { hh_limit: 1, admit_bytes: 0, ..params() });
+        send(&mut q, 1, 2, 0);
+        send(&mut q, 2, 2, 0);
+        assert_eq!(queued(&q), [2, 2]);
+    }
+
+    #[test]
+    fn all_counters_must_be_high_and_the_least_one_decides() {
+        let mut filter = Filter::new(&HhfParams { admit_bytes: 1000, ..params() });
+        // The same place in the first array, others in the rest.
+        let [one, other] = [5, 5 | 7 << 10 | 9 << 20];
+        assert_eq!(places(other), [5, 7, 9, 5 ^ 7 ^ 9]);
+        assert!(!filter.finds_heavy(one, 900, 0));
+        assert!(!filter.finds_heavy(other, 900, 0));
+        // It found 0 in three arrays, and did not raise the first above its own 900.
+        assert_eq!(filter.counters[0][5], 900);
+        assert!(filter.finds_heavy(other, 101, 0));
+        assert_eq!(filter.counters[1][7], 900, "shielding");
+    }
+
+    #[test]
+    fn the_light_queue_goes_first_and_has_twice_the_turn_of_the_heavy_one() {
+        // Flow 1 is heavy from its first byte, and no other can be.
+        let mut q = hhf(&HhfParams { hh_limit: 1, admit_bytes: 0, ..params() });
+        send(&mut q, 1, 6, 0);
+        send(&mut q, 2, 6, 0);
+        assert_eq!(drain(&mut q), [2, 2, 1, 2, 2, 1, 2, 2, 1, 1, 1, 1]);
+        // What is empty is off the lists: the light queue is new again.
+        send(&mut q, 1, 2, 0);
+        send(&mut q, 2, 1, 0);
+        assert_eq!(drain(&mut q), [2, 1, 1]);
+    }
+
+    #[test]
+    fn the_heavy_pay_at_the_limit() {
+        let mut q = hhf(&HhfParams { limit: 90, ..params() });
+        assert_eq!(send(&mut q, 1, 90, 0), []);
+        assert_eq!(send(&mut q, 2, 6, 0), [1; 6], "four heavy packets, then light ones");
+        assert_eq!(queued(&q), [0, 90]);
+    }
+}

@@ -1,0 +1,240 @@
+//! tbf: a token bucket over a bfifo.
+//!
+//! Tokens come at the rate, and the bucket has room for the burst. A packet leaves when there are
+//! tokens for all of it. A second bucket, whose room is one packet or a little more, limits how
+//! fast a burst leaves (`peakrate`). What waits for tokens waits in a FIFO with a limit in bytes.
+//!
+//! Source: tc-tbf(8); Linux net/sched/sch_tbf.c (6.12) for the arithmetic:
+//!
+//! - Tokens are ns at the rate. What a packet takes of them is its bytes times a factor of 32 bits,
+//!   the largest one below 10⁹ · 2ⁿ / rate, divided by 2ⁿ and rounded down.
+//! - Asked in vain, the bucket is as it was: tokens are counted when a packet leaves, for at most a
+//!   full bucket's time.
+//! - The timer that wakes who asked in vain has no slack.
+//! - A packet larger than the burst, or than `mtu` where there is a peak rate, is dropped as it
+//!   comes.
+//!
+//! Beside htb, the shaper of a link (crates/link): htb lets a packet go while it has any tokens
+//! left, and then owes the rest; so after a pause htb lets one packet more through.
+//!
+//! Deviation: the child is the bfifo that tbf makes, no other.
+
+use crate::{Backlog, Cause, Fate, Fifo, Packet, Qdisc, State};
+use serde::Deserialize;
+use units::{Span, Time};
+
+/// `tbf rate RATE burst BYTES limit BYTES [peakrate RATE mtu BYTES]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TbfParams {
+    /// How fast tokens come, bit/s.
+    pub rate: u64,
+    /// The room of the bucket, bytes.
+    pub burst: u64,
+    /// Bytes that may wait.
+    pub limit: u64,
+    /// How fast a burst leaves, bit/s, above `rate`; `None`: as fast as the link can.
+    pub peakrate: Option<u64>,
+    /// The room of the peak rate's bucket, bytes.
+    pub mtu: u64,
+}
+
+/// What bytes take at a rate, in whole numbers as Linux has it (psched_ratecfg).
+#[derive(Clone, Copy)]
+struct Pace {
+    factor: u64,
+    shift: u32,
+}
+
+impl Pace {
+    fn new(bps: u64) -> Pace {
+        let rate = u128::from((bps / 8).max(1));
+        let mut pace = Pace { factor: 0, shift: 0 };
+        loop {
+            let scaled = 1_000_000_000u128 << pace.shift;
+            pace.factor = (scaled / rate) as u64;
+            // 32 bits are full, or 10⁹ · 2ⁿ has all of its 64.
+            if pace.factor >> 31 & 1 == 1 || scaled >> 63 == 1 {
+                return pace;
+            }
+            pace.shift += 1;
+        }
+    }
+
+    /// ns.
+    fn time(self, bytes: u64) -> i64 {
+        ((u128::from(bytes) * u128::from(self.factor)) >> self.shift) as i64
+    }
+}
+
+/// A bucket, its tokens in ns.
+struct Bucket {
+    pace: Pace,
+    room: i64,
+    tokens: i64,
+}
+
+impl Bucket {
+    fn new(bps: u64, bytes: u64) -> Bucket {
+        let pace = Pace::new(bps);
+        let room = pace.time(bytes);
+        Bucket { pace, room, tokens: room }
+    }
+
+    /// What is left behind a packet of so many bytes, so long after tokens were counted last.
+    fn left(&self, come: i64, bytes: u32) -> i64 {
+        self.room.min(self.tokens + come) - self.pace.time(bytes.into())
+    }
+}
+
+/// Linux's token bucket filter.
+pub struct Tbf<B> {
+    queue: Fifo<B>,
+    limit: u64,
+    largest: u64,
+    bucket: Bucket,
+    peak: Option<Bucket>,
+    /// When tokens were counted.
+    counted: Time,
+}
+
+impl<B> Tbf<B> {
+    /// Full buckets.
+    pub fn new(params: &TbfParams) -> Self {
+        let peak = params.peakrate.map(|bps| Bucket::new(bps, params.mtu));
+        Tbf {
+            queue: Fifo::default(),
+            limit: params.limit,
+            largest: if peak.is_some() { params.burst.min(params.mtu) } else { params.burst },
+            bucket: Bucket::new(params.rate, params.burst),
+            peak,
+            counted: Time::ZERO,
+        }
+    }
+
+    /// What is left in both buckets behind the oldest packet, if it leaves now.
+    fn left(&self, now: Time) -> Option<(i64, i64)> {
+        let bytes = self.queue.front()?.size;
+        let since = i64::try_from(now.since(self.counted).0).unwrap_or(i64::MAX);
+        let come = since.min(self.bucket.room);
+        let peak = self.peak.as_ref().map_or(0, |peak| peak.left(come, bytes));
+        Some((self.bucket.left(come, bytes), peak))
+    }
+}
+
+impl<B> Qdisc<B> for Tbf<B> {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        let size = u64::from(packet.size);
+        if size > self.largest || self.queue.backlog().bytes + size > self.limit {
+            return fates.push(Fate::Dropped(packet, Cause::Limit));
+        }
+        self.queue.push(packet, now);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        let (tokens, peak_tokens) = self.left(now)?;
+        if tokens < 0 || peak_tokens < 0 {
+            return None;
+        }
+        self.counted = now;
+        self.bucket.tokens = tokens;
+        if let Some(peak) = &mut self.peak {
+            peak.tokens = peak_tokens;
+        }
+        self.queue.pop()
+    }
+
+    /// When there are tokens for the oldest packet.
+    #[inline]
+    fn holds_until(&self) -> Option<Time> {
+        let Some(oldest) = self.queue.front() else {
+            return Some(Time::ZERO);
+        };
+        let missing = |bucket: &Bucket| bucket.pace.time(oldest.size.into()) - bucket.tokens;
+        let missing = missing(&self.bucket).max(self.peak.as_ref().map_or(0, missing)).max(0);
+        Some(self.counted + Span(missing as u64))
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn state(&self, _now: Time) -> State {
+        State { limit: Some(self.limit as f64), ..State::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DsField;
+
+    const MS: u64 = 1_000_000;
+
+    fn params() -> TbfParams {
+        TbfParams { rate: 1_000_000, burst: 3028, limit: 60_000, peakrate: None, mtu: 0 }
+    }
+
+    /// When packets of these sizes, all there at a time, leave; and how many are dropped.
+    fn pass(params: &TbfParams, sizes: &[u32], at: u64) -> (Vec<u64>, usize) {
+        let mut q = Tbf::new(params);
+        let mut fates = Vec::new();
+        for size in sizes {
+            let ds = DsField::BEST_EFFORT;
+            let packet = Packet { enqueued: Time::NEVER, flow: 0, size: *size, ds, body: () };
+            q.enqueue(packet, Time(at), &mut fates);
+        }
+        let mut times = Vec::new();
+        while q.backlog().packets > 0 {
+            let now = q.holds_until().expect("it has a rate").max(Time(at));
+            if now.0 > at {
+                assert!(q.dequeue(Time(now.0 - 1), &mut fates).is_none(), "too soon");
+            }
+            times.push(now.0);
+            assert!(q.dequeue(now, &mut fates).is_some());
+        }
+        (times, fates.len())
+    }
+
+    #[test]
+    fn a_burst_leaves_at_once_and_then_each_packet_when_there_are_tokens_for_all_of_it() {
+        // Five packets over Linux's, of which two are a burst: 1514 bytes take 12.112 ms.
+        let (times, _) = pass(&params(), &[1514; 5], 0);
+        assert_eq!(times, [0, 0, 12_112_000, 24_224_000, 36_336_000]);
+        // A bucket that is full takes no more.
+        let (times, _) = pass(&params(), &[1514; 3], 1_000 * MS);
+        assert_eq!(times, [1_000 * MS, 1_000 * MS, 1_012_112_000]);
+        // A bucket that lacks a byte waits for it: 8 µs.
+        let (times, _) = pass(&TbfParams { burst: 3027, ..params() }, &[1514; 2], 0);
+        assert_eq!(times, [0, 8_000]);
+    }
+
+    #[test]
+    fn the_peak_rate_keeps_a_burst_apart() {
+        let params = TbfParams { peakrate: Some(12_112_000), mtu: 1514, ..params() };
+        let (times, _) = pass(&params, &[1514; 3], 0);
+        // Rounded down.
+        assert_eq!(times, [0, MS - 1, 12_112_000]);
+    }
+
+    #[test]
+    fn what_is_larger_than_a_bucket_or_finds_no_room_is_dropped() {
+        assert_eq!(pass(&params(), &[3029, 3028], 0), (vec![0], 1));
+        let peak = TbfParams { peakrate: Some(2_000_000), mtu: 1000, ..params() };
+        assert_eq!(pass(&peak, &[1001, 1000], 0), (vec![0], 1));
+        let small = TbfParams { limit: 3000, ..params() };
+        assert_eq!(pass(&small, &[1000; 4], 0), (vec![0, 0, 0], 1));
+    }
+
+    #[test]
+    fn a_time_at_a_rate_is_rounded_as_in_linux() {
+        // 1 Mbit/s: 4194304000 >> 19 is 8000 ns a byte.
+        let pace = Pace::new(1_000_000);
+        assert_eq!((pace.factor, pace.shift, pace.time(1514)), (4_194_304_000, 19, 12_112_000));
+        // 10 Mbit/s and a byte/s more: 799.9994 ns a byte.
+        assert_eq!(Pace::new(10_000_008).time(1514), 1_211_199);
+    }
+}

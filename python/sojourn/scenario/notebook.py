@@ -1,0 +1,156 @@
+"""A scenario as a notebook shows it: its topology drawn, its links and flows as tables.
+
+Nodes are in columns, each as far from the first link's tail as it takes links to get there. A link
+is an arrow; the two directions of a link bend away from each other. Hosts' own access links are left
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from sojourn import hypertext
+from sojourn._core import Link, Scenario
+from sojourn.units import format_duration, format_rate
+
+COLUMN, ROW = 210.0, 150.0
+"""Between nodes, px."""
+MARGIN = 60.0
+RADIUS = 22.0
+BEND = 26.0
+"""How far the middle of an arrow is from the straight line, px."""
+MOST_LINKS = 40
+"""That are drawn: more are a tangle."""
+
+Point = tuple[float, float]
+
+
+def html(scenario: Scenario) -> str:
+    """What `_repr_html_` of a scenario gives; of a sweep its first variant is drawn."""
+    variants = scenario.variants()
+    first = variants[0].realise(scenario.seeds[0])
+    links = [link for link in first.links if link.sampled]
+    seconds = (
+        f"{format_duration(scenario.duration)}, of which {format_duration(first.warmup_ns)} warm-up"
+    )
+    count = len(scenario.seeds)
+    swept = (
+        f"a sweep of {len(variants)} variants, the first of them below" if scenario.sweep else ""
+    )
+    heading = hypertext.lines(
+        scenario.title, f"{seconds}; {count} {'seed' if count == 1 else 'seeds'}", swept
+    )
+    drawn = topology(links) if len(links) <= MOST_LINKS else ""
+    return heading + drawn + _links(links) + _flows(variants[0])
+
+
+def _links(links: Sequence[Link]) -> str:
+    rows = [
+        [
+            link.name,
+            f"{link.tail} → {link.head}",
+            _rate(link),
+            format_duration(link.delay_ns),
+            link.qdisc.text,
+        ]
+        for link in links
+    ]
+    return hypertext.table(["link", "", "rate", "delay", "qdisc"], rows)
+
+
+def _flows(scenario: Scenario) -> str:
+    rows = [[flow.name or flow.kind, flow.kind, str(flow.count)] for flow in scenario.flows]
+    return hypertext.table(["flows", "kind", "count"], rows)
+
+
+def _rate(link: Link) -> str:
+    if not link.rate:
+        return "unlimited"
+    steps = len(link.rate)
+    return format_rate(link.rate[0].bps) + (f", {steps} steps" if steps > 1 else "")
+
+
+# -------------------------------------------------------------------------------------- the drawing
+
+
+def topology(links: Sequence[Link]) -> str:
+    """Nodes and links as SVG."""
+    places = _places(links)
+    width = max(x for x, _ in places.values()) + MARGIN
+    height = max(y for _, y in places.values()) + MARGIN
+    between: dict[tuple[str, str], int] = {}
+    arrows = []
+    for link in links:
+        nth = between[link.tail, link.head] = between.get((link.tail, link.head), 0) + 1
+        arrows.append(_arrow(link, places[link.tail], places[link.head], nth))
+    nodes = [_node(name, place) for name, place in places.items()]
+    said = escape(", ".join(f"{link.name}: {link.tail} to {link.head}" for link in links))
+    return (
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" role="img" aria-label="{said}" '
+        'font-family="sans-serif" font-size="11" fill="currentColor" stroke="none" style="max-width: 100%">'
+        f"{''.join(arrows + nodes)}</svg>"
+    )
+
+
+def _places(links: Sequence[Link]) -> dict[str, Point]:
+    """Where each node is."""
+    beside: dict[str, list[str]] = {}
+    for link in links:
+        beside.setdefault(link.tail, []).append(link.head)
+        beside.setdefault(link.head, []).append(link.tail)
+    columns: dict[str, int] = {}
+    for start in beside:
+        # What no link connects with the rest begins anew.
+        found = [] if start in columns else [start]
+        columns.setdefault(start, 0)
+        for node in found:
+            new = [other for other in beside[node] if other not in columns]
+            columns.update(dict.fromkeys(new, columns[node] + 1))
+            found += dict.fromkeys(new)
+    filled: dict[int, int] = {}
+    places = {}
+    for node, column in columns.items():
+        row = filled[column] = filled.get(column, -1) + 1
+        places[node] = (MARGIN + column * COLUMN, MARGIN + row * ROW)
+    return places
+
+
+def _arrow(link: Link, tail: Point, head: Point, nth: int) -> str:
+    """From node to node, bent to its right; the `nth` of the same two nodes further out."""
+    (x0, y0), (x1, y1) = tail, head
+    length = max(((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5, 1.0)
+    along = ((x1 - x0) / length, (y1 - y0) / length)
+    right = (-along[1], along[0])
+    bend = BEND * nth
+    middle = ((x0 + x1) / 2 + right[0] * bend, (y0 + y1) / 2 + right[1] * bend)
+    start = (x0 + along[0] * RADIUS, y0 + along[1] * RADIUS)
+    end = (x1 - along[0] * RADIUS, y1 - along[1] * RADIUS)
+    label = f"{link.name}: {_rate(link)}, {format_duration(link.delay_ns)}"
+    tip = _tip(middle, end)
+    return (
+        f'<path d="M {start[0]:.1f} {start[1]:.1f} Q {middle[0]:.1f} {middle[1]:.1f} {end[0]:.1f} {end[1]:.1f}" '
+        f'fill="none" stroke="currentColor"/><polygon points="{tip}"/>'
+        f'<text x="{middle[0]:.1f}" y="{middle[1] + 3:.1f}" text-anchor="middle">{escape(label)}</text>'
+    )
+
+
+def _tip(before: Point, end: Point) -> str:
+    """The corners of an arrow's tip."""
+    dx, dy = end[0] - before[0], end[1] - before[1]
+    length = max((dx * dx + dy * dy) ** 0.5, 1.0)
+    dx, dy = 9 * dx / length, 9 * dy / length
+    corners = (
+        end,
+        (end[0] - dx - dy / 3, end[1] - dy + dx / 3),
+        (end[0] - dx + dy / 3, end[1] - dy - dx / 3),
+    )
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
+
+
+def _node(name: str, place: Point) -> str:
+    x, y = place
+    return (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS:.0f}" fill="none" stroke="currentColor"/>'
+        f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{escape(name)}</text>'
+    )

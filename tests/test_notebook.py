@@ -1,0 +1,138 @@
+"""What a notebook shows of a scenario, a Run and a Summary: well-formed, escaped, and the numbers that
+are there."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn
+from sojourn.scenario import examples
+
+SCENARIO = """
+title = "A <b> & c"
+duration = "2 s"
+[bottleneck]
+delay = "5 ms"
+up.rate = "4 Mbit/s"
+down.rate = "20 Mbit/s"
+[[flow]]
+kind = "bulk"
+count = 2
+start = "uniform 0 s .. 200 ms"
+[[flow]]
+kind = "ping"
+"""
+GRAPH = """
+title = "A Y"
+duration = "2 s"
+[[link]]
+name = "left"
+from = "a"
+to = "router"
+rate = "10 Mbit/s"
+delay = "1 ms"
+[[link]]
+name = "right"
+from = "b"
+to = "router"
+rate = "10 Mbit/s"
+delay = "1 ms"
+[[link]]
+name = "trunk"
+from = "router"
+to = "c"
+rate = "5 Mbit/s"
+delay = "10 ms"
+duplex = false
+[[link]]
+name = "back"
+from = "c"
+to = "router"
+rate = "5 Mbit/s"
+delay = "10 ms"
+duplex = false
+[[flow]]
+kind = "ping"
+from = "a"
+to = "c"
+"""
+
+
+def shown(value: Any) -> ET.Element:
+    """What a notebook shows of it. Raises ParseError where that is no markup."""
+    return ET.fromstring(f"<div>{value._repr_html_()}</div>")
+
+
+def texts(element: ET.Element) -> list[str]:
+    return [text for text in element.itertext() if text.strip()]
+
+
+def nodes(drawn: ET.Element) -> dict[str, tuple[float, float]]:
+    """Each node of a topology, and where it is."""
+    svg = drawn.find("svg")
+    assert svg is not None
+    words = [each.text or "" for each in svg.findall("text")]
+    circles = svg.findall("circle")
+    places = [(float(each.attrib["cx"]), float(each.attrib["cy"])) for each in circles]
+    return dict(zip(words[len(words) - len(places) :], places, strict=True))
+
+
+def test_a_scenario_shows_its_topology_links_and_flows() -> None:
+    drawn = shown(sojourn.loads(SCENARIO))
+    assert texts(drawn)[0] == "A <b> & c"
+    assert len(nodes(drawn)) == 2
+    said = " ".join(texts(drawn))
+    assert "up: 4 Mbit/s, 5 ms" in said
+    assert "down: 20 Mbit/s, 5 ms" in said
+    rows = [[cell.text for cell in row] for row in drawn.findall("table")[1].iter("tr")]
+    assert rows == [["flows", "kind", "count"], ["bulk", "bulk", "2"], ["ping", "ping", "1"]]
+
+
+def test_nodes_are_as_far_as_their_links_and_none_lies_on_another() -> None:
+    places = nodes(shown(sojourn.loads(GRAPH)))
+    assert set(places) == {"a", "b", "c", "router"}
+    assert places["a"][0] < places["router"][0] < places["c"][0]
+    assert len(set(places.values())) == 4
+
+
+def test_a_sweep_shows_its_first_variant() -> None:
+    swept = sojourn.loads(SCENARIO).with_(sweep={"bottleneck.qdisc": ["codel", "pfifo"]})
+    said = " ".join(texts(shown(swept)))
+    assert "a sweep of 2 variants" in said
+    assert "codel" in said
+    assert "pfifo" not in said
+
+
+@pytest.mark.parametrize("name", sorted(examples.names()))
+def test_every_example_can_be_shown(name: str) -> None:
+    shown(sojourn.load(name))
+
+
+def test_a_run_and_its_summary_show_what_they_have(tmp_path: Path) -> None:
+    run = sojourn.run(sojourn.loads(SCENARIO), seeds=2, out=tmp_path / "a < b")
+    assert "2 of 2 seeds" in " ".join(texts(shown(run)))
+    summary = sojourn.summary(run)
+    drawn = shown(summary)
+    queues, groups, probes = drawn.findall("table")
+    rows = {row[0].text: [cell.text for cell in row] for row in queues.iter("tr")}
+    goodput = summary.summary["queues"][0]["goodput_mbps"]["mean"]
+    assert float(str(rows[summary.summary["queues"][0]["link"]][3]).split()[0]) == pytest.approx(
+        goodput, rel=0.06
+    )
+    assert len(list(groups.iter("tr"))) == 2
+    assert len(list(probes.iter("tr"))) == 2
+
+
+def test_pandas_is_asked_for_where_a_frame_is_to_become_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    frame = sojourn.sweep(sojourn.loads(SCENARIO), seeds=1)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"pandas|pyarrow"):
+        frame.to_pandas()
