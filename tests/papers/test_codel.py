@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import polars as pl
 import pytest
@@ -13,6 +14,8 @@ from sojourn.papers import Reproduction
 from sojourn.papers.codel import measures as m
 from sojourn.papers.codel import studies as s
 from sojourn.papers.codel.claims import SAYS
+from sojourn.papers.evidence import Estimate, Measure, estimated
+from sojourn.papers.study import Variant
 from sojourn.scenario import load
 
 PAPER = papers.load("codel")
@@ -86,3 +89,12 @@ def test_the_first_drop_after_a_step_is_waited_for() -> None:
     times = pl.Series([10.0, 40.0, 90.0])
     assert m.first_after(times, 30.0) == 10
     assert m.first_after(times, 100.0) == math.inf
+
+
+def test_a_median_over_runs_is_of_the_seeds_that_all_have() -> None:
+    class Fewer:
+        def estimate(self, variant: Variant, _: Measure) -> Estimate:
+            return estimated([4.0, 5.0] if variant.name == "5 seeds" else [6.0])
+
+    runs = [Variant("static", name) for name in ("5 seeds", "2 seeds")]
+    assert m.median_of(cast(Any, Fewer()), runs).values == (5.0,)

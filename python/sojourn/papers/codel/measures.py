@@ -219,7 +219,7 @@ def of_codel(evidence: Evidence, queue: str) -> Estimate:
 
 def of_ftps(evidence: Evidence, mbps: float, name: str = CODEL) -> Estimate:
     """The median over RTTs and numbers of FTPs of their median delays at one rate, ms."""
-    return _median_of(
+    return median_of(
         evidence,
         [
             variant
@@ -229,13 +229,14 @@ def of_ftps(evidence: Evidence, mbps: float, name: str = CODEL) -> Estimate:
     )
 
 
-def _median_of(evidence: Evidence, variants: Sequence[Variant]) -> Estimate:
-    """The median over variants of the packets' median delays, ms, seed by seed."""
+def median_of(evidence: Evidence, variants: Sequence[Variant]) -> Estimate:
+    """The median over variants of the packets' median delays, ms, seed by seed: by those that all
+    variants have, as another reading may have fewer."""
     each = [evidence.estimate(one, median_ms).values for one in variants]
-    return estimated(median(found) for found in zip(*each, strict=True))
+    return estimated(median(found) for found in zip(*each, strict=False))
 
 
 def pooled(evidence: Evidence, name: str) -> Estimate:
     """The median over figure 6's runs of one discipline of their median delays, ms."""
     runs = [one for one in evidence.variants(SLOW) if one.name.startswith(name)]
-    return _median_of(evidence, runs)
+    return median_of(evidence, runs)
