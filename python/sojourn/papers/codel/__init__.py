@@ -5,8 +5,8 @@ and in some numbers what they show, and it has the table whole. Read as text was
 Communications of the ACM 55(7), doi:10.1145/2209249.2209264.
 
 It states link rates, RTTs, the kinds of load, CoDel's two constants and, of the stepping link, the
-steps and the buffer. The rest is read from the authors' own ns-2 script of that month ("Codel test
-script v120513"): a run lasts 300 s, the buffer is one product of the rate and 100 ms, packets have
+steps and the buffer. The rest is read from an ns-2 script of that month ("Codel test script
+v120513"), which names nobody and is taken for the authors': a run lasts 300 s, the buffer is one product of the rate and 100 ms, packets have
 500 B below 1 Mbit/s, the k-th FTP has an RTT of 100 ms and 2 k more, both directions of the link are
 alike.
 """

@@ -26,7 +26,7 @@ PACKET = 1500
 
 
 NOMINAL_MS = 100
-"""The RTT by which the authors' script sizes buffers, whatever the RTT is."""
+"""The RTT by which that script sizes buffers, whatever the RTT is."""
 
 
 def product(mbps: float, packet: int = PACKET) -> int:
