@@ -333,6 +333,7 @@ def test_the_matrix_the_page_and_the_json_say_the_same(
             assert f'<td class="{one["verdict"]}">' in page
     assert "my own wish" in page
     assert "not run: 2 Another: needs time" in said
+    assert f"sojourn evaluate --suite {mine} --only both" in page
     # The Runs are there, each with a page that the matrix leads to.
     assert 'href="both/report.html"' in page
     assert (tmp_path / "out" / "both" / "report.html").exists()

@@ -23,17 +23,11 @@ class Assessment:
     """One criterion with every candidate."""
 
     criterion: Criterion
-    scenario: Scenario
     grid: Grid
     runs: tuple[Run, ...]
     judged: tuple[tuple[Judged, ...], ...]
     """A row for each claim, in it the candidates in their order."""
     failed: tuple[UnfinishedError, ...] = ()
-
-    @property
-    def at(self) -> str:
-        """The key that tells candidates apart."""
-        return self.grid.keys[-1]
 
 
 @dataclass(frozen=True)
@@ -145,4 +139,4 @@ def _assessed(
         tuple(judged.judge(claim, grid, at, value, values[0], alone) for value in values)
         for claim in criterion.claims
     )
-    return Assessment(criterion, scenario, grid, tuple(runs), rows, tuple(stops))
+    return Assessment(criterion, grid, tuple(runs), rows, tuple(stops))

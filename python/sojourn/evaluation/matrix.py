@@ -9,6 +9,7 @@ criterion with its figure, its cells and what was run.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -168,7 +169,10 @@ def _field(found: Finding, *small: str) -> str:
 def _criterion(whole: Evaluation, assessment: Assessment) -> str:
     one = assessment.criterion
     link = f"{quote(one.name)}/{PAGE}"
-    again = f"sojourn evaluate --suite {whole.suite.name} --only {one.name}"
+    own = whole.candidates[1:] if whole.candidates[1:] != whole.suite.head.others else ()
+    again = shlex.join(
+        ("sojourn", "evaluate", "--suite", whole.suite.word, "--only", one.name, *own)
+    )
     scenario = assessment.runs[0].scenario_text
     return (
         f'<section aria-labelledby="{escape(one.name)}">'

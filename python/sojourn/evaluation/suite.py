@@ -121,6 +121,11 @@ class Suite:
     sources: Mapping[str, str]
     missing: tuple[Missing, ...]
 
+    @property
+    def word(self) -> str:
+        """What `--suite` calls it: the name of one of ours, or a folder."""
+        return self.name if self.folder == OURS / self.name else str(self.folder)
+
     def source(self, claim: Claim) -> str:
         """Whose threshold that is, in words."""
         return self.sources.get(claim.source, claim.source)
