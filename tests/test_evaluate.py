@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -13,7 +14,7 @@ import pytest
 import sojourn
 from sojourn.cli import main
 from sojourn.errors import UserError
-from sojourn.evaluation import entrants, judged, suite
+from sojourn.evaluation import entrants, evaluate, judged, matrix, suite
 from sojourn.evaluation.suite import Claim
 from sojourn.figures import ellipses
 from sojourn.scenario import load
@@ -292,6 +293,25 @@ def test_the_ellipse_is_one_standard_deviation_along_its_axes() -> None:
     ellipse = ellipses.contour(points).T - middle
     assert np.abs(ellipse @ along).max() == pytest.approx(math.sqrt(2), rel=1e-6)
     assert np.abs(ellipse @ across).max() == pytest.approx(math.sqrt(0.5), rel=1e-6)
+
+
+def test_a_cell_whose_runs_failed_is_empty_and_the_others_keep_their_rows(tmp_path: Path) -> None:
+    claims = '{ of = "sojourn_p95", at_most = 0.5, times_baseline = true, source = "mine" }'
+    mine = own(tmp_path / "own", claims)
+    swept = SCENARIO + '\n[sweep]\n"flow.new.rtt" = ["30 ms", "90 ms"]\n'
+    (mine / "both.toml").write_text(swept.replace('duration = "8 s"', 'duration = "4 s"'))
+    whole = evaluate.evaluate(suite.read(mine), (), evaluate.How(2), lambda _: None)
+    (one,) = whole.assessments
+    ((held, codel),) = one.judged
+    assert [each["flow.new.rtt"] for each in one.conditions] == ["30 ms", "90 ms"]
+    late = dataclasses.replace(codel, findings=codel.findings[1:])
+    lacking = dataclasses.replace(one, judged=((held, late),))
+    page = matrix.render(dataclasses.replace(whole, assessments=(lacking,)))
+    rows = re.findall(r'<th scope="row">rtt (\d+ ms).*?</tr>', page)
+    fields = re.findall(r'<th scope="row">rtt \d+ ms.*?(<td.*?)</tr>', page)
+    assert rows == ["30 ms", "90 ms"]
+    assert fields[0].endswith('<td class="unknown">–</td>')
+    assert 'class="unknown"' not in fields[1]
 
 
 # ------------------------------------------------------------------------------- the command itself

@@ -3,7 +3,7 @@ in a guest, `netns` this host's own."""
 
 from sojourn.engine.asked import Progress
 from sojourn.engine.cluster import ClusterAddress, ClusterAt
-from sojourn.engine.compare import contenders, variants
+from sojourn.engine.compare import contenders, taking_turns, variants
 from sojourn.engine.memory import Interruption, Simulated, Summed, simulate, simulate_all
 from sojourn.engine.protocol import Cancelled, Engine, fingerprint
 from sojourn.engine.registry import (
@@ -51,6 +51,7 @@ __all__ = [
     "simulate",
     "simulate_all",
     "stands_for",
+    "taking_turns",
     "variants",
     "why_not",
 ]

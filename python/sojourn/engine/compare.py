@@ -24,14 +24,19 @@ def contenders(scenario: Scenario, qdiscs: Sequence[str], link: str | None = Non
     twice = sorted({text for text in qdiscs if qdiscs.count(text) > 1})
     if twice:
         raise _refused(f"named twice: {', '.join(twice)}", "name each queue discipline once")
+    return taking_turns(scenario, _place(scenario.variants()[0], link), qdiscs)
+
+
+def taking_turns(scenario: Scenario, key: str, texts: Sequence[str]) -> Scenario:
+    """The scenario as a sweep over these values of a key, beside what it sweeps already. They vary
+    fastest."""
     plain = scenario.variants()[0]
-    key = _place(plain, link)
-    for text in qdiscs:
+    for text in texts:
         # What is wrong with one is told of its words, not of its place in a sweep.
         plain.with_({key: text})
     others = {swept: values for swept, values in scenario.sweep.items() if swept != key}
     # What was there takes no part, nor do notes about it.
-    return scenario.with_({key: qdiscs[0]}).with_({"sweep": {**others, key: list(qdiscs)}})
+    return scenario.with_({key: texts[0]}).with_({"sweep": {**others, key: list(texts)}})
 
 
 def _place(scenario: Scenario, link: str | None) -> str:

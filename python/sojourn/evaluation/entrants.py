@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sojourn.engine import taking_turns
 from sojourn.errors import UserError
 from sojourn.evaluation.suite import Criterion, Suite
 from sojourn.scenario import Scenario
@@ -72,14 +73,8 @@ def place(suite: Suite, criterion: Criterion) -> str:
 def contending(suite: Suite, criterion: Criterion, words: Sequence[str]) -> Scenario:
     """A criterion's scenario as a sweep over the candidates, beside what it sweeps itself."""
     scenario = suite.scenario(criterion)
-    key = place(suite, criterion)
     given = values(suite, criterion, scenario, words)
-    plain = scenario.variants()[0]
-    for each in given:
-        # What is wrong with one is told of its words, not of its place in a sweep.
-        plain.with_({key: each})
-    others = {swept: values for swept, values in scenario.sweep.items() if swept != key}
-    return scenario.with_({key: given[0]}).with_({"sweep": {**others, key: given}})
+    return taking_turns(scenario, place(suite, criterion), given)
 
 
 def values(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sojourn.engine import ClusterAt, Progress, UnfinishedError, run_all
 from sojourn.evaluation import entrants, judged
-from sojourn.evaluation.judged import Judged
+from sojourn.evaluation.judged import Conditions, Judged
 from sojourn.evaluation.suite import Criterion, Suite
 from sojourn.records import Run
 from sojourn.scenario import Scenario
@@ -28,6 +28,15 @@ class Assessment:
     judged: tuple[tuple[Judged, ...], ...]
     """A row for each claim, in it the candidates in their order."""
     failed: tuple[UnfinishedError, ...] = ()
+
+    @property
+    def conditions(self) -> list[Conditions]:
+        """Those of its cells, each once, in their order."""
+        found: list[Conditions] = []
+        for cell in (cell for each in self.judged[0] for cell in each.findings):
+            if cell.conditions not in found:
+                found.append(cell.conditions)
+        return found
 
 
 @dataclass(frozen=True)

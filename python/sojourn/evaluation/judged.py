@@ -22,6 +22,8 @@ from sojourn.metrics import Interval, mean_ci95, over_repeats
 from sojourn.sweeps.axes import Setting
 from sojourn.sweeps.grid import Grid, SweepCell
 
+Conditions: TypeAlias = Mapping[str, Setting]
+"""Of a cell: the keys that the criterion sweeps, but for the candidate's, with their values."""
 Standing: TypeAlias = Literal["holds", "fails", "unclear", "reported", "unknown"]
 """reported: there is no threshold, or it is the baseline itself; unknown: there is no number."""
 WORST: tuple[Standing, ...] = ("fails", "unclear", "unknown", "holds", "reported")
@@ -31,8 +33,7 @@ WORST: tuple[Standing, ...] = ("fails", "unclear", "unknown", "holds", "reported
 class Finding:
     """One claim on one candidate in one cell."""
 
-    conditions: Mapping[str, Setting]
-    """What else the cell is: the keys that the criterion sweeps."""
+    conditions: Conditions
     label: str
     """Of the Run."""
     number: Interval
@@ -54,6 +55,10 @@ class Judged:
     claim: Claim
     candidate: str
     findings: tuple[Finding, ...]
+
+    def at(self, conditions: Conditions) -> Finding | None:
+        """In the cell of these conditions; None: its runs failed."""
+        return next((each for each in self.findings if each.conditions == conditions), None)
 
     @property
     def verdict(self) -> Standing:
@@ -99,7 +104,7 @@ def judge(
     return Judged(claim, candidate, tuple(findings))
 
 
-def _solo(alone: Grid, conditions: Mapping[str, Setting]) -> AtLink | None:
+def _solo(alone: Grid, conditions: Conditions) -> AtLink | None:
     """The cell of the same conditions, as far as it has them."""
     for cell in alone.cells:
         if all(conditions.get(key, value) == value for key, value in cell.settings.items()):
@@ -110,7 +115,7 @@ def _solo(alone: Grid, conditions: Mapping[str, Setting]) -> AtLink | None:
 def _finding(
     claim: Claim,
     cell: SweepCell,
-    conditions: Mapping[str, Setting],
+    conditions: Conditions,
     held: SweepCell | None,
     solo: AtLink | None,
 ) -> Finding:

@@ -20,7 +20,7 @@ from sojourn.digits import number as digits
 from sojourn.errors import UserError
 from sojourn.evaluation import phrases
 from sojourn.evaluation.evaluate import Assessment, Evaluation
-from sojourn.evaluation.judged import Finding, Judged, Standing
+from sojourn.evaluation.judged import Conditions, Finding, Judged, Standing
 from sojourn.figures import style
 from sojourn.figures.ellipses import Cloud, Panel, ellipses
 from sojourn.records import write_whole
@@ -58,10 +58,10 @@ def write_runs(assessment: Assessment, folder: Path) -> Path:
 def render(whole: Evaluation) -> str:
     """The page as text."""
     sections = [
-        _section("matrix", "All criteria", _matrix(whole)),
+        parts.section("matrix", "All criteria", _matrix(whole)),
         *(_criterion(whole, assessment) for assessment in whole.assessments),
-        _section("missing", "Not run yet", _missing(whole)),
-        _section("run", "What was run", _facts(whole)),
+        parts.section("missing", "Not run yet", _missing(whole)),
+        parts.section("run", "What was run", _facts(whole)),
     ]
     body = "\n".join(filter(None, sections))
     head = whole.suite.head
@@ -84,12 +84,6 @@ def _verdict(whole: Evaluation) -> str:
         + "\n".join(f"<p>{escape(sentence)}</p>" for sentence in said)
         + "</details>"
     )
-
-
-def _section(name: str, heading: str, body: str) -> str:
-    if not body:
-        return ""
-    return f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(heading)}</h2>\n{body}\n</section>'
 
 
 # ------------------------------------------------------------------------------------- the matrix
@@ -135,7 +129,7 @@ def _sources(whole: Evaluation) -> str:
 
 
 def _claim(whole: Evaluation, assessment: Assessment, row: Sequence[Judged]) -> str:
-    fields = "".join(_decisive(assessment, each) for each in row)
+    fields = "".join(_decisive(each) for each in row)
     return f"<tr>{_asked(whole, assessment, row[0])}{fields}</tr>"
 
 
@@ -147,14 +141,15 @@ def _asked(whole: Evaluation, assessment: Assessment, one: Judged) -> str:
     return f'<th scope="row">{escape(phrases.name(assessment, claim))}{told}</th>'
 
 
-def _decisive(assessment: Assessment, one: Judged) -> str:
+def _decisive(one: Judged) -> str:
     found = one.decisive
+    return _field(found, "" if found is None else phrases.where(found.conditions))
+
+
+def _field(found: Finding | None, *small: str) -> str:
+    """None: its runs failed."""
     if found is None:
         return '<td class="unknown">–</td>'
-    return _field(found, phrases.where(assessment, found))
-
-
-def _field(found: Finding, *small: str) -> str:
     number, half = phrases.number(found)
     told = ", ".join(filter(None, (half, *small)))
     return (
@@ -178,7 +173,7 @@ def _criterion(whole: Evaluation, assessment: Assessment) -> str:
         f'<section aria-labelledby="{escape(one.name)}">'
         f'<h2 id="{escape(one.name)}">{escape(one.section)} {escape(one.title)}</h2>'
         f'<p class="hint">{escape(one.force)} · <a href="{link}">its Runs</a> · <code>{escape(again)}</code></p>'
-        f"{_picture(whole, assessment)}{_cells(whole, assessment)}{_refusals(assessment)}"
+        f"{_picture(whole, assessment)}{_cells(whole, assessment)}{parts.refusals(assessment.runs)}"
         f"<details><summary>The scenario of the first cell</summary>"
         f'<pre tabindex="0" aria-label="Scenario">{escape(scenario)}</pre></details></section>'
     )
@@ -186,47 +181,42 @@ def _criterion(whole: Evaluation, assessment: Assessment) -> str:
 
 def _cells(whole: Evaluation, assessment: Assessment) -> str:
     """Every claim in every cell, where there are several."""
-    if len(assessment.judged[0][0].findings) < 2:
+    if len(assessment.conditions) < 2:
         return ""
     heads = "".join(f'<th scope="col">{escape(each)}</th>' for each in whole.candidates)
-    rows = []
-    for row in assessment.judged:
-        claim = row[0].claim
-        asks = phrases.asks(assessment, claim, whole.candidates[0])
-        for number, first in enumerate(row[0].findings):
-            reference = (
-                f"{whole.candidates[0]}: {digits(first.own)}" if claim.times_baseline else ""
-            )
-            told = "".join(
-                f"<small>{escape(each)}</small>"
-                for each in (phrases.name(assessment, claim), asks, reference)
-                if each
-            )
-            fields = "".join(_field(each.findings[number]) for each in row)
-            rows.append(
-                f'<tr><th scope="row">{escape(phrases.where(assessment, first))}{told}</th>{fields}</tr>'
-            )
+    rows = "".join(
+        _row(whole, assessment, row, cell)
+        for row in assessment.judged
+        for cell in assessment.conditions
+    )
     return (
         "<details><summary>Every cell</summary>"
         '<div class="scroll" tabindex="0" role="region" aria-label="Every cell of this criterion">'
         f'<table class="evaluated"><thead><tr><td></td>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div></details>"
+        f"<tbody>{rows}</tbody></table></div></details>"
     )
 
 
-def _refusals(assessment: Assessment) -> str:
-    return "".join(
-        f'<p class="invalid"><strong>Invalid: the numbers of {escape(run.name)} are not to be used.</strong>'
-        f" {escape('; '.join(run.meta.invalid))}</p>"
-        for run in assessment.runs
-        if run.meta.invalid
+def _row(whole: Evaluation, assessment: Assessment, row: Sequence[Judged], cell: Conditions) -> str:
+    """One claim in one cell."""
+    claim = row[0].claim
+    held = row[0].at(cell)
+    reference = ""
+    if claim.times_baseline and held is not None:
+        reference = f"{whole.candidates[0]}: {digits(held.own)}"
+    asks = phrases.asks(assessment, claim, whole.candidates[0])
+    told = "".join(
+        f"<small>{escape(each)}</small>"
+        for each in (phrases.name(assessment, claim), asks, reference)
+        if each
     )
+    fields = "".join(_field(each.at(cell)) for each in row)
+    return f'<tr><th scope="row">{escape(phrases.where(cell))}{told}</th>{fields}</tr>'
 
 
 def _picture(whole: Evaluation, assessment: Assessment) -> str:
     """Delay against goodput, with an ellipse for each candidate."""
-    places = [each.findings for each in assessment.judged[0]]
-    conditions = list(range(len(places[0])))
+    conditions = assessment.conditions
     shown = conditions
     if len(conditions) > MOST_PANELS:
         step = (len(conditions) - 1) / (MOST_PANELS - 1)
@@ -234,14 +224,14 @@ def _picture(whole: Evaluation, assessment: Assessment) -> str:
     cells = {cell.label: cell for cell in assessment.grid.cells}
     panels = [
         Panel(
-            phrases.where(assessment, places[0][number]),
+            phrases.where(each),
             [
-                _cloud(whole, assessment, at, cells[places[at][number].label])
-                for at in range(len(whole.candidates))
-                if number < len(places[at])
+                _cloud(whole, at, cells[found.label])
+                for at, judged in enumerate(assessment.judged[0])
+                if (found := judged.at(each)) is not None
             ],
         )
-        for number in shown
+        for each in shown
     ]
     one = assessment.criterion
     part = "" if shown == conditions else f", {len(shown)} of {len(conditions)} cells"
@@ -256,7 +246,7 @@ def _picture(whole: Evaluation, assessment: Assessment) -> str:
     return f'<figure class="shown" style="{wide}">{parts.svg(figure, says)}{caption}</figure>'
 
 
-def _cloud(whole: Evaluation, assessment: Assessment, at: int, cell: SweepCell) -> Cloud:
+def _cloud(whole: Evaluation, at: int, cell: SweepCell) -> Cloud:
     return Cloud(
         whole.candidates[at],
         _colour(whole, at),
@@ -305,8 +295,4 @@ def _facts(whole: Evaluation) -> str:
         ("Baseline", whole.candidates[0]),
         ("Candidates", ", ".join(whole.candidates[1:])),
     ]
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in facts
-    )
-    return f'<table class="runs-facts"><tbody>{rows}</tbody></table>'
+    return parts.facts(facts)

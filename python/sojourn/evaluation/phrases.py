@@ -7,7 +7,7 @@ import math
 from sojourn.digits import number as digits
 from sojourn.digits import with_interval
 from sojourn.evaluation.evaluate import Assessment, Evaluation
-from sojourn.evaluation.judged import Finding, Judged, Standing
+from sojourn.evaluation.judged import Conditions, Finding, Judged, Standing
 from sojourn.evaluation.suite import Claim
 from sojourn.judgement.quantities import Quantity
 from sojourn.sweeps.axes import headings, written
@@ -62,12 +62,11 @@ def number(found: Finding) -> tuple[str, str]:
     return f"{mean} {found.unit}".rstrip(), spread
 
 
-def where(assessment: Assessment, found: Finding) -> str:
-    """The cell: "count 4, rate 5 Mbit/s"; empty where the criterion has one."""
-    heads = headings(list(found.conditions))
+def where(conditions: Conditions) -> str:
+    """A cell: "count 4, rate 5 Mbit/s"; empty where the criterion has one."""
+    heads = headings(list(conditions))
     return ", ".join(
-        f"{head} {written(value)}"
-        for head, value in zip(heads, found.conditions.values(), strict=True)
+        f"{head} {written(value)}" for head, value in zip(heads, conditions.values(), strict=True)
     )
 
 
@@ -85,7 +84,11 @@ def sentence(whole: Evaluation, candidate: str) -> str:
     if not judged:
         return f"{candidate}: the baseline, which is reported."
     said = [f"{candidate}: {count['holds']} of {judged} hold"]
-    for verdict, word in (("fails", "fails"), ("unclear", "not clear with these seeds")):
+    for verdict, word in (
+        ("fails", "fails"),
+        ("unclear", "not clear with these seeds"),
+        ("unknown", "no number"),
+    ):
         those = [
             f"{assessment.criterion.section} {name(assessment, row[0].claim)}"
             for assessment in whole.assessments

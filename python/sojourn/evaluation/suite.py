@@ -196,6 +196,8 @@ def _check(whole: _File) -> None:
             raise ValueError(f"criteria.{number}.name: {one.name!r} is there twice")
         if Path(one.name).name != one.name or one.name in (".", ".."):
             raise ValueError(f"criteria.{number}.name: {one.name!r} is no name of a folder")
+        if not one.claims:
+            raise ValueError(f"criteria.{number}.claims: none")
         for place, claim in enumerate(one.claims):
             try:
                 _check_claim(claim, one)

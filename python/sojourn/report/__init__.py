@@ -265,13 +265,9 @@ def _facts(one: Measured, label: str) -> str:
             or "not recorded",
         )
     )
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in facts
-    )
     return (
         f"<details><summary>{escape(label)}</summary>"
-        f'<table class="runs-facts"><tbody>{rows}</tbody></table>'
+        f"{parts.facts(facts)}"
         f'<pre tabindex="0" aria-label="Scenario">{escape(one.run.scenario_text)}</pre></details>'
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -17,9 +18,21 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from sojourn.figures import style
+from sojourn.records import Run
 from sojourn.report import data
 
-__all__ = ["colours", "file_and_svg", "safe_json", "svg", "template", "text", "themed"]
+__all__ = [
+    "colours",
+    "facts",
+    "file_and_svg",
+    "refusals",
+    "safe_json",
+    "section",
+    "svg",
+    "template",
+    "text",
+    "themed",
+]
 
 _THEMED = {
     style.INK: "var(--ink)",
@@ -90,6 +103,32 @@ def colours(page: str) -> str:
         f"@media (prefers-color-scheme: dark) {{ :root:not(.printing) {{ {rules} }} }}\n"
         if used
         else ""
+    )
+
+
+def section(name: str, heading: str, body: str) -> str:
+    """A section of a page; none where there is nothing in it."""
+    if not body:
+        return ""
+    return f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(heading)}</h2>\n{body}\n</section>'
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> str:
+    """A table of what was run: names and values."""
+    lines = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    return f'<table class="runs-facts"><tbody>{lines}</tbody></table>'
+
+
+def refusals(runs: Iterable[Run]) -> str:
+    """Of each Run whose numbers are not to be used: that they are not, and why."""
+    return "".join(
+        f'<p class="invalid"><strong>Invalid: the numbers of {escape(run.name)} are not to be used.'
+        f"</strong> {escape('; '.join(run.meta.invalid))}</p>"
+        for run in runs
+        if run.meta.invalid
     )
 
 

@@ -57,12 +57,12 @@ def render(runs: Sequence[Run]) -> str:
     """The page as text."""
     swept = _Swept(of_runs(runs), runs)
     sections = [
-        swept.refusals(),
-        _section("winners", "Who wins where", swept.winners()),
-        _section("charts", "Over the swept values", swept.charts()),
-        _section("pairs", "Differences, seed by seed", swept.pairs()),
-        _section("numbers", "Numbers", swept.numbers()),
-        _section("run", "What was run", swept.facts()),
+        parts.refusals(runs),
+        parts.section("winners", "Who wins where", swept.winners()),
+        parts.section("charts", "Over the swept values", swept.charts()),
+        parts.section("pairs", "Differences, seed by seed", swept.pairs()),
+        parts.section("numbers", "Numbers", swept.numbers()),
+        parts.section("run", "What was run", swept.facts()),
     ]
     body = "\n".join(filter(None, sections))
     return parts.template("swept.html").substitute(
@@ -72,12 +72,6 @@ def render(runs: Sequence[Run]) -> str:
         css=parts.text("page.css") + parts.text("swept.css") + parts.colours(body),
         sections=body,
     )
-
-
-def _section(name: str, heading: str, body: str) -> str:
-    if not body:
-        return ""
-    return f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(heading)}</h2>\n{body}\n</section>'
 
 
 @dataclass(frozen=True)
@@ -164,14 +158,6 @@ class _Swept:
                 f" becomes of it over {self.heading[self.across]}."
             ]
         return self.grid.judgement.sentences()[:1]
-
-    def refusals(self) -> str:
-        return "".join(
-            f'<p class="invalid"><strong>Invalid: the numbers of {escape(run.name)} are not to be used.'
-            f"</strong> {escape('; '.join(run.meta.invalid))}</p>"
-            for run in self.runs
-            if run.meta.invalid
-        )
 
     # ---------------------------------------------------------------------------------- heat maps
 
@@ -562,12 +548,8 @@ class _Swept:
             ),
             *((key, self._values(key)) for key in self.grid.keys),
         ]
-        rows = "".join(
-            f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-            for name, value in facts
-        )
         return (
-            f'<table class="runs-facts"><tbody>{rows}</tbody></table>'
+            f"{parts.facts(facts)}"
             f"<details><summary>The scenario of the first cell: {escape(first.name)}</summary>"
             f'<pre tabindex="0" aria-label="Scenario">{escape(first.scenario_text)}</pre></details>'
         )
