@@ -435,16 +435,7 @@ impl Flow {
 
     #[getter]
     fn kind(&self) -> &'static str {
-        match self.spec.traffic {
-            Traffic::Bulk { .. } => "bulk",
-            Traffic::Transfers { objects: Some(_), .. } => "web",
-            Traffic::Transfers { .. } => "transfers",
-            Traffic::Stream { .. } => "stream",
-            Traffic::Udp { .. } => "udp",
-            Traffic::Call => "call",
-            Traffic::Ping { .. } => "ping",
-            Traffic::Video { .. } => "video",
-        }
+        self.spec.traffic.kind()
     }
 
     #[getter]

@@ -119,7 +119,7 @@ pub(crate) fn links_of(scenario: &Scenario) -> Vec<Link> {
     for (index, entry) in scenario.links.iter().enumerate() {
         let ends = &entry.ends;
         let (tail, head) = (ends.source.clone(), ends.target.clone());
-        let name = ends.name.clone().unwrap_or_else(|| format!("{tail}-{head}"));
+        let name = ends.name_or_ends();
         let (line, key) = (Line::of(&[&entry.wire]), below(&["link".into()], index));
         let here = links.len();
         let back = ends.duplex.then(|| Link {

@@ -97,6 +97,13 @@ pub struct LinkEntry {
     pub ends: Ends,
 }
 
+impl Ends {
+    /// What tables call it: without a name of its own the two nodes.
+    pub fn name_or_ends(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("{}-{}", self.source, self.target))
+    }
+}
+
 // Flows
 // -------------------------------------------------------------------------------------------------
 

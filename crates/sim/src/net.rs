@@ -250,7 +250,7 @@ impl Lookahead {
         let circles = leads_to.iter().filter(|(from, to)| place[*to] <= place[*from]);
         window = circles.fold(window, |window, &(from, _)| window.min(takes[from]));
         let mut order: Vec<u32> = (0..takes.len() as u32).collect();
-        order.sort_by_key(|&link| place[link as usize]);
+        order.sort_unstable_by_key(|&link| place[link as usize]);
         let window = window.clamp(Span(1), Span(inbox::LONGEST));
         Lookahead { order, window }
     }

@@ -291,6 +291,20 @@ impl<T: Clone> Traffic<T> {
 }
 
 impl<T> Traffic<T> {
+    /// The word for it: a flow's `kind`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Traffic::Bulk { .. } => "bulk",
+            Traffic::Transfers { objects: Some(_), .. } => "web",
+            Traffic::Transfers { .. } => "transfers",
+            Traffic::Stream { .. } => "stream",
+            Traffic::Udp { .. } => "udp",
+            Traffic::Call => "call",
+            Traffic::Ping { .. } => "ping",
+            Traffic::Video { .. } => "video",
+        }
+    }
+
     /// Its endpoints, where it is TCP.
     pub fn tcp(&self) -> Option<&T> {
         match self {

@@ -128,13 +128,12 @@ impl Discipline {
         if self.lacking().is_some() || self.is_bare() {
             return None;
         }
-        let kind = ("kind", Value::word(self.kind()));
         let fields = match self.record.translated {
             Some(translated) => translated(&self.fields),
             None => self.fields.iter().map(|(name, value)| (name, value.clone())).collect(),
         };
-        let all = MapDeserializer::new(std::iter::once(kind).chain(fields));
-        Some(qdisc::Params::deserialize(all).expect("a record's parameters are the simulator's"))
+        let params = qdisc::Params::of(self.kind(), MapDeserializer::new(fields.into_iter()));
+        Some(params.expect("a record's parameters are the simulator's"))
     }
 
     /// The device's `txqueuelen`, where that is its limit in Linux.
