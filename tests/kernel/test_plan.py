@@ -524,7 +524,8 @@ def test_a_card_s_wire_does_what_the_link_s_words_say() -> None:
         "loss_p23": 2**53,
     }
     assert {name: int(down[name]) for name in expected} == expected
-    assert down["jitter_table"].startswith("3584 ") and len(down["jitter_table"]) == 5 + 4 * 512
+    assert down["jitter_table"].startswith("3584 ")
+    assert len(down["jitter_table"]) == 5 + 4 * 512
     keys = [down[f"{kind}_key"] for kind in ("loss", "jitter", "reorder", "duplicate")]
     assert len(set(keys)) == 4
     (event,) = [each for each in made["events"] if "nic0a" in each["step"]["path"]]
