@@ -599,8 +599,12 @@ class Link:
     @property
     def framing(self) -> LinkLayer: ...
     @property
-    def loss(self) -> RandomLoss | GilbertLoss | None:
+    def loss(self) -> RandomLoss | GilbertLoss | StateLoss | None:
         """What the wire loses."""
+
+    @property
+    def impairments(self) -> Impairments | None:
+        """What else its wire does to packets."""
 
     @property
     def ring(self) -> Ring | None:
@@ -672,6 +676,64 @@ class GilbertLoss:
     def good_loss(self) -> float:
         """The probability of loss in the good state."""
 
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class StateLoss:
+    """netem's four states, a step a packet: 1 received, 2 received in a burst, 3 lost in a burst, 4
+    lost alone."""
+
+    @property
+    def p13(self) -> float: ...
+    @property
+    def p31(self) -> float: ...
+    @property
+    def p32(self) -> float: ...
+    @property
+    def p23(self) -> float: ...
+    @property
+    def p14(self) -> float: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Impairments:
+    """What a wire does besides delaying and losing. Probabilities and correlations are in units of
+    2^-32; what is 0 is not there."""
+
+    @property
+    def jitter_ns(self) -> int: ...
+    @property
+    def jitter_correlation(self) -> int: ...
+    @property
+    def jitter_table(self) -> list[int] | None:
+        """The distribution's quantiles in 8192ths of the jitter; None: uniform."""
+
+    @property
+    def reorder(self) -> int: ...
+    @property
+    def reorder_correlation(self) -> int: ...
+    @property
+    def reorder_gap(self) -> int: ...
+    @property
+    def duplicate(self) -> int: ...
+    @property
+    def duplicate_correlation(self) -> int: ...
+    @property
+    def slot_min_ns(self) -> int: ...
+    @property
+    def slot_max_ns(self) -> int: ...
+    @property
+    def slot_packets(self) -> int: ...
+    @property
+    def slot_bytes(self) -> int: ...
+    @property
+    def delay_steps(self) -> list[tuple[int, int]]:
+        """(from ns, ns of delay), the first at 0; empty: the link's delay."""
+
+    @property
+    def delay_period_ns(self) -> int | None: ...
+    @property
+    def overtake(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
 
 @final

@@ -116,6 +116,7 @@ fn shared_link(shared: &Shared) -> Link {
         qdisc: line.qdisc.clone(),
         framing: line.framing,
         loss: line.loss.params(),
+        impairments: line.impairments.clone(),
         ring: line.ring.map(|descriptors| link::RingParams {
             descriptors,
             bql: line.bql,
@@ -148,6 +149,7 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
             qdisc: pfifo.clone(),
             framing: link::Framing::NONE,
             loss: link::Loss::None,
+            impairments: link::Impairments::default(),
             ring: None,
             shaper: None,
             sampled: false,

@@ -114,6 +114,9 @@ pub struct LinkSpec<Q = Params> {
     pub framing: link::Framing,
     /// What the wire loses.
     pub loss: link::Loss,
+    /// What else it does to packets.
+    #[serde(default, skip_serializing_if = "link::Impairments::is_none")]
+    pub impairments: link::Impairments,
     /// The driver's ring below the discipline.
     pub ring: Option<link::RingParams>,
     /// The shaper between discipline and ring.
@@ -140,6 +143,7 @@ impl<Q> LinkSpec<Q> {
             qdisc: qdisc(&self.qdisc)?,
             framing: self.framing,
             loss: self.loss.clone(),
+            impairments: self.impairments.clone(),
             ring: self.ring,
             shaper: self.shaper,
             sampled: self.sampled,
