@@ -21,12 +21,13 @@ CHECKS = check() { printf '\n== %s\n' "$$*"; begun=$$(date +%s); "$$@" || failed
   kept() { to=$$1; shift; { "$$@" 2>&1; echo $$? >$$to.status; } | tee $$to; return $$(cat $$to.status); }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
-.PHONY: help setup guided lab dev check test-fast beside portable wheel demo papers test bench bench-quick validate clean
+.PHONY: help setup guided lab dev check test-fast beside portable wheel demo papers site test bench bench-quick validate clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo      set up, then compare pfifo, RED, CoDel, PIE, fq_codel and cake on a home uplink: demo/report.html'
 	@echo 'make papers    set up, then reproduce the papers, published numbers beside ours: papers/index.html (a quarter of an hour)'
+	@echo 'make site      make the documentation as a site, with figures of runs: site/index.html (some minutes the first time)'
 	@echo 'make test      format, lint, types and tests, in both languages'
 	@echo 'make dev       build what tests run into the tree; then: $(BIN)/pytest tests/test_units.py'
 	@echo 'make check     format, lint and types only; make test-fast: the quick tests only'
@@ -49,6 +50,10 @@ papers: $(VENV)/.installed
 # The simulator in a browser, as one file.
 lab: $(VENV)/.installed
 	$(BIN)/sojourn lab -o lab.html --no-open
+
+# The engine that is there will do. What is simulated is kept in target/site.
+site: $(firstword $(wildcard $(VENV)/.dev $(VENV)/.guided $(VENV)/.installed) $(VENV)/.installed) $(VENV)/.site
+	$(BIN)/python docs/site/build.py site
 
 # What its engine is laid out by is benches/train.py.
 guided: $(VENV)/.guided
@@ -144,7 +149,7 @@ validate: $(VENV)/.installed
 	  else echo 'left out, for want of a guest: sojourn agree. To make one: $(BIN)/sojourn kernel setup'; fi
 
 clean:
-	rm -rf $(VENV) target demo papers
+	rm -rf $(VENV) target demo papers site
 
 # ------------------------------------------------------------------------------------------------------- installing
 
@@ -225,5 +230,11 @@ $(WHEELS)/.made-$(PROFILE): $(VENV)/.tools $(GUEST) $(LAB) $(RUST_SOURCES) $(she
 # what is imported; pip would compile all of it.
 $(VENV)/.tools: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' > $@.txt
+	$(PIP) --no-compile -r $@.txt
+	@touch $@
+
+# What pyproject.toml names under `site`.
+$(VENV)/.site: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["site"], sep="\n")' > $@.txt
 	$(PIP) --no-compile -r $@.txt
 	@touch $@
