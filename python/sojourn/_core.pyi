@@ -362,6 +362,14 @@ class Scenario:
         """The run of this scenario with this seed as an engine takes it: integers, every flow and
         link written out."""
 
+    def qdisc_key(self, link: str | None = None) -> str:
+        """The key by which a discipline competes with others: the bottleneck's, both ways, except a
+        way that has one of its own; or that of one `link`.
+
+        Raises:
+            ScenarioError: there is no such link, or one has to be named.
+        """
+
     def fingerprint(self, seeds: Iterable[int] | None = None) -> str:
         """SHA-256 of what an engine is given for each of these seeds, whatever their order; None:
         the scenario's own.
