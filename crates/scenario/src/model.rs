@@ -6,9 +6,10 @@
 //! `check.rs`; what an engine takes is made by `realised.rs`.
 
 use crate::forms::{
-    BOOL, DELAY, DSCP, DURATION, FRAMES, HOSTS, Hosts, INTERVAL, LADDER, LINK_LAYER, LINK_RATE,
-    LOSS, LinkRate, MAX_FLOWS, NAME, Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE,
-    RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
+    BOOL, CODE, Code, DELAY, DSCP, DURATION, FRAMES, HOSTS, Hosts, INTERVAL, LADDER, LINK_LAYER,
+    LINK_RATE, LOSS, LinkRate, MAX_FLOWS, NAME, Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs,
+    QDISC, RATE, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, START, Sub, TITLE, TRANSFER, WARMUP,
+    Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
@@ -625,6 +626,8 @@ keys! {
         flows as "flow": Defaulted<Vec<Flow>> = Vec::new() => Entries;
         /// What is recorded.
         record: Defaulted<Record> = RECORD => Sub;
+        /// The text of each file of Python that a discipline names.
+        code: Defaulted<Code> = Code::default() => CODE;
         /// What varies.
         sweep: Defaulted<Sweep> = Sweep::default() => Axes;
     }

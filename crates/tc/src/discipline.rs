@@ -2,6 +2,7 @@
 //!
 //! `lookup` makes one of words or parameters, where the name is looked up among all records.
 
+use crate::disciplines::own;
 use crate::error::{Note, TcError};
 use crate::grammar::{Fields, Grammar, Value};
 use crate::linux::Options;
@@ -87,6 +88,9 @@ impl Discipline {
     /// The canonical words: what differs from the defaults, in a fixed order. Read again they give
     /// the same parameters.
     pub fn text(&self) -> String {
+        if self.kind() == own::KIND {
+            return own::text(&self.fields);
+        }
         let mut parts = vec![self.kind().to_owned()];
         if let Some(variant) = self.variant()
             && self.record.grammars[0].variant != Some(variant)
@@ -219,7 +223,14 @@ impl<'de> Deserialize<'de> for Discipline {
 
 impl fmt::Debug for Discipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Discipline").field(&self.text()).finish()
+        let mut shown = f.debug_tuple("Discipline");
+        shown.field(&self.text());
+        // What decides is its source.
+        let source = self.fields.get("source");
+        if source.is_said() {
+            shown.field(source);
+        }
+        shown.finish()
     }
 }
 
