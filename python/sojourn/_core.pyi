@@ -203,6 +203,7 @@ def bins_from(bins: NDArray[np.int64]) -> NDArray[np.int64]:
 class Cancelled(Exception):  # noqa: N818  (a request, not an error)
     """The run was stopped by its progress callback or by Ctrl-C."""
 
+@final
 class OwnCode:
     """A discipline of the user's own, compiled: C functions `int64_t (state *, const packet *, const
     link *)` by what they are asked (crates/qdisc, own.rs), and the state at its start. `owner` keeps
@@ -227,7 +228,7 @@ class OwnCodeError(Exception):
 def run(
     realised: Realised,
     progress: Callable[[int], bool] | None = None,
-    own: dict[str, OwnCode] = {},
+    own: dict[str, OwnCode] | None = None,
 ) -> SeedTables:
     """Runs a realised scenario to its end, the GIL released. `own`: the code of disciplines of the
     user's own, by their words; raises OwnCodeError where it fails.
@@ -249,7 +250,7 @@ def replay(
     early: NDArray[np.bool_] | None = None,
     hash: NDArray[np.int64] | None = None,
     truesize: NDArray[np.int64] | None = None,
-    own: dict[str, OwnCode] = {},
+    own: dict[str, OwnCode] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Sends recorded arrivals through one link, the GIL released.
 

@@ -16,7 +16,7 @@ use crate::run::{give_code, thrown};
 
 /// What became of each arrival; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, early = None, hash = None, truesize = None, own = HashMap::new()))]
+#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, early = None, hash = None, truesize = None, own = None))]
 #[allow(clippy::too_many_arguments)]
 pub fn replay<'py>(
     py: Python<'py>,
@@ -30,7 +30,7 @@ pub fn replay<'py>(
     early: Option<Truths>,
     hash: Option<Integers>,
     truesize: Option<Integers>,
-    own: HashMap<String, Py<OwnCode>>,
+    own: Option<HashMap<String, Py<OwnCode>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let words = link.spec.qdisc.text();
     let Some(mut link) = simulated_link(&link.spec) else {
@@ -42,7 +42,7 @@ pub fn replay<'py>(
         early.map(|early| early.to_vec()).as_deref(),
         [hash.as_deref(), truesize.as_deref()],
     )?;
-    give_code(&mut link.qdisc, &words, &own);
+    give_code(&mut link.qdisc, &words, &own.unwrap_or_default());
     let outcome =
         py.detach(|| catch_unwind(AssertUnwindSafe(|| sim::replay(&link, seed, &arrivals))));
     let decisions = outcome.map_err(thrown)?;

@@ -27,14 +27,15 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
 /// Runs a realised scenario to its end; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (realised, progress = None, own = HashMap::new()))]
+#[pyo3(signature = (realised, progress = None, own = None))]
 pub fn run(
     py: Python<'_>,
     realised: &Realised,
     progress: Option<Py<PyAny>>,
-    own: HashMap<String, Py<OwnCode>>,
+    own: Option<HashMap<String, Py<OwnCode>>>,
 ) -> PyResult<SeedTables> {
     let mut scenario = realised.simulated()?;
+    let own = own.unwrap_or_default();
     for (link, run) in scenario.links.iter_mut().zip(realised.run_links()) {
         give_code(&mut link.qdisc, &run.qdisc.text(), &own);
     }

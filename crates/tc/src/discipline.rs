@@ -2,7 +2,6 @@
 //!
 //! `lookup` makes one of words or parameters, where the name is looked up among all records.
 
-use crate::disciplines::own;
 use crate::error::{Note, TcError};
 use crate::grammar::{Fields, Grammar, Value};
 use crate::linux::Options;
@@ -88,8 +87,8 @@ impl Discipline {
     /// The canonical words: what differs from the defaults, in a fixed order. Read again they give
     /// the same parameters.
     pub fn text(&self) -> String {
-        if self.kind() == own::KIND {
-            return own::text(&self.fields);
+        if let Some(written) = self.record.written {
+            return written(&self.fields);
         }
         let mut parts = vec![self.kind().to_owned()];
         if let Some(variant) = self.variant()

@@ -111,7 +111,9 @@ def _replay_all(paths: Sequence[Path], how: KernelAsked, qdisc: str | None) -> N
         new, stops = list(stop.recordings), [stop]
     if how.output.out is not None:
         _keep(new, how.output.out)
-    outcomes = [compare(each if instead is None else each.by(instead)) for each in (*recordings, *new)]
+    outcomes = [
+        compare(each if instead is None else each.by(instead)) for each in (*recordings, *new)
+    ]
     agrees = all(one.agrees for one in outcomes)
     written = text.as_json(
         {

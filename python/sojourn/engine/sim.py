@@ -50,7 +50,7 @@ class Simulator:
         own = _own_code(realised)
         began = time.thread_time_ns()
         try:
-            tables = _core.run(realised, reached, own)
+            tables = _core.run(realised, reached, own) if own else _core.run(realised, reached)
         except _core.OwnCodeError as error:
             raise compiled.failed(error, realised.links) from None
         return Outcome(tables, time.thread_time_ns() - began)

@@ -15,7 +15,7 @@ from sojourn.errors import UserError
 from sojourn.evaluation.suite import Criterion, Suite
 from sojourn.scenario import Scenario
 from sojourn.scenario.linux import CONGESTION
-from sojourn.scenario.qdisc import QDISCS
+from sojourn.scenario.qdisc import QDISCS, is_own
 from sojourn.units import nearest
 
 FULL_PACKET = 1514

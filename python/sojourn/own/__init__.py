@@ -17,7 +17,7 @@ class Mine(Discipline):
 
 from __future__ import annotations
 
-__all__ = ["DROP", "MARK", "MS", "PASS", "S", "US", "Discipline", "Link", "Packet"]
+__all__ = ["DROP", "MARK", "MS", "PASS", "US", "Discipline", "Link", "Packet", "S"]
 
 PASS = 0
 """The packet goes on."""

@@ -70,13 +70,13 @@ _subtracted = _with_overflow("ssub_with_overflow")
 _multiplied = _with_overflow("smul_with_overflow")
 
 
-@numba.njit(inline="never")  # type: ignore[untyped-decorator]
+@numba.njit(inline="never")
 def _fail(state, why):  # type: ignore[no-untyped-def]
     state.why_ = why
     raise ArithmeticError
 
 
-def _declared(name: str, arity: int, choose: Callable[..., _Compiled]) -> None:
+def _declared(name: str, arity: int, choose: Callable[..., _Compiled | None]) -> None:
     """A function that rewritten code calls: `choose` gives, of the arguments' types, what it does."""
 
     def typed(state: Any, *kinds: Any) -> _Compiled:

@@ -35,7 +35,6 @@ from sojourn.own.language import (
     Number,
     read,
 )
-
 from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.trace import opened
 
@@ -114,7 +113,9 @@ def _maker() -> str:
 
 
 def _missing() -> UserError:
-    return UserError("a discipline of one's own is compiled by numba, which is not installed", EXTRA)
+    return UserError(
+        "a discipline of one's own is compiled by numba, which is not installed", EXTRA
+    )
 
 
 def failed(error: _core.OwnCodeError, links: Sequence[Link]) -> UserError:
@@ -319,11 +320,21 @@ def _uncompiled(shape: _Shape, asked: str, error: Exception) -> UserError:
     import re
 
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    lines = [int(found) for found in re.findall(re.escape(f'File "{shape.file}", line ') + r"(\d+)", text)]
+    lines = [
+        int(found)
+        for found in re.findall(re.escape(f'File "{shape.file}", line ') + r"(\d+)", text)
+    ]
     lines += [int(found) for found in re.findall(re.escape(shape.file) + r" \((\d+)\)", text)]
     where = f"{shape.file}:{lines[-1]}" if lines else shape.file
     said = [line.strip() for line in text.splitlines() if line.strip()]
-    reasons = [line for line in said if "write int(" in line or "is of numbers" in line or "Cannot unify" in line or "cast" in line]
+    reasons = [
+        line
+        for line in said
+        if "write int(" in line
+        or "is of numbers" in line
+        or "Cannot unify" in line
+        or "cast" in line
+    ]
     told = plain((reasons or said or ["it has types that it can't tell"])[0])
     return UserError(
         f"{where}: numba can't compile {shape.name}.{asked}: {told}",

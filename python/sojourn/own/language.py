@@ -41,7 +41,12 @@ ASKED: dict[str, tuple[str, ...]] = {
 PACKET = ("bytes", "flow", "hash", "ecn", "ce", "dscp", "enqueued", "sojourn")
 LINK = ("now", "packets", "bytes", "mtu", "rate")
 LINK_ARRAYS = ("queue_packets", "queue_bytes")
-SETTINGS = {"queues": (1, 1 << 16), "limit": (0, 1 << 32), "timer_start": (0, 1 << 62), "bypass": (0, 1)}
+SETTINGS = {
+    "queues": (1, 1 << 16),
+    "limit": (0, 1 << 32),
+    "timer_start": (0, 1 << 62),
+    "bypass": (0, 1),
+}
 """Fields that the engine reads, each with its bounds."""
 MOST_NUMBERS = 1 << 22
 """Of a state."""
@@ -307,14 +312,14 @@ class _Class:
             )
         items = value if isinstance(value, list) else [value]
         if one == "float":
-            reals = [float(item) for item in items]
+            reals: list[Number] = [float(item) for item in items]
             return reals if array else reals[0]
         for item in items:
             if item % 1 != 0 or not -(1 << 63) <= item < 1 << 63:
                 raise self.file.refuse(
                     statement, f"{name} is a whole number of 64 bits, not {item}", "or a float"
                 )
-        wholes = [int(item) for item in items]
+        wholes: list[Number] = [int(item) for item in items]
         return wholes if array else wholes[0]
 
     def _check_words(self) -> None:
@@ -348,7 +353,10 @@ class _Class:
                 self.methods[name], f"{name} is a function of the file, too", "choose another name"
             )
         functions = {
-            **{name: _Function(self, node, None).made() for name, node in self.file.functions.items()},
+            **{
+                name: _Function(self, node, None).made()
+                for name, node in self.file.functions.items()
+            },
             **{
                 name: _Function(self, node, _self(self.file, node)).made()
                 for name, node in self.methods.items()
@@ -500,7 +508,9 @@ class _Function(ast.NodeTransformer):
                 return [ast.While(self.visit(test), self._turn(body), [])]
             case ast.For(target=ast.Name(), iter=ast.Call(func=ast.Name(id="range")), orelse=[]):
                 assert isinstance(node.iter, ast.Call)
-                numbers = [self._check("whole", self.visit(each)) for each in node.iter.args]
+                numbers: list[ast.expr] = [
+                    self._check("whole", self.visit(each)) for each in node.iter.args
+                ]
                 turns = ast.Call(ast.Name("range", ast.Load()), numbers, [])
                 return [ast.For(node.target, turns, self._turn(node.body), [])]
             case ast.Raise(exc=exc):
@@ -536,9 +546,7 @@ class _Function(ast.NodeTransformer):
                 kind = self._field(target, attr)
                 if isinstance(kind, list):
                     raise self.refuse(target, f"{attr} is an array", f"set {attr}[i]")
-                return [
-                    ast.Assign([_state(attr, ast.Store())], self._fitting(attr, kind, value))
-                ]
+                return [ast.Assign([_state(attr, ast.Store())], self._fitting(attr, kind, value))]
             case ast.Subscript(
                 value=ast.Attribute(value=ast.Name(id=name), attr=attr), slice=index
             ) if name == self.own_name:
@@ -678,7 +686,9 @@ class _Function(ast.NodeTransformer):
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.own_name:
                 self._array(node, attr)
                 return _state(attr)
-            case ast.Attribute(value=ast.Name(id=name), attr=attr) if self.views.get(name) == "link":
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
+                self.views.get(name) == "link"
+            ):
                 if attr in LINK_ARRAYS:
                     return ast.Attribute(ast.Name(name, ast.Load()), attr, ast.Load())
         raise self.refuse(

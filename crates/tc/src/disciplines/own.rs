@@ -29,6 +29,7 @@ pub(super) static OWN: Record = Record {
         ..Grammar::NONE
     }],
     simulated: true,
+    written: Some(text),
     usual_limit: Some(1000),
     ..Record::NONE
 };
@@ -103,7 +104,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Its words, as `read` takes them.
-pub(crate) fn text(fields: &Fields) -> String {
+fn text(fields: &Fields) -> String {
     let of = |name| fields.get(name).text().unwrap_or_default();
     let (file, class, words) = (of("file"), of("class"), of("words"));
     let name = format!("{file}:{class}");
