@@ -203,8 +203,35 @@ def bins_from(bins: NDArray[np.int64]) -> NDArray[np.int64]:
 class Cancelled(Exception):  # noqa: N818  (a request, not an error)
     """The run was stopped by its progress callback or by Ctrl-C."""
 
-def run(realised: Realised, progress: Callable[[int], bool] | None = None) -> SeedTables:
-    """Runs a realised scenario to its end, the GIL released.
+@final
+class OwnCode:
+    """A discipline of the user's own, compiled: C functions `int64_t (state *, const packet *, const
+    link *)` by what they are asked (crates/qdisc, own.rs), and the state at its start. `owner` keeps
+    them in memory. The addresses are trusted: `sojourn.own.compiled` alone makes one."""
+
+    def __new__(
+        cls,
+        functions: dict[str, int],
+        state: bytes,
+        owner: object,
+        *,
+        queues: int,
+        limit: int,
+        timer: int | None = None,
+        bypass: bool = False,
+    ) -> Self: ...
+
+class OwnCodeError(Exception):
+    """A discipline's own code failed: (file, class, what it was asked, when in ns, its answer or None,
+    why by `sojourn.own.checks.WHYS`, line)."""
+
+def run(
+    realised: Realised,
+    progress: Callable[[int], bool] | None = None,
+    own: dict[str, OwnCode] | None = None,
+) -> SeedTables:
+    """Runs a realised scenario to its end, the GIL released. `own`: the code of disciplines of the
+    user's own, by their words; raises OwnCodeError where it fails.
 
     `progress` is called about every 50 ms of wall time with the simulated time reached in ns;
     returning False stops the run. Returns tables by name: each a dict of equally long columns.
@@ -223,6 +250,7 @@ def replay(
     early: NDArray[np.bool_] | None = None,
     hash: NDArray[np.int64] | None = None,
     truesize: NDArray[np.int64] | None = None,
+    own: dict[str, OwnCode] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Sends recorded arrivals through one link, the GIL released.
 
@@ -577,6 +605,9 @@ class Link:
 
     def with_rate(self, rate: Sequence[tuple[int, int]]) -> Link:
         """The same with these steps of (from ns, bit/s), which do not repeat."""
+
+    def with_qdisc(self, qdisc: Qdisc) -> Link:
+        """The same with another discipline."""
 
     @property
     def name(self) -> str:

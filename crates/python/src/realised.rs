@@ -49,6 +49,11 @@ impl Realised {
         })
     }
 
+    /// Its links, in order.
+    pub fn run_links(&self) -> &[LinkSpec] {
+        &self.run.links
+    }
+
     /// What the simulator takes.
     pub fn simulated(&self) -> PyResult<sim::Scenario> {
         realised::simulated(&self.run).ok_or_else(|| {
@@ -245,6 +250,10 @@ impl Link {
 
     fn with_rate(&self, py: Python<'_>, rate: Vec<(u64, u64)>) -> PyResult<Link> {
         Link::of(py, &LinkSpec { rate: steps(rate)?, rate_period_ns: None, ..self.spec.clone() })
+    }
+
+    fn with_qdisc(&self, py: Python<'_>, qdisc: &Qdisc) -> PyResult<Link> {
+        Link::of(py, &LinkSpec { qdisc: qdisc.0.clone(), ..self.spec.clone() })
     }
 
     #[getter]

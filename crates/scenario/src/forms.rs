@@ -655,6 +655,34 @@ pub(crate) const QDISC: Plain<Discipline> = Plain {
     read: |value| words(value, Discipline::parse, not_a_discipline),
     write: |qdisc| qdisc.text().into(),
 };
+/// Files of the user's own code: the name and the text of each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Code(pub Vec<(String, String)>);
+
+impl Code {
+    /// The text of a file.
+    pub fn text(&self, file: &str) -> Option<String> {
+        self.0.iter().find(|(name, _)| name == file).map(|(_, text)| text.clone())
+    }
+}
+
+pub(crate) const CODE: Plain<Code> = Plain {
+    read: |value| {
+        let no_text = || {
+            let message = format!("{} is not the text of files", quoted(value));
+            Wrong::new(message, "leave it out: it is made of the files that are named")
+        };
+        let text = |(name, text): (&str, &Value)| {
+            Ok((name.to_owned(), text.text().ok_or_else(no_text)?.to_owned()))
+        };
+        let files = value.table().ok_or_else(no_text)?.iter().map(text);
+        Ok(Code(files.collect::<Result<_, Wrong>>()?))
+    },
+    write: |code| {
+        let files = code.0.iter().map(|(name, text)| (name.clone(), text.clone().into()));
+        Value::Table(files.collect())
+    },
+};
 pub(crate) const LINK_LAYER: Plain<Framing> = Plain {
     read: |value| words(value, tc::read_layer, tc::layer::not_a_layer),
     write: |layer| tc::layer::write_layer(layer).into(),

@@ -8,6 +8,7 @@
 
 mod amount;
 mod check;
+mod code;
 mod dscp;
 mod forms;
 mod laws;
@@ -28,7 +29,7 @@ mod value;
 mod wire;
 
 pub use check::base_names;
-pub use forms::{Hosts, LinkRate};
+pub use forms::{Code, Hosts, LinkRate};
 pub use laws::Spread;
 pub use meaning::Meaning;
 pub use model::{
@@ -428,6 +429,8 @@ fn validated(
     }
     let traces = trace::resolve(&mut document, open);
     problems.extend(traces.into_iter().map(|problem| source.locate(problem, 0)));
+    let code = code::resolve(&mut document, open);
+    problems.extend(code.into_iter().map(|problem| source.locate(problem, 0)));
     // `seed = 7` is kept as `seeds`.
     let written = |problem: Problem| match problem.key.first() {
         Some(Part::Name(name)) if single && name == "seeds" => {

@@ -7,6 +7,7 @@
 //! a seed draws.
 
 use crate::check::base_names;
+use crate::code::CODE;
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Routes, links_of, way_of};
 use crate::model::Scenario;
@@ -15,6 +16,7 @@ use crate::reader::Tables;
 use crate::value::Value;
 use crate::wire::{duplicate_text, jitter_text, reorder_text, slot_text};
 use link::DelayStep;
+use sha2::{Digest, Sha256};
 
 /// Every setting by its path; `None`: there is none.
 pub type Meaning = Vec<(Vec<String>, Option<Value>)>;
@@ -23,6 +25,11 @@ impl Scenario {
     /// Every setting of the links and flows by its path. Values are as a file would hold them.
     pub fn meaning(&self) -> Meaning {
         let mut found: Meaning = vec![(vec!["offloads".into()], Some(Value::Bool(self.offloads)))];
+        for (file, text) in &self.code.0 {
+            let sum: String =
+                Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+            found.push((vec![CODE.into(), file.clone()], Some(format!("sha256 {sum}").into())));
+        }
         let links = links_of(self);
         for link in &links {
             for (key, value) in line(&link.line) {

@@ -6,10 +6,10 @@
 //! `check.rs`; what an engine takes is made by `realised.rs`.
 
 use crate::forms::{
-    BOOL, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION, FRAMES, HOSTS, Hosts, INTERVAL, JITTER,
-    LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate, MAX_FLOWS, NAME, Names, ON_TIME, PACKET, PAUSE,
-    PAYLOAD, Pairs, QDISC, RATE, REORDER, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START,
-    Sub, TITLE, TRANSFER, WARMUP, Within, Words,
+    BOOL, CODE, Code, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION, FRAMES, HOSTS, Hosts,
+    INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate, MAX_FLOWS, NAME, Names,
+    ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, REORDER, RING, RTT, SCHEDULE, SEEDS,
+    SHAPER, SIZES, SLOT, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
@@ -647,6 +647,8 @@ keys! {
         flows as "flow": Defaulted<Vec<Flow>> = Vec::new() => Entries;
         /// What is recorded.
         record: Defaulted<Record> = RECORD => Sub;
+        /// The text of each file of Python that a discipline names.
+        code: Defaulted<Code> = Code::default() => CODE;
         /// What varies.
         sweep: Defaulted<Sweep> = Sweep::default() => Axes;
     }

@@ -87,6 +87,9 @@ impl Discipline {
     /// The canonical words: what differs from the defaults, in a fixed order. Read again they give
     /// the same parameters.
     pub fn text(&self) -> String {
+        if let Some(written) = self.record.written {
+            return written(&self.fields);
+        }
         let mut parts = vec![self.kind().to_owned()];
         if let Some(variant) = self.variant()
             && self.record.grammars[0].variant != Some(variant)
@@ -218,7 +221,14 @@ impl<'de> Deserialize<'de> for Discipline {
 
 impl fmt::Debug for Discipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Discipline").field(&self.text()).finish()
+        let mut shown = f.debug_tuple("Discipline");
+        shown.field(&self.text());
+        // What decides is its source.
+        let source = self.fields.get("source");
+        if source.is_said() {
+            shown.field(source);
+        }
+        shown.finish()
     }
 }
 

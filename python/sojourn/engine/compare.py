@@ -27,6 +27,11 @@ def contenders(scenario: Scenario, qdiscs: Sequence[str], link: str | None = Non
     return taking_turns(scenario, scenario.variants()[0].qdisc_key(link), qdiscs)
 
 
+def with_discipline(scenario: Scenario, qdisc: str) -> Scenario:
+    """The scenario with this discipline at its bottleneck, both ways except one that has its own."""
+    return scenario.with_({_place(scenario.variants()[0], None): qdisc})
+
+
 def taking_turns(scenario: Scenario, key: str, texts: Sequence[str]) -> Scenario:
     """The scenario as a sweep over these values of a key, beside what it sweeps already. They vary
     fastest."""
