@@ -1,7 +1,7 @@
 //! What a text says: its links, flows and variants, what can be turned, or what is wrong with it.
 
 use crate::knobs;
-use crate::running::{lacking, variants};
+use crate::running::{lacking, lacking_of, variants};
 use crate::{Knob, MOST_TEXT};
 use scenario::{Loaded, Problem, no_file};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ pub fn answer(text: &str) -> Value {
         "more_variants": all.len().saturating_sub(MOST_VARIANTS),
         "knobs": knobs::of(&loaded, text),
         "notes": loaded.notes.iter().map(shown).collect::<Vec<_>>(),
-        "lacking": lacking(&first),
+        "lacking": lacking(&first).iter().map(shown).collect::<Vec<_>>(),
     })
 }
 
@@ -67,7 +67,7 @@ pub fn words(qdisc: &str) -> Value {
         }),
         Ok(discipline) => {
             let knobs: Vec<Knob> = knobs::of_words(&discipline, "");
-            let lacking = discipline.lacking();
+            let lacking = lacking_of(&discipline).as_ref().map(shown);
             json!({ "text": discipline.text(), "knobs": knobs, "lacking": lacking })
         }
     }

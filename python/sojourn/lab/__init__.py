@@ -102,7 +102,7 @@ def _page() -> Template:
 
 def _facts() -> dict[str, Any]:
     """What the page has to know: examples, lessons, names, colours."""
-    simulated = [kind for kind, record in _core.QDISCS.items() if record.simulated]
+    simulated = [kind for kind in style.QDISCS if kind in _core.QDISCS and kind != "own"]
     return {
         "qdiscs": simulated,
         "colours": {kind: style.QDISCS[kind][0] for kind in simulated},
