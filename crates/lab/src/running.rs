@@ -1,7 +1,7 @@
 //! A run in slices, and what comes of it.
 
 use crate::asked::Chosen;
-use crate::read::{load, refused};
+use crate::text::{load, refused};
 use metrics::{About, FlowAbout, LinkAbout};
 use scenario::{Loaded, Problem, no_file, realised};
 use serde_json::{Value, json};
