@@ -44,7 +44,7 @@ from sojourn.engine.kernel.guest import (
     uml,
 )
 from sojourn.engine.kernel.guest import boot as booting
-from sojourn.engine.kernel.guest.releases import RELEASES, USUAL, Release
+from sojourn.engine.kernel.guest.releases import RELEASES, USUAL, Release, version_in
 from sojourn.engine.kernel.plan import guest_plan as plan
 from sojourn.engine.protocol import Cancelled
 from sojourn.engine.verify import verify
@@ -256,7 +256,13 @@ def test_the_configuration_has_every_discipline_and_congestion_control_of_a_scen
     config = config_of(release)
     always = {"pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "reno", "fixed"}
     ours_alone = {"adt", "cobalt", "ledbat"}
-    for kind in set(QDISCS) - always - ours_alone:
+    newer = {
+        kind
+        for kind, record in QDISCS.items()
+        if (record.since or (0, 0)) > version_in(release.name)
+    }
+    assert newer == ({"dualpi2"} if release is USUAL else set())
+    for kind in set(QDISCS) - always - ours_alone - newer:
         assert f"CONFIG_NET_SCH_{kind.upper()}=y" in config, kind
     kconfig = {"highspeed": "HSTCP"}
     for name in set(CONGESTION) - always - ours_alone:
