@@ -1264,6 +1264,10 @@ class Qdisc:
         """Its options in a netlink message, as linux/pkt_sched.h names them; None: sojourn does not
         make it so."""
 
+    def packed_options(self) -> bytes | None:
+        """Its options as the attributes of a netlink message, where tc has no words for it; None:
+        tc makes it."""
+
     @property
     def packets(self) -> int:
         """How many packets it holds at most, about: where it counts bytes, full packets of them."""
@@ -1297,6 +1301,10 @@ class QdiscRecord:
     @property
     def simulated(self) -> bool:
         """Whether the simulator has it; else Linux alone."""
+
+    @property
+    def since(self) -> tuple[int, int] | None:
+        """The release of Linux that it came with, where that is younger than the usual guest's."""
 
     @property
     def least(self) -> str:

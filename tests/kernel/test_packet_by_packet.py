@@ -56,6 +56,17 @@ def test_a_single_vegas_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: 
     assert (drops > 10) == (qdisc == "codel")
 
 
+@pytest.mark.parametrize("congestion", ["reno", "cubic"])
+@pytest.mark.parametrize("delay", ["5 ms", "40 ms"])
+@pytest.mark.parametrize("qdisc", ["pfifo limit 20", "codel"])
+def test_a_single_flow_of_linux_7_3_is_that_kernels(
+    kernel_73: str, qdisc: str, delay: str, congestion: str
+) -> None:
+    """Its receiver differs from 6.12's: the window, and when SACKs leave."""
+    label = f"{qdisc}, {congestion}, delay {delay}, count 1"
+    assert same_packets(kernel_73, label, {"flow.bulk.profile": "linux-7.3"}) > 10
+
+
 def same_packets(kernel: str, label: str, settings: dict[str, str]) -> int:
     """Both engines' packets of a case of the standing set are the same ones; how many were
     dropped."""

@@ -513,6 +513,11 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
         let message = "dctcp without ECN is Reno to Linux";
         tell(problems, message, "write ecn = true", below(at, "congestion"));
     }
+    if flow.profile == "linux-7.3" && set.rack == Some(false) && set.sack != Some(false) {
+        let message = "Linux 7.3 finds losses by RACK alone";
+        let hint = r#"leave rack out, or write profile = "linux", which is 6.12's"#;
+        tell(problems, message, hint, inside("rack"));
+    }
     let full = endpoints(flow.profile, flow.congestion, flow.ecn, set).params;
     if full.growth.vegas_alpha > full.growth.vegas_beta {
         let named = if set.vegas_alpha.is_some() { "vegas_alpha" } else { "vegas_beta" };

@@ -149,7 +149,7 @@ impl Discipline {
     /// does not make it by netlink.
     pub fn options(&self) -> Option<Vec<(String, u64)>> {
         match self.record.linux.as_ref()?.options {
-            Options::None => None,
+            Options::None | Options::Packed(_) => None,
             Options::Limit => Some(vec![("limit".to_owned(), self.fields.count("limit")?)]),
             Options::Attributes(prefix, attributes) => {
                 let said = attributes.iter().filter_map(|attribute| {
@@ -159,6 +159,22 @@ impl Discipline {
                 Some(said.collect())
             }
         }
+    }
+
+    /// Its options as the attributes of a netlink message, where tc has no words for it; `None`: tc
+    /// makes it.
+    pub fn packed_options(&self) -> Option<Vec<u8>> {
+        let Options::Packed(attributes) = self.record.linux.as_ref()?.options else { return None };
+        let mut bytes = Vec::new();
+        for each in attributes {
+            let Some(value) = (each.value)(&self.fields) else { continue };
+            // struct nlattr; what follows begins at a multiple of four bytes.
+            bytes.extend((4 + each.bytes as u16).to_ne_bytes());
+            bytes.extend(each.number.to_ne_bytes());
+            bytes.extend(&value.to_le_bytes()[..each.bytes]);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+        }
+        Some(bytes)
     }
 
     /// How many packets it holds at most, about: where it counts bytes, full packets of them.

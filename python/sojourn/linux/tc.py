@@ -153,8 +153,43 @@ def elsewhere(line: str, device: str) -> tuple[str, str] | None:
     ], f"qdisc add dev {device} root handle {ROOT} {found['stab'] or ''}{found['rest']}"
 
 
+@dataclass(frozen=True)
+class MadeByNetlink:
+    """A discipline for which tc may have no words, as a netlink message names it."""
+
+    device: str
+    parent: int
+    """A class, or `AT_ROOT`."""
+    handle: int
+    kind: str
+    overhead: int
+    """By tc-stab(8)."""
+    options: bytes
+
+
+AT_ROOT = 0xFFFF_FFFF
+
+
+def by_netlink(line: str, qdisc: Qdisc) -> MadeByNetlink:
+    """What a line of `queue` says that adds this discipline."""
+    found, options = _ADDS.match(line), qdisc.packed_options()
+    assert found is not None, "it is a line of `queue`"
+    assert options is not None, "tc has words for the discipline"
+    overhead = (found["stab"] or "0").split()[-1]
+    parent = AT_ROOT if found["parent"] is None else _number(found["parent"])
+    handle = _number(found["handle"])
+    return MadeByNetlink(found["device"], parent, handle, qdisc.kind, int(overhead), options)
+
+
+def _number(name: str) -> int:
+    """A handle or a class, `10:` or `1:1`, as the kernel counts."""
+    major, _, minor = name.partition(":")
+    return int(major, 16) << 16 | int(minor or "0", 16)
+
+
 _ADDS = re.compile(
-    r"qdisc add dev \S+ (root|parent \S+) (handle \S+ )?(?P<stab>stab overhead \S+ )?(?P<rest>(?P<kind>\w+).*)"
+    r"qdisc add dev (?P<device>\S+) (root|parent (?P<parent>\S+)) (handle (?P<handle>\S+) )?"
+    r"(?P<stab>stab overhead \S+ )?(?P<rest>(?P<kind>\w+).*)"
 )
 
 

@@ -38,10 +38,22 @@
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
+#include <linux/version.h>
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
 #include "simlog.h"
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+/* Later kernels set a timer and its function in one call, and have no other way. */
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
 
 /* From the completion to the next packet's coming down: softirqs, no more. */
 #define GRAIN_NS	20000ULL
@@ -1128,12 +1140,9 @@ static struct simnic *simnic_make(unsigned int pair, unsigned int end)
 	__skb_queue_head_init(&nic->ring);
 	__skb_queue_head_init(&nic->wire);
 	__skb_queue_head_init(&nic->untold);
-	hrtimer_init(&nic->tx_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	hrtimer_init(&nic->irq_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	hrtimer_init(&nic->wire_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	nic->tx_timer.function = simnic_sent;
-	nic->irq_timer.function = simnic_coalesced;
-	nic->wire_timer.function = simnic_arrival;
+	hrtimer_setup(&nic->tx_timer, simnic_sent, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&nic->irq_timer, simnic_coalesced, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&nic->wire_timer, simnic_arrival, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	nic->params.ring = 1;
 
 	/* The card outlives no device and no device its card: neither ever goes. */

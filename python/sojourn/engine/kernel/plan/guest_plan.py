@@ -23,8 +23,9 @@ What Linux has no word for is refused, all of it at once: in `PlanError`.
 
 import math
 import os
+import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
 from sojourn._core import luck_key
@@ -38,6 +39,7 @@ from sojourn.engine.kernel.graph import (
     transmitter,
 )
 from sojourn.engine.kernel.guest.guests import Guest
+from sojourn.engine.kernel.guest.releases import LinuxVersion, version_in
 from sojourn.engine.kernel.observed import selfcheck
 from sojourn.engine.kernel.observed.passage import drops_of
 from sojourn.engine.kernel.plan import sizes
@@ -103,6 +105,7 @@ class Machine:
     """The kernel is the run's alone: settings that all of it shares may be written."""
     ipv6: bool
     """It has IPv6, to be turned off."""
+    linux: LinuxVersion = (6, 12)
     rehash: bool = True
     """Its TCP gives a connection another hash when it times out (since 5.18), and can be told not
     to."""
@@ -121,6 +124,7 @@ def machine_of(guest: Guest) -> Machine:
     return Machine(
         "simnic" if guest.has_simnic else "veth",
         own=True,
+        linux=guest.release,
         # The built kernel has none.
         ipv6=not guest.has_simnic,
         modules=guest.modules,
@@ -137,6 +141,7 @@ def this_host() -> Machine:
     return Machine(
         "veth",
         own=False,
+        linux=version_in(platform.release()),
         ipv6=os.path.isdir("/proc/sys/net/ipv6"),
         rehash=os.path.isfile("/proc/sys/net/core/txrehash"),
     )
@@ -237,7 +242,7 @@ def plan(realised: Realised, machine: Machine, *, rows: bool = False) -> Planned
     Raises:
         PlanError: it asks for what the machine's kernel does not have.
     """
-    problems = list(problems_of(realised, machine.wiring, machine.own))
+    problems = list(problems_of(realised, machine.wiring, machine.own, machine.linux))
     if problems:
         raise PlanError(problems)
     whole = _Builder(realised, machine, rows=rows)
@@ -301,6 +306,7 @@ class _Builder:
         self.addresses = 0
         self.ip: dict[str, list[str]] = {name: [] for name in self.namespaces}
         self.tc: dict[str, list[str]] = {}
+        self.made: list[tuple[str, tc.MadeByNetlink]] = []
         self.offload = realised.offloads
         # What is made of single packets: the table of them, the self-check's judgement and, in real
         # time, that of the run.
@@ -389,16 +395,16 @@ class _Builder:
             length = link.qdisc.queue_length
             if length is not None:
                 self.ip[wire.tail].append(f"link set dev {wire.queue.device} txqueuelen {length}")
-            self._tc(
-                wire.tail,
-                tc.queue(
-                    wire.queue.device,
-                    link.qdisc,
-                    header_bytes=link.framing.header_bytes,
-                    shaper=link.shaper,
-                    transmitter=None if self.simnic else transmitter(link),
-                ),
+            lines = tc.queue(
+                wire.queue.device,
+                link.qdisc,
+                header_bytes=link.framing.header_bytes,
+                shaper=link.shaper,
+                transmitter=None if self.simnic else transmitter(link),
             )
+            if link.qdisc.packed_options() is not None:
+                self.made.append((wire.tail, tc.by_netlink(lines.pop(), link.qdisc)))
+            self._tc(wire.tail, lines)
         if not self.simnic and (link.delay_ns or loses(link)):
             last = wire.hops[-1][0]
             self._tc(last.namespace, [tc.wire(last.device, link.delay_ns, link.loss)])
@@ -652,8 +658,12 @@ class _Builder:
                         "ip", name, sorted(self.ip[name], key=lambda line: line.startswith("route"))
                     )
                 )
-            if name in self.tc:
+            if self.tc.get(name):
                 steps.append(_batch("tc", name, self.tc[name]))
+        steps += (
+            {"do": "qdisc", "namespace": name, **asdict(each), "options": list(each.options)}
+            for name, each in self.made
+        )
         return steps
 
     def _settings(self) -> Iterator[dict[str, Any]]:
