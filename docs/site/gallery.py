@@ -87,7 +87,10 @@ _OTHERS = (
     "`sojourn evaluate` holds candidates against a document's criteria. Its page has a matrix, and for each "
     "criterion ellipses of delay against goodput ([evaluate](../evaluate.md)).\n",
     "## graph\n",
-    "`sojourn graph` draws what `sojourn monitor` recorded, over hours or months ([monitor](../monitor.md)).\n",
+    "`sojourn graph` draws what `sojourn monitor` recorded, over minutes or months ([monitor](../monitor.md)). This is "
+    "another recording of our tests, of a minute.\n",
+    "<!-- folder: recorded: tests/recordings/format-1 -->\n```sh\nsojourn graph recorded/monitor.db --utc -o graph.svg\n"
+    "```\n<!-- figure: graph.svg: RTTs and losses that sojourn monitor recorded -->\n",
     "## tune\n",
     "`sojourn tune` draws delay against goodput at each rate of a shaper, predicted and measured "
     "([shape](../shape.md#tuning)).\n",
@@ -118,7 +121,9 @@ def _example(name: str) -> Iterator[str]:
         f'```sh\nsojourn run {name} --set duration="{duration}" --set warmup="{warmup}" --seeds 1 -o {name}\n```\n'
         "<!-- output -->\n"
     )
-    draw = "figures.cdf(runs)" if scenario.sweep else "figures.timeline(runs[0])"
+    pinged = any(flow["kind"] == "ping" for flow in scenario.document()["flow"])
+    of = '"ping"' if pinged else '"sojourn"'
+    draw = f"figures.cdf(runs, {of})" if scenario.sweep else "figures.timeline(runs[0])"
     yield (
         f'```python\nfrom sojourn import Run, figures\n\nruns = Run.find("{name}")\n'
         f'figures.save({draw}, "{name}.svg")\n```\n<!-- figure: {name}.svg: {scenario.title} -->\n'
