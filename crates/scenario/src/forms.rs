@@ -13,7 +13,7 @@ use crate::quantity::{
 use crate::reader::{Form, Reader, Tables};
 use crate::value::{Value, quoted};
 use crate::wire::{self, Loss};
-use link::Framing;
+use link::{DelayJitter, Duplication, Framing, Reordering, Slots};
 use std::collections::HashSet;
 use tc::text::{in_quotes, nearest, printable};
 use tc::{Discipline, Shaper, TcError};
@@ -602,6 +602,30 @@ pub(crate) const RING: Plain<u32> = Plain {
 pub(crate) const DSCP: Plain<u8> = Plain { read: dscp::parse, write: |dscp| dscp::format(*dscp) };
 pub(crate) const LOSS: Plain<Loss> =
     Plain { read: wire::parse_loss, write: |loss| loss.text().into() };
+
+pub(crate) const JITTER: Plain<Option<DelayJitter>> = Plain {
+    read: |value| wire::parse_words(value, "5 ms normal", wire::parse_jitter),
+    write: |jitter| wire::written(jitter, wire::jitter_text),
+};
+pub(crate) const REORDER: Plain<Option<Reordering>> = Plain {
+    read: |value| wire::parse_words(value, "1 % gap 5", wire::parse_reorder),
+    write: |reorder| wire::written(reorder, wire::reorder_text),
+};
+pub(crate) const DUPLICATE: Plain<Option<Duplication>> = Plain {
+    read: |value| wire::parse_words(value, "0.1 %", wire::parse_duplicate),
+    write: |duplicate| wire::written(duplicate, wire::duplicate_text),
+};
+pub(crate) const SLOT: Plain<Option<Slots>> = Plain {
+    read: |value| wire::parse_words(value, "1 ms 5 ms packets 20", wire::parse_slot),
+    write: |slot| wire::written(slot, wire::slot_text),
+};
+pub(crate) const DELAY_SCHEDULE: Plain<Pairs> = Plain {
+    read: |value| {
+        let example = r#"["0 s", "20 ms"], ["10 s", "80 ms"]"#;
+        pairs(value, "steps", example, |delay| parse_duration(delay, &Times { most: HOUR, ..TIME }))
+    },
+    write: |steps| rows(steps, format_duration),
+};
 
 // tc's words
 // -------------------------------------------------------------------------------------------------

@@ -118,6 +118,7 @@ fn shared_link(shared: &Shared, code: &Code) -> Link {
         qdisc: line.qdisc.with_source(|file| code.text(file)),
         framing: line.framing,
         loss: line.loss.params(),
+        impairments: line.impairments.clone(),
         ring: line.ring.map(|descriptors| link::RingParams {
             descriptors,
             bql: line.bql,
@@ -150,6 +151,7 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
             qdisc: pfifo.clone(),
             framing: link::Framing::NONE,
             loss: link::Loss::None,
+            impairments: link::Impairments::default(),
             ring: None,
             shaper: None,
             sampled: false,

@@ -73,6 +73,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "ets": (VERMILLION, SHORT),
     "hhf": (OLIVE, LONG),
     "tbf": (ORANGE, DASH_DOT),
+    "dualpi2": (PURPLE, SHORT),
     "cake": (GREEN, SOLID),
     "cobalt": (GREEN, SHORT),
     "own": (BLACK, SOLID),

@@ -6,6 +6,7 @@ pub mod cake;
 mod choke;
 mod cobalt;
 mod codel;
+mod dualpi2;
 mod ets;
 mod fifo;
 mod fq;
@@ -23,7 +24,6 @@ mod tbf;
 
 use crate::error::TcError;
 use crate::grammar::{Fields, Read, Word, time, word};
-use crate::linux::RELEASE;
 use crate::numbers::U32;
 use crate::record::Record;
 use crate::text::quoted;
@@ -50,6 +50,7 @@ pub static RECORDS: &[&Record] = &[
     &sfb::SFB,
     &sfq::SFQ,
     &tbf::TBF,
+    &dualpi2::DUALPI2,
 ];
 
 /// The discipline of this name.
@@ -96,15 +97,12 @@ const NO_QUEUES: &[(&str, &str)] = &[
 
 /// Disciplines that no engine has, and the nearest that there is.
 const NEAREST: &[(&[&str], &str)] = &[
-    (&["dualpi2", "skbprio", "sfqcodel", "sfq_codel", "cake_mq"], "fq_codel"),
+    (&["skbprio", "sfqcodel", "sfq_codel", "cake_mq"], "fq_codel"),
     (&["noqueue", "mq", "droptail", "fifo", "taildrop"], "pfifo limit 1000"),
     (&["ared", "avq", "gred", "wred", "arma"], "red variant ns2 adaptive"),
     (&["pi", "pi2", "rem"], "pie"),
     (&["blue", "green"], "sfb"),
 ];
-
-/// Disciplines that came with a later kernel than the guest's, and with which.
-const NEWER: &[(&str, &str)] = &[("dualpi2", "6.17")];
 
 /// A known name that is no discipline here: the problem, and what to write instead.
 pub(crate) fn elsewhere(kind: &str) -> Option<(String, String)> {
@@ -123,10 +121,6 @@ pub(crate) fn elsewhere(kind: &str) -> Option<(String, String)> {
         return Some((problem, (*hint).to_owned()));
     }
     let (_, near) = NEAREST.iter().find(|(names, _)| names.contains(&lower.as_str()))?;
-    let newer =
-        NEWER.iter().find(|(name, _)| *name == lower).map_or(String::new(), |(_, since)| {
-            format!(": it came with Linux {since}, and the guest is Linux {RELEASE}")
-        });
-    let problem = format!("no engine has a queue discipline {}{newer}", quoted(kind));
+    let problem = format!("no engine has a queue discipline {}", quoted(kind));
     Some((problem, format!("nearest: {near}")))
 }
