@@ -29,7 +29,7 @@ def contenders(scenario: Scenario, qdiscs: Sequence[str], link: str | None = Non
 
 def with_discipline(scenario: Scenario, qdisc: str) -> Scenario:
     """The scenario with this discipline at its bottleneck, both ways except one that has its own."""
-    return scenario.with_({_place(scenario.variants()[0], None): qdisc})
+    return scenario.with_({scenario.variants()[0].qdisc_key(None): qdisc})
 
 
 def taking_turns(scenario: Scenario, key: str, texts: Sequence[str]) -> Scenario:
