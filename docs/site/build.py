@@ -41,8 +41,19 @@ def main(out: Path) -> int:
     command += ["-c", str(HERE), "-d", str(MADE / "doctrees"), str(source), str(out)]
     done = subprocess.run(command, check=False, cwd=HERE)
     if done.returncode == 0:
+        _lab(out)
         print(f"wrote {out / 'index.html'}")
     return done.returncode
+
+
+def _lab(out: Path) -> None:
+    """The simulator itself, as a page to which docs/lab.md's leads."""
+    from sojourn import lab
+
+    if lab.is_there():
+        lab.write(out / lab.FILE)
+    else:
+        print("left out, for want of its engine: the lab (make setup)")
 
 
 def _pictures(source: Path) -> None:

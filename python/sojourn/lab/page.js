@@ -645,8 +645,6 @@
     const { out, wait, flow, bytes, fell, fellFlow, marked, cause, run } = filmed;
     const waiting = [];
     for (let i = 0; i < out.length; i++) if (out[i] > at && out[i] - wait[i] <= at) waiting.push(i);
-    const marks = new Set();
-    for (let i = 0; i < fell.length; i++) if (marked[i] && Math.abs(fell[i] - at) < 0.02) marks.add(fellFlow[i]);
     // The head of the queue is at the right; full lines go on above it.
     const right = width - 70, left = 12, block = Math.max(4, Math.min(18, (right - left) * 3 / Math.max(waiting.length, 30)));
     const perLine = Math.max(1, Math.floor((right - left) / block));
@@ -657,7 +655,6 @@
       const size = Math.max(0.35, Math.min(1, bytes[i] / 1514));
       g.fillStyle = flowColour(flow[i]);
       g.fillRect(x + 1, y + block * (1 - size), block - 2, block * size);
-      if (marks.has(flow[i])) { g.strokeStyle = css("ink"); g.strokeRect(x + 1, y, block - 2, block); }
     });
     g.strokeStyle = css("muted");
     g.strokeRect(left - 4, 36, right - left + 6, base - 34);
@@ -672,11 +669,19 @@
     g.globalAlpha = 1;
     for (let i = 0; i < fell.length; i++) {
       const age = at - fell[i];
-      if (marked[i] || age < 0 || age > 0.03) continue;
+      if (age < 0 || age > 0.03) continue;
       g.globalAlpha = 1 - age / 0.03;
+      const head = cause[i] === "target" || cause[i] === "ce_threshold" || cause[i] === "blue";
+      const x = head ? right - 16 : left + 4;
+      if (marked[i]) {
+        g.strokeStyle = flowColour(fellFlow[i]);
+        g.beginPath();
+        g.arc(x + 5, base - 24 - 60 * age / 0.03, 5, 0, 2 * Math.PI);
+        g.stroke();
+        continue;
+      }
       g.fillStyle = css("lost");
-      const head = cause[i] === "target" || cause[i] === "blue";
-      g.fillRect((head ? right - 16 : left + 4), base + 6 + 40 * age / 0.03, 10, 10);
+      g.fillRect(x, base + 6 + 40 * age / 0.03, 10, 10);
     }
     g.globalAlpha = 1;
     g.fillStyle = css("ink");
