@@ -6,6 +6,7 @@ python docs/generate.py
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from sojourn.meta import FORMAT
 from sojourn.records import TABLES, ColumnSchema
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+
+import drawings  # noqa: E402
 
 _INTRODUCTION = """\
 # Tables
@@ -164,7 +168,9 @@ def pages() -> dict[Path, str]:
         outputs.FOLDER / f"{name}.json": json.dumps(json_schema(name), indent=1) + "\n"
         for name in outputs.OUTPUTS
     }
+    drawn = {ROOT / "docs" / "concepts" / name: text for name, text in drawings.files().items()}
     return {
+        **drawn,
         ROOT / "docs" / "tables.md": tables_page(),
         ROOT / "docs" / "json.md": json_page(),
         outputs.FOLDER / "tables.json": json.dumps(tables_schema(), indent=1) + "\n",

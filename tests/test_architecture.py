@@ -21,6 +21,7 @@ PACKAGE = ROOT / "python" / "sojourn"
 CORE_READERS = {
     "units",
     "scenario",
+    "own",
     "records",
     "metrics",
     "linux_only",

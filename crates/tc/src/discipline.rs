@@ -87,6 +87,9 @@ impl Discipline {
     /// The canonical words: what differs from the defaults, in a fixed order. Read again they give
     /// the same parameters.
     pub fn text(&self) -> String {
+        if let Some(written) = self.record.written {
+            return written(&self.fields);
+        }
         let mut parts = vec![self.kind().to_owned()];
         if let Some(variant) = self.variant()
             && self.record.grammars[0].variant != Some(variant)
@@ -128,13 +131,12 @@ impl Discipline {
         if self.lacking().is_some() || self.is_bare() {
             return None;
         }
-        let kind = ("kind", Value::word(self.kind()));
         let fields = match self.record.translated {
             Some(translated) => translated(&self.fields),
             None => self.fields.iter().map(|(name, value)| (name, value.clone())).collect(),
         };
-        let all = MapDeserializer::new(std::iter::once(kind).chain(fields));
-        Some(qdisc::Params::deserialize(all).expect("a record's parameters are the simulator's"))
+        let params = qdisc::Params::of(self.kind(), MapDeserializer::new(fields.into_iter()));
+        Some(params.expect("a record's parameters are the simulator's"))
     }
 
     /// The device's `txqueuelen`, where that is its limit in Linux.
@@ -235,7 +237,14 @@ impl<'de> Deserialize<'de> for Discipline {
 
 impl fmt::Debug for Discipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Discipline").field(&self.text()).finish()
+        let mut shown = f.debug_tuple("Discipline");
+        shown.field(&self.text());
+        // What decides is its source.
+        let source = self.fields.get("source");
+        if source.is_said() {
+            shown.field(source);
+        }
+        shown.finish()
     }
 }
 

@@ -216,7 +216,7 @@ impl Word {
     }
 
     /// The value in tc's words.
-    pub(crate) fn write(&self, value: &Value) -> String {
+    pub fn write(&self, value: &Value) -> String {
         match value {
             Value::Count(ns) if self.is_time() => write_time(*ns),
             Value::Count(bps) if matches!(self.read, Read::Rate) => write_rate(*bps),
@@ -529,8 +529,30 @@ impl<'de> serde::Deserializer<'de> for ValueDeserializer {
         }
     }
 
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        match self.0 {
+            Value::Text(word) => {
+                CowStrDeserializer::new(word).deserialize_enum(name, variants, visitor)
+            }
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+        unit_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }

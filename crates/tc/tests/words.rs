@@ -888,9 +888,40 @@ fn records_fit_together() {
 fn the_simulator_s_disciplines_are_those_of_the_records() {
     let simulated: Vec<&str> =
         RECORDS.iter().filter(|record| record.simulated).map(|record| record.kind).collect();
-    assert_eq!(simulated, qdisc::Params::KINDS);
-    for kind in qdisc::Params::KINDS {
+    let named = |kind: &&&str| **kind != tc::disciplines::own::KIND;
+    let theirs: Vec<&str> = qdisc::Params::KINDS.iter().filter(named).copied().collect();
+    assert_eq!(simulated, theirs);
+    for kind in &theirs {
         let least = record(kind).expect("a record").least;
         assert_eq!(parse(least).at(1_000_000).params().map(|params| params.kind()), Some(*kind));
     }
+}
+
+#[test]
+fn one_s_own_discipline_is_a_file_a_class_and_numbers() {
+    let own = parse("a/my_aqm.py:Mine target 5ms share=0.25 limit 10");
+    assert_eq!(own.text(), "a/my_aqm.py:Mine target 5000000 share 0.25 limit 10");
+    assert_eq!(parse(&own.text()), own);
+    assert!(own.lacking().is_none());
+    let known = own.with_source(|file| Some(format!("the text of {file}")));
+    assert_eq!(known.text(), own.text());
+    assert_ne!(format!("{known:?}"), format!("{own:?}"));
+    let Some(Params::Own(params)) = known.params() else { panic!("it has parameters") };
+    assert_eq!(params.source.as_deref(), Some("the text of a/my_aqm.py"));
+    let kind = ("kind".to_owned(), Value::Text("own".into()));
+    let fields = known.fields().iter().map(|(name, value)| (name.to_owned(), value.clone()));
+    assert_eq!(Discipline::from_params([kind].into_iter().chain(fields)).unwrap(), known);
+    let refusals = [
+        ("my_aqm.py", "'my_aqm.py' names no class of its file"),
+        ("my_aqm.py:Mine target", "Mine: target needs a number"),
+        ("my_aqm.py:Mine target soon", "Mine: target 'soon' is no number"),
+        ("my_aqm.py:Mine 5ms target", "Mine: '5ms' is no name of a number"),
+        ("my_aqm.py:Mine a 1 a 2", "Mine: a sets what was set before"),
+        ("own", "unknown queue discipline 'own'"),
+    ];
+    for (words, problem) in refusals {
+        assert_eq!(Discipline::parse(words).expect_err(words).problem, problem, "{words}");
+    }
+    let linux = own.command().expect_err("Linux has none");
+    assert!(linux.problem.ends_with("is Python, which no kernel runs"), "{}", linux.problem);
 }

@@ -72,6 +72,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "dualpi2": (PURPLE, SHORT),
     "cake": (GREEN, SOLID),
     "cobalt": (GREEN, SHORT),
+    "own": (BLACK, SOLID),
 }
 """A discipline's colour and dash."""
 
@@ -87,6 +88,7 @@ CAUSES = {
     "overmemory": OLIVE,
     "wire": MUTED,
     "blue": GREEN,
+    "own": BLACK,
 }
 """Colours of the causes of drops and marks."""
 
@@ -185,8 +187,10 @@ def looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
 
 
 def qdisc_kind(run: Run, link: str | None) -> str:
-    """The first of the tc words of the link's qdisc: "fq_codel"."""
+    """The first of the tc words of the link's qdisc: "fq_codel"; of one's own "own"."""
     words = run.meta.link(link).qdisc.split() if link is not None else []
+    if words and ".py:" in words[0]:
+        return "own"
     return words[0] if words else ""
 
 

@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from sojourn.errors import UserError
 from sojourn.scenario.qdisc import Qdisc, Shaper, default_burst
-from sojourn.scenario.realised import GilbertLoss, RandomLoss
+from sojourn.scenario.realised import GilbertLoss, RandomLoss, StateLoss
 
 ROOT = "1:"
 """Of htb."""
@@ -194,7 +194,11 @@ _ADDS = re.compile(
 
 
 def wire(
-    device: str, delay_ns: int, loss: RandomLoss | GilbertLoss | None = None, *, jitter_ns: int = 0
+    device: str,
+    delay_ns: int,
+    loss: RandomLoss | GilbertLoss | StateLoss | None = None,
+    *,
+    jitter_ns: int = 0,
 ) -> str:
     """The line that makes a device delay what it sends, lose some of it, or scatter it with its
     order kept."""
@@ -210,6 +214,8 @@ def wire(
             words.append(f"loss random {_percent(p)}")
         case GilbertLoss(p=p, r=r, bad_loss=bad, good_loss=good):
             words.append(f"loss gemodel {' '.join(map(_percent, (p, r, bad, good)))}")
+        case StateLoss(p13=p13, p31=p31, p32=p32, p23=p23, p14=p14):
+            words.append(f"loss state {' '.join(map(_percent, (p13, p31, p32, p23, p14)))}")
     return " ".join(words)
 
 

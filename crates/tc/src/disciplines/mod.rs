@@ -13,6 +13,7 @@ mod fq;
 mod fq_codel;
 mod fq_pie;
 mod hhf;
+pub mod own;
 mod pfifo_fast;
 mod pie;
 mod prio;
@@ -54,7 +55,8 @@ pub static RECORDS: &[&Record] = &[
 
 /// The discipline of this name.
 pub fn record(kind: &str) -> Option<&'static Record> {
-    RECORDS.iter().copied().find(|record| record.kind == kind)
+    let all = RECORDS.iter().copied().chain([&own::OWN]);
+    all.into_iter().find(|record| record.kind == kind)
 }
 
 const LIMIT: Word = word("limit", "PACKETS", Read::Count(1, U32));

@@ -175,6 +175,9 @@ typedef const struct sock simlog_rx_sock;
 static void simlog_on_kfree(void *unused, struct sk_buff *skb, void *location,
 			    enum skb_drop_reason reason, simlog_rx_sock *rx_sk)
 {
+	/* A policer before the qdisc: it came to the device all the same. */
+	if (reason == SKB_DROP_REASON_TC_EGRESS && !skb->simlog_serial)
+		simlog_on_queue(NULL, skb);
 	simlog_gone(skb);
 }
 

@@ -136,6 +136,10 @@ def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[
         if ring is not None and ring.coalesce_ns > MOST_COALESCE_NS:
             yield Problem(f"{place}: coalesce", "above a second", "write a time up to 1 s")
         return
+    if link.impairments is not None:
+        why = "packets that are delayed one by one, reordered or doubled come over simulated cards"
+        hint = "use the built guest (uml), or leave out jitter, reorder, duplicate, slot and delay_schedule"
+        yield Problem(place, why, hint)
     if ring is not None:
         why = "this kernel's virtual devices have no driver's ring and no byte queue limits"
         yield Problem(

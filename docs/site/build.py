@@ -1,0 +1,140 @@
+"""Makes the site: `make site`, or
+
+    python docs/site/build.py [FOLDER]
+
+The pages are gathered or made (pages.py), their blocks run (blocks.py), and sphinx makes HTML of
+them in FOLDER, by default site/. What blocks gave is kept in target/site until their page, or
+sojourn, changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+import blocks
+import pages
+
+ROOT = pages.ROOT
+MADE = ROOT / "target" / "site"
+HERE = Path(__file__).parent
+
+
+def main(out: Path) -> int:
+    """Makes the site in `out`; sphinx's exit status."""
+    out, source = out.resolve(), MADE / "source"
+    shutil.rmtree(source, ignore_errors=True)
+    guest, engine = _guest(), _engine()
+    for path, text in pages.pages().items():
+        file = source / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if pages.is_played(path):
+            text = _played(path, text, file.parent, guest, engine)
+        file.write_text(text, encoding="utf-8")
+    _pictures(source)
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going"]
+    command += ["-c", str(HERE), "-d", str(MADE / "doctrees"), str(source), str(out)]
+    done = subprocess.run(command, check=False, cwd=HERE)
+    if done.returncode == 0:
+        print(f"wrote {out / 'index.html'}")
+    return done.returncode
+
+
+def _pictures(source: Path) -> None:
+    """Pictures that written pages show."""
+    for picture in (ROOT / "docs").glob("*.png"):
+        shutil.copy(picture, source / "docs" / picture.name)
+
+
+def _guest() -> bool:
+    from sojourn.engine import why_not
+
+    return why_not("kernel") is None
+
+
+def _engine() -> str:
+    """All that decides what a block gives, but its page: a hash of the package and of this folder's
+    runner."""
+    found = hashlib.sha256()
+    package = ROOT / "python" / "sojourn"
+    files = [*package.rglob("*.py"), *package.glob("*.so"), *(ROOT / "scenarios").iterdir()]
+    for file in sorted([*files, HERE / "blocks.py"]):
+        found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def _played(path: str, text: str, beside: Path, guest: bool, engine: str) -> str:
+    """The page with what its blocks print and draw."""
+    found = blocks.find(text)
+    if not any(block.runs for block in found):
+        return text
+    told = json.dumps([engine, guest, [[b.language, b.text, b.before] for b in found]])
+    kept = MADE / "kept" / hashlib.sha256(told.encode()).hexdigest()[:32]
+    if not (kept / "said.json").exists():
+        _play(path, found, kept, guest)
+    said = json.loads((kept / "said.json").read_text(encoding="utf-8"))
+    name = PurePosixPath(path).stem
+    outcomes = [blocks.Outcome(each) for each in said]
+    for file in _figures(found):
+        if (kept / file).exists():
+            target = beside / name / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(kept / file, target)
+    return blocks.fill(text, outcomes, lambda file, alt: pages.picture(f"{name}/{file}", alt))
+
+
+def _play(path: str, found: list[blocks.Block], kept: Path, guest: bool) -> None:
+    print(f"running {path}", flush=True)
+    folder = MADE / "running"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    player = blocks.Player(path, folder, guest)
+    said = [player.play(block).said for block in found]
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir(parents=True)
+    for file in _figures(found):
+        if (folder / file).exists():
+            (kept / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(folder / file, kept / file)
+    (kept / "said.json").write_text(json.dumps(said), encoding="utf-8")
+
+
+def _figures(found: list[blocks.Block]) -> list[str]:
+    return [
+        value.partition(": ")[0]
+        for block in found
+        for name, value in block.behind
+        if name == "figure"
+    ]
+
+
+def problems(texts: Mapping[str, str]) -> list[str]:
+    """Links of the site's pages that lead nowhere."""
+    import posixpath
+
+    anchors = {path: pages.anchors(text) for path, text in texts.items()}
+    found = []
+    for path, text in texts.items():
+        for link in pages.links(text):
+            if link["image"] or "://" in link["target"]:
+                continue
+            where, _, anchor = link["target"].partition("#")
+            target = (
+                posixpath.normpath(posixpath.join(posixpath.dirname(path), where))
+                if where
+                else path
+            )
+            if target not in texts:
+                found.append(f"{path}: {link['target']}: there is no such page")
+            elif anchor and anchor not in anchors[target]:
+                found.append(f"{path}: {link['target']}: {target} has no such section")
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "site"))

@@ -1,0 +1,102 @@
+"""What a page says of one thing, for that thing's own page: nothing is said twice.
+
+Our pages begin a paragraph on a discipline with its name in bold, and their tables name it in a
+row.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+DOCS = Path(__file__).parent.parent
+
+
+def section(page: str, title: str) -> str:
+    """A section of a page in docs/, with the sections below it, without its heading."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    found = re.search(rf"^(#+) {re.escape(title)}$", text, re.M)
+    if found is None:
+        raise ValueError(f"docs/{page} has no section {title!r}")
+    rest = text[found.end() :]
+    end = re.search(rf"^#{{1,{len(found[1])}}} ", rest, re.M)
+    return rest[: end.start()] if end else rest
+
+
+def paragraphs(text: str) -> list[str]:
+    """Blocks of lines between empty ones; fenced code stays whole."""
+    blocks = re.split(
+        r"\n{2,}(?=(?:[^`]|`(?!``))*(?:```(?:[^`]|`(?!``))*```(?:[^`]|`(?!``))*)*$)", text
+    )
+    return [block.strip("\n") for block in blocks if block.strip()]
+
+
+def led(text: str, name: str) -> list[str]:
+    """The paragraphs that a bold beginning gives to `name`, and what follows each up to the next
+    bold beginning or heading."""
+    found: list[str] = []
+    taking = False
+    for block in paragraphs(text):
+        if block.startswith("**"):
+            taking = any(named(bold, name) for bold in re.findall(r"\*\*(.+?)\*\*", block))
+        elif block.startswith("#"):
+            taking = False
+        if taking:
+            found.append(block)
+    return found
+
+
+def rows(text: str, name: str) -> list[str]:
+    """The tables of a text with the rows alone whose first cells name `name`."""
+    found: list[str] = []
+    for block in paragraphs(text):
+        lines = block.splitlines()
+        if not lines[0].startswith("|"):
+            continue
+        chosen = [row for row in lines[2:] if named("|".join(row.split("|")[1:3]), name)]
+        if chosen:
+            found.append("\n".join([*lines[:2], *chosen]))
+    return found
+
+
+def named(text: str, name: str) -> bool:
+    """Whether a text names a discipline: pie is named by `pie` and `replay-pie`, not by `fq_pie`."""
+    own = re.escape(name).replace("_", "[_-]")
+    return re.search(rf"(?<!\w)(?<!fq-){own}(?!\w)(?!-(?:pie|codel|beside))", text) is not None
+
+
+def moved(text: str, page: str, to: str) -> str:
+    """Text of a page in docs/ whose links hold in another folder of docs/, `to`."""
+
+    def target(link: re.Match[str]) -> str:
+        where, mark, anchor = link[2].partition("#")
+        whole = posixpath.join(posixpath.dirname(page), where) if where else page
+        return f"[{link[1]}]({posixpath.relpath(whole, to)}{mark}{anchor})"
+
+    return re.sub(r"\[([^\[\]]*)\]\((?!\w+://)([^()\s]+)\)", target, text)
+
+
+def gathered(page: str, title: str, name: str, to: str) -> Iterator[str]:
+    """What a section says of `name`: its paragraphs, ready for a page in docs/`to`."""
+    for block in led(section(page, title), name):
+        yield moved(block, page, to)
+
+
+def evidence(name: str, to: str) -> Iterator[str]:
+    """What docs/agreement.md says of `name`, section by section: rows of tables, paragraphs."""
+    text = (DOCS / "agreement.md").read_text(encoding="utf-8")
+    for title in re.findall(r"^## (.+)$", text, re.M):
+        of_section = section("agreement.md", title)
+        found = [
+            table for table in rows(of_section, name) if not table.startswith("| what | source |")
+        ]
+        found += [
+            block
+            for block in paragraphs(of_section)
+            if block.startswith("**") and not block.endswith(":") and named(block, name)
+        ]
+        if found:
+            yield f"### {title}\n"
+            yield from (moved(block, "agreement.md", to) + "\n" for block in found)

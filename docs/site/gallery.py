@@ -1,0 +1,125 @@
+"""The gallery: every function of sojourn.figures, and every example scenario, each with the
+commands that make its picture."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+from sojourn import figures
+from sojourn.scenario import examples, load
+
+FOLDER = "docs/gallery"
+
+_COMPARED = "compared"
+DRAWN = {
+    "timeline": (
+        'figures.save(figures.timeline(Run.open("compared/pfifo"), link="up"), "timeline.svg")',
+        "One Run over time: what flows get, their windows, and what the queue does to packets.",
+    ),
+    "density": (
+        'figures.save(figures.density(Run.open("compared/pfifo")), "density.svg")',
+        "Every ping of a Run over time, darker where there are more.",
+    ),
+    "cdf": (
+        'figures.save(figures.cdf(Run.find("compared"), "ping"), "cdf.svg")',
+        'How RTTs of pings are distributed, a line for each Run. `"sojourn"` and `"rtt"` in place of '
+        '`"ping"` give sojourn times and TCP\'s own RTTs.',
+    ),
+    "bars": (
+        'figures.save(figures.bars(Run.find("compared")), "bars.svg")',
+        "Numbers of several Runs side by side, with 95 % intervals over the seeds.",
+    ),
+    "tradeoff": (
+        'figures.save(figures.tradeoff(Run.find("compared")), "tradeoff.svg")',
+        "Delay against goodput: what a shorter queue costs.",
+    ),
+    "cdf_by_phase": (
+        'figures.save(figures.cdf_by_phase(Run.open("measured")), "cdf_by_phase.svg")',
+        "A measurement of a live line: the RTTs idle, under downloads, under uploads, under both. The "
+        "measurement is a recorded one of our tests, of a line of the laboratory.",
+    ),
+}
+"""Each function of the room, the line that draws it, and what it shows."""
+
+
+def pages() -> dict[str, str]:
+    return {
+        f"{FOLDER}/figures.md": "\n".join(_figures()),
+        f"{FOLDER}/examples.md": "\n".join(_examples()),
+    }
+
+
+def _figures() -> Iterator[str]:
+    yield "# Every figure\n"
+    yield (
+        "Each figure is a function of `sojourn.figures`: Runs in, a matplotlib Figure out; "
+        "[the reference](../programs/figures.md) has their arguments. `--figures svg` of `sojourn run` and `sojourn "
+        "compare` draws all that a Run can fill. The Runs of this page:\n"
+    )
+    yield """<!-- folder: measured: tests/recordings/format-1/measured -->
+```sh
+sojourn compare home-uplink pfifo codel fq_codel cake --seeds 3 --set duration="30 s" -o compared
+```
+<!-- output -->
+
+```python
+from sojourn import Run, figures
+```
+"""
+    for name, (line, about) in DRAWN.items():
+        yield f"## {name}\n"
+        yield about + "\n"
+        yield f"```python\n{line}\n```\n<!-- figure: {name}.svg: {_first(name)} -->\n"
+    yield from _OTHERS
+
+
+def _first(name: str) -> str:
+    text = inspect.getdoc(getattr(figures, name)) or ""
+    return " ".join(text.split("\n\n")[0].split())
+
+
+_OTHERS = (
+    "## A page of all of them\n",
+    "`sojourn report` writes one self-contained HTML page of Runs, and `sojourn compare` does so by itself: "
+    "`compared/report.html`.\n",
+    "## evaluate\n",
+    "`sojourn evaluate` holds candidates against a document's criteria. Its page has a matrix, and for each "
+    "criterion ellipses of delay against goodput ([evaluate](../evaluate.md)).\n",
+    "## graph\n",
+    "`sojourn graph` draws what `sojourn monitor` recorded, over hours or months ([monitor](../monitor.md)).\n",
+    "## tune\n",
+    "`sojourn tune` draws delay against goodput at each rate of a shaper, predicted and measured "
+    "([shape](../shape.md#tuning)).\n",
+)
+
+LENGTHS = {"many-flows": ("12 s", "4 s"), "crowd": ("20 s", "5 s"), "red-ns2": ("30 s", "10 s")}
+"""Examples that are shortened most here: duration and warm-up."""
+
+
+def _examples() -> Iterator[str]:
+    yield "# Every example scenario\n"
+    yield (
+        "`sojourn list scenarios` lists them, and `sojourn run NAME` runs one by its name from anywhere. Here they "
+        "are shortened, and run with one seed.\n"
+    )
+    for name in examples.names():
+        yield from _example(name)
+
+
+def _example(name: str) -> Iterator[str]:
+    file = examples.FOLDER / f"{name}.toml"
+    scenario = load(file)
+    duration, warmup = LENGTHS.get(name, ("30 s", "5 s"))
+    yield f"## {name}\n"
+    yield f"{scenario.title}.\n"
+    yield f"```toml\n{file.read_text(encoding='utf-8').rstrip()}\n```\n"
+    yield (
+        f'```sh\nsojourn run {name} --set duration="{duration}" --set warmup="{warmup}" --seeds 1 -o {name}\n```\n'
+        "<!-- output -->\n"
+    )
+    draw = "figures.cdf(runs)" if scenario.sweep else "figures.timeline(runs[0])"
+    yield (
+        f'```python\nfrom sojourn import Run, figures\n\nruns = Run.find("{name}")\n'
+        f'figures.save({draw}, "{name}.svg")\n```\n<!-- figure: {name}.svg: {scenario.title} -->\n'
+    )

@@ -1,0 +1,246 @@
+"""The site's pages: every link leads somewhere, every block runs, every file that a page shows is
+made, and nothing that the code declares lacks its page. HTML is not made here."""
+
+import inspect
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from test_readme import understand
+from tree import ROOT
+
+from sojourn import figures, report
+from sojourn.cli import TRADES, cli
+from sojourn.figures import style
+from sojourn.outputs import SCHEMAS
+from sojourn.scenario import examples
+from sojourn.scenario.linux import CONGESTION
+from sojourn.scenario.qdisc import QDISCS
+
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+
+import blocks
+import build
+import drawings
+import extract
+import gallery
+import pages
+
+TEXTS = pages.pages()
+WRITTEN = [path for path in pages.written() if pages.is_played(path)]
+MADE = (
+    "docs/qdiscs/cake.md",
+    "docs/qdiscs/red.md",
+    "docs/congestion/bbr.md",
+    "docs/congestion/reno.md",
+)
+"""Pages of a form that all of their folder have."""
+
+
+def shortened(text: str) -> str:
+    """A page whose simulations are of twelve seconds and two seeds: a command is no more right for
+    being long."""
+    text = re.sub(r'(duration"?\s*[=:]\s*)"\d\d s"', r'\1"12 s"', text)
+    text = re.sub(r'(warmup"?\s*[=:]\s*)"\d+ s"', r'\1"1 s"', text)
+    text = text.replace("sojourn advise ", 'sojourn advise --set duration="12 s" ')
+    return re.sub(r"(seeds\s*=?\s*)[3-9]\b", r"\g<1>2", text)
+
+
+@pytest.fixture
+def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures and pages of Runs are files with nothing in them: other tests look at them. What they
+    are called with has to fit."""
+    for name in gallery.DRAWN:
+        monkeypatch.setattr(figures, name, empty(getattr(figures, name)))
+    monkeypatch.setattr(style, "render", lambda *_args, **_more: b"<svg/>")
+    monkeypatch.setattr(report, "write", lambda _runs, file, *_args, **_more: Path(file))
+    monkeypatch.setattr(Figure, "savefig", lambda _figure, file, **_more: Path(file).touch())
+
+
+def empty(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """A figure's function that draws nothing of what it takes."""
+    signature = inspect.signature(draw)
+
+    def drawn(*args: object, **more: object) -> Figure:
+        signature.bind(*args, **more)
+        return Figure()
+
+    return drawn
+
+
+def test_every_link_leads_to_a_page_and_a_section() -> None:
+    assert not build.problems(TEXTS)
+
+
+def test_a_link_that_leads_nowhere_is_seen() -> None:
+    texts = {
+        "a.md": "# A\n[b](b.md) [c](#no-such) [d](sub/d.md#there)\n",
+        "sub/d.md": "## There\n[a](../a.md)",
+    }
+    assert build.problems(texts) == [
+        "a.md: b.md: there is no such page",
+        "a.md: #no-such: a.md has no such section",
+    ]
+
+
+def test_every_page_is_in_the_contents() -> None:
+    listed = {"index"}
+    for path, text in TEXTS.items():
+        folder = Path(path).parent
+        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.M | re.S):
+            lines = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            names = [re.sub(r".*<(.+)>", r"\1", line) for line in lines]
+            listed |= {str((folder / name).as_posix()) for name in names}
+    assert {path.removesuffix(".md") for path in TEXTS} <= {
+        str(Path(ROOT, each).resolve().relative_to(ROOT)) for each in listed
+    }
+
+
+@pytest.mark.parametrize("path", [*WRITTEN, *MADE])
+@pytest.mark.usefixtures("_undrawn")
+def test_what_a_page_shows_runs_and_makes_its_files(path: str, tmp_path: Path) -> None:
+    player = blocks.Player(path, tmp_path)
+    text = TEXTS[path] if path in MADE else shortened(TEXTS[path])
+    for block in blocks.find(text):
+        said = player.play(block).said
+        for name, value in block.behind:
+            if said is None:
+                assert block.guest, f"{path}, line {block.line}"
+            elif name == "output":
+                assert said, f"{path}, line {block.line}: it printed nothing"
+            else:
+                assert (tmp_path / value.partition(": ")[0]).is_file(), f"{path}: {value}"
+
+
+@pytest.mark.parametrize("path", [path for path in TEXTS if pages.is_played(path)])
+def test_the_command_line_knows_what_a_page_shows(path: str) -> None:
+    text = TEXTS[path]
+    shown = [
+        words for block in blocks.find(text) if block.language == "sh" for words in block.commands()
+    ]
+    shown += [shlex.split(words) for words in re.findall(r"`(sojourn [^`\n]+)`", text)]
+    for words in shown:
+        program, *rest = words[1:] if words[0] == "sudo" else words
+        assert program == "sojourn", words
+        understand(cli, rest)
+
+
+def test_each_thing_that_is_declared_has_its_page() -> None:
+    for name in QDISCS:
+        assert f"docs/qdiscs/{name}.md" in TEXTS
+    for name in CONGESTION:
+        assert f"docs/congestion/{name}.md" in TEXTS
+    for name in SCHEMAS:
+        assert f"docs/schemas/{name}.md" in TEXTS
+    for names in TRADES.values():
+        for name in names:
+            assert f"docs/commands/{name}.md" in TEXTS
+
+
+@pytest.mark.parametrize("name", QDISCS)
+def test_a_discipline_has_its_words_and_what_it_is_for(name: str) -> None:
+    page = TEXTS[f"docs/qdiscs/{name}.md"]
+    purpose = page.partition("## Words and defaults")[0]
+    assert f"`{name}`" in purpose, "docs/qdiscs.md says in a paragraph that begins with its name"
+    for variant in QDISCS[name].variants:
+        for word, _ in QDISCS[name].words(variant):
+            assert f"`{word}`" in page, word
+
+
+def test_defaults_are_those_of_the_record() -> None:
+    page = TEXTS["docs/qdiscs/codel.md"]
+    assert "| `target` | TIME | 5 ms |" in page
+    assert "| `interval` | TIME | 100 ms |" in page
+    assert "| `limit` | PACKETS | 1000 |" in page
+
+
+@pytest.mark.parametrize("name", CONGESTION)
+def test_a_congestion_control_has_what_it_is_for(name: str) -> None:
+    assert f"**`{name}`.**" in TEXTS[f"docs/congestion/{name}.md"]
+
+
+def test_the_agreement_of_a_discipline_is_that_of_the_page() -> None:
+    whole = (ROOT / "docs" / "agreement.md").read_text(encoding="utf-8")
+    rows = [
+        line for line in TEXTS["docs/qdiscs/pie.md"].splitlines() if line.startswith("| on pie ")
+    ]
+    assert len(rows) == 1
+    assert rows[0] in whole
+    assert not any("| on fq_pie" in line for line in TEXTS["docs/qdiscs/pie.md"].splitlines())
+
+
+def test_names_are_told_apart() -> None:
+    for text, name in (
+        ("on pie", "pie"),
+        ("`replay-fq-pie`", "fq_pie"),
+        ("fq has 8", "fq"),
+        ("red's", "red"),
+    ):
+        assert extract.named(text, name), text
+    for text, name in (
+        ("on fq_pie", "pie"),
+        ("`replay-fq-pie`", "pie"),
+        ("fq_codel", "codel"),
+        ("fq-pie", "fq"),
+    ):
+        assert not extract.named(text, name), text
+
+
+def test_the_gallery_has_every_figure_and_every_example() -> None:
+    functions = {name for name in figures.__all__ if name[0].islower()} - {"all_for", "save"}
+    assert set(gallery.DRAWN) == functions
+    for name in examples.names():
+        assert f"\n## {name}\n" in TEXTS["docs/gallery/examples.md"]
+
+
+def test_every_drawing_is_on_a_page_and_as_it_is_drawn() -> None:
+    written = {
+        file.name: file.read_text(encoding="utf-8")
+        for file in (ROOT / "docs" / "concepts").glob("*.svg")
+    }
+    assert written == drawings.files(), "run python docs/generate.py"
+    for name in written:
+        text = pages.written()[f"docs/concepts/{Path(name).stem}.md"]
+        assert f"]({name})" in text
+
+
+def test_a_block_says_what_is_to_be_done_with_it() -> None:
+    page = (
+        "<!-- file: a.toml -->\n```toml\ntitle = 1\n```\n\n<!-- guest -->\n```sh\nsojourn run a \\\n  -q # so\n```\n"
+        "<!-- output -->\n<!-- figure: a.svg: an a -->\n"
+    )
+    file, command = blocks.find(page)
+    assert file.file == "a.toml"
+    assert not file.runs
+    assert command.guest
+    assert list(command.commands()) == [["sojourn", "run", "a", "-q"]]
+    assert command.behind == [("output", ""), ("figure", "a.svg: an a")]
+    filled = blocks.fill(page, [blocks.Outcome(""), blocks.Outcome("said")], "![{1}]({0})".format)
+    assert "```text\nsaid\n```" in filled
+    assert "![an a](a.svg)" in filled
+    assert "Not run" in blocks.fill(page, [blocks.Outcome(""), blocks.Outcome()], "{}{}".format)
+
+
+@pytest.mark.parametrize(
+    "text", ["```sh\nls\n```\n", "```sh\nsojourn check nothing\n```\n", "```python\n1 / 0\n```\n"]
+)
+def test_a_block_that_fails_names_its_page_and_line(text: str, tmp_path: Path) -> None:
+    [block] = blocks.find(f"# A\n\n{text}")
+    with pytest.raises(blocks.BlockError, match=r"a\.md, line 3"):
+        blocks.Player("a.md", tmp_path).play(block)
+
+
+def played() -> Iterator[blocks.Block]:
+    for path in TEXTS:
+        if pages.is_played(path):
+            yield from blocks.find(TEXTS[path])
+
+
+def test_no_block_is_left_out_unsaid() -> None:
+    # What has an output or a figure is run, or needs a guest.
+    for block in played():
+        assert block.runs or not block.behind, block.text
