@@ -36,7 +36,7 @@ def main() -> None:
         for seconds in (10, 60):
             for qdiscs in (("fq_codel",), ("pfifo limit 1000", "fq_codel")):
                 text = lab.start().text.replace('"10 s"', f'"{seconds} s"')
-                link = lab.to_link(lab.State(text, qdiscs))
+                link = lab.to_link(lab.Shown(text, qdiscs))
                 page = browser.new_page()
                 page.goto(f"{page_file.as_uri()}#{link}")
                 page.wait_for_selector("html[data-shown]")

@@ -28,6 +28,7 @@ CORE_READERS = {
     "engine",
     "live",
     "agreement",
+    "lab",
     "cli",
 }
 """May import the extension, says the sentence below the tables."""

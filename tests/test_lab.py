@@ -22,7 +22,7 @@ import pytest
 import sojourn
 from sojourn import _core, lab, scenario
 from sojourn.errors import UserError
-from sojourn.lab import State, lessons, links, read_link, to_link
+from sojourn.lab import Shown, lessons, permalink, read_link, to_link
 from sojourn.lab.lessons import Check
 from sojourn.scenario import examples
 
@@ -42,7 +42,7 @@ built = pytest.mark.skipif(
 
 
 def test_a_link_holds_a_whole_state() -> None:
-    state = State('title = "ä < \\"b\\""\n', ("pfifo limit 10", "fq_codel"), "up", 5)
+    state = Shown('title = "ä < \\"b\\""\n', ("pfifo limit 10", "fq_codel"), "up", 5)
     link = to_link(state)
     assert re.fullmatch(r"1=[\w-]+", link)
     assert read_link(link) == state
@@ -55,7 +55,7 @@ def test_a_link_holds_a_whole_state() -> None:
         ("lab.html", "no link"),
         ("#2=abcd", "newer lab"),
         ("#1=abcd", "damaged"),
-        ("#1=" + to_link(State("x" * 100))[2:-9], "damaged"),
+        ("#1=" + to_link(Shown("x" * 100))[2:-9], "damaged"),
     ],
 )
 def test_a_wrong_link_says_why(link: str, says: str) -> None:
@@ -67,7 +67,7 @@ def test_what_is_endless_when_unpacked_is_refused() -> None:
     import base64
 
     squeezed = zlib.compressobj(9, zlib.DEFLATED, -15)
-    body = squeezed.compress(b" " * (links.MOST_TEXT * 8)) + squeezed.flush()
+    body = squeezed.compress(b" " * (permalink.MOST_TEXT * 8)) + squeezed.flush()
     with pytest.raises(UserError, match="damaged"):
         read_link("1=" + base64.urlsafe_b64encode(body).decode().rstrip("="))
 
@@ -228,7 +228,7 @@ def _own_parts(page: str) -> str:
 
 
 def test_the_text_of_a_link_is_printed() -> None:
-    state = State("title = 'x'\n", ("codel",))
+    state = Shown("title = 'x'\n", ("codel",))
     done = _lab(f"lab.html#{to_link(state)}", "--text")
     assert (done.returncode, done.stdout) == (0, state.text)
 
@@ -278,7 +278,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lab.write(tmp_path_factory.mktemp("page") / "lab.html")
 
 
-class Shown:
+class Opened:
     """A page of the lab in a browser, and all that it complained of."""
 
     def __init__(self, browser: Any, file: Path, link: str = "", **context: Any) -> None:
@@ -321,8 +321,8 @@ class Shown:
 
 
 @pytest.fixture
-def shown(browser: Any, page_file: Path) -> Iterator[Shown]:
-    shown = Shown(browser, page_file)
+def shown(browser: Any, page_file: Path) -> Iterator[Opened]:
+    shown = Opened(browser, page_file)
     shown.page.wait_for_selector("html[data-shown]")
     yield shown
     shown.close()
@@ -330,7 +330,7 @@ def shown(browser: Any, page_file: Path) -> Iterator[Shown]:
 
 @built
 @in_a_browser
-def test_the_page_shows_native_s_numbers_and_follows_a_slider(shown: Shown) -> None:
+def test_the_page_shows_native_s_numbers_and_follows_a_slider(shown: Opened) -> None:
     ours = sojourn.simulate(scenario.loads(lab.start().text), seeds=[1]).summary.summary
     native = ours["probes"][0]["rtt_ms"]["p95"]["mean"]
     assert shown.number("ping RTT, 95th percentile") == pytest.approx(native, rel=0.01)
@@ -348,7 +348,7 @@ def test_the_page_shows_native_s_numbers_and_follows_a_slider(shown: Shown) -> N
 
 @built
 @in_a_browser
-def test_a_broken_text_is_shown_with_its_caret_and_the_last_results_stay(shown: Shown) -> None:
+def test_a_broken_text_is_shown_with_its_caret_and_the_last_results_stay(shown: Opened) -> None:
     before = shown.number("ping RTT, median")
     text = shown.page.input_value("#text")
     shown.page.fill("#text", text.replace('"10 s"', "10"))
@@ -364,7 +364,7 @@ def test_a_broken_text_is_shown_with_its_caret_and_the_last_results_stay(shown: 
 
 @built
 @in_a_browser
-def test_a_link_opens_what_was_shown(shown: Shown, browser: Any, page_file: Path) -> None:
+def test_a_link_opens_what_was_shown(shown: Opened, browser: Any, page_file: Path) -> None:
     shown.after(lambda: shown.page.select_option("#candidates select", "cake"))
     deadline = time.monotonic() + 10
     while "#1=" not in shown.page.url:
@@ -374,7 +374,7 @@ def test_a_link_opens_what_was_shown(shown: Shown, browser: Any, page_file: Path
     link = shown.page.url.split("#")[1]
     state = read_link(link)
     assert state.qdiscs == ("pfifo limit 1000", "fq_codel", "cake")
-    other = Shown(browser, page_file, f"#{link}")
+    other = Opened(browser, page_file, f"#{link}")
     other.page.wait_for_selector("html[data-shown]")
     assert other.page.locator("#numbers thead th").count() == 4
     other.close()
@@ -389,7 +389,7 @@ def test_a_link_opens_what_was_shown(shown: Shown, browser: Any, page_file: Path
 def test_a_wrong_link_is_told_and_the_page_is_of_use(
     browser: Any, page_file: Path, link: str, says: str
 ) -> None:
-    shown = Shown(browser, page_file, link)
+    shown = Opened(browser, page_file, link)
     shown.page.wait_for_selector("#state.wrong")
     assert says in shown.page.inner_text("#state")
     assert shown.page.locator("#numbers tbody tr").count() > 3
@@ -413,7 +413,7 @@ count = 1000
 def test_a_hostile_link_can_be_stopped_and_the_page_answers_meanwhile(
     browser: Any, page_file: Path
 ) -> None:
-    shown = Shown(browser, page_file, f"#{to_link(State(HOSTILE))}")
+    shown = Opened(browser, page_file, f"#{to_link(Shown(HOSTILE))}")
     shown.page.wait_for_selector("#stop:not([hidden])")
     assert "running" in shown.page.inner_text("#state")
     shown.page.click("#stop")
@@ -426,7 +426,7 @@ def test_a_hostile_link_can_be_stopped_and_the_page_answers_meanwhile(
 @in_a_browser
 def test_what_only_a_kernel_has_is_refused_kindly(browser: Any, page_file: Path) -> None:
     text = lab.start().text.replace('kind      = "bulk"', 'kind      = "bulk"\ncongestion = "cdg"')
-    shown = Shown(browser, page_file, f"#{to_link(State(text))}")
+    shown = Opened(browser, page_file, f"#{to_link(Shown(text))}")
     shown.page.wait_for_selector(".problem")
     assert "only a Linux kernel has" in shown.page.inner_text("#problems")
     assert "--engine kernel" in shown.page.inner_text("#problems")
@@ -435,7 +435,7 @@ def test_what_only_a_kernel_has_is_refused_kindly(browser: Any, page_file: Path)
 
 @built
 @in_a_browser
-def test_every_lesson_is_solved_by_its_own_solution_in_the_page(shown: Shown) -> None:
+def test_every_lesson_is_solved_by_its_own_solution_in_the_page(shown: Opened) -> None:
     for index, lesson in enumerate(lessons()):
         shown.page.locator("#lessons summary").click()
         shown.after(
@@ -454,7 +454,7 @@ def test_every_lesson_is_solved_by_its_own_solution_in_the_page(shown: Shown) ->
 def test_on_a_phone_nothing_is_wider_than_the_screen_and_all_has_a_name(
     browser: Any, page_file: Path, scheme: str
 ) -> None:
-    shown = Shown(
+    shown = Opened(
         browser,
         page_file,
         viewport={"width": 390, "height": 800},
@@ -477,7 +477,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_all_has_a_name(
 
 @built
 @in_a_browser
-def test_the_queue_is_shown_packet_by_packet_and_by_keyboard(shown: Shown) -> None:
+def test_the_queue_is_shown_packet_by_packet_and_by_keyboard(shown: Opened) -> None:
     shown.page.focus("#play")
     shown.page.keyboard.press("Enter")
     deadline = time.monotonic() + 20

@@ -42,10 +42,11 @@ MADE = (
 
 
 def shortened(text: str) -> str:
-    """A page whose simulations are of twelve seconds and two seeds: a command is no more right for
-    being long."""
+    """A page whose simulations are of twelve seconds, two seeds and slow lines: a command is no more
+    right for being long."""
     text = re.sub(r'(duration"?\s*[=:]\s*)"\d\d s"', r'\1"12 s"', text)
     text = re.sub(r'(warmup"?\s*[=:]\s*)"\d+ s"', r'\1"1 s"', text)
+    text = re.sub(r"\b90( M|m)bit", r"20\1bit", text)
     text = text.replace("sojourn advise ", 'sojourn advise --set duration="12 s" ')
     return re.sub(r"(seeds\s*=?\s*)[3-9]\b", r"\g<1>2", text)
 

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 from sphinx.application import Sphinx
-from sphinx.ext.napoleon import Config, GoogleDocstring
+from sphinx.ext.napoleon.docstring import GoogleDocstring
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -54,7 +54,7 @@ def _sections(
     """Args and Raises of functions. Docstrings of attributes are sentences: a colon in them means
     nothing."""
     if what in ("function", "method", "class"):
-        lines[:] = str(GoogleDocstring(lines, Config(), what="function")).splitlines()
+        lines[:] = str(GoogleDocstring(lines, what="function")).splitlines()
 
 
 def setup(app: Sphinx) -> None:

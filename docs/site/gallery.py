@@ -35,9 +35,9 @@ DRAWN = {
         "Delay against goodput: what a shorter queue costs.",
     ),
     "cdf_by_phase": (
-        'figures.save(figures.cdf_by_phase(Run.open("measured")), "cdf_by_phase.svg")',
-        "A measurement of a live line: the RTTs idle, under downloads, under uploads, under both. The "
-        "measurement is a recorded one of our tests, of a line of the laboratory.",
+        'figures.save(figures.cdf_by_phase(Run.open("recorded/before")), "cdf_by_phase.svg")',
+        "A measurement of a live line: the RTTs idle, under downloads, under uploads, under both. It was "
+        "recorded on a line made of network namespaces, 5 Mbit/s up and 20 Mbit/s down.",
     ),
 }
 """Each function of the room, the line that draws it, and what it shows."""
@@ -57,7 +57,7 @@ def _figures() -> Iterator[str]:
         "[the reference](../programs/figures.md) has their arguments. `--figures svg` of `sojourn run` and `sojourn "
         "compare` draws all that a Run can fill. The Runs of this page:\n"
     )
-    yield """<!-- folder: measured: tests/recordings/format-1/measured -->
+    yield """<!-- folder: recorded: docs/site/recorded -->
 ```sh
 sojourn compare home-uplink pfifo codel fq_codel cake --seeds 3 --set duration="30 s" -o compared
 ```
@@ -87,7 +87,10 @@ _OTHERS = (
     "`sojourn evaluate` holds candidates against a document's criteria. Its page has a matrix, and for each "
     "criterion ellipses of delay against goodput ([evaluate](../evaluate.md)).\n",
     "## graph\n",
-    "`sojourn graph` draws what `sojourn monitor` recorded, over hours or months ([monitor](../monitor.md)).\n",
+    "`sojourn graph` draws what `sojourn monitor` recorded, over minutes or months ([monitor](../monitor.md)). Recorded "
+    "on the same line while it was measured, shaped and measured again.\n",
+    "```sh\nsojourn graph recorded/monitor.db --utc -o graph.svg\n"
+    "```\n<!-- figure: graph.svg: RTTs and losses that sojourn monitor recorded -->\n",
     "## tune\n",
     "`sojourn tune` draws delay against goodput at each rate of a shaper, predicted and measured "
     "([shape](../shape.md#tuning)).\n",
@@ -118,7 +121,9 @@ def _example(name: str) -> Iterator[str]:
         f'```sh\nsojourn run {name} --set duration="{duration}" --set warmup="{warmup}" --seeds 1 -o {name}\n```\n'
         "<!-- output -->\n"
     )
-    draw = "figures.cdf(runs)" if scenario.sweep else "figures.timeline(runs[0])"
+    pinged = any(flow["kind"] == "ping" for flow in scenario.document()["flow"])
+    of = '"ping"' if pinged else '"sojourn"'
+    draw = f"figures.cdf(runs, {of})" if scenario.sweep else "figures.timeline(runs[0])"
     yield (
         f'```python\nfrom sojourn import Run, figures\n\nruns = Run.find("{name}")\n'
         f'figures.save({draw}, "{name}.svg")\n```\n<!-- figure: {name}.svg: {scenario.title} -->\n'

@@ -2,7 +2,7 @@
 //! discipline that is a number. Turning changes that value where it stands; the rest of the text, its
 //! comments and its blanks, stays as it is.
 
-use crate::read::load;
+use crate::text::load;
 use scenario::quantity::{
     TIME, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
 };

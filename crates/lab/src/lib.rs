@@ -14,6 +14,7 @@ mod columns;
 mod knobs;
 mod read;
 mod running;
+mod text;
 
 pub use asked::{Asked, Chosen};
 pub use knobs::Knob;
@@ -37,17 +38,17 @@ impl Lab {
     /// The answer to a request; what is wrong with it is `{"refused": ...}`.
     pub fn answer(&mut self, request: &str) -> Vec<u8> {
         let Some(asked) = Asked::of(request) else {
-            return text(&json!({ "refused": "not a request" }));
+            return told(&json!({ "refused": "not a request" }));
         };
         match asked {
-            Asked::Read { text: scenario } => text(&read::answer(&scenario)),
+            Asked::Read { text: scenario } => told(&read::answer(&scenario)),
             Asked::Turn { text: scenario, key, value } => {
-                text(&turned(knobs::turned(&scenario, &key, value)))
+                told(&turned(knobs::turned(&scenario, &key, value)))
             }
             Asked::TurnWord { qdisc, word, value } => {
-                text(&turned(knobs::word_turned(&qdisc, &word, value)))
+                told(&turned(knobs::word_turned(&qdisc, &word, value)))
             }
-            Asked::Words { qdisc } => text(&read::words(&qdisc)),
+            Asked::Words { qdisc } => told(&read::words(&qdisc)),
             Asked::Begin { chosen, seed, packets, fresh } => {
                 if fresh {
                     self.seeds.clear();
@@ -57,13 +58,13 @@ impl Lab {
                     Ok(running) => {
                         let about = running.about();
                         self.running = Some(running);
-                        text(&about)
+                        told(&about)
                     }
-                    Err(refusal) => text(&refusal),
+                    Err(refusal) => told(&refusal),
                 }
             }
             Asked::Go { events } => match &mut self.running {
-                Some(running) => text(&running.go(events)),
+                Some(running) => told(&running.go(events)),
                 None => nothing_runs(),
             },
             Asked::Tables => match self.running.take() {
@@ -98,10 +99,10 @@ fn turned(text: Result<String, String>) -> Value {
 }
 
 fn nothing_runs() -> Vec<u8> {
-    text(&json!({ "refused": "nothing runs" }))
+    told(&json!({ "refused": "nothing runs" }))
 }
 
-fn text(value: &Value) -> Vec<u8> {
+fn told(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 

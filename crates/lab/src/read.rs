@@ -1,27 +1,14 @@
 //! What a text says: its links, flows and variants, what can be turned, or what is wrong with it.
 
+use crate::Knob;
 use crate::knobs;
-use crate::running::{lacking, variants};
-use crate::{Knob, MOST_TEXT};
-use scenario::{Loaded, Problem, no_file};
+use crate::running::{lacking, lacking_of, variants};
+use crate::text::{load, refused, shown};
 use serde_json::{Value, json};
 use tc::Discipline;
 
 /// Most runs that stand side by side.
 pub const MOST_VARIANTS: usize = 8;
-
-/// The scenario, or its problems in the order in which they stand.
-pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
-    if text.len() > MOST_TEXT {
-        let message = format!("the text is longer than {} KiB", MOST_TEXT >> 10);
-        let hint = "run it in a terminal: sojourn run scenario.toml";
-        return Err(vec![Problem::new(message, hint, Vec::new())]);
-    }
-    Loaded::read(text, "scenario.toml", None, &|name| {
-        let write = "write its steps as schedule, or run it in a terminal";
-        no_file(name).map_err(|_| format!("a page reads no files: {write}"))
-    })
-}
 
 /// The answer to `Asked::Read`.
 pub fn answer(text: &str) -> Value {
@@ -53,7 +40,7 @@ pub fn answer(text: &str) -> Value {
         "more_variants": all.len().saturating_sub(MOST_VARIANTS),
         "knobs": knobs::of(&loaded, text),
         "notes": loaded.notes.iter().map(shown).collect::<Vec<_>>(),
-        "lacking": lacking(&first),
+        "lacking": lacking(&first).iter().map(shown).collect::<Vec<_>>(),
     })
 }
 
@@ -67,24 +54,8 @@ pub fn words(qdisc: &str) -> Value {
         }),
         Ok(discipline) => {
             let knobs: Vec<Knob> = knobs::of_words(&discipline, "");
-            let lacking = discipline.lacking();
+            let lacking = lacking_of(&discipline).as_ref().map(shown);
             json!({ "text": discipline.text(), "knobs": knobs, "lacking": lacking })
         }
     }
-}
-
-/// Problems as the page shows them.
-pub fn refused(problems: &[Problem]) -> Value {
-    json!({ "problems": problems.iter().map(shown).collect::<Vec<_>>() })
-}
-
-fn shown(problem: &Problem) -> Value {
-    json!({
-        "message": problem.message,
-        "hint": problem.hint,
-        "key": problem.dotted(),
-        "line": problem.place.map(|(line, _)| line),
-        "column": problem.place.map(|(_, column)| column),
-        "source": problem.source,
-    })
 }

@@ -1,12 +1,14 @@
 //! A run in slices, and what comes of it.
 
 use crate::asked::Chosen;
-use crate::read::{load, refused};
+use crate::text::{load, refused};
 use metrics::{About, FlowAbout, LinkAbout};
 use scenario::{Loaded, Problem, no_file, realised};
 use serde_json::{Value, json};
 use sim::{Cause, Sim, Traffic};
 use tables::Table;
+use tc::Discipline;
+use tc::disciplines::own::KIND as OWN;
 
 /// A run in progress.
 pub struct Running {
@@ -20,24 +22,40 @@ pub fn variants(loaded: &Loaded) -> Result<Vec<Loaded>, Vec<Problem>> {
     loaded.variants()
 }
 
-/// What of it only a kernel has, each as a sentence.
-pub fn lacking(run: &realised::Run) -> Vec<String> {
+const IN_A_TERMINAL: &str = "run it in a terminal: sojourn run scenario.toml";
+
+/// What of it a page can't run, each with what to do instead.
+pub fn lacking(run: &realised::Run) -> Vec<Problem> {
     let mut found = Vec::new();
     if run.offloads {
-        found.push("offloads: packets of 64 kB".to_owned());
+        found.push(of_a_kernel("packets of 64 kB (offloads)"));
     }
     for link in &run.links {
-        if let Some(what) = link.qdisc.lacking() {
-            found.push(format!("link {}: {what}", link.name));
-        }
+        found.extend(lacking_of(&link.qdisc));
     }
-    for flow in &run.flows {
-        let congestion = flow.traffic.tcp().filter(|tcp| tcp.simulated().is_none());
-        if let Some(tcp) = congestion {
-            found.push(format!("flow {}: {}", flow.name, tcp.congestion));
+    let mut told = None;
+    for flow in run.flows.iter().filter(|flow| flow.traffic.tcp().is_some()) {
+        let lacks = flow.traffic.tcp().filter(|tcp| tcp.simulated().is_none());
+        if let Some(tcp) = lacks.filter(|tcp| told != Some(tcp.congestion)) {
+            told = Some(tcp.congestion);
+            found.push(of_a_kernel(&format!("{}, the congestion control", tcp.congestion)));
         }
     }
     found
+}
+
+/// Why a page can't run a discipline.
+pub fn lacking_of(discipline: &Discipline) -> Option<Problem> {
+    if discipline.kind() == OWN {
+        let message = format!("{} is Python, which a page doesn't run", discipline.text());
+        return Some(Problem::new(message, IN_A_TERMINAL, Vec::new()));
+    }
+    discipline.lacking().map(|what| of_a_kernel(&what))
+}
+
+fn of_a_kernel(what: &str) -> Problem {
+    let hint = format!("{IN_A_TERMINAL} --engine kernel");
+    Problem::new(format!("only a Linux kernel has {what}"), hint, Vec::new())
 }
 
 impl Running {
@@ -57,9 +75,11 @@ impl Running {
                 variant.with(&[(key, Some(qdisc.as_str().into()))], &no_file).map_err(problems)?;
         }
         let run = variant.scenario.realise(seed).expect("a variant is no sweep");
-        let Some(mut scenario) = realised::simulated(&run) else {
-            return Err(json!({ "lacking": lacking(&run) }));
-        };
+        let lacks = lacking(&run);
+        if !lacks.is_empty() {
+            return Err(refused(&lacks));
+        }
+        let mut scenario = realised::simulated(&run).expect("it lacks nothing");
         scenario.record.packets |= packets;
         let about = about(&run);
         Ok(Running { sim: Sim::new(&scenario), scenario, about })

@@ -13,7 +13,7 @@ from sojourn.cli import work
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
-    from sojourn.lab import State
+    from sojourn.lab import Shown
 
 
 @click.command()
@@ -66,15 +66,15 @@ def lab(
         work.say("no browser could be started: open that file in one")
 
 
-def _state(given: str | None, qdiscs: tuple[str, ...]) -> State | None:
-    from sojourn.lab.links import MOST_QDISCS, State, is_link, read_link
+def _state(given: str | None, qdiscs: tuple[str, ...]) -> Shown | None:
+    from sojourn.lab.permalink import MOST_QDISCS, Shown, is_link, read_link
     from sojourn.scenario import examples, load
 
     if given is None:
         return None
     if is_link(given):
         state = read_link(given)
-        return State(state.text, qdiscs or state.qdiscs, state.link, state.seeds)
+        return Shown(state.text, qdiscs or state.qdiscs, state.link, state.seeds)
     if len(qdiscs) > MOST_QDISCS:
         raise UserError(
             f"{len(qdiscs)} disciplines: a page shows {MOST_QDISCS} side by side",
@@ -82,4 +82,4 @@ def _state(given: str | None, qdiscs: tuple[str, ...]) -> State | None:
         )
     # What is wrong with it is said here, where its file can be mended.
     load(Path(given))
-    return State(examples.find(Path(given)).read_text(encoding="utf-8"), qdiscs)
+    return Shown(examples.find(Path(given)).read_text(encoding="utf-8"), qdiscs)

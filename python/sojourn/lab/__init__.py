@@ -3,13 +3,13 @@
     from sojourn import lab
 
     lab.write("lab.html")
-    lab.write("mine.html", lab.State(text=open("mine.toml").read(), qdiscs=("codel", "cake")))
+    lab.write("mine.html", lab.Shown(text=open("mine.toml").read(), qdiscs=("codel", "cake")))
 
 The engine in the page is crates/lab, compiled for wasm32: the language, the simulator and the numbers
 of the command line. `make` builds it and lays it beside this file, as `engine.wasm.xz`. The page
 fetches nothing: a Content-Security-Policy in it says so to the browser.
 
-What the page shows is a `State`; `links` writes one as the part of an address behind its #.
+What the page shows is a `Shown`; `permalink` writes one as the part of an address behind its #.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sojourn import _core
 from sojourn.errors import UserError
 from sojourn.figures import style
 from sojourn.lab.lessons import lessons
-from sojourn.lab.links import MOST_QDISCS, MOST_TEXT, State, read_link, to_link
+from sojourn.lab.permalink import MOST_QDISCS, MOST_TEXT, Shown, read_link, to_link
 from sojourn.records import write_whole
 from sojourn.scenario import examples
 
@@ -34,7 +34,7 @@ __all__ = [
     "FILE",
     "MOST_QDISCS",
     "MOST_TEXT",
-    "State",
+    "Shown",
     "is_there",
     "lessons",
     "read_link",
@@ -54,12 +54,12 @@ def is_there() -> bool:
     return _here(_ENGINE).is_file()
 
 
-def start() -> State:
+def start() -> Shown:
     """What the page shows where nothing else is asked for."""
-    return State(_text("start.toml"), ("pfifo limit 1000", "fq_codel"))
+    return Shown(_text("start.toml"), ("pfifo limit 1000", "fq_codel"))
 
 
-def write(path: str | Path, state: State | None = None) -> Path:
+def write(path: str | Path, state: Shown | None = None) -> Path:
     """Writes the page, showing this state. UserError: it can't be written, or has no engine."""
     file = Path(path)
     page = render(state)
@@ -72,7 +72,7 @@ def write(path: str | Path, state: State | None = None) -> Path:
     return file
 
 
-def render(state: State | None = None) -> str:
+def render(state: Shown | None = None) -> str:
     """The page as text."""
     if not is_there():
         raise UserError(
@@ -102,7 +102,7 @@ def _page() -> Template:
 
 def _facts() -> dict[str, Any]:
     """What the page has to know: examples, lessons, names, colours."""
-    simulated = [kind for kind, record in _core.QDISCS.items() if record.simulated]
+    simulated = [kind for kind in style.QDISCS if kind in _core.QDISCS and kind != "own"]
     return {
         "qdiscs": simulated,
         "colours": {kind: style.QDISCS[kind][0] for kind in simulated},

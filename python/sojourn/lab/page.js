@@ -180,10 +180,6 @@
     area.scrollTop = Math.max(0, (line - 6) * parseFloat(getComputedStyle(area).lineHeight));
   };
 
-  const kernelOnly = lacking => lacking.map(what => ({
-    message: `only a Linux kernel has ${what}`, hint: "run it in a terminal: sojourn run scenario.toml --engine kernel",
-  }));
-
   // Reads the text, shows what is wrong with it or what can be turned, and runs it.
   const changed = async ({ slide = false } = {}) => {
     const mine = ++round;
@@ -193,7 +189,7 @@
     try { found = await ask({ ask: "read", text: state.text }); } catch (error) { fail(error.message); return; }
     if (mine !== round) return;
     const wrong = found.problems || (found.refused ? [{ message: found.refused }] : []);
-    const lacking = found.lacking?.length ? kernelOnly(found.lacking) : [];
+    const lacking = found.lacking || [];
     area.setAttribute("aria-invalid", String(wrong.length > 0));
     $$("problems").replaceChildren(...problems(wrong, ""), ...problems(lacking, ""), ...problems(found.notes || [], "note"));
     if (wrong.length) { say("the last results are of the text before", false); return; }
@@ -310,7 +306,7 @@
     const box = document.querySelectorAll(".candidate")[index];
     box.classList.toggle("wrong", Boolean(words.refused || words.lacking));
     if (words.refused) { say(`${words.refused}${words.hint ? `; ${words.hint}` : ""}`, true); return; }
-    if (words.lacking) { say(kernelOnly([words.lacking])[0].message, true); return; }
+    if (words.lacking) { say(`${words.lacking.message}; ${words.lacking.hint}`, true); return; }
     state.qdiscs[index] = words.text;
     candidates();
     changed();
@@ -381,7 +377,7 @@
         running.push({ hand, id: sent.id });
         const answer = await sent.answer;
         if (answer.stopped) return null;
-        if (answer.about.problems || answer.about.refused || answer.about.lacking) return { refused: answer.about };
+        if (answer.about.problems || answer.about.refused) return { refused: answer.about };
         progress(index, seed, 1);
         last = seed === 0 ? answer : { ...last, numbers: answer.numbers };
       }
@@ -400,7 +396,7 @@
     if (mine !== attempt || found.some(run => run === null)) return;
     const refused = found.find(run => run.refused)?.refused;
     if (refused) {
-      const told = refused.problems?.[0] || (refused.lacking ? kernelOnly(refused.lacking)[0] : { message: refused.refused });
+      const told = refused.problems?.[0] || { message: refused.refused };
       fail(`${told.message}${told.hint ? `; ${told.hint}` : ""}`);
       return;
     }

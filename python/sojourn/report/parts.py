@@ -149,7 +149,7 @@ def changing(runs: Sequence[Run], address: str | None) -> str:
         if key.split(".")[-1] == "qdisc" and len(run.meta.settings) == 1
     }
     chosen = tuple(sorted(qdiscs))[: lab.MOST_QDISCS] if len(qdiscs) == len(runs) > 1 else ()
-    link = lab.to_link(lab.State(text, chosen))
+    link = lab.to_link(lab.Shown(text, chosen))
     return (
         f'<p><a href="{escape(address)}#{link}">Change it yourself</a>: the lab, a page beside this '
         "one, runs this scenario in the browser. Or in a terminal, with the scenario below: "

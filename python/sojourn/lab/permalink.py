@@ -25,7 +25,7 @@ _LINK = re.compile(r"(?:^|#)(\d+)=([\w-]+)$", re.ASCII)
 
 
 @dataclass(frozen=True)
-class State:
+class Shown:
     """What the page shows."""
 
     text: str
@@ -48,7 +48,7 @@ class State:
         }
 
 
-def to_link(state: State) -> str:
+def to_link(state: Shown) -> str:
     """The part of an address behind its #."""
     squeezed = zlib.compressobj(9, zlib.DEFLATED, -15)
     text = json.dumps(state.plain(), ensure_ascii=False, separators=(",", ":"))
@@ -61,7 +61,7 @@ def is_link(text: str) -> bool:
     return _LINK.search(text) is not None
 
 
-def read_link(text: str) -> State:
+def read_link(text: str) -> Shown:
     """The state in a link, whole or the part behind the #. UserError: it holds none."""
     found = _LINK.search(text)
     if found is None:
@@ -82,7 +82,7 @@ def read_link(text: str) -> State:
             and all(isinstance(one, str) for one in qdiscs)
         ):
             link, seeds = given.get("link"), given.get("seeds")
-            return State(
+            return Shown(
                 scenario,
                 tuple(qdiscs),
                 link if isinstance(link, str) else None,
