@@ -28,6 +28,7 @@
  */
 
 #include <linux/etherdevice.h>
+#include <linux/hex.h>
 #include <linux/hrtimer.h>
 #include <linux/if_vlan.h>
 #include <linux/kobject.h>
@@ -402,9 +403,8 @@ static void simnic_travel(struct simnic *nic, struct sk_buff *skb, u64 now)
 		__skb_queue_after(&nic->wire, before, skb);
 	else
 		__skb_queue_head(&nic->wire, skb);
-	/* The arrival that is being handled looks at the wire again before it ends. */
-	if (!nic->wire_armed ||
-	    (!before && !hrtimer_callback_running(&nic->wire_timer))) {
+	/* The arrival that is being handled, whose timer waits no more, looks at the wire again. */
+	if (!nic->wire_armed || (!before && hrtimer_is_queued(&nic->wire_timer))) {
 		nic->wire_armed = true;
 		hrtimer_start(&nic->wire_timer, ns_to_ktime(arrives), HRTIMER_MODE_ABS_SOFT);
 	}
