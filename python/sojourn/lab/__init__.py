@@ -51,7 +51,7 @@ _ENGINE = "engine.wasm.xz"
 
 def is_there() -> bool:
     """Whether this sojourn was built with the page's engine."""
-    return _here(_ENGINE).is_file()
+    return bool(_here(_ENGINE).is_file())
 
 
 def start() -> Shown:
