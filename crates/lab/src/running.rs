@@ -69,8 +69,7 @@ impl Running {
         }
         let mut variant = all.swap_remove(chosen.variant);
         if let Some(qdisc) = &chosen.qdisc {
-            let key =
-                variant.qdisc_key(chosen.link.as_deref()).map_err(|problem| refused(&[problem]))?;
+            let key = variant.qdisc_key(chosen.link.as_deref()).map_err(problems)?;
             variant =
                 variant.with(&[(key, Some(qdisc.as_str().into()))], &no_file).map_err(problems)?;
         }

@@ -289,7 +289,7 @@ impl Scenario {
 
     #[pyo3(signature = (link = None))]
     fn qdisc_key(&self, py: Python<'_>, link: Option<&str>) -> PyResult<String> {
-        self.0.qdisc_key(link).map_err(|problem| refusal(py, vec![problem]))
+        self.0.qdisc_key(link).map_err(|problems| refusal(py, problems))
     }
 
     #[pyo3(signature = (seeds = None))]

@@ -205,13 +205,13 @@ impl Loaded {
     /// The key by which a discipline competes with others: the bottleneck's, both ways, except a way
     /// that has one of its own; or that of one `link`. A scenario made of `[[link]]` tables needs
     /// `link`, the name of one.
-    pub fn qdisc_key(&self, link: Option<&str>) -> Result<String, Problem> {
+    pub fn qdisc_key(&self, link: Option<&str>) -> Result<String, Vec<Problem>> {
         let both = self.scenario.bottleneck.as_ref();
         let names = match both {
             Some(_) => vec!["up".to_owned(), "down".to_owned()],
             None => self.scenario.links.iter().map(|link| link.ends.name_or_ends()).collect(),
         };
-        let refused = |message: String, hint: String| Problem::new(message, hint, Vec::new());
+        let refused = |message: String, hint: String| vec![Problem::new(message, hint, Vec::new())];
         match (link, both) {
             (Some(link), _) if !names.iter().any(|name| name == link) => Err(refused(
                 format!("no link is called {}", tc::text::quoted(link)),
