@@ -86,6 +86,7 @@ CAUSES = {
     "overmemory": OLIVE,
     "wire": MUTED,
     "blue": GREEN,
+    "ack_filter": BLACK,
 }
 """Colours of the causes of drops and marks."""
 
