@@ -16,7 +16,17 @@ from sojourn.records import FlowInfo, LinkInfo, Meta, Run, nothing
 MS = 1_000_000
 S = 1_000_000_000
 MBIT = 1_000_000
-CAUSES = ["limit", "target", "ce_threshold", "early", "forced", "overmemory", "wire", "blue"]
+CAUSES = [
+    "limit",
+    "target",
+    "ce_threshold",
+    "early",
+    "forced",
+    "overmemory",
+    "wire",
+    "blue",
+    "ack_filter",
+]
 LIMIT, TARGET, EARLY = 0, 1, 3
 
 Tables = dict[str, dict[str, np.ndarray[Any, Any]]]

@@ -18,7 +18,17 @@ import numpy as np
 
 from sojourn.records import FlowInfo, LinkInfo, Meta, Run, nothing
 
-CAUSES = ["limit", "target", "ce_threshold", "early", "forced", "overmemory", "wire", "blue"]
+CAUSES = [
+    "limit",
+    "target",
+    "ce_threshold",
+    "early",
+    "forced",
+    "overmemory",
+    "wire",
+    "blue",
+    "ack_filter",
+]
 SECOND = 1_000_000_000
 Columns = dict[str, np.ndarray[Any, Any]]
 

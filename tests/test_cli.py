@@ -411,18 +411,19 @@ def test_check_says_whose_draws_it_shows(say: Command) -> None:
 
 
 def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
-    cake = say("check", "home.toml", "--set", "bottleneck.qdisc=cake ack-filter")
-    assert cake.code == 0, "Linux can"
+    red = say("check", "home.toml", "--set", "bottleneck.qdisc=sfq redflowlimit 100000")
+    assert red.code == 0, "Linux can"
     assert (
         "sim: can't run it\n"
-        "  link 'down': qdisc and link 'up': qdisc: the simulator has no cake ack-filter, Linux has"
-    ) in cake.out
-    assert "\nkernel: can run it" in cake.out
-    cake = say("check", "home.toml", "--set", "bottleneck.qdisc=cake no-ack-filter")
+        "  link 'down': qdisc and link 'up': qdisc: the simulator has no sfq redflowlimit, Linux has"
+    ) in red.out
+    assert "\nkernel: can run it" in red.out
+    cake = say("check", "home.toml", "--set", "bottleneck.qdisc=cake ack-filter")
     assert "sim: can run it\nkernel: can run it" in cake.out
     adt = say("check", "home.toml", "--set", "bottleneck.qdisc=adt limit 500")
     assert "sim: can run it\nkernel: can't run it\n" in adt.out
-    changes = ("--set", "bottleneck.qdisc=cake ack-filter", "--set", "flow.bulk.congestion=ledbat")
+    red_too = "bottleneck.qdisc=sfq redflowlimit 100000"
+    changes = ("--set", red_too, "--set", "flow.bulk.congestion=ledbat")
     assert say("check", "home.toml", *changes).code == 1, "nobody can"
     wrong = say("check", "home.toml", "--set", "bottleneck.qdisc=codell")
     assert (wrong.code, wrong.out) == (2, "")
@@ -717,12 +718,17 @@ def test_a_closed_pipe_does_not_stop_what_is_kept_on_disk(home: Path) -> None:
 def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(
     say: Command, home: Path
 ) -> None:
-    changes = ("--set", "bottleneck.qdisc=cake ack-filter", "--set", "flow.0.congestion=bbr")
+    changes = (
+        "--set",
+        "bottleneck.qdisc=sfq redflowlimit 100000",
+        "--set",
+        "flow.0.congestion=bbr",
+    )
     said = say("run", "home.toml", *changes)
     assert said.code == 2
-    assert "link 'up': qdisc: the simulator has no cake ack-filter" in said.err
+    assert "link 'up': qdisc: the simulator has no sfq redflowlimit" in said.err
     assert "congestion: the simulator has no bbr" in said.err
-    assert said.err.count("ack-filter, Linux has") == 1, "not for each way"
+    assert said.err.count("redflowlimit, Linux has") == 1, "not for each way"
     hint = said.err.splitlines()[-1]
     assert hint.startswith("hint: run it with -e kernel")
     assert hint.endswith("; nearest in the simulator: cubic for bbr")
@@ -990,7 +996,7 @@ def test_a_scenario_that_fails_or_is_refused_loses_no_other(
         SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "codel"')
     )
     (home / "filter.toml").write_text(
-        SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "cake ack-filter"')
+        SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "sfq redflowlimit 100000"')
     )
     tired(("codel", 1), sim=True)
     said = say("run", "home.toml", "codel.toml", "--json", "-q")

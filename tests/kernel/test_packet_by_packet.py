@@ -278,6 +278,46 @@ def test_the_same_packets_are_delayed_reordered_and_doubled(kernel_uml: str) -> 
         assert apart.max() < APART_NS
 
 
+FILTERED = """
+duration = "0.42 s"
+
+[bottleneck]
+down.rate = "20 Mbit/s"
+up.rate = "1 Mbit/s"
+delay = "11.3 ms"
+link_layer = "linux"
+down.qdisc = "codel"
+up.qdisc = "cake besteffort bandwidth 217kbit ack-filter"
+
+[[flow]]
+name = "bulk"
+kind = "bulk"
+congestion = "reno"
+
+[record]
+packets = true
+"""
+
+
+def test_the_same_acks_are_filtered(kernel_uml: str) -> None:
+    """Until, at 421 ms, an ACK comes at the very instant at which cake gives another
+    (docs/agreement.md)."""
+    ours, kernels = (
+        sojourn.run_all([loads(FILTERED)], engine=engine, seeds=1)[0]
+        for engine in ("sim", kernel_uml)
+    )
+    left, right = (
+        run.table("drops", 1).filter(pl.col("link") == "up").sort("t_ns") for run in (ours, kernels)
+    )
+    assert set(left["cause"].to_list()) == {"ack_filter"}
+    assert left.height > 200
+    some = min(left.height, right.height)
+    assert abs(left.height - right.height) <= 2
+    assert left["bytes"][:some].to_list() == right["bytes"][:some].to_list()
+    apart = np.abs(left["t_ns"][:some].to_numpy() - right["t_ns"][:some].to_numpy())
+    assert apart.max() < APART_NS
+
+
 ON_A_LOSSY_WIRE = """
 duration = "10 s"
 warmup = "1 s"

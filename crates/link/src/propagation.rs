@@ -209,8 +209,8 @@ impl Impairments {
         }
         let steps = self.delay_steps.iter().map(|step| step.delay_ns).min();
         let jitter = self.jitter.map_or(0, |j| j.distribution.least_ns(j.scale_ns));
-        let slot = self.slot.map_or(0, |slot| slot.min_ns);
-        Span(steps.unwrap_or(delay_ns).saturating_add_signed(jitter) + slot)
+        // A packet that comes as a slot opens waits for none.
+        Span(steps.unwrap_or(delay_ns).saturating_add_signed(jitter))
     }
 }
 

@@ -5,8 +5,8 @@ use link::{Cells, Framing, Impairments, Link, LinkParts, Log, Loss, Propagation}
 use link::{RateStep, RingParams, Schedule, ShaperParams};
 use proptest::prelude::*;
 use qdisc::{
-    CakeCells, CakeParams, CodelParams, CodelVariant, Context, Discipline, DsField, FifoParams,
-    FqCodelParams, FqParams, Isolation, LinuxRedParams, TbfParams, TinMode,
+    AckFilterMode, CakeCells, CakeParams, CodelParams, CodelVariant, Context, Discipline, DsField,
+    FifoParams, FqCodelParams, FqParams, Isolation, LinuxRedParams, TbfParams, TinMode,
 };
 use qdisc::{Packet, Params, Qdisc, RedParams};
 use units::{Luck, Span, Time};
@@ -105,6 +105,7 @@ fn cake(bandwidth: u64) -> Params {
         overhead: None,
         mpu: 0,
         cells: CakeCells::Noatm,
+        acks: AckFilterMode::NoAckFilter,
     })
 }
 

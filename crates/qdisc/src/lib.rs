@@ -31,7 +31,7 @@ mod tbf;
 mod timer;
 
 pub use adt::{Adt, AdtParams};
-pub use cake::{Cake, CakeCells, CakeParams, Isolation, TinMode};
+pub use cake::{AckFilterMode, Cake, CakeCells, CakeParams, Isolation, TinMode};
 pub use cobalt::{Cobalt, CobaltParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
 pub use ds::{DsField, DsSelector, Ecn};
@@ -111,6 +111,28 @@ pub fn hash(connection: u64, key: u64) -> u32 {
     (h >> 32) as u32
 }
 
+/// What a pure ACK tells its sender, in units of the connection's own (segments or bytes): all of it
+/// that a discipline may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckView {
+    /// What is expected next.
+    pub ack: u32,
+    /// From, and up to but not including.
+    pub sacks: [(u32, u32); 4],
+    /// How many of these are there.
+    pub sack_count: u8,
+    /// It echoes a mark.
+    pub ece: bool,
+}
+
+impl AckView {
+    /// What it reports beyond the number.
+    #[inline]
+    pub(crate) fn ranges(&self) -> &[(u32, u32)] {
+        &self.sacks[..usize::from(self.sack_count)]
+    }
+}
+
 impl Body for () {}
 impl Body for u32 {}
 impl Body for u64 {}
@@ -138,11 +160,13 @@ pub enum Cause {
     Blue = 7,
     /// A discipline of the user's own decided so.
     Own = 8,
+    /// cake's ack-filter: a newer ACK of the connection tells as much.
+    AckFilter = 9,
 }
 
 impl Cause {
     /// Every cause, in the order of its number.
-    pub const ALL: [Cause; 9] = [
+    pub const ALL: [Cause; 10] = [
         Cause::Limit,
         Cause::Target,
         Cause::CeThreshold,
@@ -152,6 +176,7 @@ impl Cause {
         Cause::Wire,
         Cause::Blue,
         Cause::Own,
+        Cause::AckFilter,
     ];
 
     /// The word used in tables.
@@ -166,6 +191,7 @@ impl Cause {
             Cause::Wire => "wire",
             Cause::Blue => "blue",
             Cause::Own => "own",
+            Cause::AckFilter => "ack_filter",
         }
     }
 }
@@ -287,6 +313,15 @@ pub trait Qdisc<B> {
     /// Where our law would draw, this takes the draw's place; where the law is certain, the law
     /// decides. Only disciplines that draw take it.
     fn tell(&mut self, _early: bool) {}
+
+    /// Whether it asks for what an ACK tells: then its owner says so (`sees`) of each pure ACK
+    /// before it enqueues it.
+    fn sees_acks(&self) -> bool {
+        false
+    }
+
+    /// The packet that comes next is a pure ACK, and tells this.
+    fn sees(&mut self, _ack: AckView) {}
 
     /// For replays: the probability that the last arrival was dropped or marked early, given the
     /// fates of all before it; `None`: the discipline can't be told.
@@ -440,6 +475,14 @@ impl<B: Body> Qdisc<B> for Discipline<B> {
 
     fn hosts(&mut self) -> Option<&mut Hosts> {
         each!(self, q => Qdisc::<B>::hosts(q))
+    }
+
+    fn sees_acks(&self) -> bool {
+        each!(self, q => Qdisc::<B>::sees_acks(q))
+    }
+
+    fn sees(&mut self, ack: AckView) {
+        each!(self, q => Qdisc::<B>::sees(q, ack))
     }
 
     fn tell(&mut self, early: bool) {

@@ -49,6 +49,12 @@ impl<B> Slab<B> {
         self.slots[index as usize].next = behind;
     }
 
+    /// The slot of the packet behind that in `index`.
+    #[inline]
+    pub(crate) fn behind(&self, index: u32) -> u32 {
+        self.slots[index as usize].next
+    }
+
     /// A packet that stays.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &Packet<B> {

@@ -379,7 +379,7 @@ fn parameters_have_these_json_forms() {
             "rate": null, "start": null}"#,
         r#"{"kind": "cobalt", "limit": 1000, "target_ns": 5000000, "interval_ns": 100000000, "ecn": true}"#,
         r#"{"kind": "cake", "bandwidth": 20000000, "rtt_ns": 100000000, "memlimit": null, "tins": "diffserv3",
-            "isolation": "dual-srchost", "wash": false, "ingress": true, "overhead": 44, "mpu": 64, "cells": "atm"}"#,
+            "isolation": "dual-srchost", "wash": false, "ingress": true, "overhead": 44, "mpu": 64, "cells": "atm", "acks": "ack-filter"}"#,
         r#"{"kind": "fq_pie", "limit": 10240, "flows": 1024, "target_ns": 15000000, "tupdate_ns": 15000000,
             "alpha": 2, "beta": 20, "quantum": 1514, "memory_limit": 33554432, "ecn_prob": 10,
             "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,

@@ -328,9 +328,14 @@ impl Drive {
         if self.in_order {
             inbox.put_in_order(began, |node| behind.net.lanes.host(node));
         }
+        let sees_acks = link.qdisc().sees_acks();
         inbox.drain(began, |node, at| {
             self.step_rate(link, at, behind);
-            let packet = behind.net.lanes.packet(node).slip(node);
+            let parcel = behind.net.lanes.packet(node);
+            let packet = parcel.slip(node);
+            if sees_acks && let Some(ack) = behind.sacks.ack_view(parcel) {
+                link.qdisc_mut().sees(ack);
+            }
             link.send(packet, at, behind);
         });
         let last = Time(until.0 - 1);

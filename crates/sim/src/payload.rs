@@ -4,7 +4,7 @@
 //! its number, so that 24 bytes move from queue to queue. What few ACKs carry, SACK blocks and
 //! LEDBAT's one-way delays, lies in a pool beside them.
 
-use qdisc::{Body, DsField, Ecn, Packet};
+use qdisc::{AckView, Body, DsField, Ecn, Packet};
 use tcp::{AckSegment, MAX_SACK_BLOCKS, Millis, Segment};
 use units::{Span, Time, memory};
 
@@ -213,6 +213,23 @@ impl SackPool {
         if packet.kind() == kind::ACK && packet.sack != NO_SACK {
             self.free.push(packet.sack);
         }
+    }
+
+    /// What a pure ACK tells, for disciplines that ask; `None`: it is none.
+    #[inline]
+    pub fn ack_view(&self, packet: &Parcel) -> Option<AckView> {
+        let is_ack = packet.kind() == kind::ACK && packet.kind & kind::SYN == 0;
+        is_ack.then(|| {
+            let none = ([(0, 0); MAX_SACK_BLOCKS], 0);
+            let (sacks, sack_count) = match packet.sack {
+                NO_SACK => none,
+                index => {
+                    let extra = &self.extras[index as usize];
+                    (extra.sacks, extra.sack_count)
+                }
+            };
+            AckView { ack: packet.seq, sacks, sack_count, ece: packet.kind & kind::FLAG != 0 }
+        })
     }
 
     /// Blocks held now.

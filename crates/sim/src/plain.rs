@@ -7,7 +7,7 @@ use crate::jitter::Jitter;
 use crate::payload::{Parcel, Slip};
 use crate::{Mark, Scenario, Sim};
 use link::{Departure, Outlet};
-use qdisc::{Cause, Fate, Packet};
+use qdisc::{Cause, Fate, Packet, Qdisc};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use tables::Table;
@@ -233,12 +233,15 @@ impl<'a> Plain<'a> {
 
     fn link(&mut self, index: usize, step: Step, packet: Option<Parcel>) {
         let now = self.now.0;
-        let Sim { links, net, .. } = &mut self.sim;
+        let Sim { links, net, sacks, .. } = &mut self.sim;
         let link = &mut links[index];
         let mut told = Told::default();
         match packet {
             Some(packet) => {
                 let node = net.lanes.place(packet);
+                if let Some(ack) = sacks.ack_view(&packet) {
+                    link.qdisc_mut().sees(ack);
+                }
                 link.send(packet.slip(node), now, &mut told);
             }
             None if step == Step::First => link.rate_stepped(now),

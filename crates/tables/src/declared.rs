@@ -95,7 +95,7 @@ tables! {
         /// whose packet
         flow: FlowId,
         /// limit, target, ce_threshold, early (RED's own), forced (ns-2's and ns-3's above max),
-        /// overmemory, wire, blue (COBALT's at random)
+        /// overmemory, wire, blue (COBALT's at random), ack_filter (cake's; Linux's are target)
         cause: CauseId,
         /// 1: the packet was marked and went on; 0: it was dropped
         marked: u8,

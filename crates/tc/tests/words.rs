@@ -3,8 +3,8 @@
 use link::{Cells, Framing};
 use proptest::prelude::*;
 use qdisc::{
-    CakeCells, CakeParams, ChokeParams, EtsParams, FqParams, HhfParams, Isolation, Params,
-    PrioParams, SfbParams, SfqParams, TbfParams, TinMode,
+    AckFilterMode, CakeCells, CakeParams, ChokeParams, EtsParams, FqParams, HhfParams, Isolation,
+    Params, PrioParams, SfbParams, SfqParams, TbfParams, TinMode,
 };
 use tc::layer::{LAYERS, write_layer};
 use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
@@ -554,6 +554,7 @@ fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
         overhead: None,
         mpu: 0,
         cells: CakeCells::Noatm,
+        acks: AckFilterMode::NoAckFilter,
     };
     for words in ["cake", "cake unlimited internet diffserv3 raw egress nowash no-ack-filter"] {
         assert_eq!(simulated_cake(words), usual, "{words}");
@@ -568,9 +569,15 @@ fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
             isolation: Isolation::DualDsthost,
             wash: true,
             ingress: true,
-            ..usual
+            ..usual.clone()
         }
     );
+    for acks in AckFilterMode::ALL {
+        assert_eq!(
+            simulated_cake(&format!("cake {}", acks.word())),
+            CakeParams { acks, ..usual.clone() }
+        );
+    }
     for (words, overhead, mpu, cells) in [
         ("overhead 44 atm mpu 64", Some(44), 64, CakeCells::Atm),
         ("ethernet", Some(38), 84, CakeCells::Noatm),
@@ -829,15 +836,13 @@ fn what_sfq_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
 }
 
 #[test]
-fn every_choice_of_cake_is_the_simulator_s_but_for_filters_of_acks() {
+fn every_choice_of_cake_is_the_simulator_s() {
     let cake = record("cake").expect("a record").grammars[0].flags;
     for flag in cake {
         let found = parse(&format!("cake {}", flag.word));
-        let filters = flag.word.starts_with("ack-filter");
-        assert_eq!(found.lacking().is_some(), filters, "{}", flag.word);
-        assert_eq!(found.params().is_none(), filters, "{}", flag.word);
+        assert_eq!(found.lacking(), None, "{}", flag.word);
+        assert!(found.params().is_some(), "{}", flag.word);
     }
-    assert_eq!(parse("cake ack-filter").lacking().as_deref(), Some("cake ack-filter"));
     let error = Discipline::parse("cake autorate-ingress").expect_err("no engine has it");
     assert!(error.hint.contains("bandwidth"), "{error}");
 }

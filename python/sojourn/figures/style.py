@@ -43,6 +43,7 @@ LOST = "#c0392b"
 ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILLION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
 OLIVE = "#8a7a00"
+BROWN = "#7f5539"
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
@@ -93,6 +94,7 @@ CAUSES = {
     "wire": MUTED,
     "blue": GREEN,
     "own": BLACK,
+    "ack_filter": BROWN,
 }
 """Colours of the causes of drops and marks."""
 

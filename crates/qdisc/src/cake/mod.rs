@@ -5,7 +5,8 @@
 //! its own rate is served first, and where none is, the one that will be next. In a tin queues are
 //! served by deficit round robin, new ones first. The turn of a bulk flow is shared by the bulk
 //! flows of its host. Each packet that is about to leave is put to COBALT (`cobalt`). When memory
-//! runs out, the queue with the most bytes loses its oldest packet (`heap`).
+//! runs out, the queue with the most bytes loses its oldest packet (`heap`). Needless ACKs may be
+//! dropped as a newer one comes (`acks`).
 //!
 //! The shaper has no bucket. After each packet it waits as long as the packet takes at the rate.
 //! While the discipline is empty no time is saved up. A second clock, half as slow again, lets a
@@ -15,9 +16,10 @@
 //! sch_cake for the behaviour.
 //!
 //! Deviations: packets are as large as on the wire, so `split-gso` has nothing to split. There is
-//! no `autorate-ingress` and no ack-filter. Hashes and the fraction of a turn are drawn from the
+//! no `autorate-ingress`. Hashes and the fraction of a turn are drawn from the
 //! discipline's own stream. A sender isn't told (NET_XMIT_CN) that its packet was dropped.
 
+mod acks;
 mod flows;
 mod heap;
 mod pace;
@@ -25,11 +27,15 @@ mod pace;
 mod tests;
 mod tins;
 
+pub use acks::AckFilterMode;
 pub use tins::TinMode;
 
 use crate::cobalt::CobaltLaw;
 use crate::slab::{NONE, Slab};
-use crate::{Backlog, Body, Cause, Context, DsField, Ecn, Fate, Hosts, Packet, Qdisc, State};
+use crate::{
+    AckView, Backlog, Body, Cause, Context, DsField, Ecn, Fate, Hosts, Packet, Qdisc, State,
+};
+use acks::AckFilter;
 use flows::{Flows, Hashes};
 use heap::{Bytes, Heap, Queue};
 use pace::{Pace, Sizes};
@@ -61,6 +67,8 @@ pub struct CakeParams {
     pub mpu: u32,
     /// How the line cuts packets (noatm).
     pub cells: CakeCells,
+    /// Whether needless ACKs are dropped (no-ack-filter).
+    pub acks: AckFilterMode,
 }
 
 /// Among whom a tin is shared.
@@ -233,6 +241,7 @@ pub struct Cake<B> {
     luck: Luck,
     /// Whose packets they are, where that is known; else the packets' bodies are asked.
     hosts: Hosts,
+    acks: Option<Box<AckFilter>>,
 }
 
 impl<B: Body> Cake<B> {
@@ -261,6 +270,7 @@ impl<B: Body> Cake<B> {
             key: context.luck.next_u64(),
             luck: context.luck,
             hosts: Hosts::default(),
+            acks: AckFilter::new(params.acks),
         }
     }
 
@@ -343,6 +353,34 @@ impl<B: Body> Cake<B> {
             self.heap.shrank((tin as u8, index as u16), &self.tins);
         }
         Some(packet)
+    }
+
+    /// A newcomer at a queue's tail may have made an ACK before it needless: it is dropped.
+    #[cold]
+    fn filter_acks(&mut self, tin: usize, index: usize, now: Time, fates: &mut Vec<Fate<B>>) {
+        let Some(filter) = &mut self.acks else { return };
+        let flow = self.tins[tin].flows.at_mut(index);
+        let Some((place, before)) = filter.arrived(&self.slab, flow.head, flow.tail) else {
+            return;
+        };
+        let (packet, behind) = self.slab.remove(place);
+        if before == NONE {
+            flow.head = behind;
+        } else {
+            self.slab.link(before, behind);
+        }
+        flow.bytes -= packet.size;
+        self.tins[tin].packets -= 1;
+        self.total.packets -= 1;
+        self.total.bytes -= u64::from(packet.size);
+        self.memory -= self.truesize(&packet);
+        if self.heap.is_kept() {
+            self.heap.shrank((tin as u8, index as u16), &self.tins);
+        }
+        if self.ingress {
+            self.charge(tin, self.sizes.adjusted(packet.size), now, true);
+        }
+        fates.push(Fate::Dropped(packet, Cause::AckFilter));
     }
 
     /// Memory has run out: the longest queue loses its oldest packet.
@@ -507,6 +545,9 @@ impl<B: Body> Qdisc<B> for Cake<B> {
         packet.enqueued = now;
         self.catch_up(tin, now.0);
         self.push(tin, index, packet);
+        if self.acks.is_some() {
+            self.filter_acks(tin, index, now, fates);
+        }
         self.tins[tin].flows.arrived(index, &mut self.luck);
         while self.memory > self.memory_limit {
             self.drop_from_longest(now, fates);
@@ -532,6 +573,16 @@ impl<B: Body> Qdisc<B> for Cake<B> {
 
     fn holds_until(&self) -> Option<Time> {
         (!self.pace.is_unlimited()).then(|| Time(self.next.min(self.failsafe)))
+    }
+
+    fn sees_acks(&self) -> bool {
+        self.acks.is_some()
+    }
+
+    fn sees(&mut self, ack: AckView) {
+        if let Some(filter) = &mut self.acks {
+            filter.coming = Some(ack);
+        }
     }
 
     fn hosts(&mut self) -> Option<&mut Hosts> {

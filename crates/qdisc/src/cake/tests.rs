@@ -7,7 +7,7 @@ use units::Rate;
 const MS: u64 = 1_000_000;
 const MTU: u32 = 1514;
 
-fn params() -> CakeParams {
+pub(super) fn params() -> CakeParams {
     CakeParams {
         bandwidth: Some(10_000_000),
         rtt_ns: 100 * MS,
@@ -19,13 +19,14 @@ fn params() -> CakeParams {
         overhead: None,
         mpu: 0,
         cells: CakeCells::Noatm,
+        acks: AckFilterMode::NoAckFilter,
     }
 }
 
 /// A body that tells its hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Sent {
-    number: u32,
+pub(super) struct Sent {
+    pub(super) number: u32,
     hosts: [u32; 2],
 }
 
@@ -35,13 +36,13 @@ impl Body for Sent {
     }
 }
 
-fn cake(params: &CakeParams) -> Cake<Sent> {
+pub(super) fn cake(params: &CakeParams) -> Cake<Sent> {
     let (rate, luck) = (Some(Rate::from_mbit(100)), Luck::new(1, "cake"));
     Cake::new(params, Context { rate, mtu: MTU, header_bytes: 14, root: true, luck })
 }
 
 /// A full packet of a flow between two hosts of its own.
-fn packet(flow: u32, dscp: u8) -> Packet<Sent> {
+pub(super) fn packet(flow: u32, dscp: u8) -> Packet<Sent> {
     let body = Sent { number: 0, hosts: [flow, !flow] };
     Packet { enqueued: Time::ZERO, flow, size: MTU, ds: DsField(dscp << 2), body }
 }

@@ -9,11 +9,11 @@ use qdisc::own::{
     DROP, LINK_NUMBERS, MARK, OwnCode, OwnLaw, OwnLink, OwnPacket, OwnProgram, OwnShape, PASS,
 };
 use qdisc::{
-    AdtParams, CakeCells, CakeParams, ChokeParams, CobaltParams, CodelParams, CodelVariant,
-    DocsisPieParams, DsSelector, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams,
-    FqPieParams, HhfParams, Isolation, LinuxPieParams, LinuxRedParams, OwnParams, Params,
-    PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, RedParams, RfcPieParams, SfbParams,
-    SfqParams, TbfParams, TinMode,
+    AckFilterMode, AdtParams, CakeCells, CakeParams, ChokeParams, CobaltParams, CodelParams,
+    CodelVariant, DocsisPieParams, DsSelector, EtsParams, FifoParams, FloydRedParams,
+    FqCodelParams, FqParams, FqPieParams, HhfParams, Isolation, LinuxPieParams, LinuxRedParams,
+    OwnParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, RedParams,
+    RfcPieParams, SfbParams, SfqParams, TbfParams, TinMode,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -166,6 +166,7 @@ fn cake(bytes: Range<u64>) -> impl Strategy<Value = Params> {
     let isolation = prop::sample::select(&Isolation::ALL[..]);
     let tins = prop::sample::select(&TinMode::ALL[..]);
     let cells = prop::sample::select(vec![CakeCells::Noatm, CakeCells::Atm, CakeCells::Ptm]);
+    let acks = prop::sample::select(&AckFilterMode::ALL[..]);
     (
         (
             prop::option::of(100_000..100_000_000u64),
@@ -173,13 +174,13 @@ fn cake(bytes: Range<u64>) -> impl Strategy<Value = Params> {
             prop::option::of(bytes.start + 2_000..bytes.end + 20_000),
         ),
         (tins, isolation, prop::bool::ANY, prop::bool::ANY),
-        (prop::option::of(-64..256i64), 0..256u32, cells),
+        (prop::option::of(-64..256i64), 0..256u32, cells, acks),
     )
         .prop_map(
             |(
                 (bandwidth, rtt_ns, memlimit),
                 (tins, isolation, wash, ingress),
-                (overhead, mpu, cells),
+                (overhead, mpu, cells, acks),
             )| {
                 Params::Cake(CakeParams {
                     bandwidth,
@@ -192,6 +193,7 @@ fn cake(bytes: Range<u64>) -> impl Strategy<Value = Params> {
                     overhead,
                     mpu,
                     cells,
+                    acks,
                 })
             },
         )

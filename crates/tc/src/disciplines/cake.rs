@@ -48,10 +48,6 @@ pub(super) static CAKE: Record = Record {
         ..Grammar::NONE
     }],
     simulated: true,
-    lacking: |fields| {
-        let said = ACK_FILTERS.iter().find(|word| fields.get("acks").text() == Some(word))?;
-        (*said != ACK_FILTERS[0]).then_some(*said)
-    },
     translated: Some(simulated),
     linux: Some(Linux {
         options: Options::Attributes("TCA_CAKE", ATTRIBUTES),
@@ -172,6 +168,7 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
         ("ingress", chosen("shaping", "ingress")),
         ("overhead", added.map_or(Value::Unsaid, Value::Count)),
         ("mpu", Value::Count(fields.count("mpu").unwrap_or(least))),
+        ("acks", word("acks", ACK_FILTERS[0])),
         ("cells", cells.map_or_else(|| word("cells", "noatm"), Value::word)),
     ]
 }

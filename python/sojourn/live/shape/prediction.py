@@ -150,19 +150,10 @@ def with_rate(wanted: WantedShape, direction: str, bps: int) -> WantedShape:
 # ------------------------------------------------------------------------------------- prediction
 
 
-NOT_SIMULATED = ("ack-filter", "ack-filter-aggressive")
-"""Words of cake for which the simulator lacks it."""
-
-
 def substitute(wanted: WantedShape) -> WantedShape:
-    """The same shaper; a discipline that the simulator lacks is replaced, or its word left out."""
-    kind, *words = wanted.qdisc.split()
-    if (near := nearest(kind)) is not None:
-        return replace(wanted, qdisc=near)
-    if kind == "cake" and not set(words).isdisjoint(NOT_SIMULATED):
-        kept = [word for word in words if word not in NOT_SIMULATED]
-        return replace(wanted, qdisc=" ".join([kind, *kept]))
-    return wanted
+    """The same shaper; a discipline that the simulator lacks is replaced."""
+    near = nearest(wanted.qdisc.partition(" ")[0])
+    return wanted if near is None else replace(wanted, qdisc=near)
 
 
 def known_congestion(name: str | None) -> str:
@@ -177,12 +168,7 @@ def caveats(wanted: WantedShape, congestion: str) -> list[str]:
     if substitute(wanted) != wanted:
         near = substitute(wanted).qdisc
         kind = wanted.qdisc.partition(" ")[0]
-        lacked, used = (
-            ("ack-filter of cake", "without")
-            if near.startswith("cake")
-            else (kind, f"with htb and {near}")
-        )
-        found.append(f"the simulator has no {lacked}: predicted {used}")
+        found.append(f"the simulator has no {kind}: predicted with htb and {near}")
     if (known := known_congestion(congestion)) != congestion:
         found.append(f"the simulator has no {congestion}: predicted with {known}")
     return found
