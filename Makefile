@@ -21,7 +21,7 @@ CHECKS = check() { printf '\n== %s\n' "$$*"; begun=$$(date +%s); "$$@" || failed
   kept() { to=$$1; shift; { "$$@" 2>&1; echo $$? >$$to.status; } | tee $$to; return $$(cat $$to.status); }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
-.PHONY: help setup guided dev check test-fast beside portable wheel demo papers site test bench bench-quick validate clean
+.PHONY: help setup guided lab dev check test-fast beside portable wheel demo papers site test bench bench-quick validate clean
 .DEFAULT_GOAL := help
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo 'make setup     build and install into $(VENV) only; then: $(BIN)/sojourn --help'
 	@echo 'make guided    the same with an engine laid out by what it runs most: a fifth faster, built twice'
 	@echo 'make bench     packets per second of this machine, beside ns-2 and ns-3; make bench-quick: a minute, with instructions'
+	@echo 'make lab       the page of sojourn lab: the simulator in a browser, lab.html'
 	@echo 'make validate  compare with published and measured results'
 	@echo 'make clean     remove what the above made'
 
@@ -45,6 +46,10 @@ demo: $(VENV)/.installed
 
 papers: $(VENV)/.installed
 	$(BIN)/sojourn reproduce -o papers --force
+
+# The simulator in a browser, as one file.
+lab: $(VENV)/.installed
+	$(BIN)/sojourn lab -o lab.html --no-open
 
 # The engine that is there will do. What is simulated is kept in target/site.
 site: $(firstword $(wildcard $(VENV)/.dev $(VENV)/.guided $(VENV)/.installed) $(VENV)/.installed) $(VENV)/.site
@@ -117,21 +122,19 @@ beside: $(VENV)/.dev
 	check $(BIN)/python -m pytest -n 2 --dist loadfile -m 'papers and not live'; \
 	$(ENDING)
 
-# What runs on other systems than Linux: the simulator in a browser, and the extension without live
-# lines. Their compilers are rustup's; nothing is linked. Build scripts and macros are the tests'
+# What runs on other systems than Linux: the extension without live lines. (The simulator in a browser
+# is built for the lab.) Their compilers are rustup's; nothing is linked. Build scripts and macros are the tests'
 # (profile checked). zstd is C: no C compiler of those systems is needed for a check of the Rust, so
 # `true` stands in for one.
 TARGETS := aarch64-apple-darwin x86_64-pc-windows-gnu
-BROWSER := wasm32-unknown-unknown
 portable:
 	@if command -v rustup >/dev/null; then \
-	  rustup target add $(TARGETS) $(BROWSER) 2>/dev/null || { echo 'error: rustup could not fetch $(TARGETS) $(BROWSER)'; exit 1; }; \
+	  rustup target add $(TARGETS) 2>/dev/null || { echo 'error: rustup could not fetch $(TARGETS)'; exit 1; }; \
 	  for target in $(TARGETS); do \
 	    name=$$(echo $$target | tr - _); \
 	    echo "cargo check for $$target"; \
 	    env CC_$$name=true AR_$$name=true PYO3_NO_PYTHON=1 cargo check --profile checked --quiet -p sojourn-core --target $$target || exit 1; done; \
-	  echo "cargo check for $(BROWSER)"; cargo check --profile checked --quiet -p sim -p scenario -p metrics --target $(BROWSER); \
-	else echo 'NOT CHECKED, for want of rustup: that it builds for $(TARGETS) $(BROWSER)'; fi
+	else echo 'NOT CHECKED, for want of rustup: that it builds for $(TARGETS)'; fi
 
 bench: $(VENV)/.guided
 	$(BIN)/python benches/bench.py
@@ -178,9 +181,22 @@ $(GUEST): $(RUST_SOURCES)
 	cp $${CARGO_TARGET_DIR:-target}/guest/sojourn-guest $@
 endif
 
+# The engine of the lab's page. It takes a minute, so `make dev` leaves it alone. Without a compiler for
+# browsers there is none, and sojourn lab says so.
+LAB     := python/sojourn/lab/engine.wasm.xz
+BROWSER := wasm32-unknown-unknown
+
+$(LAB): $(RUST_SOURCES)
+	@if command -v rustup >/dev/null; then rustup target add $(BROWSER) 2>/dev/null || true; fi; \
+	if [ -d "$$(rustc --print target-libdir --target $(BROWSER))" ]; then \
+	  cargo build --profile page --quiet -p lab --target $(BROWSER) && \
+	  $(PYTHON) -c 'import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read(), check=lzma.CHECK_CRC32, preset=9 | lzma.PRESET_EXTREME))' \
+	    <$${CARGO_TARGET_DIR:-target}/$(BROWSER)/page/lab.wasm >$@.new && mv $@.new $@; \
+	else echo 'NOT BUILT, for want of the Rust target $(BROWSER): sojourn lab'; fi
+
 # The package is the tree itself (an editable install). Its engine is the release's, the guided one or, for tests, the checked
 # one; the one made last lies in the tree, and the others' marks go. The guided one is a release, too.
-$(VENV)/.installed: $(VENV)/.made $(GUEST) $(RUST_SOURCES) pyproject.toml constraints.txt
+$(VENV)/.installed: $(VENV)/.made $(GUEST) $(LAB) $(RUST_SOURCES) pyproject.toml constraints.txt
 	@rm -f $(VENV)/.dev $(VENV)/.guided
 	$(PIP) -e .
 	@touch $@
@@ -204,7 +220,7 @@ PROFILE := release
 
 wheel: $(WHEELS)/.made-$(PROFILE)
 
-$(WHEELS)/.made-$(PROFILE): $(VENV)/.tools $(GUEST) $(RUST_SOURCES) $(shell find python scenarios -type f ! -name '*.pyc' ! -name '*.so') pyproject.toml
+$(WHEELS)/.made-$(PROFILE): $(VENV)/.tools $(GUEST) $(LAB) $(RUST_SOURCES) $(shell find python scenarios -type f ! -name '*.pyc' ! -name '*.so') pyproject.toml
 	rm -rf $(WHEELS)
 	$(BIN)/maturin build --profile $(PROFILE) --quiet --out $(WHEELS)
 	$(BIN)/maturin build --profile $(PROFILE) --quiet --no-default-features --out $(WHEELS)/without-lines

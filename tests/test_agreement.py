@@ -383,6 +383,23 @@ def test_most_scenarios_are_the_same_on_both_sides() -> None:
         assert (each.ours, each.theirs, each.setting, each.awake) == (one, one, "", False)
 
 
+def test_the_simulator_has_the_tcp_of_the_engine_s_kernel() -> None:
+    assert [registry.profile_of(name) for name in ("kernel", "kernel-7.3", "netns")] == [
+        "linux",
+        "linux-7.3",
+        "linux",
+    ]
+    mixed = scenario(
+        "codel", more='[[flow]]\nkind = "bulk"\nprofile = "ns2"\n[[flow]]\nkind = "ping"'
+    )
+    [each] = sides(mixed, "linux-7.3")
+    flows = [flow.tcp and flow.tcp.profile for flow in each.ours.realise(1).flows]
+    assert sorted(map(str, flows)) == ["None", "linux-7.3", "ns2"]
+    assert (each.theirs, each.ours.label) == (mixed, mixed.label)
+    for one in sides(scenario(f"{ADAPTIVE} adaptive"), "linux-7.3"):
+        assert {flow.tcp.profile for flow in one.ours.realise(1).flows if flow.tcp} == {"linux-7.3"}
+
+
 def test_red_adaptive_is_held_against_the_kernel_both_ways() -> None:
     one = scenario(f"{ADAPTIVE} adaptive")
     asleep, awoken = sides(one)

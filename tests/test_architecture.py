@@ -21,12 +21,14 @@ PACKAGE = ROOT / "python" / "sojourn"
 CORE_READERS = {
     "units",
     "scenario",
+    "own",
     "records",
     "metrics",
     "linux_only",
     "engine",
     "live",
     "agreement",
+    "lab",
     "cli",
 }
 """May import the extension, says the sentence below the tables."""

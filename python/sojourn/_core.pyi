@@ -203,8 +203,35 @@ def bins_from(bins: NDArray[np.int64]) -> NDArray[np.int64]:
 class Cancelled(Exception):  # noqa: N818  (a request, not an error)
     """The run was stopped by its progress callback or by Ctrl-C."""
 
-def run(realised: Realised, progress: Callable[[int], bool] | None = None) -> SeedTables:
-    """Runs a realised scenario to its end, the GIL released.
+@final
+class OwnCode:
+    """A discipline of the user's own, compiled: C functions `int64_t (state *, const packet *, const
+    link *)` by what they are asked (crates/qdisc, own.rs), and the state at its start. `owner` keeps
+    them in memory. The addresses are trusted: `sojourn.own.compiled` alone makes one."""
+
+    def __new__(
+        cls,
+        functions: dict[str, int],
+        state: bytes,
+        owner: object,
+        *,
+        queues: int,
+        limit: int,
+        timer: int | None = None,
+        bypass: bool = False,
+    ) -> Self: ...
+
+class OwnCodeError(Exception):
+    """A discipline's own code failed: (file, class, what it was asked, when in ns, its answer or None,
+    why by `sojourn.own.checks.WHYS`, line)."""
+
+def run(
+    realised: Realised,
+    progress: Callable[[int], bool] | None = None,
+    own: dict[str, OwnCode] | None = None,
+) -> SeedTables:
+    """Runs a realised scenario to its end, the GIL released. `own`: the code of disciplines of the
+    user's own, by their words; raises OwnCodeError where it fails.
 
     `progress` is called about every 50 ms of wall time with the simulated time reached in ns;
     returning False stops the run. Returns tables by name: each a dict of equally long columns.
@@ -223,6 +250,7 @@ def replay(
     early: NDArray[np.bool_] | None = None,
     hash: NDArray[np.int64] | None = None,
     truesize: NDArray[np.int64] | None = None,
+    own: dict[str, OwnCode] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Sends recorded arrivals through one link, the GIL released.
 
@@ -361,6 +389,14 @@ class Scenario:
     def realise(self, seed: int) -> Realised:
         """The run of this scenario with this seed as an engine takes it: integers, every flow and
         link written out."""
+
+    def qdisc_key(self, link: str | None = None) -> str:
+        """The key by which a discipline competes with others: the bottleneck's, both ways, except a
+        way that has one of its own; or that of one `link`.
+
+        Raises:
+            ScenarioError: there is no such link, or one has to be named.
+        """
 
     def fingerprint(self, seeds: Iterable[int] | None = None) -> str:
         """SHA-256 of what an engine is given for each of these seeds, whatever their order; None:
@@ -570,6 +606,9 @@ class Link:
     def with_rate(self, rate: Sequence[tuple[int, int]]) -> Link:
         """The same with these steps of (from ns, bit/s), which do not repeat."""
 
+    def with_qdisc(self, qdisc: Qdisc) -> Link:
+        """The same with another discipline."""
+
     @property
     def name(self) -> str:
         """In every table."""
@@ -599,8 +638,12 @@ class Link:
     @property
     def framing(self) -> LinkLayer: ...
     @property
-    def loss(self) -> RandomLoss | GilbertLoss | None:
+    def loss(self) -> RandomLoss | GilbertLoss | StateLoss | None:
         """What the wire loses."""
+
+    @property
+    def impairments(self) -> Impairments | None:
+        """What else its wire does to packets."""
 
     @property
     def ring(self) -> Ring | None:
@@ -672,6 +715,64 @@ class GilbertLoss:
     def good_loss(self) -> float:
         """The probability of loss in the good state."""
 
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class StateLoss:
+    """netem's four states, a step a packet: 1 received, 2 received in a burst, 3 lost in a burst, 4
+    lost alone."""
+
+    @property
+    def p13(self) -> float: ...
+    @property
+    def p31(self) -> float: ...
+    @property
+    def p32(self) -> float: ...
+    @property
+    def p23(self) -> float: ...
+    @property
+    def p14(self) -> float: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Impairments:
+    """What a wire does besides delaying and losing. Probabilities and correlations are in units of
+    2^-32; what is 0 is not there."""
+
+    @property
+    def jitter_ns(self) -> int: ...
+    @property
+    def jitter_correlation(self) -> int: ...
+    @property
+    def jitter_table(self) -> list[int] | None:
+        """The distribution's quantiles in 8192ths of the jitter; None: uniform."""
+
+    @property
+    def reorder(self) -> int: ...
+    @property
+    def reorder_correlation(self) -> int: ...
+    @property
+    def reorder_gap(self) -> int: ...
+    @property
+    def duplicate(self) -> int: ...
+    @property
+    def duplicate_correlation(self) -> int: ...
+    @property
+    def slot_min_ns(self) -> int: ...
+    @property
+    def slot_max_ns(self) -> int: ...
+    @property
+    def slot_packets(self) -> int: ...
+    @property
+    def slot_bytes(self) -> int: ...
+    @property
+    def delay_steps(self) -> list[tuple[int, int]]:
+        """(from ns, ns of delay), the first at 0; empty: the link's delay."""
+
+    @property
+    def delay_period_ns(self) -> int | None: ...
+    @property
+    def overtake(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -1163,6 +1264,10 @@ class Qdisc:
         """Its options in a netlink message, as linux/pkt_sched.h names them; None: sojourn does not
         make it so."""
 
+    def packed_options(self) -> bytes | None:
+        """Its options as the attributes of a netlink message, where tc has no words for it; None:
+        tc makes it."""
+
     @property
     def packets(self) -> int:
         """How many packets it holds at most, about: where it counts bytes, full packets of them."""
@@ -1196,6 +1301,10 @@ class QdiscRecord:
     @property
     def simulated(self) -> bool:
         """Whether the simulator has it; else Linux alone."""
+
+    @property
+    def since(self) -> tuple[int, int] | None:
+        """The release of Linux that it came with, where that is younger than the usual guest's."""
 
     @property
     def least(self) -> str:

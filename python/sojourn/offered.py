@@ -9,9 +9,10 @@ from pathlib import Path
 
 ENGINES = {
     "sim": "packet-level discrete-event simulator: quick; the queue disciplines and congestion controls that we wrote",
-    "kernel": "the real Linux kernel in virtual time, in the first guest that is ready",
+    "kernel": "the real Linux kernel (6.12) in virtual time, in the first guest that is ready",
     "kernel-uml": "the same in user-mode Linux, built once from Debian's source: quick, exact, with rings and BQL",
     "kernel-qemu": "the same in QEMU with Debian's stock kernel: nothing compiled; slower",
+    "kernel-7.3": "Linux 7.3 in user-mode Linux, beside 6.12: with dualpi2",
     "netns": "this host's own kernel in network namespaces, in real time: no two runs are alike",
 }
 """What `-e` accepts, and what it is."""

@@ -40,9 +40,11 @@ from sojourn.engine.kernel.guest import (
     qemu,
     ready,
     run,
+    suites,
     uml,
 )
 from sojourn.engine.kernel.guest import boot as booting
+from sojourn.engine.kernel.guest.releases import RELEASES, USUAL, Release, version_in
 from sojourn.engine.kernel.plan import guest_plan as plan
 from sojourn.engine.protocol import Cancelled
 from sojourn.engine.verify import verify
@@ -155,16 +157,27 @@ def test_without_iproute2_the_package_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 # -------------------------------------------------------------------------- what is made of Linux
 
-PATCH = uml.edits()["uml.patch"].decode()
-CONFIG = uml.edits()["uml.config"].decode()
-DRIVER = uml.edits()["simnic.c"].decode()
+DRIVER = uml.edits(USUAL)["simnic.c"].decode()
 README = (Path(uml.__file__).parent.parent / "linux" / "README.md").read_text(encoding="utf-8")
 
 
-def hunks() -> Iterator[tuple[str, int, list[str], list[str]]]:
+def of_each_release(test: Callable[..., None]) -> Callable[..., None]:
+    """Runs a test for each kernel that a guest can be built of."""
+    return pytest.mark.parametrize("release", RELEASES, ids=[each.name for each in RELEASES])(test)
+
+
+def patch_of(release: Release) -> str:
+    return uml.edits(release)[release.patch].decode()
+
+
+def config_of(release: Release) -> str:
+    return uml.edits(release)[uml.CONFIG].decode()
+
+
+def hunks(release: Release) -> Iterator[tuple[str, int, list[str], list[str]]]:
     """Of the patch: file, first line, what the hunk finds there, what it leaves."""
     file = ""
-    lines = PATCH.splitlines()
+    lines = patch_of(release).splitlines()
     at = 0
     while at < len(lines):
         if lines[at].startswith("--- a/"):
@@ -187,9 +200,10 @@ def hunks() -> Iterator[tuple[str, int, list[str], list[str]]]:
 
 
 @pytest.mark.skipif(not shutil.which("patch"), reason="there is no patch")
-def test_the_patch_applies_where_its_context_is(tmp_path: Path) -> None:
+@of_each_release
+def test_the_patch_applies_where_its_context_is(release: Release, tmp_path: Path) -> None:
     sources: dict[str, list[str]] = {}
-    for file, first, before, _ in hunks():
+    for file, first, before, _ in hunks(release):
         lines = sources.setdefault(file, [])
         lines += [f"/* line {n} */" for n in range(len(lines) + 1, first)]
         lines += before
@@ -197,14 +211,17 @@ def test_the_patch_applies_where_its_context_is(tmp_path: Path) -> None:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("\n".join(lines) + "\n", encoding="utf-8")
     command = ["patch", "-p1", "--fuzz=0", "--batch", "--forward"]
-    subprocess.run(command, cwd=tmp_path, input=PATCH.encode(), check=True, capture_output=True)
-    for file, _, _, after in hunks():
+    subprocess.run(
+        command, cwd=tmp_path, input=patch_of(release).encode(), check=True, capture_output=True
+    )
+    for file, _, _, after in hunks(release):
         assert "\n".join(after) in (tmp_path / file).read_text(encoding="utf-8")
 
 
-def test_each_edit_is_explained() -> None:
+@of_each_release
+def test_each_edit_is_explained(release: Release) -> None:
     # README writes several files of a folder in one row: the name alone.
-    for file in {file for file, *_ in hunks()}:
+    for file in {file for file, *_ in hunks(release)}:
         assert file in README or file.rpartition("/")[2] in README, file
 
 
@@ -222,28 +239,39 @@ def test_each_of_the_driver_s_files_is_explained() -> None:
 
 def test_the_kernel_s_parts_say_their_licence() -> None:
     for name in uml.DRIVERS:
-        assert "SPDX-License-Identifier: GPL-2.0" in uml.edits()[name].decode(), name
-    assert "SPDX-License-Identifier: GPL-2.0" in CONFIG
+        assert "SPDX-License-Identifier: GPL-2.0" in uml.edits(USUAL)[name].decode(), name
+    assert "SPDX-License-Identifier: GPL-2.0" in config_of(USUAL)
     assert "GPL-2.0-only" in (Path(uml.__file__).parent.parent / "linux" / "LICENSE").read_text(
         encoding="utf-8"
     )
 
 
-def test_the_configuration_has_every_discipline_and_congestion_control_of_a_scenario() -> None:
+@of_each_release
+def test_the_configuration_has_every_discipline_and_congestion_control_of_a_scenario(
+    release: Release,
+) -> None:
     from sojourn.scenario.linux import CONGESTION
     from sojourn.scenario.qdisc import QDISCS
 
+    config = config_of(release)
     always = {"pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "reno", "fixed"}
     ours_alone = {"adt", "cobalt", "ledbat"}
-    for kind in set(QDISCS) - always - ours_alone:
-        assert f"CONFIG_NET_SCH_{kind.upper()}=y" in CONFIG, kind
+    newer = {
+        kind
+        for kind, record in QDISCS.items()
+        if (record.since or (0, 0)) > version_in(release.name)
+    }
+    assert newer == ({"dualpi2"} if release is USUAL else set())
+    for kind in set(QDISCS) - always - ours_alone - newer:
+        assert f"CONFIG_NET_SCH_{kind.upper()}=y" in config, kind
     kconfig = {"highspeed": "HSTCP"}
     for name in set(CONGESTION) - always - ours_alone:
-        assert f"CONFIG_TCP_CONG_{kconfig.get(name, name.upper())}=y" in CONFIG, name
+        assert f"CONFIG_TCP_CONG_{kconfig.get(name, name.upper())}=y" in config, name
 
 
-def test_no_setting_is_made_twice() -> None:
-    names = re.findall(r"^(CONFIG_\w+)=", CONFIG, re.MULTILINE)
+@of_each_release
+def test_no_setting_is_made_twice(release: Release) -> None:
+    names = re.findall(r"^(CONFIG_\w+)=", config_of(release), re.MULTILINE)
     assert len(names) == len(set(names))
 
 
@@ -278,12 +306,17 @@ def test_a_key_counts_names_and_contents_and_not_their_order() -> None:
     )
 
 
-@pytest.mark.parametrize("name", uml.EDITS)
+@pytest.mark.parametrize("name", uml.edits(USUAL))
 def test_each_edit_counts_in_the_guest_s_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = uml.edits_key.__wrapped__()
-    changed = {**uml.edits(), name: uml.edits()[name] + b"\n"}
-    monkeypatch.setattr(uml, "edits", lambda: changed)
-    assert uml.edits_key.__wrapped__() != before
+    before = uml.edits_key.__wrapped__(USUAL)
+    changed = {**uml.edits(USUAL), name: uml.edits(USUAL)[name] + b"\n"}
+    monkeypatch.setattr(uml, "edits", lambda _: changed)
+    assert uml.edits_key.__wrapped__(USUAL) != before
+
+
+def test_the_kernel_s_source_counts_in_the_guest_s_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uml, "edits", lambda _: {})
+    assert len({uml.edits_key.__wrapped__(release) for release in RELEASES}) == len(RELEASES)
 
 
 def test_a_guest_is_found_by_what_went_into_it(own_cache: Path) -> None:
@@ -326,8 +359,9 @@ def publish(name: str, edits: str, at: int) -> Path:
 
 
 def test_superseded_guests_are_removed_and_the_others_stay(own_cache: Path) -> None:
-    current = publish("uml-2-new", uml.edits_key(), 20)
-    older = publish("uml-1-new", uml.edits_key(), 10)
+    current = publish("uml-2-new", uml.edits_key(USUAL), 20)
+    older = publish("uml-1-new", uml.edits_key(USUAL), 10)
+    beside = publish("uml-7-new", uml.edits_key(RELEASES[1]), 1)
     other = publish("uml-2-old", "other edits", 30)
     stock = publish("qemu-1-new", qemu.edits_key(), 5)
     log = own_cache / "failed-build.log"
@@ -339,7 +373,9 @@ def test_superseded_guests_are_removed_and_the_others_stay(own_cache: Path) -> N
     assert freed > 2500
     assert current.is_dir()
     assert stock.is_dir()
-    assert sorted(path.name for path in own_cache.iterdir()) == ["lock", "qemu-1-new", "uml-2-new"]
+    assert beside.is_dir()
+    kept = sorted(path.name for path in own_cache.iterdir())
+    assert kept == ["lock", "qemu-1-new", "uml-2-new", "uml-7-new"]
     assert guests.clean() == ([], 0)
 
 
@@ -392,6 +428,79 @@ def test_a_given_file_is_taken_before_the_network(tmp_path: Path) -> None:
     (tmp_path / "bison-doc_9_all.deb").write_bytes(b"")
     found = packages.fetch("bison", tmp_path)
     assert (found.name, found.version) == ("bison", "2:3.8.2+dfsg-1+b1")
+
+
+STANZAS = """\
+# Of the year 2025.
+Types: deb
+URIs: http://near/debian
+Suites: bookworm bookworm-updates
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+
+Types: deb
+URIs: http://near/debian-security
+Suites: bookworm-security
+Components: main
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [
+        (
+            "sources.list.d/debian.sources",
+            STANZAS,
+            "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
+            "http://near/debian trixie-backports main\n",
+        ),
+        (
+            "sources.list",
+            "# deb http://a/debian sid main\n"
+            "deb [arch=amd64 signed-by=/k.gpg] http://mirror/debian/ trixie main contrib\n",
+            "deb [arch=amd64 signed-by=/k.gpg] http://mirror/debian/ trixie-backports main\n",
+        ),
+    ],
+)
+def test_a_suite_is_of_the_archive_that_the_host_s_apt_has(
+    name: str, text: str, line: str, tmp_path: Path
+) -> None:
+    (tmp_path / "etc/sources.list.d").mkdir(parents=True)
+    other = "deb https://elsewhere/node_20.x nodistro main\n"
+    (tmp_path / "etc/sources.list.d/a.list").write_text(other)
+    (tmp_path / "etc" / name).write_text(text)
+    mine = tmp_path / "mine"
+    options = suites.configured("trixie-backports", mine, tmp_path / "etc")
+    assert (mine / "sources.list").read_text() == line
+    assert options == ["-c", str(mine / "apt.conf")]
+
+
+def test_a_host_without_debian_s_archive_is_told_what_to_do(tmp_path: Path) -> None:
+    ubuntu = "deb http://near/ubuntu noble main universe\n"
+    (tmp_path / "sources.list").write_text(ubuntu)
+    with pytest.raises(GuestError, match=r"no source in .* is of that archive") as caught:
+        suites.configured("trixie-backports", tmp_path / "mine", tmp_path)
+    assert "--from FOLDER" in caught.value.hint
+
+
+@pytest.mark.skipif(not shutil.which("apt-config"), reason="there is no apt")
+def test_all_that_apt_writes_for_a_suite_is_in_a_folder_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "sources.list").write_text("deb http://mirror/debian trixie main\n")
+    options = suites.configured("trixie-backports", tmp_path / "mine", tmp_path)
+    shell = subprocess.run(
+        [
+            *("apt-config", *options, "shell", "LISTS", "Dir::State::lists/d"),
+            *("CACHE", "Dir::Cache::archives/d", "FROM", "Dir::Etc::SourceList/f"),
+            *("MORE", "Dir::Etc::SourceParts/f", "HOOK", "APT::Update::Post-Invoke/f"),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = dict(re.findall(r"(\w+)='([^']*)'", shell))
+    assert found.pop("MORE") == "/dev/null"
+    assert set(found) == {"LISTS", "CACHE", "FROM"}, "and nothing of the host's is run"
+    assert all(place.startswith(str(tmp_path / "mine")) for place in found.values())
 
 
 def test_a_broken_package_is_named_and_fetched_anew_next_time(tmp_path: Path) -> None:
@@ -759,6 +868,13 @@ def test_status_says_how_to_make_a_guest_and_fails(own_cache: Path) -> None:
     assert done.returncode == 1
     assert "uml: " in done.stdout
     assert "qemu: " in done.stdout
+    assert "uml-7.3: it has not been made yet: sojourn kernel setup --linux 7.3\n" in done.stdout
+
+
+def test_there_is_no_stock_guest_of_another_kernel(own_cache: Path) -> None:
+    done = command_line("setup", "--guest", "qemu", "--linux", "7.3")
+    assert done.returncode == 2
+    assert "sojourn kernel setup --linux 7.3" in done.stderr
 
 
 def test_a_guest_that_does_not_exist_is_wrong_input() -> None:

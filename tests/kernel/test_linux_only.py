@@ -3,10 +3,12 @@ tbf: their words reach tc as they are, and the kernel runs them."""
 
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from test_tables import MS, REFUSED, Made, S, realised, words
 
@@ -31,7 +33,7 @@ WORDS = {
     "sfq": "limit 200 perturb 10 headdrop",
     "tbf": "rate 8mbit burst 10000 limit 60000 mtu 1514 peakrate 9mbit",
 }
-"""Each with words that it takes."""
+"""Each of those that tc has words for, with words that it takes."""
 
 LEAST = {
     "choke": "choke limit 100 bandwidth 8mbit",
@@ -65,7 +67,8 @@ def scenario(qdisc: str, congestion: str = "cubic") -> str:
 
 
 def test_there_are_words_for_each() -> None:
-    alone = {record.kind for record in QDISCS.values() if not record.simulated}
+    by_netlink = {record.kind for record in QDISCS.values() if record.since is not None}
+    alone = {record.kind for record in QDISCS.values() if not record.simulated} - by_netlink
     as_said = {"cake", "choke", "ets", "fq", "hhf", "prio", "sfb", "sfq", "tbf"}
     assert set(WORDS) == alone | as_said, "the words of these are Linux's in the simulator, too"
 
@@ -83,6 +86,68 @@ def test_the_words_reach_tc_as_they_are_and_nothing_is_added(kind: str) -> None:
             for line in step["stdin"].splitlines()
         ]
         assert any(line.endswith(f" {said}") and "handle 10:" in line for line in lines), lines
+
+
+DUALPI2 = "dualpi2 limit 300 step_thresh 2ms any_ect"
+
+
+@pytest.mark.parametrize(
+    ("keys", "parent", "overhead"),
+    [
+        ("", 0xFFFF_FFFF, -14),
+        ('down.shaper = "htb rate 8mbit"', 0x10001, 0),
+        ('link_layer = "linux"', 0xFFFF_FFFF, 0),
+    ],
+)
+def test_dualpi2_is_made_by_netlink(keys: str, parent: int, overhead: int) -> None:
+    text = scenario(DUALPI2).replace("[[flow]]", f"{keys}\n[[flow]]", 1)
+    made = plan(loads(text).realise(1), replace(SIMNIC, linux=(7, 3))).plan
+    [step] = [each for each in made["setup"] if each["do"] == "qdisc"]
+    assert bytes(step.pop("options")) == Qdisc.parse(DUALPI2).packed_options()
+    assert step == {
+        "do": "qdisc",
+        "namespace": "n0",
+        "device": "nic0a",
+        "kind": "dualpi2",
+        "handle": 0x100000,
+        "parent": parent,
+        "overhead": overhead,
+    }
+    lines = [each["stdin"] or "" for each in made["setup"] if each["do"] == "run"]
+    assert not any("dualpi2" in each for each in lines)
+    assert any("htb" in each for each in lines) == ("shaper" in keys)
+
+
+@pytest.mark.parametrize("machine", [SIMNIC, Machine("veth", own=False, ipv6=False, linux=(7, 3))])
+def test_dualpi2_is_refused_by_other_kernels_and_by_tc(machine: Machine) -> None:
+    why = r"'down': qdisc: dualpi2 came with Linux 6\.17, and is set in a built guest only"
+    with pytest.raises(PlanError, match=why) as caught:
+        plan(loads(scenario(DUALPI2)).realise(1), machine)
+    assert "-e kernel-7.3" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("key", "linux_", "why"),
+    [
+        ("tcp.rack = false", (7, 3), r"tcp\.rack: Linux finds losses by RACK alone since 6\.17"),
+        (
+            'profile = "linux-7.3"',
+            (6, 12),
+            r"it is the TCP of Linux 7\.3, and this kernel is 6\.12",
+        ),
+    ],
+)
+def test_what_tcp_of_this_kernel_is_not_is_refused(
+    key: str, linux_: tuple[int, int], why: str
+) -> None:
+    asked = loads(scenario("codel").replace('kind = "bulk"', f'kind = "bulk"\n{key}'))
+    machines = [replace(SIMNIC, linux=each) for each in ((6, 12), (7, 3))]
+    for machine in machines:
+        if machine.linux == linux_:
+            with pytest.raises(PlanError, match=why):
+                plan(asked.realise(1), machine)
+        else:
+            plan(asked.realise(1), machine)
 
 
 def test_words_that_the_guest_s_tc_lacks_are_refused_before_it_boots() -> None:
@@ -157,14 +222,16 @@ def test_drops_of_fq_pie_and_choke_are_told_apart_by_their_counters(tmp_path: Pa
 # ---------------------------------------------------------------------------------- on the kernel
 
 
-def conserves(run: Run) -> None:
+def conserves(run: Run, end_s: int = 4) -> None:
     """What came was sent, dropped or still waits."""
     links, queue = run.table("links"), run.table("queue")
     down = links.filter(links["link"] == "down").row(0, named=True)
     waited = queue.filter((queue["link"] == "down") & (queue["t_ns"] == 1 * S))["backlog_packets"][
         0
     ]
-    waits = queue.filter((queue["link"] == "down") & (queue["t_ns"] == 4 * S))["backlog_packets"][0]
+    waits = queue.filter((queue["link"] == "down") & (queue["t_ns"] == end_s * S))[
+        "backlog_packets"
+    ][0]
     assert (
         abs(
             waited
@@ -191,6 +258,59 @@ def test_the_kernel_runs_each_discipline(kind: str, kernel_uml: str, tmp_path: P
     most = {"cake": 0.8 * 1500 / 1538, "tbf": 0.8}.get(kind, 1.0)
     # Blue drops by chance for as long as it takes: it may leave a quarter of a short run unused.
     assert (0.65 if kind == "sfb" else 0.88) * most < share < 1.005 * most
+
+
+L4S = """
+duration = "6 s"
+warmup = "2 s"
+
+[bottleneck]
+rate = "40 Mbit/s"
+delay = "5 ms"
+down.qdisc = "dualpi2 any_ect"
+
+[[flow]]
+name = "scalable"
+kind = "bulk"
+congestion = "dctcp"
+ecn = true
+
+[[flow]]
+name = "classic"
+kind = "bulk"
+"""
+
+
+def test_dualpi2_marks_one_queue_and_drops_in_the_other(kernel_73: str, tmp_path: Path) -> None:
+    """Two queues: DCTCP's packets wait some ms less than CUBIC's, and both have a share."""
+    run = engines.run(loads(L4S), engine=kernel_73, out=tmp_path / "run")
+    links, flows, drops = (run.table(name) for name in ("links", "flows", "drops"))
+    down = links.filter(links["link"] == "down").row(0, named=True)
+    assert down["wire_bytes"] * 8 > 0.9 * down["capacity_bits"]
+    delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
+    assert 0.2 < delivered["scalable"] / sum(delivered.values()) < 0.9
+    rtt = dict(zip(flows["flow"], flows["rtt_sum_ns"] / flows["rtt_samples"], strict=True))
+    assert rtt["scalable"] < 14 * MS < 18 * MS < rtt["classic"]
+    of_the_link = drops.filter(drops["link"] == "down")
+    marked = of_the_link.filter(pl.col("marked") == 1)
+    assert set(marked["flow"]) == {"scalable"}
+    assert set(marked["cause"]) == {"early", "ce_threshold"}
+    dropped = of_the_link.filter(pl.col("marked") == 0)
+    assert set(dropped["flow"]) == {"classic"}
+    queue = run.table("queue").filter(pl.col("link") == "down")
+    assert queue["probability"].max() > 0
+
+
+def test_dualpi2_keeps_to_its_target(kernel_73: str, tmp_path: Path) -> None:
+    """Packets that no class is for: PI2 alone, 15 ms by default, and 5 ms where it is told."""
+    for said, ms in (("dualpi2", 15), ("dualpi2 target 5ms", 5)):
+        out = tmp_path / said
+        text = scenario(said).replace("ecn = true", "ecn = false").replace('"4 s"', '"12 s"')
+        run = engines.run(loads(text), engine=kernel_73, out=out)
+        conserves(run, 12)
+        links = run.table("links")
+        down = links.filter(links["link"] == "down").row(0, named=True)
+        assert down["sojourn_sum_ns"] / down["sent_packets"] == pytest.approx(ms * MS, rel=0.4)
 
 
 @pytest.mark.parametrize(

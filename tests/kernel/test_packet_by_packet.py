@@ -56,6 +56,17 @@ def test_a_single_vegas_flow_is_the_kernels(kernel_uml: str, qdisc: str, delay: 
     assert (drops > 10) == (qdisc == "codel")
 
 
+@pytest.mark.parametrize("congestion", ["reno", "cubic"])
+@pytest.mark.parametrize("delay", ["5 ms", "40 ms"])
+@pytest.mark.parametrize("qdisc", ["pfifo limit 20", "codel"])
+def test_a_single_flow_of_linux_7_3_is_that_kernels(
+    kernel_73: str, qdisc: str, delay: str, congestion: str
+) -> None:
+    """Its receiver differs from 6.12's: the window, and when SACKs leave."""
+    label = f"{qdisc}, {congestion}, delay {delay}, count 1"
+    assert same_packets(kernel_73, label, {"flow.bulk.profile": "linux-7.3"}) > 10
+
+
 def same_packets(kernel: str, label: str, settings: dict[str, str]) -> int:
     """Both engines' packets of a case of the standing set are the same ones; how many were
     dropped."""
@@ -192,6 +203,79 @@ def test_the_same_packets_are_lost(kernel_uml: str, loss: str) -> None:
     assert left["cause"].to_list() == right["cause"].to_list() == ["wire"] * left.height
     assert np.abs(left["t_ns"].to_numpy() - right["t_ns"].to_numpy()).max() < APART_NS
     assert left.height > 100
+
+
+IMPAIRED = """
+duration = "4 s"
+
+[[link]]
+name = "first"
+from = "a"
+to = "b"
+duplex = false
+rate = "10 Mbit/s"
+delay = "20 ms"
+jitter = "4 ms 25 % distribution paretonormal"
+overtake = true
+duplicate = "1 %"
+loss = "state 0.5% 40% 10% 50% 0.2%"
+
+[[link]]
+name = "second"
+from = "b"
+to = "c"
+duplex = false
+rate = "8 Mbit/s"
+delay = "10 ms"
+jitter = "1 ms"
+reorder = "2 % 10 % gap 3"
+
+[[link]]
+name = "back"
+from = "c"
+to = "a"
+duplex = false
+rate = "10 Mbit/s"
+delay_schedule = [["0 s", "30 ms"], ["1 s", "60 ms"], ["1.5 s", "5 ms"]]
+delay_repeat = "2 s"
+slot = "1 ms 9 ms packets 5"
+
+[[flow]]
+name = "bulk"
+kind = "udp"
+from = "a"
+to = "c"
+rate = "7.7 Mbit/s"
+packet = "1000 B"
+
+[[flow]]
+kind = "ping"
+from = "a"
+to = "c"
+interval = "2 ms"
+
+[record]
+packets = true
+"""
+
+
+def test_the_same_packets_are_delayed_reordered_and_doubled(kernel_uml: str) -> None:
+    """The card draws the simulator's own streams: every packet comes to every queue, in the same
+    order, as often and when it does in the simulator."""
+    ours, kernels = (
+        sojourn.run_all([loads(IMPAIRED)], engine=engine, seeds=1)[0]
+        for engine in ("sim", kernel_uml)
+    )
+    for name, least in (("packets", 9000), ("drops", 50), ("probe", 1900)):
+        left, right = (run.table(name, 1) for run in (ours, kernels))
+        # The last ones are under way where the run ends.
+        some = min(left.height, right.height)
+        assert least < some
+        assert abs(left.height - right.height) <= 3
+        for column in {"link", "flow", "bytes", "seq"} & set(left.columns):
+            assert left[column][:some].to_list() == right[column][:some].to_list(), column
+        apart = np.abs(left["t_ns"][:some].to_numpy() - right["t_ns"][:some].to_numpy())
+        assert apart.max() < APART_NS
 
 
 ON_A_LOSSY_WIRE = """

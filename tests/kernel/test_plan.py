@@ -502,6 +502,38 @@ def test_a_card_is_told_what_the_link_is() -> None:
     assert "loss_good" not in card(made, "nic0b")
 
 
+def test_a_card_s_wire_does_what_the_link_s_words_say() -> None:
+    scenario = with_(
+        bottleneck__jitter="4 ms 25 % distribution normal",
+        bottleneck__overtake=True,
+        bottleneck__down={"reorder": "50 % gap 3", "duplicate": "25 %"},
+        bottleneck__delay_schedule=[["0 s", "10 ms"], ["1 s", "5 ms"]],
+        bottleneck__loss="state 1%",
+    )
+    _, made = planned(scenario)
+    down = card(made, "nic0a")
+    expected = {
+        "delay_ns": 10**7,
+        "jitter_ns": 4 * 10**6,
+        "jitter_rho": round(0.25 * (2**32 - 1)),
+        "overtake": 1,
+        "reorder": 2**31,
+        "reorder_gap": 3,
+        "duplicate": 2**30,
+        "loss_p13": math.ceil(0.01 * 2**53),
+        "loss_p23": 2**53,
+    }
+    assert {name: int(down[name]) for name in expected} == expected
+    assert down["jitter_table"].startswith("3584 ")
+    assert len(down["jitter_table"]) == 5 + 4 * 512
+    keys = [down[f"{kind}_key"] for kind in ("loss", "jitter", "reorder", "duplicate")]
+    assert len(set(keys)) == 4
+    (event,) = [each for each in made["events"] if "nic0a" in each["step"]["path"]]
+    assert (event["at_ns"], event["step"]["text"]) == (10**9, str(5 * 10**6))
+    with pytest.raises(PlanError, match="simulated cards"):
+        planned(scenario, VETH)
+
+
 def test_packets_larger_than_the_wire_s_are_built_only_where_the_scenario_says_so() -> None:
     for offloads in (False, True):
         _, made = planned(with_(offloads=offloads))

@@ -86,6 +86,23 @@ pub enum Step {
         /// The text.
         text: String,
     },
+    /// Make a queue discipline for which the guest's tc has no words.
+    Qdisc {
+        /// The namespace of its device.
+        namespace: String,
+        /// Its device.
+        device: String,
+        /// Its parent: a class, or 0xffff_ffff for the root.
+        parent: u32,
+        /// Its handle, `major << 16`.
+        handle: u32,
+        /// Its kind.
+        kind: String,
+        /// Bytes that are added to the length of each packet (tc-stab).
+        overhead: i32,
+        /// Its options: a netlink message's attributes, byte by byte.
+        options: Vec<u8>,
+    },
 }
 
 /// A step at a time of the run: a rate that changes.
@@ -422,7 +439,10 @@ impl Plan {
         let steps = self.setup.iter().enumerate().map(|(i, step)| (format!("setup[{i}]"), step));
         let events = self.events.iter().enumerate().map(|(i, e)| (format!("events[{i}]"), &e.step));
         for (place, step) in steps.chain(events) {
-            let (Step::Run { namespace, .. } | Step::Write { namespace, .. }) = step;
+            let namespace = match step {
+                Step::Run { namespace, .. } | Step::Write { namespace, .. } => namespace.as_ref(),
+                Step::Qdisc { namespace, .. } => Some(namespace),
+            };
             if let Some(name) = namespace {
                 needs(place.clone(), name)?;
             }

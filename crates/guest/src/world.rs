@@ -13,7 +13,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use probe::netlink::Netlink;
+use probe::netlink::{Netlink, NewQdisc};
 use probe::netns::Namespace;
 
 use crate::plan::Step;
@@ -118,6 +118,14 @@ impl World {
                     format!("writing '{}' to {path}{place}: {e}", text.trim_end())
                 })
             }
+            Step::Qdisc { namespace, device, parent, handle, kind, overhead, options } => self
+                .inside(Some(namespace), || {
+                    let device = probe::sys::device_index(device)?;
+                    let (parent, handle, overhead) = (*parent, *handle, *overhead);
+                    let asked = NewQdisc { device, handle, parent, kind, overhead, options };
+                    Netlink::new()?.add_qdisc(&asked)
+                })
+                .map_err(|e| format!("the discipline {kind} of {device} in {namespace}: {e}")),
         }
     }
 

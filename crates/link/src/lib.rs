@@ -1,4 +1,4 @@
-//! A link: a queue discipline, a transmitter with a rate, and a wire with a delay and a loss law.
+//! A link: a queue discipline, a transmitter with a rate, and a wire (`Propagation`).
 //!
 //! Two verbs move it. `send` hands it a packet, `advance` brings it up to date. Both tell an
 //! `Outlet` of each packet that leaves the queue, with the time at which it reaches the far end,
@@ -26,6 +26,7 @@
 mod dql;
 mod framing;
 mod loss;
+mod propagation;
 mod ring;
 mod schedule;
 mod shaper;
@@ -33,10 +34,14 @@ mod shaper;
 pub use dql::Dql;
 pub use framing::{Cells, Framing};
 pub use loss::{Loss, LossLaw};
+pub use propagation::{
+    DelayJitter, DelayStep, Distribution, Duplication, Impairments, Propagation, Reordering, Slots,
+};
 pub use ring::{Ring, RingCounters, RingParams, Slot};
 pub use schedule::{RateStep, Schedule};
 pub use shaper::{Shaper, ShaperParams};
 
+use propagation::Crossing;
 use qdisc::{Backlog, Body, Discipline, Fate, Packet, Qdisc};
 use units::{Rate, Span, Time};
 
@@ -58,6 +63,9 @@ pub trait Outlet<B> {
     /// A packet leaves the queue.
     fn departed(&mut self, departure: Departure<B>);
 
+    /// The packet that leaves next arrives a second time, at this time.
+    fn doubled(&mut self, packet: &Packet<B>, arrives: Time);
+
     /// The discipline drops or marks a packet at this time.
     fn decided(&mut self, fate: Fate<B>, at: Time);
 }
@@ -67,19 +75,25 @@ pub trait Outlet<B> {
 pub struct Log<B> {
     /// What left.
     pub departures: Vec<Departure<B>>,
+    /// When packets arrive a second time.
+    pub copies: Vec<Time>,
     /// What was dropped or marked, and when.
     pub fates: Vec<(Fate<B>, Time)>,
 }
 
 impl<B> Default for Log<B> {
     fn default() -> Self {
-        Log { departures: Vec::new(), fates: Vec::new() }
+        Log { departures: Vec::new(), copies: Vec::new(), fates: Vec::new() }
     }
 }
 
 impl<B> Outlet<B> for Log<B> {
     fn departed(&mut self, departure: Departure<B>) {
         self.departures.push(departure);
+    }
+
+    fn doubled(&mut self, _: &Packet<B>, arrives: Time) {
+        self.copies.push(arrives);
     }
 
     fn decided(&mut self, fate: Fate<B>, at: Time) {
@@ -119,9 +133,8 @@ pub struct Link<B> {
     /// It dequeues at the very instant at which it becomes free, before arrivals of that instant
     /// are enqueued: as ns-2.
     asks_at_once: bool,
-    delay: Span,
     framing: Framing,
-    loss: LossLaw,
+    wire: Propagation,
     /// The shaper and ring between discipline and transmitter, if any.
     gate: Option<Box<Gate>>,
     counters: Counters,
@@ -148,12 +161,10 @@ pub struct LinkParts<B> {
     pub qdisc: Discipline<B>,
     /// Its rate over time.
     pub schedule: Schedule,
-    /// One-way propagation.
-    pub delay: Span,
     /// What its link layer adds.
     pub framing: Framing,
-    /// What its wire loses.
-    pub loss: LossLaw,
+    /// How packets cross its wire.
+    pub wire: Propagation,
     /// Its driver's ring.
     pub ring: Option<RingParams>,
     /// Its shaper, above the ring.
@@ -195,7 +206,7 @@ impl Gate {
 impl<B: Body> Link<B> {
     /// An idle link.
     pub fn new(parts: LinkParts<B>) -> Link<B> {
-        let LinkParts { qdisc, schedule, delay, framing, loss, ring, shaper } = parts;
+        let LinkParts { qdisc, schedule, framing, wire, ring, shaper } = parts;
         let held = qdisc.holds_until();
         let gate = (ring.is_some() || shaper.is_some() || held.is_some()).then(|| {
             Box::new(Gate {
@@ -211,9 +222,8 @@ impl<B: Body> Link<B> {
             free_at: Time::ZERO,
             last: Transmission { ip_bytes: NO_BYTES, wire_bytes: 0, span: Span::ZERO },
             asks_at_once: false,
-            delay,
             framing,
-            loss,
+            wire,
             gate,
             counters: Counters::default(),
             backlog: Backlog::default(),
@@ -516,7 +526,7 @@ impl<B: Body> Link<B> {
     /// The least time that a packet of `ip_bytes` takes from the head of an empty queue to the far
     /// end, at the link's highest rate before `end`. `None`: the link never sends such a packet.
     pub fn idle_delay(&self, ip_bytes: u32, end: Time) -> Option<Span> {
-        Some(self.schedule.least_time(self.framing.wire_bytes(ip_bytes), end)? + self.delay)
+        Some(self.schedule.least_time(self.framing.wire_bytes(ip_bytes), end)? + self.wire.delay())
     }
 
     fn shaped_rate(&self) -> Option<Rate> {
@@ -603,12 +613,11 @@ impl<B: Body> Link<B> {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(packet.size);
         self.counters.wire_bytes += wire_bytes;
-        out.departed(Departure {
-            dequeued: at,
-            arrives: finished + self.delay,
-            lost: self.loss.loses(),
-            packet,
-        });
+        let Crossing { lost, arrives, again } = self.wire.cross(packet.size, finished);
+        if let Some(again) = again {
+            out.doubled(&packet, again);
+        }
+        out.departed(Departure { dequeued: at, arrives, lost, packet });
     }
 }
 
@@ -631,9 +640,13 @@ mod tests {
         Link::new(LinkParts {
             qdisc: Discipline::new(&params, context),
             schedule,
-            delay: Span::from_millis(10),
             framing: Framing::NONE,
-            loss: LossLaw::new(Loss::None, Luck::new(1, "loss")),
+            wire: Propagation::new(
+                Span::from_millis(10),
+                &Loss::None,
+                &Impairments::default(),
+                |name| Luck::new(1, name),
+            ),
             ring: None,
             shaper: None,
         })

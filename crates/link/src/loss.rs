@@ -1,8 +1,10 @@
 //! What a wire loses: nothing, each packet independently, or in bursts.
 //!
 //! Bursts follow Gilbert and Elliott's two-state chain, with the names of netem's `gemodel`: `p`
-//! good to bad, `r` bad to good, the probability of loss in each state. The chain steps once a
-//! packet.
+//! good to bad, `r` bad to good, the probability of loss in each state. Or they follow the four
+//! states of netem's `state` (S. Salsano, F. Ludovici, A. Ordine, D. Giannuzzi, "Definition of a
+//! general and intuitive loss model for packet networks and its implementation in the Netem module
+//! in the Linux kernel", 2012). Either chain steps once a packet.
 
 use serde::{Deserialize, Serialize};
 use units::Luck;
@@ -29,6 +31,20 @@ pub enum Loss {
         /// Loss probability in the good state (netem's 1-k).
         good_loss: f64,
     },
+    /// Four states: 1 received in a gap, 2 received within a burst, 3 lost within a burst, 4 lost by
+    /// itself in a gap, behind which the gap goes on.
+    States {
+        /// A burst begins.
+        p13: f64,
+        /// It ends with a loss.
+        p31: f64,
+        /// Within it packets are received again.
+        p32: f64,
+        /// And lost again.
+        p23: f64,
+        /// An isolated loss.
+        p14: f64,
+    },
 }
 
 /// The law with its state and luck.
@@ -36,13 +52,15 @@ pub enum Loss {
 pub struct LossLaw {
     law: Loss,
     bad: bool,
+    /// Of four.
+    state: u8,
     luck: Luck,
 }
 
 impl LossLaw {
     /// A law in its good state.
     pub fn new(law: Loss, luck: Luck) -> LossLaw {
-        LossLaw { law, bad: false, luck }
+        LossLaw { law, bad: false, state: 1, luck }
     }
 
     /// Whether the next packet is lost.
@@ -56,6 +74,22 @@ impl LossLaw {
                     self.bad = !self.bad;
                 }
                 self.luck.chance(if self.bad { bad_loss } else { good_loss })
+            }
+            Loss::States { p13, p31, p32, p23, p14 } => {
+                let drawn = self.luck.unit();
+                // The first of the two that may be drawn, else the second, else it stays.
+                let or = |first: (f64, u8), second: (f64, u8), stay| match drawn {
+                    drawn if drawn < first.0 => first.1,
+                    drawn if drawn < first.0 + second.0 => second.1,
+                    _ => stay,
+                };
+                self.state = match self.state {
+                    2 => or((p23, 3), (0.0, 2), 2),
+                    3 => or((p32, 2), (p31, 1), 3),
+                    4 => 1,
+                    _ => or((p14, 4), (p13, 3), 1),
+                };
+                self.state >= 3
             }
         }
     }
@@ -84,6 +118,21 @@ mod tests {
         // Stationary share of bad: p / (p + r) = 1/11; mean burst 1/r = 10 packets.
         let (share, burst) =
             fraction(Loss::Gilbert { p: 0.01, r: 0.1, bad_loss: 1.0, good_loss: 0.0 });
+        assert!((share - 1.0 / 11.0).abs() < 0.006, "{share}");
+        assert!((burst - 10.0).abs() < 0.7, "{burst}");
+    }
+
+    #[test]
+    fn four_states_lose_what_their_stationary_shares_are() {
+        // Shares of the states 1, 2, 3, 4 by balance: x3 p31 = x1 p13, x2 p23 = x3 p32, x4 = x1 p14.
+        let (p13, p31, p32, p23, p14) = (0.01, 0.2, 0.3, 0.5, 0.02);
+        let ratios = [1.0, p13 / p31 * p32 / p23, p13 / p31, p14];
+        let lost = (ratios[2] + ratios[3]) / ratios.iter().sum::<f64>();
+        let (share, _) = fraction(Loss::States { p13, p31, p32, p23, p14 });
+        assert!((share - lost).abs() < 0.003, "{share} {lost}");
+        // Without the states 2 and 4 it is Gilbert's chain of losses in the bad state.
+        let (share, burst) =
+            fraction(Loss::States { p13: 0.01, p31: 0.1, p32: 0.0, p23: 1.0, p14: 0.0 });
         assert!((share - 1.0 / 11.0).abs() < 0.006, "{share}");
         assert!((burst - 10.0).abs() < 0.7, "{burst}");
     }

@@ -1,7 +1,7 @@
 //! Laws of a link with a gate between discipline and transmitter: a shaper, a driver's ring, byte
 //! queue limits.
 
-use link::{Cells, Framing, Link, LinkParts, Log, Loss, LossLaw};
+use link::{Cells, Framing, Impairments, Link, LinkParts, Log, Loss, Propagation};
 use link::{RateStep, RingParams, Schedule, ShaperParams};
 use proptest::prelude::*;
 use qdisc::{
@@ -46,9 +46,10 @@ impl Spec {
         Link::new(LinkParts {
             qdisc: Discipline::new(&self.qdisc, context),
             schedule,
-            delay: DELAY,
             framing: Framing::NONE,
-            loss: LossLaw::new(Loss::None, Luck::new(1, "loss")),
+            wire: Propagation::new(DELAY, &Loss::None, &Impairments::default(), |name| {
+                Luck::new(1, name)
+            }),
             ring: self.ring,
             shaper: self.shaper,
         })

@@ -49,7 +49,7 @@ pub fn quantile(sorted: &[f64], q: f64) -> f64 {
 /// 0 + 10 * 2/3.
 pub fn histogram_quantile(bins: &[(u64, u64, u64)], q: f64) -> f64 {
     let mut filled: Vec<_> = bins.iter().copied().filter(|bin| bin.2 > 0).collect();
-    filled.sort_by_key(|bin| bin.0);
+    filled.sort_unstable_by_key(|bin| bin.0);
     let total: f64 = filled.iter().map(|bin| bin.2 as f64).sum();
     let wanted = q * total;
     let mut below = 0.0;

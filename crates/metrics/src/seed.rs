@@ -1,7 +1,5 @@
 //! The numbers of one seed.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use tables::{drops, engine, flows, links, probe, rtt, sojourn, transfers};
 
@@ -207,7 +205,7 @@ struct Cut {
     links: Vec<links::Row>,
     sojourns: Vec<Bins>,
     /// By cause: drops, marks.
-    fates: Vec<[BTreeMap<u8, u64>; 2]>,
+    fates: Vec<[Vec<u64>; 2]>,
 }
 
 /// The numbers of one seed.
@@ -248,10 +246,10 @@ fn cut(about: &About, tables: &Tables) -> Cut {
     for row in tables.sojourn.rows() {
         sojourns[row.link.0 as usize].push((row.lower_ns, row.upper_ns, row.packets));
     }
-    let mut fates = vec![[BTreeMap::new(), BTreeMap::new()]; about.links.len()];
+    let none = || vec![0; about.causes.len()];
+    let mut fates = vec![[none(), none()]; about.links.len()];
     for row in tables.drops.rows().filter(|row| row.t_ns >= about.warmup_ns) {
-        *fates[row.link.0 as usize][usize::from(row.marked > 0)].entry(row.cause.0).or_default() +=
-            1;
+        fates[row.link.0 as usize][usize::from(row.marked > 0)][row.cause.0 as usize] += 1;
     }
     let mut requests = vec![Vec::new(); many];
     for row in tables.probe.rows().filter(|row| row.t_ns >= about.warmup_ns) {
@@ -336,9 +334,11 @@ fn ring(row: &links::Row, sent: u64) -> Ring {
 }
 
 /// Counts in the alphabetical order of the causes.
-fn by_word(about: &About, counts: &BTreeMap<u8, u64>) -> Vec<(String, u64)> {
-    let named = counts.iter().map(|(&cause, &count)| (about.causes[cause as usize].clone(), count));
-    named.collect::<BTreeMap<_, _>>().into_iter().collect()
+fn by_word(about: &About, counts: &[u64]) -> Vec<(String, u64)> {
+    let named = about.causes.iter().cloned().zip(counts.iter().copied());
+    let mut occurred: Vec<_> = named.filter(|(_, count)| *count > 0).collect();
+    occurred.sort_unstable();
+    occurred
 }
 
 fn flow(info: &FlowAbout, row: &flows::Row, cut: &Cut, number: usize, measured_s: f64) -> Flow {

@@ -17,7 +17,7 @@ const ROBUSTNESS: f64 = 25.1;
 /// which `lost` more never came. NaN without a packet.
 pub fn mos(bins: &[(u64, u64, u64)], lost: f64) -> f64 {
     let mut ends: Vec<(u64, f64)> = bins.iter().map(|bin| (bin.1, bin.2 as f64)).collect();
-    ends.sort_by_key(|end| end.0);
+    ends.sort_unstable_by_key(|end| end.0);
     let all = ends.iter().map(|end| end.1).sum::<f64>() + lost;
     if all == 0.0 {
         return f64::NAN;

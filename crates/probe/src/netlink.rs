@@ -23,8 +23,13 @@ const RTM_GETQDISC: u16 = 38;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 const NLM_F_DUMP: u16 = 0x300;
+const NLM_F_EXCL: u16 = 0x200;
+const NLM_F_CREATE: u16 = 0x400;
+const NLA_F_NESTED: u16 = 0x8000;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
+const TCA_STAB: u16 = 8;
+const TCA_STAB_BASE: u16 = 1;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
@@ -71,6 +76,23 @@ pub struct Qdisc {
     /// Its parameters (TCA_OPTIONS), as the kernel lays them out; some kinds put moving state here
     /// (adaptive RED's probability).
     pub options: Vec<u8>,
+}
+
+/// A queue discipline to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct NewQdisc<'a> {
+    /// Index of its device.
+    pub device: u32,
+    /// Its handle, `major << 16`.
+    pub handle: u32,
+    /// Its parent: a class, or `0xffff_ffff` for the root.
+    pub parent: u32,
+    /// Its kind.
+    pub kind: &'a str,
+    /// Bytes that are added to the length of each packet (tc-stab).
+    pub overhead: i32,
+    /// Its options: attributes as the kernel lays them out. Empty: its defaults.
+    pub options: &'a [u8],
 }
 
 /// A device's counters since it was made.
@@ -158,9 +180,7 @@ impl Netlink {
             IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
         };
         (body[0], body[1]) = (family as u8, octets.len() as u8 * 8);
-        body.extend((octets.len() as u16 + 4).to_ne_bytes());
-        body.extend(RTA_DST.to_ne_bytes());
-        body.extend(octets);
+        put(&mut body, RTA_DST, &octets);
         let mut found = None;
         self.ask(RTM_GETROUTE, 0, &body, |kind, body| {
             if kind == RTM_NEWROUTE {
@@ -178,6 +198,28 @@ impl Netlink {
             body[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }
         self.ask(RTM_NEWLINK, NLM_F_ACK, &body, |_, _| ())
+    }
+
+    /// Makes a queue discipline where there is none, or the kernel's own.
+    pub fn add_qdisc(&mut self, asked: &NewQdisc<'_>) -> io::Result<()> {
+        let mut body = vec![0; TCMSG];
+        for (at, value) in [(4, asked.device), (8, asked.handle), (12, asked.parent)] {
+            body[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        }
+        put(&mut body, TCA_KIND, &[asked.kind.as_bytes(), b"\0"].concat());
+        if asked.overhead != 0 {
+            // struct tc_sizespec, with an overhead and no table of sizes.
+            let mut sizes = [0; 24];
+            sizes[4..8].copy_from_slice(&asked.overhead.to_ne_bytes());
+            let mut base = Vec::new();
+            put(&mut base, TCA_STAB_BASE, &sizes);
+            put(&mut body, TCA_STAB | NLA_F_NESTED, &base);
+        }
+        if !asked.options.is_empty() {
+            put(&mut body, TCA_OPTIONS | NLA_F_NESTED, asked.options);
+        }
+        let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+        self.ask(RTM_NEWQDISC, flags, &body, |_, _| ())
     }
 
     /// Sends a request and hands every answer's type and body to `each`: one answer, or a dump to
@@ -208,6 +250,14 @@ impl Netlink {
             }
         }
     }
+}
+
+/// Appends an attribute; the next one begins at a multiple of four bytes.
+fn put(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    body.extend((value.len() as u16 + 4).to_ne_bytes());
+    body.extend(kind.to_ne_bytes());
+    body.extend(value);
+    body.resize(body.len().next_multiple_of(4), 0);
 }
 
 fn request(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {

@@ -9,6 +9,7 @@ mod json;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod live;
 mod metrics;
+mod own;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod prober;
 mod quantities;
@@ -64,6 +65,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<seed::SeedTables>()?;
     module.add_class::<metrics::Numbers>()?;
     PyMapping::register::<seed::SeedTables>(module.py())?;
+    module.add_class::<own::OwnCode>()?;
+    module.add("OwnCodeError", module.py().get_type::<own::OwnCodeError>())?;
     module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;

@@ -49,6 +49,11 @@ impl Realised {
         })
     }
 
+    /// Its links, in order.
+    pub fn run_links(&self) -> &[LinkSpec] {
+        &self.run.links
+    }
+
     /// What the simulator takes.
     pub fn simulated(&self) -> PyResult<sim::Scenario> {
         realised::simulated(&self.run).ok_or_else(|| {
@@ -159,6 +164,8 @@ pub struct Link {
     #[pyo3(get)]
     loss: Py<PyAny>,
     #[pyo3(get)]
+    impairments: Option<Py<Impairments>>,
+    #[pyo3(get)]
     ring: Option<Py<Ring>>,
     #[pyo3(get)]
     shaper: Option<Py<Shaper>>,
@@ -176,12 +183,18 @@ impl Link {
             Loss::Gilbert { p, r, bad_loss, good_loss } => {
                 GilbertLoss { p, r, bad_loss, good_loss }.into_py_any(py)?
             }
+            Loss::States { p13, p31, p32, p23, p14 } => {
+                StateLoss { p13, p31, p32, p23, p14 }.into_py_any(py)?
+            }
         };
         Ok(Link {
             rate: PyTuple::new(py, steps)?.unbind(),
             qdisc: Py::new(py, Qdisc(spec.qdisc.clone()))?,
             framing: Py::new(py, LinkLayer(spec.framing))?,
             loss,
+            impairments: (!spec.impairments.is_none())
+                .then(|| Py::new(py, Impairments::of(&spec.impairments)))
+                .transpose()?,
             ring: spec.ring.as_ref().map(ring).transpose()?,
             shaper: spec.shaper.map(|shaper| Py::new(py, Shaper::of(shaper))).transpose()?,
             spec: spec.clone(),
@@ -215,6 +228,7 @@ impl Link {
             qdisc: qdisc.0.clone(),
             framing: framing.0,
             loss: Loss::None,
+            impairments: link::Impairments::default(),
             ring: None,
             shaper: shaper.map(Shaper::params_of),
             sampled: true,
@@ -236,6 +250,10 @@ impl Link {
 
     fn with_rate(&self, py: Python<'_>, rate: Vec<(u64, u64)>) -> PyResult<Link> {
         Link::of(py, &LinkSpec { rate: steps(rate)?, rate_period_ns: None, ..self.spec.clone() })
+    }
+
+    fn with_qdisc(&self, py: Python<'_>, qdisc: &Qdisc) -> PyResult<Link> {
+        Link::of(py, &LinkSpec { qdisc: qdisc.0.clone(), ..self.spec.clone() })
     }
 
     #[getter]
@@ -318,6 +336,62 @@ pub struct GilbertLoss {
     r: f64,
     bad_loss: f64,
     good_loss: f64,
+}
+
+/// See `_core.pyi`.
+#[pyclass(frozen, eq, get_all, module = "sojourn._core")]
+#[derive(PartialEq)]
+pub struct StateLoss {
+    p13: f64,
+    p31: f64,
+    p32: f64,
+    p23: f64,
+    p14: f64,
+}
+
+/// See `_core.pyi`.
+#[pyclass(frozen, eq, get_all, module = "sojourn._core")]
+#[derive(PartialEq)]
+pub struct Impairments {
+    jitter_ns: u64,
+    jitter_correlation: u32,
+    jitter_table: Option<Vec<i16>>,
+    reorder: u64,
+    reorder_correlation: u32,
+    reorder_gap: u32,
+    duplicate: u64,
+    duplicate_correlation: u32,
+    slot_min_ns: u64,
+    slot_max_ns: u64,
+    slot_packets: u32,
+    slot_bytes: u32,
+    delay_steps: Vec<(u64, u64)>,
+    delay_period_ns: Option<u64>,
+    overtake: bool,
+}
+
+impl Impairments {
+    fn of(spec: &link::Impairments) -> Impairments {
+        let link::Impairments { jitter, reorder, duplicate, slot, .. } = spec;
+        let table = jitter.and_then(|jitter| jitter.distribution.table());
+        Impairments {
+            jitter_ns: jitter.map_or(0, |jitter| jitter.scale_ns),
+            jitter_correlation: jitter.map_or(0, |jitter| jitter.correlation),
+            jitter_table: table.map(|table| table.to_vec()),
+            reorder: reorder.map_or(0, |reorder| reorder.probability),
+            reorder_correlation: reorder.map_or(0, |reorder| reorder.correlation),
+            reorder_gap: reorder.map_or(0, |reorder| reorder.gap),
+            duplicate: duplicate.map_or(0, |duplicate| duplicate.probability),
+            duplicate_correlation: duplicate.map_or(0, |duplicate| duplicate.correlation),
+            slot_min_ns: slot.map_or(0, |slot| slot.min_ns),
+            slot_max_ns: slot.map_or(0, |slot| slot.max_ns),
+            slot_packets: slot.and_then(|slot| slot.packets).unwrap_or(0),
+            slot_bytes: slot.and_then(|slot| slot.bytes).unwrap_or(0),
+            delay_steps: spec.delay_steps.iter().map(|step| (step.at_ns, step.delay_ns)).collect(),
+            delay_period_ns: spec.delay_period_ns,
+            overtake: spec.overtake,
+        }
+    }
 }
 
 // Flows -------------------------------------------------------------------------------------------
@@ -435,16 +509,7 @@ impl Flow {
 
     #[getter]
     fn kind(&self) -> &'static str {
-        match self.spec.traffic {
-            Traffic::Bulk { .. } => "bulk",
-            Traffic::Transfers { objects: Some(_), .. } => "web",
-            Traffic::Transfers { .. } => "transfers",
-            Traffic::Stream { .. } => "stream",
-            Traffic::Udp { .. } => "udp",
-            Traffic::Call => "call",
-            Traffic::Ping { .. } => "ping",
-            Traffic::Video { .. } => "video",
-        }
+        self.spec.traffic.kind()
     }
 
     #[getter]
@@ -677,6 +742,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Ring>()?;
     module.add_class::<RandomLoss>()?;
     module.add_class::<GilbertLoss>()?;
+    module.add_class::<StateLoss>()?;
+    module.add_class::<Impairments>()?;
     module.add_class::<Flow>()?;
     module.add_class::<Bulk>()?;
     module.add_class::<Transfers>()?;

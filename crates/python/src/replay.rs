@@ -5,14 +5,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use scenario::realised::simulated_link;
 use sim::{Arrival, Decision, DsField, Fell};
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Time;
 
 use crate::arrays::{Integers, Truths, array};
+use crate::own::OwnCode;
 use crate::realised::Link;
+use crate::run::{give_code, thrown};
 
 /// What became of each arrival; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, early = None, hash = None, truesize = None))]
+#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, early = None, hash = None, truesize = None, own = None))]
 #[allow(clippy::too_many_arguments)]
 pub fn replay<'py>(
     py: Python<'py>,
@@ -26,8 +30,10 @@ pub fn replay<'py>(
     early: Option<Truths>,
     hash: Option<Integers>,
     truesize: Option<Integers>,
+    own: Option<HashMap<String, Py<OwnCode>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let Some(link) = simulated_link(&link.spec) else {
+    let words = link.spec.qdisc.text();
+    let Some(mut link) = simulated_link(&link.spec) else {
         return Err(PyValueError::new_err("the link's discipline is Linux's alone"));
     };
     let arrivals = arrivals(
@@ -36,7 +42,10 @@ pub fn replay<'py>(
         early.map(|early| early.to_vec()).as_deref(),
         [hash.as_deref(), truesize.as_deref()],
     )?;
-    let decisions = py.detach(|| sim::replay(&link, seed, &arrivals));
+    give_code(&mut link.qdisc, &words, &own.unwrap_or_default());
+    let outcome =
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| sim::replay(&link, seed, &arrivals))));
+    let decisions = outcome.map_err(thrown)?;
     columns(py, &decisions)
 }
 

@@ -3,10 +3,13 @@
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use qdisc::own::OwnFailure;
 use sim::{Scenario, Sim};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
+use crate::own::{OwnCode, raised};
 use crate::realised::Realised;
 use crate::seed::SeedTables;
 
@@ -24,26 +27,44 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
 /// Runs a realised scenario to its end; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (realised, progress = None))]
+#[pyo3(signature = (realised, progress = None, own = None))]
 pub fn run(
     py: Python<'_>,
     realised: &Realised,
     progress: Option<Py<PyAny>>,
+    own: Option<HashMap<String, Py<OwnCode>>>,
 ) -> PyResult<SeedTables> {
-    let scenario = realised.simulated()?;
+    let mut scenario = realised.simulated()?;
+    let own = own.unwrap_or_default();
+    for (link, run) in scenario.links.iter_mut().zip(realised.run_links()) {
+        give_code(&mut link.qdisc, &run.qdisc.text(), &own);
+    }
     // A panic is a broken invariant of ours; it must not look like an exit request to Python's
     // `except Exception`.
     let outcome =
         py.detach(|| catch_unwind(AssertUnwindSafe(|| drive(&scenario, progress.as_ref()))));
-    let tables = outcome.map_err(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
-        PyRuntimeError::new_err(format!(
-            "the simulator broke an invariant: {}",
-            text.unwrap_or_default()
-        ))
-    })??;
+    let tables = outcome.map_err(thrown)??;
     Ok(SeedTables::new(tables))
+}
+
+/// Gives a discipline of the user's own its code, by its words.
+pub fn give_code(params: &mut qdisc::Params, words: &str, own: &HashMap<String, Py<OwnCode>>) {
+    if let qdisc::Params::Own(params) = params {
+        params.code.0 = own.get(words).map(|code| code.get().program());
+    }
+}
+
+/// What was thrown, as Python's exception.
+pub fn thrown(panic: Box<dyn std::any::Any + Send>) -> PyErr {
+    if let Some(failure) = panic.downcast_ref::<OwnFailure>() {
+        return raised(failure);
+    }
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+    PyRuntimeError::new_err(format!(
+        "the simulator broke an invariant: {}",
+        text.unwrap_or_default()
+    ))
 }
 
 fn drive(scenario: &Scenario, progress: Option<&Py<PyAny>>) -> PyResult<Vec<tables::Table>> {

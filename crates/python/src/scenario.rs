@@ -287,6 +287,11 @@ impl Scenario {
         Realised::of(py, run)
     }
 
+    #[pyo3(signature = (link = None))]
+    fn qdisc_key(&self, py: Python<'_>, link: Option<&str>) -> PyResult<String> {
+        self.0.qdisc_key(link).map_err(|problem| refusal(py, vec![problem]))
+    }
+
     #[pyo3(signature = (seeds = None))]
     fn fingerprint(&self, py: Python<'_>, seeds: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
         let seeds: Option<Vec<u64>> = match seeds {

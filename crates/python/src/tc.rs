@@ -7,7 +7,7 @@ use link::{Cells, Framing, ShaperParams};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyString, PyTuple};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::quantities::shown;
@@ -143,6 +143,10 @@ impl Qdisc {
         self.0.command().map_err(|error| unit_error(py, "", error))
     }
 
+    fn packed_options<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.0.packed_options().map(|bytes| PyBytes::new(py, &bytes))
+    }
+
     #[getter]
     fn queue_length(&self) -> Option<u64> {
         self.0.queue_length()
@@ -251,6 +255,11 @@ impl QdiscRecord {
         let grammar = self.grammar(variant)?;
         let valued = grammar.words.iter().map(|word| (word.word, Some(word.shows)));
         Ok(valued.chain(grammar.flags.iter().map(|flag| (flag.word, None))).collect())
+    }
+
+    #[getter]
+    fn since(&self) -> Option<(u32, u32)> {
+        self.0.linux.as_ref().and_then(|linux| linux.since)
     }
 
     #[getter]

@@ -19,6 +19,7 @@ mod fq;
 mod fq_codel;
 mod fq_pie;
 mod hhf;
+pub mod own;
 mod pfifo_fast;
 mod pie;
 mod prio;
@@ -40,6 +41,7 @@ pub use fq::{Fq, FqParams};
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
 pub use hhf::{Hhf, HhfParams};
+pub use own::{Own, OwnParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use prio::{Prio, PrioParams};
@@ -48,7 +50,8 @@ pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
 pub use tbf::{Tbf, TbfParams};
 
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 use std::sync::Arc;
 use units::{Luck, Rate, Time};
 
@@ -133,11 +136,13 @@ pub enum Cause {
     Wire = 6,
     /// COBALT's BLUE: at random, by how often the queue has overflowed.
     Blue = 7,
+    /// A discipline of the user's own decided so.
+    Own = 8,
 }
 
 impl Cause {
     /// Every cause, in the order of its number.
-    pub const ALL: [Cause; 8] = [
+    pub const ALL: [Cause; 9] = [
         Cause::Limit,
         Cause::Target,
         Cause::CeThreshold,
@@ -146,6 +151,7 @@ impl Cause {
         Cause::Overmemory,
         Cause::Wire,
         Cause::Blue,
+        Cause::Own,
     ];
 
     /// The word used in tables.
@@ -159,6 +165,7 @@ impl Cause {
             Cause::Overmemory => "overmemory",
             Cause::Wire => "wire",
             Cause::Blue => "blue",
+            Cause::Own => "own",
         }
     }
 }
@@ -327,6 +334,15 @@ macro_rules! disciplines {
                     $(Params::$Name(_) => $kind,)*
                 }
             }
+
+            /// The parameters of this kind. Serde's own reading, which has to find `kind` among the
+            /// others first, is several times the code.
+            pub fn of<'de, D: Deserializer<'de>>(kind: &str, others: D) -> Result<Params, D::Error> {
+                match kind {
+                    $($kind => <$Params>::deserialize(others).map(Params::$Name),)*
+                    _ => Err(D::Error::custom(format_args!("no discipline is called {kind:?}"))),
+                }
+            }
         }
 
         /// Any discipline, dispatched by a branch rather than a pointer, since the simulator's
@@ -374,6 +390,7 @@ disciplines! {
     "fq" Fq(FqParams) => Fq<B>: |p, context| Fq::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
     "hhf" Hhf(HhfParams) => Hhf<B>: |p, context| Hhf::new(p, context);
+    "own" Own(OwnParams) => Own<B>: |p, context| Own::new(p, context);
     "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
     "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);
     "sfb" Sfb(SfbParams) => Sfb<B>: |p, context| Sfb::new(p, context);

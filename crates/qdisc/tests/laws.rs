@@ -78,6 +78,10 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         Params::Fq(p) => packets <= 3 * p.limit + 8,
         Params::FqPie(p) => packets <= p.limit,
         Params::Hhf(p) => packets <= p.limit,
+        Params::Own(p) => {
+            let shape = p.code.0.as_ref().expect("it is compiled").shape();
+            packets <= shape.limit.max(shape.bypass.into())
+        }
         Params::Tbf(p) => backlog.bytes <= p.limit,
         Params::Prio(p) => packets <= u64::from(p.bands) * p.limit,
         Params::Sfb(p) => packets <= p.limit,

@@ -208,6 +208,7 @@ fn bottleneck(both: &Bottleneck, problems: &mut Problems) {
 
 /// What is wrong within one table.
 fn wire(wire: &Wire, at: &Key, problems: &mut Problems) {
+    delays(wire, at, problems);
     let Some(schedule) = &wire.schedule else {
         if wire.repeat.is_some() {
             let hint = "give a schedule, or leave repeat out";
@@ -237,6 +238,30 @@ fn wire(wire: &Wire, at: &Key, problems: &mut Problems) {
     }
 }
 
+/// The same of the delay's steps.
+fn delays(wire: &Wire, at: &Key, problems: &mut Problems) {
+    let Some(schedule) = &wire.delay_schedule else {
+        if wire.delay_repeat.is_some() {
+            let hint = "give a delay_schedule, or leave delay_repeat out";
+            let message = "delay_repeat without a delay_schedule";
+            tell(problems, message, hint, below(at, "delay_repeat"));
+        }
+        return;
+    };
+    let (first, last) = (schedule[0].0, schedule[schedule.len() - 1].0);
+    if wire.delay_repeat.is_some_and(|repeat| repeat <= last) {
+        let last = format_duration(last);
+        let message = format!("delay_repeat is not after the last step at {last}");
+        tell(problems, message, format!("write more than {last}"), below(at, "delay_repeat"));
+    }
+    if first > 0 && wire.delay.is_none() {
+        let message =
+            format!("the delay before the first step at {} is missing", format_duration(first));
+        let hint = "give a delay, or a first step at \"0 s\"";
+        tell(problems, message, hint, below(at, "delay_schedule"));
+    }
+}
+
 /// What is missing from a link once all its tables are read.
 fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
     if line.steps.is_empty() && !tables.iter().any(|wire| wire.rate == Some(LinkRate::Unlimited)) {
@@ -247,7 +272,12 @@ fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
             below(at, "rate"),
         );
     }
-    if tables.iter().all(|wire| wire.delay.is_none()) {
+    if line.impairments.slot.is_some() && line.impairments.reorders() {
+        let message = "packets of a slot keep their order, and others may overtake here";
+        let hint = "leave out slot, or reorder and overtake";
+        tell(problems, message, hint, below(at, "slot"));
+    }
+    if tables.iter().all(|wire| wire.delay.is_none() && wire.delay_schedule.is_none()) {
         let hint = "write delay = \"10 ms\", the propagation one way";
         tell(problems, "delay is missing", hint, below(at, "delay"));
     }
@@ -482,6 +512,11 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
     if flow.congestion == Some("dctcp") && !flow.ecn {
         let message = "dctcp without ECN is Reno to Linux";
         tell(problems, message, "write ecn = true", below(at, "congestion"));
+    }
+    if flow.profile == "linux-7.3" && set.rack == Some(false) && set.sack != Some(false) {
+        let message = "Linux 7.3 finds losses by RACK alone";
+        let hint = r#"leave rack out, or write profile = "linux", which is 6.12's"#;
+        tell(problems, message, hint, inside("rack"));
     }
     let full = endpoints(flow.profile, flow.congestion, flow.ecn, set).params;
     if full.growth.vegas_alpha > full.growth.vegas_beta {

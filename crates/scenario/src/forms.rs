@@ -13,7 +13,7 @@ use crate::quantity::{
 use crate::reader::{Form, Reader, Tables};
 use crate::value::{Value, quoted};
 use crate::wire::{self, Loss};
-use link::Framing;
+use link::{DelayJitter, Duplication, Framing, Reordering, Slots};
 use std::collections::HashSet;
 use tc::text::{in_quotes, nearest, printable};
 use tc::{Discipline, Shaper, TcError};
@@ -603,6 +603,30 @@ pub(crate) const DSCP: Plain<u8> = Plain { read: dscp::parse, write: |dscp| dscp
 pub(crate) const LOSS: Plain<Loss> =
     Plain { read: wire::parse_loss, write: |loss| loss.text().into() };
 
+pub(crate) const JITTER: Plain<Option<DelayJitter>> = Plain {
+    read: |value| wire::parse_words(value, "5 ms normal", wire::parse_jitter),
+    write: |jitter| wire::written(jitter, wire::jitter_text),
+};
+pub(crate) const REORDER: Plain<Option<Reordering>> = Plain {
+    read: |value| wire::parse_words(value, "1 % gap 5", wire::parse_reorder),
+    write: |reorder| wire::written(reorder, wire::reorder_text),
+};
+pub(crate) const DUPLICATE: Plain<Option<Duplication>> = Plain {
+    read: |value| wire::parse_words(value, "0.1 %", wire::parse_duplicate),
+    write: |duplicate| wire::written(duplicate, wire::duplicate_text),
+};
+pub(crate) const SLOT: Plain<Option<Slots>> = Plain {
+    read: |value| wire::parse_words(value, "1 ms 5 ms packets 20", wire::parse_slot),
+    write: |slot| wire::written(slot, wire::slot_text),
+};
+pub(crate) const DELAY_SCHEDULE: Plain<Pairs> = Plain {
+    read: |value| {
+        let example = r#"["0 s", "20 ms"], ["10 s", "80 ms"]"#;
+        pairs(value, "steps", example, |delay| parse_duration(delay, &Times { most: HOUR, ..TIME }))
+    },
+    write: |steps| rows(steps, format_duration),
+};
+
 // tc's words
 // -------------------------------------------------------------------------------------------------
 
@@ -630,6 +654,34 @@ fn not_a_discipline(shown: &str) -> TcError {
 pub(crate) const QDISC: Plain<Discipline> = Plain {
     read: |value| words(value, Discipline::parse, not_a_discipline),
     write: |qdisc| qdisc.text().into(),
+};
+/// Files of the user's own code: the name and the text of each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Code(pub Vec<(String, String)>);
+
+impl Code {
+    /// The text of a file.
+    pub fn text(&self, file: &str) -> Option<String> {
+        self.0.iter().find(|(name, _)| name == file).map(|(_, text)| text.clone())
+    }
+}
+
+pub(crate) const CODE: Plain<Code> = Plain {
+    read: |value| {
+        let no_text = || {
+            let message = format!("{} is not the text of files", quoted(value));
+            Wrong::new(message, "leave it out: it is made of the files that are named")
+        };
+        let text = |(name, text): (&str, &Value)| {
+            Ok((name.to_owned(), text.text().ok_or_else(no_text)?.to_owned()))
+        };
+        let files = value.table().ok_or_else(no_text)?.iter().map(text);
+        Ok(Code(files.collect::<Result<_, Wrong>>()?))
+    },
+    write: |code| {
+        let files = code.0.iter().map(|(name, text)| (name.clone(), text.clone().into()));
+        Value::Table(files.collect())
+    },
 };
 pub(crate) const LINK_LAYER: Plain<Framing> = Plain {
     read: |value| words(value, tc::read_layer, tc::layer::not_a_layer),

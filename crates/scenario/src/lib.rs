@@ -8,6 +8,7 @@
 
 mod amount;
 mod check;
+mod code;
 mod dscp;
 mod forms;
 mod laws;
@@ -28,7 +29,7 @@ mod value;
 mod wire;
 
 pub use check::base_names;
-pub use forms::{Hosts, LinkRate};
+pub use forms::{Code, Hosts, LinkRate};
 pub use laws::Spread;
 pub use meaning::Meaning;
 pub use model::{
@@ -199,6 +200,41 @@ impl Loaded {
         let changed = Loaded { settings, ..Loaded::of(document, &Source::default(), open)? };
         let kept = self.notes.iter().filter(|note| !settled.contains(&note.key)).cloned();
         Ok(changed.with_notes(kept))
+    }
+
+    /// The key by which a discipline competes with others: the bottleneck's, both ways, except a way
+    /// that has one of its own; or that of one `link`. A scenario made of `[[link]]` tables needs
+    /// `link`, the name of one.
+    pub fn qdisc_key(&self, link: Option<&str>) -> Result<String, Problem> {
+        let both = self.scenario.bottleneck.as_ref();
+        let names = match both {
+            Some(_) => vec!["up".to_owned(), "down".to_owned()],
+            None => self.scenario.links.iter().map(|link| link.ends.name_or_ends()).collect(),
+        };
+        let refused = |message: String, hint: String| Problem::new(message, hint, Vec::new());
+        match (link, both) {
+            (Some(link), _) if !names.iter().any(|name| name == link) => Err(refused(
+                format!("no link is called {}", tc::text::quoted(link)),
+                format!("links: {}", names.join(", ")),
+            )),
+            (Some(link), Some(_)) => Ok(format!("bottleneck.{link}.qdisc")),
+            (Some(link), None) => Ok(format!("link.{link}.qdisc")),
+            (None, None) => Err(refused(
+                "the scenario has no [bottleneck]".into(),
+                format!("say which link: --link {}", names.join("|")),
+            )),
+            (None, Some(both))
+                if [&both.ways.up, &both.ways.down]
+                    .iter()
+                    .all(|way| way.as_ref().is_some_and(|own| own.qdisc.is_some())) =>
+            {
+                Err(refused(
+                    "up and down each have a qdisc of their own".into(),
+                    "say which to replace: --link up|down".into(),
+                ))
+            }
+            (None, Some(_)) => Ok("bottleneck.qdisc".into()),
+        }
     }
 
     /// One scenario for each point of the sweep, labelled by what differs; the scenario itself
@@ -393,6 +429,8 @@ fn validated(
     }
     let traces = trace::resolve(&mut document, open);
     problems.extend(traces.into_iter().map(|problem| source.locate(problem, 0)));
+    let code = code::resolve(&mut document, open);
+    problems.extend(code.into_iter().map(|problem| source.locate(problem, 0)));
     // `seed = 7` is kept as `seeds`.
     let written = |problem: Problem| match problem.key.first() {
         Some(Part::Name(name)) if single && name == "seeds" => {

@@ -8,7 +8,7 @@ use crate::forms::LinkRate;
 use crate::model::{FlowEntry, Scenario, Wire};
 use crate::problem::{Key, below};
 use crate::wire::Loss;
-use link::Framing;
+use link::{DelayStep, Framing, Impairments};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::rc::Rc;
@@ -38,6 +38,8 @@ pub struct Line {
     pub framing: Framing,
     /// What its wire loses.
     pub loss: Loss,
+    /// What else it does to packets.
+    pub impairments: Impairments,
     /// Between discipline and ring.
     pub shaper: Option<Shaper>,
     /// The driver's ring, descriptors.
@@ -61,6 +63,27 @@ impl Line {
         {
             steps.insert(0, (0, bps));
         }
+        let delayed =
+            wires.iter().find(|wire| wire.delay.is_some() || wire.delay_schedule.is_some());
+        let mut delays = delayed.and_then(|wire| wire.delay_schedule.clone()).unwrap_or_default();
+        let delay =
+            delayed.and_then(|wire| wire.delay).unwrap_or(delays.first().map_or(0, |d| d.1));
+        if delays.first().is_some_and(|(at, _)| *at > 0) {
+            delays.insert(0, (0, delay));
+        }
+        let delay = delays.first().map_or(delay, |(_, first)| *first);
+        let impairments = Impairments {
+            jitter: first(wires, |wire| &wire.jitter).flatten(),
+            reorder: first(wires, |wire| &wire.reorder).flatten(),
+            duplicate: first(wires, |wire| &wire.duplicate).flatten(),
+            slot: first(wires, |wire| &wire.slot).flatten(),
+            overtake: first(wires, |wire| &wire.overtake).unwrap_or(false),
+            delay_period_ns: delayed.and_then(|wire| wire.delay_repeat),
+            delay_steps: delays
+                .into_iter()
+                .map(|(at_ns, delay_ns)| DelayStep { at_ns, delay_ns })
+                .collect(),
+        };
         let shaper = first(wires, |wire| &wire.shaper).flatten();
         // The rate that a link's discipline is made for, bit/s: of a schedule the fastest step.
         let fastest = steps.iter().map(|(_, bps)| *bps).max().unwrap_or(UNLIMITED_BPS);
@@ -72,10 +95,11 @@ impl Line {
         Line {
             steps,
             period: timed.and_then(|wire| wire.repeat),
-            delay: first(wires, |wire| &wire.delay).unwrap_or(0),
+            delay,
             qdisc: qdisc.at(fastest),
             framing: first(wires, |wire| &wire.link_layer).unwrap_or(Framing::NONE),
             loss: first(wires, |wire| &wire.loss).unwrap_or(Loss::Random(0.0)),
+            impairments,
             shaper,
             ring: first(wires, |wire| &wire.ring),
             bql: first(wires, |wire| &wire.bql).unwrap_or(false),
@@ -119,7 +143,7 @@ pub(crate) fn links_of(scenario: &Scenario) -> Vec<Link> {
     for (index, entry) in scenario.links.iter().enumerate() {
         let ends = &entry.ends;
         let (tail, head) = (ends.source.clone(), ends.target.clone());
-        let name = ends.name.clone().unwrap_or_else(|| format!("{tail}-{head}"));
+        let name = ends.name_or_ends();
         let (line, key) = (Line::of(&[&entry.wire]), below(&["link".into()], index));
         let here = links.len();
         let back = ends.duplex.then(|| Link {

@@ -7,12 +7,16 @@
 //! a seed draws.
 
 use crate::check::base_names;
+use crate::code::CODE;
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Routes, links_of, way_of};
 use crate::model::Scenario;
 use crate::quantity::{format_duration, format_rate};
 use crate::reader::Tables;
 use crate::value::Value;
+use crate::wire::{duplicate_text, jitter_text, reorder_text, slot_text};
+use link::DelayStep;
+use sha2::{Digest, Sha256};
 
 /// Every setting by its path; `None`: there is none.
 pub type Meaning = Vec<(Vec<String>, Option<Value>)>;
@@ -21,6 +25,11 @@ impl Scenario {
     /// Every setting of the links and flows by its path. Values are as a file would hold them.
     pub fn meaning(&self) -> Meaning {
         let mut found: Meaning = vec![(vec!["offloads".into()], Some(Value::Bool(self.offloads)))];
+        for (file, text) in &self.code.0 {
+            let sum: String =
+                Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+            found.push((vec![CODE.into(), file.clone()], Some(format!("sha256 {sum}").into())));
+        }
         let links = links_of(self);
         for link in &links {
             for (key, value) in line(&link.line) {
@@ -82,6 +91,12 @@ fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
         Value::List(vec![format_duration(at).into(), format_rate(bps).into()])
     };
     let schedule = Value::List(steps.iter().map(row).collect());
+    let wire = &line.impairments;
+    let delays = |step: &DelayStep| {
+        Value::List(vec![format_duration(step.at_ns).into(), format_duration(step.delay_ns).into()])
+    };
+    let delayed = wire.delay_steps.len() > 1;
+    let delay_schedule = Value::List(wire.delay_steps.iter().map(delays).collect());
     vec![
         (
             "rate",
@@ -93,6 +108,16 @@ fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
         ("qdisc", Some(line.qdisc.text().into())),
         ("link_layer", Some(tc::layer::write_layer(&line.framing).into())),
         ("loss", Some(line.loss.text().into())),
+        ("jitter", wire.jitter.map(|jitter| jitter_text(&jitter).into())),
+        ("reorder", wire.reorder.map(|reorder| reorder_text(&reorder).into())),
+        ("duplicate", wire.duplicate.map(|duplicate| duplicate_text(&duplicate).into())),
+        ("slot", wire.slot.map(|slot| slot_text(&slot).into())),
+        ("overtake", Some(Value::Bool(wire.overtake))),
+        ("delay_schedule", delayed.then_some(delay_schedule)),
+        (
+            "delay_repeat",
+            wire.delay_period_ns.filter(|_| delayed).map(|ns| format_duration(ns).into()),
+        ),
         ("shaper", line.shaper.as_ref().map(|shaper| shaper.text().into())),
         ("ring", line.ring.map(|ring| Value::Int(ring.into()))),
         ("bql", Some(Value::Bool(line.bql))),

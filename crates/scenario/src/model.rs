@@ -6,9 +6,10 @@
 //! `check.rs`; what an engine takes is made by `realised.rs`.
 
 use crate::forms::{
-    BOOL, DELAY, DSCP, DURATION, FRAMES, HOSTS, Hosts, INTERVAL, LADDER, LINK_LAYER, LINK_RATE,
-    LOSS, LinkRate, MAX_FLOWS, NAME, Names, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE,
-    RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
+    BOOL, CODE, Code, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION, FRAMES, HOSTS, Hosts,
+    INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate, MAX_FLOWS, NAME, Names,
+    ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, REORDER, RING, RTT, SCHEDULE, SEEDS,
+    SHAPER, SIZES, SLOT, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
@@ -17,7 +18,7 @@ use crate::samples::{Design, Range, Sampling};
 use crate::tcp::{PROFILES, TcpSettings};
 use crate::value::{Table, Value, quoted};
 use crate::wire::Loss;
-use link::Framing;
+use link::{DelayJitter, Duplication, Framing, Reordering, Slots};
 use tc::text::nearest;
 use tc::{Discipline, Shaper};
 use traffic::Draw;
@@ -39,6 +40,20 @@ keys! {
         link_layer: Optional<Framing> => LINK_LAYER;
         /// What the wire loses.
         loss: Optional<Loss> => LOSS;
+        /// How the delay differs from packet to packet.
+        jitter: Optional<Option<DelayJitter>> => JITTER;
+        /// Packets that take no time.
+        reorder: Optional<Option<Reordering>> => REORDER;
+        /// Packets that arrive twice.
+        duplicate: Optional<Option<Duplication>> => DUPLICATE;
+        /// Packets are collected and delivered together.
+        slot: Optional<Option<Slots>> => SLOT;
+        /// A packet of a shorter delay may pass those that left before it.
+        overtake: Optional<bool> => BOOL;
+        /// Steps of the delay.
+        delay_schedule: Optional<Pairs> => DELAY_SCHEDULE;
+        /// Those steps begin again after this time.
+        delay_repeat: Optional<u64> => DURATION;
         /// Steps of the rate.
         schedule: Optional<Pairs> => SCHEDULE;
         /// The schedule begins again after this time.
@@ -95,6 +110,13 @@ pub struct LinkEntry {
     pub wire: Wire,
     /// Where it lies.
     pub ends: Ends,
+}
+
+impl Ends {
+    /// What tables call it: without a name of its own the two nodes.
+    pub fn name_or_ends(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("{}-{}", self.source, self.target))
+    }
 }
 
 // Flows
@@ -625,6 +647,8 @@ keys! {
         flows as "flow": Defaulted<Vec<Flow>> = Vec::new() => Entries;
         /// What is recorded.
         record: Defaulted<Record> = RECORD => Sub;
+        /// The text of each file of Python that a discipline names.
+        code: Defaulted<Code> = Code::default() => CODE;
         /// What varies.
         sweep: Defaulted<Sweep> = Sweep::default() => Axes;
     }
@@ -657,6 +681,10 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["tos", "ds", "dsfield", "diffserv", "ipqos", "priority", "prio"], "dscp"),
     (&["overhead", "linklayer", "framing"], "link_layer"),
     (&["tx_ring", "txring", "ring_buffer", "descriptors", "tx"], "ring"),
+    (&["reordering"], "reorder"),
+    (&["duplication"], "duplicate"),
+    (&["slots"], "slot"),
+    (&["overtaking"], "overtake"),
     (&["byte_queue_limits", "dql"], "bql"),
     (&["tx_usecs", "coalescing", "interrupts"], "coalesce"),
     (&["htb", "tbf", "shape", "shaping"], "shaper"),
@@ -670,15 +698,14 @@ const MEANT: &[(&[&str], &str)] = &[
 
 /// What others' links have and ours don't.
 const NOT_OF_A_LINK: &[(&[&str], &str)] = &[
-    (&["jitter"], "jitter is of a [[flow]]: jitter = \"1 ms\""),
     (
         &["mtu", "mss", "packet"],
         "sizes are of a [[flow]]: tcp = { mss = 1400 }, or packet = \"1400 B\"",
     ),
     (&["policer", "police"], "no engine has a policer; nearest: shaper = \"htb rate 10mbit\""),
     (
-        &["reorder", "reordering", "duplicate", "duplication", "corrupt"],
-        "no engine reorders, doubles or damages packets; loss loses them",
+        &["corrupt", "corruption"],
+        "no engine damages packets: what its checksum refuses is lost, so write loss",
     ),
 ];
 
@@ -697,6 +724,9 @@ pub(crate) fn hint_for_key(name: &str, key: &Key, keys: &[KeyOf], document: &Tab
     }
     if has("schedule") || has("frames") {
         known.push("trace");
+    }
+    if has("delay_schedule") {
+        known.push("delay_trace");
     }
     if has("mss") && ["congestion", "ecn", "profile"].contains(&name) {
         return format!("{name} belongs to the flow itself, beside tcp");

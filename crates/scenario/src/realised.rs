@@ -6,6 +6,7 @@
 //! rest split in two halves behind the last link of each way.
 
 use crate::check::base_names;
+use crate::forms::Code;
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Link as Shared, Routes, Way, links_of, way_of};
 use crate::model::{Flow as Entry, FlowEntry, Kind, Scenario, Udp};
@@ -46,7 +47,8 @@ impl Scenario {
         }
         let shared = links_of(self);
         let mut routes = Routes::new(&shared);
-        let mut links: Vec<Link> = shared.iter().map(shared_link).collect();
+        let mut links: Vec<Link> =
+            shared.iter().map(|link| shared_link(link, &self.code)).collect();
         let mut flows = Vec::new();
         for (group, (entry, base)) in self.flows.iter().zip(base_names(&self.flows)).enumerate() {
             let way = way_of(&entry.entry, &mut routes, self.dumbbell(), entry.probe())
@@ -104,7 +106,7 @@ fn of_ns2(flows: &[Flow]) -> bool {
     profiles.next() == Some("ns2") && profiles.all(|profile| profile == "ns2")
 }
 
-fn shared_link(shared: &Shared) -> Link {
+fn shared_link(shared: &Shared, code: &Code) -> Link {
     let line: &Line = &shared.line;
     Link {
         name: shared.name.clone(),
@@ -113,9 +115,10 @@ fn shared_link(shared: &Shared) -> Link {
         rate: line.steps.iter().map(|&(at_ns, bps)| RateStep { at_ns, bps }).collect(),
         rate_period_ns: line.period,
         delay_ns: line.delay,
-        qdisc: line.qdisc.clone(),
+        qdisc: line.qdisc.with_source(|file| code.text(file)),
         framing: line.framing,
         loss: line.loss.params(),
+        impairments: line.impairments.clone(),
         ring: line.ring.map(|descriptors| link::RingParams {
             descriptors,
             bql: line.bql,
@@ -148,6 +151,7 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
             qdisc: pfifo.clone(),
             framing: link::Framing::NONE,
             loss: link::Loss::None,
+            impairments: link::Impairments::default(),
             ring: None,
             shaper: None,
             sampled: false,

@@ -307,6 +307,7 @@ fn name_of(entry: &Value, head: &str) -> String {
 
 /// They go together: a direction that gives one takes none from the common table.
 const RATES: &[&str] = &["rate", "schedule", "repeat", "trace"];
+const DELAYS: &[&str] = &["delay", "delay_schedule", "delay_repeat", "delay_trace"];
 
 /// Refuses a common value of the bottleneck that neither direction would take: setting it would
 /// change nothing.
@@ -316,7 +317,8 @@ fn check_common(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
         return Ok(());
     }
     let own = [&**key];
-    let rivals = if RATES.contains(&&**key) { RATES } else { &own };
+    let together = [RATES, DELAYS].into_iter().find(|keys| keys.contains(&&**key));
+    let rivals = together.unwrap_or(&own);
     let Some(bottleneck) = document.get(head).and_then(Value::table) else { return Ok(()) };
     let takes_its_own = |way: &str| {
         bottleneck

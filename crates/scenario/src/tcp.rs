@@ -11,7 +11,8 @@ use tcp::params::{FastRecovery, header_bytes};
 use tcp::{CongestionKind, TcpParams};
 
 /// Profiles by name.
-pub const PROFILES: &[&str] = &[TcpParams::PROFILES[0].0, TcpParams::PROFILES[1].0];
+pub const PROFILES: &[&str] =
+    &[TcpParams::PROFILES[0].0, TcpParams::PROFILES[1].0, TcpParams::PROFILES[2].0];
 
 const SEGMENTS: Within<i128> = Within { least: 1, most: 1 << 31, above: false };
 const QUEUED: Within<i128> = Within { least: 0, most: 1 << 31, above: false };

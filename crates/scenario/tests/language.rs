@@ -148,3 +148,35 @@ fn links_know_their_nodes_and_the_same_seed_gives_the_same_run() {
         }
     }
 }
+
+#[test]
+fn code_of_one_s_own_is_a_part_of_the_scenario() {
+    let text = r#"
+        duration = "1 s"
+        [bottleneck]
+        rate = "10 Mbit/s"
+        delay = "10 ms"
+        qdisc = "mine.py:Mine limit 10"
+        [[flow]]
+        kind = "bulk"
+        [sweep]
+        "bottleneck.qdisc" = ["mine.py:Mine", "other.py:Other target 5ms", "pfifo"]
+    "#;
+    let open = |name: &str| Ok(format!("# {name}\n").into_bytes());
+    let loaded = Loaded::read(text, "a.toml", None, &open).expect("it can be read");
+    let written = loaded.to_toml();
+    assert!(written.contains(r##""mine.py" = "# mine.py\n""##), "{written}");
+    // Nothing is opened again: what a Run keeps is whole.
+    let again = Loaded::read(&written, "a.toml", None, &scenario::no_file).expect("it is whole");
+    assert_eq!(again, loaded);
+    let variants = again.variants().expect("they are whole");
+    let of = |at: usize| format!("{:?}", variants[at].scenario.realise(1).unwrap());
+    assert!(of(0).contains("# mine.py") && of(1).contains("# other.py"));
+    // What no key names is not kept.
+    assert!(!of(2).contains("# mine.py") && !variants[2].to_toml().contains("# mine.py"));
+    let other = |_: &str| Ok(b"# another text\n".to_vec());
+    let changed = Loaded::read(text, "a.toml", None, &other).expect("it can be read");
+    assert_ne!(changed.fingerprint(None), loaded.fingerprint(None));
+    let missing = Loaded::read(text, "a.toml", None, &scenario::no_file).expect_err("no file");
+    assert_eq!(missing[0].message, "can't read 'mine.py': No such file or directory");
+}

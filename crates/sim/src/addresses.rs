@@ -117,6 +117,7 @@ mod tests {
             qdisc: qdisc::Params::Pfifo(qdisc::FifoParams { limit: 1000 }),
             framing: link::Framing::NONE,
             loss: link::Loss::None,
+            impairments: link::Impairments::default(),
             ring: None,
             shaper: None,
             sampled: true,

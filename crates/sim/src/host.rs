@@ -12,6 +12,7 @@ use crate::player::Player;
 use crate::scenario::{FlowSpec, RTP_HEADERS, Traffic};
 
 use qdisc::Ecn;
+use std::collections::BTreeSet;
 use tables::Histogram;
 use tcp::{AckSegment, Receiver, Sender, TcpParams};
 use traffic::{Draw, UdpSource, VideoSource};
@@ -77,6 +78,8 @@ pub struct Host {
     pub rtt: Histogram,
     pub transfers: Vec<Transfer>,
     pub probes: Vec<Probe>,
+    /// Datagrams that a wire has doubled and of which one has arrived.
+    twins: BTreeSet<u32>,
 }
 
 #[allow(clippy::large_enum_variant)] // TCP is the case that must be quick; the others are few.
@@ -200,6 +203,7 @@ impl Host {
             rtt: Histogram::default(),
             transfers: Vec::new(),
             probes: Vec::new(),
+            twins: BTreeSet::new(),
         }
     }
 
@@ -331,13 +335,20 @@ impl Host {
 
     /// A program's packet reaches the far end.
     fn arrive(&mut self, path: &mut impl Path, now: Time) {
-        let Parcel { stamp, seq, size, .. } = path.receive();
-        self.counters.received_packets += 1;
+        let packet = path.receive();
+        let Parcel { stamp, seq, size, .. } = packet;
         if let Ends::Ping { .. } = self.ends {
-            self.probes[seq as usize].forward = Some(now.since(stamp));
+            // The first of two counts, as with the replies.
+            let forward = &mut self.probes[seq as usize].forward;
+            self.counters.received_packets += u64::from(forward.is_none());
+            forward.get_or_insert(now.since(stamp));
             let pong = self.envelope.reply().packet(size, Ecn::NotEct, kind::PONG, seq, stamp);
             path.send(pong, now);
         } else {
+            if packet.kind & kind::TWIN != 0 && !self.twins.insert(seq) {
+                return;
+            }
+            self.counters.received_packets += 1;
             let headers =
                 if matches!(self.ends, Ends::Video { .. }) { RTP_HEADERS } else { UDP_HEADERS };
             self.counters.delivered_bytes += u64::from(size.saturating_sub(headers));
@@ -396,7 +407,9 @@ impl Host {
                 tcp.pump(self.envelope, now, &mut self.counters, path);
             }
             Ends::Ping { .. } => {
-                self.probes[packet.seq as usize].rtt = Some(now.since(packet.stamp));
+                let probe = &mut self.probes[packet.seq as usize];
+                probe.rtt.get_or_insert(now.since(packet.stamp));
+                probe.lost = false;
             }
             _ => unreachable!("one-way traffic gets no replies"),
         }
@@ -406,7 +419,8 @@ impl Host {
     pub fn dropped(&mut self, packet: &Parcel) {
         self.counters.lost_packets += u64::from(packet.flow.is_multiple_of(2));
         if matches!(self.ends, Ends::Ping { .. }) {
-            self.probes[packet.seq as usize].lost = true;
+            let probe = &mut self.probes[packet.seq as usize];
+            probe.lost = probe.rtt.is_none();
         }
     }
 

@@ -1,7 +1,7 @@
 //! Lanes: packets under way from one place to the next, in the order in which they arrive.
 //!
-//! All packets of a lane take the same way, so the last to enter is the last to arrive. All packets
-//! lie in one slab, those in queues too. Its last freed place is the first to be used: what is under
+//! All packets of a lane take the same way, so the last to enter is the last to arrive, unless a wire
+//! on the way reorders. Then a packet enters where it belongs by its time. All packets lie in one slab, those in queues too. Its last freed place is the first to be used: what is under
 //! way stays in the processor's cache however many lanes there are.
 
 use crate::payload::Parcel;
@@ -82,23 +82,48 @@ impl Lanes {
         place.packet
     }
 
-    /// A placed packet enters a lane; no earlier one arrives later. Whether it is the first there.
+    /// A placed packet enters a lane, behind those that arrive by then. Whether it is the first
+    /// there.
     #[inline]
-    pub fn push(&mut self, lane: u32, arrives: Time, node: u32) -> bool {
+    pub fn push(&mut self, number: u32, arrives: Time, node: u32) -> bool {
         let entered = &mut self.nodes[node as usize];
         entered.arrives = arrives;
         entered.next = NONE;
-        let lane = &mut self.lanes[lane as usize];
-        let last = std::mem::replace(&mut lane.last, node);
+        let lane = &mut self.lanes[number as usize];
         if lane.first_arrives == Time::NEVER {
             lane.first_arrives = arrives;
-            lane.first = node;
+            (lane.first, lane.last) = (node, node);
             return true;
         }
-        let last = &mut self.nodes[last as usize];
-        debug_assert!(last.arrives <= arrives, "a packet overtook another of its lane");
+        let last = &mut self.nodes[lane.last as usize];
+        if last.arrives > arrives {
+            return self.overtake(number, arrives, node);
+        }
         last.next = node;
+        lane.last = node;
         false
+    }
+
+    /// `push` where the last packet of the lane arrives later.
+    #[cold]
+    fn overtake(&mut self, number: u32, arrives: Time, node: u32) -> bool {
+        let lane = &mut self.lanes[number as usize];
+        if lane.first_arrives > arrives {
+            self.nodes[node as usize].next = lane.first;
+            lane.first = node;
+            lane.first_arrives = arrives;
+            return true;
+        }
+        let mut before = lane.first;
+        loop {
+            let next = self.nodes[before as usize].next;
+            if self.nodes[next as usize].arrives > arrives {
+                self.nodes[before as usize].next = node;
+                self.nodes[node as usize].next = next;
+                return false;
+            }
+            before = next;
+        }
     }
 
     /// When the next packet arrives; NEVER: none is under way.
@@ -151,6 +176,27 @@ mod tests {
     fn packet(seq: u32) -> Parcel {
         let envelope = Envelope { flow: 0, ds: DsField::BEST_EFFORT };
         envelope.packet(100, Ecn::NotEct, kind::DATAGRAM, seq, Time::ZERO)
+    }
+
+    #[test]
+    fn a_packet_that_arrives_sooner_enters_ahead_and_at_one_time_behind() {
+        let mut luck = Luck::new(1, "overtaking");
+        let mut lanes = Lanes::new();
+        let lane = lanes.open();
+        for _ in 0..200 {
+            let mut model: Vec<(u64, u32)> = (0..30).map(|seq| (luck.below(20), seq)).collect();
+            for &(at, seq) in &model {
+                let node = lanes.place(packet(seq));
+                let first = lanes.first_arrives(lane);
+                assert_eq!(lanes.push(lane, Time(at), node), Time(at) < first);
+            }
+            model.sort();
+            for (at, seq) in model {
+                assert_eq!(lanes.first_arrives(lane), Time(at));
+                assert_eq!(lanes.receive(lane), packet(seq));
+            }
+            assert_eq!(lanes.first_arrives(lane), Time::NEVER);
+        }
     }
 
     #[test]

@@ -45,11 +45,11 @@ pub use traffic::{Draw, Frames};
 use due::Due;
 use host::{Host, Path};
 use inbox::Inbox;
-use link::{Departure, Link, LinkParts, LossLaw, Outlet, Schedule};
+use link::{Departure, Link, LinkParts, Outlet, Propagation, Schedule};
 use net::{FirstLink, Lookahead, Net};
 use pages::Browser;
 use payload::{Parcel, SackPool, Slip};
-use qdisc::{Body, Context, Discipline, Fate, Hosts, Qdisc};
+use qdisc::{Body, Context, Discipline, Fate, Hosts, Packet, Qdisc};
 use recorder::Recorder;
 use std::cell::OnceCell;
 use units::{Luck, Rate, Span, Time};
@@ -372,6 +372,16 @@ impl Outlet<Slip> for Behind<'_> {
     }
 
     #[cold]
+    fn doubled(&mut self, packet: &Packet<Slip>, arrives: Time) {
+        let original = self.net.lanes.packet(packet.body.node);
+        original.mark_twin();
+        let mut copy = *original;
+        self.sacks.share(&mut copy);
+        let node = self.net.lanes.place(copy);
+        self.net.cross(node, packet.flow, packet.ds, arrives);
+    }
+
+    #[cold]
     fn decided(&mut self, fate: Fate<Slip>, at: Time) {
         self.recorder.fate(self.link, &fate, at);
         if let Fate::Dropped(packet, _) = fate {
@@ -425,9 +435,10 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64, hosts: impl FnOnce() -> Hosts)
     let mut link = Link::new(LinkParts {
         qdisc,
         schedule,
-        delay: Span(spec.delay_ns),
         framing: spec.framing,
-        loss: LossLaw::new(spec.loss.clone(), Luck::new(seed, &format!("{}/loss", spec.name))),
+        wire: Propagation::new(Span(spec.delay_ns), &spec.loss, &spec.impairments, |what| {
+            Luck::new(seed, &format!("{}/{what}", spec.name))
+        }),
         ring: spec.ring,
         shaper: spec.shaper,
     });

@@ -250,7 +250,7 @@ impl Lookahead {
         let circles = leads_to.iter().filter(|(from, to)| place[*to] <= place[*from]);
         window = circles.fold(window, |window, &(from, _)| window.min(takes[from]));
         let mut order: Vec<u32> = (0..takes.len() as u32).collect();
-        order.sort_by_key(|&link| place[link as usize]);
+        order.sort_unstable_by_key(|&link| place[link as usize]);
         let window = window.clamp(Span(1), Span(inbox::LONGEST));
         Lookahead { order, window }
     }
@@ -282,7 +282,7 @@ fn places(links: usize, leads_to: &BTreeSet<(usize, usize)>) -> Vec<usize> {
 fn least_time(link: &LinkSpec) -> Span {
     let fastest = link.rate.iter().map(|step| step.bps).max();
     let transmission = fastest.and_then(|bps| Rate(bps).time_for(link.framing.wire_bytes(1)));
-    Span(link.delay_ns) + transmission.unwrap_or(Span::ZERO)
+    link.impairments.least_delay(link.delay_ns) + transmission.unwrap_or(Span::ZERO)
 }
 
 /// Of each link whether what comes to it is put in order. It need not be where no packet meets
@@ -297,6 +297,7 @@ pub fn in_order(scenario: &Scenario) -> Vec<bool> {
         scenario.record.packets
             || !link.rate.is_empty()
             || link.loss != link::Loss::None
+            || !link.impairments.is_none()
             || link.ring.is_some()
             || link.shaper.is_some()
             || leads_on.contains(&(index as u32))

@@ -60,6 +60,8 @@ pub mod kind {
     pub const MASK: u8 = 0x07;
     /// DATA: without timestamps.
     pub const UNTIMED: u8 = 0x08;
+    /// DATAGRAM, PING and PONG: a wire has doubled it.
+    pub const TWIN: u8 = 0x08;
     /// DATA: sent before. ACK: ECN echo.
     pub const FLAG: u8 = 0x10;
     /// DATA: congestion window reduced.
@@ -87,6 +89,13 @@ impl Parcel {
     #[inline]
     pub fn kind(&self) -> u8 {
         self.kind & kind::MASK
+    }
+
+    /// A wire has doubled it. TCP finds out by itself.
+    pub fn mark_twin(&mut self) {
+        if !matches!(self.kind(), kind::DATA | kind::ACK) {
+            self.kind |= kind::TWIN;
+        }
     }
 
     /// What a queue is handed of it; `node` is where it lies.
@@ -173,7 +182,11 @@ impl SackPool {
         if ack.sack_count == 0 && ack.one_way.is_none() {
             return NO_SACK;
         }
-        let extra = Extra { sacks: ack.sacks, sack_count: ack.sack_count, one_way: ack.one_way };
+        self.keep(Extra { sacks: ack.sacks, sack_count: ack.sack_count, one_way: ack.one_way })
+    }
+
+    #[inline]
+    fn keep(&mut self, extra: Extra) -> u32 {
         match self.free.pop() {
             Some(index) => {
                 self.extras[index as usize] = extra;
@@ -183,6 +196,14 @@ impl SackPool {
                 self.extras.push(extra);
                 (self.extras.len() - 1) as u32
             }
+        }
+    }
+
+    /// Gives the copy of an ACK blocks of its own.
+    pub fn share(&mut self, copy: &mut Parcel) {
+        if copy.kind() == kind::ACK && copy.sack != NO_SACK {
+            let extra = self.extras[copy.sack as usize];
+            copy.sack = self.keep(extra);
         }
     }
 

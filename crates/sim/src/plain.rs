@@ -7,7 +7,7 @@ use crate::jitter::Jitter;
 use crate::payload::{Parcel, Slip};
 use crate::{Mark, Scenario, Sim};
 use link::{Departure, Outlet};
-use qdisc::{Cause, Fate};
+use qdisc::{Cause, Fate, Packet};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use tables::Table;
@@ -92,6 +92,8 @@ impl Path for Moment {
 struct Told(Vec<(Outcome, Time)>);
 
 enum Outcome {
+    /// What departs next arrives a second time.
+    Doubled(Time),
     Departed(Departure<Slip>),
     Decided(Fate<Slip>),
 }
@@ -100,6 +102,10 @@ impl Outlet<Slip> for Told {
     fn departed(&mut self, departure: Departure<Slip>) {
         let at = departure.dequeued;
         self.0.push((Outcome::Departed(departure), at));
+    }
+
+    fn doubled(&mut self, _: &Packet<Slip>, arrives: Time) {
+        self.0.push((Outcome::Doubled(arrives), Time::NEVER));
     }
 
     fn decided(&mut self, fate: Fate<Slip>, at: Time) {
@@ -241,10 +247,12 @@ impl<'a> Plain<'a> {
         if step == Step::First {
             self.enter_rate_change(index, now);
         }
+        let mut again = None;
         for (outcome, at) in told.0 {
-            assert_eq!(at, now, "it was called in time");
+            assert!(at == now || at == Time::NEVER, "it was called in time");
             match outcome {
-                Outcome::Departed(departure) => self.departed(index, departure),
+                Outcome::Doubled(arrives) => again = Some(arrives),
+                Outcome::Departed(departure) => self.departed(index, departure, again.take()),
                 Outcome::Decided(fate) => self.decided(index, fate),
             }
         }
@@ -253,8 +261,8 @@ impl<'a> Plain<'a> {
         self.enter_step(next, turn, Step::Dequeue, None, true);
     }
 
-    fn departed(&mut self, link: usize, departure: Departure<Slip>) {
-        let Sim { recorder, net, .. } = &mut self.sim;
+    fn departed(&mut self, link: usize, departure: Departure<Slip>, again: Option<Time>) {
+        let Sim { recorder, net, sacks, .. } = &mut self.sim;
         recorder.departure(link as u32, &departure);
         if departure.lost {
             self.decided(link, Fate::Dropped(departure.packet, Cause::Wire));
@@ -263,14 +271,23 @@ impl<'a> Plain<'a> {
         let mut packet = net.lanes.take(departure.packet.body.node);
         packet.ds = departure.packet.ds;
         packet.hop += 1;
+        if let Some(again) = again {
+            packet.mark_twin();
+            let mut copy = packet;
+            sacks.share(&mut copy);
+            self.cross(link, copy, again);
+        }
+        self.cross(link, packet, departure.arrives);
+    }
+
+    fn cross(&mut self, link: usize, packet: Parcel, arrives: Time) {
         let (path, extra) = self.path(packet.flow);
         match path.get(usize::from(packet.hop)) {
-            None => self.arrive(packet, departure.arrives + extra),
+            None => self.arrive(packet, arrives + extra),
             Some(&next) => {
                 let way = 1 << 32 | self.ways[&(Origin::Link(link as u32), next)];
-                let step =
-                    Step::Packet(Sender::Wire as u32, lot(packet.flow / 2, departure.arrives), way);
-                self.reach(next, packet, departure.arrives, step);
+                let step = Step::Packet(Sender::Wire as u32, lot(packet.flow / 2, arrives), way);
+                self.reach(next, packet, arrives, step);
             }
         }
     }

@@ -114,6 +114,9 @@ pub struct LinkSpec<Q = Params> {
     pub framing: link::Framing,
     /// What the wire loses.
     pub loss: link::Loss,
+    /// What else it does to packets.
+    #[serde(default, skip_serializing_if = "link::Impairments::is_none")]
+    pub impairments: link::Impairments,
     /// The driver's ring below the discipline.
     pub ring: Option<link::RingParams>,
     /// The shaper between discipline and ring.
@@ -140,6 +143,7 @@ impl<Q> LinkSpec<Q> {
             qdisc: qdisc(&self.qdisc)?,
             framing: self.framing,
             loss: self.loss.clone(),
+            impairments: self.impairments.clone(),
             ring: self.ring,
             shaper: self.shaper,
             sampled: self.sampled,
@@ -291,6 +295,20 @@ impl<T: Clone> Traffic<T> {
 }
 
 impl<T> Traffic<T> {
+    /// The word for it: a flow's `kind`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Traffic::Bulk { .. } => "bulk",
+            Traffic::Transfers { objects: Some(_), .. } => "web",
+            Traffic::Transfers { .. } => "transfers",
+            Traffic::Stream { .. } => "stream",
+            Traffic::Udp { .. } => "udp",
+            Traffic::Call => "call",
+            Traffic::Ping { .. } => "ping",
+            Traffic::Video { .. } => "video",
+        }
+    }
+
     /// Its endpoints, where it is TCP.
     pub fn tcp(&self) -> Option<&T> {
         match self {

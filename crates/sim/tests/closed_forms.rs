@@ -3,7 +3,7 @@
 mod common;
 
 use common::{MS, S, Tables, bulk, flow, link, pfifo, reno, run, scenario};
-use link::{Link, LinkParts, Log, Loss, LossLaw, Schedule};
+use link::{Impairments, Link, LinkParts, Log, Loss, Propagation, Schedule};
 use qdisc::{Context, Discipline, DsField, Packet, Params, PfifoFastParams, PfifoFastVariant};
 use sim::{Draw, FlowSpec, Scenario, Traffic};
 use units::{Luck, Rate, Span, Time};
@@ -28,9 +28,10 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
                 },
             ),
             schedule,
-            delay: Span::ZERO,
             framing: link::Framing::NONE,
-            loss: LossLaw::new(Loss::None, luck),
+            wire: Propagation::new(Span::ZERO, &Loss::None, &Impairments::default(), |_| {
+                luck.clone()
+            }),
             ring: None,
             shaper: None,
         });

@@ -25,6 +25,11 @@ fn last_backlog(tables: &Tables, link: usize) -> f64 {
         .unwrap_or(0.0)
 }
 
+/// Whether one of its wires doubles packets.
+fn doubles(scenario: &Scenario) -> bool {
+    scenario.links.iter().any(|link| link.impairments.duplicate.is_some())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -39,8 +44,8 @@ proptest! {
         for f in 0..scenario.flows.len() {
             let [sent, received, lost] =
                 ["sent_packets", "received_packets", "lost_packets"].map(|c| tables.of("flows", c, f));
-            // What is neither is under way.
-            prop_assert!(received + lost <= sent, "{} {} {}", sent, received, lost);
+            // What is neither is under way. A copy that a wire made may be dropped, too.
+            prop_assert!(doubles(&scenario) || received + lost <= sent, "{} {} {}", sent, received, lost);
         }
     }
 

@@ -90,14 +90,18 @@ macro_rules! tables {
                     /// The same back, whatever the order of the columns; `None`: they are others.
                     pub fn from_table(mut table: Table) -> Option<Columns> {
                         let known = table.columns.len() == SCHEMA.columns.len();
-                        let mut take = |name| {
-                            let at = table.columns.iter().position(|(known, _)| *known == name)?;
-                            Some(table.columns.swap_remove(at).1)
-                        };
                         let columns = Columns {
-                            $( $column: <$cell as Cell>::kept(take(stringify!($column))?)?, )+
+                            $( $column: <$cell as Cell>::kept(table.take(stringify!($column))?)?, )+
                         };
                         known.then_some(columns)
+                    }
+
+                    /// The same of a table that `into_table` made: none of its columns is of
+                    /// another width, and a page need not hold what would convert it.
+                    pub fn of_own(mut table: Table) -> Option<Columns> {
+                        Some(Columns {
+                            $( $column: <$cell as Cell>::exact(table.take(stringify!($column))?)?, )+
+                        })
                     }
                 }
 

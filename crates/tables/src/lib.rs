@@ -62,6 +62,12 @@ impl Table {
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(known, _)| *known == name).map(|(_, values)| values)
     }
+
+    /// Takes a column's values out.
+    fn take(&mut self, name: &str) -> Option<Column> {
+        let at = self.columns.iter().position(|(known, _)| *known == name)?;
+        Some(self.columns.swap_remove(at).1)
+    }
 }
 
 /// What a table is made of.
@@ -137,6 +143,8 @@ pub trait Cell: Copy {
     fn of(kept: Self::Kept) -> Self;
     /// A whole column.
     fn column(kept: Vec<Self::Kept>) -> Column;
+    /// A whole column's values; `None`: they are kept in another width, or are others.
+    fn exact(column: Column) -> Option<Vec<Self::Kept>>;
     /// A whole column's values, be they kept in another width; `None`: it holds others.
     fn kept(column: Column) -> Option<Vec<Self::Kept>>;
 }
@@ -184,6 +192,9 @@ macro_rules! cell {
             }
             fn column(kept: Vec<$kept>) -> Column {
                 Column::$variant(kept)
+            }
+            fn exact(column: Column) -> Option<Vec<$kept>> {
+                if let Column::$variant(values) = column { Some(values) } else { None }
             }
             fn kept(column: Column) -> Option<Vec<$kept>> {
                 match column {

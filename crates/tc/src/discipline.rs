@@ -87,6 +87,9 @@ impl Discipline {
     /// The canonical words: what differs from the defaults, in a fixed order. Read again they give
     /// the same parameters.
     pub fn text(&self) -> String {
+        if let Some(written) = self.record.written {
+            return written(&self.fields);
+        }
         let mut parts = vec![self.kind().to_owned()];
         if let Some(variant) = self.variant()
             && self.record.grammars[0].variant != Some(variant)
@@ -128,13 +131,12 @@ impl Discipline {
         if self.lacking().is_some() || self.is_bare() {
             return None;
         }
-        let kind = ("kind", Value::word(self.kind()));
         let fields = match self.record.translated {
             Some(translated) => translated(&self.fields),
             None => self.fields.iter().map(|(name, value)| (name, value.clone())).collect(),
         };
-        let all = MapDeserializer::new(std::iter::once(kind).chain(fields));
-        Some(qdisc::Params::deserialize(all).expect("a record's parameters are the simulator's"))
+        let params = qdisc::Params::of(self.kind(), MapDeserializer::new(fields.into_iter()));
+        Some(params.expect("a record's parameters are the simulator's"))
     }
 
     /// The device's `txqueuelen`, where that is its limit in Linux.
@@ -147,7 +149,7 @@ impl Discipline {
     /// does not make it by netlink.
     pub fn options(&self) -> Option<Vec<(String, u64)>> {
         match self.record.linux.as_ref()?.options {
-            Options::None => None,
+            Options::None | Options::Packed(_) => None,
             Options::Limit => Some(vec![("limit".to_owned(), self.fields.count("limit")?)]),
             Options::Attributes(prefix, attributes) => {
                 let said = attributes.iter().filter_map(|attribute| {
@@ -157,6 +159,22 @@ impl Discipline {
                 Some(said.collect())
             }
         }
+    }
+
+    /// Its options as the attributes of a netlink message, where tc has no words for it; `None`: tc
+    /// makes it.
+    pub fn packed_options(&self) -> Option<Vec<u8>> {
+        let Options::Packed(attributes) = self.record.linux.as_ref()?.options else { return None };
+        let mut bytes = Vec::new();
+        for each in attributes {
+            let Some(value) = (each.value)(&self.fields) else { continue };
+            // struct nlattr; what follows begins at a multiple of four bytes.
+            bytes.extend((4 + each.bytes as u16).to_ne_bytes());
+            bytes.extend(each.number.to_ne_bytes());
+            bytes.extend(&value.to_le_bytes()[..each.bytes]);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+        }
+        Some(bytes)
     }
 
     /// How many packets it holds at most, about: where it counts bytes, full packets of them.
@@ -219,7 +237,14 @@ impl<'de> Deserialize<'de> for Discipline {
 
 impl fmt::Debug for Discipline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Discipline").field(&self.text()).finish()
+        let mut shown = f.debug_tuple("Discipline");
+        shown.field(&self.text());
+        // What decides is its source.
+        let source = self.fields.get("source");
+        if source.is_said() {
+            shown.field(source);
+        }
+        shown.finish()
     }
 }
 

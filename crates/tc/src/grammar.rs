@@ -118,6 +118,8 @@ pub enum Read {
     PositiveTime,
     /// ns, whole microseconds: as tc counts.
     Microseconds,
+    /// The same, or packets, `2p`.
+    TimeOrPackets,
     /// The same above zero.
     PositiveMicroseconds,
     /// bit/s.
@@ -158,6 +160,10 @@ impl Word {
             Some(digits) if self.shows == "PACKETS" && is_digits(digits) => digits,
             _ => text,
         };
+        let text = match text.strip_suffix('%') {
+            Some(number) if self.shows == "PERCENT" => number,
+            _ => text,
+        };
         let read = match self.read {
             Read::Size => Value::Count(read_size(text)?),
             Read::Count(least, most) => Value::Count(read_count(text, least, most)?),
@@ -166,6 +172,12 @@ impl Word {
             Read::Time => Value::Count(read_time(text)?),
             Read::PositiveTime => Value::Count(read_positive_time(text)?),
             Read::Microseconds => Value::Count(microseconds(text, read_time(text)?)?),
+            Read::TimeOrPackets => match packets(text) {
+                Some(digits) => {
+                    Value::Text(format!("{}p", read_count(digits, 0, crate::numbers::U32)?).into())
+                }
+                None => Value::Count(microseconds(text, read_time(text)?)?),
+            },
             Read::PositiveMicroseconds => {
                 Value::Count(microseconds(text, read_positive_time(text)?)?)
             }
@@ -195,12 +207,16 @@ impl Word {
     pub(crate) fn is_time(&self) -> bool {
         matches!(
             self.read,
-            Read::Time | Read::PositiveTime | Read::Microseconds | Read::PositiveMicroseconds
+            Read::Time
+                | Read::PositiveTime
+                | Read::Microseconds
+                | Read::PositiveMicroseconds
+                | Read::TimeOrPackets
         )
     }
 
     /// The value in tc's words.
-    pub(crate) fn write(&self, value: &Value) -> String {
+    pub fn write(&self, value: &Value) -> String {
         match value {
             Value::Count(ns) if self.is_time() => write_time(*ns),
             Value::Count(bps) if matches!(self.read, Read::Rate) => write_rate(*bps),
@@ -228,6 +244,13 @@ impl Word {
 
 fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The number of `2p`, `2pkt`, `2packet` or `2packets`.
+fn packets(text: &str) -> Option<&str> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = &text[digits.len()..];
+    (is_digits(digits) && ["p", "pkt", "packet", "packets"].contains(&unit)).then_some(digits)
 }
 
 fn microseconds(text: &str, ns: u64) -> Result<u64, TcError> {
@@ -506,8 +529,30 @@ impl<'de> serde::Deserializer<'de> for ValueDeserializer {
         }
     }
 
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        match self.0 {
+            Value::Text(word) => {
+                CowStrDeserializer::new(word).deserialize_enum(name, variants, visitor)
+            }
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+        unit_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }

@@ -14,6 +14,8 @@ pub const PINNED: &str = "linux6.12";
 /// A discipline in the Linux kernel.
 #[derive(Clone, Copy)]
 pub struct Linux {
+    /// The release of Linux that it came with, where that is younger than the usual guest's.
+    pub since: Option<(u32, u32)>,
     /// Its options, where sojourn builds a shaper with it.
     pub options: Options,
     /// What the kernel tells of its options and sojourn reads: (name, where).
@@ -43,6 +45,19 @@ pub enum Options {
     Limit,
     /// Attributes: their names' prefix (`TCA_CODEL`) and each.
     Attributes(&'static str, &'static [Attribute]),
+    /// Attributes that a guest's program sets, since the guest's tc lacks the words.
+    Packed(&'static [Packed]),
+}
+
+/// An attribute by its number.
+#[derive(Clone, Copy)]
+pub struct Packed {
+    /// In linux/pkt_sched.h.
+    pub number: u16,
+    /// How many bytes its value has: 1 or 4.
+    pub bytes: usize,
+    /// Its value of the parameters; `None`: it is not said.
+    pub value: fn(&Fields) -> Option<u64>,
 }
 
 /// An attribute of an options message.
@@ -169,6 +184,7 @@ impl Linux {
     /// It drops what comes at its limit, tells nothing of itself, and marks, if it does, as CoDel
     /// does.
     pub(crate) const PLAIN: Linux = Linux {
+        since: None,
         options: Options::None,
         read: &[],
         xstats: Xstats { skipped: 0, names: &[] },

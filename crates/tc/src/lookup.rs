@@ -2,7 +2,7 @@
 //! wrong.
 
 use crate::discipline::{Discipline, read, tokens};
-use crate::disciplines::{RECORDS, elsewhere, record};
+use crate::disciplines::{RECORDS, elsewhere, own, record};
 use crate::error::TcError;
 use crate::grammar::{Grammar, Value};
 use crate::record::Record;
@@ -28,7 +28,11 @@ impl Discipline {
                 "write one in tc's words, like fq_codel",
             ));
         };
-        let record = record(kind).ok_or_else(|| unknown_kind(kind, at))?;
+        if let Some(own) = own::read(&tokens) {
+            return own;
+        }
+        let known = record(kind).filter(|record| record.kind != own::KIND);
+        let record = known.ok_or_else(|| unknown_kind(kind, at))?;
         let mut grammar = asked_for(record, rest)?;
         if let Some(sized) = &record.sized
             && std::ptr::eq(grammar, &record.grammars[0])
@@ -76,6 +80,9 @@ impl Discipline {
     /// here.
     pub fn command(&self) -> Result<String, TcError> {
         let kind = self.kind();
+        if kind == own::KIND {
+            own::not_in_linux(self)?;
+        }
         let Some(linux) = &self.record().linux else {
             let there = |record: &&&Record| record.linux.is_some();
             let known = listed(RECORDS.iter().filter(there).map(|record| record.kind));

@@ -21,6 +21,8 @@ pub struct Record {
     /// The simulator's parameters, where they are others than Linux's words; what is not said has
     /// its default there.
     pub translated: Option<Translated>,
+    /// Its canonical words, where they don't begin with its name.
+    pub written: Option<fn(&Fields) -> String>,
     /// How the kernel's is configured and read; `None`: Linux has none of this name.
     pub linux: Option<Linux>,
     /// The fewest words with which tc takes it.
@@ -73,6 +75,7 @@ impl Record {
         simulated: false,
         lacking: |_| None,
         translated: None,
+        written: None,
         linux: None,
         least: "",
         counts: Counts::Packets,

@@ -1,4 +1,4 @@
-//! The parameters of a pair of endpoints, in groups, and two profiles of them.
+//! The parameters of a pair of endpoints, in groups, and three profiles of them.
 //!
 //! A parameter is a field here, with its value in each profile. The scenario language writes each
 //! by its field's name without the unit: `min_rto = "1 s"`. docs/tcp.md has the source of each
@@ -253,6 +253,23 @@ pub struct Acknowledging {
     /// From the fourth in a row on SACKs are compressed: they wait at most this long and leave as
     /// one, ns (tcp_comp_sack_delay_ns). 0: each leaves at once.
     pub sack_delay_ns: u64,
+    /// Compressed SACKs wait at most this share of the RTT, percent (tcp_comp_sack_rtt_percent).
+    pub sack_rtt_percent: u32,
+    /// Compressed SACKs leave this much later, ns: what Linux allows their timer
+    /// (tcp_comp_sack_slack_ns).
+    pub sack_slack_ns: u64,
+}
+
+/// How a receive buffer is tuned: whose dynamic right-sizing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum RightSizing {
+    /// Linux's up to 6.17: room for 16 segments more than the next RTT may bring.
+    #[serde(rename = "linux-6.12")]
+    Linux612,
+    /// Linux's since: no such room; what lies behind a gap counts, and RTTs below a millisecond
+    /// need less.
+    #[serde(rename = "linux-7.3")]
+    Linux73,
 }
 
 /// Both sockets' buffers.
@@ -268,6 +285,8 @@ pub struct Buffers {
     /// The buffer's upper bound under autotuning, bytes (tcp_rmem's maximum); equal to
     /// `receive_buffer` switches autotuning off.
     pub receive_buffer_max: u64,
+    /// How it is tuned.
+    pub right_sizing: RightSizing,
     /// The fraction of the receive buffer that may be advertised: how much of a full segment's
     /// truesize is data (Linux's scaling_ratio).
     pub receive_window_fraction: f64,
@@ -288,7 +307,7 @@ impl AsRef<TcpParams> for TcpParams {
 }
 
 impl TcpParams {
-    /// The defaults of a Linux host of today.
+    /// The defaults of a Linux host of today: of Linux 6.12.
     pub const LINUX: TcpParams = TcpParams {
         congestion: CongestionKind::Cubic,
         mss: MTU - header_bytes(true),
@@ -336,14 +355,28 @@ impl TcpParams {
             delayed_ack_max_ns: 200 * MS,
             quick_acks: 16,
             sack_delay_ns: MS,
+            sack_rtt_percent: 5,
+            sack_slack_ns: MS / 10,
         },
         buffers: Buffers {
             write_bytes: 65536,
             receive_buffer: 131_072,
             receive_buffer_max: 6_291_456,
+            right_sizing: RightSizing::Linux612,
             // Of what a full segment takes, 2280 bytes, 1448 are data, in parts of 256.
             receive_window_fraction: 162.0 / 256.0,
         },
+    };
+
+    /// The same in Linux 7.3.
+    pub const LINUX_7_3: TcpParams = TcpParams {
+        acks: Acknowledging {
+            sack_rtt_percent: 33,
+            sack_slack_ns: MS / 100,
+            ..TcpParams::LINUX.acks
+        },
+        buffers: Buffers { right_sizing: RightSizing::Linux73, ..TcpParams::LINUX.buffers },
+        ..TcpParams::LINUX
     };
 
     /// ns-2.35's one-way agents: TCP/Newreno with a plain sink.
@@ -393,19 +426,25 @@ impl TcpParams {
             delayed_ack_max_ns: 100 * MS,
             quick_acks: 0,
             sack_delay_ns: 0,
+            sack_rtt_percent: 5,
+            sack_slack_ns: MS / 10,
         },
         buffers: Buffers {
             write_bytes: 0,
             // ns-2's sink advertises no window.
             receive_buffer: 1 << 30,
             receive_buffer_max: 1 << 30,
+            right_sizing: RightSizing::Linux612,
             receive_window_fraction: 1.0,
         },
     };
 
     /// The profiles by name.
-    pub const PROFILES: [(&str, &TcpParams); 2] =
-        [("linux", &TcpParams::LINUX), ("ns2", &TcpParams::NS2)];
+    pub const PROFILES: [(&str, &TcpParams); 3] = [
+        ("linux", &TcpParams::LINUX),
+        ("ns2", &TcpParams::NS2),
+        ("linux-7.3", &TcpParams::LINUX_7_3),
+    ];
 
     /// A copy, changed by `change`.
     pub fn with(&self, change: impl FnOnce(&mut TcpParams)) -> TcpParams {

@@ -199,7 +199,7 @@ impl Receiver {
             }
             None
         };
-        self.window.rcv_space_adjust(self.rcv_nxt, self.delivered, 0, self.mss, now);
+        self.window.rcv_space_adjust(self.rcv_nxt, self.delivered, (0, 0), self.mss, now);
         ack
     }
 
@@ -219,7 +219,8 @@ impl Receiver {
             self.compression.on_partial_fill(self.rcv_nxt);
         }
         let ack = self.acknowledge(rmem, now);
-        self.window.rcv_space_adjust(self.rcv_nxt, read, self.delivered - read, self.mss, now);
+        let unread = (self.delivered - read, self.ofo.bytes_beyond(self.rcv_nxt));
+        self.window.rcv_space_adjust(self.rcv_nxt, read, unread, self.mss, now);
         if self.window.update_is_worthwhile(self.ofo.rmem(), self.delivered) {
             self.pending = Pending::WindowUpdate { due: now };
         }
@@ -269,6 +270,7 @@ impl Receiver {
         if queued == Queued::NewBuffer {
             self.grow_window(rmem);
         }
+        self.window.on_out_of_order(self.ofo.bytes_beyond(self.rcv_nxt));
         if !at_once && !self.policy.in_quickack_mode() && self.compression.compresses(self.rcv_nxt)
         {
             if self.pending == Pending::None {

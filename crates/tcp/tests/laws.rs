@@ -325,7 +325,8 @@ fn params() -> impl Strategy<Value = TcpParams> {
     );
     let timing = (1..3_000u64, 1..1_000u64, prop_oneof![Just(1u64), 1_000_000..100_000_000u64]);
     let acks = (1..4u32, 0..200u64, 0..4u64, 0..20u32, 88..2_000u32);
-    let pauses = (0..3u64, 0..20_000u32, prop_oneof![Just(1u64), Just(4_000_000u64)]);
+    let whose = prop_oneof![Just(TcpParams::LINUX), Just(TcpParams::LINUX_7_3)];
+    let pauses = (0..3u64, 0..20_000u32, prop_oneof![Just(1u64), Just(4_000_000u64)], whose);
     (switches, windows, timing, acks, pauses).prop_map(
         |(
             (
@@ -346,7 +347,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
             ),
             (initial_rto, min_rto, tick_ns),
             (delayed_ack_segments, delayed_ack, stretch, quick_acks, mss),
-            (sack_delay, write_bytes, timer_tick_ns),
+            (sack_delay, write_bytes, timer_tick_ns, whose),
         )| TcpParams {
             congestion,
             mss,
@@ -389,12 +390,14 @@ fn params() -> impl Strategy<Value = TcpParams> {
                 delayed_ack_max_ns: delayed_ack * stretch * 1_000_000,
                 quick_acks,
                 sack_delay_ns: sack_delay * 1_000_000,
+                ..whose.acks
             },
             buffers: Buffers {
                 write_bytes,
                 receive_buffer,
                 receive_buffer_max: receive_buffer * growth,
                 receive_window_fraction,
+                ..whose.buffers
             },
         },
     )

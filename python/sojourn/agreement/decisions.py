@@ -57,6 +57,7 @@ from sojourn.engine.registry import find
 from sojourn.engine.runs import POLL_S, Failure, UnfinishedError
 from sojourn.errors import UserError
 from sojourn.outputs import ReplayedQueue
+from sojourn.own import compiled
 from sojourn.scenario import Scenario
 from sojourn.scenario.realised import Link, Realised
 
@@ -156,7 +157,10 @@ def _started(recording: Recording, phase: int) -> Replayed:
             trace.early,
             trace.hash,
             trace.truesize,
+            compiled.code_of([recording.link]),
         )
+    except _core.OwnCodeError as error:
+        raise compiled.failed(error, [recording.link]) from None
     except ValueError as error:
         raise UserError(f"{recording.name}: can't be replayed: {error}", HINT) from None
     left = np.where(found["t_ns"] >= 0, found["t_ns"] - phase, -1)

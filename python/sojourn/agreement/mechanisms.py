@@ -58,9 +58,10 @@ class Sides:
         return self.setting == "awake"
 
 
-def sides(variant: Scenario) -> tuple[Sides, ...]:
+def sides(variant: Scenario, profile: str = "linux") -> tuple[Sides, ...]:
     """The ways to compare a scenario (not a sweep) with the kernel: one, or two where a mechanism
-    affects one of its disciplines.
+    affects one of its disciplines. The simulator's endpoints of the profile `linux` have this
+    profile instead, the kernel's own.
 
     The first is the kernel as tc sets it, beside the simulator told to do the same. The second is
     both as in the manual page.
@@ -70,13 +71,27 @@ def sides(variant: Scenario) -> tuple[Sides, ...]:
         for key, qdisc in _disciplines(variant)
         if (changed := _instead(qdisc)) != qdisc
     }
+    ours = with_profile(variant, profile)
     if not instead:
-        return (Sides(variant, variant),)
+        return (Sides(ours, variant),)
     names = {
         setting: f"{variant.label or variant.title}, {setting}" for setting in ("asleep", "awake")
     }
     asleep, awake = (variant.with_(label=name) for name in names.values())
-    return (Sides(asleep.with_(instead), asleep, "asleep"), Sides(awake, awake, "awake"))
+    simulated = [ours.with_(label=name) for name in names.values()]
+    return (
+        Sides(simulated[0].with_(instead), asleep, "asleep"),
+        Sides(simulated[1], awake, "awake"),
+    )
+
+
+def with_profile(variant: Scenario, profile: str) -> Scenario:
+    """The same with endpoints of this profile where they are of `linux`."""
+    if profile == "linux":
+        return variant
+    flows = variant.realise(variant.seeds[0]).flows
+    linux = {flow.group for flow in flows if flow.tcp is not None and flow.tcp.profile == "linux"}
+    return variant.with_({f"flow.{group}.profile": profile for group in sorted(linux)})
 
 
 def _disciplines(scenario: Scenario) -> Iterator[tuple[str, str]]:

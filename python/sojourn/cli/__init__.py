@@ -38,6 +38,7 @@ TRADES = {
         "evaluate",
         "check",
         "report",
+        "lab",
         "list",
         "verify",
         "bundle",

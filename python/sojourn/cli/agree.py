@@ -300,9 +300,10 @@ def _variants(
 def _sides(variants: Sequence[Scenario], how: KernelAsked) -> list[Sides]:
     """How each is held against the kernel. What can't be done here is left out, and said."""
     from sojourn import agreement
-    from sojourn.engine import find_awake
+    from sojourn.engine import find_awake, profile_of
 
-    found = [each for variant in variants for each in agreement.sides(variant)]
+    profile = profile_of(how.execution.engine)
+    found = [each for variant in variants for each in agreement.sides(variant, profile)]
     if any(each.awake for each in found):
         try:
             find_awake(how.execution.engine)

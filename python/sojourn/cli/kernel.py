@@ -11,7 +11,7 @@ from sojourn.cli import options, work
 from sojourn.cli.grouped import Trade
 
 if TYPE_CHECKING:
-    from sojourn.engine.kernel.guest import SetupProgress
+    from sojourn.engine.kernel.guest import Name, SetupProgress
 
 
 @click.group(cls=Trade)
@@ -31,6 +31,13 @@ def kernel() -> None:
     help="uml: built from Debian's kernel source, about four minutes, once. qemu: Debian's kernel as it is.",
 )
 @click.option(
+    "--linux",
+    type=click.Choice(["6.12", "7.3"]),
+    default="6.12",
+    show_default=True,
+    help="The kernel that the guest uml is built of. 7.3 is the engine kernel-7.3.",
+)
+@click.option(
     "--from",
     "given",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -39,11 +46,19 @@ def kernel() -> None:
 )
 @click.option("--again", is_flag=True, help="Make it anew, from the newest package.")
 @options.one(options.TalkOptions, "quiet")
-def setup_(guest: str, given: Path | None, again: bool, quiet: bool) -> None:
+def setup_(guest: str, linux: str, given: Path | None, again: bool, quiet: bool) -> None:
     """Make a guest ready, once, and start it to see that it runs here."""
-    from sojourn.engine.kernel.guest import NAMES, setup
+    from sojourn.engine.kernel.guest import RELEASES, setup
+    from sojourn.errors import UserError
 
-    name = next(one for one in NAMES if one == guest)
+    usual, *_ = RELEASES
+    if guest == "qemu" and linux != usual.name:
+        raise UserError(
+            f"the guest qemu is Debian's stock kernel, and there is none of Linux {linux}",
+            f"build the guest uml of it: sojourn kernel setup --linux {linux}",
+        )
+    built = next(each.guest for each in RELEASES if each.name == linux)
+    name: Name = "qemu" if guest == "qemu" else built
     with work.progress(quiet, _step) as update:
         made = setup(name, update, given, again)
     work.say(f"ready: {made.source}, in {made.folder}", quiet)

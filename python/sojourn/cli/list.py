@@ -1,11 +1,17 @@
 """`sojourn list`: what there is to choose from."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
 from sojourn.cli import work
 from sojourn.offered import ENGINES
+
+if TYPE_CHECKING:
+    from sojourn.scenario.qdisc import QdiscRecord
 
 
 @click.command("list")
@@ -35,10 +41,15 @@ def _qdiscs() -> list[str]:
     from sojourn.scenario.qdisc import QDISCS
 
     return [
-        _line(record.simulated, record.in_linux(variant), record.usage(variant))
+        _line(record.simulated, record.in_linux(variant), record.usage(variant)) + _since(record)
         for record in QDISCS.values()
         for variant in record.variants
     ]
+
+
+def _since(record: QdiscRecord) -> str:
+    """Which Linux has it, where the usual guest's does not."""
+    return "" if record.since is None else " (Linux {}.{}: kernel-7.3)".format(*record.since)
 
 
 def _line(simulated: bool, linux: bool, what: str) -> str:

@@ -54,6 +54,11 @@ STANDING = (
     "seeds",
     "Run N seeds, counted up from the scenario's. [default: the scenario's]",
 )
+@click.option(
+    "--qdisc",
+    metavar="WORDS",
+    help="This discipline instead of ours of the same words: one's own, mine.py:Mine.",
+)
 @options.block(
     options.OutputOptions,
     out="Keep the recordings, and replay.json, in this folder. [default: nothing is kept]",
@@ -64,6 +69,7 @@ def replay(
     paths: tuple[Path, ...],
     execution: options.ExecutionOptions,
     seeds: int | None,
+    qdisc: str | None,
     output: options.OutputOptions,
     talk: options.TalkOptions,
 ) -> None:
@@ -76,14 +82,18 @@ def replay(
     _replay_all(
         paths or tuple(standing_file(f"{name}.toml") for name in STANDING),
         KernelAsked(seeds, execution, output, talk),
+        qdisc,
     )
 
 
-def _replay_all(paths: Sequence[Path], how: KernelAsked) -> None:
-    """Compares every scenario, recorded first, and every recording; exits with 1 if a decision
-    differs."""
-    from sojourn.agreement.decisions import RecordingStopped, RecordingUnfinishedError
+def _replay_all(paths: Sequence[Path], how: KernelAsked, qdisc: str | None) -> None:
+    """Compares every scenario, recorded first, and every recording, by ours or by `qdisc`; exits with
+    1 if a decision differs."""
+    from sojourn.agreement.decisions import RecordingStopped, RecordingUnfinishedError, compare
     from sojourn.engine.recording import Recording
+    from sojourn.own.compiled import given
+
+    instead = None if qdisc is None else given(qdisc)
 
     kept = [path for path in paths if path.suffix == RECORDING]
     recordings = [Recording.load(path) for path in kept]
@@ -101,7 +111,9 @@ def _replay_all(paths: Sequence[Path], how: KernelAsked) -> None:
         new, stops = list(stop.recordings), [stop]
     if how.output.out is not None:
         _keep(new, how.output.out)
-    outcomes = [_compared(recording) for recording in (*recordings, *new)]
+    outcomes = [
+        compare(each if instead is None else each.by(instead)) for each in (*recordings, *new)
+    ]
     agrees = all(one.agrees for one in outcomes)
     written = text.as_json(
         {
@@ -150,12 +162,6 @@ def _recorded(paths: Sequence[Path], how: KernelAsked) -> list[Recording]:
             jobs=how.execution.jobs,
             progress=progress,
         )
-
-
-def _compared(recording: Recording) -> Compared:
-    from sojourn.agreement.decisions import compare
-
-    return compare(recording)
 
 
 def _check_vacant(folder: Path, force: bool) -> None:

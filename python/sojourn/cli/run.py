@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     out="Folder of the Run. [default: runs/<scenario>; with --json nothing is kept]",
 )
 @options.one(options.FigureOptions, "suffixes", "Also draw figures: svg, pdf or png.")
+@click.option(
+    "--qdisc",
+    metavar="WORDS",
+    help="The queue discipline at the bottleneck: --qdisc fq_codel; one's own: mine.py:Mine.",
+)
 @options.block(options.VariationOptions)
 @options.block(options.TableOptions)
 @click.option("--details", is_flag=True, help="Of a sweep: also each variant's own tables.")
@@ -45,6 +50,7 @@ def run(
     scenarios: tuple[Path, ...],
     output: options.OutputOptions,
     suffixes: tuple[str, ...],
+    qdisc: str | None,
     variation: options.VariationOptions,
     table: options.TableOptions,
     details: bool,
@@ -61,6 +67,7 @@ def run(
     """
     from sojourn import engine as engines
     from sojourn import metrics
+    from sojourn.engine.compare import with_discipline
 
     work.check_suffixes(suffixes)
     precision = until.wanted
@@ -72,6 +79,8 @@ def run(
     loaded = [
         work.scenario(path, variation.changes, talk.quiet, variation.sweep) for path in scenarios
     ]
+    if qdisc is not None:
+        loaded = [with_discipline(scenario, qdisc) for scenario in loaded]
     if len(loaded) > 1:
         # What the last one is refused for is not to be told after the others have run.
         engines.check(loaded, execution.engine)

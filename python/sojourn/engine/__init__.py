@@ -10,6 +10,7 @@ from sojourn.engine.registry import (
     find,
     find_awake,
     lacks,
+    profile_of,
     stands_for,
     why_not,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "fingerprint",
     "folder_names",
     "lacks",
+    "profile_of",
     "run",
     "run_all",
     "run_each",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.engine.foresight import slower
-from sojourn.engine.protocol import Engine, fingerprint
+from sojourn.engine.protocol import Engine, build_for, fingerprint
 from sojourn.records import FlowInfo, LinkInfo, Meta
 from sojourn.scenario import Scenario, load
 from sojourn.scenario.realised import Bulk, Flow, Realised, Stream, Transfers
@@ -96,8 +96,8 @@ def meta_of(engine: Engine, scenario: Scenario, seeds: Sequence[int], realised: 
             )
             for flow in realised.flows
         ),
-        fingerprint=fingerprint(scenario.fingerprint(seeds), engine.build),
-        engine_build=engine.build,
+        fingerprint=fingerprint(scenario.fingerprint(seeds), build_for(engine, realised)),
+        engine_build=build_for(engine, realised),
         conditions=engine.conditions(realised),
         settings={key: _setting(value) for key, value in scenario.settings.items()},
         host=dict(_host()),

@@ -24,7 +24,12 @@ def contenders(scenario: Scenario, qdiscs: Sequence[str], link: str | None = Non
     twice = sorted({text for text in qdiscs if qdiscs.count(text) > 1})
     if twice:
         raise _refused(f"named twice: {', '.join(twice)}", "name each queue discipline once")
-    return taking_turns(scenario, _place(scenario.variants()[0], link), qdiscs)
+    return taking_turns(scenario, scenario.variants()[0].qdisc_key(link), qdiscs)
+
+
+def with_discipline(scenario: Scenario, qdisc: str) -> Scenario:
+    """The scenario with this discipline at its bottleneck, both ways except one that has its own."""
+    return scenario.with_({scenario.variants()[0].qdisc_key(): qdisc})
 
 
 def taking_turns(scenario: Scenario, key: str, texts: Sequence[str]) -> Scenario:
@@ -37,29 +42,6 @@ def taking_turns(scenario: Scenario, key: str, texts: Sequence[str]) -> Scenario
     others = {swept: values for swept, values in scenario.sweep.items() if swept != key}
     # What was there takes no part, nor do notes about it.
     return scenario.with_({key: texts[0]}).with_({"sweep": {**others, key: list(texts)}})
-
-
-def _place(scenario: Scenario, link: str | None) -> str:
-    """The key to set."""
-    both = scenario.bottleneck
-    names = (
-        [entry.name or f"{entry.source}-{entry.target}" for entry in scenario.links]
-        if both is None
-        else ["up", "down"]
-    )
-    if link is not None and link not in names:
-        raise _refused(f"no link is called {link!r}", f"links: {', '.join(names)}")
-    if link is not None:
-        return f"{'link' if both is None else 'bottleneck'}.{link}.qdisc"
-    if both is None:
-        raise _refused(
-            "the scenario has no [bottleneck]", f"say which link: --link {'|'.join(names)}"
-        )
-    if all(way is not None and way.qdisc is not None for way in (both.up, both.down)):
-        raise _refused(
-            "up and down each have a qdisc of their own", "say which to replace: --link up|down"
-        )
-    return "bottleneck.qdisc"
 
 
 def _refused(message: str, hint: str) -> ScenarioError:

@@ -8,6 +8,7 @@ time and disk follow from packets, runs and rows. All of it is about right, no m
 from __future__ import annotations
 
 import math
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ TAKES: dict[str, tuple[float, float, float]] = {
     "sim": (RUN_CPU_S, 0.0, PACKETS_PER_CPU_S),
     "kernel-uml": (0.45, 0.01, 90_000),
     "kernel-qemu": (6.0, 0.2, 3_300),
+    "kernel-7.3": (0.45, 0.01, 120_000),
     "netns": (5.0, 1.0, math.inf),
 }
 """CPU seconds of a run, and of each second of it; packets in a CPU second. Measured at 1 to
@@ -53,9 +55,13 @@ FOLDER_BYTES = 500_000
 """Everything else of a seed: totals, histograms, drops."""
 TYPICAL_PACKET_BYTES = 700
 """Between full packets and acknowledgements."""
-_KERNELS: dict[str, tuple[Wiring, bool]] = {"kernel": ("simnic", True), "netns": ("veth", False)}
-"""How links are wired, and whether the kernel is the run's own; `kernel` is the better of its two
-guests."""
+_KERNELS: dict[str, tuple[Wiring, bool, str]] = {
+    "kernel": ("simnic", True, "6.12"),
+    "kernel-7.3": ("simnic", True, "7.3"),
+    "netns": ("veth", False, platform.release()),
+}
+"""How links are wired, whether the kernel is the run's own, and its release; `kernel` is the better
+of its two guests."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ class Cost:
 
 
 def fits(variants: Sequence[Scenario]) -> list[Fit]:
-    """What each engine says to these scenarios: `sim`, `kernel` and `netns`."""
+    """What each engine says to these scenarios: `sim`, `kernel`, `kernel-7.3` and `netns`."""
     realised = [variant.realise(variant.seeds[0]) for variant in variants]
     return [_simulator(realised), *(_kernel(name, realised) for name in _KERNELS)]
 
@@ -134,14 +140,16 @@ def _simulator(realised: Sequence[Realised]) -> Fit:
 
 def _kernel(name: str, realised: Sequence[Realised]) -> Fit:
     # Slow to import, for a run of the simulator.
+    from sojourn.engine.kernel.guest.releases import version_in
     from sojourn.engine.kernel.plan.fits import PlanError, problems_of
 
-    wiring, own = _KERNELS[name]
-    wrong = [problems for one in realised if (problems := list(problems_of(one, wiring, own)))]
+    wiring, own, release = _KERNELS[name]
+    kernel = (wiring, own, version_in(release))
+    wrong = [problems for one in realised if (problems := list(problems_of(one, *kernel)))]
     error = PlanError([problem for problems in wrong for problem in problems])
     not_ready = why_not(name)
-    if not_ready is None and not own:
-        not_ready = _lacking([one for one in realised if not any(problems_of(one, wiring, own))])
+    if not_ready is None and name == "netns":
+        not_ready = _lacking([one for one in realised if not any(problems_of(one, *kernel))])
     return Fit(name, len(wrong), tuple(error.problem.splitlines()), error.hint, not_ready)
 
 

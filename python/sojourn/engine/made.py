@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sojourn import _core
-from sojourn.engine.protocol import Engine
+from sojourn.engine.protocol import Engine, build_for
 from sojourn.errors import UserError
 from sojourn.records.run import Packed, pack
 from sojourn.records.seed_store import FORMAT, KeptSeed, SeedStore
@@ -112,7 +112,8 @@ def make(
 
 def key(engine: Engine, realised: Realised) -> str:
     """Of all that decides the tables of a seed."""
-    return _hash(f"{FORMAT}\n{engine.build}\n{_core.FILES}", realised.to_text())
+    build = build_for(engine, realised)
+    return _hash(f"{FORMAT}\n{build}\n{_core.FILES}", realised.to_text())
 
 
 def _maker(about: str) -> str:

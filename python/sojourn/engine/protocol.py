@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sojourn import _core
+from sojourn.own import compiled
 from sojourn.scenario.realised import Realised
 
 if TYPE_CHECKING:
@@ -77,8 +78,14 @@ class Engine(Protocol):
         ...
 
 
+def build_for(engine: Engine, realised: Realised) -> str:
+    """Names the build of the engine, and of what compiles code of one's own where the scenario has
+    some."""
+    return " ".join(filter(None, (engine.build, compiled.maker(realised))))
+
+
 def fingerprint(what: str, build: str) -> str:
-    """Of a Run: of what is run (`Scenario.fingerprint`) and of the build of the engine. Equal where
+    """Of a Run: of what is run (`Scenario.fingerprint`) and of what runs it (`build_for`). Equal where
     the tables will be."""
     return hashlib.sha256(f"{what}\n{build}\n".encode()).hexdigest()
 

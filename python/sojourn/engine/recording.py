@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ import polars as pl
 from sojourn import remains
 from sojourn.arrays import Ints, Mask
 from sojourn.errors import UserError
+from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.realised import Link
 
 FORMAT = 1
@@ -79,6 +80,11 @@ class Recording:
     """Time 0 on the kernel's monotonic clock."""
     link: Link
     trace: Trace
+
+    def by(self, qdisc: Qdisc) -> Recording:
+        """The same with another discipline at the link: what it does is compared with what was
+        recorded."""
+        return replace(self, link=self.link.with_qdisc(qdisc))
 
     @property
     def qdisc(self) -> str:

@@ -13,10 +13,11 @@ from sojourn.engine.protocol import Engine
 from sojourn.errors import UserError
 from sojourn.offered import ENGINES
 
-_GUESTS: dict[str, Literal["uml", "qemu"] | None] = {
+_GUESTS: dict[str, Literal["uml", "qemu", "uml-7.3"] | None] = {
     "kernel": None,
     "kernel-uml": "uml",
     "kernel-qemu": "qemu",
+    "kernel-7.3": "uml-7.3",
 }
 
 
@@ -71,14 +72,22 @@ def why_not(name: str) -> str | None:
     return why_none(_GUESTS[name])
 
 
+def profile_of(name: str) -> str:
+    """The simulator's TCP that is that of the kernel which this engine runs."""
+    from sojourn.engine.kernel.guest import RELEASES
+
+    guest = _GUESTS.get(name)
+    return next((each.profile for each in RELEASES if each.guest == guest), "linux")
+
+
 def stands_for(name: str) -> str | None:
     """The engine that a name which leaves it open means here; None: it is itself one, or none can
     be used."""
     if name != "kernel" or not _core.LINUX:
         return None
-    from sojourn.engine.kernel.guest import NAMES, ready
+    from sojourn.engine.kernel.guest import PREFERRED, ready
 
-    usable = [kind for kind in NAMES if ready(kind).why_not is None]
+    usable = [name for name in PREFERRED if ready(name).why_not is None]
     return f"kernel-{usable[0]}" if usable else None
 
 

@@ -34,7 +34,7 @@ from sojourn.engine.cluster import ClusterAt, connected
 from sojourn.engine.executors import Executor, Job, Threads
 from sojourn.engine.foresight import expected_bytes, expected_s
 from sojourn.engine.made import Source
-from sojourn.engine.protocol import Engine, by_reason, fingerprint
+from sojourn.engine.protocol import Engine, build_for, by_reason, fingerprint
 from sojourn.engine.registry import find
 from sojourn.errors import UserError
 from sojourn.records import (
@@ -235,7 +235,9 @@ def run_more(
     """
     found = _engine(engine)
     for run, scenario in zip(runs, scenarios, strict=True):
-        of_both = fingerprint(scenario.fingerprint(run.meta.seeds_asked), found.build)
+        asked = run.meta.seeds_asked
+        build = build_for(found, scenario.realise(asked[0]))
+        of_both = fingerprint(scenario.fingerprint(asked), build)
         if run.meta.fingerprint != of_both:
             raise UserError(
                 f"{run.path} is not of this scenario by this build of the engine {found.name}",
@@ -246,8 +248,9 @@ def run_more(
         for run, each in zip(runs, seeds, strict=True)
     ]
     for run, scenario, each in zip(runs, scenarios, new, strict=True):
-        asked = [*run.meta.seeds_asked, *each]
-        run.ask(asked, fingerprint(scenario.fingerprint(asked), found.build))
+        all_asked = [*run.meta.seeds_asked, *each]
+        build = build_for(found, scenario.realise(all_asked[0]))
+        run.ask(all_asked, fingerprint(scenario.fingerprint(all_asked), build))
     work = [
         job
         for run, scenario, each in zip(runs, scenarios, new, strict=True)

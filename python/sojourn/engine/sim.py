@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from sojourn import _core
 from sojourn.engine.protocol import Outcome, by_reason
 from sojourn.errors import UserError
+from sojourn.own import compiled
 from sojourn.scenario import linux
 from sojourn.scenario.realised import Realised
 
@@ -24,6 +25,7 @@ class Simulator:
         """Refuses what Linux alone has."""
         needed = list(linux.needed(realised))
         if not needed:
+            _own_code(realised)
             return
         lines = by_reason(
             (place, f"the simulator has no {name}, Linux has") for place, name in needed
@@ -37,14 +39,25 @@ class Simulator:
     def conditions(self, realised: Realised) -> Mapping[str, str]:
         """Which kernel `variant linux` stands for, where a discipline is that; else the scenario
         says everything."""
-        return {"variant linux": f"of {linux.LINUX_RELEASE}"} if linux.as_linux(realised) else {}
+        said = {"variant linux": f"of {linux.LINUX_RELEASE}"} if linux.as_linux(realised) else {}
+        if compiled.any_own(realised):
+            said["numba"] = compiled.numba_version()
+        return said
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
         # The core runs on this thread and this thread does nothing else: its CPU time is the run's.
+        own = _own_code(realised)
         began = time.thread_time_ns()
-        tables = _core.run(realised, reached)
+        try:
+            tables = _core.run(realised, reached, own) if own else _core.run(realised, reached)
+        except _core.OwnCodeError as error:
+            raise compiled.failed(error, realised.links) from None
         return Outcome(tables, time.thread_time_ns() - began)
+
+
+def _own_code(realised: Realised) -> dict[str, _core.OwnCode]:
+    return compiled.code_of(realised.links)
 
 
 def _ready() -> str:

@@ -142,7 +142,7 @@ def verify(
             for i, one in zip(mine, again, strict=True):
                 found[i] = Verification(
                     runs[i],
-                    engine.build,
+                    one.meta.engine_build or engine.build,
                     _same_scenario(runs[i], scenarios[i]),
                     tuple(
                         name

@@ -15,7 +15,7 @@ from sojourn.errors import UserError
 from sojourn.evaluation.suite import Criterion, Suite
 from sojourn.scenario import Scenario
 from sojourn.scenario.linux import CONGESTION
-from sojourn.scenario.qdisc import QDISCS
+from sojourn.scenario.qdisc import QDISCS, is_own
 from sojourn.units import nearest
 
 FULL_PACKET = 1514
@@ -38,7 +38,7 @@ def suite_of(words: Sequence[str]) -> str:
 
 
 def _kind(word: str) -> str:
-    if word.partition(" ")[0] in QDISCS:
+    if word.partition(" ")[0] in QDISCS or is_own(word):
         return "qdisc"
     if word in CONGESTION:
         return "congestion"
@@ -129,6 +129,8 @@ def with_limit(words: str, packets: int) -> str:
     "codel target 20ms", 83: "codel limit 83 target 20ms".
     """
     kind, *rest = words.split()
+    if is_own(words):
+        return words if "limit" in rest else f"{words} limit {packets}"
     record = QDISCS[kind]
     variant = rest[rest.index("variant") + 1] if "variant" in rest[:-1] else record.variants[0]
     kinds = dict(record.words(variant)) if variant in record.variants else {}

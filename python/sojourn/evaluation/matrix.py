@@ -52,7 +52,8 @@ def write(whole: Evaluation, folder: Path) -> Path:
 
 def write_runs(assessment: Assessment, folder: Path) -> Path:
     """The page of one criterion's Runs, beside them."""
-    return report.write(list(assessment.runs), folder / assessment.criterion.name / PAGE)
+    page = folder / assessment.criterion.name / PAGE
+    return report.write(list(assessment.runs), page, lab_in=folder)
 
 
 def render(whole: Evaluation) -> str:

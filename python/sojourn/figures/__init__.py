@@ -4,7 +4,9 @@
 
     figures.save(figures.timeline(Run.open("runs/home")), "home.svg")
 
-`save` writes PNG, SVG or PDF. Drawn again from the same Runs, a file has the same bytes.
+`save` writes PNG, SVG or PDF, and PGF where LaTeX is installed. Drawn again from the same Runs, a
+file has the same bytes. For a paper each function takes `paper=figures.ONE_COLUMN`, and for a panel
+of a figure of yours `ax`.
 """
 
 from __future__ import annotations
@@ -19,12 +21,15 @@ from sojourn.figures.comparison import bars, tradeoff
 from sojourn.figures.distribution import cdf, cdf_by_phase
 from sojourn.figures.over_time import timeline
 from sojourn.figures.pings import density
-from sojourn.figures.style import FORMATS, FormatError, save
+from sojourn.figures.style import FORMATS, ONE_COLUMN, TWO_COLUMNS, FormatError, Paper, save
 from sojourn.records import Run, holding
 
 __all__ = [
     "FORMATS",
+    "ONE_COLUMN",
+    "TWO_COLUMNS",
     "FormatError",
+    "Paper",
     "all_for",
     "bars",
     "cdf",
@@ -36,35 +41,37 @@ __all__ = [
 ]
 
 
-def all_for(runs: Sequence[Run]) -> dict[str, Figure]:
+def all_for(runs: Sequence[Run], *, paper: Paper | None = None) -> dict[str, Figure]:
     """Every figure that these Runs can fill, by a name that can be a file's: "timeline-fq_codel",
-    "cdf-sojourn"."""
+    "cdf-sojourn"; for a paper where that is given."""
     series.check(runs)
     with holding(runs):
-        return _all_for(runs)
+        return _all_for(runs, paper)
 
 
-def _all_for(runs: Sequence[Run]) -> dict[str, Figure]:
+def _all_for(runs: Sequence[Run], paper: Paper | None) -> dict[str, Figure]:
+    # What a paper calls its Runs is of all of them. A figure of one alone has the sizes.
+    one = paper.with_(labels={}, colours={}, order=()) if paper is not None else None
     found: dict[str, Figure] = {}
     for run, link in zip(runs, series.bottlenecks(runs), strict=True):
-        found[_free(f"timeline-{slug(run.name)}", found)] = timeline(run, link=link)
+        found[_free(f"timeline-{slug(run.name)}", found)] = timeline(run, link=link, paper=one)
         for probe in series.answered(run)[:1]:
-            found[_free(f"density-{slug(run.name)}", found)] = density(run, probe)
+            found[_free(f"density-{slug(run.name)}", found)] = density(run, probe, paper=one)
         if series.is_measured(run):
-            found[_free(f"cdf-phases-{slug(run.name)}", found)] = cdf_by_phase(run)
+            found[_free(f"cdf-phases-{slug(run.name)}", found)] = cdf_by_phase(run, paper=one)
     if all(map(series.is_measured, runs)):
         if len(runs) > 1:
             for name in series.phase_names(runs):
-                found[_free(f"cdf-ping-{slug(name)}", found)] = cdf(runs, "ping", name)
+                found[_free(f"cdf-ping-{slug(name)}", found)] = cdf(runs, "ping", name, paper=paper)
         return found
-    found["cdf-sojourn"] = cdf(runs, "sojourn")
+    found["cdf-sojourn"] = cdf(runs, "sojourn", paper=paper)
     if any(series.probes(run) for run in runs):
-        found["cdf-ping"] = cdf(runs, "ping")
+        found["cdf-ping"] = cdf(runs, "ping", paper=paper)
     if any(series.sampled(run) for run in runs):
-        found["cdf-rtt"] = cdf(runs, "rtt")
+        found["cdf-rtt"] = cdf(runs, "rtt", paper=paper)
     if len(runs) > 1:
-        found["bars"] = bars(runs)
-        found["tradeoff"] = tradeoff(runs)
+        found["bars"] = bars(runs, paper=paper)
+        found["tradeoff"] = tradeoff(runs, paper=paper)
     return found
 
 

@@ -31,14 +31,17 @@ SHOWN = (
 
 
 @style.drawn
-def bars(runs: Sequence[Run]) -> Figure:
+def bars(
+    runs: Sequence[Run], *, ax: Axes | None = None, paper: style.Paper | None = None
+) -> Figure:
     """Goodput, utilisation, sojourn, ping and drops of each Run: means over seeds with 95 %
     intervals."""
+    runs = style.ordered(runs)
     series.check(runs)
     measured = quantities.measure(runs)
     looks = style.looks(runs, [one.link for one in measured])
     shown = quantities.known(measured, SHOWN)
-    columns = min(3, max(len(shown), 1))
+    columns = min(1 if style.narrow() else 3, max(len(shown), 1))
     rows = max(-(-len(shown) // columns), 1)
     names = max(len(style.shorten(look.label, 34)) for look in looks)
     left = 0.3 + 0.066 * names
@@ -76,9 +79,11 @@ def _bars(
 ) -> None:
     arrow = "less is better" if quantity.better == "less" else "more is better"
     unit = f" [{quantity.unit}]" if quantity.unit else ""
-    axes.set_title(f"{quantity.name}{unit}", loc="left", size=9, color=style.INK, pad=5)
+    axes.set_title(
+        f"{quantity.name}{unit}", loc="left", size=style.points(9), color=style.INK, pad=5
+    )
     axes.annotate(
-        arrow, (1, 1), xycoords="axes fraction", xytext=(0, 6), textcoords="offset points", ha="right", size=7,
+        arrow, (1, 1), xycoords="axes fraction", xytext=(0, 6), textcoords="offset points", ha="right", size=style.points(7),
         color=style.MUTED,
     )  # fmt: skip
     values = [one.over_seeds(quantity.key) for one in measured]
@@ -95,7 +100,7 @@ def _bars(
     )
     for place, mean, ci in zip(places, means, spread, strict=True):
         if np.isnan(mean):
-            axes.annotate("not measured", (0, place), xytext=(4, 0), textcoords="offset points", size=7, va="center", color=style.MUTED)  # fmt: skip
+            axes.annotate("not measured", (0, place), xytext=(4, 0), textcoords="offset points", size=style.points(7), va="center", color=style.MUTED)  # fmt: skip
             continue
         below, above = sides(mean, ci, quantity.most)
         if ci > 0:
@@ -109,7 +114,7 @@ def _bars(
                 capthick=0.9,
             )
         axes.annotate(
-            on_page(mean), (mean + above, place), xytext=(4, 0), textcoords="offset points", size=7.5, va="center",
+            on_page(mean), (mean + above, place), xytext=(4, 0), textcoords="offset points", size=style.points(7.5), va="center",
             color=style.INK,
         )  # fmt: skip
     most = float(np.nanmax(means + spread)) if np.isfinite(means).any() else 1.0
@@ -159,9 +164,12 @@ def one_sigma(x: Sequence[float], y: Sequence[float]) -> Contour | None:
 
 
 @style.drawn
-def tradeoff(runs: Sequence[Run]) -> Figure:
+def tradeoff(
+    runs: Sequence[Run], *, ax: Axes | None = None, paper: style.Paper | None = None
+) -> Figure:
     """Mean sojourn at the bottleneck against goodput: a point for each Run, its seeds as dots, and
     their 1-sigma ellipse."""
+    runs = style.ordered(runs)
     series.check(runs)
     measured = quantities.measure(runs)
     looks = style.looks(runs, [one.link for one in measured])
@@ -173,7 +181,8 @@ def tradeoff(runs: Sequence[Run]) -> Figure:
     )
     axes = style.panels(figure, style.Margins(top=top + 0.1, right=0.3, bottom=0.55))[0][0]
     axes.set_xlabel("mean sojourn at the bottleneck [ms]")
-    axes.set_ylabel("goodput at the bottleneck [Mbit/s]")
+    at = "" if style.narrow() else "at the bottleneck "
+    axes.set_ylabel(f"goodput {at}[Mbit/s]")
     x = [one.per_seed("sojourn_mean") for one in measured]
     y = [one.per_seed("goodput") for one in measured]
     pairs = [
@@ -241,7 +250,7 @@ def _better(axes: Axes) -> None:
         "better",
         (0.105, 0.875),
         xycoords="axes fraction",
-        size=8.5,
+        size=style.points(8.5),
         color=style.MUTED,
         ha="left",
         va="top",
@@ -298,7 +307,7 @@ def _names(axes: Axes, ends: Sequence[tuple[style.Look, tuple[float, float]]]) -
         covered.append(box)
         axes.annotate(
             text, centre, xytext=((box.left - x) / point, ((box.low + box.high) / 2 - y) / point),
-            textcoords="offset points", ha="left", va="center", size=8, color=look.colour, parse_math=False,
+            textcoords="offset points", ha="left", va="center", size=style.points(8), color=look.colour, parse_math=False,
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
@@ -36,9 +37,17 @@ def distribution(run: Run, what: What, link: str | None) -> Distribution:
 
 
 @style.drawn
-def cdf(runs: Sequence[Run], what: What = "sojourn", phase: str | None = None) -> Figure:
+def cdf(
+    runs: Sequence[Run],
+    what: What = "sojourn",
+    phase: str | None = None,
+    *,
+    ax: Axes | None = None,
+    paper: style.Paper | None = None,
+) -> Figure:
     """Cumulative distributions of sojourn times, of TCP's RTT samples, or of ping RTTs (of one
     phase), one curve for each Run."""
+    runs = style.ordered(runs)
     series.check(runs)
     links = series.bottlenecks(runs)
     if phase is not None:
@@ -50,7 +59,13 @@ def cdf(runs: Sequence[Run], what: What = "sojourn", phase: str | None = None) -
 
 
 @style.drawn
-def cdf_by_phase(run: Run, probe: str | None = None) -> Figure:
+def cdf_by_phase(
+    run: Run,
+    probe: str | None = None,
+    *,
+    ax: Axes | None = None,
+    paper: style.Paper | None = None,
+) -> Figure:
     """Cumulative distributions of a measurement's ping RTTs, one curve for each phase. The default
     target is the first."""
     series.check([run])
@@ -128,10 +143,17 @@ def _drawn(
     for level in MARKED[1:]:
         axes.annotate(
             f"p{level * 100:.0f}", (1, level), xycoords=("axes fraction", "data"), xytext=(3, 0),
-            textcoords="offset points", size=7, color=style.MUTED, va="bottom" if level > 0.97 else "top",
+            textcoords="offset points", size=style.points(7), color=style.MUTED, va="bottom" if level > 0.97 else "top",
         )  # fmt: skip
-    _table(figure, found, looks)
+    if style.compact():
+        style.key(axes, [(look.label, _line(look)) for look in looks])
+    else:
+        _table(figure, found, looks)
     return figure
+
+
+def _line(look: style.Look) -> dict[str, str | style.Dash]:
+    return {"color": look.colour, "linestyle": look.dash}
 
 
 def _table(figure: Figure, found: Sequence[Distribution], looks: Sequence[style.Look]) -> None:
@@ -145,7 +167,7 @@ def _table(figure: Figure, found: Sequence[Distribution], looks: Sequence[style.
             x / width,
             y / height,
             text,
-            size=8,
+            size=style.points(8),
             color=colour,
             ha=align,
             va="center",

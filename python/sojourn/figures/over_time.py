@@ -34,7 +34,14 @@ STRIPES = 1200
 
 
 @style.drawn
-def timeline(run: Run, seed: int | None = None, link: str | None = None) -> Figure:
+def timeline(
+    run: Run,
+    seed: int | None = None,
+    link: str | None = None,
+    *,
+    ax: Axes | None = None,
+    paper: style.Paper | None = None,
+) -> Figure:
     """The time line of one seed at one link. The defaults are the first seed and the bottleneck."""
     series.check([run])
     seed = run.seeds[0] if seed is None else seed
@@ -372,7 +379,7 @@ def _losses(axes: Axes, view: _View) -> None:
         )
     for text, x, y, colour in labels:
         axes.annotate(
-            text, (x, y), xytext=(4, 0), textcoords="offset points", size=7.5, va="center", color=colour,
+            text, (x, y), xytext=(4, 0), textcoords="offset points", size=style.points(7.5), va="center", color=colour,
             annotation_clip=False,
         )  # fmt: skip
 

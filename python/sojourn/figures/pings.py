@@ -24,7 +24,14 @@ SHADES = ("#dbe9f6", "#b7d4ea", "#89bedc", "#539ecd", "#2b7bba")
 
 
 @style.drawn
-def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figure:
+def density(
+    run: Run,
+    probe: str | None = None,
+    seed: int | None = None,
+    *,
+    ax: Axes | None = None,
+    paper: style.Paper | None = None,
+) -> Figure:
     """Pings of one probe over time, in one seed. The defaults are the first probe and the first
     seed."""
     series.check([run])
@@ -90,7 +97,7 @@ def density(run: Run, probe: str | None = None, seed: int | None = None) -> Figu
         text = f"red: lost, {count} of {of} ({on_page(100 * count / of)} %)"
         axes.annotate(
             text, (1, 1), xycoords="axes fraction", xytext=(0, 3), textcoords="offset points", ha="right", va="bottom",
-            size=7.5, color=style.LOST,
+            size=style.points(7.5), color=style.LOST,
         )  # fmt: skip
     style.shade_warmup([axes], run.meta.warmup_ns / 1e9, end)
     style.shade_phases([axes], series.spans(run, seed))

@@ -7,7 +7,8 @@ Several Runs of one discipline (a sweep of its limit, for example) share its hue
 light, and differ in dash.
 
 Nothing here touches pyplot or its global state. A figure is a `matplotlib.figure.Figure`, drawn
-under `sheet()`.
+under `sheet()`. `Paper` says how it is drawn for a paper; each function that draws takes one, and
+`ax`, the axes of another figure to draw in.
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ from __future__ import annotations
 import colorsys
 import functools
 import io
+import shutil
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, ParamSpec
 
 import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from sojourn.errors import UserError
 from sojourn.judgement import likeness
@@ -69,8 +73,10 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "ets": (VERMILLION, SHORT),
     "hhf": (OLIVE, LONG),
     "tbf": (ORANGE, DASH_DOT),
+    "dualpi2": (PURPLE, SHORT),
     "cake": (GREEN, SOLID),
     "cobalt": (GREEN, SHORT),
+    "own": (BLACK, SOLID),
 }
 """A discipline's colour and dash."""
 
@@ -86,6 +92,7 @@ CAUSES = {
     "overmemory": OLIVE,
     "wire": MUTED,
     "blue": GREEN,
+    "own": BLACK,
 }
 """Colours of the causes of drops and marks."""
 
@@ -126,24 +133,146 @@ _SHEET: dict[str, Any] = {
 
 
 @contextmanager
-def sheet() -> Iterator[None]:
-    """Our style sheet, over matplotlib's defaults and not over the user's own settings."""
-    with matplotlib.style.context(_SHEET, after_reset=True):
+def sheet(paper: Paper | None = None) -> Iterator[None]:
+    """Our style sheet, over matplotlib's defaults and not over the user's own settings; with a
+    paper's sizes and font."""
+    with matplotlib.style.context({**_SHEET, **_of_paper(paper)}, after_reset=True):
         yield
 
+
+def _of_paper(paper: Paper | None) -> dict[str, Any]:
+    if paper is None:
+        return {}
+    family = {} if paper.font is None else {"font.family": paper.font}
+    text = dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize"), paper.size)
+    ticks = dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), paper.size - 1)
+    return {**family, **text, **ticks, "lines.linewidth": 1.0}
+
+
+@dataclass(frozen=True)
+class Paper:
+    """How a figure is drawn that a paper shows: at the width at which it is printed, so that points of
+    its text are points on the page; without a heading, which the caption is; with a key in its
+    panels."""
+
+    width: float
+    """Inches."""
+    height: float | None = None
+    """Inches; None: what the panels take."""
+    size: float = 8.0
+    """Of the text, points."""
+    font: str | None = None
+    """A family that matplotlib knows, such as "serif"; None: ours."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What a Run is called, by its label."""
+    colours: Mapping[str, str] = field(default_factory=dict)
+    """What colour it has, by its label."""
+    order: Sequence[str] = ()
+    """Labels of the Runs that are drawn, in order; empty: all, as they are given."""
+
+    def with_(self, **changes: Any) -> Paper:
+        """The same with some of it changed."""
+        return replace(self, **changes)
+
+
+ONE_COLUMN = Paper(width=3.5)
+"""A column of a page of two: IEEE's."""
+TWO_COLUMNS = Paper(width=7.16)
+"""The width of that page."""
+BASE_SIZE = 9.0
+"""Points of our own text, to which all other sizes are in proportion."""
+LEAST_SIZE = 5.0
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """Where and how the figure is drawn that is being drawn."""
+
+    paper: Paper | None = None
+    ax: Axes | None = None
+    scale: float = 1.0
+    """Of the figure's width to that on our own page."""
+
+
+_OUR_PAGE = _Drawing()
+_DRAWING: ContextVar[_Drawing] = ContextVar("_DRAWING", default=_OUR_PAGE)
 
 _P = ParamSpec("_P")
 
 
 def drawn(draw: Callable[_P, Figure]) -> Callable[_P, Figure]:
-    """A function that draws a figure, wrapped so that it draws under our style sheet."""
+    """A function that draws a figure, wrapped so that it draws under our style sheet, and by its
+    arguments `ax` and `paper`."""
 
     @functools.wraps(draw)
     def under_sheet(*args: _P.args, **kwargs: _P.kwargs) -> Figure:
-        with sheet():
-            return draw(*args, **kwargs)
+        ax, paper = kwargs.get("ax"), kwargs.get("paper")
+        assert ax is None or isinstance(ax, Axes)
+        assert paper is None or isinstance(paper, Paper)
+        token = _DRAWING.set(_Drawing(paper, ax))
+        try:
+            # Somebody else's axes have somebody else's style.
+            with nullcontext() if ax is not None else sheet(paper):
+                return draw(*args, **kwargs)
+        finally:
+            _DRAWING.reset(token)
 
     return under_sheet
+
+
+def compact() -> bool:
+    """A figure for a paper, or within another one: no heading, and a key in each panel."""
+    drawing = _DRAWING.get()
+    return drawing.paper is not None or drawing.ax is not None
+
+
+def points(size: float) -> float:
+    """A size of text, in proportion to that of the paper."""
+    paper = _DRAWING.get().paper
+    return size if paper is None else max(size * paper.size / BASE_SIZE, LEAST_SIZE)
+
+
+def narrow() -> bool:
+    """Whether the figure is as wide as a column of text."""
+    paper = _DRAWING.get().paper
+    return paper is not None and paper.width < 5
+
+
+def ordered(runs: Sequence[Run]) -> Sequence[Run]:
+    """The Runs that the paper shows, in its order.
+
+    Raises:
+        UserError: it names one that is not there.
+    """
+    paper = _DRAWING.get().paper
+    if paper is None or not paper.order:
+        return runs
+    by_label = dict(zip(likeness.labels(runs), runs, strict=True))
+    _check_labels(paper.order, by_label)
+    return [by_label[label] for label in paper.order]
+
+
+def _check_labels(asked: Iterable[str], known: Iterable[str]) -> None:
+    there = list(known)
+    for label in asked:
+        if label not in there:
+            raise UserError(f"no Run is labelled {label!r}", f"labels: {', '.join(there)}")
+
+
+def key(axes: Axes, entries: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """A key in a panel: each text with the look of its line. What it has already is kept."""
+    there = axes.get_legend()
+    handles = [] if there is None else list(there.legend_handles)
+    handles += [Line2D([], [], label=text, **look) for text, look in entries]
+    if handles:
+        axes.legend(
+            handles=[handle for handle in handles if handle is not None],
+            fontsize=points(7.5),
+            frameon=False,
+            handlelength=1.6,
+            borderaxespad=0.2,
+            labelspacing=0.25,
+        )
 
 
 # ------------------------------------------------------------------------------------- who is who
@@ -164,7 +293,22 @@ MARKERS = "osD^vPX<>*"
 
 def looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
     """The look of each Run, from the qdisc of the link it is shown for. Labels are made unique."""
+    return [_for_paper(look) for look in _looks(runs, links)]
+
+
+def _for_paper(look: Look) -> Look:
+    """By the paper's labels and colours."""
+    paper = _DRAWING.get().paper
+    if paper is None:
+        return look
+    colour = paper.colours.get(look.label, look.colour)
+    return replace(look, label=paper.labels.get(look.label, look.label), colour=colour)
+
+
+def _looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
     labels = likeness.labels(runs)
+    if (paper := _DRAWING.get().paper) is not None:
+        _check_labels([*paper.labels, *paper.colours], labels)
     if all(run.meta.phases for run in runs):
         # Measurements don't differ by their local qdisc, so it chooses no colour.
         return [
@@ -184,8 +328,10 @@ def looks(runs: Sequence[Run], links: Sequence[str | None]) -> list[Look]:
 
 
 def qdisc_kind(run: Run, link: str | None) -> str:
-    """The first of the tc words of the link's qdisc: "fq_codel"."""
+    """The first of the tc words of the link's qdisc: "fq_codel"; of one's own "own"."""
     words = run.meta.link(link).qdisc.split() if link is not None else []
+    if words and ".py:" in words[0]:
+        return "own"
     return words[0] if words else ""
 
 
@@ -211,6 +357,8 @@ def heading(figure: Figure, title: str, subtitle: str) -> float:
 
     Both are wrapped to the figure's width. Returns their height in inches.
     """
+    if compact():
+        return 0.08
     width, height = figure.get_size_inches()
     # A bold character of DejaVu Sans at 11 points is 0.09 inches wide on average, a normal one at 8
     # points 0.058.
@@ -232,8 +380,17 @@ def heading(figure: Figure, title: str, subtitle: str) -> float:
 
 def blank(width: float, height: float) -> Figure:
     """An empty figure, inches. `panels` places panels in inches, too, so that labels beside lines
-    have room."""
-    return Figure(figsize=(width, height), dpi=110)
+    have room. For a paper it is as wide as that says."""
+    drawing = _DRAWING.get()
+    if drawing.ax is not None:
+        found = drawing.ax.get_figure(root=True)
+        assert found is not None
+        return found
+    if drawing.paper is None:
+        return Figure(figsize=(width, height), dpi=110)
+    wide = drawing.paper.width
+    _DRAWING.set(replace(drawing, scale=wide / width))
+    return Figure(figsize=(wide, height), dpi=110)
 
 
 @dataclass(frozen=True)
@@ -254,6 +411,12 @@ def panels(
     gap: float = 0.2,
 ) -> list[list[Axes]]:
     """Rows of axes inside the margins, `gap` inches between rows."""
+    drawing = _DRAWING.get()
+    if drawing.ax is not None:
+        return _within(drawing.ax, heights, columns)
+    if drawing.paper is not None:
+        margins = _paper_margins(drawing.paper, margins)
+        _set_height(figure, drawing, margins, len(heights), gap)
     width, height = figure.get_size_inches()
     inner = height - margins.top - margins.bottom
     mean = max((inner - gap * (len(heights) - 1)) / len(heights), 0.1)
@@ -266,6 +429,54 @@ def panels(
         [figure.add_subplot(grid[row, column]) for column in range(columns)]
         for row in range(len(heights))
     ]
+
+
+def _paper_margins(paper: Paper, margins: Margins) -> Margins:
+    """Less room than on our page: the key is in the panels, and the text smaller."""
+    text = paper.size / BASE_SIZE
+    return Margins(
+        top=max(margins.top - 0.1, 0.05) if margins.top > 0.3 else 0.16,
+        left=max(margins.left, 0.7) * text,
+        right=0.2,
+        bottom=0.47 * text,
+    )
+
+
+def _set_height(figure: Figure, drawing: _Drawing, margins: Margins, rows: int, gap: float) -> None:
+    """As the paper says; else one panel in the golden ratio, several as high as on our page as they
+    are wide."""
+    assert drawing.paper is not None
+    width, height = figure.get_size_inches()
+    if drawing.paper.height is not None:
+        height = drawing.paper.height
+    elif rows == 1:
+        height = (width - margins.left - margins.right) * 0.62 + margins.top + margins.bottom
+    else:
+        inner = (height - 1.2) * max(drawing.scale, 0.6)
+        height = inner + gap * (rows - 1) + margins.top + margins.bottom
+    figure.set_size_inches(width, height)
+
+
+def _within(ax: Axes, heights: Sequence[float], columns: int) -> list[list[Axes]]:
+    """Panels in the place of these axes, or these axes themselves where one is enough."""
+    if len(heights) == 1 and columns == 1:
+        return [[ax]]
+    ax.set_axis_off()
+    between, whole = 0.12, sum(heights)
+    high = (1 - between * (len(heights) - 1)) / whole
+    wide = (1 - between * (columns - 1)) / columns
+    rows: list[list[Axes]] = []
+    top = 1.0
+    for height in heights:
+        low = top - height * high
+        rows.append(
+            [
+                ax.inset_axes((column * (wide + between), low, wide, height * high))
+                for column in range(columns)
+            ]
+        )
+        top = low - between
+    return rows
 
 
 def note(axes: Axes, text: str) -> None:
@@ -287,13 +498,16 @@ def corner(axes: Axes, text: str, colour: str = MUTED) -> None:
     """A short remark above a panel's upper right corner, clear of the lines."""
     axes.annotate(
         text, (1, 1), xycoords="axes fraction", xytext=(0, 2), textcoords="offset points",
-        ha="right", va="bottom", size=7.5, color=colour, parse_math=False,
+        ha="right", va="bottom", size=points(7.5), color=colour, parse_math=False,
     )  # fmt: skip
 
 
 def direct_labels(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> None:
     """Writes each (text, x, y, colour) beside its line's end, moved apart vertically where they
     would overlap."""
+    if compact():
+        key(axes, [(text, {"color": colour}) for text, _, _, colour in ends])
+        return
     step = 0.145  # inches between baselines of 7.5 point text
     inch = axes.figure.dpi
     panel = axes.bbox
@@ -312,7 +526,7 @@ def direct_labels(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> 
     for at, (own, text, x, y, colour) in zip(placed, wanted, strict=True):
         axes.annotate(
             text, (x, y), xytext=(4, (at - excess - own) * 72), textcoords="offset points",
-            ha="left", va="center", size=7.5, color=colour, annotation_clip=False, parse_math=False,
+            ha="left", va="center", size=points(7.5), color=colour, annotation_clip=False, parse_math=False,
         )  # fmt: skip
 
 
@@ -327,7 +541,7 @@ def shade_warmup(axes: Sequence[Axes], warmup: float, end: float) -> None:
     wide = warmup > 0.08 * end
     axes[0].annotate(
         "warm-up", (min(warmup, end) / 2 if wide else 0, 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
-        textcoords="offset points", ha="center" if wide else "left", va="bottom", size=7, color=MUTED,
+        textcoords="offset points", ha="center" if wide else "left", va="bottom", size=points(7), color=MUTED,
     )  # fmt: skip
 
 
@@ -357,7 +571,7 @@ def shade_phases(axes: Sequence[Axes], spans: Sequence[tuple[str, float, float]]
                 )
         axes[0].annotate(
             name, ((start + end) / 2, 1), xycoords=("data", "axes fraction"), xytext=(0, -2),
-            textcoords="offset points", ha="center", va="top", size=7.5, color=MUTED, parse_math=False,
+            textcoords="offset points", ha="center", va="top", size=points(7.5), color=MUTED, parse_math=False,
             bbox={"facecolor": "white", "alpha": 0.75, "linewidth": 0, "pad": 1.0}, annotation_clip=False,
         )  # fmt: skip
 
@@ -375,6 +589,8 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 FORMATS = ("svg", "png", "pdf")
+PGF = "pgf"
+"""For LaTeX to typeset: its text is LaTeX's own. Needs xelatex where it is written."""
 _METADATA: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
@@ -387,15 +603,28 @@ class FormatError(UserError, ValueError):
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Writes the figure as PNG, SVG or PDF, by the file's ending. The same figure gives the same
+    """Writes the figure as PNG, SVG, PDF or PGF, by the file's ending. The same figure gives the same
     bytes."""
     file = Path(path)
     kind = file.suffix.lower().lstrip(".")
+    if kind == PGF:
+        return _save_pgf(figure, file)
     if kind not in FORMATS:
         raise FormatError(
             f"{file}: can't write a figure as {file.suffix or 'a file without an ending'!s}; use .svg, .png or .pdf"
         )
     file.write_bytes(render(figure, kind))
+    return file
+
+
+def _save_pgf(figure: Figure, file: Path) -> Path:
+    if shutil.which("xelatex") is None:
+        raise UserError(
+            f"{file}: pgf is measured by xelatex, which is not installed",
+            "install it (Debian: apt-get install texlive-xetex), or write .pdf",
+        )
+    with matplotlib.style.context({"pgf.rcfonts": False, "pgf.texsystem": "xelatex"}):
+        figure.savefig(file, format=PGF)
     return file
 
 

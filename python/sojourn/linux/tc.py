@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from sojourn.errors import UserError
 from sojourn.scenario.qdisc import Qdisc, Shaper, default_burst
-from sojourn.scenario.realised import GilbertLoss, RandomLoss
+from sojourn.scenario.realised import GilbertLoss, RandomLoss, StateLoss
 
 ROOT = "1:"
 """Of htb."""
@@ -153,13 +153,52 @@ def elsewhere(line: str, device: str) -> tuple[str, str] | None:
     ], f"qdisc add dev {device} root handle {ROOT} {found['stab'] or ''}{found['rest']}"
 
 
+@dataclass(frozen=True)
+class MadeByNetlink:
+    """A discipline for which tc may have no words, as a netlink message names it."""
+
+    device: str
+    parent: int
+    """A class, or `AT_ROOT`."""
+    handle: int
+    kind: str
+    overhead: int
+    """By tc-stab(8)."""
+    options: bytes
+
+
+AT_ROOT = 0xFFFF_FFFF
+
+
+def by_netlink(line: str, qdisc: Qdisc) -> MadeByNetlink:
+    """What a line of `queue` says that adds this discipline."""
+    found, options = _ADDS.match(line), qdisc.packed_options()
+    assert found is not None, "it is a line of `queue`"
+    assert options is not None, "tc has words for the discipline"
+    overhead = (found["stab"] or "0").split()[-1]
+    parent = AT_ROOT if found["parent"] is None else _number(found["parent"])
+    handle = _number(found["handle"])
+    return MadeByNetlink(found["device"], parent, handle, qdisc.kind, int(overhead), options)
+
+
+def _number(name: str) -> int:
+    """A handle or a class, `10:` or `1:1`, as the kernel counts."""
+    major, _, minor = name.partition(":")
+    return int(major, 16) << 16 | int(minor or "0", 16)
+
+
 _ADDS = re.compile(
-    r"qdisc add dev \S+ (root|parent \S+) (handle \S+ )?(?P<stab>stab overhead \S+ )?(?P<rest>(?P<kind>\w+).*)"
+    r"qdisc add dev (?P<device>\S+) (root|parent (?P<parent>\S+)) (handle (?P<handle>\S+) )?"
+    r"(?P<stab>stab overhead \S+ )?(?P<rest>(?P<kind>\w+).*)"
 )
 
 
 def wire(
-    device: str, delay_ns: int, loss: RandomLoss | GilbertLoss | None = None, *, jitter_ns: int = 0
+    device: str,
+    delay_ns: int,
+    loss: RandomLoss | GilbertLoss | StateLoss | None = None,
+    *,
+    jitter_ns: int = 0,
 ) -> str:
     """The line that makes a device delay what it sends, lose some of it, or scatter it with its
     order kept."""
@@ -175,6 +214,8 @@ def wire(
             words.append(f"loss random {_percent(p)}")
         case GilbertLoss(p=p, r=r, bad_loss=bad, good_loss=good):
             words.append(f"loss gemodel {' '.join(map(_percent, (p, r, bad, good)))}")
+        case StateLoss(p13=p13, p31=p31, p32=p32, p23=p23, p14=p14):
+            words.append(f"loss state {' '.join(map(_percent, (p13, p31, p32, p23, p14)))}")
     return " ".join(words)
 
 

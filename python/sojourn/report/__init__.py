@@ -48,11 +48,13 @@ MOST_IN_A_ROW = 8
 """With at most this many Runs all check boxes are shown; with more they are folded away."""
 
 
-def write(runs: Sequence[Run], path: str | Path) -> Path:
-    """Writes the page of these Runs."""
-    page = render(runs)
+def write(runs: Sequence[Run], path: str | Path, lab_in: Path | None = None) -> Path:
+    """Writes the page of these Runs, and beside it that of the lab, to which it leads; `lab_in` is
+    another folder for that."""
     file = Path(path)
+    folder = file.parent if lab_in is None else lab_in
     try:
+        page = render(runs, parts.beside(folder, file.parent) if parts.simulated(runs) else None)
         write_whole(file, page.encode())
     except OSError as error:
         raise RunError(
@@ -61,14 +63,14 @@ def write(runs: Sequence[Run], path: str | Path) -> Path:
     return file
 
 
-def render(runs: Sequence[Run]) -> str:
-    """The page as text."""
+def render(runs: Sequence[Run], lab: str | None = None) -> str:
+    """The page as text; `lab` is the address of the lab's page, seen from this one's."""
     series.check(runs)
     with holding(runs):
-        return swept.render(runs) if swept.is_sweep(runs) else _rendered(runs)
+        return swept.render(runs, lab) if swept.is_sweep(runs) else _rendered(runs, lab)
 
 
-def _rendered(runs: Sequence[Run]) -> str:
+def _rendered(runs: Sequence[Run], lab: str | None) -> str:
     measured = quantities.measure(runs)
     found = judge(measured)
     looks = style.looks(runs, [one.link for one in measured])
@@ -98,7 +100,8 @@ def _rendered(runs: Sequence[Run]) -> str:
         numbers=_numbers(measured, found) if page is None else page.numbers(),
         bars=bars,
         tradeoff=tradeoff,
-        facts="\n".join(_facts(one, label) for one, label in zip(measured, labels, strict=True)),
+        facts=parts.changing(runs, lab)
+        + "\n".join(_facts(one, label) for one, label in zip(measured, labels, strict=True)),
         data=parts.safe_json(packed),
         uplot=parts.text("vendor/uPlot.iife.min.js"),
         script=parts.text("page.js"),

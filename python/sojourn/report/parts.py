@@ -8,26 +8,33 @@ attributes only.
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from string import Template
+from urllib.parse import quote
 
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from sojourn.figures import style
-from sojourn.records import Run
+from sojourn import lab
+from sojourn.figures import series, style
+from sojourn.records import Run, write_whole
 from sojourn.report import data
 
 __all__ = [
+    "beside",
+    "changing",
     "colours",
     "facts",
     "file_and_svg",
     "refusals",
     "safe_json",
     "section",
+    "simulated",
     "svg",
     "template",
     "text",
@@ -111,6 +118,43 @@ def section(name: str, heading: str, body: str) -> str:
     if not body:
         return ""
     return f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(heading)}</h2>\n{body}\n</section>'
+
+
+def simulated(runs: Sequence[Run]) -> bool:
+    """Whether they are of scenarios, which a simulator can run; measurements are not."""
+    return not any(map(series.is_measured, runs))
+
+
+def beside(folder: Path, page_in: Path) -> str | None:
+    """Lays the lab's page into a folder; its address, seen from a page in another. None: this sojourn
+    was built without it."""
+    if not lab.is_there():
+        return None
+    there = folder / lab.FILE
+    page = lab.render().encode()
+    if not there.is_file() or there.read_bytes() != page:
+        write_whole(there, page)
+    return quote(os.path.relpath(there, page_in or ".").replace(os.sep, "/"))
+
+
+def changing(runs: Sequence[Run], address: str | None) -> str:
+    """`Change it yourself`: the lab with what was run, the disciplines side by side."""
+    text = runs[0].scenario_text
+    if address is None or len(text) > lab.MOST_TEXT:
+        return ""
+    qdiscs = {
+        str(run.meta.settings[key])
+        for run in runs
+        for key in run.meta.settings
+        if key.split(".")[-1] == "qdisc" and len(run.meta.settings) == 1
+    }
+    chosen = tuple(sorted(qdiscs))[: lab.MOST_QDISCS] if len(qdiscs) == len(runs) > 1 else ()
+    link = lab.to_link(lab.Shown(text, chosen))
+    return (
+        f'<p><a href="{escape(address)}#{link}">Change it yourself</a>: the lab, a page beside this '
+        "one, runs this scenario in the browser. Or in a terminal, with the scenario below: "
+        "<code>sojourn lab scenario.toml</code></p>"
+    )
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> str:

@@ -53,8 +53,8 @@ def _varying(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def render(runs: Sequence[Run]) -> str:
-    """The page as text."""
+def render(runs: Sequence[Run], lab: str | None = None) -> str:
+    """The page as text; `lab` is the address of the lab's page, seen from this one's."""
     swept = _Swept(of_runs(runs), runs)
     sections = [
         parts.refusals(runs),
@@ -62,7 +62,7 @@ def render(runs: Sequence[Run]) -> str:
         parts.section("charts", "Over the swept values", swept.charts()),
         parts.section("pairs", "Differences, seed by seed", swept.pairs()),
         parts.section("numbers", "Numbers", swept.numbers()),
-        parts.section("run", "What was run", swept.facts()),
+        parts.section("run", "What was run", parts.changing(runs, lab) + swept.facts()),
     ]
     body = "\n".join(filter(None, sections))
     return parts.template("swept.html").substitute(

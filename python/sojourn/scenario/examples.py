@@ -14,9 +14,14 @@ FOLDER = Path(__file__).parent.parent / "scenarios"
 SUFFIX = ".toml"
 
 
+def files() -> list[Path]:
+    """All examples, in order of their names."""
+    return sorted(FOLDER.glob(f"*{SUFFIX}"), key=lambda path: path.stem)
+
+
 def names() -> list[str]:
     """Of all examples, in order."""
-    return sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}"))
+    return [path.stem for path in files()]
 
 
 def find(path: Path) -> Path:

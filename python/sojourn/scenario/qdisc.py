@@ -28,6 +28,7 @@ __all__ = [
     "QdiscRecord",
     "Shaper",
     "default_burst",
+    "is_own",
     "read_rate",
     "write_rate",
 ]
@@ -39,3 +40,8 @@ WORDS = frozenset(
     for word, _ in record.words(variant)
 ) | {"variant"}
 """Every word that stands behind the name of some discipline."""
+
+
+def is_own(words: str) -> bool:
+    """Whether these words name a discipline of one's own: `FILE.py:CLASS ...`."""
+    return ".py:" in words.partition(" ")[0]

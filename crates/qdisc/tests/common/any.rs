@@ -5,14 +5,18 @@
 
 use proptest::prelude::*;
 use proptest::strategy::Union;
+use qdisc::own::{
+    DROP, LINK_NUMBERS, MARK, OwnCode, OwnLaw, OwnLink, OwnPacket, OwnProgram, OwnShape, PASS,
+};
 use qdisc::{
     AdtParams, CakeCells, CakeParams, ChokeParams, CobaltParams, CodelParams, CodelVariant,
     DocsisPieParams, DsSelector, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams,
-    FqPieParams, HhfParams, Isolation, LinuxPieParams, LinuxRedParams, Params, PfifoFastParams,
-    PfifoFastVariant, PieParams, PrioParams, RedParams, RfcPieParams, SfbParams, SfqParams,
-    TbfParams, TinMode,
+    FqPieParams, HhfParams, Isolation, LinuxPieParams, LinuxRedParams, OwnParams, Params,
+    PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, RedParams, RfcPieParams, SfbParams,
+    SfqParams, TbfParams, TinMode,
 };
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Any discipline, with limits of so many packets: each kind as often as another.
 pub fn any(packets: Range<u64>) -> impl Strategy<Value = Params> {
@@ -40,6 +44,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "fq" => fq(packets).boxed(),
         "fq_pie" => fq_pie(packets).boxed(),
         "hhf" => hhf(packets).boxed(),
+        "own" => own(packets).boxed(),
         "tbf" => tbf().boxed(),
         "prio" => prio(packets).boxed(),
         "sfb" => sfb(packets).boxed(),
@@ -458,4 +463,92 @@ fn prio(packets: Range<u64>) -> impl Strategy<Value = Params> {
     (packets, 1..=16u8, prop::array::uniform16(0..16u8)).prop_map(|(limit, bands, priomap)| {
         Params::Prio(PrioParams { bands, priomap: priomap.map(|band| band % bands), limit })
     })
+}
+
+fn own(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    let timer = prop::option::of(0..50_000_000u64);
+    (packets, 1..6u32, prop::bool::ANY, prop::bool::ANY, timer).prop_map(
+        |(limit, queues, overflows, bypass, timer)| {
+            let code = Fickle(OwnShape { queues, limit, timer, overflows, bypass });
+            Params::Own(OwnParams {
+                file: "fickle.py".into(),
+                class: "Fickle".into(),
+                words: None,
+                source: None,
+                code: OwnCode(Some(Arc::new(code))),
+            })
+        },
+    )
+}
+
+/// A law of queues by flow that drops and marks by its own draws, and serves the longest.
+#[derive(Clone)]
+struct Fickle(OwnShape);
+
+impl OwnProgram for Fickle {
+    fn shape(&self) -> OwnShape {
+        self.0
+    }
+
+    fn begin(&self, key: u64) -> Box<dyn OwnLaw> {
+        Box::new(Drawing { queues: self.0.queues as usize, state: key })
+    }
+}
+
+struct Drawing {
+    queues: usize,
+    state: u64,
+}
+
+impl Drawing {
+    fn draw(&mut self) -> u64 {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.state >> 60
+    }
+
+    fn longest(&self, link: &OwnLink) -> i64 {
+        let queues = 0..self.queues;
+        queues.max_by_key(|queue| link[LINK_NUMBERS + queue]).map_or(0, |queue| queue as i64)
+    }
+}
+
+impl OwnLaw for Drawing {
+    fn enqueue(&mut self, packet: &OwnPacket, _: &OwnLink) -> i64 {
+        let queue = packet.flow % self.queues as i64;
+        match self.draw() {
+            0 => DROP,
+            1 => MARK + queue,
+            _ => queue,
+        }
+    }
+
+    fn overflow(&mut self, link: &OwnLink) -> i64 {
+        self.longest(link)
+    }
+
+    fn choose(&mut self, link: &OwnLink) -> i64 {
+        self.longest(link)
+    }
+
+    fn dequeue(&mut self, packet: &OwnPacket, link: &OwnLink) -> i64 {
+        assert_eq!(packet.sojourn, link[0] - packet.enqueued);
+        match self.draw() {
+            0 => DROP,
+            1 => MARK,
+            _ => PASS,
+        }
+    }
+
+    fn idle(&mut self, _: &OwnLink) -> i64 {
+        0
+    }
+
+    fn timer(&mut self, link: &OwnLink) -> i64 {
+        self.state = self.state.rotate_left(1);
+        link[0] + 10_000_000
+    }
+
+    fn failure(&self) -> [i64; 2] {
+        [0, 0]
+    }
 }

@@ -47,6 +47,7 @@ pub fn link(name: &str, bps: u64, delay_ns: u64, qdisc: Params) -> LinkSpec {
         qdisc,
         framing,
         loss,
+        impairments: link::Impairments::default(),
         ring: None,
         shaper: None,
         sampled: true,

@@ -7,7 +7,10 @@ mod any;
 mod congestion;
 
 use super::common::{MS, S, bulk, flow, link, reno};
-use link::{Cells, Loss, RateStep, RingParams, ShaperParams};
+use link::{
+    Cells, DelayJitter, DelayStep, Distribution, Duplication, Impairments, Loss, RateStep,
+    Reordering, RingParams, ShaperParams, Slots,
+};
 use proptest::prelude::*;
 use qdisc::DsField;
 use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Traffic};
@@ -21,6 +24,51 @@ fn any_loss() -> impl Strategy<Value = Loss> {
     ]
 }
 
+/// Mostly nothing; else any of what a wire does.
+fn any_impairments() -> impl Strategy<Value = Impairments> {
+    let probability = 0u64..1 << 28;
+    let jitter = (0..5 * MS, any::<u32>(), prop::sample::select(&Distribution::ALL[..])).prop_map(
+        |(scale_ns, correlation, (distribution, _))| DelayJitter {
+            scale_ns,
+            correlation,
+            distribution,
+        },
+    );
+    let reorder = (probability.clone(), any::<u32>(), 1u32..20)
+        .prop_map(|(probability, correlation, gap)| Reordering { probability, correlation, gap });
+    let duplicate = (probability, any::<u32>())
+        .prop_map(|(probability, correlation)| Duplication { probability, correlation });
+    let slot =
+        (0..2 * MS, 0..2 * MS, prop::option::of(1u32..10)).prop_map(|(min_ns, more, packets)| {
+            Slots { min_ns, max_ns: min_ns + more, packets, bytes: None }
+        });
+    let steps = (0..50 * MS, 0..50 * MS).prop_map(|(first, then)| {
+        let step = |at_ns, delay_ns| DelayStep { at_ns, delay_ns };
+        vec![step(0, first), step(700 * MS, then)]
+    });
+    let some = (
+        prop::option::of(jitter),
+        prop::option::of(reorder),
+        prop::option::of(duplicate),
+        prop::option::of(slot),
+        prop_oneof![Just(vec![]), steps],
+        prop::option::of(Just(900 * MS)),
+        any::<bool>(),
+    );
+    let some = some.prop_map(
+        |(jitter, reorder, duplicate, slot, delay_steps, delay_period_ns, overtake)| Impairments {
+            jitter,
+            reorder: reorder.filter(|_| slot.is_none()),
+            duplicate,
+            slot,
+            delay_steps,
+            delay_period_ns,
+            overtake: overtake && slot.is_none(),
+        },
+    );
+    prop_oneof![3 => Just(Impairments::default()), 1 => some]
+}
+
 fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
     let rates = prop_oneof![
         4 => (500_000u64..20_000_000).prop_map(|bps| vec![RateStep { at_ns: 0, bps }]),
@@ -30,10 +78,12 @@ fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
             RateStep { at_ns: S + 300 * MS, bps: bps / 2 },
         ]),
     ];
-    let spec = (rates, 0..60 * MS, any::any(1..200), any_loss(), any_gate());
-    spec.prop_map(move |(rate, delay_ns, qdisc, loss, (ring, shaper))| LinkSpec {
+    let wire = (any_loss(), any_impairments());
+    let spec = (rates, 0..60 * MS, any::any(1..200), wire, any_gate());
+    spec.prop_map(move |(rate, delay_ns, qdisc, (loss, impairments), (ring, shaper))| LinkSpec {
         rate,
         loss,
+        impairments,
         ring,
         shaper,
         ..link(&format!("l{index}"), 0, delay_ns, qdisc)

@@ -6,12 +6,14 @@ pub mod cake;
 mod choke;
 mod cobalt;
 mod codel;
+mod dualpi2;
 mod ets;
 mod fifo;
 mod fq;
 mod fq_codel;
 mod fq_pie;
 mod hhf;
+pub mod own;
 mod pfifo_fast;
 mod pie;
 mod prio;
@@ -22,7 +24,6 @@ mod tbf;
 
 use crate::error::TcError;
 use crate::grammar::{Fields, Read, Word, time, word};
-use crate::linux::RELEASE;
 use crate::numbers::U32;
 use crate::record::Record;
 use crate::text::quoted;
@@ -49,11 +50,13 @@ pub static RECORDS: &[&Record] = &[
     &sfb::SFB,
     &sfq::SFQ,
     &tbf::TBF,
+    &dualpi2::DUALPI2,
 ];
 
 /// The discipline of this name.
 pub fn record(kind: &str) -> Option<&'static Record> {
-    RECORDS.iter().copied().find(|record| record.kind == kind)
+    let all = RECORDS.iter().copied().chain([&own::OWN]);
+    all.into_iter().find(|record| record.kind == kind)
 }
 
 const LIMIT: Word = word("limit", "PACKETS", Read::Count(1, U32));
@@ -94,15 +97,12 @@ const NO_QUEUES: &[(&str, &str)] = &[
 
 /// Disciplines that no engine has, and the nearest that there is.
 const NEAREST: &[(&[&str], &str)] = &[
-    (&["dualpi2", "skbprio", "sfqcodel", "sfq_codel", "cake_mq"], "fq_codel"),
+    (&["skbprio", "sfqcodel", "sfq_codel", "cake_mq"], "fq_codel"),
     (&["noqueue", "mq", "droptail", "fifo", "taildrop"], "pfifo limit 1000"),
     (&["ared", "avq", "gred", "wred", "arma"], "red variant ns2 adaptive"),
     (&["pi", "pi2", "rem"], "pie"),
     (&["blue", "green"], "sfb"),
 ];
-
-/// Disciplines that came with a later kernel than the guest's, and with which.
-const NEWER: &[(&str, &str)] = &[("dualpi2", "6.17")];
 
 /// A known name that is no discipline here: the problem, and what to write instead.
 pub(crate) fn elsewhere(kind: &str) -> Option<(String, String)> {
@@ -121,10 +121,6 @@ pub(crate) fn elsewhere(kind: &str) -> Option<(String, String)> {
         return Some((problem, (*hint).to_owned()));
     }
     let (_, near) = NEAREST.iter().find(|(names, _)| names.contains(&lower.as_str()))?;
-    let newer =
-        NEWER.iter().find(|(name, _)| *name == lower).map_or(String::new(), |(_, since)| {
-            format!(": it came with Linux {since}, and the guest is Linux {RELEASE}")
-        });
-    let problem = format!("no engine has a queue discipline {}{newer}", quoted(kind));
+    let problem = format!("no engine has a queue discipline {}", quoted(kind));
     Some((problem, format!("nearest: {near}")))
 }

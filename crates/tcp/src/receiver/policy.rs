@@ -193,6 +193,10 @@ const PROMPT_SACKS: u32 = 3;
 pub struct SackCompression {
     /// The longest wait (tcp_comp_sack_delay_ns); 0: none waits.
     delay: Span,
+    /// The longest wait as a share of the RTT, percent (tcp_comp_sack_rtt_percent).
+    rtt_percent: u64,
+    /// What the timer may be late (tcp_comp_sack_slack_ns).
+    slack: Span,
     /// RCV.NXT of the gap whose SACKs are counted (compressed_ack_rcv_nxt).
     rcv_nxt: u32,
     /// SACKs of this gap (dup_ack_counter).
@@ -209,6 +213,8 @@ impl SackCompression {
     pub fn new(params: &TcpParams) -> SackCompression {
         SackCompression {
             delay: Span(params.acks.sack_delay_ns),
+            rtt_percent: u64::from(params.acks.sack_rtt_percent),
+            slack: Span(params.acks.sack_slack_ns),
             rcv_nxt: 0,
             dup_acks: 0,
             delack_timer: Time::ZERO,
@@ -239,11 +245,12 @@ impl SackCompression {
         sent >= PROMPT_SACKS
     }
 
-    /// The compressed SACK that begins to wait now: for RTT/20 or the longest wait, whichever is
-    /// less, and tcp_comp_sack_slack_ns more.
+    /// The compressed SACK that begins to wait now: for its share of the RTT or the longest wait,
+    /// whichever is less, and tcp_comp_sack_slack_ns more.
     #[cold]
     pub fn pending(&self, rtt: Span, wheel: &TimerWheel, now: Time) -> Pending {
-        let due = now + (rtt / 20).min(self.delay) + self.delay / 10;
+        let share = Span(rtt.0.saturating_mul(self.rtt_percent) / 100);
+        let due = now + share.min(self.delay) + self.slack;
         let delack = wheel.expiry(self.delack_timer, self.delack_delay);
         Pending::Sack { due: if delack > now { due.min(delack) } else { due } }
     }

@@ -170,6 +170,13 @@ impl OutOfOrderQueue {
         self.buffers == 0
     }
 
+    /// Bytes from RCV.NXT to the end of the last segment of the queue; 0 without one.
+    pub fn bytes_beyond(&self, rcv_nxt: u32) -> u64 {
+        let Some(last) = self.lists.ranges.back() else { return 0 };
+        let missing: u64 = self.lists.short.iter().map(|&(_, by)| u64::from(by)).sum();
+        u64::from(last.end - rcv_nxt) * u64::from(self.mss) - missing
+    }
+
     /// Bytes of the receive buffer that the queue takes (sk_rmem_alloc).
     #[inline]
     pub fn rmem(&self) -> u64 {

@@ -10,6 +10,7 @@
 //! have. Deviations: a buffer of fixed size is offered whole from the start, where Linux opens the
 //! window there too. Most tests are in `receiver`.
 
+use crate::params::RightSizing;
 use crate::{Millis, Segment, TcpParams};
 use units::{Span, Time, whole};
 
@@ -22,6 +23,7 @@ pub struct Window {
     rcvbuf_max: u64,
     /// The buffer is below its bound.
     may_grow: bool,
+    right_sizing: RightSizing,
     /// The fraction of the buffer that may be advertised (scaling_ratio), and the one that the
     /// first segment will show.
     scaling_ratio: f64,
@@ -83,6 +85,7 @@ impl Window {
             rcvbuf,
             rcvbuf_max,
             may_grow: rcvbuf < rcvbuf_max,
+            right_sizing: params.buffers.right_sizing,
             scaling_ratio,
             measured_scaling_ratio,
             full_space: space,
@@ -250,14 +253,14 @@ impl Window {
     }
 
     /// tcp_rcv_space_adjust: the application has read up to `delivered`. The `behind` bytes after
-    /// that are of a filled gap and belong to the next RTT. While the buffer may not grow this is
-    /// one comparison.
+    /// that are of a filled gap and belong to the next RTT; the last byte behind a further gap is
+    /// `beyond` RCV.NXT. While the buffer may not grow this is one comparison.
     #[inline]
     pub fn rcv_space_adjust(
         &mut self,
         next: u32,
         delivered: u64,
-        behind: u64,
+        (behind, beyond): (u64, u64),
         mss: u32,
         now: Time,
     ) {
@@ -269,7 +272,7 @@ impl Window {
         }
         // Before the first sample an RTT is longer than any time.
         if now.since(self.rcvq_time).0 >= self.rcv_rtt / 8 {
-            self.resize_buffer(delivered, behind, mss);
+            self.resize_buffer(delivered, behind, beyond, mss);
             self.rcvq_time = now;
         }
     }
@@ -291,21 +294,54 @@ impl Window {
     /// buffer = (w + 2 w (c - p)/p) / scaling_ratio,  w = 2 c + 16 mss
     /// ```
     ///
-    /// So a sender in slow start is never limited by the window.
+    /// So a sender in slow start is never limited by the window. In Linux 7.3 w = 2 c, and what
+    /// lies up to the last byte behind a gap, `beyond` RCV.NXT, is added.
     #[cold]
-    fn resize_buffer(&mut self, delivered: u64, behind: u64, mss: u32) {
+    fn resize_buffer(&mut self, delivered: u64, behind: u64, beyond: u64, mss: u32) {
         let copied = (delivered - self.copied_seq).saturating_sub(behind);
         self.copied_seq = delivered;
         if copied <= self.rcvq_space {
             return;
         }
-        let wanted = 2 * u128::from(copied) + 16 * u128::from(mss);
+        let cushion = match self.right_sizing {
+            RightSizing::Linux612 => 16 * u128::from(mss),
+            RightSizing::Linux73 => 0,
+        };
+        let wanted = 2 * u128::from(copied) + cushion;
         let growth = wanted * u128::from(copied - self.rcvq_space) / u128::from(self.rcvq_space);
-        let buffer = ((wanted + 2 * growth) as f64 / self.scaling_ratio) as u64;
+        let growth = self.low_rtt_growth(wanted).unwrap_or(2 * growth);
+        self.rcvq_space = copied;
+        self.grow_buffer(wanted + growth + u128::from(beyond));
+    }
+
+    /// Linux 7.3 (tcp_data_queue_ofo): at each arrival behind a gap there must be room for twice
+    /// what came in the last RTT, and for all that lies up to the last byte that has come, `beyond`
+    /// RCV.NXT.
+    #[cold]
+    pub fn on_out_of_order(&mut self, beyond: u64) {
+        if self.right_sizing == RightSizing::Linux612 || !self.may_grow() {
+            return;
+        }
+        let wanted = 2 * u128::from(self.rcvq_space);
+        let growth = self.low_rtt_growth(wanted).unwrap_or(0);
+        self.grow_buffer(wanted + growth + u128::from(beyond));
+    }
+
+    /// Linux 7.3: with an RTT of less than tcp_rcvbuf_low_rtt the window grows in proportion to the
+    /// RTT. Before the first sample there is none.
+    fn low_rtt_growth(&self, wanted: u128) -> Option<u128> {
+        const LOW_RTT_NS: u64 = 1_000_000;
+        let rtt = if self.rcv_rtt == NO_RTT { 0 } else { self.rcv_rtt / 8 };
+        let applies = self.right_sizing == RightSizing::Linux73 && rtt < LOW_RTT_NS;
+        applies.then(|| wanted * u128::from(rtt) / u128::from(LOW_RTT_NS))
+    }
+
+    /// A buffer whose advertised part has so many bytes, up to the bound; it never shrinks.
+    fn grow_buffer(&mut self, window: u128) {
+        let buffer = (window as f64 / self.scaling_ratio) as u64;
         self.rcvbuf = self.rcvbuf.max(buffer.min(self.rcvbuf_max));
         self.may_grow = self.rcvbuf < self.rcvbuf_max;
         self.measure_space();
-        self.rcvq_space = copied;
     }
 }
 
@@ -340,10 +376,33 @@ mod tests {
         // twice that on top.
         let mut window = window();
         window.rcvq_space = 10_000;
-        window.resize_buffer(20_000, 0, 1000);
+        window.resize_buffer(20_000, 0, 0, 1000);
         assert_eq!((window.rcvbuf, window.full_space), (336_000, 168_000));
-        window.resize_buffer(40_000, 0, 1000);
+        window.resize_buffer(40_000, 0, 0, 1000);
         assert_eq!(window.rcvbuf, 336_000, "no more than the round before: nothing new");
+    }
+
+    #[test]
+    fn linux_7_3_has_no_cushion_and_counts_what_lies_behind_a_gap() {
+        let mut window = window();
+        (window.right_sizing, window.rcvq_space) = (RightSizing::Linux73, 10_000);
+        window.rcv_rtt_update(Span::from_millis(20), true);
+        // Twice 20 000 bytes, twice that since the round brought twice the last one, and 9 000.
+        window.resize_buffer(20_000, 0, 9_000, 1000);
+        assert_eq!(window.full_space, 40_000 + 80_000 + 9_000);
+        window.on_out_of_order(100_000);
+        assert_eq!(window.full_space, 40_000 + 100_000, "room for the last round once more");
+        window.on_out_of_order(50_000);
+        assert_eq!(window.full_space, 140_000, "it never shrinks");
+    }
+
+    #[test]
+    fn linux_7_3_grows_by_its_share_of_a_millisecond_where_the_rtt_is_less() {
+        let mut window = window();
+        (window.right_sizing, window.rcvq_space) = (RightSizing::Linux73, 10_000);
+        window.rcv_rtt_update(Span(250_000), true);
+        window.resize_buffer(40_000, 0, 0, 1000);
+        assert_eq!(window.full_space, 80_000 + 20_000);
     }
 
     #[test]

@@ -158,7 +158,7 @@ class KernelEngine:
         if not self._guest.has_simnic:
             raise GuestError(
                 f"{self.name} keeps a link's rate by htb, whose times no link of ours has",
-                "record with -e kernel-uml: sojourn kernel setup --guest uml makes it",
+                "record with -e kernel-uml: sojourn kernel setup makes it",
             )
         packets = sum(map(recording.expected_packets, realised.links)) * realised.duration_ns / 1e9
         planned = plan.recorded(realised, plan.machine_of(self._guest), packets)

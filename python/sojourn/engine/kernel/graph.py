@@ -24,11 +24,23 @@ def transmitter(link: Link, bps: int | None = None) -> tc.Transmitter | None:
 def rate_steps(link: Link, duration_ns: int) -> list[tuple[int, int]]:
     """(from ns, bit/s) over the whole run, repetitions written out; empty without a rate."""
     steps = [(step.at_ns, step.bps) for step in link.rate]
-    period = link.rate_period_ns
-    if period is None or len(steps) < 2:
-        return [step for step in steps if step[0] < duration_ns]
-    turns = range(0, duration_ns, period)
-    return [(turn + at, bps) for turn in turns for at, bps in steps if turn + at < duration_ns]
+    period = link.rate_period_ns if len(steps) > 1 else None
+    return _written_out(steps, period, duration_ns)
+
+
+def delay_steps(link: Link, duration_ns: int) -> list[tuple[int, int]]:
+    """(from ns, ns of delay) over the whole run, repetitions written out; empty without steps."""
+    wire = link.impairments
+    if wire is None or len(wire.delay_steps) < 2:
+        return []
+    return _written_out(wire.delay_steps, wire.delay_period_ns, duration_ns)
+
+
+def _written_out(
+    steps: Sequence[tuple[int, int]], period_ns: int | None, duration_ns: int
+) -> list[tuple[int, int]]:
+    turns = range(0, duration_ns, period_ns) if period_ns else (0,)
+    return [(turn + at, to) for turn in turns for at, to in steps if turn + at < duration_ns]
 
 
 def needs_room(link: Link) -> bool:

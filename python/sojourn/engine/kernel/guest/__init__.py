@@ -9,8 +9,10 @@ from sojourn.engine.kernel.guest.boot import Boot, Booted, run
 from sojourn.engine.kernel.guest.endings import GuestError, GuestRunError
 from sojourn.engine.kernel.guest.guests import (
     NAMES,
+    PREFERRED,
     WHAT,
     Guest,
+    Name,
     Status,
     choose,
     clean,
@@ -19,16 +21,20 @@ from sojourn.engine.kernel.guest.guests import (
     setup,
     why_none,
 )
+from sojourn.engine.kernel.guest.releases import RELEASES
 from sojourn.engine.kernel.guest.uml import SetupProgress
 
 __all__ = [
     "NAMES",
+    "PREFERRED",
+    "RELEASES",
     "WHAT",
     "Boot",
     "Booted",
     "Guest",
     "GuestError",
     "GuestRunError",
+    "Name",
     "SetupProgress",
     "Status",
     "choose",

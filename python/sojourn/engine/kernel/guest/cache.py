@@ -17,7 +17,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,10 +67,10 @@ def find(kind: str, edits: str) -> Kept | None:
     return max(found, key=lambda one: one[0])[1] if found else None
 
 
-def superseded(current: Mapping[str, str]) -> list[Path]:
-    """Guests that nothing uses any more: all of a kind except the one that `find` returns for its
+def superseded(current: Iterable[tuple[str, str]]) -> list[Path]:
+    """Guests that nothing uses any more: all except those that `find` returns for these kinds and
     edits. Logs of failed builds, too."""
-    kept = {found.folder for kind, edits in current.items() if (found := find(kind, edits))}
+    kept = {found.folder for kind, edits in current if (found := find(kind, edits))}
     folders = [path.parent for path in root().glob(f"*/{MANIFEST}") if path.parent not in kept]
     return sorted([*folders, *root().glob("failed-*")])
 

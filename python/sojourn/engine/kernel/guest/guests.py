@@ -1,6 +1,5 @@
 """The guests by name: making, checking and choosing one."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,14 +16,19 @@ from sojourn.engine.kernel.guest import (
 from sojourn.engine.kernel.guest import (
     endings as errors,
 )
+from sojourn.engine.kernel.guest.releases import RELEASES, LinuxVersion, Release, version_in
 
-Name = Literal["uml", "qemu"]
+Name = Literal["uml", "qemu", "uml-7.3"]
 
-NAMES: tuple[Name, ...] = ("uml", "qemu")
-"""In order of preference."""
+NAMES: tuple[Name, ...] = ("uml", "qemu", "uml-7.3")
+
+PREFERRED: tuple[Name, ...] = ("uml", "qemu")
+"""Those that may be taken where none is named, in order of preference. Both run Linux 6.12; another
+kernel is asked for by name."""
 
 WHAT: dict[Name, str] = {
     "uml": "user-mode Linux in virtual time, built from Debian's kernel source: quick, exact, with rings and BQL",
+    "uml-7.3": "the same of Linux 7.3, with dualpi2",
     "qemu": "Debian's stock kernel in QEMU: nothing compiled; ten times slower",
 }
 
@@ -36,7 +40,7 @@ CLOSING_MARKS = ("No working init found", "Unable to mount root fs")
 class Guest:
     """A guest that is there: what a plan needs to know of it, and what boots it."""
 
-    kind: Name
+    name: Name
     folder: Path
     source: str
     """The package that it was made of, with its version."""
@@ -46,6 +50,16 @@ class Guest:
     """Module files to be loaded after the measurement."""
     files: str
     """Names the kernel and its file system, byte for byte."""
+
+    @property
+    def kind(self) -> Literal["uml", "qemu"]:
+        """What it runs in."""
+        return "qemu" if self.name == "qemu" else "uml"
+
+    @property
+    def release(self) -> LinuxVersion:
+        """The kernel's, which its package's name has: (6, 12)."""
+        return version_in(self.source)
 
     @property
     def fingerprint(self) -> str:
@@ -75,7 +89,8 @@ class Guest:
     def command(self, one: boot.Boot) -> list[str]:
         """The command line of one run."""
         if self.kind == "uml":
-            return uml.command(self.folder / uml.BINARY, one.seed, one.memory_mb, one.pairs)
+            binary, arguments = self.folder / uml.BINARY, _BUILT[self.name].arguments
+            return uml.command(binary, one.seed, one.memory_mb, one.pairs, arguments)
         return qemu.command(self.folder, one.seed, one.memory_mb)
 
     def environment(self, one: boot.Boot) -> dict[str, str]:
@@ -89,7 +104,7 @@ class Guest:
 class Status:
     """Whether a guest can be used here."""
 
-    kind: Name
+    name: Name
     guest: Guest | None
     """The guest, if it is there."""
     why_not: str | None
@@ -111,8 +126,8 @@ def setup(
         GuestError: something is missing, by package name.
         GuestRunError: it was made and does not run here.
     """
-    guest = _guest(name, _MAKE[name](report, given, again))
-    if reason := _UNREADY[name]():
+    guest = _guest(name, _made(name, report, given, again))
+    if reason := _unready(name):
         raise errors.GuestError(f"the guest {name} is made, but can't run here: {reason}")
     try_out(guest)
     return guest
@@ -134,44 +149,51 @@ def try_out(guest: Guest) -> None:
 
 def ready(name: Name) -> Status:
     """Whether a guest can be used here, and if not why. Changes nothing."""
-    kept = _FIND[name]()
+    kept = _found(name)
     guest = _guest(name, kept) if kept else None
-    if reason := _UNREADY[name]():
+    if reason := _unready(name):
         return Status(name, guest, reason)
     if guest is None:
-        return Status(name, None, f"it has not been made yet: sojourn kernel setup --guest {name}")
+        return Status(name, None, f"it has not been made yet: {setup_command(name)}")
     return Status(name, guest, None)
 
 
+def setup_command(name: Name) -> str:
+    """The command that makes this guest."""
+    built = _BUILT.get(name)
+    return built.setup if built else f"sojourn kernel setup --guest {name}"
+
+
 def why_none(name: Name | None = None) -> str | None:
-    """Why this guest (without a name: any guest) can't be used here, and what to do; None if one
-    can."""
-    states = [ready(one) for one in (NAMES if name is None else (name,))]
+    """Why this guest (without a name: any of `PREFERRED`) can't be used here, and what to do; None
+    if one can."""
+    states = [ready(one) for one in (PREFERRED if name is None else (name,))]
     if any(state.why_not is None for state in states):
         return None
-    return "; ".join(f"{state.kind}: {state.why_not}" for state in states)
+    return "; ".join(f"{state.name}: {state.why_not}" for state in states)
 
 
 def clean() -> tuple[list[str], int]:
     """Removes superseded guests, which were made of other edits or of an older package. Returns
     their names and the bytes freed."""
-    old = cache.superseded({uml.KIND: uml.edits_key(), qemu.KIND: qemu.edits_key()})
+    built = [(uml.KIND, uml.edits_key(release)) for release in RELEASES]
+    old = cache.superseded([*built, (qemu.KIND, qemu.edits_key())])
     return [path.name for path in old], cache.remove(old)
 
 
 def choose(name: Name | None = None) -> Guest:
-    """The guest of that name, or the first that can be used.
+    """The guest of that name, or the first of `PREFERRED` that can be used.
 
     Raises:
         GuestError: there is none, and why.
     """
-    for one in NAMES if name is None else (name,):
+    for one in PREFERRED if name is None else (name,):
         state = ready(one)
         if state.guest and not state.why_not:
             return state.guest
     raise errors.GuestError(
         f"no guest to run the kernel in ({why_none(name)})",
-        "sojourn kernel setup makes one, sojourn kernel status says more",
+        f"{setup_command(name or PREFERRED[0])} makes one, sojourn kernel status says more",
     )
 
 
@@ -193,7 +215,7 @@ def overlay(init: Path, files: dict[str, bytes]) -> bytes:
 def _guest(name: Name, kept: cache.Kept) -> Guest:
     manifest = kept.manifest
     return Guest(
-        kind=name,
+        name=name,
         folder=kept.folder,
         source=str(manifest["source"]),
         modules=tuple(manifest.get("modules", ())),
@@ -204,9 +226,18 @@ def _guest(name: Name, kept: cache.Kept) -> Guest:
     )
 
 
-_FIND: dict[Name, Callable[[], cache.Kept | None]] = {"uml": uml.find, "qemu": qemu.find}
-_MAKE: dict[Name, Callable[[uml.Report, Path | None, bool], cache.Kept]] = {
-    "uml": uml.build,
-    "qemu": qemu.fetch,
-}
-_UNREADY: dict[Name, Callable[[], str | None]] = {"uml": uml.unready, "qemu": qemu.unready}
+_BUILT: dict[Name, Release] = {release.guest: release for release in RELEASES}
+
+
+def _found(name: Name) -> cache.Kept | None:
+    return uml.find(built) if (built := _BUILT.get(name)) else qemu.find()
+
+
+def _made(name: Name, report: uml.Report, given: Path | None, again: bool) -> cache.Kept:
+    if built := _BUILT.get(name):
+        return uml.build(built, report, given, again)
+    return qemu.fetch(report, given, again)
+
+
+def _unready(name: Name) -> str | None:
+    return uml.unready() if name in _BUILT else qemu.unready()

@@ -2,7 +2,8 @@
 
 `apt-get download` works for any user if the lists of packages are there. `dpkg-deb -x` unpacks into
 any folder. If a package can't be fetched, the error names it and explains how to get it. A folder
-of .deb files that were downloaded elsewhere can replace the network.
+of .deb files that were downloaded elsewhere can replace the network. A package of a suite that the
+host's apt does not have is fetched by lists of its own (`suites`).
 """
 
 import re
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sojourn.engine.kernel.guest import cache
+from sojourn.engine.kernel.guest import cache, suites
 from sojourn.engine.kernel.guest.endings import GuestError
 
 
@@ -25,39 +26,62 @@ class Package:
     file: Path
 
 
-def fetch(name: str, given: Path | None = None) -> Package:
+def fetch(name: str, given: Path | None = None, suite: str | None = None) -> Package:
     """The package's file: from the folder `given`, from an earlier download, or downloaded now.
+    `suite`: of Debian's archive; None: whatever the host's apt has.
 
     Raises:
         GuestError: it can't be fetched; the hint explains how to get it.
     """
     if given is not None and (found := _newest(given, name)):
         return found
-    candidate = candidate_version(name)
+    options = [] if suite is None else _lists_of(suite, name)
+    candidate = candidate_version(name, options)
     if candidate is None:
-        raise GuestError(
-            f"needs the package {name}, which apt does not know here", _how_to_get(name)
-        )
+        where = "which apt does not know here" if suite is None else f"which {suite} does not have"
+        raise GuestError(f"needs the package {name}, {where}", _how_to_get(name, suite))
     folder = cache.downloads()
     folder.mkdir(parents=True, exist_ok=True)
     kept = _newest(folder, name)
     if kept and kept.version == candidate:
         return kept
-    done = _run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", name], folder)
+    done = _run(["apt-get", "-q", *options, *_AS_OURSELVES, "download", name], folder)
     fetched = _newest(folder, name)
     if done.returncode != 0 or fetched is None:
         raise GuestError(
-            f"can't download the package {name}: {_complaint(done)}", _how_to_get(name)
+            f"can't download the package {name}: {_complaint(done)}", _how_to_get(name, suite)
         )
     return fetched
 
 
-def candidate_version(name: str) -> str | None:
+_AS_OURSELVES = ("-o", "APT::Sandbox::User=root")
+"""apt started by root would otherwise fetch as a user who can't write into the folder."""
+
+
+def _lists_of(suite: str, name: str) -> list[str]:
+    """Fetches what a suite has, for a package of it; returns the options to apt's commands."""
+    if not shutil.which("apt-get"):
+        raise GuestError(
+            f"needs the package {name} of {suite}, and there is no apt", _how_to_get(name, suite)
+        )
+    folder = cache.downloads() / f"apt-{suite}"
+    options = suites.configured(suite, folder)
+    # Without it apt takes lists that it could not fetch for empty ones.
+    strictly = ("-o", "APT::Update::Error-Mode=any")
+    done = _run(["apt-get", "-q", *options, *_AS_OURSELVES, *strictly, "update"])
+    if done.returncode != 0:
+        raise GuestError(
+            f"can't fetch the lists of {suite}: {_complaint(done)}", _how_to_get(name, suite)
+        )
+    return options
+
+
+def candidate_version(name: str, options: Sequence[str] = ()) -> str | None:
     """The version that `apt-get download` would fetch; None if apt is missing or does not know the
     package."""
     if not shutil.which("apt-cache") or not shutil.which("apt-get"):
         return None
-    done = _run(["apt-cache", "policy", name])
+    done = _run(["apt-cache", *options, "policy", name])
     found = re.search(r"^  Candidate: (\S+)$", done.stdout, re.MULTILINE)
     return found[1] if found and found[1] != "(none)" else None
 
@@ -104,9 +128,11 @@ def _newest(folder: Path, name: str) -> Package | None:
     return max(found, key=lambda one: one[0])[1] if found else None
 
 
-def _how_to_get(name: str) -> str:
+def _how_to_get(name: str, suite: str | None = None) -> str:
     if not shutil.which("apt-get"):
         return f"without apt: put {name} and what else is missing, as Debian's .deb files, into a folder, and give it with --from FOLDER"
+    if suite is not None:
+        return f"put {name}_*.deb of Debian's {suite} into a folder, and give it with --from FOLDER"
     return f"apt-get update (as root) may bring it into the lists; else put {name}_*.deb into a folder and give it with --from FOLDER"
 
 

@@ -24,14 +24,14 @@ from pathlib import Path
 from sojourn import remains
 from sojourn.engine.kernel.guest import cache, initrd, packages
 from sojourn.engine.kernel.guest.endings import GuestError, last_lines
+from sojourn.engine.kernel.guest.releases import Release
 
 KIND = "uml"
-SOURCE = "linux-source-6.12"
 BINARY = remains.UML
 LOG = "build.log"
 
 DRIVERS = ("simnic.c", "simlog.c", "simlog.h", "simread.c")
-EDITS = ("uml.patch", "uml.config", *DRIVERS)
+CONFIG = "uml.config"
 RECIPE = b"1"
 """Increase it when a change of this file changes the guest while the files above stay the same."""
 
@@ -40,9 +40,6 @@ START_NS = 1_704_067_200_000_000_000
 
 ROOM_BYTES = 1_500_000_000
 """Room for the source package, the unpacked part of its tree, and the objects."""
-
-_STEPS = 1020
-"""About how many lines make prints for one build of this configuration."""
 
 _FIXED = {
     "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 2026",
@@ -113,21 +110,23 @@ def nothing(_: SetupProgress) -> None:
 Report = Callable[[SetupProgress], None]
 
 
-def edits() -> dict[str, bytes]:
-    """Our files for the kernel, by name."""
+def edits(release: Release) -> dict[str, bytes]:
+    """Our files for this kernel, by name; `CONFIG` is its whole configuration."""
     folder = resources.files("sojourn.engine.kernel") / "linux"
-    return {name: folder.joinpath(name).read_bytes() for name in EDITS}
+    found = {name: folder.joinpath(name).read_bytes() for name in (release.patch, CONFIG, *DRIVERS)}
+    found[CONFIG] += "".join(f"{line}\n" for line in release.config).encode()
+    return found
 
 
 @once
-def edits_key() -> str:
-    """Names our changes to the kernel's source."""
-    return cache.key({**edits(), "recipe": RECIPE})
+def edits_key(release: Release) -> str:
+    """Names the kernel's source, but for its version, and our changes to it."""
+    return cache.key({**edits(release), "source": release.package.encode(), "recipe": RECIPE})
 
 
-def find() -> cache.Kept | None:
+def find(release: Release) -> cache.Kept | None:
     """The guest, if it has been built."""
-    return cache.find(KIND, edits_key())
+    return cache.find(KIND, edits_key(release))
 
 
 # --------------------------------------------------------------------------------------- building
@@ -151,18 +150,21 @@ def missing_from_host() -> str | None:
     return None
 
 
-def build(report: Report = nothing, given: Path | None = None, again: bool = False) -> cache.Kept:
-    """Builds the guest, in about four CPU minutes. If it is there already, does nothing unless
+def build(
+    release: Release, report: Report = nothing, given: Path | None = None, again: bool = False
+) -> cache.Kept:
+    """Builds the guest, in four to seven CPU minutes. If it is there already, does nothing unless
     `again`.
 
     Args:
+        release: the kernel of which.
         report: called with the progress.
         given: a folder of .deb files to be used before any are downloaded.
 
     Raises:
         GuestError: something is missing, by package name, or the build failed; its log is kept.
     """
-    if not again and (kept := find()):
+    if not again and (kept := find(release)):
         return kept
     if why := missing_from_host():
         raise GuestError(
@@ -171,23 +173,21 @@ def build(report: Report = nothing, given: Path | None = None, again: bool = Fal
         )
     with cache.making() as scratch:
         cache.need_room(ROOM_BYTES)
-        report(SetupProgress(f"fetching {SOURCE}", 0.0))
-        source = packages.fetch(SOURCE, given)
+        report(SetupProgress(f"fetching {release.package}", 0.0))
+        source = packages.fetch(release.package, given, release.suite)
         environment = _with_tools(scratch, given)
-        name = f"{KIND}-{source.version}-{cache.key({'edits': edits_key().encode(), 'source': source.version.encode()})}"
+        edited = edits_key(release)
+        name = f"{KIND}-{source.version}-{cache.key({'edits': edited.encode(), 'source': source.version.encode()})}"
 
         log = scratch / LOG
         report(SetupProgress(f"unpacking {source.version}", 0.04))
         tree = _unpacked(source, scratch, environment, log)
         report(SetupProgress("configuring", 0.15))
-        _edit(tree, environment, log)
-        _configure(tree, environment, log)
-        _make(
-            tree,
-            environment,
-            log,
-            lambda done: report(SetupProgress("compiling", 0.18 + 0.8 * done)),
-        )
+        _edit(release, tree, environment, log)
+        _configure(release, tree, environment, log)
+        for step, _ in enumerate(_compiled(tree, environment, log)):
+            done = min(step / release.steps, 1.0)
+            report(SetupProgress("compiling", 0.18 + 0.8 * done))
 
         report(SetupProgress("packing ip and tc", 0.98))
         made = scratch / "made"
@@ -200,8 +200,8 @@ def build(report: Report = nothing, given: Path | None = None, again: bool = Fal
             name,
             {
                 "kind": KIND,
-                "edits": edits_key(),
-                "source": f"{SOURCE} {source.version}",
+                "edits": edited,
+                "source": f"{source.name} {source.version}",
                 "compiler": _compiler(),
                 "kernel_sha256": cache.sha256(made / BINARY),
                 "base_sha256": cache.sha256(made / "base.cpio"),
@@ -273,29 +273,29 @@ def _unpacked(
     return tree
 
 
-def _edit(tree: Path, environment: dict[str, str], log: Path) -> None:
-    ours = edits()
+def _edit(release: Release, tree: Path, environment: dict[str, str], log: Path) -> None:
+    ours = edits(release)
     # Without fuzz: an edit that no longer fits its context has to be reviewed, not guessed.
     _do(
         ["patch", "-p1", "--fuzz=0", "--batch", "--forward", "--no-backup-if-mismatch"],
         *(tree, environment, log),
-        stdin=ours["uml.patch"],
+        stdin=ours[release.patch],
     )
     for name in DRIVERS:
         (tree / "drivers/net" / name).write_bytes(ours[name])
-    (tree / "sojourn.config").write_bytes(ours["uml.config"])
+    (tree / "sojourn.config").write_bytes(ours[CONFIG])
 
 
-def _configure(tree: Path, environment: dict[str, str], log: Path) -> None:
+def _configure(release: Release, tree: Path, environment: dict[str, str], log: Path) -> None:
     _do(
         [*_MAKE, "KCONFIG_ALLCONFIG=sojourn.config", "allnoconfig"],
         *(tree, environment, log),
     )
     written = (tree / ".config").read_text(encoding="utf-8")
-    if refused := not_taken(edits()["uml.config"].decode(), written):
+    if refused := not_taken(edits(release)[CONFIG].decode(), written):
         raise GuestError(
             f"this kernel's configuration does not take {', '.join(refused)}",
-            f"it is made for {SOURCE}: is that what was fetched?",
+            f"it is made for {release.package}: is that what was fetched?",
         )
 
 
@@ -306,16 +306,12 @@ def not_taken(wanted: str, written: str) -> list[str]:
     return [line for line in wanted.splitlines() if re.match("CONFIG_", line) and line not in have]
 
 
-def _make(
-    tree: Path, environment: dict[str, str], log: Path, report: Callable[[float], None]
-) -> None:
-    seen = 0
+def _compiled(tree: Path, environment: dict[str, str], log: Path) -> Iterator[str]:
+    """Compiles the kernel, and yields a line for each step."""
     jobs = f"-j{len(os.sched_getaffinity(0))}"
-    command = [*_MAKE, jobs, "linux"]
-    for line in _lines_of(command, tree, environment, log):
+    for line in _lines_of([*_MAKE, jobs, "linux"], tree, environment, log):
         if line.startswith("  "):
-            seen += 1
-            report(min(seen / _STEPS, 1.0))
+            yield line
 
 
 def _do(
@@ -388,7 +384,9 @@ def _failed(command: Sequence[str], log: Path) -> GuestError:
 # ---------------------------------------------------------------------------------------- running
 
 
-def command(binary: Path, seed: int, memory_mb: int, pairs: int) -> list[str]:
+def command(
+    binary: Path, seed: int, memory_mb: int, pairs: int, arguments: Sequence[str] = ()
+) -> list[str]:
     """The guest's command line. The kernel mixes what it sees of it into its randomness, so only
     what must differ between runs differs.
 
@@ -409,6 +407,7 @@ def command(binary: Path, seed: int, memory_mb: int, pairs: int) -> list[str]:
         f"time-travel-start={START_NS}",
         f"rngseed={seed}",
         f"simnic.pairs={pairs}",
+        *arguments,
     ]
 
 

@@ -16,6 +16,7 @@
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/uaccess.h>
+#include <linux/version.h>
 #include <linux/vmalloc.h>
 #include <net/inet_sock.h>
 #include <net/ip.h>
@@ -164,9 +165,19 @@ static void simlog_gone(struct sk_buff *skb)
 	skb->simlog_serial = 0;
 }
 
+/* Guests are built of 6.12 and of 7.3, whose tracepoint promises to leave the socket as it is. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+typedef struct sock simlog_rx_sock;
+#else
+typedef const struct sock simlog_rx_sock;
+#endif
+
 static void simlog_on_kfree(void *unused, struct sk_buff *skb, void *location,
-			    enum skb_drop_reason reason, struct sock *rx_sk)
+			    enum skb_drop_reason reason, simlog_rx_sock *rx_sk)
 {
+	/* A policer before the qdisc: it came to the device all the same. */
+	if (reason == SKB_DROP_REASON_TC_EGRESS && !skb->simlog_serial)
+		simlog_on_queue(NULL, skb);
 	simlog_gone(skb);
 }
 

@@ -6,7 +6,7 @@
  * N of them at boot. What one end sends the other receives. Each end is a card
  * of its own and governs its own direction:
  *
- *   qdisc -> ring -> transmitter (rate) -> wire (loss, delay) -> the other end
+ *   qdisc -> ring -> transmitter (rate) -> wire (loss, delay, ...) -> the other end
  *
  * A packet that the qdisc hands over takes a descriptor of the ring. It is
  * transmitted in turn, and from the end of its last bit it travels for the
@@ -38,15 +38,34 @@
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
+#include <linux/version.h>
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
 #include "simlog.h"
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+/* Later kernels set a timer and its function in one call, and have no other way. */
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
 /* From the completion to the next packet's coming down: softirqs, no more. */
 #define GRAIN_NS	20000ULL
 
 #define OFFLOADS	(NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_GSO_SOFTWARE)
+
+#define RANDOM_BITS	32
+#define TABLE_ENTRIES	4096
+#define TABLE_SCALE	8192	/* of a standard deviation */
+
+/* The wire's random streams. */
+enum { LUCK_LOSS, LUCK_JITTER, LUCK_REORDER, LUCK_DUPLICATE, LUCK_SLOT, LUCKS };
 
 enum cells { CELLS_NONE, CELLS_ATM, CELLS_PTM };
 
@@ -74,7 +93,30 @@ struct simnic_params {
 	u64 loss_bad;
 	u64 loss_enter;		/* from good to bad */
 	u64 loss_leave;		/* from bad to good */
+	/* The chain of four states, in the same units; in place of the other where there is any. */
+	u64 loss_p13;
+	u64 loss_p31;
+	u64 loss_p32;
+	u64 loss_p23;
+	u64 loss_p14;
 	u64 loss_key;
+	/* Probabilities and correlations in units of 2^-32. */
+	u64 jitter_ns;		/* of the distribution in the table, its scale; without one +- so much */
+	u64 jitter_rho;
+	u64 jitter_key;
+	u64 reorder;
+	u64 reorder_rho;
+	u64 reorder_gap;
+	u64 reorder_key;
+	u64 duplicate;
+	u64 duplicate_rho;
+	u64 duplicate_key;
+	u64 slot_min_ns;
+	u64 slot_max_ns;	/* 0: no slots */
+	u64 slot_packets;	/* 0: any number */
+	u64 slot_bytes;
+	u64 slot_key;
+	u64 overtake;		/* a packet may arrive before those that left before it */
 	u64 log;		/* its number in the log; 0: nothing of it is noted */
 	u64 log_out;		/* the end of each transmission, too */
 };
@@ -129,8 +171,16 @@ struct simnic {
 	bool wire_armed;
 	bool irq_armed;
 
-	u64 luck[4];
-	bool loss_is_bad;
+	u64 luck[LUCKS][4];
+	u64 latest[LUCKS];		/* of a stream that is correlated ... */
+	bool has_latest[LUCKS];		/* ... once it has begun */
+	u8 loss_state;
+	u64 reorder_count;
+	u64 in_order;			/* when the latest of those that keep their order arrives */
+	u64 slot_at;
+	u64 slot_packets;		/* that it still takes */
+	s64 slot_bytes;
+	s16 *jitter_table;
 
 	struct hrtimer tx_timer;
 	struct hrtimer irq_timer;
@@ -149,23 +199,22 @@ MODULE_PARM_DESC(pairs, "pairs of devices to make: nic0a and nic0b, nic1a and ni
  * The simulator's streams: xoshiro256++, its state filled by SplitMix64. The same
  * key loses the same packets in both.
  */
-static void simnic_fill_luck(struct simnic *nic)
+static void simnic_fill_luck(struct simnic *nic, unsigned int which, u64 key)
 {
-	u64 x = nic->params.loss_key;
-
-	for (int i = 0; i < ARRAY_SIZE(nic->luck); i++) {
-		u64 z = (x += 0x9e3779b97f4a7c15ULL);
+	for (int i = 0; i < ARRAY_SIZE(nic->luck[which]); i++) {
+		u64 z = (key += 0x9e3779b97f4a7c15ULL);
 
 		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
 		z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-		nic->luck[i] = z ^ (z >> 31);
+		nic->luck[which][i] = z ^ (z >> 31);
 	}
+	nic->has_latest[which] = false;
 }
 
-/* 53 random bits. */
-static u64 simnic_draw(struct simnic *nic)
+/* 64 random bits. */
+static u64 simnic_bits(struct simnic *nic, unsigned int which)
 {
-	u64 *s = nic->luck;
+	u64 *s = nic->luck[which];
 	u64 drawn = rol64(s[0] + s[3], 23) + s[0];
 	u64 shifted = s[1] << 17;
 
@@ -175,44 +224,208 @@ static u64 simnic_draw(struct simnic *nic)
 	s[0] ^= s[3];
 	s[2] ^= shifted;
 	s[3] = rol64(s[3], 45);
-	return drawn >> 11;
+	return drawn;
+}
+
+/* 53 of them: a fraction of one. */
+static u64 simnic_draw(struct simnic *nic)
+{
+	return simnic_bits(nic, LUCK_LOSS) >> 11;
+}
+
+/* RANDOM_BITS of them, each number drawn towards the one before it by @rho. */
+static u64 simnic_correlated(struct simnic *nic, unsigned int which, u64 rho)
+{
+	u64 drawn = simnic_bits(nic, which) >> (64 - RANDOM_BITS);
+
+	if (!rho)
+		return drawn;
+	if (!nic->has_latest[which]) {
+		nic->has_latest[which] = true;
+		nic->latest[which] = drawn;
+		drawn = simnic_bits(nic, which) >> (64 - RANDOM_BITS);
+	}
+	rho++;
+	nic->latest[which] = (drawn * ((1ULL << RANDOM_BITS) - rho) +
+			      nic->latest[which] * rho) >> RANDOM_BITS;
+	return nic->latest[which];
+}
+
+/*
+ * Received and lost in bursts and gaps: 1 is received in a gap, 2 received in a
+ * burst, 3 lost in a burst, 4 lost by itself in a gap.
+ */
+static bool simnic_loses_by_state(struct simnic *nic)
+{
+	const struct simnic_params *p = &nic->params;
+	u64 drawn = simnic_draw(nic);
+
+	switch (nic->loss_state) {
+	case 2:
+		nic->loss_state = drawn < p->loss_p23 ? 3 : 2;
+		break;
+	case 3:
+		if (drawn < p->loss_p32)
+			nic->loss_state = 2;
+		else if (drawn < p->loss_p32 + p->loss_p31)
+			nic->loss_state = 1;
+		break;
+	case 4:
+		nic->loss_state = 1;
+		break;
+	default:
+		if (drawn < p->loss_p14)
+			nic->loss_state = 4;
+		else if (drawn < p->loss_p14 + p->loss_p13)
+			nic->loss_state = 3;
+		break;
+	}
+	return nic->loss_state >= 3;
 }
 
 /* The chain steps once a packet, before the packet is judged. */
 static bool simnic_loses(struct simnic *nic)
 {
 	const struct simnic_params *p = &nic->params;
+	bool is_bad = nic->loss_state;
 
+	if (p->loss_p13 || p->loss_p14)
+		return simnic_loses_by_state(nic);
 	if (!p->loss_good && !p->loss_enter)
 		return false;
-	if (p->loss_enter &&
-	    simnic_draw(nic) < (nic->loss_is_bad ? p->loss_leave : p->loss_enter))
-		nic->loss_is_bad = !nic->loss_is_bad;
-	return simnic_draw(nic) < (nic->loss_is_bad ? p->loss_bad : p->loss_good);
+	if (p->loss_enter && simnic_draw(nic) < (is_bad ? p->loss_leave : p->loss_enter))
+		is_bad = !is_bad;
+	nic->loss_state = is_bad;
+	return simnic_draw(nic) < (is_bad ? p->loss_bad : p->loss_good);
 }
 
-/* Puts a packet on the wire; its last bit left at @now. */
+static bool simnic_doubles(struct simnic *nic)
+{
+	const struct simnic_params *p = &nic->params;
+
+	return p->duplicate &&
+	       simnic_correlated(nic, LUCK_DUPLICATE, p->duplicate_rho) < p->duplicate;
+}
+
+/* Whether a packet takes no time at all, and so passes those before it; never fewer than gap - 1 wait. */
+static bool simnic_reorders(struct simnic *nic)
+{
+	const struct simnic_params *p = &nic->params;
+
+	if (!p->reorder)
+		return false;
+	if (nic->reorder_count + 1 < p->reorder_gap ||
+	    simnic_correlated(nic, LUCK_REORDER, p->reorder_rho) >= p->reorder) {
+		nic->reorder_count++;
+		return false;
+	}
+	nic->reorder_count = 0;
+	return true;
+}
+
+/* The delay of one packet. */
+static u64 simnic_delay(struct simnic *nic)
+{
+	const struct simnic_params *p = &nic->params;
+	u64 drawn;
+	s64 delay = p->delay_ns;
+
+	if (!p->jitter_ns)
+		return delay;
+	drawn = simnic_correlated(nic, LUCK_JITTER, p->jitter_rho);
+	if (nic->jitter_table) {
+		s64 scaled = (s64)p->jitter_ns * nic->jitter_table[drawn % TABLE_ENTRIES];
+
+		delay += div_s64(scaled + (scaled < 0 ? -TABLE_SCALE / 2 : TABLE_SCALE / 2),
+				 TABLE_SCALE);
+	} else {
+		delay += mul_u64_u32_shr(2 * p->jitter_ns, drawn, RANDOM_BITS);
+		delay -= p->jitter_ns;
+	}
+	return max(delay, 0LL);
+}
+
+static u64 simnic_next_slot(struct simnic *nic, u64 after)
+{
+	const struct simnic_params *p = &nic->params;
+	u32 drawn = simnic_bits(nic, LUCK_SLOT) >> (64 - RANDOM_BITS);
+
+	nic->slot_packets = p->slot_packets ?: U64_MAX;
+	nic->slot_bytes = p->slot_bytes ?: S64_MAX;
+	return after + p->slot_min_ns +
+	       mul_u64_u32_shr(p->slot_max_ns - p->slot_min_ns, drawn, RANDOM_BITS);
+}
+
+/*
+ * What arrives is collected: the first packet after a slot opens the next one,
+ * some time later. A slot that is full is followed by another.
+ */
+static u64 simnic_slot(struct simnic *nic, u64 arrives, u32 ip_bytes)
+{
+	if (nic->slot_at < arrives)
+		nic->slot_at = simnic_next_slot(nic, arrives);
+	else if (!nic->slot_packets || nic->slot_bytes <= 0)
+		nic->slot_at = simnic_next_slot(nic, nic->slot_at);
+	nic->slot_packets--;
+	nic->slot_bytes -= ip_bytes;
+	return nic->slot_at;
+}
+
+/* When a packet whose last bit leaves now arrives. */
+static u64 simnic_arrives(struct simnic *nic, const struct sk_buff *skb, u64 now)
+{
+	u64 arrives;
+
+	if (simnic_reorders(nic))
+		return now;
+	arrives = now + simnic_delay(nic);
+	if (nic->params.overtake)
+		return arrives;
+	arrives = max(arrives, nic->in_order);
+	if (nic->params.slot_max_ns)
+		arrives = simnic_slot(nic, arrives, skb->len - ETH_HLEN);
+	nic->in_order = arrives;
+	return arrives;
+}
+
+/* Puts a packet on the wire, behind those that arrive when it does. */
+static void simnic_travel(struct simnic *nic, struct sk_buff *skb, u64 now)
+{
+	u64 arrives = simnic_arrives(nic, skb, now);
+	struct sk_buff *before = skb_peek_tail(&nic->wire);
+
+	while (before && cb_of(before)->arrives > arrives)
+		before = skb_queue_is_first(&nic->wire, before) ?
+				 NULL : skb_queue_prev(&nic->wire, before);
+	cb_of(skb)->arrives = arrives;
+	if (before)
+		__skb_queue_after(&nic->wire, before, skb);
+	else
+		__skb_queue_head(&nic->wire, skb);
+	/* The arrival that is being handled looks at the wire again before it ends. */
+	if (!nic->wire_armed ||
+	    (!before && !hrtimer_callback_running(&nic->wire_timer))) {
+		nic->wire_armed = true;
+		hrtimer_start(&nic->wire_timer, ns_to_ktime(arrives), HRTIMER_MODE_ABS_SOFT);
+	}
+}
+
+/* A packet's last bit left at @now. One that is lost and doubled is one packet. */
 static void simnic_launch(struct simnic *nic, struct sk_buff *skb, u64 now)
 {
-	struct sk_buff *last = skb_peek_tail(&nic->wire);
-	u64 arrives = now + nic->params.delay_ns;
+	bool doubled = simnic_doubles(nic), lost = simnic_loses(nic);
+	struct sk_buff *copy = doubled && !lost ? skb_copy(skb, GFP_ATOMIC) : NULL;
 
-	if (simnic_loses(nic)) {
+	if (lost && !doubled) {
 		nic->counters.lost_packets++;
 		if (cb_of(skb)->serial)
 			simlog_note(SIMLOG_LOST, nic->params.log, cb_of(skb)->serial, now);
 		dev_kfree_skb_any(skb);
 		return;
 	}
-	/* A delay that was shortened lets nobody overtake. */
-	if (last)
-		arrives = max(arrives, cb_of(last)->arrives);
-	cb_of(skb)->arrives = arrives;
-	__skb_queue_tail(&nic->wire, skb);
-	if (!nic->wire_armed) {
-		nic->wire_armed = true;
-		hrtimer_start(&nic->wire_timer, ns_to_ktime(arrives), HRTIMER_MODE_ABS_SOFT);
-	}
+	simnic_travel(nic, skb, now);
+	if (copy)
+		simnic_travel(nic, copy, now);
 }
 
 static enum hrtimer_restart simnic_arrival(struct hrtimer *timer)
@@ -651,9 +864,50 @@ static ssize_t simnic_store_key(struct simnic *nic, const struct simnic_file *fi
 	if (err)
 		return err;
 	spin_lock_bh(&nic->lock);
-	simnic_fill_luck(nic);
-	nic->loss_is_bad = false;
+	switch (file->offset) {
+	case offsetof(struct simnic, params.loss_key):
+		simnic_fill_luck(nic, LUCK_LOSS, nic->params.loss_key);
+		nic->loss_state = 0;
+		break;
+	case offsetof(struct simnic, params.jitter_key):
+		simnic_fill_luck(nic, LUCK_JITTER, nic->params.jitter_key);
+		break;
+	case offsetof(struct simnic, params.reorder_key):
+		simnic_fill_luck(nic, LUCK_REORDER, nic->params.reorder_key);
+		nic->reorder_count = 0;
+		break;
+	case offsetof(struct simnic, params.duplicate_key):
+		simnic_fill_luck(nic, LUCK_DUPLICATE, nic->params.duplicate_key);
+		break;
+	case offsetof(struct simnic, params.slot_key):
+		simnic_fill_luck(nic, LUCK_SLOT, nic->params.slot_key);
+		nic->slot_at = 0;
+		break;
+	}
 	spin_unlock_bh(&nic->lock);
+	return 0;
+}
+
+/*
+ * The first entry's number and the entries, each four hexadecimal digits, the
+ * high ones first: two's complement. A page has room for 512 and more.
+ */
+static ssize_t simnic_store_table(struct simnic *nic, const struct simnic_file *file,
+				  const char *text)
+{
+	char *digits;
+	unsigned long first = simple_strtoul(text, &digits, 10);
+	u8 bytes[2];
+
+	if (!nic->jitter_table)
+		nic->jitter_table = kcalloc(TABLE_ENTRIES, sizeof(s16), GFP_KERNEL);
+	if (!nic->jitter_table)
+		return -ENOMEM;
+	for (digits = skip_spaces(digits); *digits && *digits != '\n'; digits += 4, first++) {
+		if (first >= TABLE_ENTRIES || hex2bin(bytes, digits, 2))
+			return -EINVAL;
+		nic->jitter_table[first] = (s16)(bytes[0] << 8 | bytes[1]);
+	}
 	return 0;
 }
 
@@ -770,7 +1024,28 @@ NUMBER(loss_good, simnic_store_number, 0, 1ULL << 53);
 NUMBER(loss_bad, simnic_store_number, 0, 1ULL << 53);
 NUMBER(loss_enter, simnic_store_number, 0, 1ULL << 53);
 NUMBER(loss_leave, simnic_store_number, 0, 1ULL << 53);
+NUMBER(loss_p13, simnic_store_number, 0, 1ULL << 53);
+NUMBER(loss_p31, simnic_store_number, 0, 1ULL << 53);
+NUMBER(loss_p32, simnic_store_number, 0, 1ULL << 53);
+NUMBER(loss_p23, simnic_store_number, 0, 1ULL << 53);
+NUMBER(loss_p14, simnic_store_number, 0, 1ULL << 53);
 NUMBER(loss_key, simnic_store_key, 0, U64_MAX);
+NUMBER(jitter_ns, simnic_store_number, 0, 3600ULL * NSEC_PER_SEC);
+NUMBER(jitter_rho, simnic_store_number, 0, U32_MAX);
+NUMBER(jitter_key, simnic_store_key, 0, U64_MAX);
+NUMBER(reorder, simnic_store_number, 0, 1ULL << 32);
+NUMBER(reorder_rho, simnic_store_number, 0, U32_MAX);
+NUMBER(reorder_gap, simnic_store_number, 0, U32_MAX);
+NUMBER(reorder_key, simnic_store_key, 0, U64_MAX);
+NUMBER(duplicate, simnic_store_number, 0, 1ULL << 32);
+NUMBER(duplicate_rho, simnic_store_number, 0, U32_MAX);
+NUMBER(duplicate_key, simnic_store_key, 0, U64_MAX);
+NUMBER(slot_min_ns, simnic_store_number, 0, 3600ULL * NSEC_PER_SEC);
+NUMBER(slot_max_ns, simnic_store_number, 0, 3600ULL * NSEC_PER_SEC);
+NUMBER(slot_packets, simnic_store_number, 0, U32_MAX);
+NUMBER(slot_bytes, simnic_store_number, 0, U32_MAX);
+NUMBER(slot_key, simnic_store_key, 0, U64_MAX);
+NUMBER(overtake, simnic_store_number, 0, 1);
 NUMBER(log, simnic_store_number, 0, U16_MAX);
 NUMBER(log_out, simnic_store_number, 0, 1);
 COUNTER(sent_packets);
@@ -790,13 +1065,24 @@ static struct simnic_file file_cells = {
 	.show = simnic_show_cells, .store = simnic_store_cells,
 };
 
+static struct simnic_file file_jitter_table = {
+	.attr = { .name = "jitter_table", .mode = 0200 },
+	.store = simnic_store_table,
+};
+
 static struct attribute *simnic_attrs[] = {
 	&file_rate_bps.attr, &file_stopped.attr, &file_delay_ns.attr,
 	&file_overhead.attr, &file_minimum.attr, &file_cells.attr,
 	&file_ring.attr, &file_coalesce_ns.attr, &file_coalesce_frames.attr,
 	&file_bql.attr, &file_offload.attr,
 	&file_loss_good.attr, &file_loss_bad.attr, &file_loss_enter.attr,
-	&file_loss_leave.attr, &file_loss_key.attr,
+	&file_loss_leave.attr, &file_loss_p13.attr, &file_loss_p31.attr,
+	&file_loss_p32.attr, &file_loss_p23.attr, &file_loss_p14.attr, &file_loss_key.attr,
+	&file_jitter_ns.attr, &file_jitter_rho.attr, &file_jitter_table.attr, &file_jitter_key.attr,
+	&file_reorder.attr, &file_reorder_rho.attr, &file_reorder_gap.attr, &file_reorder_key.attr,
+	&file_duplicate.attr, &file_duplicate_rho.attr, &file_duplicate_key.attr,
+	&file_slot_min_ns.attr, &file_slot_max_ns.attr, &file_slot_packets.attr,
+	&file_slot_bytes.attr, &file_slot_key.attr, &file_overtake.attr,
 	&file_log.attr, &file_log_out.attr,
 	&file_sent_packets.attr, &file_sent_bytes.attr, &file_wire_bytes.attr,
 	&file_busy_ns.attr, &file_lost_packets.attr, &file_interrupts.attr,
@@ -854,12 +1140,9 @@ static struct simnic *simnic_make(unsigned int pair, unsigned int end)
 	__skb_queue_head_init(&nic->ring);
 	__skb_queue_head_init(&nic->wire);
 	__skb_queue_head_init(&nic->untold);
-	hrtimer_init(&nic->tx_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	hrtimer_init(&nic->irq_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	hrtimer_init(&nic->wire_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	nic->tx_timer.function = simnic_sent;
-	nic->irq_timer.function = simnic_coalesced;
-	nic->wire_timer.function = simnic_arrival;
+	hrtimer_setup(&nic->tx_timer, simnic_sent, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&nic->irq_timer, simnic_coalesced, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&nic->wire_timer, simnic_arrival, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	nic->params.ring = 1;
 
 	/* The card outlives no device and no device its card: neither ever goes. */

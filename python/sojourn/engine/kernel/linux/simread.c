@@ -19,8 +19,14 @@
 #include <linux/net.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/version.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+/* Later kernels make a worker that sleeps until it is run. */
+#define kthread_run_worker kthread_create_worker
+#endif
 
 /* As much as is taken out at once. */
 #define GULP	(1 << 20)
@@ -150,7 +156,7 @@ static struct miscdevice simread_device = {
 
 static int __init simread_init(void)
 {
-	reader = kthread_create_worker(0, "simread");
+	reader = kthread_run_worker(0, "simread");
 	if (IS_ERR(reader))
 		return PTR_ERR(reader);
 	return misc_register(&simread_device);

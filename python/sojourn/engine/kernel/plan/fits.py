@@ -13,6 +13,7 @@ from sojourn.engine.kernel.graph import (
     has_queue,
     transmitter,
 )
+from sojourn.engine.kernel.guest.releases import LinuxVersion, version_in
 from sojourn.engine.kernel.plan.endpoints import TcpSide, tcp_side
 from sojourn.engine.protocol import by_reason
 from sojourn.errors import UserError
@@ -31,6 +32,9 @@ LEAST_DATAGRAM = 32
 """IP and UDP headers, and the number by which the far end knows a datagram."""
 
 Wiring = Literal["simnic", "veth"]
+
+RACK_ALONE: LinuxVersion = (6, 17)
+"""Since then Linux has no other loss recovery with SACK."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +61,14 @@ _NEWER_WORDS = ("priomap", "weights")
 """Of fq, since iproute2 6.7."""
 
 
-def problems_of(realised: Realised, wiring: Wiring, own: bool) -> Iterator[Problem]:
+def problems_of(
+    realised: Realised, wiring: Wiring, own: bool, linux: LinuxVersion
+) -> Iterator[Problem]:
     """Everything that does not fit. `own`: the kernel is the run's alone, so settings that all of
-    it shares may be written."""
+    it shares may be written. `linux`: the kernel's release."""
     links, flows = realised.links, realised.flows
     for link in links:
-        yield from _link_problems(link, wiring)
+        yield from _link_problems(link, wiring, linux)
     if len(flows) > MOST_FLOWS:
         yield Problem(
             "scenario",
@@ -72,7 +78,7 @@ def problems_of(realised: Realised, wiring: Wiring, own: bool) -> Iterator[Probl
     told: set[int] = set()
     for flow in flows:
         # Flows of one entry are alike: one of them is enough.
-        wrong = [] if flow.group in told else list(_flow_problems(flow))
+        wrong = [] if flow.group in told else list(_flow_problems(flow, linux))
         if wrong:
             told.add(flow.group)
         yield from wrong
@@ -86,7 +92,7 @@ def problems_of(realised: Realised, wiring: Wiring, own: bool) -> Iterator[Probl
                 yield Problem(f"flow {flow.name!r}: via", why, "give it a path without a loop")
 
 
-def _link_problems(link: Link, wiring: Wiring) -> Iterator[Problem]:
+def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[Problem]:
     place = f"link {link.name!r}"
     if has_queue(link):
         try:
@@ -94,6 +100,11 @@ def _link_problems(link: Link, wiring: Wiring) -> Iterator[Problem]:
         except UserError as error:
             yield Problem(f"{place}: qdisc", error.problem, error.hint)
             return
+        since = link.qdisc.record.since
+        if since is not None and (linux < since or wiring != "simnic"):
+            why = "{} came with Linux {}.{}".format(link.qdisc.kind, *since)
+            guest = "it needs a guest of a later one: -e kernel-7.3"
+            yield Problem(f"{place}: qdisc", f"{why}, and is set in a built guest only", guest)
         newer = [word for word in _NEWER_WORDS if link.qdisc.params.get(word) is not None]
         if wiring == "simnic" and link.qdisc.kind == "fq" and newer:
             why = f"the guest's tc, of iproute2 6.1, has no {' and no '.join(newer)}"
@@ -125,6 +136,10 @@ def _link_problems(link: Link, wiring: Wiring) -> Iterator[Problem]:
         if ring is not None and ring.coalesce_ns > MOST_COALESCE_NS:
             yield Problem(f"{place}: coalesce", "above a second", "write a time up to 1 s")
         return
+    if link.impairments is not None:
+        why = "packets that are delayed one by one, reordered or doubled come over simulated cards"
+        hint = "use the built guest (uml), or leave out jitter, reorder, duplicate, slot and delay_schedule"
+        yield Problem(place, why, hint)
     if ring is not None:
         why = "this kernel's virtual devices have no driver's ring and no byte queue limits"
         yield Problem(
@@ -132,7 +147,7 @@ def _link_problems(link: Link, wiring: Wiring) -> Iterator[Problem]:
         )
 
 
-def _flow_problems(flow: Flow) -> Iterator[Problem]:
+def _flow_problems(flow: Flow, linux: LinuxVersion) -> Iterator[Problem]:
     traffic, place = flow.traffic, f"flow {flow.name!r}"
     if flow.kind in ("web", "stream"):
         why = f"kind {flow.kind!r} is the simulator's alone so far"
@@ -141,7 +156,7 @@ def _flow_problems(flow: Flow) -> Iterator[Problem]:
         why = f"{traffic.packet_bytes} bytes have no room for the number that each datagram carries"
         yield Problem(f"{place}: packet", why, f"write at least {LEAST_DATAGRAM}")
     if flow.tcp is not None:
-        yield from _tcp_problems(flow.tcp, place)
+        yield from _tcp_problems(flow.tcp, place, linux)
 
 
 _FIXED = {
@@ -168,7 +183,7 @@ _FIXED = {
 """What Linux's TCP does not let one choose."""
 
 
-def _tcp_problems(tcp: Tcp, place: str) -> Iterator[Problem]:
+def _tcp_problems(tcp: Tcp, place: str, linux: LinuxVersion) -> Iterator[Problem]:
     own, usual = tcp.parameters, PROFILES["linux"].parameters
     if not CONGESTION[tcp.congestion].in_linux:
         why = f"Linux has no {tcp.congestion.upper()}"
@@ -180,11 +195,21 @@ def _tcp_problems(tcp: Tcp, place: str) -> Iterator[Problem]:
             f"{place}: profile", why, 'write profile = "linux", or run it on the engine sim'
         )
         return
+    younger = version_in(tcp.profile)
+    if linux < younger:
+        why = "it is the TCP of Linux {}.{}, and this kernel is {}.{}".format(*younger, *linux)
+        hint = 'write profile = "linux", or run it on that kernel: -e kernel-7.3'
+        yield Problem(f"{place}: profile", why, hint)
     for name, what in _FIXED.items():
         if own[name] != usual[name]:
             yield Problem(
                 f"{place}: tcp.{name.removesuffix('_ns')}", f"Linux {what}", "leave it out"
             )
+    if tcp.sack and not tcp.rack and linux >= RACK_ALONE:
+        why = "Linux finds losses by RACK alone since {}.{}".format(*RACK_ALONE)
+        yield Problem(
+            f"{place}: tcp.rack", why, "leave it out, or run it on Linux 6.12 (-e kernel)"
+        )
     header = 52 if tcp.timestamps else 40
     for name in ("header_bytes", "ack_bytes"):
         if own[name] != header:

@@ -23,13 +23,15 @@ What Linux has no word for is refused, all of it at once: in `PlanError`.
 
 import math
 import os
+import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
 from sojourn._core import luck_key
 from sojourn.engine.kernel.graph import (
     crossing_of,
+    delay_steps,
     has_queue,
     loses,
     needs_room,
@@ -37,6 +39,7 @@ from sojourn.engine.kernel.graph import (
     transmitter,
 )
 from sojourn.engine.kernel.guest.guests import Guest
+from sojourn.engine.kernel.guest.releases import LinuxVersion, version_in
 from sojourn.engine.kernel.observed import selfcheck
 from sojourn.engine.kernel.observed.passage import drops_of
 from sojourn.engine.kernel.plan import sizes
@@ -54,7 +57,16 @@ from sojourn.engine.kernel.plan.fits import (
     problems_of,
 )
 from sojourn.linux import tc
-from sojourn.scenario.realised import Flow, GilbertLoss, Link, Ping, RandomLoss, Realised, Tcp
+from sojourn.scenario.realised import (
+    Flow,
+    GilbertLoss,
+    Link,
+    Ping,
+    RandomLoss,
+    Realised,
+    StateLoss,
+    Tcp,
+)
 from sojourn.scenario.tcp import MTU
 
 VERSION = 2
@@ -76,6 +88,8 @@ _MOST_SEGMENTS = 65535
 """GSO_MAX_SEGS."""
 MOST_RECORDED = 2_000_000
 """Packets, each a row."""
+_TABLE_PART = 512
+"""Entries of a table that fit into a page."""
 _UNIT = 2.0**53
 """simnic's probabilities are in units of 2^-53."""
 
@@ -91,6 +105,7 @@ class Machine:
     """The kernel is the run's alone: settings that all of it shares may be written."""
     ipv6: bool
     """It has IPv6, to be turned off."""
+    linux: LinuxVersion = (6, 12)
     rehash: bool = True
     """Its TCP gives a connection another hash when it times out (since 5.18), and can be told not
     to."""
@@ -109,6 +124,7 @@ def machine_of(guest: Guest) -> Machine:
     return Machine(
         "simnic" if guest.has_simnic else "veth",
         own=True,
+        linux=guest.release,
         # The built kernel has none.
         ipv6=not guest.has_simnic,
         modules=guest.modules,
@@ -125,6 +141,7 @@ def this_host() -> Machine:
     return Machine(
         "veth",
         own=False,
+        linux=version_in(platform.release()),
         ipv6=os.path.isdir("/proc/sys/net/ipv6"),
         rehash=os.path.isfile("/proc/sys/net/core/txrehash"),
     )
@@ -225,7 +242,7 @@ def plan(realised: Realised, machine: Machine, *, rows: bool = False) -> Planned
     Raises:
         PlanError: it asks for what the machine's kernel does not have.
     """
-    problems = list(problems_of(realised, machine.wiring, machine.own))
+    problems = list(problems_of(realised, machine.wiring, machine.own, machine.linux))
     if problems:
         raise PlanError(problems)
     whole = _Builder(realised, machine, rows=rows)
@@ -289,6 +306,7 @@ class _Builder:
         self.addresses = 0
         self.ip: dict[str, list[str]] = {name: [] for name in self.namespaces}
         self.tc: dict[str, list[str]] = {}
+        self.made: list[tuple[str, tc.MadeByNetlink]] = []
         self.offload = realised.offloads
         # What is made of single packets: the table of them, the self-check's judgement and, in real
         # time, that of the run.
@@ -377,16 +395,16 @@ class _Builder:
             length = link.qdisc.queue_length
             if length is not None:
                 self.ip[wire.tail].append(f"link set dev {wire.queue.device} txqueuelen {length}")
-            self._tc(
-                wire.tail,
-                tc.queue(
-                    wire.queue.device,
-                    link.qdisc,
-                    header_bytes=link.framing.header_bytes,
-                    shaper=link.shaper,
-                    transmitter=None if self.simnic else transmitter(link),
-                ),
+            lines = tc.queue(
+                wire.queue.device,
+                link.qdisc,
+                header_bytes=link.framing.header_bytes,
+                shaper=link.shaper,
+                transmitter=None if self.simnic else transmitter(link),
             )
+            if link.qdisc.packed_options() is not None:
+                self.made.append((wire.tail, tc.by_netlink(lines.pop(), link.qdisc)))
+            self._tc(wire.tail, lines)
         if not self.simnic and (link.delay_ns or loses(link)):
             last = wire.hops[-1][0]
             self._tc(last.namespace, [tc.wire(last.device, link.delay_ns, link.loss)])
@@ -407,7 +425,7 @@ class _Builder:
                 "bql": int(ring.bql),
                 "coalesce_ns": ring.coalesce_ns,
             }
-        card |= self._card_loss(link)
+        card |= self._card_loss(link) | self._card_impairments(link)
         if _watched(link):
             card |= {"log": _in_log(port), "log_out": int(_goes_out(link))}
         self.cards[port.device] = card
@@ -418,6 +436,14 @@ class _Builder:
                 chances = {"loss_good": p}
             case GilbertLoss(p=p, r=r, bad_loss=bad, good_loss=good):
                 chances = {"loss_good": good, "loss_bad": bad, "loss_enter": p, "loss_leave": r}
+            case StateLoss(p13=p13, p31=p31, p32=p32, p23=p23, p14=p14):
+                chances = {
+                    "loss_p13": p13,
+                    "loss_p31": p31,
+                    "loss_p32": p32,
+                    "loss_p23": p23,
+                    "loss_p14": p14,
+                }
             case _:
                 return {}
         # The simulator's stream, and a number in [0, 1) is below the chance in both or in neither.
@@ -426,13 +452,56 @@ class _Builder:
             "loss_key": key
         }
 
+    def _card_impairments(self, link: Link) -> dict[str, int]:
+        """What else the wire does, by the simulator's streams."""
+        wire = link.impairments
+        if wire is None:
+            return {}
+        kinds = {
+            "jitter": {"jitter_ns": wire.jitter_ns, "jitter_rho": wire.jitter_correlation},
+            "reorder": {
+                "reorder": wire.reorder,
+                "reorder_rho": wire.reorder_correlation,
+                "reorder_gap": wire.reorder_gap,
+            },
+            "duplicate": {
+                "duplicate": wire.duplicate,
+                "duplicate_rho": wire.duplicate_correlation,
+            },
+            "slot": {
+                "slot_min_ns": wire.slot_min_ns,
+                "slot_max_ns": wire.slot_max_ns,
+                "slot_packets": wire.slot_packets,
+                "slot_bytes": wire.slot_bytes,
+            },
+        }
+        found = {"overtake": int(wire.overtake)}
+        for kind, settings in kinds.items():
+            if any(settings.values()):
+                key = luck_key(self.realised.seed, f"{link.name}/{kind}")
+                found |= settings | {f"{kind}_key": key}
+        return found
+
+    def _tables(self) -> Iterator[dict[str, Any]]:
+        """The distributions of the cards' delays, a page at a time."""
+        for link, wire in zip(self.links, self.wires, strict=True):
+            table = link.impairments and link.impairments.jitter_table
+            for first in range(0, len(table or ()), _TABLE_PART):
+                part = (table or [])[first : first + _TABLE_PART]
+                text = "".join(f"{entry & 0xFFFF:04x}" for entry in part)
+                path = f"/sys/kernel/simnic/{wire.queue.device}/jitter_table"
+                yield _write(None, path, f"{first} {text}")
+
     def _tc(self, namespace: str, lines: Iterable[str]) -> None:
         self.tc.setdefault(namespace, []).extend(lines)
 
     def _events(self) -> list[dict[str, Any]]:
-        """Every change of a rate."""
+        """Every change of a rate or a delay."""
         events: list[dict[str, Any]] = []
         for link, wire in zip(self.links, self.wires, strict=True):
+            delay = f"/sys/kernel/simnic/{wire.queue.device}/delay_ns"
+            for at, delay_ns in delay_steps(link, self.realised.duration_ns)[1:]:
+                events.append({"at_ns": at, "step": _write(None, delay, delay_ns)})
             for at, bps in rate_steps(link, self.realised.duration_ns)[1:]:
                 events += (
                     {"at_ns": at, "step": step} for step in self._rate_change(link, wire, bps)
@@ -570,6 +639,8 @@ class _Builder:
                 _write(None, f"/sys/kernel/simnic/{device}/{name}", value)
                 for name, value in told.items()
             ]
+        if self.simnic:
+            steps += self._tables()
         ends = [port for cable in self.cables for port in (cable.a, cable.b)]
         if self.simnic:
             moves = [f"link set dev {port.device} netns {port.namespace}" for port in ends]
@@ -587,8 +658,12 @@ class _Builder:
                         "ip", name, sorted(self.ip[name], key=lambda line: line.startswith("route"))
                     )
                 )
-            if name in self.tc:
+            if self.tc.get(name):
                 steps.append(_batch("tc", name, self.tc[name]))
+        steps += (
+            {"do": "qdisc", "namespace": name, **asdict(each), "options": list(each.options)}
+            for name, each in self.made
+        )
         return steps
 
     def _settings(self) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,369 @@
+//! What of a scenario can be turned: each quantity that stands in the text alone, and each word of a
+//! discipline that is a number. Turning changes that value where it stands; the rest of the text, its
+//! comments and its blanks, stays as it is.
+
+use crate::text::load;
+use scenario::quantity::{
+    TIME, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
+};
+use scenario::{Loaded, Table, Value, read_toml};
+use serde::Serialize;
+use tc::{Discipline, Read, Shaper, Word};
+
+const MS: f64 = 1e6;
+
+/// Something with a slider.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Knob {
+    /// What to turn: a dotted key of the text, with `#word` for a word of a discipline or shaper.
+    pub key: String,
+    /// What it says: its key, or the word.
+    pub name: String,
+    /// Where: the bottleneck, the flow's name.
+    pub of: String,
+    /// In which unit `value` is: ns, bit/s, bytes, packets, a plain number.
+    pub unit: &'static str,
+    /// What it is now.
+    pub value: f64,
+    /// As it is written.
+    pub text: String,
+    /// The least that the slider goes to.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+    /// Whole numbers only.
+    pub whole: bool,
+}
+
+impl Knob {
+    /// Bounds that hold what it is now.
+    fn within(self, least: f64, most: f64) -> Knob {
+        Knob { least: least.min(self.value), most: most.max(self.value), ..self }
+    }
+}
+
+/// Keys that name or sort something, or that change what is kept and not what happens.
+const NO_KNOBS: [&str; 10] =
+    ["title", "label", "name", "kind", "seed", "seeds", "sweep", "record", "congestion", "profile"];
+
+/// Those of a scenario, in the order in which they stand in its text.
+pub fn of(loaded: &Loaded, text: &str) -> Vec<Knob> {
+    let Ok((document, _)) = read_toml(text) else { return Vec::new() };
+    let mut found = Vec::new();
+    let in_sweep = |key: &str| loaded.scenario.sweep.axes.iter().any(|(axis, _)| axis == key);
+    walk(&document, "", "", &mut |key, name, of, value| {
+        if !in_sweep(key) {
+            found.extend(knobs_of(key, name, of, value));
+        }
+    });
+    found
+}
+
+/// Every value below a table that is no table itself: its dotted key, its own, where it is.
+fn walk(table: &Table, path: &str, of: &str, see: &mut impl FnMut(&str, &str, &str, &Value)) {
+    for (name, value) in table.iter().filter(|(name, _)| !NO_KNOBS.contains(name)) {
+        let key = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        match value {
+            Value::Table(below) => {
+                let of = if of.is_empty() { name.to_owned() } else { format!("{of} {name}") };
+                walk(below, &key, &of, see);
+            }
+            Value::List(items) if matches!(items.first(), Some(Value::Table(_))) => {
+                for (index, item) in items.iter().enumerate() {
+                    let Value::Table(below) = item else { continue };
+                    let called = ["name", "kind"].iter().find_map(|key| below.get(key)?.text());
+                    let of = format!("{name} {}", called.unwrap_or_default());
+                    walk(below, &format!("{key}.{index}"), of.trim_end(), see);
+                }
+            }
+            _ => see(&key, name, of, value),
+        }
+    }
+}
+
+fn knobs_of(key: &str, name: &str, of: &str, value: &Value) -> Vec<Knob> {
+    let knob = |unit, now: f64, whole| Knob {
+        key: key.to_owned(),
+        name: name.to_owned(),
+        of: of.to_owned(),
+        unit,
+        value: now,
+        text: shown(value),
+        least: now,
+        most: now,
+        whole,
+    };
+    match (name, value) {
+        ("qdisc", Value::Text(text)) => match Discipline::parse(text) {
+            Ok(discipline) => of_words(&discipline, key)
+                .into_iter()
+                .map(|knob| Knob { of: format!("{of} {}", discipline.kind()), ..knob })
+                .collect(),
+            Err(_) => Vec::new(),
+        },
+        ("shaper", Value::Text(text)) => match Shaper::parse(text) {
+            Ok(Some(shaper)) => vec![Knob {
+                key: format!("{key}#rate"),
+                name: "shaper rate".into(),
+                ..knob("bit/s", shaper.0.bps as f64, true).within(128e3, 1e9)
+            }],
+            _ => Vec::new(),
+        },
+        (_, Value::Int(count)) => {
+            let count = *count as f64;
+            match name {
+                "count" => vec![knob("", count, true).within(1.0, 64.0)],
+                "ring" => vec![knob("packets", count, true).within(1.0, 4096.0)],
+                "fps" => vec![knob("", count, true).within(1.0, 120.0)],
+                _ => Vec::new(),
+            }
+        }
+        (_, Value::Text(_)) => quantity(value)
+            .map(|(unit, now)| {
+                let most = match (unit, name) {
+                    ("bit/s", _) => (128e3, 1e9),
+                    ("ns", "duration") => (2000.0 * MS, 60_000.0 * MS),
+                    ("ns", "warmup" | "start" | "stop") => (0.0, 30_000.0 * MS),
+                    ("ns", _) => (MS, 1000.0 * MS),
+                    _ => (1500.0, 64e6),
+                };
+                knob(unit, now, true).within(most.0, most.1)
+            })
+            .into_iter()
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A value that is one quantity: its unit, and how much of it.
+fn quantity(value: &Value) -> Option<(&'static str, f64)> {
+    if let Ok(ns) = parse_duration(value, &TIME) {
+        return Some(("ns", ns as f64));
+    }
+    if let Ok(bps) = parse_rate(value, true) {
+        return Some(("bit/s", bps as f64));
+    }
+    parse_size(value, "a size", 0, u64::MAX).ok().map(|bytes| ("bytes", bytes as f64))
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Text(text) => text.clone(),
+        Value::Int(number) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// The words of a discipline that are numbers; their keys are below `key`.
+pub fn of_words(discipline: &Discipline, key: &str) -> Vec<Knob> {
+    // Of a red without sizes these follow from the rate of its link.
+    if discipline.is_bare() {
+        return Vec::new();
+    }
+    let record = discipline.record();
+    let Some(grammar) = record.grammar(discipline.variant()) else { return Vec::new() };
+    let each = grammar.words.iter().filter_map(|word| {
+        let said = discipline.fields().get(word.field);
+        let value = said.count().map(|count| count as f64).or(said.real())?;
+        let (unit, whole, least, most) = bounds(word, value)?;
+        Some(Knob {
+            key: format!("{key}#{}", word.word),
+            name: word.word.into(),
+            of: discipline.kind().into(),
+            unit,
+            value,
+            text: word.write(said),
+            least: least.min(value),
+            most: most.max(value),
+            whole,
+        })
+    });
+    each.collect()
+}
+
+/// A word's unit, whether it is whole, and from where to where a slider of it goes.
+fn bounds(word: &Word, now: f64) -> Option<(&'static str, bool, f64, f64)> {
+    Some(match word.read {
+        Read::Time | Read::PositiveTime | Read::Microseconds | Read::PositiveMicroseconds => {
+            ("ns", true, (now / 50.0).clamp(10_000.0, MS), (now * 20.0).max(100.0 * MS))
+        }
+        Read::Rate => ("bit/s", true, 128e3, 1e9),
+        Read::Count(least, most) => {
+            let unit = if word.shows == "PACKETS" { "packets" } else { "" };
+            (unit, true, least.max(1) as f64, (most as f64).min((now * 10.0).max(1000.0)))
+        }
+        Read::Size if word.shows == "PACKETS" => ("packets", true, 1.0, (now * 10.0).max(1000.0)),
+        Read::Size => ("bytes", true, 1500.0, (now * 10.0).max(1e6)),
+        Read::Real(least, most) | Read::Above(least, most) if most.is_finite() && most <= 1.0 => {
+            ("", false, least.max(0.0), most)
+        }
+        _ => return None,
+    })
+}
+
+// Turning
+// -------------------------------------------------------------------------------------------------
+
+/// The text with the value under `key` changed to so much of its unit; else why not.
+pub fn turned(text: &str, key: &str, value: f64) -> Result<String, String> {
+    let loaded = load(text).map_err(|problems| problems[0].to_string())?;
+    let knob = of(&loaded, text).into_iter().find(|knob| knob.key == key);
+    let knob = knob.ok_or_else(|| format!("nothing to turn is called {key}"))?;
+    let (document, places) = read_toml(text).map_err(|wrong| wrong.message)?;
+    let (path, word) = key.split_once('#').map_or((key, None), |(path, word)| (path, Some(word)));
+    let place = places.get(path).ok_or_else(|| format!("{key} has no place in the text"))?;
+    let written = match word {
+        None => said(&knob, value),
+        Some(word) => {
+            let old = at(&document, path).and_then(Value::text).unwrap_or_default();
+            let new = match Shaper::parse(old) {
+                Ok(Some(mut shaper)) => {
+                    shaper.0.bps = whole(value);
+                    shaper.text()
+                }
+                _ => word_turned(old, word, value)?,
+            };
+            format!("\"{new}\"")
+        }
+    };
+    let span = span(text, *place).ok_or_else(|| format!("{key} is not written on one line"))?;
+    Ok(format!("{}{written}{}", &text[..span.start], &text[span.end..]))
+}
+
+/// A discipline with one of its words changed to so much of its unit; else why not.
+pub fn word_turned(qdisc: &str, word: &str, value: f64) -> Result<String, String> {
+    let discipline = Discipline::parse(qdisc).map_err(|error| error.problem)?;
+    let grammar = discipline.record().grammar(discipline.variant());
+    let known = grammar.and_then(|grammar| grammar.words.iter().find(|known| known.word == word));
+    let known = known.ok_or_else(|| format!("{} has no word {word}", discipline.kind()))?;
+    let value = match known.read {
+        Read::Real(..) | Read::Above(..) => tc::Value::Real(value),
+        Read::Microseconds | Read::PositiveMicroseconds => {
+            tc::Value::Count(whole(value / 1000.0) * 1000)
+        }
+        _ => tc::Value::Count(whole(value)),
+    };
+    let text = discipline.with(known.field, value).text();
+    Discipline::parse(&text).map(|read| read.text()).map_err(|error| error.problem)
+}
+
+/// A value as a file has it.
+fn said(knob: &Knob, value: f64) -> String {
+    match knob.unit {
+        "ns" => format!("\"{}\"", format_duration(whole(value))),
+        "bit/s" => format!("\"{}\"", format_rate(whole(value))),
+        "bytes" => format!("\"{}\"", format_size(whole(value))),
+        _ => whole(value).to_string(),
+    }
+}
+
+fn whole(value: f64) -> u64 {
+    value.max(0.0).round() as u64
+}
+
+/// The value under a dotted key of tables and lists of tables.
+fn at<'v>(document: &'v Table, path: &str) -> Option<&'v Value> {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(a, b)| (a, Some(b)));
+    let value = document.get(first)?;
+    match (rest, value) {
+        (None, _) => Some(value),
+        (Some(rest), Value::Table(below)) => at(below, rest),
+        (Some(rest), Value::List(items)) => {
+            let (index, rest) = rest.split_once('.')?;
+            at(items.get(index.parse::<usize>().ok()?)?.table()?, rest)
+        }
+        _ => None,
+    }
+}
+
+/// The bytes of the text or number that begins at this line and column.
+fn span(text: &str, (line, column): (usize, usize)) -> Option<std::ops::Range<usize>> {
+    let whole = text.split_inclusive('\n').nth(line - 1)?;
+    let start_of_line = whole.as_ptr() as usize - text.as_ptr() as usize;
+    let begin = whole.char_indices().nth(column - 1)?.0;
+    let rest = &whole[begin..];
+    let length = match rest.chars().next()? {
+        quote @ ('"' | '\'') => rest[1..].find(quote)? + 2,
+        _ => rest.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(rest.len()),
+    };
+    let begin = start_of_line + begin;
+    Some(begin..begin + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOME: &str = r#"
+# A home line.
+duration = "10 s"   # not long
+[bottleneck]
+delay = "8 ms"
+qdisc = "codel limit 500 target 5ms"   # tc's words
+up.rate = "10 Mbit/s"
+down = { rate = "50 Mbit/s" }
+shaper = "htb rate 9mbit"
+[[flow]]
+name = "backup"
+kind = "bulk"
+count = 2
+rtt = "uniform 20 ms .. 40 ms"
+"#;
+
+    fn knobs() -> Vec<Knob> {
+        of(&load(HOME).expect("a scenario"), HOME)
+    }
+
+    #[test]
+    fn every_quantity_that_stands_alone_can_be_turned() {
+        let keys: Vec<_> = knobs().into_iter().map(|knob| knob.key).collect();
+        for key in [
+            "duration",
+            "bottleneck.delay",
+            "bottleneck.qdisc#limit",
+            "bottleneck.qdisc#target",
+            "bottleneck.qdisc#interval",
+            "bottleneck.up.rate",
+            "bottleneck.down.rate",
+            "bottleneck.shaper#rate",
+            "flow.0.count",
+        ] {
+            assert!(keys.iter().any(|known| known == key), "{key} of {keys:?}");
+        }
+        assert!(!keys.iter().any(|key| key.ends_with("rtt")), "a range has no single value");
+    }
+
+    #[test]
+    fn turning_changes_one_value_and_nothing_else_of_the_text() {
+        for (key, value, old, new) in [
+            ("duration", 20e9, "\"10 s\"", "\"20 s\""),
+            ("bottleneck.up.rate", 2.5e6, "\"10 Mbit/s\"", "\"2.5 Mbit/s\""),
+            ("bottleneck.down.rate", 1e8, "\"50 Mbit/s\"", "\"100 Mbit/s\""),
+            ("flow.0.count", 7.0, "count = 2", "count = 7"),
+            ("bottleneck.qdisc#target", 20e6, "limit 500 target 5ms", "limit 500 target 20ms"),
+            ("bottleneck.qdisc#interval", 5e7, "target 5ms", "interval 50ms"),
+            ("bottleneck.shaper#rate", 8e6, "htb rate 9mbit", "htb rate 8mbit"),
+        ] {
+            let text = turned(HOME, key, value).expect(key);
+            if key.ends_with("interval") {
+                // What is the default is not said.
+                assert!(text.contains("codel limit 500 interval 50ms"), "{text}");
+                continue;
+            }
+            assert_eq!(text, HOME.replace(old, new), "{key}");
+        }
+    }
+
+    #[test]
+    fn what_a_knob_says_is_what_the_text_says_after_it_was_turned() {
+        for knob in knobs() {
+            // A delay beyond the RTT is no scenario.
+            let most = if knob.key == "bottleneck.delay" { 9e6 } else { knob.most };
+            let turned = turned(HOME, &knob.key, most).expect(&knob.key);
+            let loaded = load(&turned).unwrap_or_else(|wrong| panic!("{}: {wrong:?}", knob.key));
+            let after = of(&loaded, &turned).into_iter().find(|after| after.key == knob.key);
+            let after = after.expect(&knob.key);
+            assert!((after.value - most).abs() <= 1e-3 * most, "{after:?}");
+        }
+    }
+}

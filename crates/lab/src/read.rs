@@ -1,0 +1,61 @@
+//! What a text says: its links, flows and variants, what can be turned, or what is wrong with it.
+
+use crate::Knob;
+use crate::knobs;
+use crate::running::{lacking, lacking_of, variants};
+use crate::text::{load, refused, shown};
+use serde_json::{Value, json};
+use tc::Discipline;
+
+/// Most runs that stand side by side.
+pub const MOST_VARIANTS: usize = 8;
+
+/// The answer to `Asked::Read`.
+pub fn answer(text: &str) -> Value {
+    let loaded = match load(text) {
+        Ok(loaded) => loaded,
+        Err(problems) => return refused(&problems),
+    };
+    let all = match variants(&loaded) {
+        Ok(all) => all,
+        Err(problems) => return refused(&problems),
+    };
+    let first = all[0].scenario.realise(all[0].scenario.seeds[0]).expect("a variant is no sweep");
+    let links: Vec<Value> = first
+        .links
+        .iter()
+        .filter(|link| link.sampled)
+        .map(|link| json!({ "name": link.name, "qdisc": link.qdisc.text(), "queues": !link.rate.is_empty() || link.shaper.is_some() }))
+        .collect();
+    let labels = all.iter().take(MOST_VARIANTS).map(|each| each.scenario.label.clone());
+    json!({
+        "title": loaded.scenario.title,
+        "duration_ns": loaded.scenario.duration,
+        "warmup_ns": loaded.scenario.warmup,
+        "seeds": loaded.scenario.seeds,
+        "links": links,
+        "flows": first.flows.len(),
+        "both_ways": loaded.scenario.bottleneck.is_some() && loaded.qdisc_key(None).is_ok(),
+        "variants": labels.collect::<Vec<_>>(),
+        "more_variants": all.len().saturating_sub(MOST_VARIANTS),
+        "knobs": knobs::of(&loaded, text),
+        "notes": loaded.notes.iter().map(shown).collect::<Vec<_>>(),
+        "lacking": lacking(&first).iter().map(shown).collect::<Vec<_>>(),
+    })
+}
+
+/// The answer to `Asked::Words`.
+pub fn words(qdisc: &str) -> Value {
+    match Discipline::parse(qdisc) {
+        Err(error) => json!({
+            "refused": error.problem,
+            "hint": error.hint,
+            "at": error.at.start,
+        }),
+        Ok(discipline) => {
+            let knobs: Vec<Knob> = knobs::of_words(&discipline, "");
+            let lacking = lacking_of(&discipline).as_ref().map(shown);
+            json!({ "text": discipline.text(), "knobs": knobs, "lacking": lacking })
+        }
+    }
+}

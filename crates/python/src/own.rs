@@ -1,0 +1,189 @@
+//! A discipline of the user's own as compiled code, and the only `unsafe` of this crate: calls of C
+//! functions by their addresses.
+//!
+//! `sojourn.own` compiles a class of Python by numba and gives the addresses of its functions, the
+//! bytes of its state at its start, and its shape; see `_core.pyi`. Why a call is sound:
+//!
+//! - The addresses are those of functions that numba compiled with exactly this signature. They live
+//!   as long as the Python object that owns them, which `Program` keeps.
+//! - A function gets three pointers, none of which it keeps. It reads and writes the state: a buffer
+//!   of this law alone, of the size for which it was compiled, aligned to 8 bytes. It reads the
+//!   packet and the link: `sojourn/own/source.py` refuses code that writes to anything but the state,
+//!   and every index is checked against the size of its array.
+//! - The link has as many queues as the code was compiled for: both come from the same shape.
+//! - A function does not unwind: what raises in it returns `FAILED`. It takes neither locks nor
+//!   Python's lock, and does no I/O.
+
+#![allow(unsafe_code)]
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use qdisc::own::{
+    LINK_NUMBERS, OwnFailure, OwnLaw, OwnLink, OwnPacket, OwnProgram, OwnShape, PASS,
+};
+use std::sync::Arc;
+
+/// `int64_t decide(state *, const packet *, const link *)`; what it has no use for is null.
+type Decide = unsafe extern "C" fn(*mut u64, *const OwnPacket, *const i64) -> i64;
+
+/// The first words of a state: of the random stream, why it failed, in which line.
+const LUCK: usize = 0;
+const WHY: usize = 1;
+const LINE: usize = 2;
+
+pyo3::create_exception!(
+    sojourn._core,
+    OwnCodeError,
+    pyo3::exceptions::PyException,
+    "A discipline's own code failed: (file, class, what it was asked, when in ns, its answer or None, \
+     why, line)."
+);
+
+/// The failure as Python's exception.
+pub fn raised(failure: &OwnFailure) -> PyErr {
+    let [file, class] = failure.law.clone();
+    let [why, line] = failure.failed;
+    let OwnFailure { asked, at_ns, answer, .. } = *failure;
+    OwnCodeError::new_err((file, class, asked, at_ns, answer, why, line))
+}
+
+/// Compiled code; see `_core.pyi`.
+#[pyclass(frozen, module = "sojourn._core")]
+pub struct OwnCode(Arc<Program>);
+
+impl OwnCode {
+    /// What a discipline's parameters take.
+    pub fn program(&self) -> Arc<dyn OwnProgram> {
+        self.0.clone()
+    }
+}
+
+#[pymethods]
+impl OwnCode {
+    /// `functions`: addresses by what is asked; one that is missing has its usual answer.
+    #[new]
+    #[pyo3(signature = (functions, state, owner, *, queues, limit, timer = None, bypass = false))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        functions: std::collections::HashMap<String, usize>,
+        state: &Bound<'_, PyBytes>,
+        owner: Py<PyAny>,
+        queues: u32,
+        limit: u64,
+        timer: Option<u64>,
+        bypass: bool,
+    ) -> PyResult<OwnCode> {
+        let bytes = state.as_bytes();
+        if queues == 0 || bytes.len() < 8 * (LINE + 1) || !bytes.len().is_multiple_of(8) {
+            return Err(PyValueError::new_err("a law has queues, and a state of whole words"));
+        }
+        let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+        let of = |asked: &str| functions.get(asked).map(|address| function(*address)).transpose();
+        let functions = Functions {
+            enqueue: of("enqueue")?,
+            overflow: of("overflow")?,
+            choose: of("choose")?,
+            dequeue: of("dequeue")?,
+            idle: of("idle")?,
+            timer: of("timer")?,
+        };
+        let overflows = functions.overflow.is_some();
+        let timer = timer.filter(|_| functions.timer.is_some());
+        let shape = OwnShape { queues, limit, timer, overflows, bypass };
+        let owner = Arc::new(owner);
+        let state = words.collect();
+        Ok(OwnCode(Arc::new(Program { shape, functions, state, owner })))
+    }
+}
+
+fn function(address: usize) -> PyResult<Decide> {
+    if address == 0 {
+        return Err(PyValueError::new_err("a function has an address"));
+    }
+    // SAFETY: numba gave the address as that of a function of this signature (see above); a function
+    // pointer is as wide as an address, and is not null.
+    Ok(unsafe { std::mem::transmute::<usize, Decide>(address) })
+}
+
+#[derive(Clone, Copy)]
+struct Functions {
+    enqueue: Option<Decide>,
+    overflow: Option<Decide>,
+    choose: Option<Decide>,
+    dequeue: Option<Decide>,
+    idle: Option<Decide>,
+    timer: Option<Decide>,
+}
+
+struct Program {
+    shape: OwnShape,
+    functions: Functions,
+    /// At its start.
+    state: Vec<u64>,
+    /// What keeps the functions in memory.
+    owner: Arc<Py<PyAny>>,
+}
+
+impl OwnProgram for Program {
+    fn shape(&self) -> OwnShape {
+        self.shape
+    }
+
+    fn begin(&self, key: u64) -> Box<dyn OwnLaw> {
+        let mut state = self.state.clone();
+        state[LUCK] = key;
+        Box::new(Law { functions: self.functions, state, _owner: self.owner.clone() })
+    }
+}
+
+struct Law {
+    functions: Functions,
+    state: Vec<u64>,
+    _owner: Arc<Py<PyAny>>,
+}
+
+impl Law {
+    #[inline]
+    fn ask(
+        &mut self,
+        decide: Option<Decide>,
+        packet: Option<&OwnPacket>,
+        link: &OwnLink,
+    ) -> Option<i64> {
+        debug_assert!(link.len() > LINK_NUMBERS);
+        let packet = packet.map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: see the head of this file; all three live until the call returns.
+        decide.map(|decide| unsafe { decide(self.state.as_mut_ptr(), packet, link.as_ptr()) })
+    }
+}
+
+impl OwnLaw for Law {
+    fn enqueue(&mut self, packet: &OwnPacket, link: &OwnLink) -> i64 {
+        self.ask(self.functions.enqueue, Some(packet), link).unwrap_or(0)
+    }
+
+    fn overflow(&mut self, link: &OwnLink) -> i64 {
+        self.ask(self.functions.overflow, None, link).unwrap_or(0)
+    }
+
+    fn choose(&mut self, link: &OwnLink) -> i64 {
+        self.ask(self.functions.choose, None, link).unwrap_or(0)
+    }
+
+    fn dequeue(&mut self, packet: &OwnPacket, link: &OwnLink) -> i64 {
+        self.ask(self.functions.dequeue, Some(packet), link).unwrap_or(PASS)
+    }
+
+    fn idle(&mut self, link: &OwnLink) -> i64 {
+        self.ask(self.functions.idle, None, link).unwrap_or(0)
+    }
+
+    fn timer(&mut self, link: &OwnLink) -> i64 {
+        self.ask(self.functions.timer, None, link).unwrap_or(i64::MAX)
+    }
+
+    fn failure(&self) -> [i64; 2] {
+        [self.state[WHY], self.state[LINE]].map(|word| word as i64)
+    }
+}

@@ -1,0 +1,91 @@
+//! Code of the user's own, in the scenario: `qdisc = "my_aqm.py:Mine"` names a file beside it, whose
+//! text is put into the table `[code]`.
+//!
+//! So a scenario is complete without the file, as with traces: its Run, another machine and a
+//! cluster's worker have the same text. A file that `[code]` has is not read again; one that nothing
+//! names is left out. The file is handed in: nothing is opened here. Nothing is run here, either.
+
+use crate::problem::{Key, Problem, Wrong, below};
+use crate::quantity::format_size;
+use crate::trace::Open;
+use crate::value::{Table, Value, quoted};
+use std::collections::BTreeMap;
+
+/// The longest file, bytes.
+const MAX_BYTES: usize = 1 << 20;
+/// The table's name.
+pub(crate) const CODE: &str = "code";
+
+/// Puts the text of each file that some key names into the table `[code]`, and takes away the others;
+/// gives what was wrong.
+pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Vec<Problem> {
+    let named = named(document);
+    let known = match document.remove(CODE) {
+        // What is no table is told when it is read.
+        Some(other) if other.table().is_none() => {
+            document.set(CODE, other);
+            return Vec::new();
+        }
+        known => known,
+    };
+    let known = known.as_ref().and_then(Value::table);
+    let mut problems = Vec::new();
+    let mut code = Table::default();
+    for (file, key) in named {
+        let text =
+            known.and_then(|known| known.get(&file)).cloned().map_or_else(|| read(&file, open), Ok);
+        match text {
+            Ok(text) => code.push(file, text),
+            Err(wrong) => problems.push(Problem::new(wrong.message, wrong.hint, key)),
+        }
+    }
+    if !code.is_empty() {
+        document.push(CODE.to_owned(), Value::Table(code));
+    }
+    problems
+}
+
+/// Each file that is named, and by which key.
+fn named(document: &Table) -> BTreeMap<String, Key> {
+    let mut found = BTreeMap::new();
+    let mut add = |value: &Value, key: Key| {
+        if let Some(file) = value.text().and_then(tc::disciplines::own::file_of) {
+            found.entry(file).or_insert(key);
+        }
+    };
+    let table = |value: &Value| value.table().cloned().unwrap_or_default();
+    let list = |name: &str| document.get(name).and_then(Value::list).unwrap_or_default();
+    let bottleneck = document.get("bottleneck").map(table).unwrap_or_default();
+    let at: Key = vec!["bottleneck".into()];
+    let ways = ["up", "down"].map(|way| (bottleneck.get(way).map(table), below(&at, way)));
+    let links = list("link").iter().enumerate();
+    let links = links.map(|(index, link)| (Some(table(link)), vec!["link".into(), index.into()]));
+    let tables = [(Some(bottleneck.clone()), at)].into_iter().chain(ways).chain(links);
+    for (table, key) in tables {
+        if let Some(value) = table.as_ref().and_then(|table| table.get("qdisc")) {
+            add(value, below(&key, "qdisc"));
+        }
+    }
+    let sweep = document.get("sweep").map(table).unwrap_or_default();
+    for (key, values) in sweep.iter() {
+        for (index, value) in values.list().unwrap_or_default().iter().enumerate() {
+            add(value, vec!["sweep".into(), key.into(), index.into()]);
+        }
+    }
+    found
+}
+
+fn read(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
+    let name = quoted(&file.into());
+    let data = open(file).map_err(|why| {
+        let hint = "the path counts from the scenario's folder; -q's from yours";
+        Wrong::new(format!("can't read {name}: {why}"), hint)
+    })?;
+    if data.len() > MAX_BYTES {
+        let message = format!("{name} is larger than {}", format_size(MAX_BYTES as u64));
+        return Err(Wrong::new(message, "give the file of one discipline"));
+    }
+    let text = String::from_utf8(data)
+        .map_err(|_| Wrong::new(format!("{name} is not text (UTF-8)"), "give a file of Python"))?;
+    Ok(text.replace("\r\n", "\n").into())
+}

@@ -1,0 +1,176 @@
+//! dualpi2: tc-dualpi2(8). Linux alone has it, since 6.17. No tc that a guest has knows its words,
+//! so the guest's program sets them by netlink.
+//!
+//! Source: tc-dualpi2(8); linux/pkt_sched.h for numbers and layouts; RFC 9332 appendix A for what
+//! follows from max_rtt and typical_rtt.
+
+use super::{LIMIT, microseconds, refused, whole_microseconds};
+use crate::error::TcError;
+use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, one, word};
+use crate::linux::{Linux, Options, Packed, Place, Tell, Why, Xstats, state, tell};
+use crate::numbers::U32;
+use crate::record::Record;
+use qdisc::Cause;
+
+pub(super) static DUALPI2: Record = Record {
+    kind: "dualpi2",
+    grammars: &[Grammar {
+        kind: "dualpi2",
+        words: &[
+            LIMIT,
+            word("memlimit", "BYTES", Read::Size),
+            word("coupling_factor", "NUMBER", Read::Count(1, 255)),
+            Word {
+                word: "step_thresh",
+                field: "step_thresh",
+                shows: "TIME|PACKETS",
+                read: Read::TimeOrPackets,
+            },
+            word("min_qlen_step", "PACKETS", Read::Count(0, U32)),
+            word("classic_protection", "PERCENT", Read::Count(0, 100)),
+            microseconds("max_rtt", "max_rtt_ns"),
+            microseconds("typical_rtt", "typical_rtt_ns"),
+            microseconds("target", "target_ns"),
+            microseconds("tupdate", "tupdate_ns"),
+            word("alpha", "NUMBER", GAIN),
+            word("beta", "NUMBER", GAIN),
+        ],
+        flags: &[
+            one("overload", "drop_on_overload"),
+            one("overload", "overflow"),
+            one("drops", "drop_enqueue"),
+            one("drops", "drop_dequeue"),
+            one("classifier", "l4s_ect"),
+            one("classifier", "any_ect"),
+            on("split_gso", "split_gso"),
+            off("no_split_gso", "split_gso"),
+        ],
+        complete,
+        ..Grammar::NONE
+    }],
+    linux: Some(Linux {
+        since: Some((6, 17)),
+        // TCA_DUALPI2_*.
+        options: Options::Packed(&[
+            Packed { number: 1, bytes: 4, value: |fields| fields.count("limit") },
+            Packed { number: 2, bytes: 4, value: |fields| fields.count("memlimit") },
+            Packed { number: 3, bytes: 4, value: |fields| whole_microseconds(fields, "target_ns") },
+            Packed {
+                number: 4,
+                bytes: 4,
+                value: |fields| whole_microseconds(fields, "tupdate_ns"),
+            },
+            Packed { number: 5, bytes: 4, value: |fields| gain(fields, "alpha") },
+            Packed { number: 6, bytes: 4, value: |fields| gain(fields, "beta") },
+            Packed { number: 7, bytes: 4, value: step_packets },
+            Packed {
+                number: 8,
+                bytes: 4,
+                value: |fields| whole_microseconds(fields, "step_thresh"),
+            },
+            Packed { number: 9, bytes: 4, value: |fields| fields.count("min_qlen_step") },
+            Packed { number: 10, bytes: 1, value: |fields| fields.count("coupling_factor") },
+            Packed {
+                number: 11,
+                bytes: 1,
+                value: |fields| is(fields, "overload", "drop_on_overload"),
+            },
+            Packed { number: 12, bytes: 1, value: |fields| is(fields, "drops", "drop_enqueue") },
+            Packed { number: 13, bytes: 1, value: |fields| fields.count("classic_protection") },
+            // TC_DUALPI2_ECN_MASK: ECT(1) and CE, or any but Not-ECT.
+            Packed {
+                number: 14,
+                bytes: 1,
+                value: |fields| Some(1 + 2 * is(fields, "classifier", "any_ect")?),
+            },
+            Packed { number: 15, bytes: 1, value: split_gso },
+        ]),
+        read: &[("limit", Place::Attribute(1))],
+        // struct tc_dualpi2_xstats.
+        xstats: Xstats {
+            skipped: 0,
+            names: &[
+                "prob",
+                "delay_c",
+                "delay_l",
+                "packets_in_c",
+                "packets_in_l",
+                "maxq",
+                "ecn_mark",
+                "step_marks",
+                "credit",
+                "memory_used",
+                "max_memory_used",
+                "memory_limit",
+            ],
+        },
+        // Its two queues take turns. Its limit drops what comes, the controller what has waited.
+        drops: Why::ByEnd { arrival: Cause::Limit, departure: Cause::Early },
+        marks: Why::Counted(&[
+            Tell { cause: Cause::Early, plus: &["ecn_mark"], minus: &["step_marks"] },
+            tell(Cause::CeThreshold, &["step_marks"]),
+        ]),
+        state: &[state("probability", &["prob"], &[], 4_294_967_296.0)],
+        ..Linux::PLAIN
+    }),
+    least: "dualpi2",
+    usual_limit: Some(10_000),
+    nearest: Some("fq_codel"),
+    ..Record::NONE
+};
+
+/// In Hz. The kernel counts in 256ths, takes no 0, and has 31 bits.
+const GAIN: Read = Read::Real(LEAST_GAIN, MOST_GAIN);
+const LEAST_GAIN: f64 = 1.0 / 256.0;
+const MOST_GAIN: f64 = 8_388_607.0;
+
+fn gain(fields: &Fields, name: &str) -> Option<u64> {
+    fields.get(name).real().map(|hz| (256.0 * hz) as u64)
+}
+
+/// Whether of a choice this word was said; `None`: nobody said any.
+fn is(fields: &Fields, field: &str, said: &str) -> Option<u64> {
+    fields.get(field).text().map(|word| u64::from(word == said))
+}
+
+fn split_gso(fields: &Fields) -> Option<u64> {
+    let said = fields.get("split_gso");
+    said.is_said().then(|| u64::from(said.is_on()))
+}
+
+/// Of a threshold in packets, `2p`.
+fn step_packets(fields: &Fields) -> Option<u64> {
+    fields.get("step_thresh").text()?.strip_suffix('p')?.parse().ok()
+}
+
+/// What follows from the RTTs takes the place of what was said: RFC 9332 appendix A, with a typical
+/// RTT of a sixth of the longest.
+fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
+    let (longest, typical) = match (fields.count("max_rtt_ns"), fields.count("typical_rtt_ns")) {
+        (None, None) => return Ok(()),
+        (Some(longest), None) => (longest, longest / 6),
+        (None, Some(typical)) => (typical.saturating_mul(6), typical),
+        (Some(longest), Some(typical)) => (longest, typical),
+    };
+    let (typical, tupdate) = (whole(typical), whole(typical.min(longest / 3)));
+    let longest_s = longest as f64 / 1e9;
+    let alpha = 0.1 * (tupdate as f64 / 1e9) / (longest_s * longest_s);
+    let beta = 0.3 / longest_s;
+    let countable = LEAST_GAIN..=MOST_GAIN;
+    if tupdate == 0 || !countable.contains(&alpha) || !countable.contains(&beta) {
+        let problem = "dualpi2: these RTTs ask for gains that the kernel can't count";
+        return refused(problem.to_owned(), "write max_rtt like 100ms, and a typical_rtt below it");
+    }
+    fields.set("target_ns", Value::Count(typical));
+    fields.set("tupdate_ns", Value::Count(tupdate));
+    fields.set("alpha", Value::Real(alpha));
+    fields.set("beta", Value::Real(beta));
+    fields.set("max_rtt_ns", Value::Unsaid);
+    fields.set("typical_rtt_ns", Value::Unsaid);
+    Ok(())
+}
+
+/// Down to whole microseconds, in which tc counts.
+fn whole(ns: u64) -> u64 {
+    ns / 1_000 * 1_000
+}

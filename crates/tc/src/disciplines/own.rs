@@ -1,0 +1,136 @@
+//! A discipline of the user's own: `FILE.py:CLASS WORD NUMBER ...`. Its words are the numbers of the
+//! class; which there are, who compiles the class finds. crates/qdisc, own.rs, asks it.
+
+use super::refused;
+use crate::discipline::Discipline;
+use crate::error::TcError;
+use crate::grammar::{Fields, Grammar, Value};
+use crate::numbers::read_time;
+use crate::record::Record;
+use crate::text::{joined, quoted};
+use std::ops::Range;
+
+/// What it is called among the simulator's parameters. Nobody writes it: a file and a class are its
+/// name.
+pub const KIND: &str = "own";
+
+const SUFFIX: &str = ".py";
+
+pub(super) static OWN: Record = Record {
+    kind: KIND,
+    grammars: &[Grammar {
+        kind: KIND,
+        defaults: &[
+            ("file", Value::Unsaid),
+            ("class", Value::Unsaid),
+            ("words", Value::Unsaid),
+            ("source", Value::Unsaid),
+        ],
+        ..Grammar::NONE
+    }],
+    simulated: true,
+    written: Some(text),
+    usual_limit: Some(1000),
+    ..Record::NONE
+};
+
+/// Reads one, where the first word is a file of Python.
+pub(crate) fn read(tokens: &[(&str, Range<usize>)]) -> Option<Result<Discipline, TcError>> {
+    let (name, at) = tokens.first()?;
+    let (file, class) = name.rsplit_once(':').unwrap_or((name, ""));
+    if !file.ends_with(SUFFIX) {
+        return None;
+    }
+    let read = || {
+        if !is_name(class) {
+            let problem = format!("{} names no class of its file", quoted(name));
+            return Err(TcError::new(problem, format!("write {file}:CLASS")).at(at.clone()));
+        }
+        let words = words(&tokens[1..], class)?;
+        let mut fields = OWN.grammars[0].fields();
+        fields.set("file", Value::Text(file.to_owned().into()));
+        fields.set("class", Value::Text(class.to_owned().into()));
+        if !words.is_empty() {
+            fields.set("words", Value::Text(words.into()));
+        }
+        Ok(Discipline::new(&OWN, &OWN.grammars[0], fields, Vec::new()))
+    };
+    Some(read())
+}
+
+/// `WORD NUMBER ...` with each number in the unit that the class counts in.
+fn words(tokens: &[(&str, Range<usize>)], class: &str) -> Result<String, TcError> {
+    let mut said: Vec<String> = Vec::new();
+    for pair in tokens.chunks(2) {
+        let (word, at) = &pair[0];
+        if !is_name(word) {
+            let problem = format!("{class}: {} is no name of a number", quoted(word));
+            return Err(TcError::new(problem, "write NAME NUMBER").at(at.clone()));
+        }
+        if said.iter().step_by(2).any(|other| other == word) {
+            let problem = format!("{class}: {word} sets what was set before");
+            return Err(TcError::new(problem, "say it once").at(at.clone()));
+        }
+        let Some((text, at)) = pair.get(1) else {
+            let problem = format!("{class}: {word} needs a number");
+            return Err(TcError::new(problem, format!("write {word} NUMBER")).at(at.clone()));
+        };
+        let number = number(text).ok_or_else(|| {
+            let problem = format!("{class}: {word} {} is no number", quoted(text));
+            let hint = "write a number like 1000 or 0.5, or a time like 5ms: it counts as ns";
+            TcError::new(problem, hint).at(at.clone())
+        })?;
+        said.extend([(*word).to_owned(), number]);
+    }
+    Ok(said.join(" "))
+}
+
+/// A number as it is written; of a time with a unit its ns.
+fn number(text: &str) -> Option<String> {
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(whole.to_string());
+    }
+    if let Some(real) = text.parse::<f64>().ok().filter(|real| real.is_finite())
+        && text.contains(|c: char| c.is_ascii_digit())
+    {
+        return Some(crate::text::number(real));
+    }
+    Some(read_time(text).ok()?.to_string())
+}
+
+fn is_name(text: &str) -> bool {
+    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    begins && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Its words, as `read` takes them.
+fn text(fields: &Fields) -> String {
+    let of = |name| fields.get(name).text().unwrap_or_default();
+    let (file, class, words) = (of("file"), of("class"), of("words"));
+    let name = format!("{file}:{class}");
+    if words.is_empty() { name } else { format!("{name} {words}") }
+}
+
+/// The file of Python that a discipline's words name, where it is one's own.
+pub fn file_of(words: &str) -> Option<String> {
+    let tokens = crate::discipline::tokens(words);
+    let made = read(&tokens)?.ok()?;
+    made.fields().get("file").text().map(str::to_owned)
+}
+
+impl Discipline {
+    /// The same with the text of its file. Of any other discipline itself.
+    pub fn with_source(&self, sources: impl Fn(&str) -> Option<String>) -> Discipline {
+        let file = self.fields().get("file").text();
+        match file.filter(|_| self.kind() == KIND).and_then(sources) {
+            Some(source) => self.with("source", Value::Text(source.into())),
+            None => self.clone(),
+        }
+    }
+}
+
+/// What Linux says to it.
+pub(crate) fn not_in_linux(own: &Discipline) -> Result<(), TcError> {
+    let problem = format!("{} is Python, which no kernel runs", joined(&[(&own.text(), 0..0)]));
+    refused(problem, "run it in the simulator: -e sim")
+}

@@ -1,0 +1,130 @@
+"""The laboratory as a page: the simulator in a browser, in one file that opens from a disk.
+
+    from sojourn import lab
+
+    lab.write("lab.html")
+    lab.write("mine.html", lab.Shown(text=open("mine.toml").read(), qdiscs=("codel", "cake")))
+
+The engine in the page is crates/lab, compiled for wasm32: the language, the simulator and the numbers
+of the command line. `make` builds it and lays it beside this file, as `engine.wasm.xz`. The page
+fetches nothing: a Content-Security-Policy in it says so to the browser.
+
+What the page shows is a `Shown`; `permalink` writes one as the part of an address behind its #.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from sojourn import _core
+from sojourn.errors import UserError
+from sojourn.figures import style
+from sojourn.lab.lessons import lessons
+from sojourn.lab.permalink import MOST_QDISCS, MOST_TEXT, Shown, read_link, to_link
+from sojourn.records import write_whole
+from sojourn.scenario import examples
+
+__all__ = [
+    "FILE",
+    "MOST_QDISCS",
+    "MOST_TEXT",
+    "Shown",
+    "is_there",
+    "lessons",
+    "read_link",
+    "render",
+    "start",
+    "to_link",
+    "write",
+]
+
+FILE = "lab.html"
+"""What the page is called where others lie beside it."""
+_ENGINE = "engine.wasm.xz"
+
+
+def is_there() -> bool:
+    """Whether this sojourn was built with the page's engine."""
+    return _here(_ENGINE).is_file()
+
+
+def start() -> Shown:
+    """What the page shows where nothing else is asked for."""
+    return Shown(_text("start.toml"), ("pfifo limit 1000", "fq_codel"))
+
+
+def write(path: str | Path, state: Shown | None = None) -> Path:
+    """Writes the page, showing this state. UserError: it can't be written, or has no engine."""
+    file = Path(path)
+    page = render(state)
+    try:
+        write_whole(file, page.encode())
+    except OSError as error:
+        raise UserError(
+            f"can't write {file}: {error.strerror or error}", "choose another file"
+        ) from None
+    return file
+
+
+def render(state: Shown | None = None) -> str:
+    """The page as text."""
+    if not is_there():
+        raise UserError(
+            "this sojourn was built without the lab's engine",
+            "build it where rustup has the target wasm32-unknown-unknown: make setup",
+        )
+    return _page().substitute(state=_safe_json((state or start()).plain()))
+
+
+@functools.cache
+def _page() -> Template:
+    """The page, all but its state."""
+    vendor = files("sojourn.report") / "vendor"
+    filled = Template(_text("page.html")).safe_substitute(
+        css=(vendor / "uPlot.min.css").read_text(encoding="utf-8") + _text("page.css"),
+        uplot=(vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),
+        xz=_text("vendor/xz-decompress.min.js"),
+        worker=_text("worker.js"),
+        engine=base64.b64encode(_here(_ENGINE).read_bytes()).decode(),
+        facts=_safe_json(_facts()),
+        script=_text("page.js"),
+        version=_core.VERSION,
+    )
+    head, state, rest = filled.partition("$state")
+    return Template(head.replace("$", "$$") + state + rest.replace("$", "$$"))
+
+
+def _facts() -> dict[str, Any]:
+    """What the page has to know: examples, lessons, names, colours."""
+    simulated = [kind for kind in style.QDISCS if kind in _core.QDISCS and kind != "own"]
+    return {
+        "qdiscs": simulated,
+        "colours": {kind: style.QDISCS[kind][0] for kind in simulated},
+        "flows": [colour for colour in style.FLOWS if colour != style.BLACK],
+        "examples": {
+            path.stem: text
+            for path in examples.files()
+            # A page reads no files.
+            if "trace" not in (text := path.read_text(encoding="utf-8"))
+        },
+        "lessons": [lesson.plain() for lesson in lessons()],
+    }
+
+
+def _safe_json(value: object) -> str:
+    """JSON that can't end the script it stands in."""
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _here(name: str) -> Any:
+    return files(__package__) / name
+
+
+def _text(name: str) -> str:
+    return str(_here(name).read_text(encoding="utf-8"))

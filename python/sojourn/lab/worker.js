@@ -1,0 +1,97 @@
+"use strict";
+// The engine (crates/lab) in a thread of its own. A message asks for one thing and has one answer; a
+// run tells in between how far it is, and ends early where it is told to stop.
+const SLICE = 60000;                    // events between two looks at what was said meanwhile
+const TELL_MS = 60;
+let engine, asked = Promise.resolve();
+const stopped = new Set();
+
+// Requests and answers are bytes in the engine's memory.
+const ask = request => {
+  const { memory, room, ask: answer, told } = engine.exports;
+  const bytes = new TextEncoder().encode(JSON.stringify(request));
+  const at = room(bytes.length);
+  new Uint8Array(memory.buffer, at, bytes.length).set(bytes);
+  const length = answer();
+  return new Uint8Array(memory.buffer, told(), length);
+};
+const json = bytes => JSON.parse(new TextDecoder().decode(bytes));
+
+const TYPES = { u8: Uint8Array, u32: Uint32Array, u64: BigUint64Array, i64: BigInt64Array, f64: Float64Array };
+
+// A line that says what is where, then columns: each a typed array of its own.
+const tables = bytes => {
+  const end = bytes.indexOf(10) + 1;
+  const said = json(bytes.subarray(0, end));
+  for (const columns of Object.values(said.tables)) {
+    for (const [name, [type, from, length]] of Object.entries(columns)) {
+      const Kind = TYPES[type];
+      const size = length * Kind.BYTES_PER_ELEMENT;
+      columns[name] = new Kind(bytes.slice(end + from, end + from + size).buffer);
+    }
+  }
+  return said;
+};
+
+const others = () => new Promise(resolve => {
+  const channel = new MessageChannel();
+  channel.port1.onmessage = () => { channel.port1.close(); resolve(); };
+  channel.port2.postMessage(0);
+});
+
+// A run to its end, or until it is stopped; then null.
+const run = async (id, begin) => {
+  const about = json(ask(begin));
+  if (!about.links) return { about };
+  let told = performance.now();
+  for (;;) {
+    const { done, at_ns, end_ns } = json(ask({ ask: "go", events: SLICE }));
+    if (done) return { about, done };
+    if (stopped.has(id)) return null;
+    if (performance.now() - told > TELL_MS) {
+      told = performance.now();
+      postMessage({ id, progress: at_ns / end_ns });
+    }
+    await others();
+    if (stopped.has(id)) return null;
+  }
+};
+
+const answer = async ({ id, what, request, film }) => {
+  if (what === "run") {
+    const run_ = await run(id, request);
+    if (!run_ || !run_.done) return run_ || { stopped: true };
+    return { about: run_.about, ...tables(ask(film || { ask: "tables" })) };
+  }
+  return json(ask(request));
+};
+
+const words = error => {
+  try {
+    const { memory, panicked, panicked_bytes } = engine.exports;
+    const text = new TextDecoder().decode(new Uint8Array(memory.buffer, panicked(), panicked_bytes()));
+    return text || String(error);
+  } catch {
+    return String(error);
+  }
+};
+
+onmessage = ({ data }) => {
+  if (data.what === "stop") { stopped.add(data.stop); return; }
+  asked = asked.then(async () => {
+    const { id } = data;
+    try {
+      if (data.what === "begin") {
+        engine = await WebAssembly.instantiate(data.module, {});
+        postMessage({ id, answer: true });
+        return;
+      }
+      const found = stopped.has(id) ? { stopped: true } : await answer(data);
+      stopped.delete(id);
+      postMessage({ id, answer: found });
+    } catch (error) {
+      // Its memory is in an unknown state: whoever asked ends this worker.
+      postMessage({ id, broken: words(error) });
+    }
+  });
+};

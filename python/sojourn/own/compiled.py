@@ -1,0 +1,342 @@
+"""A discipline of one's own, compiled by numba: what `_core` runs.
+
+The class's functions become C functions of three pointers: the state, which is a record of the
+class's fields; the packet; the link (crates/qdisc, own.rs; crates/python, own.rs). A class is compiled
+once in a process, whatever numbers a scenario sets, as long as its arrays are as long.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn import _core
+from sojourn.errors import UserError
+from sojourn.foreign import plain
+from sojourn.own.language import (
+    ASKED,
+    FUNCTION,
+    LINE,
+    LINK,
+    LINK_ARRAYS,
+    LUCK,
+    PACKET,
+    TURNS,
+    WHY,
+    Law,
+    Number,
+    read,
+)
+from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.trace import opened
+
+if TYPE_CHECKING:
+    from sojourn.scenario.realised import Link, Realised
+
+FAILED = -(1 << 63)
+KIND = "own"
+EXTRA = "pip install 'sojourn[own]'"
+_LOCK = threading.Lock()
+"""numba compiles for one thread at a time."""
+
+
+def code_of(links: Sequence[Link]) -> dict[str, _core.OwnCode]:
+    """What `_core.run` and `_core.replay` take for these links: the code of each discipline of one's
+    own, by its words.
+
+    Raises:
+        UserError: the file is not of the language, numba can't compile it, or numba is missing.
+    """
+    found: dict[str, _core.OwnCode] = {}
+    for link in links:
+        if link.qdisc.kind == KIND and link.qdisc.text not in found:
+            found[link.qdisc.text] = _code(link)
+    return found
+
+
+def given(words: str) -> Qdisc:
+    """A discipline by its words, with its file read where it is one's own.
+
+    Raises:
+        UserError: the words are wrong, or the file can't be read.
+    """
+    qdisc = Qdisc.parse(words)
+    if qdisc.kind != KIND:
+        return qdisc
+    file = str(qdisc.params["file"])
+    try:
+        return qdisc.with_("source", opened(file).decode())
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not text (UTF-8)"
+        raise UserError(f"can't read {plain(file)}: {why}", "the path counts from here") from None
+
+
+def any_own(realised: Realised) -> bool:
+    """Whether a link has a discipline of one's own."""
+    return any(link.qdisc.kind == KIND for link in realised.links)
+
+
+def maker(realised: Realised) -> str:
+    """Names all that decides what its own code does, beside its text: this room and numba; empty where
+    there is none."""
+    return _maker() if any_own(realised) else ""
+
+
+def numba_version() -> str:
+    """Of the one that is installed.
+
+    Raises:
+        UserError: none is.
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("numba")
+    except PackageNotFoundError:
+        raise _missing() from None
+
+
+@functools.cache
+def _maker() -> str:
+    digest = hashlib.sha256(numba_version().encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return f"own {digest.hexdigest()}"
+
+
+def _missing() -> UserError:
+    return UserError(
+        "a discipline of one's own is compiled by numba, which is not installed", EXTRA
+    )
+
+
+def failed(error: _core.OwnCodeError, links: Sequence[Link]) -> UserError:
+    """What the engine threw of one of these links, in a sentence: what, where."""
+    from sojourn.own.checks import RAISED, WHYS
+
+    file, name, asked, at_ns, answer, why, line = error.args
+    when = f"at {at_ns / 1e9:.9f} s of the run"
+    if answer is not None:
+        problem = f"{file}: {name}.{asked} answered {answer} {when}: {_meaningless(asked, answer)}"
+        return UserError(problem, f"its answer is {_ANSWERS[asked]}")
+    said = _said(links, file, name, line) if why == RAISED else ""
+    what = WHYS.get(why, "no answer")
+    shown = f"{what}: {said}" if said else what
+    return UserError(f"{file}:{line}: {name}.{asked} failed {when}: {shown}", "correct the line")
+
+
+def _said(links: Sequence[Link], file: str, name: str, line: int) -> str:
+    """What the line of a `raise` or an `assert` says."""
+    for link in links:
+        params = link.qdisc.params
+        if link.qdisc.kind == KIND and (params["file"], params["class"]) == (file, name):
+            return plain(law_of(link).said.get(line, ""))
+    return ""
+
+
+_ANSWERS = {
+    "enqueue": "the number of a queue, with MARK added or not, or DROP",
+    "overflow": "the number of a queue that has packets",
+    "choose": "the number of a queue that has packets",
+    "dequeue": "PASS, MARK or DROP",
+    "idle": "nothing",
+    "timer": "a time in ns later than link.now",
+}
+
+
+def _meaningless(asked: str, answer: int) -> str:
+    if asked in ("overflow", "choose"):
+        return "no such queue, or an empty one"
+    return "a time that is not later" if asked == "timer" else "not an answer"
+
+
+def law_of(link: Link) -> Law:
+    """The class that a link's discipline names, read."""
+    params = link.qdisc.params
+    file, name = str(params["file"]), str(params["class"])
+    source, words = params["source"], params["words"]
+    if not isinstance(source, str):
+        raise UserError(f"{file}:{name} has no text", "give the file by a scenario, or by -q")
+    return read(source, plain(file), name, words if isinstance(words, str) else "")
+
+
+def _code(link: Link) -> _core.OwnCode:
+    law = law_of(link)
+    with _LOCK:
+        built = _built(_Shape.of(law))
+    state = np.zeros(1, dtype=built.state)
+    for name, value in law.values.items():
+        state[name] = value
+    settings = law.settings
+    return _core.OwnCode(
+        built.addresses,
+        state.tobytes(),
+        built,
+        queues=settings["queues"],
+        limit=settings["limit"],
+        timer=settings["timer_start"],
+        bypass=bool(settings["bypass"]),
+    )
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """All that compiled code depends on."""
+
+    name: str
+    file: str
+    functions: str
+    fields: tuple[tuple[str, str, int], ...]
+    """Name, type, and numbers of an array (0: one number)."""
+    asked: tuple[str, ...]
+    queues: int
+
+    @classmethod
+    def of(cls, law: Law) -> _Shape:
+        module = ast.Module(list(law.functions), [])
+        fields = tuple((name, *_field(value)) for name, value in law.values.items())
+        code = ast.dump(module, include_attributes=True)
+        shape = cls(law.name, law.file, code, fields, law.asked, law.settings["queues"])
+        _TREES[shape] = module
+        return shape
+
+
+_TREES: dict[_Shape, ast.Module] = {}
+
+
+def _field(value: Number | list[Number]) -> tuple[str, int]:
+    first = value[0] if isinstance(value, list) else value
+    return ("f8" if isinstance(first, float) else "i8"), len(value) if isinstance(
+        value, list
+    ) else 0
+
+
+@dataclass(frozen=True)
+class _Built:
+    """C functions by what is asked, and what keeps them in memory."""
+
+    addresses: dict[str, int]
+    state: np.dtype[np.void]
+    kept: tuple[Any, ...]
+
+
+@functools.cache
+def _built(shape: _Shape) -> _Built:
+    try:
+        import numba
+    except ImportError:
+        raise _missing() from None
+    from sojourn.own import checks
+
+    state = np.dtype(
+        [
+            (LUCK, "u8"),
+            (WHY, "i8"),
+            (LINE, "i8"),
+            (TURNS, "i8"),
+            *((name, kind, (many,)) if many else (name, kind) for name, kind, many in shape.fields),
+        ]
+    )
+    packet = np.dtype([(name, "i8") for name in PACKET])
+    queues = [(name, "i8", (shape.queues,)) for name in LINK_ARRAYS]
+    link = np.dtype([*((name, "i8") for name in LINK), *queues])
+    pointers = [numba.types.CPointer(numba.from_dtype(each)) for each in (state, packet, link)]
+    signature = numba.int64(*pointers)
+    functions = _functions(shape, numba.njit, checks.FUNCTIONS)
+    compiled = {}
+    for asked in shape.asked:
+        outer = _outer(functions[FUNCTION + asked], asked, numba)
+        try:
+            compiled[asked] = numba.cfunc(signature)(outer)
+        except numba.core.errors.NumbaError as error:
+            raise _uncompiled(shape, asked, error) from None
+    addresses = {asked: function.address for asked, function in compiled.items()}
+    return _Built(addresses, state, tuple(compiled.values()))
+
+
+def _functions(
+    shape: _Shape, njit: Callable[[Any], Any], checks: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Each function of the class, to be compiled as it is called."""
+    names: dict[str, Any] = {
+        "__builtins__": {"abs": abs, "bool": bool, "float": float, "len": len}
+        | {"max": max, "min": min, "range": range},
+        **checks,
+    }
+    exec(compile(_TREES[shape], shape.file, "exec"), names)
+    for name in [name for name in names if name.startswith(FUNCTION)]:
+        names[name] = njit(names[name])
+    return names
+
+
+def _outer(inner: Any, asked: str, numba: Any) -> Callable[..., int]:
+    """The C function around a method: records of pointers, and `FAILED` where it raises."""
+    carray = numba.carray
+    if "packet" in ASKED[asked]:
+
+        def decide(state, packet, link):  # type: ignore[no-untyped-def]
+            own = carray(state, 1)[0]
+            own.turns_ = 0
+            try:
+                return numba.int64(inner(own, carray(packet, 1)[0], carray(link, 1)[0]))
+            except Exception:
+                return FAILED
+
+        return decide
+    if asked == "idle":
+
+        def tell(state, packet, link):  # type: ignore[no-untyped-def]
+            own = carray(state, 1)[0]
+            own.turns_ = 0
+            try:
+                inner(own, carray(link, 1)[0])
+            except Exception:
+                return FAILED
+            return 0
+
+        return tell
+
+    def ask(state, packet, link):  # type: ignore[no-untyped-def]
+        own = carray(state, 1)[0]
+        own.turns_ = 0
+        try:
+            return numba.int64(inner(own, carray(link, 1)[0]))
+        except Exception:
+            return FAILED
+
+    return ask
+
+
+def _uncompiled(shape: _Shape, asked: str, error: Exception) -> UserError:
+    """What numba said, as one sentence: the last that is of the file, and its line."""
+    import re
+
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    lines = [
+        int(found)
+        for found in re.findall(re.escape(f'File "{shape.file}", line ') + r"(\d+)", text)
+    ]
+    lines += [int(found) for found in re.findall(re.escape(shape.file) + r" \((\d+)\)", text)]
+    where = f"{shape.file}:{lines[-1]}" if lines else shape.file
+    said = [line.strip() for line in text.splitlines() if line.strip()]
+    reasons = [
+        line
+        for line in said
+        if "write int(" in line
+        or "is of numbers" in line
+        or "Cannot unify" in line
+        or "cast" in line
+    ]
+    told = plain((reasons or said or ["it has types that it can't tell"])[0])
+    return UserError(
+        f"{where}: numba can't compile {shape.name}.{asked}: {told}",
+        "each variable is one number, whole or real, throughout its function",
+    )

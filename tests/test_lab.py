@@ -1,0 +1,494 @@
+"""The lab: links, lessons, the page in a browser; and that its engine gives native's tables."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sojourn
+from sojourn import _core, lab, scenario
+from sojourn.errors import UserError
+from sojourn.lab import Shown, lessons, permalink, read_link, to_link
+from sojourn.lab.lessons import Check
+from sojourn.scenario import examples
+
+HERE = Path(lab.__file__).parent
+NODE = shutil.which("node")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+built = pytest.mark.skipif(
+    not lab.is_there() and os.environ.get("CI") != "true",
+    reason="the lab's engine was not built: make python/sojourn/lab/engine.wasm.xz",
+)
+
+
+# -------------------------------------------------------------------------------------------- links
+
+
+def test_a_link_holds_a_whole_state() -> None:
+    state = Shown('title = "ä < \\"b\\""\n', ("pfifo limit 10", "fq_codel"), "up", 5)
+    link = to_link(state)
+    assert re.fullmatch(r"1=[\w-]+", link)
+    assert read_link(link) == state
+    assert read_link(f"https://example.org/lab.html#{link}") == state
+
+
+@pytest.mark.parametrize(
+    ("link", "says"),
+    [
+        ("lab.html", "no link"),
+        ("#2=abcd", "newer lab"),
+        ("#1=abcd", "damaged"),
+        ("#1=" + to_link(Shown("x" * 100))[2:-9], "damaged"),
+    ],
+)
+def test_a_wrong_link_says_why(link: str, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        read_link(link)
+
+
+def test_what_is_endless_when_unpacked_is_refused() -> None:
+    import base64
+
+    squeezed = zlib.compressobj(9, zlib.DEFLATED, -15)
+    body = squeezed.compress(b" " * (permalink.MOST_TEXT * 8)) + squeezed.flush()
+    with pytest.raises(UserError, match="damaged"):
+        read_link("1=" + base64.urlsafe_b64encode(body).decode().rstrip("="))
+
+
+# ------------------------------------------------------------------------------------------ lessons
+
+
+def _value(numbers: Any, check: Check) -> float:
+    at = numbers
+    if check.of is not None:
+        at = next(
+            each for each in numbers[check.of] if check.name in (each.get("name"), each.get("link"))
+        )
+    for key in check.number.split("."):
+        at = at[key]
+    return float(at["mean"])
+
+
+def _met(text: str, check: Check) -> bool:
+    numbers = sojourn.simulate(scenario.loads(text), seeds=1).summary.summary
+    value = _value(numbers, check)
+    return value < check.below if check.below is not None else value > (check.above or 0.0)
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.title)
+def test_a_lesson_is_not_solved_as_it_begins_and_is_by_its_solution(lesson: Any) -> None:
+    assert not all(_met(lesson.text, check) for check in lesson.checks)
+    solved = lesson.text
+    for old, new in lesson.changes:
+        assert old in solved
+        solved = solved.replace(old, new, 1)
+    for check in lesson.checks:
+        assert _met(solved, check), check.says
+
+
+# ------------------------------------------------------------------------------------------- engine
+
+
+_IN_NODE = """
+const fs = require("fs"), crypto = require("crypto"), vm = require("vm");
+const [worker, engine] = process.argv.slice(1);
+const { requests } = JSON.parse(fs.readFileSync(0, "utf8"));
+globalThis.onmessage = null;
+globalThis.postMessage = message => told(message);
+vm.runInThisContext(fs.readFileSync(worker, "utf8"));
+let waits;
+const told = message => { if ("progress" in message) return; waits(message); };
+const send = message => new Promise(resolve => { waits = resolve; onmessage({ data: { id: 1, ...message } }); });
+(async () => {
+  const module = await WebAssembly.compile(fs.readFileSync(engine));
+  await send({ what: "begin", module });
+  const all = [];
+  for (const request of requests) {
+    const { answer, broken } = await send({ what: "run", request });
+    if (broken) { all.push({ broken }); continue; }
+    const sums = {};
+    for (const [name, columns] of Object.entries(answer.tables || {})) {
+      for (const [column, values] of Object.entries(columns)) {
+        const same = values instanceof Float64Array ? values : BigInt64Array.from(values, BigInt);
+        const bytes = Buffer.from(same.buffer, same.byteOffset, same.byteLength);
+        sums[`${name}.${column}`] = crypto.createHash("sha256").update(bytes).digest("hex");
+      }
+    }
+    all.push({ sums, about: answer.about, numbers: answer.numbers });
+  }
+  console.log(JSON.stringify(all));
+})();
+"""
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import lzma
+
+    file = tmp_path_factory.mktemp("lab") / "engine.wasm"
+    file.write_bytes(lzma.decompress((HERE / "engine.wasm.xz").read_bytes()))
+    return file
+
+
+def _shortened(text: str) -> scenario.Scenario:
+    """An example of one variant and of two seconds."""
+    whole = scenario.loads(text, folder=examples.FOLDER)
+    return whole.variants()[0].with_({"duration": "2 s", "warmup": "500 ms", "seeds": [3]})
+
+
+def _shortened_examples() -> Iterator[tuple[str, scenario.Scenario]]:
+    for path in examples.files():
+        # A page reads no files: the text is the canonical one, with its trace written out.
+        yield path.stem, _shortened(path.read_text(encoding="utf-8"))
+
+
+def _wide(values: Any) -> Any:
+    """In 64 bits, as the page's are for the comparison."""
+    return np.ascontiguousarray(values, np.float64 if values.dtype.kind == "f" else np.int64)
+
+
+@built
+@pytest.mark.skipif(NODE is None, reason="needs node, to run the page's engine")
+def test_the_engine_of_the_page_gives_native_s_tables_on_every_example(engine: Path) -> None:
+    shortened = dict(_shortened_examples())
+    requests = [
+        {
+            "ask": "begin",
+            "text": each.to_toml(),
+            "variant": 0,
+            "seed": 3,
+            "packets": False,
+            "fresh": True,
+        }
+        for each in shortened.values()
+    ]
+    done = subprocess.run(
+        [str(NODE), "-e", _IN_NODE, str(HERE / "worker.js"), str(engine)],
+        input=json.dumps({"requests": requests}),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    for (name, each), answer in zip(shortened.items(), json.loads(done.stdout), strict=True):
+        assert answer.get("sums"), (name, answer)
+        tables = _core.run(each.realise(3))
+        ours = {
+            f"{table}.{column}": hashlib.sha256(_wide(values).tobytes()).hexdigest()
+            for table in tables
+            for column, values in tables[table].items()
+        }
+        assert answer["sums"] == ours, name
+        native = sojourn.simulate(each, seeds=[3]).summary.summary
+        assert answer["numbers"]["goodput_mbps"]["mean"] == native["goodput_mbps"]["mean"], name
+
+
+# ------------------------------------------------------------------------------------- command line
+
+
+def _lab(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sojourn", "lab", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@built
+def test_a_page_is_written_with_the_scenario_that_was_asked_for(tmp_path: Path) -> None:
+    page = tmp_path / "lab.html"
+    done = _lab("home-uplink", "codel", "cake", "-o", str(page))
+    assert done.returncode == 0, done.stderr
+    text = page.read_text(encoding="utf-8")
+    given = re.search(r'<script id="state-given" type="application/json">(.*?)</script>', text)
+    assert given is not None
+    state = json.loads(given[1])
+    assert state["qdiscs"] == ["codel", "cake"]
+    assert "A home line while a backup runs" in state["text"]
+    assert "http" not in re.sub(r"http://www.w3.org/\S+", "", _own_parts(text))
+    # What it takes to be sent, compressed as a server does.
+    assert len(zlib.compress(text.encode(), 9)) < 430_000
+
+
+def _own_parts(page: str) -> str:
+    """The page without other people's scripts and what scenarios say."""
+    return "".join(
+        (HERE / name).read_text(encoding="utf-8")
+        for name in ("page.html", "page.js", "worker.js", "page.css")
+    )
+
+
+def test_the_text_of_a_link_is_printed() -> None:
+    state = Shown("title = 'x'\n", ("codel",))
+    done = _lab(f"lab.html#{to_link(state)}", "--text")
+    assert (done.returncode, done.stdout) == (0, state.text)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("no-such",), "can't read it"),
+        (("lab.html#1=zzz", "--text"), "damaged"),
+        (("--text",), "needs a link"),
+    ],
+)
+def test_wrong_input_is_told_in_words(words: tuple[str, ...], says: str) -> None:
+    done = _lab(*words)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_vendored_file_is_the_published_one() -> None:
+    table = (HERE / "vendor" / "README.md").read_text(encoding="utf-8")
+    for name, digest in re.findall(r"\| (\S+\.js) \| (\w{64}) \|", table):
+        assert hashlib.sha256((HERE / "vendor" / name).read_bytes()).hexdigest() == digest
+
+
+# ------------------------------------------------------------------------------------- in a browser
+
+
+in_a_browser = pytest.mark.skipif(
+    CHROMIUM is None or importlib.util.find_spec("playwright") is None,
+    reason="needs Chromium and playwright",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lab.write(tmp_path_factory.mktemp("page") / "lab.html")
+
+
+class Opened:
+    """A page of the lab in a browser, and all that it complained of."""
+
+    def __init__(self, browser: Any, file: Path, link: str = "", **context: Any) -> None:
+        self.context = browser.new_context(**context)
+        self.page = self.context.new_page()
+        self.errors: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on(
+            "console",
+            lambda message: self.errors.append(message.text) if message.type == "error" else None,
+        )
+        # Nothing is fetched.
+        self.page.on("request", self._asked)
+        self.page.goto(file.as_uri() + link)
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith(("file:", "blob:", "data:")):
+            self.errors.append(f"it asked for {request.url}")
+
+    def attempt(self) -> int:
+        """The number of the run that is shown."""
+        return int(self.page.get_attribute("html", "data-shown") or 0)
+
+    def after(self, act: Any) -> None:
+        """Acts, and waits until a further run is shown."""
+        before = self.attempt()
+        act()
+        deadline = time.monotonic() + 30
+        while self.attempt() <= before:
+            assert time.monotonic() < deadline, self.page.inner_text("#state")
+            self.page.wait_for_timeout(20)
+
+    def number(self, row: str, column: int = 0) -> float:
+        cells = self.page.locator(f"#numbers tr:has(th:text-is('{row}')) td")
+        return float(re.match(r"[\d. ]+", cells.nth(column).inner_text())[0].replace(" ", ""))  # type: ignore[index]
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.errors == []
+
+
+@pytest.fixture
+def shown(browser: Any, page_file: Path) -> Iterator[Opened]:
+    shown = Opened(browser, page_file)
+    shown.page.wait_for_selector("html[data-shown]")
+    yield shown
+    shown.close()
+
+
+@built
+@in_a_browser
+def test_the_page_shows_native_s_numbers_and_follows_a_slider(shown: Opened) -> None:
+    ours = sojourn.simulate(scenario.loads(lab.start().text), seeds=[1]).summary.summary
+    native = ours["probes"][0]["rtt_ms"]["p95"]["mean"]
+    assert shown.number("ping RTT, 95th percentile") == pytest.approx(native, rel=0.01)
+    slider = shown.page.locator('input[data-key="bottleneck.up.rate"]')
+    shown.after(lambda: slider.fill("900"))
+    text = shown.page.input_value("#text")
+    assert 'up.rate   = "10 Mbit/s"' not in text
+    # All else of the text is as it was.
+    assert "# A home line of 50 Mbit/s" in text
+    assert shown.number("ping RTT, 95th percentile") < native / 3
+    assert "fq_codel in place of" in shown.page.inner_text(
+        "#verdict"
+    ) or "None is better" in shown.page.inner_text("#verdict")
+
+
+@built
+@in_a_browser
+def test_a_broken_text_is_shown_with_its_caret_and_the_last_results_stay(shown: Opened) -> None:
+    before = shown.number("ping RTT, median")
+    text = shown.page.input_value("#text")
+    shown.page.fill("#text", text.replace('"10 s"', "10"))
+    shown.page.wait_for_selector(".problem")
+    problem = shown.page.inner_text("#problems")
+    assert "needs a unit" in problem
+    assert "^" in problem
+    assert shown.page.get_attribute("#text", "aria-invalid") == "true"
+    assert shown.number("ping RTT, median") == before
+    shown.after(lambda: shown.page.fill("#text", text))
+    assert shown.page.inner_text("#problems") == ""
+
+
+@built
+@in_a_browser
+def test_a_link_opens_what_was_shown(shown: Opened, browser: Any, page_file: Path) -> None:
+    shown.after(lambda: shown.page.select_option("#candidates select", "cake"))
+    deadline = time.monotonic() + 10
+    while "#1=" not in shown.page.url:
+        assert time.monotonic() < deadline
+        shown.page.wait_for_timeout(50)
+    shown.page.wait_for_timeout(400)
+    link = shown.page.url.split("#")[1]
+    state = read_link(link)
+    assert state.qdiscs == ("pfifo limit 1000", "fq_codel", "cake")
+    other = Opened(browser, page_file, f"#{link}")
+    other.page.wait_for_selector("html[data-shown]")
+    assert other.page.locator("#numbers thead th").count() == 4
+    other.close()
+
+
+@built
+@in_a_browser
+@pytest.mark.parametrize(
+    ("link", "says"),
+    [("#9=abc", "newer lab"), ("#1=abc", "damaged"), ("#nothing", "is it whole?")],
+)
+def test_a_wrong_link_is_told_and_the_page_is_of_use(
+    browser: Any, page_file: Path, link: str, says: str
+) -> None:
+    shown = Opened(browser, page_file, link)
+    shown.page.wait_for_selector("#state.wrong")
+    assert says in shown.page.inner_text("#state")
+    assert shown.page.locator("#numbers tbody tr").count() > 3
+    shown.close()
+
+
+HOSTILE = """
+duration = "600 s"
+[bottleneck]
+rate = "1 Gbit/s"
+delay = "1 ms"
+qdisc = "pfifo"
+[[flow]]
+kind = "bulk"
+count = 1000
+"""
+
+
+@built
+@in_a_browser
+def test_a_hostile_link_can_be_stopped_and_the_page_answers_meanwhile(
+    browser: Any, page_file: Path
+) -> None:
+    shown = Opened(browser, page_file, f"#{to_link(Shown(HOSTILE))}")
+    shown.page.wait_for_selector("#stop:not([hidden])")
+    assert "running" in shown.page.inner_text("#state")
+    shown.page.click("#stop")
+    assert shown.page.inner_text("#state") == "stopped"
+    shown.after(lambda: shown.page.fill("#text", lab.start().text))
+    shown.close()
+
+
+@built
+@in_a_browser
+def test_what_only_a_kernel_has_is_refused_kindly(browser: Any, page_file: Path) -> None:
+    text = lab.start().text.replace('kind      = "bulk"', 'kind      = "bulk"\ncongestion = "cdg"')
+    shown = Opened(browser, page_file, f"#{to_link(Shown(text))}")
+    shown.page.wait_for_selector(".problem")
+    assert "only a Linux kernel has" in shown.page.inner_text("#problems")
+    assert "--engine kernel" in shown.page.inner_text("#problems")
+    shown.close()
+
+
+@built
+@in_a_browser
+def test_every_lesson_is_solved_by_its_own_solution_in_the_page(shown: Opened) -> None:
+    for index, lesson in enumerate(lessons()):
+        shown.page.locator("#lessons summary").click()
+        shown.after(
+            lambda index=index: shown.page.locator("#lesson-list button").nth(index).click()
+        )
+        assert lesson.title in shown.page.inner_text("#lesson h2")
+        assert shown.page.get_attribute("#lesson", "data-done") == "false", lesson.title
+        shown.after(lambda: shown.page.get_by_role("button", name="Show me").click())
+        assert shown.page.get_attribute("#lesson", "data-done") == "true", lesson.title
+        assert shown.page.locator("#lesson .answer").is_visible()
+
+
+@built
+@in_a_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_nothing_is_wider_than_the_screen_and_all_has_a_name(
+    browser: Any, page_file: Path, scheme: str
+) -> None:
+    shown = Opened(
+        browser,
+        page_file,
+        viewport={"width": 390, "height": 800},
+        color_scheme=scheme,
+        has_touch=True,
+        is_mobile=True,
+    )
+    shown.page.wait_for_selector("html[data-shown]")
+    width = shown.page.locator("body").bounding_box()["width"]
+    assert width <= 390
+    shown.page.tap("#play")
+    shown.page.wait_for_timeout(300)
+    for role in ("slider", "button", "combobox", "textbox"):
+        for each in shown.page.get_by_role(role).all():
+            if each.is_visible():
+                snapshot = each.aria_snapshot()
+                assert re.search(r'"[^"]+"', snapshot), snapshot
+    shown.close()
+
+
+@built
+@in_a_browser
+def test_the_queue_is_shown_packet_by_packet_and_by_keyboard(shown: Opened) -> None:
+    shown.page.focus("#play")
+    shown.page.keyboard.press("Enter")
+    deadline = time.monotonic() + 20
+    at = shown.page.inner_text("#at-text")
+    while shown.page.inner_text("#at-text") == at:
+        assert time.monotonic() < deadline
+        shown.page.wait_for_timeout(50)
+    assert shown.page.inner_text("#play") == "Pause"
+    assert shown.page.inner_text("#film-state") == ""

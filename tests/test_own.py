@@ -1,0 +1,346 @@
+"""A discipline of one's own: what it decides, what is refused, where it runs."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from own_laws import DRR, HEAD, TIMED, dequeuing
+
+import sojourn
+from sojourn import Scenario, _core
+from sojourn.agreement import decisions
+from sojourn.engine.recording import Recording
+from sojourn.errors import UserError
+from sojourn.own import language
+from sojourn.scenario import examples
+from sojourn.scenario.qdisc import Qdisc
+
+RECORDINGS = Path(__file__).parent / "recordings"
+CODEL = examples.FOLDER / "own_codel.py"
+numba = pytest.importorskip("numba", reason="pip install sojourn[own]")
+
+SCENARIO = """
+title = "own"
+duration = "4 s"
+bottleneck = { rate = "10 Mbit/s", delay = "10 ms", qdisc = "own.py:Mine" }
+flow = [
+    { kind = "bulk", count = 3, ecn = true, stop = "3 s" },
+    { kind = "udp", rate = "2 Mbit/s", direction = "up", stop = "3 s" },
+    { kind = "ping", stop = "3 s" },
+]
+"""
+
+
+def scenario(tmp_path: Path, source: str, qdisc: str) -> Scenario:
+    (tmp_path / "own.py").write_text(source)
+    (tmp_path / "own.toml").write_text(SCENARIO.replace("own.py:Mine", qdisc))
+    return sojourn.load(tmp_path / "own.toml")
+
+
+def columns(scenario: Scenario, seed: int = 1) -> _core.SeedTables:
+    return sojourn.simulate(scenario, seeds=[seed])._tables[seed]
+
+
+# ---------------------------------------------------------------------------------------- decisions
+
+
+@pytest.mark.parametrize("name", ["codel-ecn", "codel-noecn", "codel-bql"])
+def test_codel_of_one_s_own_decides_as_ours_and_linux_s(name: str) -> None:
+    recording = Recording.load(RECORDINGS / f"{name}.parquet")
+    params = recording.link.qdisc.params
+    words = f"limit {params['limit']} ecn {int(bool(params['ecn']))}"
+    own = Qdisc.parse(f"own_codel.py:CoDel {words}").with_("source", CODEL.read_text())
+    ours, theirs = decisions.replayed(recording), decisions.replayed(recording.by(own))
+    for column in ("fate", "left_ns", "order", "backlog_packets"):
+        np.testing.assert_array_equal(getattr(ours, column), getattr(theirs, column), column)
+    assert decisions.compare(recording.by(own)).agrees
+
+
+def test_codel_of_one_s_own_is_short() -> None:
+    lines = [
+        line for line in CODEL.read_text().split("class CoDel")[1].splitlines() if line.strip()
+    ]
+    assert len(lines) <= 60
+
+
+@pytest.mark.parametrize(
+    ("source", "qdisc"), [(DRR, "own.py:Fair limit 30"), (TIMED, "own.py:Timed")]
+)
+def test_packets_are_conserved_and_threads_change_nothing(
+    tmp_path: Path, source: str, qdisc: str
+) -> None:
+    loaded = scenario(tmp_path, source, qdisc)
+    simulated = sojourn.simulate(loaded, seeds=2, jobs=2)
+    for row in simulated.table("links").rows(named=True):
+        assert row["arrived_packets"] == row["sent_packets"] + row["dropped_packets"] > 0
+    assert simulated.table("links")["dropped_packets"].sum() > 0
+    again = sojourn.simulate(loaded, seeds=2, jobs=1)
+    for seed in (1, 2):
+        one, other = (each.table("queue", seed) for each in (simulated, again))
+        assert one.equals(other)
+
+
+def test_a_scenario_sets_the_numbers_of_a_class(tmp_path: Path) -> None:
+    def dropped(words: str) -> int:
+        loaded = scenario(tmp_path, DRR, f"own.py:Fair {words}")
+        table = sojourn.simulate(loaded).table("links")
+        return int(table["dropped_packets"].sum())
+
+    assert dropped("limit 10") > dropped("limit 1000") == 0
+    # The array is as long as the setting that it was made of says.
+    assert dropped("queues 1 limit 10") > 0
+
+
+def test_random_numbers_are_uniform_and_of_the_seed(tmp_path: Path) -> None:
+    source = HEAD + (
+        "class Mine(Discipline):\n"
+        "    def enqueue(self, packet: Packet, link: Link) -> int:\n"
+        "        return DROP if self.random() < 0.25 else 0\n"
+    )
+    loaded = scenario(tmp_path, source, "own.py:Mine")
+    rows = sojourn.simulate(loaded, seeds=2).table("links").rows(named=True)
+    udp = [row for row in rows if row["link"] == "up"]
+    shares = [row["dropped_packets"] / row["arrived_packets"] for row in udp]
+    assert shares[0] != shares[1]
+    for row, share in zip(udp, shares, strict=True):
+        assert abs(share - 0.25) < 4 * (0.25 * 0.75 / row["arrived_packets"]) ** 0.5
+
+
+# ----------------------------------------------------------------------------------------- failures
+
+FAILURES = [
+    ("y = 1 << 62; y = y * 2", "a whole number beyond 64 bits"),
+    ("self.x = link.now // (self.x - self.x)", "a division by zero"),
+    ("self.x = 1 if 1 / (link.now - link.now) > 0 else 2", "a division by zero"),
+    ("self.x = link.queue_packets[1]", "an index that its array does not have"),
+    ("self.x = link.queue_packets[-1]", "an index that its array does not have"),
+    ("self.x = int(1e300 * link.now * 1e300)", "a real number that is no whole number"),
+    ("while link.now >= 0: self.x = 0", "loops that had not ended"),
+    ("raise ValueError('too late')", "raised: too late"),
+    ("assert link.now < 0, 'late'", "raised: late"),
+    ("self.x = 1 << (link.now - link.now - 1)", "a shift by less than 0"),
+]
+
+
+def test_what_fails_ends_as_a_sentence_with_its_line(tmp_path: Path) -> None:
+    # One class has them all: it is compiled once.
+    cases = "\n".join(f"if self.case == {i}:\n    {body}" for i, (body, _) in enumerate(FAILURES))
+    source = dequeuing(f"{cases}\nreturn PASS", "case: int = 0\n    x: int = 0")
+    for i, (body, why) in enumerate(FAILURES):
+        line = next(n for n, text in enumerate(source.splitlines(), 1) if text.strip() == body)
+        with pytest.raises(UserError) as raised:
+            columns(scenario(tmp_path, source, f"own.py:Mine case {i}"))
+        problem = raised.value.problem
+        assert problem.startswith(f"own.py:{line}: Mine.dequeue failed at 0."), problem
+        assert why in problem
+    columns(scenario(tmp_path, source, "own.py:Mine case 99"))
+
+
+def test_an_answer_that_makes_no_sense_ends_as_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"own.py: Mine.dequeue answered 7 at 0\.\d+ s"):
+        columns(scenario(tmp_path, dequeuing("return 7"), "own.py:Mine"))
+    emptied = DRR.replace("while True:", "while False:").replace(
+        "self.turn = (self.turn + 1) % len(self.deficit)", "pass\n        return 0"
+    )
+    with pytest.raises(UserError, match=r"Fair.choose answered \d"):
+        columns(scenario(tmp_path, emptied, "own.py:Fair"))
+
+
+REFUSED = [
+    ("import os\n" + HEAD, "own.py:1: only math and sojourn.own can be imported"),
+    (dequeuing("return open('x')"), "there is no function open here"),
+    (dequeuing("return self.y"), "own.py:9: Mine has no field y"),
+    (dequeuing("return packet.age"), "own.py:9: packet has no age"),
+    (dequeuing("packet.bytes = 3\nreturn PASS"), "own.py:9: packet.bytes can't be set"),
+    (dequeuing("link.queue_packets[0] = 3\nreturn 0"), "link.queue_packets[0] can't be set"),
+    (dequeuing("y = [1]\nreturn 0"), "[1] is not of this language"),
+    (dequeuing("with self:\n    pass\nreturn 0"), "With is not of this language"),
+    (dequeuing("return self.dequeue(packet, link)"), "dequeue calls itself"),
+    (dequeuing("return math.factorial(3)"), "there is no function math.factorial here"),
+    (dequeuing("return (lambda: 0)()"), "there is no function"),
+    (dequeuing("return 0", "x: str = 'a'"), "not a constant"),
+    (dequeuing("return 0", "x: list[int] = [0] * 100000000"), "an array of 100000000 numbers"),
+    (dequeuing("return 0", "queues = 4"), "Mine has 4 queues and no method choose"),
+    (dequeuing("return 0").replace("(Discipline)", ""), "Mine is no discipline"),
+    ("def f(:\n", "own.py:1: not Python"),
+    ("print('x')\n", "own.py:1: not a constant, a function or a class"),
+    (HEAD, "own.py has no class Mine"),
+]
+
+
+@pytest.mark.parametrize(("source", "why"), REFUSED)
+def test_what_is_not_of_the_language_is_refused_with_its_line(source: str, why: str) -> None:
+    with pytest.raises(UserError) as raised:
+        language.read(source, "own.py", "Mine", "")
+    assert why in raised.value.problem
+
+
+def test_a_number_that_the_class_lacks_is_refused_by_name() -> None:
+    with pytest.raises(UserError, match="CoDel has no number targt") as raised:
+        language.read(CODEL.read_text(), "own_codel.py", "CoDel", "targt 5")
+    assert raised.value.hint.startswith("did you mean target?")
+
+
+def test_what_numba_cannot_type_is_refused_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as raised:
+        columns(scenario(tmp_path, dequeuing("self.x = 0.5\nreturn PASS"), "own.py:Mine"))
+    assert raised.value.problem.startswith("own.py:9: numba can't compile Mine.dequeue")
+    assert "write int(" in raised.value.problem
+
+
+SUMS = [
+    ("a + b", lambda a, b: a + b),
+    ("a - b", lambda a, b: a - b),
+    ("a * b", lambda a, b: a * b),
+    ("a // b", lambda a, b: a // b),
+    ("a % b", lambda a, b: a % b),
+    ("-a ^ b", lambda a, b: -a ^ b),
+    ("a >> (b & 63)", lambda a, b: a >> (b & 63)),
+    ("int(a / b)", lambda a, b: int(a / b)),
+    ("min(a, b) + max(a, 3)", lambda a, b: min(a, b) + max(a, 3)),
+]
+
+
+def test_whole_numbers_are_python_s_or_a_failure(tmp_path: Path) -> None:
+    """Each sum of each pair in one class: its field says which, and what it gave."""
+    numbers = [0, 1, -1, 7, -7, 1 << 32, (1 << 63) - 1, -(1 << 63)]
+    cases = "".join(
+        f"        if self.case == {i}:\n            self.got = {text}\n"
+        for i, (text, _) in enumerate(SUMS)
+    )
+    source = (
+        f"{HEAD}class Mine(Discipline):\n    case: int = 0\n    a: int = 0\n    b: int = 0\n    want: int = 0\n"
+        "    got: int = 0\n\n    def dequeue(self, packet: Packet, link: Link) -> int:\n"
+        f"        a = self.a\n        b = self.b\n{cases}"
+        "        assert self.got == self.want\n        return PASS\n"
+    )
+    link = Recording.load(RECORDINGS / "pfifo-noecn.parquet").link
+    from sojourn.own import compiled
+
+    def outcome(case: int, a: int, b: int, want: int) -> str:
+        words = f"own.py:Mine case {case} a {a} b {b} want {want}"
+        own = link.with_qdisc(Qdisc.parse(words).with_("source", source))
+        one = np.zeros(1, dtype=np.int64)
+        try:
+            _core.replay(own, 1, one, one, one + 100, one, own=compiled.code_of([own]))
+        except _core.OwnCodeError as error:
+            return str(compiled.failed(error, [own]))
+        return "same"
+
+    for (i, (text, meant)), a, b in itertools.product(enumerate(SUMS), numbers, numbers):
+        try:
+            want: int | None = meant(a, b)
+        except ZeroDivisionError:
+            want = None
+        fits = want is not None and -(1 << 63) <= want < 1 << 63
+        got = outcome(i, a, b, want if fits and want is not None else 0)
+        if fits:
+            # A real that is not below 2^63 is refused, and -(-2^63) on the way to a result.
+            assert got == "same" or "64 bits" in got, (text, a, b, got)
+        else:
+            assert "64 bits" in got or "division" in got, (text, a, b, got)
+
+
+# -------------------------------------------------------------------------------- where it runs
+
+
+def test_a_run_keeps_the_source_and_is_verified_without_the_file(tmp_path: Path) -> None:
+    loaded = scenario(tmp_path, DRR, "own.py:Fair")
+    run = sojourn.run(loaded, out=tmp_path / "run")
+    (tmp_path / "own.py").unlink()
+    assert "class Fair" in run.scenario_text
+    assert run.meta.conditions["numba"] == numba.__version__
+    from sojourn.engine.verify import verify
+
+    found = verify([sojourn.Run.open(tmp_path / "run")])[0]
+    assert found.same_build
+    assert found.equal
+
+
+def test_another_text_is_another_fingerprint_and_another_key(tmp_path: Path) -> None:
+    from sojourn.engine import made
+    from sojourn.engine.registry import find
+
+    def named(source: str) -> tuple[str, str]:
+        loaded = scenario(tmp_path, source, "own.py:Fair")
+        return loaded.fingerprint(), made.key(find("sim"), loaded.realise(1))
+
+    one, other = named(DRR), named(DRR.replace("1514", "1515"))
+    assert one[0] != other[0]
+    assert one[1] != other[1]
+
+
+def test_another_numba_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sojourn.engine import made
+    from sojourn.engine.registry import find
+    from sojourn.own import compiled
+
+    realised = scenario(tmp_path, DRR, "own.py:Fair").realise(1)
+    before = made.key(find("sim"), realised)
+    monkeypatch.setattr(compiled, "_maker", lambda: "own another")
+    assert made.key(find("sim"), realised) != before
+
+
+def test_a_worker_runs_what_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sojourn import metrics
+    from sojourn.engine import made, worker
+    from sojourn.engine.asked import meta_of
+    from sojourn.engine.registry import find
+
+    loaded = scenario(tmp_path, DRR, "own.py:Fair")
+    sim, realised = find("sim"), loaded.realise(1)
+    about = metrics.about(meta_of(sim, loaded, [1], realised), _core.CAUSES)
+    (tmp_path / "own.py").unlink()
+    monkeypatch.setattr(worker, "_wanted", lambda: lambda _: True)
+    asked = worker.Asked(loaded.to_toml(), 1, about, made.key(sim, realised))
+    (ran,) = worker.work_off("sim", [asked])
+    assert isinstance(ran, worker.Ran), ran
+    assert ran.packed == made.make(sim, realised, about, lambda _: True).packed
+
+
+def test_linux_refuses_it_in_a_sentence(tmp_path: Path) -> None:
+    loaded = scenario(tmp_path, DRR, "own.py:Fair")
+    command = loaded.realise(1).links[0].qdisc.command
+    with pytest.raises(UserError, match=r"own\.py:Fair is Python, which no kernel runs"):
+        command()
+
+
+def test_without_numba_a_sentence_says_what_to_install(tmp_path: Path) -> None:
+    scenario(tmp_path, DRR, "own.py:Fair")
+    script = (
+        "import sys, importlib.metadata\n"
+        "sys.modules['numba'] = None\n"
+        "found = importlib.metadata.version\n"
+        "def version(name):\n"
+        "    if name == 'numba': raise importlib.metadata.PackageNotFoundError(name)\n"
+        "    return found(name)\n"
+        "importlib.metadata.version = version\n"
+        "import sojourn\n"
+        f"sojourn.simulate({str(tmp_path / 'own.toml')!r})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert "UserError: a discipline of one's own is compiled by numba, which is not installed" in (
+        done.stderr
+    )
+
+
+def test_the_command_line_takes_it_wherever_a_discipline_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sojourn.cli import status
+
+    scenario(tmp_path, DRR, "pfifo")
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        ["run", "own.toml", "--qdisc", "own.py:Fair", "-q", "-o", "run"],
+        ["compare", "own.toml", "fq_codel", "own.py:Fair limit 50", "-q", "-o", "compared"],
+        ["replay", str(RECORDINGS / "codel-noecn.parquet"), "--qdisc", f"{CODEL}:CoDel"],
+    ):
+        assert status(words) == 0, words
