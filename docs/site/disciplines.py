@@ -194,6 +194,7 @@ def _run(record: QdiscRecord) -> Iterator[str]:
     words = SHOWN.get(name, record.least)
     key = "bottleneck.up.qdisc" if name == "tbf" else "bottleneck.qdisc"
     setting = f'"{key}={words}"' if " " in words else f"{key}={words}"
+    guest, engine = ("", "") if record.simulated else ("<!-- guest -->\n", " -e kernel")
     yield "## A run\n"
     yield (
         "The example `home-uplink` for 20 s: two uploads, a download, a video call and a ping on a line of "
@@ -203,12 +204,12 @@ def _run(record: QdiscRecord) -> Iterator[str]:
         yield "adt follows the utilisation over many seconds, so this run is longer: 60 s.\n"
     length = "60 s" if name == "adt" else "20 s"
     yield (
-        f'```sh\nsojourn run home-uplink --set {setting} --set duration="{length}" --seeds 1 -o {name}\n```\n'
+        f'{guest}```sh\nsojourn run home-uplink --set {setting} --set duration="{length}" --seeds 1{engine} -o {name}\n```\n'
         "<!-- output -->\n"
     )
     yield "The link up over time:\n"
     yield (
-        "```python\nfrom sojourn import Run, figures\n\n"
+        f"{guest}```python\nfrom sojourn import Run, figures\n\n"
         f'figures.save(figures.timeline(Run.open("{name}"), link="up"), "{name}.svg")\n```\n'
         f"<!-- figure: {name}.svg: {name} on a home uplink over time: goodput, cwnd, sojourn time, backlog, losses -->\n"
     )

@@ -27,10 +27,15 @@ def section(page: str, title: str) -> str:
 
 def paragraphs(text: str) -> list[str]:
     """Blocks of lines between empty ones; fenced code stays whole."""
-    blocks = re.split(
-        r"\n{2,}(?=(?:[^`]|`(?!``))*(?:```(?:[^`]|`(?!``))*```(?:[^`]|`(?!``))*)*$)", text
-    )
-    return [block.strip("\n") for block in blocks if block.strip()]
+    blocks: list[list[str]] = [[]]
+    fenced = False
+    for line in text.splitlines():
+        fenced ^= line.startswith("```")
+        if line or fenced:
+            blocks[-1].append(line)
+        else:
+            blocks.append([])
+    return ["\n".join(block) for block in blocks if block]
 
 
 def led(text: str, name: str) -> list[str]:
