@@ -12,7 +12,7 @@ pub enum Asked {
         /// The scenario.
         text: String,
     },
-    /// The text with one quantity changed, all else as it is written.
+    /// The text with one quantity changed, all else as it is written; and what `Read` says of it.
     Turn {
         /// The scenario.
         text: String,

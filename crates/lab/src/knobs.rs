@@ -2,11 +2,10 @@
 //! discipline that is a number. Turning changes that value where it stands; the rest of the text, its
 //! comments and its blanks, stays as it is.
 
-use crate::text::load;
 use scenario::quantity::{
     TIME, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
 };
-use scenario::{Loaded, Table, Value, read_toml};
+use scenario::{Table, Value, read_toml};
 use serde::Serialize;
 use tc::{Discipline, Read, Shaper, Word};
 
@@ -46,13 +45,15 @@ impl Knob {
 const NO_KNOBS: [&str; 10] =
     ["title", "label", "name", "kind", "seed", "seeds", "sweep", "record", "congestion", "profile"];
 
-/// Those of a scenario, in the order in which they stand in its text.
-pub fn of(loaded: &Loaded, text: &str) -> Vec<Knob> {
-    let Ok((document, _)) = read_toml(text) else { return Vec::new() };
+/// Those of a scenario, in the order in which they stand in its text. What its sweep varies has none.
+pub fn of(document: &Table) -> Vec<Knob> {
+    let mut swept = Vec::new();
+    if let Some(Value::Table(sweep)) = document.get("sweep") {
+        walk(sweep, "", "", &mut |key, _, _, _| swept.push(key.to_owned()));
+    }
     let mut found = Vec::new();
-    let in_sweep = |key: &str| loaded.scenario.sweep.axes.iter().any(|(axis, _)| axis == key);
-    walk(&document, "", "", &mut |key, name, of, value| {
-        if !in_sweep(key) {
+    walk(document, "", "", &mut |key, name, of, value| {
+        if !swept.iter().any(|axis| axis == key) {
             found.extend(knobs_of(key, name, of, value));
         }
     });
@@ -206,10 +207,9 @@ fn bounds(word: &Word, now: f64) -> Option<(&'static str, bool, f64, f64)> {
 
 /// The text with the value under `key` changed to so much of its unit; else why not.
 pub fn turned(text: &str, key: &str, value: f64) -> Result<String, String> {
-    let loaded = load(text).map_err(|problems| problems[0].to_string())?;
-    let knob = of(&loaded, text).into_iter().find(|knob| knob.key == key);
-    let knob = knob.ok_or_else(|| format!("nothing to turn is called {key}"))?;
     let (document, places) = read_toml(text).map_err(|wrong| wrong.message)?;
+    let knob = of(&document).into_iter().find(|knob| knob.key == key);
+    let knob = knob.ok_or_else(|| format!("nothing to turn is called {key}"))?;
     let (path, word) = key.split_once('#').map_or((key, None), |(path, word)| (path, Some(word)));
     let place = places.get(path).ok_or_else(|| format!("{key} has no place in the text"))?;
     let written = match word {
@@ -293,6 +293,7 @@ fn span(text: &str, (line, column): (usize, usize)) -> Option<std::ops::Range<us
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::load;
 
     const HOME: &str = r#"
 # A home line.
@@ -310,8 +311,12 @@ count = 2
 rtt = "uniform 20 ms .. 40 ms"
 "#;
 
+    fn knobs_in(text: &str) -> Vec<Knob> {
+        of(&read_toml(text).expect("it is TOML").0)
+    }
+
     fn knobs() -> Vec<Knob> {
-        of(&load(HOME).expect("a scenario"), HOME)
+        knobs_in(HOME)
     }
 
     #[test]
@@ -360,8 +365,8 @@ rtt = "uniform 20 ms .. 40 ms"
             // A delay beyond the RTT is no scenario.
             let most = if knob.key == "bottleneck.delay" { 9e6 } else { knob.most };
             let turned = turned(HOME, &knob.key, most).expect(&knob.key);
-            let loaded = load(&turned).unwrap_or_else(|wrong| panic!("{}: {wrong:?}", knob.key));
-            let after = of(&loaded, &turned).into_iter().find(|after| after.key == knob.key);
+            load(&turned).unwrap_or_else(|wrong| panic!("{}: {wrong:?}", knob.key));
+            let after = knobs_in(&turned).into_iter().find(|after| after.key == knob.key);
             let after = after.expect(&knob.key);
             assert!((after.value - most).abs() <= 1e-3 * most, "{after:?}");
         }

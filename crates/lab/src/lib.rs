@@ -43,7 +43,10 @@ impl Lab {
         match asked {
             Asked::Read { text: scenario } => told(&read::answer(&scenario)),
             Asked::Turn { text: scenario, key, value } => {
-                told(&turned(knobs::turned(&scenario, &key, value)))
+                told(&match knobs::turned(&scenario, &key, value) {
+                    Ok(text) => json!({ "text": text, "read": read::answer(&text) }),
+                    Err(why) => json!({ "refused": why }),
+                })
             }
             Asked::TurnWord { qdisc, word, value } => {
                 told(&turned(knobs::word_turned(&qdisc, &word, value)))

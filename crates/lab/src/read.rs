@@ -4,6 +4,7 @@ use crate::Knob;
 use crate::knobs;
 use crate::running::{lacking, lacking_of, variants};
 use crate::text::{load, refused, shown};
+use scenario::read_toml;
 use serde_json::{Value, json};
 use tc::Discipline;
 
@@ -38,7 +39,7 @@ pub fn answer(text: &str) -> Value {
         "both_ways": loaded.scenario.bottleneck.is_some() && loaded.qdisc_key(None).is_ok(),
         "variants": labels.collect::<Vec<_>>(),
         "more_variants": all.len().saturating_sub(MOST_VARIANTS),
-        "knobs": knobs::of(&loaded, text),
+        "knobs": read_toml(text).map_or(Vec::new(), |(document, _)| knobs::of(&document)),
         "notes": loaded.notes.iter().map(shown).collect::<Vec<_>>(),
         "lacking": lacking(&first).iter().map(shown).collect::<Vec<_>>(),
     })

@@ -181,12 +181,12 @@
   };
 
   // Reads the text, shows what is wrong with it or what can be turned, and runs it.
-  const changed = async ({ slide = false } = {}) => {
+  const changed = async ({ turned = null } = {}) => {
     const mine = ++round;
     const area = $$("text");
     if (area.value !== state.text) area.value = state.text;
-    let found;
-    try { found = await ask({ ask: "read", text: state.text }); } catch (error) { fail(error.message); return; }
+    let found = turned;
+    try { found ??= await ask({ ask: "read", text: state.text }); } catch (error) { fail(error.message); return; }
     if (mine !== round) return;
     const wrong = found.problems || (found.refused ? [{ message: found.refused }] : []);
     const lacking = found.lacking || [];
@@ -194,7 +194,7 @@
     $$("problems").replaceChildren(...problems(wrong, ""), ...problems(lacking, ""), ...problems(found.notes || [], "note"));
     if (wrong.length) { say("the last results are of the text before", false); return; }
     read = found;
-    if (!slide) knobs();
+    if (!turned) knobs();
     links();
     commands();
     remember();
@@ -249,10 +249,10 @@
     };
   };
   const turn = latest(async (key, value) => {
-    const { text, refused } = await ask({ ask: "turn", text: state.text, key, value });
+    const { text, read: turned, refused } = await ask({ ask: "turn", text: state.text, key, value });
     if (refused) { say(refused, true); return; }
     state.text = text;
-    await changed({ slide: true });
+    await changed({ turned });
   });
   const turnWord = latest(async (index, word, value) => {
     const { text, refused } = await ask({ ask: "turn_word", qdisc: state.qdiscs[index], word, value });
