@@ -479,7 +479,6 @@ def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None
     [
         (("run", "home.toml", "--sed", "4"), "there is no option --sed", "did you mean --se"),
         (("run", "home.toml", "--duration", "10s"), "there is no option --duration", "--set duration=VALUE"),
-        (("run", "home.toml", "--qdisc", "codel"), "there is no option --qdisc", "--set bottleneck.qdisc=VALUE; sojourn compare"),
         (("run", "home.toml", "--cc", "bbr"), "there is no option --cc", "--set flow.*.congestion=VALUE"),
         (("run", "home.toml", "-v"), "there is no option -v", "-q turns it off"),
         (("run", "home.toml", "--output", "x"), "there is no option --output", "-o DIR"),

@@ -257,7 +257,7 @@ def test_the_guest_of_a_run_that_was_killed_ends_with_it_and_its_folder_is_remov
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME")
-    if reason := next(state.why_not for state in map(ready, ("uml", "qemu")) if state.kind == kind):
+    if reason := next(state.why_not for state in map(ready, ("uml", "qemu")) if state.name == kind):
         pytest.skip(reason)
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     killed_once(

@@ -67,7 +67,7 @@ def test_the_totals_of_a_guest_are_what_its_packets_add_up_to(kernel_uml: str) -
     made = run(loads(EVERYTHING), engine=kernel_uml)
     assert not made.meta.invalid
     one = run_adds_up(made)
-    assert sum(queue["dropped_packets"] for queue in one["queues"]) > 20
+    assert sum(queue["dropped_packets"] for queue in one["queues"]) > 10
     assert sum(queue["marked_packets"] for queue in one["queues"]) > 0
 
 

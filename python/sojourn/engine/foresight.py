@@ -140,7 +140,7 @@ def _simulator(realised: Sequence[Realised]) -> Fit:
 
 def _kernel(name: str, realised: Sequence[Realised]) -> Fit:
     # Slow to import, for a run of the simulator.
-    from sojourn.engine.kernel.guest.releases import version_in
+    from sojourn.engine.kernel.releases import version_in
     from sojourn.engine.kernel.plan.fits import PlanError, problems_of
 
     wiring, own, release = _KERNELS[name]

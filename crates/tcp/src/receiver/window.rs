@@ -303,15 +303,15 @@ impl Window {
         if copied <= self.rcvq_space {
             return;
         }
-        let cushion = match self.right_sizing {
-            RightSizing::Linux612 => 16 * u128::from(mss),
-            RightSizing::Linux73 => 0,
+        let (cushion, beyond) = match self.right_sizing {
+            RightSizing::Linux612 => (16 * u128::from(mss), 0),
+            RightSizing::Linux73 => (0, u128::from(beyond)),
         };
         let wanted = 2 * u128::from(copied) + cushion;
         let growth = wanted * u128::from(copied - self.rcvq_space) / u128::from(self.rcvq_space);
         let growth = self.low_rtt_growth(wanted).unwrap_or(2 * growth);
         self.rcvq_space = copied;
-        self.grow_buffer(wanted + growth + u128::from(beyond));
+        self.grow_buffer(wanted + growth + beyond);
     }
 
     /// Linux 7.3 (tcp_data_queue_ofo): at each arrival behind a gap there must be room for twice

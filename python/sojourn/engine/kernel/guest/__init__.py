@@ -21,7 +21,7 @@ from sojourn.engine.kernel.guest.guests import (
     setup,
     why_none,
 )
-from sojourn.engine.kernel.guest.releases import RELEASES
+from sojourn.engine.kernel.releases import RELEASES
 from sojourn.engine.kernel.guest.uml import SetupProgress
 
 __all__ = [

@@ -16,7 +16,7 @@ from sojourn.engine.kernel.guest import (
 from sojourn.engine.kernel.guest import (
     endings as errors,
 )
-from sojourn.engine.kernel.guest.releases import RELEASES, LinuxVersion, Release, version_in
+from sojourn.engine.kernel.releases import RELEASES, LinuxVersion, Release, version_in
 
 Name = Literal["uml", "qemu", "uml-7.3"]
 

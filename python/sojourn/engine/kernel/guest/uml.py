@@ -24,7 +24,7 @@ from pathlib import Path
 from sojourn import remains
 from sojourn.engine.kernel.guest import cache, initrd, packages
 from sojourn.engine.kernel.guest.endings import GuestError, last_lines
-from sojourn.engine.kernel.guest.releases import Release
+from sojourn.engine.kernel.releases import Release
 
 KIND = "uml"
 BINARY = remains.UML

@@ -39,7 +39,7 @@ from sojourn.engine.kernel.graph import (
     transmitter,
 )
 from sojourn.engine.kernel.guest.guests import Guest
-from sojourn.engine.kernel.guest.releases import LinuxVersion, version_in
+from sojourn.engine.kernel.releases import LinuxVersion, version_in
 from sojourn.engine.kernel.observed import selfcheck
 from sojourn.engine.kernel.observed.passage import drops_of
 from sojourn.engine.kernel.plan import sizes
