@@ -44,8 +44,8 @@ from sojourn.engine.kernel.guest import (
     uml,
 )
 from sojourn.engine.kernel.guest import boot as booting
-from sojourn.engine.kernel.releases import RELEASES, USUAL, Release, version_in
 from sojourn.engine.kernel.plan import guest_plan as plan
+from sojourn.engine.kernel.releases import RELEASES, USUAL, Release, version_in
 from sojourn.engine.protocol import Cancelled
 from sojourn.engine.verify import verify
 from sojourn.live.shape import journal

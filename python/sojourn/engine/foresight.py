@@ -140,8 +140,8 @@ def _simulator(realised: Sequence[Realised]) -> Fit:
 
 def _kernel(name: str, realised: Sequence[Realised]) -> Fit:
     # Slow to import, for a run of the simulator.
-    from sojourn.engine.kernel.releases import version_in
     from sojourn.engine.kernel.plan.fits import PlanError, problems_of
+    from sojourn.engine.kernel.releases import version_in
 
     wiring, own, release = _KERNELS[name]
     kernel = (wiring, own, version_in(release))

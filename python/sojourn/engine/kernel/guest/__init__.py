@@ -21,8 +21,8 @@ from sojourn.engine.kernel.guest.guests import (
     setup,
     why_none,
 )
-from sojourn.engine.kernel.releases import RELEASES
 from sojourn.engine.kernel.guest.uml import SetupProgress
+from sojourn.engine.kernel.releases import RELEASES
 
 __all__ = [
     "NAMES",

@@ -13,8 +13,8 @@ from sojourn.engine.kernel.graph import (
     has_queue,
     transmitter,
 )
-from sojourn.engine.kernel.releases import LinuxVersion, version_in
 from sojourn.engine.kernel.plan.endpoints import TcpSide, tcp_side
+from sojourn.engine.kernel.releases import LinuxVersion, version_in
 from sojourn.engine.protocol import by_reason
 from sojourn.errors import UserError
 from sojourn.linux import tc

@@ -39,7 +39,6 @@ from sojourn.engine.kernel.graph import (
     transmitter,
 )
 from sojourn.engine.kernel.guest.guests import Guest
-from sojourn.engine.kernel.releases import LinuxVersion, version_in
 from sojourn.engine.kernel.observed import selfcheck
 from sojourn.engine.kernel.observed.passage import drops_of
 from sojourn.engine.kernel.plan import sizes
@@ -56,6 +55,7 @@ from sojourn.engine.kernel.plan.fits import (
     Wiring,
     problems_of,
 )
+from sojourn.engine.kernel.releases import LinuxVersion, version_in
 from sojourn.linux import tc
 from sojourn.scenario.realised import (
     Flow,
