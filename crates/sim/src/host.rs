@@ -115,6 +115,8 @@ struct TcpCold {
     /// Further transfers.
     next: Option<Next>,
     luck: Luck,
+    /// Of it each connection's congestion control has a stream.
+    congestion: Luck,
 }
 
 /// What follows a transfer.
@@ -151,12 +153,16 @@ impl Host {
         let start = Time(spec.start_ns);
         let ends = match &spec.traffic.sent() {
             Traffic::Call => unreachable!("it is sent as datagrams"),
-            Traffic::Bulk { bytes, tcp } => {
-                Ends::Tcp(TcpEnds::new(tcp, *bytes, None, luck("traffic"), start))
-            }
+            Traffic::Bulk { bytes, tcp } => Ends::Tcp(TcpEnds::new(
+                tcp,
+                *bytes,
+                None,
+                (luck("traffic"), luck("congestion")),
+                start,
+            )),
             Traffic::Transfers { bytes, pause_ns, objects, tcp } => {
-                let mut luck = luck("traffic");
-                let first = bytes.next(&mut luck).max(1);
+                let mut traffic = luck("traffic");
+                let first = bytes.next(&mut traffic).max(1);
                 let (sizes, pause) = (bytes.clone(), pause_ns.clone());
                 let next = match *objects {
                     None => Next::Transfer(sizes, pause),
@@ -169,13 +175,25 @@ impl Host {
                         over: Time::NEVER,
                     }),
                 };
-                Ends::Tcp(TcpEnds::new(tcp, Some(first), Some(next), luck, start))
+                Ends::Tcp(TcpEnds::new(
+                    tcp,
+                    Some(first),
+                    Some(next),
+                    (traffic, luck("congestion")),
+                    start,
+                ))
             }
             Traffic::Stream { ladder_bps, segment_ns, ahead_ns, tcp } => {
                 let player = Player::new(ladder_bps, Span(*segment_ns), Span(*ahead_ns));
                 let first = player.segment_bytes();
                 let next = Some(Next::Segment(player));
-                Ends::Tcp(TcpEnds::new(tcp, Some(first), next, luck("traffic"), start))
+                Ends::Tcp(TcpEnds::new(
+                    tcp,
+                    Some(first),
+                    next,
+                    (luck("traffic"), luck("congestion")),
+                    start,
+                ))
             }
             Traffic::Udp { bps, packet_bytes, on_ns, off_ns, ecn } => {
                 let periods = on_ns.clone().zip(off_ns.clone());
@@ -497,16 +515,22 @@ fn count_sent(counters: &mut Counters, bytes: u32) {
     counters.sent_bytes += u64::from(bytes);
 }
 
+/// The sender of a connection, with a random stream of its own.
+fn connection(params: &TcpParams, bytes: Option<u64>, luck: &mut Luck) -> Sender {
+    let stream = Luck::new(luck.next_u64(), "connection");
+    Sender::new(params, bytes).with_luck(stream)
+}
+
 impl TcpEnds {
     fn new(
         params: &TcpParams,
         bytes: Option<u64>,
         next: Option<Next>,
-        luck: Luck,
+        (traffic, mut congestion): (Luck, Luck),
         start: Time,
     ) -> TcpEnds {
         TcpEnds {
-            sender: Sender::new(params, bytes),
+            sender: connection(params, bytes, &mut congestion),
             receiver: Receiver::new(params),
             header_bytes: params.header_bytes,
             ack_bytes: params.ack_bytes,
@@ -516,7 +540,13 @@ impl TcpEnds {
             resume: Time::NEVER,
             began: start,
             before: Counters::default(),
-            cold: Box::new(TcpCold { params: params.clone(), bytes, next, luck }),
+            cold: Box::new(TcpCold {
+                params: params.clone(),
+                bytes,
+                next,
+                luck: traffic,
+                congestion,
+            }),
         }
     }
 
@@ -570,7 +600,7 @@ impl TcpEnds {
         };
         self.before = self.totals(&Counters { ..*counters });
         self.cold.bytes = Some(bytes);
-        self.sender = Sender::new(&self.cold.params, Some(bytes));
+        self.sender = connection(&self.cold.params, Some(bytes), &mut self.cold.congestion);
         self.epoch = self.epoch.wrapping_add(1);
         self.resume = Time::NEVER;
         self.began = now;

@@ -1,8 +1,7 @@
 //! The names of congestion controls: who has each, and the simulator's nearest to each that it
 //! lacks.
 //!
-//! The names are the kernel's. Controls that only Linux has run on its engines; `bbr` is its
-//! version 1.
+//! The names are the kernel's. Controls that only Linux has run on its engines; `bbr` is version 1.
 //!
 //! Source: the kernel's net/ipv4/Kconfig, and its tcp_*.c for the parameters of modules.
 
@@ -40,6 +39,8 @@ kinds! {
     "vegas" Vegas;
     /// RFC 6817: keeps a queueing delay.
     "ledbat" Ledbat;
+    /// Cardwell and others (2016), version 1: paces at the rate of delivery.
+    "bbr" Bbr;
 }
 
 /// A congestion control.
@@ -80,7 +81,7 @@ pub const RECORDS: &[Record] = &[
     both(CongestionKind::Cubic, &["hystart"]),
     both(CongestionKind::Vegas, &["vegas_alpha", "vegas_beta", "vegas_gamma"]),
     Record { in_linux: false, ..both(CongestionKind::Ledbat, &[]) },
-    linux("bbr", Some("cubic")),
+    both(CongestionKind::Bbr, &[]),
     linux("bic", Some("cubic")),
     linux("cdg", Some("vegas")),
     linux("dctcp", Some("reno")),
@@ -114,7 +115,7 @@ pub fn record(name: &str) -> Option<&'static Record> {
 
 const PRAGUE: &str = "the nearest there is: congestion = \"dctcp\" and ecn = true, with -e kernel; reno, if it \
                       need not be scalable";
-const BBR: &str = "congestion = \"bbr\" is version 1, with -e kernel";
+const BBR: &str = "congestion = \"bbr\" is version 1";
 
 /// Congestion controls that people ask for and that neither the simulator nor the guest's kernel
 /// has, and what to write instead.

@@ -50,6 +50,8 @@ struct Lists {
     retransmissions: VecDeque<u32>,
     /// Segments below `retransmitted_below` whose retransmissions are lost too, ascending.
     lost_retransmissions: Vec<u32>,
+    /// How often a segment or its retransmission was marked as lost (tp->lost).
+    lost: u32,
 }
 
 /// What RACK's detection of losses found.
@@ -78,6 +80,11 @@ impl Scoreboard {
     #[inline]
     pub fn to_retransmit(&self) -> u32 {
         self.to_retransmit
+    }
+
+    /// How often a segment or its retransmission was marked as lost since the start.
+    pub fn lost(&self) -> u32 {
+        self.lists.lost
     }
 
     /// Segments lost, retransmitted or not (lost_out).
@@ -224,7 +231,7 @@ impl Scoreboard {
             return;
         }
         self.lost_below = mark;
-        self.recount(una);
+        self.recount_lost(una);
     }
 
     /// A timeout: everything outstanding is lost, retransmissions too (tcp_timeout_mark_lost).
@@ -233,7 +240,7 @@ impl Scoreboard {
         self.retransmitted_below = una;
         self.lists.retransmissions.clear();
         self.lists.lost_retransmissions.clear();
-        self.recount(una);
+        self.recount_lost(una);
     }
 
     /// A timeout under RACK: the first segment is lost, and those of the others that `is_old`.
@@ -245,7 +252,7 @@ impl Scoreboard {
             self.lists.retransmissions.retain(|&seq| seq != una);
             self.lists.lost_retransmissions.insert(0, una);
         }
-        self.recount(una);
+        self.recount_lost(una);
     }
 
     /// RACK_detect_loss: marks what `verdict` finds lost. Originals and retransmissions are looked
@@ -297,7 +304,7 @@ impl Scoreboard {
             }
             index += 1;
         }
-        self.recount(una);
+        self.recount_lost(una);
         found
     }
 
@@ -383,6 +390,13 @@ impl Scoreboard {
         let inside = self.lists.ranges[first..].iter().take_while(|r| r.0 < to);
         self.to_retransmit +=
             to - from - inside.map(|&(s, e)| e.min(to) - s.max(from)).sum::<u32>();
+    }
+
+    /// The same after segments were marked as lost, which it counts.
+    fn recount_lost(&mut self, una: u32) {
+        let before = self.to_retransmit;
+        self.recount(una);
+        self.lists.lost += self.to_retransmit.saturating_sub(before);
     }
 
     /// After SACKs were taken in.

@@ -19,6 +19,7 @@
 //! NextSeg's rule 3 retransmits counts as lost, so it is in flight once, not twice. Without RACK a
 //! lost retransmission is found by the timer only.
 
+mod delivery;
 mod pacing;
 mod recovery;
 mod state;
@@ -27,6 +28,7 @@ mod timeouts;
 use crate::cc::{Ack, CongestionControl, Control};
 use crate::params::{FastRecovery, Ns2Mode};
 use crate::rack::Rack;
+use crate::rate::RateSampler;
 use crate::rtt::{RttEstimator, RttSource, rtt_by_echo};
 use crate::scoreboard::Scoreboard;
 use crate::timer::{Pending, RetransmitTimer, TimerWheel};
@@ -36,7 +38,7 @@ use crate::xmit::XmitTimes;
 use crate::{AckSegment, Receiver, Segment, TcpParams};
 use pacing::Pacer;
 use state::{CaState, Ecn, Frto, Loss, Rearm, Recovery, Rexmit, Tlp};
-use units::{Span, Time};
+use units::{Luck, Span, Time};
 
 /// What an ACK reports beyond its number.
 struct AckNews {
@@ -170,6 +172,8 @@ pub struct Sender {
     /// The handshake, until its ACK is sent.
     handshake: Option<Handshake>,
     pacer: Option<Pacer>,
+    /// For a congestion control that asks for it. There is a pacer then.
+    rate: Option<Box<RateSampler>>,
     stats: SenderStats,
 }
 
@@ -196,6 +200,7 @@ impl Sender {
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
         };
         let control = Control::new(params);
+        let rate = control.samples_rate().then(|| Box::new(RateSampler::new()));
         let mut sender = Sender {
             una: 0,
             nxt: 0,
@@ -224,13 +229,20 @@ impl Sender {
             end,
             last_len,
             handshake: params.handshake.then_some(Handshake::SendSyn),
-            pacer: params.growth.pacing.then(Pacer::default),
+            pacer: (params.growth.pacing || rate.is_some()).then(Pacer::default),
+            rate,
             stats: SenderStats::default(),
         };
         // The window of the receiver's SYN-ACK.
         sender.update_snd_wnd(0, Receiver::new(params).window_bytes());
         sender.update_limits();
         sender
+    }
+
+    /// The same with the congestion control's random stream.
+    pub fn with_luck(mut self, luck: Luck) -> Sender {
+        self.control.set_luck(luck);
+        self
     }
 
     /// The next segment that may leave now. Call until `None`.
@@ -247,6 +259,9 @@ impl Sender {
             if !self.writer.write(self.una, self.nxt, self.scoreboard.merged(), self.cwnd) {
                 self.rearm_timer(now);
                 return None;
+            }
+            if self.rate.is_some() {
+                self.check_app_limited();
             }
             self.update_limits();
         }
@@ -322,7 +337,8 @@ impl Sender {
             || self.scoreboard.sacked_out() > 0
             || self.dup_acks > 0
             || !self.ca_state.is_open()
-            || self.tlp.is_sent();
+            || self.tlp.is_sent()
+            || self.rate.is_some();
         if amiss {
             return self.on_ack_amiss(ack, now);
         }
@@ -357,6 +373,7 @@ impl Sender {
             return Acked { rtt: None, delivered: 0, complete: false };
         }
         let acked = ack.ack - self.una;
+        let delivery = self.rate.is_some().then(|| self.take_delivered(ack));
         self.rtt_source.on_ack(ack.stamp);
         let mut delivered = acked;
         // In TCP_CA_Open without SACKs none of this is needed.
@@ -419,6 +436,9 @@ impl Sender {
         if rearm {
             self.rearm_on_ack(now);
         }
+        if let Some(delivery) = delivery {
+            self.cong_control(delivery, ack, (acked, delivered), now);
+        }
         self.update_limits();
         Acked { rtt, delivered, complete: acked > 0 && self.una == self.end }
     }
@@ -448,6 +468,9 @@ impl Sender {
         self.rtt_source.on_ack(ack.stamp);
         if self.rtt_source.has_timestamps() || self.stats.timeouts == 0 {
             self.rtt.sample(ack.echo, (0, 0), now);
+        }
+        if self.rate.is_some() {
+            self.established(now);
         }
         if self.stats.timeouts > 1 {
             // RFC 5681 §3.1; but one lost SYN does not reduce cwnd, since its timeout was 1 s only
@@ -579,11 +602,22 @@ impl Sender {
 
     // --- sending ---
 
+    /// A segment is about to leave, and nothing is in flight.
+    #[cold]
+    fn tx_start(&mut self, now: Time) {
+        self.control.on_tx_start(self.nxt);
+        if let Some(rate) = &self.rate
+            && rate.is_app_limited()
+        {
+            self.control.on_idle_restart(now, rate.totals());
+        }
+    }
+
     #[inline]
     fn send_new(&mut self, inflight: u32, now: Time) -> Segment {
         let seq = self.nxt;
         if inflight == 0 {
-            self.control.on_tx_start(seq);
+            self.tx_start(now);
         }
         self.nxt += 1;
         self.tlp.not_due();
@@ -624,7 +658,7 @@ impl Sender {
         }
         let len = if seq + 1 == self.end { self.last_len } else { self.settings.mss };
         if self.pacer.is_some() {
-            self.pace(len, now);
+            self.pace(seq, len, retransmit, now);
         }
         let ect = self.ecn != Ecn::Off && !retransmit;
         let cwr = self.ecn == Ecn::QueueCwr && !retransmit;
@@ -673,7 +707,7 @@ impl Sender {
         let seq = self.scoreboard.next_to_retransmit()?;
         self.rearm_timer(now);
         if self.pipe() == 0 {
-            self.control.on_tx_start(self.nxt);
+            self.tx_start(now);
         }
         self.scoreboard.on_retransmit(seq);
         if let CaState::Loss(Loss { frto: frto @ Frto::NewData, .. }) = &mut self.ca_state {
@@ -721,7 +755,10 @@ impl Sender {
         Some(self.retransmit(seq, now))
     }
 
-    fn pace(&mut self, len: u32, now: Time) {
+    fn pace(&mut self, seq: u32, len: u32, retransmit: bool, now: Time) {
+        if self.rate.is_some() {
+            return self.pace_at_rate(seq, len, retransmit, now);
+        }
         let Some(srtt) = self.rtt.srtt().span() else {
             return;
         };

@@ -9,7 +9,7 @@
 //! the application writes until used ≥ sndbuf or unsent ≥ 2 W
 //! ```
 //!
-//! sndbuf grows with cwnd: twice what cwnd segments may take. PSH is set on the last segment
+//! sndbuf grows with cwnd: twice what cwnd segments may take (BBR: three times). PSH is set on the last segment
 //! written before the socket is full, and on each segment that is more than half of the largest
 //! window beyond the last PSH (forced_push). The end of a write before that has no PSH, because the
 //! next write fills the same segment.
@@ -19,7 +19,7 @@
 //! buffer. A segment takes what it takes in the recorded guests (docs/tcp.md); kernels with other
 //! options differ.
 
-use crate::TcpParams;
+use crate::{CongestionKind, TcpParams};
 use std::collections::VecDeque;
 
 /// skb->truesize less the payload, bytes.
@@ -32,6 +32,11 @@ const DESCRIPTOR: u64 = 256;
 /// The buffer is sized for at least this cwnd, segments (TCP_INIT_CWND).
 const LEAST_CWND: u32 = 10;
 const TIMESTAMP_BYTES: u64 = 12;
+
+/// The windows that the buffer is sized for (sndbuf_expand): BBR may double cwnd in a recovery.
+fn windows(params: &TcpParams) -> u64 {
+    if params.congestion == CongestionKind::Bbr { 3 } else { 2 }
+}
 
 /// The application and its socket. Positions are segments, except `pushed_seq`.
 #[derive(Debug)]
@@ -54,7 +59,7 @@ struct Cold {
     /// Bytes of one write; 0: everything is written at once, without PSH.
     write_bytes: u64,
     mss: u64,
-    /// Bytes of the buffer for a segment of cwnd (per_mss).
+    /// Bytes of the buffer for a segment of cwnd (per_mss), by how many windows it is to hold.
     per_mss: u64,
     /// pushed_seq: the byte up to which all is pushed.
     pushed_seq: u64,
@@ -77,7 +82,8 @@ impl Writer {
             cold: Box::new(Cold {
                 write_bytes: params.buffers.write_bytes.into(),
                 mss,
-                per_mss: (mss + options + HEADERS).next_power_of_two() + DESCRIPTOR,
+                per_mss: windows(params)
+                    * ((mss + options + HEADERS).next_power_of_two() + DESCRIPTOR),
                 pushed_seq: 0,
                 max_window: 0,
                 pushes: VecDeque::new(),
@@ -114,7 +120,7 @@ impl Writer {
         if unsent >= self.lowat_segments {
             return false;
         }
-        let sndbuf = 2 * self.cold.per_mss * u64::from(self.max_cwnd);
+        let sndbuf = self.cold.per_mss * u64::from(self.max_cwnd);
         let used = u64::from(self.written - una) * (self.cold.mss + TRUESIZE_OVERHEAD)
             - u64::from(merged) * TRUESIZE_OVERHEAD;
         if 3 * used > 2 * sndbuf {

@@ -29,19 +29,23 @@ macro_rules! window_accessors {
     };
 }
 
+mod bbr;
 mod cubic;
 mod ledbat;
+mod minmax;
 mod reno;
 mod vegas;
 
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use vegas::Vegas;
 
+use crate::rate::{RateSample, Totals};
 use crate::rtt::Srtt;
 use crate::{CongestionKind, TcpParams};
-use units::{Span, Time};
+use units::{Luck, Span, Time};
 
 /// What an ACK of new data reports.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +113,42 @@ pub trait CongestionControl {
     fn times_segments(&self) -> bool {
         false
     }
+
+    /// It asks for samples of the delivery rate, sets cwnd at each of them itself, in a recovery too
+    /// (cong_control), and says at which rate segments are paced.
+    fn samples_rate(&self) -> bool {
+        false
+    }
+
+    /// The connection is established; the handshake gave this RTT. If `samples_rate`.
+    fn on_established(&mut self, _rtt: Option<Span>, _totals: Totals, _now: Time) {}
+
+    /// An ACK was processed. If `samples_rate`.
+    fn on_rate_sample(&mut self, _sample: &RateSample) {}
+
+    /// It keeps cwnd so low that the samples show less than the path delivers.
+    fn limits_itself(&self) -> bool {
+        false
+    }
+
+    /// After a pause of the application a segment is about to leave. If `samples_rate`.
+    fn on_idle_restart(&mut self, _now: Time, _totals: Totals) {}
+
+    /// The rate at which it wants segments paced, payload bytes a second.
+    fn rate(&self) -> Option<u64> {
+        None
+    }
+
+    /// The retransmission timer has expired (TCP_CA_Loss). If `samples_rate`.
+    fn on_timeout(&mut self, _totals: Totals) {}
+
+    /// A reduction proved needless; cwnd was `prior_cwnd` before it (undo_cwnd).
+    fn undo(&mut self, prior_cwnd: f64, _totals: Totals) {
+        self.set_cwnd(self.cwnd().max(prior_cwnd));
+    }
+
+    /// Its random stream.
+    fn set_luck(&mut self, _luck: Luck) {}
 
     /// A segment is about to leave and nothing is in flight (CA_EVENT_TX_START): at the start,
     /// after a pause, and when a timeout has marked all as lost. `nxt`: the next segment to be sent
@@ -211,6 +251,8 @@ controls! {
     /// See `Ledbat`. Its delay histories are large, so they are on the heap and `Control` stays
     /// small.
     Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
+    /// See `Bbr`.
+    Bbr(Box<Bbr>): |params| Box::new(Bbr::new(params));
 }
 
 impl CongestionControl for Control {
@@ -227,6 +269,43 @@ impl CongestionControl for Control {
     #[inline]
     fn times_segments(&self) -> bool {
         each!(self, c => c.times_segments())
+    }
+
+    fn samples_rate(&self) -> bool {
+        each!(self, c => c.samples_rate())
+    }
+
+    fn on_established(&mut self, rtt: Option<Span>, totals: Totals, now: Time) {
+        each!(self, c => c.on_established(rtt, totals, now))
+    }
+
+    fn on_rate_sample(&mut self, sample: &RateSample) {
+        each!(self, c => c.on_rate_sample(sample))
+    }
+
+    fn limits_itself(&self) -> bool {
+        each!(self, c => c.limits_itself())
+    }
+
+    fn on_idle_restart(&mut self, now: Time, totals: Totals) {
+        each!(self, c => c.on_idle_restart(now, totals))
+    }
+
+    #[inline]
+    fn rate(&self) -> Option<u64> {
+        each!(self, c => c.rate())
+    }
+
+    fn on_timeout(&mut self, totals: Totals) {
+        each!(self, c => c.on_timeout(totals))
+    }
+
+    fn undo(&mut self, prior_cwnd: f64, totals: Totals) {
+        each!(self, c => c.undo(prior_cwnd, totals))
+    }
+
+    fn set_luck(&mut self, luck: Luck) {
+        each!(self, c => c.set_luck(luck))
     }
 
     fn on_tx_start(&mut self, nxt: u32) {

@@ -35,6 +35,19 @@ impl Pacer {
         self.departure = self.departure.max(now) + gap;
     }
 
+    /// The earliest departure of the next segment.
+    pub fn departure(&self) -> Time {
+        self.departure
+    }
+
+    /// A segment leaves of a congestion control that says at which rate, so that the next one leaves
+    /// a `gap` later. What this one was late is made good, up to half a gap (tcp_update_skb_after_send).
+    pub fn sent_at_rate(&mut self, gap: Span, now: Time) {
+        let departure = self.departure.max(now);
+        let late = departure.since(self.departure);
+        self.departure = departure + Span(gap.0 - late.min(gap / 2).0);
+    }
+
     /// A timeout: what it has lost leaves at once.
     pub fn reset(&mut self, now: Time) {
         self.departure = self.departure.min(now);

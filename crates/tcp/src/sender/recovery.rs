@@ -300,7 +300,8 @@ impl Sender {
         // RACK looks for losses again.
         self.cold.rack.advanced = true;
         if let Some((cwnd, ssthresh)) = self.cold.undo.take() {
-            self.control.set_cwnd(self.control.cwnd().max(cwnd));
+            let totals = self.totals();
+            self.control.undo(cwnd, totals);
             if ssthresh > self.control.ssthresh() {
                 self.control.set_ssthresh(ssthresh);
                 if self.ecn == Ecn::QueueCwr {
@@ -389,7 +390,7 @@ impl Sender {
             self.ca_state = CaState::Open;
             self.tlp = Tlp::None;
             self.cold.undo = Undo::new();
-            self.control.set_cwnd(self.control.ssthresh());
+            self.leave_reduction();
         }
     }
 
@@ -441,7 +442,7 @@ impl Sender {
             self.inflation = self.dup_acks as i32;
         }
         if fast_retransmit {
-            self.control.set_cwnd(self.control.ssthresh());
+            self.leave_reduction();
         }
         if !self.settings.rack {
             // The first outstanding segment is retransmitted now, so the RTO starts anew (Linux,
@@ -481,7 +482,7 @@ impl Sender {
         self.ca_state = CaState::Cwr(self.init_cwnd_reduction(Signal::Ecn, now));
         self.recover = self.nxt;
         if !self.settings.prr {
-            self.control.set_cwnd(self.control.ssthresh());
+            self.leave_reduction();
         }
     }
 
@@ -521,7 +522,14 @@ impl Sender {
             CaState::Recovery(_) => self.settings.sack,
             CaState::Open | CaState::Loss(_) => false,
         };
-        possible && self.settings.prr
+        possible && self.settings.prr && self.rate.is_none()
+    }
+
+    /// cwnd becomes ssthresh, unless the congestion control sets it itself.
+    fn leave_reduction(&mut self) {
+        if self.rate.is_none() {
+            self.control.set_cwnd(self.control.ssthresh());
+        }
     }
 
     /// tcp_cwnd_reduction: PRR (RFC 6937 §3). While pipe > ssthresh, send ssthresh/RecoverFS of
@@ -566,6 +574,7 @@ impl Sender {
 
     fn end_cwnd_reduction(&mut self) {
         match self.ca_state {
+            _ if self.rate.is_some() => {}
             CaState::Recovery(_)
                 if !self.settings.sack && !self.settings.ns2.newreno_exit_at_ssthresh =>
             {

@@ -112,6 +112,9 @@ impl Sender {
         // RFC 5681 §3.1: ssthresh stays when the same data times out again.
         let each = self.settings.ns2.reduces_at_each_timeout;
         match self.ca_state {
+            // cwnd is the congestion control's own: there is nothing to reduce once more.
+            CaState::Cwr(_) | CaState::Recovery(_)
+                if self.una < self.recover && self.rate.is_some() => {}
             CaState::Cwr(Prr { prior_cwnd, .. })
             | CaState::Recovery(Recovery { prr: Prr { prior_cwnd, .. }, .. })
                 if self.una < self.recover && !each =>
@@ -145,6 +148,10 @@ impl Sender {
             self.control.set_cwnd(f64::from(self.pipe() + 1));
         } else {
             self.scoreboard.timeout_mark_lost(self.una, self.nxt);
+        }
+        if self.rate.is_some() {
+            let totals = self.totals();
+            self.control.on_timeout(totals);
         }
         self.start_rto(now);
         if let Some(pacer) = &mut self.pacer {

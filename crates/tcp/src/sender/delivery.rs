@@ -1,0 +1,156 @@
+//! What a congestion control that samples the delivery rate needs of the sender: the samples, and a
+//! pace of its own. The order within an ACK is Linux's tcp_ack: recovery first, then the sample,
+//! then cwnd (tcp_rate_gen, tcp_cong_control).
+
+use super::Sender;
+use super::state::CaState;
+use crate::AckSegment;
+use crate::cc::CongestionControl;
+use crate::rate::{Measured, RateSample, Repair, Sent, Totals, micros};
+use crate::rtt::rtt_by_echo;
+use units::{Span, Time};
+
+/// Data segments that leave before any is paced (tcp_update_skb_after_send).
+const UNPACED: u64 = 9;
+
+/// What an ACK delivers, found before it is processed.
+pub(super) struct Delivery {
+    measured: Measured,
+    /// When the segment left that gives the RTT, if one was sent once.
+    timed: Option<Time>,
+    prior_in_flight: u32,
+    prior_lost: u32,
+}
+
+impl Sender {
+    /// Delivered and lost so far; nothing is counted where no congestion control asks.
+    pub(super) fn totals(&mut self) -> Totals {
+        let Some(rate) = &mut self.rate else { return Totals::default() };
+        rate.set_lost(self.scoreboard.lost());
+        rate.totals()
+    }
+
+    /// The connection is established.
+    #[cold]
+    pub(super) fn established(&mut self, now: Time) {
+        let rtt = self.rtt.srtt().span();
+        if let (Some(rate), Some(rtt)) = (&mut self.rate, rtt) {
+            rate.on_rtt(micros(Time(rtt.0)) as u32);
+        }
+        let totals = self.totals();
+        self.control.on_established(rtt, totals, now);
+    }
+
+    /// The application is about to write (tcp_rate_check_app_limited): whether it kept the sender
+    /// waiting.
+    #[cold]
+    pub(super) fn check_app_limited(&mut self) {
+        let in_flight = self.pipe();
+        let waited = self.nxt >= self.send_limit
+            && self.nxt < self.right_edge
+            && in_flight < self.cwnd
+            && self.scoreboard.to_retransmit() == 0;
+        if let (true, Some(rate)) = (waited, &mut self.rate) {
+            rate.limit_by_app(in_flight);
+        }
+    }
+
+    /// A segment leaves: notes what its delivery will be measured against, and when the next one
+    /// may leave.
+    pub(super) fn pace_at_rate(&mut self, seq: u32, len: u32, retransmit: bool, now: Time) {
+        if self.control.rate() == Some(0) {
+            // There was no handshake.
+            self.established(now);
+        }
+        let (in_flight, lost) = (self.pipe(), self.scoreboard.lost());
+        let (Some(rate), Some(pacer)) = (&mut self.rate, &mut self.pacer) else { return };
+        let nxt = if retransmit { self.nxt } else { seq };
+        rate.set_lost(lost);
+        rate.on_sent(Sent { seq, outstanding: (self.una, nxt), in_flight }, now);
+        if let Some(bytes_per_second) = self.control.rate()
+            && bytes_per_second > 0
+            && self.stats.sent_segments > UNPACED
+        {
+            let gap = Span(u64::from(len) * 1_000_000_000 / bytes_per_second);
+            pacer.sent_at_rate(gap, now);
+        }
+    }
+
+    /// Measures what the ACK is the first to acknowledge or SACK. As in Linux SACKed segments come
+    /// first, and their RTT counts before that of acknowledged ones (tcp_clean_rtx_queue).
+    pub(super) fn take_delivered(&mut self, ack: &AckSegment) -> Delivery {
+        let prior_in_flight = self.pipe();
+        let prior_lost = self.scoreboard.lost();
+        let mut delivery =
+            Delivery { measured: Measured::default(), timed: None, prior_in_flight, prior_lost };
+        let Some(rate) = &mut self.rate else { return delivery };
+        let (xmit, measured) = (&self.xmit, &mut delivery.measured);
+        let (mut last_sackt, mut last_ackt) = (None, None);
+        let mut look = |from: u32, to: u32| {
+            for seq in from..to {
+                let sent = xmit.xmit_ts(seq);
+                rate.on_delivered(seq, sent, measured);
+                if !xmit.retransmitted(seq) {
+                    *(if seq < ack.ack { &mut last_ackt } else { &mut last_sackt }) = Some(sent);
+                }
+            }
+        };
+        if self.settings.sack {
+            let mut blocks = ack.sacks;
+            let blocks = &mut blocks[..usize::from(ack.sack_count)];
+            blocks.sort_unstable();
+            for &mut (from, to) in blocks {
+                let from = from.max(ack.ack);
+                self.scoreboard.unsacked_below(to.min(self.nxt), from, &mut look);
+            }
+        }
+        self.scoreboard.unsacked_below(ack.ack, self.una, &mut look);
+        let ambiguous =
+            (self.una..ack.ack.min(xmit.retransmitted_end())).any(|seq| xmit.retransmitted(seq));
+        delivery.timed = last_sackt.or(last_ackt.filter(|_| !ambiguous));
+        delivery
+    }
+
+    /// The ACK is processed, which acknowledges and delivers so many segments: the congestion
+    /// control sets cwnd and its rate.
+    pub(super) fn cong_control(
+        &mut self,
+        delivery: Delivery,
+        ack: &AckSegment,
+        (acked, delivered): (u32, u32),
+        now: Time,
+    ) {
+        let in_flight = self.pipe();
+        let Some(rate) = &mut self.rate else { return };
+        let rtt_us = match delivery.timed {
+            Some(sent) => Some((micros(now) - micros(sent)) as u32),
+            None if acked > 0 => rtt_by_echo(ack, now).map(|rtt| micros(Time(rtt.0)) as u32),
+            None => None,
+        };
+        if let Some(rtt_us) = rtt_us {
+            rate.on_rtt(rtt_us);
+        }
+        let losses = self.scoreboard.lost() - delivery.prior_lost;
+        rate.set_lost(self.scoreboard.lost());
+        let sample = rate.sample(delivery.measured, delivered, now);
+        self.control.on_rate_sample(&RateSample {
+            now,
+            sample,
+            acked: delivered,
+            losses,
+            prior_in_flight: delivery.prior_in_flight,
+            in_flight,
+            rtt_us,
+            totals: rate.totals(),
+            departure: self.pacer.as_ref().map_or(now, |pacer| pacer.departure()),
+            repair: match self.ca_state {
+                CaState::Open | CaState::Cwr(_) => Repair::None,
+                CaState::Recovery(_) => Repair::Recovery,
+                CaState::Loss(_) => Repair::Loss,
+            },
+        });
+        if self.control.limits_itself() {
+            rate.limit_by_app(in_flight);
+        }
+    }
+}
