@@ -615,7 +615,7 @@ def test_list_names_what_there_is(say: Command) -> None:
     controls = dict(
         reversed(line.rsplit(maxsplit=1)) for line in say("list", "congestion").out.splitlines()
     )
-    assert [each.split() for each in map(controls.get, ("cubic", "ledbat", "bbr"))] == [
+    assert [each.split() for each in map(controls.get, ("cubic", "ledbat", "bic"))] == [
         ["sim", "kernel"],
         ["sim"],
         ["kernel"],
@@ -721,16 +721,16 @@ def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(
         "--set",
         "bottleneck.qdisc=sfq redflowlimit 100000",
         "--set",
-        "flow.0.congestion=bbr",
+        "flow.0.congestion=bic",
     )
     said = say("run", "home.toml", *changes)
     assert said.code == 2
     assert "link 'up': qdisc: the simulator has no sfq redflowlimit" in said.err
-    assert "congestion: the simulator has no bbr" in said.err
+    assert "congestion: the simulator has no bic" in said.err
     assert said.err.count("redflowlimit, Linux has") == 1, "not for each way"
     hint = said.err.splitlines()[-1]
     assert hint.startswith("hint: run it with -e kernel")
-    assert hint.endswith("; nearest in the simulator: cubic for bbr")
+    assert hint.endswith("; nearest in the simulator: cubic for bic")
     assert not (home / "runs").exists()
 
 

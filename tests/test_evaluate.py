@@ -369,7 +369,7 @@ def test_the_matrix_the_page_and_the_json_say_the_same(
         (["--suite", "rfc9743", "codel"], "name the suite that fits"),
         (["--only", "99"], "no criterion '99'"),
         (["codel target x"], "target"),
-        (["bbr", "--only", "fairness"], "bbr"),
+        (["bic", "--only", "fairness"], "bic"),
     ],
 )
 def test_wrong_input_is_told_before_anything_is_run(

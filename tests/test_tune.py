@@ -103,8 +103,8 @@ def test_the_shaper_stands_before_the_line_for_what_is_sent_and_behind_it_for_wh
 def test_what_the_simulator_lacks_is_said() -> None:
     assert caveats(BFIFO, "cubic") == []
     assert caveats(WantedShape(None, None, "cake nat"), "cubic") == []
-    filtered = caveats(WantedShape(None, None, "cake ack-filter"), "bbr")
-    assert filtered == ["the simulator has no bbr: predicted with cubic"]
+    filtered = caveats(WantedShape(None, None, "cake ack-filter"), "bic")
+    assert filtered == ["the simulator has no bic: predicted with cubic"]
 
 
 def test_a_line_s_rate_is_counted_as_its_shaper_counts() -> None:

@@ -86,6 +86,62 @@ def same_packets(kernel: str, label: str, settings: dict[str, str]) -> int:
     return drops
 
 
+ALONE = """
+duration = "9.5 s"
+warmup = "1 s"
+
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+link_layer = "linux"
+
+[[flow]]
+name = "bulk"
+kind = "bulk"
+congestion = "bbr"
+
+[record]
+packets = true
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "delay", "qdisc", "drops"),
+    [
+        ("1 Mbit/s", "5 ms", "pfifo limit 20", 0),
+        ("1 Mbit/s", "5 ms", "codel", 59),
+        ("10 Mbit/s", "20 ms", "pfifo limit 100", 0),
+    ],
+)
+def test_a_single_bbr_flow_is_the_kernels(
+    kernel_uml: str, rate: str, delay: str, qdisc: str, drops: int
+) -> None:
+    """The phase that ProbeBW begins with is drawn by lot: exactly one of the seven is the guest's.
+    Before ten seconds no other is drawn."""
+    alone = loads(ALONE).with_(
+        {"bottleneck.rate": rate, "bottleneck.delay": delay, "bottleneck.qdisc": qdisc}
+    )
+    kernels = sojourn.run_all([alone], engine=kernel_uml, seeds=1)[0]
+    ours = sojourn.run_all([alone], seeds=60)[0]
+    phases = {tuple(packets(ours, "down", seed)["came"]): seed for seed in range(1, 61)}
+    assert 5 <= len(phases) <= 7, "some may lead to the same packets"
+    alike = [seed for seed in phases.values() if are_alike(ours, seed, kernels)]
+    assert len(alike) == 1
+    assert ours.table("drops", alike[0]).height == kernels.table("drops", 1).height == drops
+
+
+def are_alike(ours: Run, seed: int, kernels: Run) -> bool:
+    """Both have the same packets of the flow, each way."""
+    for link in ("down", "up"):
+        left, right = packets(ours, link, seed), packets(kernels, link)
+        if left["bytes"].to_list() != right["bytes"].to_list():
+            return False
+        for column in ("came", "left"):
+            if np.abs(left[column].to_numpy() - right[column].to_numpy()).max() >= APART_NS:
+                return False
+    return True
+
+
 MARKED = """
 duration = "10 s"
 warmup = "1 s"

@@ -26,6 +26,7 @@ STANDING = (
         "100-mbit",
         "atm",
         "bands",
+        "bbr",
         "both-ways",
         "cake",
         "choke",
