@@ -485,7 +485,7 @@ mod tests {
     }
 
     fn packet(body: u32) -> Packet<u32> {
-        let ds = DsField::from(Ecn::Ect);
+        let ds = DsField::from(Ecn::Ect0);
         Packet { enqueued: Time::ZERO, flow: 0, size: 1514, ds, body }
     }
 

@@ -567,7 +567,7 @@ mod tests {
     fn ns3_ce_threshold_case() {
         let marking =
             CodelParams { ecn: true, ce_threshold_ns: Some(2 * MS), ..params(CodelVariant::Ns3) };
-        let mut q = filled(&marking, 20, 1000, Ecn::Ect, Time::ZERO);
+        let mut q = filled(&marking, 20, 1000, Ecn::Ect0, Time::ZERO);
         let marks: Vec<usize> = [1, 3, 10, 210].map(|ms| dequeue_at(&mut q, ms)).to_vec();
         // At 210 ms target and threshold agree, on one mark.
         assert_eq!(marks, [0, 1, 1, 1]);
@@ -581,7 +581,7 @@ mod tests {
                 &CodelParams { ecn: true, ..params(variant) },
                 50,
                 1514,
-                Ecn::Ect,
+                Ecn::Ect0,
                 Time::ZERO,
             );
             // Enters at 210 ms, drop_next 310. Asked at 400 ms: one mark; next is 310 + 50 (linux)
@@ -771,7 +771,7 @@ mod tests {
         let marking =
             CodelParams { ecn: true, ce_threshold_ns: Some(2 * MS), ..params(CodelVariant::Rfc) };
         for (late, marks) in [(0, 0), (1, 1)] {
-            let mut q = filled(&marking, 20, 1000, Ecn::Ect, Time::ZERO);
+            let mut q = filled(&marking, 20, 1000, Ecn::Ect0, Time::ZERO);
             let mut fates = Vec::new();
             q.dequeue(Time(2 * MS + late), &mut fates);
             assert_eq!(fates.len(), marks);

@@ -9,23 +9,12 @@
 use crate::{Cause, Fate, Packet};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use units::Ecn;
 
 /// The byte of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct DsField(pub u8);
-
-/// The ECN field (RFC 3168 §5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Ecn {
-    /// Not ECN-capable: only a drop can signal congestion.
-    #[default]
-    NotEct,
-    /// ECN-capable transport: ECT(0) or ECT(1), which no discipline here distinguishes.
-    Ect,
-    /// Congestion experienced: a queue marked it.
-    Ce,
-}
 
 impl DsField {
     /// CS0 without ECN: the default of every host.
@@ -42,17 +31,19 @@ impl DsField {
     pub const fn ecn(self) -> Ecn {
         match self.0 & 0b11 {
             0b00 => Ecn::NotEct,
-            0b11 => Ecn::Ce,
-            _ => Ecn::Ect,
+            0b01 => Ecn::Ect1,
+            0b10 => Ecn::Ect0,
+            _ => Ecn::Ce,
         }
     }
 
-    /// The same codepoint with this ECN field; `Ect` is written as ECT(0).
+    /// The same codepoint with this ECN field.
     #[inline]
     pub const fn with_ecn(self, ecn: Ecn) -> DsField {
         let bits = match ecn {
             Ecn::NotEct => 0b00,
-            Ecn::Ect => 0b10,
+            Ecn::Ect1 => 0b01,
+            Ecn::Ect0 => 0b10,
             Ecn::Ce => 0b11,
         };
         DsField(self.0 & !0b11 | bits)
@@ -101,7 +92,7 @@ pub(crate) fn mark<B>(packet: &mut Packet<B>, cause: Cause, fates: &mut Vec<Fate
     match packet.ds.ecn() {
         Ecn::NotEct => false,
         Ecn::Ce => true,
-        Ecn::Ect => {
+        Ecn::Ect0 | Ecn::Ect1 => {
             packet.ds = packet.ds.with_ecn(Ecn::Ce);
             fates.push(Fate::Marked { flow: packet.flow, size: packet.size, cause });
             true
@@ -132,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn both_ect_codepoints_speak_ecn() {
+    fn every_codepoint_is_told_apart() {
         let fields = [0b00, 0b01, 0b10, 0b11].map(|bits| DsField(46 << 2 | bits).ecn());
-        assert_eq!(fields, [Ecn::NotEct, Ecn::Ect, Ecn::Ect, Ecn::Ce]);
+        assert_eq!(fields, [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce]);
     }
 
     #[test]
     fn what_is_written_reads_back() {
-        for ecn in [Ecn::NotEct, Ecn::Ect, Ecn::Ce] {
+        for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
             assert_eq!(DsField::from(ecn).ecn(), ecn);
         }
     }

@@ -701,7 +701,7 @@ mod tests {
         let params = FqParams { maxrate: Some(500_000), ce_threshold_ns, ..params() };
         let mut q = fq(&params);
         let mut fates = Vec::new();
-        let capable = BEST_EFFORT.with_ecn(crate::Ecn::Ect);
+        let capable = BEST_EFFORT.with_ecn(crate::Ecn::Ect0);
         for _ in 0..3 {
             q.enqueue(packet(1, BULK, capable), Time::ZERO, &mut fates);
         }

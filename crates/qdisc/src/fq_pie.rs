@@ -296,7 +296,7 @@ mod tests {
 
     fn send(q: &mut FqPie<()>, flow: u32, size: u32, at: u64) -> Vec<Fate<()>> {
         let mut fates = Vec::new();
-        let ds = DsField::from(Ecn::Ect);
+        let ds = DsField::from(Ecn::Ect0);
         q.enqueue(Packet { enqueued: Time::ZERO, flow, size, ds, body: () }, Time(at), &mut fates);
         fates
     }

@@ -34,7 +34,7 @@ pub use adt::{Adt, AdtParams};
 pub use cake::{AckFilterMode, Cake, CakeCells, CakeParams, Isolation, TinMode};
 pub use cobalt::{Cobalt, CobaltParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
-pub use ds::{DsField, DsSelector, Ecn};
+pub use ds::{DsField, DsSelector};
 pub use ets::{Ets, EtsParams};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq::{Fq, FqParams};
@@ -49,6 +49,7 @@ pub use red::{Choke, ChokeParams, FloydRedParams, LinuxRedParams, Red, RedParams
 pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
 pub use tbf::{Tbf, TbfParams};
+pub use units::Ecn;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};

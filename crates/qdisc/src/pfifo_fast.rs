@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn ecn_moves_no_packet_to_another_band() {
         for byte in 0..=255 {
-            for ecn in [Ecn::NotEct, Ecn::Ect, Ecn::Ce] {
+            for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ce] {
                 assert_eq!(band(DsField(byte)), band(DsField(byte).with_ecn(ecn)));
             }
         }

@@ -393,7 +393,7 @@ mod tests {
         (0..21).for_each(|_| serve(&mut q));
         // Twelve arrivals at an empty bin take away 36.
         for left in [30, 27, 24, 21, 18, 15, 12, 9, 6, 3, 0, 0] {
-            send(&mut q, 1, Ecn::Ect, 0);
+            send(&mut q, 1, Ecn::Ect0, 0);
             serve(&mut q);
             assert_eq!(p_of(&q, 1), left);
         }
@@ -402,12 +402,12 @@ mod tests {
     #[test]
     fn a_flow_has_no_more_than_max_packets_and_others_have_room() {
         let mut q = sfb(&SfbParams { increment: 0, ..params() });
-        let sent: Vec<_> = (0..30).map(|_| send(&mut q, 1, Ecn::Ect, 0)).collect();
+        let sent: Vec<_> = (0..30).map(|_| send(&mut q, 1, Ecn::Ect0, 0)).collect();
         assert_eq!(sent.iter().filter(|sent| **sent == "passed").count(), 25);
         assert!(sent[25..].iter().all(|sent| *sent == "dropped"));
-        assert_eq!(send(&mut q, 2, Ecn::Ect, 0), "passed");
+        assert_eq!(send(&mut q, 2, Ecn::Ect0, 0), "passed");
         let mut q = sfb(&SfbParams { limit: 2, ..params() });
-        let sent = [(); 3].map(|()| send(&mut q, 1, Ecn::Ect, 0));
+        let sent = [(); 3].map(|()| send(&mut q, 1, Ecn::Ect0, 0));
         assert_eq!(sent, ["passed", "passed", "refused"]);
     }
 
@@ -433,9 +433,9 @@ mod tests {
             assert!(apart < 0.03, "{found:?} where {told:?} was expected");
         };
         near(shares(ONE / 4, Ecn::NotEct), [0.0, 0.25]);
-        near(shares(ONE / 4, Ecn::Ect), [0.25, 0.0]);
+        near(shares(ONE / 4, Ecn::Ect0), [0.25, 0.0]);
         // 0.75: two thirds of them.
-        near(shares(ONE / 4 * 3, Ecn::Ect), [0.25, 0.5]);
+        near(shares(ONE / 4 * 3, Ecn::Ect0), [0.25, 0.5]);
     }
 
     #[test]
@@ -444,7 +444,7 @@ mod tests {
         q.sets[0].levels = [[Bin { packets: 0, p: ONE }; BINS]; LEVELS];
         let passed = |q: &mut Sfb<()>, at: u64| {
             let sent = (0..300).map(|_| {
-                let sent = send(q, 1, Ecn::Ect, at);
+                let sent = send(q, 1, Ecn::Ect0, at);
                 serve(q);
                 sent
             });
@@ -462,13 +462,13 @@ mod tests {
         let mut q = sfb(&SfbParams { rehash_ms: 1_000, db_ms: 100, ..params() });
         let keys = |q: &Sfb<()>| [q.sets[0].key, q.sets[1].key];
         let before = keys(&q);
-        send(&mut q, 1, Ecn::Ect, 900 * MS);
+        send(&mut q, 1, Ecn::Ect0, 900 * MS);
         assert!(!q.doubled);
-        send(&mut q, 1, Ecn::Ect, 904 * MS);
+        send(&mut q, 1, Ecn::Ect0, 904 * MS);
         assert!(q.doubled);
-        send(&mut q, 1, Ecn::Ect, 1_000 * MS);
+        send(&mut q, 1, Ecn::Ect0, 1_000 * MS);
         assert_eq!((q.current, keys(&q)), (0, before));
-        send(&mut q, 1, Ecn::Ect, 1_004 * MS);
+        send(&mut q, 1, Ecn::Ect0, 1_004 * MS);
         assert_eq!((q.current, q.doubled), (1, false));
         assert!(keys(&q)[0] != before[0] && keys(&q)[1] == before[1]);
         // What came before the change is counted where it was counted.
@@ -484,9 +484,9 @@ mod tests {
     fn flows_that_do_not_respond_are_known_in_both_sets_in_time() {
         let mut q = sfb(&SfbParams { rehash_ms: 1_000, db_ms: 100, decrement: 0, ..params() });
         q.sets[0].levels = [[Bin { packets: 0, p: ONE }; BINS]; LEVELS];
-        send(&mut q, 1, Ecn::Ect, 0);
+        send(&mut q, 1, Ecn::Ect0, 0);
         assert_eq!(q.hashes[0].map(|hash| hash.is_some()), [true, false]);
-        send(&mut q, 1, Ecn::Ect, 950 * MS);
+        send(&mut q, 1, Ecn::Ect0, 950 * MS);
         assert_eq!(q.hashes[1].map(|hash| hash.is_some()), [true, true]);
     }
 }

@@ -25,7 +25,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect), Just(Ecn::Ce)];
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
     prop_oneof![
         5 => (0..6u32, 40..=LARGEST, ecn).prop_map(|(flow, size, ecn)| Step::Arrive { flow, size, ecn }),
         4 => Just(Step::Serve),
@@ -178,7 +178,7 @@ impl Ledger<'_> {
             let codepoint = if washed { 0 } else { before.ds.dscp() };
             assert_eq!(codepoint, packet.ds.dscp(), "only cake's wash changes the codepoint");
             match (before.ds.ecn(), packet.ds.ecn()) {
-                (Ecn::Ect, Ecn::Ce) => self.gone_marked += 1,
+                (Ecn::Ect0 | Ecn::Ect1, Ecn::Ce) => self.gone_marked += 1,
                 (before, after) => assert_eq!(before, after, "only ECN-capable packets are marked"),
             }
             let last = self.last_of_flow.insert(packet.flow, packet.body);
@@ -222,7 +222,7 @@ impl Ledger<'_> {
                         .expect("what is dropped is inside, and once");
                     assert_eq!((before.flow, before.size), (packet.flow, packet.size));
                     // choke takes packets out of the queue, marked ones too.
-                    let marked = before.ds.ecn() == Ecn::Ect && packet.ds.ecn() == Ecn::Ce;
+                    let marked = before.ds.ecn() != Ecn::Ce && packet.ds.ecn() == Ecn::Ce;
                     self.gone_marked += u64::from(marked);
                     self.inside_bytes -= u64::from(packet.size);
                     self.log.push((self.now, packet.body, Some(cause)));

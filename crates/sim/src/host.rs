@@ -265,7 +265,7 @@ impl Host {
             _ if self.stopped => {}
             Ends::Udp { source, packet_bytes, ecn, next, seq } => {
                 if *next <= now {
-                    let ecn = if *ecn { Ecn::Ect } else { Ecn::NotEct };
+                    let ecn = if *ecn { Ecn::Ect0 } else { Ecn::NotEct };
                     path.send(
                         self.envelope.packet(*packet_bytes, ecn, kind::DATAGRAM, *seq, now),
                         now,

@@ -261,7 +261,7 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, ep
     if window == NO_ECHO {
         flags |= kind::UNTIMED;
     }
-    let ecn = if segment.ect { Ecn::Ect } else { Ecn::NotEct };
+    let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
     let size = segment.len + header_bytes + options;
     let packet = envelope.packet(size, ecn, flags, segment.seq, segment.stamp);
     Parcel { window, epoch, ..packet }

@@ -492,7 +492,7 @@ fn a_full_queue_takes_none_and_forgets_accu_prob() {
         pie.vars.accu_prob = 5;
     }
     for _ in 0..4 {
-        q.enqueue(packet(1514, Ecn::Ect), Time::ZERO, &mut fates);
+        q.enqueue(packet(1514, Ecn::Ect0), Time::ZERO, &mut fates);
     }
     assert_eq!(q.backlog().packets, 3);
     assert!(matches!(fates[..], [Fate::Dropped(_, Cause::Limit)]));
@@ -503,7 +503,7 @@ fn a_full_queue_takes_none_and_forgets_accu_prob() {
 fn what_can_not_be_marked_is_dropped() {
     let params = LinuxPieParams { ecn: true, ..linux() };
     let mut q = Pie::new(&PieParams::Linux(params.clone()), context());
-    for ecn in [Ecn::Ect, Ecn::NotEct, Ecn::Ect, Ecn::Ce] {
+    for ecn in [Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::Ce] {
         let mut fates = Vec::new();
         for _ in 0..10 {
             q.queue.push(packet(1514, ecn), Time::ZERO);
@@ -515,7 +515,7 @@ fn what_can_not_be_marked_is_dropped() {
         q.enqueue(packet(1514, ecn), Time(1), &mut fates);
         let passed = q.backlog().packets > before;
         match ecn {
-            Ecn::Ect => assert!(passed && matches!(fates[..], [Fate::Marked { .. }])),
+            Ecn::Ect0 | Ecn::Ect1 => assert!(passed && matches!(fates[..], [Fate::Marked { .. }])),
             Ecn::NotEct => {
                 assert!(!passed && matches!(fates[..], [Fate::Dropped(_, Cause::Early)]))
             }

@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(q.red.wlog, 1);
         let mut sent = Vec::new();
         while sent.last().is_none_or(Vec::is_empty) {
-            sent.push(send(&mut q, 7, Ecn::Ect));
+            sent.push(send(&mut q, 7, Ecn::Ect0));
         }
         // They find 0, 1, 2, 3 packets; the average is 0 (idle before), 1/2, 3/2, 5/2.
         assert_eq!(sent.len(), 4);
@@ -245,11 +245,11 @@ mod tests {
     #[test]
     fn marks_are_red_s_and_a_match_is_a_drop_with_ecn_too() {
         let mut q = choke(&ChokeParams { max: 3, ecn: true, ..params() });
-        let sent: Vec<_> = (0..7).map(|flow| send(&mut q, flow, Ecn::Ect)).collect();
+        let sent: Vec<_> = (0..7).map(|flow| send(&mut q, flow, Ecn::Ect0)).collect();
         assert!(sent.iter().all(Vec::is_empty), "above max they are marked");
         assert_eq!(q.places.iter().flatten().filter(|p| p.ds.ecn() == Ecn::Ce).count(), 3);
         let mut q = choke(&ChokeParams { ecn: true, ..params() });
-        assert_eq!((0..4).map(|_| send(&mut q, 1, Ecn::Ect)).last(), Some(vec![1, 1]));
+        assert_eq!((0..4).map(|_| send(&mut q, 1, Ecn::Ect0)).last(), Some(vec![1, 1]));
     }
 
     #[test]

@@ -149,13 +149,13 @@ fn linux_marks_by_the_average_as_in_the_kernels_selftest() {
         }
         fates
     };
-    let marks = signalled(&with_ecn, Ecn::Ect);
+    let marks = signalled(&with_ecn, Ecn::Ect0);
     assert!(marks.len() > 1900 && marks.iter().all(|f| matches!(f, Fate::Marked { .. })));
     // nodrop: what can't be marked passes; harddrop: even what can be marked is dropped.
     assert!(
         signalled(&LinuxRedParams { nodrop: true, ..with_ecn.clone() }, Ecn::NotEct).is_empty()
     );
-    let hard = signalled(&LinuxRedParams { harddrop: true, ..with_ecn }, Ecn::Ect);
+    let hard = signalled(&LinuxRedParams { harddrop: true, ..with_ecn }, Ecn::Ect0);
     assert!(hard.len() > 1900 && hard.iter().all(|f| matches!(f, Fate::Dropped(_, Cause::Early))));
 }
 
@@ -415,14 +415,14 @@ fn ns2_drops_what_it_could_mark_once_p_is_above_a_tenth_and_ns3_above_the_upper_
         let mut q = Red::new(&params, context());
         let mut fates = Vec::new();
         for _ in 0..20 {
-            q.queue.push(packet(1500, Ecn::Ect), Time::ZERO);
+            q.queue.push(packet(1500, Ecn::Ect0), Time::ZERO);
         }
         while fates.is_empty() {
             if let Law::Floyd(red) = &mut q.law {
                 red.idle_since = None;
                 red.average = average;
             }
-            q.enqueue(packet(1500, Ecn::Ect), Time(1), &mut fates);
+            q.enqueue(packet(1500, Ecn::Ect0), Time(1), &mut fates);
             q.dequeue(Time(1), &mut fates);
         }
         match fates[0] {
