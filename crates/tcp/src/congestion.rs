@@ -41,6 +41,8 @@ kinds! {
     "ledbat" Ledbat;
     /// Cardwell and others (2016), version 1: paces at the rate of delivery.
     "bbr" Bbr;
+    /// draft-ietf-ccwg-bbr: the same with bounds that losses set.
+    "bbr3" Bbr3;
 }
 
 /// A congestion control.
@@ -82,6 +84,7 @@ pub const RECORDS: &[Record] = &[
     both(CongestionKind::Vegas, &["vegas_alpha", "vegas_beta", "vegas_gamma"]),
     Record { in_linux: false, ..both(CongestionKind::Ledbat, &[]) },
     both(CongestionKind::Bbr, &[]),
+    Record { in_linux: false, ..both(CongestionKind::Bbr3, &[]) },
     linux("bic", Some("cubic")),
     linux("cdg", Some("vegas")),
     linux("dctcp", Some("reno")),
@@ -115,12 +118,12 @@ pub fn record(name: &str) -> Option<&'static Record> {
 
 const PRAGUE: &str = "the nearest there is: congestion = \"dctcp\" and ecn = true, with -e kernel; reno, if it \
                       need not be scalable";
-const BBR: &str = "congestion = \"bbr\" is version 1";
+const BBR: &str = "congestion = \"bbr3\", in the simulator; \"bbr\" is version 1";
 
 /// Congestion controls that people ask for and that neither the simulator nor the guest's kernel
 /// has, and what to write instead.
 pub static ELSEWHERE: &[(&str, &str)] =
-    &[("prague", PRAGUE), ("bbr2", BBR), ("bbr3", BBR), ("bbrv2", BBR), ("bbrv3", BBR)];
+    &[("prague", PRAGUE), ("bbr2", BBR), ("bbrv2", BBR), ("bbrv3", BBR)];
 
 #[cfg(test)]
 mod tests {

@@ -28,7 +28,7 @@ mod xmit;
 pub use cc::{Ack, Congestion, CongestionControl, Signal};
 pub use congestion::CongestionKind;
 pub use params::TcpParams;
-pub use rate::{RateSample, Repair, Sample, Totals};
+pub use rate::{LostSegment, RateSample, Repair, Sample, Totals};
 pub use receiver::Receiver;
 pub use rtt::Srtt;
 pub use sender::{Acked, Sender, SenderStats};

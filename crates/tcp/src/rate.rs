@@ -81,6 +81,25 @@ pub struct RateSample {
     pub departure: Time,
     /// What is being repaired.
     pub repair: Repair,
+    /// cwnd, not pacing, the application or the receive window, has limited the sender.
+    pub cwnd_limited: bool,
+}
+
+/// A segment that is found lost, or a retransmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostSegment {
+    /// Now.
+    pub now: Time,
+    /// Segments in flight when it had left, itself included.
+    pub tx_in_flight: u32,
+    /// Segments lost since, itself included.
+    pub lost: u32,
+    /// The sender was short of data when it left.
+    pub app_limited: bool,
+    /// The segment before it was not lost with it.
+    pub begins_range: bool,
+    /// Segments delivered so far.
+    pub delivered: u32,
 }
 
 impl RateSample {
@@ -200,6 +219,19 @@ impl RateSampler {
             let record = self.records[self.index(seq)];
             self.first_tx_us = sent_us;
             measured.0 = Some((seq, record, sent_us - record.first_tx_us));
+        }
+    }
+
+    /// A segment is found lost, after so many others.
+    pub fn lost(&self, seq: u32, before: u32, begins_range: bool, now: Time) -> LostSegment {
+        let record = self.records[self.index(seq)];
+        LostSegment {
+            now,
+            tx_in_flight: record.tx_in_flight,
+            lost: before + 1 - record.lost,
+            app_limited: record.app_limited,
+            begins_range,
+            delivered: self.totals.delivered,
         }
     }
 

@@ -39,6 +39,13 @@ pub struct Scoreboard {
     lists: Box<Lists>,
 }
 
+/// What is marked as lost at some time.
+#[derive(Debug, Default)]
+pub struct Marks {
+    lost_below: u32,
+    lost_retransmissions: Vec<u32>,
+}
+
 /// What is empty while nothing is lost.
 #[derive(Debug, Default)]
 struct Lists {
@@ -85,6 +92,27 @@ impl Scoreboard {
     /// How often a segment or its retransmission was marked as lost since the start.
     pub fn lost(&self) -> u32 {
         self.lists.lost
+    }
+
+    /// What is marked as lost now, for `newly_lost`.
+    pub fn marks(&self) -> Marks {
+        Marks {
+            lost_below: self.lost_below,
+            lost_retransmissions: self.lists.lost_retransmissions.clone(),
+        }
+    }
+
+    /// The segments that were marked as lost since `before`, originals and then retransmissions,
+    /// each ascending.
+    pub fn newly_lost(&self, before: &Marks, una: u32) -> Vec<u32> {
+        let mut newly = Vec::new();
+        let from = before.lost_below.max(una);
+        if from < self.lost_below {
+            self.unsacked_below(self.lost_below, from, |start, end| newly.extend(start..end));
+        }
+        let again = self.lists.lost_retransmissions.iter();
+        newly.extend(again.filter(|seq| !before.lost_retransmissions.contains(seq)));
+        newly
     }
 
     /// Segments lost, retransmitted or not (lost_out).

@@ -19,6 +19,8 @@
 //! NextSeg's rule 3 retransmits counts as lost, so it is in flight once, not twice. Without RACK a
 //! lost retransmission is found by the timer only.
 
+#[cfg(test)]
+mod bbr_cases;
 mod delivery;
 mod pacing;
 mod recovery;

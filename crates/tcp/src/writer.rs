@@ -35,7 +35,7 @@ const TIMESTAMP_BYTES: u64 = 12;
 
 /// The windows that the buffer is sized for (sndbuf_expand): BBR may double cwnd in a recovery.
 fn windows(params: &TcpParams) -> u64 {
-    if params.congestion == CongestionKind::Bbr { 3 } else { 2 }
+    if matches!(params.congestion, CongestionKind::Bbr | CongestionKind::Bbr3) { 3 } else { 2 }
 }
 
 /// The application and its socket. Positions are segments, except `pushed_seq`.

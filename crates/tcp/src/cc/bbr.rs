@@ -654,6 +654,19 @@ impl Policer {
 }
 
 #[cfg(test)]
+impl Bbr {
+    /// It has not found the bandwidth yet.
+    pub(crate) fn in_startup(&self) -> bool {
+        self.mode == Mode::Startup
+    }
+
+    /// The largest bandwidth.
+    pub(crate) fn segments_per_second(&self) -> f64 {
+        self.max_bw.get() as f64 / BW_UNIT as f64 * 1e6
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -698,6 +711,7 @@ mod tests {
             totals: Totals { delivered: all, delivered_us: 1000 * ms, lost: 0 },
             departure: Time(ms * MS),
             repair: Repair::None,
+            cwnd_limited: true,
         }
     }
 
@@ -781,7 +795,7 @@ mod tests {
         assert_eq!(step(10_008, 170, 5), (true, 4));
         assert_eq!(step(10_100, 300, 5), (true, 4), "a round trip is over");
         assert_eq!(step(10_208, 310, 5), (true, 4));
-        assert_eq!(step(10_212, 311, 5).0, false);
+        assert!(!step(10_212, 311, 5).0);
         assert!(bbr.cwnd >= 74 && bbr.min_rtt_us == Some(41_000));
     }
 

@@ -30,6 +30,7 @@ macro_rules! window_accessors {
 }
 
 mod bbr;
+pub(crate) mod bbr3;
 mod cubic;
 mod ledbat;
 mod minmax;
@@ -37,12 +38,13 @@ mod reno;
 mod vegas;
 
 pub use bbr::Bbr;
+pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use vegas::Vegas;
 
-use crate::rate::{RateSample, Totals};
+use crate::rate::{LostSegment, RateSample, Totals};
 use crate::rtt::Srtt;
 use crate::{CongestionKind, TcpParams};
 use units::{Luck, Span, Time};
@@ -125,6 +127,9 @@ pub trait CongestionControl {
 
     /// An ACK was processed. If `samples_rate`.
     fn on_rate_sample(&mut self, _sample: &RateSample) {}
+
+    /// A segment was found lost. If `samples_rate`, before the ACK's `on_rate_sample`.
+    fn on_lost(&mut self, _lost: &LostSegment) {}
 
     /// It keeps cwnd so low that the samples show less than the path delivers.
     fn limits_itself(&self) -> bool {
@@ -253,6 +258,8 @@ controls! {
     Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
     /// See `Bbr`.
     Bbr(Box<Bbr>): |params| Box::new(Bbr::new(params));
+    /// See `Bbr3`.
+    Bbr3(Box<Bbr3>): |params| Box::new(Bbr3::new(params));
 }
 
 impl CongestionControl for Control {
@@ -281,6 +288,10 @@ impl CongestionControl for Control {
 
     fn on_rate_sample(&mut self, sample: &RateSample) {
         each!(self, c => c.on_rate_sample(sample))
+    }
+
+    fn on_lost(&mut self, lost: &LostSegment) {
+        each!(self, c => c.on_lost(lost))
     }
 
     fn limits_itself(&self) -> bool {

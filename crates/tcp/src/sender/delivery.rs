@@ -8,6 +8,7 @@ use crate::AckSegment;
 use crate::cc::CongestionControl;
 use crate::rate::{Measured, RateSample, Repair, Sent, Totals, micros};
 use crate::rtt::rtt_by_echo;
+use crate::scoreboard::Marks;
 use units::{Span, Time};
 
 /// Data segments that leave before any is paced (tcp_update_skb_after_send).
@@ -20,6 +21,7 @@ pub(super) struct Delivery {
     timed: Option<Time>,
     prior_in_flight: u32,
     prior_lost: u32,
+    prior_marks: Marks,
 }
 
 impl Sender {
@@ -81,8 +83,13 @@ impl Sender {
     pub(super) fn take_delivered(&mut self, ack: &AckSegment) -> Delivery {
         let prior_in_flight = self.pipe();
         let prior_lost = self.scoreboard.lost();
-        let mut delivery =
-            Delivery { measured: Measured::default(), timed: None, prior_in_flight, prior_lost };
+        let mut delivery = Delivery {
+            measured: Measured::default(),
+            timed: None,
+            prior_in_flight,
+            prior_lost,
+            prior_marks: self.scoreboard.marks(),
+        };
         let Some(rate) = &mut self.rate else { return delivery };
         let (xmit, measured) = (&self.xmit, &mut delivery.measured);
         let (mut last_sackt, mut last_ackt) = (None, None);
@@ -111,6 +118,24 @@ impl Sender {
         delivery
     }
 
+    /// What is marked as lost, and how much was so far, if the congestion control wants to know.
+    pub(super) fn losses(&self) -> Option<(Marks, u32)> {
+        self.rate.as_ref().map(|_| (self.scoreboard.marks(), self.scoreboard.lost()))
+    }
+
+    /// Tells the congestion control of each segment that was found lost since `before`, when so many
+    /// had been.
+    #[cold]
+    pub(super) fn report_losses(&mut self, before: &Marks, mut lost: u32, now: Time) {
+        let Some(rate) = &self.rate else { return };
+        let mut last = None;
+        for seq in self.scoreboard.newly_lost(before, self.una) {
+            let begins_range = last.is_none_or(|last| last + 1 != seq);
+            self.control.on_lost(&rate.lost(seq, lost, begins_range, now));
+            (last, lost) = (Some(seq), lost + 1);
+        }
+    }
+
     /// The ACK is processed, which acknowledges and delivers so many segments: the congestion
     /// control sets cwnd and its rate.
     pub(super) fn cong_control(
@@ -133,6 +158,10 @@ impl Sender {
         let losses = self.scoreboard.lost() - delivery.prior_lost;
         rate.set_lost(self.scoreboard.lost());
         let sample = rate.sample(delivery.measured, delivered, now);
+        if losses > 0 {
+            self.report_losses(&delivery.prior_marks, delivery.prior_lost, now);
+        }
+        let Some(rate) = &mut self.rate else { return };
         self.control.on_rate_sample(&RateSample {
             now,
             sample,
@@ -148,6 +177,7 @@ impl Sender {
                 CaState::Recovery(_) => Repair::Recovery,
                 CaState::Loss(_) => Repair::Loss,
             },
+            cwnd_limited: self.una <= self.cwnd_usage_seq,
         });
         if self.control.limits_itself() {
             rate.limit_by_app(in_flight);

@@ -363,7 +363,11 @@ impl Sender {
     /// tcp_rack_reo_timeout: the reordering window has passed without an ACK.
     pub(super) fn rack_reo_timeout(&mut self, now: Time) {
         let before = self.scoreboard.to_retransmit();
+        let noted = self.losses();
         self.rack_detect_loss(now);
+        if let Some((marks, lost)) = noted {
+            self.report_losses(&marks, lost, now);
+        }
         if self.scoreboard.to_retransmit() == before {
             return;
         }

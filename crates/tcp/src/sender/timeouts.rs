@@ -139,6 +139,7 @@ impl Sender {
         if self.settings.ns2.timeout_forgets_sacks {
             self.scoreboard.forget_sacks();
         }
+        let noted = self.losses();
         if self.settings.rack {
             let (latest_rtt, xmit) = (self.rtt.latest_rtt(), &self.xmit);
             self.scoreboard.timeout_mark_lost_rack(self.una, self.nxt, |seq| {
@@ -149,7 +150,8 @@ impl Sender {
         } else {
             self.scoreboard.timeout_mark_lost(self.una, self.nxt);
         }
-        if self.rate.is_some() {
+        if let Some((marks, lost)) = noted {
+            self.report_losses(&marks, lost, now);
             let totals = self.totals();
             self.control.on_timeout(totals);
         }

@@ -1,0 +1,882 @@
+//! BBR, version 3: BBR's model of the path with bounds that losses set, so that it leaves room for
+//! other flows.
+//!
+//! The model is the largest delivery rate of two probing cycles and the least RTT of ten seconds.
+//! *Long term*, a probe that loses more than 2 % of a flight sets `inflight_longterm`, the most that
+//! was safe in flight. *Short term*, a round trip with a loss outside a probe sets `bw_shortterm` and
+//! `inflight_shortterm`, by at most 0.7. ProbeBW cycles through *Down* (0.9 of the rate), *Cruise*,
+//! *Refill* (a round trip without the short-term bounds) and *Up* (5/4) every two to three seconds,
+//! or as often as Reno would. ProbeRTT halves what is in flight for 200 ms where five seconds gave no
+//! lower RTT.
+//!
+//! Source: draft-ietf-ccwg-bbr of 3 August 2026, whose names these are. Choices where it leaves one:
+//! gains are those of its table. Drain ends in the round after three. The loss rate of a Startup's
+//! round is that of the segment which ends it. A recovery's state is saved when it begins. Deviations: segments, not bytes. A late segment takes
+//! up to half of its lateness off the next gap, as in Linux. An ECN echo counts as a loss.
+
+use super::minmax::WindowedMax;
+use super::{Ack, Congestion, CongestionControl, Signal};
+use crate::TcpParams;
+use crate::rate::{LostSegment, RateSample, Repair, Sample, Totals, micros};
+use units::{Luck, Span, Time};
+
+const LOSS_THRESH: f64 = 0.02;
+const BETA: f64 = 0.7;
+const HEADROOM: f64 = 0.15;
+const MIN_PIPE_CWND: f64 = 4.0;
+const DEFAULT_CWND_GAIN: f64 = 2.0;
+const UP_CWND_GAIN: f64 = 2.25;
+const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+const STARTUP_PACING_GAIN: f64 = 2.77;
+const DRAIN_PACING_GAIN: f64 = 0.5;
+const DOWN_PACING_GAIN: f64 = 0.9;
+const UP_PACING_GAIN: f64 = 1.25;
+/// One less PacingMarginPercent.
+const PACING_MARGIN: f64 = 0.99;
+const FULL_BW_GROWTH: f64 = 1.25;
+const FULL_BW_ROUNDS: u32 = 3;
+const STARTUP_FULL_LOSS_COUNT: u32 = 6;
+const DRAIN_ROUNDS: u32 = 3;
+const EXTRA_ACKED_ROUNDS: u32 = 10;
+const MIN_RTT_FILTER: Span = Span::from_secs(10);
+const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
+const PROBE_RTT_DURATION: Span = Span::from_millis(200);
+const RENO_ROUNDS: f64 = 63.0;
+const MOST_QUANTUM_BYTES: f64 = 65_536.0;
+/// An RTT to begin with, where the handshake gave none, s.
+const FIRST_RTT: f64 = 0.001;
+
+/// BBR.state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+impl Phase {
+    fn is_probe_bw(self) -> bool {
+        matches!(self, Phase::Down | Phase::Cruise | Phase::Refill | Phase::Up)
+    }
+
+    /// It sends faster than before, to see how much more there is.
+    fn is_probing(self) -> bool {
+        matches!(self, Phase::Startup | Phase::Refill | Phase::Up)
+    }
+
+    pub(crate) fn pacing_gain(self) -> f64 {
+        match self {
+            Phase::Startup => STARTUP_PACING_GAIN,
+            Phase::Drain => DRAIN_PACING_GAIN,
+            Phase::Down => DOWN_PACING_GAIN,
+            Phase::Up => UP_PACING_GAIN,
+            Phase::Cruise | Phase::Refill | Phase::ProbeRtt => 1.0,
+        }
+    }
+
+    pub(crate) fn cwnd_gain(self) -> f64 {
+        match self {
+            Phase::Up => UP_CWND_GAIN,
+            Phase::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            _ => DEFAULT_CWND_GAIN,
+        }
+    }
+}
+
+/// BBR.ack_phase: which part of a probe the ACKs are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AckPhase {
+    Init,
+    Refilling,
+    Starting,
+    Feedback,
+    Stopping,
+}
+
+/// Bounds that losses set; infinite: none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// BBR.bw_shortterm, segments a second.
+    pub bw_shortterm: f64,
+    /// BBR.inflight_shortterm, segments.
+    pub inflight_shortterm: f64,
+    /// BBR.inflight_longterm, segments.
+    pub inflight_longterm: f64,
+}
+
+const UNBOUNDED: Bounds = Bounds {
+    bw_shortterm: f64::INFINITY,
+    inflight_shortterm: f64::INFINITY,
+    inflight_longterm: f64::INFINITY,
+};
+
+/// What a spurious loss recovery gives back.
+#[derive(Clone, Copy, Debug)]
+struct Undo {
+    /// The phase that a loss ended.
+    phase: Option<Phase>,
+    bounds: Bounds,
+}
+
+/// State of BBRv3.
+pub struct Bbr3 {
+    pub(crate) phase: Phase,
+    cwnd: f64,
+    initial_cwnd: f64,
+    prior_cwnd: f64,
+    /// Payload bytes a second.
+    pacing_rate: f64,
+    mss: f64,
+    luck: Luck,
+    repair: Repair,
+    /// C.delivered at the last ACK.
+    delivered: u32,
+
+    // the model
+    /// BBR.max_bw of the present cycle and of the one before.
+    max_bw: [f64; 2],
+    pub(crate) bounds: Bounds,
+    min_rtt_us: Option<f64>,
+    min_rtt_stamp: Time,
+    extra_acked: ExtraAcked,
+
+    // rounds and what they delivered
+    pub(crate) round_count: u32,
+    next_round_delivered: u32,
+    pub(crate) round_start: bool,
+    loss_round_delivered: u32,
+    loss_round_start: bool,
+    is_loss_in_round: bool,
+    bw_latest: f64,
+    inflight_latest: f64,
+
+    // Startup and Drain
+    full_bw: f64,
+    full_bw_count: u32,
+    pub(crate) full_bw_now: bool,
+    pub(crate) full_bw_reached: bool,
+    /// Separate ranges lost in this round.
+    lost_ranges: u32,
+    /// When the present fast recovery began, rounds.
+    recovery_round: Option<u32>,
+    drain_start_round: u32,
+
+    // ProbeBW
+    ack_phase: AckPhase,
+    is_bw_probe_sample: bool,
+    pub(crate) prev_probe_too_high: bool,
+    prev_probe_precautionary: bool,
+    rounds_since_probe_up: u32,
+    cycle_stamp: Time,
+    bw_probe_wait: Span,
+    bw_probe_up_rounds: u32,
+    bw_probe_up_acked: f64,
+    probe_up_acked_per_inc: f64,
+
+    // ProbeRTT
+    probe_rtt_min_us: f64,
+    probe_rtt_min_stamp: Time,
+    probe_rtt_expired: bool,
+    probe_rtt_done_stamp: Option<Time>,
+    probe_rtt_round_done: bool,
+    pub(crate) idle_restart: bool,
+    undo: Undo,
+}
+
+impl Bbr3 {
+    /// Before the connection is established.
+    pub fn new(params: &TcpParams) -> Bbr3 {
+        let initial_cwnd = f64::from(params.growth.initial_window);
+        Bbr3 {
+            phase: Phase::Startup,
+            cwnd: initial_cwnd,
+            initial_cwnd,
+            prior_cwnd: 0.0,
+            pacing_rate: 0.0,
+            mss: params.mss.into(),
+            luck: Luck::new(0, "bbr3"),
+            repair: Repair::None,
+            delivered: 0,
+            max_bw: [0.0; 2],
+            bounds: UNBOUNDED,
+            min_rtt_us: None,
+            min_rtt_stamp: Time::ZERO,
+            extra_acked: ExtraAcked::default(),
+            round_count: 0,
+            next_round_delivered: 0,
+            round_start: false,
+            loss_round_delivered: 0,
+            loss_round_start: false,
+            is_loss_in_round: false,
+            bw_latest: 0.0,
+            inflight_latest: 0.0,
+            full_bw: 0.0,
+            full_bw_count: 0,
+            full_bw_now: false,
+            full_bw_reached: false,
+            lost_ranges: 0,
+            recovery_round: None,
+            drain_start_round: 0,
+            ack_phase: AckPhase::Init,
+            is_bw_probe_sample: false,
+            prev_probe_too_high: false,
+            prev_probe_precautionary: false,
+            rounds_since_probe_up: 0,
+            cycle_stamp: Time::ZERO,
+            bw_probe_wait: Span::ZERO,
+            bw_probe_up_rounds: 0,
+            bw_probe_up_acked: 0.0,
+            probe_up_acked_per_inc: f64::INFINITY,
+            probe_rtt_min_us: f64::INFINITY,
+            probe_rtt_min_stamp: Time::ZERO,
+            probe_rtt_expired: false,
+            probe_rtt_done_stamp: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            undo: Undo { phase: None, bounds: UNBOUNDED },
+        }
+    }
+
+    // --- the model's values ---
+
+    /// BBR.max_bw, segments a second.
+    pub(crate) fn max_bw(&self) -> f64 {
+        self.max_bw[0].max(self.max_bw[1])
+    }
+
+    /// BBR.bw: the largest, less where losses bound it for a while.
+    pub(crate) fn bw(&self) -> f64 {
+        self.max_bw().min(self.bounds.bw_shortterm)
+    }
+
+    /// What the path holds at a bandwidth, segments; without an RTT the first window.
+    fn bdp(&self, bw: f64) -> f64 {
+        self.min_rtt_us.map_or(self.initial_cwnd, |us| bw * us / 1e6)
+    }
+
+    /// QuantizationBudget.
+    fn quantized(&self, inflight: f64) -> f64 {
+        let quantum =
+            (self.pacing_rate / 1000.0).min(MOST_QUANTUM_BYTES).max(2.0 * self.mss) / self.mss;
+        let enough = inflight.max(3.0 * quantum).max(MIN_PIPE_CWND);
+        if self.phase == Phase::Up { enough + 2.0 } else { enough }
+    }
+
+    /// Inflight: what fills the path `gain` times at a bandwidth.
+    pub(crate) fn inflight(&self, bw: f64, gain: f64) -> f64 {
+        self.quantized(gain * self.bdp(bw))
+    }
+
+    /// InflightWithHeadroom: leaves a little of what is safe to others.
+    pub(crate) fn inflight_with_headroom(&self) -> f64 {
+        let longterm = self.bounds.inflight_longterm;
+        if longterm.is_infinite() {
+            return longterm;
+        }
+        (longterm - (HEADROOM * longterm).max(1.0)).max(MIN_PIPE_CWND)
+    }
+
+    fn probe_rtt_cwnd(&self) -> f64 {
+        (PROBE_RTT_CWND_GAIN * self.bdp(self.bw())).max(MIN_PIPE_CWND)
+    }
+
+    /// TargetInflight.
+    fn target_inflight(&self) -> f64 {
+        self.bdp(self.bw()).min(self.cwnd)
+    }
+
+    // --- rounds, delivery and losses ---
+
+    fn start_round(&mut self) {
+        self.next_round_delivered = self.delivered;
+    }
+
+    /// UpdateLatestDeliverySignals.
+    fn update_latest_delivery_signals(&mut self, rs: &RateSample) {
+        self.loss_round_start = false;
+        let Some(sample) = rs.sample else { return };
+        self.bw_latest = self.bw_latest.max(delivery_rate(rs));
+        self.inflight_latest = self.inflight_latest.max(sample.delivered.into());
+        if sample.prior_delivered >= self.loss_round_delivered {
+            self.loss_round_delivered = self.delivered;
+            self.loss_round_start = true;
+        }
+    }
+
+    /// AdvanceLatestDeliverySignals.
+    fn advance_latest_delivery_signals(&mut self, rs: &RateSample) {
+        if let (true, Some(sample)) = (self.loss_round_start, rs.sample) {
+            self.bw_latest = delivery_rate(rs);
+            self.inflight_latest = sample.delivered.into();
+        }
+    }
+
+    fn reset_congestion_signals(&mut self) {
+        self.is_loss_in_round = false;
+        (self.bw_latest, self.inflight_latest) = (0.0, 0.0);
+    }
+
+    /// UpdateCongestionSignals.
+    fn update_congestion_signals(&mut self, rs: &RateSample) {
+        self.update_max_bw(rs);
+        if !self.loss_round_start {
+            return;
+        }
+        if !self.phase.is_probing() && self.is_loss_in_round {
+            self.lower_bounds();
+        }
+        self.is_loss_in_round = false;
+    }
+
+    /// UpdateMaxBw and UpdateRound.
+    fn update_max_bw(&mut self, rs: &RateSample) {
+        self.round_start = false;
+        let Some(sample) = rs.sample else { return };
+        if sample.prior_delivered >= self.next_round_delivered {
+            self.start_round();
+            self.round_count += 1;
+            self.rounds_since_probe_up += 1;
+            self.round_start = true;
+        }
+        let rate = delivery_rate(rs);
+        if rate > 0.0 && (rate >= self.max_bw() || !sample.app_limited) {
+            self.max_bw[0] = self.max_bw[0].max(rate);
+        }
+    }
+
+    /// AdvanceMaxBwFilter: a cycle without a sample keeps the one before.
+    fn advance_max_bw_filter(&mut self) {
+        if self.max_bw[0] > 0.0 {
+            self.max_bw = [0.0, self.max_bw[0]];
+        }
+    }
+
+    /// InitLowerBounds and LossLowerBounds: once a round trip, towards what it delivered.
+    fn lower_bounds(&mut self) {
+        let (max_bw, cwnd) = (self.max_bw(), self.cwnd);
+        let bounds = &mut self.bounds;
+        if bounds.bw_shortterm.is_infinite() {
+            bounds.bw_shortterm = max_bw;
+        }
+        if bounds.inflight_shortterm.is_infinite() {
+            bounds.inflight_shortterm = cwnd;
+        }
+        bounds.bw_shortterm = self.bw_latest.max(BETA * bounds.bw_shortterm);
+        bounds.inflight_shortterm = self.inflight_latest.max(BETA * bounds.inflight_shortterm);
+    }
+
+    fn reset_short_term_model(&mut self) {
+        self.bounds.bw_shortterm = f64::INFINITY;
+        self.bounds.inflight_shortterm = f64::INFINITY;
+    }
+
+    /// NoteLoss. The state was saved when the recovery began, and only then: saved here, the second
+    /// lost segment of an ACK would forget what the first one has changed.
+    fn note_loss(&mut self) {
+        if !self.is_loss_in_round {
+            self.loss_round_delivered = self.delivered;
+        }
+        self.is_loss_in_round = true;
+    }
+
+    /// HandleInflightTooHigh, once a probe.
+    fn handle_inflight_too_high(&mut self, inflight: f64, app_limited: bool, now: Time) {
+        self.prev_probe_too_high = true;
+        self.is_bw_probe_sample = false;
+        if !app_limited {
+            self.bounds.inflight_longterm = inflight.max(self.target_inflight() * BETA);
+        }
+        if self.phase == Phase::Up {
+            self.undo.phase = Some(Phase::Up);
+            self.start_down(now);
+        }
+    }
+
+    fn save_cwnd(&mut self) {
+        let fresh = self.repair == Repair::None && self.phase != Phase::ProbeRtt;
+        self.prior_cwnd = if fresh { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
+    }
+
+    fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+
+    fn save_state_upon_loss(&mut self) {
+        self.save_cwnd();
+        self.undo = Undo { phase: None, bounds: self.bounds };
+    }
+
+    // --- Startup and Drain ---
+
+    fn reset_full_bw(&mut self, full_bw: f64) {
+        (self.full_bw, self.full_bw_count, self.full_bw_now) = (full_bw, 0, false);
+    }
+
+    /// CheckFullBWReached.
+    fn check_full_bw_reached(&mut self, rs: &RateSample) {
+        let Some(Sample { app_limited: false, .. }) = rs.sample else { return };
+        if self.full_bw_now || !self.round_start {
+            return;
+        }
+        let rate = delivery_rate(rs);
+        if rate >= self.full_bw * FULL_BW_GROWTH {
+            self.reset_full_bw(rate);
+            return;
+        }
+        self.full_bw_count += 1;
+        self.full_bw_now = self.full_bw_count >= FULL_BW_ROUNDS;
+        self.full_bw_reached |= self.full_bw_now;
+    }
+
+    /// CheckStartupHighLoss, CheckStartupDone.
+    fn check_startup_done(&mut self, rs: &RateSample) {
+        if self.phase == Phase::Startup && !self.full_bw_reached && self.is_startup_lossy(rs) {
+            self.undo.phase = Some(Phase::Startup);
+            (self.full_bw_now, self.full_bw_reached) = (true, true);
+            self.bounds.inflight_longterm = self.bdp(self.bw()).max(self.inflight_latest);
+        }
+        if self.loss_round_start {
+            self.lost_ranges = 0;
+        }
+        if self.phase == Phase::Startup && self.full_bw_reached {
+            self.phase = Phase::Drain;
+            self.drain_start_round = self.round_count;
+        }
+    }
+
+    /// A whole round trip of a fast recovery lost more than the threshold, in several places.
+    fn is_startup_lossy(&self, rs: &RateSample) -> bool {
+        let whole_round = self.recovery_round.is_some_and(|began| self.round_count > began);
+        self.loss_round_start
+            && whole_round
+            && self.lost_ranges >= STARTUP_FULL_LOSS_COUNT
+            && rs.sample.is_some_and(|sample| is_too_high(sample.lost, sample.tx_in_flight))
+    }
+
+    fn check_drain_done(&mut self, rs: &RateSample) {
+        if self.phase == Phase::Drain
+            && (f64::from(rs.in_flight) <= self.inflight(self.bw(), 1.0)
+                || self.round_count > self.drain_start_round + DRAIN_ROUNDS)
+        {
+            self.start_down(rs.now);
+        }
+    }
+
+    // --- ProbeBW ---
+
+    fn start_down(&mut self, now: Time) {
+        self.reset_congestion_signals();
+        self.probe_up_acked_per_inc = f64::INFINITY;
+        self.rounds_since_probe_up = self.luck.below(2) as u32;
+        self.bw_probe_wait = Span::from_secs_f64(2.0 + self.luck.unit());
+        self.cycle_stamp = now;
+        self.ack_phase = AckPhase::Stopping;
+        self.start_round();
+        self.phase = Phase::Down;
+    }
+
+    fn start_refill(&mut self) {
+        self.reset_short_term_model();
+        self.bw_probe_up_rounds = 0;
+        self.bw_probe_up_acked = 0.0;
+        self.prev_probe_precautionary = false;
+        self.ack_phase = AckPhase::Refilling;
+        self.start_round();
+        self.phase = Phase::Refill;
+    }
+
+    fn start_up(&mut self, rs: &RateSample) {
+        self.is_bw_probe_sample = true;
+        self.ack_phase = AckPhase::Starting;
+        self.start_round();
+        self.reset_full_bw(delivery_rate(rs));
+        self.phase = Phase::Up;
+        self.raise_inflight_longterm_slope();
+    }
+
+    /// UpdateProbeBWCyclePhase.
+    fn update_probe_bw_cycle_phase(&mut self, rs: &RateSample) {
+        if !self.full_bw_reached || self.adapt_long_term_model(rs) {
+            return;
+        }
+        match self.phase {
+            Phase::Down | Phase::Cruise if self.is_time_to_probe_bw(rs.now) => self.start_refill(),
+            Phase::Down if self.is_time_to_cruise(rs) => self.phase = Phase::Cruise,
+            Phase::Refill if self.round_start => self.start_up(rs),
+            Phase::Up => self.go_down_in_time(rs),
+            _ => {}
+        }
+    }
+
+    fn is_time_to_probe_bw(&self, now: Time) -> bool {
+        let as_reno = self.target_inflight().min(RENO_ROUNDS);
+        now > self.cycle_stamp + self.bw_probe_wait
+            || f64::from(self.rounds_since_probe_up) >= as_reno
+    }
+
+    fn is_time_to_cruise(&self, rs: &RateSample) -> bool {
+        let in_flight = f64::from(rs.in_flight);
+        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
+    }
+
+    fn go_down_in_time(&mut self, rs: &RateSample) {
+        if self.is_time_to_go_down(rs) {
+            self.prev_probe_too_high = false;
+            self.start_down(rs.now);
+        }
+    }
+
+    fn is_time_to_go_down(&mut self, rs: &RateSample) -> bool {
+        let longterm = self.bounds.inflight_longterm;
+        if self.prev_probe_too_high && f64::from(rs.in_flight) >= longterm {
+            self.prev_probe_precautionary = true;
+            return true;
+        }
+        if rs.cwnd_limited && self.cwnd >= longterm {
+            // The bound hides how much there is.
+            self.reset_full_bw(delivery_rate(rs));
+            return false;
+        }
+        self.full_bw_now
+    }
+
+    /// AdaptLongTermModel. True if it has changed the phase.
+    fn adapt_long_term_model(&mut self, rs: &RateSample) -> bool {
+        if self.ack_phase == AckPhase::Starting && self.round_start {
+            self.ack_phase = AckPhase::Feedback;
+        }
+        if self.ack_phase == AckPhase::Stopping && self.round_start {
+            self.is_bw_probe_sample = false;
+            self.ack_phase = AckPhase::Init;
+            let app_limited = rs.sample.is_some_and(|sample| sample.app_limited);
+            if self.phase.is_probe_bw() && !app_limited {
+                self.advance_max_bw_filter();
+            }
+            if self.phase.is_probe_bw()
+                && self.prev_probe_precautionary
+                && !self.prev_probe_too_high
+            {
+                self.start_refill();
+                return true;
+            }
+        }
+        let Some(sample) = rs.sample else { return false };
+        let longterm = self.bounds.inflight_longterm;
+        if !is_too_high(sample.lost, sample.tx_in_flight) && longterm.is_finite() {
+            self.bounds.inflight_longterm = longterm.max(sample.tx_in_flight.into());
+            if self.phase == Phase::Up {
+                self.probe_inflight_longterm_upward(rs);
+            }
+        }
+        false
+    }
+
+    fn raise_inflight_longterm_slope(&mut self) {
+        let growth_this_round = f64::from(1u32 << self.bw_probe_up_rounds);
+        self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(30);
+        self.probe_up_acked_per_inc = (self.cwnd / growth_this_round).max(1.0);
+    }
+
+    fn probe_inflight_longterm_upward(&mut self, rs: &RateSample) {
+        if !rs.cwnd_limited || self.cwnd < self.bounds.inflight_longterm {
+            return;
+        }
+        self.bw_probe_up_acked += f64::from(rs.acked);
+        if self.bw_probe_up_acked >= self.probe_up_acked_per_inc {
+            let delta = (self.bw_probe_up_acked / self.probe_up_acked_per_inc).floor();
+            self.bw_probe_up_acked -= delta * self.probe_up_acked_per_inc;
+            self.bounds.inflight_longterm += delta;
+        }
+        if self.round_start {
+            self.raise_inflight_longterm_slope();
+        }
+    }
+
+    // --- ProbeRTT ---
+
+    fn update_min_rtt(&mut self, rs: &RateSample) {
+        self.probe_rtt_expired = rs.now > self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
+        if let Some(us) = rs.rtt_us.map(f64::from)
+            && (us < self.probe_rtt_min_us || self.probe_rtt_expired)
+        {
+            (self.probe_rtt_min_us, self.probe_rtt_min_stamp) = (us, rs.now);
+        }
+        let expired = rs.now > self.min_rtt_stamp + MIN_RTT_FILTER;
+        if self.probe_rtt_min_us.is_finite()
+            && (expired || self.min_rtt_us.is_none_or(|least| self.probe_rtt_min_us < least))
+        {
+            self.min_rtt_us = Some(self.probe_rtt_min_us);
+            self.min_rtt_stamp = self.probe_rtt_min_stamp;
+        }
+    }
+
+    fn check_probe_rtt(&mut self, rs: &RateSample) {
+        if self.phase != Phase::ProbeRtt && self.probe_rtt_expired && !self.idle_restart {
+            self.save_cwnd();
+            self.phase = Phase::ProbeRtt;
+            self.probe_rtt_done_stamp = None;
+            self.ack_phase = AckPhase::Stopping;
+            self.start_round();
+        }
+        if self.phase == Phase::ProbeRtt {
+            self.handle_probe_rtt(rs);
+        }
+        if rs.sample.is_some_and(|sample| sample.delivered > 0) {
+            self.idle_restart = false;
+        }
+    }
+
+    fn handle_probe_rtt(&mut self, rs: &RateSample) {
+        if self.probe_rtt_done_stamp.is_some() {
+            self.probe_rtt_round_done |= self.round_start;
+            if self.probe_rtt_round_done {
+                self.check_probe_rtt_done(rs.now);
+            }
+        } else if f64::from(rs.in_flight) <= self.probe_rtt_cwnd() {
+            self.probe_rtt_done_stamp = Some(rs.now + PROBE_RTT_DURATION);
+            self.probe_rtt_round_done = false;
+            self.start_round();
+        }
+    }
+
+    fn check_probe_rtt_done(&mut self, now: Time) {
+        if self.probe_rtt_done_stamp.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.probe_rtt_min_stamp = now;
+        self.restore_cwnd();
+        self.reset_short_term_model();
+        if self.full_bw_reached {
+            self.start_down(now);
+            self.phase = Phase::Cruise;
+        } else {
+            self.phase = Phase::Startup;
+        }
+    }
+
+    // --- what it sets ---
+
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.bw() * self.mss * PACING_MARGIN;
+        if self.full_bw_reached || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    fn update_cwnd(&mut self, rs: &RateSample) {
+        if rs.acked == 0 {
+            return self.bound_cwnd();
+        }
+        let acked = f64::from(rs.acked);
+        let extra = self.extra_acked.get();
+        let most = self.quantized(self.phase.cwnd_gain() * self.bdp(self.bw()) + extra);
+        if self.full_bw_reached {
+            self.cwnd = (self.cwnd + acked).min(most);
+        } else if self.cwnd < most || f64::from(self.delivered) < self.initial_cwnd {
+            self.cwnd += acked;
+        }
+        self.cwnd = self.cwnd.max(MIN_PIPE_CWND);
+        self.bound_cwnd();
+    }
+
+    /// BoundCwndForProbeRTT, BoundCwndForModel.
+    fn bound_cwnd(&mut self) {
+        if self.phase == Phase::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+        }
+        let longterm = match self.phase {
+            Phase::Cruise | Phase::ProbeRtt => self.inflight_with_headroom(),
+            phase if phase.is_probe_bw() => self.bounds.inflight_longterm,
+            _ => f64::INFINITY,
+        };
+        let most = longterm.min(self.bounds.inflight_shortterm).max(MIN_PIPE_CWND);
+        self.cwnd = self.cwnd.min(most);
+    }
+
+    /// The start and the end of a recovery.
+    fn follow_recovery(&mut self, rs: &RateSample) {
+        let before = std::mem::replace(&mut self.repair, rs.repair);
+        if rs.repair == Repair::Recovery && before != Repair::Recovery {
+            self.recovery_round = Some(self.round_count);
+        } else if rs.repair != Repair::Recovery {
+            self.recovery_round = None;
+        }
+        if before != Repair::None && rs.repair == Repair::None {
+            self.restore_cwnd();
+        }
+    }
+}
+
+/// RS.delivery_rate, segments a second; 0: no sample that can be right.
+fn delivery_rate(rs: &RateSample) -> f64 {
+    match (rs.sample, rs.interval()) {
+        (Some(sample), Some(us)) => f64::from(sample.delivered) * 1e6 / f64::from(us),
+        _ => 0.0,
+    }
+}
+
+/// IsInflightTooHigh.
+fn is_too_high(lost: u32, tx_in_flight: u32) -> bool {
+    f64::from(lost) > f64::from(tx_in_flight) * LOSS_THRESH
+}
+
+/// InflightAtLoss: where in a flight the losses passed the threshold, with this segment of it.
+pub(crate) fn inflight_at_loss(lost: &LostSegment) -> f64 {
+    let inflight_prev = f64::from(lost.tx_in_flight) - 1.0;
+    let lost_prev = f64::from(lost.lost) - 1.0;
+    inflight_prev + (LOSS_THRESH * inflight_prev - lost_prev) / (1.0 - LOSS_THRESH)
+}
+
+impl CongestionControl for Bbr3 {
+    fn samples_rate(&self) -> bool {
+        true
+    }
+
+    fn on_established(&mut self, rtt: Option<Span>, totals: Totals, now: Time) {
+        let seconds = rtt.map_or(FIRST_RTT, |rtt| rtt.as_secs_f64());
+        self.pacing_rate = STARTUP_PACING_GAIN * self.cwnd * self.mss / seconds;
+        self.min_rtt_us = rtt.map(|rtt| micros(Time(rtt.0)) as f64);
+        self.probe_rtt_min_us = self.min_rtt_us.unwrap_or(f64::INFINITY);
+        (self.min_rtt_stamp, self.probe_rtt_min_stamp) = (now, now);
+        self.delivered = totals.delivered;
+        self.extra_acked.restart(now);
+    }
+
+    fn set_luck(&mut self, luck: Luck) {
+        self.luck = luck;
+    }
+
+    fn on_lost(&mut self, lost: &LostSegment) {
+        self.delivered = lost.delivered;
+        self.note_loss();
+        self.lost_ranges += u32::from(lost.begins_range);
+        if self.is_bw_probe_sample && is_too_high(lost.lost, lost.tx_in_flight) {
+            self.handle_inflight_too_high(inflight_at_loss(lost), lost.app_limited, lost.now);
+        }
+    }
+
+    fn on_rate_sample(&mut self, rs: &RateSample) {
+        self.delivered = rs.totals.delivered;
+        self.follow_recovery(rs);
+        self.update_latest_delivery_signals(rs);
+        self.update_congestion_signals(rs);
+        let (bw, cwnd) = (self.bw(), self.cwnd);
+        let rounds = if self.full_bw_reached { EXTRA_ACKED_ROUNDS } else { 1 };
+        self.extra_acked.update(rs, bw, cwnd, (self.round_count, rounds));
+        self.check_full_bw_reached(rs);
+        self.check_startup_done(rs);
+        self.check_drain_done(rs);
+        self.update_probe_bw_cycle_phase(rs);
+        self.update_min_rtt(rs);
+        self.check_probe_rtt(rs);
+        self.advance_latest_delivery_signals(rs);
+        self.set_pacing_rate(self.phase.pacing_gain());
+        self.update_cwnd(rs);
+    }
+
+    fn limits_itself(&self) -> bool {
+        self.phase == Phase::ProbeRtt
+    }
+
+    fn on_idle_restart(&mut self, now: Time, _: Totals) {
+        self.idle_restart = true;
+        self.extra_acked.restart(now);
+        if self.phase.is_probe_bw() {
+            self.set_pacing_rate(1.0);
+        } else if self.phase == Phase::ProbeRtt {
+            self.check_probe_rtt_done(now);
+        }
+    }
+
+    fn rate(&self) -> Option<u64> {
+        Some(self.pacing_rate as u64)
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        self.save_state_upon_loss();
+        if event.signal == Signal::Ecn {
+            self.note_loss();
+            if self.is_bw_probe_sample {
+                self.handle_inflight_too_high(event.inflight.into(), false, event.now);
+            }
+        }
+    }
+
+    fn on_timeout(&mut self, _: Totals) {
+        self.repair = Repair::Loss;
+        self.recovery_round = None;
+    }
+
+    /// HandleSpuriousLossDetection.
+    fn undo(&mut self, _: f64, _: Totals) {
+        self.restore_cwnd();
+        self.is_loss_in_round = false;
+        self.reset_full_bw(0.0);
+        let (now, before) = (&mut self.bounds, self.undo.bounds);
+        now.bw_shortterm = now.bw_shortterm.max(before.bw_shortterm);
+        now.inflight_shortterm = now.inflight_shortterm.max(before.inflight_shortterm);
+        now.inflight_longterm = now.inflight_longterm.max(before.inflight_longterm);
+        match self.undo.phase.take() {
+            Some(Phase::Startup) if self.phase != Phase::Startup => {
+                self.full_bw_reached = false;
+                if self.phase != Phase::ProbeRtt {
+                    self.phase = Phase::Startup;
+                }
+            }
+            Some(Phase::Up) if !matches!(self.phase, Phase::Up | Phase::ProbeRtt) => {
+                self.start_refill();
+            }
+            _ => {}
+        }
+    }
+
+    fn on_ack(&mut self, _: &Ack) {}
+
+    fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    fn set_cwnd(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+    }
+
+    /// It has none.
+    fn ssthresh(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    fn set_ssthresh(&mut self, _: f64) {}
+}
+
+/// BBR.extra_acked: what is acknowledged beyond the bandwidth, the most of some round trips.
+#[derive(Clone, Copy, Debug, Default)]
+struct ExtraAcked {
+    interval_start: Time,
+    delivered: f64,
+    most: WindowedMax,
+}
+
+impl ExtraAcked {
+    fn get(&self) -> f64 {
+        self.most.get() as f64
+    }
+
+    fn restart(&mut self, now: Time) {
+        (self.interval_start, self.delivered) = (now, 0.0);
+    }
+
+    fn update(&mut self, rs: &RateSample, bw: f64, cwnd: f64, (round, window): (u32, u32)) {
+        let mut expected = bw * rs.now.since(self.interval_start).as_secs_f64();
+        if self.delivered <= expected {
+            self.restart(rs.now);
+            expected = 0.0;
+        }
+        self.delivered += f64::from(rs.acked);
+        let extra = (self.delivered - expected).min(cwnd);
+        self.most.update(extra as u64, round, window);
+    }
+}
