@@ -117,9 +117,11 @@ impl Sender {
                 if self.una < self.recover && !each =>
             {
                 // This window of data has reduced cwnd: ssthresh follows from the cwnd before that,
-                // and an undo restores that cwnd (Linux).
-                self.control.set_cwnd(prior_cwnd);
-                self.init_cwnd_reduction(Signal::Timeout, now);
+                // and an undo restores that cwnd (Linux). DCTCP's stays as it is.
+                if !self.settings.needs_ecn {
+                    self.control.set_cwnd(prior_cwnd);
+                    self.init_cwnd_reduction(Signal::Timeout, now);
+                }
             }
             _ if each || !again => {
                 self.init_undo();
