@@ -143,9 +143,6 @@ pub struct Growth {
     /// An ECN echo leaves this share of cwnd (RFC 8511: 0.8 for reno, 0.85 for cubic); `None`: as
     /// after a loss.
     pub beta_ecn: Option<f64>,
-    /// DCTCP: the ACK that ends a window counts for that window (Linux since 6.15), not for the
-    /// next.
-    pub dctcp_counts_ack: bool,
 }
 
 /// What ns-2.35's agents do differently from the RFCs and Linux, each on its own. A scenario's
@@ -345,7 +342,6 @@ impl TcpParams {
             ledbat_target_ns: 100 * MS,
             ledbat_gain: 1.0,
             beta_ecn: None,
-            dctcp_counts_ack: false,
         },
         ns2: Ns2Mode::OFF,
         timers: Timers {
@@ -384,7 +380,6 @@ impl TcpParams {
             ..TcpParams::LINUX.acks
         },
         buffers: Buffers { right_sizing: RightSizing::Linux73, ..TcpParams::LINUX.buffers },
-        growth: Growth { dctcp_counts_ack: true, ..TcpParams::LINUX.growth },
         ..TcpParams::LINUX
     };
 
@@ -420,7 +415,6 @@ impl TcpParams {
             ledbat_target_ns: 100 * MS,
             ledbat_gain: 1.0,
             beta_ecn: None,
-            dctcp_counts_ack: false,
         },
         ns2: Ns2Mode::ON,
         timers: Timers {

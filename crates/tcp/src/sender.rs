@@ -25,7 +25,7 @@ mod recovery;
 mod state;
 mod timeouts;
 
-use crate::cc::{Ack, CongestionControl, Control, Delivered};
+use crate::cc::{Ack, CongestionControl, Control};
 use crate::params::{FastRecovery, Ns2Mode};
 use crate::rack::Rack;
 use crate::rtt::{RttEstimator, RttSource, rtt_by_echo};
@@ -203,10 +203,7 @@ impl Sender {
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
             needs_ecn: params.ecn && params.congestion.needs_ecn(),
         };
-        let marks = settings.needs_ecn.then(|| Marks {
-            delivered: Delivered::default(),
-            counts_ack: params.growth.dctcp_counts_ack,
-        });
+        let marks = settings.needs_ecn.then(Marks::default);
         let control = Control::new(params);
         let mut sender = Sender {
             una: 0,
@@ -397,13 +394,12 @@ impl Sender {
             self.dup_acks = 0;
             self.scoreboard.advance(ack.ack);
         }
-        let (dup_acks, mut sacked) = (self.dup_acks, 0);
+        let dup_acks = self.dup_acks;
         if self.settings.sack {
             // RFC 6675 §2: an ACK whose SACK blocks have nothing new is no duplicate, only the
             // answer to a segment that came twice.
             if ack.sack_count > 0 {
-                sacked = self.apply_sacks(ack);
-                delivered += sacked;
+                delivered += self.apply_sacks(ack);
             }
         } else if acked == 0 && self.nxt > self.una {
             self.dup_acks += 1;
@@ -413,7 +409,7 @@ impl Sender {
             self.on_delivered(sacktag.last_sackt, acked, now);
         }
         if self.settings.needs_ecn {
-            self.count_marks(delivered - sacked, sacked, ack.ece && self.ecn != EcnState::Off);
+            self.count_marks(delivered, ack.ece && self.ecn != EcnState::Off);
         }
         let mut rearm = acked > 0;
         if let (None, Some(sent), true) = (rtt, sacktag.first_sackt, self.settings.rack) {
