@@ -271,7 +271,9 @@ impl Sender {
             retransmit: false,
             // An ECN-setup SYN (RFC 3168 §6.1.1). A SYN that is retransmitted asks for ECN no more,
             // as ECN may be why it was dropped (§6.1.1.1; tcp_ecn_fallback).
-            cwr: stage == Handshake::SendSyn && self.ecn != EcnState::Off && self.stats.timeouts == 0,
+            cwr: stage == Handshake::SendSyn
+                && self.ecn != EcnState::Off
+                && self.stats.timeouts == 0,
             ecn: self.ecn_field(self.settings.needs_ecn),
             syn: stage == Handshake::SendSyn,
             push: false,

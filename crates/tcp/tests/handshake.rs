@@ -38,16 +38,13 @@ fn data_follow_the_ack_that_ends_it() {
     sender.on_ack(&answer, at(87));
     assert_eq!(sender.srtt(), Some(Span::from_millis(80)));
     let sent = burst(&mut sender, at(87));
-    assert!(
-        !sent[0].syn && sent[0].len == 0 && receiver.on_segment(&sent[0], at(127)).is_none()
-    );
+    assert!(!sent[0].syn && sent[0].len == 0 && receiver.on_segment(&sent[0], at(127)).is_none());
     assert_eq!(
         sent[1..].iter().map(|segment| segment.seq).collect::<Vec<_>>(),
         (0..10).collect::<Vec<_>>()
     );
     assert!(sent.iter().all(|segment| segment.echo == Some(Millis(47))));
-    let ack =
-        receiver.on_segment(&sent[1], at(127)).expect("the first is acknowledged at once");
+    let ack = receiver.on_segment(&sent[1], at(127)).expect("the first is acknowledged at once");
     assert!(!ack.syn && ack.ack == 1);
 }
 
@@ -89,7 +86,9 @@ fn opened(asks: bool, agrees: bool, lost: u64) -> bool {
     sender.on_ack(&answer, now + WAY + WAY);
     let sent = burst(&mut sender, now + WAY + WAY);
     assert!(!sent[0].cwr, "the handshake is over");
-    receiver.on_segment(&Segment { ecn: Ecn::Ce, ..sent[1] }, now + WAY + WAY + WAY).is_some_and(|ack| ack.ece)
+    receiver
+        .on_segment(&Segment { ecn: Ecn::Ce, ..sent[1] }, now + WAY + WAY + WAY)
+        .is_some_and(|ack| ack.ece)
         && sent[1].ecn == Ecn::Ect0
 }
 

@@ -198,8 +198,11 @@ impl World {
             }
             assert!(segment.seq < nxt && segment.len > 0 && segment.len <= self.params.mss);
             if segment.retransmit {
-                assert!(segment.seq >= una && (segment.ecn == Ecn::NotEct || self.params.congestion.needs_ecn())
-                        && !segment.cwr);
+                assert!(
+                    segment.seq >= una
+                        && (segment.ecn == Ecn::NotEct || self.params.congestion.needs_ecn())
+                        && !segment.cwr
+                );
                 forced += u32::from(full && self.sender.stats().probes == probes);
             } else {
                 let probe = self.sender.stats().probes > probes;

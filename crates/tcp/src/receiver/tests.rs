@@ -215,7 +215,10 @@ fn ece_stands_from_the_first_mark_until_cwr() {
 #[test]
 fn news_of_congestion_does_not_wait_for_the_delayed_ack() {
     let mut r = receiver();
-    assert_eq!(r.on_segment(&Segment { ecn: Ecn::Ce, ..segment(0, 0) }, Time::ZERO).map(|a| a.ece), Some(true));
+    assert_eq!(
+        r.on_segment(&Segment { ecn: Ecn::Ce, ..segment(0, 0) }, Time::ZERO).map(|a| a.ece),
+        Some(true)
+    );
     let cwr = Segment { cwr: true, ..segment(1, 0) };
     assert_eq!(r.on_segment(&cwr, Time::ZERO).map(|a| a.ece), Some(false));
 }
@@ -241,7 +244,10 @@ fn a_connection_without_ecn_ignores_marks() {
         p.ecn = false;
         p.acks.delayed_ack_segments = 1;
     }));
-    assert_eq!(r.on_segment(&Segment { ecn: Ecn::Ce, ..segment(0, 0) }, Time::ZERO).map(|a| a.ece), Some(false));
+    assert_eq!(
+        r.on_segment(&Segment { ecn: Ecn::Ce, ..segment(0, 0) }, Time::ZERO).map(|a| a.ece),
+        Some(false)
+    );
 }
 
 #[test]

@@ -112,16 +112,17 @@ impl Sender {
         // RFC 5681 §3.1: ssthresh stays when the same data times out again.
         let each = self.settings.ns2.reduces_at_each_timeout;
         match self.ca_state {
+            // A reduction by the share of marks stands.
+            CaState::Cwr(_) | CaState::Recovery(_)
+                if self.una < self.recover && self.settings.needs_ecn => {}
             CaState::Cwr(Prr { prior_cwnd, .. })
             | CaState::Recovery(Recovery { prr: Prr { prior_cwnd, .. }, .. })
                 if self.una < self.recover && !each =>
             {
                 // This window of data has reduced cwnd: ssthresh follows from the cwnd before that,
-                // and an undo restores that cwnd (Linux). DCTCP's stays as it is.
-                if !self.settings.needs_ecn {
-                    self.control.set_cwnd(prior_cwnd);
-                    self.init_cwnd_reduction(Signal::Timeout, now);
-                }
+                // and an undo restores that cwnd (Linux).
+                self.control.set_cwnd(prior_cwnd);
+                self.init_cwnd_reduction(Signal::Timeout, now);
             }
             _ if each || !again => {
                 self.init_undo();

@@ -178,7 +178,7 @@ fn the_bulk_flow_of_packetdrill_leaves_slow_start_and_then_follows_the_cubic() {
                 sacks: [(0, 0); MAX_SACK_BLOCKS],
                 sack_count: 0,
                 ece: false,
-            ecn: units::Ecn::NotEct,
+                ecn: units::Ecn::NotEct,
                 one_way: None,
                 syn: false,
                 stamp: Millis(0),
