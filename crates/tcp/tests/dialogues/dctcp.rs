@@ -82,24 +82,23 @@ fn a_mark_beyond_a_gap_is_told_with_its_sack() {
 
 #[test]
 fn the_first_mark_halves_and_later_ones_reduce_by_their_share() {
-    // alpha: 1024, after the first ACK 960: 10 - 10 · 960/2048 = 6.
+    // alpha is 1024 - 64 + 64: the first ACK's one segment was marked. 10 - 10/2 = 5.
     play(
         &dctcp(),
         "
         > seq 0..10 ect
         +0.1 < ack 1 ece
-        ssthresh == 6
+        ssthresh == 5
         > seq 10 cwr ect
         reductions == 1
-        < ack 10 ece
-        > seq 11..16
-        inflight == 6
-        +0.1 < ack 11                 # 10 with its CWR has arrived
-        cwnd == 6
-        > seq 16
-        < ack 12 ece                  # all were marked, so alpha is 968: 6 - 6 · 968/2048
-        ssthresh == 4
-        > seq 17 cwr
+        < ack 10                      # nine of nine unmarked: 960
+        > seq 11..15
+        +0.1 < ack 11                 # 10 with its CWR has arrived, unmarked: 900
+        cwnd == 5
+        > seq 15
+        < ack 12 ece                  # 5 - floor(5 · 900/2048)
+        ssthresh == 3
+        > seq 16 cwr
         reductions == 2
         ",
     );
