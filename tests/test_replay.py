@@ -449,10 +449,10 @@ def test_arrivals_that_make_no_sense_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=why):
             _core.replay(Link.from_json(json.dumps(PFIFO)), 1, times, flows, one + 100, one)
-    with pytest.raises(TypeError, match="bool"):
+    with pytest.raises(TypeError, match="int64"):
         _core.replay(
             *(Link.from_json(json.dumps(PFIFO)), 1, one, one, one + 100, one),
-            early=one,  # type: ignore[arg-type]
+            fate=one > 0,  # type: ignore[arg-type]
         )
     with pytest.raises(ValueError, match="not a link"):
         Link.from_json("{}")

@@ -29,7 +29,8 @@ several keys are tried, and the one with which most packets agree counts (`_KEYS
 
 The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording lacks. Ours is started
 at each jiffy of a period, and the replay with which most packets agree counts (`_starts`). On a slow
-line several may agree in all; of these it is the one with which the draws are most likely.
+line several may agree in all; of these it is the one with which the draws are most likely. dualpi2's
+timer counts nanoseconds: 16 starts within a period are tried.
 
 `engine/recording` is the recording and its file.
 """
@@ -69,6 +70,9 @@ _PHASE_NS = 16_000_000
 phase of time 0 within them is part of a recording."""
 _JIFFY_NS = 4_000_000
 _S = 1_000_000_000
+_PI2_PHASES = 16
+"""Of dualpi2's timer, that are tried: a millisecond apart by default."""
+_PI2_TUPDATE_NS = 16_000_000
 _LEAD_NS = 1_024_000_000
 """When the first packet comes pie's timer, first due after 512 ms, has expired before."""
 _AGE_NS = 10 * _LEAD_NS
@@ -128,6 +132,11 @@ def _starts(recording: Recording) -> list[int]:
         tupdate_ns = qdisc.params["tupdate_ns"]
         assert isinstance(tupdate_ns, int)
         period = _expiry(-(-tupdate_ns // _JIFFY_NS))
+    elif qdisc.kind == "dualpi2":
+        tupdate_ns = qdisc.params["tupdate_ns"] or _PI2_TUPDATE_NS
+        assert isinstance(tupdate_ns, int)
+        part = max(tupdate_ns // _PI2_PHASES, 1)
+        return [phase + _LEAD_NS + part * number for number in range(_PI2_PHASES)]
     elif qdisc.kind == "sfb":
         return [phase + _AGE_NS]
     else:
@@ -154,7 +163,7 @@ def _started(recording: Recording, phase: int) -> Replayed:
             trace.bytes,
             trace.ds,
             trace.after,
-            trace.early,
+            trace.fate,
             trace.hash,
             trace.truesize,
             compiled.code_of([recording.link]),
@@ -238,7 +247,7 @@ class Draws:
     """Random decisions, in sum."""
 
     drawn: int
-    """Arrivals that the recorded queue dropped or marked although its law left the choice to a
+    """Packets that the recorded queue dropped or marked although its law left the choice to a
     draw."""
     expected: float
     """The sum of the probabilities that our law computed."""
