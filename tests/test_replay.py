@@ -28,7 +28,7 @@ from sojourn.agreement.decisions import (
 )
 from sojourn.cli import status
 from sojourn.cli.agree import standing_file
-from sojourn.cli.replay import STANDING
+from sojourn.cli.replay import OF_LATER, STANDING
 from sojourn.engine.asked import Progress
 from sojourn.engine.kernel.guest import ready
 from sojourn.engine.kernel.observed.passage import Passage
@@ -506,7 +506,10 @@ def test_more_packets_than_can_be_written_down_are_refused() -> None:
 
 
 def test_the_standing_recordings_are_of_these_queues() -> None:
-    many = {name: len(load(standing_file(f"{name}.toml")).variants()) for name in STANDING}
+    later = OF_LATER["kernel-7.3"]
+    many = {
+        name: len(load(standing_file(f"{name}.toml")).variants()) for name in (*STANDING, *later)
+    }
     assert many == {
         "replay": 39,
         "replay-mixed": 5,
@@ -523,6 +526,7 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-sfb-ecn": 6,
         "replay-sfq": 18,
         "replay-tbf": 4,
+        "replay-dualpi2": 21,
     }
 
 
