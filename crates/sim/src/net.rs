@@ -7,7 +7,7 @@ use crate::jitter::Jitter;
 use crate::lanes::Lanes;
 use crate::payload::Parcel;
 use crate::scenario::{LinkSpec, Scenario};
-use qdisc::DsField;
+use qdisc::{DsField, Params};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Rate, Span, Time};
 
@@ -285,6 +285,12 @@ fn least_time(link: &LinkSpec) -> Span {
     link.impairments.least_delay(link.delay_ns) + transmission.unwrap_or(Span::ZERO)
 }
 
+/// Whether a discipline may keep a packet while its link is free to send it.
+fn may_hold(qdisc: &Params) -> bool {
+    use Params::{Bfifo, Codel, FqCodel, Pfifo, PfifoFast, PfifoHeadDrop};
+    !matches!(qdisc, Pfifo(_) | Bfifo(_) | PfifoHeadDrop(_) | PfifoFast(_) | Codel(_) | FqCodel(_))
+}
+
 /// Of each link whether what comes to it is put in order. It need not be where no packet meets
 /// another, and those of one flow stay in order anyway; unless each packet is recorded.
 pub fn in_order(scenario: &Scenario) -> Vec<bool> {
@@ -300,6 +306,7 @@ pub fn in_order(scenario: &Scenario) -> Vec<bool> {
             || !link.impairments.is_none()
             || link.ring.is_some()
             || link.shaper.is_some()
+            || may_hold(&link.qdisc)
             || leads_on.contains(&(index as u32))
     };
     scenario.links.iter().enumerate().map(meets).collect()

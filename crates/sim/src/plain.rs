@@ -378,7 +378,9 @@ mod common;
 #[path = "../tests/common/scenarios.rs"]
 mod scenarios;
 
+use common::{MS, bulk, flow, link, reno};
 use proptest::prelude::*;
+use qdisc::{Params, TbfParams};
 
 /// The first column that differs, the engine's own aside. Text compares not-a-number with itself.
 fn difference(one: &[Table], other: &[Table]) -> Option<String> {
@@ -414,4 +416,19 @@ proptest! {
         let tables = common::run(&scenario).0;
         prop_assert_eq!(difference(&tables, &Plain::new(&scenario).tables()), None);
     }
+}
+
+/// A link without a rate sends at once, but its discipline may keep packets, and then it matters which
+/// came first.
+#[test]
+fn a_discipline_with_a_rate_of_its_own_has_its_packets_in_order() {
+    let tbf = TbfParams { rate: 1_000_000, burst: 1600, limit: 10_000, peakrate: None, mtu: 1500 };
+    let links = vec![
+        link("paced", 0, 2 * MS, Params::Tbf(tbf)),
+        link("back", 0, MS, Params::Pfifo(qdisc::FifoParams { limit: 1000 })),
+    ];
+    let flows = ["one", "two", "three"].map(|name| flow(name, bulk(reno()))).into();
+    let scenario = common::scenario(600 * MS, links, flows);
+    let tables = common::run(&scenario).0;
+    assert_eq!(difference(&tables, &Plain::new(&scenario).tables()), None);
 }

@@ -12,7 +12,7 @@ use link::{
     Reordering, RingParams, ShaperParams, Slots,
 };
 use proptest::prelude::*;
-use qdisc::{AckFilterMode, CakeParams, DsField, Params};
+use qdisc::DsField;
 use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Traffic};
 use tcp::{CongestionKind, TcpParams};
 
@@ -213,15 +213,6 @@ fn short(traffic: Traffic) -> Traffic {
     }
 }
 
-/// cake's filter drops what another instant would have sent: where an ACK comes as another leaves, the
-/// order of the two isn't settled yet (ARCHITECTURE, invariant 6).
-fn without_ack_filter(qdisc: Params) -> Params {
-    match qdisc {
-        Params::Cake(cake) => Params::Cake(CakeParams { acks: AckFilterMode::NoAckFilter, ..cake }),
-        other => other,
-    }
-}
-
 /// Up to four links, which flows cross in any order and direction, over and over: circles, paths
 /// without a link, links without a delay or a rate. Most times are whole milliseconds, so that much
 /// happens at one instant.
@@ -246,7 +237,7 @@ pub fn any_maze() -> impl Strategy<Value = Scenario> {
                 ring,
                 shaper,
                 asks_at_once,
-                ..link(&format!("l{index}"), 0, delay * MS, without_ack_filter(qdisc))
+                ..link(&format!("l{index}"), 0, delay * MS, qdisc)
             })
             .collect::<Vec<_>>()
     });
