@@ -89,11 +89,7 @@ impl Controller {
             .wrapping_add((delay - self.last).wrapping_mul(self.beta));
         self.last = delay;
         let by = (step.unsigned_abs() >> GAIN_SHIFT) as u32;
-        let moved = if step > 0 {
-            self.p.checked_add(by).unwrap_or(u32::MAX)
-        } else {
-            self.p.saturating_sub(by)
-        };
+        let moved = if step > 0 { self.p.saturating_add(by) } else { self.p.saturating_sub(by) };
         self.p = moved.min(self.most);
     }
 
