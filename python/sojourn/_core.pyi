@@ -268,7 +268,7 @@ def replay(
     order of CAUSES; -1: it was not), `backlog_packets` and `backlog_bytes` (queued when it came),
     `state` (when it came an average, RED's in bytes, or else a probability; when it left CoDel's
     count), `chance` (with `fate`: how likely a discipline that draws was to drop or mark it, given
-    what became of all before it). Raises
+    what became of all before it), `drew` (1: it did; -1: as `fate` says). Raises
     ValueError when the JSON is no link or the columns are no arrivals.
     """
 

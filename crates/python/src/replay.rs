@@ -106,5 +106,6 @@ fn columns<'py>(py: Python<'py>, decisions: &[Decision]) -> PyResult<Bound<'py, 
     all.set_item("backlog_bytes", number(&|d| d.found.bytes as i64)?)?;
     all.set_item("state", real(&|d| d.state)?)?;
     all.set_item("chance", real(&|d| d.chance)?)?;
+    all.set_item("drew", number(&|d| d.drew.map_or(-1, i64::from))?)?;
     Ok(all)
 }

@@ -131,17 +131,20 @@ pub struct Hindsight {
     /// Packets are decided as they come, not as they leave.
     pub at_arrival: bool,
     /// Of the packet that is decided now.
-    pub(crate) chance: f64,
-    /// Whether each packet was dropped, and how likely it was to be dropped or marked; NaN where
-    /// nobody saw what was drawn. Its owner takes them out.
-    pub decided: Vec<(bool, f64)>,
+    pub(crate) now: Judged,
+    /// Of each packet before, in order. Its owner takes them out.
+    pub decided: Vec<Judged>,
 }
 
-impl Hindsight {
-    #[inline]
-    pub(crate) fn note(&mut self, dropped: bool) {
-        self.decided.push((dropped, self.chance));
-    }
+/// What a queue says of one packet whose fate was foretold.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Judged {
+    /// It was dropped.
+    pub dropped: bool,
+    /// How likely a draw was to come true; NaN where nobody saw what was drawn.
+    pub chance: f64,
+    /// Whether it came true.
+    pub drew: bool,
 }
 
 /// MurmurHash3's 64-bit finaliser of a connection and a key, its upper half.

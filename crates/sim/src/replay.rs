@@ -17,7 +17,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use link::{Link, Log};
-use qdisc::{Backlog, Body, Cause, Discipline, DsField, Fate, Foretold, Hosts, Packet, Qdisc};
+use qdisc::{
+    Backlog, Body, Cause, Discipline, DsField, Fate, Foretold, Hosts, Judged, Packet, Qdisc,
+};
 use units::{Span, Time};
 
 use crate::scenario::LinkSpec;
@@ -93,6 +95,8 @@ pub struct Decision {
     /// How likely a discipline that draws was to drop or mark it, given that it had not since the
     /// last one; NaN elsewhere.
     pub chance: f64,
+    /// Whether it drew so; `None`: it was dropped or marked, or not, as the recording has it.
+    pub drew: Option<bool>,
 }
 
 /// What happened to a packet beside passing.
@@ -162,17 +166,24 @@ struct Replay {
     sent: u64,
     /// Of the last that left.
     now: Time,
-    /// What the discipline says of packets whose fate was foretold, as they leave: whether it drops
-    /// them, and how likely a drop or mark was.
-    leaving: Vec<(bool, f64)>,
+    /// What the discipline says of packets whose fate was foretold, as they leave.
+    leaving: Vec<Judged>,
     /// The same of the one that came, where it decides then.
-    arriving: Option<f64>,
+    arriving: Option<Judged>,
 }
 
-/// How likely what befell the next packet that left was, of those that were dropped or of the others.
-fn chance_of(leaving: &mut Vec<(bool, f64)>, dropped: bool) -> Option<f64> {
-    let next = leaving.iter().position(|(each, _)| *each == dropped)?;
-    Some(leaving.remove(next).1)
+/// What is said of the next packet that left, of those that were dropped or of the others.
+fn next_of(leaving: &mut Vec<Judged>, dropped: bool) -> Option<Judged> {
+    let next = leaving.iter().position(|judged| judged.dropped == dropped)?;
+    Some(leaving.remove(next))
+}
+
+impl Decision {
+    fn draw(&mut self, judged: Option<Judged>) {
+        if let Some(Judged { chance, drew, .. }) = judged {
+            (self.chance, self.drew) = (chance, Some(drew));
+        }
+    }
 }
 
 impl Replay {
@@ -216,6 +227,7 @@ impl Replay {
             found,
             state: f64::NAN,
             chance: f64::NAN,
+            drew: None,
         });
         let Arrival { flow, bytes: size, ds, hash, truesize, foretold, .. } = *arrival;
         let body = Recorded { index, hash, truesize, foretold };
@@ -233,9 +245,7 @@ impl Replay {
         if let Some(chance) = qdisc.chance().filter(|_| arrival.foretold.is_some()) {
             decision.chance = chance;
         }
-        if let Some(chance) = self.arriving.take() {
-            decision.chance = chance;
-        }
+        decision.draw(self.arriving.take());
     }
 
     /// Writes down what happened: what fell, fell before anything left.
@@ -243,7 +253,7 @@ impl Replay {
         let count = self.link.qdisc().state(now).count;
         if let Some(hindsight) = self.link.qdisc_mut().hindsight() {
             if hindsight.at_arrival {
-                self.arriving = hindsight.decided.drain(..).last().map(|(_, chance)| chance);
+                self.arriving = hindsight.decided.drain(..).last();
             }
             self.leaving.append(&mut hindsight.decided);
         }
@@ -251,23 +261,23 @@ impl Replay {
             match fate {
                 Fate::Dropped(packet, cause) => {
                     let drawn = cause == Cause::Early;
-                    let chance = drawn.then(|| chance_of(&mut self.leaving, true)).flatten();
+                    let judged = drawn.then(|| next_of(&mut self.leaving, true)).flatten();
                     let decision = &mut self.decisions[packet.body.index as usize];
                     (decision.at, decision.order) = (at, self.left);
                     decision.state = count.unwrap_or(decision.state);
                     decision.fell = Some((Fell::Dropped, cause));
-                    decision.chance = chance.unwrap_or(decision.chance);
+                    decision.draw(judged);
                     self.left += 1;
                 }
                 Fate::Marked { cause, .. } => self.marks.push_back(cause),
             }
         }
         for departure in self.log.departures.drain(..) {
-            let chance = chance_of(&mut self.leaving, false);
+            let judged = next_of(&mut self.leaving, false);
             let decision = &mut self.decisions[departure.packet.body.index as usize];
             (decision.at, decision.order) = (departure.dequeued, self.left);
             decision.state = count.unwrap_or(decision.state);
-            decision.chance = chance.unwrap_or(decision.chance);
+            decision.draw(judged);
             self.left += 1;
             self.sent += 1;
             // cake's `wash` changes the codepoint.

@@ -4,7 +4,7 @@
 use super::{Pair, Side, Turns};
 use crate::ds::mark;
 use crate::timer::Timer;
-use crate::{Body, Cause, Context, Ecn, Fate, Foretold, Hindsight, Packet, State};
+use crate::{Body, Cause, Context, Ecn, Fate, Foretold, Hindsight, Judged, Packet, State};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use units::{Luck, Span, Time};
@@ -290,10 +290,11 @@ impl<B: Body> LinuxDualPi2<B> {
     ) -> bool {
         let foretold = packet.body.foretold();
         let verdict = self.decide(side, packet.ds.ecn(), foretold);
-        // Where the step marks too, or a mark was there, nobody saw what was drawn.
-        let unseen = steps || side == Side::L && packet.ds.ecn() == Ecn::Ce;
-        if unseen && self.hindsight.chance > 0.0 {
-            self.hindsight.chance = f64::NAN;
+        // Where the step marks too, may mark later, or a mark was there, nobody saw what was drawn.
+        let later = side == Side::L && (self.drop_enqueue || packet.ds.ecn() == Ecn::Ce);
+        let judged = &mut self.hindsight.now;
+        if (steps || later) && judged.chance > 0.0 {
+            judged.chance = f64::NAN;
         }
         let passes = match verdict {
             Verdict::Pass => true,
@@ -301,14 +302,15 @@ impl<B: Body> LinuxDualPi2<B> {
             Verdict::Drop => false,
         };
         if foretold.is_some() {
-            self.hindsight.note(!passes);
+            self.hindsight.now.dropped = !passes;
+            self.hindsight.decided.push(self.hindsight.now);
         }
         passes
     }
 
     #[inline]
     fn decide(&mut self, side: Side, ecn: Ecn, foretold: Option<Foretold>) -> Verdict {
-        self.hindsight.chance = 0.0;
+        self.hindsight.now = Judged::default();
         if self.queues.backlog().bytes < self.enough_bytes {
             return Verdict::Pass;
         }
@@ -335,7 +337,8 @@ impl<B: Body> LinuxDualPi2<B> {
             && 0 < p
             && p < MOST
         {
-            self.hindsight.chance = (p as f64 / (MOST + 1) as f64).powi(times);
+            let chance = (p as f64 / (MOST + 1) as f64).powi(times);
+            self.hindsight.now = Judged { dropped: false, chance, drew: told };
             return told;
         }
         (0..times).all(|_| self.luck.next_u64() >> 32 <= p)
