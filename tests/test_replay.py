@@ -112,6 +112,7 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
+        "dualpi2-ecn",
         "fq_pie-ecn",
         "fq_pie-noecn",
         "pie-ecn",
@@ -128,6 +129,21 @@ def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     # Three standard deviations: of a recording that is given, this is no matter of luck.
     assert abs(draws.drawn - draws.expected) < 1.5 * draws.ci95
     assert draws.drawn > 10
+
+
+def test_dualpi2_s_step_is_no_draw_and_the_start_of_its_timer_is_found() -> None:
+    one = recording("dualpi2-ecn")
+    ours = replayed(one)
+    # Marks of packets that waited longer than the step are none of the controller's.
+    marked = ours.fate == MARKED
+    step = ours.cause == _core.CAUSES.index("ce_threshold")
+    assert np.isnan(ours.chance[marked]).sum() > 100
+    assert (marked & step).sum() + np.isfinite(ours.chance[marked]).sum() <= marked.sum()
+    # Half a period later the draws are less likely.
+    starts = replaying._starts(one)
+    likely = [replaying._likelihood(one, replaying._started(one, at)) for at in starts]
+    assert len(starts) == 16
+    assert replaying._likelihood(one, ours) >= max(likely) > min(likely) + 5
 
 
 def test_sfq_s_key_is_changed_where_the_recorded_one_may_have_been() -> None:

@@ -253,7 +253,7 @@ impl Replay {
         let count = self.link.qdisc().state(now).count;
         if let Some(hindsight) = self.link.qdisc_mut().hindsight() {
             if hindsight.at_arrival {
-                self.arriving = hindsight.decided.drain(..).last();
+                self.arriving = hindsight.decided.drain(..).next_back();
             }
             self.leaving.append(&mut hindsight.decided);
         }
