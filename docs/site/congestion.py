@@ -12,7 +12,13 @@ from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.tcp import PROFILES
 
 FOLDER = "congestion"
-SECTIONS = {"vegas": "Vegas", "ledbat": "LEDBAT", "bbr": "BBR", "bbr3": "BBR version 3"}
+SECTIONS = {
+    "vegas": "Vegas",
+    "ledbat": "LEDBAT",
+    "bbr": "BBR",
+    "bbr3": "BBR version 3",
+    "dctcp": "DCTCP",
+}
 """Sections of docs/tcp.md on one control alone."""
 TITLES = ("Loss decides", "Delay decides", "Both decide", "Rates and marks decide")
 

@@ -30,6 +30,13 @@ macro_rules! kinds {
     };
 }
 
+impl CongestionKind {
+    /// It needs ECN, and feedback that tells of each mark (Linux's TCP_CONG_NEEDS_ECN).
+    pub const fn needs_ecn(self) -> bool {
+        matches!(self, CongestionKind::Dctcp)
+    }
+}
+
 kinds! {
     /// RFC 5681's slow start and congestion avoidance.
     "reno" Reno;
@@ -43,6 +50,8 @@ kinds! {
     "bbr" Bbr;
     /// draft-ietf-ccwg-bbr: the same with bounds that losses set.
     "bbr3" Bbr3;
+    /// RFC 8257: a reduction follows the share of marks.
+    "dctcp" Dctcp;
 }
 
 /// A congestion control.
@@ -87,7 +96,7 @@ pub const RECORDS: &[Record] = &[
     Record { in_linux: false, ..both(CongestionKind::Bbr3, &[]) },
     linux("bic", Some("cubic")),
     linux("cdg", Some("vegas")),
-    linux("dctcp", Some("reno")),
+    both(CongestionKind::Dctcp, &[]),
     linux("highspeed", Some("cubic")),
     linux("htcp", Some("cubic")),
     linux("hybla", Some("cubic")),

@@ -31,6 +31,7 @@ STANDING = (
         "cake",
         "choke",
         "controls",
+        "dctcp",
         "ecn",
         "ecn-beside",
         "fifty",

@@ -32,6 +32,7 @@ macro_rules! window_accessors {
 mod bbr;
 pub(crate) mod bbr3;
 mod cubic;
+mod dctcp;
 mod ledbat;
 mod minmax;
 mod reno;
@@ -40,6 +41,7 @@ mod vegas;
 pub use bbr::Bbr;
 pub use bbr3::Bbr3;
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use vegas::Vegas;
@@ -96,6 +98,15 @@ pub struct Congestion {
     pub inflight: u32,
 }
 
+/// What has been delivered since the start, by ACK or SACK, in packets modulo 2^32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// All (tp->delivered).
+    pub packets: u32,
+    /// Those that arrived with CE, as far as feedback tells (tp->delivered_ce).
+    pub ce: u32,
+}
+
 /// A congestion control algorithm.
 pub trait CongestionControl {
     /// An ACK of new data outside recovery: cwnd may grow (`cong_avoid`).
@@ -104,6 +115,14 @@ pub trait CongestionControl {
     /// Congestion: sets ssthresh (`ssthresh`), and cwnd to 1 on a timeout. In fast recovery the
     /// sender brings cwnd to ssthresh.
     fn on_congestion(&mut self, event: &Congestion);
+
+    /// An ACK arrives, in a recovery too, before it is decided whether cwnd is reduced
+    /// (`in_ack_event`). Called where the endpoints' feedback on marks is exact.
+    fn in_ack_event(&mut self, _delivered: Delivered, _una: u32, _nxt: u32) {}
+
+    /// A recovery begins, after `on_congestion` if cwnd is reduced for it (`set_state` with
+    /// TCP_CA_Recovery).
+    fn on_recovery(&mut self) {}
 
     /// An ACK, in a recovery too, is the first to acknowledge or SACK some segments (`pkts_acked`).
     /// `sent` is when the last segment that it SACKs left, or else the last one that it
@@ -260,12 +279,22 @@ controls! {
     Bbr(Box<Bbr>): |params| Box::new(Bbr::new(params));
     /// See `Bbr3`.
     Bbr3(Box<Bbr3>): |params| Box::new(Bbr3::new(params));
+    /// See `Dctcp`.
+    Dctcp(Dctcp): Dctcp::new;
 }
 
 impl CongestionControl for Control {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         each!(self, c => c.on_ack(ack))
+    }
+
+    fn in_ack_event(&mut self, delivered: Delivered, una: u32, nxt: u32) {
+        each!(self, c => c.in_ack_event(delivered, una, nxt))
+    }
+
+    fn on_recovery(&mut self) {
+        each!(self, c => c.on_recovery())
     }
 
     #[inline]

@@ -153,7 +153,7 @@ impl Path {
         if arrival <= self.now
             && let Some((_, segment)) = self.forward.pop_front()
         {
-            let ack = self.receiver.on_segment(&segment, false, self.now);
+            let ack = self.receiver.on_segment(&segment, self.now);
             self.answer(ack);
         }
         if self.receiver.deadline().is_some_and(|at| at <= self.now) {

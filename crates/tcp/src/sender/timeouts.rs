@@ -112,9 +112,10 @@ impl Sender {
         // RFC 5681 §3.1: ssthresh stays when the same data times out again.
         let each = self.settings.ns2.reduces_at_each_timeout;
         match self.ca_state {
-            // cwnd is the congestion control's own: there is nothing to reduce once more.
+            // A reduction by the share of marks stands. Where cwnd is the congestion control's own, there
+            // is nothing to reduce once more.
             CaState::Cwr(_) | CaState::Recovery(_)
-                if self.una < self.recover && self.rate.is_some() => {}
+                if self.una < self.recover && (self.settings.needs_ecn || self.rate.is_some()) => {}
             CaState::Cwr(Prr { prior_cwnd, .. })
             | CaState::Recovery(Recovery { prr: Prr { prior_cwnd, .. }, .. })
                 if self.una < self.recover && !each =>
