@@ -16,6 +16,7 @@ from sojourn import agreement, metrics
 from sojourn.agreement import VERDICTS, Comparison, NumberRow, compare, digest, sides, verdicts
 from sojourn.cli import status
 from sojourn.cli.agree import QUICK, STANDING, standing
+from sojourn.cli.replay import OF_LATER
 from sojourn.cli.replay import STANDING as REPLAYED
 from sojourn.engine import registry
 from sojourn.engine import runs as engine_runs
@@ -479,7 +480,10 @@ def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
 
 def test_the_standing_set_is_every_file_but_these() -> None:
     folder = Path(sojourn.__file__).parent / "agreement" / "cases"
-    assert {path.stem for path in folder.iterdir()} == {*STANDING, QUICK, *REPLAYED}
+    assert {path.stem for path in folder.iterdir()} == {
+        *(*STANDING, QUICK, *REPLAYED),
+        *(name for names in OF_LATER.values() for name in names),
+    }
 
 
 def test_the_first_three_files_are_every_combination_once() -> None:

@@ -23,12 +23,21 @@ DRAWN = {
     ),
     "cdf": (
         'figures.save(figures.cdf(Run.find("compared"), "ping"), "cdf.svg")',
-        'How RTTs of pings are distributed, a line for each Run. `"sojourn"` and `"rtt"` in place of '
-        '`"ping"` give sojourn times and TCP\'s own RTTs.',
+        'How RTTs of pings are distributed, a line for each Run. In place of `"ping"` stands '
+        '`"sojourn"`, `"rtt"` (TCP\'s own), `"completion"` (of transfers) or `"one_way"` (of video and '
+        "calls).",
     ),
     "bars": (
         'figures.save(figures.bars(Run.find("compared")), "bars.svg")',
         "Numbers of several Runs side by side, with 95 % intervals over the seeds.",
+    ),
+    "boxes": (
+        'figures.save(figures.boxes(Run.find("compared")), "boxes.svg")',
+        "Box plots of the ping RTT and of the goodput: quartiles, the median, 5th and 95th percentiles.",
+    ),
+    "stacked": (
+        'figures.save(figures.stacked(Run.find("compared")), "stacked.svg")',
+        "Goodput each way and ping of each Run, on the same axes: what flent calls all.",
     ),
     "tradeoff": (
         'figures.save(figures.tradeoff(Run.find("compared")), "tradeoff.svg")',

@@ -144,7 +144,11 @@ def _boxes(axes: Axes, found: Sequence[Floats], looks: Sequence[style.Look]) -> 
             capprops={"color": look.colour},
             manage_ticks=False,
         )
-    over_time.logarithmic(axes, np.concatenate([one for one in found if len(one)]))
+    together = np.concatenate([one for one in found if len(one)])
+    if together.min() > 0:
+        over_time.logarithmic(axes, together)
+    else:
+        axes.set_ylim(0, 1.08 * max(float(together.max()), 1e-3))
     axes.set_xlim(-0.6, len(looks) - 0.4)
     axes.set_xticks(
         range(len(looks)),
