@@ -12,7 +12,7 @@ from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.tcp import PROFILES
 
 FOLDER = "congestion"
-SECTIONS = {"vegas": "Vegas", "ledbat": "LEDBAT"}
+SECTIONS = {"vegas": "Vegas", "ledbat": "LEDBAT", "dctcp": "DCTCP"}
 """Sections of docs/tcp.md on one control alone."""
 TITLES = ("Loss decides", "Delay decides", "Both decide", "Rates and marks decide")
 

@@ -113,17 +113,46 @@ def test_a_single_flow_that_is_marked_is_the_kernels(
 ) -> None:
     """Marks at every round: what the receiver answers to CE and CWR, and when, decides each
     window."""
-    variant = loads(MARKED).with_({"bottleneck.rate": rate, "flow.0.congestion": congestion})
+    settings = {"bottleneck.rate": rate, "flow.0.congestion": congestion}
+    assert marks_of_the_same_packets(kernel_uml, settings) > 200
+
+
+def marks_of_the_same_packets(kernel: str, settings: dict[str, str]) -> int:
+    """Both engines' packets of `MARKED` are the same ones; how many were marked."""
+    variant = loads(MARKED).with_(settings)
     ours, kernels = (
-        sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)
+        sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel)
     )
     for link in ("down", "up"):
         left, right = packets(ours, link), packets(kernels, link)
         assert left["bytes"].to_list() == right["bytes"].to_list()
         for column in ("came", "left"):
             assert np.abs(left[column].to_numpy() - right[column].to_numpy()).max() < APART_NS
-    marks = [run.table("links", 1)["marked_packets"][0] for run in (ours, kernels)]
-    assert marks[0] == marks[1] > 200
+    marks: list[int] = [run.table("links", 1)["marked_packets"][0] for run in (ours, kernels)]
+    assert marks[0] == marks[1]
+    return marks[0]
+
+
+@pytest.mark.parametrize(
+    ("rate", "delay", "qdisc"),
+    [
+        ("1 Mbit/s", "5 ms", "codel target 100ms ce_threshold 2ms"),
+        ("20 Mbit/s", "5 ms", "codel target 100ms ce_threshold 2ms"),
+        ("20 Mbit/s", "20 ms", "codel target 100ms ce_threshold 2ms"),
+        ("20 Mbit/s", "20 ms", "fq_codel ce_threshold 1ms"),
+    ],
+)
+def test_a_single_dctcp_flow_is_the_kernels(
+    kernel_uml: str, rate: str, delay: str, qdisc: str
+) -> None:
+    """Each window follows from alpha, which follows from how many segments each ACK tells of."""
+    settings = {
+        "bottleneck.rate": rate,
+        "bottleneck.delay": delay,
+        "bottleneck.qdisc": qdisc,
+        "flow.0.congestion": "dctcp",
+    }
+    assert marks_of_the_same_packets(kernel_uml, settings) > 400
 
 
 TWO = """

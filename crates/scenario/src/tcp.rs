@@ -94,6 +94,8 @@ settings! {
     ledbat_target: u64 => TARGET => growth.ledbat_target_ns;
     /// RFC 6817's GAIN (ledbat only).
     ledbat_gain: f64 => Within { least: 0.0, most: 1000.0, above: true } => growth.ledbat_gain;
+    /// What an ECN echo leaves of cwnd (RFC 8511; reno and cubic only).
+    beta_ecn: f64 => Within { least: 0.0, most: 1.0, above: true } => growth.beta_ecn;
     /// SYN, its answer and an ACK before data.
     handshake: bool => BOOL => handshake;
     /// The RTO before the first sample.

@@ -325,7 +325,7 @@ impl Host {
                     continue;
                 }
                 let segment = unpack_segment(&packet, tcp.header_bytes);
-                tcp.receiver.on_segment(&segment, packet.ds.ecn() == Ecn::Ce, now)
+                tcp.receiver.on_segment(&segment, now)
             };
             if let Some(ack) = ack {
                 path.send(tcp.reply(&ack, self.envelope, sacks), now);

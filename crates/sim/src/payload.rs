@@ -261,9 +261,8 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, ep
     if window == NO_ECHO {
         flags |= kind::UNTIMED;
     }
-    let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
     let size = segment.len + header_bytes + options;
-    let packet = envelope.packet(size, ecn, flags, segment.seq, segment.stamp);
+    let packet = envelope.packet(size, segment.ecn, flags, segment.seq, segment.stamp);
     Parcel { window, epoch, ..packet }
 }
 
@@ -277,7 +276,7 @@ pub fn unpack_segment(packet: &Parcel, header_bytes: u32) -> Segment {
         stamp: packet.stamp,
         retransmit: packet.kind & kind::FLAG != 0,
         cwr: packet.kind & kind::CWR != 0,
-        ect: packet.ds.ecn() != Ecn::NotEct,
+        ecn: packet.ds.ecn(),
         syn,
         push: packet.kind & kind::PUSH != 0,
         echo: (packet.window != NO_ECHO).then_some(Millis(packet.window as u16)),
@@ -302,7 +301,7 @@ pub fn pack_ack(
         options += SYN_OPTIONS;
     }
     let window = ((ack.window >> scale).min(WINDOW) as u32) << 16 | u32::from(ack.stamp.0);
-    let packet = envelope.packet(ack_bytes + options, Ecn::NotEct, flags, ack.ack, ack.echo);
+    let packet = envelope.packet(ack_bytes + options, ack.ecn, flags, ack.ack, ack.echo);
     Parcel { window, sack: pool.put(ack), epoch, ..packet }
 }
 
@@ -323,6 +322,7 @@ pub fn unpack_ack(packet: &Parcel, scale: u32, pool: &mut SackPool) -> AckSegmen
         sacks: extra.sacks,
         sack_count: extra.sack_count,
         ece: packet.kind & kind::FLAG != 0,
+        ecn: packet.ds.ecn(),
         one_way: extra.one_way,
         syn: packet.kind & kind::SYN != 0,
         stamp: Millis(packet.window as u16),
@@ -348,13 +348,14 @@ mod tests {
             sacks: [(9, 11), (13, 14), (0, 0), (0, 0)],
             sack_count: 2,
             ece: true,
+            ecn: Ecn::Ect0,
             one_way: None,
             syn: false,
             stamp: Millis(65_000),
         };
         let envelope = Envelope { flow: 3, ds: DsField(0xb8) };
         let packet = pack_ack(&ack, 7, 52, envelope, 1, &mut pool);
-        assert_eq!((packet.flow, packet.ds, packet.size, pool.held()), (3, DsField(0xb8), 72, 1));
+        assert_eq!((packet.flow, packet.ds, packet.size, pool.held()), (3, DsField(0xba), 72, 1));
         assert_eq!(unpack_ack(&packet, 7, &mut pool), ack);
         assert_eq!(pool.held(), 0);
     }
@@ -398,6 +399,7 @@ mod tests {
             sacks: [(0, 0); MAX_SACK_BLOCKS],
             sack_count: 0,
             ece: false,
+            ecn: Ecn::NotEct,
             one_way: Some(Span::from_millis(25)),
             syn: false,
             stamp: Millis(0),

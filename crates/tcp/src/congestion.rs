@@ -31,6 +31,13 @@ macro_rules! kinds {
     };
 }
 
+impl CongestionKind {
+    /// It needs ECN, and feedback that tells of each mark (Linux's TCP_CONG_NEEDS_ECN).
+    pub const fn needs_ecn(self) -> bool {
+        matches!(self, CongestionKind::Dctcp)
+    }
+}
+
 kinds! {
     /// RFC 5681's slow start and congestion avoidance.
     "reno" Reno;
@@ -40,6 +47,8 @@ kinds! {
     "vegas" Vegas;
     /// RFC 6817: keeps a queueing delay.
     "ledbat" Ledbat;
+    /// RFC 8257: a reduction follows the share of marks.
+    "dctcp" Dctcp;
 }
 
 /// A congestion control.
@@ -83,7 +92,7 @@ pub const RECORDS: &[Record] = &[
     linux("bbr", Some("cubic")),
     linux("bic", Some("cubic")),
     linux("cdg", Some("vegas")),
-    linux("dctcp", Some("reno")),
+    both(CongestionKind::Dctcp, &[]),
     linux("highspeed", Some("cubic")),
     linux("htcp", Some("cubic")),
     linux("hybla", Some("cubic")),

@@ -31,7 +31,7 @@ pub use receiver::Receiver;
 pub use rtt::Srtt;
 pub use sender::{Acked, Sender, SenderStats};
 
-use units::{Span, Time};
+use units::{Ecn, Span, Time};
 
 /// A data segment on its way from sender to receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,8 @@ pub struct Segment {
     pub retransmit: bool,
     /// CWR, congestion window reduced (RFC 3168 §6.1.2); of a SYN: it asks for ECN (§6.1.1).
     pub cwr: bool,
-    /// ECN-capable transport (retransmissions are not, RFC 3168 §6.1.5).
-    pub ect: bool,
+    /// The ECN field of its IP header: as it leaves, and to a receiver as it arrives.
+    pub ecn: Ecn,
     /// A SYN, without data. A segment with neither SYN nor data is the last ACK of the handshake.
     pub syn: bool,
     /// PSH (RFC 9293 §3.9.1.2): the application has written no more.
@@ -95,6 +95,8 @@ pub struct AckSegment {
     pub sack_count: u8,
     /// ECE, ECN echo (RFC 3168 §6.1.3); of a SYN-ACK: ECN is agreed on.
     pub ece: bool,
+    /// The ECN field of its IP header.
+    pub ecn: Ecn,
     /// One-way delay of the newest segment it answers, by the two clocks (RFC 6817 §2.3). For
     /// LEDBAT only.
     pub one_way: Option<Span>,

@@ -140,6 +140,9 @@ pub struct Growth {
     /// LEDBAT's GAIN: segments by which cwnd grows in a round trip on an empty queue. RFC 6817: at
     /// most 1.
     pub ledbat_gain: f64,
+    /// An ECN echo leaves this share of cwnd (RFC 8511: 0.8 for reno, 0.85 for cubic); `None`: as
+    /// after a loss.
+    pub beta_ecn: Option<f64>,
 }
 
 /// What ns-2.35's agents do differently from the RFCs and Linux, each on its own. A scenario's
@@ -338,6 +341,7 @@ impl TcpParams {
             vegas_gamma: 1,
             ledbat_target_ns: 100 * MS,
             ledbat_gain: 1.0,
+            beta_ecn: None,
         },
         ns2: Ns2Mode::OFF,
         timers: Timers {
@@ -410,6 +414,7 @@ impl TcpParams {
             vegas_gamma: 1,
             ledbat_target_ns: 100 * MS,
             ledbat_gain: 1.0,
+            beta_ecn: None,
         },
         ns2: Ns2Mode::ON,
         timers: Timers {

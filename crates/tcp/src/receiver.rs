@@ -20,6 +20,7 @@
 //! otherwise that delay plus the first segment's. A compressed SACK leaves tcp_comp_sack_slack_ns
 //! late, the most that Linux allows its timer and what an idle machine does.
 
+mod exact;
 mod pending;
 mod policy;
 mod reassembly;
@@ -29,10 +30,11 @@ mod window;
 
 use crate::timer::TimerWheel;
 use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Millis, Segment, TcpParams};
+use exact::Exact;
 use pending::Pending;
 use policy::{AckPolicy, SackCompression};
 use reassembly::{OutOfOrderQueue, Queued};
-use units::{Span, Time};
+use units::{Ecn, Span, Time};
 use window::Window;
 
 /// tcp_sack_compress_send_ack: with more SACK blocks than these no compressed SACK may wait, or a
@@ -63,7 +65,9 @@ pub struct Receiver {
     ts_recent: Time,
     mss: u32,
     timestamps: bool,
-    ecn: Ecn,
+    ecn: Echo,
+    /// How each mark is told, where the congestion control needs that.
+    exact: Option<Box<Exact>>,
     dsack: bool,
     /// The duplicate segment that the next ACK reports.
     duplicate: Option<u32>,
@@ -85,13 +89,15 @@ struct Handshake {
 
 /// ECN at the receiver (Linux's ecn_flags).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ecn {
+enum Echo {
     /// Not agreed on.
     Off,
     /// TCP_ECN_OK.
     Ok,
     /// TCP_ECN_DEMAND_CWR: a CE mark has come and no CWR since. ACKs carry ECE.
     DemandCwr,
+    /// Each mark is told (`exact`). `ce`: the last segment was marked.
+    Exact { ce: bool },
 }
 
 impl Receiver {
@@ -114,7 +120,12 @@ impl Receiver {
             ts_recent: Time::NEVER,
             mss: params.mss,
             timestamps: params.timestamps,
-            ecn: if params.ecn { Ecn::Ok } else { Ecn::Off },
+            ecn: match params.ecn {
+                false => Echo::Off,
+                true if params.congestion.needs_ecn() => Echo::Exact { ce: false },
+                true => Echo::Ok,
+            },
+            exact: (params.ecn && params.congestion.needs_ecn()).then(Box::default),
             dsack: params.recovery.dsack && params.recovery.sack,
             duplicate: None,
             reports_one_way: params.congestion == CongestionKind::Ledbat,
@@ -124,10 +135,9 @@ impl Receiver {
         }
     }
 
-    /// A segment arrives; `ce`: a queue marked it. Returns the acknowledgement to send now, if one
-    /// is due.
+    /// A segment arrives. Returns the acknowledgement to send now, if one is due.
     #[inline]
-    pub fn on_segment(&mut self, segment: &Segment, ce: bool, now: Time) -> Option<AckSegment> {
+    pub fn on_segment(&mut self, segment: &Segment, now: Time) -> Option<AckSegment> {
         if segment.len == 0 || matches!(self.pending, Pending::SynAck { .. }) {
             if segment.syn {
                 return Some(self.on_syn(segment, now));
@@ -146,7 +156,17 @@ impl Receiver {
         {
             self.ts_recent = segment.stamp;
         }
-        let at_once = self.ecn != Ecn::Off && self.check_ecn(segment.cwr, ce);
+        let at_once = match self.ecn {
+            Echo::Off => false,
+            Echo::Exact { .. } => return self.on_exact(segment, now),
+            _ => self.check_ecn(segment.cwr, segment.ecn == Ecn::Ce),
+        };
+        self.on_data(segment, at_once, now)
+    }
+
+    /// A segment with data; it is acknowledged `at_once` if ECN asks for that.
+    #[inline]
+    fn on_data(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
         let one_way = now.since(segment.stamp);
         if self.reports_one_way {
             self.one_way = Some(one_way);
@@ -295,7 +315,7 @@ impl Receiver {
         // The stamp echoed is the first SYN's, and ECN is agreed on if the first SYN asked for it.
         if let Some(handshake) = &mut self.handshake {
             if handshake.syn_stamp == Time::NEVER && !segment.cwr {
-                self.ecn = Ecn::Off;
+                self.ecn = Echo::Off;
             }
             if handshake.syn_stamp == Time::NEVER || self.rcv_nxt > 0 {
                 handshake.syn_stamp = segment.stamp;
@@ -313,7 +333,7 @@ impl Receiver {
         if self.timestamps {
             self.ts_recent = syn_stamp;
         }
-        let ece = self.ecn != Ecn::Off;
+        let ece = self.ecn != Echo::Off;
         let synack = AckSegment { syn: true, echo: syn_stamp, ece, ..self.send_ack(0, now) };
         if self.rcv_nxt == 0 {
             self.pending = Pending::synack(now, Span::from_secs(1 << timeouts));
@@ -351,6 +371,7 @@ impl Receiver {
                 self.acknowledge(self.ofo.rmem(), now)
             }
             Pending::Sack { .. } => self.acknowledge(self.ofo.rmem(), now),
+            Pending::Second { .. } => return self.second_ack(),
             // A window update is no quick ACK.
             Pending::WindowUpdate { .. } => self.send_ack(self.ofo.rmem(), now),
             Pending::SynAck { .. } => {
@@ -387,8 +408,8 @@ impl Receiver {
     #[inline]
     fn check_ecn(&mut self, cwr: bool, ce: bool) -> bool {
         // A CWR with a CE mark ends one demand and begins another.
-        let demanded = self.ecn == Ecn::DemandCwr && !cwr;
-        self.ecn = if demanded || ce { Ecn::DemandCwr } else { Ecn::Ok };
+        let demanded = self.ecn == Echo::DemandCwr && !cwr;
+        self.ecn = if demanded || ce { Echo::DemandCwr } else { Echo::Ok };
         if ce && !demanded {
             self.policy.enter_quickack_mode(2);
         }
@@ -423,13 +444,20 @@ impl Receiver {
         } else {
             self.ofo.sack_blocks(self.duplicate.take())
         };
+        let (ece, ecn) = match self.ecn {
+            Echo::Off | Echo::Ok => (false, Ecn::NotEct),
+            Echo::DemandCwr => (true, Ecn::NotEct),
+            // What DCTCP sends is ECN-capable, ACKs too.
+            Echo::Exact { ce } => (ce, Ecn::Ect0),
+        };
         AckSegment {
             ack: self.rcv_nxt,
             echo: self.ts_recent,
             window: self.window.select_window(self.delivered, rmem),
             sacks,
             sack_count,
-            ece: self.ecn == Ecn::DemandCwr,
+            ece,
+            ecn,
             one_way: self.one_way,
             syn: false,
             stamp: if self.window.may_grow() { Millis::at(now) } else { Millis(0) },

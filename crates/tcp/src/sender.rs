@@ -19,6 +19,7 @@
 //! NextSeg's rule 3 retransmits counts as lost, so it is in flight once, not twice. Without RACK a
 //! lost retransmission is found by the timer only.
 
+mod marks;
 mod pacing;
 mod recovery;
 mod state;
@@ -34,9 +35,10 @@ use crate::undo::Undo;
 use crate::writer::Writer;
 use crate::xmit::XmitTimes;
 use crate::{AckSegment, Receiver, Segment, TcpParams};
+use marks::Marks;
 use pacing::Pacer;
-use state::{CaState, Ecn, Frto, Loss, Rearm, Recovery, Rexmit, Tlp};
-use units::{Span, Time};
+use state::{CaState, EcnState, Frto, Loss, Rearm, Recovery, Rexmit, Tlp};
+use units::{Ecn, Span, Time};
 
 /// What an ACK reports beyond its number.
 struct AckNews {
@@ -110,6 +112,9 @@ struct Settings {
     limited_transmit: bool,
     ns2: Ns2Mode,
     max_window: u32,
+    /// The congestion control wants ECN (Linux's TCP_CONG_NEEDS_ECN): everything is ECT, and the
+    /// receiver tells of each mark.
+    needs_ecn: bool,
 }
 
 /// The state of the handshake.
@@ -127,6 +132,8 @@ enum Handshake {
 struct Cold {
     undo: Undo,
     rack: Rack,
+    /// With exact feedback on marks.
+    marks: Option<Marks>,
 }
 
 /// One connection's sending end.
@@ -146,7 +153,7 @@ pub struct Sender {
     /// SND.NXT when cwnd last stopped the sender; cwnd is the limit until this is acknowledged
     /// (cwnd_usage_seq).
     cwnd_usage_seq: u32,
-    ecn: Ecn,
+    ecn: EcnState,
     /// One past the window of data that last reduced cwnd: RFC 6582's `recover`, Linux's high_seq.
     recover: u32,
     timer: RetransmitTimer,
@@ -194,7 +201,9 @@ impl Sender {
             limited_transmit: params.recovery.limited_transmit,
             ns2: params.ns2,
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
+            needs_ecn: params.ecn && params.congestion.needs_ecn(),
         };
+        let marks = settings.needs_ecn.then(Marks::default);
         let control = Control::new(params);
         let mut sender = Sender {
             una: 0,
@@ -205,7 +214,7 @@ impl Sender {
             dup_acks: 0,
             ca_state: CaState::Open,
             cwnd_usage_seq: 0,
-            ecn: if params.ecn { Ecn::Ok } else { Ecn::Off },
+            ecn: if params.ecn { EcnState::Ok } else { EcnState::Off },
             recover: 0,
             timer: RetransmitTimer::new(TimerWheel::new(params.timers.timer_tick_ns)),
             rearm: Rearm::No,
@@ -220,7 +229,7 @@ impl Sender {
             settings,
             writer: Writer::new(params, end),
             rtt_source: RttSource::new(params),
-            cold: Box::new(Cold { undo: Undo::new(), rack: Rack::new() }),
+            cold: Box::new(Cold { undo: Undo::new(), rack: Rack::new(), marks }),
             end,
             last_len,
             handshake: params.handshake.then_some(Handshake::SendSyn),
@@ -262,8 +271,10 @@ impl Sender {
             retransmit: false,
             // An ECN-setup SYN (RFC 3168 §6.1.1). A SYN that is retransmitted asks for ECN no more,
             // as ECN may be why it was dropped (§6.1.1.1; tcp_ecn_fallback).
-            cwr: stage == Handshake::SendSyn && self.ecn != Ecn::Off && self.stats.timeouts == 0,
-            ect: false,
+            cwr: stage == Handshake::SendSyn
+                && self.ecn != EcnState::Off
+                && self.stats.timeouts == 0,
+            ecn: self.ecn_field(self.settings.needs_ecn),
             syn: stage == Handshake::SendSyn,
             push: false,
             echo: self.rtt_source.ts_recent(),
@@ -322,7 +333,8 @@ impl Sender {
             || self.scoreboard.sacked_out() > 0
             || self.dup_acks > 0
             || !self.ca_state.is_open()
-            || self.tlp.is_sent();
+            || self.tlp.is_sent()
+            || self.settings.needs_ecn;
         if amiss {
             return self.on_ack_amiss(ack, now);
         }
@@ -398,6 +410,9 @@ impl Sender {
         if self.control.times_segments() {
             self.on_delivered(sacktag.last_sackt, acked, now);
         }
+        if self.settings.needs_ecn {
+            self.count_marks(delivered, ack.ece && self.ecn != EcnState::Off);
+        }
         let mut rearm = acked > 0;
         if let (None, Some(sent), true) = (rtt, sacktag.first_sackt, self.settings.rack) {
             rearm |= self.rtt_sample_of_sack(sent, now);
@@ -442,7 +457,7 @@ impl Sender {
         }
         self.timer.stop();
         if !ack.ece {
-            self.ecn = Ecn::Off;
+            self.ecn = EcnState::Off;
         }
         self.update_snd_wnd(0, ack.window);
         self.rtt_source.on_ack(ack.stamp);
@@ -626,10 +641,10 @@ impl Sender {
         if self.pacer.is_some() {
             self.pace(len, now);
         }
-        let ect = self.ecn != Ecn::Off && !retransmit;
-        let cwr = self.ecn == Ecn::QueueCwr && !retransmit;
+        let ecn = self.ecn_field(!retransmit || self.settings.needs_ecn);
+        let cwr = self.ecn == EcnState::QueueCwr && !retransmit;
         if cwr {
-            self.ecn = Ecn::Ok;
+            self.ecn = EcnState::Ok;
         }
         let push =
             if retransmit { self.writer.pushes_again(seq) } else { self.writer.pushes_new(seq) };
@@ -639,11 +654,17 @@ impl Sender {
             stamp: now,
             retransmit,
             cwr,
-            ect,
+            ecn,
             syn: false,
             push,
             echo: self.rtt_source.ts_recent(),
         }
+    }
+
+    /// The ECN field of a segment that is ECN-capable if ECN was agreed on and `capable`.
+    #[inline]
+    fn ecn_field(&self, capable: bool) -> Ecn {
+        if capable && self.ecn != EcnState::Off { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
     fn retransmit(&mut self, seq: u32, now: Time) -> Segment {

@@ -5,7 +5,7 @@ mod profile;
 
 use profile::linux;
 use tcp::{AckSegment, Millis, Receiver, Segment, Sender, TcpParams};
-use units::{Span, Time};
+use units::{Ecn, Span, Time};
 
 const WAY: Span = Span::from_millis(40);
 
@@ -23,7 +23,7 @@ fn burst(sender: &mut Sender, now: Time) -> Vec<Segment> {
 
 /// The answer to a SYN that has just left.
 fn greeting(receiver: &mut Receiver, syn: &Segment, now: Time) -> AckSegment {
-    receiver.on_segment(syn, false, now + WAY).expect("a SYN is answered")
+    receiver.on_segment(syn, now + WAY).expect("a SYN is answered")
 }
 
 #[test]
@@ -38,16 +38,13 @@ fn data_follow_the_ack_that_ends_it() {
     sender.on_ack(&answer, at(87));
     assert_eq!(sender.srtt(), Some(Span::from_millis(80)));
     let sent = burst(&mut sender, at(87));
-    assert!(
-        !sent[0].syn && sent[0].len == 0 && receiver.on_segment(&sent[0], false, at(127)).is_none()
-    );
+    assert!(!sent[0].syn && sent[0].len == 0 && receiver.on_segment(&sent[0], at(127)).is_none());
     assert_eq!(
         sent[1..].iter().map(|segment| segment.seq).collect::<Vec<_>>(),
         (0..10).collect::<Vec<_>>()
     );
     assert!(sent.iter().all(|segment| segment.echo == Some(Millis(47))));
-    let ack =
-        receiver.on_segment(&sent[1], false, at(127)).expect("the first is acknowledged at once");
+    let ack = receiver.on_segment(&sent[1], at(127)).expect("the first is acknowledged at once");
     assert!(!ack.syn && ack.ack == 1);
 }
 
@@ -83,14 +80,16 @@ fn opened(asks: bool, agrees: bool, lost: u64) -> bool {
     let now = at(1000 * lost);
     let syn = burst(&mut sender, now)[0];
     assert_eq!(syn.cwr, asks && lost == 0);
-    assert!(!syn.ect, "a SYN itself is not ECN-capable");
+    assert!(syn.ecn == Ecn::NotEct, "a SYN itself is not ECN-capable");
     let answer = greeting(&mut receiver, &syn, now);
     assert_eq!(answer.ece, asks && agrees && lost == 0);
     sender.on_ack(&answer, now + WAY + WAY);
     let sent = burst(&mut sender, now + WAY + WAY);
     assert!(!sent[0].cwr, "the handshake is over");
-    receiver.on_segment(&sent[1], true, now + WAY + WAY + WAY).is_some_and(|ack| ack.ece)
-        && sent[1].ect
+    receiver
+        .on_segment(&Segment { ecn: Ecn::Ce, ..sent[1] }, now + WAY + WAY + WAY)
+        .is_some_and(|ack| ack.ece)
+        && sent[1].ecn == Ecn::Ect0
 }
 
 #[test]
@@ -116,7 +115,7 @@ fn an_answer_that_was_lost_leaves_what_the_first_syn_agreed_on() {
     let second = burst(&mut sender, at(1000))[0];
     assert!(first.cwr && !second.cwr);
     sender.on_ack(&greeting(&mut receiver, &second, at(1000)), at(1080));
-    assert!(burst(&mut sender, at(1080))[1].ect);
+    assert!(burst(&mut sender, at(1080))[1].ecn == Ecn::Ect0);
 }
 
 #[test]
@@ -152,7 +151,7 @@ fn an_answer_that_nothing_follows_is_sent_again_ever_later() {
     sender.on_ack(&greeting(&mut receiver, &second, at(3080)), at(3200));
     assert_eq!(sender.srtt(), Some(Span::from_millis(3200)));
     for segment in burst(&mut sender, at(3200)) {
-        receiver.on_segment(&segment, false, at(3240));
+        receiver.on_segment(&segment, at(3240));
     }
     assert!(receiver.deadline().is_none_or(|due| due < at(3500)));
 }

@@ -11,7 +11,7 @@ mod congestion;
 use proptest::prelude::*;
 use tcp::params::{Acknowledging, Buffers, FastRecovery, Growth, LossRecovery, Ns2Mode, Timers};
 use tcp::{AckSegment, Receiver, Segment, Sender, TcpParams};
-use units::{Luck, Span, Time};
+use units::{Ecn, Luck, Span, Time};
 
 /// RFC 6675 read aloud: one entry for each segment ever sent.
 #[derive(Default)]
@@ -198,7 +198,11 @@ impl World {
             }
             assert!(segment.seq < nxt && segment.len > 0 && segment.len <= self.params.mss);
             if segment.retransmit {
-                assert!(segment.seq >= una && !segment.ect && !segment.cwr);
+                assert!(
+                    segment.seq >= una
+                        && (segment.ecn == Ecn::NotEct || self.params.congestion.needs_ecn())
+                        && !segment.cwr
+                );
                 forced += u32::from(full && self.sender.stats().probes == probes);
             } else {
                 let probe = self.sender.stats().probes > probes;
@@ -208,14 +212,14 @@ impl World {
                 assert!(
                     segment.seq - una < self.params.growth.max_window.unwrap_or(u32::MAX).max(1)
                 );
-                assert_eq!(segment.ect, self.ecn);
+                assert_eq!(segment.ecn != Ecn::NotEct, self.ecn);
             }
             if self.is_modelled() {
                 self.table.sent(&segment);
                 self.check_pipe();
             }
             assert!(self.sender.deadline().is_some(), "data is outstanding and no timer runs");
-            let marked = segment.ect && self.luck.chance(self.channel.marks);
+            let marked = segment.ecn != Ecn::NotEct && self.luck.chance(self.channel.marks);
             self.launch(segment, marked);
         }
         assert!(self.sender.stats().probes <= probes + 1);
@@ -258,7 +262,8 @@ impl World {
         if segment == Some(next) {
             let (_, segment, marked) = self.segments.remove(0);
             let before = self.receiver.delivered_bytes();
-            let reply = self.receiver.on_segment(&segment, marked, self.now);
+            let ecn = if marked { Ecn::Ce } else { segment.ecn };
+            let reply = self.receiver.on_segment(&Segment { ecn, ..segment }, self.now);
             assert!(self.receiver.delivered_bytes() >= before);
             self.reply(reply);
         } else if ack == Some(next) {

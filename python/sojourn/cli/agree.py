@@ -30,6 +30,7 @@ STANDING = (
         "cake",
         "choke",
         "controls",
+        "dctcp",
         "ecn",
         "ecn-beside",
         "fifty",

@@ -65,6 +65,8 @@ pub struct Cubic {
     last_cwnd_limited: Time,
     /// The least RTT since the last timeout (delay_min).
     delay_min: Option<Span>,
+    /// RFC 8511.
+    beta_ecn: Option<f64>,
     /// Slow start's part.
     hystart: Box<HyStart>,
 }
@@ -100,6 +102,7 @@ impl Cubic {
             epoch: None,
             last_cwnd_limited: Time::ZERO,
             delay_min: None,
+            beta_ecn: params.growth.beta_ecn,
             hystart: Box::new(HyStart::new(params)),
         }
     }
@@ -285,7 +288,12 @@ impl CongestionControl for Cubic {
         } else {
             self.cwnd
         };
-        self.ssthresh = times_beta(self.cwnd).max(2);
+        self.ssthresh = match self.beta_ecn {
+            // RFC 8511 §3.1: an ECN echo may leave more than a loss does.
+            Some(beta) if event.signal == Signal::Ecn => (f64::from(self.cwnd) * beta) as u32,
+            _ => times_beta(self.cwnd),
+        }
+        .max(2);
         self.epoch = None;
         self.cwnd_cnt = CwndCnt::default();
         if event.signal == Signal::Timeout {
@@ -490,6 +498,17 @@ mod tests {
 
     fn near(a: f64, b: f64, tolerance: f64) -> bool {
         (a - b).abs() <= tolerance * b.abs()
+    }
+
+    #[test]
+    fn an_ecn_echo_leaves_beta_ecn_where_it_is_set_and_a_loss_seven_tenths() {
+        let ssthresh = |signal| {
+            let mut cubic = Cubic::new(&params().with(|p| p.growth.beta_ecn = Some(0.85)));
+            cubic.set_cwnd(100.0);
+            lose(&mut cubic, signal);
+            cubic.ssthresh()
+        };
+        assert_eq!([Signal::Ecn, Signal::Loss].map(ssthresh), [85.0, 70.0]);
     }
 
     #[test]

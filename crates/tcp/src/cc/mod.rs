@@ -30,11 +30,13 @@ macro_rules! window_accessors {
 }
 
 mod cubic;
+mod dctcp;
 mod ledbat;
 mod reno;
 mod vegas;
 
 pub use cubic::Cubic;
+pub use dctcp::Dctcp;
 pub use ledbat::Ledbat;
 pub use reno::Reno;
 pub use vegas::Vegas;
@@ -90,6 +92,15 @@ pub struct Congestion {
     pub inflight: u32,
 }
 
+/// What has been delivered since the start, by ACK or SACK, in packets modulo 2^32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivered {
+    /// All (tp->delivered).
+    pub packets: u32,
+    /// Those that arrived with CE, as far as feedback tells (tp->delivered_ce).
+    pub ce: u32,
+}
+
 /// A congestion control algorithm.
 pub trait CongestionControl {
     /// An ACK of new data outside recovery: cwnd may grow (`cong_avoid`).
@@ -98,6 +109,14 @@ pub trait CongestionControl {
     /// Congestion: sets ssthresh (`ssthresh`), and cwnd to 1 on a timeout. In fast recovery the
     /// sender brings cwnd to ssthresh.
     fn on_congestion(&mut self, event: &Congestion);
+
+    /// An ACK arrives, in a recovery too, before it is decided whether cwnd is reduced
+    /// (`in_ack_event`). Called where the endpoints' feedback on marks is exact.
+    fn in_ack_event(&mut self, _delivered: Delivered, _una: u32, _nxt: u32) {}
+
+    /// A recovery begins, after `on_congestion` if cwnd is reduced for it (`set_state` with
+    /// TCP_CA_Recovery).
+    fn on_recovery(&mut self) {}
 
     /// An ACK, in a recovery too, is the first to acknowledge or SACK some segments (`pkts_acked`).
     /// `sent` is when the last segment that it SACKs left, or else the last one that it
@@ -211,12 +230,22 @@ controls! {
     /// See `Ledbat`. Its delay histories are large, so they are on the heap and `Control` stays
     /// small.
     Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
+    /// See `Dctcp`.
+    Dctcp(Dctcp): Dctcp::new;
 }
 
 impl CongestionControl for Control {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         each!(self, c => c.on_ack(ack))
+    }
+
+    fn in_ack_event(&mut self, delivered: Delivered, una: u32, nxt: u32) {
+        each!(self, c => c.in_ack_event(delivered, una, nxt))
+    }
+
+    fn on_recovery(&mut self) {
+        each!(self, c => c.on_recovery())
     }
 
     #[inline]

@@ -22,6 +22,7 @@ pub struct Reno {
     cwnd_cnt: CwndCnt,
     ns2: Ns2Mode,
     max_window: f64,
+    beta_ecn: Option<f64>,
 }
 
 impl Reno {
@@ -33,6 +34,7 @@ impl Reno {
             cwnd_cnt: CwndCnt::default(),
             ns2: params.ns2,
             max_window: params.growth.max_window.map_or(f64::INFINITY, f64::from),
+            beta_ecn: params.growth.beta_ecn,
         }
     }
 }
@@ -51,8 +53,10 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        let half = self.cwnd.min(self.max_window) / 2.0;
-        self.ssthresh = if self.ns2.fractional_ssthresh { half } else { half.floor() }.max(2.0);
+        // RFC 8511 §3.1: an ECN echo may leave more than a loss does.
+        let beta = if event.signal == Signal::Ecn { self.beta_ecn } else { None };
+        let left = self.cwnd.min(self.max_window) * beta.unwrap_or(0.5);
+        self.ssthresh = if self.ns2.fractional_ssthresh { left } else { left.floor() }.max(2.0);
         self.cwnd_cnt = CwndCnt::default();
         if event.signal == Signal::Timeout {
             self.cwnd = 1.0;
@@ -74,6 +78,7 @@ mod tests {
             cwnd_cnt: CwndCnt::default(),
             ns2: packet_counted.into(),
             max_window,
+            beta_ecn: None,
         }
     }
 
@@ -142,6 +147,17 @@ mod tests {
             congestion(&mut reno, Signal::Loss);
             assert_eq!((reno.ssthresh(), reno.cwnd()), (half, cwnd));
         }
+    }
+
+    #[test]
+    fn an_ecn_echo_leaves_beta_ecn_where_it_is_set_and_a_loss_half() {
+        let ssthresh = |signal| {
+            let mut reno = reno(33.0, f64::INFINITY, false, f64::INFINITY);
+            reno.beta_ecn = Some(0.8);
+            congestion(&mut reno, signal);
+            reno.ssthresh()
+        };
+        assert_eq!([Signal::Ecn, Signal::Loss, Signal::Timeout].map(ssthresh), [26.0, 16.0, 16.0]);
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub enum Pending {
     Sack { due: Time },
     /// A window update, because the application has read (tcp_cleanup_rbuf).
     WindowUpdate { due: Time },
+    /// An ACK that is ready and follows another at once; after it, what was pending before.
+    Second { due: Time },
     /// The SYN-ACK that left at `sent` is sent again unless something answers it
     /// (reqsk_timer_handler), with a tick.
     SynAck { due: Time, delay: Span, sent: Time },
@@ -42,6 +44,7 @@ impl Pending {
             Pending::Delayed { due, .. }
             | Pending::Sack { due }
             | Pending::WindowUpdate { due }
+            | Pending::Second { due }
             | Pending::SynAck { due, .. } => due,
         }
     }
@@ -54,7 +57,9 @@ impl Pending {
             Pending::Delayed { due, delay } | Pending::SynAck { due, delay, .. } => {
                 wheel.has_expired(due, *delay, now)
             }
-            Pending::Sack { due } | Pending::WindowUpdate { due } => *due <= now,
+            Pending::Sack { due } | Pending::WindowUpdate { due } | Pending::Second { due } => {
+                *due <= now
+            }
         }
     }
 }

@@ -29,11 +29,16 @@ fn segment(seq: u32, ms: u64) -> Segment {
         stamp: Time(ms * MS),
         retransmit: false,
         cwr: false,
-        ect: true,
+        ecn: Ecn::Ect0,
         syn: false,
         push: false,
         echo: None,
     }
+}
+
+/// The ECN field of what was marked or not.
+fn field(ce: bool) -> Ecn {
+    if ce { Ecn::Ce } else { Ecn::Ect0 }
 }
 
 /// A segment that arrives 10 ms after it was sent at `ms`. That comes at `at`, was under way
@@ -45,7 +50,7 @@ fn answering(seq: u32, at: Time, way_ms: u64, ack_way_ms: u64) -> Segment {
 }
 
 fn arrive(r: &mut Receiver, seq: u32, ms: u64) -> Option<AckSegment> {
-    r.on_segment(&segment(seq, ms), false, Time((ms + 10) * MS))
+    r.on_segment(&segment(seq, ms), Time((ms + 10) * MS))
 }
 
 fn sacks(ack: &AckSegment) -> &[(u32, u32)] {
@@ -195,7 +200,7 @@ fn without_timestamps_nothing_is_echoed() {
 fn ece_stands_from_the_first_mark_until_cwr() {
     let mut r = Receiver::new(&params().with(|p| p.acks.delayed_ack_segments = 1));
     let mut ece = |seq, ce, cwr| {
-        r.on_segment(&Segment { cwr, ..segment(seq, 0) }, ce, Time::ZERO).map(|a| a.ece)
+        r.on_segment(&Segment { cwr, ecn: field(ce), ..segment(seq, 0) }, Time::ZERO).map(|a| a.ece)
     };
     assert_eq!(ece(0, false, false), Some(false));
     assert_eq!(ece(1, true, false), Some(true));
@@ -210,9 +215,12 @@ fn ece_stands_from_the_first_mark_until_cwr() {
 #[test]
 fn news_of_congestion_does_not_wait_for_the_delayed_ack() {
     let mut r = receiver();
-    assert_eq!(r.on_segment(&segment(0, 0), true, Time::ZERO).map(|a| a.ece), Some(true));
+    assert_eq!(
+        r.on_segment(&Segment { ecn: Ecn::Ce, ..segment(0, 0) }, Time::ZERO).map(|a| a.ece),
+        Some(true)
+    );
     let cwr = Segment { cwr: true, ..segment(1, 0) };
-    assert_eq!(r.on_segment(&cwr, false, Time::ZERO).map(|a| a.ece), Some(false));
+    assert_eq!(r.on_segment(&cwr, Time::ZERO).map(|a| a.ece), Some(false));
 }
 
 #[test]
@@ -220,7 +228,7 @@ fn a_marked_cwr_is_answered_as_quickly_as_the_first_mark() {
     let mut r = receiver();
     let mut answered = |seq, ce, cwr| {
         let now = Time(u64::from(seq) * MS);
-        r.on_segment(&Segment { cwr, ..segment(seq, 0) }, ce, now).is_some()
+        r.on_segment(&Segment { cwr, ecn: field(ce), ..segment(seq, 0) }, now).is_some()
     };
     assert!(answered(0, true, false));
     // Once quick ACKs are used up, every second segment is answered.
@@ -236,7 +244,10 @@ fn a_connection_without_ecn_ignores_marks() {
         p.ecn = false;
         p.acks.delayed_ack_segments = 1;
     }));
-    assert_eq!(r.on_segment(&segment(0, 0), true, Time::ZERO).map(|a| a.ece), Some(false));
+    assert_eq!(
+        r.on_segment(&Segment { ecn: Ecn::Ce, ..segment(0, 0) }, Time::ZERO).map(|a| a.ece),
+        Some(false)
+    );
 }
 
 #[test]
@@ -289,12 +300,12 @@ fn a_short_segment_counts_what_it_carries_in_order_or_not() {
     let mut r = receiver();
     let short = Segment { len: 10, ..segment(3, 0) };
     arrive(&mut r, 0, 0);
-    assert!(r.on_segment(&short, false, Time::ZERO).is_some());
+    assert!(r.on_segment(&short, Time::ZERO).is_some());
     arrive(&mut r, 2, 0);
     assert_eq!(r.delivered_bytes(), 1000);
     assert_eq!(arrive(&mut r, 1, 0).map(|a| a.ack), Some(4));
     assert_eq!(r.delivered_bytes(), 3010);
-    r.on_segment(&Segment { len: 7, ..segment(4, 0) }, false, Time::ZERO);
+    r.on_segment(&Segment { len: 7, ..segment(4, 0) }, Time::ZERO);
     assert_eq!(r.delivered_bytes(), 3017);
 }
 
@@ -308,7 +319,7 @@ fn slow_start(r: &mut Receiver, path: u64, rounds: u64) -> Vec<(u64, u64)> {
             for i in 0..sent {
                 // A path of `path` segments a round trip, one segment after the other.
                 let at = Time((round * 100 + 10) * MS + i * 100 * MS / path);
-                r.on_segment(&answering(seq, at, 10, 90), false, at);
+                r.on_segment(&answering(seq, at, 10, 90), at);
                 seq += 1;
             }
             cwnd = 2 * sent;
@@ -357,7 +368,7 @@ fn a_standing_queue_counts_as_round_trip_time() {
             let at = Time(10 * MS + u64::from(seq) * MS / 10);
             // The queue builds up over the first second.
             let queue = queue_ms * MS * u64::from(seq.min(10_000)) / 10_000;
-            r.on_segment(&answering(seq, at, 10 + queue / MS, 10), false, at);
+            r.on_segment(&answering(seq, at, 10 + queue / MS, 10), at);
         }
         r.window_bytes()
     };

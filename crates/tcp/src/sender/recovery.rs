@@ -5,7 +5,7 @@
 //! RACK (RFC 8985) or RFC 6675 find losses; without SACK duplicate ACKs do (RFC 6582). PRR (RFC
 //! 6937) brings cwnd down. F-RTO (RFC 5682), timestamps and DSACKs find needless reductions.
 
-use super::state::{CaState, Ecn, Frto, Loss, Prr, Recovery, Tlp};
+use super::state::{CaState, EcnState, Frto, Loss, Prr, Recovery, Tlp};
 use super::{AckNews, SacktagState, Sender};
 use crate::AckSegment;
 use crate::cc::{Congestion, CongestionControl, Signal};
@@ -103,7 +103,7 @@ impl Sender {
         // counts for one segment (RFC 3465 §2.3).
         let without_sack = matches!(self.ca_state, CaState::Loss(_)) && !self.settings.sack;
         let delivered = if without_sack { delivered.min(1) } else { delivered };
-        let echo = ack.ece && self.ecn != Ecn::Off;
+        let echo = ack.ece && self.ecn != EcnState::Off;
         if echo {
             self.cold.undo.on_ecn_echo();
         }
@@ -150,7 +150,7 @@ impl Sender {
                     }
                     self.count_sack1_pipe();
                     self.cwnd_reduction(delivered, self.progress(acked, before));
-                } else if echo && self.is_new_window() {
+                } else if echo && (self.is_new_window() || self.settings.needs_ecn) {
                     self.enter_cwr(now);
                     self.cwnd_reduction(delivered, acked > 0);
                 } else if acked > 0 {
@@ -303,8 +303,8 @@ impl Sender {
             self.control.set_cwnd(self.control.cwnd().max(cwnd));
             if ssthresh > self.control.ssthresh() {
                 self.control.set_ssthresh(ssthresh);
-                if self.ecn == Ecn::QueueCwr {
-                    self.ecn = Ecn::Ok;
+                if self.ecn == EcnState::QueueCwr {
+                    self.ecn = EcnState::Ok;
                 }
             }
         }
@@ -432,6 +432,7 @@ impl Sender {
             rescue_sent: false,
             partial_acks: 0,
         });
+        self.control.on_recovery();
         self.stats.fast_recoveries += 1;
         self.recover = self.nxt;
         self.tlp = Tlp::None;
@@ -506,9 +507,9 @@ impl Sender {
         let prr = Prr { delivered: 0, out: 0, prior_cwnd: self.control.cwnd() };
         let inflight = self.nxt - self.una;
         self.control.on_congestion(&Congestion { now, signal, inflight });
-        if self.ecn != Ecn::Off {
+        if self.ecn != EcnState::Off {
             // CWR tells the receiver of the reduction, whatever its reason (RFC 3168 §6.1.2).
-            self.ecn = Ecn::QueueCwr;
+            self.ecn = EcnState::QueueCwr;
         }
         prr
     }

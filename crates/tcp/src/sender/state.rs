@@ -1,7 +1,7 @@
 //! The sender's state machines as types: each state has what belongs to it and nothing else.
 //!
 //! `CaState` is Linux's tcp_ca_state. `Tlp` is the tail loss probe, which may be out in any of
-//! these states. `Ecn` is whether a reduction is still to be announced.
+//! these states. `EcnState` is whether a reduction is still to be announced.
 
 use units::Time;
 
@@ -174,7 +174,7 @@ pub enum Rearm {
 
 /// ECN at the sender (Linux's ecn_flags).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ecn {
+pub enum EcnState {
     /// Not agreed on.
     Off,
     /// TCP_ECN_OK.

@@ -112,6 +112,9 @@ impl Sender {
         // RFC 5681 §3.1: ssthresh stays when the same data times out again.
         let each = self.settings.ns2.reduces_at_each_timeout;
         match self.ca_state {
+            // A reduction by the share of marks stands.
+            CaState::Cwr(_) | CaState::Recovery(_)
+                if self.una < self.recover && self.settings.needs_ecn => {}
             CaState::Cwr(Prr { prior_cwnd, .. })
             | CaState::Recovery(Recovery { prr: Prr { prior_cwnd, .. }, .. })
                 if self.una < self.recover && !each =>

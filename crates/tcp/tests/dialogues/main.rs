@@ -8,6 +8,7 @@ mod player;
 mod profiles;
 
 mod cubic;
+mod dctcp;
 mod ecn;
 mod fast_retransmit;
 mod ledbat;

@@ -23,7 +23,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
 use std::str::FromStr;
 use tcp::{AckSegment, MAX_SACK_BLOCKS, Millis, Receiver, Segment, Sender, TcpParams};
-use units::{Span, Time};
+use units::{Ecn, Span, Time};
 
 /// Plays a script against a sender of endless data.
 pub fn play(params: &TcpParams, script: &str) {
@@ -242,6 +242,7 @@ impl Stage for SenderStage {
             sacks: [(0, 0); MAX_SACK_BLOCKS],
             sack_count: 0,
             ece: false,
+            ecn: Ecn::NotEct,
             one_way: None,
             syn: false,
             stamp: Millis(0),
@@ -280,13 +281,13 @@ impl Stage for SenderStage {
         line.check(line.words.front() == Some(&"seq"), "a sender sends segments");
         line.next();
         let (first, end) = line.range();
-        let (mut again, mut cwr, mut ect, mut len) = (false, false, None, self.params.mss);
+        let (mut again, mut cwr, mut ecn, mut len) = (false, false, None, self.params.mss);
         while !line.words.is_empty() {
             match line.next() {
                 "again" => again = true,
                 "cwr" => cwr = true,
-                "ect" => ect = Some(true),
-                "not-ect" => ect = Some(false),
+                "ect" => ecn = Some(Ecn::Ect0),
+                "not-ect" => ecn = Some(Ecn::NotEct),
                 "len" => len = line.number(),
                 word => line.fail(format!("`{word}` is nothing a segment has")),
             }
@@ -296,7 +297,7 @@ impl Stage for SenderStage {
                 line.fail(format!("{seq} has not been sent"))
             };
             let wanted =
-                Segment { seq, len, retransmit: again, cwr, ect: ect.unwrap_or(sent.ect), ..sent };
+                Segment { seq, len, retransmit: again, cwr, ecn: ecn.unwrap_or(sent.ecn), ..sent };
             line.check(sent == wanted, format!("{sent:?}"));
         }
     }
@@ -359,15 +360,14 @@ impl Stage for ReceiverStage {
             stamp: now,
             retransmit: false,
             cwr: false,
-            ect: false,
+            ecn: Ecn::Ect0,
             syn: false,
             push: false,
             echo: None,
         };
-        let mut ce = false;
         while !line.words.is_empty() {
             match line.next() {
-                "ce" => ce = true,
+                "ce" => segment.ecn = Ecn::Ce,
                 "cwr" => segment.cwr = true,
                 "push" => segment.push = true,
                 "again" => segment.retransmit = true,
@@ -377,7 +377,7 @@ impl Stage for ReceiverStage {
             }
         }
         for seq in first..end {
-            self.said.extend(self.receiver.on_segment(&Segment { seq, ..segment }, ce, now));
+            self.said.extend(self.receiver.on_segment(&Segment { seq, ..segment }, now));
         }
     }
 

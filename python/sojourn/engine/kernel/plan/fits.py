@@ -168,6 +168,7 @@ _FIXED = {
     "packet_counted": "counts bytes",
     "pacing": "paces only for congestion controls that ask for it",
     "handshake": "begins each connection with a handshake",
+    "beta_ecn": "reduces for a mark as for a loss",
     "initial_rto_ns": "has a fixed first timeout",
     "max_rto_ns": "has a fixed longest timeout",
     "tick_ns": "has one clock for its timers",

@@ -1,0 +1,173 @@
+//! DCTCP: Reno whose reduction for marks follows their share.
+//!
+//! alpha is a moving average of the share of packets that were marked, of one window at a time, in
+//! 1024ths. An ECN echo reduces cwnd by alpha/2, once a window. A loss halves it. Everything else
+//! is Reno's: growth, slow start, what a timeout does. The receiver's part is `receiver::Exact`.
+//!
+//! Source: RFC 8257 as in Linux (net/ipv4/tcp_dctcp.c), in its whole numbers: dctcp_shift_g 4,
+//! dctcp_alpha_on_init 1024. Deviations: none known. PLB's new paths (tcp_plb_enabled) are absent,
+//! and are off in Linux.
+
+use super::{Ack, Congestion, CongestionControl, CwndCnt, Delivered, Signal, reno_cong_avoid};
+use crate::TcpParams;
+
+/// alpha where every packet is marked (DCTCP_MAX_ALPHA).
+const MAX_ALPHA: u32 = 1024;
+/// The weight of a window is 2 to the power of minus this (dctcp_shift_g).
+const SHIFT_G: u32 = 4;
+
+/// State of RFC 8257 §3.3.
+pub struct Dctcp {
+    cwnd: f64,
+    ssthresh: f64,
+    cwnd_cnt: CwndCnt,
+    /// The share of marks, in 1024ths (dctcp_alpha).
+    alpha: u32,
+    /// One past the window whose marks are counted (next_seq).
+    next_seq: u32,
+    /// What had been delivered when that window began.
+    before: Delivered,
+}
+
+impl Dctcp {
+    /// At the initial window, in slow start, with all taken for marked.
+    pub fn new(params: &TcpParams) -> Dctcp {
+        Dctcp {
+            cwnd: f64::from(params.growth.initial_window),
+            ssthresh: params.growth.initial_ssthresh.map_or(f64::INFINITY, f64::from),
+            cwnd_cnt: CwndCnt::default(),
+            alpha: MAX_ALPHA,
+            next_seq: 0,
+            before: Delivered::default(),
+        }
+    }
+
+    /// RFC 8257 §3.3 step 5. What alpha falls and rises by is cut to whole numbers, so that few
+    /// marks are forgotten whole. An alpha below 16 falls to 0.
+    fn update_alpha(&mut self, packets: u32, marked: u32) {
+        self.alpha -= match self.alpha >> SHIFT_G {
+            0 => self.alpha,
+            fall => fall,
+        };
+        let rise = (u64::from(marked) << (10 - SHIFT_G)) / u64::from(packets.max(1));
+        self.alpha = MAX_ALPHA.min(self.alpha + rise.min(MAX_ALPHA.into()) as u32);
+    }
+}
+
+impl CongestionControl for Dctcp {
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.cwnd_limited {
+            self.cwnd = reno_cong_avoid(self.cwnd, self.ssthresh, ack.acked, &mut self.cwnd_cnt);
+        }
+    }
+
+    fn in_ack_event(&mut self, delivered: Delivered, una: u32, nxt: u32) {
+        if una >= self.next_seq {
+            let packets = delivered.packets.wrapping_sub(self.before.packets);
+            self.update_alpha(packets, delivered.ce.wrapping_sub(self.before.ce));
+            (self.next_seq, self.before) = (nxt, delivered);
+        }
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        let cwnd = self.cwnd as u32;
+        let reduced = match event.signal {
+            Signal::Timeout => cwnd / 2,
+            // A probe that repaired a loss reduces as marks do (tcp_process_tlp_ack); a recovery
+            // halves as it begins.
+            Signal::Ecn | Signal::Loss => {
+                cwnd - (u64::from(cwnd) * u64::from(self.alpha) / 2048) as u32
+            }
+        };
+        self.ssthresh = f64::from(reduced.max(2));
+        self.cwnd_cnt = CwndCnt::default();
+        if event.signal == Signal::Timeout {
+            self.cwnd = 1.0;
+        }
+    }
+
+    /// dctcp_react_to_loss. A reduction for marks that is under way is overridden.
+    fn on_recovery(&mut self) {
+        self.ssthresh = f64::from((self.cwnd as u32 / 2).max(2));
+    }
+
+    window_accessors!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Time;
+
+    fn dctcp(cwnd: u32, alpha: u32) -> Dctcp {
+        let mut dctcp = Dctcp::new(&TcpParams::LINUX);
+        (dctcp.cwnd, dctcp.alpha) = (f64::from(cwnd), alpha);
+        dctcp
+    }
+
+    /// alpha after so many windows of ten packets.
+    fn alpha_after(alpha: u32, windows: u32, packets: u32, marked: u32) -> u32 {
+        let mut dctcp = dctcp(10, alpha);
+        for _ in 0..windows {
+            dctcp.update_alpha(packets, marked);
+        }
+        dctcp.alpha
+    }
+
+    #[test]
+    fn without_marks_alpha_reaches_zero_after_75_windows() {
+        let falls: Vec<u32> = (1..=10).map(|windows| alpha_after(1024, windows, 10, 0)).collect();
+        assert_eq!(falls, [960, 900, 844, 792, 743, 697, 654, 614, 576, 540]);
+        assert_eq!([73, 74, 75, 76].map(|w| alpha_after(1024, w, 10, 0)), [16, 15, 0, 0]);
+    }
+
+    #[test]
+    fn with_every_packet_marked_alpha_rises_by_a_sixteenth_of_what_is_left() {
+        let rises: Vec<u32> = (1..=10).map(|windows| alpha_after(0, windows, 10, 10)).collect();
+        assert_eq!(rises, [64, 124, 181, 234, 284, 331, 375, 416, 454, 490]);
+    }
+
+    #[test]
+    fn where_alpha_comes_to_rest_depends_on_whence_it_comes() {
+        let rest = |alpha, packets, marked| alpha_after(alpha, 2000, packets, marked);
+        assert_eq!([rest(1024, 10, 1), rest(0, 10, 1)], [111, 6], "a tenth is 102.4");
+        assert_eq!([rest(1024, 2, 1), rest(0, 2, 1)], [527, 512]);
+        assert_eq!([rest(1024, 100, 1), rest(0, 100, 1)], [0, 0]);
+        assert_eq!([rest(1024, 100, 2), rest(0, 100, 2)], [31, 1]);
+    }
+
+    #[test]
+    fn marks_reduce_by_half_of_alpha_and_losses_by_half() {
+        let congestion = |signal| Congestion { now: Time::ZERO, signal, inflight: 0 };
+        for (cwnd, alpha, ssthresh) in [
+            (10, 1024, 5),
+            (100, 1024, 50),
+            (100, 102, 96),
+            (100, 16, 100),
+            (33, 512, 25),
+            (3, 1024, 2),
+        ] {
+            let mut marked = dctcp(cwnd, alpha);
+            marked.on_congestion(&congestion(Signal::Ecn));
+            assert_eq!(marked.ssthresh(), f64::from(ssthresh), "cwnd {cwnd}, alpha {alpha}");
+        }
+        let mut lossy = dctcp(33, 16);
+        lossy.on_congestion(&congestion(Signal::Loss));
+        lossy.on_recovery();
+        assert_eq!(lossy.ssthresh(), 16.0);
+        let mut timed_out = dctcp(33, 16);
+        timed_out.on_congestion(&congestion(Signal::Timeout));
+        assert_eq!((timed_out.ssthresh(), timed_out.cwnd()), (16.0, 1.0));
+    }
+
+    #[test]
+    fn a_window_ends_with_the_ack_of_what_was_sent_as_it_began() {
+        let mut dctcp = dctcp(10, 0);
+        let at = |packets, ce| Delivered { packets, ce };
+        dctcp.in_ack_event(at(0, 0), 2, 12);
+        dctcp.in_ack_event(at(9, 9), 11, 21);
+        assert_eq!(dctcp.alpha, 0);
+        dctcp.in_ack_event(at(10, 10), 12, 22);
+        assert_eq!(dctcp.alpha, 64);
+    }
+}

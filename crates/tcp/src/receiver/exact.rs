@@ -1,0 +1,69 @@
+//! The receiver's part of DCTCP: ECE tells of each segment by itself.
+//!
+//! ECE is set while the segments that arrive are marked. Where that changes, two ACKs leave at
+//! once: one of what came before, with the old ECE, if its ACK was delayed; and one of this
+//! segment, with the new. So delayed ACKs tell how many segments were marked. A CWR is not waited
+//! for, but is acknowledged at once as anywhere.
+//!
+//! Source: RFC 8257 §3.2; Linux net/ipv4/tcp_dctcp.h. Deviations: none known.
+
+use super::{Echo, Pending, Receiver};
+use crate::{AckSegment, Segment};
+use units::{Ecn, Time};
+
+/// What it keeps besides the last segment's mark.
+#[derive(Clone, Debug, Default)]
+pub struct Exact {
+    /// RCV.NXT after the last segment (prior_rcv_nxt).
+    prior_rcv_nxt: u32,
+    /// The ACK that follows another at once, and what is pending after it.
+    second: Option<(AckSegment, Pending)>,
+}
+
+impl Receiver {
+    /// A segment with data arrives (dctcp_ece_ack_update).
+    #[cold]
+    pub(super) fn on_exact(&mut self, segment: &Segment, now: Time) -> Option<AckSegment> {
+        if segment.seq < self.rcv_nxt {
+            // A duplicate is acknowledged before anybody looks at its ECN field.
+            return self.on_data(segment, segment.cwr, now);
+        }
+        let ce = segment.ecn == Ecn::Ce;
+        let changed = self.ecn != Echo::Exact { ce };
+        let delayed = matches!(self.pending, Pending::Delayed { .. });
+        let first = (changed && delayed).then(|| self.ack_of_prior(segment, now));
+        self.ecn = Echo::Exact { ce };
+        if let Some(exact) = &mut self.exact {
+            exact.prior_rcv_nxt = self.rcv_nxt + u32::from(segment.seq == self.rcv_nxt);
+        }
+        let ack = self.on_data(segment, changed || segment.cwr, now);
+        let (Some(first), Some(ack)) = (first, ack) else { return first.or(ack) };
+        if let Some(exact) = &mut self.exact {
+            exact.second = Some((ack, self.pending));
+            self.pending = Pending::Second { due: now };
+        }
+        Some(first)
+    }
+
+    /// The delayed ACK, of what came before `segment`, with the old ECE. The kernel has queued
+    /// `segment` by then, so the window is the one behind it.
+    fn ack_of_prior(&mut self, segment: &Segment, now: Time) -> AckSegment {
+        let in_order = segment.seq == self.rcv_nxt;
+        let rmem = self.ofo.rmem() + if in_order { self.ofo.truesize.in_order } else { 0 };
+        let delivered = self.delivered + if in_order { u64::from(segment.len) } else { 0 };
+        if self.window.is_half_full(rmem) {
+            self.policy.on_half_full();
+        }
+        let window = self.window.select_window(delivered, rmem);
+        let prior = self.exact.as_ref().map_or(self.rcv_nxt, |exact| exact.prior_rcv_nxt);
+        AckSegment { ack: prior, window, ..self.send_ack(rmem, now) }
+    }
+
+    /// The ACK that follows another at once.
+    #[cold]
+    pub(super) fn second_ack(&mut self) -> Option<AckSegment> {
+        let (ack, pending) = self.exact.as_mut()?.second.take()?;
+        self.pending = pending;
+        Some(ack)
+    }
+}
