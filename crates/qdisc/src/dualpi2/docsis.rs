@@ -38,7 +38,11 @@ pub struct DocsisDualPi2Params {
 
 const C_BUFFER: Span = Span::from_millis(100);
 const L_BUFFER: Span = Span::from_millis(10);
+/// Full packets that they have room for at least.
+const C_PACKETS: u64 = 2;
 const L_PACKETS: u64 = 8;
+/// The same of each where no rate is known.
+const USUAL_LIMIT: u64 = 10_000;
 /// How long L's ramp is: 2^19 ns.
 const RANGE: Span = Span(1 << 19);
 /// It begins at the time of so many bytes at least.
@@ -53,7 +57,7 @@ pub(super) struct DocsisDualPi2<B> {
     mtu: u64,
     k: f64,
     max_th: Span,
-    /// bit/s; what is not known is the last that was.
+    /// bit/s; 0: not known, and nothing takes time. An outage leaves it.
     rate: u64,
     protection: Option<Protection>,
     hash_key: u64,
@@ -70,9 +74,12 @@ pub(super) struct DocsisDualPi2<B> {
 impl<B: Body> DocsisDualPi2<B> {
     pub(super) fn new(params: &DocsisDualPi2Params, mut context: Context) -> DocsisDualPi2<B> {
         let mtu = u64::from(context.mtu);
-        let rate =
-            context.rate.expect("the scenario refuses dualpi2 variant docsis without a rate");
-        let c_limit = params.limit.map_or(rate.bytes_in(C_BUFFER).max(2 * mtu), |n| n * mtu);
+        let rate = context.rate.filter(|rate| rate.0 > 0);
+        let holds = |packets: u64, time| match rate {
+            Some(rate) => rate.bytes_in(time).max(packets * mtu),
+            None => USUAL_LIMIT * mtu,
+        };
+        let c_limit = params.limit.map_or(holds(C_PACKETS, C_BUFFER), |packets| packets * mtu);
         let pie = DocsisPieParams {
             limit: c_limit / mtu,
             target_ns: params.target_ns,
@@ -84,17 +91,17 @@ impl<B: Body> DocsisDualPi2<B> {
         let hash_key = context.luck.next_u64();
         DocsisDualPi2 {
             c_limit,
-            l_limit: rate.bytes_in(L_BUFFER).max(L_PACKETS * mtu),
+            l_limit: holds(L_PACKETS, L_BUFFER),
             mtu,
             k: f64::from(params.coupling_factor),
             max_th: Span(params.max_th_ns),
-            rate: rate.0,
+            rate: rate.map_or(0, |rate| rate.0),
             protection: params.queue_protection.then(Protection::new),
             hash_key,
             queues: Pair::new(),
             turns: Turns::new(WEIGHTS.1, WEIGHTS.0, context.mtu),
             recur: Recur::default(),
-            pie: DocsisPie::new(&pie, Some(rate)),
+            pie: DocsisPie::new(&pie, rate),
             dice: Dice::new(context.luck),
             timer: Timer::new(Time::ZERO + period, period),
             l_sent: 0,
@@ -113,7 +120,8 @@ impl<B: Body> DocsisDualPi2<B> {
 
     /// How long bytes take at the link's rate.
     fn time(&self, bytes: u64) -> Span {
-        Span((u128::from(bytes) * 8_000_000_000 / u128::from(self.rate)) as u64)
+        let ns = (u128::from(bytes) * 8_000_000_000).checked_div(self.rate.into());
+        Span(ns.unwrap_or(0) as u64)
     }
 
     /// Where L's ramp begins and ends.
@@ -126,6 +134,9 @@ impl<B: Body> DocsisDualPi2<B> {
     /// How long C's backlog takes at the rate that L leaves it, s: L's of the last interval, and of
     /// its share at most.
     fn c_delay(&self, l_sent: u64) -> f64 {
+        if self.rate == 0 {
+            return 0.0;
+        }
         let rate = self.rate as f64;
         let share = WEIGHTS.0 as f64 / (WEIGHTS.0 + WEIGHTS.1) as f64;
         let l_rate = 8.0 * l_sent as f64 / self.timer.period.as_secs_f64();

@@ -499,6 +499,36 @@ fn under_overload_the_rfc_drops_in_l_and_marks_the_rest() {
 }
 
 #[test]
+fn from_p_c_of_a_quarter_the_rfc_drops_in_c_whatever_the_ecn_field() {
+    let fell = |wait: u64| {
+        let mut played =
+            of(DualPi2Params::Rfc(RfcDualPi2Params { limit: Some(1000), ..rfc() }), 10);
+        played.come(Ecn::Ect0, 900, Time(1));
+        while played.go(Time(wait * MS)).is_some() {}
+        (played.dropped().len(), played.marks(Cause::Early))
+    };
+    // p' is 0.19 when nobody left for 60 ms, and 1 after half a second.
+    let (dropped, marked) = fell(60);
+    assert!(dropped == 0 && marked > 10, "{dropped} {marked}");
+    let (dropped, marked) = fell(500);
+    assert!(dropped > 225 && marked == 0, "{dropped} {marked}");
+}
+
+#[test]
+fn an_update_of_the_rfc_is_by_the_older_queue() {
+    let p = |side: Ecn| {
+        let mut played = of(DualPi2Params::Rfc(rfc()), 10);
+        played.come(side, 1, Time(5 * MS));
+        played.queue.state(Time(30 * MS)).probability
+    };
+    // 0.15 (10 - 15 ms) + 3 · 10 ms, and 0.15 (25 - 15 ms) + 3 · 15 ms more.
+    let expected = 0.02925 + 0.0465;
+    for side in [Ecn::NotEct, Ecn::Ect1] {
+        assert!((p(side).unwrap() - expected).abs() < 1e-9, "{:?}", p(side));
+    }
+}
+
+#[test]
 fn docsis_s_ramp_begins_at_two_frames_on_a_slow_link() {
     let thresholds = |mbit| {
         let (begins, ends) = DocsisDualPi2::<u32>::new(&docsis(), context(mbit)).thresholds();
