@@ -7,6 +7,7 @@
 //! Source: the kernel's net/ipv4/Kconfig, and its tcp_*.c for the parameters of modules.
 
 use serde::{Deserialize, Serialize};
+use units::Ecn;
 
 /// Declares the simulator's congestion controls: the kernel's name, then ours.
 macro_rules! kinds {
@@ -35,6 +36,11 @@ impl CongestionKind {
     /// It needs ECN, and feedback that tells of each mark (Linux's TCP_CONG_NEEDS_ECN).
     pub const fn needs_ecn(self) -> bool {
         matches!(self, CongestionKind::Dctcp)
+    }
+
+    /// The codepoint of its packets.
+    pub const fn ect(self) -> Ecn {
+        Ecn::Ect0
     }
 }
 

@@ -46,6 +46,8 @@ struct AckNews {
     delivered: u32,
     rtt: Option<Span>,
     echo: Time,
+    /// It tells of marks.
+    ece: bool,
     /// A segment from before the last reduction was delivered that was sent only once
     /// (FLAG_ORIG_SACK_ACKED).
     original: bool,
@@ -115,6 +117,8 @@ struct Settings {
     /// The congestion control wants ECN (Linux's TCP_CONG_NEEDS_ECN): everything is ECT, and the
     /// receiver tells of each mark.
     needs_ecn: bool,
+    /// ACKs tell of each mark.
+    exact: bool,
 }
 
 /// The state of the handshake.
@@ -133,7 +137,7 @@ struct Cold {
     undo: Undo,
     rack: Rack,
     /// With exact feedback on marks.
-    marks: Option<Marks>,
+    marks: Option<Box<Marks>>,
 }
 
 /// One connection's sending end.
@@ -154,6 +158,8 @@ pub struct Sender {
     /// (cwnd_usage_seq).
     cwnd_usage_seq: u32,
     ecn: EcnState,
+    /// The codepoint of what is ECN-capable.
+    ect: Ecn,
     /// One past the window of data that last reduced cwnd: RFC 6582's `recover`, Linux's high_seq.
     recover: u32,
     timer: RetransmitTimer,
@@ -202,8 +208,9 @@ impl Sender {
             ns2: params.ns2,
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
             needs_ecn: params.ecn && params.congestion.needs_ecn(),
+            exact: params.ecn && (params.accecn || params.congestion.needs_ecn()),
         };
-        let marks = settings.needs_ecn.then(Marks::default);
+        let marks = settings.exact.then(|| Box::new(Marks::new(params)));
         let control = Control::new(params);
         let mut sender = Sender {
             una: 0,
@@ -214,7 +221,12 @@ impl Sender {
             dup_acks: 0,
             ca_state: CaState::Open,
             cwnd_usage_seq: 0,
-            ecn: if params.ecn { EcnState::Ok } else { EcnState::Off },
+            ecn: match (params.ecn, params.accecn) {
+                (false, _) => EcnState::Off,
+                (true, false) => EcnState::Ok,
+                (true, true) => EcnState::Accurate,
+            },
+            ect: params.congestion.ect(),
             recover: 0,
             timer: RetransmitTimer::new(TimerWheel::new(params.timers.timer_tick_ns)),
             rearm: Rearm::No,
@@ -264,17 +276,18 @@ impl Sender {
     /// A segment of the handshake. Data may leave after its last one.
     #[cold]
     fn poll_handshake(&mut self, stage: Handshake, now: Time) -> Option<Segment> {
+        // With AccECN the last ACK is ECN-capable as all others are.
+        let established = stage == Handshake::SendAck && self.ecn == EcnState::Accurate;
+        let capable = self.settings.needs_ecn || established;
         let bare = Segment {
             seq: 0,
             len: 0,
             stamp: now,
             retransmit: false,
-            // An ECN-setup SYN (RFC 3168 §6.1.1). A SYN that is retransmitted asks for ECN no more,
-            // as ECN may be why it was dropped (§6.1.1.1; tcp_ecn_fallback).
-            cwr: stage == Handshake::SendSyn
-                && self.ecn != EcnState::Off
-                && self.stats.timeouts == 0,
-            ecn: self.ecn_field(self.settings.needs_ecn),
+            // An ECN-setup SYN (RFC 3168 §6.1.1).
+            cwr: stage == Handshake::SendSyn && self.asks_for_ecn(),
+            ace: self.ace_of_handshake(stage),
+            ecn: self.ecn_field(capable),
             syn: stage == Handshake::SendSyn,
             push: false,
             echo: self.rtt_source.ts_recent(),
@@ -328,13 +341,13 @@ impl Sender {
         let amiss = ack.ack <= self.una
             || ack.ack > self.nxt
             || ack.sack_count > 0
-            || ack.ece
+            || ack.ace != 0
             || ack.syn
             || self.scoreboard.sacked_out() > 0
             || self.dup_acks > 0
             || !self.ca_state.is_open()
             || self.tlp.is_sent()
-            || self.settings.needs_ecn;
+            || self.settings.exact;
         if amiss {
             return self.on_ack_amiss(ack, now);
         }
@@ -410,15 +423,17 @@ impl Sender {
         if self.control.times_segments() {
             self.on_delivered(sacktag.last_sackt, acked, now);
         }
-        if self.settings.needs_ecn {
-            self.count_marks(delivered, ack.ece && self.ecn != EcnState::Off);
-        }
+        let ece = if self.settings.exact {
+            self.count_marks(ack, delivered)
+        } else {
+            ack.ece() && self.ecn != EcnState::Off
+        };
         let mut rearm = acked > 0;
         if let (None, Some(sent), true) = (rtt, sacktag.first_sackt, self.settings.rack) {
             rearm |= self.rtt_sample_of_sack(sent, now);
         }
         let quiet = !alert && self.dup_acks == 0;
-        if quiet && !ack.ece {
+        if quiet && !ece {
             // The common case: new data acknowledged in TCP_CA_Open.
             if acked > 0 {
                 self.cong_avoid(delivered, rtt, ack.one_way, now);
@@ -427,8 +442,16 @@ impl Sender {
         } else {
             let duplicate = self.dup_acks > dup_acks;
             let original = sacktag.original;
-            let news =
-                AckNews { acked, delivered, rtt, echo: ack.echo, original, duplicate, dsack_end };
+            let news = AckNews {
+                acked,
+                delivered,
+                rtt,
+                echo: ack.echo,
+                ece,
+                original,
+                duplicate,
+                dsack_end,
+            };
             rearm &= !self.fastretrans_alert(ack, news, now).rack_armed_timer;
         }
         if rearm {
@@ -456,9 +479,7 @@ impl Sender {
             return;
         }
         self.timer.stop();
-        if !ack.ece {
-            self.ecn = EcnState::Off;
-        }
+        self.on_agreed(ack);
         self.update_snd_wnd(0, ack.window);
         self.rtt_source.on_ack(ack.stamp);
         if self.rtt_source.has_timestamps() || self.stats.timeouts == 0 {
@@ -641,7 +662,8 @@ impl Sender {
         if self.pacer.is_some() {
             self.pace(len, now);
         }
-        let ecn = self.ecn_field(!retransmit || self.settings.needs_ecn);
+        let all = self.settings.needs_ecn || self.ecn == EcnState::Accurate;
+        let ecn = self.ecn_field(!retransmit || all);
         let cwr = self.ecn == EcnState::QueueCwr && !retransmit;
         if cwr {
             self.ecn = EcnState::Ok;
@@ -654,6 +676,7 @@ impl Sender {
             stamp: now,
             retransmit,
             cwr,
+            ace: 0,
             ecn,
             syn: false,
             push,
@@ -664,7 +687,7 @@ impl Sender {
     /// The ECN field of a segment that is ECN-capable if ECN was agreed on and `capable`.
     #[inline]
     fn ecn_field(&self, capable: bool) -> Ecn {
-        if capable && self.ecn != EcnState::Off { Ecn::Ect0 } else { Ecn::NotEct }
+        if capable && self.ecn != EcnState::Off { self.ect } else { Ecn::NotEct }
     }
 
     fn retransmit(&mut self, seq: u32, now: Time) -> Segment {

@@ -82,13 +82,13 @@ fn opened(asks: bool, agrees: bool, lost: u64) -> bool {
     assert_eq!(syn.cwr, asks && lost == 0);
     assert!(syn.ecn == Ecn::NotEct, "a SYN itself is not ECN-capable");
     let answer = greeting(&mut receiver, &syn, now);
-    assert_eq!(answer.ece, asks && agrees && lost == 0);
+    assert_eq!(answer.ece(), asks && agrees && lost == 0);
     sender.on_ack(&answer, now + WAY + WAY);
     let sent = burst(&mut sender, now + WAY + WAY);
     assert!(!sent[0].cwr, "the handshake is over");
     receiver
         .on_segment(&Segment { ecn: Ecn::Ce, ..sent[1] }, now + WAY + WAY + WAY)
-        .is_some_and(|ack| ack.ece)
+        .is_some_and(|ack| ack.ece())
         && sent[1].ecn == Ecn::Ect0
 }
 
