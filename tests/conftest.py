@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import shapes
 from hypothesis import settings
+from in_chromium import browser
 from live_network import live_network
 from marks import marks_of, may_be_asked_for
 from tree import of_another_tree
 
-__all__ = ["live_network"]
+__all__ = ["browser", "live_network"]
 
 
 def pytest_configure() -> None:

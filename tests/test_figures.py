@@ -111,6 +111,39 @@ def test_the_warmup_is_shaded_and_named(pair: list[Run]) -> None:
     assert "warm-up" in words(figure)
 
 
+def test_a_box_has_the_quantiles(pair: list[Run]) -> None:
+    axes = figures.boxes(pair).axes[0]
+    assert axes.get_title("left") == "ping RTT [ms]"
+    rtts = series.ping_rtts(pair[0]).x
+    drawn = {round(float(y), 6) for found in axes.lines for y in np.asarray(found.get_ydata())}
+    for level in (0.05, 0.25, 0.5, 0.75, 0.95):
+        assert round(float(np.quantile(rtts, level)), 6) in drawn
+
+
+def test_stacked_runs_share_their_axes(pair: list[Run]) -> None:
+    figure = figures.stacked(pair)
+    assert len(figure.axes) % len(pair) == 0
+    for row in range(len(figure.axes) // len(pair)):
+        panels = figure.axes[row * len(pair) : (row + 1) * len(pair)]
+        assert len({panel.get_ylim() for panel in panels}) == 1
+    drawn = line(figure, "ping RTT [ms] pfifo")
+    np.testing.assert_allclose(
+        np.nanmax(np.asarray(drawn.get_ydata(), float)),
+        np.nanmax(series.pings(pair[0], pair[0].seeds[0], "ping").y),
+    )
+
+
+def test_completion_times_are_those_of_transfers_after_the_warm_up(tmp_path: Path) -> None:
+    run = synthetic.run(tmp_path / "run", Shape())
+    table = pl.DataFrame(
+        {"start_ns": [0, 6_000_000_000], "end_ns": [10**9, 6_020_000_000]},
+        schema={"start_ns": pl.Int64, "end_ns": pl.Int64},
+    )
+    run.table = lambda name, seed=None: table  # type: ignore[method-assign, assignment]
+    found = series.completions(run)
+    assert (found.samples, found.x.max()) == (1, 20.0)
+
+
 def test_a_cdf_reaches_its_quantiles(pair: list[Run]) -> None:
     figure = figures.cdf(pair, "ping")
     drawn = line(figure, "cdf pfifo")
@@ -356,6 +389,8 @@ def test_odd_runs_draw(shape: Shape, tmp_path: Path) -> None:
         assert all(
             axes.get_xlabel() or axes.get_ylabel() or axes.get_title(loc="left") or axes.texts
             for axes in figure.axes
+            # What is beside another has its labels and its axis.
+            if (place := axes.get_subplotspec()) is None or place.colspan.start == 0
         )
 
 

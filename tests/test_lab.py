@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from in_chromium import Opened, in_a_browser
 
 import sojourn
 from sojourn import _core, lab, scenario
@@ -28,9 +28,6 @@ from sojourn.scenario import examples
 
 HERE = Path(lab.__file__).parent
 NODE = shutil.which("node")
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
 
 built = pytest.mark.skipif(
     not lab.is_there() and os.environ.get("CI") != "true",
@@ -260,46 +257,13 @@ def test_the_vendored_file_is_the_published_one() -> None:
 # ------------------------------------------------------------------------------------- in a browser
 
 
-in_a_browser = pytest.mark.skipif(
-    CHROMIUM is None or importlib.util.find_spec("playwright") is None,
-    reason="needs Chromium and playwright",
-)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lab.write(tmp_path_factory.mktemp("page") / "lab.html")
 
 
-class Opened:
-    """A page of the lab in a browser, and all that it complained of."""
-
-    def __init__(self, browser: Any, file: Path, link: str = "", **context: Any) -> None:
-        self.context = browser.new_context(**context)
-        self.page = self.context.new_page()
-        self.errors: list[str] = []
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on(
-            "console",
-            lambda message: self.errors.append(message.text) if message.type == "error" else None,
-        )
-        # Nothing is fetched.
-        self.page.on("request", self._asked)
-        self.page.goto(file.as_uri() + link)
-
-    def _asked(self, request: Any) -> None:
-        if not request.url.startswith(("file:", "blob:", "data:")):
-            self.errors.append(f"it asked for {request.url}")
+class Lab(Opened):
+    """The lab in a browser."""
 
     def attempt(self) -> int:
         """The number of the run that is shown."""
@@ -318,14 +282,10 @@ class Opened:
         cells = self.page.locator(f"#numbers tr:has(th:text-is('{row}')) td")
         return float(re.match(r"[\d. ]+", cells.nth(column).inner_text())[0].replace(" ", ""))  # type: ignore[index]
 
-    def close(self) -> None:
-        self.context.close()
-        assert self.errors == []
-
 
 @pytest.fixture
-def shown(browser: Any, page_file: Path) -> Iterator[Opened]:
-    shown = Opened(browser, page_file)
+def shown(browser: Any, page_file: Path) -> Iterator[Lab]:
+    shown = Lab(browser, page_file)
     shown.page.wait_for_selector("html[data-shown]")
     yield shown
     shown.close()
@@ -333,7 +293,7 @@ def shown(browser: Any, page_file: Path) -> Iterator[Opened]:
 
 @built
 @in_a_browser
-def test_the_page_shows_native_s_numbers_and_follows_a_slider(shown: Opened) -> None:
+def test_the_page_shows_native_s_numbers_and_follows_a_slider(shown: Lab) -> None:
     ours = sojourn.simulate(scenario.loads(lab.start().text), seeds=[1]).summary.summary
     native = ours["probes"][0]["rtt_ms"]["p95"]["mean"]
     assert shown.number("ping RTT, 95th percentile") == pytest.approx(native, rel=0.01)
@@ -351,7 +311,7 @@ def test_the_page_shows_native_s_numbers_and_follows_a_slider(shown: Opened) -> 
 
 @built
 @in_a_browser
-def test_a_broken_text_is_shown_with_its_caret_and_the_last_results_stay(shown: Opened) -> None:
+def test_a_broken_text_is_shown_with_its_caret_and_the_last_results_stay(shown: Lab) -> None:
     before = shown.number("ping RTT, median")
     text = shown.page.input_value("#text")
     shown.page.fill("#text", text.replace('"10 s"', "10"))
@@ -377,7 +337,7 @@ def test_a_link_opens_what_was_shown(shown: Opened, browser: Any, page_file: Pat
     link = shown.page.url.split("#")[1]
     state = read_link(link)
     assert state.qdiscs == ("pfifo limit 1000", "fq_codel", "cake")
-    other = Opened(browser, page_file, f"#{link}")
+    other = Lab(browser, page_file, f"#{link}")
     other.page.wait_for_selector("html[data-shown]")
     assert other.page.locator("#numbers thead th").count() == 4
     other.close()
@@ -392,7 +352,7 @@ def test_a_link_opens_what_was_shown(shown: Opened, browser: Any, page_file: Pat
 def test_a_wrong_link_is_told_and_the_page_is_of_use(
     browser: Any, page_file: Path, link: str, says: str
 ) -> None:
-    shown = Opened(browser, page_file, link)
+    shown = Lab(browser, page_file, link)
     shown.page.wait_for_selector("#state.wrong")
     assert says in shown.page.inner_text("#state")
     assert shown.page.locator("#numbers tbody tr").count() > 3
@@ -416,7 +376,7 @@ count = 1000
 def test_a_hostile_link_can_be_stopped_and_the_page_answers_meanwhile(
     browser: Any, page_file: Path
 ) -> None:
-    shown = Opened(browser, page_file, f"#{to_link(Shown(HOSTILE))}")
+    shown = Lab(browser, page_file, f"#{to_link(Shown(HOSTILE))}")
     shown.page.wait_for_selector("#stop:not([hidden])")
     assert "running" in shown.page.inner_text("#state")
     shown.page.click("#stop")
@@ -429,7 +389,7 @@ def test_a_hostile_link_can_be_stopped_and_the_page_answers_meanwhile(
 @in_a_browser
 def test_what_only_a_kernel_has_is_refused_kindly(browser: Any, page_file: Path) -> None:
     text = lab.start().text.replace('kind      = "bulk"', 'kind      = "bulk"\ncongestion = "cdg"')
-    shown = Opened(browser, page_file, f"#{to_link(Shown(text))}")
+    shown = Lab(browser, page_file, f"#{to_link(Shown(text))}")
     shown.page.wait_for_selector(".problem")
     assert "only a Linux kernel has" in shown.page.inner_text("#problems")
     assert "--engine kernel" in shown.page.inner_text("#problems")
@@ -438,7 +398,7 @@ def test_what_only_a_kernel_has_is_refused_kindly(browser: Any, page_file: Path)
 
 @built
 @in_a_browser
-def test_every_lesson_is_solved_by_its_own_solution_in_the_page(shown: Opened) -> None:
+def test_every_lesson_is_solved_by_its_own_solution_in_the_page(shown: Lab) -> None:
     for index, lesson in enumerate(lessons()):
         shown.page.locator("#lessons summary").click()
         shown.after(
@@ -457,7 +417,7 @@ def test_every_lesson_is_solved_by_its_own_solution_in_the_page(shown: Opened) -
 def test_on_a_phone_nothing_is_wider_than_the_screen_and_all_has_a_name(
     browser: Any, page_file: Path, scheme: str
 ) -> None:
-    shown = Opened(
+    shown = Lab(
         browser,
         page_file,
         viewport={"width": 390, "height": 800},
@@ -480,7 +440,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_all_has_a_name(
 
 @built
 @in_a_browser
-def test_the_queue_is_shown_packet_by_packet_and_by_keyboard(shown: Opened) -> None:
+def test_the_queue_is_shown_packet_by_packet_and_by_keyboard(shown: Lab) -> None:
     shown.page.focus("#play")
     shown.page.keyboard.press("Enter")
     deadline = time.monotonic() + 20

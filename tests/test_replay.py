@@ -28,7 +28,7 @@ from sojourn.agreement.decisions import (
 )
 from sojourn.cli import status
 from sojourn.cli.agree import standing_file
-from sojourn.cli.replay import STANDING
+from sojourn.cli.replay import OF_LATER, STANDING
 from sojourn.engine.asked import Progress
 from sojourn.engine.kernel.guest import ready
 from sojourn.engine.kernel.observed.passage import Passage
@@ -112,6 +112,7 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
+        "dualpi2-ecn",
         "fq_pie-ecn",
         "fq_pie-noecn",
         "pie-ecn",
@@ -128,6 +129,21 @@ def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     # Three standard deviations: of a recording that is given, this is no matter of luck.
     assert abs(draws.drawn - draws.expected) < 1.5 * draws.ci95
     assert draws.drawn > 10
+
+
+def test_dualpi2_s_step_is_no_draw_and_the_start_of_its_timer_is_found() -> None:
+    one = recording("dualpi2-ecn")
+    ours = replayed(one)
+    # Marks of packets that waited longer than the step are none of the controller's.
+    marked = ours.fate == MARKED
+    step = ours.cause == _core.CAUSES.index("ce_threshold")
+    assert np.isnan(ours.chance[marked]).sum() > 100
+    assert (marked & step).sum() + np.isfinite(ours.chance[marked]).sum() <= marked.sum()
+    # The start that is taken makes the draws most likely, of those at a 16th of a period and others.
+    starts = replaying._starts(one)
+    likely = [replaying._likelihood(one, replaying._started(one, at)) for at in starts]
+    assert len(starts) == 16
+    assert replaying._likelihood(one, ours) >= max(likely) > min(likely)
 
 
 def test_sfq_s_key_is_changed_where_the_recorded_one_may_have_been() -> None:
@@ -449,10 +465,10 @@ def test_arrivals_that_make_no_sense_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=why):
             _core.replay(Link.from_json(json.dumps(PFIFO)), 1, times, flows, one + 100, one)
-    with pytest.raises(TypeError, match="bool"):
+    with pytest.raises(TypeError, match="int64"):
         _core.replay(
             *(Link.from_json(json.dumps(PFIFO)), 1, one, one, one + 100, one),
-            early=one,  # type: ignore[arg-type]
+            fate=one > 0,  # type: ignore[arg-type]
         )
     with pytest.raises(ValueError, match="not a link"):
         Link.from_json("{}")
@@ -506,7 +522,10 @@ def test_more_packets_than_can_be_written_down_are_refused() -> None:
 
 
 def test_the_standing_recordings_are_of_these_queues() -> None:
-    many = {name: len(load(standing_file(f"{name}.toml")).variants()) for name in STANDING}
+    later = OF_LATER["kernel-7.3"]
+    many = {
+        name: len(load(standing_file(f"{name}.toml")).variants()) for name in (*STANDING, *later)
+    }
     assert many == {
         "replay": 39,
         "replay-mixed": 5,
@@ -523,6 +542,7 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-sfb-ecn": 6,
         "replay-sfq": 18,
         "replay-tbf": 4,
+        "replay-dualpi2": 21,
     }
 
 

@@ -8,16 +8,17 @@ import dataclasses
 import hashlib
 import json
 import re
-import shutil
-import subprocess
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
 import pytest
 import synthetic
+from in_chromium import Opened, in_a_browser
 from synthetic import Shape
 
 from sojourn import digits, report
@@ -278,6 +279,21 @@ def test_a_line_in_the_page_is_the_tables(page: str, pair: list[Run]) -> None:
     np.testing.assert_allclose(values(packed, heights), expected, rtol=1e-6)
 
 
+def test_the_lines_of_all_seeds_are_their_mean_and_their_range(page: str, pair: list[Run]) -> None:
+    packed = payload(page)
+    for run, together in zip(pair, packed["means"], strict=True):
+        low, mean, high = (values(packed, i) for i in together["lines"]["backlog"])
+        seeds = [
+            series.column(series.queue(run, s, series.bottleneck(run)), "backlog_packets").y
+            for s in run.seeds
+        ]
+        # As many columns as a line has values: each value has one of its own.
+        assert mean.size == min(len(seeds[0]), data.COLUMNS)
+        np.testing.assert_allclose(mean, np.mean(seeds, axis=0), rtol=1e-6)
+        np.testing.assert_allclose(low, np.min(seeds, axis=0), rtol=1e-6)
+        np.testing.assert_allclose(high, np.max(seeds, axis=0), rtol=1e-6)
+
+
 def test_every_seed_of_every_run_is_in_the_page(page: str, pair: list[Run]) -> None:
     found = {(view["run"], view["seed"]) for view in payload(page)["views"]}
     assert found == {(run, seed) for run in (0, 1) for seed in (1, 2, 3)}
@@ -295,6 +311,8 @@ def test_every_buffer_that_is_asked_for_is_there(page: str) -> None:
             asked += [row["t"] for row in panel.get("ticks", [])]
         for graph in view["density"]:
             asked += [graph["t"], graph["sent"], graph["lost"], *graph["rows"]]
+    for together in packed["means"]:
+        asked += [together["t"], *(i for rows in together["lines"].values() for i in rows)]
     asked += [entry[axis] for cdf in packed["cdfs"] for entry in cdf["series"] for axis in "xy"]
     assert set(asked) == set(range(len(packed["buffers"])))
 
@@ -425,30 +443,116 @@ def test_a_page_that_can_not_be_written_is_an_error_for_people(
         report.write(pair, tmp_path / "missing" / "page.html")
 
 
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
+class Page(Opened):
+    """A report in a browser."""
+
+    def saved(self, chart: str, kind: str) -> str:
+        """What a chart's button saves."""
+        buttons = self.page.locator(f"figcaption:has-text('{chart}')").first
+        with self.page.expect_download() as coming:
+            buttons.get_by_label(f"Save this chart as {kind}").click()
+        return (
+            Path(coming.value.path()).read_bytes().decode("latin-1" if kind == "PNG" else "utf-8")
+        )
+
+    def off(self) -> list[str]:
+        """The names under the first chart that are hidden."""
+        names = self.page.locator("#hero .u-legend .u-off:not(.unlisted) .u-label")
+        return [str(name) for name in names.all_inner_texts()]
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium here to run the page's script")
-def test_the_pages_script_runs_to_its_end_and_draws_every_chart(page: str, tmp_path: Path) -> None:
+@pytest.fixture
+def opened(browser: Any, page: str, tmp_path: Path) -> Iterator[Page]:
     file = tmp_path / "page.html"
     file.write_text(page, encoding="utf-8")
-    assert BROWSER is not None
-    command = [
-        BROWSER,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ]
-    command += ["--virtual-time-budget=5000", "--dump-dom", file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert '<html lang="en" class="ready">' in done.stdout
+    shown = Page(browser, file)
+    shown.page.wait_for_selector("html.ready")
+    yield shown
+    shown.close()
+
+
+@in_a_browser
+def test_the_pages_script_runs_to_its_end_and_draws_every_chart(opened: Page, page: str) -> None:
     packed = payload(page)
     panels = packed["views"][0]["panels"]
     charts = 4 + len(packed["cdfs"]) + len(panels) + len(packed["views"][0]["density"])
-    assert len(re.findall(r'<div class="uplot', done.stdout)) == charts
+    assert opened.page.locator("div.uplot").count() == charts
+    assert opened.page.input_value("#seed") == "-1"
+    opened.page.select_option("#seed", label="seed 1")
+    assert opened.page.locator("div.uplot").count() == charts
+
+
+@in_a_browser
+def test_a_name_under_a_chart_and_its_box_hide_the_same(opened: Page) -> None:
+    box = opened.page.locator("input[data-run='0']")
+    opened.page.locator("#hero .u-legend .u-label", has_text="pfifo").locator(
+        "visible=true"
+    ).click()
+    assert not box.is_checked()
+    assert opened.off() == ["pfifo"]
+    box.check()
+    assert opened.off() == []
+
+
+@in_a_browser
+def test_an_address_holds_what_is_shown(opened: Page) -> None:
+    opened.page.locator("input[data-run='1']").uncheck()
+    opened.page.get_by_label("Zoom in").click()
+    opened.page.select_option("#seed", label="seed 2")
+    said = opened.page.locator("[data-window]").inner_text()
+    address = opened.page.url
+    opened.page.goto("about:blank")
+    opened.page.goto(address)
+    opened.page.wait_for_selector("html.ready")
+    assert opened.off() == ["fq_codel"]
+    assert opened.page.locator("[data-window]").inner_text() == said != "all"
+    assert opened.page.input_value("#seed") == "2"
+
+
+@in_a_browser
+def test_a_chart_can_be_saved(opened: Page, page: str) -> None:
+    rows = opened.saved("Ping RTT", "CSV").splitlines()
+    mean = payload(page)["means"][0]
+    assert rows[0].startswith('time [s],"pfifo, lowest [ms]",pfifo [ms],"pfifo, highest [ms]"')
+    assert len(rows) == 1 + values(payload(page), mean["t"]).size
+    drawn = ElementTree.fromstring(opened.saved("Ping RTT", "SVG"))
+    texts = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"Ping RTT", "time, s", "pfifo", "fq_codel"} <= set(texts)
+    assert len(list(drawn.iter("{http://www.w3.org/2000/svg}path"))) >= 6
+    assert opened.saved("Drops and marks", "SVG").startswith("<svg")
+    assert opened.saved("Density graph", "SVG").count("<rect") > 10
+    assert opened.saved("CDF of the ping RTT", "PNG").startswith("\x89PNG")
+
+
+@in_a_browser
+def test_a_table_is_sorted_and_copied(opened: Page) -> None:
+    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    table = opened.page.locator("table.numbers").first
+    head = table.locator("th", has_text="ping RTT p95")
+    for order in ("ascending", "descending"):
+        head.locator("button").click()
+        assert head.get_attribute("aria-sort") == order
+    column = [
+        float(re.sub("[^0-9.].*", "", cell))
+        for cell in table.locator("tbody td:nth-child(3)").all_inner_texts()
+    ]
+    assert column == sorted(column, reverse=True)
+    opened.page.get_by_role("button", name="Markdown").first.click()
+    copied = opened.page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert copied[0].startswith("| Run | ping RTT median [ms] |")
+    assert len(copied) == 4
+    opened.page.get_by_role("button", name="LaTeX").first.click()
+    assert "fq\\_codel & " in opened.page.evaluate("navigator.clipboard.readText()")
+
+
+@in_a_browser
+def test_a_phone_reads_it(browser: Any, page: str, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(page, encoding="utf-8")
+    shown = Page(browser, file, viewport={"width": 400, "height": 800})
+    shown.page.wait_for_selector("html.ready")
+    assert shown.page.evaluate("document.documentElement.scrollWidth") == 400
+    shown.close()
 
 
 # ---------------------------------------------------------------------------------- accessibility

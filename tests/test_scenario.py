@@ -694,7 +694,7 @@ def test_a_congestion_control_that_no_kernel_here_has_says_so(name: str, instead
         ("codel 100p", 6, "write limit 100;"),
         ("netem delay 10ms", 0, 'delay = "10 ms"'),
         ("blackhole", 0, 'loss = "100 %"'),
-        ("pi2", 0, "nearest: pie"),
+        ("pi2", 0, "nearest: dualpi2"),
         ("rem", 0, "nearest: pie"),
         ("avq", 0, "nearest: red variant ns2"),
         ("codel limit 010", 12, "write 10"),

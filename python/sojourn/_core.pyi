@@ -247,7 +247,7 @@ def replay(
     bytes: NDArray[np.int64],
     ds: NDArray[np.int64],
     after: NDArray[np.int64] | None = None,
-    early: NDArray[np.bool_] | None = None,
+    fate: NDArray[np.int64] | None = None,
     hash: NDArray[np.int64] | None = None,
     truesize: NDArray[np.int64] | None = None,
     own: dict[str, OwnCode] | None = None,
@@ -257,8 +257,8 @@ def replay(
     One packet per place of the columns, in order of time: when it comes (from 0), its flow (equal
     for one direction of a five-tuple), bytes of the IP packet, DS field. Of another queue, whose
     decisions are to be compared (crates/sim/src/replay.rs): `after`, how many it had sent before
-    the packet came, which orders what happens at one instant (-1: not known), and `early`, what
-    draws decided; without it ours are drawn from `seed`. For fq_codel `hash`, 32 bits by
+    the packet came, which orders what happens at one instant (-1: not known), and `fate`, what it
+    did to it (`engine/recording`), which draws follow; without it ours are drawn from `seed`. For fq_codel `hash`, 32 bits by
     which it tells flows apart (with an unknown one, -1, no two flows share a queue), and
     `truesize`, the bytes that its memory limit counts (-1: those of a datagram).
 
@@ -267,8 +267,8 @@ def replay(
     left; -1: never), `refused` (1: dropped as it came), `dropped` and `marked` (the cause, in the
     order of CAUSES; -1: it was not), `backlog_packets` and `backlog_bytes` (queued when it came),
     `state` (when it came an average, RED's in bytes, or else a probability; when it left CoDel's
-    count), `chance` (with `early`: how likely a discipline that draws was to drop or mark it, given
-    what became of all before it). Raises
+    count), `chance` (with `fate`: how likely a discipline that draws was to drop or mark it, given
+    what became of all before it), `drew` (1: it did; -1: as `fate` says). Raises
     ValueError when the JSON is no link or the columns are no arrivals.
     """
 

@@ -63,24 +63,3 @@ impl<T: Number> FromPyObject<'_, '_> for Numbers<T> {
         Ok(Numbers(buffer.to_vec(given.py())?))
     }
 }
-
-/// Truths of an array; its bytes are numbers, since the protocol has no truths in Rust.
-pub struct Truths(Numbers<u8>);
-
-impl Truths {
-    pub fn to_vec(&self) -> Vec<bool> {
-        self.0.iter().map(|truth| *truth != 0).collect()
-    }
-}
-
-impl FromPyObject<'_, '_> for Truths {
-    type Error = PyErr;
-
-    fn extract(given: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        let kind: String = given.getattr("dtype")?.getattr("kind")?.extract()?;
-        if kind != "b" {
-            return Err(PyTypeError::new_err("not an array of bool"));
-        }
-        Ok(Truths(given.call_method1("view", ("uint8",))?.extract()?))
-    }
-}

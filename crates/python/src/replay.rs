@@ -4,19 +4,19 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use scenario::realised::simulated_link;
-use sim::{Arrival, Decision, DsField, Fell};
+use sim::{Arrival, Decision, DsField, Fell, Foretold};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Time;
 
-use crate::arrays::{Integers, Truths, array};
+use crate::arrays::{Integers, array};
 use crate::own::OwnCode;
 use crate::realised::Link;
 use crate::run::{give_code, thrown};
 
 /// What became of each arrival; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, early = None, hash = None, truesize = None, own = None))]
+#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, fate = None, hash = None, truesize = None, own = None))]
 #[allow(clippy::too_many_arguments)]
 pub fn replay<'py>(
     py: Python<'py>,
@@ -27,7 +27,7 @@ pub fn replay<'py>(
     bytes: Integers,
     ds: Integers,
     after: Option<Integers>,
-    early: Option<Truths>,
+    fate: Option<Integers>,
     hash: Option<Integers>,
     truesize: Option<Integers>,
     own: Option<HashMap<String, Py<OwnCode>>>,
@@ -39,8 +39,7 @@ pub fn replay<'py>(
     let arrivals = arrivals(
         [&t_ns, &flow, &bytes, &ds],
         after.as_deref(),
-        early.map(|early| early.to_vec()).as_deref(),
-        [hash.as_deref(), truesize.as_deref()],
+        [fate.as_deref(), hash.as_deref(), truesize.as_deref()],
     )?;
     give_code(&mut link.qdisc, &words, &own.unwrap_or_default());
     let outcome =
@@ -52,14 +51,12 @@ pub fn replay<'py>(
 fn arrivals(
     [times, flows, bytes, ds]: [&[i64]; 4],
     after: Option<&[i64]>,
-    early: Option<&[bool]>,
-    [hash, truesize]: [Option<&[i64]>; 2],
+    [fate, hash, truesize]: [Option<&[i64]>; 3],
 ) -> PyResult<Vec<Arrival>> {
     let refuse = |what: &str| PyValueError::new_err(format!("arrivals: {what}"));
     let many = times.len();
-    let given = [after, hash, truesize].map(|column| column.map_or(many, <[i64]>::len));
-    let flags = early.map_or(many, <[bool]>::len);
-    if [flows.len(), bytes.len(), ds.len(), flags].iter().chain(&given).any(|n| *n != many) {
+    let given = [after, fate, hash, truesize].map(|column| column.map_or(many, <[i64]>::len));
+    if [flows.len(), bytes.len(), ds.len()].iter().chain(&given).any(|n| *n != many) {
         return Err(refuse("the columns are not of one length"));
     }
     if times.first().is_some_and(|t| *t < 0) || times.windows(2).any(|pair| pair[0] > pair[1]) {
@@ -74,12 +71,21 @@ fn arrivals(
                 bytes: number(bytes[i], "a size is no number of 32 bits")?,
                 ds: DsField(u8::try_from(ds[i]).map_err(|_| refuse("a DS field is a byte"))?),
                 after: after.and_then(|after| u64::try_from(after[i]).ok()),
-                early: early.map(|early| early[i]),
+                foretold: fate.map(|fate| foretold(fate[i])),
                 hash: hash.and_then(|hash| u32::try_from(hash[i]).ok()),
                 truesize: truesize.and_then(|truesize| u32::try_from(truesize[i]).ok()),
             })
         })
         .collect()
+}
+
+/// A fate of `engine/recording`.
+fn foretold(fate: i64) -> Foretold {
+    match fate {
+        1 => Foretold::Marked,
+        2 | 3 => Foretold::Dropped,
+        _ => Foretold::Passed,
+    }
 }
 
 fn columns<'py>(py: Python<'py>, decisions: &[Decision]) -> PyResult<Bound<'py, PyDict>> {
@@ -100,5 +106,6 @@ fn columns<'py>(py: Python<'py>, decisions: &[Decision]) -> PyResult<Bound<'py, 
     all.set_item("backlog_bytes", number(&|d| d.found.bytes as i64)?)?;
     all.set_item("state", real(&|d| d.state)?)?;
     all.set_item("chance", real(&|d| d.chance)?)?;
+    all.set_item("drew", number(&|d| d.drew.map_or(-1, i64::from))?)?;
     Ok(all)
 }

@@ -13,6 +13,7 @@ mod cake;
 mod cobalt;
 mod codel;
 mod ds;
+mod dualpi2;
 mod ets;
 mod fifo;
 mod fq;
@@ -35,6 +36,9 @@ pub use cake::{AckFilterMode, Cake, CakeCells, CakeParams, Isolation, TinMode};
 pub use cobalt::{Cobalt, CobaltParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
 pub use ds::{DsField, DsSelector};
+pub use dualpi2::{
+    DocsisDualPi2Params, DualPi2, DualPi2Params, LinuxDualPi2Params, RfcDualPi2Params,
+};
 pub use ets::{Ets, EtsParams};
 pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq::{Fq, FqParams};
@@ -100,6 +104,47 @@ pub trait Body {
     fn hosts(&self, flow: u32) -> [u32; 2] {
         [flow, flow ^ 1]
     }
+
+    /// For replays: what a recorded queue did to the packet. A discipline that draws as packets
+    /// leave follows it where its law leaves the choice, and says so (`Qdisc::hindsight`).
+    #[inline]
+    fn foretold(&self) -> Option<Foretold> {
+        None
+    }
+}
+
+/// What a recorded queue did to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foretold {
+    /// It let it pass, or has it still.
+    Passed,
+    /// It marked it.
+    Marked,
+    /// It dropped it.
+    Dropped,
+}
+
+/// For replays: how likely a drop or mark was of packets whose fate was foretold, told as each is
+/// decided.
+#[derive(Clone, Debug, Default)]
+pub struct Hindsight {
+    /// Packets are decided as they come, not as they leave.
+    pub at_arrival: bool,
+    /// Of the packet that is decided now.
+    pub(crate) now: Judged,
+    /// Of each packet before, in order. Its owner takes them out.
+    pub decided: Vec<Judged>,
+}
+
+/// What a queue says of one packet whose fate was foretold.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Judged {
+    /// It was dropped.
+    pub dropped: bool,
+    /// How likely a draw was to come true; NaN where nobody saw what was drawn.
+    pub chance: f64,
+    /// Whether it came true.
+    pub drew: bool,
 }
 
 /// MurmurHash3's 64-bit finaliser of a connection and a key, its upper half.
@@ -146,14 +191,14 @@ pub enum Cause {
     Limit = 0,
     /// CoDel's control law, or COBALT's: the sojourn time stayed above target.
     Target = 1,
-    /// CoDel's ce_threshold.
+    /// CoDel's ce_threshold; the step or ramp of DualPI2's L queue.
     CeThreshold = 2,
-    /// RED's, PIE's and SFB's early decision at random; in Linux's RED also the certain one above the
+    /// RED's, PIE's, DualPI2's and SFB's early decision at random; in Linux's RED also the certain one above the
     /// upper threshold, in PIE the one that accu_prob forces.
     Early = 3,
     /// The certain decision of ns-2's and ns-3's RED above the upper threshold.
     Forced = 4,
-    /// fq_codel's and cake's memory limit.
+    /// The memory limit of fq_codel, cake and dualpi2.
     Overmemory = 5,
     /// The wire lost it: random or bursty loss of a link, after the queue.
     Wire = 6,
@@ -230,13 +275,17 @@ pub struct State {
     pub limit: Option<f64>,
     /// CoDel's or COBALT's count of signals in this dropping state; 0 outside it.
     pub count: Option<f64>,
-    /// RED's current maximum probability (adaptive) or configured one; PIE's p; SFB's mean one;
-    /// COBALT's BLUE.
+    /// RED's current maximum probability (adaptive) or configured one; PIE's p; DualPI2's p, whose
+    /// square is C's; SFB's mean one; COBALT's BLUE.
     pub probability: Option<f64>,
     /// RED's average queue (packets or bytes, as configured); adt's throughput estimate in bit/s.
     pub average: Option<f64>,
     /// Number of queues with packets (fq, fq_codel, fq_pie, cake, sfq).
     pub flows: Option<f64>,
+    /// dualpi2: how long the oldest packet of its queue C has waited, ns.
+    pub classic_delay: Option<f64>,
+    /// The same of its queue L.
+    pub l4s_delay: Option<f64>,
 }
 
 /// The numbers of the hosts that a packet comes from and is for, by its `flow`. Ends of flows with
@@ -327,6 +376,12 @@ pub trait Qdisc<B> {
     /// For replays: the probability that the last arrival was dropped or marked early, given the
     /// fates of all before it; `None`: the discipline can't be told.
     fn chance(&self) -> Option<f64> {
+        None
+    }
+
+    /// For replays: what it says of packets whose fate was foretold (`Body::foretold`). `None`: it
+    /// does not ask.
+    fn hindsight(&mut self) -> Option<&mut Hindsight> {
         None
     }
 }
@@ -422,6 +477,7 @@ disciplines! {
     "cake" Cake(CakeParams) => Cake<B>: |p, context| Cake::new(p, context);
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "choke" Choke(ChokeParams) => Choke<B>: |p, context| Choke::new(p, context);
+    "dualpi2" DualPi2(DualPi2Params) => DualPi2<B>: |p, context| DualPi2::new(p, context);
     "ets" Ets(EtsParams) => Ets<B>: |p, context| Ets::new(p, context);
     "fq" Fq(FqParams) => Fq<B>: |p, context| Fq::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
@@ -492,5 +548,9 @@ impl<B: Body> Qdisc<B> for Discipline<B> {
 
     fn chance(&self) -> Option<f64> {
         each!(self, q => Qdisc::<B>::chance(q))
+    }
+
+    fn hindsight(&mut self) -> Option<&mut Hindsight> {
+        each!(self, q => Qdisc::<B>::hindsight(q))
     }
 }

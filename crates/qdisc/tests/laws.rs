@@ -7,9 +7,9 @@ mod any;
 
 use proptest::prelude::*;
 use qdisc::{
-    AdtParams, Backlog, CakeParams, Cause, Context, Discipline, DsField, Ecn, EtsParams, Fate,
-    FifoParams, FqParams, Packet, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams,
-    Qdisc, RedParams, State, TinMode,
+    AdtParams, Backlog, CakeParams, Cause, Context, Discipline, DocsisDualPi2Params, DsField,
+    DualPi2Params, Ecn, EtsParams, Fate, FifoParams, FqParams, Packet, Params, PfifoFastParams,
+    PfifoFastVariant, PieParams, PrioParams, Qdisc, RedParams, RfcDualPi2Params, State, TinMode,
 };
 use std::collections::HashMap;
 use units::{Luck, Rate, Time};
@@ -73,6 +73,14 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
             backlog.bytes <= p.limit * u64::from(p.mean_bytes)
         }
         Params::Red(RedParams::Ns2(p) | RedParams::Ns3(p)) => packets <= p.limit,
+        Params::DualPi2(DualPi2Params::Linux(p)) => packets <= p.limit,
+        Params::DualPi2(DualPi2Params::Rfc(RfcDualPi2Params { limit, .. })) => {
+            backlog.bytes <= limit.expect("it is drawn") * u64::from(LARGEST)
+        }
+        // Of C, and the 12 500 bytes of L.
+        Params::DualPi2(DualPi2Params::Docsis(DocsisDualPi2Params { limit, .. })) => {
+            backlog.bytes <= limit.expect("it is drawn") * u64::from(LARGEST) + 12_500
+        }
         Params::Ets(p) => packets <= u64::from(p.bands) * p.limit,
         // Of each band, and what went past the flows.
         Params::Fq(p) => packets <= 3 * p.limit + 8,
@@ -112,7 +120,7 @@ struct Ledger<'a> {
     inside_bytes: u64,
     marks: u64,
     gone_marked: u64,
-    last_of_flow: HashMap<u32, u64>,
+    last_of_flow: HashMap<(u32, bool), u64>,
     fates: Vec<Fate<u64>>,
     /// Everything that happened, to compare two runs.
     log: Vec<(u64, u64, Option<Cause>)>,
@@ -181,9 +189,11 @@ impl Ledger<'_> {
                 (Ecn::Ect0 | Ecn::Ect1, Ecn::Ce) => self.gone_marked += 1,
                 (before, after) => assert_eq!(before, after, "only ECN-capable packets are marked"),
             }
-            let last = self.last_of_flow.insert(packet.flow, packet.body);
-            // A flow that becomes heavy may overtake its own packets in hhf's light queue.
-            let in_order = !matches!(self.params, Params::Hhf(_));
+            let last = self.last_of_flow.insert(self.queue_of(&before), packet.body);
+            // A flow that becomes heavy may overtake its own packets in hhf's light queue, and one
+            // that docsis's queue protection sends to C its packets there.
+            let in_order =
+                !matches!(self.params, Params::Hhf(_) | Params::DualPi2(DualPi2Params::Docsis(_)));
             assert!(
                 !in_order || last.is_none_or(|last| last < packet.body),
                 "flow {} out of order",
@@ -198,6 +208,21 @@ impl Ledger<'_> {
             "a backlog and nothing to send"
         );
         any
+    }
+
+    /// What keeps the order of a flow's packets: the flow, and with dualpi2 its queue.
+    fn queue_of(&self, packet: &Packet<u64>) -> (u32, bool) {
+        let any_ect = match self.params {
+            Params::DualPi2(DualPi2Params::Linux(p)) => p.any_ect,
+            Params::DualPi2(_) => false,
+            _ => return (packet.flow, false),
+        };
+        let l4s = match packet.ds.ecn() {
+            Ecn::NotEct => false,
+            Ecn::Ect0 => any_ect,
+            Ecn::Ect1 | Ecn::Ce => true,
+        };
+        (packet.flow, l4s)
     }
 
     /// Serves all that is left, each packet when the queue gives it.
@@ -392,6 +417,15 @@ fn parameters_have_these_json_forms() {
         r#"{"kind": "tbf", "rate": 8000000, "burst": 10000, "limit": 60000, "peakrate": null, "mtu": 1514}"#,
         r#"{"kind": "choke", "limit": 1000, "min": 83, "max": 250, "avpkt": 1000, "burst": 138,
             "probability": 0.02, "bandwidth": 10000000, "ecn": false}"#,
+        r#"{"kind": "dualpi2", "variant": "linux", "limit": 10000, "memlimit": null, "coupling_factor": 2,
+            "step_thresh_ns": 1000000, "step_thresh_packets": null, "min_qlen_step": 0, "classic_protection": 10,
+            "target_ns": 15000000, "tupdate_ns": 16000000, "alpha": 41, "beta": 819, "drop_on_overload": true,
+            "drop_enqueue": false, "any_ect": false}"#,
+        r#"{"kind": "dualpi2", "variant": "rfc", "limit": null, "coupling_factor": 2, "min_th_ns": 800000,
+            "range_ns": 400000, "min_qlen_ramp": 1, "classic_protection": 6.25, "target_ns": 15000000,
+            "tupdate_ns": 15000000, "alpha": 0.15, "beta": 3.0}"#,
+        r#"{"kind": "dualpi2", "variant": "docsis", "limit": null, "coupling_factor": 2, "max_th_ns": 1000000,
+            "target_ns": 10000000, "tupdate_ns": 16000000, "alpha": 0.25, "beta": 2.5, "queue_protection": true}"#,
         r#"{"kind": "ets", "bands": 3, "strict": 1, "quanta": "3000 1500",
             "priomap": "0 1 2 2 2 2 2 2 2 2 2 2 2 2 2 2", "limit": 1000}"#,
         r#"{"kind": "prio", "bands": 3, "priomap": "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", "limit": 1000}"#,

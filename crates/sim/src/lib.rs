@@ -37,7 +37,7 @@ mod scenario;
 #[cfg(test)]
 extern crate self as sim;
 
-pub use qdisc::{Cause, DsField};
+pub use qdisc::{Cause, DsField, Foretold};
 pub use replay::{Arrival, Decision, Fell, replay};
 pub use scenario::*;
 pub use traffic::{Draw, Frames};

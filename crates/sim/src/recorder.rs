@@ -172,7 +172,8 @@ impl Recorder {
             let record = &mut self.links[index];
             let totals = totals(link, record, now);
             let backlog = link.backlog();
-            let State { limit, count, probability, average, flows } = link.qdisc().state(now);
+            let State { limit, count, probability, average, flows, classic_delay, l4s_delay } =
+                link.qdisc().state(now);
             let ring = link.ring();
             let sent_packets = totals.sent_packets - record.sampled.sent_packets;
             let mean = record.interval_sum as f64 / sent_packets as f64;
@@ -192,6 +193,8 @@ impl Recorder {
                 probability,
                 average,
                 flows,
+                classic_delay_ns: classic_delay,
+                l4s_delay_ns: l4s_delay,
                 ring_packets: ring.map(|ring| ring.backlog().packets.into()),
                 ring_bytes: ring.map(|ring| ring.backlog().bytes),
                 bql_limit_bytes: ring.and_then(Ring::limit),

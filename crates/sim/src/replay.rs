@@ -9,15 +9,17 @@
 //! it does at the same instant, and so are changes of its link's rate, so an instant is `GRAIN`
 //! wide.
 //!
-//! Some disciplines draw. Given what the recorded queue drew (`Arrival::early`), ours does the same
+//! Some disciplines draw. Given what the recorded queue drew (`Arrival::foretold`), ours does the same
 //! wherever the choice is left to luck, and says how likely it was; where its law leaves no choice
-//! the law decides. fq_codel hashes: it is told what the recorded queue hashed each flow to
+//! the law decides. Those that draw as packets leave ask the packet (`Body::foretold`). fq_codel hashes: it is told what the recorded queue hashed each flow to
 //! (`Arrival::hash`), so that flows share a queue of ours where they shared one of the kernel's.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use link::{Link, Log};
-use qdisc::{Backlog, Body, Cause, Discipline, DsField, Fate, Hosts, Packet, Qdisc};
+use qdisc::{
+    Backlog, Body, Cause, Discipline, DsField, Fate, Foretold, Hosts, Judged, Packet, Qdisc,
+};
 use units::{Span, Time};
 
 use crate::scenario::LinkSpec;
@@ -36,8 +38,8 @@ pub struct Arrival {
     /// How many the recorded queue had sent before it came, if that is known: it decides what came
     /// first at one instant.
     pub after: Option<u64>,
-    /// Whether the recorded queue dropped or marked it early; `None`: our luck decides.
-    pub early: Option<bool>,
+    /// What the recorded queue did to it; `None`: our luck decides.
+    pub foretold: Option<Foretold>,
     /// The kernel's hash of its flow (skb_get_hash); `None`: not recorded. For queues by flow alone.
     pub hash: Option<u32>,
     /// What it took of the kernel's memory, bytes; `None`: as much as a datagram of its size.
@@ -52,6 +54,7 @@ struct Recorded {
     index: u32,
     hash: Option<u32>,
     truesize: Option<u32>,
+    foretold: Option<Foretold>,
 }
 
 impl Body for Recorded {
@@ -61,6 +64,10 @@ impl Body for Recorded {
 
     fn hash(&self, flow: u32, key: u64) -> u32 {
         self.hash.unwrap_or_else(|| ().hash(flow, key))
+    }
+
+    fn foretold(&self) -> Option<Foretold> {
+        self.foretold
     }
 }
 
@@ -88,6 +95,8 @@ pub struct Decision {
     /// How likely a discipline that draws was to drop or mark it, given that it had not since the
     /// last one; NaN elsewhere.
     pub chance: f64,
+    /// Whether it drew so; `None`: it was dropped or marked, or not, as the recording has it.
+    pub drew: Option<bool>,
 }
 
 /// What happened to a packet beside passing.
@@ -110,6 +119,8 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision>
         left: 0,
         sent: 0,
         now: Time::ZERO,
+        leaving: Vec::new(),
+        arriving: None,
     };
     for (index, arrival) in arrivals.iter().enumerate() {
         let at = run.up_to(arrival);
@@ -130,7 +141,7 @@ fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded>
     if !keyed && arrivals.iter().all(|arrival| arrival.hash.is_some()) {
         return made;
     }
-    let unknown = Recorded { index: 0, hash: None, truesize: None };
+    let unknown = Recorded { index: 0, hash: None, truesize: None, foretold: None };
     let flows: BTreeSet<u32> = arrivals.iter().map(|arrival| arrival.flow).collect();
     let flows: Vec<u32> = flows.into_iter().collect();
     let free = (seed..seed.saturating_add(TRIES))
@@ -155,6 +166,24 @@ struct Replay {
     sent: u64,
     /// Of the last that left.
     now: Time,
+    /// What the discipline says of packets whose fate was foretold, as they leave.
+    leaving: Vec<Judged>,
+    /// The same of the one that came, where it decides then.
+    arriving: Option<Judged>,
+}
+
+/// What is said of the next packet that left, of those that were dropped or of the others.
+fn next_of(leaving: &mut Vec<Judged>, dropped: bool) -> Option<Judged> {
+    let next = leaving.iter().position(|judged| judged.dropped == dropped)?;
+    Some(leaving.remove(next))
+}
+
+impl Decision {
+    fn draw(&mut self, judged: Option<Judged>) {
+        if let Some(Judged { chance, drew, .. }) = judged {
+            (self.chance, self.drew) = (chance, Some(drew));
+        }
+    }
 }
 
 impl Replay {
@@ -198,12 +227,13 @@ impl Replay {
             found,
             state: f64::NAN,
             chance: f64::NAN,
+            drew: None,
         });
-        let Arrival { flow, bytes: size, ds, hash, truesize, .. } = *arrival;
-        let packet =
-            Packet { enqueued: at, flow, size, ds, body: Recorded { index, hash, truesize } };
-        if let Some(early) = arrival.early {
-            self.link.qdisc_mut().tell(early);
+        let Arrival { flow, bytes: size, ds, hash, truesize, foretold, .. } = *arrival;
+        let body = Recorded { index, hash, truesize, foretold };
+        let packet = Packet { enqueued: at, flow, size, ds, body };
+        if let Some(foretold) = foretold {
+            self.link.qdisc_mut().tell(foretold != Foretold::Passed);
         }
         self.link.send(packet, at, &mut self.log);
         self.note(at);
@@ -212,28 +242,42 @@ impl Replay {
         let decision = &mut self.decisions[index as usize];
         decision.refused = matches!(decision.fell, Some((Fell::Dropped, _)));
         decision.state = state.average.or(state.probability).unwrap_or(decision.state);
-        decision.chance = qdisc.chance().filter(|_| arrival.early.is_some()).unwrap_or(f64::NAN);
+        if let Some(chance) = qdisc.chance().filter(|_| arrival.foretold.is_some()) {
+            decision.chance = chance;
+        }
+        decision.draw(self.arriving.take());
     }
 
     /// Writes down what happened: what fell, fell before anything left.
     fn note(&mut self, now: Time) {
         let count = self.link.qdisc().state(now).count;
+        if let Some(hindsight) = self.link.qdisc_mut().hindsight() {
+            if hindsight.at_arrival {
+                self.arriving = hindsight.decided.drain(..).next_back();
+            }
+            self.leaving.append(&mut hindsight.decided);
+        }
         for (fate, at) in self.log.fates.drain(..) {
             match fate {
                 Fate::Dropped(packet, cause) => {
+                    let drawn = cause == Cause::Early;
+                    let judged = drawn.then(|| next_of(&mut self.leaving, true)).flatten();
                     let decision = &mut self.decisions[packet.body.index as usize];
                     (decision.at, decision.order) = (at, self.left);
                     decision.state = count.unwrap_or(decision.state);
                     decision.fell = Some((Fell::Dropped, cause));
+                    decision.draw(judged);
                     self.left += 1;
                 }
                 Fate::Marked { cause, .. } => self.marks.push_back(cause),
             }
         }
         for departure in self.log.departures.drain(..) {
+            let judged = next_of(&mut self.leaving, false);
             let decision = &mut self.decisions[departure.packet.body.index as usize];
             (decision.at, decision.order) = (departure.dequeued, self.left);
             decision.state = count.unwrap_or(decision.state);
+            decision.draw(judged);
             self.left += 1;
             self.sent += 1;
             // cake's `wash` changes the codepoint.
@@ -270,7 +314,7 @@ mod tests {
             bytes: 1500,
             ds: DsField::BEST_EFFORT,
             after: None,
-            early: None,
+            foretold: None,
             hash: None,
             truesize: None,
         }
@@ -352,7 +396,8 @@ mod tests {
         }));
         // Two packets each ms: the queue grows without end.
         let arrivals = |early: fn(u64) -> bool| -> Vec<Arrival> {
-            (0..400).map(|i| Arrival { early: Some(early(i)), ..at(i * MS / 2) }).collect()
+            let told = |i| if early(i) { Foretold::Dropped } else { Foretold::Passed };
+            (0..400).map(|i| Arrival { foretold: Some(told(i)), ..at(i * MS / 2) }).collect()
         };
         let never = replay(&red, 1, &arrivals(|_| false));
         let first = never.iter().position(|d| d.refused).unwrap();
@@ -387,7 +432,7 @@ mod tests {
             let Discipline::FqCodel(made) = made.qdisc() else {
                 panic!("an fq_codel was asked for")
             };
-            let unknown = Recorded { index: 0, hash: None, truesize: None };
+            let unknown = Recorded { index: 0, hash: None, truesize: None, foretold: None };
             assert!(!made.any_share_a_queue(&[0, 1, 2, 3, 4, 5], &unknown));
         }
     }

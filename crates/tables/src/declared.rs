@@ -36,12 +36,16 @@ tables! {
         limit: Option<f64> | "the discipline has none",
         /// CoDel's count of drops in this dropping state
         count: Option<f64> | "the discipline has none",
-        /// RED's maximum probability in force; PIE's probability, SFB's mean one
+        /// RED's maximum probability in force; PIE's probability, DualPI2's p, SFB's mean one
         probability: Option<f64> | "the discipline has none",
         /// RED's average queue; adt's throughput estimate, bit/s
         average: Option<f64> | "the discipline has none",
         /// flows with packets, of fq_codel, fq_pie, fq, and the simulator's cake and sfq
         flows: Option<f64> | "the discipline has none",
+        /// dualpi2: how long the oldest packet of its queue C has waited at t_ns
+        classic_delay_ns: Option<f64> | "the discipline has no such queue",
+        /// dualpi2: how long the oldest packet of its queue L has waited at t_ns
+        l4s_delay_ns: Option<f64> | "the discipline has no such queue",
         /// in the driver's ring at t_ns, the one in transmission too
         ring_packets: Option<u64> | NO_RING,
         /// in the driver's ring at t_ns, as the discipline counts bytes
@@ -94,7 +98,7 @@ tables! {
         link: LinkId,
         /// whose packet
         flow: FlowId,
-        /// limit, target, ce_threshold, early (RED's own), forced (ns-2's and ns-3's above max),
+        /// limit, target, ce_threshold (and dualpi2's step), early (RED's own), forced (ns-2's and ns-3's above max),
         /// overmemory, wire, blue (COBALT's at random), ack_filter (cake's; Linux's are target)
         cause: CauseId,
         /// 1: the packet was marked and went on; 0: it was dropped

@@ -117,6 +117,23 @@ fn words_mean_what_they_mean_to_tc() {
                 ("dq_rate_estimator", OFF),
             ],
         ),
+        (
+            "dualpi2 variant rfc9332 alpha 0.2",
+            &[
+                ("variant", text("rfc")),
+                ("coupling_factor", n(2)),
+                ("min_th_ns", n(800_000)),
+                ("range_ns", n(400_000)),
+                ("classic_protection", real(6.25)),
+                ("tupdate_ns", n(15_000_000)),
+                ("alpha", real(0.2)),
+                ("beta", real(3.0)),
+            ],
+        ),
+        (
+            "dualpi2 variant docsis no_queue_protection max_th 2ms",
+            &[("queue_protection", OFF), ("max_th_ns", n(2_000_000)), ("target_ns", n(10_000_000))],
+        ),
         ("pie variant linux6.12 ecn bytemode", &[("variant", text("linux")), ("bytemode", ON)]),
         ("pie variant rfc8033", &[("variant", text("rfc")), ("alpha", real(2.0)), ("ecn", OFF)]),
         (
@@ -203,7 +220,7 @@ fn a_wrong_word_is_pointed_at() {
         ("codel 100p", 6, "write limit 100;"),
         ("netem delay 10ms", 0, r#"delay = "10 ms""#),
         ("blackhole", 0, r#"loss = "100 %""#),
-        ("pi2", 0, "nearest: pie"),
+        ("pi2", 0, "nearest: dualpi2"),
         ("rem", 0, "nearest: pie"),
         ("avq", 0, "nearest: red variant ns2"),
         ("codel limit 010", 12, "write 10"),
@@ -273,6 +290,23 @@ fn dualpi2_s_words_are_the_kernel_s_attributes() {
     assert_eq!(found.packed_options(), Some(expected.concat()));
     assert_eq!(parse("dualpi2").packed_options(), Some(Vec::new()));
     assert_eq!(parse("pie").packed_options(), None);
+}
+
+#[test]
+fn what_nobody_said_of_dualpi2_is_the_kernel_s_default_in_the_simulator() {
+    let of = |words: &str| match parse(words).params() {
+        Some(qdisc::Params::DualPi2(qdisc::DualPi2Params::Linux(params))) => params,
+        other => panic!("{words}: {other:?}"),
+    };
+    let usual = of("dualpi2");
+    assert_eq!((usual.limit, usual.memlimit, usual.coupling_factor), (10_000, None, 2));
+    assert_eq!((usual.alpha, usual.beta, usual.step_thresh_ns), (41, 819, 1_000_000));
+    assert_eq!((usual.target_ns, usual.tupdate_ns), (15_000_000, 16_000_000));
+    assert!(usual.drop_on_overload && !usual.drop_enqueue && !usual.any_ect);
+    let said =
+        of("dualpi2 variant linux7.3 overflow drop_enqueue any_ect step_thresh 2p alpha 0.16");
+    assert!(!said.drop_on_overload && said.drop_enqueue && said.any_ect);
+    assert_eq!((said.step_thresh_packets, said.alpha), (Some(2), 40));
 }
 
 #[test]

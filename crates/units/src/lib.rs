@@ -112,6 +112,11 @@ impl Rate {
             None => Some(Span((bytes as u128 * 8_000_000_000).div_ceil(self.0 as u128) as u64)),
         }
     }
+
+    /// The whole bytes that a link of this rate carries in a time. 20 Mbit/s carry 2500 bytes in 1 ms.
+    pub fn bytes_in(self, time: Span) -> u64 {
+        (u128::from(self.0) * u128::from(time.0) / 8_000_000_000) as u64
+    }
 }
 
 impl Add<Span> for Time {

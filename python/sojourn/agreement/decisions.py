@@ -29,7 +29,8 @@ several keys are tried, and the one with which most packets agree counts (`_KEYS
 
 The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording lacks. Ours is started
 at each jiffy of a period, and the replay with which most packets agree counts (`_starts`). On a slow
-line several may agree in all; of these it is the one with which the draws are most likely.
+line several may agree in all; of these it is the one with which the draws are most likely. dualpi2's
+timer counts nanoseconds: 16 starts within a period are tried, and then 31 about the best of them.
 
 `engine/recording` is the recording and its file.
 """
@@ -69,6 +70,9 @@ _PHASE_NS = 16_000_000
 phase of time 0 within them is part of a recording."""
 _JIFFY_NS = 4_000_000
 _S = 1_000_000_000
+_PI2_PHASES = 16
+"""Of dualpi2's timer, that are tried: a millisecond apart by default."""
+_PI2_TUPDATE_NS = 16_000_000
 _LEAD_NS = 1_024_000_000
 """When the first packet comes pie's timer, first due after 512 ms, has expired before."""
 _AGE_NS = 10 * _LEAD_NS
@@ -98,6 +102,8 @@ class Replayed:
     chance: NDArray[np.float64]
     """The probability with which a discipline that draws drops or marks it, given the fates of all
     packets before it; NaN elsewhere."""
+    drew: Mask
+    """Whether the recorded queue drew so."""
 
 
 def replayed(recording: Recording) -> Replayed:
@@ -107,14 +113,25 @@ def replayed(recording: Recording) -> Replayed:
         UserError: the link or the packets make no sense.
     """
     keys = _KEYS if recording.link.qdisc.kind == "sfb" else 1
-    tried = [
-        _started(replace(recording, seed=recording.seed + key), phase)
-        for phase in _starts(recording)
-        for key in range(keys)
-    ]
-    return max(
-        tried, key=lambda ours: (int(_same(recording, ours).sum()), _likelihood(recording, ours))
-    )
+
+    def best(starts: Sequence[int]) -> tuple[int, Replayed]:
+        tried = [
+            (phase, _started(replace(recording, seed=recording.seed + key), phase))
+            for phase in starts
+            for key in range(keys)
+        ]
+        return max(
+            tried,
+            key=lambda one: (int(_same(recording, one[1]).sum()), _likelihood(recording, one[1])),
+        )
+
+    start, found = best(_starts(recording))
+    if recording.link.qdisc.kind == "dualpi2":
+        part = _pi2_part(recording)
+        _, found = best(
+            [start + part * step // _PI2_PHASES for step in range(1 - _PI2_PHASES, _PI2_PHASES)]
+        )
+    return found
 
 
 def _starts(recording: Recording) -> list[int]:
@@ -128,11 +145,21 @@ def _starts(recording: Recording) -> list[int]:
         tupdate_ns = qdisc.params["tupdate_ns"]
         assert isinstance(tupdate_ns, int)
         period = _expiry(-(-tupdate_ns // _JIFFY_NS))
+    elif qdisc.kind == "dualpi2":
+        part = _pi2_part(recording)
+        return [phase + _LEAD_NS + part * number for number in range(_PI2_PHASES)]
     elif qdisc.kind == "sfb":
         return [phase + _AGE_NS]
     else:
         return [phase]
     return [phase + _LEAD_NS + jiffy * _JIFFY_NS for jiffy in range(period)]
+
+
+def _pi2_part(recording: Recording) -> int:
+    """How far apart the starts of dualpi2's timer are that are tried first, ns."""
+    tupdate_ns = recording.link.qdisc.params["tupdate_ns"] or _PI2_TUPDATE_NS
+    assert isinstance(tupdate_ns, int)
+    return max(tupdate_ns // _PI2_PHASES, 1)
 
 
 def _expiry(jiffies: int) -> int:
@@ -154,7 +181,7 @@ def _started(recording: Recording, phase: int) -> Replayed:
             trace.bytes,
             trace.ds,
             trace.after,
-            trace.early,
+            trace.fate,
             trace.hash,
             trace.truesize,
             compiled.code_of([recording.link]),
@@ -178,6 +205,7 @@ def _started(recording: Recording, phase: int) -> Replayed:
         backlog_packets=found["backlog_packets"],
         state=found["state"],
         chance=found["chance"],
+        drew=np.where(found["drew"] < 0, trace.early, found["drew"] == 1),
     )
 
 
@@ -238,8 +266,8 @@ class Draws:
     """Random decisions, in sum."""
 
     drawn: int
-    """Arrivals that the recorded queue dropped or marked although its law left the choice to a
-    draw."""
+    """Packets that the recorded queue dropped or marked although its law left the choice to a
+    draw; of dualpi2's L queue under overload those that it dropped."""
     expected: float
     """The sum of the probabilities that our law computed."""
     ci95: float
@@ -352,13 +380,13 @@ def _draws(trace: Trace, ours: Replayed) -> Draws | None:
         return None
     chance = ours.chance[free]
     deviation = math.sqrt(float((chance * (1 - chance)).sum()))
-    return Draws(int(trace.early[free].sum()), float(chance.sum()), 1.96 * deviation)
+    return Draws(int(ours.drew[free].sum()), float(chance.sum()), 1.96 * deviation)
 
 
 def _likelihood(recording: Recording, ours: Replayed) -> float:
     """The logarithm of the probability of the recorded draws, if our probabilities are right."""
     free = (ours.chance > 0) & (ours.chance < 1)
-    chance = np.where(recording.trace.early, ours.chance, 1 - ours.chance)[free]
+    chance = np.where(ours.drew, ours.chance, 1 - ours.chance)[free]
     return float(np.log(chance).sum())
 
 

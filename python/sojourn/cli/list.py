@@ -41,7 +41,8 @@ def _qdiscs() -> list[str]:
     from sojourn.scenario.qdisc import QDISCS
 
     return [
-        _line(record.simulated, record.in_linux(variant), record.usage(variant)) + _since(record)
+        _line(record.simulated, record.in_linux(variant), record.usage(variant))
+        + (_since(record) if record.in_linux(variant) else "")
         for record in QDISCS.values()
         for variant in record.variants
     ]

@@ -39,6 +39,8 @@ STANDING = (
     "replay-tbf",
 )
 """In the folder `agreement/cases` of the installed package."""
+OF_LATER = {"kernel-7.3": ("replay-dualpi2",)}
+"""The same, of disciplines that only a later Linux has, by its engine."""
 
 
 @click.command()
@@ -80,10 +82,14 @@ def replay(
     a file that -o has kept. Without any, the standing set. Ends with 1 if a decision differs.
     """
     _replay_all(
-        paths or tuple(standing_file(f"{name}.toml") for name in STANDING),
+        paths or tuple(standing_file(f"{name}.toml") for name in _standing(execution.engine)),
         KernelAsked(seeds, execution, output, talk),
         qdisc,
     )
+
+
+def _standing(engine: str) -> tuple[str, ...]:
+    return STANDING + OF_LATER.get(engine, ())
 
 
 def _replay_all(paths: Sequence[Path], how: KernelAsked, qdisc: str | None) -> None:

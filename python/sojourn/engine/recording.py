@@ -64,8 +64,8 @@ class Trace:
 
     @property
     def early(self) -> Mask:
-        """Dropped on arrival or marked: what a draw may decide."""
-        return np.isin(self.fate, (REFUSED, MARKED))
+        """Dropped or marked: what a draw may decide."""
+        return np.isin(self.fate, (REFUSED, DROPPED, MARKED))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from sojourn.figures import series
+from sojourn.figures.beside import boxes, stacked
 from sojourn.figures.comparison import bars, tradeoff
 from sojourn.figures.distribution import cdf, cdf_by_phase
 from sojourn.figures.over_time import timeline
@@ -32,10 +33,12 @@ __all__ = [
     "Paper",
     "all_for",
     "bars",
+    "boxes",
     "cdf",
     "cdf_by_phase",
     "density",
     "save",
+    "stacked",
     "timeline",
     "tradeoff",
 ]
@@ -69,8 +72,14 @@ def _all_for(runs: Sequence[Run], paper: Paper | None) -> dict[str, Figure]:
         found["cdf-ping"] = cdf(runs, "ping", paper=paper)
     if any(series.sampled(run) for run in runs):
         found["cdf-rtt"] = cdf(runs, "rtt", paper=paper)
+    if any(series.completions(run).samples for run in runs):
+        found["cdf-completion"] = cdf(runs, "completion", paper=paper)
+    if any(series.one_way(run).samples for run in runs):
+        found["cdf-one-way"] = cdf(runs, "one_way", paper=paper)
     if len(runs) > 1:
         found["bars"] = bars(runs, paper=paper)
+        found["boxes"] = boxes(runs, paper=paper)
+        found["stacked"] = stacked(runs, paper=paper)
         found["tradeoff"] = tradeoff(runs, paper=paper)
     return found
 

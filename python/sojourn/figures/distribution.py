@@ -17,12 +17,14 @@ from sojourn.figures import series, style
 from sojourn.figures.series import Distribution
 from sojourn.records import Run
 
-What = Literal["sojourn", "rtt", "ping"]
+What = Literal["sojourn", "rtt", "ping", "completion", "one_way"]
 
 WORDS: dict[str, str] = {
     "sojourn": "sojourn time at the bottleneck",
     "rtt": "RTT as TCP samples it",
     "ping": "ping RTT",
+    "completion": "completion time of transfers",
+    "one_way": "one-way delay of what isn't TCP's",
 }
 
 MARKED = (0.5, 0.95, 0.99)
@@ -33,7 +35,8 @@ def distribution(run: Run, what: What, link: str | None) -> Distribution:
     this link."""
     if what == "sojourn":
         return series.sojourns(run, link)
-    return series.rtts(run) if what == "rtt" else series.ping_rtts(run)
+    of = {"rtt": series.rtts, "ping": series.ping_rtts, "completion": series.completions}
+    return of.get(what, series.one_way)(run)
 
 
 @style.drawn
@@ -45,8 +48,9 @@ def cdf(
     ax: Axes | None = None,
     paper: style.Paper | None = None,
 ) -> Figure:
-    """Cumulative distributions of sojourn times, of TCP's RTT samples, or of ping RTTs (of one
-    phase), one curve for each Run."""
+    """Cumulative distributions of sojourn times, of TCP's RTT samples, of ping RTTs (of one phase),
+    of transfers' completion times, or of the one-way delays of video and calls; one curve for each
+    Run."""
     runs = style.ordered(runs)
     series.check(runs)
     links = series.bottlenecks(runs)

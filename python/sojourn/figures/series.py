@@ -127,6 +127,22 @@ def gaps(line: Line) -> Line:
     )
 
 
+def by_way(run: Run, lines: Mapping[str, Line], link: str | None) -> tuple[Line, Line]:
+    """Lines of a simulation's flows, summed over those that cross a link, and over the others."""
+    crossing = {flow.name for flow in run.meta.flows if link in flow.path}
+    here = [line for name, line in lines.items() if name in crossing]
+    return total(here), total([line for name, line in lines.items() if name not in crossing])
+
+
+def ways(links: Sequence[str | None]) -> tuple[str, str]:
+    """What the goodput across the compared link is called, and that of all other flows."""
+    names = {link for link in links if link is not None}
+    if names in ({"up"}, {"down"}):
+        here = names.pop()
+        return f"Goodput {here}", f"Goodput {'down' if here == 'up' else 'up'}"
+    return "Goodput at the bottleneck", "Goodput elsewhere"
+
+
 def is_measured(run: Run) -> bool:
     """Whether the Run is a measurement: it has phases, its flows come and go, and there is no
     warm-up."""
@@ -405,6 +421,23 @@ def sojourns(run: Run, link: str | None) -> Distribution:
     return _binned(run.table("sojourn").filter(pl.col("link") == link), "packets")
 
 
+def completions(run: Run) -> Distribution:
+    """How long transfers took, of those that began after the warm-up."""
+    if not run.seeds:
+        return NOTHING
+    table = run.table("transfers").filter(pl.col("start_ns") >= run.meta.warmup_ns)
+    return _staircase((table["end_ns"] - table["start_ns"]).to_numpy())
+
+
+def one_way(run: Run) -> Distribution:
+    """One-way delays of the packets of all flows that aren't TCP's (video, calls), from the
+    histograms."""
+    if not run.seeds:
+        return NOTHING
+    others = {flow.name for flow in carriers(run) if flow.congestion is None}
+    return _binned(run.table("rtt").filter(pl.col("flow").is_in(others)), "samples")
+
+
 def rtts(run: Run) -> Distribution:
     """TCP's RTT samples of all flows together, from the histograms."""
     if not run.seeds:
@@ -437,10 +470,14 @@ def ping_rtts(run: Run, probe: str | None = None, phase: str | None = None) -> D
                 )
                 inside = inside | here
         table = table.filter(inside)
-    values = np.sort(table["rtt_ns"].to_numpy()) / 1e6
+    return _staircase(table["rtt_ns"].to_numpy())
+
+
+def _staircase(times_ns: NDArray[np.int64]) -> Distribution:
+    """Of times: the fraction jumps at each."""
+    values = np.sort(times_ns) / 1e6
     if values.size == 0:
         return NOTHING
-    # A staircase: the fraction jumps at each value.
     fractions = np.arange(values.size + 1) / values.size
     return Distribution(np.repeat(values, 2), np.repeat(fractions, 2)[1:-1], values.size)
 

@@ -18,16 +18,18 @@ end the script. Written again from the same Runs, the page has the same bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import unified_diff
 from html import escape
 from pathlib import Path
 
-from sojourn import figures
+from sojourn import figures, scenario
 from sojourn.digits import on_page, with_interval
 from sojourn.figures import series, style
 from sojourn.judgement import Judgement, judge, quantities
 from sojourn.judgement.quantities import Measured, Quantity
 from sojourn.records import Run, RunError, holding, write_whole
 from sojourn.report import data, live, parts, swept, verdict
+from sojourn.scenario import ScenarioError, notebook
 
 __all__ = ["render", "write"]
 
@@ -44,6 +46,15 @@ USERS = (
     *("goodput", "goodput_other", "jain"),
 )
 QUEUE = ("sojourn_mean", "sojourn_p50", "sojourn_p95", "sojourn_p99", "utilisation", "drop_rate")
+SECTIONS = (
+    ("numbers", "Numbers"),
+    ("time", "Over time"),
+    ("distributions", "Distributions"),
+    ("tradeoff", "Delay against goodput"),
+    ("one", "Inside one Run"),
+    ("run", "What was run"),
+)
+"""Names and headings of page.html's sections."""
 MOST_IN_A_ROW = 8
 """With at most this many Runs all check boxes are shown; with more they are folded away."""
 
@@ -90,6 +101,7 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
                 page.sentences() if page is not None else verdict.sentences(measured, found)
             )
         ),
+        contents=_contents(bool(tradeoff)),
         css=parts.text("vendor/uPlot.min.css")
         + parts.text("page.css")
         + parts.colours(toggles + bars + tradeoff),
@@ -100,11 +112,15 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
         numbers=_numbers(measured, found) if page is None else page.numbers(),
         bars=bars,
         tradeoff=tradeoff,
-        facts=parts.changing(runs, lab)
-        + "\n".join(_facts(one, label) for one, label in zip(measured, labels, strict=True)),
+        facts=_topology(runs)
+        + parts.changing(runs, lab)
+        + "\n".join(
+            _facts(one, label, runs[0] if i else None)
+            for i, (one, label) in enumerate(zip(measured, labels, strict=True))
+        ),
         data=parts.safe_json(packed),
         uplot=parts.text("vendor/uPlot.iife.min.js"),
-        script=parts.text("page.js"),
+        script="".join(map(parts.text, ("saving.js", "tables.js", "page.js"))),
     )
 
 
@@ -118,6 +134,15 @@ def _refusals(runs: Sequence[Run], labels: Sequence[str]) -> str:
         f"{escape('; '.join(run.meta.invalid))}</p>\n"
         for run, label in zip(runs, labels, strict=True)
         if run.meta.invalid
+    )
+
+
+def _contents(tradeoff: bool) -> str:
+    """Links to the page's sections."""
+    return "\n".join(
+        f'<a href="#{name}">{heading}</a>'
+        for name, heading in SECTIONS
+        if name != "tradeoff" or tradeoff
     )
 
 
@@ -215,7 +240,42 @@ def _how(measured: Sequence[Measured]) -> str:
     return f"Means over {seeds} seeds{some} ± half the 95 % confidence interval"
 
 
-def _facts(one: Measured, label: str) -> str:
+def _topology(runs: Sequence[Run]) -> str:
+    """Who sends where: the nodes and links of the first Run, drawn."""
+    if series.is_measured(runs[0]):
+        return ""
+    try:
+        drawn = notebook.drawn(scenario.loads(runs[0].scenario_text, folder=runs[0].path))
+    except ScenarioError:
+        return ""  # An older version's, in words that are no more.
+    return f'<div class="picture topology">{drawn}</div>' if drawn else ""
+
+
+def _text(one: Measured, first: Run | None) -> str:
+    """What was run; of a further Run first what its text has otherwise."""
+    text = one.run.scenario_text
+    whole = f'<pre tabindex="0" aria-label="Scenario">{escape(text)}</pre>'
+    if first is None or first.scenario_text == text:
+        return whole
+    changes = [
+        line
+        for line in unified_diff(
+            first.scenario_text.splitlines(), text.splitlines(), n=0, lineterm=""
+        )
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+    marked = "\n".join(
+        f"<{'ins' if line[0] == '+' else 'del'}>{escape(line)}</{'ins' if line[0] == '+' else 'del'}>"
+        for line in changes
+    )
+    return (
+        f'<p class="hint">What differs from {escape(first.name)}:</p>'
+        f'<pre class="diff" tabindex="0" aria-label="What differs">{marked}</pre>'
+        f"<details><summary>The whole scenario</summary>{whole}</details>"
+    )
+
+
+def _facts(one: Measured, label: str, first: Run | None) -> str:
     meta = one.run.meta
     seeds = "Repeats" if series.is_measured(one.run) else "Seeds"
     rate = {link.name: link.rate_bps for link in meta.links}
@@ -271,7 +331,7 @@ def _facts(one: Measured, label: str) -> str:
     return (
         f"<details><summary>{escape(label)}</summary>"
         f"{parts.facts(facts)}"
-        f'<pre tabindex="0" aria-label="Scenario">{escape(one.run.scenario_text)}</pre></details>'
+        f"{_text(one, first)}</details>"
     )
 
 

@@ -27,6 +27,9 @@ from sojourn.report import alignment
 LEVELS = (700, 6_000, 50_000)
 """Buckets of the levels of detail; a bucket is two points."""
 
+COLUMNS = 400
+"""Columns of the time lines of all seeds together: in each a seed's mean."""
+
 FEW = 12
 """Up to this many flows are shown one by one. More are shown as their median and the band of 80
 %."""
@@ -102,6 +105,12 @@ def payload(runs: Sequence[Run]) -> Json:
             for look in looks
         ],
         "views": views,
+        "means": [
+            {"run": i, **found}
+            for i, run in enumerate(runs)
+            if (found := _means(run, links[i], buffers)) is not None
+        ],
+        "ways": list(series.ways(links)),
         "measured": all(map(series.is_measured, runs)),
         "repeats": "repeat" if all(map(series.is_measured, runs)) else "seed",
         "phases": _spans(common),
@@ -113,25 +122,84 @@ def payload(runs: Sequence[Run]) -> Json:
     }
 
 
-# ---------------------------------------------------------------------------------- one time line
-
-
-def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: alignment.Spans) -> Json:
-    table = series.queue(run, seed, link)
+def _lines(run: Run, seed: int, link: str | None) -> dict[str, Line]:
+    """What Runs are compared by over time."""
     goodputs = series.goodputs(run, seed)
     probes = series.answered(run)
-    total = series.total(list(goodputs.values()))
     shown: dict[str, Line] = {}
     if series.is_measured(run):
         shown = series.by_direction(run, goodputs)
     elif goodputs:
-        shown["goodput"] = total
+        here, elsewhere = series.by_way(run, goodputs, link)
+        both_ways = here.t.size and elsewhere.t.size
+        shown |= {"there": here, "back": elsewhere} if both_ways else {}
+        shown |= {} if both_ways else {"goodput": series.total(list(goodputs.values()))}
     if probes:
         shown["ping"] = series.pings(run, seed, probes[0])
     if link is not None:
+        table = series.queue(run, seed, link)
         shown["mean"] = series.column(table, "sojourn_mean_ns", 1e-6)
         shown["largest"] = series.column(table, "sojourn_max_ns", 1e-6)
         shown["backlog"] = series.column(table, "backlog_packets")
+    return shown
+
+
+def _means(run: Run, link: str | None, buffers: Buffers) -> Json | None:
+    """The time lines of all seeds together: of each column the mean over seeds, and the lowest and
+    the highest seed. None of a single seed, or of measurements, whose phases are not in step."""
+    if series.is_measured(run) or len(run.seeds) < 2:
+        return None
+    of_seeds = [_lines(run, seed, link) for seed in run.seeds]
+    end = run.meta.duration_ns / 1e9
+    lines: Json = {}
+    edges = np.linspace(0, end, _columns(of_seeds) + 1)
+    tops: dict[str, float] = {}
+    for name in of_seeds[0]:
+        if name == "largest":
+            continue  # A band about the mean says as much.
+        values = np.ma.masked_invalid(
+            [_binned(one[name], edges) for one in of_seeds if name in one]
+        )
+        low, mean, high = (
+            np.asarray(row.filled(np.nan))
+            for row in (values.min(axis=0), values.mean(axis=0), values.max(axis=0))
+        )
+        lines[name] = [buffers.add(row) for row in (low, mean, high)]
+        tops |= _tops({name: Line(edges[1:], mean)})
+    return {"t": buffers.add((edges[:-1] + edges[1:]) / 2), "lines": lines, "tops": tops}
+
+
+def _tops(lines: dict[str, Line]) -> dict[str, float]:
+    """Where the axes of goodputs end: segments delivered behind a lost one make peaks that may not
+    set the scale."""
+    return {
+        name: series.ceiling(line) or float(np.nanmax(line.y, initial=0.0))
+        for name, line in lines.items()
+        if name in ("goodput", "there", "back")
+    }
+
+
+def _columns(of_seeds: Sequence[dict[str, Line]]) -> int:
+    """As many columns as every line has values for."""
+    fewest = min((line.t.size for one in of_seeds for line in one.values()), default=COLUMNS)
+    return max(min(COLUMNS, fewest), 1)
+
+
+def _binned(line: Line, edges: Floats) -> Floats:
+    """The mean of a line's values in each column; NaN where there is none. A value at an edge is of
+    the column that ends there, as what was sampled is of the time before it."""
+    known = np.isfinite(line.y)
+    t = line.t[known] - 1e-6 * (edges[1] - edges[0])
+    counts, _ = np.histogram(t, edges)
+    sums, _ = np.histogram(t, edges, weights=line.y[known])
+    return np.asarray(np.divide(sums, counts, out=np.full(counts.size, np.nan), where=counts > 0))
+
+
+# ---------------------------------------------------------------------------------- one time line
+
+
+def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: alignment.Spans) -> Json:
+    shown = _lines(run, seed, link)
     own = series.spans(run, seed)
     lines: Json = {
         name: buffers.line(alignment.aligned(line, own, common))
@@ -141,11 +209,10 @@ def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: align
     return {
         "seed": seed,
         "lines": lines,
-        # Segments delivered behind a lost one make peaks that may not set the scale.
-        "top": series.ceiling(total) or float(np.nanmax(total.y, initial=0.0)),
+        "tops": _tops(shown),
         "phases": _spans(own),
         "panels": _panels(run, seed, link, buffers),
-        "density": [_density(run, seed, probe, buffers) for probe in probes[:4]],
+        "density": [_density(run, seed, probe, buffers) for probe in series.answered(run)[:4]],
     }
 
 
@@ -230,6 +297,7 @@ def _losses(run: Run, seed: int, link: str, buffers: Buffers) -> Json:
     ticks = [
         {
             "label": f"{one.name} ({one.t.size})",
+            "name": one.name,
             "colour": both(style.CAUSES.get(one.cause, style.MUTED)),
             "t": buffers.add(_ticks(one.t, run.meta.duration_ns / 1e9)),
         }
@@ -328,7 +396,7 @@ def _cdfs(runs: Sequence[Run], links: Sequence[str | None], buffers: Buffers) ->
     if all(map(series.is_measured, runs)):
         return _cdfs_of_phases(runs, buffers)
     found = []
-    for what in ("ping", "sojourn", "rtt"):
+    for what in ("ping", "completion", "one_way", "sojourn", "rtt"):
         curves = [
             distribution.distribution(run, what, link)
             for run, link in zip(runs, links, strict=True)
@@ -383,7 +451,7 @@ def _cdf(
             x, fraction = curve.drawn(max(least / 1.5, float(positive.max()) / 1e5) if log else 0.0)
             x, fraction = _ascending(x, fraction * 100)
             entries.append({**own, "x": buffers.add(x), "y": buffers.add(fraction)})
-    return [{"title": title, "log": log, "series": entries}]
+    return [{"title": title, "unit": "ms", "log": log, "series": entries}]
 
 
 def _ascending(x: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -4,7 +4,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const COLUMNS = 1200;               // points a window should have before a finer level is taken
-  const HEIGHT = 170;
+  const HEIGHT = 186;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const root = document.documentElement;
   const decoded = new Map();
@@ -14,8 +14,10 @@
   let view = [...whole];
   let charts = [];                    // charts over time: {u, panel, refresh, section}
   const others = [];                  // charts of other quantities
+  const ALL = -1;                     // in place of a seed: all of them, as a mean and a band
   const seeds = [...new Set(data.views.map(v => v.seed))].sort((a, b) => a - b);
-  const chosen = { seed: seeds[0], run: 0, insideSeed: data.views[0].seed };
+  const chosen = { seed: data.means.length ? ALL : seeds[0], run: 0, insideSeed: data.views[0].seed };
+  const straight = new Set();         // titles of charts with a linear axis where a logarithmic one is usual
 
   // ------------------------------------------------------------------------------------------------------- values
 
@@ -75,11 +77,14 @@
 
   // ------------------------------------------------------------------------------------------------------- charts
 
-  const axes = unit => [
-    { stroke: () => css("--muted"), grid: { stroke: () => css("--grid"), width: 1 }, ticks: { stroke: () => css("--grid") }, size: 34 },
+  const axes = (across, unit, log) => [
     {
       stroke: () => css("--muted"), grid: { stroke: () => css("--grid"), width: 1 }, ticks: { stroke: () => css("--grid") },
-      size: 66, label: unit, labelSize: 18, labelGap: 0,
+      size: 34, label: across, labelSize: 16, labelGap: 0,
+    },
+    {
+      stroke: () => css("--muted"), grid: { stroke: () => css("--grid"), width: 1 }, ticks: { stroke: () => css("--grid") },
+      size: 66, label: log ? `${unit}, log` : unit, labelSize: 18, labelGap: 0,
       values: (u, splits) => splits.map(v => v === null ? "" : String(+v.toPrecision(6))),
     },
   ];
@@ -120,11 +125,22 @@
     u.ctx.save();
     u.ctx.fillStyle = css("--shade");
     u.ctx.fillRect(x0, u.bbox.top, x1 - x0, u.bbox.height);
-    u.ctx.fillStyle = css("--muted");
+    u.ctx.restore();
+  };
+  // Above the lines, on paper of its own: a limit's line would strike it through.
+  const nameWarmup = u => {
+    const end = Math.min(data.warmup, view[1]);
+    const wide = end > view[0] ? u.valToPos(end, "x", true) - u.valToPos(view[0], "x", true) : 0;
+    if (wide < 60 * devicePixelRatio) return;
+    const x0 = u.valToPos(view[0], "x", true);
+    u.ctx.save();
     u.ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
     u.ctx.textBaseline = "top";
     u.ctx.textAlign = "left";
-    if (x1 - x0 > 60 * devicePixelRatio) u.ctx.fillText("warm-up", x0 + 4, u.bbox.top + 3);
+    u.ctx.fillStyle = css("--paper");
+    u.ctx.fillRect(x0 + 2, u.bbox.top + 2, u.ctx.measureText("warm-up").width + 5, 12 * devicePixelRatio);
+    u.ctx.fillStyle = css("--muted");
+    u.ctx.fillText("warm-up", x0 + 4, u.bbox.top + 3);
     u.ctx.restore();
   };
 
@@ -163,11 +179,13 @@
     paths: entry.dots ? () => null : undefined,
     points: entry.dots ? { show: true, size: 3.5, width: 0, fill: () => colour(entry.colour) } : { show: false },
     fill: entry.fill ? () => colour(entry.colour) + "33" : undefined,
+    class: entry.edge ? "unlisted" : undefined,
     spanGaps: false,
     value: (u, v) => v === null || v === undefined ? "–" : `${number(v)} ${unit}`,
   });
 
-  const figure = (parent, title, hint) => {
+  // A chart's frame: caption, buttons that save it as it is shown, and `more` of them.
+  const figure = (parent, title, hint, of, more = []) => {
     const made = document.createElement("figure"), caption = document.createElement("figcaption");
     caption.textContent = title;
     if (hint) {
@@ -175,6 +193,10 @@
       small.textContent = ` ${hint}`;
       caption.append(small);
     }
+    const save = document.createElement("span");
+    save.className = "save screen";
+    save.append(...more, ...saving.buttons(of));
+    caption.append(save);
     const holder = document.createElement("div");
     holder.className = "holder";
     holder.setAttribute("role", "img");
@@ -184,17 +206,52 @@
     return holder;
   };
 
+  // What `saving` needs of a chart. `rows`: what its CSV file has.
+  const savable = (chart, title, entries, rows) => Object.assign(chart, {
+    title, rows, below: [], above: [],
+    ink: () => css("--ink"), muted: () => css("--muted"), grid: () => css("--grid"), paper: () => css("--paper"),
+    looks: entries.map(e => ({ colour: () => colour(e.colour), dash: e.dash, dots: e.dots, width: e.edge ? .6 : e.width || 1.2 })),
+    key: () => entries.flatMap((e, i) => chart.u.series[i + 1].show && !e.edge ? [[e.label, colour(e.colour), e.dash]] : []),
+  });
+
+  // What is hidden is hidden in all charts: a click on a name under a chart, or its box, does the same.
+  const setRun = (run, on) => {
+    if (shown[run] === on) return;
+    shown[run] = on;
+    const box = document.querySelector(`input[data-run="${run}"]`);
+    if (box) box.checked = on;
+    for (const chart of [...charts, ...others]) chart.toggle();
+    remember();
+  };
+  const setFlow = (flow, on) => {
+    if (hiddenFlows.has(flow) !== on) return;
+    if (on) hiddenFlows.delete(flow); else hiddenFlows.add(flow);
+    for (const box of document.querySelectorAll("#flows input")) if (box.value === flow) box.checked = on;
+    for (const chart of charts) chart.toggle();
+  };
+  const clicked = entries => (u, i, change) => {
+    const entry = i > 0 ? entries[i - 1] : null;
+    if (!entry || change.show === undefined) return;
+    if (entry.run !== undefined) setRun(entry.run, change.show);
+    else if (entry.flow !== undefined) setFlow(entry.flow, change.show);
+  };
+
   const width = () => root.classList.contains("printing") ? 680 : Math.max(document.body.clientWidth - 40, 280);
 
   // A chart over the shared window of time. `panel`: title, unit, log, series or ticks or density.
   const overTime = (parent, panel, section) => {
-    const holder = figure(parent, panel.title, panel.hint);
     const special = panel.ticks || panel.density;
     const entries = panel.series || [];
+    const log = panel.log && !straight.has(panel.title);
+    const chart = { panel, section };
+    const more = panel.log ? [scaleButton(panel.title, log)] : [];
+    const holder = figure(parent, panel.title, panel.hint, () => chart, more);
+    savable(chart, panel.title, entries, () => rowsOf(panel));
+    Object.assign(chart, { special, holder });
     const fresh = () => {
       if (panel.ticks) return [[...view], [0, panel.ticks.length || 1]];
       if (panel.density) return medians(panel.density);
-      return join(entries.map(e => slice(e.line, view, panel.log)));
+      return join(entries.map(e => slice(e.line, view, log)));
     };
     const series = panel.ticks
       ? [{ show: true, label: "", stroke: "transparent", points: { show: false } }]
@@ -204,20 +261,34 @@
             paths: uPlot.paths.stepped({ align: 1 }), value: (u, v) => v === null || v === undefined ? "–" : `${number(v)} ms`,
           }]
         : entries.map(e => line(e, panel.unit));
-    const y = { distr: panel.log ? 3 : 1, log: 10, range: yRange(panel.log, panel.top) };
+    const y = { distr: log ? 3 : 1, log: 10, range: yRange(log, panel.top) };
     if (panel.ticks) y.range = () => [0, Math.max(panel.ticks.length, 1)];
     if (panel.density) y.range = () => densityRange(panel.density);
-    const look = axes(panel.unit || " ");
-    if (panel.log) logarithmic(look[1]);
+    const look = axes("time, s", panel.unit || " ", log);
+    if (log) logarithmic(look[1]);
     if (panel.ticks) Object.assign(look[1], { values: (u, splits) => splits.map(() => ""), grid: { show: false }, ticks: { show: false } });
-    const chart = { panel, section, holder };
+    const under = panel.ticks ? holder.parentElement.appendChild(document.createElement("p")) : null;
+    if (under) under.className = "hint under";
+    const below = u => {
+      shadeWarmup(u);
+      shadePhases(u, panel.phases);
+      if (panel.density) paintDensity(u, panel.density);
+    };
+    const above = u => {
+      if (panel.ticks) paintTicks(u, panel.ticks);
+      if (!panel.ticks) nameWarmup(u);
+      namePhases(u, panel.phases);
+    };
+    chart.below.push(below);
+    chart.above.push(above);
     const u = new uPlot({
       width: width(),
-      height: panel.height || (panel.ticks ? 64 + 22 * Math.max(panel.ticks.length, 1) : HEIGHT),
+      height: panel.height || (panel.ticks ? 80 + 22 * Math.max(panel.ticks.length, 1) : HEIGHT),
       scales: { x: { time: false, range: () => view }, y },
       axes: look,
       series: [{ label: "time", value: (u, v) => seconds(v) }, ...series],
-      legend: { live: true, isolate: false },
+      legend: { live: true, isolate: false, markers: { dash: (u, i) => (entries[i - 1] || {}).dash?.length ? "dashed" : "solid" } },
+      bands: entries.flatMap((e, i) => e.band ? [{ series: [i + 3, i + 1], fill: () => colour(e.colour) + "30" }] : []),
       cursor: {
         sync: { key: "time", setSeries: false, scales: ["x", null] },
         drag: { x: true, y: false, setScale: false },
@@ -227,8 +298,10 @@
       },
       hooks: {
         setSelect: [u => selected(u)],
-        drawClear: [u => { shadeWarmup(u); shadePhases(u, panel.phases); if (panel.density) paintDensity(u, panel.density); }],
-        draw: [u => { if (panel.ticks) paintTicks(u, panel.ticks); namePhases(u, panel.phases); }],
+        drawClear: [below],
+        draw: [above],
+        setSeries: [clicked(entries)],
+        setCursor: under ? [u => { under.textContent = nearby(u, panel.ticks); }] : [],
       },
     }, fresh(), holder);
     if (panel.ticks) holder.querySelector(".u-legend .u-series:last-child").style.display = "none";
@@ -275,6 +348,51 @@
     ctx.restore();
   };
 
+  // What is recorded within some pixels of the cursor, counted.
+  const nearby = (u, rows) => {
+    const x = u.cursor.left;
+    if (!(x >= 0)) return "";
+    const [from, to] = [u.posToVal(x - 3, "x"), u.posToVal(x + 3, "x")];
+    const found = rows.map(row => [row.name, search(buffer(row.t), to) - search(buffer(row.t), from)]).filter(([, n]) => n);
+    return `${seconds(from)} to ${seconds(to)}: ${found.map(([name, n]) => `${n} × ${name}`).join(", ") || "none"}`;
+  };
+
+  // A chart's numbers, at the finest level that the page has, within the window.
+  const rowsOf = panel => {
+    const within = t => [search(t, view[0]), search(t, view[1])];
+    if (panel.ticks) {
+      return [["time [s]", "cause"], ...panel.ticks.flatMap(row => {
+        const t = buffer(row.t), [from, to] = within(t);
+        return Array.from(t.subarray(from, to), v => [v, row.name]);
+      })];
+    }
+    if (panel.density) {
+      const d = panel.density, t = buffer(d.t), parts = [...d.rows, d.sent, d.lost].map(buffer), last = d.rows.length - 1;
+      const head = ["time [s]", ...d.rows.map((_, i) => `quantile ${i} of ${last} [ms]`), "sent", "lost"];
+      return [head, ...Array.from(t, (v, i) => [v, ...parts.map(part => part[i])])];
+    }
+    const lines = panel.series.map(e => e.line[e.line.length - 1].map(buffer));
+    const joined = join(lines.map(([t, y]) => {
+      const [from, to] = within(t);
+      return [Array.from(t.subarray(from, to)), Array.from(y.subarray(from, to))];
+    }));
+    const unit = panel.unit ? ` [${panel.unit}]` : "";
+    return [["time [s]", ...panel.series.map(e => e.label + unit)], ...joined[0].map((t, i) => [t, ...joined.slice(1).map(y => y[i])])];
+  };
+
+  const scaleButton = (title, log) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = log ? "linear" : "log";
+    button.setAttribute("aria-label", `${log ? "Linear" : "Logarithmic"} axis for ${title}`);
+    button.addEventListener("click", () => {
+      if (log) straight.add(title); else straight.delete(title);
+      drawCompared();
+      drawInside();
+    });
+    return button;
+  };
+
   // The density graph after Plenz: columns of pings, bands about the median, lighter further out, the lost in red above.
   const medians = d => {
     const t = Array.from(buffer(d.t)), middle = buffer(d.rows[(d.rows.length - 1) / 2]);
@@ -313,10 +431,16 @@
   };
 
   const distribution = (parent, cdf) => {
-    const holder = figure(parent, cdf.title);
+    const who = e => e.label === undefined ? { ...data.runs[e.run], label: data.runs[e.run].name, run: e.run } : e;
+    const entries = cdf.series.map(e => ({ ...who(e), dash: cdf.series.length > 1 ? who(e).dash : [], width: 1.8 }));
+    const chart = {};
+    const holder = figure(parent, cdf.title, undefined, () => chart);
+    savable(chart, cdf.title, entries, () => [
+      ["curve", cdf.unit, "% of samples at most"],
+      ...cdf.series.flatMap((e, i) => Array.from(buffer(e.x), (x, k) => [entries[i].label, x, buffer(e.y)[k]])),
+    ]);
     const tables = cdf.series.map(e => [Array.from(buffer(e.x)), Array.from(buffer(e.y))]);
-    const look = axes("% of samples");
-    Object.assign(look[0], { label: "ms", labelSize: 16, labelGap: 0 });
+    const look = axes(cdf.log ? `${cdf.unit}, log` : cdf.unit, "% of samples");
     look[0].values = (u, splits) => splits.map(v => v === null ? "" : String(+v.toPrecision(6)));
     if (cdf.log) logarithmic(look[0]);
     const u = new uPlot({
@@ -327,35 +451,40 @@
       },
       axes: look,
       series: [
-        { label: "at most", value: (u, v) => v === null || v === undefined ? "–" : `${number(v)} ms` },
-        ...cdf.series.map(e => {
-          const who = e.label === undefined ? { ...data.runs[e.run], label: data.runs[e.run].name } : e;
-          return { ...line({ label: who.label, colour: who.colour, dash: cdf.series.length > 1 ? who.dash : [], width: 1.8 }, "%"), spanGaps: true };
-        }),
+        { label: "at most", value: (u, v) => v === null || v === undefined ? "–" : `${number(v)} ${cdf.unit}` },
+        ...entries.map(e => ({ ...line(e, "%"), spanGaps: true })),
       ],
+      legend: { live: true, isolate: false, markers: { dash: (u, i) => (entries[i - 1] || {}).dash?.length ? "dashed" : "solid" } },
       cursor: { drag: { x: true, y: false }, y: false, hover: { skip: [null, undefined] } },
       hooks: {
-        drawClear: [u => {
-          u.ctx.save();
-          u.ctx.strokeStyle = u.ctx.fillStyle = css("--muted");
-          u.ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
-          u.ctx.setLineDash([2, 3]);
-          for (const p of [95, 99]) {
-            const at = Math.round(u.valToPos(p, "y", true)) + .5;
-            u.ctx.beginPath();
-            u.ctx.moveTo(u.bbox.left, at);
-            u.ctx.lineTo(u.bbox.left + u.bbox.width, at);
-            u.ctx.stroke();
-            u.ctx.textBaseline = p === 99 ? "bottom" : "top";
-            u.ctx.fillText(`p${p}`, u.bbox.left + 6 * devicePixelRatio, at);
-          }
-          u.ctx.restore();
-        }],
+        drawClear: [markPercentiles],
+        setSeries: [clicked(entries)],
       },
     }, tables.length ? uPlot.join(tables) : [[]], holder);
-    others.push({ u, toggle: () => cdf.series.forEach((e, i) => {
+    chart.below.push(markPercentiles);
+    others.push(Object.assign(chart, { u, toggle: () => entries.forEach((e, i) => {
       if (e.run !== undefined && u.series[i + 1].show !== shown[e.run]) u.setSeries(i + 1, { show: shown[e.run] });
-    }) });
+    }) }));
+    chart.toggle();
+  };
+  const markPercentiles = u => {
+    u.ctx.save();
+    u.ctx.strokeStyle = u.ctx.fillStyle = css("--muted");
+    u.ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
+    u.ctx.textAlign = "left";
+    u.ctx.setLineDash([2, 3]);
+    for (const p of [95, 99]) {
+      const at = Math.round(u.valToPos(p, "y", true)) + .5;
+      u.ctx.beginPath();
+      u.ctx.moveTo(u.bbox.left, at);
+      u.ctx.lineTo(u.bbox.left + u.bbox.width, at);
+      u.ctx.stroke();
+      // The two are close: one name above its line, one below, side by side.
+      u.ctx.textBaseline = "top";
+      const rise = p === 99 ? -11 : 1;
+      u.ctx.fillText(`p${p}`, u.bbox.left + (p === 99 ? 30 : 6) * devicePixelRatio, at + rise * devicePixelRatio);
+    }
+    u.ctx.restore();
   };
 
   // --------------------------------------------------------------------------------------------------- the window
@@ -366,6 +495,11 @@
     if (!(to - from > 1e-4) || (from === view[0] && to === view[1])) return;
     view = [from, to];
     for (const chart of charts) chart.refresh();
+    sayWindow();
+    remember();
+  };
+  const sayWindow = () => {
+    const [from, to] = view;
     for (const out of document.querySelectorAll("[data-window]")) {
       out.textContent = from === whole[0] && to === whole[1] ? "all" : `${seconds(from)} to ${seconds(to)}`;
     }
@@ -405,6 +539,31 @@
 
   // ----------------------------------------------------------------------------------------------------- sections
 
+  // What is shown stands in the address behind its #, so that it can be sent: time, Runs, seed.
+  const remember = () => {
+    const parts = [];
+    if (view[0] !== whole[0] || view[1] !== whole[1]) parts.push(`time=${view.map(v => +v.toFixed(4)).join("-")}`);
+    if (!shown.every(Boolean)) parts.push(`runs=${shown.flatMap((on, i) => on ? [i + 1] : []).join(",")}`);
+    if (chosen.seed !== (data.means.length ? ALL : seeds[0])) parts.push(`seed=${chosen.seed}`);
+    if (!parts.length && !location.hash.includes("=")) return;
+    history.replaceState(null, "", parts.length ? `#${parts.join("&")}` : location.pathname + location.search);
+  };
+  const recall = () => {
+    const asked = new Map(location.hash.slice(1).split("&").map(part => part.split("=")));
+    const window = (asked.get("time") || "").split("-").map(Number);
+    if (window.length === 2 && window[0] >= 0 && window[1] <= whole[1] && window[1] - window[0] > 1e-4) view = window;
+    const on = new Set((asked.get("runs") || "").split(",").map(Number));
+    if (asked.has("runs") && shown.some((_, i) => on.has(i + 1))) {
+      shown.forEach((_, i) => {
+        shown[i] = on.has(i + 1);
+        const box = document.querySelector(`input[data-run="${i}"]`);
+        if (box) box.checked = shown[i];
+      });
+    }
+    if (seeds.includes(Number(asked.get("seed")))) chosen.seed = Number(asked.get("seed"));
+    sayWindow();
+  };
+
   const clear = section => {
     for (const chart of charts) if (chart.section === section) chart.u.destroy();
     charts = charts.filter(chart => chart.section !== section);
@@ -414,6 +573,8 @@
     { key: "ping", title: "Ping RTT", hint: "lost pings are gaps", unit: "ms", parts: [["ping", ""]] },
     { key: "sojourn", title: "Sojourn at the bottleneck", unit: "ms", parts: [["largest", ", largest"], ["mean", ", mean"]] },
     { key: "goodput", title: "Goodput, all flows", unit: "Mbit/s", parts: [["goodput", ""]] },
+    { key: "there", title: data.ways[0], unit: "Mbit/s", parts: [["there", ""]] },
+    { key: "back", title: data.ways[1], unit: "Mbit/s", parts: [["back", ""]] },
     { key: "down", title: "Goodput of the download", unit: "Mbit/s", parts: [["download", ""]] },
     { key: "up", title: "Goodput of the upload", unit: "Mbit/s", parts: [["upload", ""]] },
     { key: "backlog", title: data.measured ? "Backlog of the local link" : "Backlog at the bottleneck", unit: "packets", parts: [["backlog", ""]] },
@@ -422,19 +583,32 @@
   const comparedPanel = kind => {
     const entries = [];
     let top = 0;
+    for (const all of chosen.seed === ALL ? data.means : []) {
+      const run = data.runs[all.run];
+      for (const [name] of kind.parts) {
+        if (!all.lines[name]) continue;
+        top = Math.max(top, all.tops[name] || 0);
+        const [low, mean, high] = all.lines[name].map(y => [[all.t, y]]);
+        const of = { run: all.run, colour: run.colour };
+        entries.push({ ...of, label: `${run.name}, lowest`, edge: true, band: true, line: low, width: .4 },
+          { ...of, label: run.name, dash: data.runs.length > 1 ? run.dash : [], line: mean, width: 1.6 },
+          { ...of, label: `${run.name}, highest`, edge: true, line: high, width: .4 });
+      }
+    }
     for (const v of data.views) {
       if (v.seed !== chosen.seed) continue;
       const run = data.runs[v.run];
-      top = Math.max(top, v.top);
       for (const [name, suffix] of kind.parts) {
         if (!v.lines[name]) continue;
+        top = Math.max(top, v.tops[name] || 0);
         const faint = name === "largest";
         entries.push({ label: run.name + suffix, run: v.run, colour: faint ? run.colour.map(c => c + "66") : run.colour,
           dash: data.runs.length > 1 ? run.dash : [], width: faint ? 1 : 1.5, line: v.lines[name] });
       }
     }
-    return { title: kind.title, hint: kind.hint, unit: kind.unit, log: data.log[kind.key] || false, series: entries, phases: data.phases,
-      top: kind.key === "goodput" ? top : undefined };
+    const hint = chosen.seed === ALL ? `mean of ${seeds.length} seeds; the band goes from the lowest to the highest of them` : kind.hint;
+    return { title: kind.title, hint, unit: kind.unit, log: data.log[kind.key] || false, series: entries, phases: data.phases,
+      top: top || undefined };
   };
 
   const drawCompared = () => {
@@ -459,10 +633,8 @@
       const label = document.createElement("label"), box = document.createElement("input");
       box.type = "checkbox";
       box.checked = true;
-      box.addEventListener("change", () => {
-        if (box.checked) hiddenFlows.delete(flow); else hiddenFlows.add(flow);
-        for (const chart of charts) chart.toggle();
-      });
+      box.value = flow;
+      box.addEventListener("change", () => setFlow(flow, box.checked));
       label.append(box, flow);
       toggles.append(label);
     }
@@ -487,7 +659,9 @@
     select.onchange = () => change(Number(select.value));
   };
   const seedsOf = run => data.views.filter(v => v.run === run).map(v => [v.seed, `${data.repeats} ${v.seed}`]);
-  pick("seed", seeds.map(s => [s, `${data.repeats} ${s}`]), chosen.seed, value => { chosen.seed = value; drawCompared(); });
+  recall();
+  const each = [...(data.means.length ? [[ALL, "all: mean and band"]] : []), ...seeds.map(s => [s, `${data.repeats} ${s}`])];
+  pick("seed", each, chosen.seed, value => { chosen.seed = value; drawCompared(); remember(); });
   const pickInside = () => pick("inside-seed", seedsOf(chosen.run), chosen.insideSeed, value => { chosen.insideSeed = value; drawInside(); });
   pick("inside-run", data.runs.map((r, i) => [i, r.name]), 0, value => {
     chosen.run = value;
@@ -498,10 +672,7 @@
   pickInside();
 
   for (const box of document.querySelectorAll("input[data-run]")) {
-    box.addEventListener("change", () => {
-      shown[Number(box.dataset.run)] = box.checked;
-      for (const chart of [...charts, ...others]) chart.toggle();
-    });
+    box.addEventListener("change", () => setRun(Number(box.dataset.run), box.checked));
   }
 
   drawCompared();

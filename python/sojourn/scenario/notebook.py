@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from html import escape
 
 from sojourn import hypertext
-from sojourn._core import Link, Scenario
+from sojourn._core import Link, Realised, Scenario
 from sojourn.units import format_duration, format_rate
 
 COLUMN, ROW = 210.0, 150.0
@@ -30,7 +30,7 @@ def html(scenario: Scenario) -> str:
     """What `_repr_html_` of a scenario gives; of a sweep its first variant is drawn."""
     variants = scenario.variants()
     first = variants[0].realise(scenario.seeds[0])
-    links = [link for link in first.links if link.sampled]
+    links = _own(first)
     seconds = (
         f"{format_duration(scenario.duration)}, of which {format_duration(first.warmup_ns)} warm-up"
     )
@@ -41,8 +41,18 @@ def html(scenario: Scenario) -> str:
     heading = hypertext.lines(
         scenario.title, f"{seconds}; {count} {'seed' if count == 1 else 'seeds'}", swept
     )
-    drawn = topology(links) if len(links) <= MOST_LINKS else ""
-    return heading + drawn + _links(links) + _flows(variants[0])
+    return heading + drawn(scenario) + _links(links) + _flows(variants[0])
+
+
+def drawn(scenario: Scenario) -> str:
+    """Its topology as SVG, of a sweep that of the first variant; none of more links than can be
+    told apart."""
+    links = _own(scenario.variants()[0].realise(scenario.seeds[0]))
+    return topology(links) if 0 < len(links) <= MOST_LINKS else ""
+
+
+def _own(realised: Realised) -> list[Link]:
+    return [link for link in realised.links if link.sampled]
 
 
 def _links(links: Sequence[Link]) -> str:

@@ -258,6 +258,8 @@ fn queue_row(link: LinkId, t: i64, step: &Count) -> queue::Row {
         probability: None,
         average: None,
         flows: None,
+        classic_delay_ns: None,
+        l4s_delay_ns: None,
         ring_packets: None,
         ring_bytes: None,
         bql_limit_bytes: None,

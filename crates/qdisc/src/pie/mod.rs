@@ -40,7 +40,8 @@ pub use linux::LinuxPieParams;
 pub use rfc::{DocsisPieParams, RfcPieParams};
 
 pub(crate) use linux::{LinuxPie, timers};
-use rfc::{DocsisPie, RfcPie};
+pub(crate) use rfc::DocsisPie;
+use rfc::RfcPie;
 
 use crate::ds::mark;
 use crate::timer::Timer;

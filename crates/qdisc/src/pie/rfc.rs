@@ -180,7 +180,7 @@ pub(super) enum Status {
 
 /// DOCSIS-PIE of RFC 8034, Appendix A.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct DocsisPie {
+pub(crate) struct DocsisPie {
     controller: Controller,
     interval: Span,
     /// A third of the buffer, packets.
@@ -206,7 +206,7 @@ const LATENCY_LOW: f64 = 0.005;
 const LATENCY_HIGH: f64 = 0.2;
 
 impl DocsisPie {
-    pub(super) fn new(p: &DocsisPieParams, rate: Option<Rate>) -> DocsisPie {
+    pub(crate) fn new(p: &DocsisPieParams, rate: Option<Rate>) -> DocsisPie {
         let mut pie = DocsisPie {
             controller: Controller::new(p.alpha, p.beta, p.target_ns),
             interval: Span(p.tupdate_ns),
@@ -225,7 +225,7 @@ impl DocsisPie {
         pie
     }
 
-    pub(super) fn probability(&self) -> f64 {
+    pub(crate) fn probability(&self) -> f64 {
         self.p
     }
 
@@ -246,7 +246,7 @@ impl DocsisPie {
         }
     }
 
-    pub(super) fn calculate_drop_prob(&mut self, delay: f64) {
+    pub(crate) fn calculate_drop_prob(&mut self, delay: f64) {
         let old = self.delay_old;
         if self.burst > Span::ZERO {
             self.p = 0.0;
@@ -280,7 +280,7 @@ impl DocsisPie {
     }
 
     #[inline]
-    pub(super) fn decide(&mut self, backlog: Backlog, size: u32, dice: &mut Dice) -> Verdict {
+    pub(crate) fn decide(&mut self, backlog: Backlog, size: u32, dice: &mut Dice) -> Verdict {
         if !self.is_early(backlog, size, dice) {
             return Verdict::Pass;
         }
@@ -318,7 +318,7 @@ impl DocsisPie {
     }
 
     #[inline]
-    pub(super) fn dropped(&mut self) {
+    pub(crate) fn dropped(&mut self) {
         self.accu_prob = 0.0;
     }
 }

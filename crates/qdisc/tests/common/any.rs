@@ -10,10 +10,11 @@ use qdisc::own::{
 };
 use qdisc::{
     AckFilterMode, AdtParams, CakeCells, CakeParams, ChokeParams, CobaltParams, CodelParams,
-    CodelVariant, DocsisPieParams, DsSelector, EtsParams, FifoParams, FloydRedParams,
-    FqCodelParams, FqParams, FqPieParams, HhfParams, Isolation, LinuxPieParams, LinuxRedParams,
-    OwnParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, RedParams,
-    RfcPieParams, SfbParams, SfqParams, TbfParams, TinMode,
+    CodelVariant, DocsisDualPi2Params, DocsisPieParams, DsSelector, DualPi2Params, EtsParams,
+    FifoParams, FloydRedParams, FqCodelParams, FqParams, FqPieParams, HhfParams, Isolation,
+    LinuxDualPi2Params, LinuxPieParams, LinuxRedParams, OwnParams, Params, PfifoFastParams,
+    PfifoFastVariant, PieParams, PrioParams, RedParams, RfcDualPi2Params, RfcPieParams, SfbParams,
+    SfqParams, TbfParams, TinMode,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "red" => prop_oneof![2 => linux_red(bytes), 3 => floyd_red(packets)].boxed(),
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
+        "dualpi2" => dualpi2(packets, bytes).boxed(),
         "ets" => ets(packets).boxed(),
         "fq" => fq(packets).boxed(),
         "fq_pie" => fq_pie(packets).boxed(),
@@ -320,6 +322,65 @@ fn pie(packets: Range<u64>) -> impl Strategy<Value = Params> {
                         tupdate_ns,
                         alpha: real_alpha,
                         beta: real_beta,
+                    }),
+                })
+            },
+        )
+}
+
+fn dualpi2(packets: Range<u64>, bytes: Range<u64>) -> impl Strategy<Value = Params> {
+    (
+        (0..3, packets, prop::option::of(bytes.start + 2000..bytes.end + 20_000), 1..5u8),
+        (0..3_000_000u64, prop::option::of(0..4u32), 0..4u32, 0..=100u8),
+        (0..40_000_000u64, 500_000..100_000_000u64, 1..2000u32, 1..4000u32),
+        (prop::bool::ANY, prop::bool::ANY, prop::bool::ANY),
+    )
+        .prop_map(
+            |(
+                (variant, limit, memlimit, coupling_factor),
+                (step_thresh_ns, step_thresh_packets, min_qlen_step, classic_protection),
+                (target_ns, tupdate_ns, alpha, beta),
+                (drop_on_overload, drop_enqueue, any_ect),
+            )| {
+                let [real_alpha, real_beta] = [alpha, beta].map(|gain| f64::from(gain) / 256.0);
+                Params::DualPi2(match variant {
+                    0 => DualPi2Params::Linux(LinuxDualPi2Params {
+                        limit,
+                        memlimit,
+                        coupling_factor,
+                        step_thresh_ns,
+                        step_thresh_packets,
+                        min_qlen_step,
+                        classic_protection,
+                        target_ns,
+                        tupdate_ns,
+                        alpha,
+                        beta,
+                        drop_on_overload,
+                        drop_enqueue,
+                        any_ect,
+                    }),
+                    1 => DualPi2Params::Rfc(RfcDualPi2Params {
+                        limit: Some(limit),
+                        coupling_factor,
+                        min_th_ns: step_thresh_ns,
+                        range_ns: step_thresh_ns / 2 + 1,
+                        min_qlen_ramp: min_qlen_step,
+                        classic_protection: f64::from(classic_protection),
+                        target_ns,
+                        tupdate_ns,
+                        alpha: real_alpha,
+                        beta: real_beta,
+                    }),
+                    _ => DualPi2Params::Docsis(DocsisDualPi2Params {
+                        limit: Some(limit),
+                        coupling_factor,
+                        max_th_ns: step_thresh_ns + 1,
+                        target_ns,
+                        tupdate_ns,
+                        alpha: real_alpha,
+                        beta: real_beta,
+                        queue_protection: drop_enqueue,
                     }),
                 })
             },

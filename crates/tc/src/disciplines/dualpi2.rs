@@ -1,12 +1,13 @@
-//! dualpi2: tc-dualpi2(8). Linux alone has it, since 6.17. No tc that a guest has knows its words,
-//! so the guest's program sets them by netlink.
+//! dualpi2: tc-dualpi2(8). Linux has it since 6.17. No tc that a guest has knows its words, so the
+//! guest's program sets them by netlink, those that are said. The variants are those of
+//! crates/qdisc, dualpi2.
 //!
 //! Source: tc-dualpi2(8); linux/pkt_sched.h for numbers and layouts; RFC 9332 appendix A for what
 //! follows from max_rtt and typical_rtt.
 
 use super::{LIMIT, microseconds, refused, whole_microseconds};
 use crate::error::TcError;
-use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, one, word};
+use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, one, time, word};
 use crate::linux::{Linux, Options, Packed, Place, Tell, Why, Xstats, state, tell};
 use crate::numbers::U32;
 use crate::record::Record;
@@ -14,40 +15,9 @@ use qdisc::Cause;
 
 pub(super) static DUALPI2: Record = Record {
     kind: "dualpi2",
-    grammars: &[Grammar {
-        kind: "dualpi2",
-        words: &[
-            LIMIT,
-            word("memlimit", "BYTES", Read::Size),
-            word("coupling_factor", "NUMBER", Read::Count(1, 255)),
-            Word {
-                word: "step_thresh",
-                field: "step_thresh",
-                shows: "TIME|PACKETS",
-                read: Read::TimeOrPackets,
-            },
-            word("min_qlen_step", "PACKETS", Read::Count(0, U32)),
-            word("classic_protection", "PERCENT", Read::Count(0, 100)),
-            microseconds("max_rtt", "max_rtt_ns"),
-            microseconds("typical_rtt", "typical_rtt_ns"),
-            microseconds("target", "target_ns"),
-            microseconds("tupdate", "tupdate_ns"),
-            word("alpha", "NUMBER", GAIN),
-            word("beta", "NUMBER", GAIN),
-        ],
-        flags: &[
-            one("overload", "drop_on_overload"),
-            one("overload", "overflow"),
-            one("drops", "drop_enqueue"),
-            one("drops", "drop_dequeue"),
-            one("classifier", "l4s_ect"),
-            one("classifier", "any_ect"),
-            on("split_gso", "split_gso"),
-            off("no_split_gso", "split_gso"),
-        ],
-        complete,
-        ..Grammar::NONE
-    }],
+    grammars: &[LINUX, RFC, DOCSIS],
+    simulated: true,
+    translated: Some(simulated),
     linux: Some(Linux {
         since: Some((6, 17)),
         // TCA_DUALPI2_*.
@@ -110,14 +80,195 @@ pub(super) static DUALPI2: Record = Record {
             Tell { cause: Cause::Early, plus: &["ecn_mark"], minus: &["step_marks"] },
             tell(Cause::CeThreshold, &["step_marks"]),
         ]),
-        state: &[state("probability", &["prob"], &[], 4_294_967_296.0)],
+        state: &[
+            state("probability", &["prob"], &[], 4_294_967_296.0),
+            // In microseconds.
+            state("classic_delay_ns", &["delay_c"], &[], 0.001),
+            state("l4s_delay_ns", &["delay_l"], &[], 0.001),
+        ],
         ..Linux::PLAIN
     }),
     least: "dualpi2",
-    usual_limit: Some(10_000),
-    nearest: Some("fq_codel"),
+    usual_limit: Some(USUAL_LIMIT),
+    without_a_rate: |fields| {
+        let docsis = fields.get("variant").text() == Some("docsis");
+        docsis.then(|| {
+            TcError::new(
+                "dualpi2 variant docsis computes delays from the rate, and this link has none",
+                "give the link a rate, or write dualpi2 variant rfc",
+            )
+        })
+    },
     ..Record::NONE
 };
+
+const USUAL_LIMIT: u64 = 10_000;
+
+/// What is not said is left to the kernel.
+const LINUX: Grammar = Grammar {
+    kind: "dualpi2",
+    variant: Some("linux"),
+    aliases: &["linux7.3"],
+    words: &[
+        LIMIT,
+        word("memlimit", "BYTES", Read::Size),
+        COUPLING,
+        Word {
+            word: "step_thresh",
+            field: "step_thresh",
+            shows: "TIME|PACKETS",
+            read: Read::TimeOrPackets,
+        },
+        word("min_qlen_step", "PACKETS", Read::Count(0, U32)),
+        word("classic_protection", "PERCENT", Read::Count(0, 100)),
+        microseconds("max_rtt", "max_rtt_ns"),
+        microseconds("typical_rtt", "typical_rtt_ns"),
+        microseconds("target", "target_ns"),
+        microseconds("tupdate", "tupdate_ns"),
+        word("alpha", "NUMBER", GAIN),
+        word("beta", "NUMBER", GAIN),
+    ],
+    flags: &[
+        one("overload", "drop_on_overload"),
+        one("overload", "overflow"),
+        one("drops", "drop_enqueue"),
+        one("drops", "drop_dequeue"),
+        one("classifier", "l4s_ect"),
+        one("classifier", "any_ect"),
+        on("split_gso", "split_gso"),
+        off("no_split_gso", "split_gso"),
+    ],
+    defaults: &[
+        ("variant", Value::word("linux")),
+        ("limit", Value::Unsaid),
+        ("memlimit", Value::Unsaid),
+        ("coupling_factor", Value::Unsaid),
+        ("step_thresh", Value::Unsaid),
+        ("min_qlen_step", Value::Unsaid),
+        ("classic_protection", Value::Unsaid),
+        ("max_rtt_ns", Value::Unsaid),
+        ("typical_rtt_ns", Value::Unsaid),
+        ("target_ns", Value::Unsaid),
+        ("tupdate_ns", Value::Unsaid),
+        ("alpha", Value::Unsaid),
+        ("beta", Value::Unsaid),
+        ("overload", Value::Unsaid),
+        ("drops", Value::Unsaid),
+        ("classifier", Value::Unsaid),
+        ("split_gso", Value::Unsaid),
+    ],
+    complete,
+    ..Grammar::NONE
+};
+
+/// RFC 9332 A.1, for a longest RTT of 100 ms.
+const RFC: Grammar = Grammar {
+    kind: "dualpi2",
+    variant: Some("rfc"),
+    aliases: &["rfc9332"],
+    words: &[
+        LIMIT,
+        COUPLING,
+        time("min_th", "min_th_ns", Read::Time),
+        time("range", "range_ns", Read::PositiveTime),
+        word("min_qlen_ramp", "PACKETS", Read::Count(0, U32)),
+        word("classic_protection", "PERCENT", Read::Real(0.0, 100.0)),
+        TARGET,
+        TUPDATE,
+        ALPHA,
+        BETA,
+    ],
+    defaults: &[
+        ("variant", Value::word("rfc")),
+        ("limit", Value::Unsaid),
+        ("coupling_factor", Value::Count(2)),
+        ("min_th_ns", Value::Count(800_000)),
+        ("range_ns", Value::Count(400_000)),
+        ("min_qlen_ramp", Value::Count(1)),
+        ("classic_protection", Value::Real(6.25)),
+        ("target_ns", Value::Count(15_000_000)),
+        ("tupdate_ns", Value::Count(15_000_000)),
+        ("alpha", Value::Real(0.15)),
+        ("beta", Value::Real(3.0)),
+    ],
+    ..Grammar::NONE
+};
+
+const DOCSIS: Grammar = Grammar {
+    kind: "dualpi2",
+    variant: Some("docsis"),
+    words: &[
+        LIMIT,
+        COUPLING,
+        time("max_th", "max_th_ns", Read::PositiveTime),
+        TARGET,
+        TUPDATE,
+        ALPHA,
+        BETA,
+    ],
+    flags: &[
+        on("queue_protection", "queue_protection"),
+        off("no_queue_protection", "queue_protection"),
+    ],
+    defaults: &[
+        ("variant", Value::word("docsis")),
+        ("limit", Value::Unsaid),
+        ("coupling_factor", Value::Count(2)),
+        ("max_th_ns", Value::Count(1_000_000)),
+        ("target_ns", Value::Count(10_000_000)),
+        ("tupdate_ns", Value::Count(16_000_000)),
+        ("alpha", Value::Real(0.25)),
+        ("beta", Value::Real(2.5)),
+        ("queue_protection", Value::Flag(true)),
+    ],
+    ..Grammar::NONE
+};
+
+const COUPLING: Word = word("coupling_factor", "NUMBER", Read::Count(1, 255));
+const TARGET: Word = time("target", "target_ns", Read::Time);
+const TUPDATE: Word = time("tupdate", "tupdate_ns", Read::PositiveTime);
+const ALPHA: Word = word("alpha", "NUMBER", Read::Real(0.0, MOST_GAIN));
+const BETA: Word = word("beta", "NUMBER", Read::Real(0.0, MOST_GAIN));
+
+/// Of variant linux, what the kernel takes where nothing is said: gains in 256ths of 1 Hz, 41 and
+/// 819.
+const USUAL: &[(&str, u64)] = &[
+    ("limit", USUAL_LIMIT),
+    ("coupling_factor", 2),
+    ("min_qlen_step", 0),
+    ("classic_protection", 10),
+    ("target_ns", 15_000_000),
+    ("tupdate_ns", 16_000_000),
+];
+const USUAL_STEP_NS: u64 = 1_000_000;
+const USUAL_ALPHA: u64 = 41;
+const USUAL_BETA: u64 = 819;
+
+/// The simulator's parameters.
+fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
+    if fields.get("variant").text() != Some("linux") {
+        return fields.iter().map(|(name, value)| (name, value.clone())).collect();
+    }
+    let usual = |(name, usual): &(&'static str, u64)| {
+        (*name, Value::Count(fields.count(name).unwrap_or(*usual)))
+    };
+    let chosen = |field, word, otherwise| {
+        Value::Flag(is(fields, field, word).map_or(otherwise, |chosen| chosen == 1))
+    };
+    let mut all = vec![("variant", Value::word("linux"))];
+    all.extend(USUAL.iter().map(usual));
+    all.extend([
+        ("memlimit", fields.get("memlimit").clone()),
+        ("step_thresh_ns", Value::Count(fields.count("step_thresh").unwrap_or(USUAL_STEP_NS))),
+        ("step_thresh_packets", step_packets(fields).map_or(Value::Unsaid, Value::Count)),
+        ("alpha", Value::Count(gain(fields, "alpha").unwrap_or(USUAL_ALPHA))),
+        ("beta", Value::Count(gain(fields, "beta").unwrap_or(USUAL_BETA))),
+        ("drop_on_overload", chosen("overload", "drop_on_overload", true)),
+        ("drop_enqueue", chosen("drops", "drop_enqueue", false)),
+        ("any_ect", chosen("classifier", "any_ect", false)),
+    ]);
+    all
+}
 
 /// In Hz. The kernel counts in 256ths, takes no 0, and has 31 bits.
 const GAIN: Read = Read::Real(LEAST_GAIN, MOST_GAIN);

@@ -41,6 +41,7 @@ pub static RECORDS: &[&Record] = &[
     &cake::CAKE,
     &cobalt::COBALT,
     &choke::CHOKE,
+    &dualpi2::DUALPI2,
     &ets::ETS,
     &fq::FQ,
     &fq_pie::FQ_PIE,
@@ -50,7 +51,6 @@ pub static RECORDS: &[&Record] = &[
     &sfb::SFB,
     &sfq::SFQ,
     &tbf::TBF,
-    &dualpi2::DUALPI2,
 ];
 
 /// The discipline of this name.
@@ -100,7 +100,8 @@ const NEAREST: &[(&[&str], &str)] = &[
     (&["skbprio", "sfqcodel", "sfq_codel", "cake_mq"], "fq_codel"),
     (&["noqueue", "mq", "droptail", "fifo", "taildrop"], "pfifo limit 1000"),
     (&["ared", "avq", "gred", "wred", "arma"], "red variant ns2 adaptive"),
-    (&["pi", "pi2", "rem"], "pie"),
+    (&["pi", "rem"], "pie"),
+    (&["pi2", "dualq", "l4s"], "dualpi2"),
     (&["blue", "green"], "sfb"),
 ];
 

@@ -34,6 +34,11 @@ from sojourn.scenario.realised import Realised
 Column: TypeAlias = "_core.Column"
 
 
+_STATE = (
+    *("limit", "count", "probability", "average", "flows"),
+    *("classic_delay_ns", "l4s_delay_ns"),
+)
+"""Columns of a discipline's own state."""
 REFUSED, DROPPED, MARKED, LOST = range(4)
 """Fates of a packet that the queue or the wire did not pass on; the numbers are those of
 crates/guest, watch.rs."""
@@ -249,9 +254,7 @@ class ObservedLink:
         nothing = np.zeros(many, dtype=np.int64)
         nan = np.full(many, np.nan)
         row: Columns = {"t_ns": times, "link": np.full(many, self.number, dtype=np.int64)}
-        state: dict[str, Column] = dict.fromkeys(
-            ("limit", "count", "probability", "average", "flows"), nan
-        )
+        state: dict[str, Column] = dict.fromkeys(_STATE, nan)
         if self.queued:
             row |= self._spans(edges)
             at = nearest(self.discipline["t_ns"], times)

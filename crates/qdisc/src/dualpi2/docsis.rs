@@ -1,0 +1,240 @@
+//! DualPI2's relation in cable modems, Low Latency DOCSIS: both queues decide as packets come, L by a
+//! ramp of its backlog's time at the link's rate, C by DOCSIS-PIE. Sources and deviations: `dualpi2`.
+//!
+//! Deviations: L's buffer has room for eight full packets on a slow link, too. The turns are Linux's,
+//! by the same shares. The rate is the link's, and its requests and grants are not modelled.
+
+use super::protection::Protection;
+use super::rfc::ramp;
+use super::{Pair, Recur, Side, Turns};
+use crate::ds::mark;
+use crate::pie::{Dice, DocsisPie, Verdict};
+use crate::timer::Timer;
+use crate::{Body, Cause, Context, DocsisPieParams, Ecn, Fate, Packet, State};
+use serde::Deserialize;
+use units::{Rate, Span, Time};
+
+/// `dualpi2 variant docsis limit PACKETS target TIME tupdate TIME alpha HZ beta HZ ...`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DocsisDualPi2Params {
+    /// Full packets in C; `None`: what the link's first rate carries in 100 ms.
+    pub limit: Option<u64>,
+    /// k (2).
+    pub coupling_factor: u8,
+    /// Where L's ramp ends on a fast link, ns (1 000 000).
+    pub max_th_ns: u64,
+    /// LATENCY_TARGET of C, ns (10 000 000).
+    pub target_ns: u64,
+    /// INTERVAL, ns (16 000 000).
+    pub tupdate_ns: u64,
+    /// A, Hz (0.25).
+    pub alpha: f64,
+    /// B, Hz (2.5).
+    pub beta: f64,
+    /// A flow that fills L is sent to C (true).
+    pub queue_protection: bool,
+}
+
+const C_BUFFER: Span = Span::from_millis(100);
+const L_BUFFER: Span = Span::from_millis(10);
+const L_PACKETS: u64 = 8;
+/// How long L's ramp is: 2^19 ns.
+const RANGE: Span = Span(1 << 19);
+/// It begins at the time of so many bytes at least.
+const FLOOR_BYTES: u64 = 2 * 2000;
+const MOST_TH: Span = Span(65_535_000);
+/// L's and C's shares of the link.
+const WEIGHTS: (i64, i64) = (230, 26);
+
+pub(super) struct DocsisDualPi2<B> {
+    c_limit: u64,
+    l_limit: u64,
+    mtu: u64,
+    k: f64,
+    max_th: Span,
+    /// bit/s; what is not known is the last that was.
+    rate: u64,
+    protection: Option<Protection>,
+    hash_key: u64,
+    queues: Pair<B>,
+    turns: Turns,
+    recur: Recur,
+    pie: DocsisPie,
+    dice: Dice,
+    timer: Timer,
+    /// Bytes that have left L since the last update.
+    l_sent: u64,
+}
+
+impl<B: Body> DocsisDualPi2<B> {
+    pub(super) fn new(params: &DocsisDualPi2Params, mut context: Context) -> DocsisDualPi2<B> {
+        let mtu = u64::from(context.mtu);
+        let rate =
+            context.rate.expect("the scenario refuses dualpi2 variant docsis without a rate");
+        let c_limit = params.limit.map_or(rate.bytes_in(C_BUFFER).max(2 * mtu), |n| n * mtu);
+        let pie = DocsisPieParams {
+            limit: c_limit / mtu,
+            target_ns: params.target_ns,
+            tupdate_ns: params.tupdate_ns,
+            alpha: 16.0 * params.alpha,
+            beta: 16.0 * params.beta,
+        };
+        let period = Span(params.tupdate_ns.max(1_000));
+        let hash_key = context.luck.next_u64();
+        DocsisDualPi2 {
+            c_limit,
+            l_limit: rate.bytes_in(L_BUFFER).max(L_PACKETS * mtu),
+            mtu,
+            k: f64::from(params.coupling_factor),
+            max_th: Span(params.max_th_ns),
+            rate: rate.0,
+            protection: params.queue_protection.then(Protection::new),
+            hash_key,
+            queues: Pair::new(),
+            turns: Turns::new(WEIGHTS.1, WEIGHTS.0, context.mtu),
+            recur: Recur::default(),
+            pie: DocsisPie::new(&pie, Some(rate)),
+            dice: Dice::new(context.luck),
+            timer: Timer::new(Time::ZERO + period, period),
+            l_sent: 0,
+        }
+    }
+
+    pub(super) fn queues(&self) -> &Pair<B> {
+        &self.queues
+    }
+
+    pub(super) fn rate_changed(&mut self, rate: Rate) {
+        if rate.0 > 0 {
+            self.rate = rate.0;
+        }
+    }
+
+    /// How long bytes take at the link's rate.
+    fn time(&self, bytes: u64) -> Span {
+        Span((u128::from(bytes) * 8_000_000_000 / u128::from(self.rate)) as u64)
+    }
+
+    /// Where L's ramp begins and ends.
+    pub(super) fn thresholds(&self) -> (Span, Span) {
+        let begins = Span(self.max_th.0.saturating_sub(RANGE.0)).max(self.time(FLOOR_BYTES));
+        let ends = (begins + RANGE).min(MOST_TH);
+        (begins.min(ends), ends)
+    }
+
+    /// How long C's backlog takes at the rate that L leaves it, s: L's of the last interval, and of
+    /// its share at most.
+    fn c_delay(&self, l_sent: u64) -> f64 {
+        let rate = self.rate as f64;
+        let share = WEIGHTS.0 as f64 / (WEIGHTS.0 + WEIGHTS.1) as f64;
+        let l_rate = 8.0 * l_sent as f64 / self.timer.period.as_secs_f64();
+        8.0 * self.queues.c.backlog().bytes as f64 / (rate - l_rate.min(share * rate))
+    }
+
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if self.timer.next() <= now {
+            self.pie = self.pie_at(now);
+            self.timer.expiries(now);
+            self.l_sent = 0;
+        }
+    }
+
+    /// After the updates that are due, with the queues as they have been since the last call.
+    #[cold]
+    fn pie_at(&self, now: Time) -> DocsisPie {
+        let (mut pie, mut timer) = (self.pie.clone(), self.timer);
+        let mut l_sent = self.l_sent;
+        for _ in 0..timer.expiries(now) {
+            let before = pie.clone();
+            pie.calculate_drop_prob(self.c_delay(l_sent));
+            if l_sent == 0 && pie == before {
+                break;
+            }
+            l_sent = 0;
+        }
+        pie
+    }
+
+    pub(super) fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        self.catch_up(now);
+        if !matches!(packet.ds.ecn(), Ecn::Ect1 | Ecn::Ce) {
+            return self.enqueue_c(packet, now, fates);
+        }
+        let size = u64::from(packet.size);
+        let backlog = self.queues.l.backlog().bytes;
+        let delay = self.time(backlog + size);
+        let (begins, ends) = self.thresholds();
+        let native = ramp(delay, begins, Span(ends.0 - begins.0));
+        if self.sanctions(&packet, native, (delay, ends), now) {
+            self.signal_l(&mut packet, native, fates);
+            return self.enqueue_c(packet, now, fates);
+        }
+        if backlog + self.mtu > self.l_limit {
+            self.recur.decides(self.likelihood(native));
+            return fates.push(Fate::Dropped(packet, Cause::Limit));
+        }
+        self.signal_l(&mut packet, native, fates);
+        self.queues.l.push(packet, now);
+    }
+
+    /// The larger of L's own probability and the coupled one.
+    fn likelihood(&self, native: f64) -> f64 {
+        native.max((self.k * self.pie.probability().sqrt()).min(1.0))
+    }
+
+    fn signal_l(&mut self, packet: &mut Packet<B>, native: f64, fates: &mut Vec<Fate<B>>) {
+        let likelihood = self.likelihood(native);
+        if self.recur.decides(likelihood) {
+            let own = native >= likelihood;
+            mark(packet, if own { Cause::CeThreshold } else { Cause::Early }, fates);
+        }
+    }
+
+    fn sanctions(
+        &mut self,
+        packet: &Packet<B>,
+        native: f64,
+        delay: (Span, Span),
+        now: Time,
+    ) -> bool {
+        let flow = packet.body.connection(packet.flow);
+        let hash = packet.body.hash(packet.flow, self.hash_key);
+        let Some(protection) = &mut self.protection else { return false };
+        protection.sanctions((flow, hash), packet.size, native, delay, now)
+    }
+
+    fn enqueue_c(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        let backlog = self.queues.c.backlog();
+        if backlog.bytes + u64::from(packet.size) > self.c_limit {
+            self.pie.dropped();
+            return fates.push(Fate::Dropped(packet, Cause::Limit));
+        }
+        if self.pie.decide(backlog, packet.size, &mut self.dice) != Verdict::Pass {
+            self.pie.dropped();
+            return fates.push(Fate::Dropped(packet, Cause::Early));
+        }
+        self.queues.c.push(packet, now);
+    }
+
+    pub(super) fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        self.catch_up(now);
+        let side = self.turns.next(&self.queues)?;
+        let packet = self.queues.of_mut(side).pop().expect("its turn is one with packets");
+        let other = if side == Side::L { Side::C } else { Side::L };
+        self.turns.sent(side, packet.size, !self.queues.is_empty(other));
+        if side == Side::L {
+            self.l_sent += u64::from(packet.size);
+        }
+        Some(packet)
+    }
+
+    pub(super) fn state(&self, now: Time) -> State {
+        State {
+            limit: Some(self.c_limit as f64),
+            probability: Some(self.pie_at(now).probability()),
+            ..self.queues.state(now)
+        }
+    }
+}

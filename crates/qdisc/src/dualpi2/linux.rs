@@ -1,0 +1,355 @@
+//! DualPI2 as Linux has it: integers, a step in L, and independent draws. Sources and deviations:
+//! `dualpi2`.
+
+use super::{Pair, Side, Turns};
+use crate::ds::mark;
+use crate::timer::Timer;
+use crate::{Body, Cause, Context, Ecn, Fate, Foretold, Hindsight, Judged, Packet, State};
+use serde::Deserialize;
+use std::collections::VecDeque;
+use units::{Luck, Span, Time};
+
+/// `dualpi2 limit PACKETS target TIME tupdate TIME alpha HZ beta HZ ...`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinuxDualPi2Params {
+    /// Packets in both queues (10000).
+    pub limit: u64,
+    /// Bytes of memory in both queues; `None`: two of the link's largest packets for each of the
+    /// limit.
+    pub memlimit: Option<u64>,
+    /// k (2).
+    pub coupling_factor: u8,
+    /// L marks what waited longer, ns (1 000 000).
+    pub step_thresh_ns: u64,
+    /// In its place: L marks what leaves more packets than that behind.
+    pub step_thresh_packets: Option<u32>,
+    /// No step for a packet that finds fewer packets in L (0).
+    pub min_qlen_step: u32,
+    /// Percent of the link that C has while both wait (10).
+    pub classic_protection: u8,
+    /// The delay that p aims at, ns (15 000 000).
+    pub target_ns: u64,
+    /// Time between two updates of p, ns (16 000 000).
+    pub tupdate_ns: u64,
+    /// Weight of the delay's distance from the target, Hz / 256 (41).
+    pub alpha: u32,
+    /// Weight of the delay's growth, Hz / 256 (819).
+    pub beta: u32,
+    /// Where k p passes 1, L drops with p squared; otherwise p is kept below that (true).
+    pub drop_on_overload: bool,
+    /// The controller decides as packets come, in place of as they leave (false).
+    pub drop_enqueue: bool,
+    /// ECT(0) is of L, too (false).
+    pub any_ect: bool,
+}
+
+/// p = 1.
+const MOST: u64 = u32::MAX as u64;
+/// The shift between a gain's product with ns and p.
+const GAIN_SHIFT: u32 = 6;
+
+/// A gain of 256ths of 1 Hz, in units of p a ns, times 2^6.
+pub(super) fn scaled(gain: u32) -> i64 {
+    ((u64::from(gain) * MOST / 4) / 1_000_000_000) as i64
+}
+
+/// The PI controller. p in units of 2^-32, delays in ns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Controller {
+    pub(super) p: u32,
+    last: i64,
+    alpha: i64,
+    beta: i64,
+    target: i64,
+    most: u32,
+}
+
+impl Controller {
+    pub(super) fn new(params: &LinuxDualPi2Params) -> Controller {
+        let k = u64::from(params.coupling_factor.max(1));
+        let most = if params.drop_on_overload { MOST } else { MOST / k };
+        Controller {
+            p: 0,
+            last: 0,
+            alpha: scaled(params.alpha),
+            beta: scaled(params.beta),
+            target: params.target_ns as i64,
+            most: most as u32,
+        }
+    }
+
+    /// The step of p is cast to 32 bits, as the kernel does: a fall of the delay by more than 312 ms
+    /// loses whole turns.
+    #[inline]
+    pub(super) fn update(&mut self, delay: Span) {
+        let delay = delay.0 as i64;
+        let step = (delay - self.target)
+            .wrapping_mul(self.alpha)
+            .wrapping_add((delay - self.last).wrapping_mul(self.beta));
+        self.last = delay;
+        let by = (step.unsigned_abs() >> GAIN_SHIFT) as u32;
+        let moved = if step > 0 { self.p.saturating_add(by) } else { self.p.saturating_sub(by) };
+        self.p = moved.min(self.most);
+    }
+
+    /// So many updates of empty queues.
+    fn idle(&mut self, times: u64) {
+        for _ in 0..times.min(2) {
+            self.update(Span::ZERO);
+        }
+        let rest = times.saturating_sub(2);
+        let fall = u64::from((self.target.wrapping_mul(self.alpha) >> GAIN_SHIFT) as u32);
+        self.p = u64::from(self.p).saturating_sub(rest.saturating_mul(fall)) as u32;
+    }
+}
+
+/// What is decided of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    /// Mark it if it can be marked, else drop it.
+    Signal,
+    Drop,
+}
+
+pub(super) struct LinuxDualPi2<B> {
+    limit: u64,
+    memlimit: u64,
+    header_bytes: u32,
+    /// Two of the link's largest packets: with less there is no law.
+    enough_bytes: u64,
+    k: u64,
+    step: Step,
+    min_qlen_step: u32,
+    drop_on_overload: bool,
+    drop_enqueue: bool,
+    any_ect: bool,
+    queues: Pair<B>,
+    /// Of each packet in L whether the step is for it.
+    stepped: VecDeque<bool>,
+    memory: u64,
+    pub(super) turns: Turns,
+    pub(super) controller: Controller,
+    timer: Timer,
+    luck: Luck,
+    hindsight: Hindsight,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Waited(Span),
+    Behind(u32),
+}
+
+impl<B: Body> LinuxDualPi2<B> {
+    pub(super) fn new(params: &LinuxDualPi2Params, context: Context) -> LinuxDualPi2<B> {
+        let mtu = u64::from(context.mtu);
+        let protection = i64::from(params.classic_protection);
+        let period = Span(params.tupdate_ns.max(1_000));
+        LinuxDualPi2 {
+            limit: params.limit,
+            memlimit: params.memlimit.unwrap_or(2 * mtu * params.limit),
+            header_bytes: context.header_bytes,
+            enough_bytes: 2 * mtu,
+            k: params.coupling_factor.into(),
+            step: params
+                .step_thresh_packets
+                .map_or(Step::Waited(Span(params.step_thresh_ns)), Step::Behind),
+            min_qlen_step: params.min_qlen_step,
+            drop_on_overload: params.drop_on_overload,
+            drop_enqueue: params.drop_enqueue,
+            any_ect: params.any_ect,
+            queues: Pair::new(),
+            stepped: VecDeque::new(),
+            memory: 0,
+            turns: Turns::new(protection, 100 - protection, context.mtu),
+            controller: Controller::new(params),
+            timer: Timer::new(Time::ZERO + period, period),
+            luck: context.luck,
+            hindsight: Hindsight { at_arrival: params.drop_enqueue, ..Hindsight::default() },
+        }
+    }
+
+    pub(super) fn queues(&self) -> &Pair<B> {
+        &self.queues
+    }
+
+    pub(super) fn hindsight(&mut self) -> &mut Hindsight {
+        &mut self.hindsight
+    }
+
+    fn truesize(&self, packet: &Packet<B>) -> u64 {
+        packet.body.truesize(packet.size - self.header_bytes)
+    }
+
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if self.timer.next() <= now {
+            self.controller = self.controller_at(now);
+            self.timer.expiries(now);
+        }
+    }
+
+    /// After the updates that are due, with the queues as they have been since the last call.
+    #[cold]
+    fn controller_at(&self, now: Time) -> Controller {
+        let (mut controller, mut timer) = (self.controller, self.timer);
+        let mut due = timer.next();
+        let times = timer.expiries(now);
+        if self.queues.backlog().packets == 0 {
+            controller.idle(times);
+            return controller;
+        }
+        for _ in 0..times {
+            controller.update(self.queues.oldest(due));
+            due += timer.period;
+        }
+        controller
+    }
+
+    #[inline]
+    fn side(&self, packet: &Packet<B>) -> Side {
+        match packet.ds.ecn() {
+            Ecn::Ect1 | Ecn::Ce => Side::L,
+            Ecn::Ect0 if self.any_ect => Side::L,
+            Ecn::Ect0 | Ecn::NotEct => Side::C,
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        let side = self.side(&packet);
+        self.enqueue_to(side, packet, now, fates);
+    }
+
+    pub(super) fn enqueue_to(
+        &mut self,
+        side: Side,
+        mut packet: Packet<B>,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+    ) {
+        self.catch_up(now);
+        if u64::from(self.queues.backlog().packets) >= self.limit {
+            return fates.push(Fate::Dropped(packet, Cause::Limit));
+        }
+        let memory = self.truesize(&packet);
+        if self.memory + memory > self.memlimit {
+            return fates.push(Fate::Dropped(packet, Cause::Overmemory));
+        }
+        if self.drop_enqueue && !self.controller_passes(side, &mut packet, false, fates) {
+            return fates.push(Fate::Dropped(packet, Cause::Early));
+        }
+        self.memory += memory;
+        if side == Side::L {
+            self.stepped.push_back(self.queues.l.backlog().packets >= self.min_qlen_step);
+        }
+        self.queues.of_mut(side).push(packet, now);
+    }
+
+    pub(super) fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        self.catch_up(now);
+        loop {
+            let side = self.turns.next(&self.queues)?;
+            let mut packet = self.queues.of_mut(side).pop().expect("its turn is one with packets");
+            self.memory -= self.truesize(&packet);
+            let steps = side == Side::L && self.steps(&packet, now);
+            if !self.drop_enqueue && !self.controller_passes(side, &mut packet, steps, fates) {
+                fates.push(Fate::Dropped(packet, Cause::Early));
+                continue;
+            }
+            if steps && !mark(&mut packet, Cause::CeThreshold, fates) {
+                fates.push(Fate::Dropped(packet, Cause::CeThreshold));
+                continue;
+            }
+            let other = if side == Side::L { Side::C } else { Side::L };
+            self.turns.sent(side, packet.size, !self.queues.is_empty(other));
+            return Some(packet);
+        }
+    }
+
+    /// Whether L's step signals to the packet that it gave.
+    #[inline]
+    fn steps(&mut self, packet: &Packet<B>, now: Time) -> bool {
+        let applies = self.stepped.pop_front().expect("each packet in L has one");
+        applies
+            && match self.step {
+                Step::Waited(most) => now.since(packet.enqueued) > most,
+                Step::Behind(most) => self.queues.l.backlog().packets > most,
+            }
+    }
+
+    /// Whether the controller lets a packet pass, marked or not, with the backlog behind it.
+    #[inline]
+    fn controller_passes(
+        &mut self,
+        side: Side,
+        packet: &mut Packet<B>,
+        steps: bool,
+        fates: &mut Vec<Fate<B>>,
+    ) -> bool {
+        let foretold = packet.body.foretold();
+        let verdict = self.decide(side, packet.ds.ecn(), foretold);
+        // Where the step marks too, may mark later, or a mark was there, nobody saw what was drawn.
+        let later = side == Side::L && (self.drop_enqueue || packet.ds.ecn() == Ecn::Ce);
+        let judged = &mut self.hindsight.now;
+        if (steps || later) && judged.chance > 0.0 {
+            judged.chance = f64::NAN;
+        }
+        let passes = match verdict {
+            Verdict::Pass => true,
+            Verdict::Signal => mark(packet, Cause::Early, fates),
+            Verdict::Drop => false,
+        };
+        if foretold.is_some() {
+            self.hindsight.now.dropped = !passes;
+            self.hindsight.decided.push(self.hindsight.now);
+        }
+        passes
+    }
+
+    #[inline]
+    fn decide(&mut self, side: Side, ecn: Ecn, foretold: Option<Foretold>) -> Verdict {
+        self.hindsight.now = Judged::default();
+        if self.queues.backlog().bytes < self.enough_bytes {
+            return Verdict::Pass;
+        }
+        let p = u64::from(self.controller.p);
+        let overload = self.k * p > MOST;
+        let signalled = foretold.map(|told| told != Foretold::Passed);
+        match side {
+            Side::C if !self.throws(p, 2, signalled) => Verdict::Pass,
+            Side::C if ecn == Ecn::NotEct || overload => Verdict::Drop,
+            Side::L if overload && self.drop_on_overload => {
+                let dropped = foretold.map(|told| told == Foretold::Dropped);
+                if self.throws(p, 2, dropped) { Verdict::Drop } else { Verdict::Signal }
+            }
+            Side::L if !self.throws(self.k * p, 1, signalled) => Verdict::Pass,
+            Side::C | Side::L => Verdict::Signal,
+        }
+    }
+
+    /// Whether so many draws of 32 bits are all at most `p`; in a replay as foretold, where p leaves
+    /// the choice.
+    #[inline]
+    fn throws(&mut self, p: u64, times: i32, told: Option<bool>) -> bool {
+        if let Some(told) = told
+            && 0 < p
+            && p < MOST
+        {
+            let chance = (p as f64 / (MOST + 1) as f64).powi(times);
+            self.hindsight.now = Judged { dropped: false, chance, drew: told };
+            return told;
+        }
+        (0..times).all(|_| self.luck.next_u64() >> 32 <= p)
+    }
+
+    pub(super) fn state(&self, now: Time) -> State {
+        let p = self.controller_at(now).p;
+        State {
+            limit: Some(self.limit as f64),
+            probability: Some(f64::from(p) / (MOST + 1) as f64),
+            ..self.queues.state(now)
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! dualpi2: two queues that share a link, one for senders that answer each mark a little (L4S, the
+//! queue L) and one for all others (the queue C), under one controller.
+//!
+//! A PI controller moves p by how long the queues delay packets: alpha (q - target) + beta (q -
+//! q_old). A packet of C is dropped or marked with p squared, one of L is marked with k p. So a
+//! Reno-like flow, whose rate goes with one over the square root of that probability, and a
+//! DCTCP-like one, whose rate goes with one over it, have like rates. L is marked from a threshold of
+//! its own, too, which keeps it short, and is served first most of the time.
+//!
+//! | | linux | rfc | docsis |
+//! |---|---|---|---|
+//! | queue L | ECT(1), CE; with `any_ect` ECT(0) | ECT(1), CE | ECT(1), CE, if its flow behaves |
+//! | limit | packets and memory, of both queues | bytes of both, 250 ms of the rate | L 10 ms, C 100 ms of the rate |
+//! | base | PI, p in units of 2^-32 | PI, reals | DOCSIS-PIE of C: p_C |
+//! | q | the older head's age | the older head's age | backlog of C / the rate that L leaves it |
+//! | decides | as a packet leaves; with `drop_enqueue` as it comes | as it leaves | as it comes |
+//! | L's own | above a step in its sojourn | on a ramp of it | on a ramp of L's backlog / rate |
+//! | L's own and coupled | one after the other | the larger | the larger |
+//! | draws | independent | each probability added up (`Recur`) | in L added up, in C as in pie |
+//! | short queues | nothing below two full packets in both | no mark by the ramp up to one in L | C: as in pie |
+//! | overload | k p > 1: L drops with p^2 and marks all else, C only drops | the same | none |
+//! | turns | by a credit in bytes, C has `classic_protection` percent | the same, 1/16 | deficit round robin, C has 26/256 |
+//!
+//! Source: RFC 9332 (rfc: Appendix A.2, the controller's input by its figure 8); tc-dualpi2(8) and
+//! Linux's sch_dualpi2 (7.3) for the behaviour of `linux`; MULPIv3.1, Annexes M to P, as CableLabs'
+//! model of them behaves (docsis).
+//!
+//! Deviations: no filter puts a packet into a queue: the ECN field alone does. No parent peeks, which
+//! in Linux decides a packet earlier. A packet that came marked isn't reported as marked again, and
+//! one that controller and step mark is reported once, for the controller. Linux's timer is set anew
+//! from the time at which it was handled; here it is in time, and starts at time 0. It is evaluated
+//! when a queue is called next, with the queues as they were. Of two things at one instant the timer
+//! is first.
+
+mod docsis;
+mod linux;
+mod protection;
+mod rfc;
+#[cfg(test)]
+mod tests;
+
+pub use docsis::DocsisDualPi2Params;
+pub use linux::LinuxDualPi2Params;
+pub use rfc::RfcDualPi2Params;
+
+use crate::{Backlog, Body, Context, Fate, Fifo, Hindsight, Packet, Qdisc, State};
+use docsis::DocsisDualPi2;
+use linux::LinuxDualPi2;
+use rfc::RfcDualPi2;
+use serde::Deserialize;
+use units::{Rate, Span, Time};
+
+/// `dualpi2 variant=...`: `{"kind": "dualpi2", "variant": "linux" | "rfc" | "docsis", ...}` and the
+/// fields of that variant.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "variant", rename_all = "snake_case")]
+pub enum DualPi2Params {
+    /// Linux's sch_dualpi2.
+    Linux(LinuxDualPi2Params),
+    /// RFC 9332, Appendix A.
+    Rfc(RfcDualPi2Params),
+    /// Low Latency DOCSIS: cable modems.
+    Docsis(DocsisDualPi2Params),
+}
+
+/// One of the two queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    C,
+    L,
+}
+
+/// The two queues.
+struct Pair<B> {
+    c: Fifo<B>,
+    l: Fifo<B>,
+}
+
+impl<B> Pair<B> {
+    fn new() -> Pair<B> {
+        Pair { c: Fifo::default(), l: Fifo::default() }
+    }
+
+    #[inline]
+    fn of(&self, side: Side) -> &Fifo<B> {
+        match side {
+            Side::C => &self.c,
+            Side::L => &self.l,
+        }
+    }
+
+    #[inline]
+    fn of_mut(&mut self, side: Side) -> &mut Fifo<B> {
+        match side {
+            Side::C => &mut self.c,
+            Side::L => &mut self.l,
+        }
+    }
+
+    #[inline]
+    fn is_empty(&self, side: Side) -> bool {
+        self.of(side).backlog().packets == 0
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        let (c, l) = (self.c.backlog(), self.l.backlog());
+        Backlog { packets: c.packets + l.packets, bytes: c.bytes + l.bytes }
+    }
+
+    /// How long the oldest packet of a queue has waited; none: not at all.
+    #[inline]
+    fn age(&self, side: Side, now: Time) -> Span {
+        self.of(side).front().map_or(Span::ZERO, |oldest| now.since(oldest.enqueued))
+    }
+
+    /// The larger of both queues' ages.
+    #[inline]
+    fn oldest(&self, now: Time) -> Span {
+        self.age(Side::C, now).max(self.age(Side::L, now))
+    }
+
+    /// What both queues tell of themselves.
+    fn state(&self, now: Time) -> State {
+        State {
+            classic_delay: Some(self.age(Side::C, now).0 as f64),
+            l4s_delay: Some(self.age(Side::L, now).0 as f64),
+            ..State::default()
+        }
+    }
+}
+
+/// Turns by a credit in bytes: L has the turn while the credit is at most zero. Each packet of L
+/// that C waits for adds to it, and each of C that L waits for takes away.
+#[derive(Clone, Copy, Debug)]
+struct Turns {
+    credit: i64,
+    first: i64,
+    /// Of 100, or of what else both add up to.
+    c_weight: i64,
+    l_weight: i64,
+}
+
+impl Turns {
+    fn new(c_weight: i64, l_weight: i64, mtu: u32) -> Turns {
+        let first = i64::from(mtu) * (c_weight - l_weight);
+        Turns { credit: first, first, c_weight, l_weight }
+    }
+
+    /// Whose turn it is; none: nobody waits, and all begins anew.
+    #[inline]
+    fn next<B>(&mut self, queues: &Pair<B>) -> Option<Side> {
+        match (queues.is_empty(Side::C), queues.is_empty(Side::L)) {
+            (true, true) => {
+                self.credit = self.first;
+                None
+            }
+            (true, false) => Some(Side::L),
+            (false, true) => Some(Side::C),
+            (false, false) => Some(if self.credit <= 0 { Side::L } else { Side::C }),
+        }
+    }
+
+    /// A packet of that queue leaves, and the other queue waits or doesn't.
+    #[inline]
+    fn sent(&mut self, side: Side, size: u32, other_waits: bool) {
+        if other_waits {
+            self.credit += match side {
+                Side::L => self.c_weight * i64::from(size),
+                Side::C => -self.l_weight * i64::from(size),
+            };
+        }
+    }
+}
+
+/// RFC 9332's `recur`: a decision that comes as often as its probability says, and evenly.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recur(f64);
+
+impl Recur {
+    #[inline]
+    fn decides(&mut self, likelihood: f64) -> bool {
+        self.0 += likelihood;
+        let due = self.0 > 1.0;
+        if due {
+            self.0 -= 1.0;
+        }
+        due
+    }
+}
+
+enum Law<B> {
+    Linux(LinuxDualPi2<B>),
+    Rfc(RfcDualPi2<B>),
+    Docsis(Box<DocsisDualPi2<B>>),
+}
+
+/// Two coupled queues.
+pub struct DualPi2<B>(Law<B>);
+
+impl<B: Body> DualPi2<B> {
+    /// Empty queues.
+    pub fn new(params: &DualPi2Params, context: Context) -> Self {
+        DualPi2(match params {
+            DualPi2Params::Linux(p) => Law::Linux(LinuxDualPi2::new(p, context)),
+            DualPi2Params::Rfc(p) => Law::Rfc(RfcDualPi2::new(p, &context)),
+            DualPi2Params::Docsis(p) => Law::Docsis(Box::new(DocsisDualPi2::new(p, context))),
+        })
+    }
+}
+
+macro_rules! law {
+    ($self:expr, $q:ident => $body:expr) => {
+        match &$self.0 {
+            Law::Linux($q) => $body,
+            Law::Rfc($q) => $body,
+            Law::Docsis($q) => $body,
+        }
+    };
+    (mut $self:expr, $q:ident => $body:expr) => {
+        match &mut $self.0 {
+            Law::Linux($q) => $body,
+            Law::Rfc($q) => $body,
+            Law::Docsis($q) => $body,
+        }
+    };
+}
+
+impl<B: Body> Qdisc<B> for DualPi2<B> {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        law!(mut self, q => q.enqueue(packet, now, fates));
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        law!(mut self, q => q.dequeue(now, fates))
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        law!(self, q => q.queues().backlog())
+    }
+
+    fn state(&self, now: Time) -> State {
+        law!(self, q => q.state(now))
+    }
+
+    fn rate_changed(&mut self, rate: Rate) {
+        if let Law::Docsis(queue) = &mut self.0 {
+            queue.rate_changed(rate);
+        }
+    }
+
+    fn hindsight(&mut self) -> Option<&mut Hindsight> {
+        match &mut self.0 {
+            Law::Linux(queue) => Some(queue.hindsight()),
+            _ => None,
+        }
+    }
+}

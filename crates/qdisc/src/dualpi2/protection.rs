@@ -1,0 +1,128 @@
+//! DOCSIS's queue protection: who fills the queue L beyond its threshold is sent to C.
+//!
+//! Each flow has a score: how much of its bytes came while L's own law would have marked them, less
+//! what ages away. It is kept as the time at which it will have aged away, in one of 32 buckets that
+//! flows find by hash, or in one that the rest share. Where L's delay is critical and the product
+//! of delay and score, too, the packet is sanctioned.
+//!
+//! Source: MULPIv3.1, Annex P; RFC 9957.
+
+use units::{Span, Time};
+
+const BUCKETS: usize = 32;
+/// How many bits of the hash find a bucket, and how often.
+const BITS: u32 = 5;
+const ATTEMPTS: usize = 2;
+/// Of a byte that was to be marked: 2^11 ns.
+const AGING: f64 = 2048.0;
+/// A score is this at most.
+const MOST: Span = Span::from_secs(5);
+/// The score that L's critical delay takes for a sanction.
+const CRITICAL_SCORE: Span = Span::from_millis(4);
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    flow: Option<u64>,
+    expires: Time,
+}
+
+pub(super) struct Protection {
+    /// The last is shared.
+    buckets: [Bucket; BUCKETS + 1],
+}
+
+impl Protection {
+    pub(super) fn new() -> Protection {
+        Protection { buckets: [Bucket { flow: None, expires: Time::ZERO }; BUCKETS + 1] }
+    }
+
+    /// Scores a packet of `flow`, whose hash is given, and says whether it is sanctioned. `native`
+    /// is the probability of L's own law, `critical` the delay above which L is too long.
+    pub(super) fn sanctions(
+        &mut self,
+        (flow, hash): (u64, u32),
+        bytes: u32,
+        native: f64,
+        (delay, critical): (Span, Span),
+        now: Time,
+    ) -> bool {
+        let index = self.bucket(flow, hash, now);
+        let score = self.fill(index, bytes, native, now);
+        let product = |score: Span, delay: Span| u128::from(score.0) * u128::from(delay.0);
+        delay > critical && product(score, delay) > product(CRITICAL_SCORE, critical)
+    }
+
+    /// The bucket that has this flow, else one of its own that is free, else the shared one.
+    fn bucket(&mut self, flow: u64, hash: u32, now: Time) -> usize {
+        let mut found = BUCKETS;
+        for attempt in 0..ATTEMPTS {
+            let index = (hash >> (BITS * attempt as u32)) as usize % BUCKETS;
+            if self.buckets[index].flow == Some(flow) {
+                found = index;
+                break;
+            }
+            if found == BUCKETS && self.buckets[index].expires <= now {
+                found = index;
+            }
+        }
+        self.buckets[found].flow = (found < BUCKETS).then_some(flow);
+        found
+    }
+
+    /// The score with this packet.
+    fn fill(&mut self, index: usize, bytes: u32, native: f64, now: Time) -> Span {
+        let bucket = &mut self.buckets[index];
+        let more = Span((native * f64::from(bytes) * AGING) as u64);
+        bucket.expires = (bucket.expires.max(now) + more).min(now + MOST);
+        bucket.expires.since(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CRITICAL: Span = Span::from_millis(1);
+    const NOW: Time = Time(1_000_000_000);
+
+    #[test]
+    fn a_full_packet_that_is_to_be_marked_adds_three_ms_which_age_away() {
+        let mut protection = Protection::new();
+        assert_eq!(protection.fill(0, 1500, 1.0, NOW), Span(3_072_000));
+        let bucket = protection.bucket(7, 0, NOW + Span(3_072_000));
+        assert_eq!(protection.fill(bucket, 1500, 0.5, NOW + Span(3_072_000)), Span(1_536_000));
+        for _ in 0..2000 {
+            protection.fill(3, 1500, 1.0, NOW);
+        }
+        assert_eq!(protection.fill(3, 1500, 1.0, NOW), MOST);
+    }
+
+    #[test]
+    fn a_flow_is_sanctioned_by_the_product_of_delay_and_score() {
+        let mut protection = Protection::new();
+        let mut sent = |flow: u64, delay| {
+            let hash = flow as u32;
+            protection.sanctions((flow, hash), 1500, 1.0, (delay, CRITICAL), NOW)
+        };
+        // 3.072 ms of score at 1.1 ms are below 4, 6.144 above; at the threshold itself never.
+        let (long, short) = (Span(1_100_000), CRITICAL);
+        assert_eq!([sent(1, long), sent(1, long)], [false, true]);
+        assert_eq!([sent(2, short), sent(2, short), sent(2, short)], [false; 3]);
+        // 3.072 ms at 1.4 ms are 4.3.
+        assert!(sent(3, Span(1_400_000)));
+    }
+
+    #[test]
+    fn a_flow_takes_a_free_bucket_or_its_second_or_the_shared_one() {
+        let mut protection = Protection::new();
+        let hash = 0b00010_00001;
+        for (flow, expected) in [(1, 1), (2, 2), (3, BUCKETS), (4, BUCKETS), (1, 1)] {
+            let index = protection.bucket(flow, hash, NOW);
+            assert_eq!(index, expected, "flow {flow}");
+            protection.fill(index, 1500, 1.0, NOW);
+        }
+        // Aged away, the first is anybody's.
+        let later = NOW + MOST + MOST;
+        assert_eq!(protection.bucket(3, hash, later), 1);
+    }
+}

@@ -1,0 +1,220 @@
+//! DualPI2 of RFC 9332, Appendix A.2, in reals. Sources and deviations: `dualpi2`.
+//!
+//! The RFC leaves the scheduler open; here it is Linux's, with the sixteenth for C that the RFC
+//! suggests. Read to the letter, its line 5a counts L behind the packet that leaves.
+
+use super::{Pair, Recur, Side, Turns};
+use crate::ds::mark;
+use crate::timer::Timer;
+use crate::{Cause, Context, Ecn, Fate, Packet, State};
+use serde::Deserialize;
+use units::{Span, Time};
+
+/// `dualpi2 variant rfc limit PACKETS target TIME tupdate TIME alpha HZ beta HZ ...`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RfcDualPi2Params {
+    /// Full packets, of both queues; `None`: what the link's first rate carries in 250 ms.
+    pub limit: Option<u64>,
+    /// k (2).
+    pub coupling_factor: u8,
+    /// Where L's ramp begins, ns (800 000).
+    pub min_th_ns: u64,
+    /// How long it is, ns (400 000).
+    pub range_ns: u64,
+    /// Th_len: no ramp with so many packets in L (1).
+    pub min_qlen_ramp: u32,
+    /// Percent of the link that C has while both wait (6.25).
+    pub classic_protection: f64,
+    /// The delay that p' aims at, ns (15 000 000).
+    pub target_ns: u64,
+    /// Tupdate, ns (15 000 000).
+    pub tupdate_ns: u64,
+    /// Weight of the delay's distance from the target, Hz (0.15).
+    pub alpha: f64,
+    /// Weight of the delay's growth, Hz (3).
+    pub beta: f64,
+}
+
+/// Where nothing says how much 250 ms are: full packets.
+const USUAL_LIMIT: u64 = 10_000;
+const BUFFER: Span = Span::from_millis(250);
+/// p_Lmax.
+const MOST_L: f64 = 1.0;
+/// In which shares of the link are counted: a hundredth of a percent.
+const SHARES: f64 = 100.0;
+
+/// What a ramp of so many ns from `from` says of a delay.
+pub(super) fn ramp(delay: Span, from: Span, length: Span) -> f64 {
+    if delay >= from + length {
+        1.0
+    } else if delay > from {
+        (delay.0 - from.0) as f64 / length.0 as f64
+    } else {
+        0.0
+    }
+}
+
+/// The PI controller of p', in seconds and 1/s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Controller {
+    p: f64,
+    last: f64,
+    alpha: f64,
+    beta: f64,
+    target: f64,
+}
+
+impl Controller {
+    fn update(&mut self, delay: Span) {
+        let delay = delay.as_secs_f64();
+        let step = self.alpha * (delay - self.target) + self.beta * (delay - self.last);
+        self.p = (self.p + step).clamp(0.0, 1.0);
+        self.last = delay;
+    }
+}
+
+pub(super) struct RfcDualPi2<B> {
+    limit_bytes: u64,
+    mtu: u64,
+    k: f64,
+    /// p_Cmax.
+    most_c: f64,
+    min_th: Span,
+    range: Span,
+    min_qlen_ramp: u32,
+    queues: Pair<B>,
+    turns: Turns,
+    recur_c: Recur,
+    recur_l: Recur,
+    controller: Controller,
+    timer: Timer,
+}
+
+impl<B> RfcDualPi2<B> {
+    pub(super) fn new(params: &RfcDualPi2Params, context: &Context) -> RfcDualPi2<B> {
+        let mtu = u64::from(context.mtu);
+        let of_the_rate = context.rate.map(|rate| rate.bytes_in(BUFFER));
+        let packets = |limit: u64| limit * mtu;
+        let usual = of_the_rate.unwrap_or(packets(USUAL_LIMIT)).max(2 * mtu);
+        let k = f64::from(params.coupling_factor);
+        let c_weight = (params.classic_protection * SHARES) as i64;
+        let period = Span(params.tupdate_ns.max(1_000));
+        RfcDualPi2 {
+            limit_bytes: params.limit.map_or(usual, packets),
+            mtu,
+            k,
+            most_c: (1.0 / (k * k)).min(1.0),
+            min_th: Span(params.min_th_ns),
+            range: Span(params.range_ns),
+            min_qlen_ramp: params.min_qlen_ramp,
+            queues: Pair::new(),
+            turns: Turns::new(c_weight, (100.0 * SHARES) as i64 - c_weight, context.mtu),
+            recur_c: Recur::default(),
+            recur_l: Recur::default(),
+            controller: Controller {
+                p: 0.0,
+                last: 0.0,
+                alpha: params.alpha,
+                beta: params.beta,
+                target: Span(params.target_ns).as_secs_f64(),
+            },
+            timer: Timer::new(Time::ZERO + period, period),
+        }
+    }
+
+    pub(super) fn queues(&self) -> &Pair<B> {
+        &self.queues
+    }
+
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        if self.timer.next() <= now {
+            self.controller = self.controller_at(now);
+            self.timer.expiries(now);
+        }
+    }
+
+    /// After the updates that are due, with the queues as they have been since the last call.
+    #[cold]
+    fn controller_at(&self, now: Time) -> Controller {
+        let (mut controller, mut timer) = (self.controller, self.timer);
+        let mut due = timer.next();
+        for _ in 0..timer.expiries(now) {
+            let before = controller;
+            controller.update(self.queues.oldest(due));
+            if controller == before {
+                break;
+            }
+            due += timer.period;
+        }
+        controller
+    }
+
+    pub(super) fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        self.catch_up(now);
+        if self.queues.backlog().bytes + self.mtu > self.limit_bytes {
+            return fates.push(Fate::Dropped(packet, Cause::Limit));
+        }
+        let side = match packet.ds.ecn() {
+            Ecn::Ect1 | Ecn::Ce => Side::L,
+            Ecn::Ect0 | Ecn::NotEct => Side::C,
+        };
+        self.queues.of_mut(side).push(packet, now);
+    }
+
+    pub(super) fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        self.catch_up(now);
+        loop {
+            let side = self.turns.next(&self.queues)?;
+            let mut packet = self.queues.of_mut(side).pop().expect("its turn is one with packets");
+            let other = if side == Side::L { Side::C } else { Side::L };
+            let passes = match side {
+                Side::L => self.l_passes(&mut packet, now, fates),
+                Side::C => self.c_passes(&mut packet, fates),
+            };
+            if passes {
+                self.turns.sent(side, packet.size, !self.queues.is_empty(other));
+                return Some(packet);
+            }
+            fates.push(Fate::Dropped(packet, Cause::Early));
+        }
+    }
+
+    fn l_passes(&mut self, packet: &mut Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) -> bool {
+        let p = self.controller.p;
+        let coupled = self.k * p;
+        if coupled >= MOST_L {
+            if self.recur_l.decides(p * p) {
+                return false;
+            }
+            if self.recur_l.decides(coupled.min(1.0)) {
+                mark(packet, Cause::Early, fates);
+            }
+            return true;
+        }
+        let native = if self.queues.l.backlog().packets > self.min_qlen_ramp {
+            ramp(now.since(packet.enqueued), self.min_th, self.range)
+        } else {
+            0.0
+        };
+        if self.recur_l.decides(native.max(coupled)) {
+            let cause = if native > coupled { Cause::CeThreshold } else { Cause::Early };
+            mark(packet, cause, fates);
+        }
+        true
+    }
+
+    fn c_passes(&mut self, packet: &mut Packet<B>, fates: &mut Vec<Fate<B>>) -> bool {
+        let p_c = self.controller.p * self.controller.p;
+        !self.recur_c.decides(p_c) || (p_c < self.most_c && mark(packet, Cause::Early, fates))
+    }
+
+    pub(super) fn state(&self, now: Time) -> State {
+        State {
+            limit: Some(self.limit_bytes as f64),
+            probability: Some(self.controller_at(now).p),
+            ..self.queues.state(now)
+        }
+    }
+}
