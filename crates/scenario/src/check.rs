@@ -513,6 +513,10 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
         let message = "dctcp without ECN is Reno to Linux";
         tell(problems, message, "write ecn = true", below(at, "congestion"));
     }
+    if flow.congestion == Some("prague") && flow.ecn != Notification::Accurate {
+        let message = "prague needs to be told of each mark";
+        tell(problems, message, "write ecn = \"accecn\"", below(at, "congestion"));
+    }
     if flow.profile == "linux-7.3" && set.rack == Some(false) && set.sack != Some(false) {
         let message = "Linux 7.3 finds losses by RACK alone";
         let hint = r#"leave rack out, or write profile = "linux", which is 6.12's"#;

@@ -35,12 +35,20 @@ macro_rules! kinds {
 impl CongestionKind {
     /// It needs ECN, and feedback that tells of each mark (Linux's TCP_CONG_NEEDS_ECN).
     pub const fn needs_ecn(self) -> bool {
-        matches!(self, CongestionKind::Dctcp)
+        matches!(self, CongestionKind::Dctcp | CongestionKind::Prague)
     }
 
     /// The codepoint of its packets.
     pub const fn ect(self) -> Ecn {
-        Ecn::Ect0
+        match self {
+            CongestionKind::Prague => Ecn::Ect1,
+            _ => Ecn::Ect0,
+        }
+    }
+
+    /// It sets cwnd by itself, in reductions too, and is paced.
+    pub const fn sets_cwnd(self) -> bool {
+        matches!(self, CongestionKind::Prague)
     }
 }
 
@@ -55,6 +63,8 @@ kinds! {
     "ledbat" Ledbat;
     /// RFC 8257: a reduction follows the share of marks.
     "dctcp" Dctcp;
+    /// L4S's: fractional window, ECT(1), as if no RTT were below 25 ms.
+    "prague" Prague;
 }
 
 /// A congestion control.
@@ -105,6 +115,7 @@ pub const RECORDS: &[Record] = &[
     linux("illinois", Some("cubic")),
     linux("lp", Some("ledbat")),
     linux("nv", Some("vegas")),
+    Record { in_linux: false, ..both(CongestionKind::Prague, &[]) },
     linux("scalable", Some("cubic")),
     linux("veno", Some("vegas")),
     linux("westwood", Some("reno")),
@@ -127,14 +138,12 @@ pub fn record(name: &str) -> Option<&'static Record> {
     RECORDS.iter().find(|record| record.name == name)
 }
 
-const PRAGUE: &str = "the nearest there is: congestion = \"dctcp\" and ecn = true, with -e kernel; reno, if it \
-                      need not be scalable";
 const BBR: &str = "congestion = \"bbr\" is version 1, with -e kernel";
 
 /// Congestion controls that people ask for and that neither the simulator nor the guest's kernel
 /// has, and what to write instead.
 pub static ELSEWHERE: &[(&str, &str)] =
-    &[("prague", PRAGUE), ("bbr2", BBR), ("bbr3", BBR), ("bbrv2", BBR), ("bbrv3", BBR)];
+    &[("bbr2", BBR), ("bbr3", BBR), ("bbrv2", BBR), ("bbrv3", BBR)];
 
 #[cfg(test)]
 mod tests {

@@ -119,6 +119,8 @@ struct Settings {
     needs_ecn: bool,
     /// ACKs tell of each mark.
     exact: bool,
+    /// The congestion control sets cwnd by itself: no PRR.
+    sets_cwnd: bool,
 }
 
 /// The state of the handshake.
@@ -208,7 +210,9 @@ impl Sender {
             ns2: params.ns2,
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
             needs_ecn: params.ecn && params.congestion.needs_ecn(),
-            exact: params.ecn && (params.accecn || params.congestion.needs_ecn()),
+            sets_cwnd: params.congestion.sets_cwnd(),
+            exact: params.congestion.sets_cwnd()
+                || params.ecn && (params.accecn || params.congestion.needs_ecn()),
         };
         let marks = settings.exact.then(|| Box::new(Marks::new(params)));
         let control = Control::new(params);
@@ -245,7 +249,7 @@ impl Sender {
             end,
             last_len,
             handshake: params.handshake.then_some(Handshake::SendSyn),
-            pacer: params.growth.pacing.then(Pacer::default),
+            pacer: (params.growth.pacing || params.congestion.sets_cwnd()).then(Pacer::default),
             stats: SenderStats::default(),
         };
         // The window of the receiver's SYN-ACK.
@@ -424,7 +428,7 @@ impl Sender {
             self.on_delivered(sacktag.last_sackt, acked, now);
         }
         let ece = if self.settings.exact {
-            self.count_marks(ack, delivered)
+            self.count_marks(ack, delivered, now)
         } else {
             ack.ece() && self.ecn != EcnState::Off
         };
@@ -453,6 +457,9 @@ impl Sender {
                 dsack_end,
             };
             rearm &= !self.fastretrans_alert(ack, news, now).rack_armed_timer;
+        }
+        if self.settings.sets_cwnd {
+            self.cong_control(delivered, now);
         }
         if rearm {
             self.rearm_on_ack(now);

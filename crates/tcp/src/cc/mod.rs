@@ -32,12 +32,14 @@ macro_rules! window_accessors {
 mod cubic;
 mod dctcp;
 mod ledbat;
+mod prague;
 mod reno;
 mod vegas;
 
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use ledbat::Ledbat;
+pub use prague::Prague;
 pub use reno::Reno;
 pub use vegas::Vegas;
 
@@ -101,6 +103,25 @@ pub struct Delivered {
     pub ce: u32,
 }
 
+/// An ACK where feedback on marks is exact.
+#[derive(Clone, Copy, Debug)]
+pub struct AckEvent {
+    /// What has been delivered since the start, by this ACK too.
+    pub delivered: Delivered,
+    /// The first segment not acknowledged, after this ACK.
+    pub una: u32,
+    /// The next segment to be sent for the first time.
+    pub nxt: u32,
+    /// Now.
+    pub now: Time,
+    /// Smoothed RTT; `None` before the first sample.
+    pub srtt: Option<Span>,
+    /// As `Ack::cwnd_limited`.
+    pub cwnd_limited: bool,
+    /// In TCP_CA_Open or TCP_CA_CWR.
+    pub lossless: bool,
+}
+
 /// A congestion control algorithm.
 pub trait CongestionControl {
     /// An ACK of new data outside recovery: cwnd may grow (`cong_avoid`).
@@ -112,7 +133,11 @@ pub trait CongestionControl {
 
     /// An ACK arrives, in a recovery too, before it is decided whether cwnd is reduced
     /// (`in_ack_event`). Called where the endpoints' feedback on marks is exact.
-    fn in_ack_event(&mut self, _delivered: Delivered, _una: u32, _nxt: u32) {}
+    fn in_ack_event(&mut self, _event: &AckEvent) {}
+
+    /// The ACK has been processed: a congestion control that sets cwnd by itself does so
+    /// now. Called after `in_ack_event`.
+    fn cong_control(&mut self, _event: &AckEvent) {}
 
     /// A recovery begins, after `on_congestion` if cwnd is reduced for it (`set_state` with
     /// TCP_CA_Recovery).
@@ -232,6 +257,8 @@ controls! {
     Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
     /// See `Dctcp`.
     Dctcp(Dctcp): Dctcp::new;
+    /// See `Prague`. On the heap, so that `Control` stays small.
+    Prague(Box<Prague>): |params| Box::new(Prague::new(params));
 }
 
 impl CongestionControl for Control {
@@ -240,8 +267,12 @@ impl CongestionControl for Control {
         each!(self, c => c.on_ack(ack))
     }
 
-    fn in_ack_event(&mut self, delivered: Delivered, una: u32, nxt: u32) {
-        each!(self, c => c.in_ack_event(delivered, una, nxt))
+    fn in_ack_event(&mut self, event: &AckEvent) {
+        each!(self, c => c.in_ack_event(event))
+    }
+
+    fn cong_control(&mut self, event: &AckEvent) {
+        each!(self, c => c.cong_control(event))
     }
 
     fn on_recovery(&mut self) {

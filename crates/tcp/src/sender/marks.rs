@@ -10,10 +10,10 @@
 
 use super::state::EcnState;
 use super::{Handshake, Sender};
-use crate::cc::{CongestionControl, Delivered};
+use crate::cc::{AckEvent, CongestionControl, Delivered};
 use crate::receiver::{ACE_OFFSET, COUNTER_OFFSETS, reflection};
 use crate::{AccEcnOption, AckSegment, Millis, TcpParams};
-use units::Ecn;
+use units::{Ecn, Time};
 
 /// ACE can tell of so many CE segments.
 const ACE_MASK: u32 = 7;
@@ -135,26 +135,45 @@ impl Sender {
     /// An ACK has delivered so many segments. The congestion control hears of it. Whether the ACK
     /// tells of marks.
     #[cold]
-    pub(super) fn count_marks(&mut self, ack: &AckSegment, segments: u32) -> bool {
-        let calm = self.is_calm();
+    pub(super) fn count_marks(&mut self, ack: &AckSegment, segments: u32, now: Time) -> bool {
+        let (calm, echo) = (self.is_calm(), self.ecn != EcnState::Off && ack.ece());
         let Some(marks) = &mut self.cold.marks else { return false };
         let ce = match self.ecn {
             EcnState::Accurate => {
                 let bytes = segments.wrapping_mul(marks.mss);
                 marks.newly_ce(ack, &Delivery { segments, bytes, calm })
             }
-            EcnState::Ok | EcnState::QueueCwr if ack.ece() => segments,
+            _ if echo => segments,
             _ => 0,
         };
         let all = &mut marks.delivered;
         all.packets = all.packets.wrapping_add(segments);
         all.ce = all.ce.wrapping_add(ce);
-        self.control.in_ack_event(marks.delivered, self.una, self.nxt);
-        match self.ecn {
-            EcnState::Off => false,
-            EcnState::Accurate => ce > 0,
-            EcnState::Ok | EcnState::QueueCwr => ack.ece(),
+        if let Some(event) = self.ack_event(segments, now) {
+            self.control.in_ack_event(&event);
         }
+        if self.ecn == EcnState::Accurate { ce > 0 } else { echo }
+    }
+
+    /// A congestion control that sets cwnd by itself does so, at the end of an ACK that has
+    /// delivered so many segments.
+    #[cold]
+    pub(super) fn cong_control(&mut self, segments: u32, now: Time) {
+        if let Some(event) = self.ack_event(segments, now) {
+            self.control.cong_control(&event);
+        }
+    }
+
+    fn ack_event(&self, segments: u32, now: Time) -> Option<AckEvent> {
+        Some(AckEvent {
+            delivered: self.cold.marks.as_ref()?.delivered,
+            una: self.una,
+            nxt: self.nxt,
+            now,
+            srtt: self.rtt.srtt().span(),
+            cwnd_limited: self.una <= self.cwnd_usage_seq || self.fills_cwnd(segments),
+            lossless: self.is_calm(),
+        })
     }
 
     /// What the SYN-ACK agrees to (tcp_ecn_rcv_synack).

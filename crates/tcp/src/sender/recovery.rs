@@ -393,7 +393,9 @@ impl Sender {
             self.ca_state = CaState::Open;
             self.tlp = Tlp::None;
             self.cold.undo = Undo::new();
-            self.control.set_cwnd(self.control.ssthresh());
+            if !self.settings.sets_cwnd {
+                self.control.set_cwnd(self.control.ssthresh());
+            }
         }
     }
 
@@ -445,7 +447,7 @@ impl Sender {
             self.scoreboard.mark_lost_below(self.una + 1, self.una);
             self.inflation = self.dup_acks as i32;
         }
-        if fast_retransmit {
+        if fast_retransmit && !self.settings.sets_cwnd {
             self.control.set_cwnd(self.control.ssthresh());
         }
         if !self.settings.rack {
@@ -485,7 +487,7 @@ impl Sender {
         self.cold.undo = Undo::new();
         self.ca_state = CaState::Cwr(self.init_cwnd_reduction(Signal::Ecn, now));
         self.recover = self.nxt;
-        if !self.settings.prr {
+        if !self.settings.prr && !self.settings.sets_cwnd {
             self.control.set_cwnd(self.control.ssthresh());
         }
     }
@@ -526,7 +528,7 @@ impl Sender {
             CaState::Recovery(_) => self.settings.sack,
             CaState::Open | CaState::Loss(_) => false,
         };
-        possible && self.settings.prr
+        possible && self.settings.prr && !self.settings.sets_cwnd
     }
 
     /// tcp_cwnd_reduction: PRR (RFC 6937 §3). While pipe > ssthresh, send ssthresh/RecoverFS of
