@@ -1201,6 +1201,20 @@ def test_what_four_decimals_do_not_show_is_nothing(mean: float, half: float, sho
     assert text.with_interval({"mean": mean, "ci95": half}) == shown
 
 
+def test_a_table_leaves_out_what_does_not_fit_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    header = ["name", "kind", "median ms", "largest ms"]
+    rows = [["up", "pfifo", "10", "200"]]
+    monkeypatch.setenv("COLUMNS", "30")
+    told = text.fitted(header, rows, ["largest ms", "kind"], left=2).splitlines()
+    assert told[0] == "name  kind   median ms"
+    assert told[-1] == "left out, to fit 30 columns (--json has all): largest ms"
+    monkeypatch.setenv("COLUMNS", "5")
+    told = text.fitted(header, rows, ["largest ms", "kind"], left=2).splitlines()
+    assert told[0] == "name  median ms"
+    monkeypatch.delenv("COLUMNS")
+    assert text.fitted(header, rows, ["kind"], left=2) == text.table(header, rows, left=2)
+
+
 def test_columns_line_up() -> None:
     drawn = text.table(["name", "value"], [["a", "1"], ["longer", "100"]])
     assert drawn.splitlines() == [

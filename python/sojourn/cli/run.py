@@ -206,7 +206,9 @@ def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) ->
         ]
         for queue in limited
     ]
-    return text.table(header, rows, left=3)
+    unmarked = ["marked"] if not any(queue["marked_packets"]["mean"] for queue in limited) else []
+    spared = [*unmarked, "max ms", "p50 ms", "p99 ms", "marked", "goodput Mbit/s", "rate"]
+    return text.fitted(header, rows, [*spared, "dropped", "util %"], left=3)
 
 
 def _flows(
@@ -260,7 +262,8 @@ def _flows(
                 *_waits(group, shown),
             ]
         )
-    return text.table(header, rows, left=3)
+    spared = ["retransmits", "each", "idle", "done", "n", "kind", "loss %", "RTT mean ms"]
+    return text.fitted(header, rows, spared, left=3)
 
 
 def _waits(group: GroupNumbers[MeanAndInterval[float]], shown: Sequence[str]) -> list[str]:
@@ -293,7 +296,7 @@ def _probes(probes: Sequence[ProbeNumbers[MeanAndInterval[float]]]) -> str:
         ]
         for probe in probes
     ]
-    return text.table(header, rows)
+    return text.fitted(header, rows, ["sent", "max ms", "p50 ms", "p99 ms"])
 
 
 def _mean(values: Sequence[Any]) -> float:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,27 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
     return "\n".join(
         [line(header), "  ".join("-" * width for width in widths), *(line(row) for row in rows)]
     )
+
+
+def fitted(
+    header: Sequence[str], rows: Sequence[Sequence[str]], spared: Sequence[str], left: int = 1
+) -> str:
+    """The same without as many of the columns `spared`, the first of them first, as it takes to fit
+    the terminal; which those are is said below. What is no terminal takes any width."""
+    width = shutil.get_terminal_size((10_000, 24)).columns
+    gone: list[str] = []
+    while True:
+        kept = [i for i, name in enumerate(header) if name not in gone]
+        cells = [[line[i] for i in kept] for line in (header, *rows)]
+        shown = table(cells[0], cells[1:], sum(i < left for i in kept))
+        more = [name for name in spared if name in header and name not in gone]
+        if max(map(len, shown.splitlines())) <= width or not more:
+            break
+        gone.append(more[0])
+    if not gone:
+        return shown
+    named = ", ".join(name for name in header if name in gone)
+    return f"{shown}\nleft out, to fit {width} columns (--json has all): {named}"
 
 
 def ranges(numbers: Sequence[int]) -> str:
