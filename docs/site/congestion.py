@@ -18,6 +18,7 @@ SECTIONS = {
     "bbr": "BBR",
     "bbr3": "BBR version 3",
     "dctcp": "DCTCP",
+    "prague": "Prague",
 }
 """Sections of docs/tcp.md on one control alone."""
 TITLES = ("Loss decides", "Delay decides", "Both decide", "Rates and marks decide")
@@ -114,7 +115,8 @@ def _value(field: str, value: object) -> str:
 def _run(record: CongestionRecord) -> Iterator[str]:
     name = record.name
     other = "reno" if name == "cubic" else "cubic"
-    marked = name == "dctcp"
+    ecn = {"dctcp": "true", "prague": '"accecn"'}.get(name)
+    marked = ecn is not None
     queue = "codel ce_threshold 1ms ecn" if marked else "pfifo limit 100"
     yield "## A run\n"
     yield (
@@ -141,7 +143,7 @@ qdisc = "{queue}"
 name       = "{name}"
 kind       = "bulk"
 congestion = "{name}"
-rtt        = "40 ms"{chr(10) + "ecn        = true" if marked else ""}
+rtt        = "40 ms"{f"{chr(10)}ecn        = {ecn}" if marked else ""}
 
 [[flow]]
 name       = "{other}"
@@ -173,5 +175,5 @@ def _agreement(record: CongestionRecord) -> Iterator[str]:
         yield "Linux does not have it, so there is nothing to compare.\n"
         return
     yield "From [agreement.md](../agreement.md), which has all of it.\n"
-    spelt = record.name.upper() if record.name == "cubic" else record.name.capitalize()
+    spelt = record.name.upper() if record.name in ("cubic", "dctcp") else record.name.capitalize()
     yield from extract.evidence(spelt, FOLDER)

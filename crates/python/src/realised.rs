@@ -720,6 +720,7 @@ tcp_attributes! {
     ack_bytes: u32 = ack_bytes;
     timestamps: bool = timestamps;
     ecn: bool = ecn;
+    accecn: bool = accecn;
     sack: bool = recovery.sack;
     dsack: bool = recovery.dsack;
     frto: bool = recovery.frto;

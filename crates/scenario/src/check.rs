@@ -4,7 +4,7 @@
 //! Each check gives problems with the key they belong to; the loader gives them their line.
 
 use crate::amount::{check_amount, check_dropped};
-use crate::forms::{LinkRate, MAX_FLOWS};
+use crate::forms::{LinkRate, MAX_FLOWS, Notification};
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Routes, links_of, tables, way_of};
 use crate::model::{Bottleneck, Flow, FlowEntry, Kind, Scenario, Wire};
@@ -509,9 +509,13 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
             inside("receive_buffer"),
         );
     }
-    if flow.congestion == Some("dctcp") && !flow.ecn {
+    if flow.congestion == Some("dctcp") && flow.ecn == Notification::Off {
         let message = "dctcp without ECN is Reno to Linux";
         tell(problems, message, "write ecn = true", below(at, "congestion"));
+    }
+    if flow.congestion == Some("prague") && flow.ecn != Notification::Accurate {
+        let message = "prague needs to be told of each mark";
+        tell(problems, message, "write ecn = \"accecn\"", below(at, "congestion"));
     }
     if flow.profile == "linux-7.3" && set.rack == Some(false) && set.sack != Some(false) {
         let message = "Linux 7.3 finds losses by RACK alone";

@@ -410,6 +410,34 @@ pub(crate) const BOOL: Plain<bool> = Plain {
     write: |truth| Value::Bool(*truth),
 };
 
+/// What a flow's endpoints do with ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notification {
+    /// Nothing.
+    Off,
+    /// RFC 3168's feedback.
+    Classic,
+    /// AccECN's (RFC 9768).
+    Accurate,
+}
+
+pub(crate) const NOTIFICATION: Plain<Notification> = Plain {
+    read: |value| match value {
+        Value::Bool(false) => Ok(Notification::Off),
+        Value::Bool(true) => Ok(Notification::Classic),
+        _ if value.text() == Some("accecn") => Ok(Notification::Accurate),
+        _ => {
+            let message = format!("{} is not true, false or \"accecn\"", quoted(value));
+            Err(Wrong::new(message, "write ecn = true, or ecn = \"accecn\" for accurate feedback"))
+        }
+    },
+    write: |asked| match asked {
+        Notification::Off => Value::Bool(false),
+        Notification::Classic => Value::Bool(true),
+        Notification::Accurate => "accecn".to_owned().into(),
+    },
+};
+
 fn name(value: &Value) -> Result<String, Wrong> {
     let text = value.text().unwrap_or_default();
     let first = |c: char| c.is_alphanumeric() || c == '_';

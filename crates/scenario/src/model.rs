@@ -7,9 +7,9 @@
 
 use crate::forms::{
     BOOL, CODE, Code, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION, FRAMES, HOSTS, Hosts,
-    INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate, MAX_FLOWS, NAME, Names,
-    ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, REORDER, RING, RTT, SCHEDULE, SEEDS,
-    SHAPER, SIZES, SLOT, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
+    INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate, MAX_FLOWS, NAME, NOTIFICATION,
+    Names, Notification, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, REORDER, RING, RTT,
+    SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
@@ -165,8 +165,8 @@ keys! {
         congestion: Optional<&'static str> => Words(tcp::congestion::NAMES);
         /// What the endpoints are.
         profile: Defaulted<&'static str> = "linux" => Words(PROFILES);
-        /// Explicit congestion notification.
-        ecn: Defaulted<bool> = false => BOOL;
+        /// Explicit congestion notification; accecn: with accurate feedback.
+        ecn: Defaulted<Notification> = Notification::Off => NOTIFICATION;
         /// What differs from the profile.
         tcp: Defaulted<TcpSettings> = TcpSettings::default() => Sub;
     }

@@ -3,11 +3,11 @@
 //! The profiles are `tcp::params`'s. A setting carries its field's name without the unit:
 //! `min_rto = "1 s"`.
 
-use crate::forms::{ACK_DELAY, BOOL, BUFFER, TARGET, TIMEOUT, Within, Words};
+use crate::forms::{ACK_DELAY, BOOL, BUFFER, Notification, TARGET, TIMEOUT, Within, Words};
 use crate::reader::{keys, whole};
 use serde::Serialize;
 pub use tcp::params::MTU;
-use tcp::params::{FastRecovery, header_bytes};
+use tcp::params::{ACCECN_BYTES, FastRecovery, header_bytes};
 use tcp::{CongestionKind, TcpParams};
 
 /// Profiles by name.
@@ -167,14 +167,14 @@ impl AsRef<TcpParams> for Endpoints {
 
 /// What the endpoints of a profile are where a flow sets nothing.
 pub fn profile(name: &str) -> Endpoints {
-    endpoints(name, None, false, &TcpSettings::default())
+    endpoints(name, None, Notification::Off, &TcpSettings::default())
 }
 
 /// The profile, what is set otherwise, and what follows from it (headers, MSS, buffers).
 pub(crate) fn endpoints(
     profile: &str,
     congestion: Option<&'static str>,
-    ecn: bool,
+    ecn: Notification,
     settings: &TcpSettings,
 ) -> Endpoints {
     let known = TcpParams::PROFILES.iter().find(|(name, _)| *name == profile);
@@ -182,7 +182,8 @@ pub(crate) fn endpoints(
     let mut params = params.clone();
     let usual = params.congestion.name();
     settings.apply(&mut params);
-    params.ecn = ecn;
+    params.ecn = ecn != Notification::Off;
+    params.accecn = ecn == Notification::Accurate;
     let congestion = congestion.unwrap_or(usual);
     let simulated = tcp::congestion::record(congestion).and_then(|record| record.simulated);
     params.congestion = simulated.unwrap_or(CongestionKind::Reno);
@@ -191,10 +192,12 @@ pub(crate) fn endpoints(
         params.growth.initial_window = 2;
     }
     if settings.header_bytes.is_none() {
-        params.header_bytes = header_bytes(params.timestamps);
+        // The option of AccECN is on every packet but a SYN; that of an ACK is counted by itself.
+        let option = if params.accecn { ACCECN_BYTES } else { 0 };
+        params.header_bytes = header_bytes(params.timestamps) + option;
     }
     if settings.ack_bytes.is_none() {
-        params.ack_bytes = params.header_bytes;
+        params.ack_bytes = params.header_bytes - if params.accecn { ACCECN_BYTES } else { 0 };
     }
     if settings.mss.is_none() {
         params.mss = MTU - params.header_bytes;

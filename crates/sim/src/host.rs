@@ -14,6 +14,7 @@ use crate::scenario::{FlowSpec, RTP_HEADERS, Traffic};
 use qdisc::Ecn;
 use std::collections::BTreeSet;
 use tables::Histogram;
+use tcp::params::ACCECN_BYTES;
 use tcp::{AckSegment, Receiver, Sender, TcpParams};
 use traffic::{Draw, UdpSource, VideoSource};
 use units::{Luck, Rate, Span, Time};
@@ -94,6 +95,8 @@ struct TcpEnds {
     sender: Sender,
     receiver: Receiver,
     header_bytes: u32,
+    /// Those of a SYN, but for the options that it alone has.
+    syn_bytes: u32,
     ack_bytes: u32,
     /// The connection's number modulo 256: what an earlier one has left in the network is ignored.
     epoch: u8,
@@ -533,6 +536,7 @@ impl TcpEnds {
             sender: connection(params, bytes, &mut congestion),
             receiver: Receiver::new(params),
             header_bytes: params.header_bytes,
+            syn_bytes: params.header_bytes - if params.accecn { ACCECN_BYTES } else { 0 },
             ack_bytes: params.ack_bytes,
             epoch: 0,
             far_epoch: 0,
@@ -559,7 +563,8 @@ impl TcpEnds {
         path: &mut impl Path,
     ) {
         while let Some(segment) = self.sender.poll(now) {
-            let packet = pack_segment(&segment, self.header_bytes, envelope, self.epoch);
+            let header_bytes = if segment.syn { self.syn_bytes } else { self.header_bytes };
+            let packet = pack_segment(&segment, header_bytes, envelope, self.epoch);
             count_sent(counters, packet.size);
             path.send(packet, now);
         }

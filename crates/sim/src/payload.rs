@@ -5,7 +5,7 @@
 //! LEDBAT's one-way delays, lies in a pool beside them.
 
 use qdisc::{AckView, Body, DsField, Ecn, Packet};
-use tcp::{AckSegment, MAX_SACK_BLOCKS, Millis, Segment};
+use tcp::{AccEcnOption, AckSegment, MAX_SACK_BLOCKS, Millis, Segment};
 use units::{Span, Time, memory};
 
 /// A packet in the simulator.
@@ -62,11 +62,11 @@ pub mod kind {
     pub const UNTIMED: u8 = 0x08;
     /// DATAGRAM, PING and PONG: a wire has doubled it.
     pub const TWIN: u8 = 0x08;
-    /// DATA: sent before. ACK: ECN echo.
+    /// DATA: sent before. ACK, and what has no data: the lowest bit of ACE (ECN echo).
     pub const FLAG: u8 = 0x10;
-    /// DATA: congestion window reduced.
+    /// DATA: congestion window reduced. ACK, and what has no data: the second bit of ACE.
     pub const CWR: u8 = 0x20;
-    /// DATA: pushed.
+    /// DATA: pushed. ACK, and what has no data: the third bit of ACE.
     pub const PUSH: u8 = 0x40;
     /// DATA and ACK: of a handshake.
     pub const SYN: u8 = 0x80;
@@ -168,6 +168,7 @@ struct Extra {
     sacks: [(u32, u32); MAX_SACK_BLOCKS],
     sack_count: u8,
     one_way: Option<Span>,
+    accecn: Option<AccEcnOption>,
 }
 
 /// Blocks and one-way delays of the ACKs in flight that carry any.
@@ -179,10 +180,15 @@ pub struct SackPool {
 
 impl SackPool {
     fn put(&mut self, ack: &AckSegment) -> u32 {
-        if ack.sack_count == 0 && ack.one_way.is_none() {
+        if ack.sack_count == 0 && ack.one_way.is_none() && ack.accecn.is_none() {
             return NO_SACK;
         }
-        self.keep(Extra { sacks: ack.sacks, sack_count: ack.sack_count, one_way: ack.one_way })
+        self.keep(Extra {
+            sacks: ack.sacks,
+            sack_count: ack.sack_count,
+            one_way: ack.one_way,
+            accecn: ack.accecn,
+        })
     }
 
     #[inline]
@@ -239,6 +245,18 @@ impl SackPool {
     }
 }
 
+/// AE, CWR and ECE as flags of a packet without data: they are neighbours, in this order.
+#[inline]
+fn ace_flags(ace: u8) -> u8 {
+    ace << kind::FLAG.trailing_zeros()
+}
+
+/// The same of a packet.
+#[inline]
+fn ace(packet: &Parcel) -> u8 {
+    packet.kind >> kind::FLAG.trailing_zeros() & 7
+}
+
 /// The packet of a TCP segment.
 #[inline]
 pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, epoch: u8) -> Parcel {
@@ -251,6 +269,9 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, ep
     }
     if segment.push {
         flags |= kind::PUSH;
+    }
+    if segment.len == 0 {
+        flags |= ace_flags(segment.ace);
     }
     let mut options = 0;
     if segment.syn {
@@ -270,15 +291,19 @@ pub fn pack_segment(segment: &Segment, header_bytes: u32, envelope: Envelope, ep
 #[inline]
 pub fn unpack_segment(packet: &Parcel, header_bytes: u32) -> Segment {
     let syn = packet.kind & kind::SYN != 0;
+    let len = if syn { 0 } else { packet.size - header_bytes };
+    // Without data the flags are ACE's, of which CWR is one.
+    let (ace, of_data) = if len == 0 { (ace(packet), 0) } else { (0, packet.kind) };
     Segment {
         seq: packet.seq,
-        len: if syn { 0 } else { packet.size - header_bytes },
+        len,
         stamp: packet.stamp,
-        retransmit: packet.kind & kind::FLAG != 0,
-        cwr: packet.kind & kind::CWR != 0,
+        retransmit: of_data & kind::FLAG != 0,
+        cwr: of_data & kind::CWR != 0 || syn && packet.kind & kind::CWR != 0,
+        ace,
         ecn: packet.ds.ecn(),
         syn,
-        push: packet.kind & kind::PUSH != 0,
+        push: of_data & kind::PUSH != 0,
         echo: (packet.window != NO_ECHO).then_some(Millis(packet.window as u16)),
     }
 }
@@ -294,8 +319,9 @@ pub fn pack_ack(
     epoch: u8,
     pool: &mut SackPool,
 ) -> Parcel {
-    let mut flags = if ack.ece { kind::ACK | kind::FLAG } else { kind::ACK };
+    let mut flags = kind::ACK | ace_flags(ack.ace);
     let mut options = if ack.sack_count == 0 { 0 } else { 4 + 8 * u32::from(ack.sack_count) };
+    options += ack.accecn.map_or(0, |option| option.size.into());
     if ack.syn {
         flags |= kind::SYN;
         options += SYN_OPTIONS;
@@ -309,7 +335,9 @@ pub fn pack_ack(
 #[inline]
 pub fn unpack_ack(packet: &Parcel, scale: u32, pool: &mut SackPool) -> AckSegment {
     let extra = match packet.sack {
-        NO_SACK => Extra { sacks: [(0, 0); MAX_SACK_BLOCKS], sack_count: 0, one_way: None },
+        NO_SACK => {
+            Extra { sacks: [(0, 0); MAX_SACK_BLOCKS], sack_count: 0, one_way: None, accecn: None }
+        }
         index => {
             pool.free.push(index);
             pool.extras[index as usize]
@@ -321,7 +349,8 @@ pub fn unpack_ack(packet: &Parcel, scale: u32, pool: &mut SackPool) -> AckSegmen
         window: u64::from(packet.window >> 16) << scale,
         sacks: extra.sacks,
         sack_count: extra.sack_count,
-        ece: packet.kind & kind::FLAG != 0,
+        ace: ace(packet),
+        accecn: extra.accecn,
         ecn: packet.ds.ecn(),
         one_way: extra.one_way,
         syn: packet.kind & kind::SYN != 0,
@@ -347,7 +376,8 @@ mod tests {
             window: 1 << 20,
             sacks: [(9, 11), (13, 14), (0, 0), (0, 0)],
             sack_count: 2,
-            ece: true,
+            ace: 5,
+            accecn: Some(AccEcnOption { bytes: [1, 2, 3], fields: 3, size: 12 }),
             ecn: Ecn::Ect0,
             one_way: None,
             syn: false,
@@ -355,7 +385,7 @@ mod tests {
         };
         let envelope = Envelope { flow: 3, ds: DsField(0xb8) };
         let packet = pack_ack(&ack, 7, 52, envelope, 1, &mut pool);
-        assert_eq!((packet.flow, packet.ds, packet.size, pool.held()), (3, DsField(0xba), 72, 1));
+        assert_eq!((packet.flow, packet.ds, packet.size, pool.held()), (3, DsField(0xba), 84, 1));
         assert_eq!(unpack_ack(&packet, 7, &mut pool), ack);
         assert_eq!(pool.held(), 0);
     }
@@ -398,7 +428,8 @@ mod tests {
             window: 1 << 20,
             sacks: [(0, 0); MAX_SACK_BLOCKS],
             sack_count: 0,
-            ece: false,
+            ace: 0,
+            accecn: None,
             ecn: Ecn::NotEct,
             one_way: Some(Span::from_millis(25)),
             syn: false,

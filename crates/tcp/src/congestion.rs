@@ -6,6 +6,7 @@
 //! Source: the kernel's net/ipv4/Kconfig, and its tcp_*.c for the parameters of modules.
 
 use serde::{Deserialize, Serialize};
+use units::Ecn;
 
 /// Declares the simulator's congestion controls: the kernel's name, then ours.
 macro_rules! kinds {
@@ -33,7 +34,20 @@ macro_rules! kinds {
 impl CongestionKind {
     /// It needs ECN, and feedback that tells of each mark (Linux's TCP_CONG_NEEDS_ECN).
     pub const fn needs_ecn(self) -> bool {
-        matches!(self, CongestionKind::Dctcp)
+        matches!(self, CongestionKind::Dctcp | CongestionKind::Prague)
+    }
+
+    /// The codepoint of its packets.
+    pub const fn ect(self) -> Ecn {
+        match self {
+            CongestionKind::Prague => Ecn::Ect1,
+            _ => Ecn::Ect0,
+        }
+    }
+
+    /// It sets cwnd by itself, in reductions too, and is paced.
+    pub const fn sets_cwnd(self) -> bool {
+        matches!(self, CongestionKind::Bbr | CongestionKind::Bbr3 | CongestionKind::Prague)
     }
 }
 
@@ -52,6 +66,8 @@ kinds! {
     "bbr3" Bbr3;
     /// RFC 8257: a reduction follows the share of marks.
     "dctcp" Dctcp;
+    /// L4S's: fractional window, ECT(1), as if no RTT were below 25 ms.
+    "prague" Prague;
 }
 
 /// A congestion control.
@@ -103,6 +119,7 @@ pub const RECORDS: &[Record] = &[
     linux("illinois", Some("cubic")),
     linux("lp", Some("ledbat")),
     linux("nv", Some("vegas")),
+    Record { in_linux: false, ..both(CongestionKind::Prague, &[]) },
     linux("scalable", Some("cubic")),
     linux("veno", Some("vegas")),
     linux("westwood", Some("reno")),
@@ -125,14 +142,11 @@ pub fn record(name: &str) -> Option<&'static Record> {
     RECORDS.iter().find(|record| record.name == name)
 }
 
-const PRAGUE: &str = "the nearest there is: congestion = \"dctcp\" and ecn = true, with -e kernel; reno, if it \
-                      need not be scalable";
 const BBR: &str = "congestion = \"bbr3\", in the simulator; \"bbr\" is version 1";
 
 /// Congestion controls that people ask for and that neither the simulator nor the guest's kernel
 /// has, and what to write instead.
-pub static ELSEWHERE: &[(&str, &str)] =
-    &[("prague", PRAGUE), ("bbr2", BBR), ("bbrv2", BBR), ("bbrv3", BBR)];
+pub static ELSEWHERE: &[(&str, &str)] = &[("bbr2", BBR), ("bbrv2", BBR), ("bbrv3", BBR)];
 
 #[cfg(test)]
 mod tests {

@@ -48,6 +48,9 @@ pub struct Segment {
     pub retransmit: bool,
     /// CWR, congestion window reduced (RFC 3168 §6.1.2); of a SYN: it asks for ECN (§6.1.1).
     pub cwr: bool,
+    /// Of a handshake's segments with AccECN: the field ACE (RFC 9768 §3.1). 7 asks for it; the last
+    /// ACK reflects the SYN-ACK's ECN field.
+    pub ace: u8,
     /// The ECN field of its IP header: as it leaves, and to a receiver as it arrives.
     pub ecn: Ecn,
     /// A SYN, without data. A segment with neither SYN nor data is the last ACK of the handshake.
@@ -76,6 +79,26 @@ impl Millis {
     }
 }
 
+/// The option of AccECN: bytes that arrived with ECT(1), CE and ECT(0), modulo 2^24, with the
+/// counters' offsets (order 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccEcnOption {
+    /// EE1B, ECEB, EE0B.
+    pub bytes: [u32; 3],
+    /// How many of them it has.
+    pub fields: u8,
+    /// What it adds to the header, bytes, with padding.
+    pub size: u8,
+}
+
+impl AckSegment {
+    /// ECE, the lowest bit.
+    #[inline]
+    pub fn ece(&self) -> bool {
+        self.ace & 1 != 0
+    }
+}
+
 /// The most SACK blocks an acknowledgement carries: three beside a timestamp option (RFC 2018 §3),
 /// four without.
 pub const MAX_SACK_BLOCKS: usize = 4;
@@ -95,8 +118,11 @@ pub struct AckSegment {
     pub sacks: [(u32, u32); MAX_SACK_BLOCKS],
     /// How many of `sacks` are filled.
     pub sack_count: u8,
-    /// ECE, ECN echo (RFC 3168 §6.1.3); of a SYN-ACK: ECN is agreed on.
-    pub ece: bool,
+    /// The flags AE, CWR and ECE as a number. With RFC 3168 alone ECE: ECN echo (§6.1.3), of a
+    /// SYN-ACK that ECN is agreed on. With AccECN the field ACE (RFC 9768 §3.2.2).
+    pub ace: u8,
+    /// The option of AccECN (RFC 9768 §3.2.3).
+    pub accecn: Option<AccEcnOption>,
     /// The ECN field of its IP header.
     pub ecn: Ecn,
     /// One-way delay of the newest segment it answers, by the two clocks (RFC 6817 §2.3). For

@@ -32,6 +32,8 @@ pub struct TcpParams {
     pub timestamps: bool,
     /// ECN (RFC 3168).
     pub ecn: bool,
+    /// Accurate feedback on marks (AccECN, RFC 9768), which needs `ecn`.
+    pub accecn: bool,
     /// The connection begins with a three-way handshake (RFC 9293 §3.5). Without one it is
     /// established at once.
     pub handshake: bool,
@@ -303,6 +305,9 @@ pub const fn header_bytes(timestamps: bool) -> u32 {
     if timestamps { 52 } else { 40 }
 }
 
+/// The option of AccECN with three counters, and its padding.
+pub const ACCECN_BYTES: u32 = 12;
+
 impl AsRef<TcpParams> for TcpParams {
     fn as_ref(&self) -> &TcpParams {
         self
@@ -318,6 +323,7 @@ impl TcpParams {
         ack_bytes: header_bytes(true),
         timestamps: true,
         ecn: false,
+        accecn: false,
         handshake: true,
         recovery: LossRecovery {
             sack: true,
@@ -391,6 +397,7 @@ impl TcpParams {
         ack_bytes: header_bytes(false),
         timestamps: false,
         ecn: false,
+        accecn: false,
         handshake: false,
         recovery: LossRecovery {
             sack: false,

@@ -20,6 +20,7 @@
 //! otherwise that delay plus the first segment's. A compressed SACK leaves tcp_comp_sack_slack_ns
 //! late, the most that Linux allows its timer and what an idle machine does.
 
+mod accurate;
 mod exact;
 mod pending;
 mod policy;
@@ -30,6 +31,9 @@ mod window;
 
 use crate::timer::TimerWheel;
 use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Millis, Segment, TcpParams};
+pub use accurate::{ACE_OFFSET, COUNTER_OFFSETS, reflection};
+
+use accurate::Accurate;
 use exact::Exact;
 use pending::Pending;
 use policy::{AckPolicy, SackCompression};
@@ -68,6 +72,12 @@ pub struct Receiver {
     ecn: Echo,
     /// How each mark is told, where the congestion control needs that.
     exact: Option<Box<Exact>>,
+    /// How it is with AccECN, and without it if the sender does not ask for that.
+    accurate: Box<Accurate>,
+    /// The ECN field of its ACKs with AccECN, and of its SYN-ACK.
+    ect: Ecn,
+    synack_ecn: Ecn,
+    classic: Echo,
     dsack: bool,
     /// The duplicate segment that the next ACK reports.
     duplicate: Option<u32>,
@@ -98,12 +108,19 @@ enum Echo {
     DemandCwr,
     /// Each mark is told (`exact`). `ce`: the last segment was marked.
     Exact { ce: bool },
+    /// AccECN.
+    Accurate,
 }
 
 impl Receiver {
     /// A receiver before the first segment.
     pub fn new(params: &TcpParams) -> Receiver {
         let ofo = OutOfOrderQueue::new(params);
+        let classic = match params.ecn {
+            false => Echo::Off,
+            true if params.congestion.needs_ecn() => Echo::Exact { ce: false },
+            true => Echo::Ok,
+        };
         Receiver {
             rcv_nxt: 0,
             rcv_wup: 0,
@@ -120,11 +137,15 @@ impl Receiver {
             ts_recent: Time::NEVER,
             mss: params.mss,
             timestamps: params.timestamps,
-            ecn: match params.ecn {
-                false => Echo::Off,
-                true if params.congestion.needs_ecn() => Echo::Exact { ce: false },
-                true => Echo::Ok,
+            ecn: if params.ecn && params.accecn { Echo::Accurate } else { classic },
+            accurate: Box::default(),
+            ect: params.congestion.ect(),
+            synack_ecn: if params.congestion.needs_ecn() {
+                params.congestion.ect()
+            } else {
+                Ecn::NotEct
             },
+            classic,
             exact: (params.ecn && params.congestion.needs_ecn()).then(Box::default),
             dsack: params.recovery.dsack && params.recovery.sack,
             duplicate: None,
@@ -142,8 +163,11 @@ impl Receiver {
             if segment.syn {
                 return Some(self.on_syn(segment, now));
             }
-            self.establish(now);
+            self.establish(segment, now);
             if segment.len == 0 {
+                if self.ecn == Echo::Accurate {
+                    self.accurate.on_segment(segment.ecn, 0);
+                }
                 return None;
             }
         }
@@ -159,6 +183,7 @@ impl Receiver {
         let at_once = match self.ecn {
             Echo::Off => false,
             Echo::Exact { .. } => return self.on_exact(segment, now),
+            Echo::Accurate => return self.on_accurate(segment, now),
             _ => self.check_ecn(segment.cwr, segment.ecn == Ecn::Ce),
         };
         self.on_data(segment, at_once, now)
@@ -313,13 +338,13 @@ impl Receiver {
     #[cold]
     fn on_syn(&mut self, segment: &Segment, now: Time) -> AckSegment {
         // The stamp echoed is the first SYN's, and ECN is agreed on if the first SYN asked for it.
-        if let Some(handshake) = &mut self.handshake {
-            if handshake.syn_stamp == Time::NEVER && !segment.cwr {
-                self.ecn = Echo::Off;
-            }
-            if handshake.syn_stamp == Time::NEVER || self.rcv_nxt > 0 {
-                handshake.syn_stamp = segment.stamp;
-            }
+        if self.handshake.as_ref().is_some_and(|h| h.syn_stamp == Time::NEVER) {
+            self.negotiate(segment);
+        }
+        if let Some(handshake) = &mut self.handshake
+            && (handshake.syn_stamp == Time::NEVER || self.rcv_nxt > 0)
+        {
+            handshake.syn_stamp = segment.stamp;
         }
         self.send_synack(now)
     }
@@ -333,8 +358,13 @@ impl Receiver {
         if self.timestamps {
             self.ts_recent = syn_stamp;
         }
-        let ece = self.ecn != Echo::Off;
-        let synack = AckSegment { syn: true, echo: syn_stamp, ece, ..self.send_ack(0, now) };
+        let ace = self.ace_of_synack(timeouts);
+        let ack = self.send_ack(0, now);
+        // The option is on the first only (RFC 9768 §3.2.3.2.2). Before data only what needs ECN is
+        // ECN-capable.
+        let accecn = if timeouts == 0 { ack.accecn } else { None };
+        let ecn = if self.ecn == Echo::Accurate { self.synack_ecn } else { ack.ecn };
+        let synack = AckSegment { syn: true, echo: syn_stamp, ace, accecn, ecn, ..ack };
         if self.rcv_nxt == 0 {
             self.pending = Pending::synack(now, Span::from_secs(1 << timeouts));
         }
@@ -343,7 +373,11 @@ impl Receiver {
 
     /// The first segment after the SYN-ACK has come: the connection is established.
     #[cold]
-    fn establish(&mut self, now: Time) {
+    fn establish(&mut self, segment: &Segment, now: Time) {
+        let plain = self.handshake.as_ref().is_some_and(|h| h.synack_timeouts > 1);
+        if self.ecn == Echo::Accurate && plain && segment.len == 0 && segment.ace < 2 {
+            self.ecn = Echo::Off;
+        }
         if let Pending::SynAck { sent, .. } = self.pending {
             self.policy.set_rtt(now.since(sent), now);
             self.window.init_buffer_space(now);
@@ -439,16 +473,21 @@ impl Receiver {
     fn send_ack(&mut self, rmem: u64, now: Time) -> AckSegment {
         self.rcv_wup = self.rcv_nxt;
         self.pending = Pending::None;
-        let (sacks, sack_count) = if self.ofo.is_empty() && self.duplicate.is_none() {
+        let (sacks, mut sack_count) = if self.ofo.is_empty() && self.duplicate.is_none() {
             ([(0, 0); MAX_SACK_BLOCKS], 0)
         } else {
             self.ofo.sack_blocks(self.duplicate.take())
         };
-        let (ece, ecn) = match self.ecn {
-            Echo::Off | Echo::Ok => (false, Ecn::NotEct),
-            Echo::DemandCwr => (true, Ecn::NotEct),
+        let (ace, accecn, ecn) = match self.ecn {
+            Echo::Off | Echo::Ok => (0, None, Ecn::NotEct),
+            Echo::DemandCwr => (1, None, Ecn::NotEct),
             // What DCTCP sends is ECN-capable, ACKs too.
-            Echo::Exact { ce } => (ce, Ecn::Ect0),
+            Echo::Exact { ce } => (u8::from(ce), None, Ecn::Ect0),
+            Echo::Accurate => {
+                let (ace, accecn, blocks) = self.feedback(sack_count);
+                sack_count = blocks;
+                (ace, accecn, self.ect)
+            }
         };
         AckSegment {
             ack: self.rcv_nxt,
@@ -456,11 +495,16 @@ impl Receiver {
             window: self.window.select_window(self.delivered, rmem),
             sacks,
             sack_count,
-            ece,
+            ace,
+            accecn,
             ecn,
             one_way: self.one_way,
             syn: false,
-            stamp: if self.window.may_grow() { Millis::at(now) } else { Millis(0) },
+            stamp: if self.window.may_grow() || self.ecn == Echo::Accurate {
+                Millis::at(now)
+            } else {
+                Millis(0)
+            },
         }
     }
 }

@@ -50,6 +50,8 @@ struct AckNews {
     delivered: u32,
     rtt: Option<Span>,
     echo: Time,
+    /// It tells of marks.
+    ece: bool,
     /// A segment from before the last reduction was delivered that was sent only once
     /// (FLAG_ORIG_SACK_ACKED).
     original: bool,
@@ -119,6 +121,10 @@ struct Settings {
     /// The congestion control wants ECN (Linux's TCP_CONG_NEEDS_ECN): everything is ECT, and the
     /// receiver tells of each mark.
     needs_ecn: bool,
+    /// ACKs tell of each mark.
+    exact: bool,
+    /// The congestion control sets cwnd by itself: no PRR.
+    sets_cwnd: bool,
 }
 
 /// The state of the handshake.
@@ -137,7 +143,7 @@ struct Cold {
     undo: Undo,
     rack: Rack,
     /// With exact feedback on marks.
-    marks: Option<Marks>,
+    marks: Option<Box<Marks>>,
 }
 
 /// One connection's sending end.
@@ -158,6 +164,8 @@ pub struct Sender {
     /// (cwnd_usage_seq).
     cwnd_usage_seq: u32,
     ecn: EcnState,
+    /// The codepoint of what is ECN-capable.
+    ect: Ecn,
     /// One past the window of data that last reduced cwnd: RFC 6582's `recover`, Linux's high_seq.
     recover: u32,
     timer: RetransmitTimer,
@@ -208,8 +216,11 @@ impl Sender {
             ns2: params.ns2,
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
             needs_ecn: params.ecn && params.congestion.needs_ecn(),
+            sets_cwnd: params.congestion.sets_cwnd(),
+            exact: params.ecn && params.accecn
+                || params.congestion.needs_ecn() && (params.ecn || params.congestion.sets_cwnd()),
         };
-        let marks = settings.needs_ecn.then(Marks::default);
+        let marks = settings.exact.then(|| Box::new(Marks::new(params)));
         let control = Control::new(params);
         let rate = control.samples_rate().then(|| Box::new(RateSampler::new()));
         let mut sender = Sender {
@@ -221,7 +232,12 @@ impl Sender {
             dup_acks: 0,
             ca_state: CaState::Open,
             cwnd_usage_seq: 0,
-            ecn: if params.ecn { EcnState::Ok } else { EcnState::Off },
+            ecn: match (params.ecn, params.accecn) {
+                (false, _) => EcnState::Off,
+                (true, false) => EcnState::Ok,
+                (true, true) => EcnState::Accurate,
+            },
+            ect: params.congestion.ect(),
             recover: 0,
             timer: RetransmitTimer::new(TimerWheel::new(params.timers.timer_tick_ns)),
             rearm: Rearm::No,
@@ -240,7 +256,7 @@ impl Sender {
             end,
             last_len,
             handshake: params.handshake.then_some(Handshake::SendSyn),
-            pacer: (params.growth.pacing || rate.is_some()).then(Pacer::default),
+            pacer: (params.growth.pacing || params.congestion.sets_cwnd()).then(Pacer::default),
             rate,
             stats: SenderStats::default(),
         };
@@ -281,17 +297,18 @@ impl Sender {
     /// A segment of the handshake. Data may leave after its last one.
     #[cold]
     fn poll_handshake(&mut self, stage: Handshake, now: Time) -> Option<Segment> {
+        // With AccECN the last ACK is ECN-capable as all others are.
+        let established = stage == Handshake::SendAck && self.ecn == EcnState::Accurate;
+        let capable = self.settings.needs_ecn || established;
         let bare = Segment {
             seq: 0,
             len: 0,
             stamp: now,
             retransmit: false,
-            // An ECN-setup SYN (RFC 3168 §6.1.1). A SYN that is retransmitted asks for ECN no more,
-            // as ECN may be why it was dropped (§6.1.1.1; tcp_ecn_fallback).
-            cwr: stage == Handshake::SendSyn
-                && self.ecn != EcnState::Off
-                && self.stats.timeouts == 0,
-            ecn: self.ecn_field(self.settings.needs_ecn),
+            // An ECN-setup SYN (RFC 3168 §6.1.1).
+            cwr: stage == Handshake::SendSyn && self.asks_for_ecn(),
+            ace: self.ace_of_handshake(stage),
+            ecn: self.ecn_field(capable),
             syn: stage == Handshake::SendSyn,
             push: false,
             echo: self.rtt_source.ts_recent(),
@@ -345,13 +362,13 @@ impl Sender {
         let amiss = ack.ack <= self.una
             || ack.ack > self.nxt
             || ack.sack_count > 0
-            || ack.ece
+            || ack.ace != 0
             || ack.syn
             || self.scoreboard.sacked_out() > 0
             || self.dup_acks > 0
             || !self.ca_state.is_open()
             || self.tlp.is_sent()
-            || self.settings.needs_ecn
+            || self.settings.exact
             || self.rate.is_some();
         if amiss {
             return self.on_ack_amiss(ack, now);
@@ -429,15 +446,17 @@ impl Sender {
         if self.control.times_segments() {
             self.on_delivered(sacktag.last_sackt, acked, now);
         }
-        if self.settings.needs_ecn {
-            self.count_marks(delivered, ack.ece && self.ecn != EcnState::Off);
-        }
+        let ece = if self.settings.exact {
+            self.count_marks(ack, delivered, now)
+        } else {
+            ack.ece() && self.ecn != EcnState::Off
+        };
         let mut rearm = acked > 0;
         if let (None, Some(sent), true) = (rtt, sacktag.first_sackt, self.settings.rack) {
             rearm |= self.rtt_sample_of_sack(sent, now);
         }
         let quiet = !alert && self.dup_acks == 0;
-        if quiet && !ack.ece {
+        if quiet && !ece {
             // The common case: new data acknowledged in TCP_CA_Open.
             if acked > 0 {
                 self.cong_avoid(delivered, rtt, ack.one_way, now);
@@ -446,15 +465,26 @@ impl Sender {
         } else {
             let duplicate = self.dup_acks > dup_acks;
             let original = sacktag.original;
-            let news =
-                AckNews { acked, delivered, rtt, echo: ack.echo, original, duplicate, dsack_end };
+            let news = AckNews {
+                acked,
+                delivered,
+                rtt,
+                echo: ack.echo,
+                ece,
+                original,
+                duplicate,
+                dsack_end,
+            };
             rearm &= !self.fastretrans_alert(ack, news, now).rack_armed_timer;
+        }
+        if self.settings.sets_cwnd && delivery.is_none() {
+            self.control_by_marks(delivered, now);
         }
         if rearm {
             self.rearm_on_ack(now);
         }
         if let Some(delivery) = delivery {
-            self.cong_control(delivery, ack, (acked, delivered), now);
+            self.control_by_rate(delivery, ack, (acked, delivered), now);
         }
         self.update_limits();
         Acked { rtt, delivered, complete: acked > 0 && self.una == self.end }
@@ -478,9 +508,7 @@ impl Sender {
             return;
         }
         self.timer.stop();
-        if !ack.ece {
-            self.ecn = EcnState::Off;
-        }
+        self.on_agreed(ack);
         self.update_snd_wnd(0, ack.window);
         self.rtt_source.on_ack(ack.stamp);
         if self.rtt_source.has_timestamps() || self.stats.timeouts == 0 {
@@ -677,7 +705,8 @@ impl Sender {
         if self.pacer.is_some() {
             self.pace(seq, len, retransmit, now);
         }
-        let ecn = self.ecn_field(!retransmit || self.settings.needs_ecn);
+        let all = self.settings.needs_ecn || self.ecn == EcnState::Accurate;
+        let ecn = self.ecn_field(!retransmit || all);
         let cwr = self.ecn == EcnState::QueueCwr && !retransmit;
         if cwr {
             self.ecn = EcnState::Ok;
@@ -690,6 +719,7 @@ impl Sender {
             stamp: now,
             retransmit,
             cwr,
+            ace: 0,
             ecn,
             syn: false,
             push,
@@ -700,7 +730,7 @@ impl Sender {
     /// The ECN field of a segment that is ECN-capable if ECN was agreed on and `capable`.
     #[inline]
     fn ecn_field(&self, capable: bool) -> Ecn {
-        if capable && self.ecn != EcnState::Off { Ecn::Ect0 } else { Ecn::NotEct }
+        if capable && self.ecn != EcnState::Off { self.ect } else { Ecn::NotEct }
     }
 
     fn retransmit(&mut self, seq: u32, now: Time) -> Segment {

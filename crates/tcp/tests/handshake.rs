@@ -4,7 +4,7 @@
 mod profile;
 
 use profile::linux;
-use tcp::{AckSegment, Millis, Receiver, Segment, Sender, TcpParams};
+use tcp::{AckSegment, CongestionKind, Millis, Receiver, Segment, Sender, TcpParams};
 use units::{Ecn, Span, Time};
 
 const WAY: Span = Span::from_millis(40);
@@ -82,13 +82,13 @@ fn opened(asks: bool, agrees: bool, lost: u64) -> bool {
     assert_eq!(syn.cwr, asks && lost == 0);
     assert!(syn.ecn == Ecn::NotEct, "a SYN itself is not ECN-capable");
     let answer = greeting(&mut receiver, &syn, now);
-    assert_eq!(answer.ece, asks && agrees && lost == 0);
+    assert_eq!(answer.ece(), asks && agrees && lost == 0);
     sender.on_ack(&answer, now + WAY + WAY);
     let sent = burst(&mut sender, now + WAY + WAY);
     assert!(!sent[0].cwr, "the handshake is over");
     receiver
         .on_segment(&Segment { ecn: Ecn::Ce, ..sent[1] }, now + WAY + WAY + WAY)
-        .is_some_and(|ack| ack.ece)
+        .is_some_and(|ack| ack.ece())
         && sent[1].ecn == Ecn::Ect0
 }
 
@@ -160,4 +160,89 @@ fn an_answer_that_nothing_follows_is_sent_again_ever_later() {
 fn without_it_data_leave_at_once() {
     let mut sender = Sender::new(&params().with(|p| p.handshake = false), None);
     assert!(burst(&mut sender, at(0)).iter().all(|segment| segment.len > 0));
+}
+
+fn accecn() -> TcpParams {
+    params().with(|p| {
+        p.ecn = true;
+        p.accecn = true;
+    })
+}
+
+/// The SYN's ECN field is changed to this one on its way; what the answer reflects, and whether data
+/// is ECN-capable.
+fn reflected(params: &TcpParams, syn_ecn: Ecn) -> (u8, Ecn) {
+    let (mut sender, mut receiver) = (Sender::new(params, None), Receiver::new(params));
+    let syn = Segment { ecn: syn_ecn, ..burst(&mut sender, at(0))[0] };
+    assert_eq!((syn.ace, syn.cwr), (0b111, true));
+    let answer = greeting(&mut receiver, &syn, at(0));
+    sender.on_ack(&answer, at(80));
+    (answer.ace, burst(&mut sender, at(80))[1].ecn)
+}
+
+#[test]
+fn an_accecn_syn_ack_reflects_how_the_syn_came() {
+    // What no queue does makes everything Not-ECT (tcp_accecn_validate_syn_feedback).
+    assert_eq!(reflected(&accecn(), Ecn::NotEct), (0b010, Ecn::Ect0));
+    assert_eq!(reflected(&accecn(), Ecn::Ect1), (0b011, Ecn::NotEct));
+    assert_eq!(reflected(&accecn(), Ecn::Ce), (0b110, Ecn::NotEct));
+    let dctcp = accecn().with(|p| p.congestion = CongestionKind::Dctcp);
+    assert_eq!(reflected(&dctcp, Ecn::Ect0), (0b100, Ecn::Ect0));
+    assert_eq!(reflected(&dctcp, Ecn::Ce), (0b110, Ecn::Ect0));
+    assert_eq!(reflected(&dctcp, Ecn::NotEct), (0b010, Ecn::NotEct));
+    let prague = accecn().with(|p| p.congestion = CongestionKind::Prague);
+    assert_eq!(reflected(&prague, Ecn::Ect1), (0b011, Ecn::Ect1));
+}
+
+#[test]
+fn the_last_ack_reflects_how_the_syn_ack_came_and_has_an_option_s_counters_begin() {
+    for (ecn, reflection) in [(Ecn::NotEct, 0b010), (Ecn::Ect0, 0b100), (Ecn::Ce, 0b110)] {
+        let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
+        let syn = burst(&mut sender, at(0))[0];
+        let answer = greeting(&mut receiver, &syn, at(0));
+        assert_eq!(answer.accecn.map(|option| (option.bytes, option.size)), Some(([1, 0, 1], 12)));
+        sender.on_ack(&AckSegment { ecn, ..answer }, at(80));
+        let sent = burst(&mut sender, at(80));
+        assert_eq!((sent[0].ace, sent[0].ecn, sent[1].ace), (reflection, Ecn::Ect0, 0));
+    }
+}
+
+#[test]
+fn a_mark_on_the_last_ack_of_the_handshake_counts() {
+    let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
+    let syn = burst(&mut sender, at(0))[0];
+    sender.on_ack(&greeting(&mut receiver, &syn, at(0)), at(80));
+    let sent = burst(&mut sender, at(80));
+    receiver.on_segment(&Segment { ecn: Ecn::Ce, ..sent[0] }, at(120));
+    let ack = receiver.on_segment(&sent[1], at(120)).expect("the first is acknowledged at once");
+    assert_eq!(ack.ace, 6);
+}
+
+#[test]
+fn the_second_syn_asks_for_accecn_too_and_the_third_for_nothing() {
+    let mut sender = Sender::new(&accecn(), None);
+    let aces = [0, 1000, 2000, 3000].map(|ms| {
+        if ms > 0 {
+            sender.on_deadline(at(ms));
+        }
+        burst(&mut sender, at(ms))[0].ace
+    });
+    assert_eq!(aces, [0b111, 0b111, 0, 0]);
+}
+
+#[test]
+fn an_answer_of_a_server_without_accecn_is_taken_as_it_is_meant() {
+    // accecn_to_rfc3168, serverside_ecn_disabled, serverside_broken.
+    for (ace, ecn, cwr) in
+        [(0b001, Ecn::Ect0, true), (0, Ecn::NotEct, false), (7, Ecn::NotEct, false)]
+    {
+        let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
+        let syn = burst(&mut sender, at(0))[0];
+        let answer = greeting(&mut receiver, &syn, at(0));
+        sender.on_ack(&AckSegment { ace, accecn: None, ..answer }, at(80));
+        let sent = burst(&mut sender, at(80));
+        assert_eq!((sent[0].ace, sent[1].ecn), (0, ecn));
+        sender.on_ack(&AckSegment { ack: 1, ace: 1, syn: false, ..answer }, at(160));
+        assert_eq!(burst(&mut sender, at(160))[0].cwr, cwr, "only RFC 3168 has CWR");
+    }
 }

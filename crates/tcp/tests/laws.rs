@@ -123,8 +123,9 @@ struct World {
     edge: u64,
     /// Answers to SYNs that have arrived and were not acknowledged.
     answers: u32,
-    /// What the handshake agreed on.
+    /// What the handshake agreed on, once it has.
     ecn: bool,
+    agreed: bool,
     complete: bool,
 }
 
@@ -141,6 +142,7 @@ impl World {
             edge: room(&params, receiver.window_bytes()),
             answers: 0,
             ecn: params.ecn,
+            agreed: false,
             receiver,
             complete: false,
             params,
@@ -179,7 +181,8 @@ impl World {
             let (una, nxt) = self.sender.outstanding();
             if segment.len == 0 {
                 // But an answer that comes again is acknowledged again.
-                let again = self.sender.stats().timeouts > 0;
+                let asked = 1 + u64::from(self.params.accecn);
+                let again = self.sender.stats().timeouts >= asked;
                 assert_eq!(
                     segment.cwr,
                     segment.syn && self.params.ecn && !again,
@@ -200,7 +203,9 @@ impl World {
             if segment.retransmit {
                 assert!(
                     segment.seq >= una
-                        && (segment.ecn == Ecn::NotEct || self.params.congestion.needs_ecn())
+                        && (segment.ecn == Ecn::NotEct
+                            || self.params.congestion.needs_ecn()
+                            || self.params.accecn)
                         && !segment.cwr
                 );
                 forced += u32::from(full && self.sender.stats().probes == probes);
@@ -272,8 +277,13 @@ impl World {
             let (una, _) = self.sender.outstanding();
             self.answers += u32::from(ack.syn);
             if ack.syn {
-                assert!(!ack.ece || self.params.ecn, "nothing is agreed on that nobody asked for");
-                self.ecn = ack.ece;
+                assert!(
+                    ack.ace == 0 || self.params.ecn,
+                    "nothing is agreed on that nobody asked for"
+                );
+                if !std::mem::replace(&mut self.agreed, true) {
+                    self.ecn = ack.ace != 0;
+                }
             }
             let acked = self.sender.on_ack(&ack, self.now);
             assert!(!(self.complete && acked.complete), "a transfer completes once");
@@ -319,7 +329,7 @@ fn repairs() -> impl Strategy<Value = FastRecovery> {
 
 fn params() -> impl Strategy<Value = TcpParams> {
     let switches =
-        (any::<[bool; 7]>(), any::<[bool; 2]>(), congestion::any(), doubts(), ns2(), repairs());
+        (any::<[bool; 8]>(), any::<[bool; 2]>(), congestion::any(), doubts(), ns2(), repairs());
     let windows = (
         1..20u32,
         prop::option::of(2..40u32),
@@ -335,7 +345,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
     (switches, windows, timing, acks, pauses).prop_map(
         |(
             (
-                [sack, prr, limited_transmit, timestamps, ecn, pacing, hystart],
+                [sack, prr, limited_transmit, timestamps, ecn, accecn, pacing, hystart],
                 [min_rto_on_variance, handshake],
                 congestion,
                 [dsack, undo, frto, rack, tlp],
@@ -360,6 +370,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
             ack_bytes: 52,
             timestamps,
             ecn,
+            accecn,
             handshake,
             recovery: LossRecovery {
                 sack,

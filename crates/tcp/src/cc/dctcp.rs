@@ -8,7 +8,9 @@
 //! dctcp_alpha_on_init 1024. Deviations: none known. PLB's new paths (tcp_plb_enabled) are absent,
 //! and are off in Linux.
 
-use super::{Ack, Congestion, CongestionControl, CwndCnt, Delivered, Signal, reno_cong_avoid};
+use super::{
+    Ack, AckEvent, Congestion, CongestionControl, CwndCnt, Delivered, Signal, reno_cong_avoid,
+};
 use crate::TcpParams;
 
 /// alpha where every packet is marked (DCTCP_MAX_ALPHA).
@@ -61,7 +63,8 @@ impl CongestionControl for Dctcp {
         }
     }
 
-    fn in_ack_event(&mut self, delivered: Delivered, una: u32, nxt: u32) {
+    fn in_ack_event(&mut self, event: &AckEvent) {
+        let &AckEvent { delivered, una, nxt, .. } = event;
         if una >= self.next_seq {
             let packets = delivered.packets.wrapping_sub(self.before.packets);
             self.update_alpha(packets, delivered.ce.wrapping_sub(self.before.ce));
@@ -163,11 +166,19 @@ mod tests {
     #[test]
     fn a_window_ends_with_the_ack_of_what_was_sent_as_it_began() {
         let mut dctcp = dctcp(10, 0);
-        let at = |packets, ce| Delivered { packets, ce };
-        dctcp.in_ack_event(at(0, 0), 2, 12);
-        dctcp.in_ack_event(at(9, 9), 11, 21);
+        let event = |packets, ce, una, nxt| AckEvent {
+            delivered: Delivered { packets, ce },
+            una,
+            nxt,
+            now: Time::ZERO,
+            srtt: None,
+            cwnd_limited: true,
+            lossless: true,
+        };
+        dctcp.in_ack_event(&event(0, 0, 2, 12));
+        dctcp.in_ack_event(&event(9, 9, 11, 21));
         assert_eq!(dctcp.alpha, 0);
-        dctcp.in_ack_event(at(10, 10), 12, 22);
+        dctcp.in_ack_event(&event(10, 10, 12, 22));
         assert_eq!(dctcp.alpha, 64);
     }
 }

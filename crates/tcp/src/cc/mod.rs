@@ -35,6 +35,7 @@ mod cubic;
 mod dctcp;
 mod ledbat;
 mod minmax;
+mod prague;
 mod reno;
 mod vegas;
 
@@ -43,6 +44,7 @@ pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use ledbat::Ledbat;
+pub use prague::Prague;
 pub use reno::Reno;
 pub use vegas::Vegas;
 
@@ -107,6 +109,25 @@ pub struct Delivered {
     pub ce: u32,
 }
 
+/// An ACK where feedback on marks is exact.
+#[derive(Clone, Copy, Debug)]
+pub struct AckEvent {
+    /// What has been delivered since the start, by this ACK too.
+    pub delivered: Delivered,
+    /// The first segment not acknowledged, after this ACK.
+    pub una: u32,
+    /// The next segment to be sent for the first time.
+    pub nxt: u32,
+    /// Now.
+    pub now: Time,
+    /// Smoothed RTT; `None` before the first sample.
+    pub srtt: Option<Span>,
+    /// As `Ack::cwnd_limited`.
+    pub cwnd_limited: bool,
+    /// In TCP_CA_Open or TCP_CA_CWR.
+    pub lossless: bool,
+}
+
 /// A congestion control algorithm.
 pub trait CongestionControl {
     /// An ACK of new data outside recovery: cwnd may grow (`cong_avoid`).
@@ -118,7 +139,11 @@ pub trait CongestionControl {
 
     /// An ACK arrives, in a recovery too, before it is decided whether cwnd is reduced
     /// (`in_ack_event`). Called where the endpoints' feedback on marks is exact.
-    fn in_ack_event(&mut self, _delivered: Delivered, _una: u32, _nxt: u32) {}
+    fn in_ack_event(&mut self, _event: &AckEvent) {}
+
+    /// The ACK has been processed: a congestion control that sets cwnd by itself does so
+    /// now. Called after `in_ack_event`.
+    fn cong_control(&mut self, _event: &AckEvent) {}
 
     /// A recovery begins, after `on_congestion` if cwnd is reduced for it (`set_state` with
     /// TCP_CA_Recovery).
@@ -281,6 +306,8 @@ controls! {
     Bbr3(Box<Bbr3>): |params| Box::new(Bbr3::new(params));
     /// See `Dctcp`.
     Dctcp(Dctcp): Dctcp::new;
+    /// See `Prague`. On the heap, so that `Control` stays small.
+    Prague(Box<Prague>): |params| Box::new(Prague::new(params));
 }
 
 impl CongestionControl for Control {
@@ -289,8 +316,12 @@ impl CongestionControl for Control {
         each!(self, c => c.on_ack(ack))
     }
 
-    fn in_ack_event(&mut self, delivered: Delivered, una: u32, nxt: u32) {
-        each!(self, c => c.in_ack_event(delivered, una, nxt))
+    fn in_ack_event(&mut self, event: &AckEvent) {
+        each!(self, c => c.in_ack_event(event))
+    }
+
+    fn cong_control(&mut self, event: &AckEvent) {
+        each!(self, c => c.cong_control(event))
     }
 
     fn on_recovery(&mut self) {

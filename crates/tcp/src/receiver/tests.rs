@@ -29,6 +29,7 @@ fn segment(seq: u32, ms: u64) -> Segment {
         stamp: Time(ms * MS),
         retransmit: false,
         cwr: false,
+        ace: 0,
         ecn: Ecn::Ect0,
         syn: false,
         push: false,
@@ -200,7 +201,8 @@ fn without_timestamps_nothing_is_echoed() {
 fn ece_stands_from_the_first_mark_until_cwr() {
     let mut r = Receiver::new(&params().with(|p| p.acks.delayed_ack_segments = 1));
     let mut ece = |seq, ce, cwr| {
-        r.on_segment(&Segment { cwr, ecn: field(ce), ..segment(seq, 0) }, Time::ZERO).map(|a| a.ece)
+        r.on_segment(&Segment { cwr, ecn: field(ce), ..segment(seq, 0) }, Time::ZERO)
+            .map(|a| a.ece())
     };
     assert_eq!(ece(0, false, false), Some(false));
     assert_eq!(ece(1, true, false), Some(true));
@@ -216,11 +218,11 @@ fn ece_stands_from_the_first_mark_until_cwr() {
 fn news_of_congestion_does_not_wait_for_the_delayed_ack() {
     let mut r = receiver();
     assert_eq!(
-        r.on_segment(&Segment { ecn: Ecn::Ce, ..segment(0, 0) }, Time::ZERO).map(|a| a.ece),
+        r.on_segment(&Segment { ecn: Ecn::Ce, ..segment(0, 0) }, Time::ZERO).map(|a| a.ece()),
         Some(true)
     );
     let cwr = Segment { cwr: true, ..segment(1, 0) };
-    assert_eq!(r.on_segment(&cwr, Time::ZERO).map(|a| a.ece), Some(false));
+    assert_eq!(r.on_segment(&cwr, Time::ZERO).map(|a| a.ece()), Some(false));
 }
 
 #[test]
@@ -245,7 +247,7 @@ fn a_connection_without_ecn_ignores_marks() {
         p.acks.delayed_ack_segments = 1;
     }));
     assert_eq!(
-        r.on_segment(&Segment { ecn: Ecn::Ce, ..segment(0, 0) }, Time::ZERO).map(|a| a.ece),
+        r.on_segment(&Segment { ecn: Ecn::Ce, ..segment(0, 0) }, Time::ZERO).map(|a| a.ece()),
         Some(false)
     );
 }

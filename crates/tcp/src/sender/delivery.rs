@@ -138,7 +138,7 @@ impl Sender {
 
     /// The ACK is processed, which acknowledges and delivers so many segments: the congestion
     /// control sets cwnd and its rate.
-    pub(super) fn cong_control(
+    pub(super) fn control_by_rate(
         &mut self,
         delivery: Delivery,
         ack: &AckSegment,

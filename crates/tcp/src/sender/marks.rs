@@ -1,28 +1,230 @@
 //! What the receiver's feedback tells of marks: how much was delivered, and how much of it with CE.
 //!
 //! RFC 3168's feedback has one bit. Where the receiver sets it as DCTCP's does, an ACK with ECE
-//! tells that all it delivers was marked.
+//! tells that all it delivers was marked. AccECN's field ACE tells how many CE segments have come,
+//! modulo 8; where an ACK delivers more than seven, the option's bytes or the usual number of
+//! segments for an ACK decide how often it has wrapped.
 //!
-//! Source: RFC 8257 §3.2; Linux net/ipv4/tcp_input.c (tcp_count_delivered, tcp_in_ack_event).
+//! Source: RFC 8257 §3.2, RFC 9768 §3.2 and appendix A; Linux net/ipv4/tcp_input.c
+//! (tcp_in_ack_event, __tcp_accecn_process).
 
-use super::Sender;
-use crate::cc::{CongestionControl, Delivered};
+use super::state::EcnState;
+use super::{Handshake, Sender};
+use crate::cc::{AckEvent, CongestionControl, Delivered};
+use crate::receiver::{ACE_OFFSET, COUNTER_OFFSETS, reflection};
+use crate::{AccEcnOption, AckSegment, Millis, TcpParams};
+use units::{Ecn, Time};
+
+/// ACE can tell of so many CE segments.
+const ACE_MASK: u32 = 7;
+/// With more segments than these for an ACK, ACKs are thought to be thinned out.
+const THINNED: u32 = 4;
+/// An average over so many ACKs.
+const ACKS: u32 = 64;
+/// From so many segments on, an ACK's share of CE bytes tells its share of segments.
+const MANY: u32 = 16;
 
 /// How much of the delivered segments was marked.
-#[derive(Default)]
 pub struct Marks {
     /// Since the start.
-    pub delivered: Delivered,
+    delivered: Delivered,
+    /// Bytes with ECT(1), CE and ECT(0) (delivered_ecn_bytes).
+    bytes: [u32; 3],
+    /// The one of them that grows (est_ecnfield).
+    growing: Option<usize>,
+    /// Segments for an ACK, times `ACKS` (pkts_acked_ewma); 0 before the first.
+    segments_per_ack: u32,
+    /// TSval of the last ACK.
+    stamp: Millis,
+    /// ACE of the last ACK of the handshake.
+    reflects_synack: u8,
+    mss: u32,
+    sack: bool,
+}
+
+/// What an ACK delivers, for ACE.
+struct Delivery {
+    segments: u32,
+    bytes: u32,
+    /// In TCP_CA_Open or TCP_CA_CWR.
+    calm: bool,
+}
+
+impl Marks {
+    /// Before the first ACK.
+    pub fn new(params: &TcpParams) -> Marks {
+        Marks {
+            delivered: Delivered::default(),
+            bytes: [0; 3],
+            growing: None,
+            segments_per_ack: 0,
+            stamp: Millis(0),
+            reflects_synack: 0,
+            mss: params.mss,
+            sack: params.recovery.sack,
+        }
+    }
+
+    /// Takes an option's counters over; whether they can be relied on (tcp_accecn_process_option).
+    /// Without an option the bytes delivered are those of the counter that grew last, if one alone
+    /// did.
+    fn take_option(&mut self, option: Option<AccEcnOption>, bytes: u32) -> bool {
+        let Some(option) = option else {
+            if let Some(field) = self.growing {
+                self.bytes[field] = self.bytes[field].wrapping_add(bytes);
+            }
+            return self.growing.is_some();
+        };
+        let (before, mut changed, mut ambiguous) = (self.growing, None, false);
+        let told = option.bytes.iter().zip(COUNTER_OFFSETS).take(option.fields.into());
+        for (field, (told, offset)) in told.enumerate() {
+            let told = told.wrapping_sub(offset);
+            // A signed difference of 24 bits.
+            let delta = (told.wrapping_sub(self.bytes[field]) << 8) as i32 >> 8;
+            self.bytes[field] = self.bytes[field].wrapping_add_signed(delta);
+            ambiguous |= delta < 0;
+            if delta != 0 && before != Some(field) {
+                ambiguous |= changed.is_some();
+                changed = changed.or(Some(field));
+            }
+        }
+        self.growing = if ambiguous { None } else { changed.or(before) };
+        before.is_some() && !ambiguous
+    }
+
+    /// CE segments that an ACK is the first to tell of (__tcp_accecn_process).
+    fn newly_ce(&mut self, ack: &AckSegment, delivery: &Delivery) -> u32 {
+        let newer = std::mem::replace(&mut self.stamp, ack.stamp) != ack.stamp;
+        let n = delivery.segments;
+        if n == 0 && !newer {
+            return 0;
+        }
+        let ce_bytes = self.bytes[1];
+        let reliable = self.take_option(ack.accecn, delivery.bytes);
+        let ce_bytes = self.bytes[1].wrapping_sub(ce_bytes);
+        self.segments_per_ack = match self.segments_per_ack {
+            average if n == 0 => average,
+            0 => n * ACKS,
+            average => (average * (ACKS - 1) + n * ACKS) / ACKS,
+        };
+        let told = u32::from(ack.ace).wrapping_sub(ACE_OFFSET);
+        let delta = told.wrapping_sub(self.delivered.ce) & ACE_MASK;
+        if n <= ACE_MASK {
+            return delta;
+        }
+        // As many as ACE and the segments allow.
+        let safe = n - (n.wrapping_sub(delta) & ACE_MASK);
+        if !reliable {
+            return if self.segments_per_ack > THINNED * ACKS { delta } else { safe };
+        }
+        if ce_bytes == 0 {
+            return delta;
+        }
+        if n >= MANY && (self.sack || delivery.calm) {
+            if delivery.bytes <= ce_bytes {
+                return safe;
+            }
+            let share = (u64::from(ce_bytes) * u64::from(n)).div_ceil(delivery.bytes.into());
+            return safe.min(delta + (share as u32 & !ACE_MASK));
+        }
+        let few = ce_bytes <= delta * self.mss && ce_bytes < safe * self.mss / 2;
+        if few { delta } else { safe }
+    }
 }
 
 impl Sender {
-    /// An ACK has delivered so many segments. The congestion control hears of it.
+    /// An ACK has delivered so many segments. The congestion control hears of it. Whether the ACK
+    /// tells of marks.
     #[cold]
-    pub(super) fn count_marks(&mut self, segments: u32, ece: bool) {
-        let Some(marks) = &mut self.cold.marks else { return };
+    pub(super) fn count_marks(&mut self, ack: &AckSegment, segments: u32, now: Time) -> bool {
+        let (calm, echo) = (self.is_calm(), self.ecn != EcnState::Off && ack.ece());
+        let Some(marks) = &mut self.cold.marks else { return false };
+        let ce = match self.ecn {
+            EcnState::Accurate => {
+                let bytes = segments.wrapping_mul(marks.mss);
+                marks.newly_ce(ack, &Delivery { segments, bytes, calm })
+            }
+            _ if echo => segments,
+            _ => 0,
+        };
         let all = &mut marks.delivered;
         all.packets = all.packets.wrapping_add(segments);
-        all.ce = all.ce.wrapping_add(if ece { segments } else { 0 });
-        self.control.in_ack_event(marks.delivered, self.una, self.nxt);
+        all.ce = all.ce.wrapping_add(ce);
+        if let Some(event) = self.ack_event(segments, now) {
+            self.control.in_ack_event(&event);
+        }
+        if self.ecn == EcnState::Accurate { ce > 0 } else { echo }
+    }
+
+    /// A congestion control that sets cwnd by itself does so, at the end of an ACK that has
+    /// delivered so many segments.
+    #[cold]
+    pub(super) fn control_by_marks(&mut self, segments: u32, now: Time) {
+        if let Some(event) = self.ack_event(segments, now) {
+            self.control.cong_control(&event);
+        }
+    }
+
+    fn ack_event(&self, segments: u32, now: Time) -> Option<AckEvent> {
+        Some(AckEvent {
+            delivered: self.cold.marks.as_ref()?.delivered,
+            una: self.una,
+            nxt: self.nxt,
+            now,
+            srtt: self.rtt.srtt().span(),
+            cwnd_limited: self.una <= self.cwnd_usage_seq || self.fills_cwnd(segments),
+            lossless: self.is_calm(),
+        })
+    }
+
+    /// What the SYN-ACK agrees to (tcp_ecn_rcv_synack).
+    #[cold]
+    pub(super) fn on_agreed(&mut self, ack: &AckSegment) {
+        if self.ecn != EcnState::Accurate {
+            if !ack.ece() {
+                self.ecn = EcnState::Off;
+            }
+            return;
+        }
+        self.ecn = match ack.ace {
+            0 | 7 => EcnState::Off,
+            1 | 5 => EcnState::Ok,
+            _ => EcnState::Accurate,
+        };
+        if self.ecn != EcnState::Accurate {
+            return;
+        }
+        let sent = if self.settings.needs_ecn { self.ect } else { Ecn::NotEct };
+        let marked = sent != Ecn::NotEct && ack.ace == reflection(Ecn::Ce);
+        if ack.ace != reflection(sent) && !marked {
+            // Something on the way changes the field: nothing is ECN-capable any more.
+            self.ect = Ecn::NotEct;
+        }
+        if let Some(marks) = &mut self.cold.marks {
+            marks.reflects_synack = reflection(ack.ecn);
+            marks.delivered.ce = u32::from(marked);
+        }
+    }
+
+    /// A SYN asks for ECN: the first, and with AccECN the second too (RFC 3168 §6.1.1.1;
+    /// tcp_ecn_fallback). ECN may be why one was dropped.
+    pub(super) fn asks_for_ecn(&self) -> bool {
+        match self.ecn {
+            EcnState::Off => false,
+            EcnState::Accurate => self.stats.timeouts < 2,
+            _ => self.stats.timeouts == 0,
+        }
+    }
+
+    /// ACE of the handshake's segments: a SYN asks for AccECN, the last ACK reflects the SYN-ACK.
+    pub(super) fn ace_of_handshake(&self, stage: Handshake) -> u8 {
+        if self.ecn != EcnState::Accurate {
+            return 0;
+        }
+        match stage {
+            Handshake::SendAck => self.cold.marks.as_ref().map_or(0, |marks| marks.reflects_synack),
+            _ if self.asks_for_ecn() => 0b111,
+            _ => 0,
+        }
     }
 }

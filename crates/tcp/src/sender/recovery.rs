@@ -98,12 +98,11 @@ impl Sender {
         news: AckNews,
         now: Time,
     ) -> Alerted {
-        let AckNews { acked, delivered, rtt, .. } = news;
+        let AckNews { acked, delivered, rtt, ece: echo, .. } = news;
         // Without SACK an ACK after a timeout may acknowledge much that had arrived before it: it
         // counts for one segment (RFC 3465 §2.3).
         let without_sack = matches!(self.ca_state, CaState::Loss(_)) && !self.settings.sack;
         let delivered = if without_sack { delivered.min(1) } else { delivered };
-        let echo = ack.ece && self.ecn != EcnState::Off;
         if echo {
             self.cold.undo.on_ecn_echo();
         }
@@ -150,7 +149,7 @@ impl Sender {
                     }
                     self.count_sack1_pipe();
                     self.cwnd_reduction(delivered, self.progress(acked, before));
-                } else if echo && (self.is_new_window() || self.settings.needs_ecn) {
+                } else if echo && (self.is_new_window() || self.settings.exact) {
                     self.enter_cwr(now);
                     self.cwnd_reduction(delivered, acked > 0);
                 } else if acked > 0 {
@@ -222,6 +221,11 @@ impl Sender {
     /// retransmitted before it (FLAG_SND_UNA_ADVANCED without newly_lost).
     fn progress(&self, acked: u32, to_retransmit: u32) -> bool {
         acked > 0 && self.scoreboard.to_retransmit() <= to_retransmit
+    }
+
+    /// Nothing is lost (TCP_CA_Open, TCP_CA_CWR).
+    pub(super) fn is_calm(&self) -> bool {
+        matches!(self.ca_state, CaState::Open | CaState::Cwr(_))
     }
 
     /// tcp_may_undo: timestamps, DSACKs, or after a timeout the delivery of originals (RFC 5682
@@ -512,7 +516,7 @@ impl Sender {
         let prr = Prr { delivered: 0, out: 0, prior_cwnd: self.control.cwnd() };
         let inflight = self.nxt - self.una;
         self.control.on_congestion(&Congestion { now, signal, inflight });
-        if self.ecn != EcnState::Off {
+        if matches!(self.ecn, EcnState::Ok | EcnState::QueueCwr) {
             // CWR tells the receiver of the reduction, whatever its reason (RFC 3168 §6.1.2).
             self.ecn = EcnState::QueueCwr;
         }
@@ -527,12 +531,12 @@ impl Sender {
             CaState::Recovery(_) => self.settings.sack,
             CaState::Open | CaState::Loss(_) => false,
         };
-        possible && self.settings.prr && self.rate.is_none()
+        possible && self.settings.prr && !self.settings.sets_cwnd
     }
 
     /// cwnd becomes ssthresh, unless the congestion control sets it itself.
     fn leave_reduction(&mut self) {
-        if self.rate.is_none() {
+        if !self.settings.sets_cwnd {
             self.control.set_cwnd(self.control.ssthresh());
         }
     }
@@ -579,7 +583,7 @@ impl Sender {
 
     fn end_cwnd_reduction(&mut self) {
         match self.ca_state {
-            _ if self.rate.is_some() => {}
+            _ if self.settings.sets_cwnd => {}
             CaState::Recovery(_)
                 if !self.settings.sack && !self.settings.ns2.newreno_exit_at_ssthresh =>
             {

@@ -179,6 +179,8 @@ pub enum EcnState {
     Off,
     /// TCP_ECN_OK.
     Ok,
+    /// AccECN.
+    Accurate,
     /// TCP_ECN_QUEUE_CWR: cwnd was reduced, and the next new segment carries CWR (RFC 3168 §6.1.2).
     QueueCwr,
 }

@@ -7,6 +7,7 @@
 mod player;
 mod profiles;
 
+mod accecn;
 mod cubic;
 mod dctcp;
 mod ecn;

@@ -22,7 +22,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
 use std::str::FromStr;
-use tcp::{AckSegment, MAX_SACK_BLOCKS, Millis, Receiver, Segment, Sender, TcpParams};
+use tcp::{
+    AccEcnOption, AckSegment, MAX_SACK_BLOCKS, Millis, Receiver, Segment, Sender, TcpParams,
+};
 use units::{Ecn, Span, Time};
 
 /// Plays a script against a sender of endless data.
@@ -97,6 +99,11 @@ impl<'a> Line<'a> {
 
     fn span(&mut self) -> Span {
         self.seconds().since(Time::ZERO)
+    }
+
+    /// `1 2896 1448`: the counters of an AccECN option, with all three.
+    fn counters(&mut self) -> AccEcnOption {
+        AccEcnOption { bytes: [self.number(), self.number(), self.number()], fields: 3, size: 12 }
     }
 
     /// `4..8`, or `4` for `4..5`.
@@ -241,7 +248,8 @@ impl Stage for SenderStage {
             window: self.window,
             sacks: [(0, 0); MAX_SACK_BLOCKS],
             sack_count: 0,
-            ece: false,
+            ace: 0,
+            accecn: None,
             ecn: Ecn::NotEct,
             one_way: None,
             syn: false,
@@ -261,7 +269,9 @@ impl Stage for SenderStage {
                     ack.sack_count = ranges.len() as u8;
                 }
                 "win" => self.window = line.number(),
-                "ece" => ack.ece = true,
+                "ece" => ack.ace = 1,
+                "ace" => ack.ace = line.number(),
+                "counters" => ack.accecn = Some(line.counters()),
                 "echo" => ack.echo = line.seconds(),
                 "oneway" => ack.one_way = Some(line.span()),
                 word => line.fail(format!("`{word}` is nothing an ACK has")),
@@ -287,6 +297,7 @@ impl Stage for SenderStage {
                 "again" => again = true,
                 "cwr" => cwr = true,
                 "ect" => ecn = Some(Ecn::Ect0),
+                "ect1" => ecn = Some(Ecn::Ect1),
                 "not-ect" => ecn = Some(Ecn::NotEct),
                 "len" => len = line.number(),
                 word => line.fail(format!("`{word}` is nothing a segment has")),
@@ -360,6 +371,7 @@ impl Stage for ReceiverStage {
             stamp: now,
             retransmit: false,
             cwr: false,
+            ace: 0,
             ecn: Ecn::Ect0,
             syn: false,
             push: false,
@@ -368,6 +380,8 @@ impl Stage for ReceiverStage {
         while !line.words.is_empty() {
             match line.next() {
                 "ce" => segment.ecn = Ecn::Ce,
+                "ect1" => segment.ecn = Ecn::Ect1,
+                "not-ect" => segment.ecn = Ecn::NotEct,
                 "cwr" => segment.cwr = true,
                 "push" => segment.push = true,
                 "again" => segment.retransmit = true,
@@ -388,13 +402,29 @@ impl Stage for ReceiverStage {
         line.check(line.words.front() == Some(&"ack"), "a receiver sends ACKs");
         line.next();
         let Some(said) = self.said.pop_front() else { line.fail("it has said nothing") };
-        let mut wanted =
-            AckSegment { sack_count: 0, ece: false, one_way: None, ack: line.number(), ..said };
+        let mut wanted = AckSegment {
+            sack_count: 0,
+            ace: 0,
+            accecn: None,
+            one_way: None,
+            ack: line.number(),
+            ..said
+        };
         let mut sacks = Vec::new();
         while !line.words.is_empty() {
             match line.next() {
                 "sack" => sacks = line.ranges(),
-                "ece" => wanted.ece = true,
+                "ece" => wanted.ace = 1,
+                "ace" => {
+                    // What is not said of the option is as it is.
+                    wanted.ace = line.number();
+                    wanted.accecn = said.accecn;
+                }
+                "counters" => {
+                    let told = said.accecn.map(|option| option.bytes);
+                    let wanted = line.counters();
+                    line.check(told == Some(wanted.bytes), format!("{told:?}"));
+                }
                 "win" => wanted.window = line.number(),
                 "echo" => {
                     wanted.echo = if line.take("none") { Time::NEVER } else { line.seconds() }

@@ -15,6 +15,7 @@ class TcpSide:
     """What a host's kernel is told of TCP: the same for all of its flows."""
 
     ecn: bool
+    accecn: bool
     sack: bool
     dsack: bool
     frto: bool
@@ -49,7 +50,7 @@ def tcp_side(tcp: Tcp) -> TcpSide:
 
 def sysctls(side: TcpSide) -> Iterator[tuple[str, int | str]]:
     """Its settings under net.ipv4."""
-    yield "tcp_ecn", int(side.ecn)
+    yield "tcp_ecn", 3 if side.accecn else int(side.ecn)
     yield "tcp_sack", int(side.sack)
     yield "tcp_dsack", int(side.dsack)
     yield "tcp_frto", 2 * side.frto

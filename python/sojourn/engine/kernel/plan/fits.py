@@ -33,6 +33,8 @@ LEAST_DATAGRAM = 32
 
 Wiring = Literal["simnic", "veth"]
 
+ACCECN: LinuxVersion = (7, 0)
+"""Since then Linux has accurate feedback (tcp_ecn 3)."""
 RACK_ALONE: LinuxVersion = (6, 17)
 """Since then Linux has no other loss recovery with SACK."""
 
@@ -211,9 +213,14 @@ def _tcp_problems(tcp: Tcp, place: str, linux: LinuxVersion) -> Iterator[Problem
         yield Problem(
             f"{place}: tcp.rack", why, "leave it out, or run it on Linux 6.12 (-e kernel)"
         )
+    if tcp.accecn and linux < ACCECN:
+        why = "AccECN came with Linux {}.{}".format(*ACCECN)
+        hint = "write ecn = true, or run it on the engine sim or kernel-7.3"
+        yield Problem(f"{place}: ecn", why, hint)
     header = 52 if tcp.timestamps else 40
+    option = tcp.accecn * 12
     for name in ("header_bytes", "ack_bytes"):
-        if own[name] != header:
+        if own[name] != header + (option if name == "header_bytes" else 0):
             why = f"Linux's headers are {header} bytes {'with' if tcp.timestamps else 'without'} timestamps"
             yield Problem(f"{place}: tcp.{name}", why, "leave it out")
     if tcp.min_rto_ns % 10**6:

@@ -1,0 +1,210 @@
+//! The receiver's part of AccECN: each ACK tells how many segments and bytes arrived with CE.
+//!
+//! The field ACE, three bits, is the number of CE segments plus 5, modulo 8. The option has three
+//! counters of bytes, of ECT(1), CE and ECT(0). A change of the ECN field is acknowledged at once. In
+//! the handshake ACE reflects the ECN field of the segment that it answers.
+//!
+//! Source: RFC 9768 as in Linux 7.3 (include/net/tcp_ecn.h, tcp_ecn_option 2). Deviations: the
+//! option is on every ACK from the first, as the sender's first segment carries one too; that the
+//! path loses or zeroes options does not occur.
+
+use super::{Echo, Receiver};
+use crate::{AccEcnOption, AckSegment, Segment};
+use units::{Ecn, Time};
+
+/// ACE of no CE segment, and the first value of the counters of ECT(1), CE and ECT(0) bytes.
+pub const ACE_OFFSET: u32 = 5;
+pub const COUNTER_OFFSETS: [u32; 3] = [1, 0, 1];
+/// So many CE segments may be untold before an ACK leaves at once (TCP_ACCECN_ACE_MAX_DELTA).
+const MOST_UNTOLD: u32 = 6;
+/// All of TCP's options, and timestamps with their padding, bytes.
+const OPTIONS: u32 = 40;
+const TIMESTAMPS: u32 = 12;
+/// The option's kind and length, and a counter, bytes.
+const OPTION_HEAD: u32 = 2;
+const COUNTER: u32 = 3;
+
+/// What has arrived.
+#[derive(Clone, Debug, Default)]
+pub struct Accurate {
+    /// Segments with CE, ACKs of the handshake too (r.cep less its offset).
+    ce: u32,
+    /// Those that no ACK has told of.
+    untold: u32,
+    /// Bytes with ECT(1), CE and ECT(0) (r.e1b, r.ceb, r.e0b less their offsets).
+    bytes: [u32; 3],
+    /// The counters up to the last that has changed since the last option (accecn_minlen).
+    needed: u32,
+    /// The ECN field of the last segment (prev_ecnfield).
+    last: Ecn,
+    /// That of the SYN.
+    syn: Ecn,
+}
+
+/// What ACE says of the ECN field of a SYN or SYN-ACK (RFC 9768 §3.1.1, table 2).
+pub const fn reflection(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0b010,
+        Ecn::Ect1 => 0b011,
+        Ecn::Ect0 => 0b100,
+        Ecn::Ce => 0b110,
+    }
+}
+
+impl Accurate {
+    /// The first SYN has come. That it was marked counts.
+    pub fn on_syn(&mut self, ecn: Ecn) {
+        (self.syn, self.last, self.ce) = (ecn, ecn, u32::from(ecn == Ecn::Ce));
+    }
+
+    /// What the SYN-ACK reflects.
+    pub fn reflects_syn(&self) -> u8 {
+        reflection(self.syn)
+    }
+
+    /// A segment has come (tcp_ecn_received_counters). Whether it is acknowledged at once.
+    pub fn on_segment(&mut self, ecn: Ecn, len: u32) -> bool {
+        let edge = self.last != ecn;
+        self.last = ecn;
+        let field = match ecn {
+            Ecn::NotEct => return edge,
+            Ecn::Ect1 => 0,
+            Ecn::Ce => 1,
+            Ecn::Ect0 => 2,
+        };
+        if ecn == Ecn::Ce {
+            self.ce = self.ce.wrapping_add(1);
+            self.untold += 1;
+        }
+        if len > 0 {
+            self.bytes[field] = self.bytes[field].wrapping_add(len);
+            self.needed = self.needed.max(field as u32 + 1);
+        }
+        edge || self.untold >= MOST_UNTOLD
+    }
+
+    /// ACE of the ACK that leaves now.
+    fn ace(&mut self) -> u8 {
+        self.untold = 0;
+        (self.ce.wrapping_add(ACE_OFFSET) & 7) as u8
+    }
+
+    /// The option beside so many SACK blocks and so many bytes of other options, and how many blocks
+    /// are left (tcp_options_fit_accecn). Blocks beyond the second make room for counters that have
+    /// changed. A SACK option has two bytes of padding, which it can have.
+    fn option(&mut self, sack_count: u8, others: u32) -> (Option<AccEcnOption>, u8) {
+        for blocks in (2.min(sack_count)..=sack_count).rev() {
+            let sacks = if blocks == 0 { 0 } else { 4 + 8 * u32::from(blocks) };
+            let padding = if blocks == 0 { 0 } else { 2 };
+            let room = OPTIONS.saturating_sub(others + sacks);
+            for fields in (self.needed..=3).rev() {
+                let size = OPTION_HEAD + COUNTER * fields;
+                let size = if size & 3 > padding { size.next_multiple_of(4) } else { size & !3 };
+                if size <= room {
+                    self.needed = 0;
+                    return (Some(self.counters(fields, size)), blocks);
+                }
+            }
+            if self.needed == 0 {
+                break;
+            }
+        }
+        (None, sack_count)
+    }
+
+    fn counters(&self, fields: u32, size: u32) -> AccEcnOption {
+        let mut bytes = [0; 3];
+        for (told, (count, offset)) in bytes.iter_mut().zip(self.bytes.iter().zip(COUNTER_OFFSETS))
+        {
+            *told = count.wrapping_add(offset) & 0xff_ffff;
+        }
+        AccEcnOption { bytes, fields: fields as u8, size: size as u8 }
+    }
+}
+
+impl Receiver {
+    /// A segment with data arrives.
+    #[cold]
+    pub(super) fn on_accurate(&mut self, segment: &Segment, now: Time) -> Option<AckSegment> {
+        let at_once = self.accurate.on_segment(segment.ecn, segment.len);
+        self.on_data(segment, at_once, now)
+    }
+
+    /// ACE, the option, and how many SACK blocks an ACK has that leaves now.
+    #[cold]
+    pub(super) fn feedback(&mut self, sack_count: u8) -> (u8, Option<AccEcnOption>, u8) {
+        let others = if self.timestamps { TIMESTAMPS } else { 0 };
+        let (option, sack_count) = self.accurate.option(sack_count, others);
+        (self.accurate.ace(), option, sack_count)
+    }
+
+    /// The first SYN has asked for what it asks for (tcp_ecn_create_request).
+    #[cold]
+    pub(super) fn negotiate(&mut self, syn: &Segment) {
+        self.ecn = match self.ecn {
+            Echo::Accurate if syn.ace == 0b111 => {
+                self.accurate.on_syn(syn.ecn);
+                Echo::Accurate
+            }
+            Echo::Accurate if syn.cwr => self.classic,
+            agreed if syn.cwr && agreed != Echo::Accurate => agreed,
+            _ => Echo::Off,
+        };
+    }
+
+    /// ACE of the SYN-ACK. The third is plain (RFC 9768 §3.1.4.2; tcp_ecn's SYN-ACK).
+    #[cold]
+    pub(super) fn ace_of_synack(&self, timeouts: u32) -> u8 {
+        match self.ecn {
+            Echo::Off => 0,
+            Echo::Accurate if timeouts > 1 => 0,
+            Echo::Accurate => self.accurate.reflects_syn(),
+            _ => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MAX_SACK_BLOCKS;
+
+    #[test]
+    fn ace_counts_ce_segments_from_five_and_wraps() {
+        let mut accurate = Accurate::default();
+        let mut after = |ecn| {
+            accurate.on_segment(ecn, 100);
+            accurate.ace()
+        };
+        assert_eq!(after(Ecn::Ect0), 5);
+        assert_eq!([Ecn::Ce; 8].map(after), [6, 7, 0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_change_is_acknowledged_at_once_and_so_are_six_untold_marks() {
+        let mut accurate = Accurate::default();
+        let fields = [Ecn::Ect0, Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect0];
+        assert_eq!(fields.map(|ecn| accurate.on_segment(ecn, 1)), [true, false, true, false, true]);
+        let mut untold = Accurate { last: Ecn::Ce, ..Accurate::default() };
+        assert_eq!((1..=6).find(|_| untold.on_segment(Ecn::Ce, 1)), Some(6));
+    }
+
+    #[test]
+    fn the_option_takes_the_room_that_sacks_leave_and_their_padding() {
+        let fits = |sacks, ecn, others| {
+            let mut accurate = Accurate::default();
+            accurate.on_segment(ecn, 1);
+            let (option, blocks) = accurate.option(sacks, others);
+            (option.map(|option| (option.fields, option.size)), blocks)
+        };
+        // Beside timestamps 28 bytes are left: one block leaves 16, two 8, three none.
+        assert_eq!(fits(0, Ecn::Ect0, TIMESTAMPS), (Some((3, 12)), 0));
+        assert_eq!(fits(1, Ecn::Ect0, TIMESTAMPS), (Some((3, 12)), 1));
+        assert_eq!(fits(2, Ecn::Ect0, TIMESTAMPS), (None, 2), "ECT(0) is the third counter");
+        assert_eq!(fits(2, Ecn::Ce, TIMESTAMPS), (Some((2, 8)), 2));
+        assert_eq!(fits(3, Ecn::Ce, TIMESTAMPS), (Some((2, 8)), 2), "a block is given up");
+        assert_eq!(fits(3, Ecn::Ect0, TIMESTAMPS), (None, 3), "in vain");
+        assert_eq!(fits(3, Ecn::Ect1, TIMESTAMPS), (Some((2, 8)), 2));
+        assert_eq!(fits(MAX_SACK_BLOCKS as u8, Ecn::Ect0, 0), (Some((3, 12)), 3));
+    }
+}
