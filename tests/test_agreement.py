@@ -15,8 +15,8 @@ import sojourn.engine
 from sojourn import agreement, metrics
 from sojourn.agreement import VERDICTS, Comparison, NumberRow, compare, digest, sides, verdicts
 from sojourn.cli import status
-from sojourn.cli.agree import QUICK, STANDING, standing
-from sojourn.cli.replay import OF_LATER
+from sojourn.cli.agree import OF_LATER, QUICK, STANDING, standing
+from sojourn.cli.replay import OF_LATER as REPLAYED_LATER
 from sojourn.cli.replay import STANDING as REPLAYED
 from sojourn.engine import registry
 from sojourn.engine import runs as engine_runs
@@ -482,7 +482,12 @@ def test_the_standing_set_is_every_file_but_these() -> None:
     folder = Path(sojourn.__file__).parent / "agreement" / "cases"
     assert {path.stem for path in folder.iterdir()} == {
         *(*STANDING, QUICK, *REPLAYED),
-        *(name for names in OF_LATER.values() for name in names),
+        *(
+            name
+            for later in (OF_LATER, REPLAYED_LATER)
+            for names in later.values()
+            for name in names
+        ),
     }
 
 

@@ -202,7 +202,10 @@ def test_seeds_that_gave_the_same_are_one_sample_and_it_is_said_what_makes_them_
     assert "All 3 seeds gave the same Run" in Path("out/report.html").read_text()
 
 
-def test_transfers_and_late_packets_are_in_the_table_of_a_run(say: Command, home: Path) -> None:
+def test_transfers_and_late_packets_are_in_the_table_of_a_run(
+    say: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     more = '[[flow]]\nkind = "transfers"\nname = "page"\nsize = "20 kB"\npause = "200 ms"\ndirection = "up"\n'
     more += '[[flow]]\nkind = "video"\nname = "call"\nrate = "200 kbit/s"\ndirection = "up"\n'
     (home / "more.toml").write_text(SCENARIO + more)

@@ -61,6 +61,8 @@ STANDING = (
     ),
 )
 """In the folder `agreement/cases` of the installed package."""
+OF_LATER = {"kernel-7.3": ("dualpi2",)}
+"""The same, of what only a later Linux has, by its engine."""
 QUICK = "quick"
 """Names some of their cases."""
 TOLERANCE = "5 %"
@@ -160,7 +162,7 @@ def agree(
     variants = (
         _variants([work.scenario(path, quiet=talk.quiet) for path in paths])
         if paths
-        else standing(quick)
+        else standing(quick, execution.engine)
     )
     # What the simulator refuses is not to be told after the kernel has run.
     check(variants, "sim")
@@ -262,12 +264,13 @@ def _share(written: str) -> float:
         raise click.BadParameter(f"{error.problem}{hint}", param_hint="--tolerance") from None
 
 
-def standing(quick: bool) -> list[Scenario]:
-    """The cases of the standing set, or some of them."""
+def standing(quick: bool, engine: str = "") -> list[Scenario]:
+    """The cases of the standing set for this engine, or some of them."""
     from sojourn.scenario import load
 
     if not quick:
-        return _variants([load(standing_file(f"{name}.toml")) for name in STANDING])
+        names = STANDING + OF_LATER.get(engine, ())
+        return _variants([load(standing_file(f"{name}.toml")) for name in names])
     import tomllib
 
     wanted = tomllib.loads(standing_file(f"{QUICK}.toml").read_text(encoding="utf-8"))

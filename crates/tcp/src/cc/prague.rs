@@ -236,7 +236,7 @@ mod tests {
         let (mut prague, rtt) = (prague(), Span::from_millis(40));
         let (mut now, mut una, mut all, mut sum) = (Time::ZERO, 0, Delivered::default(), 0.0);
         for round in 0..2500 {
-            now = now + rtt;
+            now += rtt;
             let nxt = una + prague.cwnd as u32;
             let mut reduced = false;
             for _ in 0..prague.cwnd as u32 {
