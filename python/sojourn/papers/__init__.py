@@ -31,6 +31,7 @@ NAMES = (
     "buffer-sizing",
     "adt",
     "red-droptail",
+    "l4s-tests",
 )
 """The papers, in the order in which they tell the story: from a laggy home line to the queue
 disciplines' simulations."""

@@ -1,0 +1,7 @@
+"""Heist and Morton's tests of L4S, and what RFC 9332 says of its queues.
+
+The tests' README (heistp/l4s-tests) has tables and pictures of runs in network namespaces, with the
+L4STeam's kernel of August 2020. Read as facts: setups, commands, the rates of its tables. The
+kernel's Prague of that time had no virtual RTT yet, as far as its results show; ours is version 0.7,
+which has one, and DCTCP beside it, which has none.
+"""

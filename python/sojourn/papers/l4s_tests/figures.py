@@ -1,0 +1,82 @@
+"""Pictures of the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sojourn.figures import style
+from sojourn.papers import published
+from sojourn.papers.drawing import row_labels, sheet, stated_mark, ticks
+from sojourn.papers.evidence import Evidence
+from sojourn.papers.l4s_tests import measures as m
+from sojourn.papers.l4s_tests.studies import EQUAL, OTHERS, QUEUES, SCALED, SHARED, in_one
+from sojourn.papers.paper import Bar
+
+SAYS = published.beside(__file__)
+TARGET_MS = 15
+VIRTUAL_MS = 25
+COLOURS = {"Prague": style.BLUE, "DCTCP": style.ORANGE}
+
+
+@style.drawn
+def shared(evidence: Evidence) -> Figure:
+    """Finding 1."""
+    figure, [[axes]] = sheet(
+        "One queue that marks: Prague beside another TCP", evidence, SHARED, size=(9, 5.6)
+    )
+    names: list[str] = []
+    for other in OTHERS:
+        for queue in QUEUES:
+            variant = SHARED[in_one(other, queue)]
+            row = len(names)
+            names.append(f"{other} · {queue}")
+            stated_mark(axes, SAYS[f"shared/{other}/{queue}"], row, "published" if not row else "")
+            if evidence.has(variant):
+                ours = evidence.estimate(variant, m.ratio)
+                axes.errorbar(
+                    ours.mean, row, xerr=ours.ci95, fmt="o", color=style.BLUE, markersize=4
+                )
+    row_labels(axes, names)
+    axes.set_xscale("log")
+    axes.set_xlim(0.5, 100)
+    ticks(axes, (0.5, 1, 2, 5, 10, 20, 50, 100))
+    axes.set_xlabel("goodput of Prague over the other's, logarithmic")
+    axes.legend(loc="lower left")
+    return figure
+
+
+@style.drawn
+def equal(evidence: Evidence) -> Figure:
+    """Finding 3."""
+    figure, [[axes]] = sheet("DualPI2 at equal RTTs", evidence, EQUAL, size=(9, 4.6))
+    rtts = np.geomspace(8, 100, 60)
+    theory = {
+        "Prague": (rtts + TARGET_MS) / (1.4 * np.maximum(rtts, VIRTUAL_MS)),
+        "DCTCP": 0.85 * (rtts + TARGET_MS) / (1.22 * rtts),
+    }
+    for name, ratios in theory.items():
+        axes.plot(rtts, ratios, color=COLOURS[name], linewidth=1, label=f"{name}, steady state")
+    for (name, mbps, rtt), variant in SCALED.items():
+        marker = "o" if mbps == 50 else "s"
+        if evidence.has(variant):
+            axes.plot(
+                rtt, evidence.mean(variant, m.ratio), marker, color=COLOURS[name], markersize=6
+            )
+        if name == "Prague":
+            stated = SAYS[f"equal/{mbps}/{rtt}/prague"] / SAYS[f"equal/{mbps}/{rtt}/cubic"]
+            stated_mark(axes, rtt, stated, "", marker=marker)
+    axes.set_xscale("log")
+    ticks(axes, (10, 20, 50, 80))
+    axes.set_ylim(0, 4)
+    axes.set_xlabel("RTT of both flows [ms], logarithmic")
+    axes.set_ylabel("goodput in the short queue over CUBIC's")
+    axes.legend(loc="upper right")
+    return figure
+
+
+def story(evidence: Evidence) -> Sequence[Bar]:
+    """None: its numbers are shares, not delays."""
+    return ()

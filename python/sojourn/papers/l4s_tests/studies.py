@@ -1,0 +1,185 @@
+"""The experiments: one queue for both, and DualPI2 at equal and at unequal RTTs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sojourn.papers.evidence import Swap
+from sojourn.papers.study import Changes, Study, Variant
+
+# ---------------------------------------------------------------------------- one queue that marks
+
+QUEUES: Mapping[str, str] = {
+    "fq_codel": "fq_codel flows 1",
+    "fq_codel, 20 ms": "fq_codel flows 1 target 1ms interval 20ms",
+    "pie": "pie ecn",
+    "pie, short": "pie limit 100 target 5ms tupdate 32ms alpha 2 beta 20 ecn",
+    "red, 150 kB": "red limit 150000 avpkt 1000 adaptive bandwidth 50Mbit ecn",
+    "red, 400 kB": "red limit 400000 avpkt 1000 adaptive bandwidth 50Mbit ecn",
+}
+"""The six queues of finding 1, by our names, in its order. fq_codel has one queue for all."""
+OTHERS: Mapping[str, Changes] = {
+    "CUBIC with ECN": {"flow.other.congestion": "cubic", "flow.other.ecn": True},
+    "CUBIC": {"flow.other.congestion": "cubic"},
+    "Reno with ECN": {"flow.other.congestion": "reno", "flow.other.ecn": True},
+    "Reno": {"flow.other.congestion": "reno"},
+}
+APART = "CUBIC with ECN, a queue each"
+
+
+def in_one(other: str, queue: str) -> str:
+    """The name of a variant of finding 1."""
+    return f"{other}, {queue}"
+
+
+SHARED = Study(
+    "shared",
+    "Prague and another TCP in one queue that marks, 50 Mbit/s, 20 ms (finding 1)",
+    "pair.toml",
+    variants={
+        **{
+            in_one(other, queue): {**changes, "bottleneck.qdisc": words}
+            for other, changes in OTHERS.items()
+            for queue, words in QUEUES.items()
+        },
+        APART: {**OTHERS["CUBIC with ECN"], "bottleneck.qdisc": "fq_codel"},
+    },
+    seeds=3,
+    quick={"duration": "40 s", "warmup": "20 s"},
+    quick_variants=(in_one("CUBIC with ECN", "fq_codel"), in_one("Reno", "pie"), APART),
+    quick_seeds=1,
+)
+
+# ----------------------------------------------------------------------------------------- DualPI2
+
+MBPS = (50, 10)
+RTT_MS = (10, 20, 80)
+SCALABLE: Mapping[str, Changes] = {
+    "Prague": {},
+    # It sends ECT(0), so that has to be of the short queue, too.
+    "DCTCP": {
+        "flow.prague.congestion": "dctcp",
+        "flow.prague.ecn": True,
+    },
+}
+"""What is in the short queue: with a virtual RTT, and without one."""
+
+
+def dualpi2(scalable: str) -> str:
+    """The discipline that puts this one in the short queue."""
+    return "dualpi2" if scalable == "Prague" else "dualpi2 any_ect"
+
+
+def equal(scalable: str, mbps: int, rtt_ms: int) -> str:
+    """The name of a variant of finding 3."""
+    return f"{scalable}, {mbps} Mbit/s, {rtt_ms} ms"
+
+
+EQUAL = Study(
+    "equal",
+    "A scalable TCP and CUBIC over DualPI2 at equal RTTs (finding 3)",
+    "pair.toml",
+    variants={
+        equal(scalable, mbps, rtt): {
+            **changes,
+            "bottleneck.qdisc": dualpi2(scalable),
+            "bottleneck.rate": f"{mbps} Mbit/s",
+            "flow.prague.rtt": f"{rtt} ms",
+            "flow.other.rtt": f"{rtt} ms",
+        }
+        for scalable, changes in SCALABLE.items()
+        for mbps in MBPS
+        for rtt in RTT_MS
+    },
+    seeds=3,
+    quick={"duration": "40 s", "warmup": "20 s"},
+    quick_variants=(equal("Prague", 50, 20), equal("DCTCP", 50, 20)),
+    quick_seeds=1,
+)
+
+SPARED = (1, 2)
+"""Packets of the short queue to which the step does nothing."""
+
+
+def spared(packets: int, rtt_ms: int) -> str:
+    """The name of a variant with a step that spares some packets."""
+    return f"{packets} spared, {rtt_ms} ms"
+
+
+STEP = Study(
+    "step",
+    "Prague and CUBIC over DualPI2 at 10 Mbit/s, with a step that spares a packet or two",
+    "pair.toml",
+    variants={
+        spared(packets, rtt): {
+            "bottleneck.qdisc": f"dualpi2 min_qlen_step {packets}",
+            "bottleneck.rate": "10 Mbit/s",
+            "flow.prague.rtt": f"{rtt} ms",
+            "flow.other.rtt": f"{rtt} ms",
+        }
+        for packets in SPARED
+        for rtt in RTT_MS
+    },
+    seeds=3,
+    quick_variants=(),
+)
+
+Ends = tuple[str, int, int]
+"""Both flows' congestion control, and their RTTs, ms."""
+UNEQUAL_ENDS: Mapping[str, tuple[Ends, str]] = {
+    "Prague, dualpi2, 160 and 10 ms": (("Prague", 160, 10), "dualpi2"),
+    "Prague, dualpi2, 80 and 20 ms": (("Prague", 80, 20), "dualpi2"),
+    "DCTCP, dualpi2, 160 and 10 ms": (("DCTCP", 160, 10), "dualpi2"),
+    "CUBIC, dualpi2, 160 and 10 ms": (("CUBIC", 160, 10), "dualpi2"),
+    "Prague, pfifo, 160 and 10 ms": (("Prague", 160, 10), "pfifo limit 1000"),
+    "CUBIC, pfifo, 160 and 10 ms": (("CUBIC", 160, 10), "pfifo limit 1000"),
+    "Prague, fq_codel, 80 and 20 ms": (("Prague", 80, 20), "fq_codel"),
+}
+_ALIKE: Mapping[str, Changes] = {
+    "Prague": {"flow.*.congestion": "prague", "flow.*.ecn": "accecn"},
+    "DCTCP": {"flow.*.congestion": "dctcp", "flow.*.ecn": True},
+    "CUBIC": {"flow.*.congestion": "cubic", "flow.*.ecn": False},
+}
+
+
+def _unequal(ends: Ends, queue: str) -> Changes:
+    name, far, near = ends
+    return {
+        **_ALIKE[name],
+        "bottleneck.qdisc": dualpi2(name) if queue == "dualpi2" else queue,
+        "flow.prague.rtt": f"{far} ms",
+        "flow.other.rtt": f"{near} ms",
+    }
+
+
+UNEQUAL = Study(
+    "unequal",
+    "Two alike flows at unequal RTTs, 50 Mbit/s (finding 4)",
+    "pair.toml",
+    variants={name: _unequal(*ends) for name, ends in UNEQUAL_ENDS.items()},
+    seeds=3,
+    quick={"duration": "60 s", "warmup": "30 s"},
+    quick_variants=("Prague, dualpi2, 160 and 10 ms",),
+    quick_seeds=1,
+)
+
+STUDIES = (SHARED, EQUAL, STEP, UNEQUAL)
+
+SCALED: Mapping[tuple[str, int, int], Variant] = {
+    (scalable, mbps, rtt): EQUAL[equal(scalable, mbps, rtt)]
+    for scalable in SCALABLE
+    for mbps in MBPS
+    for rtt in RTT_MS
+}
+
+SWAPS: Mapping[str, Swap] = {
+    **{
+        f"the step spares {packets}": {
+            SCALED["Prague", 10, rtt]: STEP[spared(packets, rtt)] for rtt in RTT_MS
+        }
+        for packets in SPARED
+    },
+    "DCTCP in Prague's place": {
+        SCALED["Prague", mbps, rtt]: SCALED["DCTCP", mbps, rtt] for mbps in MBPS for rtt in RTT_MS
+    },
+}

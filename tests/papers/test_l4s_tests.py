@@ -1,0 +1,48 @@
+"""The tests of L4S, reproduced in their quick version."""
+
+from __future__ import annotations
+
+import pytest
+from laws import *  # noqa: F403
+
+from sojourn import papers
+from sojourn.papers import Reproduction
+from sojourn.papers.l4s_tests import measures as m
+from sojourn.papers.l4s_tests import studies as s
+from sojourn.papers.l4s_tests.claims import SAYS
+
+PAPER = papers.load("l4s-tests")
+
+MUST_HOLD = 2
+IN_PART: set[str] = set()
+REPRODUCED = {
+    "equal/50/20/prague",
+    "equal/50/20/cubic",
+    "unequal/Prague, dualpi2, 160 and 10 ms/shorter",
+}
+UNEXPLAINED = {"unequal/Prague, dualpi2, 160 and 10 ms/longer", "shared/Reno/pie"}
+
+
+def test_the_published_numbers_agree_with_each_other() -> None:
+    assert len(PAPER.numbers) == 48
+    # Both flows together are nearly all of the link.
+    for mbps in s.MBPS:
+        for rtt in s.RTT_MS:
+            both = SAYS[f"equal/{mbps}/{rtt}/prague"] + SAYS[f"equal/{mbps}/{rtt}/cubic"]
+            assert 0.9 * mbps < both < 0.97 * mbps
+
+
+def test_a_ratio_is_of_both_flows_goodputs(quick: Reproduction) -> None:
+    for study in (s.SHARED, s.EQUAL, s.UNEQUAL):
+        for variant in quick.evidence.variants(study):
+            first, second = (
+                quick.evidence.estimate(variant, one) for one in (m.prague_mbps, m.other_mbps)
+            )
+            ratio = quick.evidence.estimate(variant, m.ratio)
+            assert ratio.mean == pytest.approx(first.mean / second.mean)
+            assert 40 < first.mean + second.mean < 50
+
+
+def test_every_queue_of_finding_1_marks_both_flows_alike() -> None:
+    for words in s.QUEUES.values():
+        assert words.startswith("fq_codel flows 1") or words.endswith("ecn")
