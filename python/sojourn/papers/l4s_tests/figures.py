@@ -18,6 +18,8 @@ from sojourn.papers.paper import Bar
 SAYS = published.beside(__file__)
 TARGET_MS = 15
 VIRTUAL_MS = 25
+MARKERS = {50: "o", 10: "s"}
+"""By the rate of the link, Mbit/s."""
 COLOURS = {"Prague": style.BLUE, "DCTCP": style.ORANGE}
 
 
@@ -25,7 +27,11 @@ COLOURS = {"Prague": style.BLUE, "DCTCP": style.ORANGE}
 def shared(evidence: Evidence) -> Figure:
     """Finding 1."""
     figure, [[axes]] = sheet(
-        "One queue that marks: Prague beside another TCP", evidence, SHARED, size=(9, 5.6)
+        "One queue that marks: Prague beside another TCP",
+        evidence,
+        SHARED,
+        size=(9, 5.8),
+        margins=style.Margins(top=0.85, left=2.3, right=0.35, bottom=0.55),
     )
     names: list[str] = []
     for other in OTHERS:
@@ -60,7 +66,7 @@ def equal(evidence: Evidence) -> Figure:
     for name, ratios in theory.items():
         axes.plot(rtts, ratios, color=COLOURS[name], linewidth=1, label=f"{name}, steady state")
     for (name, mbps, rtt), variant in SCALED.items():
-        marker = "o" if mbps == 50 else "s"
+        marker = MARKERS[mbps]
         if evidence.has(variant):
             axes.plot(
                 rtt, evidence.mean(variant, m.ratio), marker, color=COLOURS[name], markersize=6
@@ -68,15 +74,25 @@ def equal(evidence: Evidence) -> Figure:
         if name == "Prague":
             stated = SAYS[f"equal/{mbps}/{rtt}/prague"] / SAYS[f"equal/{mbps}/{rtt}/cubic"]
             stated_mark(axes, rtt, stated, "", marker=marker)
+    for mbps, marker in MARKERS.items():
+        words = f"{mbps} Mbit/s (hollow: published)"
+        axes.plot([], [], marker, color=style.MUTED, markersize=6, label=words)
     axes.set_xscale("log")
     ticks(axes, (10, 20, 50, 80))
-    axes.set_ylim(0, 4)
+    axes.set_ylim(0, 8)
     axes.set_xlabel("RTT of both flows [ms], logarithmic")
     axes.set_ylabel("goodput in the short queue over CUBIC's")
-    axes.legend(loc="upper right")
+    axes.legend(loc="upper left")
     return figure
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:
-    """None: its numbers are shares, not delays."""
-    return ()
+    """The RTT of each flow where DualPI2 keeps them apart."""
+    variant = SCALED["Prague", 50, 20]
+    cubic, prague = (evidence.mean(variant, m.rtt_ms(flow)) for flow in ("other", "prague"))
+    share = evidence.mean(variant, m.ratio)
+    return (
+        Bar("empty queues", 20.0, "idle"),
+        Bar("CUBIC, the queue for classic TCP", cubic, "bloated"),
+        Bar("Prague, the short queue", prague, "cured", f"{share:.1f} times CUBIC's goodput"),
+    )

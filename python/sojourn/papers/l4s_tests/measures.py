@@ -1,8 +1,8 @@
-"""What is measured: goodputs of the two flows and their ratio, delays and marks of the two queues.
+"""What is measured: goodputs of the two flows, their ratio, and their RTTs.
 
 ratio      the goodput of the flow `prague` over that of the flow `other`
 goodputs   of one of them, Mbit/s
-delays     from enqueue to dequeue at the bottleneck, of all packets, ms
+RTTs       of one of them, as its TCP samples them, ms
 """
 
 from __future__ import annotations
@@ -21,6 +21,16 @@ def goodput(flow: str) -> Measure:
 
     def measured(seed: Seed) -> float:
         return float(seed.flow(flow)["goodput_mbps"])
+
+    return measured
+
+
+@cache
+def rtt_ms(flow: str) -> Measure:
+    """Of one flow, as its TCP samples it, the mean, ms."""
+
+    def measured(seed: Seed) -> float:
+        return float(seed.flow(flow)["rtt_ms"]["mean"])
 
     return measured
 

@@ -44,7 +44,6 @@ SHARED = Study(
         },
         APART: {**OTHERS["CUBIC with ECN"], "bottleneck.qdisc": "fq_codel"},
     },
-    seeds=3,
     quick={"duration": "40 s", "warmup": "20 s"},
     quick_variants=(in_one("CUBIC with ECN", "fq_codel"), in_one("Reno", "pie"), APART),
     quick_seeds=1,
@@ -91,7 +90,6 @@ EQUAL = Study(
         for mbps in MBPS
         for rtt in RTT_MS
     },
-    seeds=3,
     quick={"duration": "40 s", "warmup": "20 s"},
     quick_variants=(equal("Prague", 50, 20), equal("DCTCP", 50, 20)),
     quick_seeds=1,
@@ -157,7 +155,6 @@ UNEQUAL = Study(
     "Two alike flows at unequal RTTs, 50 Mbit/s (finding 4)",
     "pair.toml",
     variants={name: _unequal(*ends) for name, ends in UNEQUAL_ENDS.items()},
-    seeds=3,
     quick={"duration": "60 s", "warmup": "30 s"},
     quick_variants=("Prague, dualpi2, 160 and 10 ms",),
     quick_seeds=1,
