@@ -181,7 +181,7 @@ $(GUEST): $(RUST_SOURCES)
 	cp $${CARGO_TARGET_DIR:-target}/guest/sojourn-guest $@
 endif
 
-# The engine of the lab's page. It takes a minute, so `make dev` leaves it alone. Without a compiler for
+# The engine of the lab's page: of bytes, not of words of four (pb, lc). It takes a minute, so `make dev` leaves it alone. Without a compiler for
 # browsers there is none, and sojourn lab says so.
 LAB     := python/sojourn/lab/engine.wasm.xz
 BROWSER := wasm32-unknown-unknown
@@ -190,7 +190,7 @@ $(LAB): $(RUST_SOURCES)
 	@if command -v rustup >/dev/null; then rustup target add $(BROWSER) 2>/dev/null || true; fi; \
 	if [ -d "$$(rustc --print target-libdir --target $(BROWSER))" ]; then \
 	  cargo build --profile page --quiet -p lab --target $(BROWSER) && \
-	  $(PYTHON) -c 'import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read(), check=lzma.CHECK_CRC32, preset=9 | lzma.PRESET_EXTREME))' \
+	  $(PYTHON) -c 'import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read(), check=lzma.CHECK_CRC32, filters=[{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "pb": 0}]))' \
 	    <$${CARGO_TARGET_DIR:-target}/$(BROWSER)/page/lab.wasm >$@.new && mv $@.new $@; \
 	else echo 'NOT BUILT, for want of the Rust target $(BROWSER): sojourn lab'; fi
 

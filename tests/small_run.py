@@ -26,6 +26,7 @@ CAUSES = [
     "wire",
     "blue",
     "ack_filter",
+    "police",
 ]
 LIMIT, TARGET, EARLY = 0, 1, 3
 

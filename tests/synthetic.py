@@ -28,6 +28,7 @@ CAUSES = [
     "wire",
     "blue",
     "ack_filter",
+    "police",
 ]
 SECOND = 1_000_000_000
 Columns = dict[str, np.ndarray[Any, Any]]

@@ -40,7 +40,7 @@ def test_an_rtt_far_from_the_internets_asks_for_its_own_interval() -> None:
 def test_a_line_stands_as_it_is_and_below_shapers_at_its_share() -> None:
     plain, *shaped = LINE.variants(LINE.scenario())
     assert plain.label == "as it is"
-    assert [each.label for each in shaped][:3] == ["codel", "fq_codel", "cake"]
+    assert [each.label for each in shaped][:5] == ["codel", "pie", "fq_codel", "fq_pie", "cake"]
     up = {each.label: each.realise(1).links for each in (plain, *shaped)}
 
     def link(label: str):
@@ -71,7 +71,8 @@ def runs() -> list:
 def test_a_flow_queue_wins_where_delay_is_wanted(runs: list) -> None:
     found = advice.choose(runs, advice.GOALS["delay"], "up")
     chosen = {found.chosen, *found.as_good}
-    assert chosen <= {"fq_codel", "fq_codel target 2ms interval 40ms", "cake", "cake rtt 40ms"}
+    of_flows = {"fq_codel", "fq_codel target 2ms interval 40ms", "fq_pie", "cake", "cake rtt 40ms"}
+    assert chosen <= of_flows
     assert found.contest.baseline == "as it is"
     assert "as it is" not in chosen
     ping = next(each for each in found.gains if each.key == "ping_p95")
@@ -130,6 +131,13 @@ def test_the_discipline_that_is_there_stands_once() -> None:
     labels = [each.label for each in advice.in_scenario(_with("fq_codel"))]
     assert len(labels) == len(set(labels)) == 8
     assert "fq_codel" not in labels[1:]
+
+
+def test_dualpi2_stands_for_choice_where_a_sender_is_l4s_s() -> None:
+    labels = [each.label for each in advice.in_scenario(_with("fq_codel"))]
+    assert "dualpi2" not in labels
+    prague = _with("fq_codel").with_({"flow.bulk.congestion": "prague", "flow.bulk.ecn": "accecn"})
+    assert "dualpi2" in [each.label for each in advice.in_scenario(prague)]
 
 
 def _with(qdisc: str) -> Scenario:

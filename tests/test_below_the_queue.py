@@ -273,6 +273,29 @@ def test_coalesced_completions_take_the_limit_up_by_a_small_packet(tmp_path: Pat
     assert ring["sojourn_ms"]["mean"] == pytest.approx(3 * FULL_MS - 1, rel=0.02)
 
 
+# A policer before the queue
+# -------------------------------------------------------------------------------------------------
+
+
+def test_a_policer_passes_its_rate_and_burst_and_delays_nothing(tmp_path: Path) -> None:
+    flood = """
+    duration = "20 s"
+    [bottleneck]
+    rate = "unlimited"
+    delay = "10 ms"
+    down.police = "rate 1mbit burst 30000"
+    [[flow]]
+    kind = "udp"
+    rate = "2 Mbit/s"
+    """
+    done = run(flood, tmp_path / "run")
+    link = queue_of(done, "down")
+    # 20 s of 1 Mbit/s are 1666 packets of 1500 bytes, the burst 20 more.
+    assert link["dropped_packets"] == pytest.approx(3333 - 1686, abs=2)
+    assert link["sojourn_ms"]["max"] == 0
+    assert set(done.table("drops", 1)["cause"].to_list()) == {"police"}
+
+
 # Two queues in series
 # -------------------------------------------------------------------------------------------------
 

@@ -136,11 +136,16 @@ def test_what_can_t_be_a_bundle_is_told(
     assert [file.name for file in tmp_path.iterdir() if file.suffix == ".zip"] == ["x.zip"]
 
 
+def _manifest_of(folder: Path) -> manifest.Manifest:
+    files = {name: manifest.summed(folder / name) for name in bundles.files_in(folder)}
+    return manifest.of_files(files, manifest.runs_in(folder, files))
+
+
 def test_a_folder_with_a_manifest_of_its_own_is_bundled_with_it(
     place: Path, tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(place, tmp_path / "all"))
-    own = manifest.of_folder(copy, bundles.files_in(copy)).text()
+    own = _manifest_of(copy).text()
     (copy / bundles.MANIFEST).write_bytes(own)
     listed = bundles.pack([copy], tmp_path / "all.zip")
     assert listed.files["all/manifest.json"].bytes == len(own)
@@ -401,7 +406,7 @@ def test_a_link_out_of_the_folder_of_a_manifest_is_refused(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = Path(shutil.copytree(place, tmp_path / "all"))
-    listed = manifest.of_folder(copy, bundles.files_in(copy))
+    listed = _manifest_of(copy)
     (copy / bundles.MANIFEST).write_bytes(listed.text())
     assert status(["verify", "-q", "--sums", str(copy)]) == 0
     (copy / "notes.txt").unlink()

@@ -121,7 +121,7 @@ def test_a_run_says_exactly_what_was_run(tmp_path: Path) -> None:
 
 
 def test_the_core_writes_the_tables_that_records_promises(tmp_path: Path) -> None:
-    text = SHORT + "[record]\npackets = true\n"
+    text = SHORT + "[record]\npackets = true\nheaders = true\n"
     made = run(scenario(text), out=tmp_path / "run")
     for name in sojourn.records.TABLES:
         assert made.table(name, seed=1).columns, name

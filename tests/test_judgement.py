@@ -507,3 +507,22 @@ def test_an_interval_tells_when_it_leaves_out_zero() -> None:
     assert Interval(1, 0.5, 1.5).tells
     assert not Interval(1, -0.5, 2.5).tells
     assert not Interval(1, math.nan, math.nan).tells
+
+
+def test_a_link_that_polices_is_under_study_where_next_to_nothing_waits(tmp_path: Path) -> None:
+    text = """
+    duration = "4 s"
+    warmup = "1 s"
+    [bottleneck]
+    rate = "100 Mbit/s"
+    delay = "10 ms"
+    down.police = "rate 10mbit burst 20000"
+    [[flow]]
+    kind = "bulk"
+    """
+    policed = sojourn.run(sojourn.scenario.loads(text), seeds=1, out=tmp_path / "policed")
+    assert quantities.bottleneck(policed) == "down"
+    links = [link.name for link in policed.meta.links]
+    for waits, expected in (({"up": 0.9, "down": 0.1}, "down"), ({"up": 3, "down": 0.1}, "up")):
+        assert sorted(waits) == sorted(links)
+        assert quantities.under_study([policed.meta], [waits]) == [expected]

@@ -487,7 +487,10 @@ def test_export_writes_by_the_files_ending(say: Say, pair: list[Path], tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("export", "{0}", "-o", "x.doc"), "hint: end it in .flent.gz, .flent, .csv, .json\n"),
+        (
+            ("export", "{0}", "-o", "x.doc"),
+            "hint: end it in .flent.gz, .flent, .csv, .json, .pcapng\n",
+        ),
         (("export", "{0}", "-o", "no/where/x.csv"), "is not a folder"),
         (("export", "{0}", "-o", "x.flent.gz", "--phase", "idle"), "no load is called"),
         (

@@ -16,6 +16,7 @@ from small_run import MBIT, MS, small_run
 
 from sojourn import _core, metrics
 from sojourn.records import TABLES
+from sojourn.records.schema import ON_REQUEST
 
 
 def test_utilisation_is_bits_on_the_wire_over_bits_that_fitted() -> None:
@@ -264,7 +265,7 @@ def test_the_small_run_is_what_it_says(tmp_path: Path) -> None:
 def test_flows_whose_congestion_control_is_unknown_are_no_part_of_jain(tmp_path: Path) -> None:
     run = small_run(tmp_path / "run")
     first, *others = run.meta.flows
-    tables = {name: run.table(name, 1) for name in TABLES if name != "packets"}
+    tables = {name: run.table(name, 1) for name in TABLES if name not in ON_REQUEST}
     alone = replace(run.meta, flows=(replace(first, congestion=None), *others))
     assert metrics.seed_summary(run.meta, 1, tables)["jain"] < 1
     assert metrics.seed_summary(alone, 1, tables)["jain"] == 1

@@ -529,7 +529,7 @@ def test_time_lines_keep_to_a_size_one_can_plot() -> None:
     def record(**changes: object) -> dict[str, Any]:
         return dict(written(loads(DUMBBELL).with_(**changes).realise(1))["record"])
 
-    assert record() == {"queue_ns": 10**8, "flow_ns": 10**8, "packets": False}
+    assert record() == {"queue_ns": 10**8, "flow_ns": 10**8, "packets": False, "headers": False}
     assert record(**{"flow.0.count": 21})["flow_ns"] == 10**9
     # Two links for ten hours in 100 ms steps would be 720 000 rows.
     assert record(duration="10 h")["queue_ns"] == 5 * 10**9
@@ -807,6 +807,7 @@ def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
         "PERCENT": st.sampled_from(["0", "10", "20%"]),
         "VALUE/MASK": st.tuples(st.integers(0, 255), st.integers(0, 255)).map("%d/%#x".__mod__),
         "BAND...": st.lists(st.integers(0, 15).map(str), min_size=1, max_size=16).map(" ".join),
+        "CLASS...": st.lists(st.integers(0, 15).map(str), min_size=1, max_size=16).map(" ".join),
         "BYTES...": st.lists(st.integers(300, 10**6).map(str), min_size=1, max_size=16).map(
             " ".join
         ),

@@ -61,6 +61,30 @@ def test_fq_codel_s_selector_is_two_bytes_to_netlink() -> None:
         assert struct.pack("=HHB", 5, attribute, value) in bytes(message.data)
 
 
+@pytest.mark.parametrize(
+    "words", ["pie ecn", "fq_pie flows 64", "sfq perturb 10", "dualpi2 any_ect"]
+)
+def test_what_pyroute2_lacks_goes_to_netlink_as_it_is(words: str) -> None:
+    message, qdisc = tcmsg(), Qdisc.parse(words)
+    packed = qdisc.packed_options()
+    assert packed is not None
+    message["attrs"] = [["TCA_KIND", qdisc.kind], ["TCA_OPTIONS", options(qdisc)]]
+    message.encode()
+    # TCA_OPTIONS is 2.
+    assert struct.pack("=HH", 4 + len(packed), 2) + packed in bytes(message.data)
+
+
+def test_what_has_pie_s_law_has_pie_s_target_or_a_packet_s_time() -> None:
+    assert "target 15ms tupdate 15ms" in commands(wanted(qdisc="pie"))[-1]
+    assert "target 55968us" in commands(wanted("250kbit", qdisc="fq_pie"))[-1]
+    assert "quantum 300" in commands(wanted(qdisc="fq_pie"))[-1]
+    assert commands(wanted(qdisc="dualpi2"))[-1].endswith("dualpi2 limit 1001 target 15ms")
+    # target follows from the RTTs.
+    said = commands(wanted(qdisc="dualpi2 max_rtt 50ms typical_rtt 10ms"))[-1]
+    assert " target 10ms " in said
+    assert commands(wanted(qdisc="sfq perturb 10"))[-1].endswith("10: sfq perturb 10")
+
+
 def test_fq_codel_at_a_home_rate() -> None:
     assert commands(wanted(link="docsis")) == [
         "tc qdisc add dev eth0 root handle 1: htb default 1",
@@ -163,6 +187,10 @@ def test_a_full_packet_fits_the_burst_and_the_target_at_every_rate(
                 # CoDel never drops while at most one packet waits, by its target as well.
                 assert target + 1000 >= (mtu + 14) * 8 * 10**9 // bps
                 assert interval == target + 95 * 10**6
+            case tc.AddQdisc(_, _, _, Qdisc(params={"target_ns": target})):
+                # PIE's own, and no less than a full packet's time.
+                assert target >= 15 * 10**6
+                assert target + 1000 >= (mtu + 14) * 8 * 10**9 // bps
             case tc.AddQdisc(_, _, _, Qdisc(params={"kind": "bfifo", "limit": limit})):
                 assert limit >= 4 * (mtu + 14)
                 # 20 ms.
@@ -235,6 +263,8 @@ def test_the_ifb_s_name_is_one_that_linux_takes(name: str) -> None:
         ({"qdisc": "fq_codell"}, "unknown queue discipline"),
         ({"qdisc": "codel variant rfc"}, "variant rfc"),
         ({"qdisc": "adt"}, "no shaper is built with adt"),
+        ({"qdisc": "sfq redflowlimit 100000"}, "sfq's own RED"),
+        ({"qdisc": "pie variant rfc"}, "variant rfc"),
         ({"qdisc": "pfifo_fast"}, "no shaper is built with pfifo_fast"),
         ({"qdisc": "cake bandwidth 20mbit"}, "bandwidth is not said here"),
         ({"qdisc": "cake docsis"}, "docsis is not said here"),

@@ -16,6 +16,7 @@ FOLDER = "qdiscs"
 
 SHOWN = {
     "choke": "choke limit 1000 bandwidth 10mbit min 20 max 60 burst 30",
+    "drr": "drr quanta 3000 1500",
     "ets": "ets strict 1 quanta 3000 1500",
     "red": "red",
     "tbf": "tbf rate 9mbit burst 15k latency 100ms",

@@ -575,6 +575,10 @@ class Record:
     def packets(self) -> bool:
         """Whether each packet is kept."""
 
+    @property
+    def headers(self) -> bool:
+        """Whether what each packet's headers say is kept."""
+
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -652,6 +656,10 @@ class Link:
     @property
     def shaper(self) -> Shaper | None:
         """Between discipline and ring."""
+
+    @property
+    def police(self) -> Police | None:
+        """Before the queue."""
 
     @property
     def sampled(self) -> bool:
@@ -773,6 +781,9 @@ class Impairments:
     def delay_period_ns(self) -> int | None: ...
     @property
     def overtake(self) -> bool: ...
+    @property
+    def ecn(self) -> str | None:
+        """What becomes of ECN fields: "bleach", "ect1 to ect0", "ce"; None: nothing."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -1266,6 +1277,9 @@ class Qdisc:
         """Its options in a netlink message, as linux/pkt_sched.h names them; None: sojourn does not
         make it so."""
 
+    def tree(self, device: str, handle: str) -> list[str]:
+        """tc's lines for its classes and filters, behind that of `command`; mostly none."""
+
     def packed_options(self) -> bytes | None:
         """Its options as the attributes of a netlink message, where tc has no words for it; None:
         tc makes it."""
@@ -1493,6 +1507,29 @@ class Shaper:
     @property
     def params(self) -> dict[str, int | str]:
         """What the engine takes."""
+
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Police:
+    """A policer in tc's words: `rate 10mbit burst 64k` (crates/tc, police.rs)."""
+
+    @property
+    def bps(self) -> int: ...
+    @property
+    def burst_bytes(self) -> int: ...
+    @property
+    def mtu_bytes(self) -> int:
+        """The largest packet that passes, as the discipline counts it."""
+
+    @property
+    def overhead_bytes(self) -> int:
+        """Added to the packet as the discipline counts it."""
+
+    @property
+    def text(self) -> str:
+        """The canonical words: what differs from tc's defaults."""
 
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...

@@ -41,6 +41,8 @@ class LinkInfo:
     not."""
     shaper: str | None = None
     """In tc's words: "htb rate 1mbit"; None: no shaper."""
+    police: str | None = None
+    """In tc's words: "rate 10mbit burst 65536"; None: no policer."""
     ring: Count | None = None
     """The driver's ring, descriptors; None: no ring."""
     bql: bool = False

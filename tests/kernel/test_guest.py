@@ -255,7 +255,12 @@ def test_the_configuration_has_every_discipline_and_congestion_control_of_a_scen
 
     config = config_of(release)
     always = {"pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop", "reno", "fixed"}
-    ours_alone = {"adt", "cobalt", *(name for name, one in CONGESTION.items() if not one.in_linux)}
+    ours_alone = {
+        "adt",
+        "blue",
+        "cobalt",
+        *(name for name, one in CONGESTION.items() if not one.in_linux),
+    }
     newer = {
         kind
         for kind, record in QDISCS.items()

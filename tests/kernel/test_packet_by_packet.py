@@ -75,15 +75,61 @@ def same_packets(kernel: str, label: str, settings: dict[str, str]) -> int:
     ours, kernels = (
         sojourn.run_all([variant], engine=engine, seeds=1)[0] for engine in ("sim", kernel)
     )
-    for link in ("down", "up"):
-        left, right = packets(ours, link), packets(kernels, link)
-        assert left["bytes"].to_list() == right["bytes"].to_list()
-        for column in ("came", "left"):
-            assert np.abs(left[column].to_numpy() - right[column].to_numpy()).max() < APART_NS
+    assert are_alike(ours, 1, kernels)
     assert len(packets(ours, "down")) > 1500
     drops: int = ours.table("drops", 1).height
     assert drops == kernels.table("drops", 1).height
     return drops
+
+
+POLICED = """
+duration = "9.5 s"
+warmup = "1 s"
+
+[bottleneck]
+rate = "25 Mbit/s"
+delay = "10 ms"
+link_layer = "linux"
+down.police = "rate 4mbit burst 20000"
+
+[[flow]]
+name = "bulk"
+kind = "bulk"
+
+[record]
+packets = true
+"""
+
+
+@pytest.mark.parametrize(
+    ("congestion", "delay", "drops"), [("reno", "10 ms", 222), ("cubic", "40 ms", 31)]
+)
+def test_a_policer_drops_the_packets_that_linuxs_drops(
+    kernel_uml: str, congestion: str, delay: str, drops: int
+) -> None:
+    policed = loads(POLICED).with_({"flow.bulk.congestion": congestion, "bottleneck.delay": delay})
+    ours, kernels = (
+        sojourn.run_all([policed], engine=engine, seeds=1)[0] for engine in ("sim", kernel_uml)
+    )
+    assert are_alike(ours, 1, kernels)
+    for run in (ours, kernels):
+        assert run.table("drops", 1)["cause"].to_list() == ["police"] * drops
+
+
+def test_a_policers_drops_are_told_from_those_of_the_queue_behind_it(kernel_uml: str) -> None:
+    """The policer drops while the sender is fast, the queue after its rate has fallen."""
+    both = loads(POLICED).with_(
+        {
+            "duration": "6 s",
+            "bottleneck.down.qdisc": "pfifo limit 5",
+            "bottleneck.down.schedule": [["0 s", "25 Mbit/s"], ["3 s", "2 Mbit/s"]],
+        }
+    )
+    for engine in ("sim", kernel_uml):
+        drops = sojourn.run_all([both], engine=engine, seeds=1)[0].table("drops", 1)
+        late = pl.col("t_ns") > 3_200_000_000
+        assert set(drops.filter(late)["cause"].to_list()) == {"limit"}
+        assert "police" in drops.filter(~late)["cause"].to_list()
 
 
 ALONE = """
@@ -209,6 +255,42 @@ def test_a_single_dctcp_flow_is_the_kernels(
         "flow.0.congestion": "dctcp",
     }
     assert marks_of_the_same_packets(kernel_uml, settings) > 400
+
+
+def test_a_single_flow_that_may_be_marked_and_is_dropped_is_linux_7_3_s(kernel_73: str) -> None:
+    """A pfifo loses packets. Retransmissions are not ECN-capable, which gives quick ACKs."""
+    settings = {
+        "bottleneck.rate": "10 Mbit/s",
+        "bottleneck.delay": "20 ms",
+        "bottleneck.qdisc": "pfifo limit 50",
+        "flow.0.congestion": "reno",
+        "flow.0.profile": "linux-7.3",
+    }
+    assert marks_of_the_same_packets(kernel_73, settings) == 0
+
+
+@pytest.mark.parametrize(
+    ("congestion", "rate", "delay", "qdisc", "least"),
+    [
+        ("dctcp", "1 Mbit/s", "5 ms", "codel target 100ms ce_threshold 2ms", 400),
+        ("dctcp", "20 Mbit/s", "20 ms", "codel target 100ms ce_threshold 2ms", 1000),
+        ("cubic", "20 Mbit/s", "5 ms", "codel target 100ms ce_threshold 2ms", 400),
+        ("reno", "10 Mbit/s", "20 ms", "pfifo limit 50", 0),
+    ],
+)
+def test_a_single_flow_with_accurate_feedback_is_linux_7_3_s(
+    kernel_73: str, congestion: str, rate: str, delay: str, qdisc: str, least: int
+) -> None:
+    """What each ACK tells of marks, when ACKs leave, and the room that the option takes."""
+    settings = {
+        "bottleneck.rate": rate,
+        "bottleneck.delay": delay,
+        "bottleneck.qdisc": qdisc,
+        "flow.0.congestion": congestion,
+        "flow.0.ecn": "accecn",
+        "flow.0.profile": "linux-7.3",
+    }
+    assert marks_of_the_same_packets(kernel_73, settings) >= least
 
 
 TWO = """

@@ -228,7 +228,8 @@ def test_the_examples_that_linux_can_do_are_not_refused() -> None:
         file.stem
         for file in SCENARIOS
         for variant in load(file).variants()
-        if file.stem not in ("many-flows", "red-ns2", "bbr-depth", "l4s") and planned(variant)
+        if file.stem not in ("many-flows", "red-ns2", "bbr-depth", "l4s", "policed")
+        and planned(variant)
     }
     assert {"downloads", "driver-ring", "parking-lot", "shaped-modem", "web"} <= done
 
@@ -617,6 +618,32 @@ def test_a_shaper_stands_above_the_discipline_and_below_nothing() -> None:
         " target 20ms interval 100ms quantum 1514 drop_batch 64 ecn",
     ]
     assert modem[0] == "qdisc add dev nic1a root handle 10: stab overhead -14 bfifo limit 64000"
+
+
+def test_a_policer_hangs_on_the_egress_and_counts_as_the_discipline_does() -> None:
+    police = "rate 10mbit burst 64k overhead 24"
+    told = {
+        "none": "mtu 2054b overhead 10",
+        "linux": "mtu 2040b overhead 24",
+    }
+    for layer, words in told.items():
+        scenario = with_(bottleneck__link_layer=layer, bottleneck__down={"police": police})
+        _, made = planned(scenario)
+        assert Network.of(made).qdiscs["nic0a"][1:] == [
+            "qdisc add dev nic0a clsact",
+            "filter add dev nic0a egress matchall action police rate 10000000bit burst 65536b"
+            f" {words} conform-exceed drop",
+        ]
+
+
+def test_a_policer_that_linux_has_not_is_refused() -> None:
+    bare = with_(bottleneck__link_layer="none", bottleneck__police="rate 1mbit burst 3k overhead 4")
+    with pytest.raises(PlanError, match="counts 14 bytes of Ethernet") as caught:
+        planned(bare)
+    assert "overhead 14" in caught.value.hint
+    full = with_(bottleneck__link_layer="linux", bottleneck__police="rate 1mbit burst 3k")
+    with pytest.raises(PlanError, match="can't be told from the discipline's"):
+        planned(full, VETH)
 
 
 def test_a_shaper_over_a_transmitter_is_a_class_within_a_class() -> None:

@@ -3,17 +3,25 @@ and cures the line."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sojourn import metrics
+from sojourn.arrays import Tables
 from sojourn.engine import runs as engines
+from sojourn.engine.kernel import engine as kernel_engine
+from sojourn.engine.kernel.observed.archive import Archive
+from sojourn.engine.kernel.observed.tables import tables
 from sojourn.engine.kernel.plan import guest_plan as planning
+from sojourn.linux import tc
 from sojourn.linux.rtnl import Former, Interface
 from sojourn.live.shape.operations import WantedShape, plan
 from sojourn.scenario import loads
+from sojourn.scenario.qdisc import Qdisc
+from sojourn.scenario.realised import Realised
 
 SCENARIO = """
 title    = "Two uploads behind a modem's buffer of 240 ms"
@@ -107,7 +115,10 @@ def test_without_a_shaper_the_modem_is_bloated(
     ("qdisc", "most_ms"),
     # fq_codel and cake let pings pass, CoDel and a short queue let them wait for what is there. The
     # guest has no conntrack, which nat needs.
-    [("fq_codel", 5), ("cake nonat", 5), ("codel", 40), ("pfifo limit 10", 20)],
+    [
+        *[("fq_codel", 5), ("cake nonat", 5), ("codel", 40), ("pfifo limit 10", 20)],
+        *[("fq_pie", 5), ("pie", 60), ("sfq", 5)],
+    ],
 )
 def test_what_shape_prints_cures_it(
     qdisc: str, most_ms: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -117,6 +128,43 @@ def test_what_shape_prints_cures_it(
         *printed("CARD", WantedShape(9_000_000, None, qdisc, None)),
     ]
     assert pings_ms(lines, tmp_path / "run", monkeypatch)["p95"] < 20 + most_ms
+
+
+@pytest.mark.parametrize(
+    "qdisc", ["pie target 7ms limit 150", "fq_pie flows 64 target 8ms", "sfq limit 50 depth 20"]
+)
+def test_netlink_makes_what_tc_makes(
+    qdisc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the kernel tells of its options is the same."""
+    unchanged, told = planning.plan, []
+
+    def noting(realised: Realised, measured: Archive) -> Tables:
+        kind = measured.index["qdisc_kinds"].index(qdisc.split()[0])
+        rows = measured.tables["qdisc"]
+        row = int((rows["kind"] == kind).argmax())
+        at = int(rows["options_at"][row])
+        told.append(measured.blob[at : at + int(rows["options_bytes"][row])])
+        return tables(realised, measured)
+
+    def by_netlink(*arguments: Any) -> planning.Planned:
+        planned = unchanged(*arguments)
+        (batch,) = [step for step in planned.plan["setup"] if f" {qdisc.split()[0]} " in str(step)]
+        lines = batch["stdin"].splitlines(keepends=True)
+        (line,) = [line for line in lines if f" {qdisc.split()[0]} " in line]
+        batch["stdin"] = "".join(each for each in lines if each != line)
+        made = tc.by_netlink(line.strip(), Qdisc.parse(qdisc))
+        step = {"do": "qdisc", "namespace": batch["namespace"], **asdict(made)}
+        planned.plan["setup"].append({**step, "options": list(made.options)})
+        return planned
+
+    scenario = loads(SCENARIO).with_({"link.line.qdisc": qdisc, "duration": "5 s"})
+    monkeypatch.setattr(kernel_engine, "tables", noting)
+    engines.run(scenario, engine="kernel-uml", out=tmp_path / "tc")
+    monkeypatch.setattr(planning, "plan", by_netlink)
+    engines.run(scenario, engine="kernel-uml", out=tmp_path / "netlink")
+    assert told[0] == told[1]
+    assert len(told[0]) > 40
 
 
 @pytest.mark.parametrize("qdisc", ["fq_codel", "cake nonat", "codel"])

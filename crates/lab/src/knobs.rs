@@ -7,7 +7,7 @@ use scenario::quantity::{
 };
 use scenario::{Table, Value, read_toml};
 use serde::Serialize;
-use tc::{Discipline, Read, Shaper, Word};
+use tc::{Discipline, Police, Read, Shaper, Word};
 
 const MS: f64 = 1e6;
 
@@ -107,6 +107,14 @@ fn knobs_of(key: &str, name: &str, of: &str, value: &Value) -> Vec<Knob> {
                 key: format!("{key}#rate"),
                 name: "shaper rate".into(),
                 ..knob("bit/s", shaper.0.bps as f64, true).within(128e3, 1e9)
+            }],
+            _ => Vec::new(),
+        },
+        ("police", Value::Text(text)) => match Police::parse(text) {
+            Ok(Some(police)) => vec![Knob {
+                key: format!("{key}#rate"),
+                name: "policer rate".into(),
+                ..knob("bit/s", police.0.bps as f64, true).within(128e3, 1e9)
             }],
             _ => Vec::new(),
         },
@@ -216,8 +224,12 @@ pub fn turned(text: &str, key: &str, value: f64) -> Result<String, String> {
         None => said(&knob, value),
         Some(word) => {
             let old = at(&document, path).and_then(Value::text).unwrap_or_default();
-            let new = match Shaper::parse(old) {
-                Ok(Some(mut shaper)) => {
+            let new = match (Shaper::parse(old), Police::parse(old)) {
+                (_, Ok(Some(mut police))) => {
+                    police.0.bps = whole(value);
+                    police.text()
+                }
+                (Ok(Some(mut shaper)), _) => {
                     shaper.0.bps = whole(value);
                     shaper.text()
                 }
@@ -304,6 +316,7 @@ qdisc = "codel limit 500 target 5ms"   # tc's words
 up.rate = "10 Mbit/s"
 down = { rate = "50 Mbit/s" }
 shaper = "htb rate 9mbit"
+police = "rate 30mbit burst 60k mtu 1514"
 [[flow]]
 name = "backup"
 kind = "bulk"
@@ -331,6 +344,7 @@ rtt = "uniform 20 ms .. 40 ms"
             "bottleneck.up.rate",
             "bottleneck.down.rate",
             "bottleneck.shaper#rate",
+            "bottleneck.police#rate",
             "flow.0.count",
         ] {
             assert!(keys.iter().any(|known| known == key), "{key} of {keys:?}");
@@ -348,6 +362,7 @@ rtt = "uniform 20 ms .. 40 ms"
             ("bottleneck.qdisc#target", 20e6, "limit 500 target 5ms", "limit 500 target 20ms"),
             ("bottleneck.qdisc#interval", 5e7, "target 5ms", "interval 50ms"),
             ("bottleneck.shaper#rate", 8e6, "htb rate 9mbit", "htb rate 8mbit"),
+            ("bottleneck.police#rate", 4e7, "30mbit burst 60k", "40mbit burst 61440"),
         ] {
             let text = turned(HOME, key, value).expect(key);
             if key.ends_with("interval") {

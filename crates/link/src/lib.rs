@@ -19,6 +19,9 @@
 //! once. A discipline may hold packets back to a rate of its own (cake). Then the gate opens no
 //! sooner than the discipline gives a packet.
 //!
+//! Before the discipline there may be a policer, which drops what exceeds its rate. What it drops has
+//! arrived at the link, and the discipline never sees it.
+//!
 //! Two sizes are counted. The discipline counts the IP packet plus the link-layer header; the
 //! transmitter counts everything on the wire (`Framing`). A transmission that spans a change of
 //! rate takes exactly the time its bits need at the rates in force.
@@ -26,6 +29,7 @@
 mod dql;
 mod framing;
 mod loss;
+mod police;
 mod propagation;
 mod ring;
 mod schedule;
@@ -34,15 +38,17 @@ mod shaper;
 pub use dql::Dql;
 pub use framing::{Cells, Framing};
 pub use loss::{Loss, LossLaw};
+pub use police::{Policer, PolicerParams};
 pub use propagation::{
-    DelayJitter, DelayStep, Distribution, Duplication, Impairments, Propagation, Reordering, Slots,
+    DelayJitter, DelayStep, Distribution, Duplication, EcnRemark, Impairments, Propagation,
+    Reordering, Slots,
 };
 pub use ring::{Ring, RingCounters, RingParams, Slot};
 pub use schedule::{RateStep, Schedule};
 pub use shaper::{Shaper, ShaperParams};
 
 use propagation::Crossing;
-use qdisc::{Backlog, Body, Discipline, Fate, Packet, Qdisc};
+use qdisc::{Backlog, Body, Cause, Discipline, Fate, Packet, Qdisc};
 use units::{Rate, Span, Time};
 
 /// A packet that has left the queue: it is in transmission or in the ring.
@@ -135,6 +141,8 @@ pub struct Link<B> {
     asks_at_once: bool,
     framing: Framing,
     wire: Propagation,
+    /// Drops what exceeds its rate, before the discipline.
+    policer: Option<Box<Policer>>,
     /// The shaper and ring between discipline and transmitter, if any.
     gate: Option<Box<Gate>>,
     counters: Counters,
@@ -169,6 +177,8 @@ pub struct LinkParts<B> {
     pub ring: Option<RingParams>,
     /// Its shaper, above the ring.
     pub shaper: Option<ShaperParams>,
+    /// Its policer, before the queue.
+    pub police: Option<PolicerParams>,
 }
 
 /// A shaper above a ring. Where the link has only a shaper, or only a discipline that holds packets
@@ -206,7 +216,7 @@ impl Gate {
 impl<B: Body> Link<B> {
     /// An idle link.
     pub fn new(parts: LinkParts<B>) -> Link<B> {
-        let LinkParts { qdisc, schedule, framing, wire, ring, shaper } = parts;
+        let LinkParts { qdisc, schedule, framing, wire, ring, shaper, police } = parts;
         let held = qdisc.holds_until();
         let gate = (ring.is_some() || shaper.is_some() || held.is_some()).then(|| {
             Box::new(Gate {
@@ -224,6 +234,7 @@ impl<B: Body> Link<B> {
             asks_at_once: false,
             framing,
             wire,
+            policer: police.map(|params| Box::new(Policer::new(params))),
             gate,
             counters: Counters::default(),
             backlog: Backlog::default(),
@@ -250,6 +261,9 @@ impl<B: Body> Link<B> {
     pub fn send(&mut self, mut packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
         self.counters.arrived_packets += 1;
         self.counters.arrived_bytes += u64::from(packet.size);
+        if self.policer.is_some() && !self.conforms(packet.size, now) {
+            return self.police(packet, now, out);
+        }
         if self.gate.is_some() {
             self.send_to_gate(packet, now, out);
             return;
@@ -269,6 +283,24 @@ impl<B: Body> Link<B> {
         } else {
             self.enqueue(packet, now, out);
         }
+    }
+
+    /// Whether the policer lets a packet of so many IP bytes pass.
+    fn conforms(&mut self, ip_bytes: u32, now: Time) -> bool {
+        let bytes = ip_bytes + self.framing.header_bytes;
+        self.policer.as_mut().is_none_or(|policer| policer.conforms(bytes, now))
+    }
+
+    /// The policer drops a packet as it arrives.
+    #[cold]
+    fn police(&mut self, mut packet: Packet<B>, now: Time, out: &mut impl Outlet<B>) {
+        // What happened before is told before.
+        if now > Time::ZERO {
+            self.advance(Time(now.0 - 1), out);
+        }
+        packet.size += self.framing.header_bytes;
+        packet.enqueued = now;
+        out.decided(Fate::Dropped(packet, Cause::Police), now);
     }
 
     /// `send` where the transmitter is free, or becomes free before or as the packet arrives.
@@ -605,7 +637,7 @@ impl<B: Body> Link<B> {
     #[inline(always)]
     fn begin(
         &mut self,
-        packet: Packet<B>,
+        mut packet: Packet<B>,
         wire_bytes: u64,
         (at, finished): (Time, Time),
         out: &mut impl Outlet<B>,
@@ -613,7 +645,8 @@ impl<B: Body> Link<B> {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(packet.size);
         self.counters.wire_bytes += wire_bytes;
-        let Crossing { lost, arrives, again } = self.wire.cross(packet.size, finished);
+        let Crossing { lost, arrives, again } =
+            self.wire.cross(packet.size, &mut packet.ds, finished);
         if let Some(again) = again {
             out.doubled(&packet, again);
         }
@@ -649,6 +682,7 @@ mod tests {
             ),
             ring: None,
             shaper: None,
+            police: None,
         })
     }
 

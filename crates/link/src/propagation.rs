@@ -10,6 +10,7 @@
 //! the one before it (netem's next slot is chosen when its queue is looked at).
 
 use crate::loss::{Loss, LossLaw};
+use qdisc::{DsField, Ecn};
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 use units::{Luck, Span, Time};
@@ -34,6 +35,44 @@ pub struct Impairments {
     /// A packet of a shorter delay arrives before one that left sooner. Otherwise it arrives with
     /// it, behind it.
     pub overtake: bool,
+    /// What becomes of the ECN field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<EcnRemark>,
+}
+
+/// What a box on the way does to ECN fields, which none should (RFC 9331 §5.4.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum EcnRemark {
+    /// All becomes Not-ECT.
+    Bleach,
+    /// ECT(1) becomes ECT(0).
+    Ect1ToEct0,
+    /// All becomes CE, what was Not-ECT too.
+    Ce,
+}
+
+impl EcnRemark {
+    /// Every one, and its name.
+    pub const ALL: [(&str, EcnRemark); 3] = [
+        ("bleach", EcnRemark::Bleach),
+        ("ect1 to ect0", EcnRemark::Ect1ToEct0),
+        ("ce", EcnRemark::Ce),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        EcnRemark::ALL.iter().find(|(_, remark)| *remark == self).map_or("", |(name, _)| name)
+    }
+
+    /// What becomes of this field.
+    pub fn of(self, ecn: Ecn) -> Ecn {
+        match (self, ecn) {
+            (EcnRemark::Bleach, _) => Ecn::NotEct,
+            (EcnRemark::Ce, _) => Ecn::Ce,
+            (EcnRemark::Ect1ToEct0, Ecn::Ect1) => Ecn::Ect0,
+            (EcnRemark::Ect1ToEct0, other) => other,
+        }
+    }
 }
 
 /// From this time on packets take so long.
@@ -188,8 +227,9 @@ fn times_table(scale_ns: u64, entry: i16) -> i64 {
 impl Impairments {
     /// Whether the wire is a plain one.
     pub fn is_none(&self) -> bool {
-        let Impairments { jitter, reorder, duplicate, slot, delay_steps, .. } = self;
+        let Impairments { jitter, reorder, duplicate, slot, delay_steps, ecn, .. } = self;
         jitter.is_none()
+            && ecn.is_none()
             && reorder.is_none()
             && duplicate.is_none()
             && slot.is_none()
@@ -317,10 +357,15 @@ impl Propagation {
 
     /// A packet of `ip_bytes` whose last bit leaves at `finished`.
     #[inline]
-    pub(crate) fn cross(&mut self, ip_bytes: u32, finished: Time) -> Crossing {
+    pub(crate) fn cross(&mut self, ip_bytes: u32, ds: &mut DsField, finished: Time) -> Crossing {
         match &mut self.law {
             None => Crossing { lost: false, arrives: finished + self.delay, again: None },
-            Some(law) => law.cross(self.delay, ip_bytes, finished),
+            Some(law) => {
+                if let Some(remark) = law.impairments.ecn {
+                    *ds = ds.with_ecn(remark.of(ds.ecn()));
+                }
+                law.cross(self.delay, ip_bytes, finished)
+            }
         }
     }
 }
@@ -417,7 +462,7 @@ mod tests {
     /// Arrivals of `packets` full packets that leave each `gap_ns`.
     fn crossings(impairments: Impairments, packets: u64, gap_ns: u64) -> Vec<Crossing> {
         let mut wire = wire(impairments);
-        (0..packets).map(|i| wire.cross(1500, Time(i * gap_ns))).collect()
+        (0..packets).map(|i| wire.cross(1500, &mut DsField::default(), Time(i * gap_ns))).collect()
     }
 
     fn moments(values: &[f64]) -> (f64, f64) {
@@ -429,6 +474,26 @@ mod tests {
     fn jitter(scale_ns: u64, correlation: u32, distribution: Distribution) -> Impairments {
         let jitter = Some(DelayJitter { scale_ns, correlation, distribution });
         Impairments { jitter, overtake: true, ..Impairments::default() }
+    }
+
+    #[test]
+    fn ecn_fields_are_changed_and_the_class_is_not() {
+        let fields = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+        let after = |remark| {
+            let law = Impairments { ecn: Some(remark), ..Impairments::default() };
+            let mut wire =
+                Propagation::new(Span::ZERO, &Loss::None, &law, |name| Luck::new(1, name));
+            fields.map(|ecn| {
+                let mut ds = DsField(46 << 2).with_ecn(ecn);
+                wire.cross(100, &mut ds, Time::ZERO);
+                assert_eq!(ds.with_ecn(Ecn::NotEct), DsField(46 << 2));
+                ds.ecn()
+            })
+        };
+        assert_eq!(after(EcnRemark::Bleach), [Ecn::NotEct; 4]);
+        assert_eq!(after(EcnRemark::Ce), [Ecn::Ce; 4]);
+        let one_to_zero = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::Ce];
+        assert_eq!(after(EcnRemark::Ect1ToEct0), one_to_zero);
     }
 
     #[test]
@@ -509,7 +574,8 @@ mod tests {
         let law = Impairments { duplicate, ..Impairments::default() };
         let half = Loss::Random { probability: 0.5 };
         let mut wire = Propagation::new(Span(0), &half, &law, |name| Luck::new(3, name));
-        let found: Vec<Crossing> = (0..40_000).map(|_| wire.cross(1500, Time::ZERO)).collect();
+        let found: Vec<Crossing> =
+            (0..40_000).map(|_| wire.cross(1500, &mut DsField::default(), Time::ZERO)).collect();
         let share = |of: fn(&Crossing) -> bool| {
             found.iter().filter(|c| of(c)).count() as f64 / found.len() as f64
         };
@@ -540,7 +606,7 @@ mod tests {
             Impairments { delay_steps, delay_period_ns: Some(20 * MS), ..Impairments::default() };
         let at = |law: &Impairments, times: [u64; 4]| {
             let mut wire = wire(law.clone());
-            times.map(|t| wire.cross(100, Time(t * MS)).arrives.0 / MS)
+            times.map(|t| wire.cross(100, &mut DsField::default(), Time(t * MS)).arrives.0 / MS)
         };
         let over = Impairments { overtake: true, ..law.clone() };
         assert_eq!(at(&over, [0, 9, 10, 20]), [50, 59, 15, 70]);

@@ -2,7 +2,7 @@
 //! queue limits.
 
 use link::{Cells, Framing, Impairments, Link, LinkParts, Log, Loss, Propagation};
-use link::{RateStep, RingParams, Schedule, ShaperParams};
+use link::{PolicerParams, RateStep, RingParams, Schedule, ShaperParams};
 use proptest::prelude::*;
 use qdisc::{
     AckFilterMode, CakeCells, CakeParams, CodelParams, CodelVariant, Context, Discipline, DsField,
@@ -23,11 +23,12 @@ struct Spec {
     rate: Vec<RateStep>,
     ring: Option<RingParams>,
     shaper: Option<ShaperParams>,
+    police: Option<PolicerParams>,
 }
 
 impl Spec {
     fn plain() -> Spec {
-        Spec { qdisc: ENDLESS, rate: steady(RATE), ring: None, shaper: None }
+        Spec { qdisc: ENDLESS, rate: steady(RATE), ring: None, shaper: None, police: None }
     }
 
     fn ring(descriptors: u32, bql: bool) -> Spec {
@@ -52,6 +53,7 @@ impl Spec {
             }),
             ring: self.ring,
             shaper: self.shaper,
+            police: self.police,
         })
     }
 }
@@ -62,6 +64,10 @@ fn steady(bps: u64) -> Vec<RateStep> {
 
 fn htb(bps: u64, burst_bytes: u64) -> ShaperParams {
     ShaperParams { bps, burst_bytes, overhead_bytes: 0, minimum_bytes: 0, cells: Cells::None }
+}
+
+fn police(bps: u64, burst_bytes: u64) -> PolicerParams {
+    PolicerParams { bps, burst_bytes, mtu_bytes: 2040, overhead_bytes: 0 }
 }
 
 fn codel() -> Params {
@@ -238,6 +244,13 @@ fn any_shaper() -> impl Strategy<Value = Option<ShaperParams>> {
     ]
 }
 
+fn any_policer() -> impl Strategy<Value = Option<PolicerParams>> {
+    prop_oneof![
+        2 => Just(None),
+        1 => (500_000u64..20_000_000, 1000u64..30_000).prop_map(|(bps, burst)| Some(police(bps, burst))),
+    ]
+}
+
 fn any_spec() -> impl Strategy<Value = Spec> {
     let short = Params::Pfifo(FifoParams { limit: 20 });
     let qdisc = prop::sample::select(vec![
@@ -250,12 +263,8 @@ fn any_spec() -> impl Strategy<Value = Spec> {
         fq(500_000),
         tbf(5_000_000),
     ]);
-    (qdisc, any_rate(), any_ring(), any_shaper()).prop_map(|(qdisc, rate, ring, shaper)| Spec {
-        qdisc,
-        rate,
-        ring,
-        shaper,
-    })
+    let parts = (qdisc, any_rate(), any_ring(), any_shaper(), any_policer());
+    parts.prop_map(|(qdisc, rate, ring, shaper, police)| Spec { qdisc, rate, ring, shaper, police })
 }
 
 proptest! {
@@ -366,6 +375,43 @@ proptest! {
             counted = due;
             prop_assert_eq!(left.2, left.3, "nothing holds it back below the shaper");
         }
+    }
+}
+
+/// Whether each of these packets passes a policer that counts in bytes and in reals.
+fn policed(arrivals: &Arrivals, bps: u64, burst: u64) -> Vec<(bool, f64)> {
+    let per_ns = bps as f64 / 8e9;
+    let (mut tokens, mut counted) = (burst as f64, 0u64);
+    let passes = |&(at, size): &(u64, u32)| {
+        let there = (tokens + (at - counted) as f64 * per_ns).min(burst as f64);
+        let left = there - f64::from(size);
+        if left >= 0.0 {
+            (tokens, counted) = (left, at);
+        }
+        (left >= 0.0, left)
+    };
+    arrivals.iter().map(passes).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_policer_takes_its_packets_out_before_the_link_and_changes_nothing_else(
+        spec in any_spec(), arrivals in any_arrivals(), bps in 500_000u64..20_000_000, burst in 1000u64..30_000,
+    ) {
+        let with = Spec { police: Some(police(bps, burst)), ..spec.clone() };
+        let without = Spec { police: None, ..spec };
+        let decided = policed(&arrivals, bps, burst);
+        // Linux rounds each packet's time down, by 1 ns at most: what is as near as that to the
+        // edge may go either way, and what follows with it.
+        let edge = arrivals.len() as f64 * bps as f64 / 8e9 + 64.0 * bps as f64 / 8e9;
+        prop_assume!(decided.iter().all(|(_, left)| left.abs() > edge));
+        let passed: Arrivals =
+            arrivals.iter().zip(&decided).filter(|(_, (pass, _))| *pass).map(|(a, _)| *a).collect();
+        let (with, without) =
+            (drive(&with, &arrivals, true, &[], HOUR), drive(&without, &passed, true, &[], HOUR));
+        let times = |story: &Story| story.left.iter().map(|p| (p.1, p.2, p.3)).collect::<Vec<_>>();
+        prop_assert_eq!(times(&with), times(&without));
+        prop_assert_eq!(with.dropped, without.dropped + arrivals.len() - passed.len());
     }
 }
 

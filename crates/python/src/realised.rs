@@ -4,7 +4,7 @@
 //! name.
 
 use crate::json::json_to_python;
-use crate::tc::{LinkLayer, Qdisc, Shaper};
+use crate::tc::{LinkLayer, Police, Qdisc, Shaper};
 use link::{Loss, RateStep, RingParams};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
@@ -40,11 +40,11 @@ impl Realised {
     pub fn of(py: Python<'_>, run: Run) -> PyResult<Realised> {
         let links: PyResult<Vec<_>> = run.links.iter().map(|link| Link::of(py, link)).collect();
         let flows: PyResult<Vec<_>> = run.flows.iter().map(|flow| Flow::of(py, flow)).collect();
-        let &RecordSpec { queue_ns, flow_ns, packets } = &run.record;
+        let &RecordSpec { queue_ns, flow_ns, packets, headers } = &run.record;
         Ok(Realised {
             links: PyTuple::new(py, links?)?.unbind(),
             flows: PyTuple::new(py, flows?)?.unbind(),
-            record: Py::new(py, Record { queue_ns, flow_ns, packets })?,
+            record: Py::new(py, Record { queue_ns, flow_ns, packets, headers })?,
             run: Arc::new(run),
         })
     }
@@ -81,7 +81,7 @@ impl Realised {
             seed,
             links: links.iter().map(|link| link.get().spec.clone()).collect(),
             flows: flows.iter().map(|flow| flow.get().spec.clone()).collect(),
-            record: RecordSpec { queue_ns, flow_ns, packets: false },
+            record: RecordSpec { queue_ns, flow_ns, packets: false, headers: false },
             offloads: false,
         };
         Realised::of(py, run)
@@ -146,6 +146,7 @@ pub struct Record {
     queue_ns: u64,
     flow_ns: u64,
     packets: bool,
+    headers: bool,
 }
 
 // Links -------------------------------------------------------------------------------------------
@@ -169,6 +170,8 @@ pub struct Link {
     ring: Option<Py<Ring>>,
     #[pyo3(get)]
     shaper: Option<Py<Shaper>>,
+    #[pyo3(get)]
+    police: Option<Py<Police>>,
 }
 
 impl Link {
@@ -197,6 +200,7 @@ impl Link {
                 .transpose()?,
             ring: spec.ring.as_ref().map(ring).transpose()?,
             shaper: spec.shaper.map(|shaper| Py::new(py, Shaper::of(shaper))).transpose()?,
+            police: spec.police.map(|police| Py::new(py, Police::of(police))).transpose()?,
             spec: spec.clone(),
         })
     }
@@ -231,6 +235,7 @@ impl Link {
             impairments: link::Impairments::default(),
             ring: None,
             shaper: shaper.map(Shaper::params_of),
+            police: None,
             sampled: true,
             asks_at_once: false,
         };
@@ -368,6 +373,7 @@ pub struct Impairments {
     delay_steps: Vec<(u64, u64)>,
     delay_period_ns: Option<u64>,
     overtake: bool,
+    ecn: Option<&'static str>,
 }
 
 impl Impairments {
@@ -390,6 +396,7 @@ impl Impairments {
             delay_steps: spec.delay_steps.iter().map(|step| (step.at_ns, step.delay_ns)).collect(),
             delay_period_ns: spec.delay_period_ns,
             overtake: spec.overtake,
+            ecn: spec.ecn.map(link::EcnRemark::name),
         }
     }
 }

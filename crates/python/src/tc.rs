@@ -3,7 +3,7 @@
 
 use ::tc::linux::{Place, State, Tell, Why};
 use ::tc::{Discipline, Record, TcError, Value, layer, numbers};
-use link::{Cells, Framing, ShaperParams};
+use link::{Cells, Framing, PolicerParams, ShaperParams};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -141,6 +141,10 @@ impl Qdisc {
 
     fn command(&self, py: Python<'_>) -> PyResult<String> {
         self.0.command().map_err(|error| unit_error(py, "", error))
+    }
+
+    fn tree(&self, device: &str, handle: &str) -> Vec<String> {
+        self.0.tree(device, handle)
     }
 
     fn packed_options<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
@@ -579,6 +583,26 @@ impl Shaper {
 }
 
 /// See `_core.pyi`.
+#[pyclass(frozen, get_all, eq, hash, module = "sojourn._core")]
+#[derive(PartialEq, Eq, Hash)]
+pub struct Police {
+    bps: u64,
+    burst_bytes: u64,
+    mtu_bytes: u32,
+    overhead_bytes: u32,
+    text: String,
+}
+
+impl Police {
+    /// The words of what a link has.
+    pub fn of(params: PolicerParams) -> Police {
+        let PolicerParams { bps, burst_bytes, mtu_bytes, overhead_bytes } = params;
+        let text = ::tc::Police(params).text();
+        Police { bps, burst_bytes, mtu_bytes, overhead_bytes, text }
+    }
+}
+
+/// See `_core.pyi`.
 #[pyfunction]
 fn read_rate(py: Python<'_>, text: &str) -> PyResult<u64> {
     numbers::read_rate(text).map_err(|error| unit_error(py, text, error))
@@ -604,6 +628,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StateColumn>()?;
     module.add_class::<LinkLayer>()?;
     module.add_class::<Shaper>()?;
+    module.add_class::<Police>()?;
     module.add_function(wrap_pyfunction!(read_rate, module)?)?;
     module.add_function(wrap_pyfunction!(write_rate, module)?)?;
     module.add_function(wrap_pyfunction!(default_burst, module)?)?;

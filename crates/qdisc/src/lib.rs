@@ -8,10 +8,12 @@
 
 mod adt;
 mod bands;
+mod blue;
 mod bypass;
 mod cake;
 mod cobalt;
 mod codel;
+mod drr;
 mod ds;
 mod dualpi2;
 mod ets;
@@ -30,11 +32,14 @@ mod sfq;
 mod slab;
 mod tbf;
 mod timer;
+mod variants;
 
 pub use adt::{Adt, AdtParams};
+pub use blue::{Blue, BlueParams};
 pub use cake::{AckFilterMode, Cake, CakeCells, CakeParams, Isolation, TinMode};
 pub use cobalt::{Cobalt, CobaltParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
+pub use drr::{Drr, DrrParams};
 pub use ds::{DsField, DsSelector};
 pub use dualpi2::{
     DocsisDualPi2Params, DualPi2, DualPi2Params, LinuxDualPi2Params, RfcDualPi2Params,
@@ -46,7 +51,7 @@ pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
 pub use hhf::{Hhf, HhfParams};
 pub use own::{Own, OwnParams};
-pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant};
+pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant, priority_of};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use prio::{Prio, PrioParams};
 pub use red::{Choke, ChokeParams, FloydRedParams, LinuxRedParams, Red, RedParams};
@@ -55,8 +60,8 @@ pub use sfq::{Sfq, SfqParams};
 pub use tbf::{Tbf, TbfParams};
 pub use units::Ecn;
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::{Error, IntoDeserializer};
 use std::sync::Arc;
 use units::{Luck, Rate, Time};
 
@@ -202,17 +207,19 @@ pub enum Cause {
     Overmemory = 5,
     /// The wire lost it: random or bursty loss of a link, after the queue.
     Wire = 6,
-    /// COBALT's BLUE: at random, by how often the queue has overflowed.
+    /// BLUE, COBALT's too: at random, by how often the queue has overflowed.
     Blue = 7,
     /// A discipline of the user's own decided so.
     Own = 8,
     /// cake's ack-filter: a newer ACK of the connection tells as much.
     AckFilter = 9,
+    /// A policer before the queue: the packet exceeds its rate.
+    Police = 10,
 }
 
 impl Cause {
     /// Every cause, in the order of its number.
-    pub const ALL: [Cause; 10] = [
+    pub const ALL: [Cause; 11] = [
         Cause::Limit,
         Cause::Target,
         Cause::CeThreshold,
@@ -223,6 +230,7 @@ impl Cause {
         Cause::Blue,
         Cause::Own,
         Cause::AckFilter,
+        Cause::Police,
     ];
 
     /// The word used in tables.
@@ -238,6 +246,7 @@ impl Cause {
             Cause::Blue => "blue",
             Cause::Own => "own",
             Cause::AckFilter => "ack_filter",
+            Cause::Police => "police",
         }
     }
 }
@@ -403,9 +412,18 @@ pub struct Context {
     pub luck: Luck,
 }
 
+macro_rules! read_params {
+    ($Params:ty, $fields:ident) => {
+        variants::read::<$Params, _, _>($fields)
+    };
+    ($Params:ty, $fields:ident, variants) => {
+        <$Params>::of($fields)
+    };
+}
+
 /// Declares every discipline once: its name in a scenario, its parameters, and how it is made.
 macro_rules! disciplines {
-    ($($kind:literal $Name:ident($Params:ty) => $Queue:ty: |$p:ident, $context:ident| $make:expr;)*) => {
+    ($($kind:literal $Name:ident($Params:ty $(, $by:ident)?) => $Queue:ty: |$p:ident, $context:ident| $make:expr;)*) => {
         /// The parameters of any discipline, as the scenario hands them over:
         /// `{"kind": "codel", "limit": 1000, ...}`.
         #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -426,12 +444,16 @@ macro_rules! disciplines {
                 }
             }
 
-            /// The parameters of this kind. Serde's own reading, which has to find `kind` among the
-            /// others first, is several times the code.
-            pub fn of<'de, D: Deserializer<'de>>(kind: &str, others: D) -> Result<Params, D::Error> {
+            /// The parameters of this kind, of names and values. Serde's own reading, which has to
+            /// find `kind` among the others first, is several times the code.
+            pub fn of<'de, V, E>(kind: &str, fields: variants::Named<V>) -> Result<Params, E>
+            where
+                V: IntoDeserializer<'de, E>,
+                E: Error,
+            {
                 match kind {
-                    $($kind => <$Params>::deserialize(others).map(Params::$Name),)*
-                    _ => Err(D::Error::custom(format_args!("no discipline is called {kind:?}"))),
+                    $($kind => read_params!($Params, fields $(, $by)?).map(Params::$Name),)*
+                    _ => Err(E::custom(format_args!("no discipline is called {kind:?}"))),
                 }
             }
         }
@@ -472,18 +494,20 @@ disciplines! {
     "pfifo_fast" PfifoFast(PfifoFastParams) => PfifoFast<B>: |p, context| PfifoFast::new(p, context.root);
     "codel" Codel(CodelParams) => Codel<B>: |p, context| Codel::new(p, context);
     "fq_codel" FqCodel(FqCodelParams) => FqCodel<B>: |p, context| FqCodel::new(p, context);
-    "red" Red(RedParams) => Red<B>: |p, context| Red::new(p, context);
+    "red" Red(RedParams, variants) => Red<B>: |p, context| Red::new(p, context);
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
+    "blue" Blue(BlueParams) => Blue<B>: |p, context| Blue::new(p, context);
     "cake" Cake(CakeParams) => Cake<B>: |p, context| Cake::new(p, context);
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "choke" Choke(ChokeParams) => Choke<B>: |p, context| Choke::new(p, context);
-    "dualpi2" DualPi2(DualPi2Params) => DualPi2<B>: |p, context| DualPi2::new(p, context);
+    "drr" Drr(DrrParams) => Drr<B>: |p, context| Drr::new(p, context);
+    "dualpi2" DualPi2(DualPi2Params, variants) => DualPi2<B>: |p, context| DualPi2::new(p, context);
     "ets" Ets(EtsParams) => Ets<B>: |p, context| Ets::new(p, context);
     "fq" Fq(FqParams) => Fq<B>: |p, context| Fq::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
     "hhf" Hhf(HhfParams) => Hhf<B>: |p, context| Hhf::new(p, context);
     "own" Own(OwnParams) => Own<B>: |p, context| Own::new(p, context);
-    "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
+    "pie" Pie(PieParams, variants) => Pie<B>: |p, context| Pie::new(p, context);
     "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);
     "sfb" Sfb(SfbParams) => Sfb<B>: |p, context| Sfb::new(p, context);
     "sfq" Sfq(SfqParams) => Sfq<B>: |p, context| Sfq::new(p, context);

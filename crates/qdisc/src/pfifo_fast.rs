@@ -89,7 +89,7 @@ const BAND_OF_PRIORITY: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1,
 
 /// The kernel's priority of a packet with this byte.
 #[inline]
-pub(crate) fn priority_of(ds: DsField) -> u8 {
+pub fn priority_of(ds: DsField) -> u8 {
     PRIORITY_OF_TOS[usize::from((ds.0 & TOS_BITS) >> 1)]
 }
 

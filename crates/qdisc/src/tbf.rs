@@ -21,7 +21,7 @@
 
 use crate::{Backlog, Cause, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
-use units::{Span, Time};
+use units::{BytePace, Span, Time};
 
 /// `tbf rate RATE burst BYTES limit BYTES [peakrate RATE mtu BYTES]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -39,44 +39,16 @@ pub struct TbfParams {
     pub mtu: u64,
 }
 
-/// What bytes take at a rate, in whole numbers as Linux has it (psched_ratecfg).
-#[derive(Clone, Copy)]
-struct Pace {
-    factor: u64,
-    shift: u32,
-}
-
-impl Pace {
-    fn new(bps: u64) -> Pace {
-        let rate = u128::from((bps / 8).max(1));
-        let mut pace = Pace { factor: 0, shift: 0 };
-        loop {
-            let scaled = 1_000_000_000u128 << pace.shift;
-            pace.factor = (scaled / rate) as u64;
-            // 32 bits are full, or 10⁹ · 2ⁿ has all of its 64.
-            if pace.factor >> 31 & 1 == 1 || scaled >> 63 == 1 {
-                return pace;
-            }
-            pace.shift += 1;
-        }
-    }
-
-    /// ns.
-    fn time(self, bytes: u64) -> i64 {
-        ((u128::from(bytes) * u128::from(self.factor)) >> self.shift) as i64
-    }
-}
-
 /// A bucket, its tokens in ns.
 struct Bucket {
-    pace: Pace,
+    pace: BytePace,
     room: i64,
     tokens: i64,
 }
 
 impl Bucket {
     fn new(bps: u64, bytes: u64) -> Bucket {
-        let pace = Pace::new(bps);
+        let pace = BytePace::new(bps);
         let room = pace.time(bytes);
         Bucket { pace, room, tokens: room }
     }
@@ -227,14 +199,5 @@ mod tests {
         assert_eq!(pass(&peak, &[1001, 1000], 0), (vec![0], 1));
         let small = TbfParams { limit: 3000, ..params() };
         assert_eq!(pass(&small, &[1000; 4], 0), (vec![0, 0, 0], 1));
-    }
-
-    #[test]
-    fn a_time_at_a_rate_is_rounded_as_in_linux() {
-        // 1 Mbit/s: 4194304000 >> 19 is 8000 ns a byte.
-        let pace = Pace::new(1_000_000);
-        assert_eq!((pace.factor, pace.shift, pace.time(1514)), (4_194_304_000, 19, 12_112_000));
-        // 10 Mbit/s and a byte/s more: 799.9994 ns a byte.
-        assert_eq!(Pace::new(10_000_008).time(1514), 1_211_199);
     }
 }

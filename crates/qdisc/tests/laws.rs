@@ -7,9 +7,10 @@ mod any;
 
 use proptest::prelude::*;
 use qdisc::{
-    AdtParams, Backlog, CakeParams, Cause, Context, Discipline, DocsisDualPi2Params, DsField,
-    DualPi2Params, Ecn, EtsParams, Fate, FifoParams, FqParams, Packet, Params, PfifoFastParams,
-    PfifoFastVariant, PieParams, PrioParams, Qdisc, RedParams, RfcDualPi2Params, State, TinMode,
+    AdtParams, Backlog, CakeParams, Cause, Context, Discipline, DocsisDualPi2Params, DrrParams,
+    DsField, DualPi2Params, Ecn, EtsParams, Fate, FifoParams, FqParams, Packet, Params,
+    PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, Qdisc, RedParams, RfcDualPi2Params,
+    State, TinMode,
 };
 use std::collections::HashMap;
 use units::{Luck, Rate, Time};
@@ -56,6 +57,7 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         // packets ahead).
         Params::FqCodel(p) => packets <= p.limit,
         Params::Choke(p) => packets <= p.limit,
+        Params::Blue(p) => packets <= p.limit,
         Params::Cobalt(p) => packets <= p.limit,
         // Of the memory that a datagram takes, its bytes are a part.
         Params::Cake(p) => p.memlimit.is_none_or(|limit| backlog.bytes <= limit),
@@ -81,6 +83,7 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         Params::DualPi2(DualPi2Params::Docsis(DocsisDualPi2Params { limit, .. })) => {
             backlog.bytes <= limit.expect("it is drawn") * u64::from(LARGEST) + 12_500
         }
+        Params::Drr(p) => packets <= u64::from(p.classes) * p.limit,
         Params::Ets(p) => packets <= u64::from(p.bands) * p.limit,
         // Of each band, and what went past the flows.
         Params::Fq(p) => packets <= 3 * p.limit + 8,
@@ -310,8 +313,9 @@ proptest! {
             let mut ledger = Ledger::new(&pfifo, 7);
             steps.iter().for_each(|s| ledger.step(*s));
             prop_assert_eq!(uniform, ledger.log);
-        } else if let Params::Prio(PrioParams { limit, .. }) | Params::Ets(EtsParams { limit, .. }) =
-            params
+        } else if let Params::Prio(PrioParams { limit, .. })
+        | Params::Ets(EtsParams { limit, .. })
+        | Params::Drr(DrrParams { limit, .. }) = params
         {
             // With all in one band it is pfifo.
             let pfifo = Params::Pfifo(FifoParams { limit });
@@ -402,6 +406,8 @@ fn parameters_have_these_json_forms() {
             "target_delay_ns": 5000000, "ecn": false}"#,
         r#"{"kind": "adt", "limit": 500, "utilisation": 0.99, "increase": 1.01, "weight": 0.1, "sample_ns": 300000000,
             "rate": null, "start": null}"#,
+        r#"{"kind": "blue", "limit": 1000, "freeze_ns": 100000000, "increment": 0.02, "decrement": 0.002,
+            "ecn": false}"#,
         r#"{"kind": "cobalt", "limit": 1000, "target_ns": 5000000, "interval_ns": 100000000, "ecn": true}"#,
         r#"{"kind": "cake", "bandwidth": 20000000, "rtt_ns": 100000000, "memlimit": null, "tins": "diffserv3",
             "isolation": "dual-srchost", "wash": false, "ingress": true, "overhead": 44, "mpu": 64, "cells": "atm", "acks": "ack-filter"}"#,
@@ -426,6 +432,8 @@ fn parameters_have_these_json_forms() {
             "tupdate_ns": 15000000, "alpha": 0.15, "beta": 3.0}"#,
         r#"{"kind": "dualpi2", "variant": "docsis", "limit": null, "coupling_factor": 2, "max_th_ns": 1000000,
             "target_ns": 10000000, "tupdate_ns": 16000000, "alpha": 0.25, "beta": 2.5, "queue_protection": true}"#,
+        r#"{"kind": "drr", "classes": 2, "quanta": "3000",
+            "priomap": "0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "limit": 1000}"#,
         r#"{"kind": "ets", "bands": 3, "strict": 1, "quanta": "3000 1500",
             "priomap": "0 1 2 2 2 2 2 2 2 2 2 2 2 2 2 2", "limit": 1000}"#,
         r#"{"kind": "prio", "bands": 3, "priomap": "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", "limit": 1000}"#,

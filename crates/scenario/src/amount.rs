@@ -97,7 +97,8 @@ fn dropped(flow: &Flow, way: &Way, links: &[Link], duration: u64) -> f64 {
     for line in way.path.iter().map(|index| &links[*index].line) {
         let fastest = line.steps.iter().map(|(_, bps)| *bps).max();
         let shaper = line.shaper.as_ref().map(|shaper| shaper.0.bps);
-        if let Some(bps) = fastest.into_iter().chain(shaper).min() {
+        let police = line.police.as_ref().map(|police| police.0.bps);
+        if let Some(bps) = fastest.into_iter().chain(shaper).chain(police).min() {
             left = left.min(bps as f64 * duration as f64 / 8e9 / size as f64);
         }
         left *= 1.0 - line.loss.mean();

@@ -85,7 +85,7 @@ pub(crate) fn parse(value: &Value) -> Result<u8, Wrong> {
         return Err(Wrong::new(message, hint));
     }
     let known = "cs0 to cs7, af11 to af43, ef, va, le, lowdelay, throughput, reliability, or a number from 0 to 63";
-    let lower = text.to_lowercase();
+    let lower = text.to_ascii_lowercase();
     let meant = MEANT.iter().find(|(words, _)| words.contains(&&*lower)).map(|(_, name)| *name);
     match meant.or_else(|| nearest(text, NAMES.map(|(name, _)| name))) {
         Some(guess) => Err(Wrong::new(message, format!("did you mean {guess}? known: {known}"))),

@@ -13,10 +13,10 @@ use crate::quantity::{
 use crate::reader::{Form, Reader, Tables};
 use crate::value::{Value, quoted};
 use crate::wire::{self, Loss};
-use link::{DelayJitter, Duplication, Framing, Reordering, Slots};
+use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
 use std::collections::HashSet;
 use tc::text::{in_quotes, nearest, printable};
-use tc::{Discipline, Shaper, TcError};
+use tc::{Discipline, Police, Shaper, TcError};
 
 /// A form of which reading needs the value alone.
 pub(crate) struct Plain<T> {
@@ -136,7 +136,7 @@ impl Words {
         let Some(text) = value.text() else {
             return Wrong::new(not, format!("write \"{}\"", self.0[0]));
         };
-        let lower = text.to_lowercase();
+        let lower = text.to_ascii_lowercase();
         let last = key.last().map(ToString::to_string).unwrap_or_default();
         if last == "congestion"
             && let Some((_, instead)) =
@@ -647,6 +647,22 @@ pub(crate) const SLOT: Plain<Option<Slots>> = Plain {
     read: |value| wire::parse_words(value, "1 ms 5 ms packets 20", wire::parse_slot),
     write: |slot| wire::written(slot, wire::slot_text),
 };
+pub(crate) const REMARK: Plain<Option<EcnRemark>> = Plain {
+    read: |value| {
+        let name = value.text().unwrap_or_default();
+        if name == "none" {
+            return Ok(None);
+        }
+        let known = EcnRemark::ALL.iter().find(|(known, _)| *known == name);
+        let names = EcnRemark::ALL.map(|(name, _)| format!("\"{name}\"")).join(", ");
+        let wrong = || {
+            let hint = format!("write {names} or \"none\"");
+            Wrong::new(format!("{} is nothing that a link does to ECN", quoted(value)), hint)
+        };
+        known.map(|(_, remark)| Some(*remark)).ok_or_else(wrong)
+    },
+    write: |remark| remark.map_or("none".into(), |remark| remark.name().into()),
+};
 pub(crate) const DELAY_SCHEDULE: Plain<Pairs> = Plain {
     read: |value| {
         let example = r#"["0 s", "20 ms"], ["10 s", "80 ms"]"#;
@@ -714,6 +730,11 @@ pub(crate) const CODE: Plain<Code> = Plain {
 pub(crate) const LINK_LAYER: Plain<Framing> = Plain {
     read: |value| words(value, tc::read_layer, tc::layer::not_a_layer),
     write: |layer| tc::layer::write_layer(layer).into(),
+};
+/// `none` is a policer that is not there, whatever the common table says.
+pub(crate) const POLICE: Plain<Option<Police>> = Plain {
+    read: |value| words(value, Police::parse, tc::police::not_a_policer),
+    write: |police| police.as_ref().map_or("none".into(), |police| police.text().into()),
 };
 /// `none` is a shaper that is not there, whatever the common table says.
 pub(crate) const SHAPER: Plain<Option<Shaper>> = Plain {

@@ -175,7 +175,7 @@ fn law<'v>(
     let Some(text) = value.text() else { return Ok(None) };
     let text = text.char_indices().nth(1000).map_or(text, |(end, _)| &text[..end]).trim_start();
     let end = text.find(|c: char| !c.is_ascii_alphabetic() && c != '_').unwrap_or(text.len());
-    let word = text[..end].to_lowercase();
+    let word = text[..end].to_ascii_lowercase();
     if word.is_empty() || ["nan", "inf", "infinity"].contains(&&*word) {
         return Ok(None);
     }

@@ -13,7 +13,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::rc::Rc;
 use tc::text::in_quotes;
-use tc::{Discipline, Shaper};
+use tc::{Discipline, Police, Shaper};
 
 /// What a discipline that computes with the rate takes for a link without one, bit/s: it has no
 /// queue and never acts.
@@ -42,6 +42,8 @@ pub struct Line {
     pub impairments: Impairments,
     /// Between discipline and ring.
     pub shaper: Option<Shaper>,
+    /// Before the queue.
+    pub police: Option<Police>,
     /// The driver's ring, descriptors.
     pub ring: Option<u32>,
     /// Byte queue limits.
@@ -78,6 +80,7 @@ impl Line {
             duplicate: first(wires, |wire| &wire.duplicate).flatten(),
             slot: first(wires, |wire| &wire.slot).flatten(),
             overtake: first(wires, |wire| &wire.overtake).unwrap_or(false),
+            ecn: first(wires, |wire| &wire.ecn).flatten(),
             delay_period_ns: delayed.and_then(|wire| wire.delay_repeat),
             delay_steps: delays
                 .into_iter()
@@ -101,6 +104,7 @@ impl Line {
             loss: first(wires, |wire| &wire.loss).unwrap_or(Loss::Random(0.0)),
             impairments,
             shaper,
+            police: first(wires, |wire| &wire.police).flatten(),
             ring: first(wires, |wire| &wire.ring),
             bql: first(wires, |wire| &wire.bql).unwrap_or(false),
             coalesce: first(wires, |wire| &wire.coalesce).unwrap_or(0),

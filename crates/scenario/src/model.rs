@@ -8,8 +8,9 @@
 use crate::forms::{
     BOOL, CODE, Code, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION, FRAMES, HOSTS, Hosts,
     INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate, MAX_FLOWS, NAME, NOTIFICATION,
-    Names, Notification, ON_TIME, PACKET, PAUSE, PAYLOAD, Pairs, QDISC, RATE, REORDER, RING, RTT,
-    SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, Sub, TITLE, TRANSFER, WARMUP, Within, Words,
+    Names, Notification, ON_TIME, PACKET, PAUSE, PAYLOAD, POLICE, Pairs, QDISC, RATE, REMARK,
+    REORDER, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, Sub, TITLE, TRANSFER, WARMUP,
+    Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
@@ -18,9 +19,9 @@ use crate::samples::{Design, Range, Sampling};
 use crate::tcp::{PROFILES, TcpSettings};
 use crate::value::{Table, Value, quoted};
 use crate::wire::Loss;
-use link::{DelayJitter, Duplication, Framing, Reordering, Slots};
+use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
 use tc::text::nearest;
-use tc::{Discipline, Shaper};
+use tc::{Discipline, Police, Shaper};
 use traffic::Draw;
 
 // Links
@@ -48,6 +49,8 @@ keys! {
         duplicate: Optional<Option<Duplication>> => DUPLICATE;
         /// Packets are collected and delivered together.
         slot: Optional<Option<Slots>> => SLOT;
+        /// What becomes of ECN fields.
+        ecn: Optional<Option<EcnRemark>> => REMARK;
         /// A packet of a shorter delay may pass those that left before it.
         overtake: Optional<bool> => BOOL;
         /// Steps of the delay.
@@ -60,6 +63,8 @@ keys! {
         repeat: Optional<u64> => DURATION;
         /// A token bucket between queue and wire, in tc's words; none: there is none.
         shaper: Optional<Option<Shaper>> => SHAPER;
+        /// A policer before the queue, in tc's words; none: there is none.
+        police: Optional<Option<Police>> => POLICE;
         /// Descriptors of the driver's ring below the queue.
         ring: Optional<u32> => RING;
         /// Byte queue limits on the ring.
@@ -436,7 +441,7 @@ impl Tables for Flow {
 
 fn not_a_kind(given: &Value) -> Wrong {
     let text = given.text().map_or_else(|| quoted(given), str::to_owned);
-    let lower = text.to_lowercase();
+    let lower = text.to_ascii_lowercase();
     let meant = match &*lower {
         "tcp" | "ftp" | "greedy" => Some("bulk"),
         "cbr" => Some("udp"),
@@ -468,12 +473,14 @@ keys! {
         flow: Optional<u64> => INTERVAL;
         /// Every packet's sojourn time is kept.
         packets: Defaulted<bool> = false => BOOL;
+        /// What every packet's headers say is kept.
+        headers: Defaulted<bool> = false => BOOL;
     }
 }
 whole!(Record);
 
 /// What there is of a `[record]` that is not written.
-pub const RECORD: Record = Record { queue: None, flow: None, packets: false };
+pub const RECORD: Record = Record { queue: None, flow: None, packets: false, headers: false };
 
 /// A list of tables: `[[flow]]`.
 struct Entries;
@@ -683,11 +690,13 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["tx_ring", "txring", "ring_buffer", "descriptors", "tx"], "ring"),
     (&["reordering"], "reorder"),
     (&["duplication"], "duplicate"),
+    (&["remark", "bleach", "bleaching"], "ecn"),
     (&["slots"], "slot"),
     (&["overtaking"], "overtake"),
     (&["byte_queue_limits", "dql"], "bql"),
     (&["tx_usecs", "coalescing", "interrupts"], "coalesce"),
     (&["htb", "tbf", "shape", "shaping"], "shaper"),
+    (&["policer", "policing", "car"], "police"),
     (&["flows"], "flow"),
     (&["links"], "link"),
     (&["warm_up"], "warmup"),
@@ -702,7 +711,6 @@ const NOT_OF_A_LINK: &[(&[&str], &str)] = &[
         &["mtu", "mss", "packet"],
         "sizes are of a [[flow]]: tcp = { mss = 1400 }, or packet = \"1400 B\"",
     ),
-    (&["policer", "police"], "no engine has a policer; nearest: shaper = \"htb rate 10mbit\""),
     (
         &["corrupt", "corruption"],
         "no engine damages packets: what its checksum refuses is lost, so write loss",
@@ -715,7 +723,7 @@ fn meant(name: &str) -> Option<&'static str> {
 
 /// What to write instead of a key that the table at `key` doesn't have among its `keys`.
 pub(crate) fn hint_for_key(name: &str, key: &Key, keys: &[KeyOf], document: &Table) -> String {
-    let lower = name.to_lowercase();
+    let lower = name.to_ascii_lowercase();
     let mut known: Vec<&str> = keys.iter().map(|key| key.name).collect();
     let has = |word: &str| keys.iter().any(|key| key.name == word);
     // The loader turns these into what the model knows.
@@ -782,7 +790,7 @@ fn in_a_table(name: &str, document: &Table) -> Option<String> {
 
 /// The key of a scenario with a [bottleneck] that a word, ours or another program's, means.
 pub fn dotted_key(word: &str) -> Option<String> {
-    let lower = word.to_lowercase();
+    let lower = word.to_ascii_lowercase();
     let name = meant(&lower).unwrap_or(&lower);
     let lists = ["link", "flow"];
     if !lists.contains(&name) && Scenario::keys().iter().any(|key| key.name == name) {

@@ -125,10 +125,10 @@ pub fn parse_rate(value: &Value, zero: bool) -> Result<u64, Wrong> {
         let short = unit.trim_end_matches("bit/s");
         for end in ["bit", "bps", "bits/s", "b/s", "Bit/s", "bit/sec"] {
             let alias = format!("{short}{end}");
-            aliases.extend([(alias.to_lowercase(), *unit), (alias, *unit)]);
+            aliases.extend([(alias.to_ascii_lowercase(), *unit), (alias, *unit)]);
         }
         if !short.is_empty() {
-            aliases.extend([(short.to_owned(), *unit), (short.to_lowercase(), *unit)]);
+            aliases.extend([(short.to_owned(), *unit), (short.to_ascii_lowercase(), *unit)]);
         }
     }
     let rate = quantity(value, "a rate", "20 Mbit/s", RATE, &aliases, "one bit/s")?;
@@ -439,7 +439,7 @@ fn not_a_quantity(text: &str, what: &str, example: &str) -> Wrong {
     if text.starts_with('-') {
         return Wrong::new(format!("{what} can't be negative: {shown}"), hint);
     }
-    let lower = text.trim_start_matches('+').to_lowercase();
+    let lower = text.trim_start_matches('+').to_ascii_lowercase();
     if text.matches('+').count() <= 1 && (lower.starts_with("nan") || lower.starts_with("inf")) {
         return Wrong::new(format!("{shown} is not a finite number"), hint);
     }
@@ -488,14 +488,19 @@ fn unknown_unit(
     if let Some((_, meant)) = aliases.iter().find(|(alias, _)| alias == unit) {
         return Wrong::new(problem, format!("write \"{number} {meant}\""));
     }
-    let lower = unit.to_lowercase();
+    let lower = unit.to_ascii_lowercase();
     let by_alias = aliases
         .iter()
         .rev()
-        .find(|(alias, _)| alias.to_lowercase() == lower)
+        .find(|(alias, _)| alias.to_ascii_lowercase() == lower)
         .map(|(_, unit)| *unit);
-    let by_unit =
-        || units.iter().rev().find(|(name, _)| name.to_lowercase() == lower).map(|(name, _)| *name);
+    let by_unit = || {
+        units
+            .iter()
+            .rev()
+            .find(|(name, _)| name.to_ascii_lowercase() == lower)
+            .map(|(name, _)| *name)
+    };
     if let Some(meant) = by_alias.or_else(by_unit) {
         return Wrong::new(problem, format!("write \"{number} {meant}\"; capitals matter"));
     }

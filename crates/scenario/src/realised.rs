@@ -87,6 +87,7 @@ impl Scenario {
                 .unwrap_or_else(|| queue_interval(self.duration, shared.len())),
             flow_ns: self.record.flow.unwrap_or_else(|| flow_interval(self.duration, flows.len())),
             packets: self.record.packets,
+            headers: self.record.headers,
         };
         Ok(Run {
             duration_ns: self.duration,
@@ -125,6 +126,7 @@ fn shared_link(shared: &Shared, code: &Code) -> Link {
             coalesce_ns: line.coalesce,
         }),
         shaper: line.shaper.map(|shaper| shaper.0),
+        police: line.police.map(|police| police.0),
         sampled: true,
         asks_at_once: false,
     }
@@ -154,6 +156,7 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
             impairments: link::Impairments::default(),
             ring: None,
             shaper: None,
+            police: None,
             sampled: false,
             asks_at_once: false,
         });

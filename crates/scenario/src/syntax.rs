@@ -117,7 +117,7 @@ fn is_number(text: &str) -> bool {
 /// `value` is what stands behind `key =`, without a comment.
 fn told(key: &str, value: &str, message: &str) -> (String, String) {
     let same = |hint: String| (message.to_owned(), hint);
-    let lower = value.to_lowercase();
+    let lower = value.to_ascii_lowercase();
     // TOML's words are small; a word in small letters would have been read.
     for (truth, words) in [("true", ["true", "yes", "on"]), ("false", ["false", "no", "off"])] {
         if words.contains(&&*lower) {

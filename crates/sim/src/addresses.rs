@@ -120,6 +120,7 @@ mod tests {
             impairments: link::Impairments::default(),
             ring: None,
             shaper: None,
+            police: None,
             sampled: true,
             asks_at_once: false,
         }

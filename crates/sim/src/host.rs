@@ -111,10 +111,24 @@ struct TcpEnds {
     cold: Box<TcpCold>,
 }
 
+/// What the headers of a TCP flow's packets have in common.
+pub struct TcpHeaders {
+    /// Bytes of a full segment.
+    pub mss: u32,
+    /// IP bytes of a segment without its data.
+    pub bytes: u32,
+    pub timestamps: bool,
+    pub sack: bool,
+    /// Power of two of the receive window's scale.
+    pub scale: u32,
+    /// What the connection has to send; `None`: without end.
+    pub stream_bytes: Option<u64>,
+}
+
 struct TcpCold {
     params: TcpParams,
-    /// Bytes of the connection in progress.
-    bytes: Option<u64>,
+    /// Bytes of each connection up to the one in progress.
+    streams: Vec<Option<u64>>,
     /// Further transfers.
     next: Option<Next>,
     luck: Luck,
@@ -417,7 +431,7 @@ impl Host {
                     self.rtt.add(rtt.0);
                 }
                 if acked.complete {
-                    let bytes = tcp.cold.bytes.unwrap_or(0);
+                    let bytes = tcp.cold.stream().unwrap_or(0);
                     // A page is one transfer, when all of it is there.
                     if !matches!(tcp.cold.next, Some(Next::Object(_))) {
                         self.transfers.push(Transfer { start: tcp.began, end: now, bytes });
@@ -443,6 +457,24 @@ impl Host {
             let probe = &mut self.probes[packet.seq as usize];
             probe.lost = probe.rtt.is_none();
         }
+    }
+
+    /// What the headers of a connection's packets have in common; `None`: it is no TCP.
+    pub fn tcp_headers(&self, connection: u8) -> Option<TcpHeaders> {
+        let Ends::Tcp(tcp) = &self.ends else { return None };
+        let params = &tcp.cold.params;
+        let streams = &tcp.cold.streams;
+        // A host may be ahead of what is still under way, by less than 256 connections.
+        let ago = tcp.epoch.wrapping_sub(connection);
+        let stream = streams.len().checked_sub(1 + usize::from(ago));
+        Some(TcpHeaders {
+            mss: params.mss,
+            bytes: params.header_bytes,
+            timestamps: params.timestamps,
+            sack: params.recovery.sack,
+            scale: tcp.receiver.window_scale(),
+            stream_bytes: stream.and_then(|stream| streams[stream]),
+        })
     }
 
     /// The counts up to now, those of TCP's endpoints included.
@@ -524,6 +556,13 @@ fn connection(params: &TcpParams, bytes: Option<u64>, luck: &mut Luck) -> Sender
     Sender::new(params, bytes).with_luck(stream)
 }
 
+impl TcpCold {
+    /// Bytes of the connection in progress; none: without end.
+    fn stream(&self) -> Option<u64> {
+        self.streams.last().copied().flatten()
+    }
+}
+
 impl TcpEnds {
     fn new(
         params: &TcpParams,
@@ -546,7 +585,7 @@ impl TcpEnds {
             before: Counters::default(),
             cold: Box::new(TcpCold {
                 params: params.clone(),
-                bytes,
+                streams: vec![bytes],
                 next,
                 luck: traffic,
                 congestion,
@@ -586,7 +625,7 @@ impl TcpEnds {
     /// The transfer is complete: the next one begins after a pause, if there is one.
     fn rest(&mut self, now: Time) {
         let cold = &mut *self.cold;
-        let bytes = cold.bytes.unwrap_or(0);
+        let bytes = cold.stream().unwrap_or(0);
         self.resume = match &mut cold.next {
             Some(Next::Transfer(_, pause)) => now + Span(pause.next(&mut cold.luck)),
             Some(Next::Object(share)) => share.fetched(bytes, now),
@@ -604,7 +643,7 @@ impl TcpEnds {
             None => return,
         };
         self.before = self.totals(&Counters { ..*counters });
-        self.cold.bytes = Some(bytes);
+        self.cold.streams.push(Some(bytes));
         self.sender = connection(&self.cold.params, Some(bytes), &mut self.cold.congestion);
         self.epoch = self.epoch.wrapping_add(1);
         self.resume = Time::NEVER;

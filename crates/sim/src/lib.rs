@@ -19,6 +19,7 @@
 
 mod addresses;
 mod due;
+mod headers;
 mod host;
 mod inbox;
 mod jitter;
@@ -368,6 +369,12 @@ impl Outlet<Slip> for Behind<'_> {
     #[inline]
     fn departed(&mut self, departure: Departure<Slip>) {
         self.recorder.departure(self.link, &departure);
+        if let Some(kept) = self.recorder.headers() {
+            let packet = self.net.lanes.packet(departure.packet.body.node);
+            let left = (self.link, departure.packet.ds, departure.dequeued);
+            let host = &self.hosts[departure.packet.flow as usize / 2];
+            kept.push(headers::row(packet, left, host, self.sacks));
+        }
         let Departure { dequeued, arrives, lost, packet } = departure;
         if lost {
             self.decided(Fate::Dropped(packet, Cause::Wire), dequeued);
@@ -446,6 +453,7 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64, hosts: impl FnOnce() -> Hosts)
         }),
         ring: spec.ring,
         shaper: spec.shaper,
+        police: spec.police,
     });
     if spec.asks_at_once {
         link.ask_at_once();

@@ -306,6 +306,7 @@ pub fn in_order(scenario: &Scenario) -> Vec<bool> {
             || !link.impairments.is_none()
             || link.ring.is_some()
             || link.shaper.is_some()
+            || link.police.is_some()
             || may_hold(&link.qdisc)
             || leads_on.contains(&(index as u32))
     };

@@ -76,7 +76,7 @@ pub mod kind {
 pub const NO_SACK: u32 = u32::MAX;
 /// The largest window, in units of its scale (RFC 7323 §2.2).
 const WINDOW: u64 = u16::MAX as u64;
-const NO_ECHO: u32 = u32::MAX;
+pub const NO_ECHO: u32 = u32::MAX;
 /// A SYN's options beyond those of every segment, bytes: its segment size, its window scale, and
 /// that it takes SACKs.
 const SYN_OPTIONS: u32 = 8;
@@ -238,6 +238,15 @@ impl SackPool {
         })
     }
 
+    /// The SACK blocks of an ACK and its option of AccECN.
+    pub fn options(&self, packet: &Parcel) -> (&[(u32, u32)], Option<AccEcnOption>) {
+        if packet.kind() != kind::ACK || packet.sack == NO_SACK {
+            return (&[], None);
+        }
+        let extra = &self.extras[packet.sack as usize];
+        (&extra.sacks[..usize::from(extra.sack_count)], extra.accecn)
+    }
+
     /// Blocks held now.
     #[cfg(test)]
     fn held(&self) -> usize {
@@ -253,7 +262,7 @@ fn ace_flags(ace: u8) -> u8 {
 
 /// The same of a packet.
 #[inline]
-fn ace(packet: &Parcel) -> u8 {
+pub fn ace(packet: &Parcel) -> u8 {
     packet.kind >> kind::FLAG.trailing_zeros() & 7
 }
 

@@ -1,6 +1,7 @@
 //! The simulator with a list of events: one thing after another, in the order that lib.rs states.
 //! Simple and slow, it is what the windows are held against.
 
+use crate::headers;
 use crate::host::Path;
 use crate::inbox::{Sender, lot};
 use crate::jitter::Jitter;
@@ -265,8 +266,14 @@ impl<'a> Plain<'a> {
     }
 
     fn departed(&mut self, link: usize, departure: Departure<Slip>, again: Option<Time>) {
-        let Sim { recorder, net, sacks, .. } = &mut self.sim;
+        let Sim { recorder, net, sacks, hosts, .. } = &mut self.sim;
         recorder.departure(link as u32, &departure);
+        if let Some(kept) = recorder.headers() {
+            let packet = net.lanes.packet(departure.packet.body.node);
+            let left = (link as u32, departure.packet.ds, departure.dequeued);
+            let host = &hosts[departure.packet.flow as usize / 2];
+            kept.push(headers::row(packet, left, host, sacks));
+        }
         if departure.lost {
             self.decided(link, Fate::Dropped(departure.packet, Cause::Wire));
             return;
@@ -397,6 +404,7 @@ fn difference(one: &[Table], other: &[Table]) -> Option<String> {
 /// order.
 fn recorded_or_not(mut scenario: Scenario) -> Scenario {
     scenario.record.packets = scenario.seed.is_multiple_of(2);
+    scenario.record.headers = scenario.record.packets;
     scenario
 }
 

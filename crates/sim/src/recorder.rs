@@ -10,8 +10,8 @@ use crate::scenario::Scenario;
 use link::{Departure, Link, Ring, RingCounters};
 use qdisc::{Cause, Fate, Qdisc, State};
 use tables::{
-    CauseId, FlowId, Histogram, LinkId, Table, drops, engine, flow, flows, links, packets, probe,
-    queue, rtt, sojourn, transfers,
+    CauseId, FlowId, Histogram, LinkId, Table, drops, engine, flow, flows, headers, links, packets,
+    probe, queue, rtt, sojourn, transfers,
 };
 use units::{Span, Time};
 
@@ -78,6 +78,7 @@ pub struct Recorder {
     flow: flow::Columns,
     drops: Vec<drops::Row>,
     packets: Vec<packets::Row>,
+    headers: Option<Vec<headers::Row>>,
 }
 
 impl Recorder {
@@ -98,6 +99,7 @@ impl Recorder {
             flow: flow::Columns::default(),
             drops: Vec::new(),
             packets: Vec::new(),
+            headers: scenario.record.headers.then(Vec::new),
         }
     }
 
@@ -136,6 +138,12 @@ impl Recorder {
             sojourn_ns: sojourn,
             bytes: departure.packet.size,
         });
+    }
+
+    /// Where the headers of what leaves a queue are kept, if they are.
+    #[inline]
+    pub fn headers(&mut self) -> Option<&mut Vec<headers::Row>> {
+        self.headers.as_mut()
     }
 
     /// A packet was dropped, lost or marked.
@@ -256,7 +264,7 @@ impl Recorder {
 
     /// Everything as tables.
     pub fn into_tables(
-        mut self,
+        self,
         hosts: &[Host],
         events: u64,
         packets: u64,
@@ -267,9 +275,6 @@ impl Recorder {
             packets: Some(packets),
             peak_entries: Some(peak_entries as u64),
         };
-        // A link is moved alone for a window of time.
-        self.drops.sort_by_key(|row| (row.t_ns, row.link.0));
-        self.packets.sort_by_key(|row| (row.t_ns, row.link.0));
         let mut tables = vec![
             self.link_totals().into_table(),
             self.flow_totals(hosts).into_table(),
@@ -279,10 +284,17 @@ impl Recorder {
             transfers(hosts).into_table(),
             self.queue.into_table(),
             self.flow.into_table(),
-            drops::Columns::from_iter(self.drops).into_table(),
         ];
+        // A link is moved alone for a window of time.
+        let drops = by_time(self.drops, |row| (row.t_ns, row.link.0));
+        tables.push(drops::Columns::from_iter(drops).into_table());
         if self.keep_packets {
-            tables.push(packets::Columns::from_iter(self.packets).into_table());
+            let packets = by_time(self.packets, |row| (row.t_ns, row.link.0));
+            tables.push(packets::Columns::from_iter(packets).into_table());
+        }
+        if let Some(headers) = self.headers {
+            let headers = by_time(headers, |row| (row.t_ns, row.link.0));
+            tables.push(headers::Columns::from_iter(headers).into_table());
         }
         tables.push(engine::Columns::from_iter([engine]).into_table());
         tables
@@ -366,6 +378,19 @@ impl Recorder {
         };
         self.links.iter().enumerate().flat_map(of_link).collect()
     }
+}
+
+/// Rows by time and then by link; those of one time and link as they were.
+fn by_time<R: Copy>(rows: Vec<R>, of: impl Fn(&R) -> (u64, u32)) -> impl Iterator<Item = R> {
+    ascending(&rows.iter().map(of).collect::<Vec<_>>()).into_iter().map(move |row| rows[row])
+}
+
+/// Where the first is, the second, ... For rows of all kinds: each kind's sorting would be code of its
+/// own.
+fn ascending(keys: &[(u64, u32)]) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..keys.len()).collect();
+    places.sort_by_key(|&place| keys[place]);
+    places
 }
 
 fn rtts(hosts: &[Host]) -> rtt::Columns {

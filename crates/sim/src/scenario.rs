@@ -121,6 +121,9 @@ pub struct LinkSpec<Q = Params> {
     pub ring: Option<link::RingParams>,
     /// The shaper between discipline and ring.
     pub shaper: Option<link::ShaperParams>,
+    /// The policer before the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub police: Option<link::PolicerParams>,
     /// Whether it has rows in the `queue` table. A host's own access link, of which there may be
     /// thousands, has not.
     pub sampled: bool,
@@ -146,6 +149,7 @@ impl<Q> LinkSpec<Q> {
             impairments: self.impairments.clone(),
             ring: self.ring,
             shaper: self.shaper,
+            police: self.police,
             sampled: self.sampled,
             asks_at_once: self.asks_at_once,
         })
@@ -380,4 +384,6 @@ pub struct RecordSpec {
     pub flow_ns: u64,
     /// Keep every packet's sojourn time, not only its histogram.
     pub packets: bool,
+    /// Keep what every packet's headers say.
+    pub headers: bool,
 }

@@ -34,6 +34,7 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
             }),
             ring: None,
             shaper: None,
+            police: None,
         });
         let (mut arrivals, mut log) = (Luck::new(11, "arrivals"), Log::default());
         let (mut now, mut waited, mut count) = (0.0, 0.0, 0u64);

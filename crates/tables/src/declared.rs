@@ -8,6 +8,8 @@ use crate::{CauseId, FlowId, LinkId};
 
 const UNSEEN: &str = "the engine can't observe it";
 const NO_RING: &str = "no ring";
+const NOT_TCP: &str = "no TCP";
+const NO_OPTION: &str = "no such option, or no TCP";
 
 tables! {
     /// A time line of each queue: a row for each interval.
@@ -99,7 +101,8 @@ tables! {
         /// whose packet
         flow: FlowId,
         /// limit, target, ce_threshold (and dualpi2's step), early (RED's own), forced (ns-2's and ns-3's above max),
-        /// overmemory, wire, blue (COBALT's at random), ack_filter (cake's; Linux's are target)
+        /// overmemory, wire, blue (BLUE's and COBALT's at random), ack_filter (cake's; Linux's are target), police (a link's
+        /// policer)
         cause: CauseId,
         /// 1: the packet was marked and went on; 0: it was dropped
         marked: u8,
@@ -143,6 +146,69 @@ tables! {
         sojourn_ns: u64,
         /// its size
         bytes: u32,
+    }
+
+    /// What the headers say of each packet that left a queue; only on request. Numbers of bytes
+    /// begin with 0 for a connection's SYN, so the first byte of data is 1.
+    headers {
+        /// when it left the queue
+        t_ns: u64,
+        /// the link
+        link: LinkId,
+        /// the flow
+        flow: FlowId,
+        /// 1 for what goes back to the flow's source
+        reply: u32,
+        /// which of the flow's connections it belongs to, modulo 256
+        connection: u32,
+        /// IP's number of what it carries: 1 ICMP, 6 TCP, 17 UDP
+        protocol: u32,
+        /// of the IP packet
+        bytes: u32,
+        /// behind the headers
+        payload_bytes: u32,
+        /// DSCP above, ECN below
+        ds: u32,
+        /// of its first byte; of other packets than TCP's their running number
+        seq: u32,
+        /// next byte expected
+        ack: Option<u64> | NOT_TCP,
+        /// AE, CWR, ECE, URG, ACK, PSH, RST, SYN, FIN, from 256 down
+        flags: Option<u64> | NOT_TCP,
+        /// receive window as the header has it, before its scale
+        window: Option<u64> | "no TCP, or the model has none",
+        /// TSval, ms
+        tsval: Option<u64> | NO_OPTION,
+        /// TSecr, ms
+        tsecr: Option<u64> | NO_OPTION,
+        /// largest segment, of a SYN
+        mss: Option<u64> | NO_OPTION,
+        /// power of two of the window's scale, of a SYN
+        scale: Option<u64> | NO_OPTION,
+        /// 1 in a SYN that permits SACKs
+        sack_permitted: Option<u64> | NO_OPTION,
+        /// SACK: first byte of the first block
+        sack1_left: Option<u64> | NO_OPTION,
+        /// SACK: behind its last byte
+        sack1_right: Option<u64> | NO_OPTION,
+        /// of the second block
+        sack2_left: Option<u64> | NO_OPTION,
+        /// of the second block
+        sack2_right: Option<u64> | NO_OPTION,
+        /// of the third block
+        sack3_left: Option<u64> | NO_OPTION,
+        /// of the third block
+        sack3_right: Option<u64> | NO_OPTION,
+        /// of the fourth block
+        sack4_left: Option<u64> | NO_OPTION,
+        /// of the fourth block
+        sack4_right: Option<u64> | NO_OPTION,
+        /// AccECN: bytes that came with ECT(1), and 1
+        accecn_e1b: Option<u64> | NO_OPTION,
+        /// AccECN: bytes that came with CE
+        accecn_ceb: Option<u64> | NO_OPTION,
+        /// AccECN: bytes that came with ECT(0), and 1
+        accecn_e0b: Option<u64> | NO_OPTION,
     }
 
     /// Totals of each link: a row each.

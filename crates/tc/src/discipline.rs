@@ -8,7 +8,6 @@ use crate::linux::Options;
 use crate::record::{Counts, Record, USUAL_BANDS};
 use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 use serde::de::Error;
-use serde::de::value::MapDeserializer;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -135,7 +134,7 @@ impl Discipline {
             Some(translated) => translated(&self.fields),
             None => self.fields.iter().map(|(name, value)| (name, value.clone())).collect(),
         };
-        let params = qdisc::Params::of(self.kind(), MapDeserializer::new(fields.into_iter()));
+        let params = qdisc::Params::of(self.kind(), fields);
         Some(params.expect("a record's parameters are the simulator's"))
     }
 
@@ -149,7 +148,7 @@ impl Discipline {
     /// does not make it by netlink.
     pub fn options(&self) -> Option<Vec<(String, u64)>> {
         match self.record.linux.as_ref()?.options {
-            Options::None | Options::Packed(_) => None,
+            Options::None | Options::Packed(_) | Options::Words(_) => None,
             Options::Limit => Some(vec![("limit".to_owned(), self.fields.count("limit")?)]),
             Options::Attributes(prefix, attributes) => {
                 let said = attributes.iter().filter_map(|attribute| {
@@ -161,10 +160,19 @@ impl Discipline {
         }
     }
 
-    /// Its options as the attributes of a netlink message, where tc has no words for it; `None`: tc
-    /// makes it.
+    /// Its options as they stand in a netlink message, in bytes; `None`: its record has them by name,
+    /// or not at all.
     pub fn packed_options(&self) -> Option<Vec<u8>> {
-        let Options::Packed(attributes) = self.record.linux.as_ref()?.options else { return None };
+        let attributes = match self.record.linux.as_ref()?.options {
+            Options::Packed(attributes) => attributes,
+            Options::Words(words) => {
+                let value = |word: &fn(&Fields) -> Option<u64>| word(&self.fields).unwrap_or(0);
+                return Some(
+                    words.iter().flat_map(|word| (value(word) as u32).to_ne_bytes()).collect(),
+                );
+            }
+            _ => return None,
+        };
         let mut bytes = Vec::new();
         for each in attributes {
             let Some(value) = (each.value)(&self.fields) else { continue };
@@ -306,7 +314,7 @@ fn unknown_word(
         && name.chars().all(char::is_alphabetic)
         && decimal(number)
     {
-        let said = format!("{word} {number}{}", name.to_lowercase());
+        let said = format!("{word} {number}{}", name.to_ascii_lowercase());
         return TcError::new(
             problem,
             format!("a number and its unit are one word: write {said}; {known}"),

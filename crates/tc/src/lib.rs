@@ -1,7 +1,7 @@
 //! tc(8)'s words, and all that is known of a queue discipline, in one record each.
 //!
 //! `Discipline::parse("fq_codel target 5ms")` reads a discipline, `Shaper::parse("htb rate 1mbit")`
-//! a token bucket, `read_layer("pppoe-ptm")` a link layer; each has a canonical `text` that reads
+//! a token bucket, `Police::parse("rate 10mbit burst 64k")` a policer, `read_layer("pppoe-ptm")` a link layer; each has a canonical `text` that reads
 //! back as the same value. The words, their units and their defaults are tc's, so that a text means
 //! here what it means in a terminal. `variant X` chooses where the field has several algorithms
 //! under one name; disciplines and variants that Linux lacks follow the same style.
@@ -25,6 +25,7 @@ pub mod layer;
 pub mod linux;
 mod lookup;
 pub mod numbers;
+pub mod police;
 mod record;
 pub mod shaper;
 pub mod text;
@@ -34,5 +35,6 @@ pub use disciplines::{RECORDS, record};
 pub use error::{Note, TcError};
 pub use grammar::{Fields, Flag, Grammar, Read, Value, Word};
 pub use layer::read_layer;
+pub use police::Police;
 pub use record::{Counts, Record, Sized};
 pub use shaper::{Shaper, default_burst, not_a_shaper};

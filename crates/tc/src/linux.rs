@@ -45,8 +45,10 @@ pub enum Options {
     Limit,
     /// Attributes: their names' prefix (`TCA_CODEL`) and each.
     Attributes(&'static str, &'static [Attribute]),
-    /// Attributes that a guest's program sets, since the guest's tc lacks the words.
+    /// Attributes by their numbers.
     Packed(&'static [Packed]),
+    /// A struct of words of 32 bits, as long as it is here; what is not said is 0.
+    Words(&'static [fn(&Fields) -> Option<u64>]),
 }
 
 /// An attribute by its number.
@@ -58,6 +60,11 @@ pub struct Packed {
     pub bytes: usize,
     /// Its value of the parameters; `None`: it is not said.
     pub value: fn(&Fields) -> Option<u64>,
+}
+
+/// An attribute of 32 bits.
+pub(crate) const fn packed(number: u16, value: fn(&Fields) -> Option<u64>) -> Packed {
+    Packed { number, bytes: 4, value }
 }
 
 /// An attribute of an options message.

@@ -112,10 +112,16 @@ impl Discipline {
             }
         }
         let mut parts = vec![kind.to_owned()];
-        if !linux.limit_is_device_s {
+        if !linux.limit_is_device_s && self.record().tree.is_none() {
             parts.extend(self.grammar().write(self.fields(), |_, _| true));
         }
         Ok(parts.join(" "))
+    }
+
+    /// tc's lines for its classes and filters, of a device and its handle there; none where `command`
+    /// is all of it.
+    pub fn tree(&self, device: &str, handle: &str) -> Vec<String> {
+        self.record().tree.map_or_else(Vec::new, |tree| tree(self.fields(), device, handle))
     }
 }
 

@@ -87,7 +87,7 @@ fn scaled(text: &str, what: &str, units: Units, example: &str, most: u64) -> Res
             format!("write it like {example}"),
         ));
     };
-    let lower = unit.to_lowercase();
+    let lower = unit.to_ascii_lowercase();
     let Some(&(_, scale)) = units.iter().find(|(name, _)| *name == lower) else {
         let noun = what.rsplit(' ').next().unwrap_or(what);
         let known = listed(units.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()));

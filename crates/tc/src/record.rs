@@ -7,6 +7,9 @@ use crate::linux::Linux;
 /// The simulator's parameters of a discipline's words.
 pub type Translated = fn(&Fields) -> Vec<(&'static str, Value)>;
 
+/// tc's lines of a discipline's parts.
+pub type Tree = fn(&Fields, &str, &str) -> Vec<String>;
+
 /// A queue discipline: a file in `disciplines/` has one for each.
 pub struct Record {
     /// Its name, tc's where Linux has it.
@@ -25,6 +28,9 @@ pub struct Record {
     pub written: Option<fn(&Fields) -> String>,
     /// How the kernel's is configured and read; `None`: Linux has none of this name.
     pub linux: Option<Linux>,
+    /// Where tc makes its parts by commands of their own: the lines behind its own, of a device and its
+    /// handle (`10:`). Its own line has no words then.
+    pub tree: Option<Tree>,
     /// The fewest words with which tc takes it.
     pub least: &'static str,
     /// What its limit counts.
@@ -77,6 +83,7 @@ impl Record {
         translated: None,
         written: None,
         linux: None,
+        tree: None,
         least: "",
         counts: Counts::Packets,
         usual_limit: None,

@@ -77,10 +77,10 @@ pub fn printable(c: char) -> bool {
 /// The known word that was probably meant, if one is near: at least half of the letters of both are
 /// in common runs (Ratcliff and Obershelp's measure); of equally near ones the last by alphabet.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let meant: Vec<char> = word.to_lowercase().chars().take(40).collect();
+    let meant: Vec<char> = word.to_ascii_lowercase().chars().take(40).collect();
     let mut best: Option<(f64, String, &'a str)> = None;
     for each in known {
-        let lower = each.to_lowercase();
+        let lower = each.to_ascii_lowercase();
         let letters: Vec<char> = lower.chars().collect();
         let all = letters.len() + meant.len();
         let common = common(&letters, &meant);

@@ -7,7 +7,7 @@ use qdisc::{
     Params, PrioParams, SfbParams, SfqParams, TbfParams, TinMode,
 };
 use tc::layer::{LAYERS, write_layer};
-use tc::{Discipline, RECORDS, Shaper, Value, read_layer, record};
+use tc::{Discipline, Police, RECORDS, Shaper, Value, read_layer, record};
 
 fn parse(text: &str) -> Discipline {
     Discipline::parse(text).unwrap_or_else(|error| panic!("{text}: {error}; {}", error.hint))
@@ -198,6 +198,10 @@ fn a_wrong_word_is_pointed_at() {
         ("choke limit 100 bandwidth 1mbit min 30 max 20", 0, "min below max"),
         ("choke limit 10 bandwidth 1mbit min 3 max 20", 0, "limit"),
         ("ets", 0, "ets bands 3"),
+        ("drr", 0, "drr classes 2"),
+        ("drr classes 2 quanta 1 2 3", 0, "classes 3"),
+        ("drr quanta 1500 0", 0, "the bytes that it may send"),
+        ("drr classes 2 priomap 0 2", 0, "classes that there are"),
         ("ets bands 2 strict 1 quanta 1500 3000", 0, "bands 3"),
         ("ets strict 0", 0, "from 1 to 16"),
         ("ets quanta 1500 0", 0, "the bytes that it may send"),
@@ -289,7 +293,46 @@ fn dualpi2_s_words_are_the_kernel_s_attributes() {
     ];
     assert_eq!(found.packed_options(), Some(expected.concat()));
     assert_eq!(parse("dualpi2").packed_options(), Some(Vec::new()));
-    assert_eq!(parse("pie").packed_options(), None);
+    assert_eq!(parse("codel").packed_options(), None);
+}
+
+#[test]
+fn drr_s_line_stands_for_its_classes_and_filters() {
+    let drr = parse("drr quanta 1514 3000");
+    assert_eq!(drr.command().expect("Linux has it"), "drr");
+    let lines = drr.tree("eth0", "10:");
+    assert_eq!(lines.len(), 2 + 16);
+    assert_eq!(lines[1], "class add dev eth0 parent 10: classid 10:2 drr quantum 3000");
+    // Best effort is priority 0, throughput 2, low delay 6; ECT(0) moves nothing.
+    for (tos, class) in [("0x00", "10:1"), ("0x08", "10:2"), ("0x10", "10:2"), ("0x02", "10:1")] {
+        let filter = format!(
+            "filter add dev eth0 parent 10: protocol ip prio 1 u32 match ip tos {tos} 0x1e flowid {class}"
+        );
+        assert!(lines.contains(&filter), "{filter}: {lines:#?}");
+    }
+    assert!(parse("codel").tree("eth0", "10:").is_empty());
+}
+
+#[test]
+fn what_a_shaper_has_below_it_is_told_the_kernel_in_bytes() {
+    let pie = parse("pie target 20ms limit 300 ecn").packed_options().expect("in bytes");
+    // struct nlattr each: length, number, value.
+    let expected: &[u16] = &[
+        8, 1, 20_000, 0, 8, 2, 300, 0, 8, 3, 15_000, 0, 8, 4, 2, 0, 8, 5, 20, 0, 8, 6, 1, 0, 8, 7,
+        0, 0, 8, 8, 0, 0,
+    ];
+    assert_eq!(pie, expected.iter().flat_map(|half| half.to_le_bytes()).collect::<Vec<_>>());
+    let fq_pie = parse("fq_pie flows 64").packed_options().expect("in bytes");
+    assert_eq!(fq_pie.len(), 12 * 8);
+    assert_eq!(fq_pie[8..16], [8, 0, 2, 0, 64, 0, 0, 0]);
+    let sfq =
+        parse("sfq limit 60 perturb 10 depth 20 headdrop").packed_options().expect("in bytes");
+    let words: Vec<u32> = sfq
+        .chunks_exact(4)
+        .map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")))
+        .collect();
+    // struct tc_sfq_qopt_v1 has 18 words of 32 bits.
+    assert_eq!(words, [&[0, 10, 60, 0, 0, 20, 1][..], &[0; 11]].concat());
 }
 
 #[test]
@@ -367,6 +410,42 @@ fn what_a_discipline_holds_at_most_is_known_where_it_is_not_said() {
 }
 
 #[test]
+fn a_policer_is_read_and_written() {
+    for (words, written) in [
+        ("police rate 10mbit burst 64k", "rate 10mbit burst 65536"),
+        (
+            "rate 1250kbps burst 1514 mtu 1514 overhead 14",
+            "rate 10mbit burst 1514 mtu 1514 overhead 14",
+        ),
+        ("rate 10mbit burst 100kb mtu 2040 conform-exceed drop", "rate 10mbit burst 102400"),
+        ("rate 10mbit burst 15k drop", "rate 10mbit burst 15360"),
+    ] {
+        let police = Police::parse(words).expect(words).expect("a policer");
+        assert_eq!(police.text(), written);
+        assert_eq!(Police::parse(written), Ok(Some(police)));
+    }
+    assert_eq!(Police::parse("none"), Ok(None));
+    for (words, at, hint) in [
+        ("", 0, "in quotes"),
+        ("none at all", 5, "write none"),
+        ("rate 10mbit", 0, "rate 10mbit burst 64k"),
+        ("police burst 64k", 0, "rate 10mbit burst 64k"),
+        ("rate 10mbit burst", 12, "burst BYTES"),
+        ("rate 10mbit buffer 64k", 12, "did you mean burst"),
+        ("rate 10mbit burst 0", 18, "a packet"),
+        ("rate 10mbit burst 1k burst 1k", 21, "say it once"),
+        ("rate 10mbit burst 1k drop conform-exceed drop", 26, "say it once"),
+        ("rate 10mbit burst 1k conform-exceed pipe", 36, "drops it"),
+        ("rate 10mbit burst 1k reclassify", 21, "drops it"),
+        ("rate 10mbit burst 1k peakrate 20mbit", 21, "leave it out"),
+        ("rate 1kbit burst 1g", 0, "smaller burst"),
+    ] {
+        let error = Police::parse(words).expect_err(words);
+        assert!(error.at.start == at && error.hint.contains(hint), "{words}: {error:?}");
+    }
+}
+
+#[test]
 fn a_shaper_is_read_and_written() {
     for (words, written) in [
         ("htb rate 125kbps", "htb rate 1mbit"),
@@ -436,7 +515,7 @@ fn sentence() -> impl Strategy<Value = String> {
             "VALUE/MASK" => (0..=255u8, 0..=255u8)
                 .prop_map(|(value, mask)| format!("{value:#x}/{mask}"))
                 .boxed(),
-            "BAND..." => prop::collection::vec(0..16u32, 1..16)
+            "BAND..." | "CLASS..." => prop::collection::vec(0..16u32, 1..16)
                 .prop_map(|bands| bands.iter().map(u32::to_string).collect::<Vec<_>>().join(" "))
                 .boxed(),
             _ => (0..1_000_000u64).prop_map(|number| number.to_string()).boxed(),
@@ -482,6 +561,8 @@ proptest! {
             if let Ok(said) = found.command()
                 && !found.is_bare()
                 && found.queue_length().is_none()
+                // What else it says is in other lines.
+                && found.tree("eth0", "10:").is_empty()
             {
                 prop_assert_eq!(&Discipline::parse(&said).expect("tc's words"), &found);
             }

@@ -91,6 +91,15 @@ pub struct AccEcnOption {
     pub size: u8,
 }
 
+/// CE marks: as a receiver has taken them, or as its feedback has told a sender of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CeCount {
+    /// Segments, with AccECN pure ACKs too, modulo 2^32.
+    pub segments: u32,
+    /// Payload bytes, modulo 2^32; with AccECN alone.
+    pub bytes: u32,
+}
+
 impl AckSegment {
     /// ECE, the lowest bit.
     #[inline]

@@ -31,7 +31,7 @@ mod window;
 
 use crate::timer::TimerWheel;
 use crate::{AckSegment, CongestionKind, MAX_SACK_BLOCKS, Millis, Segment, TcpParams};
-pub use accurate::{ACE_OFFSET, COUNTER_OFFSETS, reflection};
+pub use accurate::{ACE_OFFSET, COUNTER_OFFSETS, is_transition, reflection};
 
 use accurate::Accurate;
 use exact::Exact;
@@ -72,6 +72,8 @@ pub struct Receiver {
     ecn: Echo,
     /// How each mark is told, where the congestion control needs that.
     exact: Option<Box<Exact>>,
+    /// An ECN-capable segment has come (TCP_ECN_SEEN).
+    ect_seen: bool,
     /// How it is with AccECN, and without it if the sender does not ask for that.
     accurate: Box<Accurate>,
     /// The ECN field of its ACKs with AccECN, and of its SYN-ACK.
@@ -118,6 +120,8 @@ impl Receiver {
         let ofo = OutOfOrderQueue::new(params);
         let classic = match params.ecn {
             false => Echo::Off,
+            // Prague has AccECN or no ECN at all (TCP_CONG_NO_FALLBACK_RFC3168).
+            true if params.congestion.sets_cwnd() => Echo::Off,
             true if params.congestion.needs_ecn() => Echo::Exact { ce: false },
             true => Echo::Ok,
         };
@@ -147,6 +151,7 @@ impl Receiver {
             },
             classic,
             exact: (params.ecn && params.congestion.needs_ecn()).then(Box::default),
+            ect_seen: false,
             dsack: params.recovery.dsack && params.recovery.sack,
             duplicate: None,
             reports_one_way: params.congestion == CongestionKind::Ledbat,
@@ -166,6 +171,7 @@ impl Receiver {
             self.establish(segment, now);
             if segment.len == 0 {
                 if self.ecn == Echo::Accurate {
+                    self.ect_seen |= segment.ecn != Ecn::NotEct;
                     self.accurate.on_segment(segment.ecn, 0);
                 }
                 return None;
@@ -180,9 +186,12 @@ impl Receiver {
         {
             self.ts_recent = segment.stamp;
         }
+        if self.ecn != Echo::Off {
+            self.check_ect(segment);
+        }
         let at_once = match self.ecn {
             Echo::Off => false,
-            Echo::Exact { .. } => return self.on_exact(segment, now),
+            Echo::Exact { .. } => return self.on_exact(segment, segment.cwr, now),
             Echo::Accurate => return self.on_accurate(segment, now),
             _ => self.check_ecn(segment.cwr, segment.ecn == Ecn::Ce),
         };
@@ -378,6 +387,9 @@ impl Receiver {
         if self.ecn == Echo::Accurate && plain && segment.len == 0 && segment.ace < 2 {
             self.ecn = Echo::Off;
         }
+        if segment.len == 0 {
+            self.on_third_ack(segment.ace);
+        }
         if let Pending::SynAck { sent, .. } = self.pending {
             self.policy.set_rtt(now.since(sent), now);
             self.window.init_buffer_space(now);
@@ -450,10 +462,21 @@ impl Receiver {
         cwr
     }
 
+    /// A segment that is not ECN-capable after one that was is probably a retransmission: two quick
+    /// ACKs (tcp_data_ecn_check).
+    #[inline]
+    fn check_ect(&mut self, segment: &Segment) {
+        if segment.ecn != Ecn::NotEct {
+            self.ect_seen = true;
+        } else if self.ect_seen && segment.seq >= self.rcv_nxt {
+            self.policy.enter_quickack_mode(2);
+        }
+    }
+
     /// tcp_grow_window, by a new segment.
     #[inline]
     fn grow_window(&mut self, rmem: u64) {
-        if self.window.grow_window(rmem, self.mss) {
+        if self.window.grow_window(rmem) {
             self.policy.on_window_growth();
         }
     }
@@ -500,11 +523,7 @@ impl Receiver {
             ecn,
             one_way: self.one_way,
             syn: false,
-            stamp: if self.window.may_grow() || self.ecn == Echo::Accurate {
-                Millis::at(now)
-            } else {
-                Millis(0)
-            },
+            stamp: Millis::at(now),
         }
     }
 }

@@ -21,6 +21,7 @@
 //! the timer only (RFC 6675 §5.1). What NextSeg's rules 3 and 4 retransmit is in flight once, not
 //! twice.
 
+use crate::MAX_SACK_BLOCKS;
 use crate::rack::Verdict;
 use std::collections::VecDeque;
 use units::Span;
@@ -189,6 +190,26 @@ impl Scoreboard {
         if from < seq {
             each(from, seq);
         }
+    }
+
+    /// Gives `each` the ranges, between `una` and `nxt`, of what an ACK with these SACK blocks is the
+    /// first to acknowledge or SACK. As in Linux SACKed segments come before acknowledged ones
+    /// (tcp_sacktag_one, tcp_clean_rtx_queue).
+    pub fn newly_delivered(
+        &self,
+        ack: u32,
+        sacks: &[(u32, u32)],
+        (una, nxt): (u32, u32),
+        mut each: impl FnMut(u32, u32),
+    ) {
+        let mut blocks = [(0, 0); MAX_SACK_BLOCKS];
+        let blocks = &mut blocks[..sacks.len()];
+        blocks.copy_from_slice(sacks);
+        blocks.sort_unstable();
+        for &mut (from, to) in blocks {
+            self.unsacked_below(to.min(nxt), from.max(ack), &mut each);
+        }
+        self.unsacked_below(ack, una, &mut each);
     }
 
     /// Retransmitted segments in flight (retrans_out).

@@ -125,6 +125,8 @@ struct Settings {
     exact: bool,
     /// The congestion control sets cwnd by itself: no PRR.
     sets_cwnd: bool,
+    /// Segments are paced whatever the congestion control.
+    pacing: bool,
 }
 
 /// The state of the handshake.
@@ -142,6 +144,8 @@ enum Handshake {
 struct Cold {
     undo: Undo,
     rack: Rack,
+    /// Segments that DSACKs have reported (dsack_dups).
+    dsack_dups: u64,
     /// With exact feedback on marks.
     marks: Option<Box<Marks>>,
 }
@@ -217,8 +221,8 @@ impl Sender {
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
             needs_ecn: params.ecn && params.congestion.needs_ecn(),
             sets_cwnd: params.congestion.sets_cwnd(),
-            exact: params.ecn && params.accecn
-                || params.congestion.needs_ecn() && (params.ecn || params.congestion.sets_cwnd()),
+            pacing: params.growth.pacing,
+            exact: (params.congestion.needs_ecn() || params.accecn) && params.ecn,
         };
         let marks = settings.exact.then(|| Box::new(Marks::new(params)));
         let control = Control::new(params);
@@ -252,7 +256,7 @@ impl Sender {
             settings,
             writer: Writer::new(params, end),
             rtt_source: RttSource::new(params),
-            cold: Box::new(Cold { undo: Undo::new(), rack: Rack::new(), marks }),
+            cold: Box::new(Cold { undo: Undo::new(), rack: Rack::new(), dsack_dups: 0, marks }),
             end,
             last_len,
             handshake: params.handshake.then_some(Handshake::SendSyn),
@@ -260,6 +264,9 @@ impl Sender {
             rate,
             stats: SenderStats::default(),
         };
+        if sender.ecn != EcnState::Accurate {
+            sender.fall_back();
+        }
         // The window of the receiver's SYN-ACK.
         sender.update_snd_wnd(0, Receiver::new(params).window_bytes());
         sender.update_limits();

@@ -192,6 +192,29 @@ fn an_accecn_syn_ack_reflects_how_the_syn_came() {
     assert_eq!(reflected(&dctcp, Ecn::NotEct), (0b010, Ecn::NotEct));
     let prague = accecn().with(|p| p.congestion = CongestionKind::Prague);
     assert_eq!(reflected(&prague, Ecn::Ect1), (0b011, Ecn::Ect1));
+    assert_eq!(reflected(&prague, Ecn::Ect0), (0b100, Ecn::Ect1), "which Linux lets pass");
+    assert_eq!(reflected(&prague, Ecn::NotEct), (0b010, Ecn::NotEct), "bleached");
+}
+
+/// The ECN field of a server's first ACK, where the last ACK of the handshake comes with this ACE
+/// for its SYN-ACK, which was ECT(0).
+fn first_ack(ace: u8) -> Ecn {
+    let dctcp = accecn().with(|p| p.congestion = CongestionKind::Dctcp);
+    let (mut sender, mut receiver) = (Sender::new(&dctcp, None), Receiver::new(&dctcp));
+    let syn = burst(&mut sender, at(0))[0];
+    sender.on_ack(&greeting(&mut receiver, &syn, at(0)), at(80));
+    let sent = burst(&mut sender, at(80));
+    assert_eq!(sent[0].ace, 0b100);
+    receiver.on_segment(&Segment { ace, ..sent[0] }, at(120));
+    receiver.on_segment(&sent[1], at(120)).expect("the first is acknowledged at once").ecn
+}
+
+#[test]
+fn a_last_ack_that_tells_of_a_bleached_syn_ack_or_of_nothing_ends_ect() {
+    // tcp_accecn_third_ack; RFC 9768 §3.2.2.2 and table 4.
+    assert_eq!([0b100, 0b011, 0b110].map(first_ack), [Ecn::Ect0; 3]);
+    assert_eq!([0b010, 0].map(first_ack), [Ecn::NotEct; 2]);
+    assert_eq!([0b001, 0b101, 0b111].map(first_ack), [Ecn::Ect0; 3], "unused, but legal");
 }
 
 #[test]
@@ -245,4 +268,26 @@ fn an_answer_of_a_server_without_accecn_is_taken_as_it_is_meant() {
         sender.on_ack(&AckSegment { ack: 1, ace: 1, syn: false, ..answer }, at(160));
         assert_eq!(burst(&mut sender, at(160))[0].cwr, cwr, "only RFC 3168 has CWR");
     }
+}
+
+#[test]
+fn without_accecn_prague_is_reno_without_ecn_and_without_a_pace() {
+    // TCP_CONG_NO_FALLBACK_RFC3168: RFC 3168's feedback is none, either.
+    let prague = accecn().with(|p| p.congestion = CongestionKind::Prague);
+    for ace in [0b001, 0] {
+        let (mut sender, mut receiver) = (Sender::new(&prague, None), Receiver::new(&prague));
+        let syn = burst(&mut sender, at(0))[0];
+        let answer = greeting(&mut receiver, &syn, at(0));
+        sender.on_ack(&AckSegment { ace, accecn: None, ..answer }, at(80));
+        let sent = burst(&mut sender, at(80));
+        assert_eq!(sent.len(), 11, "the ACK and ten segments at once");
+        assert!(sent[1..].iter().all(|segment| segment.ecn == Ecn::NotEct));
+        let sacks = [(1, 5), (0, 0), (0, 0), (0, 0)];
+        let ack = AckSegment { ack: 0, ace: 1, syn: false, sacks, sack_count: 1, ..answer };
+        sender.on_ack(&ack, at(160));
+        let mss = u64::from(prague.mss);
+        assert_eq!((sender.ssthresh_bytes(), sender.stats().fast_recoveries), (Some(5 * mss), 1));
+    }
+    let syn = burst(&mut Sender::new(&prague.with(|p| p.accecn = false), None), at(0))[0];
+    assert!(!syn.cwr, "nor does it ask for less");
 }

@@ -10,7 +10,7 @@ mod congestion;
 
 use proptest::prelude::*;
 use tcp::params::{Acknowledging, Buffers, FastRecovery, Growth, LossRecovery, Ns2Mode, Timers};
-use tcp::{AckSegment, Receiver, Segment, Sender, TcpParams};
+use tcp::{AckSegment, CeCount, CongestionKind, Millis, Receiver, Segment, Sender, TcpParams};
 use units::{Ecn, Luck, Span, Time};
 
 /// RFC 6675 read aloud: one entry for each segment ever sent.
@@ -108,6 +108,9 @@ struct Channel {
     seed: u64,
 }
 
+/// ACE tells of so many CE segments.
+const ACE_MAX: u32 = 7;
+
 struct World {
     params: TcpParams,
     sender: Sender,
@@ -118,7 +121,14 @@ struct World {
     now: Time,
     /// In flight, in the order of arrival; ties in the order of sending.
     segments: Vec<(Time, Segment, bool)>,
-    acks: Vec<(Time, AckSegment)>,
+    acks: Vec<(Time, AckSegment, CeCount)>,
+    /// Marked segments with data that have arrived, copies too.
+    taken: CeCount,
+    /// Those of which the last ACK told that counted: it delivered something or had a newer stamp.
+    told: CeCount,
+    stamp: Millis,
+    /// Segments that ACKs delivered which delivered more than ACE counts.
+    ambiguous: u32,
     /// One past the last segment that the receiver's windows let go.
     edge: u64,
     /// Answers to SYNs that have arrived and were not acknowledged.
@@ -139,6 +149,10 @@ impl World {
             now: Time::ZERO,
             segments: Vec::new(),
             acks: Vec::new(),
+            taken: CeCount::default(),
+            told: CeCount::default(),
+            stamp: Millis(0),
+            ambiguous: 0,
             edge: room(&params, receiver.window_bytes()),
             answers: 0,
             ecn: params.ecn,
@@ -250,15 +264,15 @@ impl World {
             && !self.luck.chance(self.channel.ack_loss)
         {
             let at = self.arrival();
-            let index = self.acks.partition_point(|&(t, _)| t <= at);
-            self.acks.insert(index, (at, ack));
+            let index = self.acks.partition_point(|&(t, ..)| t <= at);
+            self.acks.insert(index, (at, ack, self.taken));
         }
     }
 
     /// The next thing that happens; false when nothing ever will.
     fn step(&mut self) -> bool {
         let segment = self.segments.first().map(|&(at, ..)| at);
-        let ack = self.acks.first().map(|&(at, _)| at);
+        let ack = self.acks.first().map(|&(at, ..)| at);
         let [timer, delayed] = [self.sender.deadline(), self.receiver.deadline()];
         let Some(next) = [segment, ack, timer, delayed].into_iter().flatten().min() else {
             return false;
@@ -268,11 +282,15 @@ impl World {
             let (_, segment, marked) = self.segments.remove(0);
             let before = self.receiver.delivered_bytes();
             let ecn = if marked { Ecn::Ce } else { segment.ecn };
+            if marked {
+                self.taken.segments += 1;
+                self.taken.bytes += segment.len;
+            }
             let reply = self.receiver.on_segment(&Segment { ecn, ..segment }, self.now);
             assert!(self.receiver.delivered_bytes() >= before);
             self.reply(reply);
         } else if ack == Some(next) {
-            let (_, ack) = self.acks.remove(0);
+            let (_, ack, told) = self.acks.remove(0);
             self.edge = self.edge.max(u64::from(ack.ack) + room(&self.params, ack.window));
             let (una, _) = self.sender.outstanding();
             self.answers += u32::from(ack.syn);
@@ -288,6 +306,11 @@ impl World {
             let acked = self.sender.on_ack(&ack, self.now);
             assert!(!(self.complete && acked.complete), "a transfer completes once");
             self.complete |= acked.complete;
+            if !ack.syn && ack.ack >= una {
+                let newer = std::mem::replace(&mut self.stamp, ack.stamp) != ack.stamp;
+                self.told = if acked.delivered > 0 || newer { told } else { self.told };
+                self.ambiguous += if acked.delivered > ACE_MAX { acked.delivered } else { 0 };
+            }
             // A SYN that comes after data is answered in vain: whatever that says of data is not
             // heard.
             assert_eq!(self.sender.outstanding().0, if ack.syn { una } else { una.max(ack.ack) });
@@ -370,7 +393,8 @@ fn params() -> impl Strategy<Value = TcpParams> {
             ack_bytes: 52,
             timestamps,
             ecn,
-            accecn,
+            // It asks for nothing less (TCP_CONG_NEEDS_ACCECN).
+            accecn: accecn || congestion == CongestionKind::Prague,
             handshake,
             recovery: LossRecovery {
                 sack,
@@ -549,6 +573,54 @@ p.timers.min_rto_ns = 1_000_000_000;
         }
         prop_assert_eq!(world.sender.outstanding(), (nxt, nxt));
         prop_assert_eq!(world.receiver.delivered_bytes(), u64::from(nxt) * u64::from(world.params.mss));
+    }
+}
+
+/// A connection that has agreed on AccECN, run to its end; `None` where its SYNs were lost and it has
+/// not.
+fn with_accurate_feedback(params: TcpParams, bytes: u64, channel: Channel) -> Option<World> {
+    let params = params.with(|p| (p.ecn, p.accecn) = (true, true));
+    let mut world = World::new(params, Some(bytes), channel);
+    world.pump();
+    while world.step() {}
+    world.receiver.ce_taken().and(world.sender.ce_told()).is_some().then_some(world)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_sender_is_told_of_all_marks_that_arrived(
+        params in params(), bytes in 1..300_000u64, channel in channel(0)
+    ) {
+        let channel = Channel { ack_loss: 0.0, ..channel };
+        let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
+        prop_assert_eq!(world.receiver.ce_taken(), Some(world.taken));
+        let told = world.sender.ce_told().unwrap().segments;
+        let amiss = told.abs_diff(world.told.segments);
+        prop_assert!(amiss <= world.ambiguous, "told of {told}, not {:?}", world.told);
+        prop_assert_eq!(amiss % (ACE_MAX + 1), 0);
+    }
+
+    #[test]
+    fn lost_acks_cost_whole_turns_of_ace(
+        params in params(), bytes in 1..300_000u64, channel in channel(0)
+    ) {
+        let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
+        prop_assert_eq!(world.receiver.ce_taken(), Some(world.taken));
+        let told = world.sender.ce_told().unwrap().segments;
+        prop_assert!(told <= world.told.segments + world.ambiguous);
+        prop_assert_eq!(told.abs_diff(world.told.segments) % (ACE_MAX + 1), 0);
+    }
+
+    #[test]
+    fn the_option_tells_of_the_bytes_of_marks_whatever_is_lost(
+        params in params(), bytes in 1..300_000u64, channel in channel(0)
+    ) {
+        // Without SACKs there is always room for it.
+        let params = params.with(|p| p.recovery.sack = false);
+        let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
+        prop_assert_eq!(world.sender.ce_told().unwrap().bytes, world.told.bytes);
     }
 }
 

@@ -16,6 +16,8 @@ from sojourn.scenario.qdisc import Qdisc
 
 USUAL = ("codel", "pie", "fq_codel", "fq_pie", "cake")
 """With their own parameters."""
+L4S = "dualpi2"
+"""Worth trying beside them where a sender sets ECT(1). Linux has it since 6.17."""
 BY_INTERVAL = ("codel", "fq_codel")
 USUAL_RTT_NS = 100 * 10**6
 FAR = 1.5
@@ -34,9 +36,11 @@ class Candidate:
     """What sets it apart, in a few words; empty: its defaults."""
 
 
-def candidates(longest_rtt_ns: int) -> list[Candidate]:
-    """Those for paths whose longest RTT is this."""
+def candidates(longest_rtt_ns: int, *, l4s: bool = False) -> list[Candidate]:
+    """Those for paths whose longest RTT is this. `l4s`: some senders are L4S's."""
     found = [Candidate(words, "") for words in USUAL]
+    if l4s:
+        found.append(Candidate(L4S, "two queues for L4S and others; Linux has it since 6.17"))
     if USUAL_RTT_NS / FAR <= longest_rtt_ns <= USUAL_RTT_NS * FAR:
         return found
     interval = _two_digits(longest_rtt_ns)
@@ -79,7 +83,8 @@ def in_scenario(scenario: Scenario, link: str | None = None) -> list[Scenario]:
             "no flow of this scenario is TCP: nothing answers to what a queue discipline does",
             'give it one: [[flow]] kind = "bulk"',
         )
-    words = [candidate.words for candidate in candidates(max(rtts))]
+    l4s = any(flow.tcp is not None and flow.tcp.congestion == "prague" for flow in realised.flows)
+    words = [candidate.words for candidate in candidates(max(rtts), l4s=l4s)]
     present = _present(scenario, link)
     return variants(
         scenario, [present, *(each for each in words if not _same(each, present))], link

@@ -7,6 +7,7 @@ and `upload` as the device sees them, 0 for a way that is not shaped.
 from __future__ import annotations
 
 from sojourn.advice.line import AccessLine
+from sojourn.linux.tc import DISCIPLINE
 from sojourn.scenario.qdisc import LinkLayer, Qdisc
 
 SQM_SCRIPTS = {"cake": "layer_cake.qos"}
@@ -19,7 +20,10 @@ SQM_QDISCS = ("fq_codel", "codel", "pie", "cake")
 
 def replacing(words: str, interface: str) -> list[str]:
     """For a device that is the bottleneck itself."""
-    return [f"tc qdisc replace dev {interface} root {Qdisc.parse(words).command()}"]
+    qdisc = Qdisc.parse(words)
+    tree = [f"tc {line}" for line in qdisc.tree(interface, DISCIPLINE)]
+    named = f"handle {DISCIPLINE} " if tree else ""
+    return [f"tc qdisc replace dev {interface} root {named}{qdisc.command()}", *tree]
 
 
 def sqm(line: AccessLine, words: str) -> list[str] | None:

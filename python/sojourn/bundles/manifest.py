@@ -100,23 +100,6 @@ def now() -> dict[str, str]:
 # ----------------------------------------------------------------------------------------- writing
 
 
-def of_folder(folder: Path, names: Iterable[str]) -> Manifest:
-    """The manifest of these files of a folder.
-
-    Raises:
-        UserError: one can't be read, or a Run is damaged.
-    """
-    listed = sorted(set(names))
-    try:
-        files = {name: summed(folder / name) for name in listed}
-    except OSError as error:
-        raise BundleError(
-            f"can't read {error.filename or folder}: {error.strerror or error}",
-            "may you read it? is it still written to?",
-        ) from None
-    return of_files(files, runs_in(folder, files))
-
-
 def of_files(files: Mapping[str, FileSum], runs: Mapping[str, Run]) -> Manifest:
     """The manifest of files and the Runs among them."""
     ordered = {name: files[name] for name in sorted(files)}
@@ -167,18 +150,21 @@ def files_in(folder: Path, out: Path | None = None) -> Iterator[str]:
     """
     for place, folders, files in os.walk(folder, onerror=_unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted([*files, *(one for one in folders if (Path(place) / one).is_symlink())]):
-            file = Path(place) / name
-            if name.startswith(".") or (out is not None and file.resolve() == out.resolve()):
+        within = Path(place).relative_to(folder).as_posix()
+        links = (name for name in folders if os.path.islink(os.path.join(place, name)))
+        for name in sorted([*files, *links]):
+            # Text, and no Path: of a paper's Runs there are tens of thousands.
+            file = os.path.join(place, name)
+            if name.startswith(".") or (out is not None and Path(file).resolve() == out.resolve()):
                 continue
-            if file.is_symlink() or not file.is_file():
+            if os.path.islink(file) or not os.path.isfile(file):
                 raise BundleError(
-                    f"{foreign.plain(str(file))} is no plain file",
+                    f"{foreign.plain(file)} is no plain file",
                     "a bundle has files only: put a copy of what it leads to in its place",
                 )
-            relative = file.relative_to(folder).as_posix()
+            relative = name if within == "." else f"{within}/{name}"
             if why := bad_name(relative):
-                raise BundleError(f"{foreign.plain(str(file))}: {why}", "give it another name")
+                raise BundleError(f"{foreign.plain(file)}: {why}", "give it another name")
             yield relative
 
 

@@ -30,8 +30,11 @@ STANDING = (
         "both-ways",
         "cake",
         "choke",
+        "coalescing",
         "controls",
         "dctcp",
+        "delay-steps",
+        "duplicates",
         "ecn",
         "ecn-beside",
         "fifty",
@@ -45,23 +48,28 @@ STANDING = (
     *(
         "loss",
         "onoff",
+        "overtaking",
         "pie",
+        "police",
+        "reordering",
         "ring",
         "rtts",
         "schedule",
         "sfb",
         "sfq",
         "shaper",
+        "slots",
         "tbf",
         "udp",
         "vegas",
         "vegas-beside",
         "video",
         "web",
+        "wire-jitter",
     ),
 )
 """In the folder `agreement/cases` of the installed package."""
-OF_LATER = {"kernel-7.3": ("dualpi2",)}
+OF_LATER = {"kernel-7.3": ("accecn", "dualpi2")}
 """The same, of what only a later Linux has, by its engine."""
 QUICK = "quick"
 """Names some of their cases."""

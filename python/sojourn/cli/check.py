@@ -114,6 +114,7 @@ def _link(link: Link) -> CheckedLink:
         "delay_ms": link.delay_ns / 1e6,
         "qdisc": link.qdisc.text,
         "shaper": link.shaper.text if link.shaper else None,
+        "police": link.police.text if link.police else None,
         "ring": link.ring.descriptors if link.ring else None,
         "loss": link.loss is not None,
     }
@@ -188,7 +189,8 @@ def _link_table(links: Sequence[Mapping[str, Any]]) -> str:
         rate = text.rate(link["rate_bps"])
         if link["least_bps"] != link["greatest_bps"]:
             rate = f"{text.rate(link['least_bps'])} to {text.rate(link['greatest_bps'])}"
-        below = [f"shaper {link['shaper']}"] if link["shaper"] else []
+        below = [f"police {link['police']}"] if link["police"] else []
+        below += [f"shaper {link['shaper']}"] if link["shaper"] else []
         below += [f"ring {link['ring']}"] if link["ring"] else []
         below += ["loss"] if link["loss"] else []
         rows.append(

@@ -1,4 +1,4 @@
-"""`sojourn export`: a measurement as other programs read it."""
+"""`sojourn export`: a Run as other programs read it."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from sojourn.cli import options, work
 from sojourn.errors import UserError
 from sojourn.offered import FLENT_TESTS
 
-ENDINGS = (".flent.gz", ".flent", ".csv", ".json")
+ENDINGS = (".flent.gz", ".flent", ".csv", ".json", ".pcapng")
 """What it writes."""
 
 
@@ -16,7 +16,7 @@ ENDINGS = (".flent.gz", ".flent", ".csv", ".json")
 @click.argument("path", type=click.Path(path_type=Path), metavar="RUN")
 @click.option(
     "-o", "--out", "files", multiple=True, required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="What to write, by its ending: .flent.gz, .flent, .csv (all samples), .json (what they say, and all samples). May be repeated.",
+    help="What to write, by its ending: .flent.gz, .flent, .csv (all samples), .json (what they say, and all samples); of a simulation that kept headers .pcapng. May be repeated.",
 )  # fmt: skip
 @click.option(
     "--phase", metavar="NAME", help="flent: which load. [default: both, else upload, else download]"
@@ -34,6 +34,12 @@ ENDINGS = (".flent.gz", ".flent", ".csv", ".json")
     show_default=True,
     help="flent: the test it goes under; rrul calls four unmarked streams BE, BK, CS5 and EF.",
 )
+@click.option(
+    "--pcap-seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=".pcapng: which seed. [default: the first]",
+)
 @options.one(options.TalkOptions, "quiet")
 def export(
     path: Path,
@@ -41,12 +47,13 @@ def export(
     phase: str | None,
     repeat: int | None,
     test: str,
+    pcap_seed: int | None,
     quiet: bool,
 ) -> None:
-    """Write a measurement for flent, or as CSV or JSON."""
+    """Write a measurement for flent, as CSV or JSON, or a simulation's packets for Wireshark."""
     from sojourn.live import flent
     from sojourn.live.measure import sample_files
-    from sojourn.records import Run
+    from sojourn.records import Run, pcapng
 
     run = Run.open(path)
     if not run.seeds:
@@ -62,6 +69,8 @@ def export(
             work.write(file, sample_files.csv(run))
         elif file.suffix == ".json":
             work.write(file, sample_files.json_of(run))
+        elif file.suffix == ".pcapng":
+            work.write(file, pcapng.capture(run, run.seeds[0] if pcap_seed is None else pcap_seed))
         else:
             flent.export(run, file, flent.FlentChoice(phase, repeat, test))
         work.say(f"wrote {file}", quiet)

@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 )
 @options.block(options.VariationOptions)
 @options.block(options.TableOptions)
+@click.option(
+    "--pcap",
+    is_flag=True,
+    help="Also keep what packets' headers say, and write each seed as a capture: pcap/seed-1.pcapng.",
+)
 @click.option("--details", is_flag=True, help="Of a sweep: also each variant's own tables.")
 @options.block(options.UntilOptions)
 @options.block(options.ExecutionOptions)
@@ -53,6 +58,7 @@ def run(
     qdisc: str | None,
     variation: options.VariationOptions,
     table: options.TableOptions,
+    pcap: bool,
     details: bool,
     until: options.UntilOptions,
     execution: options.ExecutionOptions,
@@ -81,6 +87,10 @@ def run(
     ]
     if qdisc is not None:
         loaded = [with_discipline(scenario, qdisc) for scenario in loaded]
+    if pcap:
+        if output.out is None and talk.as_json:
+            raise click.UsageError("--pcap with --json needs -o DIR: where to write captures")
+        loaded = [scenario.with_(**{"record.headers": True}) for scenario in loaded]
     if len(loaded) > 1:
         # What the last one is refused for is not to be told after the others have run.
         engines.check(loaded, execution.engine)
@@ -130,6 +140,9 @@ def run(
             if suffixes:
                 drawn = work.draw(runs, folder / "figures", suffixes)
                 work.say(f"drew {drawn} figures in {folder / 'figures'}", talk.quiet)
+            if pcap:
+                written = work.capture(runs, folder / "pcap")
+                work.say(f"wrote {written} captures into {folder / 'pcap'}", talk.quiet)
     if not outputs:
         raise engines.UnfinishedError(
             [one for stop in stops for one in stop.failed], sum(stop.asked for stop in stops)

@@ -383,12 +383,12 @@ def check_parent(file: Path | None) -> None:
         raise click.BadParameter(f"{file.parent} is not a folder", param_hint=str(file))
 
 
-def write(file: Path, words: str) -> Path:
-    """Writes a text file whole or not at all."""
+def write(file: Path, content: str | bytes) -> Path:
+    """Writes a file whole or not at all."""
     from sojourn.records import write_whole
 
     try:
-        write_whole(file, words.encode())
+        write_whole(file, content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise UserError(
             f"can't write {file}: {error.strerror or error}",
@@ -428,6 +428,25 @@ def check_suffixes(suffixes: Sequence[str], option: str = "--figures") -> None:
             raise click.BadParameter(
                 f"{suffix!r} is not one of {', '.join(FORMATS)}", param_hint=option
             )
+
+
+def capture(runs: Sequence[Run], folder: Path) -> int:
+    """Writes each seed of these Runs as a capture, of several Runs into a folder each; how many."""
+    from sojourn.records import pcapng
+
+    written = 0
+    for run in runs:
+        part = folder / run.path.name if len(runs) > 1 else folder
+        try:
+            part.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"can't make {part}: {error.strerror or error}", "the Runs are kept: export them"
+            ) from None
+        for seed in run.seeds:
+            write(part / f"seed-{seed}.pcapng", pcapng.capture(run, seed))
+            written += 1
+    return written
 
 
 def draw(runs: Sequence[Run], folder: Path, suffixes: Sequence[str]) -> int:

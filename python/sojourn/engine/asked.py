@@ -80,6 +80,7 @@ def meta_of(engine: Engine, scenario: Scenario, seeds: Sequence[int], realised: 
                 delay_ns=link.delay_ns,
                 sampled=link.sampled,
                 shaper=link.shaper.text if link.shaper else None,
+                police=link.police.text if link.police else None,
                 ring=link.ring.descriptors if link.ring else None,
                 bql=link.ring is not None and link.ring.bql,
             )

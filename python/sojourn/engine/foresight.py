@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sojourn.engine.registry import find, stands_for, why_not
 from sojourn.errors import UserError
 from sojourn.scenario import Scenario
-from sojourn.scenario.qdisc import Shaper
+from sojourn.scenario.qdisc import Police, Shaper
 from sojourn.scenario.realised import (
     Bulk,
     Draw,
@@ -50,6 +50,8 @@ TAKES: dict[str, tuple[float, float, float]] = {
 1000 Mbit/s, 1 to 64 flows: about right within a third. `kernel-qemu` is ten times slower than
 `kernel-uml` once was, with taps as it has (docs/kernel.md). `netns` does not compute, it waits."""
 ROW_BYTES = 40
+HEADER_ROWS = 2
+"""What a packet's headers take, in rows of other tables."""
 """A row of a time line in Parquet: measured 8 to 30."""
 FOLDER_BYTES = 500_000
 """Everything else of a seed: totals, histograms, drops."""
@@ -208,13 +210,14 @@ def capacity_bps(link: Link, duration_ns: int) -> float:
         step.bps * max(0, min(end, period) - step.at_ns)
         for step, end in zip(steps, ends, strict=False)
     )
-    limit = slower([bits // period] if steps else [], link.shaper)
+    limit = slower([bits // period] if steps else [], link.shaper, link.police)
     return math.inf if limit is None else float(limit)
 
 
-def slower(rate: list[int], shaper: Shaper | None) -> int | None:
-    """The slower of a link's transmitter and its shaper, bit/s; None where there is neither."""
-    return min([*rate, *([shaper.bps] if shaper else [])], default=None)
+def slower(rate: list[int], *limits: Shaper | Police | None) -> int | None:
+    """The slowest of a link's transmitter and what else limits it, bit/s; None where nothing
+    does."""
+    return min([*rate, *(each.bps for each in limits if each)], default=None)
 
 
 def _own_rate(flow: Flow, realised: Realised) -> tuple[float, float]:
@@ -264,10 +267,11 @@ def expected_bytes(realised: Realised) -> int:
         for flow in realised.flows
         if isinstance(flow.traffic, Ping)
     )
-    if record.packets:
+    if record.packets or record.headers:
         bits = sum(
             slower([max(step.bps for step in link.rate)] if link.rate else [], link.shaper) or 0
             for link in realised.links
         )
-        rows += bits * duration_ns // 10**9 // (8 * TYPICAL_PACKET_BYTES)
+        packets = bits * duration_ns // 10**9 // (8 * TYPICAL_PACKET_BYTES)
+        rows += packets * (record.packets + HEADER_ROWS * record.headers)
     return FOLDER_BYTES + int(rows) * ROW_BYTES

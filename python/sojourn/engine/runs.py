@@ -417,25 +417,30 @@ def _work_off(
         waiting = iter(jobs)
         told = -math.inf
         name_from = -math.inf
-        ended = 0
-        while ended < len(jobs):
+        far = _HowFar(jobs)
+        unnamed: dict[Run, None] = {}
+        while far.ended < len(jobs):
             for job in itertools.islice(waiting, executor.room()):
                 executor.begin(job)
+                far.under_way.add(job)
             if (done := executor.finished(POLL_S)) is not None:
                 _take(done)
-                ended += 1
+                far.end(done)
+                unnamed[done.run] = None
                 left[done.run] -= done.written
                 if how.whole is not None and not left[done.run]:
                     done.run.name_seeds()
                     how.whole(done.run)
             began = time.monotonic()
-            if began >= name_from or ended == len(jobs):
-                _name_seeds(jobs)
+            if began >= name_from or far.ended == len(jobs):
+                for run in unnamed:
+                    run.name_seeds()
+                unnamed.clear()
                 took = time.monotonic() - began
                 name_from = began + max(POLL_S, NAMING * took)
-            if time.monotonic() - told >= POLL_S or ended == len(jobs):
+            if time.monotonic() - told >= POLL_S or far.ended == len(jobs):
                 told = time.monotonic()
-                progress(_progress(jobs, executor.news()))
+                progress(far.progress(executor.news()))
     except KeyboardInterrupt:
         _abandon(executor, jobs)
         missing = [(job.run, job.seed) for job in jobs if not job.written]
@@ -453,11 +458,6 @@ def _jobs(run: Run, scenario: Scenario, seeds: Sequence[int]) -> list[Job]:
     return [Job(run, scenario, seed, about) for seed in seeds]
 
 
-def _name_seeds(jobs: Sequence[Job]) -> None:
-    for run in _runs_of(jobs):
-        run.name_seeds()
-
-
 def _runs_of(jobs: Sequence[Job]) -> list[Run]:
     return list(dict.fromkeys(job.run for job in jobs))
 
@@ -467,16 +467,38 @@ def _unfinished(jobs: Sequence[Job]) -> UnfinishedError | None:
     return UnfinishedError(failed, len(jobs), _runs_of(jobs)) if failed else None
 
 
-def _progress(jobs: Sequence[Job], news: Sequence[str]) -> Progress:
-    finished = sum(job.written for job in jobs)
-    failed = sum(job.error is not None for job in jobs)
-    simulated = sum(job.reached_ns for job in jobs) / sum(job.scenario.duration for job in jobs)
-    # To set up and write down a run costs something, too: of one run nothing to speak of, of
-    # thousands about half of all.
-    share = 0.5 * len(jobs) / (len(jobs) + 20)
-    fraction = (1 - share) * simulated + share * (finished + failed) / len(jobs)
-    taken = sum(job.taken for job in jobs)
-    return Progress(finished, len(jobs), fraction, failed, taken=taken, news=tuple(news))
+class _HowFar:
+    """How far jobs are: of thousands, only those under way are asked each time."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._jobs = len(jobs)
+        self._all_ns = sum(job.scenario.duration for job in jobs)
+        self._ended_ns = 0
+        self._finished = self._failed = self._taken = 0
+        self.under_way: set[Job] = set()
+
+    @property
+    def ended(self) -> int:
+        return self._finished + self._failed
+
+    def end(self, job: Job) -> None:
+        """It was written, or failed."""
+        self.under_way.discard(job)
+        self._ended_ns += job.reached_ns
+        self._finished += job.written
+        self._failed += job.error is not None
+        self._taken += job.taken
+
+    def progress(self, news: Sequence[str]) -> Progress:
+        under_way_ns = sum(job.reached_ns for job in self.under_way)
+        simulated = (self._ended_ns + under_way_ns) / self._all_ns
+        # To set up and write down a run costs something, too: of one run nothing to speak of, of
+        # thousands about half of all.
+        share = 0.5 * self._jobs / (self._jobs + 20)
+        fraction = (1 - share) * simulated + share * self.ended / self._jobs
+        return Progress(
+            self._finished, self._jobs, fraction, self._failed, taken=self._taken, news=tuple(news)
+        )
 
 
 def _take(job: Job) -> None:

@@ -61,7 +61,7 @@ def _rows(
     runs: Sequence[Run], links: Sequence[str | None], seed: int | None
 ) -> dict[str, list[Line]]:
     """What each row shows, and a line of each Run for it; a row of nothing is left out."""
-    names = series.ways(links)
+    names = series.ways(runs, links)
     titles = [*(f"{name} [Mbit/s]" for name in names), "ping RTT [ms]"]
     rows: dict[str, list[Line]] = {title: [] for title in titles}
     for run, link in zip(runs, links, strict=True):

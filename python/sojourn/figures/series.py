@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn.arrays import Floats
+from sojourn.judgement import quantities
 from sojourn.judgement.quantities import bottleneck as bottleneck
 from sojourn.judgement.quantities import bottlenecks as bottlenecks
 from sojourn.records import FlowInfo, LinkInfo, Run, RunError
@@ -134,13 +135,15 @@ def by_way(run: Run, lines: Mapping[str, Line], link: str | None) -> tuple[Line,
     return total(here), total([line for name, line in lines.items() if name not in crossing])
 
 
-def ways(links: Sequence[str | None]) -> tuple[str, str]:
-    """What the goodput across the compared link is called, and that of all other flows."""
-    names = {link for link in links if link is not None}
-    if names in ({"up"}, {"down"}):
-        here = names.pop()
-        return f"Goodput {here}", f"Goodput {'down' if here == 'up' else 'up'}"
-    return "Goodput at the bottleneck", "Goodput elsewhere"
+def ways(runs: Sequence[Run], links: Sequence[str | None]) -> tuple[str, str]:
+    """What the goodput across the compared links is called, and that of all other flows: of
+    measurements of downloads and of uploads."""
+    found = {
+        ("down", "up") if is_measured(run) else quantities.ways(link, run.meta)
+        for run, link in zip(runs, links, strict=True)
+    }
+    here, elsewhere = found.pop() if len(found) == 1 else quantities.NOWHERE
+    return f"Goodput {here}", f"Goodput {elsewhere}"
 
 
 def is_measured(run: Run) -> bool:

@@ -44,6 +44,7 @@ ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
 BLUE, VERMILLION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
 OLIVE = "#8a7a00"
 BROWN = "#7f5539"
+TEAL = "#1b7f8c"
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
@@ -69,9 +70,11 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "fq_pie": (OLIVE, SOLID),
     "sfq": (GREEN, LONG),
     "sfb": (SKY, DASH_DOT),
+    "blue": (SKY, LONG),
     "choke": (PURPLE, LONG),
     "prio": (VERMILLION, DASH_DOT),
     "ets": (VERMILLION, SHORT),
+    "drr": (VERMILLION, DASH_DOT_DOT),
     "hhf": (OLIVE, LONG),
     "tbf": (ORANGE, DASH_DOT),
     "dualpi2": (PURPLE, SHORT),
@@ -95,6 +98,7 @@ CAUSES = {
     "blue": GREEN,
     "own": BLACK,
     "ack_filter": BROWN,
+    "police": TEAL,
 }
 """Colours of the causes of drops and marks."""
 

@@ -101,10 +101,22 @@ def _goodput_other(seed: SeedNumbers, queue: QueueNumbers[float] | None) -> floa
     return rest if rest > 1e-9 * seed["goodput_mbps"] else math.nan
 
 
-def _fixed(link: str | None = None, other: str = "elsewhere") -> tuple[Quantity, ...]:
+NOWHERE = ("at the bottleneck", "elsewhere")
+
+
+def ways(link: str | None, meta: Meta) -> tuple[str, str]:
+    """Which way flows go across a link, and all others: "up" and "down" of a dumbbell."""
+    if link is None:
+        return NOWHERE
+    dumbbell = {"up": "down", "down": "up"}.get(link)
+    other = dumbbell if dumbbell in {each.name for each in meta.links} else None
+    return (f"at {link}" if dumbbell is None else link), other or NOWHERE[1]
+
+
+def _fixed(link: str | None, ways: tuple[str, str]) -> tuple[Quantity, ...]:
     """Those that every scenario may have, in the order of a table."""
     here = link or "the bottleneck"
-    way = here if here in ("up", "down") else f"at {here}"
+    way, other = ways
     return (
         Quantity("ping_idle", "idle ping RTT", "ms", "neither", _ping("base_rtt_ms"), of="ping", short="idle ms"),
         Quantity("ping_mean", "ping RTT mean", "ms", "less", _ping("rtt_ms", "mean"), "felt", "ping", "mean ms"),
@@ -130,7 +142,7 @@ def _fixed(link: str | None = None, other: str = "elsewhere") -> tuple[Quantity,
     )  # fmt: skip
 
 
-QUANTITY = {quantity.key: quantity for quantity in _fixed()}
+QUANTITY = {quantity.key: quantity for quantity in _fixed(None, NOWHERE)}
 OWN_GOODPUT = "own_goodput"
 """Begins the key of the goodput of one [[flow]] entry."""
 
@@ -227,9 +239,7 @@ class AtLink:
     @cached_property
     def quantities(self) -> dict[str, Quantity]:
         """Those of this scenario by key: what is felt first, then costs, then the queue."""
-        dumbbell = {"up": "down", "down": "up"}.get(self.link or "")
-        other = dumbbell if dumbbell in {link.name for link in self.meta.links} else None
-        fixed = _fixed(self.link, other or "elsewhere")
+        fixed = _fixed(self.link, ways(self.link, self.meta))
         groups = self.summary.runs[0]["groups"] if self.summary.runs else []
         own = [quantity for group in groups for quantity in _of_group(group)]
         own += _own_goodputs(groups)
@@ -332,7 +342,8 @@ def bottlenecks(runs: Sequence[Run]) -> list[str | None]:
 
     Runs with the same links are asked about the same one: the one where most waited in all of them
     together, of those links whose disciplines they compare. (A discipline that works may have its
-    longest queue elsewhere.)
+    longest queue elsewhere.) Where next to nothing waits on any link it is one that polices: what
+    exceeds its rate does not wait.
     """
     return under_study([run.meta for run in runs], [_backlogs(run) for run in runs])
 
@@ -343,11 +354,20 @@ def under_study(metas: Sequence[Meta], backlogs: Sequence[Mapping[str, float]]) 
         compared = [
             link for link in backlogs[0] if len({meta.link(link).qdisc for meta in metas}) > 1
         ] or list(backlogs[0])
-        together = {link: sum(backlog[link] for backlog in backlogs) for link in compared}
+        together = {
+            link: math.fsum(backlog[link] for backlog in backlogs) / len(backlogs)
+            for link in compared
+        }
         backlogs = [together] * len(metas)
-    return [
-        max(backlog, key=lambda link: backlog[link]) if backlog else None for backlog in backlogs
-    ]
+    return [_most_waited(meta, backlog) for meta, backlog in zip(metas, backlogs, strict=True)]
+
+
+def _most_waited(meta: Meta, backlog: Mapping[str, float]) -> str | None:
+    def order(link: str) -> tuple[float, bool, float]:
+        waits = backlog[link]
+        return (waits if waits >= 1 else 0.0, meta.link(link).police is not None, waits)
+
+    return max(backlog, key=order, default=None)
 
 
 def bottleneck(run: Run) -> str | None:

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from pyroute2.netlink import nlmsg_atoms
 from pyroute2.netlink.rtnl import tcmsg
 
 from sojourn.errors import UserError
@@ -21,6 +22,17 @@ from sojourn.scenario.qdisc import Qdisc
 # Disciplines that pyroute2 lacks and that look like one it has.
 tcmsg.plugins.setdefault("bfifo", tcmsg.plugins["pfifo"])
 tcmsg.plugins.setdefault("pfifo_head_drop", tcmsg.plugins["pfifo"])
+
+
+class _AsItIs:
+    """A plugin of pyroute2 for disciplines whose options are bytes already: crates/tc has their
+    layout."""
+
+    options = nlmsg_atoms.cdata
+
+
+# sfq's is there, without depth and headdrop.
+tcmsg.plugins |= dict.fromkeys(("pie", "fq_pie", "dualpi2", "sfq"), _AsItIs)
 
 # Attributes of Linux 5.17 that pyroute2 lacks, behind those that it has.
 _OPTIONS = tcmsg.plugins["fq_codel"].options
@@ -53,14 +65,17 @@ def handle_name(handle: int) -> str:
     )
 
 
-def options(qdisc: Qdisc | tc.Htb) -> dict[str, Any]:
-    """A queue discipline's options, as pyroute2 encodes them."""
+def options(qdisc: Qdisc | tc.Htb) -> dict[str, Any] | bytes:
+    """A queue discipline's options, as pyroute2 encodes them; bytes: encoded already."""
     if isinstance(qdisc, tc.Htb):
         glob = {"version": 3, "rate2quantum": 10, "defcls": int(str(qdisc.default), 16), "debug": 0}
         return {"attrs": [["TCA_HTB_INIT", {**glob, "direct_pkts": 0}]]}
+    if (packed := qdisc.packed_options()) is not None:
+        return packed
     if (told := qdisc.options()) is None:
         raise UserError(
-            f"no shaper is built with {qdisc.kind}", "use fq_codel, codel, cake, bfifo or pfifo"
+            f"no shaper is built with {qdisc.kind}",
+            "use fq_codel, codel, fq_pie, pie, dualpi2, sfq, cake, bfifo or pfifo",
         )
     if any(name.startswith("TCA_") for name, _ in told):
         return {"attrs": [list(each) for each in told]}

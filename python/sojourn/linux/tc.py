@@ -15,7 +15,7 @@ discipline has the handle 10:.
 A shaper of a live interface is a list of operations, each a value: `command` writes one as a line
 for a terminal, and linux/rtnl says the same to the kernel.
 
-Source: tc-htb(8), tc-stab(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(8), tc-mirred(8),
+Source: tc-htb(8), tc-stab(8), tc-police(8), tc-matchall(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(8), tc-mirred(8),
 tc-cake(8), tc-u32(8), ip-link(8).
 """
 
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sojourn.errors import UserError
-from sojourn.scenario.qdisc import Qdisc, Shaper, default_burst
+from sojourn.scenario.qdisc import Police, Qdisc, Shaper, default_burst
 from sojourn.scenario.realised import GilbertLoss, RandomLoss, StateLoss
 
 ROOT = "1:"
@@ -78,7 +78,8 @@ def queue(
     difference = header_bytes - ETHERNET_HEADER
     stab = f"stab overhead {difference} " if difference else ""
     if shaper is None and transmitter is None:
-        return [f"qdisc add dev {device} root handle {DISCIPLINE} {stab}{words}"]
+        line = f"qdisc add dev {device} root handle {DISCIPLINE} {stab}{words}"
+        return [line, *qdisc.tree(device, DISCIPLINE)]
     lines = [
         f"qdisc add dev {device} root handle {ROOT} {stab}htb default {2 if shaper and transmitter else 1}"
     ]
@@ -98,7 +99,31 @@ def queue(
             f"class add dev {device} parent {parent} classid {own} {_class(shaper.bps, shaper.burst_bytes, charge)}"
         )
         parent = own
-    return [*lines, f"qdisc add dev {device} parent {parent} handle {DISCIPLINE} {words}"]
+    lines.append(f"qdisc add dev {device} parent {parent} handle {DISCIPLINE} {words}")
+    return [*lines, *qdisc.tree(device, DISCIPLINE)]
+
+
+def policer(device: str, police: Police, *, header_bytes: int) -> list[str]:
+    """The lines that give a device a policer before its queue.
+
+    A policer counts what the device does, with the Ethernet header: tc-stab(8) is the discipline's.
+
+    Raises:
+        UserError: a packet counts less than with that header, for which tc has no words.
+    """
+    difference = header_bytes - ETHERNET_HEADER
+    overhead = difference + police.overhead_bytes
+    if overhead < 0:
+        raise UserError(
+            f"Linux's policer counts {ETHERNET_HEADER} bytes of Ethernet for each packet, this one {header_bytes + police.overhead_bytes}",
+            f'write overhead {police.overhead_bytes - overhead} behind police, or link_layer = "linux"',
+        )
+    words = f"rate {police.bps}bit burst {police.burst_bytes}b mtu {police.mtu_bytes - difference}b"
+    words += f" overhead {overhead}" if overhead else ""
+    return [
+        f"qdisc add dev {device} clsact",
+        f"filter add dev {device} egress matchall action police {words} conform-exceed drop",
+    ]
 
 
 def rate_change(device: str, transmitter: Transmitter, *, header_bytes: int) -> str:

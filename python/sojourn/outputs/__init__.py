@@ -140,6 +140,7 @@ class CheckedLink(TypedDict):
     delay_ms: float
     qdisc: str
     shaper: str | None
+    police: str | None
     ring: int | None
     """Descriptors."""
     loss: bool

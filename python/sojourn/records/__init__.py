@@ -1,6 +1,6 @@
 """Tables and Runs: what an engine hands over, and the folder that keeps it.
 
-`schema`: what tables are made of. `run`: a Run. `disk`: its files.
+`schema`: what tables are made of. `run`: a Run. `disk`: its files. `pcapng`: its packets as a capture.
 """
 
 from sojourn.meta import FORMAT, FlowInfo, LinkInfo, Meta, Phase

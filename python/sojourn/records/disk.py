@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ META = "meta.json"
 SCENARIO = "scenario.toml"
 SUMS = "SHA256SUMS"
 INDEX = "runs.json"
+_LONG = 5000
+"""Rows of a column with more of which `unique` is worth its call."""
 
 
 class RunError(UserError):
@@ -157,8 +160,24 @@ def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
         table = pl.read_parquet(io.BytesIO(content))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise damaged(file, foreign.plain(str(error))) from None
+    if list(table.schema.items()) != _shape(file.stem):
+        table = _brought_up(file, table, old=meta.format < FORMAT)
+    if problem := _strangers(file.stem, table, meta):
+        raise damaged(file, problem)
+    return table
+
+
+@cache
+def _shape(name: str) -> list[tuple[str, Any]]:
+    """The columns of a table with their types, in their order."""
+    return [(column.name, dtype(column)) for column in TABLES[name].columns]
+
+
+def _brought_up(file: Path, table: pl.DataFrame, *, old: bool) -> pl.DataFrame:
+    """A table with the columns that it should have, of those that it has."""
+    import polars as pl
+
     columns = TABLES[file.stem].columns
-    old = meta.format < FORMAT
     found = dict(table.schema)
     unknown = sorted(set(found) - {column.name for column in columns})
     missing = [column.name for column in columns if column.name not in found]
@@ -171,7 +190,7 @@ def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
         ):
             raise damaged(file, f"its column {column.name} holds {has}")
     try:
-        table = table.select(
+        return table.select(
             pl.col(column.name).cast(dtype(column))
             if column.name in found
             else pl.lit(None, dtype=dtype(column)).alias(column.name)
@@ -179,9 +198,6 @@ def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
         )
     except pl.exceptions.PolarsError as error:
         raise damaged(file, foreign.plain(str(error))) from None
-    if problem := _strangers(file.stem, table, meta):
-        raise damaged(file, problem)
-    return table
 
 
 def _strangers(name: str, table: pl.DataFrame, meta: Meta) -> str | None:
@@ -189,7 +205,7 @@ def _strangers(name: str, table: pl.DataFrame, meta: Meta) -> str | None:
     known = {"link": [link.name for link in meta.links], "flow": [flow.name for flow in meta.flows]}
     for column in TABLES[name].columns:
         whose = known.get(column.kind)
-        if whose is not None and not set(table[column.name].unique().to_list()) <= set(whose):
+        if whose is not None and not _names_in(table[column.name]) <= set(whose):
             return f"it has a {column.name} that the Run has not"
     # Of a measurement a later repeat may have brought more.
     key = name.removesuffix("s")
@@ -202,6 +218,11 @@ def _strangers(name: str, table: pl.DataFrame, meta: Meta) -> str | None:
     if name == "engine" and table.height != 1:
         return "it has not one row"
     return None
+
+
+def _names_in(column: pl.Series) -> set[str]:
+    # Of a short column, the call of `unique` costs more than all of its values.
+    return set((column.unique() if len(column) > _LONG else column).to_list())
 
 
 def damaged(file: Path, why: str) -> RunError:

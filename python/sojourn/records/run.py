@@ -45,7 +45,7 @@ from sojourn.records.disk import (
     remove_run,
     write_whole,
 )
-from sojourn.records.schema import TABLES
+from sojourn.records.schema import ON_REQUEST, TABLES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,6 +118,8 @@ class Run:
         self.meta = meta
         self.numbers: dict[int, Numbers] = {}
         """What `sojourn.metrics` made of the tables of seeds, in this process."""
+        self._as_text: dict[int, tuple[object, str]] = {}
+        """The links and flows of `meta`, and what they are in meta.json, by identity."""
         self._held: Held | None = None
         self._sums: dict[int, dict[str, str]] = {}
         self._written: tuple[int, ...] = ()
@@ -170,8 +172,8 @@ class Run:
         return foreign.plain(text, lines=True)
 
     def tables(self, seed: int | None = None) -> tuple[str, ...]:
-        """Names of the tables that this Run holds of a seed (None: of its first); `packets` only if
-        it was asked for."""
+        """Names of the tables that this Run holds of a seed (None: of its first); those of
+        `ON_REQUEST` only if they were asked for."""
         if not self.seeds:
             return ()
         folder = self._seed_folder(self.seeds[0] if seed is None else seed)
@@ -239,10 +241,10 @@ class Run:
         if held is not None:
             return held
         file = self._seed_folder(seed) / f"{name}.parquet"
-        if name == "packets" and not file.exists():
+        if name in ON_REQUEST and not file.exists():
             raise RunError(
-                f"{self.path}: packets were not recorded",
-                "set `packets = true` under [record] in the scenario",
+                f"{self.path}: {name} were not recorded",
+                f"set `{name} = true` under [record] in the scenario",
             )
         try:
             content = content_of(file)
@@ -461,20 +463,39 @@ class Run:
             )
 
     def _write_meta(self) -> None:
+        meta = self.meta
+        # Whichever seed finished first.
+        in_order = {"cpu_s": _in_order(meta.cpu_s), "checksums": _in_order(meta.checksums)}
         # Its format first, and whatever it was: it is written in ours.
-        whole = {"format": FORMAT} | dataclasses.asdict(
-            dataclasses.replace(
-                self.meta,
-                format=FORMAT,
-                # Whichever seed finished first.
-                cpu_s=_in_order(self.meta.cpu_s),
-                checksums=_in_order(self.meta.checksums),
-            )
-        )
-        text = json.dumps(whole, indent=2, ensure_ascii=False)
-        write_whole(self.path / META, (text + "\n").encode())
+        whole = {"format": FORMAT, **vars(meta), **in_order} | {"format": FORMAT}
+        lines = (f"  {json.dumps(key)}: {self._as_json(each)}" for key, each in whole.items())
+        write_whole(self.path / META, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
         self._written = _told_apart(self.path / META)
         self._unnamed = False
+
+    def _as_json(self, value: object) -> str:
+        """A value of meta.json."""
+        if value is not self.meta.links and value is not self.meta.flows:
+            return _indented(value)
+        # Thousands, that stay as they are from seed to seed.
+        if id(value) not in self._as_text:
+            self._as_text[id(value)] = (value, _indented(value))
+        return self._as_text[id(value)][1]
+
+
+def _indented(value: object) -> str:
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False).replace("\n", "\n  ")
+
+
+def _plain(value: object) -> Any:
+    """A part of a Meta as JSON has it."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {key: _plain(each) for key, each in vars(value).items()}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return value
 
 
 def pack(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NONE",
+    "ON_REQUEST",
     "TABLES",
     "ColumnSchema",
     "Names",
@@ -35,6 +36,9 @@ __all__ = [
 
 NONE = -1
 """How an engine's column of integers says "none"."""
+
+ON_REQUEST = ("packets", "headers")
+"""Tables that a Run has only if `[record]` says so, by the same name."""
 
 _NUMBERS = ("integer", "real")
 """Kinds of columns; the others are names."""

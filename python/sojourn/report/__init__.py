@@ -257,16 +257,12 @@ def _text(one: Measured, first: Run | None) -> str:
     whole = f'<pre tabindex="0" aria-label="Scenario">{escape(text)}</pre>'
     if first is None or first.scenario_text == text:
         return whole
-    changes = [
-        line
-        for line in unified_diff(
-            first.scenario_text.splitlines(), text.splitlines(), n=0, lineterm=""
-        )
-        if not line.startswith(("---", "+++", "@@"))
-    ]
+    _, _, *changes = unified_diff(
+        first.scenario_text.splitlines(), text.splitlines(), n=0, lineterm=""
+    )
+    tags = {"+": "ins", "-": "del"}
     marked = "\n".join(
-        f"<{'ins' if line[0] == '+' else 'del'}>{escape(line)}</{'ins' if line[0] == '+' else 'del'}>"
-        for line in changes
+        f"<{tags[line[0]]}>{escape(line)}</{tags[line[0]]}>" for line in changes if line[0] in tags
     )
     return (
         f'<p class="hint">What differs from {escape(first.name)}:</p>'

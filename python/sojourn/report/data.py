@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import colorsys
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,9 +77,13 @@ def payload(runs: Sequence[Run]) -> Json:
     links = series.bottlenecks(runs)
     looks = style.looks(runs, links)
     views: list[Json] = []
-    waits: dict[str, list[Floats]] = {"ping": [], "mean": []}
     common = alignment.common(runs)
     left_out = 0
+
+    @functools.cache
+    def lines(i: int, seed: int) -> dict[str, Line]:
+        return _lines(runs[i], seed, links[i])
+
     # Seed by seed over all Runs, so that a seed that is left out is left out of all.
     for nth in range(max(len(run.seeds) for run in runs)):
         if nth > 0 and buffers.size > ROOM:
@@ -86,17 +91,10 @@ def payload(runs: Sequence[Run]) -> Json:
             break
         for i, run in enumerate(runs):
             if nth < len(run.seeds):
-                views.append({"run": i, **_view(run, run.seeds[nth], links[i], buffers, common)})
-                if nth == 0:
-                    waits["ping"] += [
-                        series.pings(run, run.seeds[0], probe).y
-                        for probe in series.answered(run)[:1]
-                    ]
-                    waits["mean"].append(
-                        series.column(
-                            series.queue(run, run.seeds[0], links[i]), "sojourn_mean_ns", 1e-6
-                        ).y
-                    )
+                seed = run.seeds[nth]
+                shown = lines(i, seed)
+                views.append({"run": i, **_view(run, seed, links[i], shown, buffers, common)})
+    first = [lines(i, run.seeds[0]) for i, run in enumerate(runs) if run.seeds]
     return {
         "duration": alignment.end_s(runs, common),
         "warmup": max(run.meta.warmup_ns for run in runs) / 1e9,
@@ -108,13 +106,16 @@ def payload(runs: Sequence[Run]) -> Json:
         "means": [
             {"run": i, **found}
             for i, run in enumerate(runs)
-            if (found := _means(run, links[i], buffers)) is not None
+            if (found := _means(run, [lines(i, seed) for seed in run.seeds], buffers)) is not None
         ],
-        "ways": list(series.ways(links)),
+        "ways": list(series.ways(runs, links)),
         "measured": all(map(series.is_measured, runs)),
         "repeats": "repeat" if all(map(series.is_measured, runs)) else "seed",
         "phases": _spans(common),
-        "log": {"ping": spans_decades(waits["ping"]), "sojourn": spans_decades(waits["mean"])},
+        "log": {
+            key: spans_decades([found[line].y for found in first if line in found])
+            for key, line in (("ping", "ping"), ("sojourn", "mean"))
+        },
         "left_out": left_out,
         "cdfs": _cdfs(runs, links, buffers),
         "shades": list(pings.SHADES),
@@ -144,12 +145,11 @@ def _lines(run: Run, seed: int, link: str | None) -> dict[str, Line]:
     return shown
 
 
-def _means(run: Run, link: str | None, buffers: Buffers) -> Json | None:
+def _means(run: Run, of_seeds: list[dict[str, Line]], buffers: Buffers) -> Json | None:
     """The time lines of all seeds together: of each column the mean over seeds, and the lowest and
     the highest seed. None of a single seed, or of measurements, whose phases are not in step."""
     if series.is_measured(run) or len(run.seeds) < 2:
         return None
-    of_seeds = [_lines(run, seed, link) for seed in run.seeds]
     end = run.meta.duration_ns / 1e9
     lines: Json = {}
     edges = np.linspace(0, end, _columns(of_seeds) + 1)
@@ -198,8 +198,14 @@ def _binned(line: Line, edges: Floats) -> Floats:
 # ---------------------------------------------------------------------------------- one time line
 
 
-def _view(run: Run, seed: int, link: str | None, buffers: Buffers, common: alignment.Spans) -> Json:
-    shown = _lines(run, seed, link)
+def _view(
+    run: Run,
+    seed: int,
+    link: str | None,
+    shown: dict[str, Line],
+    buffers: Buffers,
+    common: alignment.Spans,
+) -> Json:
     own = series.spans(run, seed)
     lines: Json = {
         name: buffers.line(alignment.aligned(line, own, common))

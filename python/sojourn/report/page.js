@@ -606,7 +606,7 @@
           dash: data.runs.length > 1 ? run.dash : [], width: faint ? 1 : 1.5, line: v.lines[name] });
       }
     }
-    const hint = chosen.seed === ALL ? `mean of ${seeds.length} seeds; the band goes from the lowest to the highest of them` : kind.hint;
+    const hint = chosen.seed === ALL ? "mean over the seeds; the band goes from the lowest to the highest of them" : kind.hint;
     return { title: kind.title, hint, unit: kind.unit, log: data.log[kind.key] || false, series: entries, phases: data.phases,
       top: top || undefined };
   };

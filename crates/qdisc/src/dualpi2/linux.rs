@@ -1,9 +1,8 @@
 //! DualPI2 as Linux has it: integers, a step in L, and independent draws. Sources and deviations:
 //! `dualpi2`.
 
-use super::{Pair, Side, Turns};
+use super::{Controller, Pair, Side, Turns, Updated};
 use crate::ds::mark;
-use crate::timer::Timer;
 use crate::{Body, Cause, Context, Ecn, Fate, Foretold, Hindsight, Judged, Packet, State};
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -55,8 +54,8 @@ pub(super) fn scaled(gain: u32) -> i64 {
 }
 
 /// The PI controller. p in units of 2^-32, delays in ns.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Controller {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pi {
     pub(super) p: u32,
     last: i64,
     alpha: i64,
@@ -65,11 +64,11 @@ pub(super) struct Controller {
     most: u32,
 }
 
-impl Controller {
-    pub(super) fn new(params: &LinuxDualPi2Params) -> Controller {
+impl Pi {
+    pub(super) fn new(params: &LinuxDualPi2Params) -> Pi {
         let k = u64::from(params.coupling_factor.max(1));
         let most = if params.drop_on_overload { MOST } else { MOST / k };
-        Controller {
+        Pi {
             p: 0,
             last: 0,
             alpha: scaled(params.alpha),
@@ -78,11 +77,13 @@ impl Controller {
             most: most as u32,
         }
     }
+}
 
+impl Controller for Pi {
     /// The step of p is cast to 32 bits, as the kernel does: a fall of the delay by more than 312 ms
     /// loses whole turns.
     #[inline]
-    pub(super) fn update(&mut self, delay: Span) {
+    fn update(&mut self, delay: Span) {
         let delay = delay.0 as i64;
         let step = (delay - self.target)
             .wrapping_mul(self.alpha)
@@ -91,16 +92,6 @@ impl Controller {
         let by = (step.unsigned_abs() >> GAIN_SHIFT) as u32;
         let moved = if step > 0 { self.p.saturating_add(by) } else { self.p.saturating_sub(by) };
         self.p = moved.min(self.most);
-    }
-
-    /// So many updates of empty queues.
-    fn idle(&mut self, times: u64) {
-        for _ in 0..times.min(2) {
-            self.update(Span::ZERO);
-        }
-        let rest = times.saturating_sub(2);
-        let fall = u64::from((self.target.wrapping_mul(self.alpha) >> GAIN_SHIFT) as u32);
-        self.p = u64::from(self.p).saturating_sub(rest.saturating_mul(fall)) as u32;
     }
 }
 
@@ -130,8 +121,7 @@ pub(super) struct LinuxDualPi2<B> {
     stepped: VecDeque<bool>,
     memory: u64,
     pub(super) turns: Turns,
-    pub(super) controller: Controller,
-    timer: Timer,
+    pub(super) pi: Updated<Pi>,
     luck: Luck,
     hindsight: Hindsight,
 }
@@ -164,8 +154,7 @@ impl<B: Body> LinuxDualPi2<B> {
             stepped: VecDeque::new(),
             memory: 0,
             turns: Turns::new(protection, 100 - protection, context.mtu),
-            controller: Controller::new(params),
-            timer: Timer::new(Time::ZERO + period, period),
+            pi: Updated::every(period, Pi::new(params)),
             luck: context.luck,
             hindsight: Hindsight { at_arrival: params.drop_enqueue, ..Hindsight::default() },
         }
@@ -181,31 +170,6 @@ impl<B: Body> LinuxDualPi2<B> {
 
     fn truesize(&self, packet: &Packet<B>) -> u64 {
         packet.body.truesize(packet.size - self.header_bytes)
-    }
-
-    #[inline]
-    fn catch_up(&mut self, now: Time) {
-        if self.timer.next() <= now {
-            self.controller = self.controller_at(now);
-            self.timer.expiries(now);
-        }
-    }
-
-    /// After the updates that are due, with the queues as they have been since the last call.
-    #[cold]
-    fn controller_at(&self, now: Time) -> Controller {
-        let (mut controller, mut timer) = (self.controller, self.timer);
-        let mut due = timer.next();
-        let times = timer.expiries(now);
-        if self.queues.backlog().packets == 0 {
-            controller.idle(times);
-            return controller;
-        }
-        for _ in 0..times {
-            controller.update(self.queues.oldest(due));
-            due += timer.period;
-        }
-        controller
     }
 
     #[inline]
@@ -229,7 +193,7 @@ impl<B: Body> LinuxDualPi2<B> {
         now: Time,
         fates: &mut Vec<Fate<B>>,
     ) {
-        self.catch_up(now);
+        self.pi.catch_up(&self.queues, now);
         if u64::from(self.queues.backlog().packets) >= self.limit {
             return fates.push(Fate::Dropped(packet, Cause::Limit));
         }
@@ -248,7 +212,7 @@ impl<B: Body> LinuxDualPi2<B> {
     }
 
     pub(super) fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        self.catch_up(now);
+        self.pi.catch_up(&self.queues, now);
         loop {
             let side = self.turns.next(&self.queues)?;
             let mut packet = self.queues.of_mut(side).pop().expect("its turn is one with packets");
@@ -314,7 +278,7 @@ impl<B: Body> LinuxDualPi2<B> {
         if self.queues.backlog().bytes < self.enough_bytes {
             return Verdict::Pass;
         }
-        let p = u64::from(self.controller.p);
+        let p = u64::from(self.pi.controller.p);
         let overload = self.k * p > MOST;
         let signalled = foretold.map(|told| told != Foretold::Passed);
         match side {
@@ -345,7 +309,7 @@ impl<B: Body> LinuxDualPi2<B> {
     }
 
     pub(super) fn state(&self, now: Time) -> State {
-        let p = self.controller_at(now).p;
+        let p = self.pi.at(&self.queues, now).p;
         State {
             limit: Some(self.limit as f64),
             probability: Some(f64::from(p) / (MOST + 1) as f64),

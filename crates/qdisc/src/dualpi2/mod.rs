@@ -43,24 +43,25 @@ pub use docsis::DocsisDualPi2Params;
 pub use linux::LinuxDualPi2Params;
 pub use rfc::RfcDualPi2Params;
 
+use crate::timer::Timer;
+use crate::variants::variants;
 use crate::{Backlog, Body, Context, Fate, Fifo, Hindsight, Packet, Qdisc, State};
 use docsis::DocsisDualPi2;
 use linux::LinuxDualPi2;
 use rfc::RfcDualPi2;
-use serde::Deserialize;
 use units::{Rate, Span, Time};
 
-/// `dualpi2 variant=...`: `{"kind": "dualpi2", "variant": "linux" | "rfc" | "docsis", ...}` and the
-/// fields of that variant.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "variant", rename_all = "snake_case")]
-pub enum DualPi2Params {
-    /// Linux's sch_dualpi2.
-    Linux(LinuxDualPi2Params),
-    /// RFC 9332, Appendix A.
-    Rfc(RfcDualPi2Params),
-    /// Low Latency DOCSIS: cable modems.
-    Docsis(DocsisDualPi2Params),
+variants! {
+    /// `dualpi2 variant=...`: `{"kind": "dualpi2", "variant": "linux" | "rfc" | "docsis", ...}` and the
+    /// fields of that variant.
+    DualPi2Params {
+        /// Linux's sch_dualpi2.
+        "linux" Linux(LinuxDualPi2Params),
+        /// RFC 9332, Appendix A.
+        "rfc" Rfc(RfcDualPi2Params),
+        /// Low Latency DOCSIS: cable modems.
+        "docsis" Docsis(DocsisDualPi2Params),
+    }
 }
 
 /// One of the two queues.
@@ -186,6 +187,50 @@ impl Recur {
             self.0 -= 1.0;
         }
         due
+    }
+}
+
+/// A PI controller of p.
+trait Controller: Copy + PartialEq {
+    /// Moves p, by how long the older queue's head has waited.
+    fn update(&mut self, delay: Span);
+}
+
+/// A controller, and the timer that updates it.
+struct Updated<C> {
+    controller: C,
+    timer: Timer,
+}
+
+impl<C: Controller> Updated<C> {
+    fn every(period: Span, controller: C) -> Updated<C> {
+        Updated { controller, timer: Timer::new(Time::ZERO + period, period) }
+    }
+
+    /// Makes the updates that are due.
+    #[inline]
+    fn catch_up<B>(&mut self, queues: &Pair<B>, now: Time) {
+        if self.timer.next() <= now {
+            self.controller = self.at(queues, now);
+            self.timer.expiries(now);
+        }
+    }
+
+    /// The controller after the updates that are due, with the queues as they have been since the
+    /// last one: with empty ones it comes to rest.
+    #[cold]
+    fn at<B>(&self, queues: &Pair<B>, now: Time) -> C {
+        let (mut controller, mut timer) = (self.controller, self.timer);
+        let mut due = timer.next();
+        for _ in 0..timer.expiries(now) {
+            let before = controller;
+            controller.update(queues.oldest(due));
+            if controller == before {
+                break;
+            }
+            due += timer.period;
+        }
+        controller
     }
 }
 

@@ -3,9 +3,8 @@
 //! The RFC leaves the scheduler open; here it is Linux's, with the sixteenth for C that the RFC
 //! suggests. Read to the letter, its line 5a counts L behind the packet that leaves.
 
-use super::{Pair, Recur, Side, Turns};
+use super::{Controller, Pair, Recur, Side, Turns, Updated};
 use crate::ds::mark;
-use crate::timer::Timer;
 use crate::{Cause, Context, Ecn, Fate, Packet, State};
 use serde::Deserialize;
 use units::{Span, Time};
@@ -57,7 +56,7 @@ pub(super) fn ramp(delay: Span, from: Span, length: Span) -> f64 {
 
 /// The PI controller of p', in seconds and 1/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Controller {
+struct Pi {
     p: f64,
     last: f64,
     alpha: f64,
@@ -65,7 +64,7 @@ struct Controller {
     target: f64,
 }
 
-impl Controller {
+impl Controller for Pi {
     fn update(&mut self, delay: Span) {
         let delay = delay.as_secs_f64();
         let step = self.alpha * (delay - self.target) + self.beta * (delay - self.last);
@@ -87,8 +86,7 @@ pub(super) struct RfcDualPi2<B> {
     turns: Turns,
     recur_c: Recur,
     recur_l: Recur,
-    controller: Controller,
-    timer: Timer,
+    pi: Updated<Pi>,
 }
 
 impl<B> RfcDualPi2<B> {
@@ -112,14 +110,16 @@ impl<B> RfcDualPi2<B> {
             turns: Turns::new(c_weight, (100.0 * SHARES) as i64 - c_weight, context.mtu),
             recur_c: Recur::default(),
             recur_l: Recur::default(),
-            controller: Controller {
-                p: 0.0,
-                last: 0.0,
-                alpha: params.alpha,
-                beta: params.beta,
-                target: Span(params.target_ns).as_secs_f64(),
-            },
-            timer: Timer::new(Time::ZERO + period, period),
+            pi: Updated::every(
+                period,
+                Pi {
+                    p: 0.0,
+                    last: 0.0,
+                    alpha: params.alpha,
+                    beta: params.beta,
+                    target: Span(params.target_ns).as_secs_f64(),
+                },
+            ),
         }
     }
 
@@ -127,32 +127,8 @@ impl<B> RfcDualPi2<B> {
         &self.queues
     }
 
-    #[inline]
-    fn catch_up(&mut self, now: Time) {
-        if self.timer.next() <= now {
-            self.controller = self.controller_at(now);
-            self.timer.expiries(now);
-        }
-    }
-
-    /// After the updates that are due, with the queues as they have been since the last call.
-    #[cold]
-    fn controller_at(&self, now: Time) -> Controller {
-        let (mut controller, mut timer) = (self.controller, self.timer);
-        let mut due = timer.next();
-        for _ in 0..timer.expiries(now) {
-            let before = controller;
-            controller.update(self.queues.oldest(due));
-            if controller == before {
-                break;
-            }
-            due += timer.period;
-        }
-        controller
-    }
-
     pub(super) fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        self.catch_up(now);
+        self.pi.catch_up(&self.queues, now);
         if self.queues.backlog().bytes + self.mtu > self.limit_bytes {
             return fates.push(Fate::Dropped(packet, Cause::Limit));
         }
@@ -164,7 +140,7 @@ impl<B> RfcDualPi2<B> {
     }
 
     pub(super) fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        self.catch_up(now);
+        self.pi.catch_up(&self.queues, now);
         loop {
             let side = self.turns.next(&self.queues)?;
             let mut packet = self.queues.of_mut(side).pop().expect("its turn is one with packets");
@@ -182,7 +158,7 @@ impl<B> RfcDualPi2<B> {
     }
 
     fn l_passes(&mut self, packet: &mut Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) -> bool {
-        let p = self.controller.p;
+        let p = self.pi.controller.p;
         let coupled = self.k * p;
         if coupled >= MOST_L {
             if self.recur_l.decides(p * p) {
@@ -206,14 +182,14 @@ impl<B> RfcDualPi2<B> {
     }
 
     fn c_passes(&mut self, packet: &mut Packet<B>, fates: &mut Vec<Fate<B>>) -> bool {
-        let p_c = self.controller.p * self.controller.p;
+        let p_c = self.pi.controller.p * self.pi.controller.p;
         !self.recur_c.decides(p_c) || (p_c < self.most_c && mark(packet, Cause::Early, fates))
     }
 
     pub(super) fn state(&self, now: Time) -> State {
         State {
             limit: Some(self.limit_bytes as f64),
-            probability: Some(self.controller_at(now).p),
+            probability: Some(self.pi.at(&self.queues, now).p),
             ..self.queues.state(now)
         }
     }

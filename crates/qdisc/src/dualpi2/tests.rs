@@ -1,4 +1,4 @@
-use super::linux::{Controller, scaled};
+use super::linux::{Pi, scaled};
 use super::*;
 use crate::{Cause, Ecn};
 use units::Luck;
@@ -125,7 +125,7 @@ fn ce(served: &[(u32, Ecn)]) -> Vec<u32> {
 
 /// p behind each update, of delays in ms.
 fn updates(params: &LinuxDualPi2Params, delays: &[u64]) -> Vec<u32> {
-    let mut controller = Controller::new(params);
+    let mut controller = Pi::new(params);
     let step = |delay: &u64| {
         controller.update(Span(delay * MS));
         controller.p
@@ -176,7 +176,7 @@ fn a_queue_that_stands_raises_p_without_end() {
 
 #[test]
 fn a_fall_of_the_delay_by_more_than_312_ms_loses_a_turn_of_32_bits() {
-    let mut controller = Controller::new(&linux());
+    let mut controller = Pi::new(&linux());
     (0..50).for_each(|_| controller.update(Span(400 * MS)));
     assert_eq!(controller.p, u32::MAX);
     // (15 ms · 44 + 400 ms · 879) / 64 = 5 504 062 500 = 2^32 + 1 209 095 204.
@@ -201,7 +201,7 @@ fn p_is_updated_by_the_older_head_at_the_time_of_the_timer() {
     assert_eq!(state.probability, Some(f64::from(expected) / 4_294_967_296.0));
     assert_eq!((state.classic_delay, state.l4s_delay), (Some(4e7), Some(3.8e7)));
     played.leave(Time(50 * MS));
-    assert_eq!(played.queue.controller.p, expected);
+    assert_eq!(played.queue.pi.controller.p, expected);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn updates_of_an_empty_queue_are_as_one_after_the_other() {
         let mut played = Played::linux(&linux());
         played.arrive(Side::C, Ecn::NotEct, 1, Time(MS));
         played.leave(Time(592 * MS));
-        let mut each = played.queue.controller;
+        let mut each = played.queue.pi.controller;
         (0..times).for_each(|_| each.update(Span::ZERO));
         let state = played.queue.state(Time((592 + 16 * times) * MS));
         assert_eq!(state.probability, Some(f64::from(each.p) / 4_294_967_296.0), "{times}");
@@ -348,7 +348,7 @@ fn what_is_dropped_as_it_leaves_moves_no_credit() {
 fn signalled(params: &LinuxDualPi2Params, side: Side, ecn: Ecn, p: f64) -> (f64, f64) {
     const MANY: u32 = 20_000;
     let mut played = Played::linux(params);
-    played.queue.controller.p = (p * 4_294_967_295.0) as u32;
+    played.queue.pi.controller.p = (p * 4_294_967_295.0) as u32;
     played.arrive(side, ecn, 40, Time(1));
     for n in 0..MANY {
         let now = Time(2 + u64::from(n) * 100);
@@ -395,7 +395,7 @@ fn under_overload_ecn_saves_nobody() {
 #[test]
 fn below_two_full_packets_nothing_is_drawn() {
     let mut played = Played::linux(&linux());
-    played.queue.controller.p = u32::MAX;
+    played.queue.pi.controller.p = u32::MAX;
     played.arrive(Side::C, Ecn::NotEct, 3, Time(1));
     // Two full ones behind it are enough to draw, one is not.
     assert_eq!(played.leave(Time(2)), Some((1, Ecn::NotEct)));

@@ -50,21 +50,21 @@ use floyd::FloydRed;
 use linux::{LinuxRed, TWO_32};
 
 use crate::ds::mark;
+use crate::variants::variants;
 use crate::{Backlog, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, State};
-use serde::Deserialize;
 use units::{Luck, Time};
 
-/// `red variant=...`: `{"kind": "red", "variant": "linux" | "ns2" | "ns3", ...}` and the fields of
-/// that variant.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "variant", rename_all = "snake_case")]
-pub enum RedParams {
-    /// Linux's sch_red.
-    Linux(LinuxRedParams),
-    /// ns-2.35's RED and ARED.
-    Ns2(FloydRedParams),
-    /// ns-3's RED and ARED.
-    Ns3(FloydRedParams),
+variants! {
+    /// `red variant=...`: `{"kind": "red", "variant": "linux" | "ns2" | "ns3", ...}` and the fields of
+    /// that variant.
+    RedParams {
+        /// Linux's sch_red.
+        "linux" Linux(LinuxRedParams),
+        /// ns-2.35's RED and ARED.
+        "ns2" Ns2(FloydRedParams),
+        /// ns-3's RED and ARED.
+        "ns3" Ns3(FloydRedParams),
+    }
 }
 
 /// The two simulators of the Floyd family.

@@ -9,12 +9,12 @@ use qdisc::own::{
     DROP, LINK_NUMBERS, MARK, OwnCode, OwnLaw, OwnLink, OwnPacket, OwnProgram, OwnShape, PASS,
 };
 use qdisc::{
-    AckFilterMode, AdtParams, CakeCells, CakeParams, ChokeParams, CobaltParams, CodelParams,
-    CodelVariant, DocsisDualPi2Params, DocsisPieParams, DsSelector, DualPi2Params, EtsParams,
-    FifoParams, FloydRedParams, FqCodelParams, FqParams, FqPieParams, HhfParams, Isolation,
-    LinuxDualPi2Params, LinuxPieParams, LinuxRedParams, OwnParams, Params, PfifoFastParams,
-    PfifoFastVariant, PieParams, PrioParams, RedParams, RfcDualPi2Params, RfcPieParams, SfbParams,
-    SfqParams, TbfParams, TinMode,
+    AckFilterMode, AdtParams, BlueParams, CakeCells, CakeParams, ChokeParams, CobaltParams,
+    CodelParams, CodelVariant, DocsisDualPi2Params, DocsisPieParams, DrrParams, DsSelector,
+    DualPi2Params, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams, FqPieParams,
+    HhfParams, Isolation, LinuxDualPi2Params, LinuxPieParams, LinuxRedParams, OwnParams, Params,
+    PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, RedParams, RfcDualPi2Params,
+    RfcPieParams, SfbParams, SfqParams, TbfParams, TinMode,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,6 +42,8 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
         "dualpi2" => dualpi2(packets, bytes).boxed(),
+        "blue" => blue(packets).boxed(),
+        "drr" => drr(packets).boxed(),
         "ets" => ets(packets).boxed(),
         "fq" => fq(packets).boxed(),
         "fq_pie" => fq_pie(packets).boxed(),
@@ -152,6 +154,23 @@ fn ets(packets: Range<u64>) -> impl Strategy<Value = Params> {
         |(limit, bands, strict, quanta, priomap)| {
             let strict = strict.min(bands);
             Params::Ets(EtsParams { bands, strict, quanta, priomap, limit })
+        },
+    )
+}
+
+fn blue(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (packets, 0..20_000_000u64, 0.001..1.0f64, 0.001..1.0f64, prop::bool::ANY).prop_map(
+        |(limit, freeze_ns, increment, decrement, ecn)| {
+            Params::Blue(BlueParams { limit, freeze_ns, increment, decrement, ecn })
+        },
+    )
+}
+
+fn drr(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    let quanta = prop::collection::vec(100..3000u32, 0..4);
+    (packets, 1..5u8, quanta, prop::array::uniform16(0..5u8)).prop_map(
+        |(limit, classes, quanta, priomap)| {
+            Params::Drr(DrrParams { classes, quanta, priomap, limit })
         },
     )
 }

@@ -50,6 +50,7 @@ pub fn link(name: &str, bps: u64, delay_ns: u64, qdisc: Params) -> LinkSpec {
         impairments: link::Impairments::default(),
         ring: None,
         shaper: None,
+        police: None,
         sampled: true,
         asks_at_once: false,
     }
@@ -78,7 +79,8 @@ pub fn bulk(tcp: TcpParams) -> Traffic {
 }
 
 pub fn scenario(duration_ns: u64, links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> Scenario {
-    let record = RecordSpec { queue_ns: 100 * MS, flow_ns: 100 * MS, packets: false };
+    let record =
+        RecordSpec { queue_ns: 100 * MS, flow_ns: 100 * MS, packets: false, headers: false };
     Scenario { duration_ns, warmup_ns: 0, seed: 1, links, flows, record, offloads: false }
 }
 

@@ -8,8 +8,8 @@ mod congestion;
 
 use super::common::{MS, S, bulk, flow, link, reno};
 use link::{
-    Cells, DelayJitter, DelayStep, Distribution, Duplication, Impairments, Loss, RateStep,
-    Reordering, RingParams, ShaperParams, Slots,
+    Cells, DelayJitter, DelayStep, Distribution, Duplication, EcnRemark, Impairments, Loss,
+    PolicerParams, RateStep, Reordering, RingParams, ShaperParams, Slots,
 };
 use proptest::prelude::*;
 use qdisc::DsField;
@@ -54,16 +54,20 @@ fn any_impairments() -> impl Strategy<Value = Impairments> {
         prop_oneof![Just(vec![]), steps],
         prop::option::of(Just(900 * MS)),
         any::<bool>(),
+        prop::option::of(prop::sample::select(&EcnRemark::ALL[..])),
     );
     let some = some.prop_map(
-        |(jitter, reorder, duplicate, slot, delay_steps, delay_period_ns, overtake)| Impairments {
-            jitter,
-            reorder: reorder.filter(|_| slot.is_none()),
-            duplicate,
-            slot,
-            delay_steps,
-            delay_period_ns,
-            overtake: overtake && slot.is_none(),
+        |(jitter, reorder, duplicate, slot, delay_steps, delay_period_ns, overtake, ecn)| {
+            Impairments {
+                ecn: ecn.map(|(_, remark)| remark),
+                jitter,
+                reorder: reorder.filter(|_| slot.is_none()),
+                duplicate,
+                slot,
+                delay_steps,
+                delay_period_ns,
+                overtake: overtake && slot.is_none(),
+            }
         },
     );
     prop_oneof![3 => Just(Impairments::default()), 1 => some]
@@ -80,18 +84,21 @@ fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
     ];
     let wire = (any_loss(), any_impairments());
     let spec = (rates, 0..60 * MS, any::any(1..200), wire, any_gate());
-    spec.prop_map(move |(rate, delay_ns, qdisc, (loss, impairments), (ring, shaper))| LinkSpec {
+    spec.prop_map(move |(rate, delay_ns, qdisc, (loss, impairments), gate)| LinkSpec {
         rate,
         loss,
         impairments,
-        ring,
-        shaper,
+        ring: gate.0,
+        shaper: gate.1,
+        police: gate.2,
         ..link(&format!("l{index}"), 0, delay_ns, qdisc)
     })
 }
 
-/// What lies between discipline and wire: mostly nothing.
-fn any_gate() -> impl Strategy<Value = (Option<RingParams>, Option<ShaperParams>)> {
+type Gate = (Option<RingParams>, Option<ShaperParams>, Option<PolicerParams>);
+
+/// What lies between discipline and wire, and before the discipline: mostly nothing.
+fn any_gate() -> impl Strategy<Value = Gate> {
     let ring = (1u32..300, any::<bool>(), prop_oneof![Just(0), Just(MS)])
         .prop_map(|(descriptors, bql, coalesce_ns)| RingParams { descriptors, bql, coalesce_ns });
     let shaper = (500_000u64..20_000_000).prop_map(|bps| ShaperParams {
@@ -101,7 +108,14 @@ fn any_gate() -> impl Strategy<Value = (Option<RingParams>, Option<ShaperParams>
         minimum_bytes: 0,
         cells: Cells::None,
     });
-    (prop::option::weighted(0.3, ring), prop::option::weighted(0.2, shaper))
+    let police = (500_000u64..20_000_000, 1600u64..50_000).prop_map(|(bps, burst_bytes)| {
+        PolicerParams { bps, burst_bytes, mtu_bytes: 2040, overhead_bytes: 0 }
+    });
+    (
+        prop::option::weighted(0.3, ring),
+        prop::option::weighted(0.2, shaper),
+        prop::option::weighted(0.2, police),
+    )
 }
 
 fn any_tcp() -> impl Strategy<Value = TcpParams> {
@@ -185,7 +199,8 @@ pub fn any_scenario() -> impl Strategy<Value = Scenario> {
                 ..flow(&format!("f{i}"), traffic)
             },
         );
-        let record = RecordSpec { queue_ns: 70 * MS, flow_ns: 90 * MS, packets: true };
+        let record =
+            RecordSpec { queue_ns: 70 * MS, flow_ns: 90 * MS, packets: true, headers: true };
         Scenario {
             duration_ns: 2 * S,
             warmup_ns: 0,
@@ -231,11 +246,12 @@ pub fn any_maze() -> impl Strategy<Value = Scenario> {
     let links = prop::collection::vec(some, 1..5).prop_map(|links| {
         let links = links.into_iter().enumerate();
         links
-            .map(|(index, (rate, delay, qdisc, loss, (ring, shaper), asks_at_once))| LinkSpec {
+            .map(|(index, (rate, delay, qdisc, loss, gate, asks_at_once))| LinkSpec {
                 rate,
                 loss,
-                ring,
-                shaper,
+                ring: gate.0,
+                shaper: gate.1,
+                police: gate.2,
                 asks_at_once,
                 ..link(&format!("l{index}"), 0, delay * MS, qdisc)
             })
@@ -259,7 +275,8 @@ pub fn any_maze() -> impl Strategy<Value = Scenario> {
                 ..flow(&format!("f{i}"), short(traffic))
             },
         );
-        let record = RecordSpec { queue_ns: 50 * MS, flow_ns: 30 * MS, packets: true };
+        let record =
+            RecordSpec { queue_ns: 50 * MS, flow_ns: 30 * MS, packets: true, headers: true };
         Scenario {
             duration_ns: 600 * MS,
             warmup_ns: warm * 150 * MS,

@@ -1,4 +1,4 @@
-//! What prio and ets say of their bands.
+//! What prio, ets and drr say of their bands or classes.
 
 use super::refused;
 use crate::error::TcError;

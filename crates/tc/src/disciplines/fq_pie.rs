@@ -1,8 +1,8 @@
 //! fq_pie: tc-fq_pie(8).
 
-use super::{LIMIT, pie};
+use super::{LIMIT, flag, pie, whole_microseconds};
 use crate::grammar::{Grammar, Read, Value, word};
-use crate::linux::{Linux, Place, Tell, Why, Xstats, state, tell};
+use crate::linux::{Linux, Options, Place, Tell, Why, Xstats, packed, state, tell};
 use crate::record::Record;
 use qdisc::Cause;
 
@@ -40,6 +40,21 @@ pub(super) static FQ_PIE: Record = Record {
     }],
     simulated: true,
     linux: Some(Linux {
+        // TCA_FQ_PIE_*.
+        options: Options::Packed(&[
+            packed(1, |fields| fields.count("limit")),
+            packed(2, |fields| fields.count("flows")),
+            packed(3, |fields| whole_microseconds(fields, "target_ns")),
+            packed(4, |fields| whole_microseconds(fields, "tupdate_ns")),
+            packed(5, |fields| fields.count("alpha")),
+            packed(6, |fields| fields.count("beta")),
+            packed(7, |fields| fields.count("quantum")),
+            packed(8, |fields| fields.count("memory_limit")),
+            packed(9, |fields| fields.count("ecn_prob")),
+            packed(10, |fields| flag(fields, "ecn")),
+            packed(11, |fields| flag(fields, "bytemode")),
+            packed(12, |fields| flag(fields, "dq_rate_estimator")),
+        ]),
         // TCA_FQ_PIE_LIMIT.
         read: &[("limit", Place::Attribute(1))],
         // struct tc_fq_pie_xstats.

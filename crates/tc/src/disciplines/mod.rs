@@ -2,10 +2,12 @@
 
 mod adt;
 mod bands;
+mod blue;
 pub mod cake;
 mod choke;
 mod cobalt;
 mod codel;
+mod drr;
 mod dualpi2;
 mod ets;
 mod fifo;
@@ -38,9 +40,11 @@ pub static RECORDS: &[&Record] = &[
     &fq_codel::FQ_CODEL,
     &red::RED,
     &adt::ADT,
+    &blue::BLUE,
     &cake::CAKE,
     &cobalt::COBALT,
     &choke::CHOKE,
+    &drr::DRR,
     &dualpi2::DUALPI2,
     &ets::ETS,
     &fq::FQ,
@@ -86,7 +90,7 @@ fn refused(problem: String, hint: impl Into<String>) -> Result<(), TcError> {
 
 /// Linux's disciplines that one line does not describe, or that are for a rate.
 const CLASSFUL: &[&str] =
-    &["htb", "hfsc", "drr", "qfq", "cbs", "gred", "multiq", "mqprio", "taprio", "etf"];
+    &["htb", "hfsc", "qfq", "cbs", "gred", "multiq", "mqprio", "taprio", "etf"];
 
 /// Linux's disciplines that are no queues, and what says the same in a scenario.
 const NO_QUEUES: &[(&str, &str)] = &[
@@ -102,7 +106,7 @@ const NEAREST: &[(&[&str], &str)] = &[
     (&["ared", "avq", "gred", "wred", "arma"], "red variant ns2 adaptive"),
     (&["pi", "rem"], "pie"),
     (&["pi2", "dualq", "l4s"], "dualpi2"),
-    (&["blue", "green"], "sfb"),
+    (&["green"], "blue"),
 ];
 
 /// A known name that is no discipline here: the problem, and what to write instead.
@@ -116,7 +120,7 @@ pub(crate) fn elsewhere(kind: &str) -> Option<(String, String)> {
             "write rate, or shaper with htb's words".to_owned(),
         ));
     }
-    let lower = kind.to_lowercase();
+    let lower = kind.to_ascii_lowercase();
     if let Some((_, hint)) = NO_QUEUES.iter().find(|(name, _)| *name == lower) {
         let problem = format!("{} is not a queue discipline of a link", quoted(kind));
         return Some((problem, (*hint).to_owned()));

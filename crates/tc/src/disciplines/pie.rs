@@ -1,9 +1,9 @@
 //! pie: tc-pie(8). The variants are those of crates/qdisc, pie.
 
-use super::{LIMIT, microseconds};
+use super::{LIMIT, flag, microseconds, whole_microseconds};
 use crate::error::TcError;
 use crate::grammar::{Flag, Grammar, Read, Value, Word, off, on, time, word};
-use crate::linux::{Linux, PINNED, Place, Tell, Why, Xstats, state, tell};
+use crate::linux::{Linux, Options, PINNED, Place, Tell, Why, Xstats, packed, state, tell};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
@@ -63,6 +63,17 @@ pub(super) static PIE: Record = Record {
     ],
     simulated: true,
     linux: Some(Linux {
+        // TCA_PIE_*.
+        options: Options::Packed(&[
+            packed(1, |fields| whole_microseconds(fields, "target_ns")),
+            packed(2, |fields| fields.count("limit")),
+            packed(3, |fields| whole_microseconds(fields, "tupdate_ns")),
+            packed(4, |fields| fields.count("alpha")),
+            packed(5, |fields| fields.count("beta")),
+            packed(6, |fields| flag(fields, "ecn")),
+            packed(7, |fields| flag(fields, "bytemode")),
+            packed(8, |fields| flag(fields, "dq_rate_estimator")),
+        ]),
         // TCA_PIE_LIMIT.
         read: &[("limit", Place::Attribute(2))],
         // struct tc_pie_xstats: the probability has 64 bits, of which the upper half is enough.

@@ -4,7 +4,7 @@
 use super::{LIMIT, refused};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, on, word};
-use crate::linux::{Linux, Place};
+use crate::linux::{Linux, Options, Place};
 use crate::numbers::U32;
 use crate::record::Record;
 use std::ops::RangeInclusive;
@@ -35,6 +35,27 @@ pub(super) static SFQ: Record = Record {
     lacking: |fields| fields.get("redflowlimit").is_said().then_some("redflowlimit"),
     translated: Some(simulated),
     linux: Some(Linux {
+        // struct tc_sfq_qopt_v1 up to headdrop, and nothing of RED behind it.
+        options: Options::Words(&[
+            |fields| fields.count("quantum"),
+            |fields| fields.count("perturb"),
+            |fields| fields.count("limit"),
+            |fields| fields.count("divisor"),
+            |fields| fields.count("flows"),
+            |fields| fields.count("depth"),
+            |fields| fields.get("headdrop").is_on().then_some(1),
+            |_| None,
+            |_| None,
+            |_| None,
+            |_| None,
+            |_| None,
+            |_| None,
+            |_| None,
+            |_| None,
+            |_| None,
+            |_| None,
+            |_| None,
+        ]),
         // struct tc_sfq_qopt: quantum, perturb_period, limit.
         read: &[("limit", Place::Word(2))],
         ..Linux::PLAIN

@@ -280,6 +280,15 @@ macro_rules! controls {
             }
         }
 
+        impl Control {
+            /// There is no AccECN: Prague becomes Reno (prague_reno). Whether that was so.
+            pub fn fall_back(&mut self) -> bool {
+                let Control::Prague(prague) = self else { return false };
+                *self = Control::Reno(prague.fallback().clone());
+                true
+            }
+        }
+
         macro_rules! each {
             ($self:expr, $c:ident => $body:expr) => {
                 match $self {

@@ -8,12 +8,14 @@
 //! cwnd is the window rounded up; an ACK moves it by one segment at most. No PRR.
 //!
 //! Source: Linux's tcp_prague version 0.7 of the L4STeam (RFC 9331 §4.3 has the requirements; the
-//! draft is draft-briscoe-iccrg-prague-congestion-control). Deviations: below four segments the
-//! window stays a window, where version 0.7 keeps a rate; segments keep their size; without bursts
-//! of 250 µs each segment is paced; without AccECN it is paced too. Version 0.7 finds no classic
-//! queue, and neither do we.
+//! draft is draft-briscoe-iccrg-prague-congestion-control), in its order: what an ACK tells reduces
+//! the window before the window grows, and alpha is last. Its 25 ms are in eighths of a µs, as its
+//! SRTT; where it compares them with a clock it divides by eight, so they are 25 ms there too.
+//! Deviations: below four segments the window stays a window, where version 0.7 keeps a rate;
+//! segments keep their size; without bursts of 250 µs each segment is paced. Version 0.7 finds no
+//! classic queue, and neither do we.
 
-use super::{AckEvent, Congestion, CongestionControl, Delivered, Signal};
+use super::{AckEvent, Congestion, CongestionControl, Delivered, Reno, Signal};
 use crate::TcpParams;
 use units::{Span, Time};
 
@@ -47,6 +49,10 @@ pub struct Prague {
     reduced: Option<Time>,
     /// Round trips outside of slow start.
     rounds: u32,
+    /// What a packet has over its payload: its pace is that of whole packets.
+    packet_over_payload: f64,
+    /// What there is without AccECN.
+    fallback: Reno,
 }
 
 impl Prague {
@@ -64,7 +70,15 @@ impl Prague {
             alpha_stamp: Time::ZERO,
             reduced: None,
             rounds: 0,
+            packet_over_payload: f64::from(params.mss + params.header_bytes)
+                / f64::from(params.mss),
+            fallback: Reno::new(params),
         }
+    }
+
+    /// The Reno of the same host, before its first segment.
+    pub fn fallback(&self) -> &Reno {
+        &self.fallback
     }
 
     fn in_slow_start(&self) -> bool {
@@ -82,50 +96,48 @@ impl Prague {
 
     /// The segments a round trip by which the window grows, in 2^-20: (srtt / 25 ms)^2.
     fn increase(&self, srtt: Option<Span>) -> u64 {
-        let Some(srtt) = srtt.filter(|srtt| self.is_rtt_independent() && *srtt < VIRTUAL_RTT)
+        let Some(srtt) = srtt.filter(|srtt| self.rounds >= TRANSITION && *srtt < VIRTUAL_RTT)
         else {
             return ONE;
         };
-        let share = srtt.0 * ONE / VIRTUAL_RTT.0;
-        share * share / ONE
+        let (srtt, target) = (srtt.0 * 8 / 1000, VIRTUAL_RTT.0 * 8 / 1000);
+        rounded(srtt * srtt * ONE, target * target)
     }
 
-    /// `acked` segments that were not marked were delivered.
+    /// `acked` segments that were not marked were delivered. In slow start the window is cwnd, even
+    /// where a first mark that came with them has just halved it.
     fn grow(&mut self, acked: u32, srtt: Option<Span>) {
         let mut acked = u64::from(acked);
-        // The first mark has halved the window: slow start is over.
-        if self.in_slow_start() && self.window >= self.cwnd as u64 * ONE {
+        if self.in_slow_start() {
             let after = (self.cwnd + acked as f64).min(self.ssthresh);
             acked -= (after - self.cwnd) as u64;
             self.cwnd = after;
-            self.window = self.window.max(after as u64 * ONE);
+            self.window = after as u64 * ONE;
         }
-        if acked > 0 {
-            let grown = acked * self.increase(srtt) * ONE / self.window.max(ONE);
-            self.window += grown.max(acked);
+        let grown = rounded(acked * self.increase(srtt) * ONE, self.window.max(1));
+        self.window += grown.max(acked);
+    }
+
+    /// cwnd follows the window by one segment (prague_update_cwnd).
+    fn step(&mut self) {
+        let wanted = (self.window.div_ceil(ONE) as f64).max(LEAST_CWND);
+        if wanted > self.cwnd {
+            self.cwnd += 1.0;
+        } else if wanted < self.cwnd {
+            self.cwnd -= 1.0;
+            self.ssthresh = self.cwnd;
         }
     }
 
-    fn halve(&mut self) {
-        self.window -= self.window / 2;
-    }
-}
-
-impl CongestionControl for Prague {
-    /// The window is moved by `cong_control`.
-    fn on_ack(&mut self, _: &super::Ack) {}
-
-    fn in_ack_event(&mut self, event: &AckEvent) {
-        let Delivered { packets, ce } = event.delivered;
-        if !self.saw_ce && ce != self.last.ce {
-            self.saw_ce = true;
-            self.halve();
-        }
+    /// At the end of a round trip, and not before 25 ms have passed where RTTs play no part
+    /// (prague_should_update_ewma, prague_update_alpha).
+    fn end_round(&mut self, event: &AckEvent) {
         let long_enough =
             !self.is_rtt_independent() || event.now.since(self.alpha_stamp) >= VIRTUAL_RTT;
         if event.una < self.next_seq || !long_enough {
             return;
         }
+        let Delivered { packets, ce } = event.delivered;
         if self.saw_ce {
             let packets = packets.wrapping_sub(self.before.packets);
             self.update_alpha(packets, ce.wrapping_sub(self.before.ce));
@@ -135,20 +147,33 @@ impl CongestionControl for Prague {
         (self.next_seq, self.before) = (event.nxt, event.delivered);
     }
 
+    fn halve(&mut self) {
+        self.window -= self.window / 2;
+    }
+}
+
+/// A quotient, to the nearest whole number.
+fn rounded(dividend: u64, divisor: u64) -> u64 {
+    (dividend + divisor / 2) / divisor
+}
+
+impl CongestionControl for Prague {
+    /// The window is moved by `cong_control`.
+    fn on_ack(&mut self, _: &super::Ack) {}
+
     fn cong_control(&mut self, event: &AckEvent) {
         let acked = event.delivered.packets.wrapping_sub(self.last.packets);
         let ce = event.delivered.ce.wrapping_sub(self.last.ce);
         self.last = event.delivered;
-        if event.cwnd_limited && event.lossless {
-            self.grow(acked.saturating_sub(ce), event.srtt);
+        if ce > 0 && !std::mem::replace(&mut self.saw_ce, true) {
+            self.halve();
         }
-        let wanted = (self.window.div_ceil(ONE) as f64).max(LEAST_CWND);
-        if wanted > self.cwnd {
-            self.cwnd += 1.0;
-        } else if wanted < self.cwnd {
-            self.cwnd -= 1.0;
-            self.ssthresh = self.cwnd;
+        let unmarked = acked.saturating_sub(ce);
+        if unmarked > 0 && event.cwnd_limited && event.lossless {
+            self.grow(unmarked, event.srtt);
         }
+        self.step();
+        self.end_round(event);
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -192,7 +217,8 @@ impl CongestionControl for Prague {
 
     /// Twice the rate in slow start, but for its last round trip.
     fn pacing_gain(&self) -> f64 {
-        if self.cwnd < self.ssthresh / 2.0 { 2.0 } else { 1.0 }
+        let gain = if self.cwnd < self.ssthresh / 2.0 { 2.0 } else { 1.0 };
+        gain * self.packet_over_payload
     }
 }
 
@@ -253,7 +279,6 @@ mod tests {
                     cwnd_limited: true,
                     lossless: true,
                 };
-                prague.in_ack_event(&event);
                 if ce && !reduced {
                     reduced = true;
                     prague.on_congestion(&Congestion { now, signal: Signal::Ecn, inflight: 0 });
@@ -283,22 +308,32 @@ mod tests {
         assert_eq!(prague.increase(Some(Span::from_millis(5))), ONE);
     }
 
-    #[test]
-    fn the_first_mark_ends_slow_start_and_halves() {
+    fn first_mark(packets: u32) -> Prague {
         let mut prague = Prague::new(&TcpParams::LINUX);
-        let event = AckEvent {
-            delivered: Delivered { packets: 2, ce: 1 },
-            una: 2,
+        prague.cong_control(&AckEvent {
+            delivered: Delivered { packets, ce: 1 },
+            una: packets,
             nxt: 12,
             now: Time::ZERO,
             srtt: None,
             cwnd_limited: true,
             lossless: true,
-        };
-        prague.in_ack_event(&event);
-        prague.cong_control(&event);
+        });
+        prague
+    }
+
+    #[test]
+    fn a_first_mark_that_comes_alone_ends_slow_start_and_halves() {
+        let prague = first_mark(1);
         assert_eq!((prague.cwnd(), prague.ssthresh()), (9.0, 9.0), "one step of the way to 5");
-        assert!(prague.window < 6 * ONE);
+        assert_eq!(prague.window, 5 * ONE);
+    }
+
+    #[test]
+    fn a_first_mark_beside_an_unmarked_segment_does_not() {
+        let prague = first_mark(2);
+        assert_eq!((prague.cwnd(), prague.ssthresh()), (11.0, f64::INFINITY));
+        assert_eq!(prague.window, 11 * ONE);
     }
 
     #[test]

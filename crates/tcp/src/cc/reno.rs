@@ -16,6 +16,7 @@ use crate::TcpParams;
 use crate::params::Ns2Mode;
 
 /// State of RFC 5681.
+#[derive(Clone)]
 pub struct Reno {
     cwnd: f64,
     ssthresh: f64,

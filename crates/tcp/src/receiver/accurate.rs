@@ -9,7 +9,7 @@
 //! path loses or zeroes options does not occur.
 
 use super::{Echo, Receiver};
-use crate::{AccEcnOption, AckSegment, Segment};
+use crate::{AccEcnOption, AckSegment, CeCount, Segment};
 use units::{Ecn, Time};
 
 /// ACE of no CE segment, and the first value of the counters of ECT(1), CE and ECT(0) bytes.
@@ -23,6 +23,12 @@ const TIMESTAMPS: u32 = 12;
 /// The option's kind and length, and a counter, bytes.
 const OPTION_HEAD: u32 = 2;
 const COUNTER: u32 = 3;
+
+/// A field sent so may come as this reflection tells: neither cleared nor set on the way
+/// (tcp_ect_transition_valid).
+pub const fn is_transition(sent: Ecn, reflected: u8) -> bool {
+    matches!(sent, Ecn::NotEct) == (reflected == reflection(Ecn::NotEct))
+}
 
 /// What has arrived.
 #[derive(Clone, Debug, Default)]
@@ -123,11 +129,17 @@ impl Accurate {
 }
 
 impl Receiver {
+    /// The marks that have arrived; `None` without AccECN.
+    pub fn ce_taken(&self) -> Option<CeCount> {
+        let Accurate { ce, bytes, .. } = *self.accurate;
+        (self.ecn == Echo::Accurate).then_some(CeCount { segments: ce, bytes: bytes[1] })
+    }
+
     /// A segment with data arrives.
     #[cold]
     pub(super) fn on_accurate(&mut self, segment: &Segment, now: Time) -> Option<AckSegment> {
         let at_once = self.accurate.on_segment(segment.ecn, segment.len);
-        self.on_data(segment, at_once, now)
+        self.on_exact(segment, at_once, now)
     }
 
     /// ACE, the option, and how many SACK blocks an ACK has that leaves now.
@@ -150,6 +162,18 @@ impl Receiver {
             agreed if syn.cwr && agreed != Echo::Accurate => agreed,
             _ => Echo::Off,
         };
+    }
+
+    /// The last ACK of the handshake has come, with what it says of the SYN-ACK's ECN field. Where
+    /// that was cleared or set, or where there is nothing, no ACK is ECN-capable any more
+    /// (tcp_accecn_third_ack).
+    #[cold]
+    pub(super) fn on_third_ack(&mut self, ace: u8) {
+        let told = !matches!(ace, 1 | 5 | 7);
+        if self.ecn == Echo::Accurate && told && (ace == 0 || !is_transition(self.synack_ecn, ace))
+        {
+            self.ect = Ecn::NotEct;
+        }
     }
 
     /// ACE of the SYN-ACK. The third is plain (RFC 9768 §3.1.4.2; tcp_ecn's SYN-ACK).

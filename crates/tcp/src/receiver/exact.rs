@@ -5,6 +5,9 @@
 //! segment, with the new. So delayed ACKs tell how many segments were marked. A CWR is not waited
 //! for, but is acknowledged at once as anywhere.
 //!
+//! With AccECN the same two ACKs leave, without ECE. The counters have counted the segment by then,
+//! so the first ACK, which does not acknowledge it, tells of its mark.
+//!
 //! Source: RFC 8257 §3.2; Linux net/ipv4/tcp_dctcp.h. Deviations: none known.
 
 use super::{Echo, Pending, Receiver};
@@ -14,6 +17,8 @@ use units::{Ecn, Time};
 /// What it keeps besides the last segment's mark.
 #[derive(Clone, Debug, Default)]
 pub struct Exact {
+    /// The last segment was marked (ce_state).
+    ce: bool,
     /// RCV.NXT after the last segment (prior_rcv_nxt).
     prior_rcv_nxt: u32,
     /// The ACK that follows another at once, and what is pending after it.
@@ -21,22 +26,32 @@ pub struct Exact {
 }
 
 impl Receiver {
-    /// A segment with data arrives (dctcp_ece_ack_update).
+    /// A segment with data arrives, which is acknowledged `at_once` if the feedback asks for that
+    /// (dctcp_ece_ack_update).
     #[cold]
-    pub(super) fn on_exact(&mut self, segment: &Segment, now: Time) -> Option<AckSegment> {
-        if segment.seq < self.rcv_nxt {
+    pub(super) fn on_exact(
+        &mut self,
+        segment: &Segment,
+        at_once: bool,
+        now: Time,
+    ) -> Option<AckSegment> {
+        let Some(exact) = &self.exact else { return self.on_data(segment, at_once, now) };
+        if segment.seq < self.rcv_nxt || segment.ecn == Ecn::NotEct {
             // A duplicate is acknowledged before anybody looks at its ECN field.
-            return self.on_data(segment, segment.cwr, now);
+            return self.on_data(segment, at_once, now);
         }
         let ce = segment.ecn == Ecn::Ce;
-        let changed = self.ecn != Echo::Exact { ce };
+        let changed = exact.ce != ce;
         let delayed = matches!(self.pending, Pending::Delayed { .. });
         let first = (changed && delayed).then(|| self.ack_of_prior(segment, now));
-        self.ecn = Echo::Exact { ce };
+        if let Echo::Exact { .. } = self.ecn {
+            self.ecn = Echo::Exact { ce };
+        }
         if let Some(exact) = &mut self.exact {
+            exact.ce = ce;
             exact.prior_rcv_nxt = self.rcv_nxt + u32::from(segment.seq == self.rcv_nxt);
         }
-        let ack = self.on_data(segment, changed || segment.cwr, now);
+        let ack = self.on_data(segment, at_once || changed, now);
         let (Some(first), Some(ack)) = (first, ack) else { return first.or(ack) };
         if let Some(exact) = &mut self.exact {
             exact.second = Some((ack, self.pending));

@@ -10,7 +10,7 @@
 //! have. Deviations: a buffer of fixed size is offered whole from the start, where Linux opens the
 //! window there too. Most tests are in `receiver`.
 
-use crate::params::RightSizing;
+use crate::params::{ACCECN_BYTES, RightSizing};
 use crate::{Millis, Segment, TcpParams};
 use units::{Span, Time, whole};
 
@@ -42,6 +42,8 @@ pub struct Window {
     /// The window offered last (rcv_wnd).
     rcv_wnd: u64,
     timestamps: bool,
+    /// A full segment, were it not for AccECN's option (tp->advmss).
+    advmss: u32,
     tsecr: Option<Millis>,
     /// The receiver's RTT in eighths of a ns (rcv_rtt_est.rtt_us): the least sample; a larger
     /// sample raises it by an eighth of the difference.
@@ -76,9 +78,10 @@ impl Window {
             (part(rcvbuf, scaling_ratio), part(rcvbuf_max, measured_scaling_ratio));
         // As large as a window field of 16 bits needs (RFC 7323 §2.3; tcp_select_initial_window).
         let scale = (space_max.max(1).ilog2().saturating_sub(15)).min(14);
+        let advmss = params.mss + if params.accecn { ACCECN_BYTES } else { 0 };
         let mut rcv_ssthresh = space;
         if rcvbuf < rcvbuf_max {
-            let mss = u64::from(params.mss);
+            let mss = u64::from(advmss);
             rcv_ssthresh = rcv_ssthresh.saturating_sub(mss).max(space.min(2 * mss));
         }
         let mut window = Window {
@@ -96,6 +99,7 @@ impl Window {
             right_edge: 0,
             rcv_wnd: 0,
             timestamps: params.timestamps,
+            advmss,
             tsecr: None,
             rcv_rtt: NO_RTT,
             rcv_rtt_seq: 0,
@@ -103,7 +107,7 @@ impl Window {
             rcvq_time: Time::NEVER,
             copied_seq: 0,
             // tcp_init_buffer_space: ten segments, the sender's initial window.
-            rcvq_space: space.min(10 * u64::from(params.mss)).max(1),
+            rcvq_space: space.min(10 * u64::from(advmss)).max(1),
         };
         window.measure_space();
         window.select_window(0, 0);
@@ -197,14 +201,14 @@ impl Window {
 
     /// tcp_grow_window: the window opens by two segments, as far as `rmem` allows. True if it did.
     #[inline]
-    pub fn grow_window(&mut self, rmem: u64, mss: u32) -> bool {
+    pub fn grow_window(&mut self, rmem: u64) -> bool {
         if self.rcv_ssthresh >= self.full_space {
             return false;
         }
         let most = self.free_space(rmem);
         let grow_window = self.rcv_ssthresh < most;
         if grow_window {
-            self.rcv_ssthresh = most.min(self.rcv_ssthresh + 2 * u64::from(mss));
+            self.rcv_ssthresh = most.min(self.rcv_ssthresh + 2 * u64::from(self.advmss));
         }
         grow_window
     }
@@ -272,7 +276,7 @@ impl Window {
         }
         // Before the first sample an RTT is longer than any time.
         if now.since(self.rcvq_time).0 >= self.rcv_rtt / 8 {
-            self.resize_buffer(delivered, behind, beyond, mss);
+            self.resize_buffer(delivered, behind, beyond);
             self.rcvq_time = now;
         }
     }
@@ -297,14 +301,14 @@ impl Window {
     /// So a sender in slow start is never limited by the window. In Linux 7.3 w = 2 c, and what
     /// lies up to the last byte behind a gap, `beyond` RCV.NXT, is added.
     #[cold]
-    fn resize_buffer(&mut self, delivered: u64, behind: u64, beyond: u64, mss: u32) {
+    fn resize_buffer(&mut self, delivered: u64, behind: u64, beyond: u64) {
         let copied = (delivered - self.copied_seq).saturating_sub(behind);
         self.copied_seq = delivered;
         if copied <= self.rcvq_space {
             return;
         }
         let (cushion, beyond) = match self.right_sizing {
-            RightSizing::Linux612 => (16 * u128::from(mss), 0),
+            RightSizing::Linux612 => (16 * u128::from(self.advmss), 0),
             RightSizing::Linux73 => (0, u128::from(beyond)),
         };
         let wanted = 2 * u128::from(copied) + cushion;
@@ -376,9 +380,9 @@ mod tests {
         // twice that on top.
         let mut window = window();
         window.rcvq_space = 10_000;
-        window.resize_buffer(20_000, 0, 0, 1000);
+        window.resize_buffer(20_000, 0, 0);
         assert_eq!((window.rcvbuf, window.full_space), (336_000, 168_000));
-        window.resize_buffer(40_000, 0, 0, 1000);
+        window.resize_buffer(40_000, 0, 0);
         assert_eq!(window.rcvbuf, 336_000, "no more than the round before: nothing new");
     }
 
@@ -388,7 +392,7 @@ mod tests {
         (window.right_sizing, window.rcvq_space) = (RightSizing::Linux73, 10_000);
         window.rcv_rtt_update(Span::from_millis(20), true);
         // Twice 20 000 bytes, twice that since the round brought twice the last one, and 9 000.
-        window.resize_buffer(20_000, 0, 9_000, 1000);
+        window.resize_buffer(20_000, 0, 9_000);
         assert_eq!(window.full_space, 40_000 + 80_000 + 9_000);
         window.on_out_of_order(100_000);
         assert_eq!(window.full_space, 40_000 + 100_000, "room for the last round once more");
@@ -401,7 +405,7 @@ mod tests {
         let mut window = window();
         (window.right_sizing, window.rcvq_space) = (RightSizing::Linux73, 10_000);
         window.rcv_rtt_update(Span(250_000), true);
-        window.resize_buffer(40_000, 0, 0, 1000);
+        window.resize_buffer(40_000, 0, 0);
         assert_eq!(window.full_space, 80_000 + 20_000);
     }
 

@@ -78,8 +78,8 @@ impl Sender {
         }
     }
 
-    /// Measures what the ACK is the first to acknowledge or SACK. As in Linux SACKed segments come
-    /// first, and their RTT counts before that of acknowledged ones (tcp_clean_rtx_queue).
+    /// Measures what the ACK is the first to acknowledge or SACK. The RTT of SACKed segments counts
+    /// before that of acknowledged ones (tcp_clean_rtx_queue).
     pub(super) fn take_delivered(&mut self, ack: &AckSegment) -> Delivery {
         let prior_in_flight = self.pipe();
         let prior_lost = self.scoreboard.lost();
@@ -90,6 +90,7 @@ impl Sender {
             prior_lost,
             prior_marks: self.scoreboard.marks(),
         };
+        let (sacks, outstanding) = (self.sacks(ack), (self.una, self.nxt));
         let Some(rate) = &mut self.rate else { return delivery };
         let (xmit, measured) = (&self.xmit, &mut delivery.measured);
         let (mut last_sackt, mut last_ackt) = (None, None);
@@ -102,16 +103,7 @@ impl Sender {
                 }
             }
         };
-        if self.settings.sack {
-            let mut blocks = ack.sacks;
-            let blocks = &mut blocks[..usize::from(ack.sack_count)];
-            blocks.sort_unstable();
-            for &mut (from, to) in blocks {
-                let from = from.max(ack.ack);
-                self.scoreboard.unsacked_below(to.min(self.nxt), from, &mut look);
-            }
-        }
-        self.scoreboard.unsacked_below(ack.ack, self.una, &mut look);
+        self.scoreboard.newly_delivered(ack.ack, sacks, outstanding, &mut look);
         let ambiguous =
             (self.una..ack.ack.min(xmit.retransmitted_end())).any(|seq| xmit.retransmitted(seq));
         delivery.timed = last_sackt.or(last_ackt.filter(|_| !ambiguous));

@@ -11,8 +11,8 @@
 use super::state::EcnState;
 use super::{Handshake, Sender};
 use crate::cc::{AckEvent, CongestionControl, Delivered};
-use crate::receiver::{ACE_OFFSET, COUNTER_OFFSETS, reflection};
-use crate::{AccEcnOption, AckSegment, Millis, TcpParams};
+use crate::receiver::{ACE_OFFSET, COUNTER_OFFSETS, is_transition, reflection};
+use crate::{AccEcnOption, AckSegment, CeCount, Millis, TcpParams};
 use units::{Ecn, Time};
 
 /// ACE can tell of so many CE segments.
@@ -133,6 +133,12 @@ impl Marks {
 }
 
 impl Sender {
+    /// The marks that feedback has told of so far; `None` without feedback on each mark.
+    pub fn ce_told(&self) -> Option<CeCount> {
+        let marks = self.cold.marks.as_ref().filter(|_| self.ecn != EcnState::Off)?;
+        Some(CeCount { segments: marks.delivered.ce, bytes: marks.bytes[1] })
+    }
+
     /// An ACK has delivered so many segments. The congestion control hears of it. Whether the ACK
     /// tells of marks.
     #[cold]
@@ -192,17 +198,32 @@ impl Sender {
             _ => EcnState::Accurate,
         };
         if self.ecn != EcnState::Accurate {
+            self.fall_back();
             return;
         }
         let sent = if self.settings.needs_ecn { self.ect } else { Ecn::NotEct };
         let marked = sent != Ecn::NotEct && ack.ace == reflection(Ecn::Ce);
-        if ack.ace != reflection(sent) && !marked {
-            // Something on the way changes the field: nothing is ECN-capable any more.
+        if !is_transition(sent, ack.ace) {
+            // Something on the way clears or sets the field: nothing is ECN-capable any more. That
+            // ECT(1) becomes ECT(0) passes (tcp_ect_transition_valid).
             self.ect = Ecn::NotEct;
         }
         if let Some(marks) = &mut self.cold.marks {
             marks.reflects_synack = reflection(ack.ecn);
             marks.delivered.ce = u32::from(marked);
+        }
+    }
+
+    /// There is no AccECN. A congestion control that needs it is Reno from now on, without ECN and
+    /// without a pace of its own (TCP_CONG_NO_FALLBACK_RFC3168).
+    #[cold]
+    pub(super) fn fall_back(&mut self) {
+        if self.control.fall_back() {
+            self.ecn = EcnState::Off;
+            self.cold.marks = None;
+            self.pacer = self.pacer.filter(|_| self.settings.pacing);
+            let settings = &mut self.settings;
+            (settings.needs_ecn, settings.exact, settings.sets_cwnd) = (false, false, false);
         }
     }
 

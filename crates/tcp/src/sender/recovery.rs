@@ -24,6 +24,11 @@ pub(super) struct Alerted {
 }
 
 impl Sender {
+    /// The SACK blocks of an ACK; none where SACK was not agreed on.
+    pub(super) fn sacks<'a>(&self, ack: &'a AckSegment) -> &'a [(u32, u32)] {
+        if self.settings.sack { &ack.sacks[..usize::from(ack.sack_count)] } else { &[] }
+    }
+
     /// tcp_check_dsack: the end of the range that the first SACK block reports as a duplicate (RFC
     /// 2883 §4): a block below the ACK, or within the second block.
     #[cold]
@@ -31,6 +36,12 @@ impl Sender {
         let (first, second) = (ack.sacks[0], ack.sacks[1]);
         let within = ack.sack_count > 1 && second.0 <= first.0 && first.1 <= second.1;
         if first.0 >= ack.ack && !within {
+            return None;
+        }
+        // More duplicates than retransmissions: the path doubles packets, and a DSACK says nothing of
+        // ours (tcp_dsack_seen).
+        self.cold.dsack_dups += u64::from(first.1.saturating_sub(first.0));
+        if self.cold.dsack_dups > self.stats.retransmits {
             return None;
         }
         for seq in first.0..first.1.min(self.nxt) {
@@ -59,6 +70,7 @@ impl Sender {
         if !self.settings.rack && !self.ca_state.in_frto() {
             return sacktag;
         }
+        let (sacks, outstanding) = (self.sacks(ack), (self.una, self.nxt));
         let (xmit, rack, recover) = (&self.xmit, &mut self.cold.rack, self.recover);
         let (highest_sacked, min_rtt) = (self.scoreboard.highest_sacked(), self.rtt.min_rtt());
         let mut look = |from: u32, to: u32| {
@@ -78,16 +90,8 @@ impl Sender {
                 }
             }
         };
-        // RACK.rtt is that of the segment looked at last. As in Linux, SACKed segments are looked
-        // at before acknowledged ones.
-        let mut blocks = ack.sacks;
-        let blocks = &mut blocks[..usize::from(ack.sack_count)];
-        blocks.sort_unstable();
-        for &mut (from, to) in blocks {
-            let from = from.max(ack.ack);
-            self.scoreboard.unsacked_below(to.min(self.nxt), from, &mut look);
-        }
-        self.scoreboard.unsacked_below(ack.ack, self.una, &mut look);
+        // RACK.rtt is that of the segment looked at last.
+        self.scoreboard.newly_delivered(ack.ack, sacks, outstanding, &mut look);
         sacktag
     }
 

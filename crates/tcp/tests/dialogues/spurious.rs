@@ -210,6 +210,29 @@ fn duplicates_reported_for_all_copies_undo_a_fast_retransmit() {
 }
 
 #[test]
+fn duplicates_that_the_path_makes_are_no_proof() {
+    // As above, but two segments have come twice that were sent once: more duplicates than
+    // retransmissions.
+    play(
+        &stampless(),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 1..4
+        > seq 0 again
+        < ack 0 sack 1..10
+        > seq 10..16
+        +0.01 < ack 10
+        > seq 16
+        +0.09 < ack 15 sack 10..12
+        > seq 17..22
+        < ack 15 sack 0..1
+        undos == 0
+        ssthresh == 7
+        ",
+    );
+}
+
+#[test]
 fn a_duplicate_for_one_of_two_copies_proves_nothing() {
     play(
         &stampless(),

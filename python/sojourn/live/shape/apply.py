@@ -264,7 +264,7 @@ def hint_for(error: rtnl.RefusedError, wanted: WantedShape) -> str:
     able = [each for each in available() if each != kind]
     if not able:
         return f"load the module: modprobe {module}"
-    best = able[0] if able[0] in ("cake", "fq_codel", "codel") else f"{able[0]} (a queue of 20 ms)"
+    best = f"{able[0]} (a queue of 20 ms)" if "fifo" in able[0] else able[0]
     return f"load the module: modprobe {module}; or use what is there: --qdisc {best}"
 
 

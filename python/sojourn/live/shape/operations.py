@@ -51,8 +51,13 @@ BURSTY_NS = 10**6
 """A packet of 64 kB that takes longer than this at the shaper's rate gets a note."""
 CPU_WALL_BPS = 500 * 10**6
 SUPER_PACKET = 65_536
-LEAVES = ("fq_codel", "codel", "bfifo", "pfifo", "pfifo_head_drop")
+LEAVES = (
+    *("fq_codel", "codel", "fq_pie", "pie", "dualpi2", "sfq"),
+    *("bfifo", "pfifo", "pfifo_head_drop"),
+)
 """The disciplines that may be below htb here."""
+BY_ITSELF = ("sfq",)
+"""Those whose limit is the kernel's if nobody says another: it is shared by their flows."""
 TUNNELS = (
     "wireguard",
     "tun",
@@ -227,17 +232,19 @@ def leaf(words: str, bps: int, interface: Interface) -> Qdisc:
         raise UserError(
             f"no shaper is built with {qdisc.kind}", f"one of {', '.join((*LEAVES, 'cake'))}"
         )
+    if qdisc.lacking == "sfq redflowlimit":
+        raise UserError("no shaper is built with sfq's own RED", "leave redflowlimit out")
     given = set(re.split(r"[\s=]+", words.strip()))
     full = max(interface.mtu, LEAST_MTU) + interface.header_bytes
     chosen: dict[str, int] = {}
     if "target_ns" in qdisc.params:
-        if not given & {"target", "interval"}:
-            chosen |= _law(bps, one_packet(interface))
+        if not given & {"target", "interval", "max_rtt", "typical_rtt"}:
+            chosen |= _law(bps, one_packet(interface), codel="interval_ns" in qdisc.params)
         if "limit" not in given and bps <= QUANTUM_BELOW_BPS:
             chosen["limit"] = SHORT_LIMIT
         if "quantum" in qdisc.params and "quantum" not in given:
             chosen["quantum"] = SMALL_QUANTUM if bps < QUANTUM_BELOW_BPS else full
-    elif "limit" not in given:
+    elif "limit" not in given and qdisc.kind not in BY_ITSELF:
         limit = max(FEWEST_PACKETS * full, bps * SHORT_NS // (8 * 10**9))
         chosen["limit"] = limit if qdisc.record.counts_bytes else -(-limit // full)
     for field, value in chosen.items():
@@ -247,11 +254,12 @@ def leaf(words: str, bps: int, interface: Interface) -> Qdisc:
     return qdisc
 
 
-def _law(bps: int, packet_bytes: int) -> dict[str, int]:
-    usual, more = 5 * 10**6, 95 * 10**6
+def _law(bps: int, packet_bytes: int, *, codel: bool) -> dict[str, int]:
+    """CoDel's target and interval, or the target of a PI controller."""
+    usual, more = (5 if codel else 15) * 10**6, 95 * 10**6
     # Rounded to whole microseconds, tc's unit.
     target = max(usual, packet_bytes * 8 * 10**6 // bps * 1000)
-    return {"target_ns": target, "interval_ns": more + target}
+    return {"target_ns": target} | ({"interval_ns": more + target} if codel else {})
 
 
 # ------------------------------------------------------------------------------------------ notes

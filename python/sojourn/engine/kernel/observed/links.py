@@ -69,7 +69,8 @@ class ObservedLink:
         self.header = int(self.link.framing.header_bytes)
         self.ring = self.link.ring
         self.watched = bool((archive.tables["passed"]["link"] == number).any())
-        self.queued = self.watched and has_queue(self.link)
+        self.policed = self.link.police is not None
+        self.queued = self.watched and (has_queue(self.link) or self.policed)
         self.devices = [
             at for at, each in enumerate(archive.index["devices"]) if each["link"] == number
         ]
@@ -342,13 +343,30 @@ class ObservedLink:
         times, what = rows["t_ns"], rows["what"]
         cause = np.full(len(times), CAUSE["wire"], dtype=np.int64)
         dropped, marked = what <= DROPPED, what == MARKED
-        if dropped.any():
+        if dropped.any() and has_queue(self.link):
             cause[dropped] = self.own.drops(times[dropped], what[dropped] == REFUSED)
+        if self.policed:
+            refused = what == REFUSED
+            cause[refused] = self._policed(times[refused], cause[refused])
         if marked.any():
             cause[marked] = self.own.marks(times[marked])
         return Drops(
             times, rows["flow"], rows["reverse"], cause, marked.astype(np.int64), rows["bytes"]
         )
+
+    def _policed(self, times: Ints, cause: Ints) -> Ints:
+        """The causes of packets that were dropped as they came, where a policer may have: by whose
+        counter grew more between the samples around them, the policer's or the discipline's."""
+        police = self._qdisc("clsact")
+        at, dropped = police["t_ns"], police["drops"]
+        if not has_queue(self.link) or len(at) < 2:
+            return np.full(len(times), CAUSE["police"], dtype=np.int64)
+        interval = np.clip(np.searchsorted(at, times, side="left") - 1, 0, len(at) - 2)
+        others = self.own.numbers["drops"]
+        more = (
+            np.diff(dropped) > np.diff(others) if len(others) == len(at) else np.diff(dropped) > 0
+        )
+        return np.where(more[interval], CAUSE["police"], cause)
 
     @cached_property
     def passage(self) -> Passage | None:

@@ -62,7 +62,7 @@ def tables(realised: Realised, archive: Archive) -> Tables:
 def _sojourns(links: Sequence[ObservedLink], archive: Archive) -> Columns:
     without = Histogram()
     for link in links:
-        if not has_queue(link.link):
+        if not has_queue(link.link) and not link.policed:
             # Nothing waits on a link without a rate: a sojourn of 0 for each packet.
             packets = int(link.totals()["sent_packets"])
             without.add(link.number, np.zeros(packets, dtype=np.int64))

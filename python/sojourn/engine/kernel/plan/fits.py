@@ -84,6 +84,12 @@ def problems_of(
         if wrong:
             told.add(flow.group)
         yield from wrong
+    if realised.record.headers:
+        yield Problem(
+            "record: headers",
+            "the kernel's engines keep what queues do, not what packets say",
+            "run it on the simulator, or leave out --pcap",
+        )
     yield from _shared_problems(flows, own)
     yield from _host_problems(links, flows)
     for flow in flows:
@@ -130,6 +136,17 @@ def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[
         except UserError as error:
             other = "" if simnic else ", or use the built guest (uml)"
             yield Problem(place, error.problem, f"{error.hint}{other}")
+    if link.impairments is not None and link.impairments.ecn is not None:
+        why = "nothing between two queues of the guest changes ECN fields so far"
+        yield Problem(f"{place}: ecn", why, "leave ecn out, or run it on the engine sim")
+    if link.police is not None:
+        try:
+            tc.policer("v0a", link.police, header_bytes=link.framing.header_bytes)
+        except UserError as error:
+            yield Problem(f"{place}: police", error.problem, error.hint)
+        if not simnic:
+            why = "behind virtual devices a policer's drops can't be told from the discipline's"
+            yield Problem(f"{place}: police", why, "leave it out, or use the built guest (uml)")
     if simnic:
         if ring is not None and ring.descriptors > MOST_RING:
             yield Problem(

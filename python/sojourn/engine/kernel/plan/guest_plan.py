@@ -402,8 +402,13 @@ class _Builder:
                 shaper=link.shaper,
                 transmitter=None if self.simnic else transmitter(link),
             )
-            if link.qdisc.packed_options() is not None:
+            # The guest's tc, of iproute2 6.1, lacks the words of what came later.
+            if link.qdisc.record.since is not None:
                 self.made.append((wire.tail, tc.by_netlink(lines.pop(), link.qdisc)))
+            self._tc(wire.tail, lines)
+        if link.police is not None:
+            header = link.framing.header_bytes
+            lines = tc.policer(wire.queue.device, link.police, header_bytes=header)
             self._tc(wire.tail, lines)
         if not self.simnic and (link.delay_ns or loses(link)):
             last = wire.hops[-1][0]
@@ -803,7 +808,7 @@ def _gauges(link: Link) -> list[str]:
 
 def _watched(link: Link) -> bool:
     """Whether something becomes of its packets besides passing on."""
-    return has_queue(link) or loses(link)
+    return has_queue(link) or loses(link) or link.police is not None
 
 
 def _goes_out(link: Link) -> bool:

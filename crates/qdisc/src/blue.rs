@@ -1,0 +1,175 @@
+//! blue: drops or marks at random, by how often the queue has overflowed and how often the link was
+//! idle.
+//!
+//! All others of its time measured the queue. BLUE keeps one probability p instead: a packet that
+//! finds the queue full raises it by d1, a link that finds the queue empty lowers it by d2, and
+//! neither more often than once in `freeze_time`, so that senders have time to answer. A queue that
+//! has overflowed needs a larger p, one that runs empty a smaller one, and where neither happens p
+//! is right.
+//!
+//! Source: W. Feng, D. Kandlur, D. Saha and K. Shin, "BLUE: a new class of active queue management
+//! algorithms", University of Michigan CSE-TR-387-99 (1999); by the same, "The BLUE active queue
+//! management algorithms", IEEE/ACM Transactions on Networking 10(4), 2002. p_m, d1, d2 and
+//! freeze_time are theirs, the defaults ours.
+//!
+//! Deviations: an idle period is one event, however long it lasts. The variant that raises p where
+//! the queue passes a length L is not here: that L is the limit.
+
+use crate::ds::mark;
+use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use serde::Deserialize;
+use units::{Luck, Span, Time};
+
+/// `blue limit PACKETS freeze_time TIME increment P decrement P ecn|noecn`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlueParams {
+    /// Packets (1000).
+    pub limit: u64,
+    /// The least time between two steps of p, ns (100 000 000).
+    pub freeze_ns: u64,
+    /// The paper's d1 (0.02).
+    pub increment: f64,
+    /// The paper's d2 (0.002).
+    pub decrement: f64,
+    /// Mark ECN-capable packets instead of dropping them (false).
+    pub ecn: bool,
+}
+
+/// A FIFO whose packets are dropped or marked at random as they come.
+pub struct Blue<B> {
+    limit: u64,
+    freeze: Span,
+    increment: f64,
+    decrement: f64,
+    ecn: bool,
+    /// The paper's p_m.
+    probability: f64,
+    /// `None`: it has not changed yet.
+    last_update: Option<Time>,
+    luck: Luck,
+    queue: Fifo<B>,
+    /// Asked in vain since the last packet: this idle period is counted.
+    found_empty: bool,
+}
+
+impl<B> Blue<B> {
+    /// An empty queue.
+    pub fn new(params: &BlueParams, context: Context) -> Self {
+        Blue {
+            limit: params.limit,
+            freeze: Span(params.freeze_ns),
+            increment: params.increment,
+            decrement: params.decrement,
+            ecn: params.ecn,
+            probability: 0.0,
+            last_update: None,
+            luck: context.luck,
+            queue: Fifo::default(),
+            found_empty: false,
+        }
+    }
+
+    /// A step of p, unless the last one was too short a time ago.
+    fn step(&mut self, by: f64, now: Time) {
+        if self.last_update.is_none_or(|last| now.since(last) > self.freeze) {
+            self.probability = (self.probability + by).clamp(0.0, 1.0);
+            self.last_update = Some(now);
+        }
+    }
+}
+
+impl<B> Qdisc<B> for Blue<B> {
+    #[inline]
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        self.found_empty = false;
+        if u64::from(self.queue.backlog().packets) >= self.limit {
+            self.step(self.increment, now);
+            return fates.push(Fate::Dropped(packet, Cause::Limit));
+        }
+        let signals = self.probability > 0.0 && self.luck.chance(self.probability);
+        if signals && !(self.ecn && mark(&mut packet, Cause::Blue, fates)) {
+            return fates.push(Fate::Dropped(packet, Cause::Blue));
+        }
+        self.queue.push(packet, now);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        let packet = self.queue.pop();
+        if packet.is_none() && !std::mem::replace(&mut self.found_empty, true) {
+            self.step(-self.decrement, now);
+        }
+        packet
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn state(&self, _now: Time) -> State {
+        State {
+            limit: Some(self.limit as f64),
+            probability: Some(self.probability),
+            ..State::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DsField;
+
+    const MS: u64 = 1_000_000;
+
+    fn blue(limit: u64, ecn: bool) -> Blue<()> {
+        let params =
+            BlueParams { limit, freeze_ns: 100 * MS, increment: 0.25, decrement: 0.125, ecn };
+        let luck = Luck::new(1, "blue");
+        Blue::new(&params, Context { rate: None, mtu: 1500, header_bytes: 0, root: true, luck })
+    }
+
+    fn send(q: &mut Blue<()>, ds: DsField, at: u64) -> Vec<Fate<()>> {
+        let mut fates = Vec::new();
+        let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds, body: () };
+        q.enqueue(packet, Time(at), &mut fates);
+        fates
+    }
+
+    fn p(q: &Blue<()>) -> Option<f64> {
+        Qdisc::<()>::state(q, Time::ZERO).probability
+    }
+
+    #[test]
+    fn an_overflow_raises_p_and_an_idle_link_lowers_it_once_in_freeze_time() {
+        let mut q = blue(1, false);
+        send(&mut q, DsField::BEST_EFFORT, 0);
+        assert_eq!(p(&q), Some(0.0));
+        for at in [MS, 2 * MS, 101 * MS] {
+            send(&mut q, DsField::BEST_EFFORT, at);
+            assert_eq!(p(&q), Some(0.25), "the second and third come within the freeze time");
+        }
+        send(&mut q, DsField::BEST_EFFORT, 102 * MS);
+        assert_eq!(p(&q), Some(0.5));
+        assert!(q.dequeue(Time(300 * MS), &mut Vec::new()).is_some());
+        for at in [301, 500] {
+            assert!(q.dequeue(Time(at * MS), &mut Vec::new()).is_none());
+            assert_eq!(p(&q), Some(0.375), "one idle period is one event");
+        }
+    }
+
+    #[test]
+    fn p_is_the_share_that_is_dropped_or_marked() {
+        for ecn in [false, true] {
+            let mut q = blue(u64::MAX, ecn);
+            q.probability = 0.25;
+            let capable = DsField(2);
+            let signalled = (0..10_000).filter(|at| !send(&mut q, capable, *at).is_empty()).count();
+            assert!((2300..2700).contains(&signalled), "{signalled}");
+            let waits = if ecn { 10_000 } else { 10_000 - signalled };
+            assert_eq!(q.backlog().packets as usize, waits, "what is marked goes on");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! drr: deficit round robin. Classes that share the link by weight, each a pfifo.
+//!
+//! A class with packets stands in a line and has a deficit. If that is enough for its oldest packet,
+//! the packet is sent and taken from it; else the class gets its quantum and goes to the end of the
+//! line. Over time each class with packets has a share of the bytes in proportion to its quantum,
+//! whatever the sizes of its packets. It is ets without bands in strict priority.
+//!
+//! Source: Shreedhar and Varghese, "Efficient fair queuing using deficit round robin" (1995);
+//! tc-drr(8); Linux net/sched/sch_drr.c (6.12) for the behaviour: a class that was empty joins the
+//! line with one quantum.
+//!
+//! Deviations: Linux's classes are made and packets sorted into them by commands of their own, and
+//! what no filter sorts is dropped; here every packet has a class, by its priority.
+
+use crate::bands::{PRIORITIES, listed, priomap};
+use crate::ets::{Ets, EtsParams};
+use crate::{Backlog, Context, Fate, Packet, Qdisc, State};
+use serde::Deserialize;
+use units::Time;
+
+/// `drr classes N quanta BYTES... priomap CLASS...`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DrrParams {
+    /// How many.
+    pub classes: u8,
+    /// What each may send in its turn, bytes, with a blank between; those that are not named have
+    /// the largest packet.
+    #[serde(deserialize_with = "listed")]
+    pub quanta: Vec<u32>,
+    /// The class of each priority, the first 0, with a blank between.
+    #[serde(deserialize_with = "priomap")]
+    pub priomap: [u8; PRIORITIES],
+    /// Packets in each class (1000).
+    pub limit: u64,
+}
+
+/// Classes by weight.
+pub struct Drr<B>(Ets<B>);
+
+impl<B> Drr<B> {
+    /// Empty classes. A priority whose class there is not has the last.
+    pub fn new(params: &DrrParams, context: Context) -> Self {
+        let DrrParams { classes, quanta, priomap, limit } = params.clone();
+        Drr(Ets::new(&EtsParams { bands: classes, strict: 0, quanta, priomap, limit }, context))
+    }
+}
+
+impl<B> Qdisc<B> for Drr<B> {
+    #[inline]
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        self.0.enqueue(packet, now, fates);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        self.0.dequeue(now, fates)
+    }
+
+    #[inline]
+    fn may_be_bypassed(&self) -> bool {
+        self.0.may_be_bypassed()
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+
+    fn state(&self, now: Time) -> State {
+        Qdisc::<B>::state(&self.0, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DsField;
+    use units::Luck;
+
+    const THROUGHPUT: DsField = DsField(0x08);
+
+    /// Best effort is priority 0, throughput 2.
+    fn drr(quanta: &[u32]) -> Drr<()> {
+        let mut priomap = [0; PRIORITIES];
+        priomap[2] = 1;
+        let params = DrrParams { classes: 2, quanta: quanta.to_vec(), priomap, limit: 100 };
+        let luck = Luck::new(1, "drr");
+        Drr::new(&params, Context { rate: None, mtu: 1000, header_bytes: 0, root: true, luck })
+    }
+
+    fn send(q: &mut Drr<()>, ds: DsField, size: u32, packets: u32) -> usize {
+        let mut fates = Vec::new();
+        for _ in 0..packets {
+            let packet = Packet { enqueued: Time::ZERO, flow: 0, size, ds, body: () };
+            q.enqueue(packet, Time::ZERO, &mut fates);
+        }
+        fates.len()
+    }
+
+    fn bytes_of(q: &mut Drr<()>, packets: usize) -> [u32; 2] {
+        let mut bytes = [0; 2];
+        for _ in 0..packets {
+            let packet = q.dequeue(Time::ZERO, &mut Vec::new()).expect("it has packets");
+            bytes[usize::from(packet.ds == THROUGHPUT)] += packet.size;
+        }
+        bytes
+    }
+
+    #[test]
+    fn classes_share_bytes_by_their_quanta_whatever_their_packets_sizes() {
+        let mut q = drr(&[3000, 1000]);
+        send(&mut q, DsField::BEST_EFFORT, 250, 100);
+        send(&mut q, THROUGHPUT, 1000, 30);
+        // Eight rounds: twelve small packets and a large one each.
+        assert_eq!(bytes_of(&mut q, 8 * 13), [24_000, 8_000]);
+    }
+
+    #[test]
+    fn each_class_has_its_own_limit() {
+        let mut q = drr(&[]);
+        assert_eq!(send(&mut q, DsField::BEST_EFFORT, 500, 120), 20);
+        assert_eq!(send(&mut q, THROUGHPUT, 500, 100), 0);
+        assert_eq!(bytes_of(&mut q, 100), [25_000, 25_000], "quanta are the largest packet");
+    }
+}

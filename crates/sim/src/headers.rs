@@ -1,0 +1,175 @@
+//! What the headers of a packet say, as rows of the table `headers`.
+//!
+//! The model counts segments; headers count bytes. A connection's SYN has number 0, and its first
+//! byte of data 1, whether it began with a handshake or not. Data go one way: a segment of data
+//! acknowledges the SYN of the other side and nothing else. Clocks of timestamps count ms from the
+//! run's beginning.
+
+use crate::host::{Host, TcpHeaders};
+use crate::payload::{NO_ECHO, Parcel, SackPool, ace, kind};
+use qdisc::DsField;
+use tables::headers::Row;
+use tables::{FlowId, LinkId};
+use units::Time;
+
+/// IP's numbers of the protocols.
+const ICMP: u32 = 1;
+const TCP: u32 = 6;
+const UDP: u32 = 17;
+/// Bytes of the headers of IP and UDP, or of IP and an echo.
+const UDP_HEADERS: u32 = 28;
+/// Flags of TCP.
+const ACK: u32 = 0x10;
+const PSH: u32 = 0x08;
+const SYN: u32 = 0x02;
+/// CWR and ECE of a SYN that asks for ECN (RFC 3168 §6.1.1).
+const ASKS: u32 = 0xc0;
+/// Where AE, CWR and ECE begin, and ECE alone.
+const ACE_SHIFT: u32 = 6;
+const CWR: u32 = 0x80;
+
+/// A packet that leaves the queue of a link at `at`, with the DS field that it then has.
+pub fn row(
+    packet: &Parcel,
+    (link, ds, at): (u32, DsField, Time),
+    host: &Host,
+    sacks: &SackPool,
+) -> Row {
+    let plain = Row {
+        t_ns: at.0,
+        link: LinkId(link),
+        flow: FlowId(packet.flow / 2),
+        reply: packet.flow % 2,
+        connection: packet.epoch.into(),
+        protocol: UDP,
+        bytes: packet.size,
+        payload_bytes: packet.size.saturating_sub(UDP_HEADERS),
+        ds: ds.0.into(),
+        seq: packet.seq,
+        ack: None,
+        flags: None,
+        window: None,
+        tsval: None,
+        tsecr: None,
+        mss: None,
+        scale: None,
+        sack_permitted: None,
+        sack1_left: None,
+        sack1_right: None,
+        sack2_left: None,
+        sack2_right: None,
+        sack3_left: None,
+        sack3_right: None,
+        sack4_left: None,
+        sack4_right: None,
+        accecn_e1b: None,
+        accecn_ceb: None,
+        accecn_e0b: None,
+    };
+    match (packet.kind(), host.tcp_headers(packet.epoch)) {
+        (kind::DATA, Some(of)) => data(packet, &of, plain),
+        (kind::ACK, Some(of)) => ack(packet, &of, sacks, plain),
+        (kind::PING | kind::PONG, _) => Row { protocol: ICMP, ..plain },
+        _ => plain,
+    }
+}
+
+/// The number of a segment's first byte, modulo 2^32.
+fn first_byte(segment: u32, mss: u32) -> u32 {
+    segment.wrapping_mul(mss).wrapping_add(1)
+}
+
+/// The ms that the model keeps the lowest 16 bits of, no later than `at`.
+fn whole_millis(low: u16, at: u64) -> u64 {
+    let now = at / 1_000_000;
+    (now - u64::from((now as u16).wrapping_sub(low))) & 0xffff_ffff
+}
+
+/// A clock of timestamps, modulo 2^32.
+fn millis(stamp: Time) -> u64 {
+    (stamp.0 / 1_000_000) & 0xffff_ffff
+}
+
+fn of_syn(packet: &Parcel, of: &TcpHeaders, row: Row) -> Row {
+    if packet.kind & kind::SYN == 0 {
+        return row;
+    }
+    Row {
+        mss: Some(of.mss.into()),
+        scale: Some(of.scale.into()),
+        sack_permitted: of.sack.then_some(1),
+        ..row
+    }
+}
+
+fn data(packet: &Parcel, of: &TcpHeaders, row: Row) -> Row {
+    let syn = packet.kind & kind::SYN != 0;
+    let payload_bytes = if syn { 0 } else { packet.size.saturating_sub(of.bytes) };
+    let flag = |bit: u8, flag: u32| if packet.kind & bit != 0 { flag } else { 0 };
+    let flags = if payload_bytes > 0 {
+        ACK | flag(kind::PUSH, PSH) | flag(kind::CWR, CWR)
+    } else {
+        let ace = u32::from(ace(packet)) << ACE_SHIFT;
+        let asks = if syn && ace == CWR { ASKS } else { ace };
+        asks | if syn { SYN } else { ACK }
+    };
+    let echo = || match packet.window {
+        NO_ECHO => 0,
+        echo => whole_millis(echo as u16, row.t_ns),
+    };
+    let seq = if syn { 0 } else { first_byte(packet.seq, of.mss) };
+    let row = of_syn(packet, of, row);
+    Row {
+        protocol: TCP,
+        payload_bytes,
+        seq,
+        ack: (!syn).then_some(1),
+        flags: Some(flags.into()),
+        tsval: of.timestamps.then(|| millis(packet.stamp)),
+        tsecr: of.timestamps.then(echo),
+        ..row
+    }
+}
+
+fn ack(packet: &Parcel, of: &TcpHeaders, sacks: &SackPool, row: Row) -> Row {
+    let syn = packet.kind & kind::SYN != 0;
+    // A stream's last segment may be short.
+    let next = |segment: u32| match of.stream_bytes {
+        Some(end) => ((u64::from(segment) * u64::from(of.mss)).min(end) as u32).wrapping_add(1),
+        None => first_byte(segment, of.mss),
+    };
+    let (blocks, accecn) = sacks.options(packet);
+    let left = |n: usize| blocks.get(n).map(|block| next(block.0).into());
+    let right = |n: usize| blocks.get(n).map(|block| next(block.1).into());
+    // A counter of ECT begins with 1 (RFC 9768 §3.2.1).
+    let counter = |n: usize, from: u32| {
+        let has = accecn.filter(|option| usize::from(option.fields) > n);
+        has.map(|option| u64::from(option.bytes[n].wrapping_add(from) & 0xff_ffff))
+    };
+    // That of a SYN is never scaled (RFC 7323 §2.2).
+    let scaled = packet.window >> 16;
+    let window = if syn { (scaled << of.scale).min(u16::MAX.into()) } else { scaled };
+    let row = of_syn(packet, of, row);
+    Row {
+        protocol: TCP,
+        payload_bytes: 0,
+        seq: u32::from(!syn),
+        ack: Some(next(packet.seq).into()),
+        flags: Some((ACK | u32::from(ace(packet)) << ACE_SHIFT | if syn { SYN } else { 0 }).into()),
+        window: Some(window.into()),
+        tsval: of.timestamps.then(|| whole_millis(packet.window as u16, row.t_ns)),
+        tsecr: of.timestamps.then(|| millis(packet.stamp)),
+        sack1_left: left(0),
+        sack1_right: right(0),
+        sack2_left: left(1),
+        sack2_right: right(1),
+        sack3_left: left(2),
+        sack3_right: right(2),
+        sack4_left: left(3),
+        sack4_right: right(3),
+        accecn_e1b: counter(0, 1),
+        accecn_ceb: counter(1, 0),
+        accecn_e0b: counter(2, 1),
+        ..row
+    }
+}

@@ -1,0 +1,190 @@
+//! A policer in tc(8)'s words: `rate 10mbit burst 64k`.
+//!
+//! tc's action police on every packet that comes to a link, before the link's queue (crates/link,
+//! police.rs). On Linux it hangs on the egress of the device, by a filter that matches all.
+//!
+//! Source: tc-police(8), tc-matchall(8); iproute2 for the largest packet where no `mtu` is given:
+//! 2040 bytes, the last entry of the table of times that tc makes for 2047.
+//! Deviations from tc: what exceeds the rate is dropped, and no other end is offered (tc's own
+//! default is to classify it again); no peakrate, avrate and pkts_rate; a word given twice is refused.
+
+use crate::error::TcError;
+use crate::numbers::{read_count, read_rate, read_size, write_rate};
+use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
+use link::PolicerParams;
+
+/// The words in a line.
+const USAGE: &str = "rate RATE burst BYTES [mtu BYTES] [overhead BYTES] [conform-exceed drop]";
+const WORDS: [&str; 5] = ["rate", "burst", "mtu", "overhead", "conform-exceed"];
+/// tc's other names, and what others call them.
+const MEANT: &[(&str, &str)] =
+    &[("buffer", "burst"), ("maxburst", "burst"), ("bandwidth", "rate"), ("minburst", "mtu")];
+/// tc's, which are not ours.
+const ABSENT: &[&str] =
+    &["peakrate", "avrate", "estimator", "pkts_rate", "pkts_burst", "mpu", "linklayer", "index"];
+/// Ends that tc has for what exceeds the rate.
+const ENDS: &[&str] = &["continue", "pass", "ok", "pipe", "reclassify", "shot", "trap"];
+/// The largest packet that passes where it is not said, bytes.
+const USUAL_MTU: u32 = 2040;
+
+/// A policer, as tc describes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Police(pub PolicerParams);
+
+/// What has been read.
+#[derive(Default)]
+struct Said {
+    bps: Option<u64>,
+    burst: Option<u64>,
+    mtu: Option<u32>,
+    overhead: Option<u32>,
+    end: bool,
+}
+
+impl Police {
+    /// `rate 10mbit burst 64k`, or the same behind `police`; `none` is none.
+    pub fn parse(text: &str) -> Result<Option<Police>, TcError> {
+        let tokens = words(up_to(text, 1_000));
+        let mut tokens = &tokens[..];
+        match tokens {
+            [] => return Err(not_a_policer(&quoted(text))),
+            [("none", _)] => return Ok(None),
+            [("none", _), (_, at), ..] => {
+                let hint = "write none, or a policer like rate 10mbit burst 64k";
+                return Err(TcError::new("none is the whole of it", hint).at(at.clone()));
+            }
+            [("police", _), rest @ ..] => tokens = rest,
+            _ => {}
+        }
+        let mut said = Said::default();
+        while let [(word, at), rest @ ..] = tokens {
+            tokens = rest;
+            if *word == "drop" {
+                once(!std::mem::replace(&mut said.end, true), word)
+                    .map_err(|e| e.at(at.clone()))?;
+                continue;
+            }
+            if !WORDS.contains(word) {
+                return Err(unknown(word).at(at.clone()));
+            }
+            let [(value, value_at), rest @ ..] = tokens else {
+                let problem = format!("police: {word} needs a value");
+                return Err(TcError::new(problem, format!("write it as in {USAGE}")).at(at.clone()));
+            };
+            tokens = rest;
+            said.take(word, value).map_err(|error| match error {
+                Refused::Word(error) => error.at(at.clone()),
+                Refused::Value(error) => error.of(&format!("police {word}")).at(value_at.clone()),
+            })?;
+        }
+        said.whole().map(Some)
+    }
+
+    /// The canonical words: what differs from tc's defaults.
+    pub fn text(&self) -> String {
+        let PolicerParams { bps, burst_bytes, mtu_bytes, overhead_bytes } = self.0;
+        let mut text = format!("rate {} burst {burst_bytes}", write_rate(bps));
+        if mtu_bytes != USUAL_MTU {
+            text += &format!(" mtu {mtu_bytes}");
+        }
+        if overhead_bytes != 0 {
+            text += &format!(" overhead {overhead_bytes}");
+        }
+        text
+    }
+}
+
+/// What is wrong with a pair.
+enum Refused {
+    Word(TcError),
+    Value(TcError),
+}
+
+impl Said {
+    fn take(&mut self, word: &str, value: &str) -> Result<(), Refused> {
+        let fresh = match word {
+            "rate" => self.bps.is_none(),
+            "burst" => self.burst.is_none(),
+            "mtu" => self.mtu.is_none(),
+            "overhead" => self.overhead.is_none(),
+            _ => !self.end,
+        };
+        once(fresh, word).map_err(Refused::Word)?;
+        match word {
+            "rate" => self.bps = Some(read_rate(value).map_err(Refused::Value)?),
+            "burst" => self.burst = Some(read_bytes(value).map_err(Refused::Value)?),
+            "mtu" => self.mtu = Some(read_bytes(value).map_err(Refused::Value)? as u32),
+            "overhead" => {
+                let bytes = read_count(value, 0, 1000).map_err(Refused::Value)?;
+                self.overhead = Some(bytes as u32);
+            }
+            _ if ["drop", "drop/ok", "drop/pass"].contains(&value) => self.end = true,
+            _ => return Err(Refused::Value(no_other_end(value))),
+        }
+        Ok(())
+    }
+
+    fn whole(self) -> Result<Police, TcError> {
+        let missing = |name: &str| {
+            let problem = format!("police: {name} is missing");
+            TcError::new(problem, "write it like rate 10mbit burst 64k")
+        };
+        let bps = self.bps.ok_or_else(|| missing("rate"))?;
+        let burst_bytes = self.burst.ok_or_else(|| missing("burst"))?;
+        if u128::from(burst_bytes) * 8_000_000_000 / u128::from(bps) > LONGEST {
+            let problem = format!(
+                "police: {burst_bytes} bytes at {} are a burst of more than 274 s",
+                write_rate(bps)
+            );
+            return Err(TcError::new(problem, "write a smaller burst: tc counts it in 32 bits"));
+        }
+        Ok(Police(PolicerParams {
+            bps,
+            burst_bytes,
+            mtu_bytes: self.mtu.unwrap_or(USUAL_MTU),
+            overhead_bytes: self.overhead.unwrap_or(0),
+        }))
+    }
+}
+
+/// ns: 2^32 ticks of 64 ns.
+const LONGEST: u128 = (64 << 32) - 1;
+
+fn once(fresh: bool, word: &str) -> Result<(), TcError> {
+    if fresh {
+        return Ok(());
+    }
+    Err(TcError::new(format!("police: {word} is given twice"), "say it once"))
+}
+
+fn read_bytes(text: &str) -> Result<u64, TcError> {
+    match read_size(text)? {
+        0 => Err(TcError::new("0 bytes", "write at least a packet, like 1514")),
+        size => Ok(size),
+    }
+}
+
+/// The error for a value that is no text; `shown` is how it is quoted.
+pub fn not_a_policer(shown: &str) -> TcError {
+    let problem = format!("{shown} is not a policer");
+    TcError::new(problem, r#"write tc's words in quotes, like "rate 10mbit burst 64k""#)
+}
+
+fn no_other_end(end: &str) -> TcError {
+    let problem = format!("{} is no end for what exceeds the rate", quoted(end));
+    TcError::new(problem, "a link's policer drops it: write conform-exceed drop, or nothing")
+}
+
+fn unknown(word: &str) -> TcError {
+    if ABSENT.contains(&word) {
+        let problem = format!("police: {word} is not offered");
+        return TcError::new(problem, format!("leave it out; known: {USAGE}"));
+    }
+    if ENDS.contains(&word) {
+        return no_other_end(word);
+    }
+    let meant = MEANT.iter().find(|(name, _)| *name == word).map(|(_, meant)| *meant);
+    let guess = meant.or_else(|| nearest(word, WORDS));
+    let known = format!("known words: {}", listed(WORDS));
+    TcError::new(format!("police has no word {}", quoted(word)), did_you_mean(guess, &known))
+}

@@ -1,0 +1,89 @@
+"""Boxes on the way that change ECN fields (`ecn` of a link): which queue Prague's packets then come
+to, what marks them, and that its transfer goes on all the same."""
+
+import pytest
+
+import sojourn
+from sojourn.errors import UserError
+from sojourn.scenario import ScenarioError, loads
+
+SCENARIO = """
+duration = "8 s"
+warmup = "2 s"
+
+[[link]]
+name = "before"
+from = "a"
+to = "b"
+delay = "1 ms"
+rate = "unlimited"
+
+[[link]]
+name = "narrow"
+from = "b"
+to = "c"
+rate = "20 Mbit/s"
+delay = "9 ms"
+qdisc = "dualpi2"
+
+[[flow]]
+name = "prague"
+kind = "bulk"
+from = "a"
+to = "c"
+congestion = "prague"
+ecn = "accecn"
+"""
+
+
+def narrow(remark: str) -> dict[str, float]:
+    """What the narrow link marks and drops, its mean sojourn in ms and its share of use."""
+    scenario = loads(
+        SCENARIO.replace('rate = "unlimited"', f'rate = "unlimited"\necn = "{remark}"')
+    )
+    table = sojourn.simulate(scenario).table("links")
+    row = next(row for row in table.iter_rows(named=True) if row["link"] == "narrow")
+    return {
+        "marks": row["marked_packets"],
+        "drops": row["dropped_packets"],
+        "sojourn_ms": row["sojourn_sum_ns"] / row["sent_packets"] / 1e6,
+        "use": row["wire_bytes"] * 8 / row["capacity_bits"],
+    }
+
+
+def test_ect1_is_marked_in_the_short_queue() -> None:
+    found = narrow("none")
+    assert found["marks"] > 100
+    assert found["drops"] == 0
+    assert found["sojourn_ms"] < 1.5
+
+
+def test_bleached_prague_is_dropped_as_classic_tcp_is() -> None:
+    """Its SYN comes as Not-ECT, which ends ECT; and what is Not-ECT has no place in the short queue."""
+    found = narrow("bleach")
+    assert found["marks"] == 0
+    assert found["drops"] > 1
+    assert 2 < found["sojourn_ms"] < 40
+    assert found["use"] > 0.7
+
+
+def test_what_was_ect1_is_marked_as_classic_ecn_is() -> None:
+    """Linux takes the change of its SYN for legal and goes on with ECT(1)."""
+    found = narrow("ect1 to ect0")
+    assert found["marks"] > 10
+    assert found["drops"] == 0
+    assert found["sojourn_ms"] > 2
+
+
+def test_with_ce_on_everything_prague_goes_on_at_its_least_window() -> None:
+    # 2 segments of 1500 bytes in 20 ms are 1.2 Mbit/s of 20; an ACK that is delayed halves that.
+    assert 0.02 < narrow("ce")["use"] < 0.07
+
+
+def test_other_words_and_the_kernel_s_engines_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="ECN") as refused:
+        narrow("blech")
+    assert "bleach" in str(refused.value)
+    bleached = loads(SCENARIO).with_({"link.before.ecn": "bleach"})
+    with pytest.raises(UserError, match="changes ECN fields"):
+        sojourn.run_all([bleached], engine="kernel", seeds=1)
