@@ -46,3 +46,8 @@ def test_a_ratio_is_of_both_flows_goodputs(quick: Reproduction) -> None:
 def test_every_queue_of_finding_1_marks_both_flows_alike() -> None:
     for words in s.QUEUES.values():
         assert words.startswith("fq_codel flows 1") or words.endswith("ecn")
+
+
+def test_bursts_turn_the_shares_and_a_longer_step_gives_the_link_back(quick: Reproduction) -> None:
+    verdicts = {row.claim.id: row.verdict for row in quick.claims}
+    assert {verdicts[one] for one in ("spikes", "underuse", "turned")} == {"reproduced"}

@@ -46,10 +46,11 @@ class Seed:
     @cached_property
     def numbers(self) -> SeedNumbers:
         """Everything that `sojourn run --json` says of this seed."""
-        needed = ("links", "flows", "sojourn", "rtt", "probe", "drops", "transfers", "engine")
-        return metrics.seed_summary(
-            self.run.meta, self.number, {name: self.table(name) for name in needed}
-        )
+        made = self.run.numbers.get(self.number)
+        if made is not None:
+            return metrics.plain(self.run.meta, self.number, made)
+        tables = {name: self.table(name) for name in metrics.NEEDED}
+        return metrics.seed_summary(self.run.meta, self.number, tables)
 
     def queue(self, link: str = "down") -> QueueNumbers[float]:
         """The numbers of one link's queue."""
@@ -230,11 +231,13 @@ class Evidence:
             one: self.runs[other] for one, other in stands.items() if other and other in self.runs
         }
         known = {key: value for key, value in self._known.items() if key[0] not in reading}
+        whose: dict[Variant | None, list[Variant]] = {}
+        for one, other in stands.items():
+            whose.setdefault(other, []).append(one)
         searched = {
             (one, measure): value
             for (variant, measure), value in self.searched.known.items()
-            for one, other in stands.items()
-            if variant == other
+            for one in whose.get(variant, ())
         }
         stored = SearchResults(self.searched.made, {**self.searched.known, **searched})
         return Evidence(self.quick, runs, self.engine, stored, _known=known)

@@ -76,6 +76,7 @@ class Pages:
         self._papers = papers
         self._found: dict[str, Reproduction] = {}
         self._drawn: dict[str, Pictures] = {}
+        self._sums: dict[str, bundles.FileSum] = {}
 
     def __contains__(self, one: Reproduction) -> bool:
         return one.paper.id in self._drawn
@@ -84,6 +85,8 @@ class Pages:
         """Writes the pages, pictures and rows of a paper, and the overview anew."""
         try:
             drawn = _write_paper(one, self.folder / one.paper.id)
+            # Thousands of files: while the next paper runs, and not all of them at the end.
+            self._sums |= self._summed(self._written(one))
             self._found[one.paper.id], self._drawn[one.paper.id] = one, drawn
             found = [self._found[each.id] for each in self._papers if each.id in self._found]
             write_whole(self.overview, _overview(found, self._drawn).encode())
@@ -94,24 +97,31 @@ class Pages:
         """Writes how to cite what was written, and its manifest."""
         found = [self._found[each.id] for each in self._papers if each.id in self._found]
         bib = bibliography.whole(one.paper for one in found)
+        runs = {
+            run.path.relative_to(self.folder).as_posix(): run
+            for one in found
+            for run in one.evidence.runs.values()
+            if run.path.is_relative_to(self.folder)
+        }
         try:
             write_whole(self.folder / BIB, bib.encode())
-            manifest = bundles.of_folder(self.folder, self._written(found))
-            write_whole(self.folder / bundles.MANIFEST, manifest.text())
+            files = self._sums | self._summed((self.overview.name, BIB))
+            write_whole(self.folder / bundles.MANIFEST, bundles.of_files(files, runs).text())
         except OSError as error:
             raise _refused(self.folder, error) from None
 
-    def _written(self, found: Iterable[Reproduction]) -> Iterator[str]:
-        """The names of the files of these papers: pages, pictures, Runs."""
-        yield from (self.overview.name, BIB)
-        for one in found:
-            folder = self.folder / one.paper.id
-            pages = ["index.html", "rows.json", *([frozen.FILE] if frozen.of(one.paper) else [])]
-            yield from (f"{one.paper.id}/{name}" for name in pages)
-            parts_ = [folder / "figures", *(run.path for run in one.evidence.runs.values())]
-            for part in (each for each in parts_ if each.is_relative_to(self.folder)):
-                within = part.relative_to(self.folder).as_posix()
-                yield from (f"{within}/{name}" for name in bundles.files_in(part))
+    def _summed(self, names: Iterable[str]) -> dict[str, bundles.FileSum]:
+        return {name: bundles.summed(self.folder / name) for name in names}
+
+    def _written(self, one: Reproduction) -> Iterator[str]:
+        """The names of the files of a paper: its page, pictures, Runs."""
+        folder = self.folder / one.paper.id
+        pages = ["index.html", "rows.json", *([frozen.FILE] if frozen.of(one.paper) else [])]
+        yield from (f"{one.paper.id}/{name}" for name in pages)
+        parts_ = [folder / "figures", *(run.path for run in one.evidence.runs.values())]
+        for part in (each for each in parts_ if each.is_relative_to(self.folder)):
+            within = part.relative_to(self.folder).as_posix()
+            yield from (f"{within}/{name}" for name in bundles.files_in(part))
 
 
 def _refused(folder: Path, error: OSError) -> UserError:
@@ -256,8 +266,12 @@ def _mean(row: Row) -> str:
     """Ours, with the digits of the published number."""
     if row.number.published is None or math.isnan(row.ours.mean):
         return ours(row).partition(" ±")[0]
-    digits = max(len(repr(row.number.published).partition(".")[2]), 2)
-    return f"{row.ours.mean:.{digits}f}"
+    return f"{row.ours.mean:.{max(_decimals(row.number.published), 2)}f}"
+
+
+def _decimals(stated: float) -> int:
+    """Of a published number."""
+    return len(f"{stated:.10g}".partition(".")[2])
 
 
 def _numbers(one: Reproduction) -> str:
@@ -342,15 +356,18 @@ def published(row: Row) -> str:
     if number.published is None:
         return "-"
     bound = "" if number.relation == "=" else f"{number.relation} "
-    return f"{bound}{number.published:g}"
+    return f"{bound}{number.published:.10g}"
 
 
 def ours(row: Row) -> str:
-    """Our number: `24.1 ± 0.3`."""
+    """Our number: `24.1 ± 0.3`, with no fewer decimals than the published one."""
     if math.isnan(row.ours.mean):
         return "-"
     spread = "" if math.isnan(row.ours.ci95) else f" ± {shown(row.ours.ci95)}"
-    return f"{shown(row.ours.mean)}{spread}"
+    mean, digits = shown(row.ours.mean), _decimals(row.number.published or 0)
+    if len(mean.partition(".")[2]) < digits:
+        mean = f"{row.ours.mean:.{digits}f}"
+    return f"{mean}{spread}"
 
 
 def difference(row: Row) -> str:

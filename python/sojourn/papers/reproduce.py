@@ -1,5 +1,5 @@
 """Running papers: every study's variants and seeds in one go, each paper judged as its last run
-ends.
+ends, on a thread of its own, while the next one's runs go on.
 
 The Runs of a paper lie in DIR/PAPER/runs/STUDY/VARIANT, so that any of them can be opened with
 `sojourn report`. The same call again goes on where one was stopped: the Runs that lie there are
@@ -9,7 +9,9 @@ taken, and seeds that the store has. Asked to `redraw`, nothing is run: the Runs
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -193,19 +195,27 @@ class _How:
 
 
 def _reproduce(papers: Sequence[Paper], what: _What, root: Path, how: _How) -> list[Reproduction]:
-    work = [job for paper in papers for job in _jobs(paper, what, root / paper.id / "runs")]
+    # The last paper's page is drawn when nothing runs any more: it is the one of fewest figures.
+    in_turn = sorted(papers, key=lambda paper: -len(paper.pictures))
+    work = [job for paper in in_turn for job in _jobs(paper, what, root / paper.id / "runs")]
     for paper in papers:
         if not any(job.paper is paper for job in work):
             raise UserError(
                 f"nothing of the paper {paper.id} can be run on the engine {what.engine}",
                 "run it on sim",
             )
-    judge = _Judge(work, what, how.finished)
-    if how.redraw:
-        engine = find(what.engine)
-        for run in [_reopened(job, engine) for job in work]:
-            judge.whole(run)
-        return judge.given(papers)
+    with _Judge(work, what, how.finished) as judge:
+        if how.redraw:
+            engine = find(what.engine)
+            for run in [_reopened(job, engine) for job in work]:
+                judge.whole(run)
+            return judge.given(papers)
+        return _run_and_judged(papers, work, what, how, judge)
+
+
+def _run_and_judged(
+    papers: Sequence[Paper], work: Sequence[_Job], what: _What, how: _How, judge: _Judge
+) -> list[Reproduction]:
     scenarios, folders = [job.scenario for job in work], [job.folder for job in work]
     try:
         run_each(
@@ -234,7 +244,8 @@ def _reproduce(papers: Sequence[Paper], what: _What, root: Path, how: _How) -> l
 
 
 class _Judge:
-    """Judges each paper as its last Run comes."""
+    """Judges each paper as its last Run comes, on one thread: matplotlib draws on no two, and the
+    thread that hands out runs is not kept from it."""
 
     def __init__(
         self,
@@ -243,24 +254,44 @@ class _Judge:
         finished: Callable[[Reproduction], None] | None,
     ) -> None:
         self._jobs = {job.folder: job for job in work}
+        self._left = Counter(job.paper.id for job in work)
         self._runs: dict[Path, Run] = {}
         self._what = what
         self._finished = finished or (lambda _: None)
-        self._found: dict[str, Reproduction] = {}
+        self._desk = ThreadPoolExecutor(1, thread_name_prefix="judge")
+        self._under_way: dict[str, Future[Reproduction]] = {}
+
+    def __enter__(self) -> _Judge:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._desk.shutdown(cancel_futures=True)
 
     def whole(self, run: Run) -> None:
-        """A Run all of whose seeds have finished."""
+        """A Run all of whose seeds have finished. Raises what the judging of an earlier paper
+        did."""
         self._runs[run.path] = run
         paper = self._jobs[run.path].paper
+        self._left[paper.id] -= 1
+        if not self._left[paper.id]:
+            self._under_way[paper.id] = self._desk.submit(self._judged, paper)
+        for future in self._under_way.values():
+            if future.done():
+                future.result()
+
+    def _judged(self, paper: Paper) -> Reproduction:
         its = [job for job in self._jobs.values() if job.paper is paper]
-        if all(job.folder in self._runs for job in its):
-            runs = {job.variant: self._runs[job.folder] for job in its}
-            self._found[paper.id] = _judged(paper, _evidence(paper, runs, self._what))
-            self._finished(self._found[paper.id])
+        runs = {job.variant: self._runs[job.folder] for job in its}
+        found = _judged(paper, _evidence(paper, runs, self._what))
+        self._finished(found)
+        return found
 
     def given(self, papers: Sequence[Paper]) -> list[Reproduction]:
-        """What was judged, in the order of the papers; it is not held any more."""
-        found, self._found, self._runs = self._found, {}, {}
+        """What was judged, in the order of the papers, once all of it is; it is not held any
+        more."""
+        under_way, self._under_way = self._under_way, {}
+        found = {name: future.result() for name, future in under_way.items()}
+        self._runs = {}
         return [found[paper.id] for paper in papers if paper.id in found]
 
 

@@ -47,7 +47,7 @@ def _named(number: Number) -> str:
 
 def _stated(number: Number) -> str:
     bound = "" if number.relation == "=" else f"{number.relation} "
-    return f"{escape(bound)}{number.published:g}"
+    return f"{escape(bound)}{number.published:.10g}"
 
 
 def _reading(name: str, under: Mapping[str, Under], found: Matrix) -> str:

@@ -349,9 +349,7 @@ def rule_of_thumb(evidence: Evidence) -> Finding:
         )
         for which in (HARMONIC, ARITHMETIC, HALF)
     }
-    told = [
-        f"T the {which}: {_listed(busy[which], 2, ' %')} users" for which in busy if busy[which]
-    ]
+    told = [f"T = {which}: {_listed(busy[which], 2, ' %')} users" for which in busy if busy[which]]
     means = ", ".join(f"{1e3 * harmonic(users):.0f} ms of {users}" for users in busy[HARMONIC])
     least = min(busy[HARMONIC].values())
     return Finding(

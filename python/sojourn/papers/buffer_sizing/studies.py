@@ -53,6 +53,11 @@ _READ: Mapping[str, Changes] = {
     "Newreno": {"flow.long.tcp.fast_recovery": "newreno"},
     "SACK": {"flow.long.tcp": {"sack": True}},
     "CUBIC and SACK of today's Linux": {"flow.long.profile": "linux", "flow.long.tcp": {}},
+    "access links of 10 Mbit/s": {"flow.long.access": "10 Mbit/s"},
+    "Newreno, access links of 10 Mbit/s": {
+        "flow.long.tcp.fast_recovery": "newreno",
+        "flow.long.access": "10 Mbit/s",
+    },
     "all RTTs 100 ms": {"flow.long.rtt": "100 ms"},
     "RTTs of 25 to 175 ms": {"flow.long.rtt": "uniform 25 ms .. 175 ms"},
     "delayed ACKs": {

@@ -7,12 +7,18 @@ from sojourn.papers.evidence import Evidence
 from sojourn.papers.l4s_tests import measures as m
 from sojourn.papers.l4s_tests.studies import (
     APART,
+    BURSTY,
+    FALLEN,
+    FALLING,
     RTT_MS,
     SCALED,
     SHARED,
     SPARED,
     STEP,
+    STEPS_MS,
     UNEQUAL,
+    behind,
+    falls,
     spared,
 )
 from sojourn.papers.paper import Finding
@@ -68,6 +74,52 @@ def unfair(evidence: Evidence) -> Finding:
         "; ".join(f"{name}: {ratio:.1f}" for name, ratio in found.items()),
         partly=scalable > classic,
     )
+
+
+def spikes(evidence: Evidence) -> Finding:
+    """How long the RTT stays up after the rate has fallen, of Prague and of CUBIC."""
+    found = {
+        mbps: tuple(
+            evidence.mean(FALLING[falls(flow, mbps)], m.late_s) for flow in ("Prague", "CUBIC")
+        )
+        for mbps in FALLEN
+        if evidence.has(FALLING[falls("Prague", mbps)])
+    }
+    longer = [prague / max(cubic, 0.1) for prague, cubic in found.values()]
+    told = "; ".join(
+        f"to {mbps} Mbit/s: {prague:.1f} s, CUBIC {cubic:.1f} s"
+        for mbps, (prague, cubic) in found.items()
+    )
+    return Finding(min(longer) >= 5, f"RTT above {m.LATE_MS} ms, {told}", partly=min(longer) > 2)
+
+
+def underuse(evidence: Evidence) -> Finding:
+    """What Prague alone has of the link behind bursts, by the step."""
+    short, long = (
+        evidence.mean(BURSTY[behind(bursts=True, step_ms=step, alone=True)], m.share_percent)
+        for step in STEPS_MS
+    )
+    return Finding(
+        short < 60 < 90 < long,
+        f"with a step of {STEPS_MS[0]} ms {short:.0f} % of the link, of {STEPS_MS[1]} ms {long:.0f} %",
+        partly=short < long,
+    )
+
+
+def turned(evidence: Evidence) -> Finding:
+    """Prague's goodput over CUBIC's, with bursts and without."""
+    found = {
+        (bursts, step): evidence.mean(variant, m.ratio)
+        for bursts in (True, False)
+        for step in STEPS_MS
+        if evidence.has(variant := BURSTY[behind(bursts, step, alone=False)])
+    }
+    told = "; ".join(
+        f"{'bursts' if bursts else 'no bursts'}, step {step} ms: {ratio:.2f}"
+        for (bursts, step), ratio in found.items()
+    )
+    with_, without = found[True, 1], found[False, 1]
+    return Finding(with_ < 1 < without, told, partly=with_ < without)
 
 
 def without_virtual_rtt(evidence: Evidence) -> str:

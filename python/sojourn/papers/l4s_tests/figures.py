@@ -12,7 +12,7 @@ from sojourn.papers import published
 from sojourn.papers.drawing import row_labels, sheet, stated_mark, ticks
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.l4s_tests import measures as m
-from sojourn.papers.l4s_tests.studies import EQUAL, OTHERS, QUEUES, SCALED, SHARED, in_one
+from sojourn.papers.l4s_tests.studies import BURSTY, EQUAL, OTHERS, QUEUES, SCALED, SHARED, in_one
 from sojourn.papers.paper import Bar
 
 SAYS = published.beside(__file__)
@@ -83,6 +83,32 @@ def equal(evidence: Evidence) -> Figure:
     axes.set_xlabel("RTT of both flows [ms], logarithmic")
     axes.set_ylabel("goodput in the short queue over CUBIC's")
     axes.legend(loc="upper left")
+    return figure
+
+
+@style.drawn
+def bursty(evidence: Evidence) -> Figure:
+    """Finding 8, and the two flows of issue 1."""
+    figure, [[axes]] = sheet(
+        "DualPI2 behind a bursty link",
+        evidence,
+        BURSTY,
+        size=(9, 4.4),
+        margins=style.Margins(top=0.85, left=2.6, right=0.35, bottom=0.55),
+    )
+    there = evidence.variants(BURSTY)
+    for row, variant in enumerate(there):
+        both = ((m.prague_mbps, "Prague"), (m.other_mbps, "CUBIC"))
+        shown = both[:1] if "alone" in variant.name else both
+        left = 0.0
+        for measure, name in shown:
+            mbps = evidence.mean(variant, measure)
+            colour = COLOURS["Prague"] if name == "Prague" else COLOURS["DCTCP"]
+            axes.barh(row, mbps, left=left, color=colour, height=0.6)
+            left += mbps
+    row_labels(axes, [variant.name for variant in there])
+    axes.set_xlim(0, m.LINK_MBPS)
+    axes.set_xlabel("goodput [Mbit/s]: Prague, then CUBIC")
     return figure
 
 

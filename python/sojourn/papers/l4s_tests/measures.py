@@ -3,11 +3,15 @@
 ratio      the goodput of the flow `prague` over that of the flow `other`
 goodputs   of one of them, Mbit/s
 RTTs       of one of them, as its TCP samples them, ms
+share      the goodput of the flow `prague` over the rate of the link, percent
+late       how long the SRTT of the flow `prague` is above 100 ms, s
 """
 
 from __future__ import annotations
 
 from functools import cache
+
+import polars as pl
 
 from sojourn import metrics
 from sojourn.papers.evidence import Measure, Seed
@@ -33,6 +37,23 @@ def rtt_ms(flow: str) -> Measure:
         return float(seed.flow(flow)["rtt_ms"]["mean"])
 
     return measured
+
+
+LATE_MS = 100
+"""20 ms above the path of finding 7."""
+LINK_MBPS = 50
+
+
+def late_s(seed: Seed) -> float:
+    """How long the flow's SRTT is above `LATE_MS`, s, by a row each 100 ms."""
+    rows = seed.after_warmup("flow").filter(pl.col("flow") == "prague")
+    late = rows.filter(pl.col("srtt_ns") > LATE_MS * 1_000_000).height
+    return 0.1 * late
+
+
+def share_percent(seed: Seed) -> float:
+    """The first flow's goodput over the rate of the link of 50 Mbit/s, percent."""
+    return 100 * prague_mbps(seed) / LINK_MBPS
 
 
 prague_mbps, other_mbps = map(goodput, FLOWS)

@@ -160,7 +160,70 @@ UNEQUAL = Study(
     quick_seeds=1,
 )
 
-STUDIES = (SHARED, EQUAL, STEP, UNEQUAL)
+# ------------------------------------------------------------- a rate that falls, and bursts
+
+FALLEN = (25, 10, 5)
+"""Rates to which the link falls from 50 Mbit/s, Mbit/s."""
+ALONE: Mapping[str, Changes] = {
+    "Prague": {},
+    "CUBIC": {"flow.prague.congestion": "cubic", "flow.prague.ecn": True},
+}
+
+
+def falls(flow: str, mbps: int) -> str:
+    """The name of a variant of finding 7."""
+    return f"{flow}, to {mbps} Mbit/s"
+
+
+FALLING = Study(
+    "falling",
+    "One flow through fq_codel, 80 ms, over a link that falls from 50 Mbit/s (finding 7)",
+    "falling.toml",
+    variants={
+        falls(flow, mbps): {
+            **changes,
+            "bottleneck.down.schedule": [["0 s", "50 Mbit/s"], ["30 s", f"{mbps} Mbit/s"]],
+        }
+        for flow, changes in ALONE.items()
+        for mbps in FALLEN
+    },
+    quick_variants=(falls("Prague", 25), falls("CUBIC", 25)),
+    quick_seeds=1,
+)
+
+STEPS_MS = (1, 5)
+"""Steps of the short queue, ms."""
+
+
+def behind(bursts: bool, step_ms: int, alone: bool) -> str:
+    """The name of a variant of finding 8."""
+    who = "Prague alone" if alone else "Prague and CUBIC"
+    return f"{who}, {'bursts' if bursts else 'no bursts'}, step {step_ms} ms"
+
+
+BURSTY = Study(
+    "bursty",
+    "DualPI2 at 50 Mbit/s and 20 ms behind a link that hands packets on in bursts (finding 8)",
+    "bursty.toml",
+    variants={
+        behind(bursts, step_ms, alone): {
+            "link.down.qdisc": f"dualpi2 step_thresh {step_ms}ms",
+            **({} if bursts else {"link.bursts.slot": "none"}),
+            **({"flow.other.stop": "1 s"} if alone else {}),
+        }
+        for bursts in (True, False)
+        for step_ms in STEPS_MS
+        for alone in (True, False)
+    },
+    quick={"duration": "30 s", "warmup": "15 s"},
+    quick_variants=(
+        *(behind(bursts, 1, alone=False) for bursts in (True, False)),
+        *(behind(True, step_ms, alone=True) for step_ms in STEPS_MS),
+    ),
+    quick_seeds=1,
+)
+
+STUDIES = (SHARED, EQUAL, STEP, UNEQUAL, FALLING, BURSTY)
 
 SCALED: Mapping[tuple[str, int, int], Variant] = {
     (scalable, mbps, rtt): EQUAL[equal(scalable, mbps, rtt)]

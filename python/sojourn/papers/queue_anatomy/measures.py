@@ -32,6 +32,9 @@ from sojourn.papers.queue_anatomy.studies import (
 )
 from sojourn.papers.study import Variant
 
+HANDFUL = 10
+"""Retransmissions, among 700 000 segments."""
+
 
 def copies(seed: Seed) -> pl.DataFrame:
     """When each file was complete: `flow`, `bytes`, `end_ns`."""
@@ -115,9 +118,10 @@ def retransmissions(seed: Seed) -> float:
 
 
 def needless(seed: Seed) -> float:
-    """Retransmissions for which nothing had been lost, as a share of all."""
+    """Retransmissions for which nothing had been lost, as a share of all; none of a handful, of
+    which a share says nothing."""
     again = retransmissions(seed)
-    return max(0.0, again - _files(seed, "lost_packets")) / again if again else 0.0
+    return max(0.0, again - _files(seed, "lost_packets")) / again if again >= HANDFUL else 0.0
 
 
 def timeouts(seed: Seed) -> float:
