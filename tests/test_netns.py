@@ -23,10 +23,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sojourn import metrics
+from sojourn import _core, metrics
 from sojourn.engine import netns, protocol, registry, runs
+from sojourn.engine.kernel.engine import program
 from sojourn.engine.kernel.guest.endings import GuestError
-from sojourn.engine.kernel.observed.archive import Archive
+from sojourn.engine.kernel.observed.archive import Archive, doubts
+from sojourn.engine.kernel.observed.tables import tables
 from sojourn.engine.kernel.plan.guest_plan import plan, this_host
 from sojourn.errors import UserError
 from sojourn.linux import tc
@@ -39,6 +41,8 @@ ROOT = Path(__file__).parent.parent
 MS = 10**6
 S = 10**9
 AGREES = 0.1
+BELOW = 0x100000
+"""The handle of a queue below its shaper."""
 PATIENCE_S = 60.0
 """Until what must happen is taken not to."""
 
@@ -146,6 +150,47 @@ def test_sojourn_and_goodput_are_the_simulator_s(qdisc: str, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("here")
+def test_the_taps_and_the_kernel_s_counters_tell_the_same(tmp_path: Path) -> None:
+    """What no load of the machine changes: what was conserved, and what a full queue of this size is."""
+    text = DUMBBELL.replace("pfifo limit 40", "bfifo limit 60000")
+    run = loads(text).with_({"flow.bulk.count": 2}).realise(1)
+    (tmp_path / "plan.json").write_text(json.dumps(plan(run, this_host()).plan))
+    done = subprocess.run(
+        [
+            str(program()),
+            "--plan",
+            str(tmp_path / "plan.json"),
+            "--out",
+            str(tmp_path / "results.tar"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    archive = Archive.read(tmp_path / "results.tar")
+    assert doubts(archive) == []
+    ours, theirs = tables(run, archive), _core.run(run)
+    assert set(ours) == set(theirs)
+    for name, columns in ours.items():
+        assert set(columns) == set(theirs[name])
+    down = {name: column[0] for name, column in ours["links"].items()}
+    # The taps and the kernel's own counter, each by itself. The queue is the child of its shaper.
+    queues = (archive.tables["qdisc"]["device"] == 0) & (archive.tables["qdisc"]["handle"] == BELOW)
+    dropped = int(archive.tables["qdisc"]["drops"][queues][-1])
+    assert int((ours["drops"]["link"] == 0).sum()) == dropped > 0
+    # A tap sees a packet leave just after the queue let it go: one more may have come meanwhile.
+    assert 0 < down["backlog_max_bytes"] <= 60_000 + 1514
+    # The kernel's backlog at each sample against the taps' bytes: nothing exceeds what the taps saw
+    # at most.
+    queue = ours["queue"]["backlog_bytes"][
+        (ours["queue"]["link"] == 0) & (ours["queue"]["t_ns"] > S)
+    ]
+    assert int(queue.max()) <= int(down["backlog_max_bytes"])
+    assert int(ours["flows"]["base_rtt_ns"][0]) == int(theirs["flows"]["base_rtt_ns"][0])
+
+
+@pytest.mark.usefixtures("here")
 def test_progress_is_the_time_that_has_passed() -> None:
     realised = loads(DUMBBELL).with_({"duration": "1 s", "warmup": "0 s"}).realise(1)
     told: list[int] = []
@@ -229,9 +274,12 @@ def test_a_discipline_is_the_same_elsewhere(words: str) -> None:
     found = tc.elsewhere(lines[2], "t0")
     assert found is not None
     assert found[0] == qdisc.kind
-    assert Qdisc.parse(found[1].split("handle 1: ")[1]) == (
-        qdisc if qdisc.kind != "pfifo_fast" else Qdisc.parse("pfifo_fast")
-    )
+    said = found[1].split("handle 1: ")[1]
+    if qdisc.tree("t0", "1:"):
+        # Its classes have lines of their own.
+        assert said == qdisc.command()
+        return
+    assert Qdisc.parse(said) == (qdisc if qdisc.kind != "pfifo_fast" else Qdisc.parse("pfifo_fast"))
 
 
 @pytest.mark.usefixtures("here")
@@ -250,7 +298,9 @@ def test_what_this_kernel_lacks_is_refused_in_its_words() -> None:
         assert caught.value.problem.startswith(f"link 'down': qdisc: {kind}: ")
         # What tc says of it by itself, in a namespace of its own.
         said = subprocess.run(
-            netns.way().command(f"{netns._PAIR} && tc qdisc add dev t0 root {words}"),
+            netns.way().command(
+                f"{netns._PAIR} && tc qdisc add dev t0 root {Qdisc.parse(words).command()}"
+            ),
             capture_output=True,
             text=True,
             check=False,

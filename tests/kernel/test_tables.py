@@ -4,10 +4,7 @@ is shown in crates/guest, watch.rs.)"""
 
 import io
 import json
-import os
 import struct
-import subprocess
-import sys
 import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,12 +14,11 @@ import numpy as np
 import pytest
 
 from sojourn import _core
-from sojourn.engine.kernel.engine import program
 from sojourn.engine.kernel.guest.endings import GuestError
 from sojourn.engine.kernel.observed.archive import Archive, busy_share, doubts
 from sojourn.engine.kernel.observed.tables import tables
-from sojourn.engine.kernel.plan.guest_plan import plan, this_host
 from sojourn.records import TABLES, Names, frame
+from sojourn.records.schema import ON_REQUEST
 from sojourn.scenario import loads
 from sojourn.scenario.realised import Realised
 
@@ -251,7 +247,7 @@ class Made:
         for name, columns in made.items():
             # Every table can be written as it is.
             frame(name, columns, names)
-        assert set(made) >= set(TABLES) - {"packets"}
+        assert set(made) >= set(TABLES) - set(ON_REQUEST)
         return made
 
 
@@ -566,73 +562,3 @@ def test_an_archive_that_is_not_whole_is_refused(tmp_path: Path) -> None:
             Archive.read(tmp_path / "part.tar")
     with pytest.raises(GuestError, match="no whole archive"):
         Archive.read(tmp_path / "none.tar")
-
-
-# --------------------------------------------------------------------------------- on this kernel
-
-
-def why_not() -> str | None:
-    """Why a plan can't be carried out here; None if it can."""
-    if sys.platform != "linux" or os.geteuid() != 0:
-        return "network namespaces need root on Linux"
-    try:
-        made = (
-            "ip link add name t0 type veth peer name t1 && tc qdisc add dev t0 root htb default 1"
-        )
-        done = subprocess.run(
-            ["unshare", "-n", "sh", "-c", made], capture_output=True, text=True, check=False
-        )
-    except OSError as error:
-        return str(error)
-    return (
-        None
-        if done.returncode == 0
-        else f"no namespaces with veth and htb here: {done.stderr.strip()}"
-    )
-
-
-def test_a_plan_for_this_host_s_kernel_measures_what_the_simulator_does(tmp_path: Path) -> None:
-    """In real time, so only what no load of the machine changes is compared: what was conserved,
-    and what a full queue of this size is."""
-    if reason := why_not():
-        pytest.skip(reason)
-    # No delay, which would need netem.
-    text = DUMBBELL.replace('"10 ms"', '"0 s"').replace("pfifo limit 20", "bfifo limit 60000")
-    run = realised(text)
-    (tmp_path / "plan.json").write_text(json.dumps(plan(run, this_host()).plan))
-    command = [
-        str(program()),
-        "--plan",
-        str(tmp_path / "plan.json"),
-        "--out",
-        str(tmp_path / "results.tar"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    archive = Archive.read(tmp_path / "results.tar")
-    assert doubts(archive) == []
-    ours, theirs = tables(run, archive), _core.run(run)
-    assert set(ours) == set(theirs)
-    for name, columns in ours.items():
-        assert set(columns) == set(theirs[name])
-    down = {name: column[0] for name, column in ours["links"].items()}
-    # The taps and the kernel's own counter, each by itself.
-    chosen = (archive.tables["qdisc"]["device"] == 0) & (
-        archive.tables["qdisc"]["handle"] == HANDLE
-    )
-    dropped = int(archive.tables["qdisc"]["drops"][chosen][-1])
-    assert int((ours["drops"]["link"] == 0).sum()) == dropped > 0
-    assert 0 < down["backlog_max_bytes"] <= 60_000
-    # The kernel's backlog at each sample against the taps' bytes: nothing exceeds what the taps saw
-    # at most.
-    queue = ours["queue"]["backlog_bytes"][
-        (ours["queue"]["link"] == 0) & (ours["queue"]["t_ns"] > S)
-    ]
-    assert int(queue.max()) <= int(down["backlog_max_bytes"])
-    # A queue of 60 kB at 10 Mbit/s is 48 ms, which both fill and neither exceeds by much.
-    mean = int(down["sojourn_sum_ns"]) / int(down["sent_packets"])
-    other = int(theirs["links"]["sojourn_sum_ns"][0]) / int(theirs["links"]["sent_packets"][0])
-    assert mean == pytest.approx(other, rel=0.5)
-    assert int(ours["flows"]["base_rtt_ns"][0]) == int(theirs["flows"]["base_rtt_ns"][0])
-    goodput = [sum(int(x) for x in each["flows"]["delivered_bytes"]) for each in (ours, theirs)]
-    assert goodput[0] == pytest.approx(goodput[1], rel=0.3)
