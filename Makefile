@@ -26,7 +26,7 @@ ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
 help:
 	@echo 'make demo      set up, then compare pfifo, RED, CoDel, PIE, fq_codel and cake on a home uplink: demo/report.html'
-	@echo 'make papers    set up, then reproduce the papers, published numbers beside ours: papers/index.html (a quarter of an hour)'
+	@echo 'make papers    set up, then reproduce the papers, published numbers beside ours: papers/index.html (five to ten minutes)'
 	@echo 'make site      make the documentation as a site, with figures of runs: site/index.html (some minutes the first time)'
 	@echo 'make test      format, lint, types and tests, in both languages'
 	@echo 'make dev       build what tests run into the tree; then: $(BIN)/pytest tests/test_units.py'

@@ -23,9 +23,7 @@ INTERRUPTED = 130
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER]...")
-@click.option(
-    "--quick", is_flag=True, help="Shorter runs and fewer seeds: all in a minute and a half."
-)
+@click.option("--quick", is_flag=True, help="Shorter runs and fewer seeds: all in about a minute.")
 @options.block(
     options.ExecutionOptions,
     engine="What runs them; a kernel runs home-upload, queue-anatomy and video-testbed, in part.",
