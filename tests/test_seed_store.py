@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -213,22 +214,36 @@ def interrupted_after(seeds: int) -> Callable[[Progress], None]:
 
 
 def test_the_same_call_adds_to_its_folder_what_is_missing(
-    place: Path, tmp_path: Path, ran: list[int]
+    place: Path, tmp_path: Path, ran: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    swept = loads(LONGER).with_({"sweep": {"bottleneck.qdisc": ["codel", "pfifo"]}})
+    swept = loads(TEXT).with_({"sweep": {"bottleneck.qdisc": ["codel", "pfifo"]}})
     out = tmp_path / "out"
+    told = threading.Event()
+    core = _core.run
+
+    def waits(realised: Realised, reached: Callable[[int], bool] | None) -> Any:
+        assert len(ran) < 4 or told.wait(PATIENCE_S), "the fifth seed ends when Ctrl-C was heard"
+        return core(realised, reached)
+
+    def progress(now: Progress) -> None:
+        if now.finished >= 3:
+            told.set()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_core, "run", waits)
     with pytest.raises(Interrupted) as stop:
-        run_all(swept, seeds=3, out=out, jobs=1, progress=interrupted_after(3))
+        run_all(swept, seeds=3, out=out, jobs=1, progress=progress)
+    monkeypatch.setattr(_core, "run", core)
     assert stop.value.stored
     assert len(stop.value.runs[0].seeds) == 3
     finished = 3 + len(stop.value.runs[1].seeds)
     assert finished < 6
     ran.clear()
     SeedStore().clear()
-    told: list[Progress] = []
-    made = run_all(swept, seeds=3, out=out, progress=told.append)
+    news: list[Progress] = []
+    made = run_all(swept, seeds=3, out=out, progress=news.append)
     assert len(ran) == 6 - finished, "what was there is not made again, store or not"
-    assert (told[0].there, told[0].runs) == (finished, 6 - finished)
+    assert (news[0].there, news[0].runs) == (finished, 6 - finished)
     assert [each.seeds for each in made] == [(1, 2, 3)] * 2
     assert [each.seeds for each in Run.find(out)] == [(1, 2, 3)] * 2
     whole = run_all(swept, seeds=3, out=tmp_path / "whole", fresh=True)

@@ -152,18 +152,18 @@ packets = true
 
 
 @pytest.mark.parametrize(
-    ("rate", "delay", "qdisc", "drops"),
+    ("rate", "delay", "qdisc"),
     [
-        ("1 Mbit/s", "5 ms", "pfifo limit 20", 0),
-        ("1 Mbit/s", "5 ms", "codel", 59),
-        ("10 Mbit/s", "20 ms", "pfifo limit 100", 0),
+        ("1 Mbit/s", "5 ms", "pfifo limit 20"),
+        ("1 Mbit/s", "5 ms", "codel"),
+        ("10 Mbit/s", "20 ms", "pfifo limit 100"),
     ],
 )
 def test_a_single_bbr_flow_is_the_kernels(
-    kernel_uml: str, rate: str, delay: str, qdisc: str, drops: int
+    kernel_uml: str, rate: str, delay: str, qdisc: str
 ) -> None:
-    """The phase that ProbeBW begins with is drawn by lot: exactly one of the seven is the guest's.
-    Before ten seconds no other is drawn."""
+    """The phase that ProbeBW begins with is drawn by lot: exactly one of the seven is the guest's,
+    and another build of the guest may draw another. Before ten seconds no other is drawn."""
     alone = loads(ALONE).with_(
         {"bottleneck.rate": rate, "bottleneck.delay": delay, "bottleneck.qdisc": qdisc}
     )
@@ -173,7 +173,9 @@ def test_a_single_bbr_flow_is_the_kernels(
     assert 5 <= len(phases) <= 7, "some may lead to the same packets"
     alike = [seed for seed in phases.values() if are_alike(ours, seed, kernels)]
     assert len(alike) == 1
-    assert ours.table("drops", alike[0]).height == kernels.table("drops", 1).height == drops
+    drops = kernels.table("drops", 1).height
+    assert ours.table("drops", alike[0]).height == drops
+    assert drops > 50 if qdisc == "codel" else drops == 0
 
 
 def are_alike(ours: Run, seed: int, kernels: Run) -> bool:
