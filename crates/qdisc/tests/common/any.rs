@@ -9,12 +9,12 @@ use qdisc::own::{
     DROP, LINK_NUMBERS, MARK, OwnCode, OwnLaw, OwnLink, OwnPacket, OwnProgram, OwnShape, PASS,
 };
 use qdisc::{
-    AckFilterMode, AdtParams, BlueParams, CakeCells, CakeParams, ChokeParams, CobaltParams,
-    CodelParams, CodelVariant, DocsisDualPi2Params, DocsisPieParams, DrrParams, DsSelector,
-    DualPi2Params, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams, FqPieParams,
-    HhfParams, Isolation, LinuxDualPi2Params, LinuxPieParams, LinuxRedParams, OwnParams, Params,
-    PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, RedParams, RfcDualPi2Params,
-    RfcPieParams, SfbParams, SfqParams, TbfParams, TinMode,
+    AckFilterMode, AdtParams, AvqParams, BlueParams, CakeCells, CakeParams, ChokeParams,
+    CobaltParams, CodelParams, CodelVariant, DocsisDualPi2Params, DocsisPieParams, DrrParams,
+    DsSelector, DualPi2Params, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams,
+    FqPieParams, FredParams, GredParams, HhfParams, Isolation, LinuxDualPi2Params, LinuxPieParams,
+    LinuxRedParams, OwnParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams,
+    RedParams, RfcDualPi2Params, RfcPieParams, SfbParams, SfqParams, TbfParams, TinMode,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -42,11 +42,14 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
         "dualpi2" => dualpi2(packets, bytes).boxed(),
+        "avq" => avq(bytes).boxed(),
         "blue" => blue(packets).boxed(),
         "drr" => drr(packets).boxed(),
         "ets" => ets(packets).boxed(),
         "fq" => fq(packets).boxed(),
         "fq_pie" => fq_pie(packets).boxed(),
+        "fred" => fred(packets).boxed(),
+        "gred" => gred(bytes).boxed(),
         "hhf" => hhf(packets).boxed(),
         "own" => own(packets).boxed(),
         "tbf" => tbf().boxed(),
@@ -162,6 +165,43 @@ fn blue(packets: Range<u64>) -> impl Strategy<Value = Params> {
     (packets, 0..20_000_000u64, 0.001..1.0f64, 0.001..1.0f64, prop::bool::ANY).prop_map(
         |(limit, freeze_ns, increment, decrement, ecn)| {
             Params::Blue(BlueParams { limit, freeze_ns, increment, decrement, ecn })
+        },
+    )
+}
+
+fn avq(bytes: Range<u64>) -> impl Strategy<Value = Params> {
+    (bytes, 0.01..1.0f64, 0.01..100.0f64, prop::bool::ANY).prop_map(|(limit, gamma, alpha, ecn)| {
+        Params::Avq(AvqParams { limit, gamma, alpha, rate: None, ecn })
+    })
+}
+
+fn fred(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (packets, 0.1..10.0f64, 0.1..20.0f64, 0.01..=1.0f64, 0.01..=1.0f64, 1..8u32, prop::bool::ANY)
+        .prop_map(|(limit, min, width, probability, weight, minq, many_flows)| {
+            let max = min + width;
+            Params::Fred(FredParams { limit, min, max, probability, weight, minq, many_flows })
+        })
+}
+
+fn gred(bytes: Range<u64>) -> impl Strategy<Value = Params> {
+    let queue = (bytes, 0..20_000u32, 1..20_000u32, 1..60u32, 0.001..=1.0f64, 0..3u8);
+    let flags = (prop::bool::ANY, prop::bool::ANY, prop::bool::ANY);
+    (prop::collection::vec(queue, 1..5), prop::array::uniform16(0..5u8), flags).prop_map(
+        |(queues, priomap, (grio, ecn, harddrop))| {
+            Params::Gred(GredParams {
+                limit: queues.iter().map(|q| q.0).collect(),
+                min: queues.iter().map(|q| q.1).collect(),
+                max: queues.iter().map(|q| q.1 + q.2).collect(),
+                burst: queues.iter().map(|q| q.3).collect(),
+                probability: queues.iter().map(|q| q.4).collect(),
+                prio: queues.iter().map(|q| q.5).collect(),
+                avpkt: 1000,
+                bandwidth: 10_000_000,
+                priomap,
+                grio,
+                ecn,
+                harddrop,
+            })
         },
     )
 }

@@ -140,6 +140,9 @@ def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[
         why = "nothing between two queues of the guest changes ECN fields so far"
         yield Problem(f"{place}: ecn", why, "leave ecn out, or run it on the engine sim")
     if link.police is not None:
+        if link.qdisc.kind == "gred":
+            why = "gred's filters stand where the policer's would"
+            yield Problem(f"{place}: police", why, "leave one of them out, or simulate it")
         try:
             tc.policer("v0a", link.police, header_bytes=link.framing.header_bytes)
         except UserError as error:
