@@ -353,13 +353,13 @@ fn drr_s_line_stands_for_its_classes_and_filters() {
 #[test]
 fn gred_s_line_stands_for_its_virtual_queues_and_filters() {
     let gred = parse("gred limit 60000 40000 avpkt 1000 prio 1 2 grio ecn");
-    assert_eq!(gred.command().expect("Linux has it"), "gred setup vqs 2 default 0 grio ecn");
+    assert_eq!(gred.command().expect("Linux has it"), "gred setup vqs 2 default 0 grio");
     let lines = gred.tree("eth0", "10:");
     assert_eq!(lines.len(), 2 + 1 + 16);
     assert_eq!(
         lines[1],
         "qdisc change dev eth0 handle 10: gred vq 1 prio 2 limit 40000 min 3333 max 10000 burst 5 \
-         avpkt 1000 probability 0.02 bandwidth 10mbit"
+         avpkt 1000 probability 0.02 bandwidth 10mbit ecn"
     );
     assert_eq!(lines[2], "qdisc add dev eth0 clsact");
     // AF1 to AF3 of the lowest precedence are the first, as best effort; the others the last there is.

@@ -32,6 +32,7 @@ STANDING = (
     "replay-fq",
     "replay-fq-maxrate",
     "replay-fq-pie",
+    "replay-gred",
     "replay-hhf",
     "replay-prio",
     "replay-sfb",

@@ -153,11 +153,15 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// tc's first line makes the table of virtual queues.
+/// The words of these that are said, each with a blank before it.
+fn flags(fields: &Fields, words: &[&'static str]) -> String {
+    words.iter().filter(|word| fields.get(word).is_on()).flat_map(|word| [" ", *word]).collect()
+}
+
+/// tc's first line makes the table of virtual queues. ECN is said of each: once it is said of the
+/// table, Linux takes no line of a virtual queue from tc.
 fn own(fields: &Fields) -> String {
-    let said = ["grio", "ecn", "harddrop"].into_iter().filter(|word| fields.get(word).is_on());
-    let flags: String = said.flat_map(|word| [" ", word]).collect();
-    format!("setup vqs {} default 0{flags}", vqs(fields))
+    format!("setup vqs {} default 0{}", vqs(fields), flags(fields, &["grio"]))
 }
 
 /// A line for each virtual queue, and before the discipline a filter for each value of the four TOS
@@ -166,7 +170,7 @@ fn parts(fields: &Fields, device: &str, handle: &str) -> Vec<String> {
     let (map, probabilities, prios) = (map(fields), probabilities(fields), prios(fields));
     let number = |word: &str, index: usize| fields.numbers(word)[index];
     let avpkt = fields.count("avpkt").unwrap_or(0);
-    let bandwidth = write_rate(bandwidth(fields));
+    let (bandwidth, flags) = (write_rate(bandwidth(fields)), flags(fields, &["ecn", "harddrop"]));
     let queues = (0..vqs(fields) as usize).map(|index| {
         let sizes: String = ["limit", "min", "max", "burst"]
             .into_iter()
@@ -174,7 +178,7 @@ fn parts(fields: &Fields, device: &str, handle: &str) -> Vec<String> {
             .collect();
         format!(
             "qdisc change dev {device} handle {handle} gred vq {index} prio {}{sizes} avpkt {avpkt} \
-             probability {} bandwidth {bandwidth}",
+             probability {} bandwidth {bandwidth}{flags}",
             prios[index], probabilities[index],
         )
     });
