@@ -2,7 +2,7 @@
 
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Value};
-use crate::linux::Linux;
+use crate::linux::{Linux, OF_7_3};
 
 /// The simulator's parameters of a discipline's words.
 pub type Translated = fn(&Fields) -> Vec<(&'static str, Value)>;
@@ -109,6 +109,6 @@ impl Record {
 
     /// Whether Linux has it in this variant.
     pub fn in_linux(&self, variant: Option<&str>) -> bool {
-        self.linux.is_some() && variant.is_none_or(|name| name == "linux")
+        self.linux.is_some() && variant.is_none_or(|name| ["linux", OF_7_3].contains(&name))
     }
 }

@@ -268,7 +268,7 @@ fn a_wrong_word_is_pointed_at() {
         ("codel limit 1e3", 12, "1000"),
         ("codel limit 99999999999", 12, "4294967295"),
         ("codel ecn noecn", 10, "once"),
-        ("codel variant paper", 14, "linux, linux2012, rfc, ns3"),
+        ("codel variant paper", 14, "linux, linux7.3, linux2012, rfc, ns3"),
         ("pfifo variant linux", 6, "leave variant out"),
         ("pfifo_fast limit 0", 17, "from 1"),
         ("pfifo_fast variant rfc", 19, "linux, shared"),
@@ -622,6 +622,8 @@ proptest! {
                 && found.queue_length().is_none()
                 // What else it says is in other lines.
                 && found.tree("eth0", "10:").is_empty()
+                // tc has no word for a release of Linux.
+                && found.variant() != Some("linux7.3")
             {
                 prop_assert_eq!(&Discipline::parse(&said).expect("tc's words"), &found);
             }

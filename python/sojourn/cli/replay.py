@@ -41,7 +41,7 @@ STANDING = (
     "replay-tbf",
 )
 """In the folder `agreement/cases` of the installed package."""
-OF_LATER = {"kernel-7.3": ("replay-dualpi2",)}
+OF_LATER = {"kernel-7.3": ("replay-codel-drops", "replay-dualpi2")}
 """The same, of disciplines that only a later Linux has, by its engine."""
 
 

@@ -71,6 +71,7 @@ fn codel_variant() -> impl Strategy<Value = CodelVariant> {
     prop_oneof![
         Just(CodelVariant::Linux),
         Just(CodelVariant::Linux2012),
+        Just(CodelVariant::Linux73),
         Just(CodelVariant::Rfc),
         Just(CodelVariant::Ns3)
     ]
@@ -93,7 +94,7 @@ fn codel(packets: Range<u64>) -> impl Strategy<Value = Params> {
 
 fn fq_codel(packets: Range<u64>, bytes: Range<u64>) -> impl Strategy<Value = Params> {
     (
-        codel_variant(),
+        prop_oneof![4 => codel_variant(), 1 => Just(CodelVariant::Mac80211)],
         packets,
         prop_oneof![1..5u32, 5..64u32],
         bytes.start + 2000..bytes.end + 20_000,

@@ -113,6 +113,11 @@ def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[
             why = "{} came with Linux {}.{}".format(link.qdisc.kind, *since)
             guest = "it needs a guest of a later one: -e kernel-7.3"
             yield Problem(f"{place}: qdisc", f"{why}, and is set in a built guest only", guest)
+        dated = version_in(link.qdisc.variant or "")
+        if linux < dated:
+            why = "it is that of Linux {}.{}, and this kernel is {}.{}".format(*dated, *linux)
+            hint = "write variant linux, or run it on that kernel: -e kernel-7.3"
+            yield Problem(f"{place}: qdisc", why, hint)
         newer = [word for word in _NEWER_WORDS if link.qdisc.params.get(word) is not None]
         if wiring == "simnic" and link.qdisc.kind == "fq" and newer:
             why = f"the guest's tc, of iproute2 6.1, has no {' and no '.join(newer)}"
