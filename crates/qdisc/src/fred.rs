@@ -21,7 +21,7 @@
 
 use crate::{Backlog, Body, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use units::{Luck, Rate, Time};
 
 /// `fred limit PACKETS min PACKETS max PACKETS probability P weight W minq PACKETS many_flows`.
@@ -65,7 +65,7 @@ pub struct Fred<B> {
     /// Packets since the last draw that dropped; `None`: the paper's -1.
     count: Option<u32>,
     idle_since: Option<Time>,
-    flows: HashMap<u64, FredFlow>,
+    flows: BTreeMap<u64, FredFlow>,
     luck: Luck,
     queue: Fifo<B>,
 }
@@ -80,7 +80,7 @@ impl<B: Body> Fred<B> {
             average: 0.0,
             count: None,
             idle_since: Some(Time::ZERO),
-            flows: HashMap::new(),
+            flows: BTreeMap::new(),
             luck: context.luck,
             queue: Fifo::default(),
         }

@@ -39,7 +39,7 @@ mod variants;
 pub use adt::{Adt, AdtParams};
 pub use avq::{Avq, AvqParams};
 pub use blue::{Blue, BlueParams};
-pub use cake::{AckFilterMode, Cake, CakeCells, CakeParams, Isolation, TinMode};
+pub use cake::{AckFilterMode, Cake, CakeCells, CakeMq, CakeParams, Isolation, TinMode};
 pub use cobalt::{Cobalt, CobaltParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
 pub use drr::{Drr, DrrParams};
@@ -507,6 +507,7 @@ disciplines! {
     "avq" Avq(AvqParams) => Avq<B>: |p, context| Avq::new(p, context);
     "blue" Blue(BlueParams) => Blue<B>: |p, context| Blue::new(p, context);
     "cake" Cake(CakeParams) => Cake<B>: |p, context| Cake::new(p, context);
+    "cake_mq" CakeMq(CakeParams) => CakeMq<B>: |p, context| CakeMq::new(p, context);
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "choke" Choke(ChokeParams) => Choke<B>: |p, context| Choke::new(p, context);
     "drr" Drr(DrrParams) => Drr<B>: |p, context| Drr::new(p, context);

@@ -64,6 +64,9 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         Params::Cobalt(p) => packets <= p.limit,
         // Of the memory that a datagram takes, its bytes are a part.
         Params::Cake(p) => p.memlimit.is_none_or(|limit| backlog.bytes <= limit),
+        Params::CakeMq(p) => {
+            p.memlimit.is_none_or(|limit| backlog.bytes <= limit * u64::from(p.queues))
+        }
         Params::Adt(AdtParams { limit, packet: Some(bytes), .. }) => {
             // The packet that fills it may pass the limit.
             backlog.bytes < limit * bytes + u64::from(LARGEST)
@@ -188,7 +191,11 @@ impl Ledger<'_> {
                 (before.flow, before.size, before.enqueued),
                 (packet.flow, packet.size, packet.enqueued)
             );
-            let washed = matches!(self.params, Params::Cake(CakeParams { wash: true, .. }));
+            let washed = matches!(
+                self.params,
+                Params::Cake(CakeParams { wash: true, .. })
+                    | Params::CakeMq(CakeParams { wash: true, .. })
+            );
             let codepoint = if washed { 0 } else { before.ds.dscp() };
             assert_eq!(codepoint, packet.ds.dscp(), "only cake's wash changes the codepoint");
             match (before.ds.ecn(), packet.ds.ecn()) {
@@ -337,11 +344,16 @@ proptest! {
             let mut ledger = Ledger::new(&one, 7);
             steps.iter().for_each(|s| ledger.step(*s));
             prop_assert_eq!(uniform, ledger.log);
-        } else if matches!(&params, Params::Cake(p) if p.tins != TinMode::Besteffort) {
+        } else if let Params::Cake(cake) | Params::CakeMq(cake) = &params
+            && cake.tins != TinMode::Besteffort
+        {
             // In one tin all is as without tins.
-            let Params::Cake(cake) = params else { unreachable!() };
             prop_assume!(matches!(cake.tins, TinMode::Diffserv3 | TinMode::Diffserv4));
-            let besteffort = Params::Cake(CakeParams { tins: TinMode::Besteffort, ..cake });
+            let besteffort = CakeParams { tins: TinMode::Besteffort, ..cake.clone() };
+            let besteffort = match params {
+                Params::Cake(_) => Params::Cake(besteffort),
+                _ => Params::CakeMq(besteffort),
+            };
             let mut ledger = Ledger::new(&besteffort, 7);
             ledger.codepoint = |_| DsField::BEST_EFFORT;
             steps.iter().for_each(|s| ledger.step(*s));

@@ -2,7 +2,7 @@
 //! wrong.
 
 use crate::discipline::{Discipline, read, tokens};
-use crate::disciplines::{RECORDS, elsewhere, own, record};
+use crate::disciplines::{RECORDS, cake, elsewhere, own, record};
 use crate::error::TcError;
 use crate::grammar::{Grammar, Value};
 use crate::record::{Record, Tree};
@@ -82,6 +82,9 @@ impl Discipline {
         let kind = self.kind();
         if kind == own::KIND {
             own::not_in_linux(self)?;
+        }
+        if std::ptr::eq(self.record(), &cake::CAKE_MQ) {
+            return Err(cake::one_queue());
         }
         let Some(linux) = &self.record().linux else {
             let there = |record: &&&Record| record.linux.is_some();

@@ -82,6 +82,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "tbf": (ORANGE, DASH_DOT),
     "dualpi2": (PURPLE, SHORT),
     "cake": (GREEN, SOLID),
+    "cake_mq": (GREEN, DASH_DOT),
     "cobalt": (GREEN, SHORT),
     "own": (BLACK, SOLID),
 }

@@ -37,7 +37,8 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "fq_codel" => fq_codel(packets, bytes).boxed(),
         "choke" => choke(packets).boxed(),
         "cobalt" => cobalt(packets).boxed(),
-        "cake" => cake(bytes).boxed(),
+        "cake" => cake(bytes).prop_map(Params::Cake).boxed(),
+        "cake_mq" => cake_mq(bytes).boxed(),
         "red" => prop_oneof![2 => linux_red(bytes), 3 => floyd_red(packets)].boxed(),
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
@@ -70,8 +71,8 @@ fn pfifo_fast(packets: Range<u64>) -> impl Strategy<Value = Params> {
 fn codel_variant() -> impl Strategy<Value = CodelVariant> {
     prop_oneof![
         Just(CodelVariant::Linux),
-        Just(CodelVariant::Linux2012),
         Just(CodelVariant::Linux73),
+        Just(CodelVariant::Linux2012),
         Just(CodelVariant::Rfc),
         Just(CodelVariant::Ns3)
     ]
@@ -224,7 +225,7 @@ fn cobalt(packets: Range<u64>) -> impl Strategy<Value = Params> {
     )
 }
 
-fn cake(bytes: Range<u64>) -> impl Strategy<Value = Params> {
+fn cake(bytes: Range<u64>) -> impl Strategy<Value = CakeParams> {
     let isolation = prop::sample::select(&Isolation::ALL[..]);
     let tins = prop::sample::select(&TinMode::ALL[..]);
     let cells = prop::sample::select(vec![CakeCells::Noatm, CakeCells::Atm, CakeCells::Ptm]);
@@ -244,7 +245,7 @@ fn cake(bytes: Range<u64>) -> impl Strategy<Value = Params> {
                 (tins, isolation, wash, ingress),
                 (overhead, mpu, cells, acks),
             )| {
-                Params::Cake(CakeParams {
+                CakeParams {
                     bandwidth,
                     rtt_ns,
                     memlimit,
@@ -256,9 +257,19 @@ fn cake(bytes: Range<u64>) -> impl Strategy<Value = Params> {
                     mpu,
                     cells,
                     acks,
-                })
+                    queues: 0,
+                    sync_ns: 0,
+                    pinned: Vec::new(),
+                }
             },
         )
+}
+
+fn cake_mq(bytes: Range<u64>) -> impl Strategy<Value = Params> {
+    let pinned = prop_oneof![Just(Vec::new()), prop::collection::vec(0..6u32, 1..6)];
+    (cake(bytes), 1..6u32, 0..20_000_000u64, pinned).prop_map(|(cake, queues, sync_ns, pinned)| {
+        Params::CakeMq(CakeParams { queues, sync_ns, pinned, ..cake })
+    })
 }
 
 fn linux_red(bytes: Range<u64>) -> impl Strategy<Value = Params> {

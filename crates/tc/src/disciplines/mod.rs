@@ -46,6 +46,7 @@ pub static RECORDS: &[&Record] = &[
     &avq::AVQ,
     &blue::BLUE,
     &cake::CAKE,
+    &cake::CAKE_MQ,
     &cobalt::COBALT,
     &choke::CHOKE,
     &drr::DRR,
@@ -106,7 +107,7 @@ const NO_QUEUES: &[(&str, &str)] = &[
 
 /// Disciplines that no engine has, and the nearest that there is.
 const NEAREST: &[(&[&str], &str)] = &[
-    (&["skbprio", "sfqcodel", "sfq_codel", "cake_mq"], "fq_codel"),
+    (&["skbprio", "sfqcodel", "sfq_codel"], "fq_codel"),
     (&["noqueue", "mq", "droptail", "fifo", "taildrop"], "pfifo limit 1000"),
     (&["ared", "arma"], "red variant ns2 adaptive"),
     (&["wred", "rio"], "gred"),
