@@ -19,7 +19,8 @@
 //! 2004), whose names these are. gamma 0.98, alpha 0.15 and a buffer of 100 packets are theirs.
 //!
 //! Deviations and readings: C~ begins as C, and the virtual queue empty. While the rate is unknown or
-//! zero nothing is virtual. A packet that the real queue has no room for counts as having come.
+//! zero nothing is virtual. Every packet that comes moves C~, also one that is dropped: so with drops in
+//! place of marks the link lacks what is dropped.
 
 use crate::ds::mark;
 use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
