@@ -15,8 +15,8 @@
 //! | after a mark | drop_next + gap | as linux | drop_next + gap | now + gap |
 //!
 //! `linux7.3` is Linux's CoDel as 7.3 has it: as one packet leaves it drops 256 at most, then lets one
-//! pass and counts on from now; and two drops are a tick apart at least. `mac80211`, fq_codel's, is
-//! that of Linux, but no queue that has a packet left is too short to act on.
+//! pass, uncounted, and goes on from now; and two drops are a tick apart at least. `mac80211`,
+//! fq_codel's, is that of Linux, but no queue that has a packet left is too short to act on.
 //!
 //! `linux2012` is Linux's CoDel from September 2012 until March 2026 (commit 815980fe6dbb and the
 //! stable trees, Debian's 6.12.117 among them). There first_above outlived an empty queue, so the
@@ -305,12 +305,12 @@ impl Control {
         let clock = now.0 >> self.shift;
         let mut dropped = 0;
         while state.dropping && clock >= state.drop_next {
-            state.count = state.count.wrapping_add(1);
-            self.improve_inv_sqrt(state);
             if dropped == LINUX_73_DROPS && self.variant == CodelVariant::Linux73 {
                 state.drop_next = self.control_law(state, clock);
                 break;
             }
+            state.count = state.count.wrapping_add(1);
+            self.improve_inv_sqrt(state);
             if self.ecn && mark(&mut packet, Cause::Target, fates) {
                 let from = if self.variant == CodelVariant::Ns3 { clock } else { state.drop_next };
                 state.drop_next = self.control_law(state, from);
