@@ -37,6 +37,13 @@ class Matrix:
     others: Mapping[str, Mapping[str, Under]]
     """By reading, then by the number's id; a number that a reading leaves as it is has none."""
 
+    def fitting(self, name: str) -> tuple[int, int, int]:
+        """Of the numbers that a reading changes: how many fit, how many of them as chosen, and how
+        many there are."""
+        own = self.others[name]
+        as_chosen = sum(self.chosen[id_].fits for id_ in own)
+        return sum(one.fits for one in own.values()), as_chosen, len(own)
+
     def readings(self) -> Iterator[tuple[str, Mapping[str, Under]]]:
         """All, the chosen one first."""
         yield CHOSEN, self.chosen
