@@ -420,6 +420,18 @@ def adaptive_red(evidence: Evidence) -> str:
     )
 
 
+def against_ns2(evidence: Evidence) -> str:
+    """What ns-2 itself uses of the static links, beside ours."""
+    told = []
+    for name in (RED, TAIL):
+        ours = (evidence.mean(plain(name, mbps), m.busy) for mbps in MBPS)
+        told.append(f"{name} {each(SAYS['ns2'][name], 1)} %, ours {each(ours, 1)}")
+    return (
+        f"Use of the link by four FTPs at 100 ms and {each(MBPS)} Mbit/s in ns-2.35, with its "
+        f"TCP/Linux: {'; '.join(told)}."
+    )
+
+
 # ------------------------------------------------------------------------------- why a number is off
 
 
