@@ -16,6 +16,8 @@ from sojourn.papers.paper import Number, Paper
 from sojourn.papers.verdict import Row, meets
 
 CHOSEN = "as chosen"
+ON_OTHER_SEEDS = f"{CHOSEN}, on the search's seeds"
+"""The chosen reading in a stored search: what the others of it are to be compared with."""
 
 
 @dataclass(frozen=True)

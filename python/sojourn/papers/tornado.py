@@ -13,7 +13,7 @@ from html import escape
 from sojourn.digits import on_page as shown
 from sojourn.figures.style import shorten
 from sojourn.papers.paper import Number
-from sojourn.papers.readings import CHOSEN, Matrix, Under
+from sojourn.papers.readings import CHOSEN, ON_OTHER_SEEDS, Matrix, Under
 
 LEFT, WIDTH, ROW, MARGIN = 300, 700, 18, 56
 """Pixels: for the readings' names, in all, for each bar, for a number at either side."""
@@ -49,14 +49,21 @@ def table(found: Matrix) -> str:
 
 def least_contradicted(found: Matrix) -> str:
     """Which readings fit more of the numbers that they change than the chosen one does."""
-    more = []
+    more, again = [], ""
     for name in found.others:
         fits, as_chosen, of = found.fitting(name)
-        if fits > as_chosen:
-            more.append(f"{name} ({fits} of {of}, as chosen {as_chosen})")
+        told = f"{fits} of {of}, as chosen {as_chosen}"
+        if name == ON_OTHER_SEEDS:
+            again = f" The stored search has seeds of its own, on which the chosen one fits {told}."
+        elif fits > as_chosen:
+            more.append(f"{name} ({told})")
     if not more:
-        return "No other reading fits more of the numbers that it changes than the chosen one."
-    return f"More of the numbers that it changes than the chosen one fits: {'; '.join(more)}."
+        return (
+            f"No other reading fits more of the numbers that it changes than the chosen one.{again}"
+        )
+    return (
+        f"More of the numbers that it changes than the chosen one fits: {'; '.join(more)}.{again}"
+    )
 
 
 def _named(number: Number) -> str:

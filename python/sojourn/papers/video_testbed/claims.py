@@ -6,6 +6,7 @@ default. A check says both.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -444,7 +445,7 @@ def which_red(evidence: Evidence) -> Finding:
 def _rms_percent(ours: Iterable[float], stated: Iterable[float]) -> float:
     """How far these lie from those, root mean square of the differences in per cent."""
     apart = [(one / other - 1) ** 2 for one, other in zip(ours, stated, strict=True)]
-    return 100 * (sum(apart) / len(apart)) ** 0.5
+    return 100 * math.sqrt(sum(apart) / len(apart))
 
 
 # --------------------------------------------------------------------------------- the conclusion
