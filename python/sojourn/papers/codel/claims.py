@@ -14,7 +14,7 @@ from sojourn.papers.codel.studies import (
     EDGE_KBPS,
     FALLS_S,
     FTP_LOADS,
-    IN_PACKETS,
+    IN_BYTES,
     LARGE,
     LINES,
     MBPS,
@@ -416,7 +416,7 @@ def adaptive_red(evidence: Evidence) -> str:
         f"Adaptive, four FTPs at {each(MBPS)} Mbit/s: "
         f"{each((evidence.mean(one, m.median_ms) for one in runs), 1)} ms with "
         f"{each((evidence.mean(one, m.busy) for one in runs), 1)} % of the link, for {each(own, 1)} % "
-        "without."
+        f"without. On the link that steps, in bytes: {red_small(evidence)}."
     )
 
 
@@ -466,11 +466,11 @@ def stepping_most(evidence: Evidence) -> str:
 
 
 def red_small(evidence: Evidence) -> str:
-    """ns-2's RED counts its limit in packets of 500 B."""
-    less = m.fewer(evidence, IN_PACKETS).mean
+    """ns-2's RED that counts its limit in packets of 500 B."""
+    less = m.fewer(evidence, IN_BYTES).mean
     return (
-        "ns-2's RED counts bytes unless told otherwise: a limit of 10 is 5000 B, three packets. With "
-        f"its limit in packets it carries {less:.0f} % less"
+        "ns-2's RED counts bytes unless told otherwise: a limit of 10 is then 5000 B, three packets, and "
+        f"it carries {less:.0f} % less"
     )
 
 

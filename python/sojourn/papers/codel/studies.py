@@ -220,14 +220,14 @@ def buffered(name: str, packets: int) -> str:
 
 
 def _limited(name: str, packets: int) -> str:
-    if name == IN_PACKETS:
+    if name == RED:
         return f"red variant ns2 limit {packets} packets"
-    words = {CODEL: "codel variant rfc", TAIL: "pfifo", RED: "red variant ns2"}[name]
+    words = {CODEL: "codel variant rfc", TAIL: "pfifo", IN_BYTES: "red variant ns2"}[name]
     return f"{words} limit {packets}"
 
 
-IN_PACKETS = "RED in packets"
-"""ns-2's RED counts its limit in packets of 500 B unless told to count packets."""
+IN_BYTES = "RED in bytes"
+"""ns-2's RED counts its limit in packets of 500 B unless told to count packets, as the article does."""
 DEGRADED = Study(
     "degraded",
     "A link that steps between 100 and 1 Mbit/s (figure 7)",
@@ -235,14 +235,14 @@ DEGRADED = Study(
     variants={
         buffered(name, packets): {"bottleneck.qdisc": _limited(name, packets)}
         for packets in (LARGE, SMALL)
-        for name in (*QUEUES, IN_PACKETS)
+        for name in (*QUEUES, IN_BYTES)
     },
     quick_seeds=1,
 )
 STEPPED = {
     (name, packets): DEGRADED[buffered(name, packets)]
     for packets in (LARGE, SMALL)
-    for name in (*QUEUES, IN_PACKETS)
+    for name in (*QUEUES, IN_BYTES)
 }
 _OTHER_STEPS: Mapping[str, Changes] = {
     "connections half as heavy": {"flow.web.size": "pareto 3700 B 1.2"},
@@ -350,8 +350,8 @@ SWAPS: Mapping[str, Swap] = {
         f"the stepping link: {name}": {STEPPED[CODEL, LARGE]: STEP_READINGS[name]}
         for name in _OTHER_STEPS
     },
-    f"the stepping link: {IN_PACKETS}": {
-        STEPPED[RED, packets]: STEPPED[IN_PACKETS, packets] for packets in (LARGE, SMALL)
+    f"the stepping link: {IN_BYTES}": {
+        STEPPED[RED, packets]: STEPPED[IN_BYTES, packets] for packets in (LARGE, SMALL)
     },
     **{
         f"the home line: {reading}": {
