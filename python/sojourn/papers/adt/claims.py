@@ -412,16 +412,18 @@ def _stated_rtts() -> str:
 
 
 def reds(_: Evidence) -> str:
-    """Adaptive RED with the thresholds that give its delay, and under the reading that gives its
+    """Adaptive RED with other thresholds and another weight, and under the reading that gives its
     other cells."""
     tables = search.found()
-    fitted, short = (
-        tables["one way, RED 150/450"],
-        tables["40..440 ms, delayed ACKs, RTO from 0.2 s"],
+    others = "; ".join(
+        f"{name.removeprefix('one way, ')}: {search.row_words(table, 'ARED')}"
+        for name, table in tables.items()
+        if name.startswith("one way, RED")
     )
+    short = tables["40..440 ms, delayed ACKs, RTO from 0.2 s"]
     return (
-        f"150 and 450, for the delay: {search.row_words(fitted, 'ARED')}. The stated RTTs as round "
-        f"trips with delayed ACKs, which Drop-Tail's row excludes: {search.row_words(short, 'ARED')}."
+        f"{others}. The stated RTTs as round trips with delayed ACKs, which Drop-Tail's row excludes: "
+        f"{search.row_words(short, 'ARED')}."
     )
 
 
