@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from statistics import median
 
 from sojourn.papers import published
@@ -12,8 +13,10 @@ from sojourn.papers.codel.studies import (
     BY_READERS,
     CODEL,
     EDGE_KBPS,
+    EDGE_QUEUES,
     FALLS_S,
     FTP_LOADS,
+    HOMES,
     IN_BYTES,
     LARGE,
     LINES,
@@ -24,6 +27,7 @@ from sojourn.papers.codel.studies import (
     READINGS,
     RED,
     RTT_MS,
+    SEARCHED_PRODUCTS,
     SETTINGS,
     SLOW,
     SLOW_KBPS,
@@ -33,6 +37,7 @@ from sojourn.papers.codel.studies import (
     STEPPED,
     TAIL,
     Setting,
+    home,
     lines_under,
     plain,
     slow,
@@ -485,6 +490,56 @@ def other_lines(evidence: Evidence) -> str:
     return f"The home line as chosen: {own}. {'. '.join(told)}." if told else FULL_ONLY
 
 
+_COLUMNS: Mapping[str, Measure] = {
+    f"{way}/{name}/{column}": measure
+    for name in EDGE_QUEUES
+    for way, column, measure in (
+        ("down", "drops", m.down_loss),
+        ("up", "drops", m.up_loss),
+        ("down", "median", m.down_median),
+        ("up", "median", m.up_median),
+        ("down", "volume", m.down_volume),
+        ("up", "volume", m.up_volume),
+        ("down", "fairness", m.down_fairness),
+        ("up", "fairness", m.up_fairness),
+    )
+}
+"""Of the table: what is measured, by way, discipline and column."""
+
+
+def home_buffers(evidence: Evidence) -> str:
+    """How many of the table's numbers each buffer fits."""
+    entries = {
+        one["id"]: one for one in published.read(Path(__file__).with_name("published.toml")).numbers
+    }
+
+    def fits(products: int, name: str) -> int:
+        return sum(
+            _near(
+                entries[f"table/{kbps}/{column}"],
+                evidence.mean(HOMES[home(products, name, kbps)], measure),
+            )
+            for kbps in EDGE_KBPS
+            for column, measure in _COLUMNS.items()
+            if f"/{name}/" in column
+        )
+
+    told = "; ".join(
+        f"{products}: {fits(products, TAIL)} of Tail Drop's and {fits(products, CODEL)} of CoDel's"
+        for products in SEARCHED_PRODUCTS
+    )
+    return (
+        f"Of 16 numbers each fit, by products of rate and RTT, {told} ({evidence.searched.made})."
+    )
+
+
+def _near(entry: published.Entry, ours: float) -> bool:
+    """Whether ours is within the tolerance of a number of published.toml."""
+    tolerance, stated = entry["tolerance"], float(entry["published"])
+    room: float = tolerance["share"] * stated if "share" in tolerance else tolerance["absolute"]
+    return abs(ours - stated) <= room
+
+
 def _line(evidence: Evidence, variants: Iterable[Variant]) -> str:
     known = list(variants)
     lost, delay, volume = (
@@ -495,7 +550,7 @@ def _line(evidence: Evidence, variants: Iterable[Variant]) -> str:
 
 
 def table_off(evidence: Evidence) -> str:
-    """Why the table's numbers are off: what larger buffers and more web connections give."""
+    """Why the table's numbers are off: what smaller buffers and more web connections give."""
     return (
         "the order is CoDel at 512, Tail Drop at 512, CoDel at 1500, Tail Drop at 1500 kbit/s. "
         f"{other_lines(evidence)} No reading that was tried gives both Tail Drop's delays and what the "

@@ -271,7 +271,11 @@ def line(name: str, kbps: int) -> str:
     return f"{name}, {kbps} kbit/s"
 
 
-def _edge(name: str, kbps: int, products: int = 1) -> Changes:
+HOME_PRODUCTS = 2
+"""How many products of rate and RTT a buffer of the home line holds; found by search."""
+
+
+def _edge(name: str, kbps: int, products: int = HOME_PRODUCTS) -> Changes:
     packet = 500 if kbps < 1000 else PACKET
     words = {CODEL: "codel variant rfc", TAIL: "pfifo"}[name]
     return {
@@ -292,9 +296,9 @@ EDGE = Study(
 LINES = {(name, kbps): EDGE[line(name, kbps)] for kbps in EDGE_KBPS for name in EDGE_QUEUES}
 
 OTHER_LINES: Mapping[str, tuple[int, int]] = {
-    "buffers twice as large": (2, 20),
-    "three times the web connections": (1, 60),
-    "both": (2, 60),
+    "buffers of one product": (1, 20),
+    "three times the web connections": (HOME_PRODUCTS, 60),
+    "both": (1, 60),
 }
 """How many products of rate and RTT a buffer holds, and readers."""
 EDGE_READINGS = Study(
@@ -313,6 +317,29 @@ EDGE_READINGS = Study(
     seeds=3,
     quick_variants=(),
 )
+
+
+SEARCHED_PRODUCTS = (1, 2, 3, 4)
+
+
+def home(products: int, name: str, kbps: int) -> str:
+    """The name of a variant of the search."""
+    return f"{products} products, {line(name, kbps)}"
+
+
+HOMES = Study(
+    "homes",
+    "The home line with buffers of one to four products of rate and RTT",
+    "edge.toml",
+    variants={
+        home(products, name, kbps): _edge(name, kbps, products)
+        for products in SEARCHED_PRODUCTS
+        for name in EDGE_QUEUES
+        for kbps in EDGE_KBPS
+    },
+    first_seed=101,
+)
+"""Run by `search` alone."""
 
 
 def lines_under(reading: str) -> dict[tuple[str, int], Variant]:
