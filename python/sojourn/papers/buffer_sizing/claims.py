@@ -183,27 +183,29 @@ def other_rtts(evidence: Evidence) -> str:
     return f"{_own(evidence)}; {told}." if told else FULL_ONLY
 
 
-def searched_pairs(evidence: Evidence) -> str:
-    """How far each pair of TCP and access links lies from the row of 100 flows, and its last row."""
+def off_the_row(evidence: Evidence) -> dict[str, float]:
+    """How far each pair of TCP and access links lies from the row of 100 flows, points rms; the nearest
+    first."""
     stated = [SAYS[f"table/100/{share:g}/sim"] for share in SEARCHED_SHARES]
     off = {}
     for tcp in TCPS:
         for access in ACCESS:
-            ours = [
-                evidence.mean(SEARCH[searched(tcp, access, share)], m.utilisation)
-                for share in SEARCHED_SHARES
+            runs = [SEARCH[searched(tcp, access, share)] for share in SEARCHED_SHARES]
+            apart = [
+                (evidence.mean(one, m.utilisation) - other) ** 2
+                for one, other in zip(runs, stated, strict=True)
             ]
-            apart = [(one - other) ** 2 for one, other in zip(ours, stated, strict=True)]
             off[f"{tcp}, {access}"] = math.sqrt(sum(apart) / len(apart))
-    told = "; ".join(f"{name} {points:.1f}" for name, points in sorted(off.items(), key=_second))
+    return dict(sorted(off.items(), key=lambda one: one[1]))
+
+
+def searched_pairs(evidence: Evidence) -> str:
+    """The search, and the chosen reading's last row without access links."""
+    told = "; ".join(f"{name} {points:.1f}" for name, points in off_the_row(evidence).items())
     return (
         f"Points off the report's simulation of 100 flows, root mean square: {told} "
         f"({evidence.searched.made}). {_own(evidence)}; {under(evidence, 'no access links')}."
     )
-
-
-def _second(item: tuple[str, float]) -> float:
-    return item[1]
 
 
 def mixed_load(evidence: Evidence) -> str:

@@ -507,25 +507,27 @@ _COLUMNS: Mapping[str, Measure] = {
 """Of the table: what is measured, by way, discipline and column."""
 
 
-def home_buffers(evidence: Evidence) -> str:
-    """How many of the table's numbers each buffer fits."""
+def home_fits(evidence: Evidence, products: int, name: str) -> int:
+    """How many of the table's numbers of one discipline fit with buffers of so many products."""
     entries = {
         one["id"]: one for one in published.read(Path(__file__).with_name("published.toml")).numbers
     }
-
-    def fits(products: int, name: str) -> int:
-        return sum(
-            _near(
-                entries[f"table/{kbps}/{column}"],
-                evidence.mean(HOMES[home(products, name, kbps)], measure),
-            )
-            for kbps in EDGE_KBPS
-            for column, measure in _COLUMNS.items()
-            if f"/{name}/" in column
+    return sum(
+        _near(
+            entries[f"table/{kbps}/{column}"],
+            evidence.mean(HOMES[home(products, name, kbps)], measure),
         )
+        for kbps in EDGE_KBPS
+        for column, measure in _COLUMNS.items()
+        if f"/{name}/" in column
+    )
 
+
+def home_buffers(evidence: Evidence) -> str:
+    """How many of the table's numbers each buffer fits."""
     told = "; ".join(
-        f"{products}: {fits(products, TAIL)} of Tail Drop's and {fits(products, CODEL)} of CoDel's"
+        f"{products}: {home_fits(evidence, products, TAIL)} of Tail Drop's and "
+        f"{home_fits(evidence, products, CODEL)} of CoDel's"
         for products in SEARCHED_PRODUCTS
     )
     return (
