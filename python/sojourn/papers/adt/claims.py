@@ -498,6 +498,16 @@ def averaging(evidence: Evidence) -> str:
     return f"With rho = 0.01 in place of 0.1: {_listed(ratios, 2)} users"
 
 
+def other_rho(evidence: Evidence) -> str:
+    """The same, and why it fits 250 users."""
+    slow = AVERAGING[weighed(250, 0.01)]
+    if not evidence.has(slow):
+        return f"{averaging(evidence)}."
+    limit, busy = (evidence.mean(slow, one) for one in (m.limit, m.utilisation))
+    settles = ", above u: it is still on its way down from the whole buffer" if busy > 99.05 else ""
+    return f"{averaging(evidence)}. At 250 it is {limit:.0f} packets in the mean with {busy:.2f} % of the link{settles}."
+
+
 def few_users(evidence: Evidence) -> str:
     """Why few users need another rho."""
     return (
