@@ -700,8 +700,14 @@ macro_rules! tcp_attributes {
             })+
 
             #[getter]
-            fn congestion(&self) -> &'static str {
-                self.0.congestion
+            fn congestion(&self) -> &str {
+                &self.0.congestion
+            }
+
+            #[getter]
+            fn own(&self) -> Option<(&str, &str, Option<&str>, Option<&str>)> {
+                let own = self.0.params.own.as_ref()?;
+                Some((&own.file, &own.class, own.words.as_deref(), own.source.as_deref()))
             }
 
             #[getter]

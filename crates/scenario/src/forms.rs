@@ -15,6 +15,7 @@ use crate::value::{Value, quoted};
 use crate::wire::{self, Loss};
 use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
 use std::collections::HashSet;
+use tc::disciplines::own::OwnClass;
 use tc::text::{in_quotes, nearest, printable};
 use tc::{Discipline, Police, Shaper, TcError};
 
@@ -699,6 +700,49 @@ pub(crate) const QDISC: Plain<Discipline> = Plain {
     read: |value| words(value, Discipline::parse, not_a_discipline),
     write: |qdisc| qdisc.text().into(),
 };
+
+/// A congestion control as a flow names it: one that we or Linux have, or the user's own.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum NamedControl {
+    Known(&'static str),
+    Own(OwnClass),
+}
+
+impl NamedControl {
+    /// Whether it is the one of this name.
+    pub fn is(&self, name: &str) -> bool {
+        matches!(self, NamedControl::Known(known) if *known == name)
+    }
+}
+
+/// `"cubic"`, or `"mine.py:Mine beta 0.7"`.
+pub(crate) struct Controls;
+
+impl Form<NamedControl> for Controls {
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<NamedControl> {
+        let Some((text, own)) = value.text().and_then(|text| Some((text, OwnClass::read(text)?)))
+        else {
+            let known = Words(tcp::congestion::NAMES).read(value, key, reader)?;
+            return Some(NamedControl::Known(known));
+        };
+        match own {
+            Ok(own) => Some(NamedControl::Own(own)),
+            Err(error) => {
+                reader.refuse(wrong_words(error, text), key);
+                None
+            }
+        }
+    }
+
+    fn write(&self, control: &NamedControl, _all: bool) -> Value {
+        match control {
+            NamedControl::Known(name) => Value::from(*name),
+            NamedControl::Own(own) => own.text().into(),
+        }
+    }
+}
+
 /// Files of the user's own code: the name and the text of each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Code(pub Vec<(String, String)>);

@@ -6,11 +6,11 @@
 //! `check.rs`; what an engine takes is made by `realised.rs`.
 
 use crate::forms::{
-    BOOL, CODE, Code, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION, FRAMES, HOSTS, Hosts,
-    INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate, MAX_FLOWS, NAME, NOTIFICATION,
-    Names, Notification, ON_TIME, PACKET, PAUSE, PAYLOAD, POLICE, Pairs, QDISC, RATE, REMARK,
-    REORDER, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, Sub, TITLE, TRANSFER, WARMUP,
-    Within, Words,
+    BOOL, CODE, Code, Controls, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION, FRAMES, HOSTS,
+    Hosts, INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate, MAX_FLOWS, NAME,
+    NOTIFICATION, NamedControl, Names, Notification, ON_TIME, PACKET, PAUSE, PAYLOAD, POLICE,
+    Pairs, QDISC, RATE, REMARK, REORDER, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START,
+    Sub, TITLE, TRANSFER, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
@@ -167,7 +167,7 @@ keys! {
     /// What every kind that runs over TCP has.
     TcpFlow {
         /// The congestion control.
-        congestion: Optional<&'static str> => Words(tcp::congestion::NAMES);
+        congestion: Optional<NamedControl> => Controls;
         /// What the endpoints are.
         profile: Defaulted<&'static str> = "linux" => Words(PROFILES);
         /// Explicit congestion notification; accecn: with accurate feedback.

@@ -9,7 +9,7 @@ use crate::check::base_names;
 use crate::forms::Code;
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Link as Shared, Routes, Way, links_of, way_of};
-use crate::model::{Flow as Entry, FlowEntry, Kind, Scenario, Udp};
+use crate::model::{Flow as Entry, FlowEntry, Kind, Scenario, TcpFlow, Udp};
 use crate::tcp::{Endpoints, endpoints};
 use link::RateStep;
 use qdisc::DsField;
@@ -54,7 +54,7 @@ impl Scenario {
             let way = way_of(&entry.entry, &mut routes, self.dumbbell(), entry.probe())
                 .map_err(|_| "a scenario that was checked has a way for each flow")?;
             let takes = way.delay(&shared);
-            let traffic = traffic(entry);
+            let traffic = traffic(entry, &self.code);
             for index in 0..entry.entry.count {
                 let name = if entry.entry.count == 1 {
                     base.clone()
@@ -232,7 +232,11 @@ fn dealt(whole: &Traffic, index: u32, count: u32) -> Traffic {
     own
 }
 
-fn traffic(entry: &Entry) -> Traffic {
+fn traffic(entry: &Entry, code: &Code) -> Traffic {
+    let endpoints = |tcp: &TcpFlow| {
+        endpoints(tcp.profile, tcp.congestion.as_ref(), tcp.ecn, &tcp.tcp)
+            .with_source(|file| code.text(file))
+    };
     let udp = |udp: &Udp, on_ns, off_ns| Traffic::Udp {
         bps: udp.rate,
         packet_bytes: bytes(udp.packet),
@@ -241,27 +245,24 @@ fn traffic(entry: &Entry) -> Traffic {
         ecn: udp.ecn,
     };
     match &entry.kind {
-        Kind::Bulk(tcp, own) => Traffic::Bulk {
-            bytes: own.size,
-            tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
-        },
+        Kind::Bulk(tcp, own) => Traffic::Bulk { bytes: own.size, tcp: endpoints(tcp) },
         Kind::Transfers(tcp, own) => Traffic::Transfers {
             bytes: own.size.clone(),
             pause_ns: own.pause.clone(),
             objects: None,
-            tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
+            tcp: endpoints(tcp),
         },
         Kind::Web(tcp, own) => Traffic::Transfers {
             bytes: own.size.clone(),
             pause_ns: own.pause.clone(),
             objects: Some(own.objects),
-            tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
+            tcp: endpoints(tcp),
         },
         Kind::Stream(tcp, own) => Traffic::Stream {
             ladder_bps: own.ladder.clone(),
             segment_ns: own.segment,
             ahead_ns: own.ahead,
-            tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
+            tcp: endpoints(tcp),
         },
         Kind::Call => Traffic::Call,
         Kind::Udp(own) => udp(own, None, None),

@@ -323,6 +323,16 @@ impl<T> Traffic<T> {
         }
     }
 
+    /// The same, to be changed.
+    pub fn tcp_mut(&mut self) -> Option<&mut T> {
+        match self {
+            Traffic::Bulk { tcp, .. }
+            | Traffic::Transfers { tcp, .. }
+            | Traffic::Stream { tcp, .. } => Some(tcp),
+            _ => None,
+        }
+    }
+
     fn with<U>(&self, of: &impl Fn(&T) -> Option<U>) -> Option<Traffic<U>> {
         Some(match self {
             Traffic::Bulk { bytes, tcp } => Traffic::Bulk { bytes: *bytes, tcp: of(tcp)? },

@@ -25,6 +25,7 @@ mod undo;
 mod writer;
 mod xmit;
 
+pub use cc::own;
 pub use cc::{Ack, Congestion, CongestionControl, Signal};
 pub use congestion::CongestionKind;
 pub use params::TcpParams;
