@@ -224,7 +224,7 @@ class OwnCode:
 @final
 class OwnControlCode:
     """A congestion control of the user's own, compiled: C functions `int64_t (state *, const ack *,
-    const void *)` by what they are asked (crates/tcp, cc/own.rs), and the state at its start, in which
+    const void *)` by what they are asked (crates/tcp, own.rs), and the state at its start, in which
     cwnd, ssthresh and the pacing rate are the words 4 to 6. `paces`: it sets that rate."""
 
     def __new__(

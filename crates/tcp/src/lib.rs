@@ -13,6 +13,7 @@
 
 mod cc;
 pub mod congestion;
+pub mod own;
 pub mod params;
 mod rack;
 mod rate;
@@ -25,7 +26,6 @@ mod undo;
 mod writer;
 mod xmit;
 
-pub use cc::own;
 pub use cc::{Ack, Congestion, CongestionControl, Signal};
 pub use congestion::CongestionKind;
 pub use params::TcpParams;

@@ -2,7 +2,7 @@
 
 The class's functions become C functions of three pointers: the state, which is a record of the
 class's fields; the packet and the link, or the ACK or congestion signal and nothing (crates/qdisc,
-own.rs; crates/tcp, cc/own.rs; crates/python, own.rs). A class is compiled
+own.rs; crates/tcp, own.rs; crates/python, own.rs). A class is compiled
 once in a process, whatever numbers a scenario sets, as long as its arrays are as long.
 """
 

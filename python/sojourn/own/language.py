@@ -49,7 +49,7 @@ VIEWS = {
     ),
     "event": View(("now", "inflight", "mss")),
 }
-"""By the name of an argument, in the engine's order (crates/qdisc, own.rs; crates/tcp, cc/own.rs)."""
+"""By the name of an argument, in the engine's order (crates/qdisc, own.rs; crates/tcp, own.rs)."""
 _TYPES = {"Packet": "packet", "Link": "link", "Ack": "ack", "Congestion": "event"}
 """By the annotation of an argument."""
 

@@ -35,7 +35,7 @@ mod cubic;
 mod dctcp;
 mod ledbat;
 mod minmax;
-pub mod own;
+mod own;
 mod prague;
 mod reno;
 mod vegas;
