@@ -448,7 +448,7 @@ fn traffic_of(py: Python<'_>, traffic: &Traffic, tcp: Option<&Py<Tcp>>) -> PyRes
             let off_ns = off_ns.as_ref().map(draw).transpose()?;
             Udp { bps, packet_bytes, on_ns, off_ns, ecn }.into_py_any(py)
         }
-        Traffic::Call => unreachable!("it is sent as datagrams"),
+        Traffic::Call | Traffic::Capture { .. } => unreachable!("it is sent as datagrams"),
         Traffic::Ping { interval_ns, packet_bytes } => {
             Ping { interval_ns, packet_bytes }.into_py_any(py)
         }

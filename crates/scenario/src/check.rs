@@ -418,6 +418,14 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
                 tell(problems, message, hint, below(at, "rate"));
             }
         }
+        Kind::Capture(own) => {
+            let last = own.packets[own.packets.len() - 1].0;
+            if own.repeat.is_some_and(|repeat| repeat <= last) {
+                let hint =
+                    format!("write a time after the last packet at {}", format_duration(last));
+                tell(problems, "repeat is too short", hint, below(at, "repeat"));
+            }
+        }
         Kind::Video(video) => {
             if video.rate.is_none() == video.frames.is_none() {
                 let given = video.rate.is_some();

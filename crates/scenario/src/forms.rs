@@ -238,7 +238,6 @@ pub(crate) const PACKET: Plain<u64> =
     Plain { read: |value| parse_size(value, "a packet", 28, 65_535), write: size };
 pub(crate) const PAYLOAD: Plain<u64> =
     Plain { read: |value| parse_size(value, "a payload", 1, 65_000), write: size };
-pub(crate) const TRANSFER: Plain<u64> = Plain { read: transfer, write: size };
 pub(crate) const TIMEOUT: Plain<u64> =
     Plain { read: |value| parse_duration(value, &Times { most: HOUR, ..ON }), write: time };
 pub(crate) const TARGET: Plain<u64> = Plain {
@@ -352,6 +351,15 @@ pub(crate) const FRAMES: Plain<Pairs> = Plain {
     },
     write: |frames| rows(frames, format_size),
 };
+pub(crate) const PACKETS: Plain<Pairs> = Plain {
+    read: |value| {
+        let example = r#"["0 s", "1500 B"], ["2 ms", "52 B"]"#;
+        pairs(value, "packets", example, |size| {
+            parse_size(size, "a packet", 1, tcp::params::MTU.into())
+        })
+    },
+    write: |packets| rows(packets, format_size),
+};
 
 /// The rates that a video may have.
 const MAX_RUNGS: usize = 100;
@@ -377,11 +385,15 @@ pub(crate) const LADDER: Plain<Vec<u64>> = Plain {
 // -------------------------------------------------------------------------------------------------
 
 pub(crate) const RTT: Plain<Spread> = Plain {
-    read: |value| Spread::parse(value, rtt, "50 ms", false),
+    read: |value| Spread::parse(value, rtt, "50 ms", &[]),
     write: |s| s.document(format_duration),
 };
 pub(crate) const START: Plain<Spread> = Plain {
-    read: |value| Spread::parse(value, seconds, "1 s", true),
+    read: |value| Spread::parse(value, seconds, "1 s", &["every", "poisson"]),
+    write: |s| s.document(format_duration),
+};
+pub(crate) const STOP: Plain<Spread> = Plain {
+    read: |value| Spread::parse(value, seconds, "1 s", &["every"]),
     write: |s| s.document(format_duration),
 };
 pub(crate) const PAUSE: Plain<traffic::Draw> = Plain {
