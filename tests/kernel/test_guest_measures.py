@@ -120,6 +120,7 @@ name = "recorded"
 kind = "capture"
 direction = "up"
 start = "1 s"
+stop = "4.8 s"
 packets = [["0 s", "1500 B"], ["1 ns", "60 B"], ["3 ms", "41 B"], ["1.5 s", "576 B"]]
 repeat = "2 s"
 
