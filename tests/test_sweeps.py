@@ -13,10 +13,12 @@ import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import shapes
+from in_chromium import Opened, in_a_browser
 from tree import ROOT
 
 import sojourn
@@ -480,6 +482,33 @@ def test_the_page_of_a_sweep_is_small_and_asks_for_nothing(page: str) -> None:
     assert "url(" not in page
 
 
+@in_a_browser
+def test_what_belongs_to_a_value_that_is_not_ticked_is_hidden(
+    page: str, browser: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "sweep.html").write_text(page)
+    opened = Opened(browser, tmp_path / "sweep.html")
+    rows = opened.page.locator("section[aria-labelledby=numbers] tbody tr:visible")
+    fields = opened.page.locator(".heat td:visible")
+    lines = opened.page.locator(".multiple polyline:visible")
+    bare = {"rows": rows.count(), "fields": fields.count(), "lines": lines.count()}
+    assert bare["rows"] == 8
+    assert bare["fields"] == 4
+    opened.page.locator(".filters summary").click()
+    opened.page.get_by_label("2 Mbit/s").uncheck()
+    assert rows.count() == 4
+    assert all("8 Mbit/s" in row for row in rows.all_text_contents())
+    assert fields.count() == 2
+    opened.page.get_by_label("pfifo").uncheck()
+    assert rows.count() == 2
+    assert lines.count() == bare["lines"] // 2
+    opened.page.get_by_label("2 Mbit/s").check()
+    opened.page.get_by_label("pfifo").check()
+    after = {"rows": rows.count(), "fields": fields.count(), "lines": lines.count()}
+    assert after == bare
+    opened.close()
+
+
 def test_a_field_names_the_winner_of_its_cell(page: str, cells: grid.Grid) -> None:
     assert cells.judgement is not None
     heat = page.partition('class="heat"')[2].partition("</div></div>")[0]
@@ -611,7 +640,7 @@ def test_no_two_contenders_look_alike(tmp_path: Path) -> None:
     )
     runs = sojourn.run_all(sojourn.engine.contenders(whole, QDISCS), out=tmp_path / "runs")
     page = report.render(runs)
-    lines = re.findall(r'<li><svg[^>]*>.*?stroke: ([^"]+)".*?</svg>([^<]+)</li>', page)
+    lines = re.findall(r'<li[^>]*><svg[^>]*>.*?stroke: ([^"]+)".*?</svg>([^<]+)</li>', page)
     assert [name for _, name in lines] == [
         *("reno, pfifo", "reno, fq_codel", "cubic, pfifo", "cubic, fq_codel"),
     ]

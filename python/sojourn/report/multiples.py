@@ -45,6 +45,8 @@ class Curve:
     points: tuple[Spot, ...]
     joined: bool = True
     """By a line, with the intervals as a band; else each is a dot of its own."""
+    mark: str = ""
+    """Attributes of what is drawn of it."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,8 @@ def chart(title: str, curves: Sequence[Curve], across: Span, up: Span, unit: str
         return up.place(value, HEIGHT - BOTTOM, TOP)
 
     drawn = [*_grid(up, y), *_ticks(across, x)]
-    drawn += [_band(curve, x, y) for curve in curves]
-    drawn += [piece for curve in curves for piece in _line(curve, x, y)]
+    drawn += [_group(curve, _band(curve, x, y)) for curve in curves]
+    drawn += [_group(curve, "".join(_line(curve, x, y))) for curve in curves]
     drawn.append(
         f'<text x="{(inside[0] + inside[1]) / 2:.0f}" y="{HEIGHT - 4:.0f}" text-anchor="middle" '
         f'class="unit">{escape(unit)}</text>'
@@ -147,6 +149,10 @@ def _ticks(across: Span, x: Callable[[float], float]) -> list[str]:
             f'<text x="{at:.1f}" y="{HEIGHT - BOTTOM + 17:.0f}" text-anchor="middle">{escape(label)}</text>'
         )
     return drawn
+
+
+def _group(curve: Curve, drawn: str) -> str:
+    return f"<g{curve.mark}>{drawn}</g>" if curve.mark and drawn else drawn
 
 
 def _band(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> str:

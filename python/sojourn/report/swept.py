@@ -3,13 +3,14 @@ pairs, and the numbers.
 
 It is made of a grid (`sojourn.sweeps.grid`) and its judgement alone: no time line is read, so
 thousands of Runs make a small page. Every chart of one quantity has the same axes. There is no
-script in it.
+script in it: what belongs to a swept value is marked with it, and a style hides what is marked with
+a value whose box is not ticked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
@@ -27,6 +28,8 @@ from sojourn.sweeps.grid import Grid, SweepCell, of_runs
 
 MOST_CHARTED = 4
 """Quantities that have charts, the decisive first."""
+MOST_BOXES = 30
+"""Values of a key that may be chosen among."""
 
 Settings = tuple[Setting | None, ...]
 
@@ -58,6 +61,7 @@ def render(runs: Sequence[Run], lab: str | None = None) -> str:
     swept = _Swept(of_runs(runs), runs)
     sections = [
         parts.refusals(runs),
+        swept.filters(),
         parts.section("winners", "Who wins where", swept.winners()),
         parts.section("charts", "Over the swept values", swept.charts()),
         parts.section("pairs", "Differences, seed by seed", swept.pairs()),
@@ -98,6 +102,7 @@ class _Swept:
         self.rest = [key for key in self.conditions if key not in apart]
         self.contenders = self._contenders()
         self.heading = dict(zip(grid.keys, grid.headings, strict=True))
+        self.boxes = self._boxes()
 
     def _horizontal(self) -> str:
         """The key of the horizontal axis: the one with the most values, of those that are
@@ -127,6 +132,20 @@ class _Swept:
             _Contender(chosen, ", ".join(map(written, chosen)) or "all", *look)
             for chosen, look in zip(first, plain, strict=True)
         ]
+
+    def _boxes(self) -> dict[str, dict[Setting | None, str]]:
+        """A box for each value of the keys that are listed, by the name of its mark."""
+        found: dict[str, dict[Setting | None, str]] = {}
+        for k, key in enumerate(self.grid.keys):
+            values = list(dict.fromkeys(cell.settings.get(key) for cell in self.grid.cells))
+            if 1 < len(values) <= MOST_BOXES and key not in self.drawn:
+                found[key] = {value: f"at-{k}-{i}" for i, value in enumerate(values)}
+        return found
+
+    def _marked(self, settings: Mapping[str, Setting | None]) -> str:
+        """The attribute of what belongs to these values alone."""
+        marks = [self.boxes[key][value] for key, value in settings.items() if key in self.boxes]
+        return f' data-at="{" ".join(marks)}"' if marks else ""
 
     def _of(self, cell: SweepCell, keys: Sequence[str]) -> Settings:
         return tuple(cell.settings.get(key) for key in keys)
@@ -158,6 +177,31 @@ class _Swept:
                 f" becomes of it over {self.heading[self.across]}."
             ]
         return self.grid.judgement.sentences()[:1]
+
+    # ------------------------------------------------------------------------------------ filters
+
+    def filters(self) -> str:
+        """Boxes for the values, and the style that hides what is not ticked."""
+        if not self.boxes:
+            return ""
+        names = [name for values in self.boxes.values() for name in values.values()]
+        hides = "".join(
+            f'body:has(#{name}:not(:checked)) [data-at~="{name}"]{{display:none}}' for name in names
+        )
+        groups = "".join(
+            f"<fieldset><legend>{escape(self.heading[key])}</legend>"
+            + "".join(
+                f'<label><input type="checkbox" id="{name}" checked> {escape(written(value))}</label>'
+                for value, name in values.items()
+            )
+            + "</fieldset>"
+            for key, values in self.boxes.items()
+        )
+        return (
+            f'<style>{hides}</style><details class="filters"><summary>Filter</summary>'
+            '<p class="hint">What belongs to a value that is not ticked is hidden. Winners stay those'
+            f" among all.</p>{groups}</details>"
+        )
 
     # ---------------------------------------------------------------------------------- heat maps
 
@@ -227,7 +271,8 @@ class _Swept:
         vertical = f"{quantity.name}, {quantity.unit}" if up is None else self._unit(up)
         said = "; ".join(filter(None, (self._said(self.rest, those), vertical)))
         chart = multiples.chart(f"Winners, {said}", curves, along, span, self._unit(across))
-        return f"<figure><figcaption>{escape(said)}</figcaption>{chart}</figure>"
+        mark = self._marked(dict(zip(self.rest, those, strict=True)))
+        return f"<figure{mark}><figcaption>{escape(said)}</figcaption>{chart}</figure>"
 
     def _best_by_point(
         self, quantity: Quantity, those: Settings
@@ -259,16 +304,21 @@ class _Swept:
     def _heat(self, down: str, others: Sequence[str], those: Settings) -> str:
         columns = self.grid.distinct(self.across)
         lines: Sequence[Setting | None] = self.grid.distinct(down) if down else [None]
-        head = "".join(f'<th scope="col">{escape(written(value))}</th>' for value in columns)
+        head = "".join(
+            f'<th scope="col"{self._marked({self.across: value})}>{escape(written(value))}</th>'
+            for value in columns
+        )
         rows = []
         for line in lines:
             fixed = {**dict(zip(others, those, strict=True)), **({down: line} if down else {})}
             fields = [self._field({**fixed, self.across: value}) for value in columns]
             name = f"{self.heading[down]} {written(line)}" if down else ""
-            rows.append(f'<tr><th scope="row">{escape(name)}</th>{"".join(fields)}</tr>')
+            mark = self._marked({down: line} if down else {})
+            rows.append(f'<tr{mark}><th scope="row">{escape(name)}</th>{"".join(fields)}</tr>')
         caption = self._said(others, those)
+        mark = self._marked(dict(zip(others, those, strict=True)))
         return (
-            f'<div class="scroll" tabindex="0" role="region" aria-label="Winners {escape(caption)}"><table>'
+            f'<div{mark} class="scroll" tabindex="0" role="region" aria-label="Winners {escape(caption)}"><table>'
             f"<caption>{escape(caption)}</caption><thead><tr>"
             f"<th>{escape(self.heading[self.across])}</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
         )
@@ -280,19 +330,18 @@ class _Swept:
             if all(cell.settings.get(key) == value for key, value in fixed.items())
         ]
         contest = cells[0].contest if cells else None
+        mark = self._marked({self.across: fixed[self.across]})
         if contest is None:
-            return "<td>–<small>not run</small></td>"
+            return f"<td{mark}>–<small>not run</small></td>"
         told = self._told(cells, contest)
         winner = next((cell for cell in cells if cell.label == contest.winner), None)
         if winner is None:
             why = "one sample" if contest.by == "one sample" else "no winner"
-            return f"<td>{why}<small>{escape(told)}</small></td>"
+            return f"<td{mark}>{why}<small>{escape(told)}</small></td>"
         who = self._contender(winner)
         colour = parts.themed(who.colour)
         tint = f"border-left-color: {colour}; background: color-mix(in srgb, {colour} 22%, var(--paper))"
-        return (
-            f'<td class="won" style="{tint}">{escape(who.label)}<small>{escape(told)}</small></td>'
-        )
+        return f'<td class="won"{mark} style="{tint}">{escape(who.label)}<small>{escape(told)}</small></td>'
 
     def _told(self, cells: Sequence[SweepCell], contest: Contest) -> str:
         """`23 ms, pfifo 832`: the best of these and the next, in what decides."""
@@ -330,7 +379,8 @@ class _Swept:
 
     def _legend(self) -> str:
         return "".join(
-            f"<li>{multiples.swatch(one.colour, one.dash)}{escape(one.label)}</li>"
+            f"<li{self._marked(dict(zip(self.grid.chosen, one.chosen, strict=True)))}>"
+            f"{multiples.swatch(one.colour, one.dash)}{escape(one.label)}</li>"
             for one in self.contenders
         )
 
@@ -369,7 +419,8 @@ class _Swept:
         caption = f"<figcaption>{escape(said)}</figcaption>" if said else ""
         named = ", ".join(filter(None, (quantity.name, said)))
         chart = multiples.chart(named, curves, across, up, self._unit(key))
-        return f"<figure>{caption}{chart}</figure>"
+        mark = self._marked(dict(zip(self.rest, those, strict=True)))
+        return f"<figure{mark}>{caption}{chart}</figure>"
 
     def _curve(
         self,
@@ -387,7 +438,14 @@ class _Swept:
         known = sorted(
             (spot for spot in spots if math.isfinite(spot.mean)), key=lambda spot: spot.x
         )
-        return multiples.Curve(one.label, one.colour, one.dash, tuple(known), joined=not self.drawn)
+        return multiples.Curve(
+            one.label,
+            one.colour,
+            one.dash,
+            tuple(known),
+            joined=not self.drawn,
+            mark=self._marked(dict(zip(self.grid.chosen, one.chosen, strict=True))),
+        )
 
     def _places(self, key: str) -> tuple[dict[Setting, float], multiples.Span]:
         """Where each swept value is on the horizontal axis, and the axis: by its number, or by its
@@ -481,7 +539,7 @@ class _Swept:
             for key in self.conditions
         )
         return (
-            f'<tr>{fixed}<th scope="row">{escape(who.label)}</th>'
+            f'<tr{self._marked(run.settings)}>{fixed}<th scope="row">{escape(who.label)}</th>'
             f'<td class="words">{escape(self._contender(against).label)}</td><td>{escape(said)}</td>'
             f'<td>{bar}</td><td class="verdict-{each.verdict}">{each.verdict}</td></tr>'
         )
@@ -521,7 +579,7 @@ class _Swept:
             half = f' <small class="ci">{spread.replace("±", "± ")}</small>' if spread else ""
             best = ' class="best"' if cell.best(one.key) else ""
             fields.append(f"<td{best}>{mean}{half}</td>")
-        return f"<tr>{fixed}{''.join(fields)}</tr>"
+        return f"<tr{self._marked(cell.settings)}>{fixed}{''.join(fields)}</tr>"
 
     # -------------------------------------------------------------------------------------- facts
 
