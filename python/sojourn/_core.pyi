@@ -1102,6 +1102,10 @@ def measure(
     could be measured, ValueError when the JSON is not a plan.
     """
 
+def endpoint(text: str) -> tuple[str, int | None]:
+    """Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT. Raises MeasureError
+    when it is none of these."""
+
 @final
 class RpmServer:
     """Answers clients of draft-ietf-ippm-responsiveness over HTTP/2 and TLS, from when it is made,

@@ -689,7 +689,8 @@ impl Batch {
         };
         for (room, head) in self.room.iter_mut().zip(&heads) {
             room.length = head.msg_len as usize;
-            room.control_length = head.msg_hdr.msg_controllen;
+            // Its type is the C library's.
+            room.control_length = head.msg_hdr.msg_controllen as _;
         }
         Ok(self.got)
     }
@@ -863,9 +864,15 @@ pub enum Priority {
 /// Lets the calling thread run before others, as far as its privileges go; how far they went. It
 /// must be one that mostly sleeps.
 pub fn prefer_thread() -> Priority {
-    let lowest = libc::sched_param { sched_priority: 1 };
-    // SAFETY: a live struct; 0 is the calling thread.
-    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) } == 0 {
+    // SAFETY: an all-zero sched_param is a valid value: integers. musl's has more of them.
+    let mut lowest: libc::sched_param = unsafe { std::mem::zeroed() };
+    lowest.sched_priority = 1;
+    // Not sched_setscheduler, which musl refuses: it is of threads in Linux, of processes in POSIX.
+    // SAFETY: a live struct, and this thread, which lives.
+    let refused = unsafe {
+        libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const lowest)
+    };
+    if refused == 0 {
         return Priority::Realtime;
     }
     if set_nice(-10) { Priority::Raised } else { Priority::Normal }

@@ -7,7 +7,7 @@
 
 mod clock;
 mod control;
-mod facts;
+pub mod facts;
 mod loading;
 mod local;
 mod plan;
@@ -25,6 +25,7 @@ use probe::prober::{Prober, Timing};
 
 use ::tables::Table;
 
+use crate::Failure;
 use crate::caps::Caps;
 use crate::load::Row;
 use crate::protocol::{Direction, Reply, Request};
@@ -32,8 +33,7 @@ use clock::Exchange;
 use control::{Control, Gone};
 use loading::{Loaded, Loading, Spec};
 use local::{Local, Surroundings};
-use plan::Kind;
-pub use plan::Plan;
+pub use plan::{How, Kind, PORT, Phase as PlannedPhase, Plan, Target, endpoint};
 use probing::{Probed, Probing};
 use targets::Aim;
 
@@ -51,21 +51,6 @@ const LINGER: i64 = SECOND;
 const QUIET: i64 = SECOND / 2;
 /// For what the server has measured, when the session is ended early.
 const HASTE: i64 = 3 * SECOND;
-
-/// Why nothing was measured: what and where, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// What and where.
-    pub problem: String,
-    /// What to do.
-    pub hint: String,
-}
-
-impl Failure {
-    fn new(problem: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure { problem: problem.into(), hint: hint.into() }
-    }
-}
 
 /// Who looks on.
 pub trait Watcher {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use probe::icmp::Pinger;
 use probe::{hops, prober};
 
-use super::Failure;
 use super::local::Surroundings;
 use super::plan::{How, Plan, Target};
+use crate::Failure;
 
 /// The farthest router that may be asked for.
 const FARTHEST: u8 = 8;
