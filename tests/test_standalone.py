@@ -229,6 +229,24 @@ def test_sojourn_import_takes_what_it_kept(program: Path, tmp_path: Path) -> Non
     assert run.table("probe", 1).height > 50
 
 
+def test_ecn_and_a_codepoint_are_asked_for_by_either(program: Path, tmp_path: Path) -> None:
+    file = tmp_path / "line.json"
+    with serving() as port:
+        words = ("--phase", "idle", "--phase", "upload", *SHORT, "--ecn", "--dscp", "ef", "--json")
+        done = say(program, "measure", f"127.0.0.1:{port}", *words, "-o", str(file))
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)["marks"]
+    assert told["answered"]
+    assert all(one["arrived"] == [{"ds": one["ds"], "count": one["sent"]}] for one in told["path"])
+    found = findings.find(probe_file.read(file)).marks
+    assert found is not None
+    assert {one.fate for one in found.path} == {"kept"}
+    with started(program, "serve", "--port", "0") as (_, _host, port):
+        facts = measure(plan(port, ecn=True, dscp=46)).facts
+    assert facts["marks"] is not None
+    assert facts["marks"]["answered"]
+
+
 def test_who_does_not_have_the_secret_is_refused_by_either(program: Path) -> None:
     with (
         started(program, "serve", "--port", "0", "--secret", "correct horse battery") as (

@@ -60,6 +60,12 @@ def parse_size(value: object, *, what: str, least: int, most: int) -> int:
 def parse_probability(value: object) -> float:
     """A fraction."""
 
+def parse_dscp(value: object) -> int:
+    """A codepoint, 0 to 63, by its name or its number."""
+
+def format_dscp(dscp: int) -> str | int:
+    """Its name, or the number where it has none."""
+
 def format_duration(ns: int) -> str: ...
 def format_rate(bps: int) -> str: ...
 def format_size(size: int) -> str: ...

@@ -9,7 +9,7 @@
 mod amount;
 mod check;
 mod code;
-mod dscp;
+pub mod dscp;
 mod forms;
 mod laws;
 mod links;

@@ -8,7 +8,7 @@ use lexopt::{Arg, Parser};
 use live::Failure;
 use live::secret::Secret;
 use scenario::quantity::{self, MAX_SIZE, TIME, Times};
-use scenario::{Value, Wrong};
+use scenario::{Value, Wrong, dscp};
 
 /// Characters of a secret, at least: a proof that is overheard can be tried against guesses at
 /// leisure.
@@ -58,6 +58,14 @@ pub fn time(parser: &mut Parser, what: &str, example: &str, days: bool) -> Resul
 pub fn size(parser: &mut Parser) -> Result<u64, Failure> {
     let given = text(parser)?;
     quantity::parse_size(&Value::Text(given), "a size", 1, MAX_SIZE).map_err(refused)
+}
+
+/// A codepoint by its name or number.
+pub fn codepoint(parser: &mut Parser) -> Result<u8, Failure> {
+    let given = text(parser)?;
+    let number = given.parse().map(Value::Int);
+    let value = number.unwrap_or_else(|_| Value::Text(given.to_ascii_lowercase()));
+    dscp::parse(&value).map_err(refused)
 }
 
 fn refused(Wrong { message, hint, .. }: Wrong) -> Failure {

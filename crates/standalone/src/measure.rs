@@ -10,7 +10,7 @@ use live::Failure;
 use live::session::{self, How, Kind, PORT, Plan, PlannedPhase, Target, Watcher};
 use tables::facts::Outcome;
 
-use crate::arguments::{number, secret, text, time, unexpected, wrong};
+use crate::arguments::{codepoint, number, secret, text, time, unexpected, wrong};
 use crate::numbers::Numbers;
 use crate::{INTERRUPTED, Signals, kept, say, show};
 
@@ -99,6 +99,8 @@ impl Asked {
                 Short('n') | Long("streams") => {
                     plan.streams = number(&mut parser, "--streams", 1, 128)?
                 }
+                Long("dscp") => plan.dscp = codepoint(&mut parser)?,
+                Long("ecn") => plan.ecn = true,
                 Long("cc") => plan.congestion = Some(text(&mut parser)?),
                 Short('l') | Long("length") => {
                     load = time(&mut parser, "the length of a phase", "10 s", false)?

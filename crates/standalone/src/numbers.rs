@@ -7,7 +7,7 @@
 
 use live::protocol::Direction;
 use live::session::Measured;
-use live::session::facts::Facts;
+use live::session::facts::{Facts, Marks};
 use metrics::{Distribution, distribution};
 use serde::Serialize;
 use tables::facts::{Outcome, Phase};
@@ -36,6 +36,8 @@ pub struct Numbers {
     /// What `added_ms` is of.
     target: Option<String>,
     phases: Vec<PhaseNumbers>,
+    /// What became of ECN and DSCP, as the session brings it; `None`: it was not asked for.
+    marks: Option<Marks>,
     notes: Vec<String>,
 }
 
@@ -130,6 +132,7 @@ impl Numbers {
             why: facts.why.clone(),
             target: target.map(|at| facts.probes[at].name.clone()),
             phases,
+            marks: facts.marks.clone(),
             notes: facts.notes.clone(),
         }
     }
@@ -164,6 +167,7 @@ impl Numbers {
         lines.push(table(&rows));
         lines.push(String::new());
         lines.push(self.verdict());
+        lines.extend(self.marks.iter().map(Marks::in_words));
         lines.extend(self.notes.iter().map(|note| format!("Note: {note}")));
         lines.join("\n")
     }

@@ -36,6 +36,8 @@ sojourn-probe measure [OPTIONS] HOST[:PORT]  delay idle and under load, goodput
   -4, -6             IPv4 only, IPv6 only
   -n, --streams N    TCP connections in each loaded direction [{own_streams}]
   --cc NAME          congestion control of the senders [each host's own]
+  --dscp NAME|N      codepoint of streams and probes, both ways: ef, cs1, le, 0 to 63 [cs0]
+  --ecn              also what becomes of ECN and DSCP on the way, and whether a queue marks
   -l, --length TIME  of each loaded phase [{length}]
   --idle TIME        of each idle phase [{idle}]
   --phase KIND       idle, download, upload or both; in this order, may be repeated

@@ -18,6 +18,8 @@ pub struct Plan {
     pub family: Option<u8>,
     pub streams: u32,
     pub congestion: Option<String>,
+    pub dscp: u8,
+    pub ecn: bool,
     pub phases: Vec<Phase>,
     pub targets: Vec<Target>,
     pub probe_interval_ns: i64,
@@ -161,6 +163,8 @@ impl Plan {
             family: None,
             streams: 4,
             congestion: None,
+            dscp: 0,
+            ecn: false,
             phases: Kind::USUAL.map(phase).into(),
             targets: vec![
                 target(How::Udp, "server"),
@@ -206,6 +210,7 @@ impl Plan {
         if !matches!(self.family, None | Some(4 | 6)) {
             return Err("family: neither 4 nor 6".into());
         }
+        within("dscp", self.dscp.into(), 0, 63)?;
         within("streams", self.streams.into(), 1, 1000)?;
         within("probe_interval_ns", self.probe_interval_ns, MS, 10_000 * MS)?;
         within("probe_bytes", self.probe_bytes.into(), probe::echo::WHOLE as i64, 1400)?;
@@ -257,7 +262,7 @@ mod tests {
 
     fn plan() -> Value {
         json!({
-            "host": "h", "port": 35500, "secret": "", "family": null, "streams": 4, "congestion": null,
+            "host": "h", "port": 35500, "secret": "", "family": null, "streams": 4, "congestion": null, "dscp": 0, "ecn": false,
             "phases": [{"kind": "idle", "duration_ns": 1_000_000_000}, {"kind": "both", "duration_ns": 2_000_000_000},
                        {"kind": "download", "duration_ns": 1_500_000_000}, {"kind": "both", "duration_ns": 1_000_000_000}],
             "targets": [{"how": "icmp", "address": "hop 2", "name": ""}],
@@ -281,6 +286,7 @@ mod tests {
             ("/phases/1/duration_ns", json!(5), "phases[1].duration_ns: 5 is not between"),
             ("/phases/1/kind", json!("sideways"), "unknown variant `sideways`"),
             ("/streams", json!(0), "streams: 0"),
+            ("/dscp", json!(64), "dscp: 64 is not between 0 and 63"),
             ("/family", json!(5), "family: neither 4 nor 6"),
             ("/probe_interval_ns", json!(0), "probe_interval_ns: 0"),
             ("/probe_bytes", json!(20), "probe_bytes: 20"),

@@ -66,6 +66,10 @@ class SessionPlan:
     """TCP connections in each loaded direction."""
     congestion: str | None = None
     """Congestion control of both senders by the kernel's name; None: each host's default."""
+    dscp: int = 0
+    """The codepoint that streams and probes bear, both ways (RFC 2474)."""
+    ecn: bool = False
+    """Whether to ask what becomes of ECN and DSCP on the way, and whether a queue marks."""
     phases: tuple[PlannedPhase, ...] = STANDARD
     targets: tuple[ProbeTarget, ...] = WHERE
     probe_interval_ns: int = 50 * MS
