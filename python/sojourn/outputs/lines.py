@@ -247,6 +247,29 @@ class HistoryOutput(TypedDict):
     """In order of time."""
 
 
+class PeerPhaseNumbers(TypedDict):
+    """A load of ours, as a peer saw it."""
+
+    phase: str
+    our_rise_ms: Known
+    """Median RTT under the load, above the idle median."""
+    peer_rise_ms: Known
+    peer_probes: int
+    """Answered ones in this phase."""
+    whose: Literal["shared", "own", "none", "unknown"]
+    """Where the queue is: on the way that both share; in what is ours alone; there is none."""
+
+
+class PeerOutput(TypedDict):
+    """`sojourn peer`."""
+
+    schema: str
+    target: str
+    """Whose RTTs ours are."""
+    peer_target: str
+    phases: list[PeerPhaseNumbers]
+
+
 # -------------------------------------------------------------------------------- responsiveness
 
 
