@@ -21,7 +21,7 @@ CHECKS = check() { printf '\n== %s\n' "$$*"; begun=$$(date +%s); "$$@" || failed
   kept() { to=$$1; shift; { "$$@" 2>&1; echo $$? >$$to.status; } | tee $$to; return $$(cat $$to.status); }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
-.PHONY: help setup guided lab dev check test-fast beside portable probe wheel demo papers site test bench bench-quick validate clean
+.PHONY: help setup guided lab dev check test-fast beside portable probe wheel wheels wheelhouse demo papers site test bench bench-quick validate clean
 .DEFAULT_GOAL := help
 
 help:
@@ -252,6 +252,19 @@ $(WHEELS)/.made-$(PROFILE): $(VENV)/.tools $(GUEST) $(LAB) $(RUST_SOURCES) $(she
 	$(BIN)/maturin build --profile $(PROFILE) --quiet --out $(WHEELS)
 	$(BIN)/maturin build --profile $(PROFILE) --quiet --no-default-features --out $(WHEELS)/without-lines
 	@touch $@
+
+# The wheel with all that it depends on, for `pip install --no-index --find-links target/wheelhouse sojourn` without a network.
+WHEELHOUSE := target/wheelhouse
+wheelhouse: $(WHEELHOUSE)/.made
+$(WHEELHOUSE)/.made: $(WHEELS)/.made-$(PROFILE) constraints.txt
+	rm -rf $(WHEELHOUSE)
+	$(BIN)/pip download --quiet --disable-pip-version-check -c constraints.txt -d $(WHEELHOUSE) $(WHEELS)/*.whl
+	@touch $@
+
+# Wheels for other Linuxes: packaging/wheels.py has their list. zig and maturin are PyPI's.
+wheels: $(VENV)/.tools $(LAB)
+	$(PIP) ziglang
+	$(BIN)/python packaging/wheels.py target/wheels-elsewhere
 
 # The tools that pyproject.toml names under `dev`, and what the package itself needs. Python compiles
 # what is imported; pip would compile all of it.
