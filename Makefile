@@ -21,7 +21,7 @@ CHECKS = check() { printf '\n== %s\n' "$$*"; begun=$$(date +%s); "$$@" || failed
   kept() { to=$$1; shift; { "$$@" 2>&1; echo $$? >$$to.status; } | tee $$to; return $$(cat $$to.status); }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
-.PHONY: help setup guided lab dev check test-fast beside portable wheel demo papers site test bench bench-quick validate clean
+.PHONY: help setup guided lab dev check test-fast beside portable probe wheel wheels wheelhouse demo papers site test bench bench-quick validate clean
 .DEFAULT_GOAL := help
 
 help:
@@ -36,6 +36,7 @@ help:
 	@echo 'make guided    the same with an engine laid out by what it runs most: a fifth faster, built twice'
 	@echo 'make bench     packets per second of this machine, beside ns-2 and ns-3; make bench-quick: a minute, with instructions'
 	@echo 'make lab       the page of sojourn lab: the simulator in a browser, lab.html'
+	@echo 'make probe     sojourn-probe: servers and a client as one static program, without Python'
 	@echo 'make validate  compare with published and measured results'
 	@echo 'make clean     remove what the above made'
 
@@ -115,6 +116,7 @@ LEFT_OVER  := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || ec
 beside: $(VENV)/.dev
 	@failed=; $(CHECKS); \
 	check $(MAKE) --no-print-directory wheel PROFILE=checked; \
+	check $(MAKE) --no-print-directory probe; \
 	check $(RUST_TESTS) --no-run --quiet; \
 	touch $(BUILT); \
 	check $(MAKE) --no-print-directory check; \
@@ -127,14 +129,39 @@ beside: $(VENV)/.dev
 # (profile checked). zstd is C: no C compiler of those systems is needed for a check of the Rust, so
 # `true` stands in for one.
 TARGETS := aarch64-apple-darwin x86_64-pc-windows-gnu
+# And sojourn-probe, on routers.
+ROUTERS := aarch64-unknown-linux-musl
 portable:
 	@if command -v rustup >/dev/null; then \
-	  rustup target add $(TARGETS) 2>/dev/null || { echo 'error: rustup could not fetch $(TARGETS)'; exit 1; }; \
+	  rustup target add $(TARGETS) $(ROUTERS) 2>/dev/null || { echo 'error: rustup could not fetch $(TARGETS) $(ROUTERS)'; exit 1; }; \
 	  for target in $(TARGETS); do \
 	    name=$$(echo $$target | tr - _); \
 	    echo "cargo check for $$target"; \
 	    env CC_$$name=true AR_$$name=true PYO3_NO_PYTHON=1 cargo check --profile checked --quiet -p sojourn-core --target $$target || exit 1; done; \
-	else echo 'NOT CHECKED, for want of rustup: that it builds for $(TARGETS)'; fi
+	  for target in $(ROUTERS); do \
+	    name=$$(echo $$target | tr - _); \
+	    echo "cargo check of sojourn-probe for $$target"; \
+	    env CC_$$name=true AR_$$name=true cargo check --profile checked --quiet -p standalone --target $$target || exit 1; done; \
+	else echo 'NOT CHECKED, for want of rustup: that it builds for $(TARGETS) $(ROUTERS)'; fi
+
+# sojourn-probe (docs/probe.md), for this machine's kind of processor or, with PROBE_TARGET, another. Rust's
+# target brings its own C library. ring has some C of its own: for another processor, CC_<target> names
+# the compiler, and it is linked by the linker that comes with Rust.
+PROBE_TARGET ?= $(shell uname -m)-unknown-linux-musl
+PROBE        := $${CARGO_TARGET_DIR:-target}/$(PROBE_TARGET)/static/sojourn-probe
+PROBE_MADE   := target/.probe-$(PROBE_TARGET)
+probe: $(PROBE_MADE)
+
+$(PROBE_MADE): $(RUST_SOURCES)
+	@mkdir -p target; name=$$(echo $(PROBE_TARGET) | tr - _); \
+	if command -v rustup >/dev/null; then rustup target add $(PROBE_TARGET) 2>/dev/null || true; fi; \
+	if [ ! -d "$$(rustc --print target-libdir --target $(PROBE_TARGET))" ]; then \
+	  echo 'NOT BUILT, for want of the Rust target $(PROBE_TARGET): sojourn-probe'; exit 0; fi; \
+	case $(PROBE_TARGET) in \
+	  $$(uname -m)-*) eval "export CC_$$name=\$${CC_$$name:-cc}";; \
+	  *) export CARGO_TARGET_$$(echo $$name | tr a-z A-Z)_LINKER=rust-lld;; esac; \
+	cargo build --profile static --quiet -p standalone --target $(PROBE_TARGET) && \
+	ls -l $(PROBE) | { read -r _ _ _ _ size _; echo "$(PROBE): $$size bytes"; } && touch $@
 
 bench: $(VENV)/.guided
 	$(BIN)/python benches/bench.py
@@ -225,6 +252,19 @@ $(WHEELS)/.made-$(PROFILE): $(VENV)/.tools $(GUEST) $(LAB) $(RUST_SOURCES) $(she
 	$(BIN)/maturin build --profile $(PROFILE) --quiet --out $(WHEELS)
 	$(BIN)/maturin build --profile $(PROFILE) --quiet --no-default-features --out $(WHEELS)/without-lines
 	@touch $@
+
+# The wheel with all that it depends on, for `pip install --no-index --find-links target/wheelhouse sojourn` without a network.
+WHEELHOUSE := target/wheelhouse
+wheelhouse: $(WHEELHOUSE)/.made
+$(WHEELHOUSE)/.made: $(WHEELS)/.made-$(PROFILE) constraints.txt
+	rm -rf $(WHEELHOUSE)
+	$(BIN)/pip download --quiet --disable-pip-version-check -c constraints.txt -d $(WHEELHOUSE) $(WHEELS)/*.whl
+	@touch $@
+
+# Wheels for other Linuxes: packaging/wheels.py has their list. zig and maturin are PyPI's.
+wheels: $(VENV)/.tools $(LAB)
+	$(PIP) ziglang
+	$(BIN)/python packaging/wheels.py target/wheels-elsewhere
 
 # The tools that pyproject.toml names under `dev`, and what the package itself needs. Python compiles
 # what is imported; pip would compile all of it.

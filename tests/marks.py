@@ -16,7 +16,14 @@ MARKS = {
         "test_tune_live",
     ),
     "papers": ("papers/",),
-    "slow": ("test_core_stub", "test_fuzz", "test_own", "test_readme", "test_site"),
+    "slow": (
+        "test_core_stub",
+        "test_fuzz",
+        "test_own",
+        "test_readme",
+        "test_site",
+        "test_standalone",
+    ),
 }
 """Each mark, and how the paths of its tests begin, below tests/."""
 BY_FILE_ALONE = {"live", "papers"}

@@ -578,6 +578,35 @@ def test_compare_shows_who_wins_and_writes_figures_and_a_page(say: Command, home
     assert "out/report.html" in said.err
 
 
+def test_the_winners_are_bold_where_somebody_looks() -> None:
+    rows = [
+        ["cake", "20.9 ±0.0 ", "8.07 ±0.13 "],
+        ["codel", "36.5 ±1.9*", "8.36 ±0.04 "],
+        ["a * b", "1 ", "185*"],
+    ]
+    words = text.table(["users", "ping mean ms ", "up "], rows)
+    program = (
+        f"from sojourn.cli import contest_text, work; work.show({words!r}, bold=contest_text.BEST)"
+    )
+    command = [sys.executable, "-c", program]
+    env = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+
+    def seen(**more: str) -> str:
+        ours, theirs = os.openpty()
+        subprocess.run(command, stdout=theirs, env={**env, "TERM": "xterm", **more}, check=True)
+        os.close(theirs)
+        with os.fdopen(ours, "rb") as terminal:
+            return terminal.read1(100_000).decode().replace("\r\n", "\n")
+
+    bold = words.replace("36.5 ±1.9*", "\x1b[1m36.5 ±1.9*\x1b[0m").replace(
+        "185*", "\x1b[1m185*\x1b[0m"
+    )
+    assert seen() == f"{bold}\n"
+    assert seen(NO_COLOR="1") == f"{words}\n"
+    piped = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    assert piped.stdout == f"{words}\n"
+
+
 def test_compare_again_over_its_own_output_needs_force(say: Command) -> None:
     arguments = ("compare", "home.toml", "pfifo", "codel", "-o", "out", "-q")
     assert say(*arguments).code == 0

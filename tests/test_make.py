@@ -41,6 +41,7 @@ def make_test(
             *("make", "--no-print-directory", "test", f"VENV={venv}"),
             *(f"GUEST={guest}", f"LAB={lab}"),
             *(f"WHEELS={calls}.wheel", f"BESIDE={folder / 'beside.log'}"),
+            f"PROBE_MADE={calls}.probe",
         ],
         cwd=ROOT,
         env={

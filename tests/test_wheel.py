@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import venv
 import zipfile
 from pathlib import Path
 
@@ -39,6 +40,54 @@ def unpacked(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     if build.stdout.strip() != build_of_the_tree():
         pytest.skip("the wheel was built of other sources than crates/ holds now: make wheel")
     return folder
+
+
+WHEELHOUSE = ROOT / "target" / "wheelhouse"
+
+
+@pytest.fixture(scope="module")
+def environment(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clean virtual environment into which pip has installed the wheel, without a network. What it
+    depends on comes from the wheelhouse, if `make wheelhouse` has made one, and else from ours."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index"]
+    if (WHEELHOUSE / WHEELS[0].name).is_file():
+        asked = ["--find-links", str(WHEELHOUSE), "sojourn"]
+    else:
+        asked = ["--no-deps", str(WHEELS[0])]
+    done = subprocess.run([*pip, *asked], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    if "--no-deps" in asked:
+        # A folder that a .pth names brings no .pth of its own: not our editable install.
+        (site,) = (folder / "lib").glob("python*/site-packages")
+        (site / "ours.pth").write_text(sysconfig.get_path("purelib"))
+    return folder
+
+
+def test_pip_installs_it_into_a_clean_environment(environment: Path, tmp_path: Path) -> None:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+    def said(program: str, *words: str) -> str:
+        done = subprocess.run(
+            [environment / "bin" / program, *words],
+            cwd=tmp_path,
+            env=clean,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    place = said("python", "-c", "import sojourn; print(sojourn.__file__)")
+    assert Path(place.strip()).is_relative_to(environment)
+    assert "compare" in said("sojourn", "--help")
+    said("sojourn", "run", "home-uplink", "--set", "duration=8 s", "--seeds", "1", "-o", "theirs")
+    ours = sojourn.run(sojourn.load("home-uplink").with_(duration="8 s"), seeds=1)
+    theirs = sojourn.Run.open(tmp_path / "theirs")
+    assert theirs.table("links").equals(ours.table("links"))
 
 
 def run(

@@ -2,7 +2,11 @@
 copy."""
 
 import hashlib
+import os
+import subprocess
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,3 +36,13 @@ def of_another_tree() -> str | None:
     if build_of_the_tree() != _core.BUILD:
         return "the engine was built of other sources than crates/ holds now"
     return None
+
+
+def probe_of_the_tree() -> Path:
+    """sojourn-probe for this machine, built of this tree; where there is none the test is left out."""
+    target = f"{os.uname().machine}-unknown-linux-musl"
+    asked = ["make", "-q", f"target/.probe-{target}"]
+    if subprocess.run(asked, cwd=ROOT, capture_output=True, check=False).returncode != 0:
+        pytest.skip("there is no sojourn-probe of this tree: make probe")
+    folder = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return folder / target / "static" / "sojourn-probe"

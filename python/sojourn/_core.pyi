@@ -60,6 +60,12 @@ def parse_size(value: object, *, what: str, least: int, most: int) -> int:
 def parse_probability(value: object) -> float:
     """A fraction."""
 
+def parse_dscp(value: object) -> int:
+    """A codepoint, 0 to 63, by its name or its number."""
+
+def format_dscp(dscp: int) -> str | int:
+    """Its name, or the number where it has none."""
+
 def format_duration(ns: int) -> str: ...
 def format_rate(bps: int) -> str: ...
 def format_size(size: int) -> str: ...
@@ -1117,6 +1123,10 @@ def measure(
     thread, ends the session, and what was measured is returned. Raises MeasureError when nothing
     could be measured, ValueError when the JSON is not a plan.
     """
+
+def endpoint(text: str) -> tuple[str, int | None]:
+    """Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT. Raises MeasureError
+    when it is none of these."""
 
 @final
 class RpmServer:

@@ -7,7 +7,7 @@ file of flent's (`ImportedFacts`). `"rpm" in facts` and `"clock" in facts` tell 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias, final
+from typing import Annotated, Literal, NotRequired, TypeAlias, final
 
 from typing_extensions import TypedDict
 
@@ -141,6 +141,8 @@ class SessionLoad(TypedDict):
 
     streams: Count
     congestion: UsedCongestion
+    dscp: NotRequired[Count]
+    """The codepoint of streams and probes."""
 
 
 class ServerCaps(TypedDict, total=False):
@@ -179,6 +181,60 @@ class SessionClient(TypedDict):
     kernel: str
 
 
+class ArrivedMarks(TypedDict):
+    """Datagrams that came with a DS field."""
+
+    ds: Count
+    """The byte: DSCP above, ECN below."""
+    count: Count
+
+
+class MarkedPath(TypedDict):
+    """What became of a DS field one way, without load."""
+
+    direction: Literal["down", "up"]
+    ds: Count
+    """As it was sent."""
+    sent: Count
+    arrived: list[ArrivedMarks]
+
+
+class MarkedLoad(TypedDict):
+    """What became of ECN-capable datagrams in a phase."""
+
+    phase: Count
+    direction: Literal["down", "up"]
+    ds: Count
+    sent: Count
+    arrived: list[ArrivedMarks]
+
+
+class MarkedTcp(TypedDict):
+    """What ECN told the senders of a load."""
+
+    phase: Count
+    direction: Literal["down", "up"]
+    streams: Count
+    ecn: Count
+    """Those that agreed on ECN."""
+    delivered: Count
+    """Segments of all streams."""
+    marked: Count
+    """Those acknowledged with ECE."""
+
+
+class SessionMarks(TypedDict):
+    """What became of ECN and DSCP."""
+
+    answered: bool
+    """Whether the server answered any of these requests."""
+    dscp: Count
+    """Of the requests of `loads`."""
+    path: list[MarkedPath]
+    loads: list[MarkedLoad]
+    tcp: list[MarkedTcp]
+
+
 class AnyFacts(TypedDict):
     """Of any measurement."""
 
@@ -210,6 +266,8 @@ class SessionFacts(AnyFacts):
     load: SessionLoad
     server: SessionServer
     client: SessionClient
+    marks: NotRequired[SessionMarks | None]
+    """Null: it was not asked for."""
 
 
 class RpmParameterFacts(TypedDict):

@@ -77,6 +77,11 @@ def parse_probability(value: object) -> float:
     return _core.parse_probability(value)
 
 
+def parse_dscp(text: str) -> int:
+    """A codepoint. `ef`, `CS1`, `46`."""
+    return _core.parse_dscp(int(text) if text.isdecimal() and len(text) < 4 else text.lower())
+
+
 def format_duration(ns: int) -> str:
     """`5 ms` for 5000000."""
     return _core.format_duration(ns)

@@ -1,5 +1,6 @@
 /*
- * The smallest first program of a guest that tests something. /mode says what: "measure", or a way to end badly.
+ * The smallest first program of a guest that tests something. /mode says what: "measure", "probe" (sojourn-probe at both
+ * ends), or a way to end badly.
  * Two ends of a wire of 10 Mbit/s and 10 ms: this end in the first network namespace, the other in one of its own.
  */
 #define _GNU_SOURCE
@@ -217,12 +218,12 @@ static int second_namespace(void)
 	return open(path, O_RDONLY);
 }
 
-static void measure(void)
+/* Both ends have their addresses; the far one's namespace. */
+static int wire(int near)
 {
 	static const char *const ends[] = { "nic0a", "nic0b" };
-	int near = open("/proc/self/ns/net", O_RDONLY), far, archive, out, in;
-	unsigned int random;
 	char path[64];
+	int far;
 
 	for (int i = 0; i < 2; i++) {
 		snprintf(path, sizeof(path), CARD "%s/rate_bps", ends[i]);
@@ -238,7 +239,51 @@ static void measure(void)
 	run("/bin/ip", "addr", "add", "10.0.0.2/24", "dev", "nic0b", NULL);
 	run("/bin/ip", "link", "set", "nic0b", "up", NULL);
 	setns(near, CLONE_NEWNET);
+	return far;
+}
 
+static void share(void)
+{
+	if (mount("none", "/host", "hostfs", 0, NULL))
+		fail("hostfs");
+}
+
+static void results(const void *bytes, size_t count)
+{
+	int archive = open("/host/results.tar", O_CREAT | O_WRONLY | O_TRUNC, 0644);
+
+	if (write(archive, bytes, count) != (ssize_t)count)
+		fail("results.tar");
+	close(archive);
+}
+
+/* The static program serves at the far end and measures from this one. */
+static void probe(void)
+{
+	int near = open("/proc/self/ns/net", O_RDONLY), far;
+	pid_t server;
+
+	if (mount("devtmpfs", "/dev", "devtmpfs", 0, NULL) && errno != EBUSY)
+		fail("devtmpfs");
+	share();
+	far = wire(near);
+	server = fork();
+	if (!server) {
+		setns(far, CLONE_NEWNET);
+		execl("/host/sojourn-probe", "sojourn-probe", "serve", "--bind", "10.0.0.2", NULL);
+		_exit(1);
+	}
+	usleep(200000);
+	run("/host/sojourn-probe", "measure", "10.0.0.2", "-o", "/host/session.json", "--idle", "2s", "-l", "4s", NULL);
+	results("", 0);
+}
+
+static void measure(void)
+{
+	int near = open("/proc/self/ns/net", O_RDONLY), far, out, in;
+	unsigned int random;
+
+	far = wire(near);
 	ping(84); /* the first one asks for the address */
 	ping(84);
 	ping(1500);
@@ -262,12 +307,8 @@ static void measure(void)
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		fail("getrandom");
 	printf("random %u\n", random);
-	if (mount("none", "/host", "hostfs", 0, NULL))
-		fail("hostfs");
-	archive = open("/host/results.tar", O_CREAT | O_WRONLY | O_TRUNC, 0644);
-	if (write(archive, &random, sizeof(random)) != sizeof(random))
-		fail("results.tar");
-	close(archive);
+	share();
+	results(&random, sizeof(random));
 }
 
 int main(void)
@@ -293,7 +334,10 @@ int main(void)
 			memset(malloc(1 << 20), 1, 1 << 20);
 	if (!strcmp(mode, "leave"))
 		reboot(RB_POWER_OFF);
-	measure();
+	if (strcmp(mode, "probe"))
+		measure();
+	else
+		probe();
 	puts("@END");
 	reboot(RB_POWER_OFF);
 }

@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tree import probe_of_the_tree
 
 from sojourn import engine as engines
 from sojourn.engine.kernel import engine
@@ -48,6 +49,7 @@ from sojourn.engine.kernel.plan import guest_plan as plan
 from sojourn.engine.kernel.releases import RELEASES, USUAL, Release, version_in
 from sojourn.engine.protocol import Cancelled
 from sojourn.engine.verify import verify
+from sojourn.live.measure import findings, probe_file
 from sojourn.live.shape import journal
 from sojourn.scenario import loads
 
@@ -928,6 +930,27 @@ def numbers(console: str, name: str) -> list[int]:
 @pytest.fixture(scope="session")
 def measured(guest: Guest, program: Path, tmp_path_factory: pytest.TempPathFactory) -> Booted:
     return boot_mode(guest, program, tmp_path_factory.mktemp("measured"), "measure")
+
+
+def test_the_static_program_measures_in_a_guest(
+    guest: Guest, program: Path, tmp_path: Path
+) -> None:
+    """sojourn-probe at both ends of the wire, on another kernel than the host's, without a library
+    or a shell: a router in small."""
+    shutil.copy(probe_of_the_tree(), tmp_path / "sojourn-probe")
+    boot_mode(guest, program, tmp_path, "probe", limit_s=300.0)
+    run = probe_file.read(tmp_path / "session.json")
+    assert run.meta.facts["1"]["outcome"] == "complete"
+    found = findings.find(run)
+    assert found.target == "server udp"
+    idle, download, upload, _, _ = found.rows
+    # 10 ms each way; 1448 of 1514 bytes of a full segment are payload, at 10 Mbit/s.
+    assert 20.0 < idle.spread.median < 21.0
+    assert download.mbps["down"] == pytest.approx(9.5, abs=0.4)
+    assert upload.mbps["up"] == pytest.approx(9.5, abs=0.4)
+    assert upload.induced is not None
+    # Four windows stand in front of the card: how large they become is the guest's memory's matter.
+    assert 5 < upload.induced.p95.value < 1000 * 1.2
 
 
 READ_NS = 256

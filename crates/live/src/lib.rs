@@ -21,6 +21,22 @@ pub mod session;
 
 use std::io::{self, Read};
 
+/// Why nothing was measured or served: what and where, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What and where.
+    pub problem: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl Failure {
+    /// In words.
+    pub fn new(problem: impl Into<String>, hint: impl Into<String>) -> Failure {
+        Failure { problem: problem.into(), hint: hint.into() }
+    }
+}
+
 /// The kernel's release.
 fn kernel() -> String {
     std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string()

@@ -21,7 +21,7 @@ const NO_THRESHOLD: u32 = 0x7fff_ffff;
 /// A sample of one connection; what this end does not know is -1. Counters are since the connection
 /// began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "[i64; 15]", into = "[i64; 15]")]
+#[serde(try_from = "Vec<i64>", into = "Vec<i64>")]
 pub struct Row {
     /// The connection's number in its load.
     pub stream: i64,
@@ -53,10 +53,42 @@ pub struct Row {
     pub delivered: i64,
     /// Retransmission timeouts.
     pub timeouts: i64,
+    /// Whether the connection agreed on ECN: 1 or 0. This and the next are said where they are asked
+    /// for.
+    pub ecn: i64,
+    /// Segments acknowledged with ECE.
+    pub marked: i64,
 }
 
-impl From<[i64; 15]> for Row {
-    fn from(values: [i64; 15]) -> Row {
+/// Values of a row; the last two are of ECN.
+const VALUES: usize = 17;
+const WITHOUT_ECN: usize = 15;
+/// TCPI_OPT_ECN of TCP_INFO's options.
+const AGREED: u8 = 8;
+
+impl TryFrom<Vec<i64>> for Row {
+    type Error = String;
+
+    fn try_from(given: Vec<i64>) -> Result<Row, String> {
+        let mut values = [-1; VALUES];
+        if given.len() != WITHOUT_ECN && given.len() != VALUES {
+            return Err(format!("a sample of {} values", given.len()));
+        }
+        values[..given.len()].copy_from_slice(&given);
+        Ok(values.into())
+    }
+}
+
+impl From<Row> for Vec<i64> {
+    fn from(row: Row) -> Vec<i64> {
+        let values = <[i64; VALUES]>::from(row);
+        let known = values[WITHOUT_ECN..].iter().any(|&value| value >= 0);
+        values[..if known { VALUES } else { WITHOUT_ECN }].to_vec()
+    }
+}
+
+impl From<[i64; VALUES]> for Row {
+    fn from(values: [i64; VALUES]) -> Row {
         let [
             stream,
             t,
@@ -73,6 +105,8 @@ impl From<[i64; 15]> for Row {
             sent,
             delivered,
             timeouts,
+            ecn,
+            marked,
         ] = values;
         Row {
             stream,
@@ -90,12 +124,14 @@ impl From<[i64; 15]> for Row {
             sent,
             delivered,
             timeouts,
+            ecn,
+            marked,
         }
     }
 }
 
-impl From<Row> for [i64; 15] {
-    fn from(row: Row) -> [i64; 15] {
+impl From<Row> for [i64; VALUES] {
+    fn from(row: Row) -> [i64; VALUES] {
         [
             row.stream,
             row.t,
@@ -112,6 +148,8 @@ impl From<Row> for [i64; 15] {
             row.sent,
             row.delivered,
             row.timeouts,
+            row.ecn,
+            row.marked,
         ]
     }
 }
@@ -119,13 +157,13 @@ impl From<Row> for [i64; 15] {
 impl Row {
     /// Of an end that receives.
     fn receiver(stream: usize, t: i64, received: u64) -> Row {
-        let mut values = [-1; 15];
+        let mut values = [-1; VALUES];
         values[..3].copy_from_slice(&[stream as i64, t, received as i64]);
         values.into()
     }
 
     /// Of an end that sends.
-    fn sender(stream: usize, t: i64, info: &TcpInfo) -> Row {
+    fn sender(stream: usize, t: i64, info: &TcpInfo, ecn: bool) -> Row {
         let mss = i64::from(info.snd_mss_bytes);
         let us = |value: u32| if value == 0 { -1 } else { i64::from(value) * 1000 };
         Row {
@@ -148,6 +186,8 @@ impl Row {
             sent: info.bytes_sent as i64,
             delivered: i64::from(info.delivered_segments),
             timeouts: info.total_rto.map_or(-1, i64::from),
+            ecn: if ecn { i64::from(info.options & AGREED != 0) } else { -1 },
+            marked: if ecn { i64::from(info.delivered_ce_segments) } else { -1 },
         }
     }
 }
@@ -168,6 +208,8 @@ enum End {
 #[derive(Debug)]
 pub struct Load {
     sends: bool,
+    /// Whether samples say what ECN told.
+    ecn: bool,
     ends: Vec<End>,
     rows: Vec<Row>,
     /// Bytes of the connections' beginnings that were read with their first lines.
@@ -181,12 +223,18 @@ impl Load {
     pub fn new(sends: bool, streams: usize) -> Load {
         Load {
             sends,
+            ecn: false,
             ends: (0..streams).map(|_| End::Absent).collect(),
             rows: Vec::new(),
             early: vec![0; streams],
             moved: 0,
             broken: None,
         }
+    }
+
+    /// The same, with samples that say what ECN told.
+    pub fn with_ecn(self, ecn: bool) -> Load {
+        Load { ecn, ..self }
     }
 
     /// What to wait for: receivers from the time they are added, senders from `go` on.
@@ -293,7 +341,7 @@ impl Load {
                 End::Sending(sender) => {
                     // One that the kernel has no TCP_INFO for any more has nothing to say.
                     if let Ok(info) = TcpInfo::of(sender) {
-                        self.rows.push(Row::sender(stream, now, &info));
+                        self.rows.push(Row::sender(stream, now, &info, self.ecn));
                     }
                 }
                 End::Absent | End::Waiting(_) | End::Over => {}
@@ -407,9 +455,15 @@ mod tests {
 
     #[test]
     fn a_row_survives_the_wire() {
-        let row = Row::from(std::array::from_fn::<i64, 15, _>(|i| i as i64));
+        let row = Row::from(std::array::from_fn::<i64, VALUES, _>(|i| i as i64));
         let text = serde_json::to_string(&row).unwrap();
-        assert_eq!(text, "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14]");
+        assert_eq!(text, "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]");
         assert_eq!(serde_json::from_str::<Row>(&text).unwrap(), row);
+        // An older end neither says nor expects what ECN told.
+        let old = Row { ecn: -1, marked: -1, ..row };
+        let text = serde_json::to_string(&old).unwrap();
+        assert_eq!(text, "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14]");
+        assert_eq!(serde_json::from_str::<Row>(&text).unwrap(), old);
+        assert!(serde_json::from_str::<Row>("[1,2]").is_err());
     }
 }

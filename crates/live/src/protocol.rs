@@ -8,6 +8,8 @@
 //!                                                     <-    {"say":"welcome","token":…,"caps":{…},…}     or refused, and the end
 //! {"do":"ask","streams":4,"seconds":40,…}             ->                 may all of that be?
 //!                                                     <-    {"say":"granted"}                            or refused
+//! {"do":"mark","dscp":46}                             ->                 let echoes bear it (RFC 2474)
+//!                                                     <-    {"say":"granted"}
 //! {"do":"clock","at":…}                               ->                 at any time, now and then: also a sign of life
 //!                                                     <-    {"say":"clock","asked":…,"at":…}
 //! {"do":"load","load":1,"direction":"down",…}         ->
@@ -113,6 +115,17 @@ pub enum Request {
         congestion: Option<String>,
         /// From sample to sample, ms.
         sample_ms: u32,
+        /// The codepoint of the sender's packets.
+        #[serde(default, skip_serializing_if = "is_none")]
+        dscp: u8,
+        /// Whether samples are to say what ECN told the sender.
+        #[serde(default, skip_serializing_if = "is_false")]
+        ecn: bool,
+    },
+    /// Let the echoes to me bear this codepoint. A server before 0.3 refuses it.
+    Mark {
+        /// 0 to 63.
+        dscp: u8,
     },
     /// Begin.
     Go {
@@ -128,6 +141,15 @@ pub enum Request {
     Heard,
     /// That was all.
     Bye,
+}
+
+// What an older server does not know is said only where it is asked for.
+fn is_none(dscp: &u8) -> bool {
+    *dscp == 0
+}
+
+fn is_false(asked: &bool) -> bool {
+    !asked
 }
 
 /// What a server says.

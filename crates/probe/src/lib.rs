@@ -11,6 +11,7 @@
 //!   stamps.
 //! - `hops`: the routers on the way to a host.
 //! - `prober`: requests to several targets at fixed times, and what became of each.
+//! - `marks`: what becomes of the DS field, ECN in it, on the way.
 //! - `tcp_info`: what the kernel says about a connection.
 //! - `netlink`: queue disciplines and device counters.
 //! - `tap`, `journey`: packets as a device sees them, and one packet's times at several places.
@@ -24,6 +25,7 @@ pub mod echo;
 pub mod hops;
 pub mod icmp;
 pub mod journey;
+pub mod marks;
 pub mod netlink;
 pub mod netns;
 pub mod prober;

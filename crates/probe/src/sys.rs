@@ -534,6 +534,31 @@ pub fn send_to(fd: &impl AsRawFd, bytes: &[u8], to: SocketAddr) -> io::Result<us
     })
 }
 
+/// The same, in a packet with this DS field, whatever the socket's.
+pub fn send_marked(fd: &impl AsRawFd, bytes: &[u8], to: SocketAddr, ds: u8) -> io::Result<usize> {
+    let mut name = Name::of(to);
+    let (level, kind) = match to.ip() {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+    };
+    // As `control_messages` reads it: a head of 16 bytes and an int.
+    let mut control =
+        [20, u64::from(level as u32) | u64::from(kind as u32) << 32, u64::from(ds).to_le()];
+    let mut part =
+        libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast::<c_void>(), iov_len: bytes.len() };
+    // SAFETY: an all-zero msghdr is a valid value: integers and null pointers.
+    let mut head: libc::msghdr = unsafe { std::mem::zeroed() };
+    head.msg_name = name.bytes.as_mut_ptr().cast::<c_void>();
+    head.msg_namelen = name.len as libc::socklen_t;
+    head.msg_iov = &raw mut part;
+    head.msg_iovlen = 1;
+    head.msg_control = control.as_mut_ptr().cast::<c_void>();
+    head.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: every pointer in `head` is to memory that outlives the call, with its length; the
+    // kernel writes to none of it.
+    check_size(unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const head, libc::MSG_NOSIGNAL) })
+}
+
 /// Receives.
 pub fn receive(fd: &impl AsRawFd, bytes: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the kernel writes at most the live slice's length into it.
@@ -601,6 +626,8 @@ pub struct Datagram<'a> {
     pub from: Option<SocketAddr>,
     /// When the kernel received it, ns of the time of day; `None` if SO_TIMESTAMPNS is not set.
     pub stamp: Option<i64>,
+    /// The DS field with which it came; `None` if that is not asked for (`marks::hear`).
+    pub ds: Option<u8>,
     /// The errno of what came back instead of a reply, if this is one that was sent
     /// (`Batch::receive_errors`).
     pub error: Option<i32>,
@@ -689,7 +716,8 @@ impl Batch {
         };
         for (room, head) in self.room.iter_mut().zip(&heads) {
             room.length = head.msg_len as usize;
-            room.control_length = head.msg_hdr.msg_controllen;
+            // Its type is the C library's.
+            room.control_length = head.msg_hdr.msg_controllen as _;
         }
         Ok(self.got)
     }
@@ -701,6 +729,7 @@ impl Batch {
             length: room.length,
             from: Name::parse(&room.from),
             stamp: stamp_of(&room.control, room.control_length),
+            ds: ds_of(&room.control, room.control_length),
             error: error_of(&room.control, room.control_length),
         })
     }
@@ -711,6 +740,16 @@ fn stamp_of(control: &[u64], length: usize) -> Option<i64> {
     let (_, _, data) = control_messages(control, length)
         .find(|&(level, kind, _)| level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS)?;
     Some(*data.first()? as i64 * 1_000_000_000 + *data.get(1)? as i64)
+}
+
+/// The DS field among control messages: a byte for IPv4, an int for IPv6.
+fn ds_of(control: &[u64], length: usize) -> Option<u8> {
+    let ours = [(libc::IPPROTO_IP, libc::IP_TOS), (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)];
+    let (_, kind, data) = control_messages(control, length)
+        .find(|&(level, kind, _)| ours.contains(&(level, kind)))?;
+    let bytes = data.first()?.to_ne_bytes();
+    let word = i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    Some(if kind == libc::IP_TOS { bytes[0] } else { word as u8 })
 }
 
 /// The errno among control messages: it is the first word of a sock_extended_err.
@@ -863,9 +902,15 @@ pub enum Priority {
 /// Lets the calling thread run before others, as far as its privileges go; how far they went. It
 /// must be one that mostly sleeps.
 pub fn prefer_thread() -> Priority {
-    let lowest = libc::sched_param { sched_priority: 1 };
-    // SAFETY: a live struct; 0 is the calling thread.
-    if unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) } == 0 {
+    // SAFETY: an all-zero sched_param is a valid value: integers. musl's has more of them.
+    let mut lowest: libc::sched_param = unsafe { std::mem::zeroed() };
+    lowest.sched_priority = 1;
+    // Not sched_setscheduler, which musl refuses: it is of threads in Linux, of processes in POSIX.
+    // SAFETY: a live struct, and this thread, which lives.
+    let refused = unsafe {
+        libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const lowest)
+    };
+    if refused == 0 {
         return Priority::Realtime;
     }
     if set_nice(-10) { Priority::Raised } else { Priority::Normal }

@@ -41,6 +41,7 @@ fn add_lines(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MeasureError", module.py().get_type::<live::MeasureError>())?;
     module.add_class::<live::Server>()?;
     module.add_function(wrap_pyfunction!(live::measure, module)?)?;
+    module.add_function(wrap_pyfunction!(live::endpoint, module)?)?;
     module.add_class::<prober::Prober>()?;
     module.add_function(wrap_pyfunction!(prober::route_device, module)?)?;
     module.add_function(wrap_pyfunction!(prober::device_bytes, module)?)?;

@@ -5,8 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use live::Failure;
 use live::server::{self, Options, Owner, Stopper};
-use live::session::{self, Failure, Plan, Watcher};
+use live::session::{self, Plan, Watcher};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -19,6 +20,10 @@ pyo3::create_exception!(
     pyo3::exceptions::PyException,
     "Nothing could be measured or served: (what and where, what to do)."
 );
+
+fn refusal(Failure { problem, hint }: Failure) -> PyErr {
+    MeasureError::new_err((problem, hint))
+}
 
 /// A panic is a broken invariant of ours; it must not look like an exit request to Python's
 /// `except Exception`.
@@ -47,19 +52,7 @@ impl Server {
     fn new(options_json: &str) -> PyResult<Server> {
         let options: Options = serde_json::from_str(options_json)
             .map_err(|e| PyValueError::new_err(format!("not a server's options: {e}")))?;
-        let server = server::Server::bind(&options).map_err(|e| {
-            let hint = match e.kind() {
-                std::io::ErrorKind::AddrInUse => {
-                    "another server has the port: stop it, or choose another one"
-                }
-                std::io::ErrorKind::AddrNotAvailable => "bind to an address of this host",
-                std::io::ErrorKind::PermissionDenied => {
-                    "ports below 1024 are for root: choose another one"
-                }
-                _ => "",
-            };
-            MeasureError::new_err((format!("can't serve at {e}"), hint.to_string()))
-        })?;
+        let server = server::Server::bind(&options).map_err(refusal)?;
         let addresses = server.addresses().iter().map(|a| (a.ip().to_string(), a.port())).collect();
         Ok(Server { stopper: server.stopper(), server: Mutex::new(server), addresses })
     }
@@ -163,9 +156,14 @@ pub fn measure<'py>(
     }
     // Ctrl-C: what has been measured is kept, and the facts say how it ended; if nothing has, it is
     // what it is elsewhere.
-    let measured = measured.map_err(|Failure { problem, hint }| {
-        watcher.interrupt.unwrap_or_else(|| MeasureError::new_err((problem, hint)))
-    })?;
+    let measured =
+        measured.map_err(|failure| watcher.interrupt.unwrap_or_else(|| refusal(failure)))?;
     let facts = serde_json::to_string(&measured.facts).expect("facts are plain values");
     Ok((columns(py, &measured.tables)?, facts))
+}
+
+/// Host and port of what names a server; see `_core.pyi`.
+#[pyfunction]
+pub fn endpoint(text: &str) -> PyResult<(String, Option<u16>)> {
+    session::endpoint(text).map_err(refusal)
 }

@@ -1,9 +1,10 @@
 //! Quantities for Python: what people write and as the engines count it; what is none, as one
 //! `UnitError`.
 
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use scenario::quantity::{self, Times};
-use scenario::{Value, Wrong};
+use scenario::{Value, Wrong, dscp};
 
 use crate::values::value_of;
 
@@ -72,6 +73,27 @@ fn parse_probability(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     read(value, quantity::no_probability, quantity::parse_probability)
 }
 
+/// A codepoint; see `_core.pyi`.
+#[pyfunction]
+fn parse_dscp(value: &Bound<'_, PyAny>) -> PyResult<u8> {
+    let unlike = |shown: &str| {
+        Wrong::new(
+            format!("{shown} is not a DSCP"),
+            "write a name like ef, or a number from 0 to 63",
+        )
+    };
+    read(value, unlike, dscp::parse)
+}
+
+/// Its name or number.
+#[pyfunction]
+fn format_dscp<'py>(py: Python<'py>, dscp: u8) -> PyResult<Bound<'py, PyAny>> {
+    match dscp::format(dscp) {
+        Value::Text(name) => name.into_bound_py_any(py),
+        _ => dscp.into_bound_py_any(py),
+    }
+}
+
 /// The known word that was probably meant; see `_core.pyi`.
 #[pyfunction]
 fn nearest(word: &str, known: Vec<String>) -> Option<String> {
@@ -109,6 +131,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_rate, module)?)?;
     module.add_function(wrap_pyfunction!(parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(parse_probability, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_dscp, module)?)?;
+    module.add_function(wrap_pyfunction!(format_dscp, module)?)?;
     module.add_function(wrap_pyfunction!(format_duration, module)?)?;
     module.add_function(wrap_pyfunction!(format_rate, module)?)?;
     module.add_function(wrap_pyfunction!(format_size, module)?)?;

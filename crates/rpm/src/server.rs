@@ -57,6 +57,21 @@ pub struct Options {
     pub connections: u32,
 }
 
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            at: vec![SocketAddr::from(([127, 0, 0, 1], PORT))],
+            names: Vec::new(),
+            identity: None,
+            seconds: 300,
+            bytes: 100_000_000_000,
+            connections: 256,
+        }
+    }
+}
+
+/// Where such servers listen that have no web server's port.
+pub const PORT: u16 = 4043;
 /// What the large object holds: the draft's "at least 8 GB".
 pub const LARGE_BYTES: u64 = 8 << 30;
 

@@ -51,7 +51,7 @@ const MEANT: &[(&[&str], &str)] = &[
 ];
 
 /// A codepoint from 0 to 63, by its name or as the number itself.
-pub(crate) fn parse(value: &Value) -> Result<u8, Wrong> {
+pub fn parse(value: &Value) -> Result<u8, Wrong> {
     let text = match value {
         Value::Int(number @ 0..64) => return Ok(*number as u8),
         Value::Int(number) => {
@@ -94,7 +94,7 @@ pub(crate) fn parse(value: &Value) -> Result<u8, Wrong> {
 }
 
 /// The name, or the number where it has none.
-pub(crate) fn format(dscp: u8) -> Value {
+pub fn format(dscp: u8) -> Value {
     match NAMES.iter().find(|(_, number)| *number == dscp) {
         Some((name, _)) => (*name).into(),
         None => Value::Int(dscp.into()),

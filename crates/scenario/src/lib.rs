@@ -10,7 +10,7 @@ mod amount;
 mod capture;
 mod check;
 mod code;
-mod dscp;
+pub mod dscp;
 mod forms;
 mod laws;
 mod links;

@@ -46,7 +46,18 @@ TRADES = {
     ),
     "Held against reality": ("agree", "replay", "reproduce", "kernel", "clean"),
     "A live line": (
-        *("measure", "history", "serve", "rpm", "monitor", "graph", "shape", "tune", "import"),
+        *(
+            "measure",
+            "history",
+            "peer",
+            "serve",
+            "rpm",
+            "monitor",
+            "graph",
+            "shape",
+            "tune",
+            "import",
+        ),
     ),
     "This program": ("cache", "completion", "man"),
 }

@@ -219,7 +219,7 @@ def _told(found: Advice, first: Run, line: AccessLine | None, device: str | None
 def _show(found: Advice, told: Advised) -> None:
     contest = found.contest
     work.show(f"{told['about']}; {contest.seeds} seeds, mean ±95 % interval\n")
-    work.show(contest_text.tables(contest) + "\n")
+    work.show(contest_text.tables(contest) + "\n", bold=contest_text.BEST)
     work.show("\n".join(_filled(sentence) for sentence in _sentences(found, told)))
     if told["commands"]:
         work.show("\nTo type on the router, as root:\n")

@@ -321,7 +321,7 @@ def _show(
     for contest, table in zip(found.contests, tables, strict=True):
         if contest.conditions:
             work.show(f"{_filled(contest.conditions)}\n")
-        work.show(f"{table}\n")
+        work.show(f"{table}\n", bold=contest_text.BEST)
     if any(row.best for contest in found.contests for row in contest.rows):
         work.show(
             "* better than every other in its column, by the 95 % interval of the difference; shortest delay first"

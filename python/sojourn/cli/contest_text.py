@@ -6,6 +6,7 @@ Pure: a judgement in, text out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ QUEUE = (
     "drops",
     "marks",
 )
+BEST = re.compile(rf"(?<=  )[^\s*]+(?: [^\s*]+)*{re.escape(text.BEST)}")
+"""The winners of `tables`: a number, its interval and the star."""
 LEFT_OUT = ("ping_p50", "completed", "drop_rate", "own_goodput")
 """The page has them."""
 

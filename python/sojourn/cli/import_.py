@@ -1,4 +1,4 @@
-"""`sojourn import`: measurements that flent made, as Runs."""
+"""`sojourn import`: measurements that flent or sojourn-probe made, as Runs."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from sojourn.cli import measurement_text, options, work
 
 @click.command("import")
 @click.argument(
-    "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE.flent.gz..."
+    "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
 )
 @options.block(
     options.OutputOptions,
@@ -17,17 +17,22 @@ from sojourn.cli import measurement_text, options, work
 )
 @options.one(options.TalkOptions, "quiet")
 def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool) -> None:
-    """Make Runs of flent's files, and say what they hold.
+    """Make Runs of files of flent and sojourn-probe, and say what they hold.
 
-    sojourn report, compare and export then take them like measurements of our own.
+    FILE is flent's .flent.gz, or the .json of `sojourn-probe measure -o`. sojourn report, compare
+    and export then take them like measurements of our own.
     """
     from sojourn.figures import slug
     from sojourn.live import flent
-    from sojourn.live.measure import findings, measurement
+    from sojourn.live.measure import findings, measurement, probe_file
 
     out = output.out
     for path in paths:
-        name = slug(path.name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".flent"))
+        name = path.name
+        for ending in (".gz", ".bz2", ".flent", probe_file.SUFFIX):
+            name = name.removesuffix(ending)
+        name = slug(name)
+        read = probe_file.read if probe_file.is_one(path) else flent.read
         folder = (
             work.unused(Path("runs") / name)
             if out is None
@@ -35,6 +40,6 @@ def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool)
             if len(paths) == 1
             else out / name
         )
-        run = flent.read(path, measurement.MeasurementSettings(out=folder, force=output.force))
+        run = read(path, measurement.MeasurementSettings(out=folder, force=output.force))
         work.show(measurement_text.text_of(findings.find(run)))
         work.say(f"wrote {folder}; as a page: sojourn report {folder}", quiet)

@@ -68,6 +68,29 @@ class ProbeOptions:
     )
 
 
+def _codepoint(_context: click.Context, _parameter: click.Parameter, given: str | None) -> int:
+    from sojourn.units import parse_dscp
+
+    return 0 if given is None else parse_dscp(given)
+
+
+@dataclass(frozen=True)
+class MarkOptions:
+    """What packets bear, and what is asked of that."""
+
+    dscp: int = options.option(
+        "--dscp",
+        metavar="NAME|N",
+        callback=_codepoint,
+        help="The codepoint of streams and probes, both ways: ef, cs1, af41, le, or 0 to 63. [default: cs0]",
+    )
+    ecn: bool = options.option(
+        "--ecn",
+        is_flag=True,
+        help="Also try what becomes of ECN and DSCP on the way, and whether a queue marks under load.",
+    )
+
+
 @dataclass(frozen=True)
 class ResultOptions:
     """What becomes of a measurement beside its Run."""
@@ -121,6 +144,7 @@ class SeriesOptions:
 @options.block(options.LoadOptions)
 @options.block(PhaseOptions)
 @options.block(ProbeOptions)
+@options.block(MarkOptions)
 @options.block(ResultOptions)
 @options.block(
     options.OutputOptions,
@@ -135,6 +159,7 @@ def measure(
     load: options.LoadOptions,
     phase: PhaseOptions,
     probe: ProbeOptions,
+    mark: MarkOptions,
     result: ResultOptions,
     output: options.OutputOptions,
     series: SeriesOptions,
@@ -159,7 +184,7 @@ def measure(
         flent.check_name(result.flent)
     for file in (result.flent, result.csv):
         work.check_parent(file)
-    plan = _plan(host, family, server, load, phase, probe)
+    plan = _plan(host, family, server, load, phase, probe, mark)
     if series.every is None:
         if series.times is not None:
             raise click.UsageError("--times goes with --every only")
@@ -182,6 +207,7 @@ def _plan(
     load: options.LoadOptions,
     phase: PhaseOptions,
     probe: ProbeOptions,
+    mark: MarkOptions,
 ) -> SessionPlan:
     from sojourn.live.measure.session import PlannedPhase, SessionPlan
     from sojourn.units import parse_duration
@@ -198,6 +224,8 @@ def _plan(
         family=int(family) if family is not None else None,
         streams=load.streams,
         congestion=load.cc,
+        dscp=mark.dscp,
+        ecn=mark.ecn,
         phases=tuple(
             PlannedPhase(kind, idle_ns if kind == "idle" else load_ns)
             for kind in phase.kinds or USUAL_LOADS

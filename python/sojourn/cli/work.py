@@ -173,14 +173,18 @@ def unused(folder: Path) -> Path:
     return candidate
 
 
-def show(words: str) -> None:
-    """Data: to stdout, without control characters but ends of lines and tabs.
+def show(words: str, bold: re.Pattern[str] | None = None) -> None:
+    """Data: to stdout, without control characters but ends of lines and tabs. What `bold` finds is
+    bold on a terminal that is not told otherwise (NO_COLOR).
 
     A reader that goes away (`| head`) has seen enough: the work goes on, so that what is kept on
     disk is whole.
     """
+    harmless = foreign.plain(words, lines=True)
+    if bold is not None and not os.environ.get("NO_COLOR"):
+        harmless = bold.sub(lambda found: click.style(found[0], bold=True), harmless)
     try:
-        click.echo(foreign.plain(words, lines=True))
+        click.echo(harmless)
     except OSError as error:
         # Python writes out the rest of stdout as it ends, which would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

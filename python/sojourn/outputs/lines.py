@@ -105,6 +105,44 @@ class MeasuredScore(TypedDict):
     source: str
 
 
+class FieldFateNumbers(TypedDict):
+    """A DS field that was sent one way, without load."""
+
+    direction: str
+    """up, down"""
+    field: str
+    """ECT(0), EF"""
+    is_ecn: bool
+    sent: int
+    arrived: dict[str, int]
+    """The fields with which they came, and how many each."""
+    fate: Literal["kept", "changed", "mixed", "lost", "unknown"]
+
+
+class MarkedPhaseNumbers(TypedDict):
+    """What was marked under load, in a direction that is loaded."""
+
+    phase: str
+    direction: str
+    probes: int
+    """ECN-capable ones that arrived."""
+    probes_marked: int
+    streams: int
+    """TCP connections that told."""
+    streams_ecn: int
+    """Those that agreed on ECN."""
+    segments: int
+    segments_marked: int
+
+
+class PathMarksNumbers(TypedDict):
+    """What became of ECN and DSCP."""
+
+    answered: bool
+    path: list[FieldFateNumbers]
+    loads: list[MarkedPhaseNumbers]
+
+
 class FindingsNumbers(TypedDict):
     """What a measurement says."""
 
@@ -126,6 +164,8 @@ class FindingsNumbers(TypedDict):
     buffers: list[StandingQueue]
     places: list[QueuePlace]
     scores: list[MeasuredScore]
+    marks: PathMarksNumbers | None
+    """Null: it was not asked for (--ecn)."""
     facts: list[MeasurementFacts]
     """Of each repeat: a session's, a measurement of responsiveness's, or an imported file's."""
     induced_p95_ms: Known
@@ -205,6 +245,29 @@ class HistoryOutput(TypedDict):
     schema: str
     measurements: list[HistoryEntry]
     """In order of time."""
+
+
+class PeerPhaseNumbers(TypedDict):
+    """A load of ours, as a peer saw it."""
+
+    phase: str
+    our_rise_ms: Known
+    """Median RTT under the load, above the idle median."""
+    peer_rise_ms: Known
+    peer_probes: int
+    """Answered ones in this phase."""
+    whose: Literal["shared", "own", "none", "unknown"]
+    """Where the queue is: on the way that both share; in what is ours alone; there is none."""
+
+
+class PeerOutput(TypedDict):
+    """`sojourn peer`."""
+
+    schema: str
+    target: str
+    """Whose RTTs ours are."""
+    peer_target: str
+    phases: list[PeerPhaseNumbers]
 
 
 # -------------------------------------------------------------------------------- responsiveness

@@ -17,6 +17,7 @@ from sojourn.records.disk import (
 )
 from sojourn.records.run import Run, holding
 from sojourn.records.schema import (
+    NONE,
     TABLES,
     ColumnSchema,
     Names,
@@ -31,6 +32,7 @@ __all__ = [
     "FORMAT",
     "INDEX",
     "META",
+    "NONE",
     "SCENARIO",
     "SUMS",
     "TABLES",

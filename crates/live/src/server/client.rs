@@ -243,6 +243,13 @@ impl Client {
                     let granted = granted.and_then(|()| check_congestion(congestion.as_deref()));
                     self.answer(granted.map(|()| Reply::Granted));
                 }
+                Request::Mark { dscp } => {
+                    let marked = mark(dscp).map(|()| {
+                        known.mark(self.token, dscp);
+                        Reply::Granted
+                    });
+                    self.answer(marked);
+                }
                 request @ Request::Load { .. } => {
                     let made = self.make(request, now);
                     self.answer(made);
@@ -266,8 +273,16 @@ impl Client {
     }
 
     fn make(&mut self, request: Request, now: i64) -> Result<Reply, String> {
-        let Request::Load { load, direction, streams, milliseconds, congestion, sample_ms } =
-            request
+        let Request::Load {
+            load,
+            direction,
+            streams,
+            milliseconds,
+            congestion,
+            sample_ms,
+            dscp,
+            ecn,
+        } = request
         else {
             unreachable!("only a load is made");
         };
@@ -290,12 +305,13 @@ impl Client {
             ));
         }
         check_congestion(congestion.as_deref())?;
+        mark(dscp)?;
         self.account.grant(u64::from(milliseconds));
         self.samples = samples;
         let served = Served {
-            load: Load::new(direction == Direction::Down, streams as usize),
+            load: Load::new(direction == Direction::Down, streams as usize).with_ecn(ecn),
             state: State::Gathering(now + GATHER),
-            options: Options { congestion, ..Options::default() },
+            options: Options { congestion, ds: dscp << 2, ..Options::default() },
             length: i64::from(milliseconds) * 1_000_000,
             interval: i64::from(sample_ms) * 1_000_000,
             due: 0,
@@ -484,6 +500,11 @@ impl Client {
         }
         self.say(&Reply::Ending { why: why.into() });
     }
+}
+
+/// Whether this is a codepoint.
+fn mark(dscp: u8) -> Result<(), String> {
+    if dscp < 64 { Ok(()) } else { Err(format!("{dscp} is no codepoint: they are 0 to 63")) }
 }
 
 /// Whether this kernel has a congestion control and lets us have it.

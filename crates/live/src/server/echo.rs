@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use probe::echo::{Echo, Heard};
+use probe::marks::{self, Marked};
 use probe::sys::{self, Batch, Interest, Kind};
 use probe::{Clock, Epoll};
 
@@ -31,6 +32,8 @@ pub struct Known(Arc<Mutex<HashMap<u64, Client>>>);
 struct Client {
     address: IpAddr,
     heard: Heard,
+    /// The DS field of its echoes.
+    ds: u8,
     second: i64,
     in_second: u32,
 }
@@ -43,8 +46,17 @@ impl Known {
 
     /// Lets a client in.
     pub fn add(&self, token: u64, address: IpAddr) {
-        self.lock()
-            .insert(token, Client { address, heard: Heard::default(), second: 0, in_second: 0 });
+        self.lock().insert(
+            token,
+            Client { address, heard: Heard::default(), ds: 0, second: 0, in_second: 0 },
+        );
+    }
+
+    /// Lets its echoes bear a codepoint.
+    pub fn mark(&self, token: u64, dscp: u8) {
+        if let Some(client) = self.lock().get_mut(&token) {
+            client.ds = dscp << 2;
+        }
     }
 
     /// Forgets a client.
@@ -57,12 +69,14 @@ impl Known {
         self.lock().get(&token).map_or_else(Heard::default, |client| client.heard)
     }
 
-    /// The reply to a datagram that came at `now`; `None`: it gets none.
-    fn reply(&self, bytes: &[u8], length: usize, from: IpAddr, now: i64) -> Option<Vec<u8>> {
-        let echo = Echo::parse(bytes)?;
+    /// The reply to a datagram that came at `now` with this DS field, and the field that it is to
+    /// bear; `None`: it gets none.
+    fn reply(&self, came: &Came, now: i64) -> Option<(Vec<u8>, u8)> {
+        let asked = Asked::parse(came.bytes)?;
         let mut clients = self.lock();
-        let client =
-            clients.get_mut(&echo.token).filter(|client| client.address == from.to_canonical())?;
+        let client = clients
+            .get_mut(&asked.token())
+            .filter(|client| client.address == came.from.to_canonical())?;
         if client.second != now / SECOND {
             (client.second, client.in_second) = (now / SECOND, 0);
         }
@@ -70,9 +84,43 @@ impl Known {
         if client.in_second > MOST {
             return None;
         }
-        let heard = client.heard.hear(echo.sequence);
-        let reply = Echo { turned: now, heard, ..echo }.write(length);
-        (reply.len() <= length).then_some(reply)
+        let (reply, ds) = match asked {
+            Asked::Echo(echo) => {
+                let heard = client.heard.hear(echo.sequence);
+                (Echo { turned: now, heard, ..echo }.write(came.length), client.ds)
+            }
+            Asked::Marks(asked) => {
+                (Marked { came: Some(came.ds?), ..asked }.write().to_vec(), asked.wanted)
+            }
+        };
+        (reply.len() <= came.length).then_some((reply, ds))
+    }
+}
+
+/// A datagram that has come in.
+struct Came<'a> {
+    bytes: &'a [u8],
+    length: usize,
+    from: IpAddr,
+    ds: Option<u8>,
+}
+
+/// What is asked for.
+enum Asked {
+    Echo(Echo),
+    Marks(Marked),
+}
+
+impl Asked {
+    fn parse(bytes: &[u8]) -> Option<Asked> {
+        Echo::parse(bytes).map(Asked::Echo).or_else(|| Marked::parse(bytes).map(Asked::Marks))
+    }
+
+    fn token(&self) -> u64 {
+        match self {
+            Asked::Echo(echo) => echo.token,
+            Asked::Marks(asked) => asked.token,
+        }
     }
 }
 
@@ -81,6 +129,7 @@ pub fn socket(at: SocketAddr) -> io::Result<OwnedFd> {
     let fd = sys::socket(Kind::Datagram, at.ip())?;
     only_v6(&fd, at.ip())?;
     sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+    marks::hear(&fd, at.ip())?;
     sys::bind(&fd, at)?;
     Ok(fd)
 }
@@ -123,9 +172,15 @@ pub fn turn_round(
                     Some(stamp) => clock.just_stamped(stamp, clock.now() - OLD),
                     None => clock.now(),
                 };
-                if let Some(reply) = known.reply(datagram.bytes, datagram.length, from.ip(), now) {
+                let came = Came {
+                    bytes: datagram.bytes,
+                    length: datagram.length,
+                    from: from.ip(),
+                    ds: datagram.ds,
+                };
+                if let Some((reply, ds)) = known.reply(&came, now) {
                     // If it can't be sent it is lost, as on any link.
-                    let _ = sys::send_to(fd, &reply, from);
+                    let _ = sys::send_marked(fd, &reply, from, ds);
                 }
             }
         }
@@ -139,6 +194,12 @@ mod tests {
     use proptest::prelude::*;
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    /// The reply to these bytes.
+    fn reply(known: &Known, bytes: &[u8], from: IpAddr, now: i64) -> Option<Vec<u8>> {
+        let came = Came { bytes, length: bytes.len(), from, ds: Some(0) };
+        known.reply(&came, now).map(|(reply, _)| reply)
+    }
 
     fn known() -> Known {
         let known = Known::default();
@@ -154,39 +215,60 @@ mod tests {
     fn only_a_known_client_from_its_own_address_gets_a_reply() {
         let known = known();
         let elsewhere: IpAddr = "192.0.2.1".parse().unwrap();
-        let reply = known.reply(&request(7, 3), 64, HERE, 99).unwrap();
-        assert_eq!(reply.len(), 64);
-        let echo = Echo::parse(&reply).unwrap();
+        let found = reply(&known, &request(7, 3), HERE, 99).unwrap();
+        assert_eq!(found.len(), 64);
+        let echo = Echo::parse(&found).unwrap();
         assert_eq!((echo.sequence, echo.turned, echo.heard), (3, 99, 1));
-        assert_eq!(known.reply(&request(8, 3), 64, HERE, 99), None);
-        assert_eq!(known.reply(&request(7, 3), 64, elsewhere, 99), None);
-        assert_eq!(known.reply(&Echo::default().write(24), 24, HERE, 99), None);
+        assert_eq!(reply(&known, &request(8, 3), HERE, 99), None);
+        assert_eq!(reply(&known, &request(7, 3), elsewhere, 99), None);
+        assert_eq!(reply(&known, &Echo::default().write(24), HERE, 99), None);
         known.remove(7);
-        assert_eq!(known.reply(&request(7, 4), 64, HERE, 99), None);
+        assert_eq!(reply(&known, &request(7, 4), HERE, 99), None);
         assert_eq!(known.heard(7), Heard::default());
+    }
+
+    #[test]
+    fn a_reply_bears_the_field_that_is_asked_for_and_says_which_came() {
+        let known = known();
+        let asked = Marked { number: 3, token: 7, wanted: 0xb9, came: None };
+        let bytes = asked.write();
+        let came = Came { bytes: &bytes, length: bytes.len(), from: HERE, ds: Some(2) };
+        let (reply, ds) = known.reply(&came, 5).unwrap();
+        assert_eq!((Marked::parse(&reply), ds), (Some(Marked { came: Some(2), ..asked }), 0xb9));
+        // It is no echo: what was heard of those stays.
+        assert_eq!(known.heard(7), Heard::default());
+        known.mark(7, 46);
+        let bytes = request(7, 0);
+        let came = Came { bytes: &bytes, length: bytes.len(), from: HERE, ds: Some(0) };
+        assert_eq!(known.reply(&came, 5).unwrap().1, 46 << 2);
     }
 
     #[test]
     fn nobody_gets_more_than_his_share_of_a_second() {
         let known = known();
         let got = (0..3000)
-            .filter(|&i| known.reply(&request(7, i), 64, HERE, SECOND + 5).is_some())
+            .filter(|&i| reply(&known, &request(7, i), HERE, SECOND + 5).is_some())
             .count();
         assert_eq!(got, MOST as usize);
-        assert!(known.reply(&request(7, 3000), 64, HERE, 2 * SECOND).is_some());
+        assert!(reply(&known, &request(7, 3000), HERE, 2 * SECOND).is_some());
     }
 
     proptest! {
         #[test]
-        fn no_datagram_gets_a_longer_reply(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), ours: bool) {
+        fn no_datagram_gets_a_longer_reply(
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..200), ours: bool, marks: bool
+        ) {
             if ours && bytes.len() >= 4 {
-                bytes[..4].copy_from_slice(b"sjp1");
+                bytes[..4].copy_from_slice(if marks { b"sjm1" } else { b"sjp1" });
+            }
+            if ours && marks && bytes.len() >= 16 {
+                bytes[8..16].copy_from_slice(&7u64.to_le_bytes());
             }
             if ours && bytes.len() >= 32 {
                 bytes[24..32].copy_from_slice(&7u64.to_le_bytes());
             }
-            if let Some(reply) = known().reply(&bytes, bytes.len(), HERE, 1) {
-                prop_assert_eq!(reply.len(), bytes.len());
+            if let Some(reply) = reply(&known(), &bytes, HERE, 1) {
+                prop_assert!(reply.len() <= bytes.len());
             }
         }
     }

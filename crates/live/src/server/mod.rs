@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use probe::sys::{self, Happened, Interest, Kind};
 use probe::{Clock, Epoll};
 
+use crate::Failure;
 use crate::caps::Caps;
 use crate::protocol::{self, LINE, Lines, Reply, Request, VERSION};
 use crate::secret::{self, Secret};
@@ -90,8 +91,25 @@ pub trait Owner {
 }
 
 impl Server {
-    /// Binds its sockets. The error says which address it is about.
-    pub fn bind(options: &Options) -> io::Result<Server> {
+    /// Binds its sockets.
+    pub fn bind(options: &Options) -> Result<Server, Failure> {
+        Server::bind_all(options).map_err(|error| Failure {
+            problem: format!("can't serve at {error}"),
+            hint: match error.kind() {
+                ErrorKind::AddrInUse => {
+                    "another server has the port: stop it, or choose another one".into()
+                }
+                ErrorKind::AddrNotAvailable => "bind to an address of this host".into(),
+                ErrorKind::PermissionDenied => {
+                    "ports below 1024 are for root: choose another one".into()
+                }
+                _ => String::new(),
+            },
+        })
+    }
+
+    /// The same; the error says which address it is about.
+    fn bind_all(options: &Options) -> io::Result<Server> {
         let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
         let (wanted, optional) = match options.bind.as_slice() {
             [] => (&loopback[..], true),

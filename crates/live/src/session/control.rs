@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use probe::Epoll;
 use probe::sys::{self, Interest, Kind};
 
-use super::{Failure, Plan};
+use super::Plan;
+use crate::Failure;
 use crate::protocol::{self, ANSWER, Lines, Reply, Request, VERSION};
 use crate::secret::Secret;
 

@@ -33,6 +33,8 @@ pub struct Facts {
     pub load: Load,
     pub server: Server,
     pub client: Client,
+    /// `None`: it was not asked for.
+    pub marks: Option<Marks>,
 }
 
 /// A probe.
@@ -121,6 +123,8 @@ pub fn priority(of: Priority) -> &'static str {
 pub struct Load {
     pub streams: u32,
     pub congestion: Congestion,
+    /// The codepoint of streams and probes.
+    pub dscp: u8,
 }
 
 /// Congestion controls.
@@ -154,4 +158,95 @@ pub struct Client {
     pub gateway: Option<String>,
     pub version: &'static str,
     pub kernel: String,
+}
+
+/// What became of ECN and DSCP.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct Marks {
+    /// Whether the server answered any of these requests.
+    pub answered: bool,
+    /// Of the requests of `loads`.
+    pub dscp: u8,
+    pub path: Vec<MarkedPath>,
+    pub loads: Vec<MarkedLoad>,
+    pub tcp: Vec<MarkedTcp>,
+}
+
+/// What became of a DS field one way, before any load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct MarkedPath {
+    pub direction: Direction,
+    /// The field as it was sent.
+    pub ds: u8,
+    pub sent: usize,
+    pub arrived: Vec<Arrived>,
+}
+
+/// Datagrams that came with this field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct Arrived {
+    pub ds: u8,
+    pub count: usize,
+}
+
+/// What became of ECN-capable datagrams in a phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct MarkedLoad {
+    pub phase: usize,
+    pub direction: Direction,
+    pub ds: u8,
+    pub sent: usize,
+    pub arrived: Vec<Arrived>,
+}
+
+/// What ECN told the senders of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct MarkedTcp {
+    pub phase: usize,
+    pub direction: Direction,
+    pub streams: usize,
+    /// Those that agreed on ECN.
+    pub ecn: usize,
+    /// Segments of all streams that were delivered, and those acknowledged with ECE.
+    pub delivered: u64,
+    pub marked: u64,
+}
+
+impl Marks {
+    /// In a sentence; sojourn's `live/measure/marks` says more.
+    pub fn in_words(&self) -> String {
+        if !self.answered {
+            return "ECN and DSCP: the server answered none of the requests that ask.".into();
+        }
+        let changed = self.path.iter().filter(|one| one.arrived.iter().any(|a| a.ds != one.ds));
+        let changed: Vec<String> = changed
+            .map(|one| {
+                let came: Vec<String> =
+                    one.arrived.iter().map(|a| format!("{:#04x} ({})", a.ds, a.count)).collect();
+                format!("{} {:#04x} as {}", one.direction.word(), one.ds, came.join(", "))
+            })
+            .collect();
+        let lost = self.path.iter().filter(|one| one.arrived.is_empty()).count();
+        let marked: usize = self
+            .loads
+            .iter()
+            .flat_map(|load| &load.arrived)
+            .filter(|arrived| arrived.ds & 3 == 3)
+            .map(|arrived| arrived.count)
+            .sum();
+        let segments: u64 = self.tcp.iter().map(|tcp| tcp.marked).sum();
+        let fields = match changed.as_slice() {
+            [] => "every DS field that arrived is as it was sent".into(),
+            some => format!("DS fields that arrived otherwise: {}", some.join("; ")),
+        };
+        format!(
+            "ECN and DSCP: {fields}; {lost} of {} never arrived; marked: {marked} probes, {segments} segments.",
+            self.path.len()
+        )
+    }
 }

@@ -29,6 +29,10 @@ pub struct Spec {
     pub token: u64,
     /// Congestion control, where this end sends.
     pub congestion: Option<String>,
+    /// The codepoint of what this end sends.
+    pub dscp: u8,
+    /// Whether samples say what ECN told.
+    pub ecn: bool,
     /// From sample to sample, ns.
     pub interval: i64,
     /// For connections to be made, and for what is on the way to arrive at the end, ns.
@@ -72,7 +76,8 @@ impl Loading {
         let seen = shared.clone();
         let thread = std::thread::Builder::new().name("load".into()).spawn(move || {
             sys::defer_thread();
-            let mut load = Load::new(spec.direction == Direction::Up, spec.streams);
+            let load = Load::new(spec.direction == Direction::Up, spec.streams);
+            let mut load = load.with_ecn(spec.ecn);
             let result = drive(&mut load, &spec, &clock, &seen);
             let broken = result.err().map(|e| e.to_string());
             Loaded { broken: broken.or(load.broken().map(str::to_string)), rows: load.take_rows() }
@@ -174,6 +179,7 @@ fn connect(
     };
     let options = Options {
         congestion: spec.congestion.clone().filter(|_| load.sends()),
+        ds: spec.dscp << 2,
         ..Options::default()
     };
     let mut coming: Vec<Option<OwnedFd>> = Vec::new();

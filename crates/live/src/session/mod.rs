@@ -7,9 +7,10 @@
 
 mod clock;
 mod control;
-mod facts;
+pub mod facts;
 mod loading;
 mod local;
+mod marking;
 mod plan;
 mod probing;
 mod result;
@@ -25,6 +26,7 @@ use probe::prober::{Prober, Timing};
 
 use ::tables::Table;
 
+use crate::Failure;
 use crate::caps::Caps;
 use crate::load::Row;
 use crate::protocol::{Direction, Reply, Request};
@@ -32,8 +34,8 @@ use clock::Exchange;
 use control::{Control, Gone};
 use loading::{Loaded, Loading, Spec};
 use local::{Local, Surroundings};
-use plan::Kind;
-pub use plan::Plan;
+use marking::{Marking, Whom};
+pub use plan::{How, Kind, PORT, Phase as PlannedPhase, Plan, Target, endpoint};
 use probing::{Probed, Probing};
 use targets::Aim;
 
@@ -51,21 +53,6 @@ const LINGER: i64 = SECOND;
 const QUIET: i64 = SECOND / 2;
 /// For what the server has measured, when the session is ended early.
 const HASTE: i64 = 3 * SECOND;
-
-/// Why nothing was measured: what and where, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// What and where.
-    pub problem: String,
-    /// What to do.
-    pub hint: String,
-}
-
-impl Failure {
-    fn new(problem: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure { problem: problem.into(), hint: hint.into() }
-    }
-}
 
 /// Who looks on.
 pub trait Watcher {
@@ -177,6 +164,7 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
         _ => unreachable!("hello answers with a welcome"),
     };
     ask(&mut control, plan, &mut go_on)?;
+    ask_for_marks(&mut control, plan, &welcome, &mut go_on)?;
     let server = control.address();
     let around = Surroundings::look(server.ip())
         .map_err(|e| Failure::new(format!("this host's interfaces can't be read: {e}"), ""))?;
@@ -188,6 +176,13 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
     let clock = Clock::starting_in(0);
     let probing = start_probing(plan, &aims, &welcome, server.port(), clock, identifier)
         .map_err(|e| Failure::new(format!("probes: {e}"), "leave the target out"))?;
+    let marking = match plan.ecn {
+        true => Some(
+            Marking::start(Whom { server, token: welcome.token, dscp: plan.dscp }, clock)
+                .map_err(|e| Failure::new(format!("ECN's requests: {e}"), "leave --ecn out"))?,
+        ),
+        false => None,
+    };
     let mut session = Session {
         plan,
         control,
@@ -211,9 +206,35 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
         loads: Vec::new(),
         total,
     };
-    let ended = session.run();
+    let ended = session.run(marking.as_ref());
     let (probed, duration) = session.finish(probing, &ended)?;
-    Ok(result::make(session, probed, &ended, duration))
+    let marked = marking.map(Marking::finish).transpose();
+    let marked = marked.map_err(|e| Failure::new(format!("ECN's requests broke off: {e}"), ""))?;
+    Ok(result::make(session, probed, marked, &ended, duration))
+}
+
+/// Has the server's echoes bear the codepoint of our own.
+fn ask_for_marks(
+    control: &mut Control,
+    plan: &Plan,
+    welcome: &Welcome,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<(), Failure> {
+    if plan.dscp == 0 {
+        return Ok(());
+    }
+    let at = control.address();
+    let said = control
+        .say(&Request::Mark { dscp: plan.dscp })
+        .and_then(|()| control.answer(go_on))
+        .map_err(|Gone(why)| Failure::new(format!("{at}: {why}"), ""))?;
+    match said {
+        Reply::Refused { why } => Err(Failure::new(
+            format!("{at} (sojourn {}) does not mark its packets: {why}", welcome.software),
+            "use this release of sojourn there, too, or leave --dscp out",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Whether the server grants all of it, and this kernel has what it takes.
@@ -282,7 +303,8 @@ fn start_probing(
     clock: Clock,
     identifier: u16,
 ) -> std::io::Result<Probing> {
-    let targets: Vec<_> = aims.iter().map(|aim| aim.target(port, plan.probe_bytes)).collect();
+    let targets: Vec<_> =
+        aims.iter().map(|aim| aim.target(port, plan.probe_bytes, plan.dscp)).collect();
     let timing = Timing {
         // The thread has begun by then.
         start: clock.now() + 20 * MS,
@@ -299,13 +321,17 @@ fn start_probing(
 }
 
 impl Session<'_> {
-    fn run(&mut self) -> Result<(), End> {
+    fn run(&mut self, marking: Option<&Marking>) -> Result<(), End> {
         for _ in 0..EXCHANGES {
             let had = self.exchanges.len();
             self.exchange()?;
             self.wait(self.plan.patience_ns, |s| s.exchanges.len() > had)?;
         }
-        // What was asked of the clocks comes on top.
+        if let Some(marking) = marking {
+            // Before the phases: the path is tried without load.
+            self.wait(self.plan.patience_ns, |_| marking.is_through())?;
+        }
+        // What was asked of clocks and marks comes on top.
         self.total = self.clock.now() + self.plan.total();
         let names = self.plan.phase_names();
         for (phase, name) in self.plan.phases.iter().zip(names) {
@@ -425,6 +451,8 @@ impl Session<'_> {
                 milliseconds: (duration / MS) as u32,
                 congestion: self.plan.congestion.clone(),
                 sample_ms: (self.plan.sample_ns / MS) as u32,
+                dscp: self.plan.dscp,
+                ecn: self.plan.ecn,
             })?;
             self.expect(patience, "did not make a load ready", |s| s.said[&number].ready)?;
             let spec = Spec {
@@ -434,6 +462,8 @@ impl Session<'_> {
                 server: self.control.address(),
                 token: self.welcome.token,
                 congestion: self.plan.congestion.clone(),
+                dscp: self.plan.dscp,
+                ecn: self.plan.ecn,
                 interval: self.plan.sample_ns,
                 patience,
             };

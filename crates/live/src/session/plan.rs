@@ -1,20 +1,25 @@
 //! What is to be measured: `sojourn.live.session.Plan` as JSON.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
+use crate::Failure;
 use crate::secret::Secret;
 
 /// See `sojourn.live.session.Plan`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Plan {
     pub host: String,
     pub port: u16,
+    /// Is kept nowhere.
+    #[serde(skip_serializing)]
     pub secret: Secret,
     pub family: Option<u8>,
     pub streams: u32,
     pub congestion: Option<String>,
+    pub dscp: u8,
+    pub ecn: bool,
     pub phases: Vec<Phase>,
     pub targets: Vec<Target>,
     pub probe_interval_ns: i64,
@@ -26,7 +31,7 @@ pub struct Plan {
 }
 
 /// A span of time under one kind of load.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
     /// Which.
@@ -36,7 +41,7 @@ pub struct Phase {
 }
 
 /// A kind of load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum Kind {
@@ -47,6 +52,14 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The phases of a measurement where nothing else is asked for.
+    pub const USUAL: [Kind; 5] = [Kind::Idle, Kind::Download, Kind::Upload, Kind::Both, Kind::Idle];
+
+    /// How long such a phase is then, ns.
+    pub fn usual_ns(self) -> i64 {
+        if self == Kind::Idle { 5000 * MS } else { 10_000 * MS }
+    }
+
     /// Its word.
     pub fn word(self) -> &'static str {
         match self {
@@ -59,7 +72,7 @@ impl Kind {
 }
 
 /// Someone to probe.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// How.
@@ -71,7 +84,7 @@ pub struct Target {
 }
 
 /// How a target is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum How {
@@ -91,7 +104,83 @@ impl How {
 
 const MS: i64 = 1_000_000;
 
+/// TCP and UDP port of a server.
+pub const PORT: u16 = 35_500;
+
+/// Host and port of HOST, HOST:PORT, an address of IPv6, or [ADDRESS]:PORT; no port if none is
+/// given.
+pub fn endpoint(text: &str) -> Result<(String, Option<u16>), Failure> {
+    let bracketed = |host: &str| {
+        host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).map(str::to_owned)
+    };
+    let is_name = |host: &str| !host.is_empty() && !host.contains([':', '[', ']']);
+    let is_host = |host: &str| is_name(host) || bracketed(host).is_some_and(|h| is_inside(&h));
+    if is_host(text) {
+        return Ok((bracketed(text).unwrap_or_else(|| text.into()), None));
+    }
+    if text.matches(':').count() > 1 && !text.contains(['[', ']']) {
+        return Ok((text.into(), None));
+    }
+    let Some((host, port)) = text.rsplit_once(':').filter(|(host, _)| is_host(host)) else {
+        return Err(Failure::new(
+            format!("'{text}' is no host"),
+            "write HOST, HOST:PORT or [ADDRESS]:PORT",
+        ));
+    };
+    if port.is_empty() || port.len() > 5 || !port.bytes().all(|byte| byte.is_ascii_digit()) {
+        let wrong = match port {
+            "" => "there is no port behind the colon".into(),
+            _ => format!("'{port}' is no port"),
+        };
+        return Err(Failure::new(
+            format!("'{text}': {wrong}"),
+            format!("ports are 1 to 65535; without one: {host}"),
+        ));
+    }
+    match port.parse().ok().filter(|&number: &u16| number > 0) {
+        Some(number) => Ok((bracketed(host).unwrap_or_else(|| host.into()), Some(number))),
+        None => Err(Failure::new(
+            format!("'{text}': there is no port {}", port.parse().unwrap_or(0u32)),
+            "ports are 1 to 65535",
+        )),
+    }
+}
+
+/// Whether this may be between brackets.
+fn is_inside(host: &str) -> bool {
+    !host.is_empty() && !host.contains(['[', ']'])
+}
+
 impl Plan {
+    /// What is measured where nothing else is asked for.
+    pub fn usual(host: &str, port: u16) -> Plan {
+        let phase = |kind: Kind| Phase { kind, duration_ns: kind.usual_ns() };
+        let target = |how, address: &str| Target { how, address: address.into(), name: "".into() };
+        Plan {
+            host: host.into(),
+            port,
+            secret: Secret::default(),
+            family: None,
+            streams: 4,
+            congestion: None,
+            dscp: 0,
+            ecn: false,
+            phases: Kind::USUAL.map(phase).into(),
+            targets: vec![
+                target(How::Udp, "server"),
+                target(How::Icmp, "server"),
+                target(How::Icmp, "gateway"),
+                target(How::Icmp, "hop 2"),
+            ],
+            probe_interval_ns: 50 * MS,
+            probe_bytes: 64,
+            probe_timeout_ns: 3000 * MS,
+            interface: None,
+            sample_ns: 100 * MS,
+            patience_ns: 10_000 * MS,
+        }
+    }
+
     /// From JSON, checked; the error says what is wrong and where.
     pub fn parse(text: &str) -> Result<Plan, String> {
         let plan: Plan = serde_json::from_str(text).map_err(|e| e.to_string())?;
@@ -99,7 +188,8 @@ impl Plan {
         Ok(plan)
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// Why it can't be measured by.
+    pub fn check(&self) -> Result<(), String> {
         let within = |name: &str, value: i64, low: i64, high: i64| {
             if (low..=high).contains(&value) {
                 return Ok(());
@@ -120,6 +210,7 @@ impl Plan {
         if !matches!(self.family, None | Some(4 | 6)) {
             return Err("family: neither 4 nor 6".into());
         }
+        within("dscp", self.dscp.into(), 0, 63)?;
         within("streams", self.streams.into(), 1, 1000)?;
         within("probe_interval_ns", self.probe_interval_ns, MS, 10_000 * MS)?;
         within("probe_bytes", self.probe_bytes.into(), probe::echo::WHOLE as i64, 1400)?;
@@ -171,7 +262,7 @@ mod tests {
 
     fn plan() -> Value {
         json!({
-            "host": "h", "port": 35500, "secret": "", "family": null, "streams": 4, "congestion": null,
+            "host": "h", "port": 35500, "secret": "", "family": null, "streams": 4, "congestion": null, "dscp": 0, "ecn": false,
             "phases": [{"kind": "idle", "duration_ns": 1_000_000_000}, {"kind": "both", "duration_ns": 2_000_000_000},
                        {"kind": "download", "duration_ns": 1_500_000_000}, {"kind": "both", "duration_ns": 1_000_000_000}],
             "targets": [{"how": "icmp", "address": "hop 2", "name": ""}],
@@ -195,6 +286,7 @@ mod tests {
             ("/phases/1/duration_ns", json!(5), "phases[1].duration_ns: 5 is not between"),
             ("/phases/1/kind", json!("sideways"), "unknown variant `sideways`"),
             ("/streams", json!(0), "streams: 0"),
+            ("/dscp", json!(64), "dscp: 64 is not between 0 and 63"),
             ("/family", json!(5), "family: neither 4 nor 6"),
             ("/probe_interval_ns", json!(0), "probe_interval_ns: 0"),
             ("/probe_bytes", json!(20), "probe_bytes: 20"),

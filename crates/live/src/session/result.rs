@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 
 use super::clock::{Exchange, Offset};
 use super::facts::{
-    Client, Clock, Congestion, Facts, Goodput, Lateness, Load, Probe, ProbedPhase, Server, priority,
+    Client, Clock, Congestion, Facts, Goodput, Lateness, Load, MarkedTcp, Marks, Probe,
+    ProbedPhase, Server, priority,
 };
+use super::marking::{self, Asked};
 use super::plan::{How, Kind};
 use super::probing::Probed;
 use super::tables::{self, Request, Stream};
@@ -23,6 +25,7 @@ const STEPPED: i64 = 100 * MS;
 pub fn make(
     mut session: Session,
     probed: Probed,
+    marked: Option<Vec<Asked>>,
     ended: &Result<(), End>,
     duration: i64,
 ) -> Measured {
@@ -33,6 +36,7 @@ pub fn make(
     let mut flows = Vec::new();
     let mut goodput = Vec::new();
     let mut acked = false;
+    let mut tcp = Vec::new();
     let names = LoadNames::of(&session);
     for (group, pair) in session.loads.iter().enumerate() {
         let count = plan.streams as usize;
@@ -49,6 +53,9 @@ pub fn make(
                 bytes,
                 bps: (bytes as f64 * 8e9 / span as f64).round() as i64,
             });
+        }
+        if plan.ecn {
+            tcp.extend(marked_tcp(pair.phase, pair.direction, &made));
         }
         for number in 0..made.len() {
             flows.push(Flow {
@@ -85,9 +92,28 @@ pub fn make(
     ];
     let received = streams.iter().filter_map(Stream::received);
     all.extend(tables::others(received.reduce(|sum, more| sum + more)));
-    let more = Told { flows, probes: told, goodput };
+    let marks = marked.map(|asked| {
+        let phases: Vec<(i64, i64)> = session.phases.iter().map(|p| (p.start, p.end)).collect();
+        Marks { tcp, ..marking::told(&asked, plan.dscp, &phases) }
+    });
+    let more = Told { flows, probes: told, goodput, marks };
     let facts = facts(session, &probed, ended, duration, &offsets, more);
     Measured { tables: all, facts }
+}
+
+/// What ECN told the senders of a load; `None`: no sample says.
+fn marked_tcp(phase: usize, direction: Direction, streams: &[Stream]) -> Option<MarkedTcp> {
+    let known: Vec<_> =
+        streams.iter().filter_map(|s| s.last).filter(|last| last.ecn >= 0).collect();
+    let sum = |of: fn(&crate::load::Row) -> i64| known.iter().map(|l| of(l).max(0) as u64).sum();
+    (!known.is_empty()).then(|| MarkedTcp {
+        phase,
+        direction,
+        streams: known.len(),
+        ecn: known.iter().filter(|last| last.ecn == 1).count(),
+        delivered: sum(|last| last.delivered),
+        marked: sum(|last| last.marked),
+    })
 }
 
 /// What the streams of each load are called.
@@ -335,6 +361,7 @@ struct Told {
     flows: Vec<Flow>,
     probes: Vec<Probe>,
     goodput: Vec<Goodput>,
+    marks: Option<Marks>,
 }
 
 fn facts(
@@ -426,6 +453,7 @@ fn facts(
                 client: congestion(&session, Direction::Up),
                 server: congestion(&session, Direction::Down),
             },
+            dscp: session.plan.dscp,
         },
         server: Server {
             host: session.plan.host.clone(),
@@ -443,6 +471,7 @@ fn facts(
             kernel: crate::kernel(),
         },
         notes: session.notes,
+        marks: more.marks,
     }
 }
 

@@ -370,7 +370,7 @@ mod tests {
     use ::probe::netlink::Counters;
 
     fn row(stream: i64, t: i64, received: i64, cwnd: i64) -> Row {
-        let mut values = [-1; 15];
+        let mut values = [-1; 17];
         values[..4].copy_from_slice(&[stream, t, received, cwnd]);
         values.into()
     }

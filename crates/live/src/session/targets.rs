@@ -8,9 +8,9 @@ use std::time::Duration;
 use probe::icmp::Pinger;
 use probe::{hops, prober};
 
-use super::Failure;
 use super::local::Surroundings;
 use super::plan::{How, Plan, Target};
+use crate::Failure;
 
 /// The farthest router that may be asked for.
 const FARTHEST: u8 = 8;
@@ -32,12 +32,12 @@ pub struct Aim {
 
 impl Aim {
     /// As the prober takes it.
-    pub fn target(&self, port: u16, size: u32) -> prober::Target {
+    pub fn target(&self, port: u16, size: u32, dscp: u8) -> prober::Target {
         let way = match self.how {
             How::Icmp => prober::Way::Icmp,
             How::Udp => prober::Way::Udp(port),
         };
-        prober::Target { address: self.address, way, size: size as usize, ds: 0 }
+        prober::Target { address: self.address, way, size: size as usize, ds: dscp << 2 }
     }
 }
 
@@ -171,6 +171,8 @@ mod tests {
             family: None,
             streams: 1,
             congestion: None,
+            dscp: 0,
+            ecn: false,
             phases: vec![Phase { kind: Kind::Idle, duration_ns: 1 }],
             targets,
             probe_interval_ns: 1,

@@ -25,7 +25,7 @@ import polars as pl
 
 from sojourn.arrays import Floats
 from sojourn.facts import MeasurementFacts
-from sojourn.live.measure import intervals, measurement, responsiveness, scores
+from sojourn.live.measure import intervals, marks, measurement, responsiveness, scores
 from sojourn.live.measure.intervals import Interval
 from sojourn.live.measure.phases import IDLE, WHOLE, Cut, Part, cut
 from sojourn.outputs.lines import FindingsNumbers
@@ -152,6 +152,8 @@ class Findings:
     buffers: tuple[Buffer, ...]
     places: tuple[Place, ...]
     scores: tuple[Score, ...]
+    marks: marks.PathMarks | None
+    """What became of ECN and DSCP; None: it was not asked for."""
     facts: tuple[MeasurementFacts, ...]
     """One for each repeat."""
 
@@ -203,6 +205,7 @@ def find(run: Run) -> Findings:
     """All findings of a Run."""
     whole = cut(run)
     by = "repeats" if len(run.seeds) >= intervals.LEAST_REPEATS else "blocks"
+    facts = tuple(run.meta.facts[str(seed)] for seed in run.seeds if str(seed) in run.meta.facts)
     return Findings(
         title=run.meta.title,
         label=run.meta.label,
@@ -220,7 +223,8 @@ def find(run: Run) -> Findings:
         buffers=tuple(buffers(whole)),
         places=() if responsiveness.measured(run) else tuple(places(whole)),
         scores=tuple(all_scores(whole)),
-        facts=tuple(run.meta.facts[str(seed)] for seed in run.seeds if str(seed) in run.meta.facts),
+        marks=marks.find(facts),
+        facts=facts,
     )
 
 

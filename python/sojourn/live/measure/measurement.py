@@ -127,6 +127,7 @@ def start(plan: SessionPlan, first: Session, how: MeasurementSettings) -> Run:
         ("began", began.strftime("%Y-%m-%dT%H:%M:%SZ")),
         ("streams", plan.streams),
         ("congestion", plan.congestion or "each host's own"),
+        *([("dscp", plan.dscp)] if plan.dscp else []),
         ("phases", [f"{phase.kind} {phase.duration_ns / 1e9:g} s" for phase in plan.phases]),
         ("targets", [f"{target.address} by {target.how}" for target in plan.targets]),
         ("probe_interval_ms", plan.probe_interval_ns / 1e6),

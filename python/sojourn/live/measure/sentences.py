@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from sojourn.digits import three
 from sojourn.facts import MeasurementFacts
 from sojourn.live.measure import findings as of
+from sojourn.live.measure import marks
 from sojourn.live.measure.change import WORDS, BeforeAfter, Change
 from sojourn.live.measure.findings import Findings
 from sojourn.live.measure.intervals import Interval
@@ -57,6 +58,8 @@ def sentences(found: Findings) -> list[str]:
     said = [_verdict(found)]
     said += [buffer(one) for one in found.buffers]
     said += places(found)
+    if found.marks is not None:
+        said += marks.sentences(found.marks)
     return said
 
 

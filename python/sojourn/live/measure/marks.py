@@ -1,0 +1,246 @@
+"""What became of ECN and DSCP on the way, from the facts of a measurement with `--ecn`. Pure.
+
+Each DS field was sent some times each way without load (crates/live, session/marking.rs). Under load
+ECN-capable probes show whether a queue marks, and so does what ECN told TCP. All repeats are pooled.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sojourn import _core
+from sojourn.facts import ArrivedMarks, MeasurementFacts, SessionMarks
+
+Fate: TypeAlias = Literal["kept", "changed", "mixed", "lost", "unknown"]
+"""Of a field: all arrive as they were sent; none does; some do; none arrives, though unmarked ones do;
+nothing is known."""
+WAYS = ("up", "down")
+ECN_NAMES = {0b00: "Not-ECT", 0b01: "ECT(1)", 0b10: "ECT(0)", 0b11: "CE"}
+ECN_FIELDS = (0b10, 0b01, 0b11)
+CE = 0b11
+NQB = 45
+"""RFC 9956's codepoint, which has no name among those of a scenario."""
+LOADED = {"download": ("down",), "upload": ("up",), "both": ("down", "up")}
+
+
+@dataclass(frozen=True)
+class FieldFate:
+    """A DS field that was sent one way."""
+
+    direction: str
+    field: str
+    """Its name: `ECT(0)`, `EF`."""
+    is_ecn: bool
+    """It is one of ECN's, without a codepoint."""
+    sent: int
+    arrived: Mapping[str, int]
+    """Names of the fields with which they came, and how many each."""
+    fate: Fate
+
+
+@dataclass(frozen=True)
+class MarkedPhase:
+    """What was marked in a phase with load, in a direction that it loads."""
+
+    phase: str
+    direction: str
+    probes: int
+    """ECN-capable probes that arrived."""
+    probes_marked: int
+    """Of them those that arrived with CE."""
+    streams: int
+    """TCP connections that told; 0: none did."""
+    streams_ecn: int
+    """Of them those that agreed on ECN."""
+    segments: int
+    segments_marked: int
+
+
+@dataclass(frozen=True)
+class PathMarks:
+    """Everything."""
+
+    answered: bool
+    """The server answered some of these requests."""
+    path: tuple[FieldFate, ...]
+    loads: tuple[MarkedPhase, ...]
+
+
+def find(facts: Sequence[MeasurementFacts]) -> PathMarks | None:
+    """None: it was not asked for."""
+    told = [(fact, marks) for fact in facts if (marks := _marks(fact)) is not None]
+    if not told:
+        return None
+    every = [each for _, each in told]
+    return PathMarks(
+        any(each["answered"] for each in every), tuple(_path(every)), tuple(_loads(told))
+    )
+
+
+def _marks(fact: MeasurementFacts) -> SessionMarks | None:
+    return fact.get("marks") if "clock" in fact else None
+
+
+def name(ds: int) -> str:
+    """`ECT(0)`, `EF`, `EF with ECT(0)`, `CS0`."""
+    dscp, ecn = ds >> 2, ds & 3
+    if dscp == 0:
+        return ECN_NAMES[ecn]
+    named = _core.format_dscp(dscp)
+    code = "NQB" if dscp == NQB else named.upper() if isinstance(named, str) else f"DSCP {dscp}"
+    return code if ecn == 0 else f"{code} with {ECN_NAMES[ecn]}"
+
+
+def _counts(arrived: Iterable[ArrivedMarks]) -> Counter[int]:
+    counts: Counter[int] = Counter()
+    for each in arrived:
+        counts[each["ds"]] += each["count"]
+    return counts
+
+
+def _path(marks: Sequence[SessionMarks]) -> list[FieldFate]:
+    sent: Counter[tuple[str, int]] = Counter()
+    came: dict[tuple[str, int], Counter[int]] = {}
+    for each in marks:
+        for one in each["path"]:
+            key = (one["direction"], one["ds"])
+            sent[key] += one["sent"]
+            came.setdefault(key, Counter()).update(_counts(one["arrived"]))
+    return [
+        FieldFate(
+            direction,
+            name(ds),
+            ds < 4,
+            sent[direction, ds],
+            {name(other): count for other, count in sorted(counts.items())},
+            _fate(ds, counts, came.get((direction, 0), Counter())),
+        )
+        for (direction, ds), counts in came.items()
+    ]
+
+
+def _fate(ds: int, counts: Counter[int], unmarked: Counter[int]) -> Fate:
+    total = counts.total()
+    if total == 0:
+        return "lost" if unmarked.total() else "unknown"
+    if counts[ds] == total:
+        return "kept"
+    return "mixed" if counts[ds] else "changed"
+
+
+def _loads(told: Sequence[tuple[MeasurementFacts, SessionMarks]]) -> list[MarkedPhase]:
+    found: dict[tuple[str, str], Counter[str]] = {}
+    for fact, marks in told:
+        phases = fact["phases"]
+        for load in marks["loads"]:
+            phase = phases[load["phase"]]
+            if load["direction"] not in LOADED.get(phase["kind"], ()):
+                continue
+            counts = _counts(load["arrived"])
+            ce = sum(count for ds, count in counts.items() if ds & 3 == CE)
+            found.setdefault((phase["name"], load["direction"]), Counter()).update(
+                {"probes": counts.total(), "probes_marked": ce}
+            )
+        for tcp in marks["tcp"]:
+            phase = phases[tcp["phase"]]
+            found.setdefault((phase["name"], tcp["direction"]), Counter()).update(
+                {
+                    "streams": tcp["streams"],
+                    "streams_ecn": tcp["ecn"],
+                    "segments": tcp["delivered"],
+                    "segments_marked": tcp["marked"],
+                }
+            )
+    return [
+        MarkedPhase(
+            phase,
+            direction,
+            counts["probes"],
+            counts["probes_marked"],
+            counts["streams"],
+            counts["streams_ecn"],
+            counts["segments"],
+            counts["segments_marked"],
+        )
+        for (phase, direction), counts in found.items()
+    ]
+
+
+# -------------------------------------------------------------------------------------- in words
+
+WAY = {"up": "on the way up", "down": "on the way down"}
+
+
+def sentences(marks: PathMarks) -> list[str]:
+    """Whether ECN and DSCP survive, and whether a queue marks."""
+    if not marks.answered:
+        return [
+            "What becomes of ECN and DSCP can't be said: the server answered none of the requests that ask. It is older, or something "
+            "drops them."
+        ]
+    ecn = [one for one in marks.path if one.is_ecn and one.field != ECN_NAMES[0]]
+    dscp = [one for one in marks.path if not one.is_ecn]
+    return [
+        *_survives("ECN", ecn),
+        *_survives("DSCP", dscp),
+        *(_marked(one) for one in marks.loads),
+    ]
+
+
+def _survives(what: str, fates: Sequence[FieldFate]) -> list[str]:
+    if all(one.fate == "kept" for one in fates):
+        names = dict.fromkeys(one.field for one in fates)
+        return [f"{what} survives both ways: {_and(list(names))} arrive as they are sent."]
+    said = []
+    for way in WAYS:
+        here = [one for one in fates if one.direction == way]
+        if all(one.fate == "kept" for one in here):
+            said.append(f"{what} survives {WAY[way]}.")
+            continue
+        alike: dict[str, list[str]] = {}
+        for one in here:
+            if one.fate != "kept":
+                alike.setdefault(_became(one), []).append(one.field)
+        parts = [f"{_and(names)} {became}" for became, names in alike.items()]
+        said.append(f"{WAY[way].capitalize()} {'; '.join(parts)}.")
+    return said
+
+
+def _became(one: FieldFate) -> str:
+    if one.fate == "lost":
+        return "never arrived, though unmarked packets did"
+    if one.fate == "unknown":
+        return "never arrived, as little as unmarked packets"
+    others = [name for name in one.arrived if name != one.field]
+    # A packet that lost its codepoint bears none: CS0.
+    shown = _or(["CS0" if not one.is_ecn and name == ECN_NAMES[0] else name for name in others])
+    return f"arrived as {shown}" if one.fate == "changed" else f"arrived partly as {shown}"
+
+
+def _marked(one: MarkedPhase) -> str:
+    load = "load both ways" if one.phase.startswith("both") else one.phase
+    under = f"Under {load}, {WAY[one.direction]},"
+    probes = f"{one.probes_marked} of {one.probes} ECN-capable probes arrived with CE"
+    if one.streams == 0:
+        tcp = "what ECN told TCP is not known"
+    elif one.streams_ecn == 0:
+        tcp = "TCP did not use ECN (sysctl net.ipv4.tcp_ecn=1 at the sender asks for it)"
+    else:
+        share = 100 * one.segments_marked / one.segments if one.segments else 0.0
+        tcp = f"{one.segments_marked} of TCP's {one.segments} segments ({share:.2g} %) were marked"
+    if one.probes_marked or one.segments_marked:
+        return f"{under} a queue marks: {probes}, {tcp}."
+    if one.streams_ecn:
+        return f"{under} no queue marks: {probes}, {tcp}."
+    return f"{under} no queue was seen to mark: {probes}, and {tcp}."
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _or(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
