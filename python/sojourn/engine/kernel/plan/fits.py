@@ -213,7 +213,10 @@ _FIXED = {
 
 def _tcp_problems(tcp: Tcp, place: str, linux: LinuxVersion) -> Iterator[Problem]:
     own, usual = tcp.parameters, PROFILES["linux"].parameters
-    if not CONGESTION[tcp.congestion].in_linux:
+    if tcp.own is not None:
+        why = f"{tcp.congestion} is Python, which no kernel runs"
+        yield Problem(f"{place}: congestion", why, "run it in the simulator: -e sim")
+    elif not CONGESTION[tcp.congestion].in_linux:
         why = f"Linux has no {tcp.congestion.upper()}"
         known = ", ".join(record.name for record in CONGESTION.values() if record.in_linux)
         yield Problem(f"{place}: congestion", why, f"write {known}")
