@@ -301,8 +301,6 @@ pub enum Traffic {
         on_ns: Option<Draw>,
         /// Length of the off periods, ns.
         off_ns: Option<Draw>,
-        /// Packets say ECT(0).
-        ecn: bool,
     },
     /// ICMP echo request and the kernel's reply.
     Ping {
@@ -590,7 +588,7 @@ pub(crate) mod tests {
             "flows": [{"name": "f", "from": {"namespace": "a", "address": "10.0.0.1"},
                 "to": {"namespace": "b", "address": "10.0.0.2"}, "port": 5001, "start_ns": 7, "stop_ns": 8, "ds": 184,
                 "traffic": {"kind": "udp", "bps": 1000, "packet_bytes": 100, "on_ns": {"law": "exponential", "mean": 5},
-                            "off_ns": {"law": "uniform", "min": 1, "max": 2}, "ecn": true}}],
+                            "off_ns": {"law": "uniform", "min": 1, "max": 2}}}],
             "sample": {"queue_ns": 10, "flow_ns": 20},
             "output": {"modules": [], "mount": {"kind": "hostfs", "source": "none", "target": "/h", "options": ""},
                        "path": "/h/results.tar"},
@@ -634,7 +632,6 @@ pub(crate) mod tests {
                 packet_bytes: 100,
                 on_ns: Some(Draw::Exponential { mean: 5 }),
                 off_ns: Some(Draw::Uniform { min: 1, max: 2 }),
-                ecn: true
             }
         );
         assert_eq!(plan.sample, Sample { queue_ns: 10, flow_ns: 20 });

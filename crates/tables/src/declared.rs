@@ -102,7 +102,7 @@ tables! {
         flow: FlowId,
         /// limit, target, ce_threshold (and dualpi2's step), early (RED's own), forced (ns-2's and ns-3's above max),
         /// overmemory, wire, blue (BLUE's and COBALT's at random), ack_filter (cake's; Linux's are target), police (a link's
-        /// policer)
+        /// policer), replay (a tunnel's end, which takes it for repeated)
         cause: CauseId,
         /// 1: the packet was marked and went on; 0: it was dropped
         marked: u8,
