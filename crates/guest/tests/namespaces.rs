@@ -231,6 +231,8 @@ fn taps_counters_and_probes_agree_about_one_queue() {
         flow("ping", 7, json!({"kind": "ping", "interval_ns": 20_000_000, "packet_bytes": 84})),
         flow("echo", 7, json!({"kind": "echo", "interval_ns": 20_000_000, "packet_bytes": 84})),
     ]);
+    // The datagrams say ECT(0).
+    plan["flows"][4]["ds"] = json!(2);
     // Quiet at the end, so the last sample and the taps have seen the same.
     for flow in plan["flows"].as_array_mut().unwrap() {
         flow["stop_ns"] = json!(3_000_000_000u64);

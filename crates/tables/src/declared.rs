@@ -229,7 +229,7 @@ tables! {
         dropped_packets: Option<u64> | UNSEEN,
         /// by the queue
         marked_packets: Option<u64> | UNSEEN,
-        /// by the wire, after the queue
+        /// by the wire, or by a tunnel's end, after the queue
         lost_packets: Option<u64> | UNSEEN,
         /// over all packets that left
         sojourn_sum_ns: Option<f64> | UNSEEN,

@@ -53,7 +53,8 @@ pub struct Prague {
     ssthresh: f64,
     /// The window, in 2^-20 segments (frac_cwnd).
     window: u64,
-    /// The rate, bytes a second, and what it was when a loss was found (rate_bytes).
+    /// The rate, bytes a second, and what it was when a loss was found (rate_bytes). While the state
+    /// is the window, the rate is that at which segments are paced.
     rate: u64,
     rate_before_loss: u64,
     /// The state is the rate (cwnd_mode).
@@ -151,9 +152,13 @@ impl Prague {
         wide_shr(self.rate, rtt, SECOND_SHIFT - ONE.ilog2()).div_ceil(self.packet)
     }
 
-    /// The rate that fills the window in an SRTT (prague_frac_cwnd_to_pacing_rate).
-    fn rate_of_window(&self, srtt: u64) -> u64 {
-        let a_segment = (SECOND * self.packet).checked_div(srtt).unwrap_or(SECOND * self.packet);
+    /// The rate, or while the state is the window the one that fills it in an SRTT
+    /// (prague_frac_cwnd_to_pacing_rate).
+    fn rate_now(&self) -> u64 {
+        if self.by_rate {
+            return self.rate;
+        }
+        let a_segment = SECOND * self.packet / self.last_srtt.max(1);
         wide_shr(a_segment, self.window, ONE.ilog2()).max(LEAST_RATE)
     }
 
@@ -189,7 +194,6 @@ impl Prague {
         } else {
             let grown = rounded(acked * self.increase(event.srtt) * ONE, self.window.max(1));
             self.window += (grown * FULL_PACKET / self.packet).max(acked);
-            self.rate = (self.rate + acked).max(self.rate_of_window(srtt));
         }
     }
 
@@ -248,34 +252,29 @@ impl Prague {
         self.by_rate = self.saw_ce && self.cwnd <= RATE_BELOW;
         if self.by_rate {
             self.window = self.window_of_rate(srtt);
-        } else {
-            self.rate = self.rate_of_window(srtt);
         }
     }
 
     /// A loss (prague_enter_loss).
     fn lose_half(&mut self) {
-        self.rate_before_loss = self.rate;
-        let srtt = self.last_srtt;
+        self.rate_before_loss = self.rate_now();
         if self.keeps_rate() {
             self.rate -= self.rate / 2;
-            self.window = self.window_of_rate(srtt);
+            self.window = self.window_of_rate(self.last_srtt);
         } else {
             self.window -= self.window / 2;
-            self.rate = self.rate_of_window(srtt);
         }
     }
 
     /// Marks: by alpha/2 (prague_enter_cwr).
     fn reduce(&mut self) {
-        let (alpha, srtt) = (self.alpha >> SHIFT_G, self.last_srtt);
+        let alpha = self.alpha >> SHIFT_G;
         if self.keeps_rate() {
             let by = wide_shr(self.rate, alpha, ALPHA_ONE.ilog2() + 1);
             self.rate = (self.rate - by).max(LEAST_RATE);
-            self.window = self.window_of_rate(srtt);
+            self.window = self.window_of_rate(self.last_srtt);
         } else {
             self.window -= (self.window * alpha + ALPHA_ONE) / (2 * ALPHA_ONE);
-            self.rate = self.rate_of_window(srtt);
         }
     }
 }
@@ -360,7 +359,7 @@ impl CongestionControl for Prague {
 
     /// What was lost is back: the larger of the rates.
     fn undo(&mut self, prior_cwnd: f64, _: Totals) {
-        self.rate = self.rate.max(self.rate_before_loss);
+        self.rate = self.rate_now().max(self.rate_before_loss);
         self.window = self.window_of_rate(self.last_srtt);
         self.cwnd = self.cwnd.max(prior_cwnd);
     }
