@@ -74,9 +74,9 @@ check: $(VENV)/.tools
 	check $(BIN)/mypy --strict; \
 	$(ENDING)
 
-# The tests that need no guest, no real time and no paper. Of one thing: .venv/bin/pytest tests/test_units.py
+# The tests that need no guest, no real time and no paper, but for the slowest. Of one thing: .venv/bin/pytest tests/test_units.py
 test-fast: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m 'not guest and not live and not papers'
+	$(BIN)/python -m pytest -n 2 -m 'not guest and not live and not papers and not slow'
 
 # Everything. Each check runs whatever became of the others; what failed is said last, and on success
 # pytest's closing line is the last. Tests in real time wait most of the time: what they and the rest

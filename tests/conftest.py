@@ -17,6 +17,9 @@ from tree import of_another_tree
 
 __all__ = ["browser", "live_network"]
 
+GUESTS = {"kernel_uml", "kernel_73"}
+"""The fixtures of tests that boot one (kernel/conftest.py)."""
+
 
 def pytest_configure() -> None:
     """Refuses to test anything but this tree."""
@@ -35,10 +38,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks each test by its file."""
+    """Marks each test by its file, and what boots a guest."""
     for item in items:
         for mark in marks_of(item.path):
             item.add_marker(mark)
+        if GUESTS & set(getattr(item, "fixturenames", ())):
+            item.add_marker("guest")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,4 +1,4 @@
-"""The marks of tests, by file; pyproject.toml says what a mark means."""
+"""The marks of tests by file; pyproject.toml says what a mark means."""
 
 from pathlib import Path
 
@@ -16,8 +16,11 @@ MARKS = {
         "test_tune_live",
     ),
     "papers": ("papers/",),
+    "slow": ("test_core_stub", "test_fuzz", "test_own", "test_readme", "test_site"),
 }
 """Each mark, and how the paths of its tests begin, below tests/."""
+BY_FILE_ALONE = {"live", "papers"}
+"""The marks that no single test has without its file."""
 
 
 def marks_of(file: Path) -> list[str]:
@@ -27,8 +30,8 @@ def marks_of(file: Path) -> list[str]:
 
 
 def may_be_asked_for(file: Path, expression: str) -> bool:
-    """Whether `-m EXPRESSION` can select a test of this file. A mark that is not set by file may be
-    on any test."""
+    """Whether `-m EXPRESSION` can select a test of this file. A mark that is not set by file alone
+    may be on any test."""
     asked: set[str] = set()
     marks = marks_of(file)
 
@@ -36,4 +39,4 @@ def may_be_asked_for(file: Path, expression: str) -> bool:
         asked.add(name)
         return name in marks
 
-    return Expression.compile(expression).evaluate(has) or not asked <= MARKS.keys()
+    return Expression.compile(expression).evaluate(has) or not asked <= BY_FILE_ALONE

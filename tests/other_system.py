@@ -22,12 +22,13 @@ ABSENT_OF_OS = (
 real = builtins.__import__
 
 
-def without(name: str, within: Any = None, *rest: Any) -> Any:
-    if name.split(".")[0] in ABSENT and str((within or {}).get("__name__", "")).startswith(
+def without(name: str, globals: Any = None, *rest: Any, **named: Any) -> Any:
+    """`__import__`; C code calls it with names (matplotlib's, when it makes its list of fonts)."""
+    if name.split(".")[0] in ABSENT and str((globals or {}).get("__name__", "")).startswith(
         "sojourn"
     ):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-    return real(name, within, *rest)
+    return real(name, globals, *rest, **named)
 
 
 if __name__ == "__main__":

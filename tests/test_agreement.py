@@ -781,6 +781,7 @@ kind = "ping"
 """
 
 
+@pytest.mark.guest
 def test_simulator_and_kernel_agree_on_codel_and_pfifo(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -813,6 +814,7 @@ ASLEEP_AND_AWAKE = SMALL.replace(
 )
 
 
+@pytest.mark.guest
 def test_red_adaptive_agrees_as_tc_sets_it_and_awake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,12 +32,14 @@ def make_test(
         program.write_text(PROGRAM.format(calls=calls, fails=fails or "nothing", says=says))
         program.chmod(0o755)
     # What is there already, each newer than what it is made of.
-    made = [folder / "guest", *(venv / name for name in (".made", ".tools", ".dev"))]
+    guest, lab = folder / "guest", folder / "engine.wasm.xz"
+    made = [guest, lab, *(venv / name for name in (".made", ".tools", ".dev"))]
     for file in made:
         file.touch()
     done = subprocess.run(
         [
-            *("make", "--no-print-directory", "test", f"VENV={venv}", f"GUEST={made[0]}"),
+            *("make", "--no-print-directory", "test", f"VENV={venv}"),
+            *(f"GUEST={guest}", f"LAB={lab}"),
             *(f"WHEELS={calls}.wheel", f"BESIDE={folder / 'beside.log'}"),
         ],
         cwd=ROOT,

@@ -247,6 +247,7 @@ def booted_in(folder: Path) -> bool:
     return any(b"@BOOT" in console.read_bytes() for console in folder.glob("*/console"))
 
 
+@pytest.mark.guest
 @pytest.mark.parametrize("when", [working_in, booted_in], ids=["begins", "has booted"])
 @pytest.mark.parametrize("kind", ["uml", "qemu"])
 def test_the_guest_of_a_run_that_was_killed_ends_with_it_and_its_folder_is_removed(
@@ -270,7 +271,8 @@ def test_the_guest_of_a_run_that_was_killed_ends_with_it_and_its_folder_is_remov
     # The Run, and the guest's own.
     left = sorted(map(str, (tmp_path / "tmp").iterdir()))
     assert len(left) == 2
-    assert sorted(map(str, remains.clean().removed)) == left
+    # A child that has yet to become the guest's program has the lock for some milliseconds more.
+    assert sorted(map(str, until(lambda: remains.clean().removed))) == left
     assert until(lambda: not working_in(tmp_path / "tmp"))
     assert list((tmp_path / "tmp").iterdir()) == []
     assert owners(place) == []

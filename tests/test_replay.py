@@ -700,6 +700,7 @@ def recorded_anew(qdisc: str, ecn: str) -> list[Compared]:
     ]
 
 
+@pytest.mark.guest
 @pytest.mark.parametrize("ecn", ["false", "true"])
 @pytest.mark.parametrize(
     "qdisc",

@@ -438,7 +438,7 @@ def test_runs_of_different_length_and_seeds_share_a_page(tmp_path: Path) -> None
 def test_a_page_that_can_not_be_written_is_an_error_for_people(
     pair: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report, "render", lambda _: "a page")
+    monkeypatch.setattr(report, "render", lambda *_: "a page")
     with pytest.raises(RunError, match="can't write"):
         report.write(pair, tmp_path / "missing" / "page.html")
 

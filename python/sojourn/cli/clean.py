@@ -7,7 +7,7 @@ import json
 
 import click
 
-from sojourn.cli import work
+from sojourn.cli import options, work
 from sojourn.errors import UserError
 
 SOMETHING_LEFT = 1
@@ -15,7 +15,7 @@ SOMETHING_LEFT = 1
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@options.one(options.TalkOptions, "as_json")
 def clean(as_json: bool) -> int:
     """Remove what killed runs have left, and superseded guests.
 
