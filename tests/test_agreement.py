@@ -401,6 +401,18 @@ def test_the_simulator_has_the_tcp_of_the_engine_s_kernel() -> None:
         assert {flow.tcp.profile for flow in one.ours.realise(1).flows if flow.tcp} == {"linux-7.3"}
 
 
+def test_variant_linux_is_that_of_the_kernel_beside_it() -> None:
+    def ours(qdisc: str, profile: str) -> str:
+        [each] = sides(scenario(qdisc), profile)
+        assert each.theirs.realise(1).links[0].qdisc.text == qdisc
+        return each.ours.realise(1).links[0].qdisc.text
+
+    assert ours("fq_codel limit 500", "linux-7.3") == "fq_codel variant linux7.3 limit 500"
+    assert ours("fq_codel limit 500", "linux") == "fq_codel limit 500"
+    assert ours("codel variant rfc", "linux-7.3") == "codel variant rfc"
+    assert ours("pie", "linux-7.3") == "pie", "7.3 has no other"
+
+
 def test_red_adaptive_is_held_against_the_kernel_both_ways() -> None:
     one = scenario(f"{ADAPTIVE} adaptive")
     asleep, awoken = sides(one)
@@ -517,7 +529,7 @@ def test_every_case_of_it_has_seeds_that_differ() -> None:
 
 def test_its_labels_differ() -> None:
     labels = [each.theirs.label for variant in standing(quick=False) for each in sides(variant)]
-    assert len(set(labels)) == len(labels) == 576
+    assert len(set(labels)) == len(labels) == 586
 
 
 def test_the_quick_set_is_part_of_it() -> None:

@@ -41,7 +41,7 @@ kind = "ping"
 WAIT_S = 30.0
 ONE_CLUSTER = pytest.mark.xdist_group("cluster")
 """Of tests that share a cluster: to start one takes longer than any of them."""
-SEEDS = 100
+SEEDS = 500
 PRELOAD = """
 from pathlib import Path
 from sojourn.engine.sim import Simulator

@@ -326,7 +326,7 @@ def test_without_numba_a_sentence_says_what_to_install(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
-    assert "UserError: a discipline of one's own is compiled by numba, which is not installed" in (
+    assert "UserError: code of one's own is compiled by numba, which is not installed" in (
         done.stderr
     )
 

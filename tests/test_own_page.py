@@ -12,8 +12,7 @@ PAGE = (Path(__file__).parent.parent / "docs" / "own.md").read_text()
 FENCES = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 SHORTER = ["--set", "warmup=0 s", "--set", "duration=1 s", "--seeds", "1"]
 """The example is a minute long: a second shows that the command is right."""
-ONE_CRITERION = ["--only", "short", "--seeds", "2"]
-NAMED = re.compile(r"`(\w+\.py)`:\n\n```python\n(.*?)```", re.DOTALL)
+NAMED = re.compile(r"`(\w+\.(?:py|toml))`:\n\n```(?:python|toml)\n(.*?)```", re.DOTALL)
 
 
 def test_the_page_s_files_and_commands_do_what_it_says(
@@ -23,7 +22,7 @@ def test_the_page_s_files_and_commands_do_what_it_says(
 
     monkeypatch.chdir(tmp_path)
     files = dict(NAMED.findall(PAGE))
-    assert set(files) == {"late.py", "patient.py", "fair.py"}
+    assert set(files) == {"late.py", "patient.py", "fair.py", "calm.py", "calm.toml"}
     for name, text in files.items():
         Path(name).write_text(text)
     commands = [
@@ -32,11 +31,15 @@ def test_the_page_s_files_and_commands_do_what_it_says(
         for line in text.splitlines()
         if kind == "sh" and line.startswith("sojourn ")
     ]
-    assert [command[1] for command in commands] == ["run", "compare", "evaluate"]
+    verbs = ["run", "compare", "evaluate", "run", "run", "evaluate"]
+    assert [command[1] for command in commands] == verbs
     for _, verb, *rest in commands:
-        less = ONE_CRITERION if verb == "evaluate" else SHORTER
+        less = SHORTER
+        if verb == "evaluate":
+            less = ["--only", "5.1.2" if "calm.py:Calm" in rest else "short", "--seeds", "2"]
         assert status([verb, *rest, *less, "-q"]) == 0
-    assert Path("evaluation/report.html").stat().st_size > 0
+    for folder in ("evaluation", "evaluation-calm"):
+        assert Path(folder, "report.html").stat().st_size > 0
     (script,) = [
         text
         for kind, text in FENCES.findall(PAGE)

@@ -537,12 +537,14 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-fq": 15,
         "replay-fq-maxrate": 4,
         "replay-fq-pie": 15,
+        "replay-gred": 12,
         "replay-hhf": 15,
         "replay-prio": 9,
         "replay-sfb": 12,
         "replay-sfb-ecn": 6,
         "replay-sfq": 18,
         "replay-tbf": 4,
+        "replay-codel-drops": 6,
         "replay-dualpi2": 21,
     }
 

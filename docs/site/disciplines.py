@@ -18,6 +18,7 @@ SHOWN = {
     "choke": "choke limit 1000 bandwidth 10mbit min 20 max 60 burst 30",
     "drr": "drr quanta 3000 1500",
     "ets": "ets strict 1 quanta 3000 1500",
+    "gred": "gred limit 60000 40000 avpkt 1000",
     "red": "red",
     "tbf": "tbf rate 9mbit burst 15k latency 100ms",
     "adt": "adt limit 1000",
@@ -56,7 +57,7 @@ beside each other](../qdiscs.md) are pages of their own.
 |---|---|---|---|
 {chr(10).join(rows)}
 
-Disciplines with classes (htb, hfsc, drr, qfq) can't be written: see
+Disciplines with classes (htb, hfsc, qfq) can't be written: see
 [what only Linux has](../scenario.md#what-only-linux-has).
 
 ```{{toctree}}

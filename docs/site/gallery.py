@@ -110,7 +110,13 @@ _OTHERS = (
     "([shape](../shape.md#tuning)).\n",
 )
 
-LENGTHS = {"many-flows": ("12 s", "4 s"), "crowd": ("20 s", "5 s"), "red-ns2": ("30 s", "10 s")}
+LENGTHS = {
+    "many-flows": ("12 s", "4 s"),
+    "card-queues": ("12 s", "4 s"),
+    "card-siblings": ("3 s", "1 s"),
+    "crowd": ("20 s", "5 s"),
+    "red-ns2": ("30 s", "10 s"),
+}
 """Examples that are shortened most here: duration and warm-up."""
 
 

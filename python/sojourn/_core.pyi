@@ -221,17 +221,29 @@ class OwnCode:
         bypass: bool = False,
     ) -> Self: ...
 
+@final
+class OwnControlCode:
+    """A congestion control of the user's own, compiled: C functions `int64_t (state *, const ack *,
+    const void *)` by what they are asked (crates/tcp, own.rs), and the state at its start, in which
+    cwnd, ssthresh and the pacing rate are the words 4 to 6. `paces`: it sets that rate."""
+
+    def __new__(
+        cls, functions: dict[str, int], state: bytes, owner: object, *, paces: bool
+    ) -> Self: ...
+
 class OwnCodeError(Exception):
-    """A discipline's own code failed: (file, class, what it was asked, when in ns, its answer or None,
-    why by `sojourn.own.checks.WHYS`, line)."""
+    """Code of the user's own failed: (file, class, what it was asked, when in ns, its answer or None,
+    why by `sojourn.own.checks.WHYS`, line). A congestion control's answer is what it set that makes no
+    sense, and to what."""
 
 def run(
     realised: Realised,
     progress: Callable[[int], bool] | None = None,
     own: dict[str, OwnCode] | None = None,
+    controls: dict[str, OwnControlCode] | None = None,
 ) -> SeedTables:
     """Runs a realised scenario to its end, the GIL released. `own`: the code of disciplines of the
-    user's own, by their words; raises OwnCodeError where it fails.
+    user's own, by their words; `controls`: of congestion controls; raises OwnCodeError where it fails.
 
     `progress` is called about every 50 ms of wall time with the simulated time reached in ns;
     returning False stops the run. Returns tables by name: each a dict of equally long columns.
@@ -1008,7 +1020,11 @@ class Tcp:
 
     @property
     def congestion(self) -> str:
-        """The congestion control."""
+        """The congestion control: its name, or `FILE.py:CLASS ...` of one's own."""
+
+    @property
+    def own(self) -> tuple[str, str, str | None, str | None] | None:
+        """Of a congestion control of one's own: file, class, what the scenario sets, text."""
 
     @property
     def mss(self) -> int:

@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from test_recomputed import run_adds_up
 
@@ -98,6 +99,54 @@ kind = "call"
     sounds = [each["groups"][1]["mos"] for each in (ours, theirs)]
     assert sounds[0] == pytest.approx(sounds[1], abs=0.15)
     assert 3.0 < sounds[0] < 4.35
+
+
+OPEN_LOOP = """
+duration = "5 s"
+
+[bottleneck]
+rate = "20 Mbit/s"
+delay = "5 ms"
+
+[[flow]]
+name = "short"
+kind = "bulk"
+count = 60
+start = "poisson 100 ms"
+size = "cdf 2 kB 0.5, 60 kB 1"
+
+[[flow]]
+name = "recorded"
+kind = "capture"
+direction = "up"
+start = "1 s"
+stop = "4.8 s"
+packets = [["0 s", "1500 B"], ["1 ns", "60 B"], ["3 ms", "41 B"], ["1.5 s", "576 B"]]
+repeat = "2 s"
+
+[record]
+packets = true
+"""
+
+
+def test_open_loop_traffic_is_the_simulator_s_in_a_guest(kernel_uml: str) -> None:
+    """Arrivals and sizes are drawn before either engine sees them; a capture's packets are sent at
+    their times."""
+    made = {name: run(loads(OPEN_LOOP), engine=name) for name in ("sim", kernel_uml)}
+    transfers, recorded = {}, {}
+    for name, each in made.items():
+        assert not each.meta.invalid
+        done = each.table("transfers").sort("start_ns")
+        transfers[name] = list(zip(done["start_ns"] // 1_000_000, done["bytes"], strict=True))
+        rows = each.table("packets").filter(pl.col("flow").cast(pl.String) == "recorded")
+        recorded[name] = rows.sort("t_ns")
+    assert transfers["sim"] == transfers[kernel_uml]
+    assert len(transfers["sim"]) > 30
+    ours, theirs = recorded["sim"], recorded[kernel_uml]
+    assert ours["bytes"].to_list() == theirs["bytes"].to_list() == [1500, 60, 41, 576] * 2
+    apart = (ours["t_ns"] - theirs["t_ns"]).abs().max()
+    assert isinstance(apart, int)
+    assert apart < 100_000
 
 
 STEADY = """

@@ -150,6 +150,25 @@ def test_what_tcp_of_this_kernel_is_not_is_refused(
             plan(asked.realise(1), machine)
 
 
+def test_a_discipline_of_another_kernel_is_refused() -> None:
+    asked = loads(scenario("codel variant linux7.3")).realise(1)
+    plan(asked, replace(SIMNIC, linux=(7, 3)))
+    with pytest.raises(PlanError, match=r"that of Linux 7\.3, and this kernel is 6\.12"):
+        plan(asked, SIMNIC)
+    with pytest.raises(
+        PlanError, match="several queues, and those of the kernel's engines have one"
+    ):
+        plan(loads(scenario("cake_mq bandwidth 5mbit")).realise(1), replace(SIMNIC, linux=(7, 3)))
+
+
+def test_gred_and_a_policer_want_one_place() -> None:
+    gred = scenario("gred limit 60000 40000 avpkt 1000")
+    plan(loads(gred).realise(1), SIMNIC)
+    policed = gred.replace("[[flow]]", 'police = "rate 5mbit burst 64k"\n[[flow]]', 1)
+    with pytest.raises(PlanError, match="gred's filters stand where the policer's would"):
+        plan(loads(policed.replace("delay", 'link_layer = "linux"\ndelay', 1)).realise(1), SIMNIC)
+
+
 def test_words_that_the_guest_s_tc_lacks_are_refused_before_it_boots() -> None:
     asked = loads(scenario("fq weights 65536 65536 65536"))
     with pytest.raises(PlanError, match=r"'down': qdisc: the guest's tc.* has no weights"):

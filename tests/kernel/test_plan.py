@@ -228,7 +228,16 @@ def test_the_examples_that_linux_can_do_are_not_refused() -> None:
         file.stem
         for file in SCENARIOS
         for variant in load(file).variants()
-        if file.stem not in ("many-flows", "red-ns2", "bbr-depth", "l4s", "policed")
+        if file.stem
+        not in (
+            "many-flows",
+            "red-ns2",
+            "bbr-depth",
+            "card-queues",
+            "card-siblings",
+            "l4s",
+            "policed",
+        )
         and planned(variant)
     }
     assert {"downloads", "driver-ring", "parking-lot", "shaped-modem", "web"} <= done

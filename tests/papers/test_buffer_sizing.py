@@ -13,7 +13,9 @@ from sojourn.papers import Reproduction
 from sojourn.papers.buffer_sizing import measures as m
 from sojourn.papers.buffer_sizing import model
 from sojourn.papers.buffer_sizing import studies as s
-from sojourn.papers.buffer_sizing.claims import SAYS
+from sojourn.papers.buffer_sizing.claims import SAYS, off_the_row
+from sojourn.papers.evidence import Evidence
+from sojourn.scenario import load
 
 PAPER = papers.load("buffer-sizing")
 
@@ -64,6 +66,14 @@ def test_equation_6_is_worked_by_hand_for_one_flow() -> None:
 def test_single_packets_wait_as_in_m_d_1() -> None:
     # Bursts of one: E[X] = E[X^2] = 1, so rho / (2 (1 - rho)) - rho / 2.
     assert model.mean_queue(1, 0.5) == pytest.approx(0.5 - 0.25)
+
+
+def test_the_pair_that_is_nearest_to_100_flows_is_chosen() -> None:
+    nearest = next(iter(off_the_row(Evidence(False, {}, searched=PAPER.searched(False)))))
+    tcp, access = nearest.rsplit(", ", 1)
+    flow = load(PAPER.folder / "long.toml").document()["flow"][0]
+    assert s.TCPS[tcp] == {}
+    assert flow["access"] == access
 
 
 def test_users_load_the_line(quick: Reproduction) -> None:

@@ -13,8 +13,8 @@ from sojourn import papers
 from sojourn.papers import Reproduction
 from sojourn.papers.codel import measures as m
 from sojourn.papers.codel import studies as s
-from sojourn.papers.codel.claims import SAYS
-from sojourn.papers.evidence import Estimate, Measure, estimated
+from sojourn.papers.codel.claims import SAYS, home_fits
+from sojourn.papers.evidence import Estimate, Evidence, Measure, estimated
 from sojourn.papers.study import Variant
 from sojourn.scenario import load
 
@@ -48,6 +48,12 @@ def test_the_published_numbers_agree_with_each_other() -> None:
         round(100 * SAYS["table/512/down/CoDel/median"] / SAYS["table/512/down/Tail Drop/median"])
         == 25
     )
+
+
+def test_the_home_line_s_buffers_fit_most_of_tail_drop_s_numbers() -> None:
+    stored = Evidence(False, {}, searched=PAPER.searched(False))
+    fits = {one: home_fits(stored, one, s.TAIL) for one in s.SEARCHED_PRODUCTS}
+    assert max(fits, key=fits.__getitem__) == s.HOME_PRODUCTS
 
 
 def test_the_link_steps_as_the_article_says() -> None:

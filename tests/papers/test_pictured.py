@@ -174,6 +174,12 @@ def test_a_number_is_asked_for_under_each_reading_that_changes_it(
     # 11 is within a fifth of 10; a search has no more than it stored.
     assert set(matrix.others["searched"]) == {"the ping"}
     assert matrix.others["searched"]["the ping"].fits
+    # The ping fits as chosen, and 20 ms do not.
+    assert matrix.fitting("a longer line") == (0, 2, 2)
+    assert matrix.fitting("searched") == (1, 1, 1)
+    assert tornado.least_contradicted(matrix).startswith("No other reading fits more")
+    worse = replace(matrix, chosen=longer)
+    assert tornado.least_contradicted(worse).endswith("fits: searched (1 of 1, as chosen 0).")
 
 
 def test_a_tornado_s_longest_bar_is_on_top(paper: Paper, tmp_path: Path) -> None:
@@ -337,7 +343,7 @@ def test_a_line_of_a_stored_study_comes_out_again(name: str) -> None:
         quick_seeds=1,
         quick=study.quick if stored["version"] == "quick" else {},
     )
-    again = list(searched.of_studies(paper.folder, [only], search.MEASURES))[-1]
+    again = list(searched.OfStudies(paper.folder, [only], search.MEASURES).rows())[-1]
     wanted = {**stored, "version": again["version"]}
     assert {key: str(value) for key, value in again.items()} == wanted
 

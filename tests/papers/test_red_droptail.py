@@ -137,21 +137,37 @@ def test_a_published_lead_is_that_of_the_two_cells(cell: search.Cell) -> None:
 
 def test_the_search_has_every_setting_on_seeds_that_judge_nothing() -> None:
     rows = searched.beside(search.__file__).rows
-    assert [(one["length_s"], one["places"], one["red"]) for one in rows] == [
-        (str(length), str(places), red)
-        for length in search.LENGTHS_S
-        for places in search.PLACES
-        for red in search.reds()
+    assert [
+        (one["search"], one["length_s"], one["spread_ms"], one["places"], one["red"])
+        for one in rows
+    ] == [
+        *(
+            (search.STARTS, str(length), str(spread), str(MAIN.places), MAIN.red)
+            for length in search.STARTS_LENGTHS_S
+            for spread in search.STARTS_MS
+        ),
+        *(
+            (search.REDS, str(length), str(MAIN.spread_ms), str(places), red)
+            for length in search.LENGTHS_S
+            for places in search.PLACES
+            for red in search.reds()
+        ),
     ]
     for study in (THROUGHPUT, FAIRNESS, WITH_QUEUES):
         assert set(range(study.first_seed, study.first_seed + study.seeds)).isdisjoint(search.SEEDS)
 
 
 def test_a_setting_of_the_search_comes_out_again() -> None:
-    stored = searched.beside(search.__file__).rows[1]
+    stored = searched.beside(search.__file__).rows[-1]
     length, places = float(stored["length_s"]), int(stored["places"])
-    again = search.row_of(replace(MAIN, length_s=length, places=places, red=stored["red"]))
+    setting = replace(MAIN, length_s=length, places=places, red=stored["red"])
+    again = search.row_of(search.REDS, setting)
     assert {key: str(value) for key, value in again.items()} == dict(stored)
+
+
+def test_the_starts_that_are_nearest_to_drop_tail_s_cells_are_chosen() -> None:
+    nearest = search.starts()[0]
+    assert (nearest.length_s, nearest.spread_ms) == (MAIN.length_s, MAIN.spread_ms)
 
 
 def test_a_red_of_few_packets_leads_in_fairness_and_pays_in_throughput() -> None:
@@ -176,7 +192,7 @@ def test_a_flow_starts_one_round_trip_late_for_its_syn() -> None:
     # 60 ms longer.
     flow = MAIN.flow(80, 10, 3)
     assert flow["rtt"] == "144 ms"
-    assert flow["start"] == "uniform 144 ms .. 154 ms"
+    assert flow["start"] == "uniform 144 ms .. 151 ms"
 
 
 def test_tp_one_way_doubles_the_path_and_stagger_starts_flows_in_turn() -> None:

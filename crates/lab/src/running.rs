@@ -33,13 +33,18 @@ pub fn lacking(run: &realised::Run) -> Vec<Problem> {
     for link in &run.links {
         found.extend(lacking_of(&link.qdisc));
     }
-    let mut told = None;
+    let mut told = "";
     for flow in run.flows.iter().filter(|flow| flow.traffic.tcp().is_some()) {
-        let lacks = flow.traffic.tcp().filter(|tcp| tcp.simulated().is_none());
-        if let Some(tcp) = lacks.filter(|tcp| told != Some(tcp.congestion)) {
-            told = Some(tcp.congestion);
-            found.push(of_a_kernel(&format!("{}, the congestion control", tcp.congestion)));
-        }
+        let tcp = flow.traffic.tcp().filter(|tcp| tcp.congestion != told);
+        let Some(tcp) = tcp.filter(|tcp| tcp.simulated().is_none() || tcp.params.own.is_some())
+        else {
+            continue;
+        };
+        told = &tcp.congestion;
+        found.push(match &tcp.params.own {
+            Some(_) => of_python(&tcp.congestion),
+            None => of_a_kernel(&format!("{}, the congestion control", tcp.congestion)),
+        });
     }
     found
 }
@@ -47,10 +52,14 @@ pub fn lacking(run: &realised::Run) -> Vec<Problem> {
 /// Why a page can't run a discipline.
 pub fn lacking_of(discipline: &Discipline) -> Option<Problem> {
     if discipline.kind() == OWN {
-        let message = format!("{} is Python, which a page doesn't run", discipline.text());
-        return Some(Problem::new(message, IN_A_TERMINAL, Vec::new()));
+        return Some(of_python(&discipline.text()));
     }
     discipline.lacking().map(|what| of_a_kernel(&what))
+}
+
+fn of_python(name: &str) -> Problem {
+    let message = format!("{name} is Python, which a page doesn't run");
+    Problem::new(message, IN_A_TERMINAL, Vec::new())
 }
 
 fn of_a_kernel(what: &str) -> Problem {
@@ -185,7 +194,7 @@ fn about(run: &realised::Run) -> About {
     let flow = |flow: &realised::Flow| FlowAbout {
         name: flow.name.clone(),
         kind: flow.traffic.kind().to_owned(),
-        congestion: flow.traffic.tcp().map(|tcp| tcp.congestion.to_owned()),
+        congestion: flow.traffic.tcp().map(|tcp| tcp.congestion.clone().into_owned()),
         group: flow.group.into(),
         path: flow.path.clone(),
         finite: matches!(

@@ -113,6 +113,9 @@ fn cake(bandwidth: u64) -> Params {
         mpu: 0,
         cells: CakeCells::Noatm,
         acks: AckFilterMode::NoAckFilter,
+        queues: 0,
+        sync_ns: 0,
+        pinned: Vec::new(),
     })
 }
 

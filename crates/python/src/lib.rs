@@ -66,6 +66,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<metrics::Numbers>()?;
     PyMapping::register::<seed::SeedTables>(module.py())?;
     module.add_class::<own::OwnCode>()?;
+    module.add_class::<own::OwnControlCode>()?;
     module.add("OwnCodeError", module.py().get_type::<own::OwnCodeError>())?;
     module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;

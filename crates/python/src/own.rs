@@ -1,15 +1,15 @@
-//! A discipline of the user's own as compiled code, and the only `unsafe` of this crate: calls of C
-//! functions by their addresses.
+//! Code of the user's own, a discipline's or a congestion control's, as compiled code, and the only
+//! `unsafe` of this crate: calls of C functions by their addresses.
 //!
 //! `sojourn.own` compiles a class of Python by numba and gives the addresses of its functions, the
 //! bytes of its state at its start, and its shape; see `_core.pyi`. Why a call is sound:
 //!
 //! - The addresses are those of functions that numba compiled with exactly this signature. They live
-//!   as long as the Python object that owns them, which `Program` keeps.
-//! - A function gets three pointers, none of which it keeps. It reads and writes the state: a buffer
-//!   of this law alone, of the size for which it was compiled, aligned to 8 bytes. It reads the
-//!   packet and the link: `sojourn/own/source.py` refuses code that writes to anything but the state,
-//!   and every index is checked against the size of its array.
+//!   as long as the Python object that owns them, which `Program` or `Control` keeps.
+//! - A function gets pointers, none of which it keeps. It reads and writes the state: a buffer of
+//!   this law alone, of the size for which it was compiled, aligned to 8 bytes. It reads the packet
+//!   and the link, the ACK, or the congestion signal: `sojourn/own/language.py` refuses code that
+//!   writes to anything but the state, and every index is checked against the size of its array.
 //! - The link has as many queues as the code was compiled for: both come from the same shape.
 //! - A function does not unwind: what raises in it returns `FAILED`. It takes neither locks nor
 //!   Python's lock, and does no I/O.
@@ -22,7 +22,11 @@ use pyo3::types::PyBytes;
 use qdisc::own::{
     LINK_NUMBERS, OwnFailure, OwnLaw, OwnLink, OwnPacket, OwnProgram, OwnShape, PASS,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
+use tcp::own::{
+    OwnAck, OwnCongestion, OwnControlFailure, OwnControlLaw, OwnControlProgram, OwnWindow,
+};
 
 /// `int64_t decide(state *, const packet *, const link *)`; what it has no use for is null.
 type Decide = unsafe extern "C" fn(*mut u64, *const OwnPacket, *const i64) -> i64;
@@ -31,24 +35,41 @@ type Decide = unsafe extern "C" fn(*mut u64, *const OwnPacket, *const i64) -> i6
 const LUCK: usize = 0;
 const WHY: usize = 1;
 const LINE: usize = 2;
+/// Of a congestion control's state: cwnd, ssthresh and the pacing rate, behind the loops' turns.
+const WINDOW: usize = 4;
 
 pyo3::create_exception!(
     sojourn._core,
     OwnCodeError,
     pyo3::exceptions::PyException,
-    "A discipline's own code failed: (file, class, what it was asked, when in ns, its answer or None, \
+    "Code of the user's own failed: (file, class, what it was asked, when in ns, its answer or None, \
      why, line)."
 );
 
-/// The failure as Python's exception.
-pub fn raised(failure: &OwnFailure) -> PyErr {
+/// What was thrown, as Python's exception, if code of the user's own threw it.
+pub fn raised(panic: &(dyn std::any::Any + Send)) -> Option<PyErr> {
+    if let Some(failure) = panic.downcast_ref::<OwnFailure>() {
+        return Some(of_discipline(failure));
+    }
+    panic.downcast_ref::<OwnControlFailure>().map(of_control)
+}
+
+/// The answer is what it set, and to what.
+fn of_control(failure: &OwnControlFailure) -> PyErr {
+    let [file, class] = failure.law.clone();
+    let [why, line] = failure.failed;
+    let &OwnControlFailure { asked, at_ns, set, .. } = failure;
+    OwnCodeError::new_err((file, class, asked, at_ns, set, why, line))
+}
+
+fn of_discipline(failure: &OwnFailure) -> PyErr {
     let [file, class] = failure.law.clone();
     let [why, line] = failure.failed;
     let OwnFailure { asked, at_ns, answer, .. } = *failure;
     OwnCodeError::new_err((file, class, asked, at_ns, answer, why, line))
 }
 
-/// Compiled code; see `_core.pyi`.
+/// A discipline's compiled code; see `_core.pyi`.
 #[pyclass(frozen, module = "sojourn._core")]
 pub struct OwnCode(Arc<Program>);
 
@@ -66,7 +87,7 @@ impl OwnCode {
     #[pyo3(signature = (functions, state, owner, *, queues, limit, timer = None, bypass = false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        functions: std::collections::HashMap<String, usize>,
+        functions: HashMap<String, usize>,
         state: &Bound<'_, PyBytes>,
         owner: Py<PyAny>,
         queues: u32,
@@ -74,12 +95,11 @@ impl OwnCode {
         timer: Option<u64>,
         bypass: bool,
     ) -> PyResult<OwnCode> {
-        let bytes = state.as_bytes();
-        if queues == 0 || bytes.len() < 8 * (LINE + 1) || !bytes.len().is_multiple_of(8) {
-            return Err(PyValueError::new_err("a law has queues, and a state of whole words"));
+        if queues == 0 {
+            return Err(PyValueError::new_err("a law has queues"));
         }
-        let words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
-        let of = |asked: &str| functions.get(asked).map(|address| function(*address)).transpose();
+        let state = words(state, LINE + 1)?;
+        let of = |asked: &str| of(&functions, asked);
         let functions = Functions {
             enqueue: of("enqueue")?,
             overflow: of("overflow")?,
@@ -92,9 +112,21 @@ impl OwnCode {
         let timer = timer.filter(|_| functions.timer.is_some());
         let shape = OwnShape { queues, limit, timer, overflows, bypass };
         let owner = Arc::new(owner);
-        let state = words.collect();
         Ok(OwnCode(Arc::new(Program { shape, functions, state, owner })))
     }
+}
+
+/// A state of at least so many words.
+fn words(state: &Bound<'_, PyBytes>, least: usize) -> PyResult<Vec<u64>> {
+    let bytes = state.as_bytes();
+    if bytes.len() < 8 * least || !bytes.len().is_multiple_of(8) {
+        return Err(PyValueError::new_err("a state is of whole words"));
+    }
+    Ok(bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect())
+}
+
+fn of(functions: &HashMap<String, usize>, asked: &str) -> PyResult<Option<Decide>> {
+    functions.get(asked).map(|address| function(*address)).transpose()
 }
 
 fn function(address: usize) -> PyResult<Decide> {
@@ -181,6 +213,120 @@ impl OwnLaw for Law {
 
     fn timer(&mut self, link: &OwnLink) -> i64 {
         self.ask(self.functions.timer, None, link).unwrap_or(i64::MAX)
+    }
+
+    fn failure(&self) -> [i64; 2] {
+        [self.state[WHY], self.state[LINE]].map(|word| word as i64)
+    }
+}
+
+/// A congestion control's compiled code; see `_core.pyi`.
+#[pyclass(frozen, module = "sojourn._core")]
+pub struct OwnControlCode(Arc<Control>);
+
+impl OwnControlCode {
+    /// What a flow's parameters take.
+    pub fn program(&self) -> Arc<dyn OwnControlProgram> {
+        self.0.clone()
+    }
+}
+
+#[pymethods]
+impl OwnControlCode {
+    #[new]
+    #[pyo3(signature = (functions, state, owner, *, paces))]
+    fn new(
+        functions: HashMap<String, usize>,
+        state: &Bound<'_, PyBytes>,
+        owner: Py<PyAny>,
+        paces: bool,
+    ) -> PyResult<OwnControlCode> {
+        let answers = Answers {
+            on_ack: of(&functions, "on_ack")?,
+            on_loss: of(&functions, "on_loss")?,
+            on_ecn: of(&functions, "on_ecn")?,
+            on_timeout: of(&functions, "on_timeout")?,
+        };
+        let state = words(state, WINDOW + 3)?;
+        Ok(OwnControlCode(Arc::new(Control { answers, state, paces, owner: Arc::new(owner) })))
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Answers {
+    on_ack: Option<Decide>,
+    on_loss: Option<Decide>,
+    on_ecn: Option<Decide>,
+    on_timeout: Option<Decide>,
+}
+
+struct Control {
+    answers: Answers,
+    /// At its start.
+    state: Vec<u64>,
+    paces: bool,
+    /// What keeps the functions in memory.
+    owner: Arc<Py<PyAny>>,
+}
+
+impl OwnControlProgram for Control {
+    fn paces(&self) -> bool {
+        self.paces
+    }
+
+    fn begin(&self) -> Box<dyn OwnControlLaw> {
+        let (answers, state) = (self.answers, self.state.clone());
+        Box::new(ControlLaw { answers, state, _owner: self.owner.clone() })
+    }
+}
+
+struct ControlLaw {
+    answers: Answers,
+    state: Vec<u64>,
+    _owner: Arc<Py<PyAny>>,
+}
+
+impl ControlLaw {
+    /// `seen` is all of 64-bit numbers.
+    #[inline]
+    fn ask<T>(&mut self, decide: Option<Decide>, window: &mut OwnWindow, seen: &T) -> Option<i64> {
+        let decide = decide?;
+        let [cwnd, ssthresh, rate] = &mut self.state[WINDOW..WINDOW + 3] else { unreachable!() };
+        *cwnd = window.cwnd.to_bits();
+        *ssthresh = window.ssthresh.to_bits();
+        *rate = window.pacing_rate as u64;
+        let seen = std::ptr::from_ref(seen).cast();
+        // SAFETY: see the head of this file; both live until the call returns, and the third pointer
+        // is not used.
+        let answer = unsafe { decide(self.state.as_mut_ptr(), seen, std::ptr::null()) };
+        *window = OwnWindow {
+            cwnd: f64::from_bits(self.state[WINDOW]),
+            ssthresh: f64::from_bits(self.state[WINDOW + 1]),
+            pacing_rate: self.state[WINDOW + 2] as i64,
+        };
+        Some(answer)
+    }
+}
+
+impl OwnControlLaw for ControlLaw {
+    fn on_ack(&mut self, window: &mut OwnWindow, ack: &OwnAck) -> Option<i64> {
+        self.ask(self.answers.on_ack, window, ack)
+    }
+
+    fn on_loss(&mut self, window: &mut OwnWindow, event: &OwnCongestion) -> Option<i64> {
+        self.ask(self.answers.on_loss, window, event)
+    }
+
+    fn on_ecn(&mut self, window: &mut OwnWindow, event: &OwnCongestion) -> Option<i64> {
+        self.ask(self.answers.on_ecn, window, event)
+    }
+
+    fn on_timeout(&mut self, window: &mut OwnWindow, event: &OwnCongestion) -> Option<i64> {
+        self.ask(self.answers.on_timeout, window, event)
+    }
+
+    fn seed(&mut self, key: u64) {
+        self.state[LUCK] = key;
     }
 
     fn failure(&self) -> [i64; 2] {

@@ -454,7 +454,7 @@ fn traffic_of(py: Python<'_>, traffic: &Traffic, tcp: Option<&Py<Tcp>>) -> PyRes
             let off_ns = off_ns.as_ref().map(draw).transpose()?;
             Udp { bps, packet_bytes, on_ns, off_ns }.into_py_any(py)
         }
-        Traffic::Call => unreachable!("it is sent as datagrams"),
+        Traffic::Call | Traffic::Capture { .. } => unreachable!("it is sent as datagrams"),
         Traffic::Ping { interval_ns, packet_bytes } => {
             Ping { interval_ns, packet_bytes }.into_py_any(py)
         }
@@ -711,8 +711,14 @@ macro_rules! tcp_attributes {
             })+
 
             #[getter]
-            fn congestion(&self) -> &'static str {
-                self.0.congestion
+            fn congestion(&self) -> &str {
+                &self.0.congestion
+            }
+
+            #[getter]
+            fn own(&self) -> Option<(&str, &str, Option<&str>, Option<&str>)> {
+                let own = self.0.params.own.as_ref()?;
+                Some((&own.file, &own.class, own.words.as_deref(), own.source.as_deref()))
             }
 
             #[getter]

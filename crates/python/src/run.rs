@@ -3,13 +3,12 @@
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use qdisc::own::OwnFailure;
 use sim::{Scenario, Sim};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use crate::own::{OwnCode, raised};
+use crate::own::{OwnCode, OwnControlCode, raised};
 use crate::realised::Realised;
 use crate::seed::SeedTables;
 
@@ -27,17 +26,24 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
 /// Runs a realised scenario to its end; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (realised, progress = None, own = None))]
+#[pyo3(signature = (realised, progress = None, own = None, controls = None))]
 pub fn run(
     py: Python<'_>,
     realised: &Realised,
     progress: Option<Py<PyAny>>,
     own: Option<HashMap<String, Py<OwnCode>>>,
+    controls: Option<HashMap<String, Py<OwnControlCode>>>,
 ) -> PyResult<SeedTables> {
     let mut scenario = realised.simulated()?;
     let own = own.unwrap_or_default();
     for (link, run) in scenario.links.iter_mut().zip(realised.run_links()) {
         give_code(&mut link.qdisc, &run.qdisc.text(), &own);
+    }
+    let controls = controls.unwrap_or_default();
+    for flow in &mut scenario.flows {
+        if let Some(own) = flow.traffic.tcp_mut().and_then(|tcp| tcp.own.as_mut()) {
+            own.code.0 = controls.get(&own.text()).map(|code| code.get().program());
+        }
     }
     // A panic is a broken invariant of ours; it must not look like an exit request to Python's
     // `except Exception`.
@@ -56,8 +62,8 @@ pub fn give_code(params: &mut qdisc::Params, words: &str, own: &HashMap<String, 
 
 /// What was thrown, as Python's exception.
 pub fn thrown(panic: Box<dyn std::any::Any + Send>) -> PyErr {
-    if let Some(failure) = panic.downcast_ref::<OwnFailure>() {
-        return raised(failure);
+    if let Some(raised) = raised(&*panic) {
+        return raised;
     }
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));

@@ -14,6 +14,10 @@
 //! | queue too short to act on | backlog <= mtu | as linux | backlog <= mtu | backlog < 1500 bytes |
 //! | after a mark | drop_next + gap | as linux | drop_next + gap | now + gap |
 //!
+//! `linux7.3` is Linux's CoDel as 7.3 has it: as one packet leaves it drops 256 at most, then lets one
+//! pass, uncounted, and goes on from now; and two drops are a tick apart at least. `mac80211`,
+//! fq_codel's, is that of Linux, but no queue that has a packet left is too short to act on.
+//!
 //! `linux2012` is Linux's CoDel from September 2012 until March 2026 (commit 815980fe6dbb and the
 //! stable trees, Debian's 6.12.117 among them). There first_above outlived an empty queue, so the
 //! next packet, an interval later, could be dropped for a queue that had long drained. Under
@@ -47,8 +51,13 @@ use units::Time;
 pub enum CodelVariant {
     /// Linux's codel_impl.h.
     Linux,
+    /// The same of Linux 7.3.
+    #[serde(rename = "linux7.3")]
+    Linux73,
     /// The same as it was from September 2012 until March 2026.
     Linux2012,
+    /// That of mac80211, for the queues of Wi-Fi stations. fq_codel alone has it.
+    Mac80211,
     /// RFC 8289.
     Rfc,
     /// ns-3's CoDelQueueDisc.
@@ -56,10 +65,10 @@ pub enum CodelVariant {
 }
 
 impl CodelVariant {
-    /// Either of Linux's.
+    /// One of the disciplines of Linux.
     #[inline]
     pub(crate) fn is_linux(self) -> bool {
-        matches!(self, CodelVariant::Linux | CodelVariant::Linux2012)
+        matches!(self, CodelVariant::Linux | CodelVariant::Linux73 | CodelVariant::Linux2012)
     }
 }
 
@@ -80,6 +89,9 @@ pub struct CodelParams {
     /// Mark every ECN-capable packet whose sojourn is longer than this, ns; `None`: off.
     pub ce_threshold_ns: Option<u64>,
 }
+
+/// Packets that Linux 7.3 drops at most as one leaves.
+const LINUX_73_DROPS: u32 = 256;
 
 /// Below this many bytes ns-3 leaves a queue alone (MinBytes).
 const NS3_MIN_BYTES: u64 = 1500;
@@ -163,10 +175,10 @@ impl Control {
             ecn,
             ce_threshold,
             ce_selector: DsSelector::default(),
-            enough_bytes: if variant == CodelVariant::Ns3 {
-                NS3_MIN_BYTES
-            } else {
-                u64::from(mtu) + 1
+            enough_bytes: match variant {
+                CodelVariant::Ns3 => NS3_MIN_BYTES,
+                CodelVariant::Mac80211 => 1,
+                _ => u64::from(mtu) + 1,
             },
         }
     }
@@ -182,7 +194,7 @@ impl Control {
     ) -> Option<Packet<B>> {
         let Some(packet) = queue.pop() else {
             state.dropping = false;
-            if matches!(self.variant, CodelVariant::Linux | CodelVariant::Rfc) {
+            if !matches!(self.variant, CodelVariant::Linux2012 | CodelVariant::Ns3) {
                 state.first_above = 0;
             }
             return None;
@@ -238,10 +250,8 @@ impl Control {
     #[inline]
     fn sojourn(&self, enqueued: Time, now: Time) -> u64 {
         match self.variant {
-            CodelVariant::Linux | CodelVariant::Linux2012 => {
-                (now.0 >> self.shift).saturating_sub(enqueued.0 >> self.shift)
-            }
             CodelVariant::Rfc | CodelVariant::Ns3 => now.since(enqueued).0 >> self.shift,
+            _ => (now.0 >> self.shift).saturating_sub(enqueued.0 >> self.shift),
         }
     }
 
@@ -293,7 +303,12 @@ impl Control {
         fates: &mut Vec<Fate<B>>,
     ) -> Option<Packet<B>> {
         let clock = now.0 >> self.shift;
+        let mut dropped = 0;
         while state.dropping && clock >= state.drop_next {
+            if dropped == LINUX_73_DROPS && self.variant == CodelVariant::Linux73 {
+                state.drop_next = self.control_law(state, clock);
+                break;
+            }
             state.count = state.count.wrapping_add(1);
             self.improve_inv_sqrt(state);
             if self.ecn && mark(&mut packet, Cause::Target, fates) {
@@ -302,6 +317,7 @@ impl Control {
                 break;
             }
             fates.push(Fate::Dropped(packet, Cause::Target));
+            dropped += 1;
             let next = queue.pop();
             state.dropping = self.ok_to_drop(state, next.as_ref(), queue.remaining_bytes(), now);
             packet = next?;
@@ -318,10 +334,9 @@ impl Control {
             CodelVariant::Rfc => {
                 (self.interval as f64 / f64::from(state.count).sqrt() + 0.5) as u64
             }
-            CodelVariant::Linux | CodelVariant::Linux2012 | CodelVariant::Ns3 => {
-                ((u128::from(self.interval) * u128::from(state.rec_inv_sqrt)) >> 16) as u64
-            }
+            _ => ((u128::from(self.interval) * u128::from(state.rec_inv_sqrt)) >> 16) as u64,
         };
+        let gap = if self.variant == CodelVariant::Linux73 { gap.max(1) } else { gap };
         t.saturating_add(gap)
     }
 
@@ -807,5 +822,28 @@ mod tests {
         }
         // Across the wrap itself.
         assert_eq!(fates_from((1 << 42) - 512 * 1024 * 1024), early);
+    }
+
+    #[test]
+    fn linux_7_3_drops_256_as_one_leaves_and_a_tick_apart_at_least() {
+        let due = |variant, interval: u64| {
+            let now = Time(10_000 << TICK_SHIFT);
+            let q = CodelParams { interval_ns: interval << TICK_SHIFT, ..params(variant) };
+            let mut q = filled(&q, 2000, 1000, Ecn::NotEct, Time::ZERO);
+            let (first_above, drop_next, count) = (1, 1, 1_000_000);
+            let rec_inv_sqrt = 65;
+            q.dropping =
+                Dropping { first_above, drop_next, count, rec_inv_sqrt, ..Dropping::default() };
+            q.dropping.dropping = true;
+            let mut fates = Vec::new();
+            assert!(q.dequeue(now, &mut fates).is_some());
+            (fates.len(), q.dropping.drop_next, q.dropping.dropping)
+        };
+        // 1024 * 65 >> 16 is one tick: 9999 drops are due, and the queue is short before that.
+        assert_eq!(due(CodelVariant::Linux73, 1024), (256, 10_001, true));
+        assert_eq!(due(CodelVariant::Linux, 1024), (1998, 1998, false));
+        // With less than a tick between two drops time stands still, but in 7.3.
+        assert_eq!(due(CodelVariant::Linux73, 100), (256, 10_001, true));
+        assert_eq!(due(CodelVariant::Linux, 100), (1998, 1, false));
     }
 }

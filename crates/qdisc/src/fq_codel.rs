@@ -12,19 +12,23 @@
 //! Source: RFC 8290; Linux net/sched/sch_fq_codel.c for the behaviour of `linux`, ns-3's
 //! FqCoDelQueueDisc for that of `ns3`.
 //!
-//! | | linux | rfc | ns3 |
-//! |---|---|---|---|
-//! | backlog in CoDel's test for a short queue | the total | the flow's | the flow's |
-//! | a new queue found empty | joins the old ones if there are any | joins the old ones | as rfc |
-//! | overflow drops at most | half the bytes | half the packets | half the bytes |
-//! | overflow adds to CoDel's count | yes | no | no |
-//! | quantum | at least 256 | as given | as given |
+//! | | linux | rfc | ns3 | mac80211 |
+//! |---|---|---|---|---|
+//! | backlog in CoDel's test for a short queue | the total | the flow's | the flow's | the flow's, and only 0 is short |
+//! | a new queue found empty | joins the old ones if there are any | joins the old ones | as rfc | as linux |
+//! | overflow drops at most | half the bytes | half the packets | half the bytes | half the packets, and again until it fits |
+//! | overflow adds to CoDel's count | yes | no | no | no |
+//! | quantum | at least 256 | as given | as given | as given |
 //!
 //! The memory limit is Linux's in every variant. It counts the memory that packets take in a Linux
 //! host (`units::memory`): 2280 bytes for a full segment, 2 for a bare ACK.
 //!
-//! `linux2012` differs from `linux` in the control law alone: see codel.rs. Where either is the
-//! device's root, packets may bypass it, charged to no flow: see `bypass`.
+//! `linux7.3` and `linux2012` differ from `linux` in the control law alone: see codel.rs. Where one of
+//! these is the device's root, packets may bypass it, charged to no flow: see `bypass`.
+//!
+//! `mac80211` is what Linux's Wi-Fi has in place of a qdisc, for one station: T. Høiland-Jørgensen and
+//! others, "Ending the Anomaly", USENIX ATC 2017. Not here: the queues of further stations and of
+//! their classes of access, airtime fairness, aggregates and what the driver holds (AQL).
 //!
 //! As in Linux each flow has a random hash of 32 bits, scaled to the number of queues: two flows
 //! share a queue with a probability of 1/`flows`, for the whole run. The discipline's random stream
@@ -280,6 +284,17 @@ impl<B: Body> FqCodel<B> {
         ((hash * self.queues.flows.len() as u64) >> 32) as u32
     }
 
+    /// Which limit is passed.
+    #[inline]
+    fn over(&self) -> Option<Cause> {
+        if self.queues.memory > self.memory_limit {
+            Some(Cause::Overmemory)
+        } else {
+            let packets = self.bypass.backlog(self.queues.total).packets;
+            (u64::from(packets) > self.limit).then_some(Cause::Limit)
+        }
+    }
+
     /// fq_codel_drop: the longest queue loses packets at its head, several at once to spread the
     /// cost of the search.
     #[cold]
@@ -293,10 +308,8 @@ impl<B: Body> FqCodel<B> {
             bytes += u64::from(packet.size);
             fates.push(Fate::Dropped(packet, cause));
             let half_done = match self.variant {
-                CodelVariant::Rfc => packets >= half_packets,
-                CodelVariant::Linux | CodelVariant::Linux2012 | CodelVariant::Ns3 => {
-                    bytes >= half_bytes
-                }
+                CodelVariant::Rfc | CodelVariant::Mac80211 => packets >= half_packets,
+                _ => bytes >= half_bytes,
             };
             if half_done || packets >= self.drop_batch {
                 break;
@@ -325,10 +338,11 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
             flow.deficit = self.quantum;
             self.new_flows.push(&mut self.queues.flows, index);
         }
-        if self.queues.memory > self.memory_limit {
-            self.drop_from_longest(Cause::Overmemory, fates);
-        } else if u64::from(Qdisc::<B>::backlog(self).packets) > self.limit {
-            self.drop_from_longest(Cause::Limit, fates);
+        while let Some(cause) = self.over() {
+            self.drop_from_longest(cause, fates);
+            if self.variant != CodelVariant::Mac80211 {
+                break;
+            }
         }
     }
 
@@ -361,7 +375,8 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
             // would starve them.
             let list = if from_new { &mut self.new_flows } else { &mut self.old_flows };
             list.pop(&mut self.queues.flows);
-            let passes_on = !self.variant.is_linux() || self.old_flows.head != NONE;
+            let always = matches!(self.variant, CodelVariant::Rfc | CodelVariant::Ns3);
+            let passes_on = always || self.old_flows.head != NONE;
             if spent || (from_new && passes_on) {
                 self.queues.flows[index as usize].on = On::Old;
                 self.old_flows.push(&mut self.queues.flows, index);
@@ -489,6 +504,32 @@ mod tests {
                 (None, 90, 30),
             ];
             assert_eq!(seen, want);
+        }
+    }
+
+    #[test]
+    fn mac80211_drops_until_it_fits_and_lets_codel_act_on_a_packet_that_is_left() {
+        for (variant, drops) in [(CodelVariant::Rfc, 1), (CodelVariant::Mac80211, 2)] {
+            let tight = FqCodelParams { memory_limit: 2500, drop_batch: 1, ..params(variant) };
+            let mut q = fq_codel(&tight);
+            for _ in 0..3 {
+                assert!(send(&mut q, 1, 225, 0).is_empty());
+            }
+            // 3 * 832 + 1280: the first to lose is flow 1, with 675 bytes, then flow 2.
+            assert_eq!(send(&mut q, 2, 600, 0).len(), drops);
+            let mut q = fq_codel(&FqCodelParams { limit: 10, ..params(variant) });
+            let drops = (0..11).map(|_| send(&mut q, 1, 225, 0).len()).last();
+            assert_eq!(drops, Some(5), "half of eleven");
+        }
+        for (variant, drops) in [(CodelVariant::Linux, 0), (CodelVariant::Mac80211, 1)] {
+            let mut q = fq_codel(&params(variant));
+            for _ in 0..3 {
+                assert!(send(&mut q, 1, 1000, 0).is_empty());
+            }
+            assert_eq!(served(&mut q, 30), Some(1));
+            let mut fates = Vec::new();
+            assert!(q.dequeue(Time(140 * MS), &mut fates).is_some());
+            assert_eq!(fates.len(), drops, "1000 bytes are left");
         }
     }
 

@@ -7,6 +7,7 @@
 //! fuzzer and a real-time link.
 
 mod adt;
+mod avq;
 mod bands;
 mod blue;
 mod bypass;
@@ -21,6 +22,7 @@ mod fifo;
 mod fq;
 mod fq_codel;
 mod fq_pie;
+mod fred;
 mod hhf;
 pub mod own;
 mod pfifo_fast;
@@ -35,8 +37,9 @@ mod timer;
 mod variants;
 
 pub use adt::{Adt, AdtParams};
+pub use avq::{Avq, AvqParams};
 pub use blue::{Blue, BlueParams};
-pub use cake::{AckFilterMode, Cake, CakeCells, CakeParams, Isolation, TinMode};
+pub use cake::{AckFilterMode, Cake, CakeCells, CakeMq, CakeParams, Isolation, TinMode};
 pub use cobalt::{Cobalt, CobaltParams};
 pub use codel::{Codel, CodelParams, CodelVariant};
 pub use drr::{Drr, DrrParams};
@@ -49,12 +52,15 @@ pub use fifo::{Bfifo, Fifo, FifoParams, HeadDropFifo, Pfifo};
 pub use fq::{Fq, FqParams};
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
+pub use fred::{Fred, FredParams};
 pub use hhf::{Hhf, HhfParams};
 pub use own::{Own, OwnParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant, priority_of};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
 pub use prio::{Prio, PrioParams};
-pub use red::{Choke, ChokeParams, FloydRedParams, LinuxRedParams, Red, RedParams};
+pub use red::{
+    Choke, ChokeParams, FloydRedParams, Gred, GredParams, LinuxRedParams, Red, RedParams,
+};
 pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
 pub use tbf::{Tbf, TbfParams};
@@ -211,9 +217,10 @@ pub enum Cause {
     /// CoDel's ce_threshold; the step or ramp of DualPI2's L queue.
     CeThreshold = 2,
     /// RED's, PIE's, DualPI2's and SFB's early decision at random; in Linux's RED also the certain one above the
-    /// upper threshold, in PIE the one that accu_prob forces.
+    /// upper threshold, in PIE the one that accu_prob forces. AVQ's, as its virtual queue overflows.
     Early = 3,
-    /// The certain decision of ns-2's and ns-3's RED above the upper threshold.
+    /// The certain decision of ns-2's and ns-3's RED above the upper threshold, and FRED's of a flow
+    /// that has more than its share.
     Forced = 4,
     /// The memory limit of fq_codel, cake and dualpi2.
     Overmemory = 5,
@@ -303,9 +310,10 @@ pub struct State {
     /// RED's current maximum probability (adaptive) or configured one; PIE's p; DualPI2's p, whose
     /// square is C's; SFB's mean one; COBALT's BLUE.
     pub probability: Option<f64>,
-    /// RED's average queue (packets or bytes, as configured); adt's throughput estimate in bit/s.
+    /// RED's average queue (packets or bytes, as configured); adt's throughput estimate and AVQ's
+    /// virtual capacity in bit/s.
     pub average: Option<f64>,
-    /// Number of queues with packets (fq, fq_codel, fq_pie, cake, sfq).
+    /// Number of queues with packets (fq, fq_codel, fq_pie, cake, sfq), or of flows (fred).
     pub flows: Option<f64>,
     /// dualpi2: how long the oldest packet of its queue C has waited, ns.
     pub classic_delay: Option<f64>,
@@ -512,8 +520,10 @@ disciplines! {
     "fq_codel" FqCodel(FqCodelParams) => FqCodel<B>: |p, context| FqCodel::new(p, context);
     "red" Red(RedParams, variants) => Red<B>: |p, context| Red::new(p, context);
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
+    "avq" Avq(AvqParams) => Avq<B>: |p, context| Avq::new(p, context);
     "blue" Blue(BlueParams) => Blue<B>: |p, context| Blue::new(p, context);
     "cake" Cake(CakeParams) => Cake<B>: |p, context| Cake::new(p, context);
+    "cake_mq" CakeMq(CakeParams) => CakeMq<B>: |p, context| CakeMq::new(p, context);
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "choke" Choke(ChokeParams) => Choke<B>: |p, context| Choke::new(p, context);
     "drr" Drr(DrrParams) => Drr<B>: |p, context| Drr::new(p, context);
@@ -521,6 +531,8 @@ disciplines! {
     "ets" Ets(EtsParams) => Ets<B>: |p, context| Ets::new(p, context);
     "fq" Fq(FqParams) => Fq<B>: |p, context| Fq::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
+    "fred" Fred(FredParams) => Fred<B>: |p, context| Fred::new(p, context);
+    "gred" Gred(GredParams) => Gred<B>: |p, context| Gred::new(p, context);
     "hhf" Hhf(HhfParams) => Hhf<B>: |p, context| Hhf::new(p, context);
     "own" Own(OwnParams) => Own<B>: |p, context| Own::new(p, context);
     "pie" Pie(PieParams, variants) => Pie<B>: |p, context| Pie::new(p, context);

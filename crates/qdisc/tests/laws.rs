@@ -8,7 +8,7 @@ mod any;
 use proptest::prelude::*;
 use qdisc::{
     AdtParams, Backlog, CakeParams, Cause, Context, Discipline, DocsisDualPi2Params, DrrParams,
-    DsField, DualPi2Params, Ecn, EtsParams, Fate, FifoParams, FqParams, Packet, Params,
+    DsField, DualPi2Params, Ecn, EtsParams, Fate, FifoParams, FqParams, GredParams, Packet, Params,
     PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, Qdisc, RedParams, RfcDualPi2Params,
     State, TinMode,
 };
@@ -57,10 +57,16 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         // packets ahead).
         Params::FqCodel(p) => packets <= p.limit,
         Params::Choke(p) => packets <= p.limit,
+        Params::Avq(p) => backlog.bytes <= p.limit,
         Params::Blue(p) => packets <= p.limit,
+        Params::Fred(p) => packets <= p.limit,
+        Params::Gred(p) => backlog.bytes <= p.limit.iter().sum(),
         Params::Cobalt(p) => packets <= p.limit,
         // Of the memory that a datagram takes, its bytes are a part.
         Params::Cake(p) => p.memlimit.is_none_or(|limit| backlog.bytes <= limit),
+        Params::CakeMq(p) => {
+            p.memlimit.is_none_or(|limit| backlog.bytes <= limit * u64::from(p.queues))
+        }
         Params::Adt(AdtParams { limit, packet: Some(bytes), .. }) => {
             // The packet that fills it may pass the limit.
             backlog.bytes < limit * bytes + u64::from(LARGEST)
@@ -185,7 +191,11 @@ impl Ledger<'_> {
                 (before.flow, before.size, before.enqueued),
                 (packet.flow, packet.size, packet.enqueued)
             );
-            let washed = matches!(self.params, Params::Cake(CakeParams { wash: true, .. }));
+            let washed = matches!(
+                self.params,
+                Params::Cake(CakeParams { wash: true, .. })
+                    | Params::CakeMq(CakeParams { wash: true, .. })
+            );
             let codepoint = if washed { 0 } else { before.ds.dscp() };
             assert_eq!(codepoint, packet.ds.dscp(), "only cake's wash changes the codepoint");
             match (before.ds.ecn(), packet.ds.ecn()) {
@@ -297,7 +307,7 @@ proptest! {
     }
 
     #[test]
-    fn only_pfifo_fast_prio_ets_fq_and_cake_read_the_codepoint(params in any::any(0..40), steps in prop::collection::vec(step(), 1..200)) {
+    fn only_pfifo_fast_prio_ets_gred_fq_and_cake_read_the_codepoint(params in any::any(0..40), steps in prop::collection::vec(step(), 1..200)) {
         let log = |codepoint: fn(u32) -> DsField| {
             let mut ledger = Ledger::new(&params, 7);
             ledger.codepoint = codepoint;
@@ -328,11 +338,22 @@ proptest! {
             let mut ledger = Ledger::new(&one, 7);
             steps.iter().for_each(|s| ledger.step(*s));
             prop_assert_eq!(uniform, ledger.log);
-        } else if matches!(&params, Params::Cake(p) if p.tins != TinMode::Besteffort) {
+        } else if let Params::Gred(gred) = params {
+            // With one virtual queue for all it is no matter what they say.
+            let one = Params::Gred(GredParams { priomap: [gred.priomap[0]; 16], ..gred });
+            let mut ledger = Ledger::new(&one, 7);
+            steps.iter().for_each(|s| ledger.step(*s));
+            prop_assert_eq!(uniform, ledger.log);
+        } else if let Params::Cake(cake) | Params::CakeMq(cake) = &params
+            && cake.tins != TinMode::Besteffort
+        {
             // In one tin all is as without tins.
-            let Params::Cake(cake) = params else { unreachable!() };
             prop_assume!(matches!(cake.tins, TinMode::Diffserv3 | TinMode::Diffserv4));
-            let besteffort = Params::Cake(CakeParams { tins: TinMode::Besteffort, ..cake });
+            let besteffort = CakeParams { tins: TinMode::Besteffort, ..cake.clone() };
+            let besteffort = match params {
+                Params::Cake(_) => Params::Cake(besteffort),
+                _ => Params::CakeMq(besteffort),
+            };
             let mut ledger = Ledger::new(&besteffort, 7);
             ledger.codepoint = |_| DsField::BEST_EFFORT;
             steps.iter().for_each(|s| ledger.step(*s));
@@ -406,6 +427,12 @@ fn parameters_have_these_json_forms() {
             "target_delay_ns": 5000000, "ecn": false}"#,
         r#"{"kind": "adt", "limit": 500, "utilisation": 0.99, "increase": 1.01, "weight": 0.1, "sample_ns": 300000000,
             "rate": null, "start": null}"#,
+        r#"{"kind": "avq", "limit": 150000, "gamma": 0.98, "alpha": 0.15, "rate": null, "ecn": false}"#,
+        r#"{"kind": "fred", "limit": 100, "min": 25, "max": 50, "probability": 0.02, "weight": 0.002, "minq": 4,
+            "many_flows": false}"#,
+        r#"{"kind": "gred", "limit": "60000 60000", "min": "15000 10000", "max": "45000 30000", "burst": "25 20",
+            "probability": "0.02 0.1", "prio": "1 2", "avpkt": 1000, "bandwidth": 10000000,
+            "priomap": "0 0 0 0 1 0 1 0 0 0 0 0 0 0 0 0", "grio": true, "ecn": false, "harddrop": false}"#,
         r#"{"kind": "blue", "limit": 1000, "freeze_ns": 100000000, "increment": 0.02, "decrement": 0.002,
             "ecn": false}"#,
         r#"{"kind": "cobalt", "limit": 1000, "target_ns": 5000000, "interval_ns": 100000000, "ecn": true}"#,

@@ -7,7 +7,7 @@
 
 use crate::laws::Spread;
 use crate::links::{Link, Way};
-use crate::model::{Flow, Kind, Periods, Scenario, Udp, Video};
+use crate::model::{Capture, Flow, Kind, Periods, Scenario, Udp, Video};
 use crate::problem::{Key, Problem, below};
 use crate::quantity::{format_duration, format_rate, format_size};
 use crate::value::general;
@@ -53,6 +53,10 @@ pub(crate) fn check_amount(
             })
         }
         Kind::Video(own) => video(flow, own, span, at),
+        Kind::Capture(own) => {
+            let packets = captured(flow, own, span);
+            too_many(packets, "write a longer repeat".to_owned(), below(at, "repeat"))
+        }
     };
     problem.into_iter().collect()
 }
@@ -171,6 +175,11 @@ fn video_packets(flow: &Flow, video: &Video, span: u64) -> f64 {
     }
     let Some(rate) = video.rate else { return 0.0 };
     count(flow) * span as f64 / 1e9 * (video.fps + rate as f64 / 8.0 / video.payload as f64)
+}
+
+fn captured(flow: &Flow, own: &Capture, span: u64) -> f64 {
+    let times = own.repeat.map_or(1.0, |repeat| (span as f64 / repeat as f64).max(1.0));
+    count(flow) * times * own.packets.len() as f64
 }
 
 fn datagrams(flow: &Flow, udp: &Udp, span: u64, at: &Key) -> Option<Problem> {

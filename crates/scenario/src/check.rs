@@ -447,6 +447,14 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
                 tell(problems, message, hint, below(at, "rate"));
             }
         }
+        Kind::Capture(own) => {
+            let last = own.packets[own.packets.len() - 1].0;
+            if own.repeat.is_some_and(|repeat| repeat <= last) {
+                let hint =
+                    format!("write a time after the last packet at {}", format_duration(last));
+                tell(problems, "repeat is too short", hint, below(at, "repeat"));
+            }
+        }
         Kind::Video(video) => {
             if video.rate.is_none() == video.frames.is_none() {
                 let given = video.rate.is_some();
@@ -538,11 +546,12 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
             inside("receive_buffer"),
         );
     }
-    if flow.congestion == Some("dctcp") && flow.ecn == Notification::Off {
+    let is = |name| flow.congestion.as_ref().is_some_and(|control| control.is(name));
+    if is("dctcp") && flow.ecn == Notification::Off {
         let message = "dctcp without ECN is Reno to Linux";
         tell(problems, message, "write ecn = true", below(at, "congestion"));
     }
-    if flow.congestion == Some("prague") && flow.ecn != Notification::Accurate {
+    if is("prague") && flow.ecn != Notification::Accurate {
         let message = "prague needs to be told of each mark";
         tell(problems, message, "write ecn = \"accecn\"", below(at, "congestion"));
     }
@@ -551,7 +560,7 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
         let hint = r#"leave rack out, or write profile = "linux", which is 6.12's"#;
         tell(problems, message, hint, inside("rack"));
     }
-    let full = endpoints(flow.profile, flow.congestion, flow.ecn, set).params;
+    let full = endpoints(flow.profile, flow.congestion.as_ref(), flow.ecn, set).params;
     if full.growth.vegas_alpha > full.growth.vegas_beta {
         let named = if set.vegas_alpha.is_some() { "vegas_alpha" } else { "vegas_beta" };
         let what = format!(

@@ -1,5 +1,5 @@
-//! Code of the user's own, in the scenario: `qdisc = "my_aqm.py:Mine"` names a file beside it, whose
-//! text is put into the table `[code]`.
+//! Code of the user's own, in the scenario: `qdisc = "my_aqm.py:Mine"` and `congestion =
+//! "my_cc.py:Mine"` name a file beside it, whose text is put into the table `[code]`.
 //!
 //! So a scenario is complete without the file, as with traces: its Run, another machine and a
 //! cluster's worker have the same text. A file that `[code]` has is not read again; one that nothing
@@ -66,6 +66,11 @@ fn named(document: &Table) -> BTreeMap<String, Key> {
             add(value, below(&key, "qdisc"));
         }
     }
+    for (index, flow) in list("flow").iter().enumerate() {
+        if let Some(value) = table(flow).get("congestion") {
+            add(value, vec!["flow".into(), index.into(), "congestion".into()]);
+        }
+    }
     let sweep = document.get("sweep").map(table).unwrap_or_default();
     for (key, values) in sweep.iter() {
         for (index, value) in values.list().unwrap_or_default().iter().enumerate() {
@@ -83,7 +88,7 @@ fn read(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
     })?;
     if data.len() > MAX_BYTES {
         let message = format!("{name} is larger than {}", format_size(MAX_BYTES as u64));
-        return Err(Wrong::new(message, "give the file of one discipline"));
+        return Err(Wrong::new(message, "give the file of one class"));
     }
     let text = String::from_utf8(data)
         .map_err(|_| Wrong::new(format!("{name} is not text (UTF-8)"), "give a file of Python"))?;

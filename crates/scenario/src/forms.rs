@@ -15,6 +15,7 @@ use crate::value::{Value, quoted};
 use crate::wire::{self, Loss};
 use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
 use std::collections::HashSet;
+use tc::disciplines::own::OwnClass;
 use tc::text::{in_quotes, nearest, printable};
 use tc::{Discipline, Police, Shaper, TcError};
 use units::Ecn;
@@ -238,7 +239,6 @@ pub(crate) const PACKET: Plain<u64> =
     Plain { read: |value| parse_size(value, "a packet", 28, 65_535), write: size };
 pub(crate) const PAYLOAD: Plain<u64> =
     Plain { read: |value| parse_size(value, "a payload", 1, 65_000), write: size };
-pub(crate) const TRANSFER: Plain<u64> = Plain { read: transfer, write: size };
 pub(crate) const TIMEOUT: Plain<u64> =
     Plain { read: |value| parse_duration(value, &Times { most: HOUR, ..ON }), write: time };
 pub(crate) const TARGET: Plain<u64> = Plain {
@@ -352,6 +352,15 @@ pub(crate) const FRAMES: Plain<Pairs> = Plain {
     },
     write: |frames| rows(frames, format_size),
 };
+pub(crate) const PACKETS: Plain<Pairs> = Plain {
+    read: |value| {
+        let example = r#"["0 s", "1500 B"], ["2 ms", "52 B"]"#;
+        pairs(value, "packets", example, |size| {
+            parse_size(size, "a packet", 1, tcp::params::MTU.into())
+        })
+    },
+    write: |packets| rows(packets, format_size),
+};
 
 /// The rates that a video may have.
 const MAX_RUNGS: usize = 100;
@@ -377,11 +386,15 @@ pub(crate) const LADDER: Plain<Vec<u64>> = Plain {
 // -------------------------------------------------------------------------------------------------
 
 pub(crate) const RTT: Plain<Spread> = Plain {
-    read: |value| Spread::parse(value, rtt, "50 ms", false),
+    read: |value| Spread::parse(value, rtt, "50 ms", &[]),
     write: |s| s.document(format_duration),
 };
 pub(crate) const START: Plain<Spread> = Plain {
-    read: |value| Spread::parse(value, seconds, "1 s", true),
+    read: |value| Spread::parse(value, seconds, "1 s", &["every", "poisson"]),
+    write: |s| s.document(format_duration),
+};
+pub(crate) const STOP: Plain<Spread> = Plain {
+    read: |value| Spread::parse(value, seconds, "1 s", &["every"]),
     write: |s| s.document(format_duration),
 };
 pub(crate) const PAUSE: Plain<traffic::Draw> = Plain {
@@ -718,6 +731,49 @@ pub(crate) const QDISC: Plain<Discipline> = Plain {
     read: |value| words(value, Discipline::parse, not_a_discipline),
     write: |qdisc| qdisc.text().into(),
 };
+
+/// A congestion control as a flow names it: one that we or Linux have, or the user's own.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum NamedControl {
+    Known(&'static str),
+    Own(OwnClass),
+}
+
+impl NamedControl {
+    /// Whether it is the one of this name.
+    pub fn is(&self, name: &str) -> bool {
+        matches!(self, NamedControl::Known(known) if *known == name)
+    }
+}
+
+/// `"cubic"`, or `"mine.py:Mine beta 0.7"`.
+pub(crate) struct Controls;
+
+impl Form<NamedControl> for Controls {
+    fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<NamedControl> {
+        let Some((text, own)) = value.text().and_then(|text| Some((text, OwnClass::read(text)?)))
+        else {
+            let known = Words(tcp::congestion::NAMES).read(value, key, reader)?;
+            return Some(NamedControl::Known(known));
+        };
+        match own {
+            Ok(own) => Some(NamedControl::Own(own)),
+            Err(error) => {
+                reader.refuse(wrong_words(error, text), key);
+                None
+            }
+        }
+    }
+
+    fn write(&self, control: &NamedControl, _all: bool) -> Value {
+        match control {
+            NamedControl::Known(name) => Value::from(*name),
+            NamedControl::Own(own) => own.text().into(),
+        }
+    }
+}
+
 /// Files of the user's own code: the name and the text of each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Code(pub Vec<(String, String)>);

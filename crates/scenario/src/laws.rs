@@ -6,8 +6,10 @@
 //! rtt   = "spread 40 ms .. 440 ms"     evenly spaced over the flows of the entry
 //! rtt   = ["10 ms", "100 ms"]          in turn
 //! start = "every 2 s"                  the i-th flow starts at i × 2 s
+//! start = "poisson 50 ms after 5 s"    one after another from 5 s on, the gaps exponential
 //! off   = "exp 1 s"                    drawn anew each time
 //! size  = "pareto 50 kB 1.5"           mean and tail exponent
+//! size  = "cdf 1 kB 0.2, 9 kB 1"       as measured: a fifth is 1 kB, the rest lies evenly up to 9
 //! ```
 
 use crate::problem::Wrong;
@@ -16,6 +18,14 @@ use crate::value::{Value, general, real};
 use tc::text::nearest;
 use tc::text::quoted as quoted_words;
 use traffic::Draw;
+use units::Luck;
+
+/// The law of what was measured.
+pub(crate) const CDF: &str = "cdf";
+/// Points of a distribution.
+pub(crate) const MAX_POINTS: usize = 1000;
+/// Characters of a law.
+const MAX_TEXT: usize = 50 * MAX_POINTS;
 
 type Read = fn(&Value) -> Result<u64, Wrong>;
 type Write = fn(u64) -> String;
@@ -33,15 +43,22 @@ pub enum Spread {
     List(Vec<u64>),
     /// So many steps as there are flows before it.
     Every(u64),
+    /// A Poisson process: gaps from flow to flow are exponential.
+    Poisson {
+        /// Of the gaps.
+        mean: u64,
+        /// When it begins.
+        after: u64,
+    },
 }
 
 impl Spread {
-    /// Any form of it; `every` where the flows' numbers may be steps in time.
+    /// Any form of it; `further` laws beside those of any number.
     pub(crate) fn parse(
         value: &Value,
         read: Read,
         example: &str,
-        every: bool,
+        further: &[&'static str],
     ) -> Result<Spread, Wrong> {
         if let Value::List(items) = value {
             if !(1..=100_000).contains(&items.len()) {
@@ -50,9 +67,8 @@ impl Spread {
             }
             return Ok(Spread::List(items.iter().map(read).collect::<Result<_, _>>()?));
         }
-        let laws: &[&str] =
-            if every { &["uniform", "spread", "every"] } else { &["uniform", "spread"] };
-        Ok(match law(value, laws)? {
+        let laws = [&["uniform", "spread"], further].concat();
+        Ok(match law(value, &laws)? {
             Some((word @ ("uniform" | "spread"), rest)) => {
                 let (low, high) = ends(word, rest, read, example)?;
                 if word == "uniform" {
@@ -60,6 +76,15 @@ impl Spread {
                 } else {
                     Spread::Spread(low, high)
                 }
+            }
+            Some(("poisson", rest)) => {
+                let (mean, after) = rest.split_once("after").unwrap_or((rest, "0 s"));
+                let (mean, after) = (read(&mean.trim().into())?, read(&after.trim().into())?);
+                if mean == 0 {
+                    let hint = format!("write it like \"poisson {example}\"");
+                    return Err(Wrong::new("gaps of a mean of 0", hint));
+                }
+                Spread::Poisson { mean, after }
             }
             Some((_, rest)) => Spread::Every(read(&rest.into())?),
             None => Spread::Constant(read(value)?),
@@ -74,6 +99,7 @@ impl Spread {
             Spread::Spread(..) => "spread",
             Spread::List(_) => "list",
             Spread::Every(_) => "every",
+            Spread::Poisson { .. } => "poisson",
         }
     }
 
@@ -83,32 +109,46 @@ impl Spread {
             Spread::Constant(value) | Spread::Every(value) => vec![*value],
             Spread::Uniform(low, high) | Spread::Spread(low, high) => vec![*low, *high],
             Spread::List(values) => values.clone(),
+            Spread::Poisson { mean, after } => vec![*mean, *after],
         }
     }
 
     /// No flow gets less.
     pub fn least(&self) -> u64 {
-        if matches!(self, Spread::Every(_)) {
-            0
-        } else {
-            self.values().into_iter().min().unwrap_or(0)
+        match self {
+            Spread::Every(_) => 0,
+            Spread::Poisson { after, .. } => *after,
+            _ => self.values().into_iter().min().unwrap_or(0),
         }
+    }
+
+    /// The numbers of all flows in order, where they follow from each other.
+    pub fn in_order(&self, count: u32, luck: impl FnOnce() -> Luck) -> Option<Vec<u64>> {
+        let &Spread::Poisson { mean, after } = self else { return None };
+        let (mut luck, mut at) = (luck(), after);
+        let mut next = || {
+            at = at.saturating_add(luck.exponential(mean as f64) as u64);
+            at
+        };
+        Some((0..count).map(|_| next()).collect())
     }
 
     /// No flow of `count` gets more.
     pub fn most(&self, count: u32) -> u64 {
         match self {
             Spread::Every(step) => step.saturating_mul(u64::from(count.saturating_sub(1))),
+            Spread::Poisson { .. } => u64::MAX,
             _ => self.values().into_iter().max().unwrap_or(0),
         }
     }
 
     /// Whether the seed decides.
     pub fn drawn(&self) -> bool {
-        matches!(self, Spread::Uniform(..))
+        matches!(self, Spread::Uniform(..) | Spread::Poisson { .. })
     }
 
-    /// The number of flow `index` (from 0) among `count`; `draw` gives 64 random bits.
+    /// The number of flow `index` (from 0) among `count`; `draw` gives 64 random bits. Of numbers that
+    /// follow from each other (`in_order`) the least.
     pub fn of(&self, index: u32, count: u32, draw: impl FnOnce() -> u64) -> u64 {
         let wide = u128::from(index);
         match self {
@@ -122,6 +162,7 @@ impl Spread {
             Spread::Spread(low, _) => *low,
             Spread::List(values) => values[index as usize % values.len()],
             Spread::Every(step) => step.saturating_mul(index.into()),
+            Spread::Poisson { after, .. } => *after,
         }
     }
 
@@ -133,6 +174,10 @@ impl Spread {
                 Value::List(values.iter().map(|value| write(*value).into()).collect())
             }
             Spread::Every(step) => format!("every {}", write(*step)).into(),
+            Spread::Poisson { mean, after: 0 } => format!("poisson {}", write(*mean)).into(),
+            Spread::Poisson { mean, after } => {
+                format!("poisson {} after {}", write(*mean), write(*after)).into()
+            }
             Spread::Uniform(low, high) | Spread::Spread(low, high) => {
                 format!("{} {} .. {}", self.law(), write(*low), write(*high)).into()
             }
@@ -141,13 +186,14 @@ impl Spread {
 }
 
 /// Reads a number drawn anew each time: `50 kB`, `uniform A .. B`, `exp MEAN`,
-/// `pareto MEAN SHAPE`.
+/// `pareto MEAN SHAPE`, `cdf VALUE SHARE, ...`.
 pub(crate) fn read_draw(value: &Value, read: Read, example: &str) -> Result<Draw, Wrong> {
-    Ok(match law(value, &["uniform", "exp", "exponential", "pareto"])? {
+    Ok(match law(value, &["uniform", "exp", "exponential", "pareto", CDF])? {
         Some(("uniform", rest)) => {
             let (min, max) = ends("uniform", rest, read, example)?;
             Draw::Uniform { min, max }
         }
+        Some((CDF, rest)) => Draw::Empirical { points: cdf(rest, read, example)? },
         Some(("exp" | "exponential", rest)) => Draw::Exponential { mean: read(&rest.into())? },
         Some((_, rest)) => {
             let (mean, shape) = pareto(rest, example)?;
@@ -160,11 +206,46 @@ pub(crate) fn read_draw(value: &Value, read: Read, example: &str) -> Result<Draw
 /// The same as it stands in a scenario.
 pub(crate) fn write_draw(draw: &Draw, write: Write) -> Value {
     match *draw {
+        Draw::Empirical { ref points } => {
+            let point = |&(value, share): &(u64, f64)| format!("{} {}", write(value), real(share));
+            format!("{CDF} {}", points.iter().map(point).collect::<Vec<_>>().join(", ")).into()
+        }
         Draw::Constant { value } => write(value).into(),
         Draw::Uniform { min, max } => format!("uniform {} .. {}", write(min), write(max)).into(),
         Draw::Exponential { mean } => format!("exp {}", write(mean)).into(),
         Draw::Pareto { mean, shape } => format!("pareto {} {}", write(mean), real(shape)).into(),
     }
+}
+
+/// Points of a measured distribution, each after the one before.
+fn cdf(rest: &str, read: Read, example: &str) -> Result<Vec<(u64, f64)>, Wrong> {
+    let example = format!("write it like \"{CDF} {example} 0.5, 10 MB 1\", or \"{CDF} sizes.csv\"");
+    let mut points: Vec<(u64, f64)> = Vec::new();
+    for text in rest.split(',') {
+        let text = text.trim_matches(is_blank);
+        let no_point =
+            || Wrong::new(format!("{} is no value and share", quoted_words(text)), example.clone());
+        let (value, share) = text.rsplit_once(is_blank).ok_or_else(no_point)?;
+        let share: f64 = share.parse().map_err(|_| no_point())?;
+        let value = read(&value.trim_matches(is_blank).into())?;
+        if !(0.0..=1.0).contains(&share) {
+            let message = format!("{} is no share of all", quoted_words(text));
+            return Err(Wrong::new(message, "shares are from 0 to 1"));
+        }
+        if points.last().is_some_and(|last| value < last.0 || share < last.1) {
+            let message = format!("{} is below the point before", quoted_words(text));
+            return Err(Wrong::new(message, "values and their shares rise from point to point"));
+        }
+        points.push((value, share));
+    }
+    if points.len() > MAX_POINTS {
+        let message = format!("a distribution of {} points", points.len());
+        return Err(Wrong::new(message, format!("the most is {MAX_POINTS}")));
+    }
+    if points.last().is_none_or(|last| last.1 != 1.0) {
+        return Err(Wrong::new("the last share is not 1", example));
+    }
+    Ok(points)
 }
 
 /// The law's word and what follows it; `None`: a plain quantity.
@@ -173,7 +254,7 @@ fn law<'v>(
     laws: &[&'static str],
 ) -> Result<Option<(&'static str, &'v str)>, Wrong> {
     let Some(text) = value.text() else { return Ok(None) };
-    let text = text.char_indices().nth(1000).map_or(text, |(end, _)| &text[..end]).trim_start();
+    let text = text.char_indices().nth(MAX_TEXT).map_or(text, |(end, _)| &text[..end]).trim_start();
     let end = text.find(|c: char| !c.is_ascii_alphabetic() && c != '_').unwrap_or(text.len());
     let word = text[..end].to_ascii_lowercase();
     if word.is_empty() || ["nan", "inf", "infinity"].contains(&&*word) {

@@ -7,6 +7,7 @@
 //! handed in.
 
 mod amount;
+mod capture;
 mod check;
 mod code;
 mod dscp;
@@ -429,6 +430,8 @@ fn validated(
     }
     let traces = trace::resolve(&mut document, open);
     problems.extend(traces.into_iter().map(|problem| source.locate(problem, 0)));
+    let captures = capture::resolve(&mut document, open);
+    problems.extend(captures.into_iter().map(|problem| source.locate(problem, 0)));
     let code = code::resolve(&mut document, open);
     problems.extend(code.into_iter().map(|problem| source.locate(problem, 0)));
     // `seed = 7` is kept as `seeds`.

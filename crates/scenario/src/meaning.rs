@@ -131,6 +131,7 @@ fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
 /// As it is written; what is the same number for every flow, however it is written, is that number.
 fn law(spread: &Spread) -> Value {
     let values = spread.values();
-    let same = !matches!(spread, Spread::Every(_)) && values.iter().min() == values.iter().max();
+    let steps = matches!(spread, Spread::Every(_) | Spread::Poisson { .. });
+    let same = !steps && values.iter().min() == values.iter().max();
     if same { format_duration(spread.least()).into() } else { spread.document(format_duration) }
 }

@@ -6,11 +6,11 @@
 //! `check.rs`; what an engine takes is made by `realised.rs`.
 
 use crate::forms::{
-    BOOL, CODE, CODEPOINT, Code, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION, FRAMES, HOSTS,
-    Hosts, INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate, MAX_FLOWS, NAME,
-    NOTIFICATION, Names, Notification, ON_TIME, PACKET, PAUSE, PAYLOAD, POLICE, Pairs, QDISC, RATE,
-    REMARK, REORDER, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, Sub, TITLE, TRANSFER,
-    WARMUP, Within, Words,
+    BOOL, CODE, CODEPOINT, Code, Controls, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION,
+    FRAMES, HOSTS, Hosts, INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate,
+    MAX_FLOWS, NAME, NOTIFICATION, NamedControl, Names, Notification, ON_TIME, PACKET, PACKETS,
+    PAUSE, PAYLOAD, POLICE, Pairs, QDISC, RATE, REMARK, REORDER, RING, RTT, SCHEDULE, SEEDS,
+    SHAPER, SIZES, SLOT, START, STOP, Sub, TITLE, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
@@ -153,7 +153,7 @@ keys! {
         /// When it starts.
         start: Defaulted<Spread> = Spread::Constant(0) => START;
         /// When it sends nothing new.
-        stop: Optional<Spread> => START;
+        stop: Optional<Spread> => STOP;
         /// Rate of the sender's own link.
         access: Optional<u64> => RATE;
         /// The hosts at the subscribers' end, over which the flows are shared out.
@@ -173,7 +173,7 @@ keys! {
     /// What every kind that runs over TCP has.
     TcpFlow {
         /// The congestion control.
-        congestion: Optional<&'static str> => Words(tcp::congestion::NAMES);
+        congestion: Optional<NamedControl> => Controls;
         /// What the endpoints are.
         profile: Defaulted<&'static str> = "linux" => Words(PROFILES);
         /// Explicit congestion notification; accecn: with accurate feedback.
@@ -186,8 +186,8 @@ keys! {
 keys! {
     /// One connection that sends without end, or `size`.
     Bulk {
-        /// Bytes; none: without end.
-        size: Optional<u64> => TRANSFER;
+        /// Bytes, drawn for each flow; none: without end.
+        size: Optional<Draw> => SIZES;
     }
 }
 
@@ -283,6 +283,16 @@ keys! {
     }
 }
 
+keys! {
+    /// Packets as a capture has them: their times and sizes, whatever becomes of them (open loop).
+    Capture {
+        /// Times, and IP bytes.
+        packets: Required<Pairs> => PACKETS;
+        /// They begin again after this time; none: they come once.
+        repeat: Optional<u64> => DURATION;
+    }
+}
+
 impl Udp {
     /// A call's datagrams.
     pub(crate) fn call() -> Udp {
@@ -304,6 +314,7 @@ pub enum Kind {
     OnOff(Udp, Periods),
     Ping(Ping),
     Video(Video),
+    Capture(Capture),
 }
 
 /// `[[flow]]`.
@@ -316,8 +327,8 @@ pub struct Flow {
 }
 
 /// The kinds of flow.
-pub const KINDS: [&str; 9] =
-    ["bulk", "transfers", "web", "stream", "call", "udp", "onoff", "ping", "video"];
+pub const KINDS: [&str; 10] =
+    ["bulk", "transfers", "web", "stream", "call", "udp", "onoff", "ping", "video", "capture"];
 
 impl Flow {
     /// The kind's word.
@@ -332,6 +343,7 @@ impl Flow {
             Kind::OnOff(..) => "onoff",
             Kind::Ping(_) => "ping",
             Kind::Video(_) => "video",
+            Kind::Capture(_) => "capture",
         }
     }
 
@@ -380,6 +392,7 @@ impl Flow {
             "udp" => &[Udp::keys],
             "onoff" => &[Udp::keys, Periods::keys],
             "ping" => &[Ping::keys],
+            "capture" => &[Capture::keys],
             _ => &[Video::keys],
         };
         keys.extend(parts.iter().flat_map(|part| part()));
@@ -420,6 +433,7 @@ impl Tables for Flow {
                 Periods::read(table, key, reader).and_then(|own| Some(Kind::OnOff(udp?, own)))
             }
             "ping" => Ping::read(table, key, reader).map(Kind::Ping),
+            "capture" => Capture::read(table, key, reader).map(Kind::Capture),
             _ => Video::read(table, key, reader).map(Kind::Video),
         };
         reader.unknown(table, key, &Flow::keys(kind));
@@ -454,6 +468,7 @@ impl Tables for Flow {
             }
             Kind::Ping(own) => own.list(all, &mut out),
             Kind::Video(own) => own.list(all, &mut out),
+            Kind::Capture(own) => own.list(all, &mut out),
         }
         out
     }
@@ -468,6 +483,7 @@ fn not_a_kind(given: &Value) -> Wrong {
         "voip" | "voice" => Some("call"),
         "http" | "page" | "browser" => Some("web"),
         "dash" | "hls" | "abr" => Some("stream"),
+        "pcap" | "pcapng" | "replay" => Some("capture"),
         _ => nearest(&text, KINDS),
     };
     let known = format!("known kinds: {}", KINDS.join(", "));

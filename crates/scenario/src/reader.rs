@@ -116,6 +116,7 @@ impl Reader<'_> {
             "from" => "from = \"server\"",
             "to" => "to = \"home\"",
             "kind" => "kind = \"bulk\"",
+            "packets" => "file = \"line.pcapng\"",
             _ => &format!("{name} = ..."),
         };
         let wrong = Wrong::new(format!("{name} is missing"), format!("write {example}"));

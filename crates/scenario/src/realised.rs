@@ -9,7 +9,7 @@ use crate::check::base_names;
 use crate::forms::Code;
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Link as Shared, Routes, Way, links_of, way_of};
-use crate::model::{Flow as Entry, FlowEntry, Kind, Scenario, Udp};
+use crate::model::{Bulk, Flow as Entry, FlowEntry, Kind, Scenario, TcpFlow, Udp};
 use crate::tcp::{Endpoints, endpoints};
 use link::RateStep;
 use qdisc::DsField;
@@ -54,7 +54,9 @@ impl Scenario {
             let way = way_of(&entry.entry, &mut routes, self.dumbbell(), entry.probe())
                 .map_err(|_| "a scenario that was checked has a way for each flow")?;
             let takes = way.delay(&shared);
-            let traffic = traffic(entry);
+            let traffic = traffic(entry, &self.code, self.duration);
+            let arrivals = Luck::new(seed, &format!("{base}/arrivals"));
+            let starts = entry.entry.start.in_order(entry.entry.count, || arrivals);
             for index in 0..entry.entry.count {
                 let name = if entry.entry.count == 1 {
                     base.clone()
@@ -64,17 +66,12 @@ impl Scenario {
                 let own = way_with_access(entry, &name, &way, &mut links);
                 let hosts = hosts(&entry.entry, index, &links[own.path[own.path.len() - 1]].head);
                 let group = group as u32;
-                flows.push(flow(
-                    entry,
-                    name,
-                    group,
-                    index,
-                    own,
-                    hosts,
-                    takes,
-                    seed,
-                    dealt(&traffic, index, entry.entry.count),
-                ));
+                let sent = sized(entry, dealt(&traffic, index, entry.entry.count), &name, seed);
+                let mut flow = flow(entry, name, group, index, own, hosts, takes, seed, sent);
+                if let Some(starts) = &starts {
+                    flow.start_ns = starts[index as usize];
+                }
+                flows.push(flow);
             }
         }
         if of_ns2(&flows) {
@@ -235,7 +232,21 @@ fn dealt(whole: &Traffic, index: u32, count: u32) -> Traffic {
     own
 }
 
-fn traffic(entry: &Entry) -> Traffic {
+/// A bulk flow of a size has its own.
+fn sized(entry: &Entry, mut traffic: Traffic, name: &str, seed: u64) -> Traffic {
+    if let (Kind::Bulk(_, Bulk { size: Some(size) }), Traffic::Bulk { bytes, .. }) =
+        (&entry.kind, &mut traffic)
+    {
+        *bytes = Some(size.next(&mut Luck::new(seed, &format!("{name}/size"))).max(1));
+    }
+    traffic
+}
+
+fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
+    let endpoints = |tcp: &TcpFlow| {
+        endpoints(tcp.profile, tcp.congestion.as_ref(), tcp.ecn, &tcp.tcp)
+            .with_source(|file| code.text(file))
+    };
     let udp = |udp: &Udp, on_ns, off_ns| Traffic::Udp {
         bps: udp.rate,
         packet_bytes: bytes(udp.packet),
@@ -243,33 +254,42 @@ fn traffic(entry: &Entry) -> Traffic {
         off_ns,
     };
     match &entry.kind {
-        Kind::Bulk(tcp, own) => Traffic::Bulk {
-            bytes: own.size,
-            tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
-        },
+        // Drawn for each flow: see `sized`.
+        Kind::Bulk(tcp, own) => {
+            let bytes = own.size.as_ref().map(|size| size.mean() as u64);
+            Traffic::Bulk { bytes, tcp: endpoints(tcp) }
+        }
         Kind::Transfers(tcp, own) => Traffic::Transfers {
             bytes: own.size.clone(),
             pause_ns: own.pause.clone(),
             objects: None,
-            tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
+            tcp: endpoints(tcp),
         },
         Kind::Web(tcp, own) => Traffic::Transfers {
             bytes: own.size.clone(),
             pause_ns: own.pause.clone(),
             objects: Some(own.objects),
-            tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
+            tcp: endpoints(tcp),
         },
         Kind::Stream(tcp, own) => Traffic::Stream {
             ladder_bps: own.ladder.clone(),
             segment_ns: own.segment,
             ahead_ns: own.ahead,
-            tcp: endpoints(tcp.profile, tcp.congestion, tcp.ecn, &tcp.tcp),
+            tcp: endpoints(tcp),
         },
         Kind::Call => Traffic::Call,
         Kind::Udp(own) => udp(own, None, None),
         Kind::OnOff(own, periods) => udp(own, Some(periods.on.clone()), Some(periods.off.clone())),
         Kind::Ping(own) => {
             Traffic::Ping { interval_ns: own.interval, packet_bytes: bytes(own.packet) }
+        }
+        Kind::Capture(own) => {
+            let last = own.packets.last().map_or(0, |packet| packet.0);
+            Traffic::Capture {
+                packets: own.packets.iter().map(|&(at, size)| (at, bytes(size))).collect(),
+                // They don't come again within the run.
+                period_ns: own.repeat.unwrap_or(duration.max(last + 1)),
+            }
         }
         Kind::Video(own) => {
             let frames = match &own.frames {

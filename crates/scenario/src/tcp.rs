@@ -3,9 +3,14 @@
 //! The profiles are `tcp::params`'s. A setting carries its field's name without the unit:
 //! `min_rto = "1 s"`.
 
-use crate::forms::{ACK_DELAY, BOOL, BUFFER, Notification, TARGET, TIMEOUT, Within, Words};
+use crate::forms::{
+    ACK_DELAY, BOOL, BUFFER, NamedControl, Notification, TARGET, TIMEOUT, Within, Words,
+};
 use crate::reader::{keys, whole};
 use serde::Serialize;
+use std::borrow::Cow;
+use tc::disciplines::own::OwnClass;
+use tcp::own::OwnControl;
 pub use tcp::params::MTU;
 use tcp::params::{ACCECN_BYTES, FastRecovery, header_bytes};
 use tcp::{CongestionKind, TcpParams};
@@ -139,8 +144,8 @@ pub struct Endpoints {
     /// All but the congestion control, which is Reno here where the simulator has none of the name.
     #[serde(flatten)]
     pub params: TcpParams,
-    /// By name: that of a record of `tcp::congestion`.
-    pub congestion: &'static str,
+    /// By name: that of a record of `tcp::congestion`, or a class of the user's own.
+    pub congestion: Cow<'static, str>,
     /// The name of the profile that they follow where nothing else is set.
     #[serde(skip)]
     pub profile: &'static str,
@@ -149,7 +154,17 @@ pub struct Endpoints {
 impl Endpoints {
     /// What the simulator takes; `None` where the congestion control is Linux's alone.
     pub fn simulated(&self) -> Option<TcpParams> {
-        tcp::congestion::record(self.congestion)?.simulated.map(|_| self.params.clone())
+        let ours = self.params.own.is_some()
+            || tcp::congestion::record(&self.congestion)?.simulated.is_some();
+        ours.then(|| self.params.clone())
+    }
+
+    /// The same with the text of its file, where its congestion control is the user's own.
+    pub(crate) fn with_source(mut self, sources: impl Fn(&str) -> Option<String>) -> Endpoints {
+        if let Some(own) = &mut self.params.own {
+            own.source = sources(&own.file);
+        }
+        self
     }
 
     /// All parameters by name, as `TcpParams` names them.
@@ -175,7 +190,7 @@ pub fn profile(name: &str) -> Endpoints {
 /// The profile, what is set otherwise, and what follows from it (headers, MSS, buffers).
 pub(crate) fn endpoints(
     profile: &str,
-    congestion: Option<&'static str>,
+    congestion: Option<&NamedControl>,
     ecn: Notification,
     settings: &TcpSettings,
 ) -> Endpoints {
@@ -186,8 +201,17 @@ pub(crate) fn endpoints(
     settings.apply(&mut params);
     params.ecn = ecn != Notification::Off;
     params.accecn = ecn == Notification::Accurate;
-    let congestion = congestion.unwrap_or(usual);
-    let simulated = tcp::congestion::record(congestion).and_then(|record| record.simulated);
+    let congestion = match congestion {
+        None => Cow::Borrowed(usual),
+        Some(NamedControl::Known(name)) => Cow::Borrowed(*name),
+        Some(NamedControl::Own(own)) => {
+            let OwnClass { file, class, words } = own.clone();
+            let (source, code) = Default::default();
+            params.own = Some(Box::new(OwnControl { file, class, words, source, code }));
+            Cow::Owned(own.text())
+        }
+    };
+    let simulated = tcp::congestion::record(&congestion).and_then(|record| record.simulated);
     params.congestion = simulated.unwrap_or(CongestionKind::Reno);
     if params.congestion == CongestionKind::Ledbat && settings.initial_window.is_none() {
         // INIT_CWND (RFC 6817 §2.5), whatever a TCP of that host begins with.

@@ -1,4 +1,5 @@
-//! Traces: a link's rate or delay, or a video's frames, from a file of two columns.
+//! Traces: a link's rate or delay, or a video's frames, from a file of two columns; and measured
+//! distributions of sizes (`size = "cdf sizes.csv"`): bytes, and the share of all that is no larger.
 //!
 //! ```text
 //! # seconds  Mbit/s            # seconds  ms            # seconds  bytes
@@ -19,9 +20,10 @@
 //! opened here.
 
 use crate::forms::MAX_ROWS;
+use crate::laws::{CDF, MAX_POINTS};
 use crate::problem::{Key, Problem, Wrong, below};
-use crate::quantity::{format_duration, format_rate, format_size};
-use crate::value::{Table, Value, quoted};
+use crate::quantity::{format_duration, format_rate, format_size, is_blank};
+use crate::value::{Table, Value, quoted, real};
 use tc::text::quoted as quoted_words;
 
 /// The bytes of a file beside the scenario, or why it can't be read.
@@ -48,6 +50,19 @@ pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Vec<Problem> {
         let Some(Value::List(entries)) = document.get_mut(list) else { continue };
         for (index, entry) in entries.iter_mut().enumerate() {
             let Value::Table(table) = entry else { continue };
+            if list == "flow"
+                && let Some(size) = table.get("size").and_then(measured)
+            {
+                match distribution(&size, open) {
+                    Ok(points) => table.set("size", points),
+                    Err(wrong) => {
+                        let at = vec![list.into(), index.into(), "size".into()];
+                        problems.push(Problem::new(wrong.message, wrong.hint, at));
+                        // Said once: what stands in for it is right.
+                        table.set("size", "1 B".into());
+                    }
+                }
+            }
             if list == "link" || table.get("kind").and_then(Value::text) == Some("video") {
                 let at = vec![list.into(), index.into()];
                 kinds.iter().for_each(|kind| resolve_table(table, &at, kind, open, &mut problems));
@@ -250,6 +265,61 @@ struct Pair<'t> {
     /// ns.
     at: u64,
     number: &'t str,
+}
+
+/// The file of `cdf FILE`: what follows is neither several points nor one.
+fn measured(value: &Value) -> Option<String> {
+    let rest = value.text()?.trim().strip_prefix(CDF)?;
+    let file = rest.strip_prefix(is_blank)?.trim_matches(is_blank);
+    let share = file.rsplit_once(is_blank).is_some_and(|(_, share)| share.parse::<f64>().is_ok());
+    (!file.is_empty() && !file.contains([',', '\0']) && !share).then(|| file.to_owned())
+}
+
+/// Its points, as a scenario has them.
+fn distribution(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
+    let name = quoted(&file.into());
+    let data = open(file).map_err(|why| {
+        let hint = "the path counts from the scenario's folder";
+        Wrong::new(format!("can't read {name}: {why}"), hint)
+    })?;
+    let columns = "write on each line bytes, and the share of all that is no larger";
+    let text = String::from_utf8(data)
+        .map_err(|_| Wrong::new(format!("{name} is not text (UTF-8)"), columns))?;
+    let mut points: Vec<(u64, f64)> = Vec::new();
+    let mut headed = false;
+    for (line, row) in text.lines().enumerate() {
+        let fields: Vec<_> = row
+            .split(|c: char| c.is_whitespace() || c == ',' || c == ';')
+            .filter(|field| !field.is_empty())
+            .collect();
+        let Some(first) = fields.first().filter(|first| !first.starts_with('#')) else { continue };
+        if points.is_empty() && !headed && first.starts_with(char::is_alphabetic) {
+            headed = true;
+            continue;
+        }
+        let point = match fields[..] {
+            [bytes, share] if is_number(bytes) => {
+                whole(bytes, 0).and_then(|bytes| Some((bytes, share.parse::<f64>().ok()?)))
+            }
+            _ => None,
+        };
+        let most = u128::from(1_000_000_000_000u64);
+        let Some((bytes, share)) = point.filter(|point| point.0 <= most && point.1.is_finite())
+        else {
+            return Err(Wrong::new(format!("{file}, line {}: {row:?}", line + 1), columns));
+        };
+        points.push(((bytes as u64).max(1), share));
+    }
+    if points.is_empty() || points.len() > MAX_POINTS {
+        let message = format!("{file} has {} rows", points.len());
+        return Err(Wrong::new(message, format!("a distribution has 1 to {MAX_POINTS} points")));
+    }
+    // In percent.
+    let all = if points[points.len() - 1].1 == 100.0 { 100.0 } else { 1.0 };
+    let point =
+        |&(bytes, share): &(u64, f64)| format!("{} {}", format_size(bytes), real(share / all));
+    let points: Vec<_> = points.iter().map(point).collect();
+    Ok(format!("{CDF} {}", points.join(", ")).into())
 }
 
 /// Times rising.

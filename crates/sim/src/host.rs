@@ -168,7 +168,7 @@ impl Host {
         let luck = |what: &str| Luck::new(seed, &format!("{}/{what}", spec.name));
         let start = Time(spec.start_ns);
         let ends = match &spec.traffic.sent() {
-            Traffic::Call => unreachable!("it is sent as datagrams"),
+            Traffic::Call | Traffic::Capture { .. } => unreachable!("it is sent as datagrams"),
             Traffic::Bulk { bytes, tcp } => Ends::Tcp(TcpEnds::new(
                 tcp,
                 *bytes,

@@ -289,15 +289,32 @@ pub enum Traffic<T = TcpParams> {
         /// Largest RTP payload of a packet, bytes; IP, UDP and RTP headers (40) come on top.
         payload_bytes: u32,
     },
+    /// Datagrams at the times and of the sizes of recorded packets.
+    Capture {
+        /// Time from the start, IP bytes.
+        packets: Vec<(u64, u32)>,
+        /// They begin again after it, ns.
+        period_ns: u64,
+    },
 }
 
 impl<T: Clone> Traffic<T> {
-    /// A call as the datagrams that it consists of; all else as it is.
+    /// A call as the datagrams that it consists of, recorded packets as frames of one packet each; all
+    /// else as it is. A frame has a byte at least.
     pub fn sent(&self) -> Traffic<T> {
         match self {
             Traffic::Call => {
                 let (bps, packet_bytes) = CALL;
                 Traffic::Udp { bps, packet_bytes, on_ns: None, off_ns: None }
+            }
+            Traffic::Capture { packets, period_ns } => {
+                let frame =
+                    |&(at, size): &(u64, u32)| (at, size.saturating_sub(RTP_HEADERS).max(1));
+                let frames = packets.iter().map(frame).collect();
+                Traffic::Video {
+                    frames: Frames::Trace { frames, period_ns: *period_ns },
+                    payload_bytes: tcp::params::MTU - RTP_HEADERS,
+                }
             }
             other => other.clone(),
         }
@@ -316,11 +333,22 @@ impl<T> Traffic<T> {
             Traffic::Call => "call",
             Traffic::Ping { .. } => "ping",
             Traffic::Video { .. } => "video",
+            Traffic::Capture { .. } => "capture",
         }
     }
 
     /// Its endpoints, where it is TCP.
     pub fn tcp(&self) -> Option<&T> {
+        match self {
+            Traffic::Bulk { tcp, .. }
+            | Traffic::Transfers { tcp, .. }
+            | Traffic::Stream { tcp, .. } => Some(tcp),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn tcp_mut(&mut self) -> Option<&mut T> {
         match self {
             Traffic::Bulk { tcp, .. }
             | Traffic::Transfers { tcp, .. }
@@ -357,6 +385,9 @@ impl<T> Traffic<T> {
             Traffic::Video { frames, payload_bytes } => {
                 Traffic::Video { frames: frames.clone(), payload_bytes: *payload_bytes }
             }
+            Traffic::Capture { packets, period_ns } => {
+                Traffic::Capture { packets: packets.clone(), period_ns: *period_ns }
+            }
         })
     }
 }
@@ -375,6 +406,9 @@ impl<T: AsRef<TcpParams>> Traffic<T> {
             Traffic::Call => (CALL.1, None),
             Traffic::Ping { packet_bytes, .. } => (*packet_bytes, Some(*packet_bytes)),
             Traffic::Video { payload_bytes, .. } => (payload_bytes + RTP_HEADERS, None),
+            Traffic::Capture { packets, .. } => {
+                (packets.iter().map(|(_, size)| *size).max().unwrap_or(RTP_HEADERS + 1), None)
+            }
         }
     }
 }

@@ -100,8 +100,8 @@ tables! {
         link: LinkId,
         /// whose packet
         flow: FlowId,
-        /// limit, target, ce_threshold (and dualpi2's step), early (RED's own), forced (ns-2's and ns-3's above max),
-        /// overmemory, wire, blue (BLUE's and COBALT's at random), ack_filter (cake's; Linux's are target), police (a link's
+        /// limit, target, ce_threshold (and dualpi2's step), early (RED's own), forced (ns-2's and ns-3's above max, fred's of
+        /// greedy flows), overmemory, wire, blue (BLUE's and COBALT's at random), ack_filter (cake's; Linux's are target), police (a link's
         /// policer), replay (a tunnel's end, which takes it for repeated)
         cause: CauseId,
         /// 1: the packet was marked and went on; 0: it was dropped

@@ -189,7 +189,7 @@ impl Discipline {
     pub fn packets(&self) -> u64 {
         let limit = self.fields.count("limit");
         match self.record.counts {
-            Counts::Bytes => limit.unwrap_or(0) / FULL_PACKET + 1,
+            Counts::Bytes => self.fields.numbers("limit").iter().sum::<u64>() / FULL_PACKET + 1,
             Counts::Packets => limit.or(self.record.usual_limit).unwrap_or(0),
             Counts::PacketsOfABand => {
                 let bands = self.fields.count("bands").unwrap_or(USUAL_BANDS);

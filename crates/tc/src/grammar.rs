@@ -94,6 +94,15 @@ impl Fields {
         self.get(name).count()
     }
 
+    /// The whole numbers of a list that was said, or the one that was.
+    pub fn numbers(&self, name: &str) -> Vec<u64> {
+        let each = |text: &str| text.parse().expect("a number was read");
+        match self.get(name) {
+            Value::Count(count) => vec![*count],
+            value => value.text().unwrap_or_default().split_whitespace().map(each).collect(),
+        }
+    }
+
     /// Gives a parameter of the grammar another value.
     pub fn set(&mut self, name: &str, value: Value) {
         let place = self.0.iter_mut().find(|(each, _)| *each == name);
@@ -128,6 +137,10 @@ pub enum Read {
     Selector,
     /// Several whole numbers up to this one, up to the next word.
     Counts(u64),
+    /// Several of bytes, up to the next word.
+    Sizes,
+    /// Several real numbers above the first and up to the second, up to the next word.
+    Reals(f64, f64),
 }
 
 /// `limit PACKETS`: a word that takes a value.
@@ -190,18 +203,17 @@ impl Word {
                 let byte = |each| read_count(each, 0, 255);
                 Value::Text(format!("{:#x}/{:#x}", byte(value)?, byte(mask)?).into())
             }
-            Read::Counts(most) => {
-                let read = |each| Ok(read_count(each, 0, most)?.to_string());
-                let numbers: Vec<_> =
-                    text.split_whitespace().map(read).collect::<Result<_, TcError>>()?;
-                Value::Text(numbers.join(" ").into())
+            Read::Counts(most) => each(text, |one| Ok(read_count(one, 0, most)?.to_string()))?,
+            Read::Sizes => each(text, |one| Ok(read_size(one)?.to_string()))?,
+            Read::Reals(above, most) => {
+                each(text, |one| Ok(number(read_real(one, above, most, true)?)))?
             }
         };
         Ok(read)
     }
 
     pub(crate) fn takes_all_that_follow(&self) -> bool {
-        matches!(self.read, Read::Counts(_))
+        matches!(self.read, Read::Counts(_) | Read::Sizes | Read::Reals(..))
     }
 
     pub(crate) fn is_time(&self) -> bool {
@@ -240,6 +252,12 @@ impl Word {
             at: at.clone(),
         })
     }
+}
+
+/// A list, of each number in it.
+fn each(text: &str, read: impl Fn(&str) -> Result<String, TcError>) -> Result<Value, TcError> {
+    let numbers: Vec<_> = text.split_whitespace().map(read).collect::<Result<_, TcError>>()?;
+    Ok(Value::Text(numbers.join(" ").into()))
 }
 
 fn is_digits(text: &str) -> bool {

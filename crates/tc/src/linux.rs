@@ -11,6 +11,9 @@ pub const RELEASE: &str = "6.12.117";
 /// What `variant linux` means today, by a name that will mean it tomorrow.
 pub const PINNED: &str = "linux6.12";
 
+/// The variant of Linux 7.3, where its algorithm is another.
+pub const OF_7_3: &str = "linux7.3";
+
 /// A discipline in the Linux kernel.
 #[derive(Clone, Copy)]
 pub struct Linux {

@@ -2,10 +2,10 @@
 //! wrong.
 
 use crate::discipline::{Discipline, read, tokens};
-use crate::disciplines::{RECORDS, elsewhere, own, record};
+use crate::disciplines::{RECORDS, cake, elsewhere, own, record};
 use crate::error::TcError;
 use crate::grammar::{Grammar, Value};
-use crate::record::Record;
+use crate::record::{Record, Tree};
 use crate::text::{did_you_mean, listed, nearest, quoted};
 use std::ops::Range;
 
@@ -83,6 +83,9 @@ impl Discipline {
         if kind == own::KIND {
             own::not_in_linux(self)?;
         }
+        if std::ptr::eq(self.record(), &cake::CAKE_MQ) {
+            return Err(cake::one_queue());
+        }
         let Some(linux) = &self.record().linux else {
             let there = |record: &&&Record| record.linux.is_some();
             let known = listed(RECORDS.iter().filter(there).map(|record| record.kind));
@@ -112,7 +115,9 @@ impl Discipline {
             }
         }
         let mut parts = vec![kind.to_owned()];
-        if !linux.limit_is_device_s && self.record().tree.is_none() {
+        if let Some(tree) = self.record().tree {
+            parts.extend(Some((tree.own)(self.fields())).filter(|words| !words.is_empty()));
+        } else if !linux.limit_is_device_s {
             parts.extend(self.grammar().write(self.fields(), |_, _| true));
         }
         Ok(parts.join(" "))
@@ -121,7 +126,8 @@ impl Discipline {
     /// tc's lines for its classes and filters, of a device and its handle there; none where `command`
     /// is all of it.
     pub fn tree(&self, device: &str, handle: &str) -> Vec<String> {
-        self.record().tree.map_or_else(Vec::new, |tree| tree(self.fields(), device, handle))
+        let parts = |tree: Tree| (tree.parts)(self.fields(), device, handle);
+        self.record().tree.map_or_else(Vec::new, parts)
     }
 }
 

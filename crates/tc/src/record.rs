@@ -2,13 +2,19 @@
 
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Value};
-use crate::linux::Linux;
+use crate::linux::{Linux, OF_7_3};
 
 /// The simulator's parameters of a discipline's words.
 pub type Translated = fn(&Fields) -> Vec<(&'static str, Value)>;
 
-/// tc's lines of a discipline's parts.
-pub type Tree = fn(&Fields, &str, &str) -> Vec<String>;
+/// How tc makes a discipline whose parts have commands of their own.
+#[derive(Clone, Copy)]
+pub struct Tree {
+    /// The words of its own line, behind its name.
+    pub own: fn(&Fields) -> String,
+    /// The lines behind that, of a device and the discipline's handle (`10:`).
+    pub parts: fn(&Fields, &str, &str) -> Vec<String>,
+}
 
 /// A queue discipline: a file in `disciplines/` has one for each.
 pub struct Record {
@@ -28,8 +34,7 @@ pub struct Record {
     pub written: Option<fn(&Fields) -> String>,
     /// How the kernel's is configured and read; `None`: Linux has none of this name.
     pub linux: Option<Linux>,
-    /// Where tc makes its parts by commands of their own: the lines behind its own, of a device and its
-    /// handle (`10:`). Its own line has no words then.
+    /// Where tc makes its parts by commands of their own.
     pub tree: Option<Tree>,
     /// The fewest words with which tc takes it.
     pub least: &'static str,
@@ -57,7 +62,7 @@ pub enum Counts {
     Packets,
     /// Packets in each band.
     PacketsOfABand,
-    /// Bytes.
+    /// Bytes; of several limits those of all.
     Bytes,
 }
 
@@ -104,6 +109,6 @@ impl Record {
 
     /// Whether Linux has it in this variant.
     pub fn in_linux(&self, variant: Option<&str>) -> bool {
-        self.linux.is_some() && variant.is_none_or(|name| name == "linux")
+        self.linux.is_some() && variant.is_none_or(|name| ["linux", OF_7_3].contains(&name))
     }
 }

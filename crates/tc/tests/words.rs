@@ -158,6 +158,33 @@ fn words_mean_what_they_mean_to_tc() {
             &[("bandwidth", n(8_000_000)), ("rtt_ns", n(50_000_000)), ("tins", text("besteffort"))],
         ),
         (
+            "fred limit 40",
+            &[
+                ("min", real(10.0)),
+                ("max", real(20.0)),
+                ("probability", real(0.02)),
+                ("minq", n(4)),
+                ("many_flows", OFF),
+            ],
+        ),
+        ("fred min 5 many_flows", &[("limit", n(100)), ("max", real(10.0)), ("many_flows", ON)]),
+        (
+            "avq limit 100k alpha 0.5",
+            &[("limit", n(102_400)), ("gamma", real(0.98)), ("alpha", real(0.5)), ("rate", UNSAID)],
+        ),
+        // As red: max a quarter of the limit, min a third of max; the last number is for the others.
+        (
+            "gred vqs 3 limit 60k 40000 avpkt 1000 probability 0.1 prio 1 2",
+            &[
+                ("limit", text("61440 40000 40000")),
+                ("min", text("5120 3333 3333")),
+                ("max", text("15360 10000 10000")),
+                ("burst", text("8 5 5")),
+                ("prio", text("1 2")),
+                ("grio", UNSAID),
+            ],
+        ),
+        (
             "ets bands 3 quanta 3000 1500 strict 1 priomap 0 1 2",
             &[
                 ("bands", n(3)),
@@ -198,6 +225,18 @@ fn a_wrong_word_is_pointed_at() {
         ("choke limit 100 bandwidth 1mbit min 30 max 20", 0, "min below max"),
         ("choke limit 10 bandwidth 1mbit min 3 max 20", 0, "limit"),
         ("ets", 0, "ets bands 3"),
+        ("fred min 20 max 10", 0, "min below max"),
+        ("fred minq 0", 10, "from 1"),
+        ("avq gamma 1.5", 10, "above 0 to 1"),
+        ("gred limit 60000", 0, "gred limit 60000 avpkt 1000"),
+        ("gred vqs 2 limit 6000 avpkt 1000 prio 1 2 3", 0, "vqs 3"),
+        ("gred vqs 17 limit 6000 avpkt 1000", 9, "from 1 to 16"),
+        ("gred limit 6000 avpkt 1000 priomap 1", 0, "virtual queues that there are"),
+        ("gred limit 60000 6000 avpkt 1000 max 10000", 0, "limit of at least 10000"),
+        ("gred limit 60000 avpkt 1000 probability 0.1 2", 40, "above 0 to 1"),
+        ("wred", 0, "nearest: gred"),
+        ("cake_mq queues 2 pinned 0 2", 0, "queues that there are"),
+        ("cake_mq autorate-ingress", 8, "bandwidth RATE"),
         ("drr", 0, "drr classes 2"),
         ("drr classes 2 quanta 1 2 3", 0, "classes 3"),
         ("drr quanta 1500 0", 0, "the bytes that it may send"),
@@ -226,12 +265,12 @@ fn a_wrong_word_is_pointed_at() {
         ("blackhole", 0, r#"loss = "100 %""#),
         ("pi2", 0, "nearest: dualpi2"),
         ("rem", 0, "nearest: pie"),
-        ("avq", 0, "nearest: red variant ns2"),
+        ("ared", 0, "nearest: red variant ns2"),
         ("codel limit 010", 12, "write 10"),
         ("codel limit 1e3", 12, "1000"),
         ("codel limit 99999999999", 12, "4294967295"),
         ("codel ecn noecn", 10, "once"),
-        ("codel variant paper", 14, "linux, linux2012, rfc, ns3"),
+        ("codel variant paper", 14, "linux, linux7.3, linux2012, rfc, ns3"),
         ("pfifo variant linux", 6, "leave variant out"),
         ("pfifo_fast limit 0", 17, "from 1"),
         ("pfifo_fast variant rfc", 19, "linux, shared"),
@@ -311,6 +350,28 @@ fn drr_s_line_stands_for_its_classes_and_filters() {
         assert!(lines.contains(&filter), "{filter}: {lines:#?}");
     }
     assert!(parse("codel").tree("eth0", "10:").is_empty());
+}
+
+#[test]
+fn gred_s_line_stands_for_its_virtual_queues_and_filters() {
+    let gred = parse("gred limit 60000 40000 avpkt 1000 prio 1 2 grio ecn");
+    assert_eq!(gred.command().expect("Linux has it"), "gred setup vqs 2 default 0 grio");
+    let lines = gred.tree("eth0", "10:");
+    assert_eq!(lines.len(), 2 + 1 + 16);
+    assert_eq!(
+        lines[1],
+        "qdisc change dev eth0 handle 10: gred vq 1 prio 2 limit 40000 min 3333 max 10000 burst 5 \
+         avpkt 1000 probability 0.02 bandwidth 10mbit ecn"
+    );
+    assert_eq!(lines[2], "qdisc add dev eth0 clsact");
+    // AF1 to AF3 of the lowest precedence are the first, as best effort; the others the last there is.
+    for (tos, queue) in [("0x00", "1:0"), ("0x08", "1:0"), ("0x10", "1:1"), ("0x18", "1:1")] {
+        let filter = format!(
+            "filter add dev eth0 egress protocol ip prio 1 u32 match ip tos {tos} 0x1e flowid {queue}"
+        );
+        assert!(lines.contains(&filter), "{filter}: {lines:#?}");
+    }
+    assert_eq!(gred.packets(), 100_000 / 1500 + 1, "of both");
 }
 
 #[test]
@@ -563,6 +624,8 @@ proptest! {
                 && found.queue_length().is_none()
                 // What else it says is in other lines.
                 && found.tree("eth0", "10:").is_empty()
+                // tc has no word for a release of Linux.
+                && found.variant() != Some("linux7.3")
             {
                 prop_assert_eq!(&Discipline::parse(&said).expect("tc's words"), &found);
             }
@@ -670,6 +733,9 @@ fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
         mpu: 0,
         cells: CakeCells::Noatm,
         acks: AckFilterMode::NoAckFilter,
+        queues: 0,
+        sync_ns: 0,
+        pinned: Vec::new(),
     };
     for words in ["cake", "cake unlimited internet diffserv3 raw egress nowash no-ack-filter"] {
         assert_eq!(simulated_cake(words), usual, "{words}");

@@ -13,6 +13,7 @@
 
 mod cc;
 pub mod congestion;
+pub mod own;
 pub mod params;
 mod rack;
 mod rate;

@@ -9,6 +9,7 @@
 //! own (`max_window`).
 
 use crate::CongestionKind;
+use crate::own::OwnControl;
 use serde::{Deserialize, Serialize};
 
 /// IP bytes of a full segment.
@@ -21,6 +22,9 @@ pub const MTU: u32 = 1500;
 pub struct TcpParams {
     /// The congestion control.
     pub congestion: CongestionKind,
+    /// One of the user's own, in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<Box<OwnControl>>,
     /// Payload bytes of a full segment.
     pub mss: u32,
     /// IP and TCP header bytes of a data segment, options included.
@@ -320,6 +324,7 @@ impl TcpParams {
     /// The defaults of a Linux host of today: of Linux 6.12.
     pub const LINUX: TcpParams = TcpParams {
         congestion: CongestionKind::Cubic,
+        own: None,
         mss: MTU - header_bytes(true),
         header_bytes: header_bytes(true),
         ack_bytes: header_bytes(true),
@@ -395,6 +400,7 @@ impl TcpParams {
     /// ns-2.35's one-way agents: TCP/Newreno with a plain sink.
     pub const NS2: TcpParams = TcpParams {
         congestion: CongestionKind::Reno,
+        own: None,
         mss: MTU - header_bytes(false),
         header_bytes: header_bytes(false),
         ack_bytes: header_bytes(false),

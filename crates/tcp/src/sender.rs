@@ -226,6 +226,7 @@ impl Sender {
         };
         let marks = settings.exact.then(|| Box::new(Marks::new(params)));
         let control = Control::new(params);
+        let paced = params.growth.pacing || params.congestion.sets_cwnd() || control.paces();
         let rate = control.samples_rate().then(|| Box::new(RateSampler::new()));
         let mut sender = Sender {
             una: 0,
@@ -260,7 +261,7 @@ impl Sender {
             end,
             last_len,
             handshake: params.handshake.then_some(Handshake::SendSyn),
-            pacer: (params.growth.pacing || params.congestion.sets_cwnd()).then(Pacer::default),
+            pacer: paced.then(Pacer::default),
             rate,
             stats: SenderStats::default(),
         };
@@ -818,6 +819,13 @@ impl Sender {
     fn pace(&mut self, seq: u32, len: u32, retransmit: bool, now: Time) {
         if self.rate.is_some() {
             return self.pace_at_rate(seq, len, retransmit, now);
+        }
+        if let (Some(rate), Some(pacer)) = (self.control.rate(), &mut self.pacer) {
+            let gap = Span::from_secs_f64(f64::from(len) / rate as f64);
+            return pacer.sent_at_rate(gap, now);
+        }
+        if self.control.paces() && !self.settings.pacing {
+            return;
         }
         let Some(srtt) = self.rtt.srtt().span() else {
             return;

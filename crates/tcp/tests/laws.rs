@@ -370,7 +370,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
             (
                 [sack, prr, limited_transmit, timestamps, ecn, accecn, pacing, hystart],
                 [min_rto_on_variance, handshake],
-                congestion,
+                control,
                 [dsack, undo, frto, rack, tlp],
                 ns2,
                 fast_recovery,
@@ -387,14 +387,15 @@ fn params() -> impl Strategy<Value = TcpParams> {
             (delayed_ack_segments, delayed_ack, stretch, quick_acks, mss),
             (sack_delay, write_bytes, timer_tick_ns, whose),
         )| TcpParams {
-            congestion,
+            congestion: control.kind,
+            own: control.own,
             mss,
             header_bytes: 52,
             ack_bytes: 52,
             timestamps,
             ecn,
             // It asks for nothing less (TCP_CONG_NEEDS_ACCECN).
-            accecn: accecn || congestion == CongestionKind::Prague,
+            accecn: accecn || control.kind == CongestionKind::Prague,
             handshake,
             recovery: LossRecovery {
                 sack,

@@ -35,6 +35,12 @@ pub enum Draw {
         /// Tail exponent, above 1.
         shape: f64,
     },
+    /// As measured: a cumulative distribution, straight between its points.
+    Empirical {
+        /// Values and the share of all that is no larger: both rising, the last share is 1. What the
+        /// first point's share is has its value.
+        points: Vec<(u64, f64)>,
+    },
 }
 
 /// Where video frame sizes come from.
@@ -69,6 +75,7 @@ impl Draw {
     /// The next value.
     pub fn next(&self, luck: &mut Luck) -> u64 {
         match *self {
+            Draw::Empirical { ref points } => inverse(points, luck.unit()),
             Draw::Constant { value } => value,
             Draw::Uniform { min, max } => min + luck.below((max - min).saturating_add(1)),
             Draw::Exponential { mean } => luck.exponential(mean as f64) as u64,
@@ -83,11 +90,29 @@ impl Draw {
     /// The mean of what it draws.
     pub fn mean(&self) -> f64 {
         match *self {
+            Draw::Empirical { ref points } => {
+                let first = points.first().map_or(0.0, |&(value, share)| value as f64 * share);
+                let between = points.windows(2).map(|pair| {
+                    let [(low, from), (high, to)] = [pair[0], pair[1]];
+                    (low as f64 + high as f64) / 2.0 * (to - from)
+                });
+                first + between.sum::<f64>()
+            }
             Draw::Constant { value } => value as f64,
             Draw::Uniform { min, max } => (min as f64 + max as f64) / 2.0,
             Draw::Exponential { mean } | Draw::Pareto { mean, .. } => mean as f64,
         }
     }
+}
+
+/// The value below which a share of all lies.
+fn inverse(points: &[(u64, f64)], share: f64) -> u64 {
+    let next = points.partition_point(|&(_, up_to)| up_to < share).min(points.len() - 1);
+    let (high, to) = points[next];
+    let Some(&(low, from)) = next.checked_sub(1).and_then(|index| points.get(index)) else {
+        return high;
+    };
+    low + ((high - low) as f64 * (share - from) / (to - from)) as u64
 }
 
 /// Constant-rate or on/off datagrams.
@@ -249,6 +274,23 @@ mod tests {
         drawn.sort_unstable();
         drawn.dedup();
         assert_eq!(drawn, [3, 4, 5]);
+    }
+
+    #[test]
+    fn a_measured_distribution_is_drawn_as_it_is() {
+        // A tenth is 100, four tenths lie up to 1000, half up to 10 000.
+        let points = vec![(100, 0.1), (1_000, 0.5), (10_000, 1.0)];
+        let draw = Draw::Empirical { points };
+        assert_eq!(draw.mean(), 10.0 + 0.4 * 550.0 + 0.5 * 5_500.0);
+        let mut luck = Luck::new(3, "e");
+        let drawn: Vec<u64> = (0..200_000).map(|_| draw.next(&mut luck)).collect();
+        let share = |most| drawn.iter().filter(|value| **value <= most).count() as f64 / 200_000.0;
+        for (most, meant) in [(99, 0.0), (100, 0.1), (550, 0.3), (1_000, 0.5), (5_500, 0.75)] {
+            assert!((share(most) - meant).abs() < 0.005, "{most}: {}", share(most));
+        }
+        assert_eq!(share(10_000), 1.0);
+        let mean = drawn.iter().sum::<u64>() as f64 / 200_000.0;
+        assert!((mean / draw.mean() - 1.0).abs() < 0.01, "{mean}");
     }
 
     #[test]

@@ -48,10 +48,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
+from sojourn.agreement.mechanisms import dated
 from sojourn.arrays import Ints, Mask
 from sojourn.engine.asked import Progress, cores
 from sojourn.engine.foresight import expected_s
 from sojourn.engine.kernel.graph import rate_steps
+from sojourn.engine.kernel.releases import version_in
 from sojourn.engine.protocol import Engine
 from sojourn.engine.recording import DROPPED, HINT, MARKED, REFUSED, SENT, WAITS, Recording, Trace
 from sojourn.engine.registry import find
@@ -112,6 +114,8 @@ def replayed(recording: Recording) -> Replayed:
     Raises:
         UserError: the link or the packets make no sense.
     """
+    release = "{}.{}".format(*version_in(recording.version))
+    recording = recording.by(dated(recording.link.qdisc, release))
     keys = _KEYS if recording.link.qdisc.kind == "sfb" else 1
 
     def best(starts: Sequence[int]) -> tuple[int, Replayed]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sojourn.scenario import Scenario
+from sojourn.scenario.qdisc import Qdisc, is_own
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Sides:
 def sides(variant: Scenario, profile: str = "linux") -> tuple[Sides, ...]:
     """The ways to compare a scenario (not a sweep) with the kernel: one, or two where a mechanism
     affects one of its disciplines. The simulator's endpoints of the profile `linux` have this
-    profile instead, the kernel's own.
+    profile instead, the kernel's own, and disciplines `variant linux` that kernel's.
 
     The first is the kernel as tc sets it, beside the simulator told to do the same. The second is
     both as in the manual page.
@@ -72,6 +73,10 @@ def sides(variant: Scenario, profile: str = "linux") -> tuple[Sides, ...]:
         if (changed := _instead(qdisc)) != qdisc
     }
     ours = with_profile(variant, profile)
+    release = profile.removeprefix("linux-")
+    ours = ours.with_(
+        {key: dated(Qdisc.parse(words), release).text for key, words in _dated_in(ours, release)}
+    )
     if not instead:
         return (Sides(ours, variant),)
     names = {
@@ -92,6 +97,23 @@ def with_profile(variant: Scenario, profile: str) -> Scenario:
     flows = variant.realise(variant.seeds[0]).flows
     linux = {flow.group for flow in flows if flow.tcp is not None and flow.tcp.profile == "linux"}
     return variant.with_({f"flow.{group}.profile": profile for group in sorted(linux)})
+
+
+def dated(qdisc: Qdisc, release: str) -> Qdisc:
+    """The discipline that `variant linux` is in this release of Linux: `7.3`."""
+    variant = f"linux{release}"
+    if qdisc.variant != "linux" or variant not in qdisc.record.variants:
+        return qdisc
+    return Qdisc.parse(f"{qdisc.text} variant {variant}")
+
+
+def _dated_in(scenario: Scenario, release: str) -> Iterator[tuple[str, str]]:
+    """The disciplines that are others in this release."""
+    for key, words in _disciplines(scenario):
+        if not is_own(words):
+            qdisc = Qdisc.parse(words)
+            if dated(qdisc, release) is not qdisc:
+                yield key, words
 
 
 def _disciplines(scenario: Scenario) -> Iterator[tuple[str, str]]:

@@ -41,6 +41,7 @@ STANDING = (
         "fq",
         "fq-codel",
         "fq-pie",
+        "gred",
         "hhf",
         "jitter",
         "leaving",

@@ -32,6 +32,7 @@ STANDING = (
     "replay-fq",
     "replay-fq-maxrate",
     "replay-fq-pie",
+    "replay-gred",
     "replay-hhf",
     "replay-prio",
     "replay-sfb",
@@ -40,7 +41,7 @@ STANDING = (
     "replay-tbf",
 )
 """In the folder `agreement/cases` of the installed package."""
-OF_LATER = {"kernel-7.3": ("replay-dualpi2",)}
+OF_LATER = {"kernel-7.3": ("replay-codel-drops", "replay-dualpi2")}
 """The same, of disciplines that only a later Linux has, by its engine."""
 
 

@@ -359,7 +359,9 @@ def _missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Iter
             if words := _refusal(there, line):
                 hint = f"{_module(kind)}; {WITHOUT_NETEM}" if kind == "netem" else _module(kind)
                 yield _Missing(_place(kind, realised), f"{kind}: {words}", hint)
-    for name in dict.fromkeys(flow.tcp.congestion for flow in realised.flows if flow.tcp):
+    for name in dict.fromkeys(
+        flow.tcp.congestion for flow in realised.flows if flow.tcp and flow.tcp.own is None
+    ):
         if words := _unknown(name, there):
             yield _Missing("flow: congestion", f"{name}: {words}", _module(name))
         for parameter in linux.CONGESTION[name].module_settings:

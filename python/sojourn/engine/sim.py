@@ -50,14 +50,18 @@ class Simulator:
         own = _own_code(realised)
         began = time.thread_time_ns()
         try:
-            tables = _core.run(realised, reached, own) if own else _core.run(realised, reached)
+            tables = (
+                _core.run(realised, reached, *own) if any(own) else _core.run(realised, reached)
+            )
         except _core.OwnCodeError as error:
-            raise compiled.failed(error, realised.links) from None
+            raise compiled.failed(error, realised.links, realised.flows) from None
         return Outcome(tables, time.thread_time_ns() - began)
 
 
-def _own_code(realised: Realised) -> dict[str, _core.OwnCode]:
-    return compiled.code_of(realised.links)
+def _own_code(
+    realised: Realised,
+) -> tuple[dict[str, _core.OwnCode], dict[str, _core.OwnControlCode]]:
+    return compiled.code_of(realised.links), compiled.controls_of(realised.flows)
 
 
 def _ready() -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from sojourn.engine import taking_turns
 from sojourn.errors import UserError
 from sojourn.evaluation.suite import Criterion, Suite
+from sojourn.own.compiled import is_control
 from sojourn.scenario import Scenario
 from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.qdisc import QDISCS, is_own
@@ -38,7 +39,9 @@ def suite_of(words: Sequence[str]) -> str:
 
 
 def _kind(word: str) -> str:
-    if word.partition(" ")[0] in QDISCS or is_own(word):
+    if is_own(word):
+        return "congestion" if is_control(word) else "qdisc"
+    if word.partition(" ")[0] in QDISCS:
         return "qdisc"
     if word in CONGESTION:
         return "congestion"

@@ -72,6 +72,9 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "sfq": (GREEN, LONG),
     "sfb": (SKY, DASH_DOT),
     "blue": (SKY, LONG),
+    "avq": (SKY, SOLID),
+    "fred": (PURPLE, DOTTED),
+    "gred": (PURPLE, DASH_DOT_DOT),
     "choke": (PURPLE, LONG),
     "prio": (VERMILLION, DASH_DOT),
     "ets": (VERMILLION, SHORT),
@@ -80,6 +83,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "tbf": (ORANGE, DASH_DOT),
     "dualpi2": (PURPLE, SHORT),
     "cake": (GREEN, SOLID),
+    "cake_mq": (GREEN, DASH_DOT),
     "cobalt": (GREEN, SHORT),
     "own": (BLACK, SOLID),
 }

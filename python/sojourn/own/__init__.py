@@ -1,5 +1,5 @@
-"""A queue discipline of one's own: a class in a file of Python, which numba compiles and the simulator
-asks about each packet. docs/own.md is the tutorial.
+"""A queue discipline or a congestion control of one's own: a class in a file of Python, which numba
+compiles and the simulator asks about each packet, or each ACK. docs/own.md is the tutorial.
 
 ```
 from sojourn.own import DROP, MS, PASS, Discipline, Link, Packet
@@ -11,13 +11,27 @@ class Mine(Discipline):
         return DROP if packet.sojourn > self.target else PASS
 ```
 
-`sojourn run FILE -q mine.py:Mine` runs it. What a class may contain is a small part of Python
+`sojourn run FILE -q mine.py:Mine` runs it, and `congestion = "mine.py:Mine"` of a flow a congestion
+control. What a class may contain is a small part of Python
 (`language`); what is beyond it is refused with its line. `compiled` compiles it.
 """
 
 from __future__ import annotations
 
-__all__ = ["DROP", "MARK", "MS", "PASS", "US", "Discipline", "Link", "Packet", "S"]
+__all__ = [
+    "DROP",
+    "MARK",
+    "MS",
+    "PASS",
+    "US",
+    "Ack",
+    "Congestion",
+    "CongestionControl",
+    "Discipline",
+    "Link",
+    "Packet",
+    "S",
+]
 
 PASS = 0
 """The packet goes on."""
@@ -117,4 +131,69 @@ class Discipline:
     def random(self) -> float:
         """A number from 0 to below 1, of the link's own random stream: the same seed gives the same
         numbers."""
+        raise NotImplementedError
+
+
+class Ack:
+    """An ACK of new data."""
+
+    now: int
+    """ns."""
+    acked: int
+    """Segments that it newly acknowledged, cumulatively or by SACK."""
+    rtt: int
+    """The RTT that it measured, ns; 0: none."""
+    srtt: int
+    """Smoothed RTT (RFC 6298), ns; 0: none yet."""
+    una: int
+    """The first segment not acknowledged, after this ACK."""
+    nxt: int
+    """The next segment to be sent for the first time."""
+    cwnd_limited: int
+    """1: cwnd, not the application or the receiver, limits the sender. Only then may cwnd grow (RFC
+    7661)."""
+    open: int
+    """1: no recovery, and no segment SACKed beyond a gap."""
+    mss: int
+    """Bytes of data in a segment."""
+
+
+class Congestion:
+    """A congestion signal; there is at most one in a window of data."""
+
+    now: int
+    """ns."""
+    inflight: int
+    """Segments outstanding."""
+    mss: int
+    """Bytes of data in a segment."""
+
+
+class CongestionControl:
+    """What a congestion control of one's own begins from. Its fields are as a discipline's. It sets
+    `cwnd` and `ssthresh`, and may set `pacing_rate`. None of the methods has to be written."""
+
+    cwnd: float
+    """Segments, at least 1. A scenario sets the first one: `tcp = { initial_window = 10 }`."""
+    ssthresh: float
+    """Segments; `math.inf` at first."""
+    pacing_rate: int = 0
+    """Bits of data a second; 0: not paced. A class with this field is paced."""
+
+    def on_ack(self, ack: Ack) -> None:
+        """An ACK of new data outside a recovery: cwnd may grow."""
+
+    def on_loss(self, event: Congestion) -> None:
+        """A loss was found: sets ssthresh, to which the sender brings cwnd. Without this method:
+        half of cwnd, at least 2."""
+
+    def on_ecn(self, event: Congestion) -> None:
+        """An ECN echo; without this method it is as a loss."""
+
+    def on_timeout(self, event: Congestion) -> None:
+        """The retransmission timer expired: sets ssthresh. cwnd is 1 afterwards. Without this method
+        it is as a loss."""
+
+    def random(self) -> float:
+        """A number from 0 to below 1, of the connection's own random stream."""
         raise NotImplementedError

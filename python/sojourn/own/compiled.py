@@ -1,7 +1,8 @@
-"""A discipline of one's own, compiled by numba: what `_core` runs.
+"""A discipline or a congestion control of one's own, compiled by numba: what `_core` runs.
 
 The class's functions become C functions of three pointers: the state, which is a record of the
-class's fields; the packet; the link (crates/qdisc, own.rs; crates/python, own.rs). A class is compiled
+class's fields; the packet and the link, or the ACK or congestion signal and nothing (crates/qdisc,
+own.rs; crates/tcp, own.rs; crates/python, own.rs). A class is compiled
 once in a process, whatever numbers a scenario sets, as long as its arrays are as long.
 """
 
@@ -11,7 +12,7 @@ import ast
 import functools
 import hashlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,24 +23,24 @@ from sojourn import _core
 from sojourn.errors import UserError
 from sojourn.foreign import plain
 from sojourn.own.language import (
-    ASKED,
+    BASES,
     FUNCTION,
     LINE,
-    LINK,
-    LINK_ARRAYS,
     LUCK,
-    PACKET,
+    SILENT,
     TURNS,
+    VIEWS,
     WHY,
     Law,
     Number,
+    base_of,
     read,
 )
 from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.trace import opened
 
 if TYPE_CHECKING:
-    from sojourn.scenario.realised import Link, Realised
+    from sojourn.scenario.realised import Flow, Link, Realised
 
 FAILED = -(1 << 63)
 KIND = "own"
@@ -62,6 +63,23 @@ def code_of(links: Sequence[Link]) -> dict[str, _core.OwnCode]:
     return found
 
 
+def controls_of(flows: Sequence[Flow]) -> dict[str, _core.OwnControlCode]:
+    """What `_core.run` takes for these flows: the code of each congestion control of one's own, by
+    its words.
+
+    Raises:
+        UserError: as `code_of`.
+    """
+    found: dict[str, _core.OwnControlCode] = {}
+    for own in _controls(flows):
+        if own.text not in found:
+            law, built = _compiled(own, "CongestionControl")
+            found[own.text] = _core.OwnControlCode(
+                built.addresses, _state(law, built), built, paces=law.paces
+            )
+    return found
+
+
 def given(words: str) -> Qdisc:
     """A discipline by its words, with its file read where it is one's own.
 
@@ -69,19 +87,71 @@ def given(words: str) -> Qdisc:
         UserError: the words are wrong, or the file can't be read.
     """
     qdisc = Qdisc.parse(words)
-    if qdisc.kind != KIND:
-        return qdisc
-    file = str(qdisc.params["file"])
+    return qdisc.with_("source", _text(words)) if qdisc.kind == KIND else qdisc
+
+
+def is_control(words: str) -> bool:
+    """Whether a class of one's own, by its words, is a congestion control; else it is a discipline.
+
+    Raises:
+        UserError: the file can't be read, or has no such class.
+    """
+    params = Qdisc.parse(words).params
+    file, name = str(params["file"]), str(params["class"])
+    return base_of(_text(words), plain(file), name).name == "CongestionControl"
+
+
+def _text(words: str) -> str:
+    """The text of the file that these words name."""
+    file = str(Qdisc.parse(words).params["file"])
     try:
-        return qdisc.with_("source", opened(file).decode())
+        return opened(file).decode()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text (UTF-8)"
         raise UserError(f"can't read {plain(file)}: {why}", "the path counts from here") from None
 
 
 def any_own(realised: Realised) -> bool:
-    """Whether a link has a discipline of one's own."""
-    return any(link.qdisc.kind == KIND for link in realised.links)
+    """Whether something of a scenario is code of one's own."""
+    ours = any(link.qdisc.kind == KIND for link in realised.links)
+    return ours or next(_controls(realised.flows), None) is not None
+
+
+@dataclass(frozen=True)
+class _Own:
+    """A class of one's own, as a scenario names it."""
+
+    text: str
+    file: str
+    name: str
+    words: str
+    source: str | None
+
+    def law(self) -> Law:
+        if self.source is None:
+            raise UserError(
+                f"{self.file}:{self.name} has no text", "give the file by a scenario, or by -q"
+            )
+        return read(self.source, plain(self.file), self.name, self.words)
+
+
+def _discipline(link: Link) -> _Own:
+    params = link.qdisc.params
+    words, source = params["words"], params["source"]
+    return _Own(
+        link.qdisc.text,
+        str(params["file"]),
+        str(params["class"]),
+        words if isinstance(words, str) else "",
+        source if isinstance(source, str) else None,
+    )
+
+
+def _controls(flows: Sequence[Flow]) -> Iterator[_Own]:
+    for flow in flows:
+        if flow.tcp is not None and (own := flow.tcp.own) is not None:
+            file, name, words, source = own
+            yield _Own(flow.tcp.congestion, file, name, words or "", source)
 
 
 def maker(realised: Realised) -> str:
@@ -113,32 +183,36 @@ def _maker() -> str:
 
 
 def _missing() -> UserError:
-    return UserError(
-        "a discipline of one's own is compiled by numba, which is not installed", EXTRA
-    )
+    return UserError("code of one's own is compiled by numba, which is not installed", EXTRA)
 
 
-def failed(error: _core.OwnCodeError, links: Sequence[Link]) -> UserError:
-    """What the engine threw of one of these links, in a sentence: what, where."""
+def failed(
+    error: _core.OwnCodeError, links: Sequence[Link], flows: Sequence[Flow] = ()
+) -> UserError:
+    """What the engine threw of one of these links or flows, in a sentence: what, where."""
     from sojourn.own.checks import RAISED, WHYS
 
     file, name, asked, at_ns, answer, why, line = error.args
     when = f"at {at_ns / 1e9:.9f} s of the run"
+    if isinstance(answer, tuple):
+        what, to = answer
+        problem = f"{file}: {name}.{asked} set {what} to {to:.6g} {when}"
+        return UserError(problem, _BOUNDS[what])
     if answer is not None:
         problem = f"{file}: {name}.{asked} answered {answer} {when}: {_meaningless(asked, answer)}"
         return UserError(problem, f"its answer is {_ANSWERS[asked]}")
-    said = _said(links, file, name, line) if why == RAISED else ""
+    said = _said(links, flows, file, name, line) if why == RAISED else ""
     what = WHYS.get(why, "no answer")
     shown = f"{what}: {said}" if said else what
     return UserError(f"{file}:{line}: {name}.{asked} failed {when}: {shown}", "correct the line")
 
 
-def _said(links: Sequence[Link], file: str, name: str, line: int) -> str:
+def _said(links: Sequence[Link], flows: Sequence[Flow], file: str, name: str, line: int) -> str:
     """What the line of a `raise` or an `assert` says."""
-    for link in links:
-        params = link.qdisc.params
-        if link.qdisc.kind == KIND and (params["file"], params["class"]) == (file, name):
-            return plain(law_of(link).said.get(line, ""))
+    ours = [_discipline(link) for link in links if link.qdisc.kind == KIND]
+    for own in (*ours, *_controls(flows)):
+        if (own.file, own.name) == (file, name):
+            return plain(own.law().said.get(line, ""))
     return ""
 
 
@@ -150,6 +224,11 @@ _ANSWERS = {
     "idle": "nothing",
     "timer": "a time in ns later than link.now",
 }
+_BOUNDS = {
+    "cwnd": "cwnd is from 1 segment to 2^31: write max(1.0, ...)",
+    "ssthresh": "ssthresh is at least 1 segment, and after a loss at most 2^31",
+    "pacing_rate": "a pacing rate is from 0 (none) to 2^53 bit/s",
+}
 
 
 def _meaningless(asked: str, answer: int) -> str:
@@ -158,33 +237,38 @@ def _meaningless(asked: str, answer: int) -> str:
     return "a time that is not later" if asked == "timer" else "not an answer"
 
 
-def law_of(link: Link) -> Law:
-    """The class that a link's discipline names, read."""
-    params = link.qdisc.params
-    file, name = str(params["file"]), str(params["class"])
-    source, words = params["source"], params["words"]
-    if not isinstance(source, str):
-        raise UserError(f"{file}:{name} has no text", "give the file by a scenario, or by -q")
-    return read(source, plain(file), name, words if isinstance(words, str) else "")
-
-
 def _code(link: Link) -> _core.OwnCode:
-    law = law_of(link)
-    with _LOCK:
-        built = _built(_Shape.of(law))
-    state = np.zeros(1, dtype=built.state)
-    for name, value in law.values.items():
-        state[name] = value
+    law, built = _compiled(_discipline(link), "Discipline")
     settings = law.settings
     return _core.OwnCode(
         built.addresses,
-        state.tobytes(),
+        _state(law, built),
         built,
         queues=settings["queues"],
         limit=settings["limit"],
         timer=settings["timer_start"],
         bypass=bool(settings["bypass"]),
     )
+
+
+def _compiled(own: _Own, base: str) -> tuple[Law, _Built]:
+    law = own.law()
+    if law.base.name != base:
+        where = "qdisc" if law.base.name == "Discipline" else "congestion"
+        raise UserError(
+            f"{own.file}:{own.name} is a {law.base.word}, not a {BASES[base].word}",
+            f"write it as {where} = ...",
+        )
+    with _LOCK:
+        return law, _built(_Shape.of(law))
+
+
+def _state(law: Law, built: _Built) -> bytes:
+    """At its start."""
+    state = np.zeros(1, dtype=built.state)
+    for name, value in law.values.items():
+        state[name] = value
+    return state.tobytes()
 
 
 @dataclass(frozen=True)
@@ -197,6 +281,7 @@ class _Shape:
     fields: tuple[tuple[str, str, int], ...]
     """Name, type, and numbers of an array (0: one number)."""
     asked: tuple[str, ...]
+    base: str
     queues: int
 
     @classmethod
@@ -204,7 +289,8 @@ class _Shape:
         module = ast.Module(list(law.functions), [])
         fields = tuple((name, *_field(value)) for name, value in law.values.items())
         code = ast.dump(module, include_attributes=True)
-        shape = cls(law.name, law.file, code, fields, law.asked, law.settings["queues"])
+        queues = law.settings.get("queues", 1)
+        shape = cls(law.name, law.file, code, fields, law.asked, law.base.name, queues)
         _TREES[shape] = module
         return shape
 
@@ -243,19 +329,22 @@ def _built(shape: _Shape) -> _Built:
             (LINE, "i8"),
             (TURNS, "i8"),
             *((name, kind, (many,)) if many else (name, kind) for name, kind, many in shape.fields),
+            # So that no state is the beginning of another: numba would take one for the other.
+            (f"end{len(shape.fields)}_", "i8"),
         ]
     )
-    packet = np.dtype([(name, "i8") for name in PACKET])
-    queues = [(name, "i8", (shape.queues,)) for name in LINK_ARRAYS]
-    link = np.dtype([*((name, "i8") for name in LINK), *queues])
-    pointers = [numba.types.CPointer(numba.from_dtype(each)) for each in (state, packet, link)]
-    signature = numba.int64(*pointers)
+    pointer = numba.types.CPointer
+    own = pointer(numba.from_dtype(state))
     functions = _functions(shape, numba.njit, checks.FUNCTIONS)
     compiled = {}
     for asked in shape.asked:
-        outer = _outer(functions[FUNCTION + asked], asked, numba)
+        views = BASES[shape.base].asked[asked]
+        # A discipline's method that is not shown the packet gets its pointer all the same.
+        given = ("packet", "link") if shape.base == "Discipline" else (*views, *views)
+        seen = [pointer(numba.from_dtype(_view(name, shape.queues))) for name in given]
+        outer = _outer(functions[FUNCTION + asked], asked, views, numba)
         try:
-            compiled[asked] = numba.cfunc(signature)(outer)
+            compiled[asked] = numba.cfunc(numba.int64(own, *seen))(outer)
         except numba.core.errors.NumbaError as error:
             raise _uncompiled(shape, asked, error) from None
     addresses = {asked: function.address for asked, function in compiled.items()}
@@ -277,10 +366,17 @@ def _functions(
     return names
 
 
-def _outer(inner: Any, asked: str, numba: Any) -> Callable[..., int]:
+def _view(name: str, queues: int) -> np.dtype[np.void]:
+    """What a method is shown, as the engine lays it out."""
+    view = VIEWS[name]
+    arrays = [(each, "i8", (queues,)) for each in view.arrays]
+    return np.dtype([*((each, "i8") for each in view.numbers), *arrays])
+
+
+def _outer(inner: Any, asked: str, views: Sequence[str], numba: Any) -> Callable[..., int]:
     """The C function around a method: records of pointers, and `FAILED` where it raises."""
     carray = numba.carray
-    if "packet" in ASKED[asked]:
+    if len(views) == 2:
 
         def decide(state, packet, link):  # type: ignore[no-untyped-def]
             own = carray(state, 1)[0]
@@ -291,9 +387,20 @@ def _outer(inner: Any, asked: str, numba: Any) -> Callable[..., int]:
                 return FAILED
 
         return decide
-    if asked == "idle":
+    if asked not in SILENT:
 
-        def tell(state, packet, link):  # type: ignore[no-untyped-def]
+        def ask(state, packet, link):  # type: ignore[no-untyped-def]
+            own = carray(state, 1)[0]
+            own.turns_ = 0
+            try:
+                return numba.int64(inner(own, carray(link, 1)[0]))
+            except Exception:
+                return FAILED
+
+        return ask
+    if views == ("link",):
+
+        def idle(state, packet, link):  # type: ignore[no-untyped-def]
             own = carray(state, 1)[0]
             own.turns_ = 0
             try:
@@ -302,17 +409,18 @@ def _outer(inner: Any, asked: str, numba: Any) -> Callable[..., int]:
                 return FAILED
             return 0
 
-        return tell
+        return idle
 
-    def ask(state, packet, link):  # type: ignore[no-untyped-def]
+    def tell(state, seen, nothing):  # type: ignore[no-untyped-def]
         own = carray(state, 1)[0]
         own.turns_ = 0
         try:
-            return numba.int64(inner(own, carray(link, 1)[0]))
+            inner(own, carray(seen, 1)[0])
         except Exception:
             return FAILED
+        return 0
 
-    return ask
+    return tell
 
 
 def _uncompiled(shape: _Shape, asked: str, error: Exception) -> UserError:

@@ -29,25 +29,82 @@ from sojourn.units import nearest
 
 PUBLIC = {name: getattr(own, name) for name in ("PASS", "DROP", "MARK", "US", "MS", "S")}
 """Constants of `sojourn.own`."""
-ASKED: dict[str, tuple[str, ...]] = {
-    "enqueue": ("packet", "link"),
-    "overflow": ("link",),
-    "choose": ("link",),
-    "dequeue": ("packet", "link"),
-    "idle": ("link",),
-    "timer": ("link",),
+
+Number = int | float
+
+
+@dataclass(frozen=True)
+class View:
+    """What a method is shown: whole numbers under names, and arrays of them, one for each queue."""
+
+    numbers: tuple[str, ...]
+    arrays: tuple[str, ...] = ()
+
+
+VIEWS = {
+    "packet": View(("bytes", "flow", "hash", "ecn", "ce", "dscp", "enqueued", "sojourn")),
+    "link": View(("now", "packets", "bytes", "mtu", "rate"), ("queue_packets", "queue_bytes")),
+    "ack": View(
+        ("now", "acked", "rtt", "srtt", "una", "nxt", "cwnd_limited", "open", "mss"),
+    ),
+    "event": View(("now", "inflight", "mss")),
 }
-"""What the engine asks, and of what."""
-PACKET = ("bytes", "flow", "hash", "ecn", "ce", "dscp", "enqueued", "sojourn")
-LINK = ("now", "packets", "bytes", "mtu", "rate")
-LINK_ARRAYS = ("queue_packets", "queue_bytes")
-SETTINGS = {
-    "queues": (1, 1 << 16),
-    "limit": (0, 1 << 32),
-    "timer_start": (0, 1 << 62),
-    "bypass": (0, 1),
+"""By the name of an argument, in the engine's order (crates/qdisc, own.rs; crates/tcp, own.rs)."""
+_TYPES = {"Packet": "packet", "Link": "link", "Ack": "ack", "Congestion": "event"}
+"""By the annotation of an argument."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """What a class may begin from."""
+
+    name: str
+    word: str
+    asked: Mapping[str, tuple[str, ...]]
+    """What the engine asks, and of what."""
+    settings: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Fields that the engine reads, each with its bounds."""
+    shared: Mapping[str, Number] = field(default_factory=dict)
+    """Fields that the engine reads and sets, ahead of the class's own."""
+
+
+BASES = {
+    base.name: base
+    for base in (
+        Base(
+            "Discipline",
+            "discipline",
+            {
+                "enqueue": ("packet", "link"),
+                "overflow": ("link",),
+                "choose": ("link",),
+                "dequeue": ("packet", "link"),
+                "idle": ("link",),
+                "timer": ("link",),
+            },
+            {
+                "queues": (1, 1 << 16),
+                "limit": (0, 1 << 32),
+                "timer_start": (0, 1 << 62),
+                "bypass": (0, 1),
+            },
+        ),
+        Base(
+            "CongestionControl",
+            "congestion control",
+            {
+                "on_ack": ("ack",),
+                "on_loss": ("event",),
+                "on_ecn": ("event",),
+                "on_timeout": ("event",),
+            },
+            shared={"cwnd": 10.0, "ssthresh": math.inf, "pacing_rate": 0},
+        ),
+    )
 }
-"""Fields that the engine reads, each with its bounds."""
+SILENT = ("idle", "on_ack", "on_loss", "on_ecn", "on_timeout")
+"""Methods that answer nothing."""
+_STARTS = {"cwnd": "window", "ssthresh": "ssthresh"}
 MOST_NUMBERS = 1 << 22
 """Of a state."""
 
@@ -77,8 +134,6 @@ _MATH = ("sqrt", "exp", "log", "log2", "isnan", "isinf")
 _CHECKED_MATH = {"floor": "floor", "ceil": "ceil"}
 _MATH_CONSTANTS = ("pi", "e", "inf")
 
-Number = int | float
-
 
 @dataclass(frozen=True)
 class Law:
@@ -86,13 +141,16 @@ class Law:
 
     file: str
     name: str
+    base: Base
     values: Mapping[str, Number | list[Number]]
     """Its fields at their start."""
     settings: Mapping[str, int]
     functions: tuple[ast.FunctionDef, ...]
     """Rewritten, each ahead of those that call it."""
     asked: tuple[str, ...]
-    """What of `ASKED` it has: functions of the same names."""
+    """What of `base.asked` it has: functions of the same names."""
+    paces: bool = False
+    """A congestion control that sets a pacing rate."""
     said: Mapping[int, str] = field(default_factory=dict)
     """By line: what a `raise` or `assert` says."""
 
@@ -103,6 +161,19 @@ def read(source: str, file: str, name: str, words: str) -> Law:
     Raises:
         UserError: the file is not of this language, or has no such class; with its line.
     """
+    return _parsed(source, file).law(name, _set(words))
+
+
+def base_of(source: str, file: str, name: str) -> Base:
+    """What a class of a file begins from.
+
+    Raises:
+        UserError: as `read`.
+    """
+    return _parsed(source, file).found(name)[1]
+
+
+def _parsed(source: str, file: str) -> _File:
     try:
         tree = ast.parse(source, file)
     except SyntaxError as error:
@@ -111,7 +182,7 @@ def read(source: str, file: str, name: str, words: str) -> Law:
         ) from None
     except (ValueError, RecursionError, MemoryError):
         raise UserError(f"{file}: not Python", "give a file of Python") from None
-    return _File(file, tree).law(name, _set(words))
+    return _File(file, tree)
 
 
 def _set(words: str) -> dict[str, Number]:
@@ -130,7 +201,7 @@ class _File:
         self.constants: dict[str, Number] = {}
         self.functions: dict[str, ast.FunctionDef] = {}
         self.classes: dict[str, ast.ClassDef] = {}
-        self.base: str | None = None
+        self.bases: set[str] = set()
         self.imports_math = False
         for statement in tree.body:
             self._top(statement)
@@ -178,8 +249,8 @@ class _File:
                     f"sojourn.own has no {alias.asname or alias.name}",
                     f"it has {', '.join(own.__all__)}",
                 )
-            if alias.name == "Discipline":
-                self.base = "Discipline"
+            if alias.name in BASES:
+                self.bases.add(alias.name)
             if alias.name in PUBLIC:
                 self.constants[alias.name] = PUBLIC[alias.name]
 
@@ -222,35 +293,38 @@ class _File:
             raise self.refuse(node, "an array is not a number", "write a number")
         return value
 
-    def law(self, name: str, words: Mapping[str, Number]) -> Law:
+    def found(self, name: str) -> tuple[ast.ClassDef, Base]:
+        """A class and what it begins from."""
         found = self.classes.get(name)
         if found is None:
             there = ", ".join(self.classes) or "no class"
             raise UserError(f"{self.file} has no class {name}", f"it has {there}")
         bases = [base.id for base in found.bases if isinstance(base, ast.Name)]
-        if self.base is None or bases != [self.base]:
+        if len(bases) != 1 or bases[0] not in self.bases:
             raise self.refuse(
                 found,
-                f"{name} is no discipline",
+                f"{name} is no discipline and no congestion control",
                 f"write from sojourn.own import Discipline, and class {name}(Discipline)",
             )
-        return _Class(self, found, words).law()
+        return found, BASES[bases[0]]
+
+    def law(self, name: str, words: Mapping[str, Number]) -> Law:
+        return _Class(self, *self.found(name), words).law()
 
 
 class _Class:
     """Reads a class."""
 
-    def __init__(self, file: _File, node: ast.ClassDef, words: Mapping[str, Number]) -> None:
+    def __init__(
+        self, file: _File, node: ast.ClassDef, base: Base, words: Mapping[str, Number]
+    ) -> None:
         self.file = file
         self.node = node
+        self.base = base
         self.words = words
-        self.values: dict[str, Number | list[Number]] = {}
-        self.settings = {
-            "queues": own.Discipline.queues,
-            "limit": own.Discipline.limit,
-            "timer_start": own.Discipline.timer_start,
-            "bypass": own.Discipline.bypass,
-        }
+        self.values: dict[str, Number | list[Number]] = dict(base.shared)
+        self.settings = {name: getattr(own.Discipline, name) for name in base.settings}
+        self.paces = False
         # A setting that no line of the class has can be set as well.
         for word in self.words.keys() & self.settings.keys():
             self._setting(node, word, self.words[word])
@@ -266,7 +340,7 @@ class _Class:
                 pass
             case ast.FunctionDef(name=name):
                 self.methods[name] = statement
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in SETTINGS:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.base.settings:
                 self._field(statement, name, "int", value)
             case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=value):
                 if value is None:
@@ -285,15 +359,29 @@ class _Class:
         value = self.file.value(node, known)
         if name.startswith("_") and name[1:2] == "_":
             raise self.file.refuse(statement, f"{name} is a name of Python's own", "choose another")
+        if name in self.base.shared:
+            self._shared(statement, name, value)
+            return
         if name in self.words and not isinstance(value, list):
             value = self.words[name]
-        if name in SETTINGS:
+        if name in self.base.settings:
             self._setting(statement, name, value)
             return
         self.values[name] = self._typed(statement, name, kind, value)
 
+    def _shared(self, at: ast.AST, name: str, value: Number | list[Number]) -> None:
+        if name != "pacing_rate":
+            raise self.file.refuse(
+                at,
+                f"{name} is set by the connection at its start",
+                f"leave the line out; a scenario says tcp = {{ initial_{_STARTS[name]} = ... }}",
+            )
+        if value != 0:
+            raise self.file.refuse(at, "pacing_rate begins at 0", "set it in on_ack")
+        self.paces = True
+
     def _setting(self, at: ast.AST, name: str, value: object) -> None:
-        least, most = SETTINGS[name]
+        least, most = self.base.settings[name]
         if not isinstance(value, int) or not least <= value <= most:
             raise self.file.refuse(
                 at, f"{name} is a whole number, not {value}", f"from {least} to {most}"
@@ -323,14 +411,19 @@ class _Class:
         return wholes if array else wholes[0]
 
     def _check_words(self) -> None:
-        settable = [name for name, value in self.values.items() if not isinstance(value, list)]
-        settable += list(SETTINGS)
+        settable = [
+            name
+            for name, value in self.values.items()
+            if not isinstance(value, list) and name not in self.base.shared
+        ]
+        settable += list(self.base.settings)
         for word in self.words:
             if word not in settable:
                 guess = nearest(word, settable)
                 raise UserError(
                     f"{self.file.file}:{self.node.name} has no number {word}",
-                    (f"did you mean {guess}? " if guess else "") + f"it has {', '.join(settable)}",
+                    (f"did you mean {guess}? " if guess else "")
+                    + f"it has {', '.join(settable) or 'none'}",
                 )
 
     def law(self) -> Law:
@@ -339,8 +432,8 @@ class _Class:
             raise self.file.refuse(
                 self.node, f"a state of {many} numbers", f"the most is {MOST_NUMBERS}"
             )
-        asked = tuple(name for name in ASKED if name in self.methods)
-        if self.settings["queues"] > 1 and "choose" not in asked:
+        asked = tuple(name for name in self.base.asked if name in self.methods)
+        if self.settings.get("queues", 1) > 1 and "choose" not in asked:
             raise self.file.refuse(
                 self.node,
                 f"{self.node.name} has {self.settings['queues']} queues and no method choose",
@@ -364,11 +457,19 @@ class _Class:
         }
         ordered = self._ordered(functions)
         return Law(
-            self.file.file, self.node.name, self.values, self.settings, ordered, asked, self.said
+            self.file.file,
+            self.node.name,
+            self.base,
+            self.values,
+            self.settings,
+            ordered,
+            asked,
+            self.paces,
+            self.said,
         )
 
     def _check_parameters(self, name: str) -> None:
-        wanted = ("self", *ASKED[name])
+        wanted = ("self", *self.base.asked[name])
         given = self.methods[name].args.args
         if len(given) != len(wanted):
             raise self.file.refuse(
@@ -402,9 +503,7 @@ class _Class:
 
 def _self(file: _File, node: ast.FunctionDef) -> str:
     if not node.args.args:
-        raise file.refuse(
-            node, f"{node.name} has no self", f"write def {node.name}(self, packet, link)"
-        )
+        raise file.refuse(node, f"{node.name} has no self", f"write def {node.name}(self, ...)")
     return node.args.args[0].arg
 
 
@@ -449,15 +548,16 @@ class _Function(ast.NodeTransformer):
         self.counter = 0
 
     def _views(self) -> dict[str, str]:
-        """Arguments that are the packet or the link, by what they are."""
-        if self.own_name is not None and self.node.name in ASKED:
-            return dict(zip(self.arguments, ASKED[self.node.name], strict=False))
+        """Arguments that are the packet, the link and their like, by what they are."""
+        asked = self.owner.base.asked
+        if self.own_name is not None and self.node.name in asked:
+            return dict(zip(self.arguments, asked[self.node.name], strict=False))
         kinds: dict[str, str] = {}
         for argument in self.node.args.args:
             kind = ast.unparse(argument.annotation) if argument.annotation else ""
-            kind = kind.strip("'\"")
-            if kind in ("Packet", "Link") or argument.arg in ("packet", "link"):
-                kinds[argument.arg] = (kind or argument.arg).lower()
+            shown = _TYPES.get(kind.strip("'\""), argument.arg)
+            if shown in VIEWS:
+                kinds[argument.arg] = shown
         return kinds
 
     def refuse(self, node: ast.AST, problem: str, hint: str) -> UserError:
@@ -626,7 +726,7 @@ class _Function(ast.NodeTransformer):
         raise self.refuse(
             node,
             f"{_shown(node)} is not of this language",
-            "it computes with numbers, fields of self, the packet and the link",
+            "it computes with numbers, fields of self, and what the method is shown",
         )
 
     def _comparison(
@@ -653,22 +753,31 @@ class _Function(ast.NodeTransformer):
 
     def _attribute(self, node: ast.AST, name: str, attr: str) -> ast.expr:
         if name == self.own_name:
-            if attr in SETTINGS and attr not in self.owner.values:
+            if attr in self.owner.settings and attr not in self.owner.values:
                 return ast.Constant(self.owner.settings[attr])
             self._field(node, attr)
             return _state(attr)
         if name in self.views:
-            known = PACKET if self.views[name] == "packet" else (*LINK, *LINK_ARRAYS)
+            view = VIEWS[self.views[name]]
+            known = (*view.numbers, *view.arrays)
             if attr not in known:
                 raise self.refuse(node, f"{name} has no {attr}", f"it has {', '.join(known)}")
             return ast.Attribute(ast.Name(name, ast.Load()), attr, ast.Load())
         if name == "math" and self.file.imports_math and attr in _MATH_CONSTANTS:
             return ast.Constant(getattr(math, attr))
         raise self.refuse(
-            node, f"there is no {name}.{attr} here", "use fields of self, the packet and the link"
+            node,
+            f"there is no {name}.{attr} here",
+            "use fields of self, and what the method is shown",
         )
 
     def _field(self, node: ast.AST, attr: str) -> Number | list[Number]:
+        if attr == "pacing_rate" and attr in self.owner.values and not self.owner.paces:
+            raise self.refuse(
+                node,
+                f"{self.owner.node.name} has no field pacing_rate",
+                "write pacing_rate: int = 0 in the class: its connections are paced then",
+            )
         if attr not in self.owner.values:
             guess = nearest(attr, self.owner.values)
             meant = f"did you mean {guess}?" if guess else f"write {attr}: int = 0 in the class"
@@ -686,10 +795,8 @@ class _Function(ast.NodeTransformer):
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.own_name:
                 self._array(node, attr)
                 return _state(attr)
-            case ast.Attribute(value=ast.Name(id=name), attr=attr) if (
-                self.views.get(name) == "link"
-            ):
-                if attr in LINK_ARRAYS:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in self.views:
+                if attr in VIEWS[self.views[name]].arrays:
                     return ast.Attribute(ast.Name(name, ast.Load()), attr, ast.Load())
         raise self.refuse(
             node, f"{ast.unparse(node)} is no array", "arrays are fields of self, or of the link"

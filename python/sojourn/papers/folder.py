@@ -26,7 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sojourn.papers import published
+from sojourn.papers import published, searched
 from sojourn.papers.evidence import SearchResults
 from sojourn.papers.paper import (
     Claim,
@@ -57,6 +57,7 @@ def read(package: str) -> Paper:
     said = published.read(folder / "published.toml")
     studies: tuple[Study, ...] = modules["studies"].STUDIES
     search = import_module(f"{package}.search") if (folder / "search.py").exists() else None
+    as_studies = None if search is None else searched.of_studies(search)
     return Paper(
         id=folder.name.replace("_", "-"),
         title=said.paper["title"],
@@ -73,8 +74,8 @@ def read(package: str) -> Paper:
         cite=said.paper.get("cite", {}),
         swaps=getattr(modules["studies"], "SWAPS", {}),
         stored=getattr(search, "by_number", dict)(),
-        search_studies=getattr(search, "STUDIES", ()),
-        searched=getattr(search, "results", lambda _quick: SearchResults()),
+        search_studies=() if as_studies is None else tuple(as_studies.studies),
+        searched=as_studies.results if as_studies else lambda _quick: SearchResults(),
         grids=tuple(Grid(one["title"], one["head"], one["rows"]) for one in said.grids),
     )
 

@@ -16,6 +16,8 @@ from sojourn.papers.paper import Number, Paper
 from sojourn.papers.verdict import Row, meets
 
 CHOSEN = "as chosen"
+ON_OTHER_SEEDS = f"{CHOSEN}, on the search's seeds"
+"""The chosen reading in a stored search: what the others of it are to be compared with."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,13 @@ class Matrix:
     """By the number's id."""
     others: Mapping[str, Mapping[str, Under]]
     """By reading, then by the number's id; a number that a reading leaves as it is has none."""
+
+    def fitting(self, name: str) -> tuple[int, int, int]:
+        """Of the numbers that a reading changes: how many fit, how many of them as chosen, and how
+        many there are."""
+        own = self.others[name]
+        as_chosen = sum(self.chosen[id_].fits for id_ in own)
+        return sum(one.fits for one in own.values()), as_chosen, len(own)
 
     def readings(self) -> Iterator[tuple[str, Mapping[str, Under]]]:
         """All, the chosen one first."""

@@ -320,6 +320,11 @@ def _judged(paper: Paper, evidence: Evidence) -> Reproduction:
 
 
 def _reopened(job: _Job, engine: Engine) -> Run:
+    if not job.folder.is_dir():
+        raise UserError(
+            f"{job.folder} is not there: the paper asks for a Run that was not kept",
+            "run it again without --redraw, with or without --quick as it was",
+        )
     run = Run.open(job.folder)
     if run.meta.engine_build != engine.build:
         raise UserError(

@@ -5,8 +5,8 @@
     reading,row,seed,...
     ...
 
-Where what was searched is a study like others, `search.py` names it and its measures: `of_studies`
-makes the lines, and `results` gives what they say to the evidence, as if it had been run.
+Where what was searched is a study like others, `search.py` names it and its measures and no more:
+`OfStudies` makes the lines, and gives what they say to the evidence, as if it had been run.
 
 A search takes minutes, so that a reproduction does not repeat it. No verdict rests on it: it runs on
 seeds of its own, and what was found is run again on others and judged.
@@ -21,6 +21,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Protocol, cast
 
 from sojourn import engine, remains
@@ -29,6 +30,7 @@ from sojourn.papers.paper import Paper
 from sojourn.papers.study import Study, Variant
 from sojourn.scenario import Scenario
 
+FILE = "searched.csv"
 Row = Mapping[str, str]
 
 
@@ -42,7 +44,7 @@ class Searched:
 
 def beside(file: str) -> Searched:
     """The search of the paper whose folder `file`, a module's `__file__`, lies in."""
-    return _read(Path(file).with_name("searched.csv"))
+    return _read(Path(file).with_name(FILE))
 
 
 @cache
@@ -58,18 +60,46 @@ Measures = Mapping[str, Measure]
 """By the name of the column."""
 
 
-def of_studies(
-    folder: Path, studies: Iterable[Study], measures: Measures
-) -> Iterator[Mapping[str, object]]:
-    """A line for each variant and seed, with what was measured. A study whose quick version is
-    shorter is searched in both."""
-    for study in studies:
-        for quick in (False, True) if study.quick else (False,):
-            for variant, scenario in study.scenarios(folder, quick).items():
-                head = {"version": QUICK[quick], "study": study.id, "variant": variant.name}
-                for number, seed in _run(scenario):
-                    cells = {name: f"{measure(seed):.6g}" for name, measure in measures.items()}
-                    yield {**head, "seed": number, **cells}
+@dataclass(frozen=True)
+class OfStudies:
+    """A search that is studies, with what is measured on them; its results are stored in `folder`."""
+
+    folder: Path
+    studies: Sequence[Study]
+    measures: Measures
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """Those of its studies, none of which judges."""
+        return sorted({one.first_seed + at for one in self.studies for at in range(one.seeds)})
+
+    def rows(self) -> Iterator[Mapping[str, object]]:
+        """A line for each variant and seed, with what was measured. A study whose quick version is
+        shorter is searched in both."""
+        for study in self.studies:
+            for quick in (False, True) if study.quick else (False,):
+                for variant, scenario in study.scenarios(self.folder, quick).items():
+                    head = {"version": QUICK[quick], "study": study.id, "variant": variant.name}
+                    for number, seed in _run(scenario):
+                        cells = {name: f"{of(seed):.6g}" for name, of in self.measures.items()}
+                        yield {**head, "seed": number, **cells}
+
+    def results(self, quick: bool) -> SearchResults:
+        """What is stored."""
+        found = _read(self.folder / FILE)
+        values: dict[tuple[Variant, str], list[float]] = {}
+        wanted = {study.id: (study, QUICK[quick and bool(study.quick)]) for study in self.studies}
+        for row in found.rows:
+            study, version_ = wanted[row["study"]]
+            if row["version"] == version_:
+                for name in self.measures:
+                    at = study[row["variant"]], name
+                    values.setdefault(at, []).append(float(row[name]))
+        known: dict[tuple[Variant, Measure], Estimate] = {
+            (variant, self.measures[name]): estimated(each)
+            for (variant, name), each in values.items()
+        }
+        return SearchResults(found.made, known)
 
 
 def _run(scenario: Scenario) -> Iterator[tuple[int, Seed]]:
@@ -81,34 +111,24 @@ def _run(scenario: Scenario) -> Iterator[tuple[int, Seed]]:
         remains.remove_folder(folder)
 
 
-def results(file: str, studies: Iterable[Study], measures: Measures, quick: bool) -> SearchResults:
-    """What is stored beside `file`, a module's `__file__`, of these studies."""
-    found = beside(file)
-    values: dict[tuple[Variant, str], list[float]] = {}
-    wanted = {study.id: (study, QUICK[quick and bool(study.quick)]) for study in studies}
-    for row in found.rows:
-        study, version_ = wanted[row["study"]]
-        if row["version"] == version_:
-            for name in measures:
-                at = study[row["variant"]], name
-                values.setdefault(at, []).append(float(row[name]))
-    known: dict[tuple[Variant, Measure], Estimate] = {
-        (variant, measures[name]): estimated(each) for (variant, name), each in values.items()
-    }
-    return SearchResults(found.made, known)
-
-
 # ------------------------------------------------------------------------------------- made again
 
 
 class Search(Protocol):
-    """A paper's module `search`."""
+    """A paper's module `search`, if it names no studies."""
 
     SEEDS: Sequence[int]
     """Those that it ran, none of which judges."""
 
     def rows(self) -> Iterable[Mapping[str, object]]:
         """Searches: a line for each setting, as it is found."""
+
+
+def of_studies(module: ModuleType) -> OfStudies | None:
+    """The search of a module `search` that names studies; None of one that has lines of its own."""
+    if not hasattr(module, "STUDIES"):
+        return None
+    return OfStudies(Path(str(module.__file__)).parent, module.STUDIES, module.MEASURES)
 
 
 def has(paper: Paper) -> bool:
@@ -118,12 +138,14 @@ def has(paper: Paper) -> bool:
 
 def again(paper: Paper, out: IO[str]) -> None:
     """Makes the file again: a line on how it was made, then the rows. It takes minutes."""
-    search = cast(Search, import_module(f"{__package__}.{paper.folder.name}.search"))
-    seeds = f"seeds {search.SEEDS[0]} to {search.SEEDS[-1]}"
+    module = import_module(f"{__package__}.{paper.folder.name}.search")
+    studies, lines = of_studies(module), cast(Search, module)
+    seeds, rows = (studies.seeds, studies.rows) if studies else (lines.SEEDS, lines.rows)
     command = f"sojourn reproduce --search {paper.id}"
-    out.write(f"# made by `{command}`, {seeds}, sojourn {version('sojourn')}\n")
+    which = f"seeds {seeds[0]} to {seeds[-1]}"
+    out.write(f"# made by `{command}`, {which}, sojourn {version('sojourn')}\n")
     table: csv.DictWriter[str] | None = None
-    for row in search.rows():
+    for row in rows():
         if table is None:
             table = csv.DictWriter(out, list(row), lineterminator="\n")
             table.writeheader()

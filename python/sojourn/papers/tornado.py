@@ -11,11 +11,16 @@ from collections.abc import Mapping
 from html import escape
 
 from sojourn.digits import on_page as shown
+from sojourn.figures.style import shorten
 from sojourn.papers.paper import Number
-from sojourn.papers.readings import CHOSEN, Matrix, Under
+from sojourn.papers.readings import CHOSEN, ON_OTHER_SEEDS, Matrix, Under
 
-LEFT, WIDTH, ROW, MARGIN = 230, 640, 18, 56
+LEFT, WIDTH, ROW, MARGIN = 300, 700, 18, 56
 """Pixels: for the readings' names, in all, for each bar, for a number at either side."""
+
+
+LETTERS = 46
+"""Of a name that fit to the left of the bars."""
 
 
 def anchor(kind: str, id_: str) -> str:
@@ -31,11 +36,33 @@ def table(found: Matrix) -> str:
     stated = "".join(f"<td>{_stated(one)}</td>" for one in found.numbers)
     body = "".join(_reading(name, under, found) for name, under in found.readings())
     return (
+        f"<p>{escape(least_contradicted(found))}</p>"
         '<div class="scroll" tabindex="0" role="region" aria-label="Readings and numbers">'
         '<table class="grid matrix"><caption>Ours under each reading: ✓ within the tolerance of '
         "the published number. A reading has a number where it changes it and was run."
-        f'</caption><thead><tr><td></td>{head}<th scope="col">fits</th></tr></thead><tbody>'
-        f'<tr><th scope="row">published</th>{stated}<td></td></tr>{body}</tbody></table></div>'
+        f'</caption><thead><tr><td></td>{head}<th scope="col">fits</th>'
+        '<th scope="col">of these as chosen</th></tr></thead><tbody>'
+        f'<tr><th scope="row">published</th>{stated}<td></td><td></td></tr>{body}'
+        "</tbody></table></div>"
+    )
+
+
+def least_contradicted(found: Matrix) -> str:
+    """Which readings fit more of the numbers that they change than the chosen one does."""
+    more, again = [], ""
+    for name in found.others:
+        fits, as_chosen, of = found.fitting(name)
+        told = f"{fits} of {of}, as chosen {as_chosen}"
+        if name == ON_OTHER_SEEDS:
+            again = f" The stored search has seeds of its own, on which the chosen one fits {told}."
+        elif fits > as_chosen:
+            more.append(f"{name} ({told})")
+    if not more:
+        return (
+            f"No other reading fits more of the numbers that it changes than the chosen one.{again}"
+        )
+    return (
+        f"More of the numbers that it changes than the chosen one fits: {'; '.join(more)}.{again}"
     )
 
 
@@ -53,9 +80,10 @@ def _stated(number: Number) -> str:
 def _reading(name: str, under: Mapping[str, Under], found: Matrix) -> str:
     cells = "".join(_cell(under.get(one.id)) for one in found.numbers)
     fits = sum(one.fits for one in under.values())
+    as_chosen = f"{found.fitting(name)[1]} of {len(under)}" if name in found.others else ""
     return (
         f'<tr><th scope="row">{escape(name)}</th>{cells}'
-        f'<td class="count">{fits} of {len(under)}</td></tr>'
+        f'<td class="count">{fits} of {len(under)}</td><td class="count">{as_chosen}</td></tr>'
     )
 
 
@@ -128,7 +156,8 @@ def _bar(i: int, name: str, under: Under, at: _Scale, ours: float) -> str:
     below = under.ours < ours
     end, side = (left - 4, "end") if below else (right + 4, "start")
     return (
-        f'<text x="{LEFT - 4}" y="{y + 13}" text-anchor="end">{escape(name[:40])}</text>'
+        f'<text x="{LEFT - 4}" y="{y + 13}" text-anchor="end">{escape(shorten(name, LETTERS))}'
+        f"<title>{escape(name)}</title></text>"
         f'<rect class="{kind}" x="{left:.1f}" y="{y + 3}" width="{max(right - left, 1):.1f}" '
         f'height="{ROW - 6}"/>'
         f'<text x="{end:.1f}" y="{y + 13}" text-anchor="{side}">{escape(shown(under.ours))}</text>'

@@ -32,7 +32,9 @@ def needed(realised: Realised) -> Iterator[tuple[str, str]]:
             yield f"link {link.name!r}: qdisc", lacking
     told: set[int] = set()
     for flow in realised.flows:
-        if flow.tcp is None or CONGESTION[flow.tcp.congestion].simulated or flow.group in told:
+        if flow.tcp is None or flow.tcp.own is not None or flow.group in told:
+            continue
+        if CONGESTION[flow.tcp.congestion].simulated:
             continue
         told.add(flow.group)
         yield f"flow {flow.name!r}: congestion", flow.tcp.congestion

@@ -38,12 +38,14 @@
 
 mod choke;
 mod floyd;
+mod gred;
 mod linux;
 #[cfg(test)]
 mod tests;
 
 pub use choke::{Choke, ChokeParams};
 pub use floyd::FloydRedParams;
+pub use gred::{Gred, GredParams};
 pub use linux::LinuxRedParams;
 
 use floyd::FloydRed;

@@ -9,12 +9,12 @@ use qdisc::own::{
     DROP, LINK_NUMBERS, MARK, OwnCode, OwnLaw, OwnLink, OwnPacket, OwnProgram, OwnShape, PASS,
 };
 use qdisc::{
-    AckFilterMode, AdtParams, BlueParams, CakeCells, CakeParams, ChokeParams, CobaltParams,
-    CodelParams, CodelVariant, DocsisDualPi2Params, DocsisPieParams, DrrParams, DsSelector,
-    DualPi2Params, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams, FqPieParams,
-    HhfParams, Isolation, LinuxDualPi2Params, LinuxPieParams, LinuxRedParams, OwnParams, Params,
-    PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, RedParams, RfcDualPi2Params,
-    RfcPieParams, SfbParams, SfqParams, TbfParams, TinMode,
+    AckFilterMode, AdtParams, AvqParams, BlueParams, CakeCells, CakeParams, ChokeParams,
+    CobaltParams, CodelParams, CodelVariant, DocsisDualPi2Params, DocsisPieParams, DrrParams,
+    DsSelector, DualPi2Params, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams,
+    FqPieParams, FredParams, GredParams, HhfParams, Isolation, LinuxDualPi2Params, LinuxPieParams,
+    LinuxRedParams, OwnParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams,
+    RedParams, RfcDualPi2Params, RfcPieParams, SfbParams, SfqParams, TbfParams, TinMode,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,16 +37,20 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "fq_codel" => fq_codel(packets, bytes).boxed(),
         "choke" => choke(packets).boxed(),
         "cobalt" => cobalt(packets).boxed(),
-        "cake" => cake(bytes).boxed(),
+        "cake" => cake(bytes).prop_map(Params::Cake).boxed(),
+        "cake_mq" => cake_mq(bytes).boxed(),
         "red" => prop_oneof![2 => linux_red(bytes), 3 => floyd_red(packets)].boxed(),
         "adt" => adt(packets).boxed(),
         "pie" => pie(packets).boxed(),
         "dualpi2" => dualpi2(packets, bytes).boxed(),
+        "avq" => avq(bytes).boxed(),
         "blue" => blue(packets).boxed(),
         "drr" => drr(packets).boxed(),
         "ets" => ets(packets).boxed(),
         "fq" => fq(packets).boxed(),
         "fq_pie" => fq_pie(packets).boxed(),
+        "fred" => fred(packets).boxed(),
+        "gred" => gred(bytes).boxed(),
         "hhf" => hhf(packets).boxed(),
         "own" => own(packets).boxed(),
         "tbf" => tbf().boxed(),
@@ -67,6 +71,7 @@ fn pfifo_fast(packets: Range<u64>) -> impl Strategy<Value = Params> {
 fn codel_variant() -> impl Strategy<Value = CodelVariant> {
     prop_oneof![
         Just(CodelVariant::Linux),
+        Just(CodelVariant::Linux73),
         Just(CodelVariant::Linux2012),
         Just(CodelVariant::Rfc),
         Just(CodelVariant::Ns3)
@@ -90,7 +95,7 @@ fn codel(packets: Range<u64>) -> impl Strategy<Value = Params> {
 
 fn fq_codel(packets: Range<u64>, bytes: Range<u64>) -> impl Strategy<Value = Params> {
     (
-        codel_variant(),
+        prop_oneof![4 => codel_variant(), 1 => Just(CodelVariant::Mac80211)],
         packets,
         prop_oneof![1..5u32, 5..64u32],
         bytes.start + 2000..bytes.end + 20_000,
@@ -166,6 +171,43 @@ fn blue(packets: Range<u64>) -> impl Strategy<Value = Params> {
     )
 }
 
+fn avq(bytes: Range<u64>) -> impl Strategy<Value = Params> {
+    (bytes, 0.01..1.0f64, 0.01..100.0f64, prop::bool::ANY).prop_map(|(limit, gamma, alpha, ecn)| {
+        Params::Avq(AvqParams { limit, gamma, alpha, rate: None, ecn })
+    })
+}
+
+fn fred(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    (packets, 0.1..10.0f64, 0.1..20.0f64, 0.01..=1.0f64, 0.01..=1.0f64, 1..8u32, prop::bool::ANY)
+        .prop_map(|(limit, min, width, probability, weight, minq, many_flows)| {
+            let max = min + width;
+            Params::Fred(FredParams { limit, min, max, probability, weight, minq, many_flows })
+        })
+}
+
+fn gred(bytes: Range<u64>) -> impl Strategy<Value = Params> {
+    let queue = (bytes, 0..20_000u32, 1..20_000u32, 1..60u32, 0.001..=1.0f64, 0..3u8);
+    let flags = (prop::bool::ANY, prop::bool::ANY, prop::bool::ANY);
+    (prop::collection::vec(queue, 1..5), prop::array::uniform16(0..5u8), flags).prop_map(
+        |(queues, priomap, (grio, ecn, harddrop))| {
+            Params::Gred(GredParams {
+                limit: queues.iter().map(|q| q.0).collect(),
+                min: queues.iter().map(|q| q.1).collect(),
+                max: queues.iter().map(|q| q.1 + q.2).collect(),
+                burst: queues.iter().map(|q| q.3).collect(),
+                probability: queues.iter().map(|q| q.4).collect(),
+                prio: queues.iter().map(|q| q.5).collect(),
+                avpkt: 1000,
+                bandwidth: 10_000_000,
+                priomap,
+                grio,
+                ecn,
+                harddrop,
+            })
+        },
+    )
+}
+
 fn drr(packets: Range<u64>) -> impl Strategy<Value = Params> {
     let quanta = prop::collection::vec(100..3000u32, 0..4);
     (packets, 1..5u8, quanta, prop::array::uniform16(0..5u8)).prop_map(
@@ -183,7 +225,7 @@ fn cobalt(packets: Range<u64>) -> impl Strategy<Value = Params> {
     )
 }
 
-fn cake(bytes: Range<u64>) -> impl Strategy<Value = Params> {
+fn cake(bytes: Range<u64>) -> impl Strategy<Value = CakeParams> {
     let isolation = prop::sample::select(&Isolation::ALL[..]);
     let tins = prop::sample::select(&TinMode::ALL[..]);
     let cells = prop::sample::select(vec![CakeCells::Noatm, CakeCells::Atm, CakeCells::Ptm]);
@@ -203,7 +245,7 @@ fn cake(bytes: Range<u64>) -> impl Strategy<Value = Params> {
                 (tins, isolation, wash, ingress),
                 (overhead, mpu, cells, acks),
             )| {
-                Params::Cake(CakeParams {
+                CakeParams {
                     bandwidth,
                     rtt_ns,
                     memlimit,
@@ -215,9 +257,19 @@ fn cake(bytes: Range<u64>) -> impl Strategy<Value = Params> {
                     mpu,
                     cells,
                     acks,
-                })
+                    queues: 0,
+                    sync_ns: 0,
+                    pinned: Vec::new(),
+                }
             },
         )
+}
+
+fn cake_mq(bytes: Range<u64>) -> impl Strategy<Value = Params> {
+    let pinned = prop_oneof![Just(Vec::new()), prop::collection::vec(0..6u32, 1..6)];
+    (cake(bytes), 1..6u32, 0..20_000_000u64, pinned).prop_map(|(cake, queues, sync_ns, pinned)| {
+        Params::CakeMq(CakeParams { queues, sync_ns, pinned, ..cake })
+    })
 }
 
 fn linux_red(bytes: Range<u64>) -> impl Strategy<Value = Params> {

@@ -123,13 +123,14 @@ fn any_gate() -> impl Strategy<Value = Gate> {
 
 fn any_tcp() -> impl Strategy<Value = TcpParams> {
     (congestion::any(), any::<bool>(), any::<bool>(), any::<bool>(), 1u32..3).prop_map(
-        |(congestion, sack, ecn, pacing, acks)| {
+        |(control, sack, ecn, pacing, acks)| {
             reno().with(|p| {
-                p.congestion = congestion;
+                p.congestion = control.kind;
+                p.own.clone_from(&control.own);
                 p.recovery.sack = sack;
                 p.ecn = ecn;
                 p.growth.pacing = pacing;
-                p.growth.hystart = congestion == CongestionKind::Cubic;
+                p.growth.hystart = control.kind == CongestionKind::Cubic;
                 p.acks.delayed_ack_segments = acks;
                 p.buffers.receive_buffer = 131_072;
                 p.buffers.receive_buffer_max = 6 << 20;

@@ -1,8 +1,8 @@
-//! What prio, ets and drr say of their bands or classes.
+//! What prio, ets, drr and gred say of their bands or classes.
 
 use super::refused;
 use crate::error::TcError;
-use crate::grammar::{Fields, Value};
+use crate::grammar::Value;
 
 /// The most that they take (TCQ_PRIO_BANDS, TCQ_ETS_MAX_BANDS).
 pub(super) const MOST_BANDS: u64 = 16;
@@ -11,15 +11,9 @@ pub(super) const USUAL_LIMIT: u64 = 1_000;
 /// What a packet's priority can be.
 pub(super) const PRIORITIES: usize = 16;
 
-/// The numbers of a list that was said.
-pub(super) fn listed(fields: &Fields, word: &str) -> Vec<u64> {
-    let said = fields.get(word).text().unwrap_or_default();
-    said.split_whitespace().map(|each| each.parse().expect("a number was read")).collect()
-}
-
-/// Such a list as the simulator reads it.
-pub(super) fn written(numbers: &[u64]) -> Value {
-    let written: Vec<String> = numbers.iter().map(u64::to_string).collect();
+/// Numbers as the simulator reads a list.
+pub(super) fn written<T: ToString>(numbers: &[T]) -> Value {
+    let written: Vec<String> = numbers.iter().map(T::to_string).collect();
     Value::Text(written.join(" ").into())
 }
 

@@ -2,6 +2,7 @@
 //! said is Linux's choice; `simulated` fills that in for the simulator. `live` is cake as the shaper
 //! of an interface, whose rate and line are said elsewhere.
 
+use super::bands::written;
 use super::whole_microseconds;
 use crate::discipline::Discipline;
 use crate::error::TcError;
@@ -61,6 +62,72 @@ pub(super) static CAKE: Record = Record {
     shapes: Some("bandwidth"),
     ..Record::NONE
 };
+
+/// Linux 7.3's: a cake for each queue of a card. The words beside cake's are ours; the card's say in
+/// Linux what they do here.
+pub(crate) static CAKE_MQ: Record = Record {
+    kind: "cake_mq",
+    grammars: &[Grammar {
+        kind: "cake_mq",
+        words: MQ_WORDS,
+        flags: flags!(),
+        complete: complete_mq,
+        elsewhere: &[("autorate-ingress", "cake_mq refuses it: write bandwidth RATE")],
+        ..Grammar::NONE
+    }],
+    simulated: true,
+    translated: Some(simulated_mq),
+    least: "cake_mq",
+    usual_limit: Some(10_240),
+    shapes: Some("bandwidth"),
+    ..Record::NONE
+};
+
+/// Why no kernel's engine has cake_mq.
+pub(crate) fn one_queue() -> TcError {
+    let problem =
+        "cake_mq needs a card with several queues, and those of the kernel's engines have one";
+    TcError::new(problem, "write cake, or run it on the engine sim")
+}
+
+/// The most queues of a card (u16 in Linux).
+const MOST_QUEUES: u64 = 65_535;
+const USUAL_QUEUES: u64 = 4;
+const SYNC_NS: u64 = 200_000;
+
+fn complete_mq(fields: &mut Fields, given: &[&'static str]) -> Result<(), TcError> {
+    let queues = fields.count("queues").unwrap_or(USUAL_QUEUES);
+    if let Some(queue) = fields.numbers("pinned").into_iter().find(|queue| *queue >= queues) {
+        let problem =
+            format!("cake_mq: pinned has queue {queue}, and there are 0 to {}", queues - 1);
+        return Err(TcError::new(
+            problem,
+            "write pinned with queues that there are, or more queues",
+        ));
+    }
+    one_way_of_saying(fields, given)
+}
+
+fn simulated_mq(fields: &Fields) -> Vec<(&'static str, Value)> {
+    let mut params = simulated(fields);
+    params.extend([
+        ("queues", Value::Count(fields.count("queues").unwrap_or(USUAL_QUEUES))),
+        ("sync_ns", Value::Count(fields.count("sync_ns").unwrap_or(SYNC_NS))),
+        ("pinned", written(&fields.numbers("pinned"))),
+    ]);
+    params
+}
+
+const MQ_WORDS: &[Word] = &[
+    word("queues", "NUMBER", Read::Count(1, MOST_QUEUES)),
+    word("pinned", "QUEUE...", Read::Counts(MOST_QUEUES)),
+    time("sync_time", "sync_ns", Read::Time),
+    WORDS[0],
+    WORDS[1],
+    WORDS[2],
+    WORDS[3],
+    WORDS[4],
+];
 
 const WORDS: &[Word] = &[
     word("bandwidth", "RATE", Read::Rate),

@@ -3,7 +3,7 @@
 use super::{LIMIT, flag, whole_microseconds};
 use crate::grammar::{Grammar, Read, Value, off, on, time};
 use crate::linux::{
-    Attribute, CODEL_MARKS, End, Linux, Options, PINNED, State, Why, Xstats, state,
+    Attribute, CODEL_MARKS, End, Linux, OF_7_3, Options, PINNED, State, Why, Xstats, state,
 };
 use crate::record::Record;
 use qdisc::Cause;
@@ -17,6 +17,7 @@ pub(super) static CODEL: Record = Record {
             defaults: &defaults("linux"),
             ..WORDS
         },
+        Grammar { variant: Some(OF_7_3), defaults: &defaults(OF_7_3), ..WORDS },
         Grammar { variant: Some("linux2012"), defaults: &defaults("linux2012"), ..WORDS },
         Grammar {
             variant: Some("rfc"),

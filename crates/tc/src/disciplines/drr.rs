@@ -4,13 +4,13 @@
 //! Deviations from tc: `classes`, `quanta` and `priomap` are ours, after ets and prio. A class is a
 //! pfifo of the device's txqueuelen.
 
-use super::bands::{MOST_BANDS, PRIORITIES, USUAL_LIMIT, check_map, listed, written};
+use super::bands::{MOST_BANDS, PRIORITIES, USUAL_LIMIT, check_map, written};
 use super::refused;
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, word};
 use crate::linux::Linux;
 use crate::numbers::U32;
-use crate::record::{Counts, Record};
+use crate::record::{Counts, Record, Tree};
 use qdisc::{DsField, priority_of};
 
 pub(super) static DRR: Record = Record {
@@ -28,7 +28,7 @@ pub(super) static DRR: Record = Record {
     simulated: true,
     translated: Some(simulated),
     linux: Some(Linux::PLAIN),
-    tree: Some(tree),
+    tree: Some(Tree { own: |_| String::new(), parts }),
     least: "drr classes 2",
     counts: Counts::PacketsOfABand,
     usual_limit: Some(USUAL_LIMIT),
@@ -37,13 +37,13 @@ pub(super) static DRR: Record = Record {
 
 /// Where it is not said: those with a quantum.
 fn classes(fields: &Fields) -> u64 {
-    fields.count("classes").unwrap_or(listed(fields, "quanta").len() as u64)
+    fields.count("classes").unwrap_or(fields.numbers("quanta").len() as u64)
 }
 
 /// Where none is said: each priority's own class, and from the last on the last.
 fn map(fields: &Fields) -> Vec<u64> {
     let last = classes(fields) - 1;
-    let mut map = listed(fields, "priomap");
+    let mut map = fields.numbers("priomap");
     if map.is_empty() {
         map = (0..PRIORITIES as u64).map(|priority| priority.min(last)).collect();
     }
@@ -53,7 +53,7 @@ fn map(fields: &Fields) -> Vec<u64> {
 
 /// What tc and Linux refuse.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
-    let (classes, quanta) = (classes(fields), listed(fields, "quanta"));
+    let (classes, quanta) = (classes(fields), fields.numbers("quanta"));
     if classes == 0 {
         return refused(
             "drr: it is not said how many classes there are".to_owned(),
@@ -70,14 +70,14 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         return refused("drr: a quantum is 0".to_owned(), hint);
     }
     let hint = "write priomap with classes that there are, the first is 0";
-    check_map("drr", &listed(fields, "priomap"), classes, hint)
+    check_map("drr", &fields.numbers("priomap"), classes, hint)
 }
 
 /// The simulator's parameters.
 fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     vec![
         ("classes", Value::Count(classes(fields))),
-        ("quanta", written(&listed(fields, "quanta"))),
+        ("quanta", written(&fields.numbers("quanta"))),
         ("priomap", written(&map(fields))),
         ("limit", Value::Count(USUAL_LIMIT)),
     ]
@@ -85,8 +85,8 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
 
 /// A class for each quantum, and a filter for each value of the four TOS bits that give a priority.
 /// Without a quantum a class has the device's largest packet.
-fn tree(fields: &Fields, device: &str, handle: &str) -> Vec<String> {
-    let quanta = listed(fields, "quanta");
+fn parts(fields: &Fields, device: &str, handle: &str) -> Vec<String> {
+    let quanta = fields.numbers("quanta");
     let class = |number: u64| format!("{handle}{:x}", number + 1);
     let made = (0..classes(fields)).map(|number| {
         let quantum = quanta.get(number as usize).map(|bytes| format!(" quantum {bytes}"));

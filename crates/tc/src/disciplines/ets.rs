@@ -1,7 +1,7 @@
 //! ets: tc-ets(8). In a scenario its words are passed on to Linux as they are; `simulated` fills in
 //! what tc, or else Linux, makes of what nobody said.
 
-use super::bands::{MOST_BANDS, PRIORITIES, USUAL_LIMIT, check_map, listed, written};
+use super::bands::{MOST_BANDS, PRIORITIES, USUAL_LIMIT, check_map, written};
 use super::refused;
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, word};
@@ -37,7 +37,7 @@ fn strict(fields: &Fields) -> u64 {
 
 /// Where it is not said: those in strict priority and those with a quantum.
 fn bands(fields: &Fields) -> u64 {
-    let named = strict(fields) + listed(fields, "quanta").len() as u64;
+    let named = strict(fields) + fields.numbers("quanta").len() as u64;
     fields.count("bands").unwrap_or(named)
 }
 
@@ -49,7 +49,7 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
             "write ets bands 3, ets strict 3, or quanta in bytes for each band",
         );
     }
-    let (bands, strict, quanta) = (bands(fields), strict(fields), listed(fields, "quanta"));
+    let (bands, strict, quanta) = (bands(fields), strict(fields), fields.numbers("quanta"));
     let named = strict + quanta.len() as u64;
     if bands == 0 || bands > MOST_BANDS {
         let problem = format!("ets: there are {bands} bands");
@@ -67,18 +67,18 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         return refused("ets: a quantum is 0".to_owned(), hint);
     }
     let hint = "write priomap with bands that there are";
-    check_map("ets", &listed(fields, "priomap"), bands, hint)
+    check_map("ets", &fields.numbers("priomap"), bands, hint)
 }
 
 /// The simulator's parameters. A priority that no map names has the last band.
 fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     let bands = bands(fields);
-    let mut map = listed(fields, "priomap");
+    let mut map = fields.numbers("priomap");
     map.resize(PRIORITIES, bands - 1);
     vec![
         ("bands", Value::Count(bands)),
         ("strict", Value::Count(strict(fields))),
-        ("quanta", written(&listed(fields, "quanta"))),
+        ("quanta", written(&fields.numbers("quanta"))),
         ("priomap", written(&map)),
         ("limit", Value::Count(USUAL_LIMIT)),
     ]

@@ -2,7 +2,7 @@
 //! Linux's choice of what nobody said. `buckets` and `horizon` have no effect in the simulator: see
 //! crates/qdisc, fq.rs. `bands`, `priomap` and `weights` came with iproute2 6.7.
 
-use super::bands::{PRIORITIES, check_map, listed, written};
+use super::bands::{PRIORITIES, check_map, written};
 use super::{LIMIT, microseconds, refused};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, off, on, one, word};
@@ -89,13 +89,13 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         let problem = "fq: tc takes bands and priomap together".to_owned();
         return refused(problem, "write bands 3 priomap and 16 bands");
     }
-    let map = listed(fields, "priomap");
+    let map = fields.numbers("priomap");
     if fields.get("priomap").is_said() && map.len() < PRIORITIES {
         let problem = format!("fq: priomap has {} bands, and there are 16 priorities", map.len());
         return refused(problem, "give 16 bands");
     }
     check_map("fq", &map, BANDS, "write priomap with bands 0 to 2")?;
-    let weights = listed(fields, "weights");
+    let weights = fields.numbers("weights");
     if fields.get("weights").is_said() && weights.len() != BANDS as usize {
         let problem = format!("fq: there are {} weights and 3 bands", weights.len());
         return refused(problem, "give 3 weights, in bytes");
@@ -115,7 +115,7 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
 fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     let count = |field: &str, usual: u64| Value::Count(fields.count(field).unwrap_or(usual));
     let numbers = |field: &str, usual: &[u64]| {
-        let said = listed(fields, field);
+        let said = fields.numbers(field);
         written(if said.is_empty() { usual } else { &said })
     };
     vec![

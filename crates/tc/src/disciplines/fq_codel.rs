@@ -3,7 +3,7 @@
 use super::{LIMIT, flag, whole_microseconds};
 use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, time, word};
 use crate::linux::{
-    Attribute, CODEL_MARKS, End, Linux, Options, PINNED, Tell, Why, Xstats, state, tell,
+    Attribute, CODEL_MARKS, End, Linux, OF_7_3, Options, PINNED, Tell, Why, Xstats, state, tell,
 };
 use crate::numbers::{U32, read_count};
 use crate::record::Record;
@@ -20,6 +20,12 @@ pub(super) static FQ_CODEL: Record = Record {
             ..WORDS
         },
         Grammar {
+            variant: Some(OF_7_3),
+            words: &words(LINUX_QUANTUM),
+            defaults: &defaults(OF_7_3),
+            ..WORDS
+        },
+        Grammar {
             variant: Some("linux2012"),
             words: &words(LINUX_QUANTUM),
             defaults: &defaults("linux2012"),
@@ -33,6 +39,7 @@ pub(super) static FQ_CODEL: Record = Record {
             ..WORDS
         },
         Grammar { variant: Some("ns3"), words: &words(1), defaults: &defaults("ns3"), ..WORDS },
+        Grammar { variant: Some("mac80211"), words: &words(1), defaults: &MAC80211, ..WORDS },
     ],
     simulated: true,
     linux: Some(Linux {
@@ -139,3 +146,18 @@ const fn defaults(variant: &'static str) -> [(&'static str, Value); 11] {
         ("drop_batch", Value::Count(64)),
     ]
 }
+
+/// Linux's for a radio of 802.11ac or later; an older one has 4 MiB.
+const MAC80211: [(&str, Value); 11] = [
+    ("variant", Value::word("mac80211")),
+    ("limit", Value::Count(8192)),
+    ("flows", Value::Count(4096)),
+    ("memory_limit", Value::Count(16 << 20)),
+    ("target_ns", Value::Count(20_000_000)),
+    ("interval_ns", Value::Count(100_000_000)),
+    ("quantum", Value::Count(300)),
+    ("ecn", Value::Flag(true)),
+    ("ce_threshold_ns", Value::Unsaid),
+    ("ce_threshold_selector", Value::Unsaid),
+    ("drop_batch", Value::Count(32)),
+];

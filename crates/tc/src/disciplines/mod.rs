@@ -1,6 +1,7 @@
 //! The disciplines, a file each, and the names of those that no engine has.
 
 mod adt;
+mod avq;
 mod bands;
 mod blue;
 pub mod cake;
@@ -14,6 +15,8 @@ mod fifo;
 mod fq;
 mod fq_codel;
 mod fq_pie;
+mod fred;
+mod gred;
 mod hhf;
 pub mod own;
 mod pfifo_fast;
@@ -40,8 +43,10 @@ pub static RECORDS: &[&Record] = &[
     &fq_codel::FQ_CODEL,
     &red::RED,
     &adt::ADT,
+    &avq::AVQ,
     &blue::BLUE,
     &cake::CAKE,
+    &cake::CAKE_MQ,
     &cobalt::COBALT,
     &choke::CHOKE,
     &drr::DRR,
@@ -49,6 +54,8 @@ pub static RECORDS: &[&Record] = &[
     &ets::ETS,
     &fq::FQ,
     &fq_pie::FQ_PIE,
+    &fred::FRED,
+    &gred::GRED,
     &hhf::HHF,
     &pie::PIE,
     &prio::PRIO,
@@ -89,8 +96,7 @@ fn refused(problem: String, hint: impl Into<String>) -> Result<(), TcError> {
 }
 
 /// Linux's disciplines that one line does not describe, or that are for a rate.
-const CLASSFUL: &[&str] =
-    &["htb", "hfsc", "qfq", "cbs", "gred", "multiq", "mqprio", "taprio", "etf"];
+const CLASSFUL: &[&str] = &["htb", "hfsc", "qfq", "cbs", "multiq", "mqprio", "taprio", "etf"];
 
 /// Linux's disciplines that are no queues, and what says the same in a scenario.
 const NO_QUEUES: &[(&str, &str)] = &[
@@ -101,9 +107,10 @@ const NO_QUEUES: &[(&str, &str)] = &[
 
 /// Disciplines that no engine has, and the nearest that there is.
 const NEAREST: &[(&[&str], &str)] = &[
-    (&["skbprio", "sfqcodel", "sfq_codel", "cake_mq"], "fq_codel"),
+    (&["skbprio", "sfqcodel", "sfq_codel"], "fq_codel"),
     (&["noqueue", "mq", "droptail", "fifo", "taildrop"], "pfifo limit 1000"),
-    (&["ared", "avq", "gred", "wred", "arma"], "red variant ns2 adaptive"),
+    (&["ared", "arma"], "red variant ns2 adaptive"),
+    (&["wred", "rio"], "gred"),
     (&["pi", "rem"], "pie"),
     (&["pi2", "dualq", "l4s"], "dualpi2"),
     (&["green"], "blue"),

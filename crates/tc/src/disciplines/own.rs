@@ -34,28 +34,59 @@ pub(super) static OWN: Record = Record {
     ..Record::NONE
 };
 
-/// Reads one, where the first word is a file of Python.
-pub(crate) fn read(tokens: &[(&str, Range<usize>)]) -> Option<Result<Discipline, TcError>> {
-    let (name, at) = tokens.first()?;
-    let (file, class) = name.rsplit_once(':').unwrap_or((name, ""));
-    if !file.ends_with(SUFFIX) {
-        return None;
+/// A class in a file of Python, and what a scenario sets of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnClass {
+    /// The file, as it is named.
+    pub file: String,
+    /// The class.
+    pub class: String,
+    /// `WORD NUMBER` after each other; `None`: nothing.
+    pub words: Option<String>,
+}
+
+impl OwnClass {
+    /// Reads one, where the first word is a file of Python.
+    pub fn read(text: &str) -> Option<Result<OwnClass, TcError>> {
+        OwnClass::of(&crate::discipline::tokens(text))
     }
-    let read = || {
+
+    /// As `read` takes it.
+    pub fn text(&self) -> String {
+        let name = format!("{}:{}", self.file, self.class);
+        self.words.as_ref().map_or_else(|| name.clone(), |words| format!("{name} {words}"))
+    }
+
+    fn of(tokens: &[(&str, Range<usize>)]) -> Option<Result<OwnClass, TcError>> {
+        let (name, at) = tokens.first()?;
+        let (file, class) = name.rsplit_once(':').unwrap_or((name, ""));
+        if !file.ends_with(SUFFIX) {
+            return None;
+        }
         if !is_name(class) {
             let problem = format!("{} names no class of its file", quoted(name));
-            return Err(TcError::new(problem, format!("write {file}:CLASS")).at(at.clone()));
+            return Some(Err(TcError::new(problem, format!("write {file}:CLASS")).at(at.clone())));
         }
-        let words = words(&tokens[1..], class)?;
+        Some(words(&tokens[1..], class).map(|words| OwnClass {
+            file: file.to_owned(),
+            class: class.to_owned(),
+            words: (!words.is_empty()).then_some(words),
+        }))
+    }
+}
+
+/// Reads one, where the first word is a file of Python.
+pub(crate) fn read(tokens: &[(&str, Range<usize>)]) -> Option<Result<Discipline, TcError>> {
+    let discipline = |own: OwnClass| {
         let mut fields = OWN.grammars[0].fields();
-        fields.set("file", Value::Text(file.to_owned().into()));
-        fields.set("class", Value::Text(class.to_owned().into()));
-        if !words.is_empty() {
+        fields.set("file", Value::Text(own.file.into()));
+        fields.set("class", Value::Text(own.class.into()));
+        if let Some(words) = own.words {
             fields.set("words", Value::Text(words.into()));
         }
-        Ok(Discipline::new(&OWN, &OWN.grammars[0], fields, Vec::new()))
+        Discipline::new(&OWN, &OWN.grammars[0], fields, Vec::new())
     };
-    Some(read())
+    Some(OwnClass::of(tokens)?.map(discipline))
 }
 
 /// `WORD NUMBER ...` with each number in the unit that the class counts in.
@@ -111,11 +142,9 @@ fn text(fields: &Fields) -> String {
     if words.is_empty() { name } else { format!("{name} {words}") }
 }
 
-/// The file of Python that a discipline's words name, where it is one's own.
+/// The file of Python that these words name, where they are a class of one's own.
 pub fn file_of(words: &str) -> Option<String> {
-    let tokens = crate::discipline::tokens(words);
-    let made = read(&tokens)?.ok()?;
-    made.fields().get("file").text().map(str::to_owned)
+    OwnClass::read(words)?.ok().map(|own| own.file)
 }
 
 impl Discipline {

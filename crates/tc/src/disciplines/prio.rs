@@ -1,7 +1,7 @@
 //! prio: tc-prio(8). In a scenario its words are passed on to Linux as they are; `simulated` fills
 //! in what nobody said.
 
-use super::bands::{MOST_BANDS, PRIORITIES, USUAL_LIMIT, check_map, listed, written};
+use super::bands::{MOST_BANDS, PRIORITIES, USUAL_LIMIT, check_map, written};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, word};
 use crate::linux::Linux;
@@ -36,7 +36,7 @@ fn bands(fields: &Fields) -> u64 {
 
 /// What was said, and behind it the usual.
 fn priomap(fields: &Fields) -> Vec<u64> {
-    let mut map = listed(fields, "priomap");
+    let mut map = fields.numbers("priomap");
     map.extend(USUAL_MAP.iter().skip(map.len()));
     map
 }

@@ -202,39 +202,50 @@ fn recommended(fields: &mut Fields, rate_bps: u64) {
 
 fn complete_linux(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let size = |name: &str| fields.count(name).unwrap_or(0);
-    let (limit, avpkt) = (size("limit"), size("avpkt"));
+    let sizes = sizes("red", ["limit", "min", "max", "avpkt", "burst"].map(size))?;
+    for (name, size) in ["min", "max", "burst"].into_iter().zip(sizes) {
+        fields.set(name, Value::Count(size));
+    }
+    Ok(())
+}
+
+/// What tc makes of limit, min, max, avpkt and burst, of which 0 stands for what was not said: min, max
+/// and burst.
+pub(super) fn sizes(
+    kind: &str,
+    [limit, min, max, avpkt, burst]: [u64; 5],
+) -> Result<[u64; 3], TcError> {
     let or = |size: u64, other: u64| if size == 0 { other } else { size };
-    let max = or(size("max"), or(3 * size("min"), limit / 4));
-    let min = or(size("min"), max / 3);
-    let burst = or(size("burst"), (2 * min + max) / (3 * avpkt));
+    let max = or(max, or(3 * min, limit / 4));
+    let min = or(min, max / 3);
+    let burst = or(burst, (2 * min + max) / (3 * avpkt));
+    let refused =
+        |problem: String, hint: String| Err(TcError::new(format!("{kind}: {problem}"), hint));
     if min >= max {
-        let problem = format!("red: min {min} is not below max {max}");
-        return refused(problem, "give a min below max, both in bytes");
+        let hint = "give a min below max, both in bytes".to_owned();
+        return refused(format!("min {min} is not below max {max}"), hint);
     }
     if max > limit {
-        let problem = format!("red: max {max} is above limit {limit}");
-        return refused(problem, format!("give a limit of at least {max} bytes"));
+        let hint = format!("give a limit of at least {max} bytes");
+        return refused(format!("max {max} is above limit {limit}"), hint);
     }
     // tc's EWMA constant: the smallest power of two that lets a burst of this many packets pass.
     let thresholds = min as f64 / avpkt as f64;
     let passing = (burst + 1) as f64 - thresholds;
     let least = min.div_ceil(avpkt);
     if passing < 1.0 {
-        let problem = format!("red: burst {burst} is too small for min {min}");
-        return refused(problem, format!("give a burst of at least {least} packets"));
+        let hint = format!("give a burst of at least {least} packets");
+        return refused(format!("burst {burst} is too small for min {min}"), hint);
     }
     let passes = |log: i32| {
         let weight = 0.5_f64.powi(log);
         passing <= (1.0 - (1.0 - weight).powf(burst as f64)) / weight
     };
     if !(1..32).any(passes) {
-        let problem = format!("red: no averaging constant lets a burst of {burst} pass");
-        return refused(problem, format!("give a burst near {least}"));
+        let hint = format!("give a burst near {least}");
+        return refused(format!("no averaging constant lets a burst of {burst} pass"), hint);
     }
-    for (name, size) in [("min", min), ("max", max), ("burst", burst)] {
-        fields.set(name, Value::Count(size));
-    }
-    Ok(())
+    Ok([min, max, burst])
 }
 
 /// `adaptive` makes automatic (0) what is not given: thresholds and weight follow from the rate.

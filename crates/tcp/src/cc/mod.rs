@@ -35,6 +35,7 @@ mod cubic;
 mod dctcp;
 mod ledbat;
 mod minmax;
+mod own;
 mod prague;
 mod reno;
 mod vegas;
@@ -44,6 +45,7 @@ pub use bbr3::Bbr3;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use ledbat::Ledbat;
+pub use own::Own;
 pub use prague::Prague;
 pub use reno::Reno;
 pub use vegas::Vegas;
@@ -185,6 +187,11 @@ pub trait CongestionControl {
     /// After a pause of the application a segment is about to leave. If `samples_rate`.
     fn on_idle_restart(&mut self, _now: Time, _totals: Totals) {}
 
+    /// Its connections are paced: at its `rate`, once it has one.
+    fn paces(&self) -> bool {
+        false
+    }
+
     /// The rate at which it wants segments paced, payload bytes a second.
     fn rate(&self) -> Option<u64> {
         None
@@ -271,11 +278,16 @@ macro_rules! controls {
         /// A congestion control, dispatched by a branch.
         pub enum Control {
             $($(#[$doc])* $Kind($State),)*
+            /// See `own`. On the heap, so that `Control` stays small.
+            Own(Box<Own>),
         }
 
         impl Control {
-            /// The congestion control of `params.congestion`.
+            /// The user's own, or else the congestion control of `params.congestion`.
             pub fn new(params: &TcpParams) -> Control {
+                if let Some(own) = &params.own {
+                    return Control::Own(Box::new(Own::new(own, params)));
+                }
                 match params.congestion {
                     $(CongestionKind::$Kind => Control::$Kind(($make)(params)),)*
                 }
@@ -295,6 +307,7 @@ macro_rules! controls {
             ($self:expr, $c:ident => $body:expr) => {
                 match $self {
                     $(Control::$Kind($c) => $body,)*
+                    Control::Own($c) => $body,
                 }
             };
         }
@@ -371,6 +384,10 @@ impl CongestionControl for Control {
 
     fn on_idle_restart(&mut self, now: Time, totals: Totals) {
         each!(self, c => c.on_idle_restart(now, totals))
+    }
+
+    fn paces(&self) -> bool {
+        each!(self, c => c.paces())
     }
 
     #[inline]

@@ -19,6 +19,7 @@ from sojourn.papers.adt import measures as m
 from sojourn.papers.adt.studies import CHOSEN, READINGS, ROWS, Reading
 from sojourn.papers.evidence import Estimate, Seed, estimated
 from sojourn.papers.paper import Tolerance
+from sojourn.papers.readings import ON_OTHER_SEEDS
 from sojourn.scenario import load
 
 SEEDS = range(101, 106)
@@ -106,18 +107,28 @@ def _cell(at: tuple[str, str], values: list[float]) -> Cell:
 
 
 def by_number() -> dict[str, dict[str, Estimate]]:
-    """What each reading gives for the table's numbers, by their id; without the chosen one, which
-    is judged on other seeds."""
+    """What each reading gives for the table's numbers, by their id, the chosen one too, which is judged
+    on other seeds. And what ns-2 and ns-3 themselves answered."""
     values: dict[str, dict[str, list[float]]] = {}
     for one in searched.beside(__file__).rows:
         for column in COLUMNS:
             at = f"table/{one['row']}/{column}"
             values.setdefault(one["reading"], {}).setdefault(at, []).append(float(one[column]))
-    return {
-        reading: {id_: estimated(each) for id_, each in own.items()}
+    ours = {
+        ON_OTHER_SEEDS if reading == CHOSEN else reading: {
+            id_: estimated(each) for id_, each in own.items()
+        }
         for reading, own in values.items()
-        if reading != CHOSEN
     }
+    peers = {
+        asked: {
+            f"table/{row}/{column}": estimated([answer])
+            for row, cells in answers.items()
+            for column, answer in zip(COLUMNS, cells, strict=True)
+        }
+        for asked, answers in published.beside(__file__)["peers"].items()
+    }
+    return ours | peers
 
 
 _NUMBERS = {

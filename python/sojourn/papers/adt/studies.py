@@ -92,7 +92,15 @@ READINGS: Mapping[str, Reading] = {
     "40..440 ms, Reno": replace(_STATED, tcp=_RENO),
     "40..440 ms, Tahoe": replace(_STATED, tcp=_TAHOE),
     "40..440 ms, all at one instant": replace(_STATED, more={"start": "0 s"}),
-    "one way, RED 150/450": replace(MAIN, red=f"{RED} min 150 max 450", rows=("ARED",)),
+    **{
+        f"one way, {name}": replace(MAIN, red=f"{RED} {words}", rows=("ARED",))
+        for name, words in (
+            ("RED 150/450", "min 150 max 450"),
+            ("RED 100/500", "min 100 max 500"),
+            ("RED 300/499 not gentle", "min 300 max 499 nogentle"),
+            ("RED of weight 0.002", "weight 0.002"),
+        )
+    },
 }
 """What was searched: `search` runs the table's four rows under each, settled."""
 

@@ -135,7 +135,7 @@ def table(evidence: Evidence) -> Figure:
         again = {share: SAYS["ns2"].get(f"{n}/{share:g}") for share in SHARES}
         axes.plot(
             [share for share, found in again.items() if found],
-            [found[0] for found in again.values() if found],
+            [found for found in again.values() if found],
             linestyle="none",
             marker="x",
             color=style.BLUE,

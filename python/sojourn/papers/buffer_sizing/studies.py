@@ -49,20 +49,57 @@ ROUTER = Study(
     quick_seeds=1,
 )
 TABLE = {at: ROUTER[name] for at, name in ROWS.items()}
-_READ: Mapping[str, Changes] = {
-    "Newreno": {"flow.long.tcp.fast_recovery": "newreno"},
+TCPS: Mapping[str, Changes] = {
+    "Reno": {"flow.long.tcp": {"fast_recovery": "reno"}},
+    "Newreno": {"flow.long.tcp": {"fast_recovery": "newreno"}},
+    "Newreno, delayed ACKs": {},
     "SACK": {"flow.long.tcp": {"sack": True}},
-    "CUBIC and SACK of today's Linux": {"flow.long.profile": "linux", "flow.long.tcp": {}},
-    "access links of 10 Mbit/s": {"flow.long.access": "10 Mbit/s"},
-    "Newreno, access links of 10 Mbit/s": {
-        "flow.long.tcp.fast_recovery": "newreno",
-        "flow.long.access": "10 Mbit/s",
+}
+"""ns-2's, as differences from the chosen one."""
+ACCESS: Mapping[str, str | None] = {
+    "no access links": None,
+    "100 Mbit/s": "100 Mbit/s",
+    "25 Mbit/s": "25 Mbit/s",
+    "10 Mbit/s": "10 Mbit/s",
+    "5 Mbit/s": "5 Mbit/s",
+}
+"""Of each sender; None: packets of a burst reach the bottleneck together."""
+STATED = "Reno, no access links"
+SEARCHED_SHARES = SHARES[:3]
+
+
+def searched(tcp: str, access: str, share: float) -> str:
+    """The name of a variant of the search."""
+    return f"{tcp}, {access}, {row(100, share)}"
+
+
+SEARCH = Study(
+    "search",
+    "The table's row of 100 flows under TCPs and access links",
+    "long.toml",
+    variants={
+        searched(tcp, access, share): {
+            **_row(100, share),
+            **TCPS[tcp],
+            "flow.long.access": ACCESS[access],
+        }
+        for tcp in TCPS
+        for access in ACCESS
+        for share in SEARCHED_SHARES
     },
+    seeds=2,
+    first_seed=101,
+)
+"""Run by `search` alone."""
+_READ: Mapping[str, Changes] = {
+    STATED: {**TCPS["Reno"], "flow.long.access": None},
+    "Reno": TCPS["Reno"],
+    "no access links": {"flow.long.access": None},
+    "Newreno without delayed ACKs": TCPS["Newreno"],
+    "SACK": TCPS["SACK"],
+    "CUBIC and SACK of today's Linux": {"flow.long.profile": "linux", "flow.long.tcp": {}},
     "all RTTs 100 ms": {"flow.long.rtt": "100 ms"},
     "RTTs of 25 to 175 ms": {"flow.long.rtt": "uniform 25 ms .. 175 ms"},
-    "delayed ACKs": {
-        "flow.long.tcp": {"fast_recovery": "reno", "delayed_ack_segments": 2},
-    },
 }
 READINGS = Study(
     "readings",
@@ -83,7 +120,7 @@ READINGS = Study(
 # ---------------------------------------------------------------------------------- figure 11
 
 MANY = (100, 200, 300, 500)
-SIZES = (0.5, 1, 1.5, 2, 4)
+SIZES = (0.25, 0.5, 1, 1.5, 2, 4)
 PRODUCT_80 = 1033
 """155 Mbit/s times 80 ms, packets."""
 
@@ -107,7 +144,7 @@ LEAST = Study(
         for share in SIZES
     },
     quick={"duration": "50 s", "warmup": "25 s"},
-    quick_variants=[sized(n, share) for n in (100, 300) for share in (0.5, 1, 2, 4)],
+    quick_variants=[sized(n, share) for n in (100, 300) for share in (0.25, 0.5, 1, 2, 4)],
     quick_seeds=1,
 )
 BY_SIZE = {(n, share): LEAST[sized(n, share)] for n in MANY for share in SIZES}
@@ -211,6 +248,7 @@ PARETO = Study(
     "pareto.toml",
     variants={
         CHOSEN: {},
+        STATED: {"flow.user.tcp": {"fast_recovery": "reno"}, "flow.user.access": None},
         "SACK": {"flow.user.tcp": {"sack": True}},
         "windows of 64 kB": {"flow.user.tcp.max_window": 43},
     },

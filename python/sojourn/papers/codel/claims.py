@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from statistics import median
 
 from sojourn.papers import published
@@ -12,9 +13,11 @@ from sojourn.papers.codel.studies import (
     BY_READERS,
     CODEL,
     EDGE_KBPS,
+    EDGE_QUEUES,
     FALLS_S,
     FTP_LOADS,
-    IN_PACKETS,
+    HOMES,
+    IN_BYTES,
     LARGE,
     LINES,
     MBPS,
@@ -24,6 +27,7 @@ from sojourn.papers.codel.studies import (
     READINGS,
     RED,
     RTT_MS,
+    SEARCHED_PRODUCTS,
     SETTINGS,
     SLOW,
     SLOW_KBPS,
@@ -33,6 +37,7 @@ from sojourn.papers.codel.studies import (
     STEPPED,
     TAIL,
     Setting,
+    home,
     lines_under,
     plain,
     slow,
@@ -416,7 +421,19 @@ def adaptive_red(evidence: Evidence) -> str:
         f"Adaptive, four FTPs at {each(MBPS)} Mbit/s: "
         f"{each((evidence.mean(one, m.median_ms) for one in runs), 1)} ms with "
         f"{each((evidence.mean(one, m.busy) for one in runs), 1)} % of the link, for {each(own, 1)} % "
-        "without."
+        f"without. On the link that steps, in bytes: {red_small(evidence)}."
+    )
+
+
+def against_ns2(evidence: Evidence) -> str:
+    """What ns-2 itself uses of the static links, beside ours."""
+    told = []
+    for name in (RED, TAIL):
+        ours = (evidence.mean(plain(name, mbps), m.busy) for mbps in MBPS)
+        told.append(f"{name} {each(SAYS['ns2'][name], 1)} %, ours {each(ours, 1)}")
+    return (
+        f"Use of the link by four FTPs at 100 ms and {each(MBPS)} Mbit/s in ns-2.35, with its "
+        f"TCP/Linux: {'; '.join(told)}."
     )
 
 
@@ -454,11 +471,11 @@ def stepping_most(evidence: Evidence) -> str:
 
 
 def red_small(evidence: Evidence) -> str:
-    """ns-2's RED counts its limit in packets of 500 B."""
-    less = m.fewer(evidence, IN_PACKETS).mean
+    """ns-2's RED that counts its limit in packets of 500 B."""
+    less = m.fewer(evidence, IN_BYTES).mean
     return (
-        "ns-2's RED counts bytes unless told otherwise: a limit of 10 is 5000 B, three packets. With "
-        f"its limit in packets it carries {less:.0f} % less"
+        "ns-2's RED counts bytes unless told otherwise: a limit of 10 is then 5000 B, three packets, and "
+        f"it carries {less:.0f} % less"
     )
 
 
@@ -473,6 +490,58 @@ def other_lines(evidence: Evidence) -> str:
     return f"The home line as chosen: {own}. {'. '.join(told)}." if told else FULL_ONLY
 
 
+_COLUMNS: Mapping[str, Measure] = {
+    f"{way}/{name}/{column}": measure
+    for name in EDGE_QUEUES
+    for way, column, measure in (
+        ("down", "drops", m.down_loss),
+        ("up", "drops", m.up_loss),
+        ("down", "median", m.down_median),
+        ("up", "median", m.up_median),
+        ("down", "volume", m.down_volume),
+        ("up", "volume", m.up_volume),
+        ("down", "fairness", m.down_fairness),
+        ("up", "fairness", m.up_fairness),
+    )
+}
+"""Of the table: what is measured, by way, discipline and column."""
+
+
+def home_fits(evidence: Evidence, products: int, name: str) -> int:
+    """How many of the table's numbers of one discipline fit with buffers of so many products."""
+    entries = {
+        one["id"]: one for one in published.read(Path(__file__).with_name("published.toml")).numbers
+    }
+    return sum(
+        _near(
+            entries[f"table/{kbps}/{column}"],
+            evidence.mean(HOMES[home(products, name, kbps)], measure),
+        )
+        for kbps in EDGE_KBPS
+        for column, measure in _COLUMNS.items()
+        if f"/{name}/" in column
+    )
+
+
+def home_buffers(evidence: Evidence) -> str:
+    """How many of the table's numbers each buffer fits."""
+    told = "; ".join(
+        f"{products}: {home_fits(evidence, products, TAIL)} of Tail Drop's and "
+        f"{home_fits(evidence, products, CODEL)} of CoDel's"
+        for products in SEARCHED_PRODUCTS
+    )
+    return (
+        f"Of 16 numbers each fit, by products of rate and RTT, {told} ({evidence.searched.made})."
+    )
+
+
+def _near(entry: published.Entry, ours: float) -> bool:
+    """Whether ours is within the tolerance of a number of published.toml."""
+    tolerance, stated = entry["tolerance"], float(entry["published"])
+    room: float = tolerance["share"] * stated if "share" in tolerance else tolerance["absolute"]
+    return abs(ours - stated) <= room
+
+
 def _line(evidence: Evidence, variants: Iterable[Variant]) -> str:
     known = list(variants)
     lost, delay, volume = (
@@ -483,7 +552,7 @@ def _line(evidence: Evidence, variants: Iterable[Variant]) -> str:
 
 
 def table_off(evidence: Evidence) -> str:
-    """Why the table's numbers are off: what larger buffers and more web connections give."""
+    """Why the table's numbers are off: what smaller buffers and more web connections give."""
     return (
         "the order is CoDel at 512, Tail Drop at 512, CoDel at 1500, Tail Drop at 1500 kbit/s. "
         f"{other_lines(evidence)} No reading that was tried gives both Tail Drop's delays and what the "

@@ -220,14 +220,14 @@ def buffered(name: str, packets: int) -> str:
 
 
 def _limited(name: str, packets: int) -> str:
-    if name == IN_PACKETS:
+    if name == RED:
         return f"red variant ns2 limit {packets} packets"
-    words = {CODEL: "codel variant rfc", TAIL: "pfifo", RED: "red variant ns2"}[name]
+    words = {CODEL: "codel variant rfc", TAIL: "pfifo", IN_BYTES: "red variant ns2"}[name]
     return f"{words} limit {packets}"
 
 
-IN_PACKETS = "RED in packets"
-"""ns-2's RED counts its limit in packets of 500 B unless told to count packets."""
+IN_BYTES = "RED in bytes"
+"""ns-2's RED counts its limit in packets of 500 B unless told to count packets, as the article does."""
 DEGRADED = Study(
     "degraded",
     "A link that steps between 100 and 1 Mbit/s (figure 7)",
@@ -235,14 +235,14 @@ DEGRADED = Study(
     variants={
         buffered(name, packets): {"bottleneck.qdisc": _limited(name, packets)}
         for packets in (LARGE, SMALL)
-        for name in (*QUEUES, IN_PACKETS)
+        for name in (*QUEUES, IN_BYTES)
     },
     quick_seeds=1,
 )
 STEPPED = {
     (name, packets): DEGRADED[buffered(name, packets)]
     for packets in (LARGE, SMALL)
-    for name in (*QUEUES, IN_PACKETS)
+    for name in (*QUEUES, IN_BYTES)
 }
 _OTHER_STEPS: Mapping[str, Changes] = {
     "connections half as heavy": {"flow.web.size": "pareto 3700 B 1.2"},
@@ -271,7 +271,11 @@ def line(name: str, kbps: int) -> str:
     return f"{name}, {kbps} kbit/s"
 
 
-def _edge(name: str, kbps: int, products: int = 1) -> Changes:
+HOME_PRODUCTS = 2
+"""How many products of rate and RTT a buffer of the home line holds; found by search."""
+
+
+def _edge(name: str, kbps: int, products: int = HOME_PRODUCTS) -> Changes:
     packet = 500 if kbps < 1000 else PACKET
     words = {CODEL: "codel variant rfc", TAIL: "pfifo"}[name]
     return {
@@ -292,9 +296,9 @@ EDGE = Study(
 LINES = {(name, kbps): EDGE[line(name, kbps)] for kbps in EDGE_KBPS for name in EDGE_QUEUES}
 
 OTHER_LINES: Mapping[str, tuple[int, int]] = {
-    "buffers twice as large": (2, 20),
-    "three times the web connections": (1, 60),
-    "both": (2, 60),
+    "buffers of one product": (1, 20),
+    "three times the web connections": (HOME_PRODUCTS, 60),
+    "both": (1, 60),
 }
 """How many products of rate and RTT a buffer holds, and readers."""
 EDGE_READINGS = Study(
@@ -313,6 +317,29 @@ EDGE_READINGS = Study(
     seeds=3,
     quick_variants=(),
 )
+
+
+SEARCHED_PRODUCTS = (1, 2, 3, 4)
+
+
+def home(products: int, name: str, kbps: int) -> str:
+    """The name of a variant of the search."""
+    return f"{products} products, {line(name, kbps)}"
+
+
+HOMES = Study(
+    "homes",
+    "The home line with buffers of one to four products of rate and RTT",
+    "edge.toml",
+    variants={
+        home(products, name, kbps): _edge(name, kbps, products)
+        for products in SEARCHED_PRODUCTS
+        for name in EDGE_QUEUES
+        for kbps in EDGE_KBPS
+    },
+    first_seed=101,
+)
+"""Run by `search` alone."""
 
 
 def lines_under(reading: str) -> dict[tuple[str, int], Variant]:
@@ -350,8 +377,8 @@ SWAPS: Mapping[str, Swap] = {
         f"the stepping link: {name}": {STEPPED[CODEL, LARGE]: STEP_READINGS[name]}
         for name in _OTHER_STEPS
     },
-    f"the stepping link: {IN_PACKETS}": {
-        STEPPED[RED, packets]: STEPPED[IN_PACKETS, packets] for packets in (LARGE, SMALL)
+    f"the stepping link: {IN_BYTES}": {
+        STEPPED[RED, packets]: STEPPED[IN_BYTES, packets] for packets in (LARGE, SMALL)
     },
     **{
         f"the home line: {reading}": {

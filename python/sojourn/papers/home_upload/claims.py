@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sojourn.papers import published
-from sojourn.papers.evidence import Evidence
+from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.home_upload import measures as m
 from sojourn.papers.home_upload.studies import (
     AFTER,
@@ -198,6 +198,32 @@ def other_buffers(evidence: Evidence) -> str:
         f"Counted in bytes: {listed([IN_KILOBYTES[n] for n in (14, 16, 19, 24, 64, 256)])}. "
         f"The buffer of bytes that fits the median best, {near} kB, loses {lost} of the pings: where "
         "a segment of 1500 bytes no longer fits, a ping of 84 still does."
+    )
+
+
+def far_server(evidence: Evidence) -> str:
+    """A server farther away than the ping's, and in which numbers it comes nearer."""
+    name = "server at 100 ms"
+    asked: tuple[tuple[str, Measure], ...] = (
+        ("upload", m.upload_s),
+        ("median", m.median_ms),
+        ("loss", m.loss_percent),
+    )
+    apart = {
+        f"{before}/{what}": [
+            abs(evidence.mean(one, measure) - SAYS[f"{before}/{what}"])
+            for one in (READINGS[f"{name}, {how}"], own)
+        ]
+        for before, how, own in (("without", WITHOUT, BEFORE), ("with", WITH, AFTER))
+        for what, measure in asked
+        if evidence.has(READINGS[f"{name}, {how}"])
+    }
+    if not apart:
+        return FULL_ONLY
+    nearer = [number for number, (far, near) in apart.items() if far < near]
+    return (
+        f"{_both(evidence, name)} It comes nearer to {len(nearer)} of {len(apart)} published numbers "
+        f"({', '.join(nearer) or 'none'}); the matrix says which are within their tolerances."
     )
 
 

@@ -247,13 +247,21 @@ def which(evidence: Evidence) -> Finding:
         for measure in (m.timeouts, m.retransmissions, m.needless)
     )
     left = evidence.mean(over_rings(MAIN)[4096], m.needless)
+
+    def unlimited(evidence: Evidence) -> str:
+        free = over_rings(UNLIMITED)[4096]
+        sent, for_nothing = (evidence.mean(free, one) for one in (m.retransmissions, m.needless))
+        return f", and without the limit {100 * for_nothing:.1f} % of {sent:.0f}"
+
     return Finding(
         holds=left > 0.5 * share,
         because="One queue keeps the order, so three duplicate ACKs mean a loss. Where packets "
         f"are sent again for nothing it is the timer: if TCP believes it, {timers:.0f} timeouts "
         f"and {again:.0f} "
         f"retransmissions at ring 4096, {100 * share:.0f} % of them needless; where F-RTO and "
-        f"undo see through it, {100 * left:.1f} %",
+        f"undo see through it, {100 * left:.1f} % of "
+        f"{evidence.mean(over_rings(MAIN)[4096], m.retransmissions):.0f}"
+        + _beside(evidence, unlimited),
     )
 
 
@@ -742,8 +750,8 @@ def limit_per_band(evidence: Evidence) -> str:
 
 def other_buffers(evidence: Evidence) -> str:
     autotuned, free = (
-        [evidence.mean(WINDOW[f"ring 512, {one}"], measure) for measure in (m.widest_mb, m.rtt_s)]
-        for one in (AUTOTUNED, NO_LIMIT)
+        [m.widest_of_all_mb(evidence, variant).mean, evidence.mean(variant, m.rtt_s)]
+        for variant in (WINDOW[f"ring 512, {one}"] for one in (AUTOTUNED, NO_LIMIT))
     )
     ours = evidence.mean(WINDOW["ring 512"], m.rtt_s)
     return (
@@ -863,16 +871,17 @@ def five_thousand_packets(evidence: Evidence) -> str:
 def single_packets(evidence: Evidence) -> str:
     """What BQL lets into the ring."""
     merged = OTHERS["64 kB packets, qdisc 2952, BQL"]
-    two = (
-        f" is {1e3 * evidence.mean(merged, m.p95_s):.0f} ms"
+    waiting = (
+        f"{evidence.mean(merged, m.in_ring):.1f} of them are in the ring on average, and the 95th "
+        f"percentile is {1e3 * evidence.mean(merged, m.p95_s):.0f} ms"
         if _ran(evidence, merged)
-        else " is more than twice that"
+        else "the full version has them"
     )
     ours = evidence.mean(over_bql(MAIN, True)[2048], m.p95_ms)
     return (
         f"Single packets: BQL lets few in, {ours:.0f} ms. Packets of 64 kB, as receive offload "
-        f"merges them, take {_merged_ms():.0f} ms each at this rate; with two of them in the ring "
-        f"the 95th percentile{two} (study others, 64 kB packets). {SAYS['p95/2048 BQL']:g} ms is "
+        f"merges them, take {_merged_ms():.0f} ms each at this rate; {waiting} (study others, 64 kB "
+        f"packets). {SAYS['p95/2048 BQL']:g} ms is "
         "nearly one of them, or two at 10 Mbit/s."
     )
 

@@ -411,6 +411,26 @@ def fits(evidence: Evidence, *readings: str) -> str:
     )
 
 
+def starts(evidence: Evidence) -> str:
+    """What was searched of starts and lengths, and what the others that were run give."""
+    found = search.starts()
+    nearest, farthest = found[0], found[-1]
+    own = [one for one in found if one.length_s == nearest.length_s]
+    others = fits(evidence, "starts at once", "starts within 10 ms", "starts within 50 ms")
+    return (
+        f"Of {len(found)} pairs of a length and a time within which flows start, Drop-Tail's 22 cells "
+        f"lie {nearest.tail_off:.1%} (rms) off at the nearest, {nearest.length_s:g} s and "
+        f"{nearest.spread_ms:g} ms, {farthest.tail_off:.1%} at the farthest; at {nearest.length_s:g} "
+        "s: "
+        + ", ".join(
+            f"{one.tail_off:.1%} within {one.spread_ms:g} ms, where {one.tail_cells} cells and "
+            f"{one.leads} of RED's 22 leads fit"
+            for one in sorted(own, key=lambda one: one.spread_ms)
+        )
+        + f" ({searched.beside(search.__file__).made}). Run again: {others}"
+    )
+
+
 def connection_time(evidence: Evidence) -> str:
     """Throughput over the run, and over each connection's own time."""
     late = NS2[checked("R2", cell(80, 32, DROP_TAIL))]

@@ -1,9 +1,11 @@
-"""The search for a RED that has the source's lead over Drop-Tail: thresholds, weight, probability,
-limit and length of the run together, the rest as in the main reading.
+"""Two searches. STARTS: when the flows start, together with the length of the run. REDS: a RED that
+has the source's lead over Drop-Tail, by thresholds, weight, probability, limit and length of the run.
+The rest is as in the main reading.
 
 sojourn reproduce --search red-droptail > searched.csv
 
-Each setting is asked for all 22 cells of RED and of Drop-Tail, on seeds that judge nothing.
+Each setting is asked for all 22 cells of RED and of Drop-Tail, on seeds that judge nothing. Of the
+starts that is chosen which is nearest to Drop-Tail's 22 cells, so that RED's leads can contradict it.
 """
 
 from __future__ import annotations
@@ -33,7 +35,13 @@ from sojourn.papers.red_droptail.studies import (
 )
 from sojourn.scenario import load
 
-SEEDS = range(101, 103)
+STARTS, REDS = "starts", "reds"
+SEEDS = range(101, 141)
+"""When flows start is the luck of a seed, so starts have all of these."""
+FEW = SEEDS[:2]
+"""Of REDs and Drop-Tail under the same starts."""
+STARTS_MS = (0, 1, 2, 3, 5, 7, 10, 20)
+STARTS_LENGTHS_S = (3.0, 3.25, 3.5, 3.75, 4.0)
 LENGTHS_S = (2.5, 3.0, 3.5)
 PLACES = (30, 50)
 THRESHOLDS = ((1, 2), (1, 3), (2, 6), (3, 9), (5, 15))
@@ -65,35 +73,44 @@ def reds() -> Iterator[str]:
 
 def rows() -> Iterator[dict[str, object]]:
     """A line for each setting."""
+    for length, spread in product(STARTS_LENGTHS_S, STARTS_MS):
+        yield row_of(STARTS, replace(MAIN, length_s=length, spread_ms=spread))
     for length, places, red in product(LENGTHS_S, PLACES, reds()):
-        yield row_of(replace(MAIN, length_s=length, places=places, red=red))
+        yield row_of(REDS, replace(MAIN, length_s=length, places=places, red=red))
 
 
-def row_of(setting: Setting) -> dict[str, object]:
-    """How far its throughputs and indices lie from the source's, and of RED's leads, case by case,
-    the mean and how many are within their tolerance."""
-    ours = {cell: measured(setting, RED, cell) for cell in CELLS}
-    tails = {cell: measured(replace(setting, red=""), DROP_TAIL, cell) for cell in CELLS}
+def row_of(search: str, setting: Setting) -> dict[str, object]:
+    """How far its throughputs and indices lie from the source's, how many of the cells are within
+    their tolerance, and of RED's leads, case by case, the mean and how many are."""
+    # Started at one instant, all seeds are the same run.
+    seeds = FEW if search == REDS else SEEDS[: None if setting.spread_ms else 1]
+    ours = {cell: measured(setting, RED, cell, seeds) for cell in CELLS}
+    tails = {cell: measured(replace(setting, red=""), DROP_TAIL, cell, seeds) for cell in CELLS}
     return {
+        "search": search,
         "length_s": setting.length_s,
+        "spread_ms": setting.spread_ms,
         "places": setting.places,
         "red": setting.red,
         "throughput_off": f"{off(ours, 'throughput'):.3g}",
         "fairness_off": f"{off(ours, 'fairness'):.3g}",
         "tail_throughput_off": f"{off(tails, 'throughput', DROP_TAIL):.3g}",
         "tail_fairness_off": f"{off(tails, 'fairness', DROP_TAIL):.3g}",
+        "tail_off": f"{off(tails, '', DROP_TAIL):.4g}",
+        "cells": within(ours, RED),
+        "tail_cells": within(tails, DROP_TAIL),
         **{f"lead{case}": f"{mean_lead(ours, tails, case):.3g}" for case in CASES},
         **{f"leads{case}": leads(ours, tails, case) for case in CASES},
     }
 
 
 @cache
-def measured(setting: Setting, queue: str, cell: Cell) -> float:
+def measured(setting: Setting, queue: str, cell: Cell, seeds: range) -> float:
     """One cell of a table, mean over the seeds."""
     kind, tp, at = cell
     n, d = (at, 0) if kind == "throughput" else (16, at)
     base = load(Path(__file__).with_name("short.toml"))
-    run = engine.simulate(base.with_(setting.variant(tp, n, queue, d)), seeds=list(SEEDS), jobs=1)
+    run = engine.simulate(base.with_(setting.variant(tp, n, queue, d)), seeds=list(seeds), jobs=1)
     measure = m.throughput_mbps if kind == "throughput" else m.fairness
     # A simulation in memory has the meta and the tables of a Run, all that a measure reads.
     values = [measure(Seed(cast(Any, run), number)) for number in run.seeds]
@@ -101,14 +118,29 @@ def measured(setting: Setting, queue: str, cell: Cell) -> float:
 
 
 def off(ours: Mapping[Cell, float], kind: str, queue: str = RED) -> float:
-    """Root mean square of ln(ours / published) over the tables of this kind."""
+    """Root mean square of ln(ours / published) over the tables of this kind, or of both."""
     said = _said()
     squares = [
-        math.log(value / said[f"{cell[0]}/{cell[1]}/{cell[2]}/{queue}"]) ** 2
+        math.log(value / said[_cell_id(cell, queue)]) ** 2
         for cell, value in ours.items()
-        if cell[0] == kind
+        if kind in ("", cell[0])
     ]
     return math.sqrt(math.fsum(squares) / len(squares))
+
+
+def within(ours: Mapping[Cell, float], queue: str) -> int:
+    """How many cells are within their tolerance."""
+    said = _said()
+    return sum(
+        tolerance(id_).allows(value, said[id_])
+        for cell, value in ours.items()
+        for id_ in [_cell_id(cell, queue)]
+    )
+
+
+def _cell_id(cell: Cell, queue: str) -> str:
+    """The number of a cell: "throughput/80/12/RED"."""
+    return "/".join(map(str, (*cell, queue)))
 
 
 def mean_lead(ours: Mapping[Cell, float], tails: Mapping[Cell, float], case: int) -> float:
@@ -120,7 +152,9 @@ def mean_lead(ours: Mapping[Cell, float], tails: Mapping[Cell, float], case: int
 def leads(ours: Mapping[Cell, float], tails: Mapping[Cell, float], case: int) -> int:
     """How many of RED's leads in one case are within their tolerance."""
     return sum(
-        tolerance(cell).allows(m.lead(cell[0], ours[cell], tails[cell]), _said()[lead_id(cell)])
+        tolerance(lead_id(cell)).allows(
+            m.lead(cell[0], ours[cell], tails[cell]), _said()[lead_id(cell)]
+        )
         for cell in CASES[case]
     )
 
@@ -130,11 +164,12 @@ def lead_id(cell: Cell) -> str:
     return "lead/" + "/".join(map(str, cell))
 
 
-def tolerance(cell: Cell) -> Tolerance:
-    """That of the number."""
+@cache
+def tolerance(id_: str) -> Tolerance:
+    """That of a number."""
     numbers = published.read(Path(__file__).with_name("published.toml")).numbers
-    [number] = [one for one in numbers if one["id"] == lead_id(cell)]
-    return Tolerance(number["tolerance"]["absolute"], "", relative=False)
+    [said] = [one["tolerance"] for one in numbers if one["id"] == id_]
+    return Tolerance(said.get("share", said.get("absolute")), said["because"], "share" in said)
 
 
 def _said() -> Mapping[str, Any]:
@@ -161,8 +196,8 @@ class Trade:
 
 def trade(case: int) -> Trade:
     """What the search says of one case."""
-    found = searched.beside(__file__).rows
-    chosen = float(_chosen()["throughput_off"])
+    found = _found(REDS)
+    chosen = float(_chosen(REDS)["throughput_off"])
     source = math.fsum(_said()[lead_id(cell)] for cell in CASES[case]) / len(CASES[case])
     none = 1 if CASES[case][0][0] == "throughput" else 0
     points = [(float(one["throughput_off"]), float(one[f"lead{case}"]) - none) for one in found]
@@ -178,15 +213,54 @@ def trade(case: int) -> Trade:
 
 def points(case: int) -> list[tuple[float, float]]:
     """Throughput off and mean lead of each setting, the chosen one first."""
-    rest = [one for one in searched.beside(__file__).rows if one is not _chosen()]
-    return [(float(one["throughput_off"]), float(one[f"lead{case}"])) for one in (_chosen(), *rest)]
+    chosen = _chosen(REDS)
+    rest = [one for one in _found(REDS) if one is not chosen]
+    return [(float(one["throughput_off"]), float(one[f"lead{case}"])) for one in (chosen, *rest)]
 
 
-def _chosen() -> searched.Row:
-    wanted = {"length_s": MAIN.length_s, "places": MAIN.places, "red": MAIN.red}
+@dataclass(frozen=True)
+class Starts:
+    """Flows that start within a time, in runs of a length."""
+
+    length_s: float
+    spread_ms: float
+    tail_off: float
+    """How far Drop-Tail's 22 cells lie from the source, root mean square."""
+    tail_cells: int
+    """How many of them are within their tolerance."""
+    leads: int
+    """How many of RED's 22 leads are."""
+
+
+def starts() -> list[Starts]:
+    """All that were searched, the nearest to Drop-Tail's cells first."""
+    found = [
+        Starts(
+            float(one["length_s"]),
+            float(one["spread_ms"]),
+            float(one["tail_off"]),
+            int(one["tail_cells"]),
+            sum(int(one[f"leads{case}"]) for case in CASES),
+        )
+        for one in _found(STARTS)
+    ]
+    return sorted(found, key=lambda one: one.tail_off)
+
+
+def _found(search: str) -> list[searched.Row]:
+    return [one for one in searched.beside(__file__).rows if one["search"] == search]
+
+
+def _chosen(search: str) -> searched.Row:
+    wanted = {
+        "length_s": MAIN.length_s,
+        "spread_ms": MAIN.spread_ms,
+        "places": MAIN.places,
+        "red": MAIN.red,
+    }
     [found] = [
         one
-        for one in searched.beside(__file__).rows
+        for one in _found(search)
         if all(one[key] == str(value) for key, value in wanted.items())
     ]
     return found

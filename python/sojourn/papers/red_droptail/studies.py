@@ -33,7 +33,7 @@ class Setting:
     """ns-2's window_, packets."""
     initial_window: int = 1
     length_s: float = 3.5
-    spread_ms: float = 10
+    spread_ms: float = 7
     """The flows start at random within this time."""
     stagger_ms: float = 0
     """Or one after another, this far apart."""
@@ -103,6 +103,7 @@ OTHER_SETTINGS: Mapping[str, Setting] = {
     "4 s": replace(MAIN, length_s=4),
     "6 s": replace(MAIN, length_s=6),
     "starts at once": replace(MAIN, spread_ms=0),
+    "starts within 10 ms": replace(MAIN, spread_ms=10),
     "starts within 50 ms": replace(MAIN, spread_ms=50),
     "1040 B packets": replace(MAIN, payload=1000),
     "50 places": replace(MAIN, places=50),

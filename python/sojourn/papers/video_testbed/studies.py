@@ -27,6 +27,7 @@ from typing import Any
 
 from sojourn.papers import published
 from sojourn.papers.evidence import Swap
+from sojourn.papers.readings import ON_OTHER_SEEDS
 from sojourn.papers.study import Changes, Study, Variant
 
 SAYS = published.beside(__file__)
@@ -421,7 +422,7 @@ SWAPS: Mapping[str, Swap] = {
     ),
     "no token bucket, a slow link": _instead({BEHIND["RED"][250]: OTHERS["250 RED slow link"]}),
     **{
-        f"senders at {sender} Mbit/s": _instead(
+        ON_OTHER_SEEDS if sender == WIRE else f"senders at {sender} Mbit/s": _instead(
             {
                 BEHIND[name][kbps]: BURSTS[burst(name, kbps, sender)]
                 for name in ("Drop Tail", "RED")
@@ -429,6 +430,5 @@ SWAPS: Mapping[str, Swap] = {
             }
         )
         for sender in SENDERS
-        if sender != WIRE
     },
 }

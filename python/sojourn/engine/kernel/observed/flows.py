@@ -27,7 +27,7 @@ from sojourn.engine.kernel.observed.samples import (
 from sojourn.scenario.realised import Realised, Tcp
 
 _NO_SSTHRESH = 0x7FFF_FFFF
-_DATAGRAM_HEADERS = {"udp": 28, "call": 28, "video": 40}
+_DATAGRAM_HEADERS = {"udp": 28, "call": 28, "video": 40, "capture": 40}
 
 
 class ObservedFlow:

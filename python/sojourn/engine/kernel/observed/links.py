@@ -301,7 +301,9 @@ class ObservedLink:
             return np.where(at >= 0, taken, np.nan)
 
         if params.get("limit") is not None:
-            state["limit"] = np.full(many, float(cast("float", params["limit"])))
+            # gred has one for each virtual queue.
+            limits = str(params["limit"]).split()
+            state["limit"] = np.full(many, sum(float(limit) for limit in limits))
         elif "limit" in numbers:
             state["limit"] = real(numbers["limit"])
         for each in self.own.record.state:

@@ -33,7 +33,7 @@ def module_settings(flows: Sequence[Flow]) -> Iterator[tuple[str, int]]:
     """Parameters of congestion controls that are not the kernel's own choice: (file, value)."""
     written: dict[str, int] = {}
     for flow in flows:
-        if (tcp := flow.tcp) is None:
+        if (tcp := flow.tcp) is None or tcp.own is not None:
             continue
         for name in CONGESTION[tcp.congestion].module_settings:
             value = tcp.parameters[name]

@@ -113,6 +113,11 @@ def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[
             why = "{} came with Linux {}.{}".format(link.qdisc.kind, *since)
             guest = "it needs a guest of a later one: -e kernel-7.3"
             yield Problem(f"{place}: qdisc", f"{why}, and is set in a built guest only", guest)
+        dated = version_in(link.qdisc.variant or "")
+        if linux < dated:
+            why = "it is that of Linux {}.{}, and this kernel is {}.{}".format(*dated, *linux)
+            hint = "write variant linux, or run it on that kernel: -e kernel-7.3"
+            yield Problem(f"{place}: qdisc", why, hint)
         newer = [word for word in _NEWER_WORDS if link.qdisc.params.get(word) is not None]
         if wiring == "simnic" and link.qdisc.kind == "fq" and newer:
             why = f"the guest's tc, of iproute2 6.1, has no {' and no '.join(newer)}"
@@ -144,6 +149,9 @@ def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[
         hint = "leave replay_window out, or run it on the engine sim"
         yield Problem(f"{place}: replay_window", why, hint)
     if link.police is not None:
+        if link.qdisc.kind == "gred":
+            why = "gred's filters stand where the policer's would"
+            yield Problem(f"{place}: police", why, "leave one of them out, or simulate it")
         try:
             tc.policer("v0a", link.police, header_bytes=link.framing.header_bytes)
         except UserError as error:
@@ -215,7 +223,10 @@ _FIXED = {
 
 def _tcp_problems(tcp: Tcp, place: str, linux: LinuxVersion) -> Iterator[Problem]:
     own, usual = tcp.parameters, PROFILES["linux"].parameters
-    if not CONGESTION[tcp.congestion].in_linux:
+    if tcp.own is not None:
+        why = f"{tcp.congestion} is Python, which no kernel runs"
+        yield Problem(f"{place}: congestion", why, "run it in the simulator: -e sim")
+    elif not CONGESTION[tcp.congestion].in_linux:
         why = f"Linux has no {tcp.congestion.upper()}"
         known = ", ".join(record.name for record in CONGESTION.values() if record.in_linux)
         yield Problem(f"{place}: congestion", why, f"write {known}")

@@ -1,0 +1,79 @@
+"""What a packet costs with each queue discipline, in instructions (callgrind.py): no other work on the
+machine moves them.
+
+    python benches/disciplines.py [--page docs/performance.md] [WORDS ...]
+
+Ten CUBIC flows share 100 Mbit/s. *Of its own* are those in crates/qdisc; what of Rust's library is
+inlined there counts elsewhere. The whole also has what other drops and delays cost TCP.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import callgrind  # noqa: E402
+import page  # noqa: E402
+
+CASE = HERE / "cases" / "speed" / "cubic-fq_codel-10.toml"
+LENGTHS = callgrind.Lengths(warmup_s=2, short_s=4, long_s=10)
+WORDS = (
+    "pfifo limit 500",
+    "codel",
+    "pie",
+    "fq_codel",
+    "fq_codel variant mac80211",
+    "fq_pie",
+    "cake",
+    "cake bandwidth 95mbit",
+    "sfq",
+    "fq",
+    "sfb",
+    "red",
+    "gred limit 600000 200000 avpkt 1000",
+    "fred limit 500",
+    "avq",
+    "blue",
+)
+OWN = "queue disciplines"
+PLACE = "bench disciplines: table"
+
+
+def counted(speed: Path, words: str) -> tuple[float, float]:
+    """Instructions a packet: all, and the discipline's own."""
+    text = CASE.read_text(encoding="utf-8").replace('"fq_codel"', f'"{words}"')
+    text = text.replace('warmup   = "10 s"', f'warmup   = "{LENGTHS.warmup_s} s"')
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Path(folder) / "scenario.toml"
+        scenario.write_text(text, encoding="utf-8")
+        parts = callgrind.per_packet(speed, scenario, LENGTHS)
+    return sum(parts.values()), parts[OWN]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("words", nargs="*", default=WORDS, metavar="WORDS")
+    parser.add_argument("--page", type=Path)
+    options = parser.parse_args()
+    speed = callgrind.program()
+    if speed is None:
+        raise SystemExit(2)
+    rows = [("discipline", "instructions a packet", "of its own")]
+    for words in options.words:
+        whole, own = counted(speed, words)
+        rows.append((f"`{words}`", f"{whole:.0f}", f"{own:.0f}"))
+        print(f"{words}: {whole:.0f}, {own:.0f}", file=sys.stderr, flush=True)
+    print(page.as_text(rows))
+    if options.page is not None:
+        page.put(options.page, {PLACE: page.as_markdown(rows)})
+
+
+if __name__ == "__main__":
+    main()

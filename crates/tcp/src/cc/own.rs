@@ -1,0 +1,174 @@
+//! A congestion control of the user's own: code from outside decides the window, and everything
+//! else of TCP stays here.
+//!
+//! The code (`OwnControlLaw`) sees numbers, and cwnd, ssthresh and a pacing rate, which it may set.
+//! It is asked when Linux asks a congestion control, and never about a segment: which are lost, which
+//! leave, and how cwnd comes down in a recovery is the sender's part. So whatever it sets, a
+//! connection delivers its bytes once and in order.
+//!
+//! | when | question | what it sets |
+//! |---|---|---|
+//! | an ACK of new data comes, outside a recovery | `on_ack` | cwnd |
+//! | a loss was found: a recovery begins | `on_loss` | ssthresh, to which the sender brings cwnd |
+//! | an ECN echo comes | `on_ecn`, else `on_loss` | the same |
+//! | the retransmission timer expires | `on_timeout`, else `on_loss` | ssthresh; cwnd becomes 1 |
+//!
+//! A law without `on_loss` halves: ssthresh becomes half of cwnd, at least 2 (RFC 5681 §3.1, eq. 4).
+//! Windows that make no sense, and code that fails, end the run: a panic whose payload is an
+//! `OwnControlFailure`. It is thrown without a message, for whoever started the run words it.
+
+use super::{Ack, Congestion, CongestionControl, Signal};
+use crate::TcpParams;
+use crate::own::{
+    FAILED, OwnAck, OwnCongestion, OwnControl, OwnControlFailure, OwnControlLaw, OwnWindow,
+};
+use std::panic::resume_unwind;
+use units::{Luck, Span};
+
+/// The largest window that a law may set, segments.
+const MOST_SEGMENTS: f64 = (1u32 << 31) as f64;
+/// The largest pacing rate, bit/s.
+const MOST_RATE: i64 = 1 << 53;
+
+/// State of such a control.
+pub struct Own {
+    name: [String; 2],
+    law: Box<dyn OwnControlLaw>,
+    window: OwnWindow,
+    paces: bool,
+    mss: i64,
+}
+
+impl Own {
+    /// At the initial window.
+    ///
+    /// # Panics
+    ///
+    /// Where the code has not been compiled: whoever runs a scenario compiles it first.
+    pub fn new(control: &OwnControl, params: &TcpParams) -> Own {
+        let program = control.code.0.as_ref().expect("a congestion control's own code is compiled");
+        let growth = &params.growth;
+        Own {
+            name: [control.file.clone(), control.class.clone()],
+            law: program.begin(),
+            window: OwnWindow {
+                cwnd: f64::from(growth.initial_window),
+                ssthresh: growth.initial_ssthresh.map_or(f64::INFINITY, f64::from),
+                pacing_rate: 0,
+            },
+            paces: program.paces(),
+            mss: params.mss.into(),
+        }
+    }
+
+    /// Ends the run where the answer, or a window that it set, is wrong.
+    #[inline]
+    fn check(&self, asked: &'static str, at_ns: u64, answer: Option<i64>) {
+        let OwnWindow { cwnd, ssthresh, pacing_rate } = self.window;
+        let wrong = if answer == Some(FAILED) {
+            None
+        } else if !(1.0..=MOST_SEGMENTS).contains(&cwnd) {
+            Some(("cwnd", cwnd))
+        } else if !(ssthresh >= 1.0 && (asked == "on_ack" || ssthresh <= MOST_SEGMENTS)) {
+            Some(("ssthresh", ssthresh))
+        } else if !(0..=MOST_RATE).contains(&pacing_rate) {
+            Some(("pacing_rate", pacing_rate as f64))
+        } else {
+            return;
+        };
+        self.fail(asked, at_ns, wrong)
+    }
+
+    #[cold]
+    fn fail(&self, asked: &'static str, at_ns: u64, set: Option<(&'static str, f64)>) -> ! {
+        let (law, failed) = (self.name.clone(), self.law.failure());
+        resume_unwind(Box::new(OwnControlFailure { law, asked, at_ns, set, failed }))
+    }
+}
+
+/// A number of the code's: it has a sign.
+#[inline]
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[inline]
+fn ns(span: Option<Span>) -> i64 {
+    span.map_or(0, |span| number(span.0))
+}
+
+impl CongestionControl for Own {
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        let shown = OwnAck {
+            now: number(ack.now.0),
+            acked: ack.acked.into(),
+            rtt: ns(ack.rtt),
+            srtt: ns(ack.srtt.span()),
+            una: ack.una.into(),
+            nxt: ack.nxt.into(),
+            cwnd_limited: ack.cwnd_limited.into(),
+            open: ack.ca_open.into(),
+            mss: self.mss,
+        };
+        let answer = self.law.on_ack(&mut self.window, &shown);
+        self.check("on_ack", ack.now.0, answer);
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        let shown = OwnCongestion {
+            now: number(event.now.0),
+            inflight: event.inflight.into(),
+            mss: self.mss,
+        };
+        let (law, window) = (&mut self.law, &mut self.window);
+        let (asked, answer) = match event.signal {
+            Signal::Loss => ("on_loss", None),
+            Signal::Ecn => ("on_ecn", law.on_ecn(window, &shown)),
+            Signal::Timeout => ("on_timeout", law.on_timeout(window, &shown)),
+        };
+        let (asked, answer) = match answer {
+            Some(answer) => (asked, Some(answer)),
+            None => ("on_loss", law.on_loss(window, &shown)),
+        };
+        if answer.is_none() {
+            window.ssthresh = (window.cwnd / 2.0).floor().max(2.0);
+        }
+        self.check(asked, event.now.0, answer);
+        if event.signal == Signal::Timeout {
+            self.window.cwnd = 1.0;
+        }
+    }
+
+    fn paces(&self) -> bool {
+        self.paces
+    }
+
+    fn rate(&self) -> Option<u64> {
+        let rate = self.window.pacing_rate as u64;
+        (rate > 0).then_some(rate.div_ceil(8))
+    }
+
+    fn set_luck(&mut self, mut luck: Luck) {
+        self.law.seed(luck.next_u64());
+    }
+
+    #[inline]
+    fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+
+    #[inline]
+    fn set_cwnd(&mut self, cwnd: f64) {
+        self.window.cwnd = cwnd;
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh
+    }
+
+    fn set_ssthresh(&mut self, ssthresh: f64) {
+        self.window.ssthresh = ssthresh;
+    }
+}
