@@ -1,11 +1,8 @@
 """Boxes on the way that change ECN fields (`ecn` of a link): which queue Prague's packets then come
 to, what marks them, and that its transfer goes on all the same."""
 
-import pytest
-
 import sojourn
-from sojourn.errors import UserError
-from sojourn.scenario import ScenarioError, loads
+from sojourn.scenario import loads
 
 SCENARIO = """
 duration = "8 s"
@@ -75,15 +72,6 @@ def test_what_was_ect1_is_marked_as_classic_ecn_is() -> None:
     assert found["sojourn_ms"] > 2
 
 
-def test_with_ce_on_everything_prague_goes_on_at_its_least_window() -> None:
-    # 2 segments of 1500 bytes in 20 ms are 1.2 Mbit/s of 20; an ACK that is delayed halves that.
-    assert 0.02 < narrow("ce")["use"] < 0.07
-
-
-def test_other_words_and_the_kernel_s_engines_are_refused() -> None:
-    with pytest.raises(ScenarioError, match="ECN") as refused:
-        narrow("blech")
-    assert "bleach" in str(refused.value)
-    bleached = loads(SCENARIO).with_({"link.before.ecn": "bleach"})
-    with pytest.raises(UserError, match="changes ECN fields"):
-        sojourn.run_all([bleached], engine="kernel", seeds=1)
+def test_with_ce_on_everything_prague_goes_on_at_its_least_rate() -> None:
+    # 100 kbit/s of payload, with headers 104, of 20 Mbit/s.
+    assert 0.0045 < narrow("ce")["use"] < 0.006

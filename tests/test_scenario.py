@@ -380,9 +380,11 @@ def test_every_kind_becomes_the_engine_s_traffic() -> None:
         "packet_bytes": 200,
         "on_ns": None,
         "off_ns": None,
-        "ecn": True,
     }
-    assert flow('kind = "udp"\nrate = "1 Mbit/s"\npacket = "200 B"\necn = true')["traffic"] == udp
+    text = 'kind = "udp"\nrate = "1 Mbit/s"\npacket = "200 B"\ndscp = 46'
+    for ecn, bits in {"": 0, "ecn = true": 2, 'ecn = "ect1"': 1}.items():
+        sent = flow(f"{text}\n{ecn}")
+        assert (sent["traffic"], sent["ds"]) == (udp, 46 << 2 | bits)
     onoff = flow('kind = "onoff"\nrate = "1 Mbit/s"\non = "exp 1 s"\noff = "300 ms"')["traffic"]
     assert (onoff["on_ns"], onoff["off_ns"]) == (
         {"law": "exponential", "mean": 10**9},

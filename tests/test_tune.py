@@ -53,6 +53,29 @@ def point(
 # ------------------------------------------------------------------------------------- prediction
 
 
+@pytest.mark.parametrize(
+    ("host", "simulated", "ecn"),
+    [
+        ("bbr", "bbr", False),
+        ("dctcp", "dctcp", True),
+        ("prague", "prague", "accecn"),
+        ("illinois", "cubic", False),
+        ("", "cubic", False),
+    ],
+)
+def test_the_load_is_the_host_s_congestion_control_with_the_ecn_that_it_asks_for(
+    host: str, simulated: str, ecn: bool | str
+) -> None:
+    made = scenario(
+        LINE, WantedShape(None, None, "fq_codel"), ETH0, replace(LOAD, congestion=host), 4_000_000
+    )
+    tcp = made.realise(1).flows[0].tcp
+    assert tcp is not None
+    assert (tcp.congestion, tcp.ecn, tcp.accecn) == (simulated, bool(ecn), ecn == "accecn")
+    told = caveats(WantedShape(None, None, "fq_codel"), host)
+    assert bool(told) == (simulated != host)
+
+
 @pytest.mark.parametrize("link", [None, *LINK_LAYERS])
 @pytest.mark.parametrize("qdisc", ["fq_codel", "codel", "cake", "bfifo", "pfifo limit 20"])
 @pytest.mark.parametrize("direction", DIRECTIONS)

@@ -43,6 +43,11 @@ DRAWN = {
         'figures.save(figures.tradeoff(Run.find("compared")), "tradeoff.svg")',
         "Delay against goodput: what a shorter queue costs.",
     ),
+    "coexistence": (
+        'figures.save(figures.coexistence(Run.find("coexistence")), "coexistence.svg")',
+        "Who gets more where two kinds of flows share a link, by its rate and their RTT. The Runs are those of "
+        "the example `coexistence`: `sojourn run coexistence -o coexistence`.",
+    ),
     "cdf_by_phase": (
         'figures.save(figures.cdf_by_phase(Run.open("recorded/before")), "cdf_by_phase.svg")',
         "A measurement of a live line: the RTTs idle, under downloads, under uploads, under both. It was "

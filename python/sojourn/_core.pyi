@@ -680,6 +680,10 @@ class Link:
         """Before the queue."""
 
     @property
+    def replay_window(self) -> int | None:
+        """Packets: that of the tunnels' ends behind it."""
+
+    @property
     def sampled(self) -> bool:
         """Whether it has rows in the `queue` table; a host's own access link has none."""
 
@@ -865,7 +869,11 @@ class Flow:
 
     @property
     def ds(self) -> int:
-        """The DS field."""
+        """The DS field; its ECN bits are of what programs send, and TCP has its own."""
+
+    @property
+    def tunnel(self) -> str | None:
+        """The tunnel that its packets are in."""
 
     @property
     def traffic(self) -> Bulk | Transfers | Stream | Udp | Ping | Video:
@@ -939,7 +947,7 @@ class Udp:
     """Datagrams at a constant rate, always or on and off."""
 
     def __new__(cls, bps: int, packet_bytes: int) -> Self:
-        """Always on, not ECN-capable."""
+        """Always on."""
 
     @property
     def bps(self) -> int:
@@ -953,9 +961,6 @@ class Udp:
 
     @property
     def off_ns(self) -> Draw | None: ...
-    @property
-    def ecn(self) -> bool:
-        """ECN-capable."""
 
 @final
 class Ping:

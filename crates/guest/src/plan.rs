@@ -254,8 +254,8 @@ pub struct Flow {
     /// `<flow>/jitter`, order kept, ns. Not for TCP, whose packets are the kernel's own.
     #[serde(default)]
     pub jitter_ns: u64,
-    /// The byte of the IP header: DSCP in the upper six bits; the ECN bits are 0, each packet's
-    /// own.
+    /// The byte of the IP header: DSCP in the upper six bits, then what the program sets of ECN.
+    /// For TCP those two bits are 0, each packet's own.
     pub ds: u8,
     /// What it sends.
     pub traffic: Traffic,
@@ -301,8 +301,6 @@ pub enum Traffic {
         on_ns: Option<Draw>,
         /// Length of the off periods, ns.
         off_ns: Option<Draw>,
-        /// Packets say ECT(0).
-        ecn: bool,
     },
     /// ICMP echo request and the kernel's reply.
     Ping {
@@ -504,10 +502,11 @@ impl Flow {
         if self.port == 0 {
             return Err("port: 0 is no port".into());
         }
-        if self.ds & 3 != 0 {
-            return Err(format!("ds: {} has ECN bits; those are each packet's own", self.ds));
+        let is_tcp = self.traffic.protocol() == Protocol::Tcp;
+        if self.ds & 3 != 0 && is_tcp {
+            return Err(format!("ds: {} has ECN bits; TCP's are each packet's own", self.ds));
         }
-        if self.jitter_ns > 0 && self.traffic.protocol() == Protocol::Tcp {
+        if self.jitter_ns > 0 && is_tcp {
             return Err(
                 "jitter_ns: TCP's packets are the kernel's; a netem on the sender's device delays them"
                     .into(),
@@ -590,7 +589,7 @@ pub(crate) mod tests {
             "flows": [{"name": "f", "from": {"namespace": "a", "address": "10.0.0.1"},
                 "to": {"namespace": "b", "address": "10.0.0.2"}, "port": 5001, "start_ns": 7, "stop_ns": 8, "ds": 184,
                 "traffic": {"kind": "udp", "bps": 1000, "packet_bytes": 100, "on_ns": {"law": "exponential", "mean": 5},
-                            "off_ns": {"law": "uniform", "min": 1, "max": 2}, "ecn": true}}],
+                            "off_ns": {"law": "uniform", "min": 1, "max": 2}}}],
             "sample": {"queue_ns": 10, "flow_ns": 20},
             "output": {"modules": [], "mount": {"kind": "hostfs", "source": "none", "target": "/h", "options": ""},
                        "path": "/h/results.tar"},
@@ -634,7 +633,6 @@ pub(crate) mod tests {
                 packet_bytes: 100,
                 on_ns: Some(Draw::Exponential { mean: 5 }),
                 off_ns: Some(Draw::Uniform { min: 1, max: 2 }),
-                ecn: true
             }
         );
         assert_eq!(plan.sample, Sample { queue_ns: 10, flow_ns: 20 });
@@ -710,7 +708,14 @@ pub(crate) mod tests {
                 json!("fd00::1"),
                 "flows[0]: its ends have addresses of different families",
             ),
-            ("/flows/0/ds", json!(3), "flows[0]: ds: 3 has ECN bits"),
+            (
+                "/flows/0",
+                json!({"name": "f", "from": {"namespace": "a", "address": "10.0.0.1"},
+                    "to": {"namespace": "b", "address": "10.0.0.2"}, "port": 1, "start_ns": 0, "stop_ns": null, "ds": 3,
+                    "jitter_ns": 0, "traffic": {"kind": "bulk", "bytes": null,
+                        "tcp": {"congestion": null, "mss": null, "window_bytes": null}}}),
+                "flows[0]: ds: 3 has ECN bits; TCP's are each packet's own",
+            ),
             (
                 "/flows/0",
                 json!({"name": "f", "from": {"namespace": "a", "address": "10.0.0.1"},

@@ -225,12 +225,14 @@ fn taps_counters_and_probes_agree_about_one_queue() {
         flow(
             "udp",
             6001,
-            json!({"kind": "udp", "bps": 400_000, "packet_bytes": 500, "on_ns": null, "off_ns": null, "ecn": true})
+            json!({"kind": "udp", "bps": 400_000, "packet_bytes": 500, "on_ns": null, "off_ns": null})
         ),
         flow("video", 6002, json!({"kind": "video", "frames": video, "payload_bytes": 1000})),
         flow("ping", 7, json!({"kind": "ping", "interval_ns": 20_000_000, "packet_bytes": 84})),
         flow("echo", 7, json!({"kind": "echo", "interval_ns": 20_000_000, "packet_bytes": 84})),
     ]);
+    // The datagrams say ECT(0).
+    plan["flows"][4]["ds"] = json!(2);
     // Quiet at the end, so the last sample and the taps have seen the same.
     for flow in plan["flows"].as_array_mut().unwrap() {
         flow["stop_ns"] = json!(3_000_000_000u64);
@@ -408,7 +410,7 @@ fn a_hosts_own_queue_is_seen_before_it_by_a_copy_under_clsact() {
         "udp",
         6001,
         json!({"kind": "udp", "bps": 15_000_000, "packet_bytes": 1000,
-        "on_ns": null, "off_ns": null, "ecn": false})
+        "on_ns": null, "off_ns": null})
     )]);
     // Quiet at the end, so the last sample and the taps have seen the same.
     plan["flows"][0]["stop_ns"] = json!(1_500_000_000u64);

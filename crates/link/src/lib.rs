@@ -22,6 +22,8 @@
 //! Before the discipline there may be a policer, which drops what exceeds its rate. What it drops has
 //! arrived at the link, and the discipline never sees it.
 //!
+//! Behind the wire a tunnel may end (`Replay`), which drops what others have overtaken by too much.
+//!
 //! Two sizes are counted. The discipline counts the IP packet plus the link-layer header; the
 //! transmitter counts everything on the wire (`Framing`). A transmission that spans a change of
 //! rate takes exactly the time its bits need at the rates in force.
@@ -31,6 +33,7 @@ mod framing;
 mod loss;
 mod police;
 mod propagation;
+mod replay;
 mod ring;
 mod schedule;
 mod shaper;
@@ -43,6 +46,7 @@ pub use propagation::{
     DelayJitter, DelayStep, Distribution, Duplication, EcnRemark, Impairments, Propagation,
     Reordering, Slots,
 };
+pub use replay::Replay;
 pub use ring::{Ring, RingCounters, RingParams, Slot};
 pub use schedule::{RateStep, Schedule};
 pub use shaper::{Shaper, ShaperParams};
@@ -58,8 +62,8 @@ pub struct Departure<B> {
     pub dequeued: Time,
     /// When its last bit reaches the far end.
     pub arrives: Time,
-    /// The wire loses it.
-    pub lost: bool,
+    /// Why it does not reach the far end: the wire loses it, or a tunnel's end refuses it.
+    pub lost: Option<Cause>,
     /// The packet; `size` is again that of the IP packet.
     pub packet: Packet<B>,
 }
@@ -143,6 +147,8 @@ pub struct Link<B> {
     wire: Propagation,
     /// Drops what exceeds its rate, before the discipline.
     policer: Option<Box<Policer>>,
+    /// Drops what was overtaken in a tunnel, behind the wire.
+    replay: Option<Box<Replay>>,
     /// The shaper and ring between discipline and transmitter, if any.
     gate: Option<Box<Gate>>,
     counters: Counters,
@@ -179,6 +185,8 @@ pub struct LinkParts<B> {
     pub shaper: Option<ShaperParams>,
     /// Its policer, before the queue.
     pub police: Option<PolicerParams>,
+    /// The window of the tunnels' ends behind it, packets.
+    pub replay_window: Option<u32>,
 }
 
 /// A shaper above a ring. Where the link has only a shaper, or only a discipline that holds packets
@@ -216,7 +224,8 @@ impl Gate {
 impl<B: Body> Link<B> {
     /// An idle link.
     pub fn new(parts: LinkParts<B>) -> Link<B> {
-        let LinkParts { qdisc, schedule, framing, wire, ring, shaper, police } = parts;
+        let LinkParts { qdisc, schedule, framing, wire, ring, shaper, police, replay_window } =
+            parts;
         let held = qdisc.holds_until();
         let gate = (ring.is_some() || shaper.is_some() || held.is_some()).then(|| {
             Box::new(Gate {
@@ -235,6 +244,7 @@ impl<B: Body> Link<B> {
             framing,
             wire,
             policer: police.map(|params| Box::new(Policer::new(params))),
+            replay: replay_window.map(|window| Box::new(Replay::new(window))),
             gate,
             counters: Counters::default(),
             backlog: Backlog::default(),
@@ -263,6 +273,9 @@ impl<B: Body> Link<B> {
         self.counters.arrived_bytes += u64::from(packet.size);
         if self.policer.is_some() && !self.conforms(packet.size, now) {
             return self.police(packet, now, out);
+        }
+        if let Some(replay) = &mut self.replay {
+            replay.number(&packet);
         }
         if self.gate.is_some() {
             self.send_to_gate(packet, now, out);
@@ -647,6 +660,15 @@ impl<B: Body> Link<B> {
         self.counters.wire_bytes += wire_bytes;
         let Crossing { lost, arrives, again } =
             self.wire.cross(packet.size, &mut packet.ds, finished);
+        let mut lost = lost.then_some(Cause::Wire);
+        let mut again = again;
+        if let Some(replay) = &mut self.replay
+            && lost.is_none()
+            && packet.body.tunnel() > 0
+        {
+            again = None;
+            lost = replay.refuses(&packet).then_some(Cause::Replay);
+        }
         if let Some(again) = again {
             out.doubled(&packet, again);
         }
@@ -683,6 +705,7 @@ mod tests {
             ring: None,
             shaper: None,
             police: None,
+            replay_window: None,
         })
     }
 

@@ -54,6 +54,7 @@ impl Spec {
             ring: self.ring,
             shaper: self.shaper,
             police: self.police,
+            replay_window: None,
         })
     }
 }

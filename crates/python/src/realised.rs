@@ -236,6 +236,7 @@ impl Link {
             ring: None,
             shaper: shaper.map(Shaper::params_of),
             police: None,
+            replay_window: None,
             sampled: true,
             asks_at_once: false,
         };
@@ -284,6 +285,11 @@ impl Link {
     #[getter]
     fn delay_ns(&self) -> u64 {
         self.spec.delay_ns
+    }
+
+    #[getter]
+    fn replay_window(&self) -> Option<u32> {
+        self.spec.replay_window
     }
 
     #[getter]
@@ -443,10 +449,10 @@ fn traffic_of(py: Python<'_>, traffic: &Traffic, tcp: Option<&Py<Tcp>>) -> PyRes
             let ladder_bps = PyTuple::new(py, ladder_bps)?.unbind();
             Stream { ladder_bps, segment_ns, ahead_ns, tcp: tcp() }.into_py_any(py)
         }
-        Traffic::Udp { bps, packet_bytes, ref on_ns, ref off_ns, ecn } => {
+        Traffic::Udp { bps, packet_bytes, ref on_ns, ref off_ns } => {
             let on_ns = on_ns.as_ref().map(draw).transpose()?;
             let off_ns = off_ns.as_ref().map(draw).transpose()?;
-            Udp { bps, packet_bytes, on_ns, off_ns, ecn }.into_py_any(py)
+            Udp { bps, packet_bytes, on_ns, off_ns }.into_py_any(py)
         }
         Traffic::Call | Traffic::Capture { .. } => unreachable!("it is sent as datagrams"),
         Traffic::Ping { interval_ns, packet_bytes } => {
@@ -487,10 +493,10 @@ impl Flow {
             Traffic::Ping { interval_ns, packet_bytes }
         } else {
             let udp = traffic.cast::<Udp>()?.get();
-            let &Udp { bps, packet_bytes, ecn, .. } = udp;
+            let &Udp { bps, packet_bytes, .. } = udp;
             let law = |draw: &Option<Py<Draw>>| draw.as_ref().map(|draw| draw.get().0.clone());
             let (on_ns, off_ns) = (law(&udp.on_ns), law(&udp.off_ns));
-            Traffic::Udp { bps, packet_bytes, on_ns, off_ns, ecn }
+            Traffic::Udp { bps, packet_bytes, on_ns, off_ns }
         };
         let spec = FlowSpec {
             name,
@@ -503,6 +509,7 @@ impl Flow {
             stop_ns,
             jitter_ns: 0,
             ds: DsField::BEST_EFFORT,
+            tunnel: None,
             hosts: [None, None],
             traffic,
         };
@@ -561,6 +568,11 @@ impl Flow {
     }
 
     #[getter]
+    fn tunnel(&self) -> Option<&str> {
+        self.spec.tunnel.as_deref()
+    }
+
+    #[getter]
     fn packet_bytes(&self) -> (u32, Option<u32>) {
         self.spec.traffic.packet_bytes()
     }
@@ -614,14 +626,13 @@ pub struct Udp {
     packet_bytes: u32,
     on_ns: Option<Py<Draw>>,
     off_ns: Option<Py<Draw>>,
-    ecn: bool,
 }
 
 #[pymethods]
 impl Udp {
     #[new]
     fn new(bps: u64, packet_bytes: u32) -> Udp {
-        Udp { bps, packet_bytes, on_ns: None, off_ns: None, ecn: false }
+        Udp { bps, packet_bytes, on_ns: None, off_ns: None }
     }
 }
 

@@ -116,6 +116,18 @@ pub trait Body {
         [flow, flow ^ 1]
     }
 
+    /// The tunnel that it is in, whose packets are all one connection; 0: none.
+    #[inline]
+    fn tunnel(&self) -> u8 {
+        0
+    }
+
+    /// A number that no other packet in the queue has.
+    #[inline]
+    fn place(&self) -> u32 {
+        0
+    }
+
     /// For replays: what a recorded queue did to the packet. A discipline that draws as packets
     /// leave follows it where its law leaves the choice, and says so (`Qdisc::hindsight`).
     #[inline]
@@ -222,11 +234,13 @@ pub enum Cause {
     AckFilter = 9,
     /// A policer before the queue: the packet exceeds its rate.
     Police = 10,
+    /// The end of a tunnel behind the wire: too many sent later have arrived before it.
+    Replay = 11,
 }
 
 impl Cause {
     /// Every cause, in the order of its number.
-    pub const ALL: [Cause; 11] = [
+    pub const ALL: [Cause; 12] = [
         Cause::Limit,
         Cause::Target,
         Cause::CeThreshold,
@@ -238,6 +252,7 @@ impl Cause {
         Cause::Own,
         Cause::AckFilter,
         Cause::Police,
+        Cause::Replay,
     ];
 
     /// The word used in tables.
@@ -254,6 +269,7 @@ impl Cause {
             Cause::Own => "own",
             Cause::AckFilter => "ack_filter",
             Cause::Police => "police",
+            Cause::Replay => "replay",
         }
     }
 }

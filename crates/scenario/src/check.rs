@@ -277,6 +277,11 @@ fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
         let hint = "leave out slot, or reorder and overtake";
         tell(problems, message, hint, below(at, "slot"));
     }
+    if line.replay_window.is_some() && line.impairments.reorders() {
+        let message = "a tunnel's end counts what queues let overtake, and the wire reorders, too";
+        let hint = "leave out replay_window, or reorder and overtake";
+        tell(problems, message, hint, below(at, "replay_window"));
+    }
     if tables.iter().all(|wire| wire.delay.is_none() && wire.delay_schedule.is_none()) {
         let hint = "write delay = \"10 ms\", the propagation one way";
         tell(problems, "delay is missing", hint, below(at, "delay"));
@@ -355,8 +360,32 @@ fn flows(scenario: &Scenario, problems: &mut Problems) {
         }
         problems.extend(too_much);
     }
+    tunnels(scenario, problems);
     if ways.len() == scenario.flows.len() {
         problems.extend(check_dropped(&scenario.flows, &ways, &links, scenario.duration));
+    }
+}
+
+/// The most tunnels that a scenario may have.
+const MAX_TUNNELS: usize = 255;
+
+fn tunnels(scenario: &Scenario, problems: &mut Problems) {
+    let mut names: Vec<&str> =
+        scenario.flows.iter().filter_map(|flow| flow.entry.tunnel.as_deref()).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.len() > MAX_TUNNELS {
+        let hint = format!("the most is {MAX_TUNNELS} in all");
+        tell(problems, format!("{} tunnels are too many", names.len()), hint, key(&["flow"]));
+    }
+    let ends: Vec<&Wire> = match &scenario.bottleneck {
+        Some(both) => both.ways.up.iter().chain(&both.ways.down).chain([&both.common]).collect(),
+        None => scenario.links.iter().map(|entry| &entry.wire).collect(),
+    };
+    if names.is_empty() && ends.iter().any(|wire| wire.replay_window.is_some()) {
+        let place = if scenario.dumbbell() { "bottleneck" } else { "link" };
+        let hint = "write tunnel = \"vpn\" into the flows that are in one, or leave it out";
+        tell(problems, "replay_window without a tunnel", hint, key(&[place]));
     }
 }
 

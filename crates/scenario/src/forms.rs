@@ -18,6 +18,7 @@ use std::collections::HashSet;
 use tc::disciplines::own::OwnClass;
 use tc::text::{in_quotes, nearest, printable};
 use tc::{Discipline, Police, Shaper, TcError};
+use units::Ecn;
 
 /// A form of which reading needs the value alone.
 pub(crate) struct Plain<T> {
@@ -448,6 +449,24 @@ pub(crate) const NOTIFICATION: Plain<Notification> = Plain {
         Notification::Off => Value::Bool(false),
         Notification::Classic => Value::Bool(true),
         Notification::Accurate => "accecn".to_owned().into(),
+    },
+};
+
+/// The ECN field of a program's packets.
+pub(crate) const CODEPOINT: Plain<Ecn> = Plain {
+    read: |value| match value {
+        Value::Bool(false) => Ok(Ecn::NotEct),
+        Value::Bool(true) => Ok(Ecn::Ect0),
+        _ if value.text() == Some("ect1") => Ok(Ecn::Ect1),
+        _ => {
+            let message = format!("{} is not true, false or \"ect1\"", quoted(value));
+            Err(Wrong::new(message, "write ecn = true for ECT(0), or ecn = \"ect1\""))
+        }
+    },
+    write: |field| match field {
+        Ecn::NotEct => Value::Bool(false),
+        Ecn::Ect1 => "ect1".to_owned().into(),
+        Ecn::Ect0 | Ecn::Ce => Value::Bool(true),
     },
 };
 

@@ -44,6 +44,8 @@ pub struct Line {
     pub shaper: Option<Shaper>,
     /// Before the queue.
     pub police: Option<Police>,
+    /// Of the tunnels' ends behind it, packets.
+    pub replay_window: Option<u32>,
     /// The driver's ring, descriptors.
     pub ring: Option<u32>,
     /// Byte queue limits.
@@ -105,6 +107,7 @@ impl Line {
             impairments,
             shaper,
             police: first(wires, |wire| &wire.police).flatten(),
+            replay_window: first(wires, |wire| &wire.replay_window),
             ring: first(wires, |wire| &wire.ring),
             bql: first(wires, |wire| &wire.bql).unwrap_or(false),
             coalesce: first(wires, |wire| &wire.coalesce).unwrap_or(0),

@@ -120,6 +120,7 @@ fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
             wire.delay_period_ns.filter(|_| delayed).map(|ns| format_duration(ns).into()),
         ),
         ("police", line.police.as_ref().map(|police| police.text().into())),
+        ("replay_window", line.replay_window.map(|packets| Value::Int(packets.into()))),
         ("shaper", line.shaper.as_ref().map(|shaper| shaper.text().into())),
         ("ring", line.ring.map(|ring| Value::Int(ring.into()))),
         ("bql", Some(Value::Bool(line.bql))),

@@ -6,11 +6,11 @@
 //! `check.rs`; what an engine takes is made by `realised.rs`.
 
 use crate::forms::{
-    BOOL, CODE, Code, Controls, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION, FRAMES, HOSTS,
-    Hosts, INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate, MAX_FLOWS, NAME,
-    NOTIFICATION, NamedControl, Names, Notification, ON_TIME, PACKET, PACKETS, PAUSE, PAYLOAD,
-    POLICE, Pairs, QDISC, RATE, REMARK, REORDER, RING, RTT, SCHEDULE, SEEDS, SHAPER, SIZES, SLOT,
-    START, STOP, Sub, TITLE, WARMUP, Within, Words,
+    BOOL, CODE, CODEPOINT, Code, Controls, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION,
+    FRAMES, HOSTS, Hosts, INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate,
+    MAX_FLOWS, NAME, NOTIFICATION, NamedControl, Names, Notification, ON_TIME, PACKET, PACKETS,
+    PAUSE, PAYLOAD, POLICE, Pairs, QDISC, RATE, REMARK, REORDER, RING, RTT, SCHEDULE, SEEDS,
+    SHAPER, SIZES, SLOT, START, STOP, Sub, TITLE, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
@@ -23,6 +23,7 @@ use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
 use tc::text::nearest;
 use tc::{Discipline, Police, Shaper};
 use traffic::Draw;
+use units::Ecn;
 
 // Links
 // -------------------------------------------------------------------------------------------------
@@ -65,6 +66,8 @@ keys! {
         shaper: Optional<Option<Shaper>> => SHAPER;
         /// A policer before the queue, in tc's words; none: there is none.
         police: Optional<Option<Police>> => POLICE;
+        /// Ends of tunnels behind the wire refuse what so many packets have overtaken.
+        replay_window: Optional<u32> => REPLAY_WINDOW;
         /// Descriptors of the driver's ring below the queue.
         ring: Optional<u32> => RING;
         /// Byte queue limits on the ring.
@@ -127,6 +130,7 @@ impl Ends {
 // Flows
 // -------------------------------------------------------------------------------------------------
 
+const REPLAY_WINDOW: Within<i128> = Within { least: 1, most: 1 << 20, above: false };
 const COUNT: Within<i128> = Within { least: 1, most: MAX_FLOWS as i128, above: false };
 
 keys! {
@@ -160,6 +164,8 @@ keys! {
         jitter: Defaulted<u64> = 0 => DELAY;
         /// The codepoint of its packets and of their replies.
         dscp: Defaulted<u8> = 0 => DSCP;
+        /// The tunnel that they are in: to queues all of its packets are one flow.
+        tunnel: Optional<String> => NAME;
     }
 }
 
@@ -226,8 +232,8 @@ keys! {
         rate: Required<u64> => RATE;
         /// IP bytes of each.
         packet: Defaulted<u64> = 1500 => PACKET;
-        /// ECN-capable.
-        ecn: Defaulted<bool> = false => BOOL;
+        /// The ECN field: true is ECT(0).
+        ecn: Defaulted<Ecn> = Ecn::NotEct => CODEPOINT;
     }
 }
 
@@ -248,6 +254,8 @@ keys! {
         interval: Defaulted<u64> = 100_000_000 => INTERVAL;
         /// IP bytes, both ways.
         packet: Defaulted<u64> = 84 => PACKET;
+        /// The ECN field, both ways: true is ECT(0).
+        ecn: Defaulted<Ecn> = Ecn::NotEct => CODEPOINT;
     }
 }
 
@@ -270,6 +278,8 @@ keys! {
         frames: Optional<Pairs> => FRAMES;
         /// The frames begin again after this time.
         repeat: Optional<u64> => DURATION;
+        /// The ECN field: true is ECT(0).
+        ecn: Defaulted<Ecn> = Ecn::NotEct => CODEPOINT;
     }
 }
 
@@ -287,7 +297,7 @@ impl Udp {
     /// A call's datagrams.
     pub(crate) fn call() -> Udp {
         let (rate, packet) = sim::CALL;
-        Udp { rate, packet: packet.into(), ecn: false }
+        Udp { rate, packet: packet.into(), ecn: Ecn::NotEct }
     }
 }
 
@@ -334,6 +344,16 @@ impl Flow {
             Kind::Ping(_) => "ping",
             Kind::Video(_) => "video",
             Kind::Capture(_) => "capture",
+        }
+    }
+
+    /// The ECN field of its packets, where it is no TCP's business.
+    pub(crate) fn ecn(&self) -> Ecn {
+        match &self.kind {
+            Kind::Udp(own) | Kind::OnOff(own, _) => own.ecn,
+            Kind::Ping(own) => own.ecn,
+            Kind::Video(own) => own.ecn,
+            _ => Ecn::NotEct,
         }
     }
 
@@ -713,6 +733,8 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["tx_usecs", "coalescing", "interrupts"], "coalesce"),
     (&["htb", "tbf", "shape", "shaping"], "shaper"),
     (&["policer", "policing", "car"], "police"),
+    (&["anti_replay", "replay"], "replay_window"),
+    (&["vpn", "wireguard", "ipsec"], "tunnel"),
     (&["flows"], "flow"),
     (&["links"], "link"),
     (&["warm_up"], "warmup"),

@@ -124,6 +124,7 @@ fn shared_link(shared: &Shared, code: &Code) -> Link {
         }),
         shaper: line.shaper.map(|shaper| shaper.0),
         police: line.police.map(|police| police.0),
+        replay_window: line.replay_window,
         sampled: true,
         asks_at_once: false,
     }
@@ -154,6 +155,7 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
             ring: None,
             shaper: None,
             police: None,
+            replay_window: None,
             sampled: false,
             asks_at_once: false,
         });
@@ -204,7 +206,8 @@ fn flow(
         start_ns: of(&common.start, "start"),
         stop_ns: common.stop.as_ref().map(|stop| of(stop, "stop")),
         jitter_ns: common.jitter,
-        ds: DsField(common.dscp << 2),
+        ds: DsField(common.dscp << 2).with_ecn(entry.ecn()),
+        tunnel: common.tunnel.clone(),
         hosts,
         traffic,
         name,
@@ -249,7 +252,6 @@ fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
         packet_bytes: bytes(udp.packet),
         on_ns,
         off_ns,
-        ecn: udp.ecn,
     };
     match &entry.kind {
         // Drawn for each flow: see `sized`.

@@ -101,6 +101,8 @@ settings! {
     ledbat_gain: f64 => Within { least: 0.0, most: 1000.0, above: true } => growth.ledbat_gain;
     /// What an ECN echo leaves of cwnd (RFC 8511; reno and cubic only).
     beta_ecn: f64 => Within { least: 0.0, most: 1.0, above: true } => growth.beta_ecn;
+    /// The RTT that flows of shorter RTTs behave as if they had; 0: none (prague only).
+    prague_virtual_rtt: u64 => ACK_DELAY => growth.prague_virtual_rtt_ns;
     /// SYN, its answer and an ACK before data.
     handshake: bool => BOOL => handshake;
     /// The RTO before the first sample.

@@ -1,9 +1,12 @@
-//! Which ends of flows are one host: what disciplines that share by host go by.
+//! Which ends of flows are one host, and which flows one connection: what disciplines that share by
+//! host or by flow go by.
 //!
 //! An end that the scenario names is the host of that name. For the others this is the rule by
 //! which the kernel's guest gives out addresses (engine/kernel/plan/guest_plan.py): ends at one node
 //! are one host if delay, jitter and TCP settings are the same, and the links on the way to them. A
 //! flow without TCP is a guest at the first host that differs from its own in TCP only.
+//!
+//! Flows in a tunnel are one connection between two hosts, the tunnel's ends.
 
 use crate::scenario::{FlowSpec, LinkSpec};
 use qdisc::Hosts;
@@ -48,12 +51,15 @@ type Place<'s> = (&'s str, u64, u64);
 /// A host as the rule knows it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Address<'s> {
+    /// The end of a tunnel at a node.
+    Tunnel(&'s str, &'s str),
     Named(&'s str),
     Alike(Place<'s>, Option<TcpSide>, &'s [u32]),
 }
 
 /// An end of a flow.
 struct End<'s> {
+    tunnel: Option<&'s str>,
     name: Option<&'s str>,
     place: Place<'s>,
     side: Option<TcpSide>,
@@ -67,7 +73,8 @@ fn ends<'s>(flow: &'s FlowSpec, links: &'s [LinkSpec]) -> [End<'s>; 2] {
     let ways = [(&flow.back, flow.back_extra_ns), (&flow.path, flow.path_extra_ns)];
     let mut ends = ways.into_iter().zip(&flow.hosts).map(|((path, toward_ns), name)| {
         let node = path.last().map_or("", |&link| &*links[link as usize].head);
-        End { name: name.as_deref(), place: (node, toward_ns, flow.jitter_ns), side, path }
+        let (tunnel, name) = (flow.tunnel.as_deref(), name.as_deref());
+        End { tunnel, name, place: (node, toward_ns, flow.jitter_ns), side, path }
     });
     [(); 2].map(|()| ends.next().expect("a flow has two ends"))
 }
@@ -82,9 +89,10 @@ pub fn hosts<'s>(flows: &'s [FlowSpec], links: &'s [LinkSpec]) -> Hosts {
     }
     let mut numbers = BTreeMap::new();
     let mut number = |end: &End<'s>| {
-        let address = match end.name {
-            Some(name) => Address::Named(name),
-            None => {
+        let address = match (end.tunnel, end.name) {
+            (Some(tunnel), _) => Address::Tunnel(tunnel, end.place.0),
+            (None, Some(name)) => Address::Named(name),
+            (None, None) => {
                 let side = end.side.or_else(|| *taken_in.get(&end.place).unwrap_or(&None));
                 Address::Alike(end.place, side, end.path)
             }
@@ -97,6 +105,34 @@ pub fn hosts<'s>(flows: &'s [FlowSpec], links: &'s [LinkSpec]) -> Hosts {
         [[source, target], [target, source]]
     };
     ends.iter().flat_map(of_flow).collect()
+}
+
+/// The tunnels that flows are in, by number from 1.
+pub struct Tunnels(Box<[u8]>);
+
+impl Tunnels {
+    /// Numbers them in the order of the flows.
+    pub fn new(flows: &[FlowSpec]) -> Tunnels {
+        if flows.iter().all(|flow| flow.tunnel.is_none()) {
+            return Tunnels(Box::default());
+        }
+        let mut names: Vec<&str> = Vec::new();
+        let numbers = flows.iter().map(|flow| {
+            let Some(name) = flow.tunnel.as_deref() else { return 0 };
+            let index = names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            });
+            u8::try_from(index + 1).expect("a scenario has at most 255 tunnels")
+        });
+        Tunnels(numbers.collect())
+    }
+
+    /// That of a direction's packets; 0: none.
+    #[inline]
+    pub fn of(&self, direction: u32) -> u8 {
+        self.0.get(direction as usize / 2).copied().unwrap_or(0)
+    }
 }
 
 #[cfg(test)]
@@ -121,6 +157,7 @@ mod tests {
             ring: None,
             shaper: None,
             police: None,
+            replay_window: None,
             sampled: true,
             asks_at_once: false,
         }
@@ -143,6 +180,7 @@ mod tests {
             stop_ns: None,
             jitter_ns: 0,
             ds: DsField::BEST_EFFORT,
+            tunnel: None,
             hosts: [None, None],
             traffic,
         }
@@ -188,5 +226,19 @@ mod tests {
         assert_ne!(at_home[3], at_home[0]);
         assert_ne!(at_home[4], at_home[0]);
         assert_eq!(found[10], [found[2][1], found[2][0]]);
+    }
+    #[test]
+    fn flows_of_a_tunnel_are_one_connection_between_its_ends() {
+        let inside = |flow: FlowSpec| FlowSpec { tunnel: Some("vpn".into()), ..flow };
+        let plain = || flow(bulk(TcpParams::LINUX));
+        let marked = || flow(bulk(TcpParams { ecn: true, ..TcpParams::LINUX }));
+        let flows = [inside(plain()), inside(marked()), inside(up(plain())), plain()];
+        let found = of(&flows);
+        assert_eq!(found[0], found[2]);
+        assert_eq!(found[4], found[1], "what goes up in it is from where what comes down is for");
+        assert_ne!(found[6], found[0]);
+        let tunnels = Tunnels::new(&flows);
+        assert_eq!([0, 3, 5, 6].map(|direction| tunnels.of(direction)), [1, 1, 1, 0]);
+        assert_eq!(Tunnels::new(&flows[3..]).of(0), 0);
     }
 }

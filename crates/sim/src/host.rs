@@ -11,7 +11,6 @@ use crate::payload::{
 use crate::player::Player;
 use crate::scenario::{FlowSpec, RTP_HEADERS, Traffic};
 
-use qdisc::Ecn;
 use std::collections::BTreeSet;
 use tables::Histogram;
 use tcp::params::ACCECN_BYTES;
@@ -86,7 +85,7 @@ pub struct Host {
 #[allow(clippy::large_enum_variant)] // TCP is the case that must be quick; the others are few.
 enum Ends {
     Tcp(TcpEnds),
-    Udp { source: UdpSource, packet_bytes: u32, ecn: bool, next: Time, seq: u32 },
+    Udp { source: UdpSource, packet_bytes: u32, next: Time, seq: u32 },
     Ping { interval: Span, packet_bytes: u32, next: Time },
     Video { source: VideoSource, payload_bytes: u32, next: Time, seq: u32 },
 }
@@ -212,10 +211,10 @@ impl Host {
                     start,
                 ))
             }
-            Traffic::Udp { bps, packet_bytes, on_ns, off_ns, ecn } => {
+            Traffic::Udp { bps, packet_bytes, on_ns, off_ns } => {
                 let periods = on_ns.clone().zip(off_ns.clone());
                 let source = UdpSource::new(Rate(*bps), *packet_bytes, periods, luck("traffic"));
-                Ends::Udp { source, packet_bytes: *packet_bytes, ecn: *ecn, next: start, seq: 0 }
+                Ends::Udp { source, packet_bytes: *packet_bytes, next: start, seq: 0 }
             }
             Traffic::Ping { interval_ns, packet_bytes } => Ends::Ping {
                 interval: Span(*interval_ns),
@@ -280,11 +279,10 @@ impl Host {
                 tcp.pump(self.envelope, now, &mut self.counters, path);
             }
             _ if self.stopped => {}
-            Ends::Udp { source, packet_bytes, ecn, next, seq } => {
+            Ends::Udp { source, packet_bytes, next, seq } => {
                 if *next <= now {
-                    let ecn = if *ecn { Ecn::Ect0 } else { Ecn::NotEct };
                     path.send(
-                        self.envelope.packet(*packet_bytes, ecn, kind::DATAGRAM, *seq, now),
+                        self.envelope.of_program(*packet_bytes, kind::DATAGRAM, *seq, now),
                         now,
                     );
                     *seq += 1;
@@ -297,7 +295,7 @@ impl Host {
                     let (size, seq) = (*packet_bytes, self.probes.len() as u32);
                     self.probes.push(Probe { sent: now, rtt: None, forward: None, lost: false });
                     count_sent(&mut self.counters, size);
-                    path.send(self.envelope.packet(size, Ecn::NotEct, kind::PING, seq, now), now);
+                    path.send(self.envelope.of_program(size, kind::PING, seq, now), now);
                     *next = now + *interval;
                 }
             }
@@ -309,10 +307,7 @@ impl Host {
                         let payload = left.min(u64::from(*payload_bytes)) as u32;
                         left -= u64::from(payload);
                         let size = payload + RTP_HEADERS;
-                        path.send(
-                            self.envelope.packet(size, Ecn::NotEct, kind::DATAGRAM, *seq, now),
-                            now,
-                        );
+                        path.send(self.envelope.of_program(size, kind::DATAGRAM, *seq, now), now);
                         *seq += 1;
                         count_sent(&mut self.counters, size);
                     }
@@ -377,7 +372,7 @@ impl Host {
             let forward = &mut self.probes[seq as usize].forward;
             self.counters.received_packets += u64::from(forward.is_none());
             forward.get_or_insert(now.since(stamp));
-            let pong = self.envelope.reply().packet(size, Ecn::NotEct, kind::PONG, seq, stamp);
+            let pong = self.envelope.reply().of_program(size, kind::PONG, seq, stamp);
             path.send(pong, now);
         } else {
             if packet.kind & kind::TWIN != 0 && !self.twins.insert(seq) {

@@ -333,7 +333,7 @@ impl Drive {
         inbox.drain(began, |node, at| {
             self.step_rate(link, at, behind);
             let parcel = behind.net.lanes.packet(node);
-            let packet = parcel.slip(node);
+            let packet = parcel.slip(node, behind.net.tunnels.of(parcel.flow));
             if sees_acks && let Some(ack) = behind.sacks.ack_view(parcel) {
                 link.qdisc_mut().sees(ack);
             }
@@ -376,8 +376,8 @@ impl Outlet<Slip> for Behind<'_> {
             kept.push(headers::row(packet, left, host, self.sacks));
         }
         let Departure { dequeued, arrives, lost, packet } = departure;
-        if lost {
-            self.decided(Fate::Dropped(packet, Cause::Wire), dequeued);
+        if let Some(cause) = lost {
+            self.decided(Fate::Dropped(packet, cause), dequeued);
         } else {
             self.net.cross(packet.body.node, packet.flow, packet.ds, arrives);
         }
@@ -454,6 +454,7 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64, hosts: impl FnOnce() -> Hosts)
         ring: spec.ring,
         shaper: spec.shaper,
         police: spec.police,
+        replay_window: spec.replay_window,
     });
     if spec.asks_at_once {
         link.ask_at_once();

@@ -1,6 +1,7 @@
 //! The way between hosts and links: routes, what is under way, and how far ahead of each other
 //! the parts of a scenario may run.
 
+use crate::addresses::Tunnels;
 use crate::due::Due;
 use crate::inbox::{self, Inbox, Sender};
 use crate::jitter::Jitter;
@@ -50,6 +51,8 @@ struct Hop {
 
 /// What lies between hosts and links.
 pub struct Net {
+    /// The tunnels that flows are in.
+    pub tunnels: Tunnels,
     routes: Vec<Route>,
     hops: Vec<Hop>,
     pub lanes: Lanes,
@@ -70,6 +73,7 @@ impl Net {
     pub fn new(scenario: &Scenario, order: &[u32]) -> Net {
         let links = scenario.links.len();
         let mut net = Net {
+            tunnels: Tunnels::new(&scenario.flows),
             routes: Vec::new(),
             hops: Vec::new(),
             lanes: Lanes::new(),
@@ -307,6 +311,7 @@ pub fn in_order(scenario: &Scenario) -> Vec<bool> {
             || link.ring.is_some()
             || link.shaper.is_some()
             || link.police.is_some()
+            || link.replay_window.is_some()
             || may_hold(&link.qdisc)
             || leads_on.contains(&(index as u32))
     };

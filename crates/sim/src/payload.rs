@@ -42,6 +42,7 @@ pub struct Slip {
     pub node: u32,
     epoch: u8,
     kind: u8,
+    tunnel: u8,
 }
 
 /// Payload kinds.
@@ -98,10 +99,10 @@ impl Parcel {
         }
     }
 
-    /// What a queue is handed of it; `node` is where it lies.
+    /// What a queue is handed of it; `node` is where it lies, and `tunnel` the one that it is in.
     #[inline]
-    pub fn slip(&self, node: u32) -> Packet<Slip> {
-        let body = Slip { node, epoch: self.epoch, kind: self.kind };
+    pub fn slip(&self, node: u32, tunnel: u8) -> Packet<Slip> {
+        let body = Slip { node, epoch: self.epoch, kind: self.kind, tunnel };
         Packet { enqueued: Time::ZERO, flow: self.flow, size: self.size, ds: self.ds, body }
     }
 }
@@ -124,7 +125,21 @@ impl Body for Slip {
     /// Each of a flow's transfers is a connection of its own, with ports of its own.
     #[inline]
     fn connection(&self, flow: u32) -> u64 {
+        if self.tunnel > 0 {
+            // Both ways of a tunnel are connections, as both directions of a flow are.
+            return u64::from(self.tunnel) << 40 | u64::from(flow & 1);
+        }
         u64::from(self.epoch) << 32 | u64::from(flow)
+    }
+
+    #[inline]
+    fn tunnel(&self) -> u8 {
+        self.tunnel
+    }
+
+    #[inline]
+    fn place(&self) -> u32 {
+        self.node
     }
 }
 
@@ -133,7 +148,7 @@ impl Body for Slip {
 pub struct Envelope {
     /// The direction: even from the source, odd back to it.
     pub flow: u32,
-    /// The DS field but for ECN.
+    /// The DS field; of TCP's packets but for ECN.
     pub ds: DsField,
 }
 
@@ -142,6 +157,12 @@ impl Envelope {
     #[inline]
     pub fn reply(self) -> Envelope {
         Envelope { flow: self.flow + 1, ..self }
+    }
+
+    /// A packet of a program, whose ECN field is the flow's.
+    #[inline]
+    pub fn of_program(self, size: u32, kind: u8, seq: u32, stamp: Time) -> Parcel {
+        self.packet(size, self.ds.ecn(), kind, seq, stamp)
     }
 
     /// An empty packet of `size` IP bytes.
@@ -401,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_packet_takes_as_much_memory_as_the_kernel_s() {
-        let takes = |kind, ip_bytes| Slip { node: 0, epoch: 0, kind }.truesize(ip_bytes);
+        let takes = |kind, ip_bytes| Slip { node: 0, epoch: 0, kind, tunnel: 0 }.truesize(ip_bytes);
         // The numbers of a 6.12 kernel (units::memory).
         assert_eq!(takes(kind::DATA, 1500), 2280);
         assert_eq!(takes(kind::DATA | kind::UNTIMED, 1500), 2292);
@@ -420,12 +441,20 @@ mod tests {
 
     #[test]
     fn transfers_of_a_flow_are_told_apart_and_its_packets_are_not() {
-        let of = |epoch| Slip { node: 1, epoch, kind: kind::DATA };
-        let again = Slip { node: 7, epoch: 3, kind: kind::DATA | kind::FLAG };
+        let of = |epoch| Slip { node: 1, epoch, kind: kind::DATA, tunnel: 0 };
+        let again = Slip { node: 7, epoch: 3, kind: kind::DATA | kind::FLAG, tunnel: 0 };
         assert_eq!(of(3).hash(6, 99), again.hash(6, 99));
         assert_ne!(of(3).hash(6, 99), of(4).hash(6, 99));
         assert_ne!(of(3).hash(6, 99), of(3).hash(7, 99), "nor is the way back the way there");
         assert_eq!(of(0).hash(6, 99), ().hash(6, 99));
+        let inside = |epoch, tunnel| Slip { tunnel, ..of(epoch) };
+        assert_eq!(
+            inside(3, 1).hash(6, 99),
+            inside(4, 1).hash(8, 99),
+            "a tunnel is one connection"
+        );
+        assert_ne!(inside(3, 1).hash(6, 99), inside(3, 2).hash(6, 99));
+        assert_ne!(inside(3, 1).hash(6, 99), inside(3, 1).hash(7, 99));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::jitter::Jitter;
 use crate::payload::{Parcel, Slip};
 use crate::{Mark, Scenario, Sim};
 use link::{Departure, Outlet};
-use qdisc::{Cause, Fate, Packet, Qdisc};
+use qdisc::{Fate, Packet, Qdisc};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use tables::Table;
@@ -243,7 +243,7 @@ impl<'a> Plain<'a> {
                 if let Some(ack) = sacks.ack_view(&packet) {
                     link.qdisc_mut().sees(ack);
                 }
-                link.send(packet.slip(node), now, &mut told);
+                link.send(packet.slip(node, net.tunnels.of(packet.flow)), now, &mut told);
             }
             None if step == Step::First => link.rate_stepped(now),
             None => link.advance(now, &mut told),
@@ -274,8 +274,8 @@ impl<'a> Plain<'a> {
             let host = &hosts[departure.packet.flow as usize / 2];
             kept.push(headers::row(packet, left, host, sacks));
         }
-        if departure.lost {
-            self.decided(link, Fate::Dropped(departure.packet, Cause::Wire));
+        if let Some(cause) = departure.lost {
+            self.decided(link, Fate::Dropped(departure.packet, cause));
             return;
         }
         let mut packet = net.lanes.take(departure.packet.body.node);

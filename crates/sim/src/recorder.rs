@@ -150,9 +150,10 @@ impl Recorder {
     pub fn fate(&mut self, link: u32, fate: &Fate<Slip>, now: Time) {
         let record = &mut self.links[link as usize];
         let (flow, bytes, cause, marked) = match *fate {
-            Fate::Dropped(packet, Cause::Wire) => {
+            // Behind the queue.
+            Fate::Dropped(packet, cause @ (Cause::Wire | Cause::Replay)) => {
                 record.lost += 1;
-                (packet.flow, packet.size, Cause::Wire, 0)
+                (packet.flow, packet.size, cause, 0)
             }
             Fate::Dropped(packet, cause) => {
                 record.dropped += 1;

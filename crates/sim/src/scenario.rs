@@ -124,6 +124,9 @@ pub struct LinkSpec<Q = Params> {
     /// The policer before the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub police: Option<link::PolicerParams>,
+    /// The window of the tunnels' ends behind it, packets; `None`: they take whatever comes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay_window: Option<u32>,
     /// Whether it has rows in the `queue` table. A host's own access link, of which there may be
     /// thousands, has not.
     pub sampled: bool,
@@ -150,6 +153,7 @@ impl<Q> LinkSpec<Q> {
             ring: self.ring,
             shaper: self.shaper,
             police: self.police,
+            replay_window: self.replay_window,
             sampled: self.sampled,
             asks_at_once: self.asks_at_once,
         })
@@ -180,9 +184,12 @@ pub struct FlowSpec<T = TcpParams> {
     /// Each packet, replies included, leaves its host up to this much later, uniformly drawn (order
     /// kept): breaks phase effects, ns.
     pub jitter_ns: u64,
-    /// The DS field of its packets and of their replies; its ECN bits, 0 here, are each packet's
-    /// own.
+    /// The DS field of its packets and of their replies. The ECN bits of TCP's, 0 here, are each
+    /// packet's own.
     pub ds: DsField,
+    /// The tunnel that its packets and their replies are in: all of them one connection to queues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<String>,
     /// The hosts at its source and its target, where the scenario names them.
     #[serde(default, skip_serializing_if = "unnamed")]
     pub hosts: [Option<String>; 2],
@@ -208,6 +215,7 @@ impl<T> FlowSpec<T> {
             stop_ns: self.stop_ns,
             jitter_ns: self.jitter_ns,
             ds: self.ds,
+            tunnel: self.tunnel.clone(),
             hosts: self.hosts.clone(),
             traffic: self.traffic.with(tcp)?,
         })
@@ -264,8 +272,6 @@ pub enum Traffic<T = TcpParams> {
         on_ns: Option<Draw>,
         /// Length of the off periods, ns.
         off_ns: Option<Draw>,
-        /// ECN-capable.
-        ecn: bool,
     },
     /// One way of a voice call: G.711, a packet each 20 ms.
     Call,
@@ -299,7 +305,7 @@ impl<T: Clone> Traffic<T> {
         match self {
             Traffic::Call => {
                 let (bps, packet_bytes) = CALL;
-                Traffic::Udp { bps, packet_bytes, on_ns: None, off_ns: None, ecn: false }
+                Traffic::Udp { bps, packet_bytes, on_ns: None, off_ns: None }
             }
             Traffic::Capture { packets, period_ns } => {
                 let frame =
@@ -366,12 +372,11 @@ impl<T> Traffic<T> {
                 ahead_ns: *ahead_ns,
                 tcp: of(tcp)?,
             },
-            Traffic::Udp { bps, packet_bytes, on_ns, off_ns, ecn } => Traffic::Udp {
+            Traffic::Udp { bps, packet_bytes, on_ns, off_ns } => Traffic::Udp {
                 bps: *bps,
                 packet_bytes: *packet_bytes,
                 on_ns: on_ns.clone(),
                 off_ns: off_ns.clone(),
-                ecn: *ecn,
             },
             Traffic::Call => Traffic::Call,
             Traffic::Ping { interval_ns, packet_bytes } => {

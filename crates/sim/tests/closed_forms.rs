@@ -35,6 +35,7 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
             ring: None,
             shaper: None,
             police: None,
+            replay_window: None,
         });
         let (mut arrivals, mut log) = (Luck::new(11, "arrivals"), Log::default());
         let (mut now, mut waited, mut count) = (0.0, 0.0, 0u64);
@@ -188,8 +189,7 @@ fn a_stream_takes_the_rate_that_fits_and_then_paces_itself() {
 /// packets before it.
 #[test]
 fn overload_fills_the_buffer_and_loses_the_excess() {
-    let udp =
-        Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+    let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None };
     let links = vec![link("down", 10_000_000, 0, pfifo(50)), link("up", 0, 0, pfifo(1))];
     let s = sim::Scenario { warmup_ns: S, ..scenario(11 * S, links, vec![flow("u", udp)]) };
     let tables = run(&s);
@@ -203,8 +203,7 @@ fn overload_fills_the_buffer_and_loses_the_excess() {
 /// What is over before the warm-up ends is in no total and no peak.
 #[test]
 fn nothing_of_the_warm_up_is_measured() {
-    let udp =
-        Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+    let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None };
     let links =
         vec![link("down", 10_000_000, 10 * MS, pfifo(50)), link("up", 0, 10 * MS, pfifo(1))];
     let flows = vec![FlowSpec { stop_ns: Some(S / 5), ..flow("udp", udp) }];
@@ -244,8 +243,7 @@ const PACKET_MS: f64 = 1.2; // 1500 bytes at 10 Mbit/s.
 /// guest's kernel.
 #[test]
 fn a_program_that_sends_comes_before_a_link_that_becomes_free() {
-    let udp =
-        Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false };
+    let udp = Traffic::Udp { bps: 20_000_000, packet_bytes: 1500, on_ns: None, off_ns: None };
     let links = vec![link("down", 10_000_000, 10 * MS, pfifo(1)), link("up", 0, 10 * MS, pfifo(1))];
     let tables =
         run(&Scenario { warmup_ns: S, ..scenario(2 * S, links, vec![flow("overload", udp)]) });
@@ -257,7 +255,7 @@ fn a_program_that_sends_comes_before_a_link_that_becomes_free() {
 
 /// Some twice 10 Mbit/s, out of step with the link: places become free between its packets.
 fn overload() -> Traffic {
-    Traffic::Udp { bps: 20_300_000, packet_bytes: 1500, on_ns: None, off_ns: None, ecn: false }
+    Traffic::Udp { bps: 20_300_000, packet_bytes: 1500, on_ns: None, off_ns: None }
 }
 
 /// A ping over a link of 10 Mbit/s and 100 packets that twice its rate has filled, in the last

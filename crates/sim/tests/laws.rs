@@ -159,13 +159,7 @@ fn ten_years_are_a_third_of_a_second_a_billion_times_slower() {
     let ring = RingParams { descriptors: 200, bql: false, coalesce_ns: 5000 };
     for (ring, shaper) in [(None, None), (Some(ring), None), (Some(ring), Some(shaper))] {
         let down = LinkSpec { ring, shaper, ..link("down", GBIT, 1000, common::pfifo(850)) };
-        let udp = Traffic::Udp {
-            bps: 10 * GBIT,
-            packet_bytes: 1500,
-            on_ns: None,
-            off_ns: None,
-            ecn: false,
-        };
+        let udp = Traffic::Udp { bps: 10 * GBIT, packet_bytes: 1500, on_ns: None, off_ns: None };
         let ping = Traffic::Ping { interval_ns: MS, packet_bytes: 84 };
         // Who comes first at one instant depends on the time.
         let ping = FlowSpec { start_ns: 137, ..flow("ping", ping) };

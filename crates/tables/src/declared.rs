@@ -102,7 +102,7 @@ tables! {
         flow: FlowId,
         /// limit, target, ce_threshold (and dualpi2's step), early (RED's own), forced (ns-2's and ns-3's above max, fred's of
         /// greedy flows), overmemory, wire, blue (BLUE's and COBALT's at random), ack_filter (cake's; Linux's are target), police (a link's
-        /// policer)
+        /// policer), replay (a tunnel's end, which takes it for repeated)
         cause: CauseId,
         /// 1: the packet was marked and went on; 0: it was dropped
         marked: u8,
@@ -229,7 +229,7 @@ tables! {
         dropped_packets: Option<u64> | UNSEEN,
         /// by the queue
         marked_packets: Option<u64> | UNSEEN,
-        /// by the wire, after the queue
+        /// by the wire, or by a tunnel's end, after the queue
         lost_packets: Option<u64> | UNSEEN,
         /// over all packets that left
         sojourn_sum_ns: Option<f64> | UNSEEN,

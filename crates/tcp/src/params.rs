@@ -149,6 +149,8 @@ pub struct Growth {
     /// An ECN echo leaves this share of cwnd (RFC 8511: 0.8 for reno, 0.85 for cubic); `None`: as
     /// after a loss.
     pub beta_ecn: Option<f64>,
+    /// Prague: flows of a shorter RTT grow as at this one, ns; 0: each by its own.
+    pub prague_virtual_rtt_ns: u64,
 }
 
 /// What ns-2.35's agents do differently from the RFCs and Linux, each on its own. A scenario's
@@ -353,6 +355,7 @@ impl TcpParams {
             ledbat_target_ns: 100 * MS,
             ledbat_gain: 1.0,
             beta_ecn: None,
+            prague_virtual_rtt_ns: 25 * MS,
         },
         ns2: Ns2Mode::OFF,
         timers: Timers {
@@ -428,6 +431,7 @@ impl TcpParams {
             ledbat_target_ns: 100 * MS,
             ledbat_gain: 1.0,
             beta_ecn: None,
+            prague_virtual_rtt_ns: 25 * MS,
         },
         ns2: Ns2Mode::ON,
         timers: Timers {

@@ -832,8 +832,13 @@ impl Sender {
         };
         // tcp_update_pacing_rate: max(cwnd, packets_out), as cwnd may just have come down.
         let window = self.control.cwnd().max(f64::from(self.nxt - self.una));
-        let rate =
-            self.control.pacing_gain() * window * f64::from(self.settings.mss) / srtt.as_secs_f64();
+        let rate = self.control.rate().map_or_else(
+            || {
+                self.control.pacing_gain() * window * f64::from(self.settings.mss)
+                    / srtt.as_secs_f64()
+            },
+            |bytes_per_second| bytes_per_second as f64,
+        );
         if let Some(pacer) = &mut self.pacer {
             pacer.sent(Span::from_secs_f64(f64::from(len) / rate), now);
         }

@@ -414,6 +414,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
                 max_window,
                 pacing,
                 hystart,
+                prague_virtual_rtt_ns: u64::from(!pacing) * 25_000_000,
                 ..TcpParams::LINUX.growth
             },
             ns2,

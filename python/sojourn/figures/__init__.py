@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from sojourn.figures import series
 from sojourn.figures.beside import boxes, stacked
+from sojourn.figures.coexistence import can_map, coexistence
 from sojourn.figures.comparison import bars, tradeoff
 from sojourn.figures.distribution import cdf, cdf_by_phase
 from sojourn.figures.over_time import timeline
@@ -36,6 +37,7 @@ __all__ = [
     "boxes",
     "cdf",
     "cdf_by_phase",
+    "coexistence",
     "density",
     "save",
     "stacked",
@@ -81,6 +83,8 @@ def _all_for(runs: Sequence[Run], paper: Paper | None) -> dict[str, Figure]:
         found["boxes"] = boxes(runs, paper=paper)
         found["stacked"] = stacked(runs, paper=paper)
         found["tradeoff"] = tradeoff(runs, paper=paper)
+    if can_map(runs):
+        found["coexistence"] = coexistence(runs, paper=paper)
     return found
 
 

@@ -257,6 +257,13 @@ def _sojourn(axes: Axes, view: _View) -> None:
         _plot(axes, mean, _Pen(style.BLUE, width=1.3), "sojourn mean")
         if not view.measured or np.isfinite(mean.y).any():
             ends |= {"sojourn: largest": (largest, "#2f86b8"), "sojourn: mean": (mean, style.BLUE)}
+        for name, line in series.two_queues(view.queue).items():
+            everything.append(line.y)
+            _plot(axes, line, _Pen(style.TWO_QUEUES[name], width=1.0), name)
+            # An empty queue is below a logarithmic axis. Its name is at its median where it was not.
+            waited = line.y[line.y > 0]
+            usual = float(np.median(waited)) if waited.size else 0.0
+            ends[name] = (Line(line.t, np.maximum(line.y, usual)), style.TWO_QUEUES[name])
     words = "sojourn, ping\n[ms]" if len(everything) > 2 or view.link is None else "sojourn [ms]"
     axes.set_ylabel("RTT [ms]" if view.measured else words)
     values = np.concatenate(everything) if everything else np.empty(0)

@@ -79,6 +79,16 @@ def column(table: pl.DataFrame, name: str, scale: float = 1.0) -> Line:
     return Line(table["t_ns"].to_numpy() / 1e9, y)
 
 
+def two_queues(table: pl.DataFrame) -> dict[str, Line]:
+    """Of a discipline with a short queue and a classic one: how long the oldest packet of each has
+    waited, ms; of others nothing."""
+    lines = {
+        "queue L": column(table, "l4s_delay_ns", 1e-6),
+        "queue C": column(table, "classic_delay_ns", 1e-6),
+    }
+    return {name: line for name, line in lines.items() if np.isfinite(line.y).any()}
+
+
 def throughput(table: pl.DataFrame) -> Line:
     """Mbit/s that left the queue in each interval, from one link's `queue` table; NaN where nothing
     counted them."""

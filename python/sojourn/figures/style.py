@@ -45,6 +45,7 @@ BLUE, VERMILLION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
 OLIVE = "#8a7a00"
 BROWN = "#7f5539"
 TEAL = "#1b7f8c"
+INDIGO = "#4b3f9e"
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
@@ -91,6 +92,9 @@ QDISCS: dict[str, tuple[str, Dash]] = {
 FLOWS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK, OLIVE)
 """Colours of flows within one Run. Yellow is left out because it vanishes on white."""
 
+TWO_QUEUES = {"queue L": GREEN, "queue C": OLIVE}
+"""Colours of a short queue and a classic one beside it (`series.two_queues`)."""
+
 CAUSES = {
     "limit": VERMILLION,
     "target": BLUE,
@@ -103,6 +107,7 @@ CAUSES = {
     "own": BLACK,
     "ack_filter": BROWN,
     "police": TEAL,
+    "replay": INDIGO,
 }
 """Colours of the causes of drops and marks."""
 

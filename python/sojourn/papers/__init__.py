@@ -32,6 +32,7 @@ NAMES = (
     "adt",
     "red-droptail",
     "l4s-tests",
+    "bbr-shares",
 )
 """The papers, in the order in which they tell the story: from a laggy home line to the queue
 disciplines' simulations."""

@@ -293,6 +293,8 @@ def _waits(run: Run, seed: int, table: Any) -> list[tuple[str, Line, str, dict[s
         line = None if table is None else series.column(table, name, 1e-6)
         if line is not None and (np.isfinite(line.y).any() or not series.is_measured(run)):
             waits.append((label, line, colour, {"width": width}))
+    for name, line in series.two_queues(table).items() if table is not None else ():
+        waits.append((name, line, style.TWO_QUEUES[name], {"width": 1.0}))
     colours = (style.VERMILLION, style.PURPLE, style.ORANGE, "#8a7a00")
     for probe, colour in zip(series.answered(run), colours, strict=False):
         waits.append((f"{probe}, RTT", series.pings(run, seed, probe), colour, {"dots": True}))

@@ -51,15 +51,15 @@ impl Datagrams {
     pub fn open(context: &mut Context, index: usize) -> io::Result<Datagrams> {
         let spec = &context.plan.flows[index];
         let luck = Luck::new(context.plan.seed, &format!("{}/traffic", spec.name));
-        let (source, ecn) = match &spec.traffic {
-            Traffic::Udp { bps, packet_bytes, on_ns, off_ns, ecn } => {
+        let source = match &spec.traffic {
+            Traffic::Udp { bps, packet_bytes, on_ns, off_ns } => {
                 let periods = on_ns.clone().zip(off_ns.clone());
                 let source = UdpSource::new(Rate(*bps), *packet_bytes, periods, luck);
-                (Source::Constant { source, packet_bytes: *packet_bytes }, *ecn)
+                Source::Constant { source, packet_bytes: *packet_bytes }
             }
             Traffic::Video { frames, payload_bytes } => {
                 let source = VideoSource::new(frames.clone(), Time(spec.start_ns), luck);
-                (Source::Video { source, payload_bytes: *payload_bytes, frames: 0 }, false)
+                Source::Video { source, payload_bytes: *payload_bytes, frames: 0 }
             }
             _ => unreachable!("only datagrams are opened here"),
         };
@@ -74,8 +74,7 @@ impl Datagrams {
         let sender = context.world.inside(Some(&spec.from.namespace), || {
             let fd = sys::socket(Kind::Datagram, spec.from.address)?;
             allow_memory(&fd)?;
-            // ECT(0) where the flow is ECN-capable.
-            set_ds(&fd, spec.from.address, spec.ds | if ecn { 2 } else { 0 })?;
+            set_ds(&fd, spec.from.address, spec.ds)?;
             sys::bind(&fd, SocketAddr::new(spec.from.address, spec.port))?;
             sys::connect(&fd, far_end(spec))?;
             Ok(fd)

@@ -51,6 +51,7 @@ pub fn link(name: &str, bps: u64, delay_ns: u64, qdisc: Params) -> LinkSpec {
         ring: None,
         shaper: None,
         police: None,
+        replay_window: None,
         sampled: true,
         asks_at_once: false,
     }
@@ -69,6 +70,7 @@ pub fn flow(name: &str, traffic: Traffic) -> FlowSpec {
         stop_ns: None,
         jitter_ns: 0,
         ds: DsField::BEST_EFFORT,
+        tunnel: None,
         hosts: [None, None],
         traffic,
     }

@@ -12,7 +12,7 @@ use link::{
     PolicerParams, RateStep, Reordering, RingParams, ShaperParams, Slots,
 };
 use proptest::prelude::*;
-use qdisc::DsField;
+use qdisc::{DsField, Ecn};
 use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Traffic};
 use tcp::{CongestionKind, TcpParams};
 
@@ -83,15 +83,18 @@ fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
         ]),
     ];
     let wire = (any_loss(), any_impairments());
-    let spec = (rates, 0..60 * MS, any::any(1..200), wire, any_gate());
-    spec.prop_map(move |(rate, delay_ns, qdisc, (loss, impairments), gate)| LinkSpec {
-        rate,
-        loss,
-        impairments,
-        ring: gate.0,
-        shaper: gate.1,
-        police: gate.2,
-        ..link(&format!("l{index}"), 0, delay_ns, qdisc)
+    let spec = (rates, 0..60 * MS, any::any(1..200), wire, any_gate(), any_replay());
+    spec.prop_map(move |(rate, delay_ns, qdisc, (loss, impairments), gate, replay_window)| {
+        LinkSpec {
+            rate,
+            loss,
+            impairments,
+            ring: gate.0,
+            shaper: gate.1,
+            police: gate.2,
+            replay_window,
+            ..link(&format!("l{index}"), 0, delay_ns, qdisc)
+        }
     })
 }
 
@@ -154,14 +157,13 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
             tcp,
         }),
         1 => (100_000u64..10_000_000, 64u32..1500).prop_map(|(bps, packet_bytes)| Traffic::Udp {
-            bps, packet_bytes, on_ns: None, off_ns: None, ecn: false,
+            bps, packet_bytes, on_ns: None, off_ns: None,
         }),
         1 => Just(Traffic::Udp {
             bps: 4_000_000,
             packet_bytes: 1200,
             on_ns: Some(Draw::Exponential { mean: 100 * MS }),
             off_ns: Some(Draw::Exponential { mean: 300 * MS }),
-            ecn: true,
         }),
         1 => Just(Traffic::Ping { interval_ns: 100 * MS, packet_bytes: 84 }),
         1 => Just(Traffic::Video {
@@ -169,6 +171,23 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
             payload_bytes: 1200,
         }),
     ]
+}
+
+/// The DS field of a flow: with ECN bits only where a program sends.
+fn ds_of(traffic: &Traffic, ds: DsField) -> DsField {
+    if traffic.tcp().is_some() { ds.with_ecn(Ecn::NotEct) } else { ds }
+}
+
+fn any_ds() -> impl Strategy<Value = DsField> {
+    (0u8..64, 0u8..3).prop_map(|(dscp, ecn)| DsField(dscp << 2 | ecn))
+}
+
+fn any_replay() -> impl Strategy<Value = Option<u32>> {
+    prop::option::weighted(0.3, 1u32..40)
+}
+
+fn any_tunnel() -> impl Strategy<Value = Option<String>> {
+    prop_oneof![3 => Just(None), 1 => Just(Some("a".into())), 1 => Just(Some("b".into()))]
 }
 
 /// One to three links in series with one link back, one to six flows over some stretch of them.
@@ -181,14 +200,14 @@ pub fn any_scenario() -> impl Strategy<Value = Scenario> {
             0..40 * MS,
             0usize..3,
             prop_oneof![Just(0), Just(200_000u64)],
-            (any::<bool>(), 0u8..64),
+            (any::<bool>(), any_ds(), any_tunnel()),
         ),
         1..7,
     );
     (links, flows, 1u64..1000).prop_map(|(links, flows, seed)| {
         let forward = links.len() as u32 - 1;
         let flows = flows.into_iter().enumerate().map(
-            |(i, (traffic, start_ns, extra, from, jitter_ns, (stops, dscp)))| FlowSpec {
+            |(i, (traffic, start_ns, extra, from, jitter_ns, (stops, ds, tunnel)))| FlowSpec {
                 path: (from as u32 % forward..forward).collect(),
                 back: vec![forward],
                 path_extra_ns: extra,
@@ -196,7 +215,8 @@ pub fn any_scenario() -> impl Strategy<Value = Scenario> {
                 start_ns,
                 stop_ns: stops.then_some(S),
                 jitter_ns,
-                ds: DsField(dscp << 2),
+                ds: ds_of(&traffic, ds),
+                tunnel,
                 ..flow(&format!("f{i}"), traffic)
             },
         );
@@ -243,37 +263,45 @@ pub fn any_maze() -> impl Strategy<Value = Scenario> {
             RateStep { at_ns: 400 * MS, bps: 6_000_000 },
         ]),
     ];
-    let some = (rates, 0..4u64, any::any(1..60), any_loss(), any_gate(), any::<bool>());
+    let gate = (any_gate(), any_replay());
+    let some = (rates, 0..4u64, any::any(1..60), any_loss(), gate, any::<bool>());
     let links = prop::collection::vec(some, 1..5).prop_map(|links| {
         let links = links.into_iter().enumerate();
         links
-            .map(|(index, (rate, delay, qdisc, loss, gate, asks_at_once))| LinkSpec {
-                rate,
-                loss,
-                ring: gate.0,
-                shaper: gate.1,
-                police: gate.2,
-                asks_at_once,
-                ..link(&format!("l{index}"), 0, delay * MS, qdisc)
+            .map(|(index, (rate, delay, qdisc, loss, (gate, replay_window), asks_at_once))| {
+                LinkSpec {
+                    rate,
+                    loss,
+                    ring: gate.0,
+                    shaper: gate.1,
+                    police: gate.2,
+                    replay_window,
+                    asks_at_once,
+                    ..link(&format!("l{index}"), 0, delay * MS, qdisc)
+                }
             })
             .collect::<Vec<_>>()
     });
     let way = || (prop::collection::vec(0u32..4, 0..4), 0..3u64);
-    let flows = (any_traffic(), way(), way(), 0..3u64, prop_oneof![3 => Just(0), 1 => Just(MS)]);
+    let late = prop_oneof![3 => Just(0), 1 => Just(MS)];
+    let flows = (any_traffic(), way(), way(), 0..3u64, late, any_tunnel());
     let flows = prop::collection::vec(flows, 1..6);
     (links, flows, 1u64..1000, 0..3u64).prop_map(|(links, flows, seed, warm)| {
         let number = links.len() as u32;
         let over = |path: Vec<u32>| path.into_iter().map(|link| link % number).collect();
         let flows = flows.into_iter().enumerate().map(
-            |(i, (traffic, (path, extra), (back, back_extra), start, jitter_ns))| FlowSpec {
-                path: over(path),
-                back: over(back),
-                path_extra_ns: extra * MS,
-                // What takes no time at all both ways would never end.
-                back_extra_ns: (back_extra + 1) * MS,
-                start_ns: start * MS,
-                jitter_ns,
-                ..flow(&format!("f{i}"), short(traffic))
+            |(i, (traffic, (path, extra), (back, back_extra), start, jitter_ns, tunnel))| {
+                FlowSpec {
+                    path: over(path),
+                    back: over(back),
+                    path_extra_ns: extra * MS,
+                    // What takes no time at all both ways would never end.
+                    back_extra_ns: (back_extra + 1) * MS,
+                    start_ns: start * MS,
+                    jitter_ns,
+                    tunnel,
+                    ..flow(&format!("f{i}"), short(traffic))
+                }
             },
         );
         let record =

@@ -172,6 +172,7 @@ mod tests {
             nxt,
             now: Time::ZERO,
             srtt: None,
+            in_flight: 0,
             cwnd_limited: true,
             lossless: true,
         };

@@ -124,6 +124,8 @@ pub struct AckEvent {
     pub now: Time,
     /// Smoothed RTT; `None` before the first sample.
     pub srtt: Option<Span>,
+    /// Segments in flight, after this ACK (tcp_packets_in_flight).
+    pub in_flight: u32,
     /// As `Ack::cwnd_limited`.
     pub cwnd_limited: bool,
     /// In TCP_CA_Open or TCP_CA_CWR.

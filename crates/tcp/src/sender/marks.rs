@@ -178,6 +178,7 @@ impl Sender {
             nxt: self.nxt,
             now,
             srtt: self.rtt.srtt().span(),
+            in_flight: self.pipe(),
             cwnd_limited: self.una <= self.cwnd_usage_seq || self.fills_cwnd(segments),
             lossless: self.is_calm(),
         })

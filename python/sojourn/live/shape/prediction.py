@@ -156,10 +156,16 @@ def substitute(wanted: WantedShape) -> WantedShape:
     return wanted if near is None else replace(wanted, qdisc=near)
 
 
+NEEDS_ECN = {"dctcp": "true", "prague": '"accecn"'}
+"""Congestion controls that ask for ECN by themselves, and what of it."""
+
+
 def known_congestion(name: str | None) -> str:
-    """The host's congestion control if the simulator has it, else CUBIC."""
+    """The host's congestion control if the simulator has it, else CUBIC. Prague is of a patched
+    Linux."""
     record = CONGESTION.get(name or "")
-    return record.name if record is not None and record.simulated and record.in_linux else "cubic"
+    known = record is not None and record.simulated and (record.in_linux or record.name == "prague")
+    return record.name if record is not None and known else "cubic"
 
 
 def caveats(wanted: WantedShape, congestion: str) -> list[str]:
@@ -219,6 +225,7 @@ count = {load.streams}
 from = "{before}"
 to = "{after}"
 congestion = "{congestion}"
+ecn = {NEEDS_ECN.get(congestion, "false")}
 start = "{IDLE_NS} ns"
 [[flow]]
 kind = "ping"

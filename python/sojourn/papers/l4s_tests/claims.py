@@ -7,19 +7,40 @@ from sojourn.papers.evidence import Evidence
 from sojourn.papers.l4s_tests import measures as m
 from sojourn.papers.l4s_tests.studies import (
     APART,
+    APART_MS,
+    BEHIND,
+    BESIDE,
     BURSTY,
+    CALL,
+    CALL_MBPS,
+    ENOUGH,
     FALLEN,
     FALLING,
+    FIFO,
+    GRID,
+    GRID_MBPS,
+    GRID_MS,
+    PLAIN,
+    REPLAY,
     RTT_MS,
     SCALED,
     SHARED,
     SPARED,
     STEP,
     STEPS_MS,
+    TUNNEL,
     UNEQUAL,
+    VIDEO,
+    WINDOWS,
     behind,
+    beside,
+    call,
+    cell,
     falls,
+    plain,
     spared,
+    through,
+    windowed,
 )
 from sojourn.papers.paper import Finding
 from sojourn.papers.said import each
@@ -122,14 +143,193 @@ def turned(evidence: Evidence) -> Finding:
     return Finding(with_ < 1 < without, told, partly=with_ < without)
 
 
+def tunnelled(evidence: Evidence) -> Finding:
+    """The ratio in one tunnel and apart, behind each discipline that separates flows."""
+    found = {
+        (queue, tunnel): evidence.mean(variant, m.ratio)
+        for queue in BEHIND
+        for tunnel in (True, False)
+        if evidence.has(variant := TUNNEL[through(queue, tunnel)])
+    }
+    told = "; ".join(
+        f"{through(queue, tunnel)}: {ratio:.2f}" for (queue, tunnel), ratio in found.items()
+    )
+    inside = [ratio for (_, tunnel), ratio in found.items() if tunnel]
+    apart_ = [ratio for (_, tunnel), ratio in found.items() if not tunnel]
+    alike = all(0.9 < ratio < 1.1 for ratio in apart_)
+    return Finding(
+        alike and min(inside) > STARVED,
+        f"Prague's goodput over CUBIC's, {told}",
+        partly=alike and min(inside) > 2,
+    )
+
+
+def through_fifo(evidence: Evidence) -> Finding:
+    """Who has more of a FIFO."""
+    prague, cubic = (evidence.mean(TUNNEL[FIFO], one) for one in (m.prague_mbps, m.other_mbps))
+    return Finding(cubic > prague, f"CUBIC has {cubic:.1f} Mbit/s, Prague {prague:.1f}")
+
+
+def independence(evidence: Evidence) -> Finding:
+    """The ratio of the shorter RTT's goodput to the longer's, with a virtual RTT and without."""
+    found = {
+        ends: (
+            1 / evidence.mean(UNEQUAL[f"Prague, dualpi2, {ends}"], m.ratio),
+            1 / evidence.mean(PLAIN[plain(ends)], m.ratio),
+        )
+        for ends in APART_MS
+        if evidence.has(PLAIN[plain(ends)], UNEQUAL[f"Prague, dualpi2, {ends}"])
+    }
+    told = "; ".join(
+        f"{ends}: {with_:.1f}, without {without:.1f}" for ends, (with_, without) in found.items()
+    )
+    fairer = [with_ < 0.95 * without for with_, without in found.values()]
+    return Finding(
+        all(fairer), f"the shorter's goodput over the longer's, {told}", partly=any(fairer)
+    )
+
+
+def between(evidence: Evidence) -> Finding:
+    """The 99th percentile of the probe's RTT beside a call."""
+    found = {
+        mbps: evidence.mean(variant, m.probe_p99)
+        for mbps in CALL_MBPS
+        if evidence.has(variant := CALL[call("dualpi2", mbps)])
+    }
+    apart_ = evidence.mean(CALL[call("fq_codel", 5)], m.probe_p99)
+    told = "; ".join(f"{mbps} Mbit/s: {ms:.1f} ms" for mbps, ms in found.items())
+    return Finding(
+        all(ms > 5 for mbps, ms in found.items() if mbps <= 10) and apart_ < 5,
+        f"p99 of the RTT in the short queue, {told}; fq_codel, 5 Mbit/s: {apart_:.1f} ms",
+        partly=max(found.values()) > 5,
+    )
+
+
+def backs_off(evidence: Evidence) -> Finding:
+    """How much a transfer gives up beside a call, beyond what that takes."""
+    found = {}
+    for flow, videos in BESIDE.items():
+        for video in videos[1:]:
+            if evidence.has(VIDEO[beside(flow, video)], VIDEO[beside(flow, "alone")]):
+                alone, with_ = (
+                    evidence.mean(VIDEO[beside(flow, one)], m.prague_mbps)
+                    for one in ("alone", video)
+                )
+                found[beside(flow, video)] = alone - with_ - (2.3 if flow == "Prague" else 1.8)
+    told = "; ".join(f"{name}: {beyond:.1f}" for name, beyond in found.items())
+    in_l = found[beside("Prague", "video in L")]
+    classic = [beyond for name, beyond in found.items() if name.startswith("CUBIC")]
+    in_c = found.get(beside("Prague", "video in C"), in_l)
+    return Finding(
+        in_l > 5 and in_c > 2 and all(beyond < in_c for beyond in classic),
+        f"given up beyond the call's own rate, Mbit/s of 20, {told}",
+        partly=in_l > 2,
+    )
+
+
+def replayed(evidence: Evidence) -> Finding:
+    """CUBIC's goodput by the window."""
+    told, hurt, healed = [], [], []
+    for mbps, windows in WINDOWS.items():
+        found = {
+            window: evidence.mean(variant, m.other_mbps)
+            for window in (*windows, ENOUGH)
+            if evidence.has(variant := REPLAY[windowed(mbps, window)])
+        }
+        if 0 in found and len(found) > 1:
+            hurt.append(found[32] / found[0])
+            healed.append(found[ENOUGH] / found[0])
+            values = ", ".join(f"{window or 'none'} {mine:.1f}" for window, mine in found.items())
+            told.append(f"{mbps} Mbit/s: {values}")
+    return Finding(
+        max(hurt) < 0.75 and min(healed) > 0.9,
+        f"CUBIC's goodput, Mbit/s, by the window, {'; '.join(told)}",
+        partly=min(hurt) < 0.75,
+    )
+
+
+def _grid(evidence: Evidence) -> list[tuple[int, int]]:
+    return [
+        (mbps, ms) for mbps in GRID_MBPS for ms in GRID_MS if evidence.has(GRID[cell(mbps, ms)])
+    ]
+
+
+def _two_packets_ms(mbps: int) -> float:
+    return 2 * 12 / mbps
+
+
+def short_mean(evidence: Evidence) -> Finding:
+    """The mean delay of the short queue in each cell."""
+    found = {at: evidence.mean(GRID[cell(*at)], m.queued("mean")) for at in _grid(evidence)}
+    late = [at for at, ms in found.items() if ms >= max(1.0, _two_packets_ms(at[0]))]
+    worst = max(found, key=lambda at: found[at] / max(1.0, _two_packets_ms(at[0])))
+    return Finding(
+        not late,
+        f"in {len(found) - len(late)} of {len(found)} cells; the longest beside its bound is {found[worst]:.2f} "
+        f"ms, at {cell(*worst)}",
+        partly=len(late) < len(found) / 4,
+    )
+
+
+def short_p99(evidence: Evidence) -> Finding:
+    """Its 99th percentile in each cell."""
+    found = {at: evidence.mean(GRID[cell(*at)], m.queued("p99")) for at in _grid(evidence)}
+    late = [at for at, ms in found.items() if ms > max(2.0, 2 * _two_packets_ms(at[0]))]
+    worst = max(found, key=lambda at: found[at])
+    return Finding(
+        not late,
+        f"in {len(found) - len(late)} of {len(found)} cells; the longest is {found[worst]:.1f} ms, at {cell(*worst)}",
+        partly=len(late) < len(found) / 4,
+    )
+
+
+def lossless(evidence: Evidence) -> Finding:
+    """Prague's losses in each cell."""
+    found = {at: evidence.mean(GRID[cell(*at)], m.lost_l) for at in _grid(evidence)}
+    return Finding(
+        max(found.values()) == 0,
+        f"Prague loses {max(found.values()):.2g} % at most, in {len(found)} cells",
+        partly=max(found.values()) < 0.1,
+    )
+
+
+def full(evidence: Evidence) -> Finding:
+    """How much of the link is used in each cell."""
+    found = {at: evidence.mean(GRID[cell(*at)], m.utilised_percent) for at in _grid(evidence)}
+    worst = min(found, key=lambda at: found[at])
+    good = sum(share > 95 for share in found.values())
+    return Finding(
+        good == len(found),
+        f"above 95 % in {good} of {len(found)} cells; least {found[worst]:.1f} %, at {cell(*worst)}",
+        partly=min(found.values()) > 80,
+    )
+
+
+def like_rates(evidence: Evidence) -> Finding:
+    """The ratio of goodputs in each cell."""
+    found = {at: evidence.mean(GRID[cell(*at)], m.ratio) for at in _grid(evidence)}
+    low, high = min(found, key=lambda at: found[at]), max(found, key=lambda at: found[at])
+    near = sum(0.5 <= ratio <= 2 for ratio in found.values())
+    return Finding(
+        near == len(found),
+        f"within a factor of 2 in {near} of {len(found)} cells: from {found[low]:.2f} at {cell(*low)} to "
+        f"{found[high]:.2f} at {cell(*high)}",
+        partly=near > len(found) / 2,
+    )
+
+
 def without_virtual_rtt(evidence: Evidence) -> str:
     """DCTCP, which has none, in Prague's place."""
+    own = [rtt for rtt in RTT_MS if evidence.has(PLAIN[plain(f"{rtt} ms beside CUBIC")])]
+    mine = [evidence.mean(PLAIN[plain(f"{rtt} ms beside CUBIC")], m.ratio) for rtt in own]
     known = [rtt for rtt in RTT_MS if evidence.has(SCALED["DCTCP", 50, rtt])]
     ratios = [evidence.mean(SCALED["DCTCP", 50, rtt], m.ratio) for rtt in known]
     told = f"DCTCP in its place, at 50 Mbit/s and {each(known)} ms: {each(ratios, 2)} times CUBIC's goodput"
     far = UNEQUAL["DCTCP, dualpi2, 160 and 10 ms"]
     if evidence.has(far):
         told += f"; at 160 and 10 ms the shorter has {1 / evidence.mean(far, m.ratio):.1f} times the longer's"
+    if own:
+        told += f"; version 0.7 without its virtual RTT, at {each(own)} ms: {each(mine, 2)}"
     return f"{told}."
 
 

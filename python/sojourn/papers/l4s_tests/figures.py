@@ -9,10 +9,22 @@ from matplotlib.figure import Figure
 
 from sojourn.figures import style
 from sojourn.papers import published
-from sojourn.papers.drawing import row_labels, sheet, stated_mark, ticks
-from sojourn.papers.evidence import Evidence
+from sojourn.papers.drawing import grid_of_numbers, row_labels, sheet, stated_mark, ticks
+from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.l4s_tests import measures as m
-from sojourn.papers.l4s_tests.studies import BURSTY, EQUAL, OTHERS, QUEUES, SCALED, SHARED, in_one
+from sojourn.papers.l4s_tests.studies import (
+    BURSTY,
+    EQUAL,
+    GRID,
+    GRID_MBPS,
+    GRID_MS,
+    OTHERS,
+    QUEUES,
+    SCALED,
+    SHARED,
+    cell,
+    in_one,
+)
 from sojourn.papers.paper import Bar
 
 SAYS = published.beside(__file__)
@@ -110,6 +122,51 @@ def bursty(evidence: Evidence) -> Figure:
     axes.set_xlim(0, m.LINK_MBPS)
     axes.set_xlabel("goodput [Mbit/s]: Prague, then CUBIC")
     return figure
+
+
+@style.drawn
+def grid(evidence: Evidence) -> Figure:
+    """RFC 9332's claims, by rate and RTT."""
+    figure, [axes] = sheet(
+        "Prague and CUBIC over DualPI2, by the link's rate and the RTT",
+        evidence,
+        GRID,
+        columns=3,
+        size=(11, 3.4),
+        spread="",
+    )
+    panels: tuple[tuple[str, Measure, float], ...] = (
+        ("Prague's goodput over CUBIC's", m.ratio, 1.0),
+        ("short queue, mean [ms]", m.queued("mean"), 1.0),
+        ("short queue, 99th percentile [ms]", m.queued("p99"), 2.0),
+    )
+    for panel, (name, measure, middle) in zip(axes, panels, strict=True):
+        there = {
+            (mbps, ms): evidence.mean(variant, measure)
+            for mbps in GRID_MBPS
+            for ms in GRID_MS
+            if evidence.has(variant := GRID[cell(mbps, ms)])
+        }
+        fields = np.array([[there.get((mbps, ms), np.nan) for ms in GRID_MS] for mbps in GRID_MBPS])
+        grid_of_numbers(
+            panel,
+            fields,
+            _cell_text,
+            np.log(fields / middle),
+            cmap="PuOr_r",
+            vmin=-np.log(12),
+            vmax=np.log(12),
+        )
+        panel.set_xticks(range(len(GRID_MS)), [str(ms) for ms in GRID_MS])
+        panel.set_yticks(range(len(GRID_MBPS)), [str(mbps) for mbps in GRID_MBPS])
+        panel.set_xlabel("RTT [ms]")
+        panel.set_title(name, size=style.points(9))
+    axes[0].set_ylabel("Mbit/s")
+    return figure
+
+
+def _cell_text(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.2f}"
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:

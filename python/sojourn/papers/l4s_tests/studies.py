@@ -1,8 +1,9 @@
-"""The experiments: one queue for both, and DualPI2 at equal and at unequal RTTs."""
+"""The experiments: one queue for both, in a tunnel too, DualPI2 at equal and at unequal RTTs, bursts, a
+replay window, and what RFC 9332 says, over rates and RTTs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sojourn.papers.evidence import Swap
 from sojourn.papers.study import Changes, Study, Variant
@@ -223,7 +224,219 @@ BURSTY = Study(
     quick_seeds=1,
 )
 
-STUDIES = (SHARED, EQUAL, STEP, UNEQUAL, FALLING, BURSTY)
+# ----------------------------------------------------------------------------- tunnels, and FIFOs
+
+_MINUTE: Changes = {"duration": "60 s", "warmup": "20 s"}
+"""As the scenarios of the tests but the first: a minute, of which the last 40 s count."""
+BEHIND = ("fq_codel", "cake")
+FIFO = "pfifo limit 1000"
+
+
+def through(queue: str, tunnel: bool) -> str:
+    """The name of a variant of finding 2."""
+    return f"{queue}, {'one tunnel' if tunnel else 'apart'}"
+
+
+TUNNEL = Study(
+    "tunnel",
+    "Prague and CUBIC in one tunnel, 50 Mbit/s, 20 ms (finding 2); and through a FIFO",
+    "pair.toml",
+    variants={
+        **{
+            through(queue, tunnel): {
+                **_MINUTE,
+                "bottleneck.qdisc": queue,
+                **({"flow.*.tunnel": "vpn"} if tunnel else {}),
+            }
+            for queue in BEHIND
+            for tunnel in (True, False)
+        },
+        FIFO: {"bottleneck.qdisc": FIFO},
+    },
+    quick={"duration": "40 s", "warmup": "20 s"},
+    quick_variants=(through("fq_codel", True), through("fq_codel", False), FIFO),
+    quick_seeds=1,
+)
+
+# ------------------------------------------------------------------------- a virtual RTT, and none
+
+NO_VIRTUAL: Changes = {"flow.*.tcp": {"prague_virtual_rtt": "0 s"}}
+APART_MS: Mapping[str, tuple[int, int]] = {"160 and 10 ms": (160, 10), "80 and 20 ms": (80, 20)}
+
+
+def plain(ends: str) -> str:
+    """The name of a variant of finding 4 without a virtual RTT."""
+    return f"no virtual RTT, {ends}"
+
+
+PLAIN = Study(
+    "plain",
+    "Two flows of Prague without a virtual RTT over DualPI2, 50 Mbit/s",
+    "pair.toml",
+    variants={
+        **{
+            plain(ends): {
+                **_ALIKE["Prague"],
+                **NO_VIRTUAL,
+                "bottleneck.qdisc": "dualpi2",
+                "flow.prague.rtt": f"{far} ms",
+                "flow.other.rtt": f"{near} ms",
+            }
+            for ends, (far, near) in APART_MS.items()
+        },
+        **{
+            plain(f"{rtt} ms beside CUBIC"): {
+                "flow.prague.tcp": {"prague_virtual_rtt": "0 s"},
+                "bottleneck.qdisc": "dualpi2",
+                "flow.*.rtt": f"{rtt} ms",
+            }
+            for rtt in RTT_MS
+        },
+        **{
+            plain(f"{rtt} ms, 10 Mbit/s, 2 spared"): {
+                "flow.prague.tcp": {"prague_virtual_rtt": "0 s"},
+                "bottleneck.qdisc": "dualpi2 min_qlen_step 2",
+                "bottleneck.rate": "10 Mbit/s",
+                "flow.*.rtt": f"{rtt} ms",
+            }
+            for rtt in RTT_MS
+        },
+    },
+    quick={"duration": "60 s", "warmup": "30 s"},
+    quick_variants=(plain("160 and 10 ms"),),
+    quick_seeds=1,
+)
+
+# ------------------------------------------------------------------------------------ a video call
+
+CALL_MBPS = (5, 10, 20)
+
+
+def call(queue: str, mbps: int) -> str:
+    """The name of a variant of finding 5."""
+    return f"{queue}, {mbps} Mbit/s"
+
+
+CALL = Study(
+    "call",
+    "A video call and a probe, both in the short queue (finding 5)",
+    "call.toml",
+    variants={
+        call(queue, mbps): {"bottleneck.qdisc": queue, "bottleneck.shaper": f"htb rate {mbps}mbit"}
+        for queue, mbps in (*(("dualpi2", mbps) for mbps in CALL_MBPS), ("fq_codel", 5))
+    },
+    quick_variants=(call("dualpi2", 5), call("fq_codel", 5)),
+)
+
+_FLOWS: Mapping[str, Changes] = {
+    "Prague": {"bottleneck.qdisc": "dualpi2"},
+    "CUBIC": {
+        "bottleneck.qdisc": "dualpi2",
+        "flow.prague.congestion": "cubic",
+        "flow.prague.ecn": False,
+        "flow.video.rate": "1.74 Mbit/s",
+    },
+    "CUBIC, codel": {
+        "bottleneck.qdisc": "codel",
+        "flow.prague.congestion": "cubic",
+        "flow.prague.ecn": False,
+        "flow.video.rate": "1.74 Mbit/s",
+    },
+}
+_VIDEO: Mapping[str, Changes] = {
+    "alone": {"flow.video.stop": "1 ms"},
+    "video in L": {"flow.video.ecn": "ect1"},
+    "video in C": {},
+}
+BESIDE: Mapping[str, Sequence[str]] = {
+    "Prague": ("alone", "video in L", "video in C"),
+    "CUBIC": ("alone", "video in L", "video in C"),
+    "CUBIC, codel": ("alone", "video in C"),
+}
+
+
+def beside(flow: str, video: str) -> str:
+    """The name of a variant of finding 6."""
+    return f"{flow}, {video}"
+
+
+VIDEO = Study(
+    "video",
+    "A transfer of 20 Mbit/s and 160 ms beside a video call (finding 6)",
+    "video.toml",
+    variants={
+        beside(flow, video): {**_FLOWS[flow], **_VIDEO[video]}
+        for flow, videos in BESIDE.items()
+        for video in videos
+    },
+    quick_variants=(beside("Prague", "alone"), beside("Prague", "video in L")),
+    quick_seeds=1,
+)
+
+# --------------------------------------------------------------------------------- a replay window
+
+WINDOWS: Mapping[int, Sequence[int]] = {
+    10: (0, 32, 64),
+    20: (0, 32, 64),
+    100: (0, 32, 64, 128, 256),
+}
+"""Replay windows by the link's rate, packets and Mbit/s; 0: none."""
+ENOUGH = 512
+"""One more than the tests had, for the window that is enough."""
+
+
+def windowed(mbps: int, window: int) -> str:
+    """The name of a variant of finding 9."""
+    return f"{mbps} Mbit/s, {f'window {window}' if window else 'no window'}"
+
+
+REPLAY = Study(
+    "replay",
+    "Prague and CUBIC in one tunnel with a replay window, over DualPI2, 20 ms (finding 9)",
+    "pair.toml",
+    variants={
+        windowed(mbps, window): {
+            **_MINUTE,
+            "bottleneck.qdisc": "dualpi2",
+            "bottleneck.rate": f"{mbps} Mbit/s",
+            "flow.*.tunnel": "vpn",
+            **({"bottleneck.down.replay_window": window} if window else {}),
+        }
+        for mbps, windows in WINDOWS.items()
+        for window in (*windows, ENOUGH)
+    },
+    seeds=3,
+    quick_variants=(windowed(20, 0), windowed(20, 32), windowed(20, ENOUGH)),
+    quick_seeds=1,
+)
+
+# ------------------------------------------------------------------------------------ RFC 9332's
+
+GRID_MBPS = (4, 12, 40, 120, 200)
+GRID_MS = (5, 10, 20, 50, 100)
+
+
+def cell(mbps: int, rtt_ms: int) -> str:
+    """The name of a variant of RFC 9332's claims."""
+    return f"{mbps} Mbit/s, {rtt_ms} ms"
+
+
+GRID = Study(
+    "grid",
+    "Prague, CUBIC and a probe over DualPI2, by rate and RTT (RFC 9332)",
+    "grid.toml",
+    variants={
+        cell(mbps, rtt): {"bottleneck.rate": f"{mbps} Mbit/s", "flow.*.rtt": f"{rtt} ms"}
+        for mbps in GRID_MBPS
+        for rtt in GRID_MS
+    },
+    seeds=3,
+    quick={"duration": "30 s", "warmup": "15 s"},
+    quick_variants=(cell(4, 20), cell(40, 20), cell(40, 100)),
+    quick_seeds=1,
+)
+
+STUDIES = (SHARED, EQUAL, STEP, UNEQUAL, FALLING, BURSTY, TUNNEL, PLAIN, CALL, VIDEO, REPLAY, GRID)
 
 SCALED: Mapping[tuple[str, int, int], Variant] = {
     (scalable, mbps, rtt): EQUAL[equal(scalable, mbps, rtt)]
@@ -238,6 +451,13 @@ SWAPS: Mapping[str, Swap] = {
             SCALED["Prague", 10, rtt]: STEP[spared(packets, rtt)] for rtt in RTT_MS
         }
         for packets in SPARED
+    },
+    "no virtual RTT": {
+        **{SCALED["Prague", 50, rtt]: PLAIN[plain(f"{rtt} ms beside CUBIC")] for rtt in RTT_MS},
+        **{UNEQUAL[f"Prague, dualpi2, {ends}"]: PLAIN[plain(ends)] for ends in APART_MS},
+    },
+    "no virtual RTT, and the step spares 2": {
+        SCALED["Prague", 10, rtt]: PLAIN[plain(f"{rtt} ms, 10 Mbit/s, 2 spared")] for rtt in RTT_MS
     },
     "DCTCP in Prague's place": {
         SCALED["Prague", mbps, rtt]: SCALED["DCTCP", mbps, rtt] for mbps in MBPS for rtt in RTT_MS

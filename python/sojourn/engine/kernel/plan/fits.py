@@ -19,7 +19,7 @@ from sojourn.engine.protocol import by_reason
 from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.scenario.linux import CONGESTION
-from sojourn.scenario.realised import Flow, Link, Realised, Tcp, Udp
+from sojourn.scenario.realised import Flow, Link, Ping, Realised, Tcp, Udp
 from sojourn.scenario.tcp import PROFILES
 
 MOST_FLOWS = 20_000
@@ -144,6 +144,10 @@ def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[
     if link.impairments is not None and link.impairments.ecn is not None:
         why = "nothing between two queues of the guest changes ECN fields so far"
         yield Problem(f"{place}: ecn", why, "leave ecn out, or run it on the engine sim")
+    if link.replay_window is not None:
+        why = "nothing in the guest ends a tunnel so far"
+        hint = "leave replay_window out, or run it on the engine sim"
+        yield Problem(f"{place}: replay_window", why, hint)
     if link.police is not None:
         if link.qdisc.kind == "gred":
             why = "gred's filters stand where the policer's would"
@@ -182,6 +186,12 @@ def _flow_problems(flow: Flow, linux: LinuxVersion) -> Iterator[Problem]:
     if isinstance(traffic, Udp) and traffic.packet_bytes < LEAST_DATAGRAM:
         why = f"{traffic.packet_bytes} bytes have no room for the number that each datagram carries"
         yield Problem(f"{place}: packet", why, f"write at least {LEAST_DATAGRAM}")
+    if flow.tunnel is not None:
+        why = "nothing in the guest puts packets into a tunnel so far"
+        yield Problem(f"{place}: tunnel", why, "leave tunnel out, or run it on the engine sim")
+    if isinstance(traffic, Ping) and flow.ds & 0b11:
+        why = "which ECN field a reply has is the kernel's business"
+        yield Problem(f"{place}: ecn", why, "leave ecn out, or run it on the engine sim")
     if flow.tcp is not None:
         yield from _tcp_problems(flow.tcp, place, linux)
 

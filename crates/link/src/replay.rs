@@ -1,0 +1,126 @@
+//! The far end of a tunnel that takes no packet twice: anti-replay, as IPsec has it.
+//!
+//! The near end numbers a tunnel's packets as they come to the link's queue. The far end keeps the
+//! highest number that has arrived, and drops whatever is a window or more below it: it can't tell
+//! such a packet from one sent again. A queue that lets packets overtake so loses those overtaken by
+//! a window's worth. A copy that the wire makes is dropped, too.
+//!
+//! Source: RFC 4303 §3.4.3 and appendix A2, without its bitmap: nobody here sends a number twice but
+//! a wire that doubles packets. The packets keep their size: no header is added.
+
+use qdisc::{Body, Packet};
+
+/// Both ends of the tunnels over one link.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    window: u64,
+    /// Of each tunnel, by its number.
+    tunnels: Vec<Numbers>,
+    /// The number of each packet in the queue, by its place (`Body::place`).
+    of_place: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbers {
+    given: u64,
+    highest: u64,
+}
+
+impl Replay {
+    /// Before the first packet.
+    pub fn new(window: u32) -> Replay {
+        assert!(window > 0, "a window has a packet");
+        Replay { window: window.into(), tunnels: Vec::new(), of_place: Vec::new() }
+    }
+
+    fn numbers(&mut self, tunnel: u8) -> &mut Numbers {
+        let index = usize::from(tunnel);
+        if self.tunnels.len() <= index {
+            self.tunnels.resize(index + 1, Numbers::default());
+        }
+        &mut self.tunnels[index]
+    }
+
+    /// A packet comes to the queue.
+    pub fn number<B: Body>(&mut self, packet: &Packet<B>) {
+        let (tunnel, place) = (packet.body.tunnel(), packet.body.place() as usize);
+        if tunnel == 0 {
+            return;
+        }
+        let numbers = self.numbers(tunnel);
+        numbers.given += 1;
+        let number = numbers.given;
+        if self.of_place.len() <= place {
+            self.of_place.resize(place + 1, 0);
+        }
+        self.of_place[place] = number;
+    }
+
+    /// Whether the far end takes a packet for a repeated one.
+    pub fn refuses<B: Body>(&mut self, packet: &Packet<B>) -> bool {
+        let (tunnel, place) = (packet.body.tunnel(), packet.body.place() as usize);
+        if tunnel == 0 {
+            return false;
+        }
+        let (number, window) = (self.of_place[place], self.window);
+        let numbers = self.numbers(tunnel);
+        numbers.highest = numbers.highest.max(number);
+        numbers.highest - number >= window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qdisc::DsField;
+    use units::Time;
+
+    /// A packet of a tunnel in a place.
+    #[derive(Clone, Copy)]
+    struct In(u8, u32);
+
+    impl Body for In {
+        fn tunnel(&self) -> u8 {
+            self.0
+        }
+
+        fn place(&self) -> u32 {
+            self.1
+        }
+    }
+
+    fn packet(tunnel: u8, place: u32) -> Packet<In> {
+        let body = In(tunnel, place);
+        Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds: DsField::BEST_EFFORT, body }
+    }
+
+    #[test]
+    fn what_a_window_has_overtaken_is_refused() {
+        let mut replay = Replay::new(3);
+        (0..5).for_each(|place| replay.number(&packet(1, place)));
+        // The second of five arrives behind the fourth: two below it. The first is three below.
+        let refused = [3, 1, 0, 4, 2].map(|place| replay.refuses(&packet(1, place)));
+        assert_eq!(refused, [false, false, true, false, false]);
+    }
+
+    #[test]
+    fn tunnels_count_by_themselves_and_what_is_in_none_does_not_count() {
+        let mut replay = Replay::new(1);
+        for (tunnel, place) in [(1, 0), (2, 1), (0, 2), (1, 3)] {
+            replay.number(&packet(tunnel, place));
+        }
+        assert!(!replay.refuses(&packet(1, 3)));
+        assert!(replay.refuses(&packet(1, 0)));
+        assert!(!replay.refuses(&packet(2, 1)));
+        assert!(!replay.refuses(&packet(0, 2)));
+    }
+
+    #[test]
+    fn a_place_is_used_again() {
+        let mut replay = Replay::new(2);
+        for _ in 0..10 {
+            replay.number(&packet(1, 7));
+            assert!(!replay.refuses(&packet(1, 7)));
+        }
+    }
+}

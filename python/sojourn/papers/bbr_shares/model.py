@@ -1,0 +1,23 @@
+"""The model: BBR beside loss-based flows in a FIFO that is full.
+
+BBR has as much in flight as its cap of two products of its bandwidth and its RTT allows. Its RTT is
+measured while its own packets are gone and the others' are still there. A loss-based flow's part p of
+the queue follows from that (equation 9). Every ten seconds BBR stops until its packets have left the
+queue, and for 200 ms and a round trip more (equations 10 and 11).
+"""
+
+from __future__ import annotations
+
+PROBE_S = 10.0
+PAUSE_S = 0.2
+IN_PROBE = 4
+"""Packets that a flow has in flight in ProbeRTT."""
+
+
+def share(depth: float, bdp_packets: float, rtt_s: float, flows: int = 1) -> float:
+    """The part of the link that `flows` flows of BBR have together, by the depth of the FIFO in
+    bandwidth-delay products."""
+    queue = depth * bdp_packets
+    others = max(0.0, 0.5 - 1 / (2 * depth) - IN_PROBE * flows / queue)
+    pause = (depth * rtt_s + PAUSE_S + rtt_s) / PROBE_S
+    return (1 - others) * max(0.0, 1 - pause)

@@ -1,0 +1,47 @@
+"""BBR's shares beside CUBIC, reproduced in their quick version."""
+
+from __future__ import annotations
+
+import pytest
+from laws import *  # noqa: F403
+
+from sojourn import papers
+from sojourn.papers import Reproduction
+from sojourn.papers.bbr_shares import model
+from sojourn.papers.bbr_shares import studies as s
+
+PAPER = papers.load("bbr-shares")
+
+MUST_HOLD = 0
+IN_PART: set[str] = set()
+REPRODUCED: set[str] = set()
+UNEXPLAINED: set[str] = set()
+
+
+def test_what_physics_settles_is_reproduced(quick: Reproduction) -> None:
+    """Nothing here is settled by physics alone; that a queue for each flow shares equally is."""
+    verdicts = {row.claim.id: row.verdict for row in quick.claims}
+    assert verdicts["flows-apart"] == "reproduced"
+
+
+def test_the_published_curve_is_the_model_s() -> None:
+    for number in PAPER.numbers:
+        _, _, depth = number.id.split("/")
+        wanted = 100 * model.share(float(depth), s.BDP, s.RTT_S)
+        assert number.published == pytest.approx(wanted, abs=0.05)
+
+
+def test_the_model_s_limits_are_those_that_its_authors_derive() -> None:
+    # With a very deep queue, no propagation and no pause one flow has half of the link.
+    assert model.share(1e4, 1e6, 0.0) == pytest.approx(
+        0.5 * (1 - model.PAUSE_S / model.PROBE_S), rel=0.01
+    )
+    # In a shallow one its cap is more than path and queue hold.
+    assert model.share(1, 100, 0.0) == pytest.approx(1 - model.PAUSE_S / model.PROBE_S)
+    assert model.share(8, 33, 0.04, flows=8) > model.share(8, 33, 0.04)
+
+
+def test_a_queue_is_so_many_products_of_the_line() -> None:
+    assert round(s.BDP) == 33
+    assert s.fifo(0.5) == "pfifo limit 17"
+    assert s.fifo(32) == "pfifo limit 1067"
