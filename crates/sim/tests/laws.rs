@@ -75,7 +75,7 @@ proptest! {
         let rows: Vec<_> = of("link").into_iter().zip(of("t_ns").into_iter().zip(of("sojourn_ns").into_iter().zip(of("bytes")))).collect();
         // What a shaper or a ring makes of this is in crates/link/tests.
         let holds = |qdisc: &Params| match qdisc {
-            Params::Cake(cake) => cake.bandwidth.is_some(),
+            Params::Cake(cake) | Params::CakeMq(cake) => cake.bandwidth.is_some(),
             Params::Fq(fq) => fq.maxrate.is_some(),
             Params::Tbf(_) => true,
             _ => false,
