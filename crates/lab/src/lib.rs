@@ -118,7 +118,10 @@ fn plain(value: &metrics::Value) -> Value {
         metrics::Value::Text(text) => json!(text),
         metrics::Value::List(values) => values.iter().map(plain).collect(),
         metrics::Value::Object(entries) => {
-            entries.iter().map(|(name, value)| (name.clone(), plain(value))).collect()
+            // Extended, not collected: that would sort first, by code that the page carries.
+            let mut object = serde_json::Map::new();
+            object.extend(entries.iter().map(|(name, value)| (name.clone(), plain(value))));
+            Value::Object(object)
         }
     }
 }

@@ -21,7 +21,6 @@
 
 use crate::{Backlog, Body, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use units::{Luck, Rate, Time};
 
 /// `fred limit PACKETS min PACKETS max PACKETS probability P weight W minq PACKETS many_flows`.
@@ -65,7 +64,8 @@ pub struct Fred<B> {
     /// Packets since the last draw that dropped; `None`: the paper's -1.
     count: Option<u32>,
     idle_since: Option<Time>,
-    flows: BTreeMap<u64, FredFlow>,
+    /// In order of their connections: there are no more than packets queued.
+    flows: Vec<(u64, FredFlow)>,
     luck: Luck,
     queue: Fifo<B>,
 }
@@ -80,10 +80,15 @@ impl<B: Body> Fred<B> {
             average: 0.0,
             count: None,
             idle_since: Some(Time::ZERO),
-            flows: BTreeMap::new(),
+            flows: Vec::new(),
             luck: context.luck,
             queue: Fifo::default(),
         }
+    }
+
+    /// Where a flow is among those with packets queued, or would be.
+    fn place(&self, connection: u64) -> Result<usize, usize> {
+        self.flows.binary_search_by_key(&connection, |&(other, _)| other)
     }
 
     /// The average with one more look at the queue.
@@ -155,10 +160,11 @@ impl<B: Body> Qdisc<B> for Fred<B> {
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
         self.age(now);
         let connection = packet.body.connection(packet.flow);
-        let flow = self.flows.get(&connection).copied().unwrap_or_default();
+        let place = self.place(connection);
+        let flow = place.map_or_else(|_| FredFlow::default(), |at| self.flows[at].1);
         if let Some((cause, strike)) = self.decide(flow) {
-            if strike && let Some(flow) = self.flows.get_mut(&connection) {
-                flow.strike = flow.strike.saturating_add(1);
+            if strike && let Ok(at) = place {
+                self.flows[at].1.strike = flow.strike.saturating_add(1);
             }
             return fates.push(Fate::Dropped(packet, cause));
         }
@@ -168,7 +174,10 @@ impl<B: Body> Qdisc<B> for Fred<B> {
         if self.queue.backlog().packets > 0 {
             self.sample();
         }
-        self.flows.entry(connection).or_default().qlen += 1;
+        match place {
+            Ok(at) => self.flows[at].1.qlen += 1,
+            Err(at) => self.flows.insert(at, (connection, FredFlow { qlen: 1, strike: 0 })),
+        }
         self.queue.push(packet, now);
     }
 
@@ -180,10 +189,10 @@ impl<B: Body> Qdisc<B> for Fred<B> {
         };
         self.sample();
         let connection = packet.body.connection(packet.flow);
-        let flow = self.flows.get_mut(&connection).expect("who has packets queued is known");
-        flow.qlen -= 1;
-        if flow.qlen == 0 {
-            self.flows.remove(&connection);
+        let at = self.place(connection).expect("who has packets queued is known");
+        self.flows[at].1.qlen -= 1;
+        if self.flows[at].1.qlen == 0 {
+            self.flows.remove(at);
         }
         Some(packet)
     }
@@ -234,7 +243,7 @@ mod tests {
     }
 
     fn strikes(q: &Fred<()>, flow: u64) -> u32 {
-        q.flows[&flow].strike
+        q.flows[q.place(flow).expect("it has packets queued")].1.strike
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn chosen(given: &[Option<Value>; 4], open: &Open<'_>) -> (&'static str, Result<
         },
     };
     let [from, to] = addresses;
-    let mut found: Vec<(u64, u32)> = capture
+    let found: Vec<(u64, u32)> = capture
         .packets
         .iter()
         .filter(|packet| number.is_none_or(|number| packet.interface == number))
@@ -81,11 +81,12 @@ fn chosen(given: &[Option<Value>; 4], open: &Open<'_>) -> (&'static str, Result<
         .filter(|packet| to.is_none_or(|to| packet.to == to))
         .map(|packet| (packet.at_ns, packet.bytes))
         .collect();
-    ("file", rows(&mut found, name))
+    ("file", rows(&found, name))
 }
 
-fn rows(found: &mut [(u64, u32)], name: &Value) -> Result<Value, Wrong> {
-    found.sort_by_key(|(at, _)| *at);
+fn rows(found: &[(u64, u32)], name: &Value) -> Result<Value, Wrong> {
+    let keys: Vec<_> = found.iter().map(|&(at, _)| (at, 0)).collect();
+    let found: Vec<_> = units::ascending(&keys).into_iter().map(|row| found[row]).collect();
     let Some(&(first, _)) = found.first() else {
         let message = format!("{} has no such IP packets", quoted(name));
         return Err(Wrong::new(message, "take interface, src or dst away"));
@@ -101,12 +102,12 @@ fn rows(found: &mut [(u64, u32)], name: &Value) -> Result<Value, Wrong> {
         return Err(Wrong::new(message, hint));
     }
     let mut last = None;
-    let row = |&mut (at, bytes): &mut (u64, u32)| {
+    let row = |(at, bytes): (u64, u32)| {
         let at = last.map_or(0, |last: u64| (at - first).max(last + 1));
         last = Some(at);
         Value::List(vec![format_duration(at).into(), format_size(bytes.into()).into()])
     };
-    Ok(Value::List(found.iter_mut().map(row).collect()))
+    Ok(Value::List(found.into_iter().map(row).collect()))
 }
 
 #[derive(Debug, PartialEq)]

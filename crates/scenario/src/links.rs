@@ -10,7 +10,7 @@ use crate::problem::{Key, below};
 use crate::wire::Loss;
 use link::{DelayStep, Framing, Impairments};
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 use tc::text::in_quotes;
 use tc::{Discipline, Police, Shaper};
@@ -197,8 +197,10 @@ struct Found {
 impl<'l> Routes<'l> {
     pub(crate) fn new(links: &'l [Link]) -> Routes<'l> {
         let ends = links.iter().flat_map(|link| [&*link.tail, &*link.head]);
-        let nodes: BTreeSet<&str> = ends.collect();
-        let nodes: BTreeMap<&str, usize> = nodes.into_iter().zip(0..).collect();
+        // Extended, not collected: that would sort first, by code that the lab's page carries.
+        let mut nodes: BTreeMap<&str, usize> = BTreeMap::new();
+        nodes.extend(ends.map(|name| (name, 0)));
+        nodes.values_mut().zip(0..).for_each(|(node, number)| *node = number);
         let mut from = vec![Vec::new(); nodes.len()];
         for (index, link) in links.iter().enumerate() {
             from[nodes[&*link.tail]].push(index);

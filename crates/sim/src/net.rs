@@ -266,8 +266,10 @@ fn places(links: usize, leads_to: &BTreeSet<(usize, usize)>) -> Vec<usize> {
     let mut before = vec![0; links];
     leads_to.iter().for_each(|&(_, to)| before[to] += 1);
     let mut place = vec![usize::MAX; links];
-    let mut ready: BTreeSet<usize> = (0..links).filter(|&link| before[link] == 0).collect();
-    let mut unplaced: BTreeSet<usize> = (0..links).collect();
+    // Extended, not collected: that would sort first, by code that the lab's page carries.
+    let (mut ready, mut unplaced) = (BTreeSet::new(), BTreeSet::new());
+    ready.extend((0..links).filter(|&link| before[link] == 0));
+    unplaced.extend(0..links);
     for at in 0..links {
         let next = ready.pop_first().or_else(|| unplaced.first().copied()).expect("one is left");
         unplaced.remove(&next);
@@ -299,10 +301,10 @@ fn may_hold(qdisc: &Params) -> bool {
 /// another, and those of one flow stay in order anyway; unless each packet is recorded.
 pub fn in_order(scenario: &Scenario) -> Vec<bool> {
     let paths = scenario.flows.iter().flat_map(|flow| [&flow.path, &flow.back]);
-    let leads_on: BTreeSet<u32> = paths
-        .flat_map(|path| path.split_last().map_or(&[][..], |(_, before)| before))
-        .copied()
-        .collect();
+    let mut leads_on: BTreeSet<u32> = BTreeSet::new();
+    leads_on.extend(
+        paths.flat_map(|path| path.split_last().map_or(&[][..], |(_, before)| before)).copied(),
+    );
     let meets = |(index, link): (usize, &LinkSpec)| {
         scenario.record.packets
             || !link.rate.is_empty()

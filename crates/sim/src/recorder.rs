@@ -383,15 +383,7 @@ impl Recorder {
 
 /// Rows by time and then by link; those of one time and link as they were.
 fn by_time<R: Copy>(rows: Vec<R>, of: impl Fn(&R) -> (u64, u32)) -> impl Iterator<Item = R> {
-    ascending(&rows.iter().map(of).collect::<Vec<_>>()).into_iter().map(move |row| rows[row])
-}
-
-/// Where the first is, the second, ... For rows of all kinds: each kind's sorting would be code of its
-/// own.
-fn ascending(keys: &[(u64, u32)]) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..keys.len()).collect();
-    places.sort_by_key(|&place| keys[place]);
-    places
+    units::ascending(&rows.iter().map(of).collect::<Vec<_>>()).into_iter().map(move |row| rows[row])
 }
 
 fn rtts(hosts: &[Host]) -> rtt::Columns {

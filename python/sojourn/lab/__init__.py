@@ -17,6 +17,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -87,13 +88,13 @@ def _page() -> Template:
     """The page, all but its state."""
     vendor = files("sojourn.report") / "vendor"
     filled = Template(_text("page.html")).safe_substitute(
-        css=(vendor / "uPlot.min.css").read_text(encoding="utf-8") + _text("page.css"),
+        css=(vendor / "uPlot.min.css").read_text(encoding="utf-8") + _bare("page.css"),
         uplot=(vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),
         xz=_text("vendor/xz-decompress.min.js"),
-        worker=_text("worker.js"),
+        worker=_bare("worker.js"),
         engine=base64.b64encode(_here(_ENGINE).read_bytes()).decode(),
         facts=_safe_json(_facts()),
-        script=_text("page.js"),
+        script=_bare("page.js"),
         version=_core.VERSION,
     )
     head, state, rest = filled.partition("$state")
@@ -124,6 +125,11 @@ def _safe_json(value: object) -> str:
 
 def _here(name: str) -> Any:
     return files(__package__) / name
+
+
+def _bare(name: str) -> str:
+    """A script or style of ours without its lines of comment: they are not for who is sent the page."""
+    return re.sub(r"(?m)^ *(//.*|/\*[^*]*\*/)\n", "", _text(name))
 
 
 def _text(name: str) -> str:
