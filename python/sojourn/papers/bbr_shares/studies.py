@@ -47,7 +47,7 @@ DEPTH = Study(
         for cubics in CUBICS
         for depth in DEPTHS
     },
-    seeds=3,
+    seeds=5,
     quick={"duration": "100 s", "warmup": "50 s"},
     quick_variants=[
         *(beside("BBR", 1, cubics, depth) for cubics in (1, 16) for depth in (2, 8)),
@@ -72,7 +72,7 @@ MANY = Study(
         for flows in SEVERAL
         for depth in DEPTHS
     },
-    seeds=3,
+    seeds=5,
     quick={"duration": "100 s", "warmup": "50 s"},
     quick_variants=[beside("BBR", 4, 4, 8)],
     quick_seeds=1,
@@ -95,7 +95,7 @@ LAW = Study(
         for version in VERSIONS
         for qdisc in LAWS
     },
-    seeds=3,
+    seeds=5,
     quick={"duration": "60 s", "warmup": "20 s"},
     quick_variants=[law("BBR", qdisc) for qdisc in ("codel", "fq_codel")],
     quick_seeds=1,
