@@ -51,5 +51,23 @@ impl Pacer {
     /// A timeout: what it has lost leaves at once.
     pub fn reset(&mut self, now: Time) {
         self.departure = self.departure.min(now);
+        self.blocks = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pacer;
+    use units::{Span, Time};
+
+    #[test]
+    fn after_a_timeout_no_segment_waits_for_its_departure() {
+        let mut pacer = Pacer::default();
+        pacer.sent(Span(10), Time::ZERO);
+        assert!(pacer.blocks(Time(5)));
+        assert_eq!(pacer.deadline(), Time(10));
+        pacer.reset(Time(5));
+        assert_eq!(pacer.deadline(), Time::NEVER);
+        assert!(!pacer.blocks(Time(5)));
     }
 }
