@@ -153,12 +153,12 @@ impl Prague {
     }
 
     /// The rate, or while the state is the window the one that fills it in an SRTT
-    /// (prague_frac_cwnd_to_pacing_rate).
+    /// (prague_frac_cwnd_to_pacing_rate). Before an RTT is known there is no other.
     fn rate_now(&self) -> u64 {
-        if self.by_rate {
+        if self.by_rate || self.last_srtt == 0 {
             return self.rate;
         }
-        let a_segment = SECOND * self.packet / self.last_srtt.max(1);
+        let a_segment = SECOND * self.packet / self.last_srtt;
         wide_shr(a_segment, self.window, ONE.ilog2()).max(LEAST_RATE)
     }
 
@@ -247,10 +247,11 @@ impl Prague {
         self.paced = Some(rate);
     }
 
-    /// Whether the state is the rate or the window, by cwnd, once there were marks.
+    /// Whether the state is the rate or the window, by cwnd, once there were marks. While RTTs still play
+    /// a part the rate follows from the window, which stays.
     fn choose_state(&mut self, srtt: u64) {
         self.by_rate = self.saw_ce && self.cwnd <= RATE_BELOW;
-        if self.by_rate {
+        if self.keeps_rate() {
             self.window = self.window_of_rate(srtt);
         }
     }
@@ -360,7 +361,11 @@ impl CongestionControl for Prague {
     /// What was lost is back: the larger of the rates.
     fn undo(&mut self, prior_cwnd: f64, _: Totals) {
         self.rate = self.rate_now().max(self.rate_before_loss);
-        self.window = self.window_of_rate(self.last_srtt);
+        self.window = if self.last_srtt == 0 {
+            self.window.max(prior_cwnd as u64 * ONE)
+        } else {
+            self.window_of_rate(self.last_srtt)
+        };
         self.cwnd = self.cwnd.max(prior_cwnd);
     }
 
