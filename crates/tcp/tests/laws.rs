@@ -127,7 +127,8 @@ struct World {
     /// Those of which the last ACK told that counted: it delivered something or had a newer stamp.
     told: CeCount,
     stamp: Millis,
-    /// Segments that ACKs delivered which delivered more than ACE counts.
+    /// Segments that ACKs delivered which delivered more than ACE counts, and marks of which an ACK told
+    /// that were more.
     ambiguous: u32,
     /// One past the last segment that the receiver's windows let go.
     edge: u64,
@@ -308,14 +309,21 @@ impl World {
             self.complete |= acked.complete;
             if !ack.syn && ack.ack >= una {
                 let newer = std::mem::replace(&mut self.stamp, ack.stamp) != ack.stamp;
-                self.told = if acked.delivered > 0 || newer { told } else { self.told };
+                if acked.delivered > 0 || newer {
+                    // Marks of copies count, too, and an ACK that delivers nothing is not heard.
+                    let marks = told.segments.abs_diff(self.told.segments);
+                    self.ambiguous += if marks > ACE_MAX { marks } else { 0 };
+                    self.told = told;
+                }
                 self.ambiguous += if acked.delivered > ACE_MAX { acked.delivered } else { 0 };
             }
             // A SYN that comes after data is answered in vain: whatever that says of data is not
             // heard.
             assert_eq!(self.sender.outstanding().0, if ack.syn { una } else { una.max(ack.ack) });
             if self.is_modelled() {
-                self.table.acknowledged(&ack);
+                if !ack.syn {
+                    self.table.acknowledged(&ack);
+                }
                 self.check_pipe();
             }
             self.pump();
