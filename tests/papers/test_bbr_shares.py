@@ -12,7 +12,7 @@ from sojourn.papers.bbr_shares import studies as s
 
 PAPER = papers.load("bbr-shares")
 
-MUST_HOLD = 0
+MUST_HOLD = 1
 IN_PART: set[str] = set()
 REPRODUCED: set[str] = set()
 UNEXPLAINED: set[str] = set()
