@@ -18,7 +18,10 @@ MARKS = {
     "papers": ("papers/",),
     "slow": (
         "test_core_stub",
+        "test_figures",
         "test_fuzz",
+        "test_lab",
+        "test_make",
         "test_own",
         "test_readme",
         "test_site",
