@@ -130,7 +130,7 @@ beside: $(VENV)/.dev
 # `true` stands in for one.
 TARGETS := aarch64-apple-darwin x86_64-pc-windows-gnu
 # And sojourn-probe, on routers.
-ROUTERS := aarch64-unknown-linux-musl
+ROUTERS := aarch64-unknown-linux-musl i686-unknown-linux-musl
 portable:
 	@if command -v rustup >/dev/null; then \
 	  rustup target add $(TARGETS) $(ROUTERS) 2>/dev/null || { echo 'error: rustup could not fetch $(TARGETS) $(ROUTERS)'; exit 1; }; \
