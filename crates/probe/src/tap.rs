@@ -277,14 +277,16 @@ fn filter(direction: Direction) -> [Instruction; 7] {
 /// The packets of a block: its header tells their number and the first one's place, each tells the
 /// next one's.
 fn packets(block: &[u8]) -> impl Iterator<Item = (Seen, &[u8])> + '_ {
-    let word = |at: usize| Some(u32::from_ne_bytes(block.get(at..at + 4)?.try_into().ok()?));
+    let word = |at: usize| Some(u32::from_ne_bytes(*block.get(at..)?.first_chunk()?));
+    // What points outside points to the end: sums of 32 bits do not overflow.
+    let within = |given: u32| usize::try_from(given).unwrap_or(usize::MAX).min(block.len());
     let count = word(12).unwrap_or(0);
-    let mut at = word(16).unwrap_or(0) as usize;
+    let mut at = within(word(16).unwrap_or(0));
     (0..count).filter_map(move |_| {
         let here = at;
-        at += word(here)? as usize;
+        at = (at + within(word(here)?)).min(block.len());
         let stamp = i64::from(word(here + 4)?) * 1_000_000_000 + i64::from(word(here + 8)?);
-        let kept = word(here + 12)? as usize;
+        let kept = within(word(here + 12)?);
         let network = here
             + usize::from(u16::from_ne_bytes([*block.get(here + 26)?, *block.get(here + 27)?]));
         let kept = block.get(network..network + kept)?;
