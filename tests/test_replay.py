@@ -532,6 +532,7 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-pauses": 6,
         "replay-100-mbit": 6,
         "replay-pie": 18,
+        "replay-cake": 11,
         "replay-drr": 4,
         "replay-ets": 9,
         "replay-fq": 15,
