@@ -112,6 +112,8 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
+        "cake-ecn",
+        "cake_diffserv4-ecn",
         "dualpi2-ecn",
         "fq_pie-ecn",
         "fq_pie-noecn",
