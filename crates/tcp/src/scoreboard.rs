@@ -242,11 +242,9 @@ impl Scoreboard {
     /// All below `una` is acknowledged.
     #[inline]
     pub fn advance(&mut self, una: u32) {
-        if self.sacked_out == 0 && self.lost_below <= una {
-            self.to_retransmit = 0;
-            return;
+        if self.sacked_out > 0 || self.lost_below > una || self.to_retransmit > 0 {
+            self.advance_slow(una);
         }
-        self.advance_slow(una);
     }
 
     fn advance_slow(&mut self, una: u32) {
@@ -645,6 +643,8 @@ mod tests {
                 prop_assert_eq!(board.sacked_out(), table.iter().filter(|e| e.sacked).count() as u32);
                 let to_retransmit = table.iter().filter(|e| !e.sacked && e.lost && !e.resent).count();
                 prop_assert_eq!(board.to_retransmit(), to_retransmit as u32);
+                let copies = table[una as usize..].iter().filter(|e| !e.sacked && e.lost && e.resent);
+                prop_assert_eq!(board.retrans_out(una), copies.count() as u32);
             }
         }
     }
