@@ -239,9 +239,10 @@ def test_each_of_the_driver_s_files_is_explained() -> None:
     assert names == explained - {"file"}
 
 
-def test_the_kernel_s_parts_say_their_licence() -> None:
-    for name in uml.DRIVERS:
-        assert "SPDX-License-Identifier: GPL-2.0" in uml.edits(USUAL)[name].decode(), name
+@of_each_release
+def test_the_kernel_s_parts_say_their_licence(release: Release) -> None:
+    for name in (*uml.DRIVERS, *release.drivers):
+        assert "SPDX-License-Identifier: GPL-2.0" in uml.edits(release)[name].decode(), name
     assert "SPDX-License-Identifier: GPL-2.0" in config_of(USUAL)
     assert "GPL-2.0-only" in (Path(uml.__file__).parent.parent / "linux" / "LICENSE").read_text(
         encoding="utf-8"
@@ -275,6 +276,8 @@ def test_the_configuration_has_every_discipline_and_congestion_control_of_a_scen
     for kind in set(QDISCS) - always - ours_alone - newer:
         assert f"CONFIG_NET_SCH_{kind.upper()}=y" in config, kind
     kconfig = {"highspeed": "HSTCP"}
+    for name in release.congestion:
+        assert f"CONFIG_SIM{name.upper()}=y" in config, name
     for name in set(CONGESTION) - always - ours_alone:
         assert f"CONFIG_TCP_CONG_{kconfig.get(name, name.upper())}=y" in config, name
 

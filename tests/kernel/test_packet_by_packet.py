@@ -277,6 +277,7 @@ def test_a_single_flow_that_may_be_marked_and_is_dropped_is_linux_7_3_s(kernel_7
         ("dctcp", "1 Mbit/s", "5 ms", "codel target 100ms ce_threshold 2ms", 400),
         ("dctcp", "20 Mbit/s", "20 ms", "codel target 100ms ce_threshold 2ms", 1000),
         ("cubic", "20 Mbit/s", "5 ms", "codel target 100ms ce_threshold 2ms", 400),
+        ("prague", "5 Mbit/s", "30 ms", "codel target 100ms ce_threshold 2ms", 100),
         ("reno", "10 Mbit/s", "20 ms", "pfifo limit 50", 0),
     ],
 )

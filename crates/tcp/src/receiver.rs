@@ -150,7 +150,7 @@ impl Receiver {
                 Ecn::NotEct
             },
             classic,
-            exact: (params.ecn && params.congestion.needs_ecn()).then(Box::default),
+            exact: (params.ecn && params.congestion == CongestionKind::Dctcp).then(Box::default),
             ect_seen: false,
             dsack: params.recovery.dsack && params.recovery.sack,
             duplicate: None,

@@ -422,7 +422,15 @@ impl Sender {
             || self.scoreboard.sacked_out() > 0
             || sacks
             || self.tlp.is_sent();
-        let sacktag = if alert { self.sacktag(ack, now) } else { SacktagState::default() };
+        // In TCP_CA_CWR alone, too: without SACKs and retransmissions all that is outstanding left
+        // after what is delivered, so RACK can find nothing lost.
+        let in_order = self.is_calm()
+            && self.scoreboard.sacked_out() == 0
+            && !sacks
+            && !self.tlp.is_sent()
+            && self.una >= self.xmit.retransmitted_end();
+        let looks = alert && !in_order;
+        let sacktag = if looks { self.sacktag(ack, now) } else { SacktagState::default() };
         self.update_snd_wnd(ack.ack, ack.window);
         let mut rtt = None;
         if acked > 0 {
@@ -513,6 +521,7 @@ impl Sender {
     #[cold]
     fn on_syn_ack(&mut self, ack: &AckSegment, now: Time) {
         if self.handshake.replace(Handshake::SendAck) != Some(Handshake::SynSent) {
+            self.reflect_latest(ack);
             return;
         }
         self.timer.stop();
@@ -820,11 +829,11 @@ impl Sender {
         if self.rate.is_some() {
             return self.pace_at_rate(seq, len, retransmit, now);
         }
-        if let (Some(rate), Some(pacer)) = (self.control.rate(), &mut self.pacer) {
-            let gap = Span::from_secs_f64(f64::from(len) / rate as f64);
-            return pacer.sent_at_rate(gap, now);
+        if let Some(rate) = self.control.rate() {
+            return self.pace_at(rate, len, now);
         }
-        if self.control.paces() && !self.settings.pacing {
+        if !self.settings.pacing {
+            // A congestion control that says at which rate has not said so yet.
             return;
         }
         let Some(srtt) = self.rtt.srtt().span() else {
@@ -832,13 +841,8 @@ impl Sender {
         };
         // tcp_update_pacing_rate: max(cwnd, packets_out), as cwnd may just have come down.
         let window = self.control.cwnd().max(f64::from(self.nxt - self.una));
-        let rate = self.control.rate().map_or_else(
-            || {
-                self.control.pacing_gain() * window * f64::from(self.settings.mss)
-                    / srtt.as_secs_f64()
-            },
-            |bytes_per_second| bytes_per_second as f64,
-        );
+        let rate =
+            self.control.pacing_gain() * window * f64::from(self.settings.mss) / srtt.as_secs_f64();
         if let Some(pacer) = &mut self.pacer {
             pacer.sent(Span::from_secs_f64(f64::from(len) / rate), now);
         }

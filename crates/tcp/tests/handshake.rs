@@ -242,6 +242,48 @@ fn a_mark_on_the_last_ack_of_the_handshake_counts() {
 }
 
 #[test]
+fn a_second_syn_ack_is_answered_with_how_it_came() {
+    // synack_rexmit, 3rd_ack_after_synack_rxmt.
+    let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
+    let syn = burst(&mut sender, at(0))[0];
+    let answer = greeting(&mut receiver, &syn, at(0));
+    sender.on_ack(&answer, at(80));
+    assert_eq!(burst(&mut sender, at(80))[0].ace, 0b010);
+    sender.on_ack(&AckSegment { ecn: Ecn::Ce, ..answer }, at(90));
+    assert_eq!(burst(&mut sender, at(90))[0].ace, 0b110);
+}
+
+#[test]
+fn a_reflected_mark_on_the_syn_counts_as_delivered() {
+    // synack_ce_updates_delivered_ce.
+    let dctcp = accecn().with(|p| p.congestion = CongestionKind::Dctcp);
+    for (ecn, told) in [(Ecn::Ect0, 0), (Ecn::Ce, 1)] {
+        let (mut sender, mut receiver) = (Sender::new(&dctcp, None), Receiver::new(&dctcp));
+        let syn = Segment { ecn, ..burst(&mut sender, at(0))[0] };
+        sender.on_ack(&greeting(&mut receiver, &syn, at(0)), at(80));
+        assert_eq!(sender.ce_told().map(|ce| ce.segments), Some(told));
+    }
+}
+
+/// ACE of the ACK of the first data, which are marked, where the last ACK of the handshake has come
+/// so often.
+fn ace_after(last_acks: usize) -> u8 {
+    let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
+    let syn = burst(&mut sender, at(0))[0];
+    sender.on_ack(&greeting(&mut receiver, &syn, at(0)), at(80));
+    let sent = burst(&mut sender, at(80));
+    (0..last_acks).for_each(|_| drop(receiver.on_segment(&sent[0], at(120))));
+    let data = Segment { ecn: Ecn::Ce, ..sent[1] };
+    receiver.on_segment(&data, at(120)).expect("the first is acknowledged at once").ace
+}
+
+#[test]
+fn data_complete_the_handshake_whose_last_ack_is_lost_or_comes_twice_and_their_mark_counts() {
+    // 3rd_ack_lost_data_ce, 3rd_dups.
+    assert_eq!([0, 1, 2, 3].map(ace_after), [6; 4]);
+}
+
+#[test]
 fn the_second_syn_asks_for_accecn_too_and_the_third_for_nothing() {
     let mut sender = Sender::new(&accecn(), None);
     let aces = [0, 1000, 2000, 3000].map(|ms| {

@@ -85,7 +85,7 @@ impl Tcp {
         let options = options(tcp, spec.ds);
         // DCTCP's receiver tells of each mark by itself: with another's, its sender would cut its
         // window as Reno does.
-        let both = options.congestion.clone().filter(|name| name == "dctcp");
+        let both = options.congestion.clone().filter(|name| name == "dctcp" || name == "prague");
         let listen =
             || Listener::new(far_end(spec), &Options { congestion: both, ..options.clone() });
         let listener = context.world.inside(Some(&spec.to.namespace), listen)?;

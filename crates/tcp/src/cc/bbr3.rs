@@ -18,7 +18,7 @@ use super::minmax::WindowedMax;
 use super::{Ack, Congestion, CongestionControl, Signal};
 use crate::TcpParams;
 use crate::rate::{LostSegment, RateSample, Repair, Sample, Totals, micros};
-use units::{Luck, Span, Time};
+use units::{Luck, Span, Time, whole};
 
 const LOSS_THRESH: f64 = 0.02;
 const BETA: f64 = 0.7;
@@ -793,7 +793,7 @@ impl CongestionControl for Bbr3 {
     }
 
     fn rate(&self) -> Option<u64> {
-        Some(self.pacing_rate as u64)
+        Some(whole(self.pacing_rate))
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
@@ -877,6 +877,6 @@ impl ExtraAcked {
         }
         self.delivered += f64::from(rs.acked);
         let extra = (self.delivered - expected).min(cwnd);
-        self.most.update(extra as u64, round, window);
+        self.most.update(whole(extra), round, window);
     }
 }

@@ -82,8 +82,6 @@ pub struct Prague {
     virtual_rtt: Span,
     /// SRTT at the last ACK, in eighths of a µs.
     last_srtt: u64,
-    /// What a packet has over its payload: its pace is that of whole packets.
-    packet_over_payload: f64,
     /// What there is without AccECN.
     fallback: Reno,
 }
@@ -111,8 +109,6 @@ impl Prague {
             rounds: 0,
             virtual_rtt: Span(params.growth.prague_virtual_rtt_ns),
             last_srtt: 0,
-            packet_over_payload: f64::from(params.mss + params.header_bytes)
-                / f64::from(params.mss),
             fallback: Reno::new(params),
         }
     }
@@ -372,12 +368,6 @@ impl CongestionControl for Prague {
     #[inline]
     fn rate(&self) -> Option<u64> {
         self.paced
-    }
-
-    /// Before the first ACK. Twice the rate in slow start, but for its last round trip.
-    fn pacing_gain(&self) -> f64 {
-        let gain = if self.cwnd < self.ssthresh / 2.0 { 2.0 } else { 1.0 };
-        gain * self.packet_over_payload
     }
 }
 

@@ -60,16 +60,25 @@ impl Sender {
     /// A segment leaves: notes what its delivery will be measured against, and when the next one
     /// may leave.
     pub(super) fn pace_at_rate(&mut self, seq: u32, len: u32, retransmit: bool, now: Time) {
-        if self.control.rate() == Some(0) {
+        let mut bytes_per_second = self.control.rate();
+        if bytes_per_second == Some(0) {
             // There was no handshake.
             self.established(now);
+            bytes_per_second = self.control.rate();
         }
         let (in_flight, lost) = (self.pipe(), self.scoreboard.lost());
-        let (Some(rate), Some(pacer)) = (&mut self.rate, &mut self.pacer) else { return };
+        let Some(rate) = &mut self.rate else { return };
         let nxt = if retransmit { self.nxt } else { seq };
         rate.set_lost(lost);
         rate.on_sent(Sent { seq, outstanding: (self.una, nxt), in_flight }, now);
-        if let Some(bytes_per_second) = self.control.rate()
+        if let Some(bytes_per_second) = bytes_per_second {
+            self.pace_at(bytes_per_second, len, now);
+        }
+    }
+
+    /// When the next segment may leave, by the congestion control's rate, after one of so many bytes.
+    pub(super) fn pace_at(&mut self, bytes_per_second: u64, len: u32, now: Time) {
+        if let Some(pacer) = &mut self.pacer
             && bytes_per_second > 0
             && self.stats.sent_segments > UNPACED
         {

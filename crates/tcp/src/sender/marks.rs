@@ -76,14 +76,16 @@ impl Marks {
             return self.growing.is_some();
         };
         let (before, mut changed, mut ambiguous) = (self.growing, None, false);
-        let told = option.bytes.iter().zip(COUNTER_OFFSETS).take(option.fields.into());
-        for (field, (told, offset)) in told.enumerate() {
-            let told = told.wrapping_sub(offset);
+        for field in 0..3 {
+            let told = option.bytes[field].wrapping_sub(COUNTER_OFFSETS[field]);
             // A signed difference of 24 bits.
             let delta = (told.wrapping_sub(self.bytes[field]) << 8) as i32 >> 8;
+            if delta == 0 || field >= usize::from(option.fields) {
+                continue;
+            }
             self.bytes[field] = self.bytes[field].wrapping_add_signed(delta);
             ambiguous |= delta < 0;
-            if delta != 0 && before != Some(field) {
+            if before != Some(field) {
                 ambiguous |= changed.is_some();
                 changed = changed.or(Some(field));
             }
@@ -156,7 +158,10 @@ impl Sender {
         let all = &mut marks.delivered;
         all.packets = all.packets.wrapping_add(segments);
         all.ce = all.ce.wrapping_add(ce);
-        if let Some(event) = self.ack_event(segments, now) {
+        // One that sets cwnd by itself waits for the end of the ACK (`control_by_marks`).
+        if !self.settings.sets_cwnd
+            && let Some(event) = self.ack_event(segments, now)
+        {
             self.control.in_ack_event(&event);
         }
         if self.ecn == EcnState::Accurate { ce > 0 } else { echo }
@@ -212,6 +217,14 @@ impl Sender {
         if let Some(marks) = &mut self.cold.marks {
             marks.reflects_synack = reflection(ack.ecn);
             marks.delivered.ce = u32::from(marked);
+        }
+    }
+
+    /// A SYN-ACK comes again: its ACK reflects how this one came.
+    #[cold]
+    pub(super) fn reflect_latest(&mut self, ack: &AckSegment) {
+        if let Some(marks) = &mut self.cold.marks {
+            marks.reflects_synack = reflection(ack.ecn);
         }
     }
 

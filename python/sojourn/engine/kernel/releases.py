@@ -29,6 +29,10 @@ class Release:
     """About how many lines make prints for one build."""
     arguments: tuple[str, ...] = ()
     """Words on the command line that the other kernels do not have."""
+    drivers: tuple[str, ...] = ()
+    """Our sources that it has beside those that all have."""
+    congestion: tuple[str, ...] = ()
+    """Congestion controls of ours that it has and Linux has not."""
 
     @property
     def package(self) -> str:
@@ -58,11 +62,13 @@ RELEASES = (
         guest="uml-7.3",
         profile="linux-7.3",
         suite="trixie-backports",
-        config=("CONFIG_SYSCTL=y", "CONFIG_NET_SCH_DUALPI2=y"),
+        config=("CONFIG_SYSCTL=y", "CONFIG_NET_SCH_DUALPI2=y", "CONFIG_SIMPRAGUE=y"),
         steps=1207,
         # Programs stop at system calls by seccomp, where the host allows it, and not by ptrace: a
         # third less CPU time for the same bytes.
         arguments=("seccomp=auto",),
+        drivers=("simprague.c",),
+        congestion=("prague",),
     ),
 )
 

@@ -113,7 +113,8 @@ Report = Callable[[SetupProgress], None]
 def edits(release: Release) -> dict[str, bytes]:
     """Our files for this kernel, by name; `CONFIG` is its whole configuration."""
     folder = resources.files("sojourn.engine.kernel") / "linux"
-    found = {name: folder.joinpath(name).read_bytes() for name in (release.patch, CONFIG, *DRIVERS)}
+    names = (release.patch, CONFIG, *DRIVERS, *release.drivers)
+    found = {name: folder.joinpath(name).read_bytes() for name in names}
     found[CONFIG] += "".join(f"{line}\n" for line in release.config).encode()
     return found
 
@@ -281,7 +282,7 @@ def _edit(release: Release, tree: Path, environment: dict[str, str], log: Path) 
         *(tree, environment, log),
         stdin=ours[release.patch],
     )
-    for name in DRIVERS:
+    for name in (*DRIVERS, *release.drivers):
         (tree / "drivers/net" / name).write_bytes(ours[name])
     (tree / "sojourn.config").write_bytes(ours[CONFIG])
 

@@ -14,7 +14,7 @@ from sojourn.engine.kernel.graph import (
     transmitter,
 )
 from sojourn.engine.kernel.plan.endpoints import TcpSide, tcp_side
-from sojourn.engine.kernel.releases import LinuxVersion, version_in
+from sojourn.engine.kernel.releases import RELEASES, LinuxVersion, version_in
 from sojourn.engine.protocol import by_reason
 from sojourn.errors import UserError
 from sojourn.linux import tc
@@ -80,7 +80,7 @@ def problems_of(
     told: set[int] = set()
     for flow in flows:
         # Flows of one entry are alike: one of them is enough.
-        wrong = [] if flow.group in told else list(_flow_problems(flow, linux))
+        wrong = [] if flow.group in told else list(_flow_problems(flow, wiring, linux))
         if wrong:
             told.add(flow.group)
         yield from wrong
@@ -172,7 +172,7 @@ def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[
         )
 
 
-def _flow_problems(flow: Flow, linux: LinuxVersion) -> Iterator[Problem]:
+def _flow_problems(flow: Flow, wiring: Wiring, linux: LinuxVersion) -> Iterator[Problem]:
     traffic, place = flow.traffic, f"flow {flow.name!r}"
     if flow.kind in ("web", "stream"):
         why = f"kind {flow.kind!r} is the simulator's alone so far"
@@ -187,8 +187,12 @@ def _flow_problems(flow: Flow, linux: LinuxVersion) -> Iterator[Problem]:
         why = "which ECN field a reply has is the kernel's business"
         yield Problem(f"{place}: ecn", why, "leave ecn out, or run it on the engine sim")
     if flow.tcp is not None:
-        yield from _tcp_problems(flow.tcp, place, linux)
+        ours = _OURS.get(linux, ()) if wiring == "simnic" else ()
+        yield from _tcp_problems(flow.tcp, place, linux, ours)
 
+
+_OURS = {version_in(release.name): release.congestion for release in RELEASES}
+"""Congestion controls that a built guest has from us."""
 
 _FIXED = {
     "undo": "always takes back what it reduced for nothing",
@@ -200,6 +204,7 @@ _FIXED = {
     "pacing": "paces only for congestion controls that ask for it",
     "handshake": "begins each connection with a handshake",
     "beta_ecn": "reduces for a mark as for a loss",
+    "prague_virtual_rtt_ns": "has our module prague, whose virtual RTT is 25 ms",
     "initial_rto_ns": "has a fixed first timeout",
     "max_rto_ns": "has a fixed longest timeout",
     "tick_ns": "has one clock for its timers",
@@ -215,15 +220,21 @@ _FIXED = {
 """What Linux's TCP does not let one choose."""
 
 
-def _tcp_problems(tcp: Tcp, place: str, linux: LinuxVersion) -> Iterator[Problem]:
+def _tcp_problems(
+    tcp: Tcp, place: str, linux: LinuxVersion, ours: Sequence[str]
+) -> Iterator[Problem]:
+    """`ours`: congestion controls that this kernel has from us."""
     own, usual = tcp.parameters, PROFILES["linux"].parameters
     if tcp.own is not None:
         why = f"{tcp.congestion} is Python, which no kernel runs"
         yield Problem(f"{place}: congestion", why, "run it in the simulator: -e sim")
-    elif not CONGESTION[tcp.congestion].in_linux:
+    elif not CONGESTION[tcp.congestion].in_linux and tcp.congestion not in ours:
         why = f"Linux has no {tcp.congestion.upper()}"
         known = ", ".join(record.name for record in CONGESTION.values() if record.in_linux)
-        yield Problem(f"{place}: congestion", why, f"write {known}")
+        hint = f"write {known}"
+        if any(tcp.congestion in names for names in _OURS.values()):
+            hint = f"run it in the guest that has our module of it: -e kernel-7.3; or {hint}"
+        yield Problem(f"{place}: congestion", why, hint)
     if tcp.profile == "ns2":
         why = "`ns2` is the TCP of a simulator, which no kernel has"
         yield Problem(
