@@ -34,6 +34,7 @@ STANDING = (
     "replay-fq-pie",
     "replay-gred",
     "replay-hhf",
+    "replay-mq",
     "replay-prio",
     "replay-sfb",
     "replay-sfb-ecn",
