@@ -130,7 +130,7 @@ beside: $(VENV)/.dev
 # `true` stands in for one.
 TARGETS := aarch64-apple-darwin x86_64-pc-windows-gnu
 # And sojourn-probe, on routers.
-ROUTERS := aarch64-unknown-linux-musl
+ROUTERS := aarch64-unknown-linux-musl i686-unknown-linux-musl
 portable:
 	@if command -v rustup >/dev/null; then \
 	  rustup target add $(TARGETS) $(ROUTERS) 2>/dev/null || { echo 'error: rustup could not fetch $(TARGETS) $(ROUTERS)'; exit 1; }; \
@@ -208,17 +208,18 @@ $(GUEST): $(RUST_SOURCES)
 	cp $${CARGO_TARGET_DIR:-target}/guest/sojourn-guest $@
 endif
 
-# The engine of the lab's page: of bytes, not of words of four (pb, lc). It takes a minute, so `make dev` leaves it alone. Without a compiler for
-# browsers there is none, and sojourn lab says so.
-LAB     := python/sojourn/lab/engine.wasm.xz
+# The engine of the lab's page, packed behind what unpacks it (crates/pack). It takes a minute, so `make dev` leaves it
+# alone. Without a compiler for browsers there is none, and sojourn lab says so.
+LAB     := python/sojourn/lab/engine.packed
 BROWSER := wasm32-unknown-unknown
 
 $(LAB): $(RUST_SOURCES)
 	@if command -v rustup >/dev/null; then rustup target add $(BROWSER) 2>/dev/null || true; fi; \
 	if [ -d "$$(rustc --print target-libdir --target $(BROWSER))" ]; then \
-	  cargo build --profile page --quiet -p lab --target $(BROWSER) && \
-	  $(PYTHON) -c 'import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read(), check=lzma.CHECK_CRC32, filters=[{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "pb": 0}]))' \
-	    <$${CARGO_TARGET_DIR:-target}/$(BROWSER)/page/lab.wasm >$@.new && mv $@.new $@; \
+	  cargo build --profile page --quiet -p lab -p pack --target $(BROWSER) && \
+	  built=$${CARGO_TARGET_DIR:-target}/$(BROWSER)/page && \
+	  cargo run --profile page --quiet -p pack --example pack $$built/pack.wasm <$$built/lab.wasm >$@.new && \
+	  mv $@.new $@; \
 	else echo 'NOT BUILT, for want of the Rust target $(BROWSER): sojourn lab'; fi
 
 # The package is the tree itself (an editable install). Its engine is the release's, the guided one or, for tests, the checked

@@ -143,6 +143,41 @@ class Random(CongestionControl):
 '''
 )
 
+RANDOM_RATES = RANDOM.replace("Ack, ", "Ack, Delivery, ").replace(
+    "def on_ack(self, ack: Ack)", "def on_delivery(self, delivery: Delivery)"
+)
+
+DELIVERIES = (
+    HEAD.replace("Ack, ", "Delivery, ")
+    + '''
+class Deliveries(CongestionControl):
+    """A window that stays, and what a sample says is checked."""
+
+    window: int = 10
+    slowest: int = 0
+    before: int = 0
+
+    def on_delivery(self, delivery: Delivery) -> None:
+        self.cwnd = float(self.window)
+        assert delivery.total_delivered >= self.before + delivery.acked
+        self.before = delivery.total_delivered
+        assert delivery.repair == 0 and delivery.losses == 0
+        assert delivery.inflight <= self.window
+        assert delivery.prior_inflight >= delivery.inflight
+        if delivery.interval == 0:
+            return
+        assert delivery.rtt > 40 * MS
+        assert delivery.delivered == delivery.total_delivered - delivery.prior_delivered
+        assert delivery.delivered <= self.window + 1
+        assert delivery.rate == delivery.delivered * delivery.mss * 8 * S // delivery.interval
+        assert delivery.rate <= 10000000
+        if delivery.now > 2 * S:
+            assert delivery.app_limited == 0 and delivery.cwnd_limited == 1
+            if delivery.rate < self.slowest:
+                raise ValueError("too slow")
+'''
+)
+
 
 def acking(body: str, fields: str = "x: int = 0") -> str:
     """A class `Mine` whose `on_ack` has this body."""

@@ -220,6 +220,16 @@ def test_transfers_and_late_packets_are_in_the_table_of_a_run(
     assert "late_rate" not in groups["bulk"]
 
 
+def test_a_comparison_fits_a_terminal(
+    say: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("compare", "home.toml", "pfifo", "codel", "--seeds", "3", "-q", *RANDOM)
+    for columns, least in ((80, 60), (200, 90)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = say(*words, "-o", f"out{columns}").out.splitlines()
+        assert least < max(map(len, lines)) <= min(columns, 120)
+
+
 def test_quiet_says_nothing_on_stderr(say: Command) -> None:
     assert say("run", "home.toml", "-q").err == ""
 

@@ -18,6 +18,7 @@ from sojourn.evaluation import entrants, evaluate, judged, matrix, suite
 from sojourn.evaluation.suite import Claim
 from sojourn.figures import ellipses
 from sojourn.scenario import load
+from sojourn.scenario.realised import Realised
 from sojourn.sweeps.grid import of_runs
 
 SCENARIO = """
@@ -358,6 +359,38 @@ def test_the_matrix_the_page_and_the_json_say_the_same(
     assert 'href="both/report.html"' in page
     assert (tmp_path / "out" / "both" / "report.html").exists()
     assert (tmp_path / "out" / "both" / "alone").is_dir()
+
+
+def test_what_an_engine_has_no_means_for_is_listed_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sojourn.engine import registry
+
+    class Poor:
+        """The simulator, but for tunnels."""
+
+        def __init__(self) -> None:
+            self.ours = registry.find("sim")
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.ours, name)
+
+        def check(self, realised: Realised) -> None:
+            if any(flow.tunnel is not None for flow in realised.flows):
+                raise UserError("no tunnels here", "dig")
+            self.ours.check(realised)
+
+    monkeypatch.setattr("sojourn.engine.runs.find", lambda _: Poor())
+    monkeypatch.chdir(tmp_path)
+    asked = ["evaluate", "reno", "--only", "6.2", "--seeds", "2", "-q"]
+    assert status([*asked, "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in whole["criteria"]] == ["marks-lost"]
+    assert [one["needs"] for one in whole["missing"]] == [
+        "another engine than sim: no tunnels here"
+    ]
+    assert status(["evaluate", "reno", "--only", "tunnel", "--json"]) == 2
+    assert "no tunnels here" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from own_controls import CUBIC, HEAD, RANDOM, acking
+from own_controls import CUBIC, DELIVERIES, HEAD, RANDOM, RANDOM_RATES, acking
 
 import sojourn
 from sojourn import Scenario
@@ -14,6 +14,7 @@ from sojourn.own import language
 from sojourn.scenario import examples
 
 RENO = (examples.FOLDER / "own_reno.py").read_text()
+RATE = (examples.FOLDER / "own_rate.py").read_text()
 pytest.importorskip("numba", reason="pip install sojourn[own]")
 
 SCENARIO = """
@@ -61,9 +62,10 @@ def test_one_of_one_s_own_sends_each_packet_as_ours_does(
         assert theirs.table(table).equals(ours.table(table)), table
 
 
-def test_what_is_sent_arrives_whatever_it_sets(tmp_path: Path) -> None:
+@pytest.mark.parametrize("source", [RANDOM, RANDOM_RATES], ids=["acks", "rates"])
+def test_what_is_sent_arrives_whatever_it_sets(tmp_path: Path, source: str) -> None:
     for seed in range(1, 6):
-        made = run(scenario(tmp_path, RANDOM, "cc.py:Random"), seed)
+        made = run(scenario(tmp_path, source, "cc.py:Random"), seed)
         for row in made.table("links").rows(named=True):
             left = row["arrived_packets"] - row["sent_packets"] - row["dropped_packets"]
             assert left == 0, row
@@ -103,6 +105,57 @@ def test_a_pacing_rate_bounds_what_leaves(tmp_path: Path) -> None:
     faster = loaded.with_({"flow.bulk.congestion": "cc.py:Mine x 5000000"})
     goodput = run(faster).summary.summary["flows"][0]["goodput_mbps"]["mean"]
     assert goodput == pytest.approx(5.0, rel=0.01)
+
+
+ALONE = """
+duration = "DURATION"
+warmup = "2 s"
+bottleneck = { rate = "10 Mbit/s", delay = "20 ms", qdisc = "pfifo limit 1000" }
+flow = [{ name = "new", kind = "bulk", congestion = "CONTROL" }, { kind = "ping" }]
+"""
+
+
+def alone(tmp_path: Path, source: str, control: str, duration: str = "10 s") -> Scenario:
+    (tmp_path / "cc.py").write_text(source)
+    text = ALONE.replace("CONTROL", control).replace("DURATION", duration)
+    (tmp_path / "cc.toml").write_text(text)
+    return sojourn.load(tmp_path / "cc.toml")
+
+
+def test_samples_are_what_the_path_delivers(tmp_path: Path) -> None:
+    # Ten segments a round trip of 40 ms, the transmission of some, and ACKs for every second one.
+    loaded = alone(tmp_path, DELIVERIES, "cc.py:Deliveries", "4 s")
+    made = run(loaded.with_({"flow.new.tcp.initial_window": 10}))
+    round_trip = 2.0 * 10 * 1448 / made.table("flows")["delivered_bytes"][0]
+    assert 0.041 < round_trip < 0.046
+    # A window beyond what the path holds: each sample is the link's rate, and none is faster.
+    run(loaded.with_({"flow.new.congestion": "cc.py:Deliveries window 100 slowest 9500000"}))
+    with pytest.raises(UserError, match=r"Deliveries\.on_delivery failed at .* too slow"):
+        run(loaded.with_({"flow.new.congestion": "cc.py:Deliveries window 100 slowest 9700000"}))
+
+
+def test_one_that_goes_by_the_rate_fills_the_path_and_no_buffer(tmp_path: Path) -> None:
+    def numbers(control: str, **changes: object) -> tuple[float, float]:
+        loaded = alone(tmp_path, RATE, control, "30 s").with_(changes)
+        said = run(loaded).summary.summary
+        return said["flows"][0]["goodput_mbps"]["mean"], said["probes"][0]["rtt_ms"]["p95"]["mean"]
+
+    goodput, delay = numbers("cc.py:Rate")
+    cubic_goodput, cubic_delay = numbers("cubic")
+    assert goodput > 0.95 * cubic_goodput
+    assert delay < 60 < 500 < cubic_delay
+    # A loss is no signal to it.
+    lossy = {"bottleneck.down.loss": "1 %"}
+    assert numbers("cc.py:Rate", **lossy)[0] > 0.9 * goodput
+    assert numbers("cubic", **lossy)[0] < 0.7 * goodput
+
+
+def test_one_that_goes_by_the_rate_gives_way_to_its_own(tmp_path: Path) -> None:
+    loaded = alone(tmp_path, RATE, "cc.py:Rate", "60 s").with_({"flow.new.count": 2})
+    flows = run(loaded).summary.summary["flows"]
+    shares = [flow["goodput_mbps"]["mean"] for flow in flows[:2]]
+    assert sum(shares) > 9
+    assert min(shares) > 0.2 * max(shares)
 
 
 def test_without_methods_a_loss_halves_and_nothing_grows(tmp_path: Path) -> None:

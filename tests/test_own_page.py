@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -19,19 +20,21 @@ def test_the_page_s_files_and_commands_do_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from sojourn.cli import status
+    from sojourn.scenario import examples
 
     monkeypatch.chdir(tmp_path)
     files = dict(NAMED.findall(PAGE))
     assert set(files) == {"late.py", "patient.py", "fair.py", "calm.py", "calm.toml"}
     for name, text in files.items():
         Path(name).write_text(text)
+    shutil.copy(examples.FOLDER / "own_rate.py", ".")
     commands = [
         shlex.split(line)
         for kind, text in FENCES.findall(PAGE)
         for line in text.splitlines()
         if kind == "sh" and line.startswith("sojourn ")
     ]
-    verbs = ["run", "compare", "evaluate", "run", "run", "evaluate"]
+    verbs = ["run", "compare", "evaluate", "run", "run", "evaluate", "run"]
     assert [command[1] for command in commands] == verbs
     for _, verb, *rest in commands:
         less = SHORTER

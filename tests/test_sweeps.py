@@ -27,7 +27,7 @@ from sojourn.cli import grid_text, status
 from sojourn.engine import Progress
 from sojourn.records import Run
 from sojourn.report import multiples, swept
-from sojourn.sweeps import axes, grid
+from sojourn.sweeps import axes, frames, grid
 
 SCENARIO = """
 title = "Uploads and a ping"
@@ -266,6 +266,20 @@ def test_a_format_prints_the_table_alone(tell: Told) -> None:
     assert "ping p95 ms | call late %" in out, "of one cell nothing differs, and all is shown"
     code, out, _ = tell("run", "sweep.toml", "-o", "two", "--format", "json")
     assert json.loads(out)["schema"] == "sojourn/cells/1"
+
+
+def test_as_parquet_the_table_is_the_data_frame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    (tmp_path / "sweep.toml").write_text(SCENARIO)
+    monkeypatch.chdir(tmp_path)
+    assert status(["run", "sweep.toml", "-o", "two", "-q", "--format", "parquet"]) == 0
+    written = pl.read_parquet(io.BytesIO(capsysbinary.readouterr().out))
+    names = json.loads((tmp_path / "two" / "runs.json").read_text())["runs"]
+    runs = [Run.open(tmp_path / "two" / name) for name in names]
+    whole = frames.frame(grid.of_runs(runs), "cell")
+    assert written.height == 4
+    assert written.equals(whole)
 
 
 @pytest.mark.parametrize(

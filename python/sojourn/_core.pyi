@@ -231,7 +231,8 @@ class OwnCode:
 class OwnControlCode:
     """A congestion control of the user's own, compiled: C functions `int64_t (state *, const ack *,
     const void *)` by what they are asked (crates/tcp, own.rs), and the state at its start, in which
-    cwnd, ssthresh and the pacing rate are the words 4 to 6. `paces`: it sets that rate."""
+    cwnd, ssthresh and the pacing rate are the words 4 to 6. `paces`: it sets that rate. One with
+    `on_delivery` sets cwnd by itself, and is paced."""
 
     def __new__(
         cls, functions: dict[str, int], state: bytes, owner: object, *, paces: bool

@@ -154,6 +154,7 @@ class Made:
         self.index: dict[str, Any] = {
             "format": 2,
             "clock_stepped_ns": 0,
+            "lost_headers": 0,
             "duration_ns": realised.duration_ns,
             "qdisc_kinds": list(kinds),
             "processor": {"start": None, "end": None},
@@ -526,6 +527,7 @@ def test_what_the_measurement_lost_is_said(tmp_path: Path) -> None:
     made.watch(0)
     made.taps[0]["stages"][0] |= {"lost_records": 7, "unexpected": 2}
     made.index["flows"][0] |= {"error": "Connection refused", "errors": 1}
+    made.index["lost_headers"] = 3
     made.index["processor"] = {
         "start": {"user": 0, "idle": 0, "iowait": 0},
         "end": {"user": 30, "idle": 60, "iowait": 10},
@@ -535,6 +537,7 @@ def test_what_the_measurement_lost_is_said(tmp_path: Path) -> None:
     assert "lost 7 packets' records" in said
     assert "2 packets at 'log' came from nowhere" in said
     assert "Connection refused" in said
+    assert "the headers of 3 packets were lost" in said
     assert busy_share(archive) == pytest.approx(0.3)
 
 

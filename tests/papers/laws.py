@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import pytest
 
-from sojourn.papers import Reproduction, Verdict
+from sojourn.papers import Reproduction, Verdict, readings
 from sojourn.papers.verdict import NO_REASON
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "test_every_figure_is_drawn_with_something_in_each_panel",
     "test_every_miss_has_a_reason",
     "test_every_reading_says_what_others_give",
+    "test_every_reading_that_fits_more_says_why_it_is_not_chosen",
     "test_the_claims_that_must_hold_hold",
     "test_what_physics_settles_is_reproduced",
 ]
@@ -51,6 +52,11 @@ def test_every_miss_has_a_reason(quick: Reproduction, request: pytest.FixtureReq
     assert {
         row.number.id for row in quick.rows if row.reason == NO_REASON
     } <= request.module.UNEXPLAINED
+
+
+def test_every_reading_that_fits_more_says_why_it_is_not_chosen(quick: Reproduction) -> None:
+    found = readings.matrix(quick.paper, quick.evidence, quick.rows)
+    assert set(found.better()) <= set(found.refused)
 
 
 def test_every_reading_says_what_others_give(quick: Reproduction) -> None:

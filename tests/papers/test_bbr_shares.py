@@ -7,6 +7,7 @@ from laws import *  # noqa: F403
 
 from sojourn import papers
 from sojourn.papers import Reproduction
+from sojourn.papers.bbr_shares import measures as m
 from sojourn.papers.bbr_shares import model
 from sojourn.papers.bbr_shares import studies as s
 
@@ -45,3 +46,18 @@ def test_a_queue_is_so_many_products_of_the_line() -> None:
     assert round(s.BDP) == 33
     assert s.fifo(0.5) == "pfifo limit 17"
     assert s.fifo(32) == "pfifo limit 1067"
+
+
+def test_the_model_with_all_of_it_measured_is_nearer_to_ours(quick: Reproduction) -> None:
+    found = {
+        depth: one for depth in s.DEEP if (one := m.assumed(quick.evidence, 1, depth)) is not None
+    }
+    assert set(found) == {2, 8}
+    for depth, one in found.items():
+        assert one.full < 1
+        assert one.seen < 1
+        off, left = (
+            abs(m.modelled(depth, one, measured) - 100 * one.share)
+            for measured in ((), ("full", "seen", "kept"))
+        )
+        assert left < 0.7 * off

@@ -179,7 +179,11 @@ def test_a_number_is_asked_for_under_each_reading_that_changes_it(
     assert matrix.fitting("searched") == (1, 1, 1)
     assert tornado.least_contradicted(matrix).startswith("No other reading fits more")
     worse = replace(matrix, chosen=longer)
-    assert tornado.least_contradicted(worse).endswith("fits: searched (1 of 1, as chosen 0).")
+    assert tornado.least_contradicted(worse).endswith(
+        "is not chosen: searched (1 of 1, as chosen 0): why is not said."
+    )
+    told = replace(worse, refused={"searched": "It was made up."})
+    assert tornado.least_contradicted(told).endswith("as chosen 0): It was made up.")
 
 
 def test_a_tornado_s_longest_bar_is_on_top(paper: Paper, tmp_path: Path) -> None:

@@ -42,6 +42,11 @@ def test_the_full_version_can_be_said(name: str) -> None:
         assert "nan" not in worded(number.reason, evidence), number.id
     for reading in paper.readings:
         assert "full version" not in worded(reading.others, evidence).lower(), reading.parameter
+    for name, why in paper.refused.items():
+        said = worded(why, evidence)
+        assert said.endswith("."), name
+        assert "full version" not in said.lower(), name
+        assert "nan" not in said, name
     for picture in paper.pictures:
         assert "nan" not in worded(picture.caption, evidence), picture.id
     assert list(paper.story(evidence))

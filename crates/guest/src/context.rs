@@ -83,11 +83,21 @@ pub enum For {
     Tap,
     /// The cards' log.
     Log,
+    /// A tap that keeps headers.
+    Headers,
 }
 
 impl For {
-    const ALL: [For; 7] =
-        [For::Timer, For::Listener, For::Sender, For::Receiver, For::Hearer, For::Tap, For::Log];
+    const ALL: [For; 8] = [
+        For::Timer,
+        For::Listener,
+        For::Sender,
+        For::Receiver,
+        For::Hearer,
+        For::Tap,
+        For::Log,
+        For::Headers,
+    ];
 
     /// The token of this one's `index`.
     pub fn token(self, index: usize) -> u64 {

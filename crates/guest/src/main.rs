@@ -10,6 +10,7 @@
 
 mod context;
 mod flows;
+mod headers;
 mod log;
 mod plan;
 mod recorded;

@@ -50,6 +50,9 @@ pub struct Plan {
     pub devices: Vec<Device>,
     /// Queues whose packets are followed one by one.
     pub taps: Vec<Tap>,
+    /// Links whose packets' headers are kept; empty: of none.
+    #[serde(default)]
+    pub headers: Vec<Kept>,
     /// The traffic; a flow's index is its place here.
     pub flows: Vec<Flow>,
     /// How often to sample.
@@ -147,6 +150,20 @@ pub struct Tap {
     pub card: Option<u16>,
     /// Taps.
     pub seen: Option<Stages>,
+}
+
+/// A link whose packets' headers are kept as they leave its queue.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kept {
+    /// Index of the scenario's link that leaves by this device.
+    pub link: u32,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name there.
+    pub device: String,
+    /// Memory for its records in the kernel, bytes.
+    pub ring_bytes: u32,
 }
 
 /// A queue's packets as they are seen at several places. Stage 0 sees every packet before the
@@ -459,6 +476,9 @@ impl Plan {
         }
         for (i, device) in self.devices.iter().enumerate() {
             needs(format!("devices[{i}]"), &device.namespace)?;
+        }
+        for (i, place) in self.headers.iter().enumerate() {
+            needs(format!("headers[{i}]"), &place.namespace)?;
         }
         for (i, tap) in self.taps.iter().enumerate() {
             if tap.card.is_some() == tap.seen.is_some() {

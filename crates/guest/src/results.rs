@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use tables::Column;
 
 /// A column's values.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,6 +152,19 @@ impl<W: Write> Archive<W> {
         }
         self.tables.insert(name.to_string(), json!({"rows": rows, "columns": listed}));
         Ok(())
+    }
+
+    /// Adds a table that is declared for all engines.
+    pub fn declared(&mut self, table: tables::Table) -> io::Result<()> {
+        let of = |column| match column {
+            Column::U8(values) => Values::U8(values),
+            Column::U32(values) => Values::I64(values.into_iter().map(i64::from).collect()),
+            Column::U64(values) => Values::I64(values.into_iter().map(|v| v as i64).collect()),
+            Column::I64(values) => Values::I64(values),
+            Column::F64(values) => Values::F64(values),
+        };
+        let columns = table.columns.into_iter().map(|(name, values)| (name.into(), of(values)));
+        self.table(table.name, columns.collect())
     }
 
     /// Adds a file.

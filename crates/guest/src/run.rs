@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::context::{Context, For, Task};
 use crate::flows::{Flow, Hearers};
+use crate::headers::Headers;
 use crate::log::Log;
 use crate::plan::Plan;
 use crate::results::Archive;
@@ -34,6 +35,8 @@ pub struct Run<'a> {
     followers: Vec<Option<Follower>>,
     /// Where the cards tell.
     log: Option<Log>,
+    /// What packets say.
+    headers: Headers,
     /// Which flow a packet belongs to.
     kin: Flows,
     processor: [Option<Value>; 2],
@@ -65,6 +68,13 @@ impl<'a> Run<'a> {
         if let Some(log) = &log {
             context.epoll.add(log, Interest::Readable, For::Log.token(0)).map_err(broken)?;
         }
+        let headers = Headers::open(plan, world)?;
+        for (index, tap) in headers.taps().enumerate() {
+            context
+                .epoll
+                .add(tap, Interest::Readable, For::Headers.token(index))
+                .map_err(broken)?;
+        }
         let queues = Queues::new(plan, world)?;
         let mut flows = Vec::new();
         for index in 0..plan.flows.len() {
@@ -84,6 +94,7 @@ impl<'a> Run<'a> {
             watched: plan.taps.iter().map(|tap| Watch::new(plan, tap)).collect(),
             followers,
             log,
+            headers,
             kin: Flows::new(plan),
             processor: [None, None],
             over: false,
@@ -122,6 +133,7 @@ impl<'a> Run<'a> {
                 follower.finish(&self.context.clock, &self.kin, watch);
             }
         }
+        self.headers.finish(&self.context.clock, &self.kin);
         self.read_log()?;
         self.watched.iter_mut().for_each(Watch::finish);
         Ok(())
@@ -191,12 +203,13 @@ impl<'a> Run<'a> {
                 }
             }
             For::Log => self.read_log()?,
+            For::Headers => self.headers.drain(index, &self.context.clock, &self.kin),
         }
         Ok(())
     }
 
     /// Writes the tables; the rest goes into the index.
-    pub fn write<W: Write>(self, archive: &mut Archive<W>) -> io::Result<Map<String, Value>> {
+    pub fn write<W: Write>(mut self, archive: &mut Archive<W>) -> io::Result<Map<String, Value>> {
         let stepped = self.context.clock.stepped();
         let mut flows = Vec::new();
         let mut tables = self.context.tables;
@@ -221,6 +234,10 @@ impl<'a> Run<'a> {
         if let Some(log) = &self.log {
             log.write(archive)?;
         }
+        let lost_headers = self.headers.lost()?;
+        if !self.context.plan.headers.is_empty() {
+            self.headers.write(self.context.plan, archive)?;
+        }
         let [start, end] = self.processor;
         let index = json!({
             "format": 2,
@@ -237,6 +254,7 @@ impl<'a> Run<'a> {
             })).collect::<Vec<_>>(),
             "flows": flows,
             "taps": taps,
+            "lost_headers": lost_headers,
         });
         match index {
             Value::Object(map) => Ok(map),

@@ -189,35 +189,46 @@ pub struct LinkParts<B> {
     pub replay_window: Option<u32>,
 }
 
-/// A shaper above a ring. Where the link has only a shaper, or only a discipline that holds packets
-/// back, the ring is the transmitter's own descriptor.
+/// A shaper above a ring. A link that has only a shaper, or only a discipline that holds packets
+/// back, has no ring but the transmitter's own descriptor: a packet enters as the last one is out.
 struct Gate {
     shaper: Option<Shaper>,
-    ring: Ring,
-    has_ring: bool,
+    ring: Option<Box<Ring>>,
     /// The discipline holds packets back, as it told last until then (`Qdisc::holds_until`).
     held: Option<Time>,
 }
 
 impl Gate {
-    /// Since when a packet may pass, if one may by `now`.
+    /// Since when a packet may pass, if one may by `now`; the transmitter is free from `free` on.
     #[inline]
-    fn opened_by(&mut self, now: Time) -> Option<Time> {
-        let ring = self.ring.opened_by(now)?;
-        let open = self.above(ring);
+    fn opened_by(&mut self, now: Time, free: Time) -> Option<Time> {
+        let below = match &mut self.ring {
+            None => free,
+            Some(ring) => ring.opened_by(now)?,
+        };
+        let open = self.above(below);
         (open <= now).then_some(open)
     }
 
     /// When a packet passes what is above the ring, from this time on.
     #[inline]
-    fn above(&self, ring: Time) -> Time {
-        let held = self.held.map_or(ring, |held| ring.max(held));
+    fn above(&self, below: Time) -> Time {
+        let held = self.held.map_or(below, |held| below.max(held));
         self.shaper.as_ref().map_or(held, |shaper| held.max(shaper.ready_at()))
     }
 
     /// The earliest time at which it may be open.
-    fn may_open_at(&self) -> Time {
-        self.above(self.ring.may_open_at())
+    #[inline]
+    fn may_open_at(&self, free: Time) -> Time {
+        self.above(self.ring.as_ref().map_or(free, |ring| ring.may_open_at()))
+    }
+
+    /// The discipline has changed.
+    #[inline]
+    fn ask<B: Body>(&mut self, qdisc: &Discipline<B>) {
+        if self.held.is_some() {
+            self.held = qdisc.holds_until();
+        }
     }
 }
 
@@ -230,8 +241,7 @@ impl<B: Body> Link<B> {
         let gate = (ring.is_some() || shaper.is_some() || held.is_some()).then(|| {
             Box::new(Gate {
                 shaper: shaper.map(Shaper::new),
-                ring: Ring::new(ring.unwrap_or(RingParams::NONE)),
-                has_ring: ring.is_some(),
+                ring: ring.map(|ring| Box::new(Ring::new(ring))),
                 held,
             })
         });
@@ -479,7 +489,7 @@ impl<B: Body> Link<B> {
         }
         match &self.gate {
             None => Some(self.free_at),
-            Some(gate) => Some(gate.may_open_at()),
+            Some(gate) => Some(gate.may_open_at(self.free_at)),
         }
     }
 
@@ -498,15 +508,15 @@ impl<B: Body> Link<B> {
     /// Starts a new search for the peaks, those of the ring too.
     pub fn forget_peak(&mut self) {
         self.peak = self.backlog;
-        if let Some(gate) = &mut self.gate {
-            gate.ring.forget_peak();
+        if let Some(ring) = self.gate.as_mut().and_then(|gate| gate.ring.as_mut()) {
+            ring.forget_peak();
         }
     }
 
     /// Brings the ring's counts up to date; nothing leaves the queue.
     pub fn settle(&mut self, now: Time) {
-        if let Some(gate) = &mut self.gate {
-            gate.ring.settle(now);
+        if let Some(ring) = self.gate.as_mut().and_then(|gate| gate.ring.as_mut()) {
+            ring.settle(now);
         }
     }
 
@@ -520,12 +530,12 @@ impl<B: Body> Link<B> {
 
     /// The driver's ring, as it was when the link was last called.
     pub fn ring(&self) -> Option<&Ring> {
-        self.gate.as_ref().filter(|gate| gate.has_ring).map(|gate| &gate.ring)
+        self.gate.as_ref().and_then(|gate| gate.ring.as_deref())
     }
 
     /// Bytes on the wire, framing included, of the packets whose transmission began by `now`.
     pub fn wire_bytes(&self, now: Time) -> u64 {
-        let waiting = self.gate.as_ref().map_or(0, |gate| gate.ring.unbegun_wire_bytes(now));
+        let waiting = self.ring().map_or(0, |ring| ring.unbegun_wire_bytes(now));
         self.counters.wire_bytes - waiting
     }
 
@@ -596,8 +606,8 @@ impl<B: Body> Link<B> {
         if self.asks_in_vain(now).is_some() {
             self.dequeue_nothing(now, out);
         }
-        if let Some(gate) = self.gate.as_mut().filter(|gate| gate.held.is_some()) {
-            gate.held = self.qdisc.holds_until();
+        if let Some(gate) = &mut self.gate {
+            gate.ask(&self.qdisc);
         }
         self.advance_through_gate(now, out);
     }
@@ -605,7 +615,7 @@ impl<B: Body> Link<B> {
     /// Since when the gate, open by `now`, finds the discipline empty. Below a shaper nothing asks.
     fn asks_in_vain(&mut self, now: Time) -> Option<Time> {
         let gate = self.gate.as_mut().filter(|gate| gate.shaper.is_none())?;
-        if self.backlog.packets > 0 { None } else { gate.opened_by(now) }
+        if self.backlog.packets > 0 { None } else { gate.opened_by(now, self.free_at) }
     }
 
     /// `advance` where there is a gate: each packet passes when the gate opened, and its time in
@@ -613,15 +623,15 @@ impl<B: Body> Link<B> {
     fn advance_through_gate(&mut self, now: Time, out: &mut impl Outlet<B>) {
         let mut gate = self.gate.take().expect("only links with a gate come here");
         while self.backlog.packets > 0
-            && let Some(open) = gate.opened_by(now)
+            && let Some(open) = gate.opened_by(now, self.free_at)
         {
             // A packet that arrived while the gate was open passes at its arrival.
             let at = open.max(self.backlog_since);
-            gate.ring.settle(at);
-            let passed = self.dequeue(at, out);
-            if gate.held.is_some() {
-                gate.held = self.qdisc.holds_until();
+            if let Some(ring) = &mut gate.ring {
+                ring.settle(at);
             }
+            let passed = self.dequeue(at, out);
+            gate.ask(&self.qdisc);
             let Some(mut packet) = passed else {
                 // What it has dropped may have counted against its rate, or it knows only now until
                 // when it gives none.
@@ -632,18 +642,25 @@ impl<B: Body> Link<B> {
             };
             let bytes = packet.size;
             packet.size -= self.framing.header_bytes;
-            let wire_bytes = self.framing.wire_bytes(packet.size);
             let begins = at.max(self.free_at);
-            let finished = self.schedule.finish(begins, wire_bytes);
-            self.counters.busy_ns += finished.since(begins).0;
+            if packet.size != self.last.ip_bytes {
+                self.last = self.transmission(packet.size, begins);
+            }
+            let Transmission { wire_bytes, span, .. } = self.last;
+            let finished = begins + span;
+            self.counters.busy_ns += span.0;
             self.free_at = finished;
-            gate.ring.push(Slot { entered: at, begins, finished, bytes, wire_bytes });
+            if let Some(ring) = &mut gate.ring {
+                ring.push(Slot { entered: at, begins, finished, bytes, wire_bytes });
+            }
             if let Some(shaper) = &mut gate.shaper {
                 shaper.charge(bytes, at);
             }
             self.begin(packet, wire_bytes, (at, finished), out);
         }
-        gate.ring.settle(now);
+        if let Some(ring) = &mut gate.ring {
+            ring.settle(now);
+        }
         self.gate = Some(gate);
     }
 

@@ -54,7 +54,9 @@ pub fn read_clock(clock: Kernel) -> i64 {
 }
 
 fn nanoseconds(time: libc::timespec) -> i64 {
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
+    // On 32 bits they are shorter.
+    let (seconds, rest): (i64, i64) = (time.tv_sec as _, time.tv_nsec as _);
+    seconds * 1_000_000_000 + rest
 }
 
 /// 64 ticks where HZ is 250, ns: how often timers of 2 to 16 s can go off.
@@ -163,7 +165,10 @@ impl Timer {
         let at = monotonic.max(1);
         let value = libc::itimerspec {
             it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
-            it_value: libc::timespec { tv_sec: at / 1_000_000_000, tv_nsec: at % 1_000_000_000 },
+            it_value: libc::timespec {
+                tv_sec: (at / 1_000_000_000) as _,
+                tv_nsec: (at % 1_000_000_000) as _,
+            },
         };
         // SAFETY: `value` is live for the call; the old value is not asked for.
         let result = unsafe {
@@ -541,9 +546,8 @@ pub fn send_marked(fd: &impl AsRawFd, bytes: &[u8], to: SocketAddr, ds: u8) -> i
         IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
         IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
     };
-    // As `control_messages` reads it: a head of 16 bytes and an int.
-    let mut control =
-        [20, u64::from(level as u32) | u64::from(kind as u32) << 32, u64::from(ds).to_le()];
+    let mut control = Control::EMPTY;
+    let control_length = control.write(level, kind, &i32::from(ds).to_ne_bytes());
     let mut part =
         libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast::<c_void>(), iov_len: bytes.len() };
     // SAFETY: an all-zero msghdr is a valid value: integers and null pointers.
@@ -552,8 +556,8 @@ pub fn send_marked(fd: &impl AsRawFd, bytes: &[u8], to: SocketAddr, ds: u8) -> i
     head.msg_namelen = name.len as libc::socklen_t;
     head.msg_iov = &raw mut part;
     head.msg_iovlen = 1;
-    head.msg_control = control.as_mut_ptr().cast::<c_void>();
-    head.msg_controllen = size_of_val(&control) as _;
+    head.msg_control = (&raw mut control).cast::<c_void>();
+    head.msg_controllen = control_length as _;
     // SAFETY: every pointer in `head` is to memory that outlives the call, with its length; the
     // kernel writes to none of it.
     check_size(unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const head, libc::MSG_NOSIGNAL) })
@@ -578,10 +582,10 @@ pub fn discard(fd: &impl AsRawFd, most: usize) -> io::Result<usize> {
 /// Who reported the oldest error that a datagram socket holds (IP_RECVERR), by an ICMP message;
 /// `None`: it holds none, or none by ICMP.
 pub fn error_source(fd: &impl AsRawFd) -> io::Result<Option<IpAddr>> {
-    let mut control = [0u64; 32];
+    let mut control = Control::EMPTY;
     // SAFETY: an all-zero msghdr is a valid value: integers and null pointers.
     let mut head: libc::msghdr = unsafe { std::mem::zeroed() };
-    head.msg_control = control.as_mut_ptr().cast::<c_void>();
+    head.msg_control = (&raw mut control).cast::<c_void>();
     head.msg_controllen = size_of_val(&control) as _;
     // SAFETY: the only pointer in `head` is to the live array, with its length.
     let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut head, libc::MSG_ERRQUEUE) };
@@ -592,27 +596,13 @@ pub fn error_source(fd: &impl AsRawFd) -> io::Result<Option<IpAddr>> {
     }
 }
 
-/// The address among control messages as `stamp_of` walks them: behind a sock_extended_err of
-/// 16 bytes.
-fn source_of(control: &[u64], length: usize) -> Option<IpAddr> {
-    let bytes: Vec<u8> = control.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let bytes = bytes.get(..length)?;
-    let mut at = 0;
-    while let Some(head) = bytes.get(at..at + 16) {
-        let size = u64::from_ne_bytes(head[..8].try_into().ok()?) as usize;
-        let level = i32::from_ne_bytes(head[8..12].try_into().ok()?);
-        let kind = i32::from_ne_bytes(head[12..].try_into().ok()?);
-        let ours = [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
-        if ours.contains(&(level, kind)) {
-            let mut name = [0; 28];
-            let given = bytes.get(at + 32..(at + size).min(bytes.len()))?;
-            let most = given.len().min(name.len());
-            name[..most].copy_from_slice(&given[..most]);
-            return Name::parse(&name).map(|address| address.ip());
-        }
-        at += size.next_multiple_of(8).max(16);
-    }
-    None
+/// The address among control messages: behind a sock_extended_err of 16 bytes.
+fn source_of(control: &Control, length: usize) -> Option<IpAddr> {
+    let given = control.find(length, &ERRORS)?.1.get(16..)?;
+    let mut name = [0; 28];
+    let most = given.len().min(name.len());
+    name[..most].copy_from_slice(&given[..most]);
+    Name::parse(&name).map(|address| address.ip())
 }
 
 /// A datagram that has come in.
@@ -649,7 +639,7 @@ const CONTROL: usize = 128;
 struct Room {
     bytes: [u8; KEPT],
     from: [u8; 28],
-    control: [u64; CONTROL / 8],
+    control: Control,
     length: usize,
     control_length: usize,
 }
@@ -660,7 +650,7 @@ impl Batch {
         let empty = Room {
             bytes: [0; KEPT],
             from: [0; 28],
-            control: [0; CONTROL / 8],
+            control: Control::EMPTY,
             length: 0,
             control_length: 0,
         };
@@ -693,7 +683,7 @@ impl Batch {
             head.msg_namelen = room.from.len() as libc::socklen_t;
             head.msg_iov = &raw mut *part;
             head.msg_iovlen = 1;
-            head.msg_control = room.control.as_mut_ptr().cast::<c_void>();
+            head.msg_control = (&raw mut room.control).cast::<c_void>();
             head.msg_controllen = CONTROL as _;
             heads.push(libc::mmsghdr { msg_hdr: head, msg_len: 0 });
         }
@@ -735,46 +725,71 @@ impl Batch {
     }
 }
 
-/// The stamp among control messages.
-fn stamp_of(control: &[u64], length: usize) -> Option<i64> {
-    let (_, _, data) = control_messages(control, length)
-        .find(|&(level, kind, _)| level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS)?;
-    Some(*data.first()? as i64 * 1_000_000_000 + *data.get(1)? as i64)
+// ------------------------------------------------------------------------------- control messages
+
+/// Control messages as the kernel lays them out: a head of its length, as long as an address, level
+/// (i32) and type (i32); then data. The next begins at a multiple of an address.
+#[derive(Clone)]
+#[repr(C, align(8))]
+struct Control([u8; CONTROL]);
+
+/// Bytes of an address, and of a head.
+const WORD: usize = size_of::<usize>();
+const HEAD: usize = WORD + 8;
+
+/// Levels and types.
+const ERRORS: [(c_int, c_int); 2] =
+    [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
+const DS_FIELDS: [(c_int, c_int); 2] =
+    [(libc::IPPROTO_IP, libc::IP_TOS), (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)];
+
+impl Control {
+    const EMPTY: Control = Control([0; CONTROL]);
+
+    /// One message alone; its bytes, with what the next would begin behind.
+    fn write(&mut self, level: c_int, kind: c_int, data: &[u8]) -> usize {
+        let size = HEAD + data.len();
+        self.0[..WORD].copy_from_slice(&size.to_ne_bytes());
+        self.0[WORD..WORD + 4].copy_from_slice(&level.to_ne_bytes());
+        self.0[WORD + 4..HEAD].copy_from_slice(&kind.to_ne_bytes());
+        self.0[HEAD..size].copy_from_slice(data);
+        size.next_multiple_of(WORD)
+    }
+
+    /// The type and the data of the first that is one of these, in so many bytes.
+    fn find(&self, length: usize, these: &[(c_int, c_int)]) -> Option<(c_int, &[u8])> {
+        let mut rest = &self.0[..length.min(CONTROL)];
+        loop {
+            let size = usize::from_ne_bytes(*rest.first_chunk()?);
+            let level = c_int::from_ne_bytes(*rest.get(WORD..)?.first_chunk()?);
+            let kind = c_int::from_ne_bytes(*rest.get(WORD + 4..)?.first_chunk()?);
+            if these.contains(&(level, kind)) {
+                return Some((kind, rest.get(HEAD..size)?));
+            }
+            rest = rest.get(size.max(HEAD).next_multiple_of(WORD)..)?;
+        }
+    }
+}
+
+/// The stamp among control messages: a timespec of the kernel, two words of an address each.
+fn stamp_of(control: &Control, length: usize) -> Option<i64> {
+    let (_, data) = control.find(length, &[(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)])?;
+    let word = |at: usize| Some(isize::from_ne_bytes(*data.get(at..)?.first_chunk()?) as i64);
+    Some(word(0)? * 1_000_000_000 + word(WORD)?)
 }
 
 /// The DS field among control messages: a byte for IPv4, an int for IPv6.
-fn ds_of(control: &[u64], length: usize) -> Option<u8> {
-    let ours = [(libc::IPPROTO_IP, libc::IP_TOS), (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)];
-    let (_, kind, data) = control_messages(control, length)
-        .find(|&(level, kind, _)| ours.contains(&(level, kind)))?;
-    let bytes = data.first()?.to_ne_bytes();
-    let word = i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    Some(if kind == libc::IP_TOS { bytes[0] } else { word as u8 })
+fn ds_of(control: &Control, length: usize) -> Option<u8> {
+    match control.find(length, &DS_FIELDS)? {
+        (libc::IP_TOS, data) => data.first().copied(),
+        (_, data) => Some(i32::from_ne_bytes(*data.first_chunk()?) as u8),
+    }
 }
 
 /// The errno among control messages: it is the first word of a sock_extended_err.
-fn error_of(control: &[u64], length: usize) -> Option<i32> {
-    let ours = [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
-    let (_, _, data) = control_messages(control, length)
-        .find(|&(level, kind, _)| ours.contains(&(level, kind)))?;
-    let bytes = data.first()?.to_ne_bytes();
-    Some(i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-}
-
-/// Control messages as (level, type, data in whole words): each is (length: usize, level: i32,
-/// type: i32, data), aligned to 8.
-fn control_messages(control: &[u64], length: usize) -> impl Iterator<Item = (i32, i32, &[u64])> {
-    let mut rest = &control[..control.len().min(length / 8)];
-    std::iter::from_fn(move || {
-        let (&size, &names) = (rest.first()?, rest.get(1)?);
-        let bytes = names.to_ne_bytes();
-        let level = i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let kind = i32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
-        let words = (size as usize).div_ceil(8).max(2);
-        let data = rest.get(2..words)?;
-        rest = &rest[words..];
-        Some((level, kind, data))
-    })
+fn error_of(control: &Control, length: usize) -> Option<i32> {
+    let (_, data) = control.find(length, &ERRORS)?;
+    Some(i32::from_ne_bytes(*data.first_chunk()?))
 }
 
 // ----------------------------------------------------------------------------------- packet rings
@@ -976,13 +991,15 @@ mod tests {
 
     #[test]
     fn the_stamp_is_found_behind_another_control_message() {
-        // (IPPROTO_IP, IP_TTL, 64) in 20 bytes, padded to 24; then (SOL_SOCKET, SCM_TIMESTAMPNS,
-        // 5.000000007 s).
-        let head = |level: i32, kind: i32| u64::from(level as u32) | u64::from(kind as u32) << 32;
-        let control =
-            [20, head(0, 2), 64, 32, head(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS), 5, 7, 0];
-        assert_eq!(stamp_of(&control, 56), Some(5_000_000_007));
-        assert_eq!(stamp_of(&control, 24), None);
+        // (IPPROTO_IP, IP_TTL, 64), then (SOL_SOCKET, SCM_TIMESTAMPNS, 5.000000007 s).
+        let mut control = Control::EMPTY;
+        let stamp = [5isize.to_ne_bytes(), 7isize.to_ne_bytes()].concat();
+        let second = control.write(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &stamp);
+        let stamp = control.0;
+        let first = control.write(libc::IPPROTO_IP, libc::IP_TTL, &64i32.to_ne_bytes());
+        control.0[first..first + second].copy_from_slice(&stamp[..second]);
+        assert_eq!(stamp_of(&control, first + second), Some(5_000_000_007));
+        assert_eq!(stamp_of(&control, first), None);
         assert_eq!(stamp_of(&control, 0), None);
     }
 

@@ -224,7 +224,14 @@ impl Tap {
 
     /// Hands every packet of the blocks that are ready to `each`.
     pub fn drain(&mut self, mut each: impl FnMut(Seen)) {
-        while self.ring.read_block(|block| packets(block).for_each(&mut each)) {}
+        self.drain_bytes(|seen, _| each(seen));
+    }
+
+    /// The same with what was kept of each packet, from its IP header on.
+    pub fn drain_bytes(&mut self, mut each: impl FnMut(Seen, &[u8])) {
+        while self.ring.read_block(|block| packets(block).for_each(|(seen, kept)| each(seen, kept)))
+        {
+        }
     }
 
     /// Packets that found no room since the tap was opened.
@@ -269,18 +276,21 @@ fn filter(direction: Direction) -> [Instruction; 7] {
 
 /// The packets of a block: its header tells their number and the first one's place, each tells the
 /// next one's.
-fn packets(block: &[u8]) -> impl Iterator<Item = Seen> + '_ {
-    let word = |at: usize| Some(u32::from_ne_bytes(block.get(at..at + 4)?.try_into().ok()?));
+fn packets(block: &[u8]) -> impl Iterator<Item = (Seen, &[u8])> + '_ {
+    let word = |at: usize| Some(u32::from_ne_bytes(*block.get(at..)?.first_chunk()?));
+    // What points outside points to the end: sums of 32 bits do not overflow.
+    let within = |given: u32| usize::try_from(given).unwrap_or(usize::MAX).min(block.len());
     let count = word(12).unwrap_or(0);
-    let mut at = word(16).unwrap_or(0) as usize;
+    let mut at = within(word(16).unwrap_or(0));
     (0..count).filter_map(move |_| {
         let here = at;
-        at += word(here)? as usize;
+        at = (at + within(word(here)?)).min(block.len());
         let stamp = i64::from(word(here + 4)?) * 1_000_000_000 + i64::from(word(here + 8)?);
-        let kept = word(here + 12)? as usize;
+        let kept = within(word(here + 12)?);
         let network = here
             + usize::from(u16::from_ne_bytes([*block.get(here + 26)?, *block.get(here + 27)?]));
-        parse(block.get(network..network + kept)?, stamp)
+        let kept = block.get(network..network + kept)?;
+        Some((parse(kept, stamp)?, kept))
     })
 }
 
@@ -374,7 +384,7 @@ pub(crate) mod tests {
             record.resize(128, 0);
             block.extend(record);
         }
-        let stamps: Vec<i64> = packets(&block).map(|p| p.stamp).collect();
+        let stamps: Vec<i64> = packets(&block).map(|(seen, _)| seen.stamp).collect();
         assert_eq!(stamps, [3_000_000_001, 3_000_000_002]);
         // Lengths that point outside are skipped, not followed.
         block[16..20].copy_from_slice(&u32::MAX.to_ne_bytes());

@@ -25,7 +25,8 @@ use qdisc::own::{
 use std::collections::HashMap;
 use std::sync::Arc;
 use tcp::own::{
-    OwnAck, OwnCongestion, OwnControlFailure, OwnControlLaw, OwnControlProgram, OwnWindow,
+    OwnAck, OwnCongestion, OwnControlFailure, OwnControlLaw, OwnControlProgram, OwnDelivery,
+    OwnWindow,
 };
 
 /// `int64_t decide(state *, const packet *, const link *)`; what it has no use for is null.
@@ -246,6 +247,7 @@ impl OwnControlCode {
             on_loss: of(&functions, "on_loss")?,
             on_ecn: of(&functions, "on_ecn")?,
             on_timeout: of(&functions, "on_timeout")?,
+            on_delivery: of(&functions, "on_delivery")?,
         };
         let state = words(state, WINDOW + 3)?;
         Ok(OwnControlCode(Arc::new(Control { answers, state, paces, owner: Arc::new(owner) })))
@@ -258,6 +260,7 @@ struct Answers {
     on_loss: Option<Decide>,
     on_ecn: Option<Decide>,
     on_timeout: Option<Decide>,
+    on_delivery: Option<Decide>,
 }
 
 struct Control {
@@ -272,6 +275,10 @@ struct Control {
 impl OwnControlProgram for Control {
     fn paces(&self) -> bool {
         self.paces
+    }
+
+    fn samples(&self) -> bool {
+        self.answers.on_delivery.is_some()
     }
 
     fn begin(&self) -> Box<dyn OwnControlLaw> {
@@ -323,6 +330,10 @@ impl OwnControlLaw for ControlLaw {
 
     fn on_timeout(&mut self, window: &mut OwnWindow, event: &OwnCongestion) -> Option<i64> {
         self.ask(self.answers.on_timeout, window, event)
+    }
+
+    fn on_delivery(&mut self, window: &mut OwnWindow, delivery: &OwnDelivery) -> Option<i64> {
+        self.ask(self.answers.on_delivery, window, delivery)
     }
 
     fn seed(&mut self, key: u64) {

@@ -49,7 +49,9 @@ pub use wire::Loss;
 use model::hint_for_key;
 use reader::{Place, Reader, Tables};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeSet, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 /// Tables `[[flow]]` or `[[link]]`.
 const MAX_ENTRIES: usize = 10_000;
@@ -72,7 +74,12 @@ pub struct Loaded {
     /// Of a variant: the keys that its sweep varies, in the sweep's order, each with its value here.
     pub settings: Vec<(String, Value)>,
     document: Table,
+    /// The files that values of its sweep name: its variants are read without them.
+    files: Arc<Files>,
 }
+
+/// Contents by name.
+type Files = BTreeMap<String, Vec<u8>>;
 
 /// Of what is run and how it is called; notes are about the words it was written in.
 impl PartialEq for Loaded {
@@ -128,7 +135,25 @@ impl Loaded {
 
     /// The scenario that plain values describe.
     pub fn of(document: Table, source: &Source, open: &Open<'_>) -> Result<Loaded, Vec<Problem>> {
+        Loaded::of_known(document, source, open, &Files::new())
+    }
+
+    /// The same where these files are there already.
+    fn of_known(
+        document: Table,
+        source: &Source,
+        open: &Open<'_>,
+        known: &Files,
+    ) -> Result<Loaded, Vec<Problem>> {
+        let open = &|name: &str| known.get(name).cloned().map_or_else(|| open(name), Ok);
         let (scenario, document) = validated(document, source, open)?;
+        let files = RefCell::new(Files::new());
+        let kept = |name: &str| {
+            let known = files.borrow().get(name).cloned();
+            let content = known.map_or_else(|| open(name), Ok)?;
+            files.borrow_mut().insert(name.to_owned(), content.clone());
+            Ok(content)
+        };
         let mut notes = notes_of(&scenario, source);
         let mut problems: Vec<Problem> = Vec::new();
         let mut single = document.clone();
@@ -136,7 +161,7 @@ impl Loaded {
         let mut told = HashSet::new();
         for change in sweep::changes(&scenario.sweep, source)? {
             let variant =
-                change.apply(&single, source).and_then(|changed| validated(changed, source, open));
+                change.apply(&single, source).and_then(|changed| validated(changed, source, &kept));
             match variant {
                 Err(wrong) => {
                     for problem in wrong {
@@ -160,7 +185,8 @@ impl Loaded {
             }
         }
         if problems.is_empty() {
-            Ok(Loaded { scenario, notes, settings: Vec::new(), document })
+            let files = Arc::new(files.into_inner());
+            Ok(Loaded { scenario, notes, settings: Vec::new(), document, files })
         } else {
             Err(problems)
         }
@@ -198,7 +224,8 @@ impl Loaded {
         }
         let stays = |key: &str| sweep::stays(key, &document, &settled);
         let settings = self.settings.iter().filter(|(key, _)| stays(key)).cloned().collect();
-        let changed = Loaded { settings, ..Loaded::of(document, &Source::default(), open)? };
+        let changed = Loaded::of_known(document, &Source::default(), open, &self.files)?;
+        let changed = Loaded { settings, ..changed };
         let kept = self.notes.iter().filter(|note| !settled.contains(&note.key)).cloned();
         Ok(changed.with_notes(kept))
     }
@@ -258,8 +285,8 @@ impl Loaded {
         let variant = |(point, label): (&sweep::Change<'_>, String)| {
             let mut document = point.apply(&single, &none)?;
             document.set("label", label.into());
-            let variant =
-                Loaded { settings: point.values(), ..Loaded::of(document, &none, &no_file)? };
+            let variant = Loaded::of_known(document, &none, &no_file, &self.files)?;
+            let variant = Loaded { settings: point.values(), ..variant };
             Ok(variant.with_notes(own.iter().cloned()))
         };
         points.iter().zip(labels).map(variant).collect()

@@ -41,6 +41,31 @@ fn a_change_is_checked_and_a_sweep_is_every_combination() {
 }
 
 #[test]
+fn files_that_a_sweep_names_are_read_once_and_its_variants_need_none() {
+    let open = |name: &str| match name {
+        "a.csv" => Ok(b"1000 0.5\n9000 1\n".to_vec()),
+        "b.csv" => Ok(b"20000 1\n".to_vec()),
+        _ => Err("there is none".to_owned()),
+    };
+    let web = HOME.replace("kind = \"bulk\"", "kind = \"transfers\"\nsize = \"10 kB\"");
+    let swept =
+        format!("{web}[sweep]\n\"flow.0.size\" = [\"cdf a.csv\", \"cdf b.csv\", \"1 MB\"]\n");
+    let home = Loaded::read(&swept, "home.toml", None, &open).expect("both files are there");
+    let variants = home.variants().expect("they were read");
+    let labels: Vec<_> = variants.iter().map(|variant| &*variant.scenario.label).collect();
+    assert_eq!(labels, ["size cdf a.csv", "size cdf b.csv", "size 1 MB"]);
+    let points = variants[0].to_toml();
+    assert!(points.contains("0.5, 9"), "{points}");
+    // A change of something else reads none again.
+    let longer = home.with(&[("duration".into(), Some("90 s".into()))], &no_file);
+    assert_eq!(longer.and_then(|longer| longer.variants()).expect("still there").len(), 3);
+    let wrong = Loaded::read(&swept.replace("b.csv", "c.csv"), "home.toml", None, &open);
+    let told = wrong.expect_err("c.csv is not there")[0].to_string();
+    assert!(told.contains("can't read 'c.csv': there is none"), "{told}");
+    assert!(told.starts_with("home.toml:9:"), "{told}");
+}
+
+#[test]
 fn a_variant_knows_its_settings_until_they_are_changed() {
     let swept = "[sweep]\n\"bottleneck.up.rate\" = [\"2 Mbit/s\"]\n\"flow.bulk.count\" = [1, 4]\n";
     let home = read(&format!("{HOME}{swept}")).expect("it is a scenario");

@@ -18,6 +18,8 @@ const TCP: u32 = 6;
 const UDP: u32 = 17;
 /// Bytes of the headers of IP and UDP, or of IP and an echo.
 const UDP_HEADERS: u32 = 28;
+/// Bytes of the headers of IP and TCP without options.
+const IP_AND_TCP: u32 = 40;
 /// Flags of TCP.
 const ACK: u32 = 0x10;
 const PSH: u32 = 0x08;
@@ -94,8 +96,10 @@ fn of_syn(packet: &Parcel, of: &TcpHeaders, row: Row) -> Row {
     if packet.kind & kind::SYN == 0 {
         return row;
     }
+    // It counts what a segment could hold without options (RFC 6691 §2).
+    let most = (of.mss + of.bytes).saturating_sub(IP_AND_TCP);
     Row {
-        mss: Some(of.mss.into()),
+        mss: Some(most.into()),
         scale: Some(of.scale.into()),
         sack_permitted: of.sack.then_some(1),
         ..row

@@ -55,6 +55,9 @@ pub trait OwnControlProgram: Send + Sync {
     /// Its connections are paced, once it has set a rate.
     fn paces(&self) -> bool;
 
+    /// It asks for samples of the delivery rate, and sets cwnd by itself, in a recovery too.
+    fn samples(&self) -> bool;
+
     /// A law at its start.
     fn begin(&self) -> Box<dyn OwnControlLaw>;
 }
@@ -107,6 +110,43 @@ pub struct OwnCongestion {
     pub mss: i64,
 }
 
+/// What an ACK says of the delivery rate, as the code sees it. Times are ns; 0 where there is no
+/// sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct OwnDelivery {
+    /// Now.
+    pub now: i64,
+    /// Segments that were delivered in the sample's interval.
+    pub delivered: i64,
+    /// How long they took.
+    pub interval: i64,
+    /// Bits of payload a second: of these two.
+    pub rate: i64,
+    /// Segments delivered in all when the measured segment left.
+    pub prior_delivered: i64,
+    /// Segments delivered in all, by this ACK too.
+    pub total_delivered: i64,
+    /// 1: the sender was short of data in the sample.
+    pub app_limited: i64,
+    /// Segments that the ACK delivers.
+    pub acked: i64,
+    /// Segments that the ACK shows to be lost.
+    pub losses: i64,
+    /// Segments in flight before the ACK.
+    pub prior_inflight: i64,
+    /// Segments in flight after it.
+    pub inflight: i64,
+    /// The RTT that it measured.
+    pub rtt: i64,
+    /// 0: nothing is being repaired; 1: in a fast recovery; 2: after a timeout.
+    pub repair: i64,
+    /// 1: cwnd is the limit.
+    pub cwnd_limited: i64,
+    /// Payload bytes of a segment.
+    pub mss: i64,
+}
+
 /// The code with a state. Each function sets the window, and gives `None` where the code has no such
 /// function, `FAILED` where it failed, and anything else where all is well.
 pub trait OwnControlLaw: Send {
@@ -118,6 +158,8 @@ pub trait OwnControlLaw: Send {
     fn on_ecn(&mut self, window: &mut OwnWindow, event: &OwnCongestion) -> Option<i64>;
     /// See the table.
     fn on_timeout(&mut self, window: &mut OwnWindow, event: &OwnCongestion) -> Option<i64>;
+    /// See the table.
+    fn on_delivery(&mut self, window: &mut OwnWindow, delivery: &OwnDelivery) -> Option<i64>;
     /// Its random stream begins here.
     fn seed(&mut self, key: u64);
     /// Why it failed and in which line of its source, by numbers of whoever compiled it.

@@ -207,6 +207,7 @@ impl Sender {
         let last_len = bytes.map_or(mss, |b| b.max(1) - (u64::from(end) - 1) * mss) as u32;
         let sack1 = params.ns2.sack1_pipe || params.ns2.timeout_forgets_sacks;
         let sack_is_linuxs = params.recovery.sack && !sack1;
+        let control = Control::new(params);
         let settings = Settings {
             mss: params.mss,
             sack: params.recovery.sack,
@@ -220,12 +221,11 @@ impl Sender {
             ns2: params.ns2,
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
             needs_ecn: params.ecn && params.congestion.needs_ecn(),
-            sets_cwnd: params.congestion.sets_cwnd(),
+            sets_cwnd: params.congestion.sets_cwnd() || control.samples_rate(),
             pacing: params.growth.pacing,
             exact: (params.congestion.needs_ecn() || params.accecn) && params.ecn,
         };
         let marks = settings.exact.then(|| Box::new(Marks::new(params)));
-        let control = Control::new(params);
         let paced = params.growth.pacing || params.congestion.sets_cwnd() || control.paces();
         let rate = control.samples_rate().then(|| Box::new(RateSampler::new()));
         let mut sender = Sender {

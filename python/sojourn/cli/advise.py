@@ -248,7 +248,7 @@ def _sentences(found: Advice, told: Advised) -> list[str]:
 
 
 def _filled(sentence: str) -> str:
-    return textwrap.fill(sentence, contest_text.WIDTH)
+    return textwrap.fill(sentence, contest_text.width())
 
 
 def _write(runs: list[Run], folder: Path, quiet: bool) -> None:

@@ -323,13 +323,11 @@ def _show(
             work.show(f"{_filled(contest.conditions)}\n")
         work.show(f"{table}\n", bold=contest_text.BEST)
     if any(row.best for contest in found.contests for row in contest.rows):
-        work.show(
-            "* better than every other in its column, by the 95 % interval of the difference; shortest delay first"
-        )
+        stars = "* better than every other in its column, by the 95 % interval of the difference"
+        work.show(_filled(f"{stars}; shortest delay first"))
     if any(sign in table for table in tables for sign in "≤≥"):
-        work.show(
-            "≤ and ≥ the end of an interval whose other end is that of its range: 0, 100 % or 1"
-        )
+        end = "the end of an interval whose other end is that of its range: 0, 100 % or 1"
+        work.show(_filled(f"≤ and ≥ {end}"))
     for run, name in zip(runs, found.runs, strict=True):
         at = next(contest.link for contest in found.contests if name in contest.runs)
         if at is not None and name in written and name != run.meta.link(at).qdisc:
@@ -342,7 +340,7 @@ def _filled(sentence: str) -> str:
     from sojourn.metrics import RANDOM_START
 
     held = RANDOM_START.replace(" ", "\N{NO-BREAK SPACE}")
-    lines = textwrap.fill(sentence.replace(RANDOM_START, held), contest_text.WIDTH)
+    lines = textwrap.fill(sentence.replace(RANDOM_START, held), contest_text.width())
     return lines.replace(held, RANDOM_START)
 
 

@@ -7,6 +7,7 @@ Pure: a judgement in, text out.
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from sojourn.judgement import Contest, ContestRow
     from sojourn.numbers import MeanAndInterval
 
-WIDTH = 120
-"""Wider tables are cut into several, each with the names."""
+MOST_WIDTH = 120
+LEAST_WIDTH = 80
 QUEUE = (
     "utilisation",
     "sojourn_mean",
@@ -32,6 +33,13 @@ BEST = re.compile(rf"(?<=  )[^\s*]+(?: [^\s*]+)*{re.escape(text.BEST)}")
 """The winners of `tables`: a number, its interval and the star."""
 LEFT_OUT = ("ping_p50", "completed", "drop_rate", "own_goodput")
 """The page has them."""
+
+
+def width() -> int:
+    """Of tables and sentences: the terminal's, within these bounds; the most where there is none. A
+    wider table is cut into several, each with the names."""
+    columns = shutil.get_terminal_size((MOST_WIDTH, 24)).columns
+    return max(LEAST_WIDTH, min(columns, MOST_WIDTH))
 
 
 def tables(contest: Contest) -> str:
@@ -96,7 +104,7 @@ def _parted(contest: Contest, rows: Sequence[ContestRow]) -> list[list[ContestRo
             widest = text.table(
                 [_name(contest, tried), *_heads(tried)], _lines(contest, tried)
             ).splitlines()[1]
-            if len(widest) <= WIDTH:
+            if len(widest) <= width():
                 parts[-1] = tried
                 continue
         parts.append([row])

@@ -163,7 +163,7 @@ def _show(whole: Evaluation) -> None:
     work.show("")
     for candidate in whole.candidates[1:]:
         work.show(textwrap.fill(phrases.sentence(whole, candidate), WIDTH))
-    for missing in whole.suite.missing:
+    for missing in whole.missing:
         said = f"not run: {missing.section} {missing.title}: needs {missing.needs}"
         work.show(textwrap.fill(said, WIDTH, subsequent_indent="  "))
 
@@ -209,7 +209,7 @@ def _plain(whole: Evaluation, engine: str, failed: list[dict[str, Any]]) -> dict
         ],
         "missing": [
             {"section": one.section, "force": one.force, "title": one.title, "needs": one.needs}
-            for one in suite.missing
+            for one in whole.missing
         ],
         "failed": failed,
     }

@@ -1,13 +1,14 @@
 """A sweep as one table: a row for each cell, a column for each swept key, then the quantities, the
-decisive first. As text, Markdown, CSV, LaTeX or JSON.
+decisive first. As text, Markdown, CSV, LaTeX, JSON or Parquet.
 
-Text, Markdown and LaTeX show what fits a width, and CSV and JSON everything, unless columns are
-named. A number is its mean over seeds with half of its 95 % interval; in CSV and JSON the two are
-apart. (No library that we depend on writes Markdown or LaTeX.)
+Text, Markdown and LaTeX show what fits a width, and the others everything, unless columns are
+named. A number is its mean over seeds with half of its 95 % interval; in CSV, JSON and Parquet the
+two are apart. (No library that we depend on writes Markdown or LaTeX.)
 """
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -30,6 +31,15 @@ def rendered(grid: Grid, form: str, names: Sequence[str], width: int = LEAST_WID
     has by itself."""
     shown = grid.selected(names) if names else None
     return FORMATS[form](grid, shown, max(width, LEAST_WIDTH))
+
+
+def parquet(grid: Grid, names: Sequence[str]) -> bytes:
+    """The table as Parquet: the data frame of `sojourn.sweep`, a row for each cell."""
+    from sojourn.sweeps.frames import frame
+
+    file = io.BytesIO()
+    frame(grid, "cell", grid.selected(names) if names else None).write_parquet(file)
+    return file.getvalue()
 
 
 def fitting(grid: Grid, width: int) -> list[Quantity]:

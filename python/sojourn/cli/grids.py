@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,10 @@ def check(table: options.TableOptions, scenarios: int, as_json: bool) -> None:
         raise click.UsageError("--json prints everything: --format and --columns are of a table")
     if scenarios > 1:
         raise click.UsageError("--format and --columns are of one scenario's table: name one")
+    if table.form == "parquet" and sys.stdout.isatty():
+        raise click.UsageError(
+            "--format parquet is no text: send it to a file, such as > cells.parquet"
+        )
     from sojourn.sweeps import grid
 
     grid.check(table.columns)
@@ -41,6 +46,9 @@ def show(
     grid = of_runs(runs, link)
     assert grid.judgement is not None, "Runs are judged"
     width = shutil.get_terminal_size((grid_text.LEAST_WIDTH, 24)).columns
+    if table.form == "parquet":
+        work.show_bytes(grid_text.parquet(grid, table.columns))
+        return grid.judgement
     if table.form not in (None, "table"):
         work.show(grid_text.rendered(grid, table.form or "table", table.columns))
         return grid.judgement

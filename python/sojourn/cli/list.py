@@ -40,12 +40,13 @@ def list_(what: str | None) -> None:
 def _qdiscs() -> list[str]:
     from sojourn.scenario.qdisc import QDISCS
 
-    return [
+    named = [
         _line(record.simulated, record.in_linux(variant), record.usage(variant))
         + (_since(record) if record.in_linux(variant) else "")
         for record in QDISCS.values()
         for variant in record.variants
     ]
+    return [*named, _OWN]
 
 
 def _since(record: QdiscRecord) -> str:
@@ -56,6 +57,9 @@ def _since(record: QdiscRecord) -> str:
 def _line(simulated: bool, linux: bool, what: str) -> str:
     """With the engines that have it in front; `kernel` stands for all that run Linux."""
     return f"{'sim' if simulated else '':3} {'kernel' if linux else '':6}  {what}"
+
+
+_OWN = _line(True, False, "FILE.py:CLASS [WORD NUMBER]...  (one's own, in Python: docs/own.md)")
 
 
 def _engines() -> list[str]:
@@ -77,7 +81,8 @@ def _engines() -> list[str]:
 def _congestion() -> list[str]:
     from sojourn.scenario.linux import CONGESTION
 
-    return [_line(record.simulated, record.in_linux, name) for name, record in CONGESTION.items()]
+    named = [_line(record.simulated, record.in_linux, name) for name, record in CONGESTION.items()]
+    return [*named, _OWN]
 
 
 def _papers() -> list[str]:

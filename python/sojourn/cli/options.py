@@ -105,7 +105,7 @@ class TalkOptions:
 
 # -------------------------------------------------------------------------------------- scenarios
 
-TABLE_FORMATS = ("table", "md", "csv", "latex", "json")
+TABLE_FORMATS = ("table", "md", "csv", "latex", "json", "parquet")
 """Forms of the one table; `grid_text` writes them."""
 
 

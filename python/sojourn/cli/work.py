@@ -183,8 +183,17 @@ def show(words: str, bold: re.Pattern[str] | None = None) -> None:
     harmless = foreign.plain(words, lines=True)
     if bold is not None and not os.environ.get("NO_COLOR"):
         harmless = bold.sub(lambda found: click.style(found[0], bold=True), harmless)
+    _to_stdout(harmless)
+
+
+def show_bytes(content: bytes) -> None:
+    """Data that is no text: to stdout as it is."""
+    _to_stdout(content, ends=False)
+
+
+def _to_stdout(content: str | bytes, ends: bool = True) -> None:
     try:
-        click.echo(harmless)
+        click.echo(content, nl=ends)
     except OSError as error:
         # Python writes out the rest of stdout as it ends, which would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sojourn.engine import ClusterAt, Progress, UnfinishedError, run_all
+from sojourn.engine import ClusterAt, Progress, UnfinishedError, check, run_all
+from sojourn.errors import UserError
 from sojourn.evaluation import entrants, judged
 from sojourn.evaluation.judged import Conditions, Judged
-from sojourn.evaluation.suite import Criterion, Suite
+from sojourn.evaluation.suite import Criterion, Missing, Suite
 from sojourn.records import Run
 from sojourn.scenario import Scenario
 from sojourn.sweeps.grid import Grid, of_runs
@@ -47,6 +48,8 @@ class Evaluation:
     candidates: tuple[str, ...]
     """The baseline first."""
     assessments: tuple[Assessment, ...]
+    missing: tuple[Missing, ...]
+    """What was not run: what the suite lacks, and what the engine has no means for."""
 
     def of(self, candidate: str) -> list[Judged]:
         """All claims on a candidate, in the order of the suite."""
@@ -93,7 +96,9 @@ def evaluate(
     """
     chosen = entrants.chosen(suite, words)
     # What is wrong with any of them is told before the first is run.
-    work = [(one, entrants.contending(suite, one, chosen)) for one in suite.criteria]
+    able, unable = _sorted_out(suite, how.engine)
+    work = [(one, entrants.contending(suite, one, chosen)) for one in able]
+    check([scenario for _, scenario in work], how.engine)
     assessments = []
     for number, (criterion, scenario) in enumerate(work):
 
@@ -103,7 +108,31 @@ def evaluate(
         assessment = _assessed(suite, criterion, scenario, chosen, how, tell)
         assessments.append(assessment)
         whole(assessment)
-    return Evaluation(suite, tuple(chosen), tuple(assessments))
+    return Evaluation(suite, tuple(chosen), tuple(assessments), (*suite.missing, *unable))
+
+
+def _sorted_out(suite: Suite, engine: str) -> tuple[list[Criterion], list[Missing]]:
+    """The criteria that this engine can run, whoever the candidate is, and the others.
+
+    Raises:
+        UserError: it can run none of them.
+    """
+    able: list[Criterion] = []
+    unable: list[Missing] = []
+    refusals: list[UserError] = []
+    for one in suite.criteria:
+        try:
+            check(filter(None, (suite.scenario(one), suite.alone(one))), engine)
+        except UserError as refused:
+            refusals.append(refused)
+            why = "; ".join(refused.problem.splitlines())
+            needs = f"another engine than {engine}: {why}"
+            unable.append(Missing(one.section, one.force, one.title, needs))
+        else:
+            able.append(one)
+    if not able:
+        raise refusals[0]
+    return able, unable
 
 
 def _assessed(

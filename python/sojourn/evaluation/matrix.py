@@ -271,12 +271,12 @@ def _colour(whole: Evaluation, at: int) -> str:
 
 
 def _missing(whole: Evaluation) -> str:
-    if not whole.suite.missing:
+    if not whole.missing:
         return ""
     rows = "".join(
         f'<tr><th scope="row">{escape(one.section)} {escape(one.title)}<small>{escape(one.force)}</small></th>'
         f'<td style="white-space: normal">{escape(one.needs)}</td></tr>'
-        for one in whole.suite.missing
+        for one in whole.missing
     )
     return (
         '<p class="hint">Sections of the document that sojourn can\'t run, and what they need.</p>'

@@ -6,7 +6,8 @@
     lab.write("mine.html", lab.Shown(text=open("mine.toml").read(), qdiscs=("codel", "cake")))
 
 The engine in the page is crates/lab, compiled for wasm32: the language, the simulator and the numbers
-of the command line. `make` builds it and lays it beside this file, as `engine.wasm.xz`. The page
+of the command line. `make` builds it and lays it beside this file, as `engine.packed`: packed by
+crates/pack, behind a module that unpacks it. The page
 fetches nothing: a Content-Security-Policy in it says so to the browser.
 
 What the page shows is a `Shown`; `permalink` writes one as the part of an address behind its #.
@@ -47,7 +48,7 @@ __all__ = [
 
 FILE = "lab.html"
 """What the page is called where others lie beside it."""
-_ENGINE = "engine.wasm.xz"
+_ENGINE = "engine.packed"
 
 
 def is_there() -> bool:
@@ -90,7 +91,6 @@ def _page() -> Template:
     filled = Template(_text("page.html")).safe_substitute(
         css=(vendor / "uPlot.min.css").read_text(encoding="utf-8") + _bare("page.css"),
         uplot=(vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),
-        xz=_text("vendor/xz-decompress.min.js"),
         worker=_bare("worker.js"),
         engine=base64.b64encode(_here(_ENGINE).read_bytes()).decode(),
         facts=_safe_json(_facts()),

@@ -71,11 +71,10 @@
   let module_, ready;
   const source = URL.createObjectURL(new Blob([$$("worker").textContent], { type: "text/javascript" }));
   const start = async () => {
-    const text = atob($$("engine").textContent);
-    const bytes = Uint8Array.from(text, c => c.charCodeAt(0));
-    const { XzReadableStream } = globalThis["xz-decompress"];
-    const whole = await new Response(new XzReadableStream(new Blob([bytes]).stream())).arrayBuffer();
-    module_ = await WebAssembly.compile(whole);
+    const packed = Uint8Array.from(atob($$("engine").textContent), c => c.charCodeAt(0));
+    const unpacked = share => say(`the engine is unpacked: ${Math.round(100 * share)} %`, false);
+    module_ = await reader.send({ what: "unpack", packed }, unpacked).answer;
+    say("", false);
   };
 
   // One thread. A hung one, or one whose engine broke, is ended, and the next request starts another.
@@ -86,7 +85,7 @@
       this.worker.onmessage = ({ data }) => this.told(data);
       this.worker.onerror = event => this.end(event.message || "the worker failed");
       this.heard = performance.now();
-      this.send({ what: "begin", module: module_ });
+      if (module_) this.send({ what: "begin", module: module_ });
       clearInterval(this.watch);
       this.watch = setInterval(() => {
         if (this.waiting.size && performance.now() - this.heard > SILENT_MS) {

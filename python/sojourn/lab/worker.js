@@ -3,6 +3,7 @@
 // run tells in between how far it is, and ends early where it is told to stop.
 const SLICE = 60000;                    // events between two looks at what was said meanwhile
 const TELL_MS = 60;
+const PART = 1 << 16;                   // bytes that are unpacked between two signs of life
 let engine, asked = Promise.resolve();
 const stopped = new Set();
 
@@ -57,6 +58,20 @@ const run = async (id, begin) => {
   }
 };
 
+// The engine as it is sent: how many bytes its unpacker has, the unpacker (crates/pack), and what that
+// unpacks.
+const unpack = async (id, bytes) => {
+  const head = 4 + new DataView(bytes.buffer).getUint32(0, true);
+  const packed = bytes.subarray(head);
+  const { instance } = await WebAssembly.instantiate(bytes.subarray(4, head), {});
+  const { memory, room, go, unpacked, unpacked_bytes } = instance.exports;
+  const at = room(packed.length);
+  new Uint8Array(memory.buffer, at, packed.length).set(packed);
+  const all = new DataView(packed.buffer, packed.byteOffset).getUint32(0, true);
+  while (!go(PART)) postMessage({ id, progress: unpacked_bytes() / all });
+  return WebAssembly.compile(new Uint8Array(memory.buffer, unpacked(), all));
+};
+
 const answer = async ({ id, what, request, film }) => {
   if (what === "run") {
     const run_ = await run(id, request);
@@ -84,6 +99,12 @@ onmessage = ({ data }) => {
       if (data.what === "begin") {
         engine = await WebAssembly.instantiate(data.module, {});
         postMessage({ id, answer: true });
+        return;
+      }
+      if (data.what === "unpack") {
+        const module = await unpack(id, data.packed);
+        engine = await WebAssembly.instantiate(module, {});
+        postMessage({ id, answer: module });
         return;
       }
       const found = stopped.has(id) ? { stopped: true } : await answer(data);

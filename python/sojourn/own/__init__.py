@@ -27,6 +27,7 @@ __all__ = [
     "Ack",
     "Congestion",
     "CongestionControl",
+    "Delivery",
     "Discipline",
     "Link",
     "Packet",
@@ -169,6 +170,43 @@ class Congestion:
     """Bytes of data in a segment."""
 
 
+class Delivery:
+    """What an ACK says of the rate of delivery: of the segments that it delivers, the one that left
+    last is measured (draft-cheng-iccrg-delivery-rate-estimation). 0 where there is no sample."""
+
+    now: int
+    """ns."""
+    delivered: int
+    """Segments that were delivered from the one before that left until now."""
+    interval: int
+    """How long that took, to send or to acknowledge, whichever was longer, ns."""
+    rate: int
+    """Bits of data a second: of these two."""
+    prior_delivered: int
+    """Segments delivered in all when the measured one left: once this passes what
+    `total_delivered` was, a round trip is over."""
+    total_delivered: int
+    """Segments delivered in all, by this ACK too."""
+    app_limited: int
+    """1: the sender was short of data, so the path may deliver more."""
+    acked: int
+    """Segments that this ACK delivers."""
+    losses: int
+    """Segments that this ACK shows to be lost."""
+    prior_inflight: int
+    """Segments in flight before this ACK."""
+    inflight: int
+    """Segments in flight after it."""
+    rtt: int
+    """The RTT that it measured, ns; 0: none."""
+    repair: int
+    """0: nothing is being repaired; 1: in a fast recovery; 2: after a timeout."""
+    cwnd_limited: int
+    """As an `Ack`'s."""
+    mss: int
+    """Bytes of data in a segment."""
+
+
 class CongestionControl:
     """What a congestion control of one's own begins from. Its fields are as a discipline's. It sets
     `cwnd` and `ssthresh`, and may set `pacing_rate`. None of the methods has to be written."""
@@ -193,6 +231,11 @@ class CongestionControl:
     def on_timeout(self, event: Congestion) -> None:
         """The retransmission timer expired: sets ssthresh. cwnd is 1 afterwards. Without this method
         it is as a loss."""
+
+    def on_delivery(self, delivery: Delivery) -> None:
+        """An ACK was processed, in a recovery too: sets cwnd, and pacing_rate. A class with this
+        method sets cwnd by itself, as BBR does: no loss brings it down, and only a timeout sets it,
+        to what is in flight."""
 
     def random(self) -> float:
         """A number from 0 to below 1, of the connection's own random stream."""

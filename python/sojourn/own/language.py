@@ -48,9 +48,34 @@ VIEWS = {
         ("now", "acked", "rtt", "srtt", "una", "nxt", "cwnd_limited", "open", "mss"),
     ),
     "event": View(("now", "inflight", "mss")),
+    "delivery": View(
+        (
+            "now",
+            "delivered",
+            "interval",
+            "rate",
+            "prior_delivered",
+            "total_delivered",
+            "app_limited",
+            "acked",
+            "losses",
+            "prior_inflight",
+            "inflight",
+            "rtt",
+            "repair",
+            "cwnd_limited",
+            "mss",
+        ),
+    ),
 }
 """By the name of an argument, in the engine's order (crates/qdisc, own.rs; crates/tcp, own.rs)."""
-_TYPES = {"Packet": "packet", "Link": "link", "Ack": "ack", "Congestion": "event"}
+_TYPES = {
+    "Packet": "packet",
+    "Link": "link",
+    "Ack": "ack",
+    "Congestion": "event",
+    "Delivery": "delivery",
+}
 """By the annotation of an argument."""
 
 
@@ -97,12 +122,13 @@ BASES = {
                 "on_loss": ("event",),
                 "on_ecn": ("event",),
                 "on_timeout": ("event",),
+                "on_delivery": ("delivery",),
             },
             shared={"cwnd": 10.0, "ssthresh": math.inf, "pacing_rate": 0},
         ),
     )
 }
-SILENT = ("idle", "on_ack", "on_loss", "on_ecn", "on_timeout")
+SILENT = ("idle", "on_ack", "on_loss", "on_ecn", "on_timeout", "on_delivery")
 """Methods that answer nothing."""
 _STARTS = {"cwnd": "window", "ssthresh": "ssthresh"}
 MOST_NUMBERS = 1 << 22

@@ -76,6 +76,10 @@ def read(package: str) -> Paper:
         stored=getattr(search, "by_number", dict)(),
         search_studies=() if as_studies is None else tuple(as_studies.studies),
         searched=as_studies.results if as_studies else lambda _quick: SearchResults(),
+        refused={
+            one["reading"]: _sentence(one["why"], modules["claims"], one["reading"])
+            for one in said.refused
+        },
         grids=tuple(Grid(one["title"], one["head"], one["rows"]) for one in said.grids),
     )
 

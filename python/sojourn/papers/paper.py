@@ -208,6 +208,8 @@ class Paper:
     grids: tuple[Grid, ...] = ()
     swaps: Mapping[str, Swap] = field(default_factory=dict)
     """Other readings that were run, by name: which variants stand for which."""
+    refused: Mapping[str, Sentence] = field(default_factory=dict)
+    """Why other readings are not the chosen one, by their names in `swaps` or `stored`."""
     cite: Mapping[str, str] = field(default_factory=dict)
     """Its entry in a bibliography; see `bibliography`."""
     stored: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)
@@ -243,6 +245,8 @@ class Paper:
             assert not stated or number.tolerance is not None, (
                 f"{self.id}: {number.id}: no tolerance"
             )
+        nameless = set(self.refused) - set(self.swaps) - set(self.stored)
+        assert not nameless, f"{self.id}: refused: no such reading {nameless}"
         for name, swap in self.swaps.items():
             unknown_ = {*swap, *swap.values()} - variants - searched - {None}
             assert not unknown_, f"{self.id}: reading {name}: no such variant {unknown_}"

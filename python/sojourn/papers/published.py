@@ -10,6 +10,7 @@
     [[claims]]       id, where, says, check, pictures, must_hold
     [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
     [[readings]]     parameter, source, chosen, why, others, searched
+    [[refused]]      reading (its name in the matrix), why: why it is not chosen, though it may fit more
     [[grids]]        title, rows, columns: a table in the source's layout. Columns are a number's id, in which {row}
                      stands for the row, and the column's name. names: what rows are called, where that is
                      something else; instead: another number for an id, "" for a cell that is none
@@ -56,6 +57,7 @@ CLAIM_FIELDS = frozenset(("id", "where", "says", "check", "pictures", "must_hold
 PICTURE_FIELDS = frozenset(("id", "source", "title", "caption", "draw"))
 GRID_FIELDS = frozenset(("title", "rows", "columns"))
 GRID_OPTIONS = frozenset(("names", "instead"))
+REFUSED_FIELDS = frozenset(("reading", "why"))
 READING_FIELDS = frozenset(("parameter", "source", "chosen", "why", "others", "searched"))
 
 
@@ -73,6 +75,7 @@ class Published:
     pictures: Sequence[Entry]
     readings: Sequence[Entry]
     grids: Sequence[Entry]
+    refused: Sequence[Entry]
     quoted: Entry
 
     @property
@@ -119,6 +122,7 @@ def read(path: Path) -> Published:
         entries("pictures", PICTURE_FIELDS, "id"),
         entries("readings", READING_FIELDS, "parameter"),
         _grids(raw.get("grids", ()), {one["id"] for one in numbers}, path),
+        entries("refused", REFUSED_FIELDS, "reading"),
         raw.get("quoted", {}),
     )
 

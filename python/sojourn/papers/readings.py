@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sojourn.papers.evidence import Estimate, Evidence, NotRun, Swap
 from sojourn.papers.paper import Number, Paper
@@ -38,13 +38,25 @@ class Matrix:
     """By the number's id."""
     others: Mapping[str, Mapping[str, Under]]
     """By reading, then by the number's id; a number that a reading leaves as it is has none."""
+    searched: frozenset[str] = frozenset()
+    """Readings that were run on the search's seeds."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Why a reading is not the chosen one, by its name."""
 
     def fitting(self, name: str) -> tuple[int, int, int]:
         """Of the numbers that a reading changes: how many fit, how many of them as chosen, and how
-        many there are."""
+        many there are. What was searched is compared with the chosen one on the same seeds, where
+        that is stored."""
         own = self.others[name]
-        as_chosen = sum(self.chosen[id_].fits for id_ in own)
+        same = self.others.get(ON_OTHER_SEEDS, {}) if name in self.searched else {}
+        chosen = {**self.chosen, **same} if name != ON_OTHER_SEEDS else self.chosen
+        as_chosen = sum(chosen[id_].fits for id_ in own)
         return sum(one.fits for one in own.values()), as_chosen, len(own)
+
+    def better(self) -> dict[str, tuple[int, int, int]]:
+        """Readings that fit more of the numbers that they change than the chosen one does."""
+        found = {name: self.fitting(name) for name in self.others if name != ON_OTHER_SEEDS}
+        return {name: each for name, each in found.items() if each[0] > each[1]}
 
     def readings(self) -> Iterator[tuple[str, Mapping[str, Under]]]:
         """All, the chosen one first."""
@@ -71,7 +83,18 @@ def matrix(paper: Paper, evidence: Evidence, rows: Sequence[Row]) -> Matrix:
     moved = {id_ for found in told.values() for id_ in found}
     numbers = [row.number for row in stated if row.number.id in moved]
     chosen = {row.number.id: _judged(row.number, row.ours) for row in stated}
-    return Matrix(numbers, {one.id: chosen[one.id] for one in numbers}, told)
+    only_searched = {study[name] for study in paper.search_studies for name in study.variants}
+    searched = {name for name, swap in paper.swaps.items() if set(swap.values()) & only_searched}
+    return Matrix(
+        numbers,
+        {one.id: chosen[one.id] for one in numbers},
+        told,
+        frozenset(searched | set(paper.stored)),
+        {
+            name: why if isinstance(why, str) else why(evidence)
+            for name, why in paper.refused.items()
+        },
+    )
 
 
 def _swapped(evidence: Evidence, swap: Swap, rows: Sequence[Row]) -> dict[str, Estimate]:

@@ -48,22 +48,33 @@ def table(found: Matrix) -> str:
 
 
 def least_contradicted(found: Matrix) -> str:
-    """Which readings fit more of the numbers that they change than the chosen one does."""
-    more, again = [], ""
-    for name in found.others:
-        fits, as_chosen, of = found.fitting(name)
-        told = f"{fits} of {of}, as chosen {as_chosen}"
-        if name == ON_OTHER_SEEDS:
-            again = f" The stored search has seeds of its own, on which the chosen one fits {told}."
-        elif fits > as_chosen:
-            more.append(f"{name} ({told})")
-    if not more:
+    """Which readings fit more of the numbers that they change than the chosen one does, and why they
+    are not chosen."""
+    again = ""
+    if ON_OTHER_SEEDS in found.others:
+        told = _told(found.fitting(ON_OTHER_SEEDS))
+        again = f" The stored search has seeds of its own, on which the chosen one fits {told}."
+    better = found.better()
+    if not better:
         return (
             f"No other reading fits more of the numbers that it changes than the chosen one.{again}"
         )
+    more = [
+        f"{name} ({_told(each)}): {found.refused.get(name, NOT_REFUSED)}"
+        for name, each in better.items()
+    ]
     return (
-        f"More of the numbers that it changes than the chosen one fits: {'; '.join(more)}.{again}"
+        "More of the numbers that it changes than the chosen one fits, and is not chosen: "
+        f"{' '.join(more)}{again}"
     )
+
+
+NOT_REFUSED = "why is not said."
+
+
+def _told(fitting: tuple[int, int, int]) -> str:
+    fits, as_chosen, of = fitting
+    return f"{fits} of {of}, as chosen {as_chosen}"
 
 
 def _named(number: Number) -> str:

@@ -229,7 +229,7 @@ def _options(columns: _Columns) -> Iterator[tuple[NDArray[np.bool_], _Bytes]]:
     yield timed & ~syn, option(8, *stamps, nops=2)
     yield columns.has("scale"), option(3, ("scale", 1), nops=1)
     yield columns["sack_permitted"] == 1, option(4)
-    alone = ~columns.has("accecn_e1b")
+    alone = ~columns.has("accecn_e1b") & ~columns.has("accecn_e0b")
     blocks = [(f"sack{n}_left", f"sack{n}_right") for n in (1, 2, 3, 4)]
     for many in (1, 2, 3, 4):
         last = columns.has(f"sack{many}_left")
@@ -238,7 +238,10 @@ def _options(columns: _Columns) -> Iterator[tuple[NDArray[np.bool_], _Bytes]]:
         yield last & ~further & alone, option(5, *fields, nops=2)
         yield last & ~further & ~alone, option(5, *fields)
     counters = ("accecn_e1b", "accecn_ceb", "accecn_e0b")
-    for many in (1, 2, 3):
-        last = columns.has(counters[many - 1])
-        further = columns.has(counters[many]) if many < 3 else np.zeros_like(last)
-        yield last & ~further, option(174, *((name, 3) for name in counters[:many]))
+    # Where the counter of ECT(1) is left out, the others stand in the other order.
+    first = columns.has(counters[0])
+    for kind, order, here in ((174, counters, first), (172, counters[::-1], ~first)):
+        for many in (1, 2, 3):
+            last = here & columns.has(order[many - 1])
+            further = columns.has(order[many]) if many < 3 else np.zeros_like(last)
+            yield last & ~further, option(kind, *((name, 3) for name in order[:many]))

@@ -10,6 +10,7 @@
 
 use crate::cobalt::Signals;
 use crate::slab::NONE;
+use std::ops::{Index, IndexMut};
 use units::Luck;
 
 /// Queues of a tin, and hosts of either kind.
@@ -47,29 +48,70 @@ pub(super) struct Flow {
 
 /// The lists of queues; a queue is in one at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum List {
+enum List {
     New = QUEUES as isize,
     Old,
     Decaying,
 }
 
-/// Rings of queues, each through a place of its own that stands for the list.
+/// A table with a value for each queue or host. An index is taken modulo its length, a power of two,
+/// so that no access has to be checked.
 #[derive(Clone, Debug)]
-struct Lists(Vec<[u16; 2]>);
+struct Table<T, const N: usize>(Box<[T; N]>);
+
+impl<T: Clone, const N: usize> Table<T, N> {
+    fn new(value: T) -> Table<T, N> {
+        const { assert!(N.is_power_of_two()) };
+        let Ok(all) = vec![value; N].into_boxed_slice().try_into() else {
+            unreachable!("it is as long as it was made")
+        };
+        Table(all)
+    }
+}
+
+impl<T, const N: usize> Index<usize> for Table<T, N> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, index: usize) -> &T {
+        &self.0[index % N]
+    }
+}
+
+impl<T, const N: usize> IndexMut<usize> for Table<T, N> {
+    #[inline(always)]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        &mut self.0[index % N]
+    }
+}
+
+/// Rings of queues, each through a place of its own that stands for the list: for each place the
+/// one before it and the one behind.
+#[derive(Clone, Debug)]
+struct Lists(Table<[u16; 2], { 2 * QUEUES }>);
 
 impl Lists {
     fn new() -> Lists {
-        Lists((0..QUEUES as u16 + 3).map(|place| [place, place]).collect())
+        let mut places = Table::new([0; 2]);
+        for place in 0..QUEUES + 3 {
+            places[place] = [place as u16; 2];
+        }
+        Lists(places)
     }
 
     /// The first queue of a list.
     #[inline]
     fn first(&self, list: List) -> Option<usize> {
-        let first = usize::from(self.0[list as usize][1]);
+        let first = self.behind(list as usize);
         (first != list as usize).then_some(first)
     }
 
-    /// Takes a queue out of its list, if it is in one.
+    #[inline]
+    fn behind(&self, place: usize) -> usize {
+        usize::from(self.0[place][1])
+    }
+
+    /// Takes a place out of its ring, if it is in one.
     #[inline]
     fn unlink(&mut self, index: usize) {
         let [before, behind] = self.0[index];
@@ -78,27 +120,41 @@ impl Lists {
         self.0[index] = [index as u16; 2];
     }
 
+    /// Puts a place before another one, out of any other ring.
+    #[inline]
+    fn move_before(&mut self, index: usize, behind: usize) {
+        self.unlink(index);
+        let before = std::mem::replace(&mut self.0[behind][0], index as u16);
+        self.0[usize::from(before)][1] = index as u16;
+        self.0[index] = [before, behind as u16];
+    }
+
     /// Puts a queue at the end of a list, out of any other.
     #[inline]
     fn move_to(&mut self, index: usize, list: List) {
-        self.unlink(index);
-        let last = std::mem::replace(&mut self.0[list as usize][0], index as u16);
-        self.0[usize::from(last)][1] = index as u16;
-        self.0[index] = [last, list as u16];
+        self.move_before(index, list as usize);
+    }
+
+    /// Puts all queues of a list that come before this one behind all others of it.
+    #[inline]
+    fn rotate_to(&mut self, index: usize, list: List) {
+        self.move_before(list as usize, index);
     }
 }
 
 /// Hosts of one kind: sources or destinations.
 #[derive(Clone, Debug)]
 struct Hosts {
-    tags: Vec<u32>,
+    /// Whether a host's flows share a turn; else none has bulk flows.
+    share: bool,
+    tags: Table<u32, QUEUES>,
     /// Bulk flows of each.
-    bulk: Vec<u16>,
+    bulk: Table<u16, QUEUES>,
 }
 
 impl Hosts {
-    fn new() -> Hosts {
-        Hosts { tags: vec![0; QUEUES], bulk: vec![0; QUEUES] }
+    fn new(share: bool) -> Hosts {
+        Hosts { share, tags: Table::new(0), bulk: Table::new(0) }
     }
 
     /// The place of a host: its own, or one without bulk flows, or the one its hash points at.
@@ -119,22 +175,14 @@ fn ways(hash: u32) -> impl Iterator<Item = usize> {
     (0..WAYS).map(move |way| set + (slot + way) % WAYS)
 }
 
-/// A packet's hashes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Hashes {
-    pub(super) flow: u32,
-    /// Source and destination; 0 where hosts don't matter.
-    pub(super) hosts: [u32; 2],
-}
-
 /// The queues of a tin.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
-    flows: Vec<Flow>,
-    tags: Vec<u32>,
+    flows: Table<Flow, QUEUES>,
+    tags: Table<u32, QUEUES>,
     lists: Lists,
-    /// By source and by destination; `None`: the mode does not share by these.
-    hosts: [Option<Hosts>; 2],
+    /// Sources and destinations.
+    hosts: [Hosts; 2],
     /// Bytes of a turn, of a flow that shares its host with none.
     pub(super) quantum: u32,
     /// How many are sparse (or waiting), and bulk.
@@ -156,10 +204,10 @@ impl Flows {
             signals: Signals::default(),
         };
         Flows {
-            flows: vec![flow; QUEUES],
-            tags: vec![0; QUEUES],
+            flows: Table::new(flow),
+            tags: Table::new(0),
             lists: Lists::new(),
-            hosts: by_host.map(|by| by.then(Hosts::new)),
+            hosts: by_host.map(Hosts::new),
             quantum,
             sparse: 0,
             bulk: 0,
@@ -182,34 +230,35 @@ impl Flows {
         self.sparse + self.bulk > 0
     }
 
-    /// The queue of a packet.
+    /// The queue of a packet, by its flow's hash. Its source's and destination's are asked for where
+    /// the flow is new to the queue.
     #[inline]
-    pub(super) fn queue(&mut self, hashes: Hashes) -> usize {
-        let slot = hashes.flow as usize % QUEUES;
-        if self.tags[slot] == hashes.flow && self.flows[slot].life != Life::AtRest {
+    pub(super) fn queue(&mut self, hash: u32, hosts: impl FnOnce() -> [u32; 2]) -> usize {
+        let slot = hash as usize % QUEUES;
+        if self.tags[slot] == hash && self.flows[slot].life != Life::AtRest {
             return slot;
         }
-        self.find(hashes)
+        // Its own, or one that nobody has.
+        let own = ways(hash).find(|way| self.tags[*way] == hash);
+        match own {
+            Some(own) if self.flows[own].life != Life::AtRest => own,
+            _ => self.take(hash, own, hosts()),
+        }
     }
 
-    fn find(&mut self, hashes: Hashes) -> usize {
-        let slot = hashes.flow as usize % QUEUES;
-        let own = ways(hashes.flow).find(|way| self.tags[*way] == hashes.flow);
-        if let Some(own) = own.filter(|own| self.flows[*own].life != Life::AtRest) {
-            return own;
-        }
-        let unused = || ways(hashes.flow).find(|way| self.flows[*way].life == Life::AtRest);
+    /// The queue that a flow takes, which had this one before or none.
+    fn take(&mut self, hash: u32, own: Option<usize>, hosts: [u32; 2]) -> usize {
+        let slot = hash as usize % QUEUES;
+        let unused = || ways(hash).find(|way| self.flows[*way].life == Life::AtRest);
         let index = own.or_else(unused).unwrap_or(slot);
-        self.tags[index] = hashes.flow;
+        self.tags[index] = hash;
         // A queue that is taken from another flow: its bulk flow is now of these hosts.
         let taken = self.flows[index].life == Life::Bulk;
         if taken {
             self.count_at_hosts(index, |bulk| bulk.saturating_sub(1));
         }
-        for (kind, table) in self.hosts.iter_mut().enumerate() {
-            if let Some(table) = table {
-                self.flows[index].hosts[kind] = table.find(hashes.hosts[kind]);
-            }
+        for (kind, table) in self.hosts.iter_mut().enumerate().filter(|(_, table)| table.share) {
+            self.flows[index].hosts[kind] = table.find(hosts[kind]);
         }
         if taken {
             self.count_at_hosts(index, one_more);
@@ -219,7 +268,7 @@ impl Flows {
 
     fn count_at_hosts(&mut self, index: usize, change: impl Fn(u16) -> u16) {
         for (table, host) in self.hosts.iter_mut().zip(self.flows[index].hosts) {
-            if let Some(table) = table {
+            if table.share {
                 let bulk = &mut table.bulk[usize::from(host)];
                 *bulk = change(*bulk);
             }
@@ -228,13 +277,11 @@ impl Flows {
 
     /// Bytes of this queue's turn. A host's bulk flows share one: with `quantum / load` as a number
     /// with a fraction, which a draw rounds up or down.
-    #[inline]
+    #[inline(always)]
     fn turn(&self, index: usize, luck: &mut Luck) -> i32 {
-        let hosts = self.flows[index].hosts;
-        let load = |kind: usize| {
-            self.hosts[kind].as_ref().map_or(1, |table| table.bulk[usize::from(hosts[kind])])
-        };
-        let load = u32::from(load(0).max(load(1)).max(1));
+        let [source, destination] = self.flows[index].hosts.map(usize::from);
+        let loads = [self.hosts[0].bulk[source], self.hosts[1].bulk[destination]];
+        let load = u32::from(loads[0].max(loads[1]).max(1));
         let fraction = (luck.next_u64() >> 48) as u32;
         ((self.quantum * (0xffff / load) + fraction) >> 16) as i32
     }
@@ -261,21 +308,47 @@ impl Flows {
         self.count_at_hosts(index, one_more);
     }
 
-    /// The queue whose turn it is: new ones before old ones. A decaying one is looked at where
-    /// there is no other, or first if so asked.
+    /// The queue whose turn it is, and that may still send in it: new ones before old ones. A
+    /// decaying one is looked at where there is no other, or first if so asked. Those that have spent
+    /// their turn get another one behind the old ones.
     #[inline]
-    pub(super) fn next(&self, decaying_first: bool) -> Option<usize> {
-        let of = |list| self.lists.first(list);
-        decaying_first
-            .then(|| of(List::Decaying))
-            .flatten()
-            .or_else(|| of(List::New))
-            .or_else(|| of(List::Old))
-            .or_else(|| of(List::Decaying))
+    pub(super) fn next(&mut self, decaying_first: bool, luck: &mut Luck) -> Option<usize> {
+        let mut decaying = decaying_first.then(|| self.lists.first(List::Decaying)).flatten();
+        loop {
+            let index = match decaying.take().or_else(|| self.lists.first(List::New)) {
+                Some(index) => index,
+                None => match self.lists.first(List::Old) {
+                    Some(first) => return Some(self.next_old(first, luck)),
+                    None => self.lists.first(List::Decaying)?,
+                },
+            };
+            if self.flows[index].deficit > 0 {
+                return Some(index);
+            }
+            self.end_turn(index, luck);
+        }
+    }
+
+    /// The next of the old ones that may send, from the first on. Where many flows share a host, a
+    /// packet takes many turns: so this goes around the ring, and then turns the ring once.
+    #[inline]
+    fn next_old(&mut self, first: usize, luck: &mut Luck) -> usize {
+        let mut index = first;
+        while self.flows[index].deficit <= 0 {
+            debug_assert_ne!(self.flows[index].life, Life::Sparse, "a sparse queue is a new one");
+            self.flows[index].deficit += self.turn(index, luck);
+            index = self.lists.behind(index);
+            if index == List::Old as usize {
+                index = self.lists.behind(index);
+            }
+        }
+        if index != first {
+            self.lists.rotate_to(index, List::Old);
+        }
+        index
     }
 
     /// The queue has spent its turn: it gets another one behind the old ones.
-    #[inline]
     pub(super) fn end_turn(&mut self, index: usize, luck: &mut Luck) {
         if self.flows[index].life == Life::Sparse {
             if self.flows[index].head == NONE {
@@ -314,7 +387,7 @@ impl Flows {
     pub(super) fn bulk_of_hosts(&self, index: usize) -> [u16; 2] {
         [0, 1].map(|kind| {
             let host = usize::from(self.flows[index].hosts[kind]);
-            self.hosts[kind].as_ref().map_or(0, |table| table.bulk[host])
+            self.hosts[kind].bulk[host]
         })
     }
 }

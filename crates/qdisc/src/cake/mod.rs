@@ -38,7 +38,7 @@ use crate::{
     AckView, Backlog, Body, Cause, Context, DsField, Ecn, Fate, Hosts, Packet, Qdisc, State,
 };
 use acks::AckFilter;
-use flows::{Flows, Hashes};
+use flows::Flows;
 use heap::{Bytes, Heap, Queue};
 use pace::{Pace, Sizes};
 use serde::Deserialize;
@@ -220,6 +220,17 @@ fn memory_limit(params: &CakeParams, rate: u64, mtu: u32) -> u64 {
     wanted.min(most)
 }
 
+/// The hashes of a packet's source and destination; 0 where they don't matter.
+fn hash_hosts<B: Body>(by: Isolation, known: &Hosts, key: u64, packet: &Packet<B>) -> [u32; 2] {
+    let by = by.hosts();
+    if !by.contains(&true) {
+        return [0; 2];
+    }
+    let known = known.get(packet.flow as usize).copied();
+    let hosts = known.unwrap_or_else(|| packet.body.hosts(packet.flow));
+    [0, 1].map(|kind| if by[kind] { crate::hash(hosts[kind].into(), !key) } else { 0 })
+}
+
 /// Linux's cake.
 pub struct Cake<B> {
     tins: Vec<Tin>,
@@ -279,25 +290,16 @@ impl<B: Body> Cake<B> {
         }
     }
 
+    /// The queue of a packet.
     #[inline]
-    fn hashes(&self, packet: &Packet<B>) -> Hashes {
-        let [by_source, by_destination] = self.isolation.hosts();
-        let mut hosts = [0; 2];
-        if by_source || by_destination {
-            let known = self.hosts.get(packet.flow as usize).copied();
-            let [source, destination] = known.unwrap_or_else(|| packet.body.hosts(packet.flow));
-            let hash = |host: u32| crate::hash(host.into(), !self.key);
-            hosts = [
-                if by_source { hash(source) } else { 0 },
-                if by_destination { hash(destination) } else { 0 },
-            ];
+    fn queue(&mut self, tin: usize, packet: &Packet<B>) -> usize {
+        let flows = &mut self.tins[tin].flows;
+        let hosts = || hash_hosts(self.isolation, &self.hosts, self.key, packet);
+        if self.isolation.flows() {
+            return flows.queue(packet.body.hash(packet.flow, self.key), hosts);
         }
-        let flow = if self.isolation.flows() {
-            packet.body.hash(packet.flow, self.key)
-        } else {
-            hosts[0] ^ hosts[1]
-        };
-        Hashes { flow, hosts }
+        let hosts = hosts();
+        flows.queue(hosts[0] ^ hosts[1], || hosts)
     }
 
     fn truesize(&self, packet: &Packet<B>) -> u64 {
@@ -476,11 +478,7 @@ impl<B: Body> Cake<B> {
         fates: &mut Vec<Fate<B>>,
     ) -> Option<Packet<B>> {
         loop {
-            let index = self.tins[tin].flows.next(std::mem::take(first))?;
-            if self.tins[tin].flows.at(index).deficit <= 0 {
-                self.tins[tin].flows.end_turn(index, &mut self.luck);
-                continue;
-            }
+            let index = self.tins[tin].flows.next(std::mem::take(first), &mut self.luck)?;
             loop {
                 let Some(mut packet) = self.pop(tin, index) else {
                     self.found_empty(tin, index, now);
@@ -542,8 +540,7 @@ impl<B: Body> Qdisc<B> for Cake<B> {
     #[inline]
     fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
         let tin = usize::from(self.by_codepoint[usize::from(packet.ds.dscp())]);
-        let hashes = self.hashes(&packet);
-        let index = self.tins[tin].flows.queue(hashes);
+        let index = self.queue(tin, &packet);
         if self.wash {
             packet.ds = DsField(packet.ds.0 & 0b11);
         }

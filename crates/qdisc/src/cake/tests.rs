@@ -242,7 +242,7 @@ fn turns(flows: &mut Flows, index: usize, times: u64) -> Vec<i32> {
 
 /// A bulk flow of a host.
 fn bulk(flows: &mut Flows, flow: u32, host: u32) -> usize {
-    let index = flows.queue(Hashes { flow, hosts: [host, 0] });
+    let index = flows.queue(flow, || [host, 0]);
     flows.arrived(index, &mut Luck::new(1, "arrived"));
     // A packet that waits.
     flows.at_mut(index).head = 0;
@@ -273,21 +273,21 @@ fn the_largest_turn_is_rarely_a_byte_less_and_flows_of_a_host_share_it() {
 fn eight_flows_of_a_set_have_queues_of_their_own_and_the_ninth_shares() {
     let mut flows = Flows::new([false; 2], 1514);
     let mut luck = Luck::new(1, "ways");
-    let hash = |flow: u32| Hashes { flow: flow * 1024 + 21, hosts: [0; 2] };
+    let queue = |flows: &mut Flows, flow: u32| flows.queue(flow * 1024 + 21, || [0; 2]);
     let found: Vec<usize> = (0..9)
         .map(|flow| {
-            let index = flows.queue(hash(flow));
+            let index = queue(&mut flows, flow);
             flows.arrived(index, &mut luck);
             index
         })
         .collect();
     // From the slot on, around its set of eight; the ninth takes over the slot.
     assert_eq!(found, [21, 22, 23, 16, 17, 18, 19, 20, 21]);
-    assert_eq!(flows.queue(hash(3)), 16);
-    assert_eq!(flows.queue(hash(8)), 21);
+    assert_eq!(queue(&mut flows, 3), 16);
+    assert_eq!(queue(&mut flows, 8), 21);
     // The first one's mark is gone: it finds a queue at rest, if there is one.
     flows.found_empty(18, false);
-    assert_eq!(flows.queue(hash(0)), 18);
+    assert_eq!(queue(&mut flows, 0), 18);
 }
 
 /// Shares of four flows, of which the first has a source of its own and the others share one; each
@@ -337,7 +337,7 @@ fn hosts_that_the_owner_knows_stand_above_those_of_the_body() {
     let mut told = cake(&CakeParams { isolation: Isolation::DualSrchost, ..params() });
     let known = [[1, 9], [5, 9], [5, 9]];
     *Qdisc::<Sent>::hosts(&mut told).expect("it shares by host") = known.into();
-    let source = |flow: u32| told.hashes(&packet(flow, 0)).hosts[0];
+    let source = |flow: u32| hash_hosts(told.isolation, &told.hosts, told.key, &packet(flow, 0))[0];
     assert_ne!(source(0), source(1));
     assert_eq!(source(1), source(2));
     assert!(Qdisc::<Sent>::hosts(&mut cake(&params())).is_none(), "by flows alone");

@@ -12,16 +12,21 @@
 //! | a loss was found: a recovery begins | `on_loss` | ssthresh, to which the sender brings cwnd |
 //! | an ECN echo comes | `on_ecn`, else `on_loss` | the same |
 //! | the retransmission timer expires | `on_timeout`, else `on_loss` | ssthresh; cwnd becomes 1 |
+//! | an ACK was processed, in a recovery too | `on_delivery` | cwnd and the rate |
 //!
 //! A law without `on_loss` halves: ssthresh becomes half of cwnd, at least 2 (RFC 5681 §3.1, eq. 4).
+//! One with `on_delivery` sets cwnd by itself, as BBR does: no loss brings it down, and only a
+//! timeout sets it, to what is in flight. What it is shown there is `rate.rs`'s.
 //! Windows that make no sense, and code that fails, end the run: a panic whose payload is an
 //! `OwnControlFailure`. It is thrown without a message, for whoever started the run words it.
 
 use super::{Ack, Congestion, CongestionControl, Signal};
 use crate::TcpParams;
 use crate::own::{
-    FAILED, OwnAck, OwnCongestion, OwnControl, OwnControlFailure, OwnControlLaw, OwnWindow,
+    FAILED, OwnAck, OwnCongestion, OwnControl, OwnControlFailure, OwnControlLaw, OwnDelivery,
+    OwnWindow,
 };
+use crate::rate::{RateSample, Repair, Totals};
 use std::panic::resume_unwind;
 use units::{Luck, Span};
 
@@ -36,6 +41,7 @@ pub struct Own {
     law: Box<dyn OwnControlLaw>,
     window: OwnWindow,
     paces: bool,
+    samples: bool,
     mss: i64,
 }
 
@@ -57,6 +63,7 @@ impl Own {
                 pacing_rate: 0,
             },
             paces: program.paces(),
+            samples: program.samples(),
             mss: params.mss.into(),
         }
     }
@@ -65,11 +72,12 @@ impl Own {
     #[inline]
     fn check(&self, asked: &'static str, at_ns: u64, answer: Option<i64>) {
         let OwnWindow { cwnd, ssthresh, pacing_rate } = self.window;
+        let free = self.samples || matches!(asked, "on_ack" | "on_delivery");
         let wrong = if answer == Some(FAILED) {
             None
         } else if !(1.0..=MOST_SEGMENTS).contains(&cwnd) {
             Some(("cwnd", cwnd))
-        } else if !(ssthresh >= 1.0 && (asked == "on_ack" || ssthresh <= MOST_SEGMENTS)) {
+        } else if !(ssthresh >= 1.0 && (free || ssthresh <= MOST_SEGMENTS)) {
             Some(("ssthresh", ssthresh))
         } else if !(0..=MOST_RATE).contains(&pacing_rate) {
             Some(("pacing_rate", pacing_rate as f64))
@@ -131,7 +139,7 @@ impl CongestionControl for Own {
             Some(answer) => (asked, Some(answer)),
             None => ("on_loss", law.on_loss(window, &shown)),
         };
-        if answer.is_none() {
+        if answer.is_none() && !self.samples {
             window.ssthresh = (window.cwnd / 2.0).floor().max(2.0);
         }
         self.check(asked, event.now.0, answer);
@@ -140,8 +148,50 @@ impl CongestionControl for Own {
         }
     }
 
+    fn samples_rate(&self) -> bool {
+        self.samples
+    }
+
+    fn on_rate_sample(&mut self, rs: &RateSample) {
+        let sample = rs.sample.filter(|_| rs.interval().is_some());
+        let interval_us = i64::from(rs.interval().unwrap_or(0));
+        let delivered = sample.map_or(0, |sample| i64::from(sample.delivered));
+        let bits = delivered * self.mss * 8;
+        let shown = OwnDelivery {
+            now: number(rs.now.0),
+            delivered,
+            interval: interval_us * 1000,
+            rate: (bits * 1_000_000).checked_div(interval_us).unwrap_or(0),
+            prior_delivered: sample.map_or(0, |sample| sample.prior_delivered.into()),
+            total_delivered: rs.totals.delivered.into(),
+            app_limited: sample.is_some_and(|sample| sample.app_limited).into(),
+            acked: rs.acked.into(),
+            losses: rs.losses.into(),
+            prior_inflight: rs.prior_in_flight.into(),
+            inflight: rs.in_flight.into(),
+            rtt: i64::from(rs.rtt_us.unwrap_or(0)) * 1000,
+            repair: match rs.repair {
+                Repair::None => 0,
+                Repair::Recovery => 1,
+                Repair::Loss => 2,
+            },
+            cwnd_limited: rs.cwnd_limited.into(),
+            mss: self.mss,
+        };
+        let answer = self.law.on_delivery(&mut self.window, &shown);
+        self.check("on_delivery", rs.now.0, answer);
+    }
+
+    /// Where it sets cwnd by itself, what a reduction did to it is its own affair.
+    fn undo(&mut self, prior_cwnd: f64, _: Totals) {
+        if !self.samples {
+            self.window.cwnd = self.window.cwnd.max(prior_cwnd);
+        }
+    }
+
+    /// Segments of one that samples leave by the clock, if only because Linux measures them so.
     fn paces(&self) -> bool {
-        self.paces
+        self.paces || self.samples
     }
 
     fn rate(&self) -> Option<u64> {

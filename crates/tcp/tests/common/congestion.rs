@@ -4,13 +4,14 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use tcp::CongestionKind;
 use tcp::own::{
-    OwnAck, OwnCongestion, OwnControl, OwnControlCode, OwnControlLaw, OwnControlProgram, OwnWindow,
+    OwnAck, OwnCongestion, OwnControl, OwnControlCode, OwnControlLaw, OwnControlProgram,
+    OwnDelivery, OwnWindow,
 };
 use units::Luck;
 
 /// Gives endpoints any of them, or one of the user's own that sets whatever it may.
 pub fn any() -> impl Strategy<Value = Choice> {
-    let own = prop::option::weighted(0.15, prop::bool::ANY.prop_map(random));
+    let own = prop::option::weighted(0.15, prop::array::uniform2(prop::bool::ANY).prop_map(random));
     (prop::sample::select(CongestionKind::ALL), own).prop_map(|(kind, own)| Choice {
         kind: own.as_ref().map_or(kind, |_| CongestionKind::Reno),
         own,
@@ -26,8 +27,8 @@ pub struct Choice {
     pub own: Option<Box<OwnControl>>,
 }
 
-fn random(paces: bool) -> Box<OwnControl> {
-    let code = OwnControlCode(Some(Arc::new(Random { paces })));
+fn random([paces, samples]: [bool; 2]) -> Box<OwnControl> {
+    let code = OwnControlCode(Some(Arc::new(Random { paces, samples })));
     let (file, class) = ("random.py".to_owned(), "Random".to_owned());
     Box::new(OwnControl { file, class, words: None, source: None, code })
 }
@@ -35,6 +36,7 @@ fn random(paces: bool) -> Box<OwnControl> {
 /// Windows at random.
 struct Random {
     paces: bool,
+    samples: bool,
 }
 
 struct RandomLaw(Luck);
@@ -42,6 +44,10 @@ struct RandomLaw(Luck);
 impl OwnControlProgram for Random {
     fn paces(&self) -> bool {
         self.paces
+    }
+
+    fn samples(&self) -> bool {
+        self.samples
     }
 
     fn begin(&self) -> Box<dyn OwnControlLaw> {
@@ -73,6 +79,10 @@ impl OwnControlLaw for RandomLaw {
 
     fn on_timeout(&mut self, _window: &mut OwnWindow, _event: &OwnCongestion) -> Option<i64> {
         None
+    }
+
+    fn on_delivery(&mut self, window: &mut OwnWindow, _: &OwnDelivery) -> Option<i64> {
+        self.set(window)
     }
 
     fn seed(&mut self, key: u64) {

@@ -17,6 +17,8 @@ from sojourn.papers.adt.studies import (
     CHOSEN,
     DATAGRAMS,
     DELAY_BASED,
+    FIXED,
+    FIXED_PACKETS,
     HALF,
     HARMONIC,
     LONG_SPELLS,
@@ -499,13 +501,34 @@ def averaging(evidence: Evidence) -> str:
 
 
 def other_rho(evidence: Evidence) -> str:
-    """The same, and why it fits 250 users."""
-    slow = AVERAGING[weighed(250, 0.01)]
-    if not evidence.has(slow):
+    """The same, and what it gives many users once it has settled."""
+    many = [users for users in RHOS if users >= 100]
+    slow = [AVERAGING[weighed(users, 0.01)] for users in many]
+    if not evidence.has(*slow):
         return f"{averaging(evidence)}."
-    limit, busy = (evidence.mean(slow, one) for one in (m.limit, m.utilisation))
-    settles = ", above u: it is still on its way down from the whole buffer" if busy > 99.05 else ""
-    return f"{averaging(evidence)}. At 250 it is {limit:.0f} packets in the mean with {busy:.2f} % of the link{settles}."
+    limits = [evidence.mean(one, m.limit) for one in slow]
+    usual = [evidence.mean(WITH_USERS[users], m.limit) for users in many]
+    return (
+        f"{averaging(evidence)}. At {said.each(many)} users q_adt is then {said.each(limits)} packets once it has "
+        f"settled, for {said.each(usual)} with 0.1."
+    )
+
+
+def other_rho_refused(evidence: Evidence) -> str:
+    """Why a lower rho is not chosen."""
+    return f"Section III states 0.1 for all of it. {other_rho(evidence)}"
+
+
+def needs_more(evidence: Evidence) -> str:
+    """Why 64 users need more than the rule."""
+    fixed = [FIXED[f"{packets} packets"] for packets in FIXED_PACKETS]
+    if not evidence.has(*fixed):
+        return FULL_ONLY
+    busy = said.each([evidence.mean(one, m.utilisation) for one in fixed], 2)
+    return (
+        f"Drop-Tail of {said.each(FIXED_PACKETS)} packets keeps the link of 64 users busy for {busy} %, and ADT is to "
+        "keep it so for 99: by that the rule is too short here"
+    )
 
 
 def few_users(evidence: Evidence) -> str:

@@ -142,7 +142,14 @@ BY_USERS = Study(
     quick={"duration": "220 s"},
     quick_variants=("N = 16", "N = 125", "N = 2000"),
 )
-RHOS = {8: (0.01,), 16: (0.01, 0.03, 0.3), 250: (0.01, 0.3)}
+RHOS = {
+    4: (0.01,),
+    8: (0.01,),
+    16: (0.01, 0.03, 0.3),
+    64: (0.01,),
+    250: (0.01, 0.3),
+    2000: (0.01,),
+}
 """N -> weights tried beside the letter's 0.1."""
 
 
@@ -159,15 +166,34 @@ AVERAGING = Study(
         weighed(users, rho): {
             "flow.user.count": users,
             "bottleneck.down.qdisc": f"adt limit 1500 weight {rho:g}",
+            # A tenth of the weight settles later: the average takes 140 s to pass u.
+            **({"duration": "800 s", "warmup": "400 s"} if rho < 0.1 else {}),
         }
         for users, rhos in RHOS.items()
         for rho in rhos
     },
     seeds=3,
-    # With a tenth of the weight the average takes 140 s to pass u.
-    quick={"duration": "280 s"},
+    quick={"duration": "280 s", "warmup": "180 s"},
     quick_variants=(weighed(16, 0.01),),
     quick_seeds=2,
+)
+FIXED_PACKETS = (188, 250)
+"""1500 / sqrt(64), and what q_adt settles at."""
+FIXED = Study(
+    "fixed",
+    "64 users of figure 2 over Drop-Tail of as many packets as the rule has, and as ADT",
+    "users.toml",
+    variants={
+        f"{packets} packets": {
+            "flow.user.count": 64,
+            "bottleneck.down.qdisc": f"pfifo limit {packets}",
+            "duration": "300 s",
+            "warmup": "100 s",
+        }
+        for packets in FIXED_PACKETS
+    },
+    seeds=3,
+    quick_variants=(),
 )
 TWICE_USERS = Study(
     "twice-users",
@@ -363,6 +389,7 @@ STUDIES = (
     REVERSE,
     BY_USERS,
     AVERAGING,
+    FIXED,
     TWICE_USERS,
     CHANGING,
     TWICE_CHANGING,

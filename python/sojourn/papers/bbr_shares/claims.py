@@ -9,11 +9,11 @@ from sojourn.papers.bbr_shares.model import share
 from sojourn.papers.bbr_shares.studies import (
     BDP,
     CUBICS,
-    DEPTH,
-    DEPTHS,
+    DEEP,
     LAW,
     LAWS,
-    MANY,
+    OTHER_RIVALS,
+    OTHERWISE,
     RTT_S,
     SEVERAL,
     VERSIONS,
@@ -22,18 +22,11 @@ from sojourn.papers.bbr_shares.studies import (
 )
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.paper import Finding
-
-DEEP = (2, 4, 8, 16, 32)
-"""The model's queue is full and longer than the path."""
+from sojourn.papers.said import each
 
 
 def _found(evidence: Evidence, version: str, bbrs: int, cubics: int) -> dict[float, float]:
-    study = DEPTH if bbrs == 1 else MANY
-    return {
-        depth: evidence.mean(variant, m.share_percent)
-        for depth in DEPTHS
-        if evidence.has(variant := study[beside(version, bbrs, cubics, depth)])
-    }
+    return {depth: one.mean for depth, one in m.along(evidence, version, bbrs, cubics).items()}
 
 
 def _model(depth: float, flows: int = 1) -> float:
@@ -132,4 +125,43 @@ def version_3(evidence: Evidence) -> str:
     found = _found(evidence, "BBR 3", 1, 1)
     return "version 3 beside one flow of CUBIC, percent: " + ", ".join(
         f"{depth:g} BDP: {ours:.0f}" for depth, ours in found.items()
+    )
+
+
+def other_rivals(evidence: Evidence) -> str:
+    """BBR's share under other readings of who is beside it, and when."""
+    told = []
+    for name in OTHER_RIVALS:
+        for cubics in CUBICS:
+            runs = [OTHERWISE[f"{name}: {beside('BBR', 1, cubics, depth)}"] for depth in DEEP]
+            if evidence.has(*runs):
+                shares = [evidence.mean(one, m.share_percent) for one in runs]
+                told.append(f"{name}, {cubics} of them: {each(shares)}")
+    if not told:
+        return "The full version has others."
+    return f"BBR's share, percent, at {each(DEEP)} BDP: {'; '.join(told)}."
+
+
+def assumptions(evidence: Evidence, cubics: str) -> str:
+    """Which of the model's assumptions fail, beside so many flows of CUBIC."""
+    found = {
+        depth: one for depth in DEEP if (one := m.assumed(evidence, int(cubics), depth)) is not None
+    }
+    if not found:
+        return "The full version has what of the model's assumptions fails."
+
+    def model(*measured: str) -> str:
+        """The model's shares with these as measured."""
+        return each(m.modelled(depth, one, measured) for depth, one in found.items())
+
+    known = list(found.values())
+    return (
+        f"What the model takes for one is, at {each(list(found))} BDP: the mean queue over its length "
+        f"{each([one.full for one in known], 2)}; the queue when BBR measures the RTT over CUBIC's mean "
+        f"part of it {each([one.seen for one in known], 2)}; what is in flight over the window "
+        f"{each([one.flown for one in known], 2)}; the rate by which that window is made over the one "
+        f"that BBR has {each([one.believed for one in known], 2)}. The model says {model()} %; with "
+        f"the first as measured {model('full')}, with the second {model('seen')}, with the others "
+        f"{model('kept')}, with all {model('full', 'seen', 'kept')}, and there BBR has "
+        f"{each([100 * one.share for one in known])}. Linux 6.12 has these shares too (-e kernel)."
     )

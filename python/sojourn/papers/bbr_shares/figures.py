@@ -10,43 +10,23 @@ from matplotlib.figure import Figure
 
 from sojourn.figures import style
 from sojourn.papers.bbr_shares import measures as m
+from sojourn.papers.bbr_shares import studies as s
 from sojourn.papers.bbr_shares.model import share
-from sojourn.papers.bbr_shares.studies import (
-    BDP,
-    CUBICS,
-    DEPTH,
-    DEPTHS,
-    LAW,
-    LAWS,
-    MANY,
-    RTT_S,
-    SEVERAL,
-    VERSIONS,
-    beside,
-    law,
-)
 from sojourn.papers.drawing import legend, row_labels, sheet, ticks
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.paper import Bar
-from sojourn.papers.study import Study
 
 COLOURS = {1: style.BLUE, 4: style.GREEN, 16: style.ORANGE}
 
 
-def _panel(
-    axes: Axes, evidence: Evidence, study: Study, version: str, flows: Sequence[tuple[int, int]]
-) -> None:
+def _panel(axes: Axes, evidence: Evidence, version: str, flows: Sequence[tuple[int, int]]) -> None:
     for bbrs, cubics in flows:
-        there = [
-            (depth, evidence.estimate(variant, m.share_percent))
-            for depth in DEPTHS
-            if evidence.has(variant := study[beside(version, bbrs, cubics, depth)])
-        ]
+        there = m.along(evidence, version, bbrs, cubics)
         if there:
             axes.errorbar(
-                [depth for depth, _ in there],
-                [one.mean for _, one in there],
-                yerr=[one.ci95 for _, one in there],
+                list(there),
+                [one.mean for one in there.values()],
+                yerr=[one.ci95 for one in there.values()],
                 color=COLOURS[cubics],
                 marker="o",
                 markersize=4,
@@ -57,14 +37,13 @@ def _panel(
     if all(bbrs == 1 for bbrs, _ in flows):
         _curve(axes, 1, style.INK)
     axes.set_xscale("log")
-    ticks(axes, DEPTHS)
+    ticks(axes, s.DEPTHS)
     axes.set_ylim(0, 100)
-    axes.set_xlabel("depth of the FIFO [BDP], logarithmic")
 
 
 def _curve(axes: Axes, flows: int, colour: str) -> None:
     depths = np.geomspace(1, 32, 60)
-    values = [100 * share(float(depth), BDP, RTT_S, flows) for depth in depths]
+    values = [100 * share(float(depth), s.BDP, s.RTT_S, flows) for depth in depths]
     name = "the model, BBR" if flows == 1 else f"the model, {flows} BBR"
     axes.plot(depths, values, color=colour, linestyle=style.SHORT, linewidth=1, label=name)
 
@@ -73,16 +52,63 @@ def _curve(axes: Axes, flows: int, colour: str) -> None:
 def depth(evidence: Evidence) -> Figure:
     """One flow of BBR, and as many as of CUBIC."""
     figure, rows = sheet(
-        "What BBR gets beside CUBIC", evidence, DEPTH, rows=(1, 1), columns=2, size=(10, 7)
+        "What BBR gets beside CUBIC", evidence, s.DEPTH, rows=(1, 1), columns=2, size=(10, 7)
     )
-    for axes, version in zip(rows[0], VERSIONS, strict=True):
-        _panel(axes, evidence, DEPTH, version, [(1, cubics) for cubics in CUBICS])
-    for axes, version in zip(rows[1], VERSIONS, strict=True):
-        _panel(axes, evidence, MANY, version, [(flows, flows) for flows in SEVERAL])
+    for axes, version in zip(rows[0], s.VERSIONS, strict=True):
+        _panel(axes, evidence, version, [(1, cubics) for cubics in s.CUBICS])
+    for axes, version in zip(rows[1], s.VERSIONS, strict=True):
+        _panel(axes, evidence, version, [(flows, flows) for flows in s.SEVERAL])
     for row in rows:
         row[0].set_ylabel("BBR's share of the goodput [%]")
         for axes in row:
             legend(axes)
+    for axes in rows[-1]:
+        axes.set_xlabel("depth of the FIFO [BDP], logarithmic")
+    return figure
+
+
+@style.drawn
+def assumptions(evidence: Evidence) -> Figure:
+    """The model with what it takes for one as measured."""
+    shown = [
+        cubics for cubics in s.CUBICS if any(m.assumed(evidence, cubics, depth) for depth in s.DEEP)
+    ]
+    figure, [row] = sheet(
+        "The model's assumptions, one by one", evidence, s.PROBED, columns=len(shown), size=(11, 4)
+    )
+    for axes, cubics in zip(row, shown, strict=True):
+        found = {
+            depth: one
+            for depth in s.DEEP
+            if (one := m.assumed(evidence, cubics, depth)) is not None
+        }
+        curves: dict[str, tuple[str, set[str]]] = {
+            "the model": (style.INK, set()),
+            "the queue as full as it is": (style.GREEN, {"full"}),
+            "the RTT as measured": (style.ORANGE, {"seen"}),
+            "in flight as it is": (style.BROWN, {"kept"}),
+            "all three": (style.INDIGO, {"full", "seen", "kept"}),
+        }
+        for name, (colour, wanted) in curves.items():
+            values = [m.modelled(depth, one, wanted) for depth, one in found.items()]
+            axes.plot(
+                list(found), values, color=colour, linestyle=style.SHORT, marker=".", label=name
+            )
+        axes.plot(
+            list(found),
+            [100 * one.share for one in found.values()],
+            "o",
+            color=style.BLUE,
+            markersize=6,
+            label="ours",
+        )
+        axes.set_xscale("log")
+        ticks(axes, s.DEEP)
+        axes.set_ylim(0, 100)
+        axes.set_xlabel("depth of the FIFO [BDP], logarithmic")
+        axes.set_title(f"beside {cubics} CUBIC", size=style.points(9))
+    row[0].set_ylabel("BBR's share of the goodput [%]")
+    legend(row[-1])
     return figure
 
 
@@ -92,14 +118,14 @@ def laws(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "BBR beside CUBIC through queues with a law",
         evidence,
-        LAW,
+        s.LAW,
         size=(9, 3.6),
         margins=style.Margins(top=0.85, left=2.2, right=0.35, bottom=0.55),
     )
-    names = [law(version, qdisc) for version in VERSIONS for qdisc in LAWS]
-    there = [name for name in names if evidence.has(LAW[name])]
+    names = [s.law(version, qdisc) for version in s.VERSIONS for qdisc in s.LAWS]
+    there = [name for name in names if evidence.has(s.LAW[name])]
     for row, name in enumerate(there):
-        axes.barh(row, evidence.mean(LAW[name], m.share_percent), color=style.BLUE, height=0.6)
+        axes.barh(row, evidence.mean(s.LAW[name], m.share_percent), color=style.BLUE, height=0.6)
     row_labels(axes, there)
     axes.set_xlim(0, 100)
     axes.axvline(50, color=style.INK, linewidth=0.8)
@@ -109,8 +135,8 @@ def laws(evidence: Evidence) -> Figure:
 
 def story(evidence: Evidence) -> Sequence[Bar]:
     """What the queue does to a ping beside both."""
-    deep = evidence.mean(DEPTH[beside("BBR", 1, 1, 8)], m.queued_ms)
-    apart = evidence.mean(LAW[law("BBR", "fq_codel")], m.queued_ms)
+    deep = evidence.mean(s.DEPTH[s.beside("BBR", 1, 1, 8)], m.queued_ms)
+    apart = evidence.mean(s.LAW[s.law("BBR", "fq_codel")], m.queued_ms)
     return (
         Bar("empty queues", 0.0, "idle"),
         Bar("BBR and CUBIC, a FIFO of 8 BDP", deep, "bloated"),

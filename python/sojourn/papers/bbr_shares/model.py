@@ -14,10 +14,25 @@ IN_PROBE = 4
 """Packets that a flow has in flight in ProbeRTT."""
 
 
-def share(depth: float, bdp_packets: float, rtt_s: float, flows: int = 1) -> float:
+def share(
+    depth: float,
+    bdp_packets: float,
+    rtt_s: float,
+    flows: int = 1,
+    *,
+    full: float = 1.0,
+    seen: float = 1.0,
+    kept: float | None = None,
+) -> float:
     """The part of the link that `flows` flows of BBR have together, by the depth of the FIFO in
-    bandwidth-delay products."""
-    queue = depth * bdp_packets
-    others = max(0.0, 0.5 - 1 / (2 * depth) - IN_PROBE * flows / queue)
-    pause = (depth * rtt_s + PAUSE_S + rtt_s) / PROBE_S
-    return (1 - others) * max(0.0, 1 - pause)
+    bandwidth-delay products.
+
+    The model takes three things for one that can be measured: `full`, the mean queue over its length;
+    `seen`, the queue when BBR measures the RTT over the others' mean part of it; and `kept`, what BBR has in flight over
+    twice the product of its rate and that RTT. The last contains the pauses.
+    """
+    queue = full * depth * bdp_packets
+    measured = (1 + full * depth) / (2 * (kept or 1.0))
+    others = max(0.0, ((measured - 1) * bdp_packets / seen - IN_PROBE * flows) / queue)
+    pause = 0.0 if kept else (depth * rtt_s + PAUSE_S + rtt_s) / PROBE_S
+    return max(0.0, 1 - others) * max(0.0, 1 - pause)

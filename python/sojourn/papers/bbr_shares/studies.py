@@ -12,6 +12,8 @@ MBPS, RTT_S = 10, 0.04
 BDP = MBPS * 1e6 * RTT_S / (1500 * 8)
 """Packets."""
 DEPTHS = (0.5, 1, 2, 4, 8, 16, 32)
+DEEP = (2, 4, 8, 16, 32)
+"""The model's queue is full and longer than the path."""
 CUBICS = (1, 4, 16)
 VERSIONS: Mapping[str, str] = {"BBR": "bbr", "BBR 3": "bbr3"}
 
@@ -58,6 +60,45 @@ DEPTH = Study(
     kernel_seeds=2,
 )
 
+PROBED = Study(
+    "probed",
+    "The same with a row each 10 ms: what BBR sees when it measures the RTT",
+    "pair.toml",
+    variants={
+        beside("BBR", 1, cubics, depth): {
+            **DEPTH.variants[beside("BBR", 1, cubics, depth)],
+            "record.queue": "10 ms",
+            "record.flow": "10 ms",
+        }
+        for cubics in CUBICS
+        for depth in DEEP
+    },
+    seeds=3,
+    first_seed=101,
+    quick={"duration": "100 s", "warmup": "50 s"},
+    quick_variants=[beside("BBR", 1, 1, depth) for depth in (2, 8)],
+    quick_seeds=1,
+)
+
+OTHER_RIVALS: Mapping[str, Changes] = {
+    "Reno in CUBIC's place": {"flow.cubic.congestion": "reno"},
+    "BBR starts 20 to 30 s later": {"flow.bbr.start": "uniform 20 s .. 30 s"},
+    "from the start to 400 s": {"duration": "400 s", "warmup": "0 s"},
+    "CUBIC without HyStart": {"flow.cubic.tcp": {"hystart": False}},
+}
+OTHERWISE = Study(
+    "otherwise",
+    "One flow of BBR beside others, or later, or longer, 10 Mbit/s, 40 ms",
+    "pair.toml",
+    variants={
+        f"{name}: {at}": {**DEPTH.variants[at], **changes}
+        for name, changes in OTHER_RIVALS.items()
+        for at in (beside("BBR", 1, cubics, depth) for cubics in CUBICS for depth in DEEP)
+    },
+    seeds=3,
+    quick_variants=(),
+)
+
 SEVERAL = (4, 16)
 MANY = Study(
     "many",
@@ -101,12 +142,19 @@ LAW = Study(
     quick_seeds=1,
 )
 
-STUDIES = (DEPTH, MANY, LAW)
+STUDIES = (DEPTH, PROBED, OTHERWISE, MANY, LAW)
 
 SWAPS: Mapping[str, Swap] = {
     "version 3 in its place": {
         DEPTH[beside("BBR", 1, cubics, depth)]: DEPTH[beside("BBR 3", 1, cubics, depth)]
         for cubics in CUBICS
         for depth in DEPTHS
-    }
+    },
+    **{
+        name: {
+            DEPTH[at]: OTHERWISE[f"{name}: {at}"]
+            for at in (beside("BBR", 1, cubics, depth) for cubics in CUBICS for depth in DEEP)
+        }
+        for name in OTHER_RIVALS
+    },
 }

@@ -11,6 +11,7 @@ from sojourn.papers.buffer_sizing import model
 from sojourn.papers.buffer_sizing.studies import (
     ACCESS,
     AS_PARETO,
+    AT_ONCE,
     BESIDE,
     BY_SIZE,
     CHOSEN,
@@ -271,7 +272,21 @@ def acks_space(evidence: Evidence) -> str:
     return (
         f"flows of {each(LENGTHS)} packets make {each(share, 2)} of the formula's queue. The formula has "
         "a burst arrive at one instant; in slow start ACKs clock it, two packets for each that the line "
-        "has sent. That this is the whole difference was not tested by itself"
+        f"has sent.{_at_once(evidence)}"
+    )
+
+
+def _at_once(evidence: Evidence) -> str:
+    """What flows of one burst make of the formula's queue."""
+    if not evidence.has(*AT_ONCE.values()):
+        return ""
+    share = [
+        evidence.mean(one, m.mean_queue) / model.mean_queue(packets, LOAD, [packets])
+        for packets, one in AT_ONCE.items()
+    ]
+    return (
+        f" Flows of {each(list(AT_ONCE))} packets that are sent at once make {each(share, 2)} of it: without "
+        "ACKs between the bursts long flows lack no more than short ones"
     )
 
 

@@ -4,6 +4,7 @@ flows (section 4)."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def utilisation(n: int, share: float) -> float:
@@ -24,9 +25,10 @@ def bursts(packets: int) -> list[int]:
     return found
 
 
-def mean_queue(packets: int, load: float) -> float:
-    """Section 4: the mean queue of flows of this length, packets."""
-    sizes = bursts(packets)
+def mean_queue(packets: int, load: float, sizes: Sequence[int] = ()) -> float:
+    """Section 4: the mean queue of flows of this length, packets; `sizes` are their bursts, where they are
+    not slow start's."""
+    sizes = sizes or bursts(packets)
     mean, square = (sum(one**power for one in sizes) / len(sizes) for power in (1, 2))
     return load / (2 * (1 - load)) * square / mean - load * mean / 2
 

@@ -191,6 +191,24 @@ def _shorts(packets: int, mbps: int) -> dict[str, object]:
     }
 
 
+ONCE = (6, 16, 62)
+"""Lengths of flows that are sent in one burst, too."""
+
+
+def at_once(packets: int) -> str:
+    """The name of a variant of figure 10 whose flows are one burst each."""
+    return f"{packets} packets at once, 40 Mbit/s"
+
+
+def _at_once(packets: int) -> dict[str, object]:
+    a_second = LOAD * 40e6 / (packets * 12_000)
+    return {
+        **_shorts(packets, 40),
+        "flow.user.count": round(a_second * (_PAUSE_S + _RTT_S)),
+        "flow.user.tcp": {"initial_window": packets},
+    }
+
+
 ENOUGH = round(model.enough(14, LOAD, 0.025))
 """Of flows of 14 packets: exceeded with the probability 0.025, as the report takes it."""
 SHORT = Study(
@@ -206,6 +224,7 @@ SHORT = Study(
             }
             for mbps in RATES
         },
+        **{at_once(packets): _at_once(packets) for packets in ONCE},
     },
     quick={"duration": "25 s"},
     quick_variants=[
@@ -216,6 +235,7 @@ SHORT = Study(
     quick_seeds=1,
 )
 QUEUES = {(packets, mbps): SHORT[shorts(packets, mbps)] for mbps in RATES for packets in LENGTHS}
+AT_ONCE = {packets: SHORT[at_once(packets)] for packets in ONCE}
 SMALL = {mbps: SHORT[shorts(14, mbps, "small")] for mbps in RATES}
 
 # ---------------------------------------------------------------- short and long, figures 13 and 14

@@ -118,12 +118,6 @@ down_volume, up_volume = megabytes("down"), megabytes("up")
 down_fairness, up_fairness = drop_fairness("down"), drop_fairness("up")
 
 
-down_loss, up_loss = loss("down"), loss("up")
-down_median, up_median = delay_ms(0.5, "down"), delay_ms(0.5, "up")
-down_volume, up_volume = megabytes("down"), megabytes("up")
-down_fairness, up_fairness = drop_fairness("down"), drop_fairness("up")
-
-
 def _link(seed: Seed, link: str) -> dict[str, int]:
     return seed.table("links").filter(pl.col("link") == link).row(0, named=True)
 

@@ -237,16 +237,21 @@ DEGRADED = Study(
         for packets in (LARGE, SMALL)
         for name in (*QUEUES, IN_BYTES)
     },
+    seeds=20,
     quick_seeds=1,
 )
+"""What is not exceeded in 95 % of the time hangs on the few largest pages of a seed: five seeds do not
+tell it from its bound."""
 STEPPED = {
     (name, packets): DEGRADED[buffered(name, packets)]
     for packets in (LARGE, SMALL)
     for name in (*QUEUES, IN_BYTES)
 }
+THRICE = "connections three times as heavy"
 _OTHER_STEPS: Mapping[str, Changes] = {
     "connections half as heavy": {"flow.web.size": "pareto 3700 B 1.2"},
     "connections twice as heavy": {"flow.web.size": "pareto 14800 B 1.2"},
+    THRICE: {"flow.web.size": "pareto 22200 B 1.2"},
     "New Reno": {"flow.ftp.congestion": "reno"},
     "TCP of today's Linux": {"flow.*.profile": "linux", "flow.*.tcp": {}},
     "Linux's CoDel": {"bottleneck.qdisc": "codel limit 830"},
@@ -256,7 +261,7 @@ STEP_READINGS = Study(
     "The link that steps, under CoDel and other readings",
     "degraded.toml",
     variants=_OTHER_STEPS,
-    seeds=3,
+    seeds=20,
     quick_variants=(),
 )
 
@@ -295,12 +300,15 @@ EDGE = Study(
 )
 LINES = {(name, kbps): EDGE[line(name, kbps)] for kbps in EDGE_KBPS for name in EDGE_QUEUES}
 
-OTHER_LINES: Mapping[str, tuple[int, int]] = {
-    "buffers of one product": (1, 20),
-    "three times the web connections": (HOME_PRODUCTS, 60),
-    "both": (1, 60),
+HEAVIER_AND_SHORT = f"{THRICE}, buffers of one product"
+OTHER_LINES: Mapping[str, tuple[int, int, int]] = {
+    "buffers of one product": (1, 20, 1),
+    "three times the web connections": (HOME_PRODUCTS, 60, 1),
+    "both": (1, 60, 1),
+    THRICE: (HOME_PRODUCTS, 20, 3),
+    HEAVIER_AND_SHORT: (1, 20, 3),
 }
-"""How many products of rate and RTT a buffer holds, and readers."""
+"""How many products of rate and RTT a buffer holds, readers, and how many times as heavy a connection is."""
 EDGE_READINGS = Study(
     "edge-readings",
     "The home line under other readings (the table)",
@@ -309,12 +317,13 @@ EDGE_READINGS = Study(
         f"{reading}, {line(name, kbps)}": {
             **_edge(name, kbps, products),
             "flow.web.count": readers,
+            "flow.web.size": f"pareto {7400 * weight} B 1.2",
         }
-        for reading, (products, readers) in OTHER_LINES.items()
+        for reading, (products, readers, weight) in OTHER_LINES.items()
         for kbps in EDGE_KBPS
         for name in EDGE_QUEUES
     },
-    seeds=3,
+    seeds=5,
     quick_variants=(),
 )
 

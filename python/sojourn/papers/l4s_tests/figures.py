@@ -22,8 +22,11 @@ from sojourn.papers.l4s_tests.studies import (
     QUEUES,
     SCALED,
     SHARED,
+    SINCE,
+    VRTT,
     cell,
     in_one,
+    today,
 )
 from sojourn.papers.paper import Bar
 
@@ -32,7 +35,8 @@ TARGET_MS = 15
 VIRTUAL_MS = 25
 MARKERS = {50: "o", 10: "s"}
 """By the rate of the link, Mbit/s."""
-COLOURS = {"Prague": style.BLUE, "DCTCP": style.ORANGE}
+COLOURS = {"Prague": style.BLUE, VRTT: style.GREEN, "DCTCP": style.ORANGE}
+SAID = {"Prague": "Prague of 2020", VRTT: f"Prague, {VRTT}", "DCTCP": "DCTCP"}
 
 
 @style.drawn
@@ -59,8 +63,8 @@ def shared(evidence: Evidence) -> Figure:
                 )
     row_labels(axes, names)
     axes.set_xscale("log")
-    axes.set_xlim(0.5, 100)
-    ticks(axes, (0.5, 1, 2, 5, 10, 20, 50, 100))
+    axes.set_xlim(5, 100)
+    ticks(axes, (5, 10, 20, 50, 100))
     axes.set_xlabel("goodput of Prague over the other's, logarithmic")
     axes.legend(loc="lower left")
     return figure
@@ -72,12 +76,20 @@ def equal(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet("DualPI2 at equal RTTs", evidence, EQUAL, size=(9, 4.6))
     rtts = np.geomspace(8, 100, 60)
     theory = {
-        "Prague": (rtts + TARGET_MS) / (1.4 * np.maximum(rtts, VIRTUAL_MS)),
-        "DCTCP": 0.85 * (rtts + TARGET_MS) / (1.22 * rtts),
+        "Prague": 0.85 * (rtts + TARGET_MS) / (1.22 * rtts),
+        VRTT: (rtts + TARGET_MS) / (1.4 * np.maximum(rtts, VIRTUAL_MS)),
     }
     for name, ratios in theory.items():
-        axes.plot(rtts, ratios, color=COLOURS[name], linewidth=1, label=f"{name}, steady state")
-    for (name, mbps, rtt), variant in SCALED.items():
+        axes.plot(rtts, ratios, color=COLOURS[name], linewidth=1)
+    shown = {
+        **SCALED,
+        **{
+            (VRTT, mbps, rtt): SINCE[today(VRTT, one.name)]
+            for (name, mbps, rtt), one in SCALED.items()
+            if name == "Prague"
+        },
+    }
+    for (name, mbps, rtt), variant in shown.items():
         marker = MARKERS[mbps]
         if evidence.has(variant):
             axes.plot(
@@ -86,6 +98,8 @@ def equal(evidence: Evidence) -> Figure:
         if name == "Prague":
             stated = SAYS[f"equal/{mbps}/{rtt}/prague"] / SAYS[f"equal/{mbps}/{rtt}/cubic"]
             stated_mark(axes, rtt, stated, "", marker=marker)
+    for name, colour in COLOURS.items():
+        axes.plot([], [], color=colour, linewidth=3, label=SAID[name])
     for mbps, marker in MARKERS.items():
         words = f"{mbps} Mbit/s (hollow: published)"
         axes.plot([], [], marker, color=style.MUTED, markersize=6, label=words)
@@ -152,7 +166,8 @@ def grid(evidence: Evidence) -> Figure:
             panel,
             fields,
             _cell_text,
-            np.log(fields / middle),
+            # Numbers stay legible: beyond a factor of four the colour is the same.
+            np.clip(np.log(fields / middle), -np.log(4), np.log(4)),
             cmap="PuOr_r",
             vmin=-np.log(12),
             vmax=np.log(12),

@@ -65,9 +65,15 @@ SCALABLE: Mapping[str, Changes] = {
 """What is in the short queue: with a virtual RTT, and without one."""
 
 
-def dualpi2(scalable: str) -> str:
-    """The discipline that puts this one in the short queue."""
-    return "dualpi2" if scalable == "Prague" else "dualpi2 any_ect"
+def dualpi2(scalable: str, spared: int = 2) -> str:
+    """The discipline that puts this one in the short queue; the step does nothing to the first packets
+    in it."""
+    words = "dualpi2" if scalable == "Prague" else "dualpi2 any_ect"
+    return f"{words} min_qlen_step {spared}" if spared else words
+
+
+DUALPI2 = dualpi2("Prague")
+"""As every version of before March 2025 has it."""
 
 
 def equal(scalable: str, mbps: int, rtt_ms: int) -> str:
@@ -96,33 +102,6 @@ EQUAL = Study(
     quick_seeds=1,
 )
 
-SPARED = (1, 2)
-"""Packets of the short queue to which the step does nothing."""
-
-
-def spared(packets: int, rtt_ms: int) -> str:
-    """The name of a variant with a step that spares some packets."""
-    return f"{packets} spared, {rtt_ms} ms"
-
-
-STEP = Study(
-    "step",
-    "Prague and CUBIC over DualPI2 at 10 Mbit/s, with a step that spares a packet or two",
-    "pair.toml",
-    variants={
-        spared(packets, rtt): {
-            "bottleneck.qdisc": f"dualpi2 min_qlen_step {packets}",
-            "bottleneck.rate": "10 Mbit/s",
-            "flow.prague.rtt": f"{rtt} ms",
-            "flow.other.rtt": f"{rtt} ms",
-        }
-        for packets in SPARED
-        for rtt in RTT_MS
-    },
-    seeds=3,
-    quick_variants=(),
-)
-
 Ends = tuple[str, int, int]
 """Both flows' congestion control, and their RTTs, ms."""
 UNEQUAL_ENDS: Mapping[str, tuple[Ends, str]] = {
@@ -134,8 +113,13 @@ UNEQUAL_ENDS: Mapping[str, tuple[Ends, str]] = {
     "CUBIC, pfifo, 160 and 10 ms": (("CUBIC", 160, 10), "pfifo limit 1000"),
     "Prague, fq_codel, 80 and 20 ms": (("Prague", 80, 20), "fq_codel"),
 }
+NO_VIRTUAL: Changes = {"prague_virtual_rtt": "0 s"}
 _ALIKE: Mapping[str, Changes] = {
-    "Prague": {"flow.*.congestion": "prague", "flow.*.ecn": "accecn"},
+    "Prague": {
+        "flow.*.congestion": "prague",
+        "flow.*.ecn": "accecn",
+        "flow.*.tcp": NO_VIRTUAL,
+    },
     "DCTCP": {"flow.*.congestion": "dctcp", "flow.*.ecn": True},
     "CUBIC": {"flow.*.congestion": "cubic", "flow.*.ecn": False},
 }
@@ -208,7 +192,7 @@ BURSTY = Study(
     "bursty.toml",
     variants={
         behind(bursts, step_ms, alone): {
-            "link.down.qdisc": f"dualpi2 step_thresh {step_ms}ms",
+            "link.down.qdisc": f"{DUALPI2} step_thresh {step_ms}ms",
             **({} if bursts else {"link.bursts.slot": "none"}),
             **({"flow.other.stop": "1 s"} if alone else {}),
         }
@@ -258,53 +242,108 @@ TUNNEL = Study(
     quick_seeds=1,
 )
 
-# ------------------------------------------------------------------------- a virtual RTT, and none
+# --------------------------------------------------------------- what today's Linux and Prague have
 
-NO_VIRTUAL: Changes = {"flow.*.tcp": {"prague_virtual_rtt": "0 s"}}
 APART_MS: Mapping[str, tuple[int, int]] = {"160 and 10 ms": (160, 10), "80 and 20 ms": (80, 20)}
+VIRTUAL: Changes = {"prague_virtual_rtt": "25 ms"}
+EACH, ONE, VRTT, BOTH = (
+    "the step for each packet",
+    "the step spares 1",
+    "a virtual RTT of 25 ms",
+    "both, as today",
+)
+TODAY: Mapping[str, tuple[int, Changes]] = {
+    EACH: (0, NO_VIRTUAL),
+    ONE: (1, NO_VIRTUAL),
+    VRTT: (2, VIRTUAL),
+    BOTH: (0, VIRTUAL),
+}
+"""How many packets of the short queue the step spares, and Prague's virtual RTT."""
 
 
-def plain(ends: str) -> str:
-    """The name of a variant of finding 4 without a virtual RTT."""
-    return f"no virtual RTT, {ends}"
+def today(which: str, at: str) -> str:
+    """The name of a variant of finding 3 or 4 with something of today."""
+    return f"{which}: {at}"
 
 
-PLAIN = Study(
-    "plain",
-    "Two flows of Prague without a virtual RTT over DualPI2, 50 Mbit/s",
+def _today() -> dict[str, Changes]:
+    found: dict[str, Changes] = {}
+    for which, (packets, virtual) in TODAY.items():
+        queue = {"bottleneck.qdisc": dualpi2("Prague", packets)}
+        for mbps in MBPS:
+            for rtt in RTT_MS:
+                at = equal("Prague", mbps, rtt)
+                changes = EQUAL.variants[at]
+                found[today(which, at)] = {**changes, **queue, "flow.prague.tcp": virtual}
+        for ends in APART_MS:
+            at = f"Prague, dualpi2, {ends}"
+            found[today(which, at)] = {**UNEQUAL.variants[at], **queue, "flow.*.tcp": virtual}
+    return found
+
+
+SINCE = Study(
+    "since",
+    "Findings 3 and 4 with the step of today's DualPI2, with the virtual RTT of today's Prague, with both",
+    "pair.toml",
+    variants=_today(),
+    seeds=3,
+    quick={"duration": "60 s", "warmup": "30 s"},
+    quick_variants=(today(VRTT, "Prague, dualpi2, 160 and 10 ms"),),
+    quick_seeds=1,
+)
+
+# --------------------------------------------------------------- what else the source leaves open
+
+EXACT: Changes = {"flow.*.jitter": "0 s"}
+ON_TIME = "hosts that keep exact time"
+EXACTLY = Study(
+    "exactly",
+    "Findings 3 and 4 with hosts that keep exact time",
     "pair.toml",
     variants={
         **{
-            plain(ends): {
-                **_ALIKE["Prague"],
-                **NO_VIRTUAL,
-                "bottleneck.qdisc": "dualpi2",
-                "flow.prague.rtt": f"{far} ms",
-                "flow.other.rtt": f"{near} ms",
-            }
-            for ends, (far, near) in APART_MS.items()
-        },
-        **{
-            plain(f"{rtt} ms beside CUBIC"): {
-                "flow.prague.tcp": {"prague_virtual_rtt": "0 s"},
-                "bottleneck.qdisc": "dualpi2",
-                "flow.*.rtt": f"{rtt} ms",
-            }
+            equal("Prague", mbps, rtt): {**EQUAL.variants[equal("Prague", mbps, rtt)], **EXACT}
+            for mbps in MBPS
             for rtt in RTT_MS
         },
         **{
-            plain(f"{rtt} ms, 10 Mbit/s, 2 spared"): {
-                "flow.prague.tcp": {"prague_virtual_rtt": "0 s"},
-                "bottleneck.qdisc": "dualpi2 min_qlen_step 2",
-                "bottleneck.rate": "10 Mbit/s",
-                "flow.*.rtt": f"{rtt} ms",
-            }
-            for rtt in RTT_MS
+            at: {**changes, **EXACT}
+            for at, changes in UNEQUAL.variants.items()
+            if "DCTCP" not in at
         },
     },
+    seeds=3,
     quick={"duration": "60 s", "warmup": "30 s"},
-    quick_variants=(plain("160 and 10 ms"),),
+    quick_variants=("Prague, dualpi2, 160 and 10 ms",),
     quick_seeds=1,
+)
+
+RIVALS: Mapping[str, Changes] = {
+    "Prague": {},
+    "Prague, exact time": EXACT,
+    "Prague, an htb": {"bottleneck.rate": "unlimited", "bottleneck.shaper": "htb rate 50mbit"},
+    "DCTCP": SCALABLE["DCTCP"],
+}
+RIVAL_QUEUES = ("fq_codel", "pie")
+
+
+def rivals(name: str, other: str, queue: str) -> str:
+    """The name of a variant of finding 1 under another reading."""
+    return f"{name}, {other}, {queue}"
+
+
+RENO = Study(
+    "reno",
+    "Finding 1 under other readings: what Reno with ECN has, and CUBIC",
+    "pair.toml",
+    variants={
+        rivals(name, other, queue): {**SHARED.variants[in_one(other, queue)], **changes}
+        for name, changes in RIVALS.items()
+        for other in ("Reno with ECN", "CUBIC with ECN")
+        for queue in RIVAL_QUEUES
+    },
+    seeds=3,
+    quick_variants=(),
 )
 
 # ------------------------------------------------------------------------------------ a video call
@@ -322,16 +361,46 @@ CALL = Study(
     "A video call and a probe, both in the short queue (finding 5)",
     "call.toml",
     variants={
-        call(queue, mbps): {"bottleneck.qdisc": queue, "bottleneck.shaper": f"htb rate {mbps}mbit"}
+        call(queue, mbps): {
+            "bottleneck.qdisc": DUALPI2 if queue == "dualpi2" else queue,
+            "bottleneck.shaper": f"htb rate {mbps}mbit",
+        }
         for queue, mbps in (*(("dualpi2", mbps) for mbps in CALL_MBPS), ("fq_codel", 5))
     },
     quick_variants=(call("dualpi2", 5), call("fq_codel", 5)),
 )
 
+NO_BUCKET, SLOWER = "no token bucket, a slow link", "a call of three quarters of the rate"
+CALLS: Mapping[str, Changes] = {
+    NO_BUCKET: {"bottleneck.shaper": "none"},
+    SLOWER: {"flow.video-down.rate": "1.21 Mbit/s", "flow.video-up.rate": "0.57 Mbit/s"},
+}
+
+
+def called(reading: str, at: str) -> str:
+    """The name of a variant of finding 5 under another reading."""
+    return f"{reading}: {at}"
+
+
+CALLED = Study(
+    "called",
+    "Finding 5 without a token bucket, and with a slower call",
+    "call.toml",
+    variants={
+        called(reading, at): {
+            **changes,
+            **more,
+            **({"bottleneck.rate": f"{at.split()[1]} Mbit/s"} if reading == NO_BUCKET else {}),
+        }
+        for at, changes in CALL.variants.items()
+        for reading, more in CALLS.items()
+    },
+    quick_variants=(called(NO_BUCKET, call("dualpi2", 5)),),
+)
+
 _FLOWS: Mapping[str, Changes] = {
-    "Prague": {"bottleneck.qdisc": "dualpi2"},
+    "Prague": {},
     "CUBIC": {
-        "bottleneck.qdisc": "dualpi2",
         "flow.prague.congestion": "cubic",
         "flow.prague.ecn": False,
         "flow.video.rate": "1.74 Mbit/s",
@@ -373,6 +442,26 @@ VIDEO = Study(
     quick_seeds=1,
 )
 
+HALF_GAINS, PARTLY = "half of DualPI2's gains", "three quarters of the call in L"
+_HALF: Changes = {"bottleneck.qdisc": f"{DUALPI2} alpha 0.08 beta 1.6"}
+BESIDE_READINGS = Study(
+    "beside",
+    "Finding 6 with half of DualPI2's gains, and with a part of the call in the short queue",
+    "video.toml",
+    variants={
+        **{
+            f"{HALF_GAINS}: {at}": {**changes, **_HALF}
+            for at, changes in VIDEO.variants.items()
+            if "codel" not in at
+        },
+        f"{PARTLY}: {beside('Prague', 'video in L')}": {
+            **VIDEO.variants[beside("Prague", "video in L")],
+            "flow.video.rate": "1.66 Mbit/s",
+        },
+    },
+    quick_variants=(),
+)
+
 # --------------------------------------------------------------------------------- a replay window
 
 WINDOWS: Mapping[int, Sequence[int]] = {
@@ -397,7 +486,7 @@ REPLAY = Study(
     variants={
         windowed(mbps, window): {
             **_MINUTE,
-            "bottleneck.qdisc": "dualpi2",
+            "bottleneck.qdisc": DUALPI2,
             "bottleneck.rate": f"{mbps} Mbit/s",
             "flow.*.tunnel": "vpn",
             **({"bottleneck.down.replay_window": window} if window else {}),
@@ -436,7 +525,23 @@ GRID = Study(
     quick_seeds=1,
 )
 
-STUDIES = (SHARED, EQUAL, STEP, UNEQUAL, FALLING, BURSTY, TUNNEL, PLAIN, CALL, VIDEO, REPLAY, GRID)
+STUDIES = (
+    SHARED,
+    RENO,
+    EQUAL,
+    UNEQUAL,
+    SINCE,
+    EXACTLY,
+    FALLING,
+    BURSTY,
+    TUNNEL,
+    CALL,
+    CALLED,
+    VIDEO,
+    BESIDE_READINGS,
+    REPLAY,
+    GRID,
+)
 
 SCALED: Mapping[tuple[str, int, int], Variant] = {
     (scalable, mbps, rtt): EQUAL[equal(scalable, mbps, rtt)]
@@ -447,18 +552,32 @@ SCALED: Mapping[tuple[str, int, int], Variant] = {
 
 SWAPS: Mapping[str, Swap] = {
     **{
-        f"the step spares {packets}": {
-            SCALED["Prague", 10, rtt]: STEP[spared(packets, rtt)] for rtt in RTT_MS
+        which: {
+            **{
+                one: SINCE[today(which, one.name)]
+                for at, one in SCALED.items()
+                if at[0] == "Prague"
+            },
+            **{
+                UNEQUAL[at]: SINCE[today(which, at)]
+                for at in (f"Prague, dualpi2, {ends}" for ends in APART_MS)
+            },
         }
-        for packets in SPARED
+        for which in TODAY
     },
-    "no virtual RTT": {
-        **{SCALED["Prague", 50, rtt]: PLAIN[plain(f"{rtt} ms beside CUBIC")] for rtt in RTT_MS},
-        **{UNEQUAL[f"Prague, dualpi2, {ends}"]: PLAIN[plain(ends)] for ends in APART_MS},
+    ON_TIME: {
+        (EQUAL if at in EQUAL.variants else UNEQUAL)[at]: EXACTLY[at] for at in EXACTLY.variants
     },
-    "no virtual RTT, and the step spares 2": {
-        SCALED["Prague", 10, rtt]: PLAIN[plain(f"{rtt} ms, 10 Mbit/s, 2 spared")] for rtt in RTT_MS
+    **{
+        reading: {CALL[at]: CALLED[called(reading, at)] for at in CALL.variants}
+        for reading in CALLS
     },
+    HALF_GAINS: {
+        VIDEO[at]: BESIDE_READINGS[f"{HALF_GAINS}: {at}"]
+        for at in VIDEO.variants
+        if f"{HALF_GAINS}: {at}" in BESIDE_READINGS.variants
+    },
+    PARTLY: {VIDEO[at]: BESIDE_READINGS[f"{PARTLY}: {at}"] for at in ("Prague, video in L",)},
     "DCTCP in Prague's place": {
         SCALED["Prague", mbps, rtt]: SCALED["DCTCP", mbps, rtt] for mbps in MBPS for rtt in RTT_MS
     },

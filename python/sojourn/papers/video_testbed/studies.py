@@ -49,8 +49,8 @@ over the queue's growth."""
 
 RED = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 adaptive bandwidth 10Mbit"
 RED_PLAIN = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55"
-FEW = "codel limit 3"
-CODEL_LIMITS = (2, 5, 20, 1000)
+FEW = "codel limit 4"
+CODEL_LIMITS = (2, 3, 5, 20, 1000)
 """The other limits tried; 1000 is tc's default."""
 
 _QUIET, _LIVELY = 0.66, 0.75
@@ -218,7 +218,7 @@ _CITED_QUICK = tuple(
 
 TARGETS_MS = (1, 5, 20, 60, 200, 600)
 SETTINGS = {
-    "limit 3": ("limit 3", 100),
+    "limit 4": ("limit 4", 100),
     "limit 20": ("limit 20", 100),
     "limit 1000": ("limit 1000", 100),
     "limit 1000, interval 20 ms": ("limit 1000", 20),
@@ -238,7 +238,7 @@ _FUTURE: dict[str, Changes] = {
     for target in TARGETS_MS
 }
 _FUTURE_QUICK = tuple(
-    future(name, target) for name in ("limit 3", "limit 1000") for target in (5, 60, 600)
+    future(name, target) for name in ("limit 4", "limit 1000") for target in (5, 60, 600)
 )
 
 # ---------------------------------------------------------------------------------------- overload

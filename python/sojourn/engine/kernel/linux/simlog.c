@@ -159,7 +159,10 @@ static void simlog_gone(struct sk_buff *skb)
 	u32 *serial;
 	u16 card;
 
-	if (!skb->simlog_serial || !simlog_card_of(skb, &card, &serial))
+	/* A packet socket's copy of what the card sends has the packet's number, too. */
+	if (!skb->simlog_serial || skb->pkt_type == PACKET_OUTGOING)
+		return;
+	if (!simlog_card_of(skb, &card, &serial))
 		return;
 	simlog_note(SIMLOG_GONE, card, skb->simlog_serial, ktime_get_ns());
 	skb->simlog_serial = 0;

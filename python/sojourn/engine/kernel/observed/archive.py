@@ -116,6 +116,8 @@ def doubts(archive: Archive) -> list[str]:
                 found.append(
                     f"link {tap['link']}: {stage['unexpected']} packets at {stage['name']!r} came from nowhere"
                 )
+    if index["lost_headers"]:
+        found.append(f"the headers of {index['lost_headers']} packets were lost")
     for flow in index["flows"]:
         if flow["error"]:
             found.append(f"flow {flow['name']!r}: {flow['error']} ({flow['errors']} times)")

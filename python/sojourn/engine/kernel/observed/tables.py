@@ -56,6 +56,8 @@ def tables(realised: Realised, archive: Archive) -> Tables:
     }
     if record.packets:
         made["packets"] = _packets(links)
+    if record.headers:
+        made["headers"] = dict(archive.tables["headers"])
     return made
 
 

@@ -84,12 +84,6 @@ def problems_of(
         if wrong:
             told.add(flow.group)
         yield from wrong
-    if realised.record.headers:
-        yield Problem(
-            "record: headers",
-            "the kernel's engines keep what queues do, not what packets say",
-            "run it on the simulator, or leave out --pcap",
-        )
     yield from _shared_problems(flows, own)
     yield from _host_problems(links, flows)
     for flow in flows:

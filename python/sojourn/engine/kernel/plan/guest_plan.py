@@ -643,6 +643,7 @@ class _Builder:
                 "events": self._events(),
                 "devices": list(self._devices()),
                 "taps": list(self._taps()),
+                "headers": list(self._headers()),
                 "flows": self._flow_plans(),
                 "sample": {
                     "queue_ns": realised.record.queue_ns,
@@ -754,6 +755,19 @@ class _Builder:
                 "rows": self.rows,
                 "card": _in_log(wire.queue) if self.simnic else None,
                 "seen": None if self.simnic else self._stages(link, wire, crossing[index]),
+            }
+
+    def _headers(self) -> Iterator[dict[str, Any]]:
+        """Where packets' headers are kept: behind every link's queue, where the scenario asks."""
+        if not self.realised.record.headers:
+            return
+        for index, wire in enumerate(self.wires):
+            port = wire.queue
+            yield {
+                "link": index,
+                "namespace": port.namespace,
+                "device": port.device,
+                "ring_bytes": _QUIET_RING_BYTES,
             }
 
     def _stages(

@@ -27,6 +27,8 @@ _PACKET_KB = 2.5
 """A full packet in the kernel."""
 _ROW_BYTES = 160
 """A packet of which a row is kept, in the traffic program and once more in the archive."""
+_HEADERS_BYTES = 400
+"""A packet whose headers are kept at a link: as they are, in columns, and in the archive."""
 
 
 _EMPTY_OF_A_TRANSFER = 4.5
@@ -62,7 +64,7 @@ def _longest_wait(link: Link) -> int:
 def memory_mb(realised: Realised, namespaces: int, rows: bool) -> int:
     """What a guest needs, rather too much: packets in queues and on wires, namespaces, and where
     asked for a row of each packet."""
-    packets = seen = 0.0
+    packets = seen = kept = 0.0
     extra = max((flow.path_extra_ns for flow in realised.flows), default=0)
     for number, link in enumerate(realised.links):
         rate = max((step.bps for step in link.rate), default=0)
@@ -71,7 +73,10 @@ def memory_mb(realised: Realised, namespaces: int, rows: bool) -> int:
         packets += on_wires + in_queue
         if rows and has_queue(link) and link.sampled:
             seen += _seen_a_second(number, realised) * realised.duration_ns / 1e9
-    need = (_NAMESPACE_KB * namespaces + _PACKET_KB * packets) / 1024 + seen * _ROW_BYTES / 2**20
+        if realised.record.headers:
+            kept += _seen_a_second(number, realised) * realised.duration_ns / 1e9
+    need = (_NAMESPACE_KB * namespaces + _PACKET_KB * packets) / 1024
+    need += (seen * _ROW_BYTES + kept * _HEADERS_BYTES) / 2**20
     return 192 + 64 * int(need / 64 + 1)
 
 
