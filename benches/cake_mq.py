@@ -35,6 +35,16 @@ def variants(name: str, engine: str) -> list[Scenario]:
     return [one for one in every if engine == "sim" or "sync_time" not in one.to_toml()]
 
 
+def runs_of(name: str, engine: str, out: Path) -> list[Run]:
+    """Those of an example, in the order of its variants."""
+    wanted = variants(name, engine)
+    there = [Run.open(meta.parent) for meta in out.glob("*/meta.json")]
+    kept = {run.meta.label: run for run in there}
+    if all(one.label in kept for one in wanted):
+        return [kept[one.label] for one in wanted]
+    return sojourn.run_all(wanted, engine=engine, out=out, force=True)
+
+
 def shares_by_hash(queues: int, flows: int = 8) -> float:
     """Jain's index on average, where each flow has an equal part of its queue's equal part."""
     luck = random.Random(1)
@@ -164,8 +174,8 @@ def figure(runs: dict[str, dict[str, Sequence[Run]]], path: Path) -> None:
     for place, on in enumerate(([2] * 8, [5] * 5 + [1] * 3, [7] * 7 + [1])):
         used = {2: 4, 5: 4, 7: 2}[on[0]]
         for index, many in enumerate(on):
-            at = place + (index - 3.5) * 0.09
-            skewed.plot([at - 0.04, at + 0.04], [LINE_MBPS / used / many] * 2, "k-", lw=1)
+            centre = place + (index - 3.5) * 0.09
+            skewed.plot([centre - 0.04, centre + 0.04], [LINE_MBPS / used / many] * 2, "k-", lw=1)
     skewed.set_xticks([0, 1, 2], ["2, 2, 2, 2", "5, 1, 1, 1", "7, 1"])
     skewed.set(title="Eight downloads, pinned", xlabel="flows on each queue", ylim=(0, None))
     skewed.set_ylabel("goodput of each, Mbit/s (lines: 1/(n k))")
@@ -213,11 +223,8 @@ def main() -> None:
     runs: dict[str, dict[str, Sequence[Run]]] = {}
     for name in asked.only.split(","):
         for engine in asked.engine.split(","):
-            # A folder of another part of the study has other variants.
-            out = asked.out / engine / name
-            runs.setdefault(name, {})[engine] = sojourn.run_all(
-                variants(name, engine), engine=engine, out=out, force=True
-            )
+            kept = runs_of(name, engine, asked.out / engine / name)
+            runs.setdefault(name, {})[engine] = kept
         tables = {
             "card-queues": queues_table,
             "card-siblings": siblings_table,
