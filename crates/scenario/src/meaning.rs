@@ -124,7 +124,7 @@ fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
         ("replay_window", line.replay_window.map(|packets| Value::Int(packets.into()))),
         ("shaper", line.shaper.as_ref().map(|shaper| shaper.text().into())),
         ("queues", line.queues.map(|queues| Value::Int(queues.into()))),
-        ("pinned", (!line.pinned.is_empty()).then(|| pinned)),
+        ("pinned", (!line.pinned.is_empty()).then_some(pinned)),
         ("ring", line.ring.map(|ring| Value::Int(ring.into()))),
         ("bql", Some(Value::Bool(line.bql))),
         ("coalesce", Some(format_duration(line.coalesce).into())),
