@@ -210,6 +210,28 @@ def test_a_field_that_changes_at_times_and_one_that_nobody_answers(whole: Sessio
     ]
 
 
+def test_phases_that_saw_no_mark_share_a_sentence() -> None:
+    def phase(name: str, way: str, **more: int) -> marks.MarkedPhase:
+        counts = {"probes_marked": 0, "streams_ecn": 0, "segments": 0, "segments_marked": 0}
+        return marks.MarkedPhase(name, way, probes=80, streams=2, **{**counts, **more})
+
+    def said(*loads: marks.MarkedPhase) -> list[str]:
+        kept = tuple(
+            marks.FieldFate("up", field, field != "EF", 8, {field: 8}, "kept")
+            for field in ("ECT(0)", "EF")
+        )
+        return marks.sentences(marks.PathMarks(True, kept, loads))[2:]
+
+    quiet = [phase("download", "down"), phase("both", "up"), phase("both", "down")]
+    assert said(*quiet) == [
+        "Under download and load both ways no queue was seen to mark: none of 240 ECN-capable probes "
+        "arrived with CE, and TCP did not use ECN (sysctl net.ipv4.tcp_ecn=1 at the sender asks for it)."
+    ]
+    apart = said(*quiet, phase("upload", "up", probes_marked=3))
+    assert len(apart) == 4
+    assert "a queue marks: 3 of 80" in apart[3]
+
+
 def test_repeats_are_pooled_and_an_old_server_is_named(whole: Session) -> None:
     one = facts_with(told([arrived("up", 0, (0, 8)), arrived("up", 2, (2, 8))]), whole)
     other = facts_with(told([arrived("up", 0, (0, 8)), arrived("up", 2, (0, 8))]), whole)

@@ -112,6 +112,8 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
+        "cake-ecn",
+        "cake_diffserv4-ecn",
         "dualpi2-ecn",
         "fq_pie-ecn",
         "fq_pie-noecn",
@@ -532,6 +534,7 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-pauses": 6,
         "replay-100-mbit": 6,
         "replay-pie": 18,
+        "replay-cake": 11,
         "replay-drr": 4,
         "replay-ets": 9,
         "replay-fq": 15,

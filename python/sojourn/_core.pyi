@@ -269,6 +269,7 @@ def replay(
     fate: NDArray[np.int64] | None = None,
     hash: NDArray[np.int64] | None = None,
     truesize: NDArray[np.int64] | None = None,
+    place: NDArray[np.int64] | None = None,
     own: dict[str, OwnCode] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Sends recorded arrivals through one link, the GIL released.
@@ -279,7 +280,8 @@ def replay(
     the packet came, which orders what happens at one instant (-1: not known), and `fate`, what it
     did to it (`engine/recording`), which draws follow; without it ours are drawn from `seed`. For fq_codel `hash`, 32 bits by
     which it tells flows apart (with an unknown one, -1, no two flows share a queue), and
-    `truesize`, the bytes that its memory limit counts (-1: those of a datagram).
+    `truesize`, the bytes that its memory limit counts (-1: those of a datagram). By `place`, how many
+    that queue had sent before it let go of the packet, cake's draws are seen.
 
     Returns equally long columns of int64, but for `state` and `chance` (float64, NaN for none):
     `t_ns` and `order` (when it left the queue, sent or dropped, and its place among those that

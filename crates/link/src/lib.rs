@@ -17,7 +17,8 @@
 //! without byte queue limits, or both in this order. Then the discipline is dequeued at the time
 //! the gate opened. Packets leave the gate in order, so here too the time of arrival is known at
 //! once. A discipline may hold packets back to a rate of its own (cake). Then the gate opens no
-//! sooner than the discipline gives a packet.
+//! sooner than the discipline gives a packet. What arrives at the nanosecond at which that alone opens
+//! the gate is enqueued behind the dequeue.
 //!
 //! Before the discipline there may be a policer, which drops what exceeds its rate. What it drops has
 //! arrived at the link, and the discipline never sees it.
@@ -221,6 +222,16 @@ impl Gate {
     #[inline]
     fn may_open_at(&self, free: Time) -> Time {
         self.above(self.ring.as_ref().map_or(free, |ring| ring.may_open_at()))
+    }
+
+    /// Whether the discipline has held a packet back until just now, and nothing else did.
+    fn gives_at(&mut self, now: Time, free: Time) -> bool {
+        self.held == Some(now) && self.opened_by(now, free) == Some(now) && {
+            let held = self.held.take();
+            let without = self.opened_by(now, free);
+            self.held = held;
+            without.is_some_and(|open| open < now)
+        }
     }
 
     /// The discipline has changed.
@@ -593,8 +604,11 @@ impl<B: Body> Link<B> {
         if self.gate.as_ref().is_none_or(|gate| gate.held.is_none()) {
             self.advance_through_gate(now, out);
         } else if now > Time::ZERO {
-            // What comes as the discipline would give a packet is enqueued first.
-            self.advance_through_gate(Time(now.0 - 1), out);
+            // What comes as the transmitter becomes free is enqueued first, as on a plain link. Where
+            // the discipline itself gives a packet just now, it is asked first: in Linux its watchdog
+            // is a timer of the kernel, and the queue runs before what cards received is handed on.
+            let gives = self.gate.as_mut().is_some_and(|gate| gate.gives_at(now, self.free_at));
+            self.advance_through_gate(if gives { now } else { Time(now.0 - 1) }, out);
         }
         // As on a plain link: the gate opened and found the discipline empty.
         if let Some(open) = self.asks_in_vain(now).filter(|open| *open < now) {

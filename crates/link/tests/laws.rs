@@ -580,19 +580,22 @@ fn what_comes_or_was_sent_makes_a_link_ask_before_the_discipline_s_timer() {
 }
 
 #[test]
-fn what_comes_as_a_discipline_would_give_a_packet_is_enqueued_first() {
+fn what_comes_as_a_discipline_gives_a_packet_of_itself_is_enqueued_behind_it() {
     // The second of the flow is due at 3 ms, when one of a flow without a backlog comes.
-    let mut link =
-        Spec { rate: vec![], qdisc: cake(4_000_000), ring: None, ..Spec::plain() }.link();
-    let mut log = Log::default();
-    for (body, flow, at) in [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 1, 3 * MS)] {
-        let packet =
-            Packet { enqueued: Time::ZERO, flow, size: 1500, ds: DsField::BEST_EFFORT, body };
-        link.send(packet, Time(at), &mut log);
-    }
-    link.advance(Time(100 * MS), &mut log);
-    let order: Vec<u32> = log.departures.iter().map(|d| d.packet.body).collect();
-    assert_eq!(order, [0, 3, 1, 2]);
+    let order = |rate| {
+        let mut link = Spec { rate, qdisc: cake(4_000_000), ring: None, ..Spec::plain() }.link();
+        let mut log = Log::default();
+        for (body, flow, at) in [(0, 0, 0), (1, 0, 0), (2, 0, 0), (3, 1, 3 * MS)] {
+            let packet =
+                Packet { enqueued: Time::ZERO, flow, size: 1500, ds: DsField::BEST_EFFORT, body };
+            link.send(packet, Time(at), &mut log);
+        }
+        link.advance(Time(100 * MS), &mut log);
+        log.departures.iter().map(|d| d.packet.body).collect::<Vec<_>>()
+    };
+    assert_eq!(order(vec![]), [0, 1, 3, 2]);
+    // Where the transmitter becomes free just then, it asks once what comes is there.
+    assert_eq!(order(vec![RateStep { at_ns: 0, bps: 4_000_000 }]), [0, 3, 1, 2]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::run::{give_code, thrown};
 
 /// What became of each arrival; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, fate = None, hash = None, truesize = None, own = None))]
+#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, fate = None, hash = None, truesize = None, place = None, own = None))]
 #[allow(clippy::too_many_arguments)]
 pub fn replay<'py>(
     py: Python<'py>,
@@ -30,6 +30,7 @@ pub fn replay<'py>(
     fate: Option<Integers>,
     hash: Option<Integers>,
     truesize: Option<Integers>,
+    place: Option<Integers>,
     own: Option<HashMap<String, Py<OwnCode>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let words = link.spec.qdisc.text();
@@ -39,7 +40,7 @@ pub fn replay<'py>(
     let arrivals = arrivals(
         [&t_ns, &flow, &bytes, &ds],
         after.as_deref(),
-        [fate.as_deref(), hash.as_deref(), truesize.as_deref()],
+        [fate.as_deref(), hash.as_deref(), truesize.as_deref(), place.as_deref()],
     )?;
     give_code(&mut link.qdisc, &words, &own.unwrap_or_default());
     let outcome =
@@ -51,11 +52,12 @@ pub fn replay<'py>(
 fn arrivals(
     [times, flows, bytes, ds]: [&[i64]; 4],
     after: Option<&[i64]>,
-    [fate, hash, truesize]: [Option<&[i64]>; 3],
+    [fate, hash, truesize, place]: [Option<&[i64]>; 4],
 ) -> PyResult<Vec<Arrival>> {
     let refuse = |what: &str| PyValueError::new_err(format!("arrivals: {what}"));
     let many = times.len();
-    let given = [after, fate, hash, truesize].map(|column| column.map_or(many, <[i64]>::len));
+    let given =
+        [after, fate, hash, truesize, place].map(|column| column.map_or(many, <[i64]>::len));
     if [flows.len(), bytes.len(), ds.len()].iter().chain(&given).any(|n| *n != many) {
         return Err(refuse("the columns are not of one length"));
     }
@@ -74,6 +76,8 @@ fn arrivals(
                 foretold: fate.map(|fate| foretold(fate[i])),
                 hash: hash.and_then(|hash| u32::try_from(hash[i]).ok()),
                 truesize: truesize.and_then(|truesize| u32::try_from(truesize[i]).ok()),
+                // What it still has came last.
+                place: place.map(|place| u64::try_from(place[i]).unwrap_or(u64::MAX)),
             })
         })
         .collect()

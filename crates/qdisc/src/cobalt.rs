@@ -93,6 +93,19 @@ pub(crate) struct Signals {
     blue_timer: u64,
 }
 
+/// BLUE's draws.
+pub(crate) struct Blue<'a> {
+    pub(crate) luck: &'a mut Luck,
+    /// In a replay: what became of the recorded one.
+    pub(crate) told: Option<bool>,
+}
+
+impl Blue<'_> {
+    fn hits(&mut self, p: u32) -> bool {
+        self.told.unwrap_or_else(|| ((self.luck.next_u64() >> 32) as u32) < p)
+    }
+}
+
 /// What the law wants of the packet that is to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
@@ -149,7 +162,7 @@ impl CobaltLaw {
         (sojourn, least): (u64, u64),
         can_mark: bool,
         now: Time,
-        luck: &mut Luck,
+        blue: &mut Blue,
     ) -> Verdict {
         let over = sojourn > self.target && sojourn > 4 * self.mtu_time && sojourn > least;
         if !over && signals.count == 0 && signals.p_drop == 0 {
@@ -158,7 +171,7 @@ impl CobaltLaw {
             signals.drop_next = now.0 + self.interval;
             return Verdict { marked: false, drop: None };
         }
-        self.signal(signals, over, can_mark, now.0, luck)
+        self.signal(signals, over, can_mark, now.0, blue)
     }
 
     fn signal(
@@ -167,7 +180,7 @@ impl CobaltLaw {
         over: bool,
         can_mark: bool,
         now: u64,
-        luck: &mut Luck,
+        blue: &mut Blue,
     ) -> Verdict {
         let due = signals.is_due(now);
         let mut next = signals.drop_next;
@@ -191,7 +204,7 @@ impl CobaltLaw {
             }
             next = signals.drop_next;
         }
-        if signals.p_drop > 0 && ((luck.next_u64() >> 32) as u32) < signals.p_drop {
+        if signals.p_drop > 0 && blue.hits(signals.p_drop) {
             verdict.drop = Some(Cause::Blue);
         }
         if signals.count == 0 {
@@ -296,8 +309,9 @@ impl<B> Qdisc<B> for Cobalt<B> {
             };
             let sojourn = now.since(packet.enqueued).0;
             let can_mark = self.ecn && packet.ds.ecn() != Ecn::NotEct;
+            let mut blue = Blue { luck: &mut self.luck, told: None };
             let verdict =
-                self.law.decide(&mut self.signals, (sojourn, 0), can_mark, now, &mut self.luck);
+                self.law.decide(&mut self.signals, (sojourn, 0), can_mark, now, &mut blue);
             match verdict.drop {
                 Some(cause) if self.queue.backlog().packets > 0 => {
                     fates.push(Fate::Dropped(packet, cause));
@@ -339,13 +353,20 @@ mod tests {
     /// cake's at 5 Mbit/s and more, with the default RTT.
     const LAW: CobaltLaw = CobaltLaw { target: 5 * MS, interval: 100 * MS, mtu_time: MS };
 
+    fn drawing(luck: &mut Luck) -> Blue<'_> {
+        Blue { luck, told: None }
+    }
+
     /// When packets that could be marked are, of one each 10 us from `from` on, each of this
     /// sojourn; ms since `from`.
     fn marks(signals: &mut Signals, from: u64, sojourn: u64, last_ms: u64) -> Vec<f64> {
         let mut luck = Luck::new(1, "cobalt");
         (0..=last_ms * 100)
             .map(|step| step * 10_000)
-            .filter(|at| LAW.decide(signals, (sojourn, 0), true, Time(from + at), &mut luck).marked)
+            .filter(|at| {
+                LAW.decide(signals, (sojourn, 0), true, Time(from + at), &mut drawing(&mut luck))
+                    .marked
+            })
             .map(|at| at as f64 / 1e6)
             .collect()
     }
@@ -407,7 +428,8 @@ mod tests {
         let mut falls = Vec::new();
         for at in (1_130 * MS..1_700 * MS).step_by(10_000) {
             let before = signals.count;
-            let verdict = LAW.decide(&mut signals, (MS, 0), true, Time(at), &mut luck);
+            let verdict =
+                LAW.decide(&mut signals, (MS, 0), true, Time(at), &mut drawing(&mut luck));
             assert_eq!(verdict, Verdict { marked: false, drop: None });
             if signals.count < before {
                 falls.push((at - due) as f64 / 1e6);
@@ -427,7 +449,7 @@ mod tests {
             (10 * MS, 0),
             false,
             Time(1_000 * MS),
-            &mut Luck::new(1, "cobalt"),
+            &mut drawing(&mut Luck::new(1, "cobalt")),
         );
         assert_eq!(verdict.drop, Some(Cause::Target));
         let gap = |count: usize| (100 * MS * u64::from(ROOTS[count])) >> 32;
@@ -440,8 +462,14 @@ mod tests {
         let mut luck = Luck::new(1, "cobalt");
         for (sojourn, marked) in [(48 * MS, false), (48 * MS + 1, true)] {
             let mut fresh = Signals::default();
-            slow.decide(&mut fresh, (sojourn, 0), true, Time(1_000 * MS), &mut luck);
-            let second = slow.decide(&mut fresh, (sojourn, 0), true, Time(1_001 * MS), &mut luck);
+            slow.decide(&mut fresh, (sojourn, 0), true, Time(1_000 * MS), &mut drawing(&mut luck));
+            let second = slow.decide(
+                &mut fresh,
+                (sojourn, 0),
+                true,
+                Time(1_001 * MS),
+                &mut drawing(&mut luck),
+            );
             assert_eq!(second.marked, marked, "{sojourn}");
         }
     }

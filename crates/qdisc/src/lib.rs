@@ -136,6 +136,13 @@ pub trait Body {
     fn foretold(&self) -> Option<Foretold> {
         None
     }
+
+    /// For replays: the packet's place in the order in which a recorded queue let go of its packets;
+    /// those that were dropped at one instant share one. cake's draws are seen by it.
+    #[inline]
+    fn recorded_place(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// What a recorded queue did to a packet.

@@ -45,6 +45,8 @@ pub struct Arrival {
     /// What it took of the kernel's memory, bytes; `None`: as much as a datagram of its size.
     /// fq_codel's and cake's.
     pub truesize: Option<u32>,
+    /// How many the recorded queue had sent before it let go of this one, or `u64::MAX`.
+    pub place: Option<u64>,
 }
 
 /// What the replayed link knows of a packet beside what queues see.
@@ -55,6 +57,7 @@ struct Recorded {
     hash: Option<u32>,
     truesize: Option<u32>,
     foretold: Option<Foretold>,
+    place: Option<u64>,
 }
 
 impl Body for Recorded {
@@ -68,6 +71,10 @@ impl Body for Recorded {
 
     fn foretold(&self) -> Option<Foretold> {
         self.foretold
+    }
+
+    fn recorded_place(&self) -> Option<u64> {
+        self.place
     }
 }
 
@@ -141,7 +148,7 @@ fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded>
     if !keyed && arrivals.iter().all(|arrival| arrival.hash.is_some()) {
         return made;
     }
-    let unknown = Recorded { index: 0, hash: None, truesize: None, foretold: None };
+    let unknown = Recorded { index: 0, hash: None, truesize: None, foretold: None, place: None };
     let flows: BTreeSet<u32> = arrivals.iter().map(|arrival| arrival.flow).collect();
     let flows: Vec<u32> = flows.into_iter().collect();
     let free = (seed..seed.saturating_add(TRIES))
@@ -229,8 +236,11 @@ impl Replay {
             chance: f64::NAN,
             drew: None,
         });
-        let Arrival { flow, bytes: size, ds, hash, truesize, foretold, .. } = *arrival;
-        let body = Recorded { index, hash, truesize, foretold };
+        let Arrival { flow, bytes: size, ds, hash, truesize, foretold, place, .. } = *arrival;
+        // What is dropped, is so before the next one is sent.
+        let sent = u64::from(foretold != Some(Foretold::Dropped));
+        let place = place.map(|place| place.saturating_mul(2).saturating_add(sent));
+        let body = Recorded { index, hash, truesize, foretold, place };
         let packet = Packet { enqueued: at, flow, size, ds, body };
         if let Some(foretold) = foretold {
             self.link.qdisc_mut().tell(foretold != Foretold::Passed);
@@ -317,6 +327,7 @@ mod tests {
             foretold: None,
             hash: None,
             truesize: None,
+            place: None,
         }
     }
 
@@ -432,7 +443,8 @@ mod tests {
             let Discipline::FqCodel(made) = made.qdisc() else {
                 panic!("an fq_codel was asked for")
             };
-            let unknown = Recorded { index: 0, hash: None, truesize: None, foretold: None };
+            let unknown =
+                Recorded { index: 0, hash: None, truesize: None, foretold: None, place: None };
             assert!(!made.any_share_a_queue(&[0, 1, 2, 3, 4, 5], &unknown));
         }
     }

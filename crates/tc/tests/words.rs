@@ -1028,6 +1028,8 @@ fn every_choice_of_cake_is_the_simulator_s() {
     }
     let error = Discipline::parse("cake autorate-ingress").expect_err("no engine has it");
     assert!(error.hint.contains("bandwidth"), "{error}");
+    let error = Discipline::parse("cake nat").expect_err("there is no NAT");
+    assert!(error.hint.contains("translated"), "{error}");
 }
 
 #[test]

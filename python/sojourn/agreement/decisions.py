@@ -27,6 +27,10 @@ The hashes of sfq and sfb have keys that nobody is told. No flows share one of o
 with 1024 buckets few of the kernel's do. sfb's flows share some bins and have others for themselves;
 several keys are tried, and the one with which most packets agree counts (`_KEYS`).
 
+cake draws whether a turn has a byte less. Ours follows what the recorded cake gave next, where that byte
+decides (`crates/qdisc/src/cake/follow.rs`). Where nobody can see it, ours draws, with one seed after
+another until all agrees.
+
 The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording lacks. Ours is started
 at each jiffy of a period, and the replay with which most packets agree counts (`_starts`). On a slow
 line several may agree in all; of these it is the one with which the draws are most likely. dualpi2's
@@ -42,6 +46,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -80,7 +85,7 @@ _LEAD_NS = 1_024_000_000
 _AGE_NS = 10 * _LEAD_NS
 """sfb counts tokens for 10 s at most. A guest's is seconds old when the first packet comes."""
 _KEYS = 32
-"""Of sfb's hash, that are tried."""
+"""Of sfb's hash, that are tried, and seeds of what of cake's draws can't be seen."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 
@@ -116,14 +121,15 @@ def replayed(recording: Recording) -> Replayed:
     """
     release = "{}.{}".format(*version_in(recording.version))
     recording = recording.by(dated(recording.link.qdisc, release))
-    keys = _KEYS if recording.link.qdisc.kind == "sfb" else 1
+    keys = _KEYS if recording.link.qdisc.kind in ("sfb", "cake") else 1
 
     def best(starts: Sequence[int]) -> tuple[int, Replayed]:
-        tried = [
-            (phase, _started(replace(recording, seed=recording.seed + key), phase))
-            for phase in starts
-            for key in range(keys)
-        ]
+        tried: list[tuple[int, Replayed]] = []
+        for phase, key in product(starts, range(keys)):
+            one = _started(replace(recording, seed=recording.seed + key), phase)
+            tried.append((phase, one))
+            if recording.link.qdisc.kind == "cake" and _same(recording, one).all():
+                break
         return max(
             tried,
             key=lambda one: (int(_same(recording, one[1]).sum()), _likelihood(recording, one[1])),
@@ -188,6 +194,7 @@ def _started(recording: Recording, phase: int) -> Replayed:
             trace.fate,
             trace.hash,
             trace.truesize,
+            trace.order,
             compiled.code_of([recording.link]),
         )
     except _core.OwnCodeError as error:
@@ -271,7 +278,8 @@ class Draws:
 
     drawn: int
     """Packets that the recorded queue dropped or marked although its law left the choice to a
-    draw; of dualpi2's L queue under overload those that it dropped."""
+    draw; of dualpi2's L queue under overload those that it dropped; of cake how often a queue could
+    send although draws might have taken what it had left."""
     expected: float
     """The sum of the probabilities that our law computed."""
     ci95: float

@@ -27,6 +27,7 @@ STANDING = (
     "replay-pauses",
     "replay-100-mbit",
     "replay-pie",
+    "replay-cake",
     "replay-drr",
     "replay-ets",
     "replay-fq",

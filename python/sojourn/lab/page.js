@@ -637,7 +637,7 @@
     g.fillStyle = css("muted");
     if (!shownRuns.length) return;
     if (!within()) {
-      g.fillText(film.playing || fetching ? "one moment" : "press Play, or choose a time: the run is made again with every packet kept", 12, 24);
+      g.fillText(film.playing || fetching ? "one moment" : "press Play, or choose a time", 12, 24);
       return;
     }
     const { at } = film;

@@ -210,7 +210,7 @@ def _table(
     head = "".join(map(_head, shown))
     return (
         f'<div class="scroll spaced" tabindex="0" role="region" aria-label="{escape(heading)}"><table class="numbers">'
-        f"<caption>{escape(heading)}</caption>"
+        f"<caption><span>{escape(heading)}</span></caption>"
         f'<thead><tr><th scope="col">Run</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     )
 

@@ -75,7 +75,7 @@ def _table(
     body = "".join(map(line, rows))
     return (
         f'<div class="scroll spaced" tabindex="0" role="region" aria-label="{escape(caption)}"><table class="numbers">'
-        f"<caption>{escape(caption)}</caption><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<caption><span>{escape(caption)}</span></caption><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
@@ -102,7 +102,8 @@ def _phases(found: Findings) -> str:
         for phase, (_, *added) in zip(rows.phases(found), rows.added(found), strict=True)
     ]
     about = "in ms, goodput, and what the load adds to the median idle RTT"
-    return _table(f"RTT to {found.target or 'nobody'} {about}", head, whole)
+    table = _table(f"RTT to {found.target or 'nobody'} {about}", head, whole)
+    return f'<p class="hint narrow">Tables scroll sideways.</p>{table}'
 
 
 def _interval(interval: Interval) -> str:

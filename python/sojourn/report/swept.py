@@ -319,7 +319,7 @@ class _Swept:
         mark = self._marked(dict(zip(others, those, strict=True)))
         return (
             f'<div{mark} class="scroll" tabindex="0" role="region" aria-label="Winners {escape(caption)}"><table>'
-            f"<caption>{escape(caption)}</caption><thead><tr>"
+            f"<caption><span>{escape(caption)}</span></caption><thead><tr>"
             f"<th>{escape(self.heading[self.across])}</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
         )
 
@@ -517,7 +517,7 @@ class _Swept:
         )
         return (
             f'<div class="scroll spaced" tabindex="0" role="region" aria-label="Differences of {escape(name)}">'
-            f'<table class="numbers pairs"><caption>{escape(name)}</caption>'
+            f'<table class="numbers pairs"><caption><span>{escape(name)}</span></caption>'
             f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
         )
 

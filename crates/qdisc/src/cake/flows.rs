@@ -54,6 +54,26 @@ enum List {
     Decaying,
 }
 
+/// How draws make turns, and so who may send.
+pub(super) trait Draws {
+    /// Bytes of a queue's turn, which are so many 65 536ths, rounded up or down.
+    fn turn(&mut self, index: usize, share: u32, is_first: bool) -> i32;
+
+    /// Whether a queue may still send in its turn.
+    #[inline(always)]
+    fn may_send(&mut self, _index: usize, flow: &mut Flow) -> bool {
+        flow.deficit > 0
+    }
+}
+
+impl Draws for Luck {
+    #[inline(always)]
+    fn turn(&mut self, _index: usize, share: u32, _is_first: bool) -> i32 {
+        let fraction = (self.next_u64() >> 48) as u32;
+        ((share + fraction) >> 16) as i32
+    }
+}
+
 /// A table with a value for each queue or host. An index is taken modulo its length, a power of two,
 /// so that no access has to be checked.
 #[derive(Clone, Debug)]
@@ -278,23 +298,22 @@ impl Flows {
     /// Bytes of this queue's turn. A host's bulk flows share one: with `quantum / load` as a number
     /// with a fraction, which a draw rounds up or down.
     #[inline(always)]
-    fn turn(&self, index: usize, luck: &mut Luck) -> i32 {
+    fn turn(&self, index: usize, is_first: bool, draws: &mut impl Draws) -> i32 {
         let [source, destination] = self.flows[index].hosts.map(usize::from);
         let loads = [self.hosts[0].bulk[source], self.hosts[1].bulk[destination]];
         let load = u32::from(loads[0].max(loads[1]).max(1));
-        let fraction = (luck.next_u64() >> 48) as u32;
-        ((self.quantum * (0xffff / load) + fraction) >> 16) as i32
+        draws.turn(index, self.quantum * (0xffff / load), is_first)
     }
 
     /// A packet has come into this queue.
     #[inline]
-    pub(super) fn arrived(&mut self, index: usize, luck: &mut Luck) {
+    pub(super) fn arrived(&mut self, index: usize, draws: &mut impl Draws) {
         match self.flows[index].life {
             Life::AtRest | Life::Decaying => {
                 self.lists.move_to(index, List::New);
                 self.flows[index].life = Life::Sparse;
                 self.sparse += 1;
-                self.flows[index].deficit = self.turn(index, luck);
+                self.flows[index].deficit = self.turn(index, true, draws);
             }
             Life::Waiting => self.becomes_bulk(index),
             Life::Sparse | Life::Bulk => {}
@@ -312,31 +331,31 @@ impl Flows {
     /// decaying one is looked at where there is no other, or first if so asked. Those that have spent
     /// their turn get another one behind the old ones.
     #[inline]
-    pub(super) fn next(&mut self, decaying_first: bool, luck: &mut Luck) -> Option<usize> {
+    pub(super) fn next(&mut self, decaying_first: bool, draws: &mut impl Draws) -> Option<usize> {
         let mut decaying = decaying_first.then(|| self.lists.first(List::Decaying)).flatten();
         loop {
             let index = match decaying.take().or_else(|| self.lists.first(List::New)) {
                 Some(index) => index,
                 None => match self.lists.first(List::Old) {
-                    Some(first) => return Some(self.next_old(first, luck)),
+                    Some(first) => return Some(self.next_old(first, draws)),
                     None => self.lists.first(List::Decaying)?,
                 },
             };
-            if self.flows[index].deficit > 0 {
+            if draws.may_send(index, &mut self.flows[index]) {
                 return Some(index);
             }
-            self.end_turn(index, luck);
+            self.end_turn(index, draws);
         }
     }
 
     /// The next of the old ones that may send, from the first on. Where many flows share a host, a
     /// packet takes many turns: so this goes around the ring, and then turns the ring once.
     #[inline]
-    fn next_old(&mut self, first: usize, luck: &mut Luck) -> usize {
+    fn next_old(&mut self, first: usize, draws: &mut impl Draws) -> usize {
         let mut index = first;
-        while self.flows[index].deficit <= 0 {
+        while !draws.may_send(index, &mut self.flows[index]) {
             debug_assert_ne!(self.flows[index].life, Life::Sparse, "a sparse queue is a new one");
-            self.flows[index].deficit += self.turn(index, luck);
+            self.flows[index].deficit += self.turn(index, false, draws);
             index = self.lists.behind(index);
             if index == List::Old as usize {
                 index = self.lists.behind(index);
@@ -349,7 +368,7 @@ impl Flows {
     }
 
     /// The queue has spent its turn: it gets another one behind the old ones.
-    pub(super) fn end_turn(&mut self, index: usize, luck: &mut Luck) {
+    pub(super) fn end_turn(&mut self, index: usize, draws: &mut impl Draws) {
         if self.flows[index].life == Life::Sparse {
             if self.flows[index].head == NONE {
                 self.flows[index].life = Life::Waiting;
@@ -357,7 +376,7 @@ impl Flows {
                 self.becomes_bulk(index);
             }
         }
-        let turn = self.turn(index, luck);
+        let turn = self.turn(index, false, draws);
         self.flows[index].deficit += turn;
         self.lists.move_to(index, List::Old);
     }

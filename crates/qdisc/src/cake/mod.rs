@@ -21,6 +21,7 @@
 
 mod acks;
 mod flows;
+mod follow;
 mod heap;
 mod mq;
 mod pace;
@@ -32,13 +33,15 @@ pub use acks::AckFilterMode;
 pub use mq::CakeMq;
 pub use tins::TinMode;
 
-use crate::cobalt::CobaltLaw;
+use crate::cobalt::{Blue, CobaltLaw};
 use crate::slab::{NONE, Slab};
 use crate::{
-    AckView, Backlog, Body, Cause, Context, DsField, Ecn, Fate, Hosts, Packet, Qdisc, State,
+    AckView, Backlog, Body, Cause, Context, DsField, Ecn, Fate, Foretold, Hindsight, Hosts, Packet,
+    Qdisc, State,
 };
 use acks::AckFilter;
-use flows::Flows;
+use flows::{Flows, QUEUES};
+use follow::{Followed, Following};
 use heap::{Bytes, Heap, Queue};
 use pace::{Pace, Sizes};
 use serde::Deserialize;
@@ -258,6 +261,8 @@ pub struct Cake<B> {
     /// Whose packets they are, where that is known; else the packets' bodies are asked.
     hosts: Hosts,
     acks: Option<Box<AckFilter>>,
+    /// In a replay: what the recording tells of its draws.
+    followed: Option<Box<Followed>>,
 }
 
 impl<B: Body> Cake<B> {
@@ -287,6 +292,7 @@ impl<B: Body> Cake<B> {
             luck: context.luck,
             hosts: Hosts::default(),
             acks: AckFilter::new(params.acks),
+            followed: None,
         }
     }
 
@@ -467,6 +473,49 @@ impl<B: Body> Cake<B> {
         }
     }
 
+    /// The queue of a tin whose turn it is.
+    #[inline]
+    fn next_queue(&mut self, tin: usize, first: bool) -> Option<usize> {
+        if self.followed.is_some() {
+            return self.next_recorded(tin, first);
+        }
+        self.tins[tin].flows.next(first, &mut self.luck)
+    }
+
+    #[cold]
+    fn next_recorded(&mut self, tin: usize, first: bool) -> Option<usize> {
+        let flows = &self.tins[tin].flows;
+        let heads = (0..QUEUES).map(|index| (flows.at(index).head, index));
+        let mut places: Vec<_> = heads
+            .filter(|(head, _)| *head != NONE)
+            .map(|(head, index)| (self.slab.get(head).body.recorded_place(), index))
+            .collect();
+        places.sort_unstable();
+        // Of two that were dropped at one instant nobody knows which was first.
+        let next = match places[..] {
+            [(first, index), (second, _), ..] if first < second => Some(index),
+            _ => None,
+        };
+        let followed = self.followed.as_mut().expect("only a replay comes here");
+        let mut draws = Following { followed, luck: &mut self.luck, tin, next };
+        self.tins[tin].flows.next(first, &mut draws)
+    }
+
+    /// A packet has come into a queue.
+    #[inline]
+    fn arrived(&mut self, tin: usize, index: usize) {
+        let flows = &mut self.tins[tin].flows;
+        match &mut self.followed {
+            None => flows.arrived(index, &mut self.luck),
+            Some(followed) => {
+                flows.arrived(
+                    index,
+                    &mut Following { followed, luck: &mut self.luck, tin, next: None },
+                );
+            }
+        }
+    }
+
     /// The next packet of a tin; `None`: the queue whose turn it was had none. The first queue that
     /// a call looks at is a decaying one.
     #[inline]
@@ -478,7 +527,7 @@ impl<B: Body> Cake<B> {
         fates: &mut Vec<Fate<B>>,
     ) -> Option<Packet<B>> {
         loop {
-            let index = self.tins[tin].flows.next(std::mem::take(first), &mut self.luck)?;
+            let index = self.next_queue(tin, std::mem::take(first))?;
             loop {
                 let Some(mut packet) = self.pop(tin, index) else {
                     self.found_empty(tin, index, now);
@@ -519,7 +568,10 @@ impl<B: Body> Cake<B> {
         let times = (now.since(packet.enqueued).0, 2 * law.mtu_time * others);
         let flow = flows.at_mut(index);
         let can_mark = packet.ds.ecn() != Ecn::NotEct;
-        let verdict = law.decide(&mut flow.signals, times, can_mark, now, &mut self.luck);
+        // Whether BLUE's draw was a hit: not seen of a queue's last packet, which is sent anyway.
+        let told = packet.body.foretold().filter(|_| flow.head != NONE);
+        let mut blue = Blue { luck: &mut self.luck, told: told.map(|it| it == Foretold::Dropped) };
+        let verdict = law.decide(&mut flow.signals, times, can_mark, now, &mut blue);
         let cause = verdict.drop.filter(|_| flow.head != NONE);
         if cause.is_none() {
             verdict.leaves(packet, fates);
@@ -545,12 +597,15 @@ impl<B: Body> Qdisc<B> for Cake<B> {
             packet.ds = DsField(packet.ds.0 & 0b11);
         }
         packet.enqueued = now;
+        if packet.body.recorded_place().is_some() {
+            self.followed.get_or_insert_default();
+        }
         self.catch_up(tin, now.0);
         self.push(tin, index, packet);
         if self.acks.is_some() {
             self.filter_acks(tin, index, now, fates);
         }
-        self.tins[tin].flows.arrived(index, &mut self.luck);
+        self.arrived(tin, index);
         while self.memory > self.memory_limit {
             self.drop_from_longest(now, fates);
         }
@@ -585,6 +640,10 @@ impl<B: Body> Qdisc<B> for Cake<B> {
         if let Some(filter) = &mut self.acks {
             filter.coming = Some(ack);
         }
+    }
+
+    fn hindsight(&mut self) -> Option<&mut Hindsight> {
+        self.followed.as_mut().map(|followed| &mut followed.hindsight)
     }
 
     fn hosts(&mut self) -> Option<&mut Hosts> {

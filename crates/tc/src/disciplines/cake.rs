@@ -37,6 +37,8 @@ macro_rules! flags {
     };
 }
 
+const NO_NAT: &str = "leave it out: no address is translated on the way, so each flow has its own";
+
 pub(super) static CAKE: Record = Record {
     kind: "cake",
     grammars: &[Grammar {
@@ -44,7 +46,11 @@ pub(super) static CAKE: Record = Record {
         words: WORDS,
         flags: flags!(),
         complete: one_way_of_saying,
-        elsewhere: &[("autorate-ingress", "no engine estimates the rate: write bandwidth RATE")],
+        elsewhere: &[
+            ("autorate-ingress", "no engine estimates the rate: write bandwidth RATE"),
+            ("nat", NO_NAT),
+            ("nonat", NO_NAT),
+        ],
         ..Grammar::NONE
     }],
     simulated: true,
@@ -70,7 +76,11 @@ pub(crate) static CAKE_MQ: Record = Record {
         words: MQ_WORDS,
         flags: flags!(),
         complete: one_way_of_saying,
-        elsewhere: &[("autorate-ingress", "cake_mq refuses it: write bandwidth RATE")],
+        elsewhere: &[
+            ("autorate-ingress", "cake_mq refuses it: write bandwidth RATE"),
+            ("nat", NO_NAT),
+            ("nonat", NO_NAT),
+        ],
         ..Grammar::NONE
     }],
     simulated: true,

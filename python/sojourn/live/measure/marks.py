@@ -186,7 +186,7 @@ def sentences(marks: PathMarks) -> list[str]:
     return [
         *_survives("ECN", ecn),
         *_survives("DSCP", dscp),
-        *(_marked(one) for one in marks.loads),
+        *_seen(marks.loads),
     ]
 
 
@@ -220,14 +220,32 @@ def _became(one: FieldFate) -> str:
     return f"arrived as {shown}" if one.fate == "changed" else f"arrived partly as {shown}"
 
 
-def _marked(one: MarkedPhase) -> str:
-    load = "load both ways" if one.phase.startswith("both") else one.phase
-    under = f"Under {load}, {WAY[one.direction]},"
-    probes = f"{one.probes_marked} of {one.probes} ECN-capable probes arrived with CE"
+def _seen(loads: Sequence[MarkedPhase]) -> list[str]:
+    """What was marked, a sentence for each phase and direction; one for all, where none saw anything."""
+    unseen = [one for one in loads if not one.probes_marked and not one.streams_ecn]
+    if len(loads) < 2 or len(unseen) < len(loads) or len({one.streams > 0 for one in loads}) > 1:
+        return [_marked(one) for one in loads]
+    under = _and(list(dict.fromkeys(_load(one) for one in loads)))
+    probes = sum(one.probes for one in loads)
+    told = f"none of {probes} ECN-capable probes arrived with CE, and {_without_ecn(loads[0])}"
+    return [f"Under {under} no queue was seen to mark: {told}."]
+
+
+def _load(one: MarkedPhase) -> str:
+    return "load both ways" if one.phase.startswith("both") else one.phase
+
+
+def _without_ecn(one: MarkedPhase) -> str:
     if one.streams == 0:
-        tcp = "what ECN told TCP is not known"
-    elif one.streams_ecn == 0:
-        tcp = "TCP did not use ECN (sysctl net.ipv4.tcp_ecn=1 at the sender asks for it)"
+        return "what ECN told TCP is not known"
+    return "TCP did not use ECN (sysctl net.ipv4.tcp_ecn=1 at the sender asks for it)"
+
+
+def _marked(one: MarkedPhase) -> str:
+    under = f"Under {_load(one)}, {WAY[one.direction]},"
+    probes = f"{one.probes_marked} of {one.probes} ECN-capable probes arrived with CE"
+    if one.streams_ecn == 0:
+        tcp = _without_ecn(one)
     else:
         share = 100 * one.segments_marked / one.segments if one.segments else 0.0
         tcp = f"{one.segments_marked} of TCP's {one.segments} segments ({share:.2g} %) were marked"

@@ -17,9 +17,9 @@ from itertools import groupby
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from sojourn import metrics
-from sojourn.arrays import Floats
 from sojourn.papers.bbr_shares.model import IN_PROBE, share
 from sojourn.papers.bbr_shares.studies import (
     BDP,
@@ -79,12 +79,12 @@ def seen_packets(seed: Seed) -> float:
     return float(np.mean(least)) if least else math.nan
 
 
-def _backlog(seed: Seed) -> Floats:
+def _backlog(seed: Seed) -> NDArray[np.float64]:
     rows = seed.after_warmup("queue").filter(pl.col("link") == "down").sort("t_ns")
     return rows["backlog_packets"].to_numpy().astype(float)
 
 
-def _of_bbr(seed: Seed, column: str) -> Floats:
+def _of_bbr(seed: Seed, column: str) -> NDArray[np.float64]:
     rows = seed.after_warmup("flow").filter(pl.col("flow") == "bbr").sort("t_ns")
     return rows[column].to_numpy().astype(float) / PAYLOAD
 
