@@ -542,6 +542,7 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-fq-pie": 15,
         "replay-gred": 12,
         "replay-hhf": 15,
+        "replay-mq": 12,
         "replay-prio": 9,
         "replay-sfb": 12,
         "replay-sfb-ecn": 6,

@@ -197,6 +197,10 @@ def _run(record: QdiscRecord) -> Iterator[str]:
     key = "bottleneck.up.qdisc" if name == "tbf" else "bottleneck.qdisc"
     setting = f'"{key}={words}"' if " " in words else f"{key}={words}"
     guest, engine = ("", "") if record.simulated else ("<!-- guest -->\n", " -e kernel")
+    others = "home-uplink pfifo fq_codel"
+    if record.for_each_queue:
+        setting += " --set bottleneck.queues=4"
+        others = 'card-mq "mq fq_codel" "mq cake"'
     yield "## A run\n"
     yield (
         "The example `home-uplink` for 20 s: two uploads, a download, a video call and a ping on a line of "
@@ -216,7 +220,7 @@ def _run(record: QdiscRecord) -> Iterator[str]:
         f"<!-- figure: {name}.svg: {name} on a home uplink over time: goodput, cwnd, sojourn time, backlog, losses -->\n"
     )
     yield (
-        f'Beside others: `sojourn compare home-uplink pfifo fq_codel "{words}"`.\n'
+        f'Beside others: `sojourn compare {others} "{words}"`.\n'
         if words not in ("pfifo", "fq_codel")
         else "Beside others: `sojourn compare home-uplink pfifo fq_codel`.\n"
     )

@@ -114,6 +114,8 @@ LENGTHS = {
     "many-flows": ("12 s", "4 s"),
     "card-queues": ("12 s", "4 s"),
     "card-siblings": ("3 s", "1 s"),
+    "card-skew": ("12 s", "4 s"),
+    "card-mq": ("12 s", "4 s"),
     "crowd": ("20 s", "5 s"),
     "red-ns2": ("30 s", "10 s"),
 }

@@ -687,6 +687,13 @@ class Link:
         """Packets: that of the tunnels' ends behind it."""
 
     @property
+    def queues(self) -> int | None:
+        """Its card's transmit queues, for a discipline that is for each of them; None: one."""
+
+    def pinned_to(self, flow: int) -> int | None:
+        """The queue of a flow by its number among the scenario's; None: a hash decides."""
+
+    @property
     def sampled(self) -> bool:
         """Whether it has rows in the `queue` table; a host's own access link has none."""
 
@@ -1279,6 +1286,10 @@ class Qdisc:
         """What the engine takes: `{"kind": "codel", "limit": 1000, ...}`."""
 
     @property
+    def child(self) -> Qdisc | None:
+        """mq's: what is on each queue of the card."""
+
+    @property
     def text(self) -> str:
         """The canonical words: they read back as the same parameters."""
 
@@ -1355,6 +1366,10 @@ class QdiscRecord:
     @property
     def since(self) -> tuple[int, int] | None:
         """The release of Linux that it came with, where that is younger than the usual guest's."""
+
+    @property
+    def for_each_queue(self) -> bool:
+        """Whether it is for a card with several queues, of which each has one of it."""
 
     @property
     def least(self) -> str:

@@ -155,10 +155,6 @@ def test_a_discipline_of_another_kernel_is_refused() -> None:
     plan(asked, replace(SIMNIC, linux=(7, 3)))
     with pytest.raises(PlanError, match=r"that of Linux 7\.3, and this kernel is 6\.12"):
         plan(asked, SIMNIC)
-    with pytest.raises(
-        PlanError, match="several queues, and those of the kernel's engines have one"
-    ):
-        plan(loads(scenario("cake_mq bandwidth 5mbit")).realise(1), replace(SIMNIC, linux=(7, 3)))
 
 
 def test_gred_and_a_policer_want_one_place() -> None:

@@ -67,7 +67,7 @@ def test_a_single_flow_of_linux_7_3_is_that_kernels(
     assert same_packets(kernel_73, label, {"flow.bulk.profile": "linux-7.3"}) > 10
 
 
-def same_packets(kernel: str, label: str, settings: dict[str, str]) -> int:
+def same_packets(kernel: str, label: str, settings: dict[str, object]) -> int:
     """Both engines' packets of a case of the standing set are the same ones; how many were
     dropped."""
     [chosen] = [variant for variant in load(STANDING).variants() if variant.label == label]
@@ -130,6 +130,20 @@ def test_a_policers_drops_are_told_from_those_of_the_queue_behind_it(kernel_uml:
         late = pl.col("t_ns") > 3_200_000_000
         assert set(drops.filter(late)["cause"].to_list()) == {"limit"}
         assert "police" in drops.filter(~late)["cause"].to_list()
+
+
+@pytest.mark.parametrize("child", ["pfifo limit 20", "codel", "fq_codel"])
+@pytest.mark.parametrize("queues", [1, 4])
+def test_a_single_flow_over_a_card_with_several_queues_is_the_kernels(
+    kernel_uml: str, child: str, queues: int
+) -> None:
+    card = {
+        "bottleneck.qdisc": f"mq {child}",
+        "bottleneck.queues": queues,
+        "bottleneck.pinned": [queues - 1],
+    }
+    label = "pfifo limit 20, cubic, delay 5 ms, count 1"
+    assert same_packets(kernel_uml, label, card) > 10
 
 
 ALONE = """

@@ -235,6 +235,7 @@ def test_the_examples_that_linux_can_do_are_not_refused() -> None:
             "bbr-depth",
             "card-queues",
             "card-siblings",
+            "card-skew",
             "coexistence",
             "l4s",
             "policed",

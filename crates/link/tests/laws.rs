@@ -113,9 +113,7 @@ fn cake(bandwidth: u64) -> Params {
         mpu: 0,
         cells: CakeCells::Noatm,
         acks: AckFilterMode::NoAckFilter,
-        queues: 0,
         sync_ns: 0,
-        pinned: Vec::new(),
     })
 }
 

@@ -237,6 +237,7 @@ impl Link {
             shaper: shaper.map(Shaper::params_of),
             police: None,
             replay_window: None,
+            queues: None,
             sampled: true,
             asks_at_once: false,
         };
@@ -290,6 +291,15 @@ impl Link {
     #[getter]
     fn replay_window(&self) -> Option<u32> {
         self.spec.replay_window
+    }
+
+    #[getter]
+    fn queues(&self) -> Option<u32> {
+        Some(self.spec.queues.as_ref()?.count)
+    }
+
+    fn pinned_to(&self, flow: usize) -> Option<u32> {
+        self.spec.queues.as_ref()?.pinned_to(flow)
     }
 
     #[getter]

@@ -102,7 +102,15 @@ impl Qdisc {
         for (name, value) in self.0.fields().iter() {
             params.set_item(name, to_python(py, value)?)?;
         }
+        if let Some(child) = self.0.child() {
+            params.set_item(::tc::CHILD, child.text())?;
+        }
         Ok(params)
+    }
+
+    #[getter]
+    fn child(&self) -> Option<Qdisc> {
+        self.0.child().cloned().map(Qdisc)
     }
 
     #[getter]
@@ -225,6 +233,11 @@ impl QdiscRecord {
     }
 
     #[getter]
+    fn for_each_queue(&self) -> bool {
+        self.0.for_each_queue
+    }
+
+    #[getter]
     fn least(&self) -> &'static str {
         self.0.least
     }
@@ -251,7 +264,7 @@ impl QdiscRecord {
 
     #[pyo3(signature = (variant = None))]
     fn usage(&self, variant: Option<&str>) -> PyResult<String> {
-        Ok(self.grammar(variant)?.usage())
+        Ok(self.0.usage(self.grammar(variant)?))
     }
 
     #[pyo3(signature = (variant = None))]

@@ -24,6 +24,7 @@ mod fq_codel;
 mod fq_pie;
 mod fred;
 mod hhf;
+mod mq;
 pub mod own;
 mod pfifo_fast;
 mod pie;
@@ -54,6 +55,7 @@ pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
 pub use fred::{Fred, FredParams};
 pub use hhf::{Hhf, HhfParams};
+pub use mq::{CardQueues, Mq, MqParams};
 pub use own::{Own, OwnParams};
 pub use pfifo_fast::{PfifoFast, PfifoFastParams, PfifoFastVariant, priority_of};
 pub use pie::{DocsisPieParams, LinuxPieParams, Pie, PieParams, RfcPieParams};
@@ -530,7 +532,7 @@ disciplines! {
     "avq" Avq(AvqParams) => Avq<B>: |p, context| Avq::new(p, context);
     "blue" Blue(BlueParams) => Blue<B>: |p, context| Blue::new(p, context);
     "cake" Cake(CakeParams) => Cake<B>: |p, context| Cake::new(p, context);
-    "cake_mq" CakeMq(CakeParams) => CakeMq<B>: |p, context| CakeMq::new(p, context);
+    "cake_mq" CakeMq(CakeParams) => CakeMq<B>: |p, context| CakeMq::new(p, &CardQueues::ONE, context);
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "choke" Choke(ChokeParams) => Choke<B>: |p, context| Choke::new(p, context);
     "drr" Drr(DrrParams) => Drr<B>: |p, context| Drr::new(p, context);
@@ -541,12 +543,24 @@ disciplines! {
     "fred" Fred(FredParams) => Fred<B>: |p, context| Fred::new(p, context);
     "gred" Gred(GredParams) => Gred<B>: |p, context| Gred::new(p, context);
     "hhf" Hhf(HhfParams) => Hhf<B>: |p, context| Hhf::new(p, context);
+    "mq" Mq(MqParams) => Mq<B>: |p, context| Mq::new(p, &CardQueues::ONE, context);
     "own" Own(OwnParams) => Own<B>: |p, context| Own::new(p, context);
     "pie" Pie(PieParams, variants) => Pie<B>: |p, context| Pie::new(p, context);
     "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);
     "sfb" Sfb(SfbParams) => Sfb<B>: |p, context| Sfb::new(p, context);
     "sfq" Sfq(SfqParams) => Sfq<B>: |p, context| Sfq::new(p, context);
     "tbf" Tbf(TbfParams) => Tbf<B>: |p, _context| Tbf::new(p);
+}
+
+impl<B: Body> Discipline<B> {
+    /// Makes the discipline that `params` describe for a card with these queues.
+    pub fn on_card(params: &Params, card: &CardQueues, context: Context) -> Discipline<B> {
+        match params {
+            Params::CakeMq(p) => Discipline::CakeMq(CakeMq::new(p, card, context)),
+            Params::Mq(p) => Discipline::Mq(Mq::new(p, card, context)),
+            _ => Discipline::new(params, context),
+        }
+    }
 }
 
 impl<B: Body> Qdisc<B> for Discipline<B> {

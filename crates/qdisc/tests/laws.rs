@@ -7,10 +7,10 @@ mod any;
 
 use proptest::prelude::*;
 use qdisc::{
-    AdtParams, Backlog, CakeParams, Cause, Context, Discipline, DocsisDualPi2Params, DrrParams,
-    DsField, DualPi2Params, Ecn, EtsParams, Fate, FifoParams, FqParams, GredParams, Packet, Params,
-    PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, Qdisc, RedParams, RfcDualPi2Params,
-    State, TinMode,
+    AdtParams, Backlog, CakeParams, CardQueues, Cause, Context, Discipline, DocsisDualPi2Params,
+    DrrParams, DsField, DualPi2Params, Ecn, EtsParams, Fate, FifoParams, FqParams, GredParams,
+    Packet, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, Qdisc, RedParams,
+    RfcDualPi2Params, State, TinMode,
 };
 use std::collections::HashMap;
 use units::{Luck, Rate, Time};
@@ -34,11 +34,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// With an even seed it is a device's own.
+/// With an even seed it is a device's own. A card has one to five queues.
 fn make(params: &Params, seed: u64) -> Discipline<u64> {
+    let card = match seed % 10 {
+        seed @ ..5 => CardQueues { count: 1 + seed as u32, pinned: Vec::new() },
+        seed => CardQueues { count: seed as u32 - 4, pinned: vec![0, 3, 1] },
+    };
     let luck = Luck::new(seed, "laws");
     let (rate, root) = (Some(Rate::from_mbit(10)), seed.is_multiple_of(2));
-    Discipline::new(params, Context { rate, mtu: LARGEST, header_bytes: 0, root, luck })
+    let context = Context { rate, mtu: LARGEST, header_bytes: 0, root, luck };
+    Discipline::on_card(params, &card, context)
 }
 
 /// Is this backlog allowed after an arrival?
@@ -64,8 +69,11 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         Params::Cobalt(p) => packets <= p.limit,
         // Of the memory that a datagram takes, its bytes are a part.
         Params::Cake(p) => p.memlimit.is_none_or(|limit| backlog.bytes <= limit),
-        Params::CakeMq(p) => {
-            p.memlimit.is_none_or(|limit| backlog.bytes <= limit * u64::from(p.queues))
+        Params::CakeMq(p) => p.memlimit.is_none_or(|limit| backlog.bytes <= limit * 5),
+        // Each of five queues at most.
+        Params::Mq(p) => {
+            let a_fifth = Backlog { packets: backlog.packets / 5, bytes: backlog.bytes / 5 };
+            within_limit(&p.child, a_fifth)
         }
         Params::Adt(AdtParams { limit, packet: Some(bytes), .. }) => {
             // The packet that fills it may pass the limit.

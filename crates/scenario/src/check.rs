@@ -294,6 +294,37 @@ fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
     }
 }
 
+/// What is wrong of a card with several queues: told with a hint and the key at fault.
+fn card(line: &Line, tell: &mut dyn FnMut(String, String, &'static str)) {
+    let kind = line.qdisc.kind();
+    let Some(count) = line.queues else {
+        if line.qdisc.record().for_each_queue {
+            let message =
+                format!("{kind} is for a card with several queues, and this link has one");
+            tell(message, "write queues = 4 into the link".into(), "qdisc");
+        } else if !line.pinned.is_empty() {
+            let hint = "write queues = 4, or leave pinned out";
+            tell("pinned without queues".into(), hint.into(), "pinned");
+        }
+        return;
+    };
+    if !line.qdisc.record().for_each_queue {
+        let message = format!("{kind} is one queue for all {count} of the card");
+        let hint = format!("write mq {kind}, one for each, or leave queues out");
+        return tell(message, hint, "queues");
+    }
+    if let Some(queue) = line.pinned.iter().find(|queue| **queue >= count) {
+        let message = format!("pinned has queue {queue}, and there are 0 to {}", count - 1);
+        tell(message, "write queues that there are, or more queues".into(), "pinned");
+    }
+    for (key, given) in [("ring", line.ring.is_some()), ("shaper", line.shaper.is_some())] {
+        if given {
+            let message = format!("{key} is for one queue, and this card has {count}");
+            tell(message, format!("leave {key} out, or queues"), key);
+        }
+    }
+}
+
 /// Whether a table has a key.
 type Said = fn(&Wire) -> bool;
 
@@ -304,6 +335,14 @@ fn gate(line: &Line, tables: &[(Key, &Wire)], problems: &mut Problems) {
         let found = tables.iter().find(|(_, wire)| said(wire)).or(tables.last());
         below(&found.expect("a link has a table").0, name)
     };
+    let queues = |wire: &Wire| wire.queues.is_some();
+    card(line, &mut |message, hint, key| match key {
+        "qdisc" => tell(problems, message, hint, place(key, |wire| wire.qdisc.is_some())),
+        "pinned" => tell(problems, message, hint, place(key, |wire| wire.pinned.is_some())),
+        "ring" => tell(problems, message, hint, place(key, |wire| wire.ring.is_some())),
+        "shaper" => tell(problems, message, hint, place(key, |wire| wire.shaper.is_some())),
+        _ => tell(problems, message, hint, place("queues", queues)),
+    });
     if line.ring.is_none() {
         let bql: Said = |wire| wire.bql.is_some();
         let coalesce: Said = |wire| wire.coalesce.is_some();

@@ -641,6 +641,29 @@ pub(crate) const SEEDS: Plain<Vec<u64>> = Plain {
 /// Descriptors: hardware has up to some thousands.
 const MAX_RING: i128 = 65_536;
 
+/// Queues of a card: hardware has up to some hundreds.
+const MAX_QUEUES: u32 = 1024;
+
+pub(crate) const QUEUES: Within<i128> = Within { least: 1, most: MAX_QUEUES as i128, above: false };
+
+pub(crate) const PINNED: Plain<Vec<u32>> = Plain {
+    read: |value| {
+        let wrong = |what: String| Wrong::new(what, "write queues by number, like pinned = [0, 1]");
+        let items = match value {
+            Value::List(items) if !items.is_empty() => items,
+            _ => return Err(wrong(format!("{} is not a list of queues", quoted(value)))),
+        };
+        let queue = |item: &Value| match item {
+            Value::Int(number) if (0..i128::from(MAX_QUEUES)).contains(number) => {
+                Ok(*number as u32)
+            }
+            _ => Err(wrong(format!("{} is not the number of a queue", quoted(item)))),
+        };
+        items.iter().map(queue).collect()
+    },
+    write: |queues| Value::List(queues.iter().map(|queue| Value::Int((*queue).into())).collect()),
+};
+
 pub(crate) const RING: Plain<u32> = Plain {
     read: |value| {
         let Value::Int(number) = value else {

@@ -46,6 +46,10 @@ pub struct Line {
     pub police: Option<Police>,
     /// Of the tunnels' ends behind it, packets.
     pub replay_window: Option<u32>,
+    /// The card's transmit queues.
+    pub queues: Option<u32>,
+    /// The queue of each flow; empty: by a hash.
+    pub pinned: Vec<u32>,
     /// The driver's ring, descriptors.
     pub ring: Option<u32>,
     /// Byte queue limits.
@@ -108,6 +112,8 @@ impl Line {
             shaper,
             police: first(wires, |wire| &wire.police).flatten(),
             replay_window: first(wires, |wire| &wire.replay_window),
+            queues: first(wires, |wire| &wire.queues),
+            pinned: first(wires, |wire| &wire.pinned).unwrap_or_default(),
             ring: first(wires, |wire| &wire.ring),
             bql: first(wires, |wire| &wire.bql).unwrap_or(false),
             coalesce: first(wires, |wire| &wire.coalesce).unwrap_or(0),

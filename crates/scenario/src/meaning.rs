@@ -97,6 +97,7 @@ fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
     };
     let delayed = wire.delay_steps.len() > 1;
     let delay_schedule = Value::List(wire.delay_steps.iter().map(delays).collect());
+    let pinned = Value::List(line.pinned.iter().map(|queue| Value::Int((*queue).into())).collect());
     vec![
         (
             "rate",
@@ -122,6 +123,8 @@ fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
         ("police", line.police.as_ref().map(|police| police.text().into())),
         ("replay_window", line.replay_window.map(|packets| Value::Int(packets.into()))),
         ("shaper", line.shaper.as_ref().map(|shaper| shaper.text().into())),
+        ("queues", line.queues.map(|queues| Value::Int(queues.into()))),
+        ("pinned", (!line.pinned.is_empty()).then_some(pinned)),
         ("ring", line.ring.map(|ring| Value::Int(ring.into()))),
         ("bql", Some(Value::Bool(line.bql))),
         ("coalesce", Some(format_duration(line.coalesce).into())),

@@ -9,8 +9,8 @@ use crate::forms::{
     BOOL, CODE, CODEPOINT, Code, Controls, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION,
     FRAMES, HOSTS, Hosts, INTERVAL, JITTER, LADDER, LINK_LAYER, LINK_RATE, LOSS, LinkRate,
     MAX_FLOWS, NAME, NOTIFICATION, NamedControl, Names, Notification, ON_TIME, PACKET, PACKETS,
-    PAUSE, PAYLOAD, POLICE, Pairs, QDISC, RATE, REMARK, REORDER, RING, RTT, SCHEDULE, SEEDS,
-    SHAPER, SIZES, SLOT, START, STOP, Sub, TITLE, WARMUP, Within, Words,
+    PAUSE, PAYLOAD, PINNED, POLICE, Pairs, QDISC, QUEUES, RATE, REMARK, REORDER, RING, RTT,
+    SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, STOP, Sub, TITLE, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
 use crate::problem::{Key, Wrong, below};
@@ -68,6 +68,10 @@ keys! {
         police: Optional<Option<Police>> => POLICE;
         /// Ends of tunnels behind the wire refuse what so many packets have overtaken.
         replay_window: Optional<u32> => REPLAY_WINDOW;
+        /// Transmit queues of the card, for a discipline that is for each of them.
+        queues: Optional<u32> => QUEUES;
+        /// Which of them each flow has, again from the start behind the last; without it by a hash.
+        pinned: Optional<Vec<u32>> => PINNED;
         /// Descriptors of the driver's ring below the queue.
         ring: Optional<u32> => RING;
         /// Byte queue limits on the ring.
@@ -730,6 +734,8 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["slots"], "slot"),
     (&["overtaking"], "overtake"),
     (&["byte_queue_limits", "dql"], "bql"),
+    (&["numtxqueues", "tx_queues", "txqueues"], "queues"),
+    (&["queue_mapping", "xps", "pin"], "pinned"),
     (&["tx_usecs", "coalescing", "interrupts"], "coalesce"),
     (&["htb", "tbf", "shape", "shaping"], "shaper"),
     (&["policer", "policing", "car"], "police"),

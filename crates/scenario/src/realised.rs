@@ -125,6 +125,7 @@ fn shared_link(shared: &Shared, code: &Code) -> Link {
         shaper: line.shaper.map(|shaper| shaper.0),
         police: line.police.map(|police| police.0),
         replay_window: line.replay_window,
+        queues: line.queues.map(|count| qdisc::CardQueues { count, pinned: line.pinned.clone() }),
         sampled: true,
         asks_at_once: false,
     }
@@ -156,6 +157,7 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
             shaper: None,
             police: None,
             replay_window: None,
+            queues: None,
             sampled: false,
             asks_at_once: false,
         });

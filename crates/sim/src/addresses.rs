@@ -158,6 +158,7 @@ mod tests {
             shaper: None,
             police: None,
             replay_window: None,
+            queues: None,
             sampled: true,
             asks_at_once: false,
         }

@@ -440,7 +440,10 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64, hosts: impl FnOnce() -> Hosts)
         root: spec.shaper.is_none(),
         luck: Luck::new(seed, &format!("{}/qdisc", spec.name)),
     };
-    let mut qdisc = Discipline::new(&spec.qdisc, context);
+    let mut qdisc = match &spec.queues {
+        Some(card) => Discipline::on_card(&spec.qdisc, card, context),
+        None => Discipline::new(&spec.qdisc, context),
+    };
     if let Some(its) = Qdisc::<B>::hosts(&mut qdisc) {
         *its = hosts();
     }

@@ -5,7 +5,7 @@
 //! `Q` and `T`: some of it Linux alone has. The simulator takes its own parameters of both.
 
 use link::{RateStep, Schedule};
-use qdisc::{DsField, Params};
+use qdisc::{CardQueues, DsField, Params};
 use serde::{Deserialize, Serialize};
 use tcp::TcpParams;
 use traffic::{Draw, Frames};
@@ -127,6 +127,9 @@ pub struct LinkSpec<Q = Params> {
     /// The window of the tunnels' ends behind it, packets; `None`: they take whatever comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay_window: Option<u32>,
+    /// Its card's transmit queues, for a discipline that is for each of them; `None`: one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queues: Option<CardQueues>,
     /// Whether it has rows in the `queue` table. A host's own access link, of which there may be
     /// thousands, has not.
     pub sampled: bool,
@@ -154,6 +157,7 @@ impl<Q> LinkSpec<Q> {
             shaper: self.shaper,
             police: self.police,
             replay_window: self.replay_window,
+            queues: self.queues.clone(),
             sampled: self.sampled,
             asks_at_once: self.asks_at_once,
         })

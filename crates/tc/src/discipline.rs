@@ -16,6 +16,8 @@ use std::ops::Range;
 
 /// A full packet, bytes: how many packets a limit in bytes holds at least.
 const FULL_PACKET: u64 = 1500;
+/// What its parameters call the discipline on each queue.
+pub const CHILD: &str = "child";
 
 /// A queue discipline with every parameter filled in.
 ///
@@ -26,6 +28,8 @@ pub struct Discipline {
     record: &'static Record,
     grammar: &'static Grammar,
     fields: Fields,
+    /// What it has on each queue of a card, where that is another.
+    child: Option<Box<Discipline>>,
     /// Of the words it was read from.
     pub notes: Vec<Note>,
 }
@@ -37,7 +41,22 @@ impl Discipline {
         fields: Fields,
         notes: Vec<Note>,
     ) -> Discipline {
-        Discipline { record, grammar, fields, notes }
+        Discipline { record, grammar, fields, child: None, notes }
+    }
+
+    /// The same with this one on each queue of a card.
+    pub(crate) fn with_child(self, child: Discipline) -> Discipline {
+        Discipline { child: Some(Box::new(child)), ..self }
+    }
+
+    /// What it has on each queue of a card, where that is another.
+    pub fn child(&self) -> Option<&Discipline> {
+        self.child.as_deref()
+    }
+
+    /// What queues packets: its child, or itself.
+    fn queueing(&self) -> &Discipline {
+        self.child().unwrap_or(self)
     }
 
     /// Reads words by another grammar of the same discipline than a scenario's.
@@ -89,6 +108,9 @@ impl Discipline {
         if let Some(written) = self.record.written {
             return written(&self.fields);
         }
+        if let Some(child) = self.child() {
+            return format!("{} {}", self.kind(), child.text());
+        }
         let mut parts = vec![self.kind().to_owned()];
         if let Some(variant) = self.variant()
             && self.record.grammars[0].variant != Some(variant)
@@ -103,11 +125,15 @@ impl Discipline {
 
     /// Whether its sizes wait for the rate of its link.
     pub fn is_bare(&self) -> bool {
-        self.record.sized.as_ref().is_some_and(|sized| std::ptr::eq(self.grammar, sized.grammar))
+        let its = self.queueing();
+        its.record.sized.as_ref().is_some_and(|sized| std::ptr::eq(its.grammar, sized.grammar))
     }
 
     /// The same on a link of this rate, bit/s: sizes that were not given follow from it.
     pub fn at(&self, rate_bps: u64) -> Discipline {
+        if let Some(child) = self.child() {
+            return self.clone().with_child(child.at(rate_bps));
+        }
         let Some(sized) = self.record.sized.as_ref().filter(|_| self.is_bare()) else {
             return self.clone();
         };
@@ -118,6 +144,9 @@ impl Discipline {
 
     /// What of it the simulator lacks: all of it, or what one of its words asks for.
     pub fn lacking(&self) -> Option<String> {
+        if let Some(child) = self.child() {
+            return child.lacking();
+        }
         if !self.record.simulated {
             return Some(self.kind().to_owned());
         }
@@ -130,6 +159,9 @@ impl Discipline {
         if self.lacking().is_some() || self.is_bare() {
             return None;
         }
+        if let Some(child) = self.child() {
+            return Some(qdisc::Params::Mq(qdisc::MqParams { child: Box::new(child.params()?) }));
+        }
         let fields = match self.record.translated {
             Some(translated) => translated(&self.fields),
             None => self.fields.iter().map(|(name, value)| (name, value.clone())).collect(),
@@ -140,8 +172,9 @@ impl Discipline {
 
     /// The device's `txqueuelen`, where that is its limit in Linux.
     pub fn queue_length(&self) -> Option<u64> {
-        let linux = self.record.linux.as_ref()?;
-        self.fields.count("limit").filter(|_| linux.limit_is_device_s)
+        let its = self.queueing();
+        let linux = its.record.linux.as_ref()?;
+        its.fields.count("limit").filter(|_| linux.limit_is_device_s)
     }
 
     /// Its options in a netlink message, each named as linux/pkt_sched.h names it; `None`: sojourn
@@ -185,8 +218,12 @@ impl Discipline {
         Some(bytes)
     }
 
-    /// How many packets it holds at most, about: where it counts bytes, full packets of them.
+    /// How many packets it holds at most, about: where it counts bytes, full packets of them. Of a
+    /// card with several queues each holds as many.
     pub fn packets(&self) -> u64 {
+        if let Some(child) = self.child() {
+            return child.packets();
+        }
         let limit = self.fields.count("limit");
         match self.record.counts {
             Counts::Bytes => self.fields.numbers("limit").iter().sum::<u64>() / FULL_PACKET + 1,
@@ -200,7 +237,8 @@ impl Discipline {
 
     /// Whether it may hold packets back by itself, whatever lies below it.
     pub fn shapes(&self) -> bool {
-        self.record.shapes.is_some_and(|field| self.fields.get(field).is_said())
+        let its = self.queueing();
+        its.record.shapes.is_some_and(|field| its.fields.get(field).is_said())
     }
 
     /// Why it can't do without a rate of its link, and what to write; `None` if it can.
@@ -214,13 +252,16 @@ impl Discipline {
                 ),
             ));
         }
-        (self.record.without_a_rate)(&self.fields)
+        let its = self.queueing();
+        (its.record.without_a_rate)(&its.fields)
     }
 }
 
 impl PartialEq for Discipline {
     fn eq(&self, other: &Discipline) -> bool {
-        std::ptr::eq(self.grammar, other.grammar) && self.fields == other.fields
+        std::ptr::eq(self.grammar, other.grammar)
+            && self.fields == other.fields
+            && self.child == other.child
     }
 }
 
@@ -231,6 +272,9 @@ impl Serialize for Discipline {
         map.serialize_entry("kind", self.kind())?;
         for (name, value) in self.fields.iter() {
             map.serialize_entry(name, value)?;
+        }
+        if let Some(child) = self.child() {
+            map.serialize_entry(CHILD, &child.text())?;
         }
         map.end()
     }

@@ -30,7 +30,7 @@ mod record;
 pub mod shaper;
 pub mod text;
 
-pub use discipline::Discipline;
+pub use discipline::{CHILD, Discipline};
 pub use disciplines::{RECORDS, record};
 pub use error::{Note, TcError};
 pub use grammar::{Fields, Flag, Grammar, Read, Value, Word};

@@ -59,7 +59,7 @@ pub enum Options {
 pub struct Packed {
     /// In linux/pkt_sched.h.
     pub number: u16,
-    /// How many bytes its value has: 1 or 4.
+    /// How many bytes its value has: 1, 4 or 8.
     pub bytes: usize,
     /// Its value of the parameters; `None`: it is not said.
     pub value: fn(&Fields) -> Option<u64>,

@@ -1,8 +1,8 @@
 //! What needs the records of all disciplines: reading a name, and naming the others where it is
 //! wrong.
 
-use crate::discipline::{Discipline, read, tokens};
-use crate::disciplines::{RECORDS, cake, elsewhere, own, record};
+use crate::discipline::{CHILD, Discipline, read, tokens};
+use crate::disciplines::{RECORDS, cake, elsewhere, mq, own, record};
 use crate::error::TcError;
 use crate::grammar::{Grammar, Value};
 use crate::record::{Record, Tree};
@@ -33,6 +33,9 @@ impl Discipline {
         }
         let known = record(kind).filter(|record| record.kind != own::KIND);
         let record = known.ok_or_else(|| unknown_kind(kind, at))?;
+        if let Some(usual) = record.child {
+            return with_child(record, usual, text, rest.first());
+        }
         let mut grammar = asked_for(record, rest)?;
         if let Some(sized) = &record.sized
             && std::ptr::eq(grammar, &record.grammars[0])
@@ -52,6 +55,9 @@ impl Discipline {
         let text_of = |name: &str| params.iter().find(|(each, _)| each == name)?.1.text();
         let kind = text_of("kind").unwrap_or_default();
         let record = record(kind).ok_or_else(|| unknown_kind(kind, &(0..0)))?;
+        if record.child.is_some() {
+            return Discipline::parse(&format!("{kind} {}", text_of(CHILD).unwrap_or_default()));
+        }
         let variant = text_of("variant");
         let wrong = |problem: String| TcError::new(problem, "give a discipline's own parameters");
         let Some(mut grammar) = record.grammar(variant) else {
@@ -83,8 +89,11 @@ impl Discipline {
         if kind == own::KIND {
             own::not_in_linux(self)?;
         }
+        if let Some(child) = self.child() {
+            child.command()?;
+        }
         if std::ptr::eq(self.record(), &cake::CAKE_MQ) {
-            return Err(cake::one_queue());
+            cake::as_linux_has_it(self.fields())?;
         }
         let Some(linux) = &self.record().linux else {
             let there = |record: &&&Record| record.linux.is_some();
@@ -136,6 +145,32 @@ impl Record {
     pub fn usual(&'static self) -> Option<Discipline> {
         Discipline::parse(self.kind).ok()
     }
+}
+
+/// A discipline behind whose name stand the words of another, the first of them `next`.
+fn with_child(
+    record: &'static Record,
+    usual: &str,
+    text: &str,
+    next: Option<&(&str, Range<usize>)>,
+) -> Result<Discipline, TcError> {
+    let grammar = &record.grammars[0];
+    let outer = Discipline::new(record, grammar, grammar.fields(), Vec::new());
+    let Some((kind, at)) = next else {
+        let child = Discipline::parse(usual).expect("the kernel's own choice is in tc's words");
+        return Ok(outer.with_child(child));
+    };
+    let shifted = |range: Range<usize>| range.start + at.start..range.end + at.start;
+    let mut child = Discipline::parse(&text[at.start..]).map_err(|error| {
+        let place = shifted(if error.at.is_empty() { 0..kind.len() } else { error.at.clone() });
+        error.of(record.kind).at(place)
+    })?;
+    mq::check_child(&child).map_err(|error| error.at(at.clone()))?;
+    let mut notes = std::mem::take(&mut child.notes);
+    notes.iter_mut().for_each(|note| note.at = shifted(note.at.clone()));
+    let mut whole = outer.with_child(child);
+    whole.notes = notes;
+    Ok(whole)
 }
 
 fn asked_for(

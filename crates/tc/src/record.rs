@@ -36,6 +36,11 @@ pub struct Record {
     pub linux: Option<Linux>,
     /// Where tc makes its parts by commands of their own.
     pub tree: Option<Tree>,
+    /// Where it has another discipline on each queue of a card, whose words follow its own: that of
+    /// the kernel's choice.
+    pub child: Option<&'static str>,
+    /// Whether it is for a card with several queues, of which each has one of it.
+    pub for_each_queue: bool,
     /// The fewest words with which tc takes it.
     pub least: &'static str,
     /// What its limit counts.
@@ -89,6 +94,8 @@ impl Record {
         written: None,
         linux: None,
         tree: None,
+        child: None,
+        for_each_queue: false,
         least: "",
         counts: Counts::Packets,
         usual_limit: None,
@@ -105,6 +112,12 @@ impl Record {
             Some(name) => grammar.variant == Some(name) || grammar.aliases.contains(&name),
         };
         self.grammars.iter().find(named)
+    }
+
+    /// `codel [limit PACKETS] [target TIME] ... [ecn] [noecn]`, of one of its grammars.
+    pub fn usage(&self, grammar: &Grammar) -> String {
+        let child = if self.child.is_some() { " [QDISC [WORDS]]" } else { "" };
+        format!("{}{child}", grammar.usage())
     }
 
     /// Whether Linux has it in this variant.

@@ -235,7 +235,11 @@ fn a_wrong_word_is_pointed_at() {
         ("gred limit 60000 6000 avpkt 1000 max 10000", 0, "limit of at least 10000"),
         ("gred limit 60000 avpkt 1000 probability 0.1 2", 40, "above 0 to 1"),
         ("wred", 0, "nearest: gred"),
-        ("cake_mq queues 2 pinned 0 2", 0, "queues that there are"),
+        ("mq fq_codle", 3, "did you mean fq_codel?"),
+        ("mq codel target 5xs", 16, "5ms"),
+        ("mq mq pfifo", 3, "mq fq_codel"),
+        ("mq  cake_mq bandwidth 5mbit", 4, "mq fq_codel"),
+        ("mq drr classes 2", 3, "without classes"),
         ("cake_mq autorate-ingress", 8, "bandwidth RATE"),
         ("drr", 0, "drr classes 2"),
         ("drr classes 2 quanta 1 2 3", 0, "classes 3"),
@@ -733,9 +737,7 @@ fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
         mpu: 0,
         cells: CakeCells::Noatm,
         acks: AckFilterMode::NoAckFilter,
-        queues: 0,
         sync_ns: 0,
-        pinned: Vec::new(),
     };
     for words in ["cake", "cake unlimited internet diffserv3 raw egress nowash no-ack-filter"] {
         assert_eq!(simulated_cake(words), usual, "{words}");

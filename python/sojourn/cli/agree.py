@@ -70,7 +70,7 @@ STANDING = (
     ),
 )
 """In the folder `agreement/cases` of the installed package."""
-OF_LATER = {"kernel-7.3": ("accecn", "dualpi2", "prague")}
+OF_LATER = {"kernel-7.3": ("accecn", "cake-mq", "dualpi2", "prague")}
 """The same, of what only a later Linux has, by its engine."""
 QUICK = "quick"
 """Names some of their cases."""

@@ -35,6 +35,7 @@ STANDING = (
     "replay-fq-pie",
     "replay-gred",
     "replay-hhf",
+    "replay-mq",
     "replay-prio",
     "replay-sfb",
     "replay-sfb-ecn",

@@ -76,8 +76,10 @@ LATE_NS = 5 * 10**6
 MOST_LATE = 0.02
 """A program that is later than that more often than this makes another traffic than it is told
 to."""
-TYPICAL = tuple(record.least for record in QDISCS.values() if record.in_linux())
-"""A queue discipline of each kind that Linux has."""
+TYPICAL = tuple(
+    record.least for record in QDISCS.values() if record.in_linux() and not record.for_each_queue
+)
+"""A queue discipline of each kind that Linux has, and that virtual devices can have."""
 CONGESTION = tuple(record.name for record in linux.CONGESTION.values() if record.in_linux)
 """Linux's congestion controls."""
 MODULES = Path("/sys/module")

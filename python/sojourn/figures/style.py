@@ -81,6 +81,7 @@ QDISCS: dict[str, tuple[str, Dash]] = {
     "drr": (VERMILLION, DASH_DOT_DOT),
     "hhf": (OLIVE, LONG),
     "tbf": (ORANGE, DASH_DOT),
+    "mq": (BLACK, DASH_DOT),
     "dualpi2": (PURPLE, SHORT),
     "cake": (GREEN, SOLID),
     "cake_mq": (GREEN, DASH_DOT),

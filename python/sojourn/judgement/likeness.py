@@ -21,6 +21,8 @@ CHOICES = frozenset(
     {
         "qdisc",
         "shaper",
+        "queues",
+        "pinned",
         "ring",
         "bql",
         "coalesce",

@@ -16,10 +16,11 @@ A shaper of a live interface is a list of operations, each a value: `command` wr
 for a terminal, and linux/rtnl says the same to the kernel.
 
 Source: tc-htb(8), tc-stab(8), tc-police(8), tc-matchall(8), tc-netem(8), tc-codel(8), tc-fq_codel(8), tc-red(8), tc-mirred(8),
-tc-cake(8), tc-u32(8), ip-link(8).
+tc-cake(8), tc-u32(8), tc-skbedit(8), ip-link(8).
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -64,8 +65,9 @@ def queue(
     header_bytes: int,
     shaper: Shaper | None = None,
     transmitter: Transmitter | None = None,
+    queues: int = 1,
 ) -> list[str]:
-    """The lines that give a device its queue.
+    """The lines that give a device its queue; of a card with several `queues`, all of them.
 
     `header_bytes` is what the discipline is to count beside the IP packet: where that is not
     Linux's own 14, tc-stab(8) mends its count.
@@ -77,6 +79,14 @@ def queue(
     words = qdisc.command()
     difference = header_bytes - ETHERNET_HEADER
     stab = f"stab overhead {difference} " if difference else ""
+    if qdisc.child is not None:
+        # Linux counts a packet by the discipline of its queue.
+        child = f"{stab}{qdisc.child.command()}"
+        lines = [f"qdisc add dev {device} root handle {DISCIPLINE} {words}"]
+        return lines + [
+            f"qdisc add dev {device} parent {DISCIPLINE}{queue:x} handle {_child_handle(queue)} {child}"
+            for queue in range(1, queues + 1)
+        ]
     if shaper is None and transmitter is None:
         line = f"qdisc add dev {device} root handle {DISCIPLINE} {stab}{words}"
         return [line, *qdisc.tree(device, DISCIPLINE)]
@@ -101,6 +111,42 @@ def queue(
         parent = own
     lines.append(f"qdisc add dev {device} parent {parent} handle {DISCIPLINE} {words}")
     return [*lines, *qdisc.tree(device, DISCIPLINE)]
+
+
+def _child_handle(queue: int) -> str:
+    """Of the discipline on a card's queue, the first 1."""
+    return f"{(DISCIPLINE_HANDLE >> 16) + queue:x}:"
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A direction of a flow, and its queue of a card."""
+
+    protocol: str
+    port: int
+    """Of its far end; of a ping the identifier."""
+    back: bool
+    """The packets come from there."""
+    queue: int
+    """The first is 0."""
+
+
+def pins(device: str, pinned: Iterable[Pin]) -> list[str]:
+    """The lines that pin flows to the queues of a card."""
+    lines = [f"qdisc add dev {device} clsact"]
+    for pin in pinned:
+        number, at = _PROTOCOLS[pin.protocol]
+        offset = at if pin.protocol == "icmp" or pin.back else at + 2
+        match = f"match ip protocol {number} 0xff match u16 {pin.port:#x} 0xffff at {offset}"
+        lines.append(
+            f"filter add dev {device} egress protocol ip prio 1 u32 {match}"
+            f" action skbedit queue_mapping {pin.queue}"
+        )
+    return lines
+
+
+_PROTOCOLS = {"tcp": (6, 20), "udp": (17, 20), "icmp": (1, 24)}
+"""The number in the IP header, and where the source's port or the identifier stands."""
 
 
 def policer(device: str, police: Police, *, header_bytes: int) -> list[str]:

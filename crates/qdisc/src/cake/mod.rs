@@ -33,7 +33,6 @@ pub use acks::AckFilterMode;
 pub use mq::CakeMq;
 pub use tins::TinMode;
 
-use crate::bands::listed;
 use crate::cobalt::{Blue, CobaltLaw};
 use crate::slab::{NONE, Slab};
 use crate::{
@@ -75,16 +74,9 @@ pub struct CakeParams {
     pub cells: CakeCells,
     /// Whether needless ACKs are dropped (no-ack-filter).
     pub acks: AckFilterMode,
-    /// Of cake_mq alone: the queues of the card (4).
-    #[serde(default)]
-    pub queues: u32,
     /// Of cake_mq alone: how long a queue goes on by what it has seen of the others, ns (200 000).
     #[serde(default)]
     pub sync_ns: u64,
-    /// Of cake_mq alone: the queue of each flow, the first 0, again from the start behind the last, with
-    /// a blank between; empty: by a hash.
-    #[serde(default, deserialize_with = "listed")]
-    pub pinned: Vec<u32>,
 }
 
 /// Among whom a tin is shared.

@@ -12,15 +12,14 @@
 //! the part; COBALT's target and interval, and the memory, are the whole rate's. It looks as it is
 //! asked for a packet. `sync_time` is 200 us there, and can't be set.
 //!
-//! Deviations and readings: which queue a packet has is a hash of its connection (as skb_tx_hash), or
-//! what `pinned` says of its flow. A cake is asked as a packet comes to it and as it may send one. Of
-//! cakes that may send at one instant the one that could first goes first. What is between the
-//! cakes and the wire, rings and processors, is not here: the link takes packets as they are given.
+//! Deviations and readings: a cake is asked as a packet comes to it, and with the others in its turn
+//! (`mq`) as one of them may send. Rings and processors between the cakes and the wire are not here.
 
 use super::{Cake, CakeParams, TURNS};
 use crate::cake::pace::Pace;
-use crate::{AckView, Backlog, Body, Context, Fate, Hosts, Packet, Qdisc, State};
-use units::{Luck, Span, Time};
+use crate::mq::Siblings;
+use crate::{AckView, Backlog, Body, CardQueues, Context, Fate, Hosts, Packet, Qdisc, State};
+use units::{Span, Time};
 
 impl<B: Body> Cake<B> {
     /// It has this part of its rate, bytes/s, and everything else of the whole.
@@ -33,12 +32,12 @@ impl<B: Body> Cake<B> {
     }
 }
 
-/// A cake among several.
-struct Sibling<B> {
-    cake: Cake<B>,
-    /// When it looked at the others last.
-    looked: Option<Time>,
-    /// When it sent last.
+/// What a cake knows of the others.
+#[derive(Clone)]
+struct Look {
+    /// When it looked at them last.
+    at: Option<Time>,
+    /// When it sent last itself.
     sent: Option<Time>,
     /// Of how many its rate is a part.
     active: u64,
@@ -48,173 +47,81 @@ struct Sibling<B> {
 pub struct CakeMq<B> {
     params: CakeParams,
     sync: Span,
-    siblings: Vec<Sibling<B>>,
-    key: u64,
-    /// Without a rate: whose turn it is.
-    turn: usize,
-    total: Backlog,
-    /// What of the ACK that comes next was told.
-    ack: Option<AckView>,
-    hosts: Hosts,
-    hosts_are_told: bool,
+    cakes: Siblings<Cake<B>>,
+    /// Of each.
+    looks: Vec<Look>,
 }
 
 impl<B: Body> CakeMq<B> {
-    /// Empty queues, one at least.
-    pub fn new(params: &CakeParams, mut context: Context) -> Self {
-        let key = context.luck.next_u64();
-        let sibling = |_| {
-            let luck = Luck::new(context.luck.next_u64(), "cake_mq");
-            let cake = Cake::new(params, Context { luck, ..context.clone() });
-            Sibling { cake, looked: None, sent: None, active: 1 }
-        };
-        let siblings = (0..params.queues.max(1)).map(sibling).collect();
-        CakeMq {
-            params: params.clone(),
-            sync: Span(params.sync_ns),
-            siblings,
-            key,
-            turn: 0,
-            total: Backlog::default(),
-            ack: None,
-            hosts: Hosts::default(),
-            hosts_are_told: false,
-        }
-    }
-
-    fn queue_of(&self, packet: &Packet<B>) -> usize {
-        let queues = self.siblings.len();
-        if self.params.pinned.is_empty() {
-            let hash = u64::from(packet.body.hash(packet.flow, self.key));
-            return ((hash * queues as u64) >> 32) as usize;
-        }
-        // Both directions of a flow are a pair of numbers.
-        let flow = (packet.flow >> 1) as usize % self.params.pinned.len();
-        self.params.pinned[flow] as usize % queues
+    /// Empty queues.
+    pub fn new(params: &CakeParams, card: &CardQueues, context: Context) -> Self {
+        let cakes = Siblings::new(card, context, "cake_mq", |context| Cake::new(params, context));
+        let looks = vec![Look { at: None, sent: None, active: 1 }; cakes.len()];
+        CakeMq { params: params.clone(), sync: Span(params.sync_ns), cakes, looks }
     }
 
     /// It is asked for a packet, and looks at the others if it has not done so in `sync_time`.
     fn look(&mut self, index: usize, now: Time) {
         let rate = self.params.bandwidth.unwrap_or(0) / 8;
-        let looked = self.siblings[index].looked;
+        let looked = self.looks[index].at;
         if rate == 0 || looked.is_some_and(|looked| now.since(looked) < self.sync) {
             return;
         }
-        let is_active = |(other, sibling): (usize, &Sibling<B>)| {
-            let has = Qdisc::<B>::backlog(&sibling.cake).packets > 0;
-            let has_sent =
-                sibling.sent.is_some_and(|sent| looked.is_none_or(|looked| sent > looked));
-            other != index && (has || has_sent)
+        let is_active = |other: &usize| {
+            let has = Qdisc::<B>::backlog(&self.cakes.each[*other]).packets > 0;
+            let sent = self.looks[*other].sent;
+            let has_sent = sent.is_some_and(|sent| looked.is_none_or(|looked| sent > looked));
+            *other != index && (has || has_sent)
         };
-        let active =
-            1 + self.siblings.iter().enumerate().filter(|one| is_active(*one)).count() as u64;
-        let sibling = &mut self.siblings[index];
-        sibling.looked = Some(now);
-        if sibling.active != active {
-            sibling.active = active;
-            sibling.cake.share(&self.params, rate / active);
+        let active = 1 + (0..self.looks.len()).filter(is_active).count() as u64;
+        let look = &mut self.looks[index];
+        look.at = Some(now);
+        if look.active != active {
+            look.active = active;
+            self.cakes.each[index].share(&self.params, rate / active);
         }
-    }
-
-    /// The cake that may send by now: of several the one that could first, or without a rate the next
-    /// in turn.
-    fn due(&self, now: Time) -> Option<usize> {
-        let queues = self.siblings.len();
-        let in_turn = (0..queues).map(|step| (self.turn + step) % queues);
-        let has = |index: &usize| Qdisc::<B>::backlog(&self.siblings[*index].cake).packets > 0;
-        in_turn
-            .filter(has)
-            .map(|index| (self.siblings[index].cake.opens(), index))
-            .filter(|(opens, _)| *opens <= now)
-            .min_by_key(|(opens, _)| *opens)
-            .map(|(_, index)| index)
-    }
-
-    /// What a cake has more or less of than before.
-    fn count(&mut self, before: Backlog, index: usize) {
-        let after = Qdisc::<B>::backlog(&self.siblings[index].cake);
-        self.total.packets = self.total.packets - before.packets + after.packets;
-        self.total.bytes = self.total.bytes - before.bytes + after.bytes;
-    }
-}
-
-impl<B: Body> Cake<B> {
-    /// When its shaper lets a packet through.
-    fn opens(&self) -> Time {
-        Qdisc::<B>::holds_until(self).unwrap_or(Time::ZERO)
     }
 }
 
 impl<B: Body> Qdisc<B> for CakeMq<B> {
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        if !self.hosts_are_told {
-            self.hosts_are_told = true;
-            for sibling in &mut self.siblings {
-                if let Some(hosts) = Qdisc::<B>::hosts(&mut sibling.cake) {
-                    *hosts = self.hosts.clone();
-                }
-            }
-        }
-        let index = self.queue_of(&packet);
-        let cake = &mut self.siblings[index].cake;
-        let before = Qdisc::<B>::backlog(cake);
-        if let Some(ack) = self.ack.take() {
-            Qdisc::<B>::sees(cake, ack);
-        }
-        cake.enqueue(packet, now, fates);
-        self.count(before, index);
+        let index = self.cakes.queue_of(&packet);
+        self.cakes.enqueue(index, packet, now, fates);
         self.look(index, now);
     }
 
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        while let Some(index) = self.due(now) {
+        (0..self.cakes.len()).find_map(|step| {
+            let index = self.cakes.asked(step)?;
             self.look(index, now);
-            self.turn = (index + 1) % self.siblings.len();
-            let sibling = &mut self.siblings[index];
-            let before = Qdisc::<B>::backlog(&sibling.cake);
-            let packet = sibling.cake.dequeue(now, fates);
-            if packet.is_some() {
-                sibling.sent = Some(now);
-            }
-            self.count(before, index);
-            if packet.is_some() {
-                return packet;
-            }
-        }
-        None
+            let packet = self.cakes.dequeue(index, now, fates)?;
+            self.looks[index].sent = Some(now);
+            Some(packet)
+        })
     }
 
     fn backlog(&self) -> Backlog {
-        self.total
+        self.cakes.backlog()
     }
 
     fn holds_until(&self) -> Option<Time> {
-        self.params.bandwidth?;
-        let has = |sibling: &&Sibling<B>| {
-            self.total.packets == 0 || Qdisc::<B>::backlog(&sibling.cake).packets > 0
-        };
-        self.siblings.iter().filter(has).map(|sibling| sibling.cake.opens()).min()
+        self.cakes.holds_until()
     }
 
     fn sees_acks(&self) -> bool {
-        Qdisc::<B>::sees_acks(&self.siblings[0].cake)
+        Qdisc::<B>::sees_acks(&self.cakes.each[0])
     }
 
     fn sees(&mut self, ack: AckView) {
-        self.ack = Some(ack);
+        self.cakes.sees(ack);
     }
 
     fn hosts(&mut self) -> Option<&mut Hosts> {
-        Qdisc::<B>::hosts(&mut self.siblings[0].cake)?;
-        Some(&mut self.hosts)
+        self.cakes.hosts()
     }
 
     fn state(&self, now: Time) -> State {
-        let states = self.siblings.iter().map(|sibling| Qdisc::<B>::state(&sibling.cake, now));
-        let flows = states.filter_map(|state| state.flows).sum();
-        let limit = Qdisc::<B>::state(&self.siblings[0].cake, now).limit;
-        let queues = self.siblings.len() as f64;
-        State { limit: limit.map(|each| each * queues), flows: Some(flows), ..State::default() }
+        self.cakes.state(now)
     }
 }
 
@@ -223,22 +130,17 @@ mod tests {
     use super::*;
     use crate::cake::tests::Sent;
     use crate::cake::tests::{packet, params};
-    use units::Rate;
+    use units::{Luck, Rate};
 
     const MBIT: u64 = 1_000_000;
     const US: u64 = 1_000;
 
     /// Of 8 Mbit/s, a million bytes a second: a full packet takes 1.514 ms.
     fn mq(queues: u32, sync_us: u64, pinned: &[u32]) -> CakeMq<Sent> {
-        let params = CakeParams {
-            bandwidth: Some(8 * MBIT),
-            queues,
-            sync_ns: sync_us * US,
-            pinned: pinned.to_vec(),
-            ..params()
-        };
+        let params = CakeParams { bandwidth: Some(8 * MBIT), sync_ns: sync_us * US, ..params() };
         let (rate, luck) = (Some(Rate::from_mbit(1000)), Luck::new(1, "cake_mq"));
-        CakeMq::new(&params, Context { rate, mtu: 1514, header_bytes: 14, root: true, luck })
+        let card = CardQueues { count: queues, pinned: pinned.to_vec() };
+        CakeMq::new(&params, &card, Context { rate, mtu: 1514, header_bytes: 14, root: true, luck })
     }
 
     /// Which flow's packets leave until then, asked whenever one may.
@@ -282,7 +184,7 @@ mod tests {
         // The first went by itself alone: it looked before the second came. Then twice as long each.
         let found = times(&mut q, 0);
         assert_eq!(found, [0, 1_514_000, 4_542_000]);
-        assert_eq!(q.siblings[1].active, 2);
+        assert_eq!(q.looks[1].active, 2);
     }
 
     #[test]
@@ -324,18 +226,5 @@ mod tests {
             assert_eq!(ours, cake.dequeue(Time(now), &mut Vec::new()).is_some());
             assert_eq!(one.holds_until(), Qdisc::<Sent>::holds_until(&cake));
         }
-    }
-
-    #[test]
-    fn a_hash_or_a_list_gives_each_flow_its_queue() {
-        let q = mq(4, 200, &[3, 1]);
-        let queue = |flow| q.queue_of(&packet(flow, 0));
-        assert_eq!([0, 1, 2, 3, 4, 5].map(queue), [3, 3, 1, 1, 3, 3]);
-        let q = mq(4, 200, &[]);
-        let mut counts = [0; 4];
-        for flow in 0..4000 {
-            counts[q.queue_of(&packet(2 * flow, 0))] += 1;
-        }
-        assert!(counts.iter().all(|count| (900..1100).contains(count)), "{counts:?}");
     }
 }

@@ -20,9 +20,7 @@ pub(super) fn params() -> CakeParams {
         mpu: 0,
         cells: CakeCells::Noatm,
         acks: AckFilterMode::NoAckFilter,
-        queues: 0,
         sync_ns: 0,
-        pinned: Vec::new(),
     }
 }
 

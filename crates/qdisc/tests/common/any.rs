@@ -13,8 +13,9 @@ use qdisc::{
     CobaltParams, CodelParams, CodelVariant, DocsisDualPi2Params, DocsisPieParams, DrrParams,
     DsSelector, DualPi2Params, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams,
     FqPieParams, FredParams, GredParams, HhfParams, Isolation, LinuxDualPi2Params, LinuxPieParams,
-    LinuxRedParams, OwnParams, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams,
-    RedParams, RfcDualPi2Params, RfcPieParams, SfbParams, SfqParams, TbfParams, TinMode,
+    LinuxRedParams, MqParams, OwnParams, Params, PfifoFastParams, PfifoFastVariant, PieParams,
+    PrioParams, RedParams, RfcDualPi2Params, RfcPieParams, SfbParams, SfqParams, TbfParams,
+    TinMode,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,6 +53,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "fred" => fred(packets).boxed(),
         "gred" => gred(bytes).boxed(),
         "hhf" => hhf(packets).boxed(),
+        "mq" => mq(packets).boxed(),
         "own" => own(packets).boxed(),
         "tbf" => tbf().boxed(),
         "prio" => prio(packets).boxed(),
@@ -257,19 +259,22 @@ fn cake(bytes: Range<u64>) -> impl Strategy<Value = CakeParams> {
                     mpu,
                     cells,
                     acks,
-                    queues: 0,
                     sync_ns: 0,
-                    pinned: Vec::new(),
                 }
             },
         )
 }
 
 fn cake_mq(bytes: Range<u64>) -> impl Strategy<Value = Params> {
-    let pinned = prop_oneof![Just(Vec::new()), prop::collection::vec(0..6u32, 1..6)];
-    (cake(bytes), 1..6u32, 0..20_000_000u64, pinned).prop_map(|(cake, queues, sync_ns, pinned)| {
-        Params::CakeMq(CakeParams { queues, sync_ns, pinned, ..cake })
-    })
+    (cake(bytes), 0..20_000_000u64)
+        .prop_map(|(cake, sync_ns)| Params::CakeMq(CakeParams { sync_ns, ..cake }))
+}
+
+/// Of children that no law makes an exception of.
+fn mq(packets: Range<u64>) -> impl Strategy<Value = Params> {
+    let kinds = ["pfifo", "bfifo", "codel", "fq_codel", "red", "pie", "fq_pie", "blue"];
+    Union::new(kinds.map(|kind| of_kind(kind, packets.clone())))
+        .prop_map(|child| Params::Mq(MqParams { child: Box::new(child) }))
 }
 
 fn linux_red(bytes: Range<u64>) -> impl Strategy<Value = Params> {

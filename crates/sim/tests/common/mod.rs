@@ -52,6 +52,7 @@ pub fn link(name: &str, bps: u64, delay_ns: u64, qdisc: Params) -> LinkSpec {
         shaper: None,
         police: None,
         replay_window: None,
+        queues: None,
         sampled: true,
         asks_at_once: false,
     }

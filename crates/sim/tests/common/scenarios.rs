@@ -12,7 +12,7 @@ use link::{
     PolicerParams, RateStep, Reordering, RingParams, ShaperParams, Slots,
 };
 use proptest::prelude::*;
-use qdisc::{DsField, Ecn};
+use qdisc::{CardQueues, DsField, Ecn};
 use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Traffic};
 use tcp::{CongestionKind, TcpParams};
 
@@ -93,9 +93,16 @@ fn any_link(index: usize) -> impl Strategy<Value = LinkSpec> {
             shaper: gate.1,
             police: gate.2,
             replay_window,
+            queues: card_of(index),
             ..link(&format!("l{index}"), 0, delay_ns, qdisc)
         }
     })
+}
+
+/// For disciplines that are for each queue of a card.
+fn card_of(index: usize) -> Option<CardQueues> {
+    let pinned = if index.is_multiple_of(2) { vec![0, 2, 1] } else { Vec::new() };
+    Some(CardQueues { count: index as u32 + 1, pinned })
 }
 
 type Gate = (Option<RingParams>, Option<ShaperParams>, Option<PolicerParams>);
@@ -276,6 +283,7 @@ pub fn any_maze() -> impl Strategy<Value = Scenario> {
                     shaper: gate.1,
                     police: gate.2,
                     replay_window,
+                    queues: card_of(index),
                     asks_at_once,
                     ..link(&format!("l{index}"), 0, delay * MS, qdisc)
                 }

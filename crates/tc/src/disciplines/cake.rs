@@ -2,13 +2,12 @@
 //! said is Linux's choice; `simulated` fills that in for the simulator. `live` is cake as the shaper
 //! of an interface, whose rate and line are said elsewhere.
 
-use super::bands::written;
 use super::whole_microseconds;
 use crate::discipline::Discipline;
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, one, time, word};
 use crate::layer::LAYERS;
-use crate::linux::{Attribute, End, Linux, Options, Why};
+use crate::linux::{Attribute, End, Linux, Options, Packed, Why, packed};
 use crate::record::Record;
 use link::{Cells, Framing};
 use qdisc::Cause;
@@ -69,15 +68,14 @@ pub(super) static CAKE: Record = Record {
     ..Record::NONE
 };
 
-/// Linux 7.3's: a cake for each queue of a card. The words beside cake's are ours; the card's say in
-/// Linux what they do here.
+/// Linux 7.3's: a cake for each queue of a card. `sync_time` is ours: Linux's is fixed.
 pub(crate) static CAKE_MQ: Record = Record {
     kind: "cake_mq",
     grammars: &[Grammar {
         kind: "cake_mq",
         words: MQ_WORDS,
         flags: flags!(),
-        complete: complete_mq,
+        complete: one_way_of_saying,
         elsewhere: &[
             ("autorate-ingress", "cake_mq refuses it: write bandwidth RATE"),
             ("nat", NO_NAT),
@@ -87,57 +85,69 @@ pub(crate) static CAKE_MQ: Record = Record {
     }],
     simulated: true,
     translated: Some(simulated_mq),
+    linux: Some(Linux {
+        since: Some((7, 3)),
+        options: Options::Packed(MQ_ATTRIBUTES),
+        end: End::Departure,
+        drops: Why::Always(Cause::Target),
+        ..Linux::PLAIN
+    }),
     least: "cake_mq",
+    for_each_queue: true,
     usual_limit: Some(10_240),
     shapes: Some("bandwidth"),
     ..Record::NONE
 };
 
-/// Why no kernel's engine has cake_mq.
-pub(crate) fn one_queue() -> TcError {
-    let problem =
-        "cake_mq needs a card with several queues, and those of the kernel's engines have one";
-    TcError::new(problem, "write cake, or run it on the engine sim")
-}
-
-/// The most queues of a card (u16 in Linux).
-const MOST_QUEUES: u64 = 65_535;
-const USUAL_QUEUES: u64 = 4;
 const SYNC_NS: u64 = 200_000;
 
-fn complete_mq(fields: &mut Fields, given: &[&'static str]) -> Result<(), TcError> {
-    let queues = fields.count("queues").unwrap_or(USUAL_QUEUES);
-    if let Some(queue) = fields.numbers("pinned").into_iter().find(|queue| *queue >= queues) {
-        let problem =
-            format!("cake_mq: pinned has queue {queue}, and there are 0 to {}", queues - 1);
-        return Err(TcError::new(
-            problem,
-            "write pinned with queues that there are, or more queues",
-        ));
+/// What Linux says to a cake_mq.
+pub(crate) fn as_linux_has_it(fields: &Fields) -> Result<(), TcError> {
+    if fields.count("sync_ns").is_some_and(|ns| ns != SYNC_NS) {
+        let problem = "cake_mq: Linux's sync_time is 200us, and can't be set";
+        return Err(TcError::new(problem, "leave sync_time out, or run it on the engine sim"));
     }
-    one_way_of_saying(fields, given)
+    Ok(())
 }
 
 fn simulated_mq(fields: &Fields) -> Vec<(&'static str, Value)> {
     let mut params = simulated(fields);
-    params.extend([
-        ("queues", Value::Count(fields.count("queues").unwrap_or(USUAL_QUEUES))),
-        ("sync_ns", Value::Count(fields.count("sync_ns").unwrap_or(SYNC_NS))),
-        ("pinned", written(&fields.numbers("pinned"))),
-    ]);
+    params.push(("sync_ns", Value::Count(fields.count("sync_ns").unwrap_or(SYNC_NS))));
     params
 }
 
-const MQ_WORDS: &[Word] = &[
-    word("queues", "NUMBER", Read::Count(1, MOST_QUEUES)),
-    word("pinned", "QUEUE...", Read::Counts(MOST_QUEUES)),
-    time("sync_time", "sync_ns", Read::Time),
-    WORDS[0],
-    WORDS[1],
-    WORDS[2],
-    WORDS[3],
-    WORDS[4],
+/// The attributes by their numbers. What a word for an RTT or a line stands for tc would fill in; so
+/// does this.
+const MQ_ATTRIBUTES: &[Packed] = &[
+    Packed {
+        number: 2,
+        bytes: 8,
+        value: |fields| Some(fields.count("bandwidth").unwrap_or(0) / 8),
+    },
+    packed(3, |fields| number_of(fields, "tins", TINS)),
+    packed(4, |fields| filled_in(fields, "cells", CELLS)),
+    packed(5, |fields| number_of(fields, "isolation", ISOLATIONS)),
+    packed(6, |fields| filled_in(fields, "overhead", &[])),
+    packed(7, |fields| Some(filled_in(fields, "rtt_ns", &[])? / 1_000)),
+    packed(8, |fields| Some((filled_in(fields, "rtt_ns", &[])? / 20_000).max(1))),
+    packed(10, |fields| fields.count("memlimit")),
+    packed(12, |fields| (fields.get("layer").text() == Some("raw")).then_some(0)),
+    packed(13, |fields| number_of(fields, "wash", &["nowash", "wash"])),
+    packed(14, |fields| filled_in(fields, "mpu", &[]).filter(|bytes| *bytes > 0)),
+    packed(15, |fields| number_of(fields, "shaping", &["egress", "ingress"])),
+    packed(16, |fields| number_of(fields, "acks", ACK_FILTERS)),
+    packed(17, |fields| number_of(fields, "gso", &["no-split-gso", "split-gso"])),
 ];
+
+/// A parameter as the simulator has it: a number, or the number of a word.
+fn filled_in(fields: &Fields, name: &str, words: &[&str]) -> Option<u64> {
+    let (_, value) = simulated(fields).into_iter().find(|(each, _)| *each == name)?;
+    let number = |said: &str| words.iter().position(|word| *word == said);
+    value.count().or_else(|| Some(number(value.text()?)? as u64))
+}
+
+const MQ_WORDS: &[Word] =
+    &[time("sync_time", "sync_ns", Read::Time), WORDS[0], WORDS[1], WORDS[2], WORDS[3], WORDS[4]];
 
 const WORDS: &[Word] = &[
     word("bandwidth", "RATE", Read::Rate),

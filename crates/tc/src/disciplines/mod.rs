@@ -18,6 +18,7 @@ mod fq_pie;
 mod fred;
 mod gred;
 mod hhf;
+pub(crate) mod mq;
 pub mod own;
 mod pfifo_fast;
 mod pie;
@@ -57,6 +58,7 @@ pub static RECORDS: &[&Record] = &[
     &fred::FRED,
     &gred::GRED,
     &hhf::HHF,
+    &mq::MQ,
     &pie::PIE,
     &prio::PRIO,
     &sfb::SFB,
@@ -108,7 +110,7 @@ const NO_QUEUES: &[(&str, &str)] = &[
 /// Disciplines that no engine has, and the nearest that there is.
 const NEAREST: &[(&[&str], &str)] = &[
     (&["skbprio", "sfqcodel", "sfq_codel"], "fq_codel"),
-    (&["noqueue", "mq", "droptail", "fifo", "taildrop"], "pfifo limit 1000"),
+    (&["noqueue", "droptail", "fifo", "taildrop"], "pfifo limit 1000"),
     (&["ared", "arma"], "red variant ns2 adaptive"),
     (&["wred", "rio"], "gred"),
     (&["pi", "rem"], "pie"),

@@ -190,6 +190,7 @@ class KernelEngine:
                 seed=realised.seed,
                 memory_mb=planned.memory_mb,
                 pairs=planned.pairs,
+                queues=planned.queues,
                 wall_limit_s=max(LEAST_WALL_S, WALL_PER_SECOND * seconds),
             )
             booted = boot.run(self._guest, one, reached)

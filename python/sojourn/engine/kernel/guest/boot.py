@@ -76,6 +76,8 @@ class Boot:
     memory_mb: int = 256
     pairs: int = 0
     """Pairs of simulated network cards (the built guest)."""
+    queues: str = ""
+    """Those of them with several transmit queues, in the driver's words: `0a:4,2b:16`."""
     wall_limit_s: float = 600.0
 
 

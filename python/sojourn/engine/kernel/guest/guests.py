@@ -90,7 +90,7 @@ class Guest:
         """The command line of one run."""
         if self.kind == "uml":
             binary, arguments = self.folder / uml.BINARY, _BUILT[self.name].arguments
-            return uml.command(binary, one.seed, one.memory_mb, one.pairs, arguments)
+            return uml.command(binary, one.seed, one.memory_mb, one.pairs, one.queues, arguments)
         return qemu.command(self.folder, one.seed, one.memory_mb)
 
     def environment(self, one: boot.Boot) -> dict[str, str]:

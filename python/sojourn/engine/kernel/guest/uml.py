@@ -386,7 +386,7 @@ def _failed(command: Sequence[str], log: Path) -> GuestError:
 
 
 def command(
-    binary: Path, seed: int, memory_mb: int, pairs: int, arguments: Sequence[str] = ()
+    binary: Path, seed: int, memory_mb: int, pairs: int, queues: str, arguments: Sequence[str] = ()
 ) -> list[str]:
     """The guest's command line. The kernel mixes what it sees of it into its randomness, so only
     what must differ between runs differs.
@@ -408,6 +408,7 @@ def command(
         f"time-travel-start={START_NS}",
         f"rngseed={seed}",
         f"simnic.pairs={pairs}",
+        *([f"simnic.queues={queues}"] if queues else []),
         *arguments,
     ]
 

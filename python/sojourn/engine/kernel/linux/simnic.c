@@ -17,6 +17,11 @@
  * (the kernel's own) stop it earlier. A ring of 1 is no ring: the qdisc is
  * asked when the transmitter is free.
  *
+ * A card may have several transmit queues (simnic.queues), each with a qdisc of
+ * its own. They have one transmitter and no ring: as it becomes free, the
+ * queues are asked in turn, from the one behind the queue that sent last, until
+ * one gives a packet. Asked are those with packets, and the one that sent last.
+ *
  * A card is configured and watched through /sys/kernel/simnic/nic0a/, which is
  * there under this name whatever network namespace the device is moved to and
  * however it is renamed, and through a link to it in the device's own folder of
@@ -58,6 +63,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 
 /* From the completion to the next packet's coming down: softirqs, no more. */
 #define GRAIN_NS	20000ULL
+#define MOST_QUEUES	1024U
 
 #define OFFLOADS	(NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_GSO_SOFTWARE)
 
@@ -169,6 +175,7 @@ struct simnic {
 	u64 halted_at;			/* an outage began; left of the transmission: */
 	u64 left_bits;			/* scaled by NSEC_PER_SEC */
 	u32 serial;			/* of the latest packet in the log */
+	u16 sent_by;			/* the queue that sent last */
 	bool wire_armed;
 	bool irq_armed;
 
@@ -193,6 +200,10 @@ static struct kset *simnic_kset;
 static unsigned int pairs;
 module_param(pairs, uint, 0444);
 MODULE_PARM_DESC(pairs, "pairs of devices to make: nic0a and nic0b, nic1a and nic1b, ...");
+
+static char *queues = "";
+module_param(queues, charp, 0444);
+MODULE_PARM_DESC(queues, "cards with several transmit queues, and how many: 0a:4,2b:16");
 
 /* ------------------------------------------------------------- the wire */
 
@@ -451,6 +462,8 @@ static enum hrtimer_restart simnic_arrival(struct hrtimer *timer)
 		spin_unlock(&nic->lock);
 
 		memset(skb->cb, 0, sizeof(skb->cb));
+		/* The next card chooses of its own queues. */
+		skb_set_queue_mapping(skb, 0);
 		bytes = skb->len;
 		if (__dev_forward_skb(to, skb) == NET_RX_SUCCESS) {
 			dev_sw_netstats_rx_add(to, bytes);
@@ -521,6 +534,54 @@ static bool simnic_is_full(const struct simnic *nic)
 	return skb_queue_len(&nic->ring) + nic->untold_packets >= nic->params.ring;
 }
 
+static bool simnic_has_packets(const struct netdev_queue *queue)
+{
+	bool has;
+
+	rcu_read_lock();
+	has = qdisc_qlen_sum(rcu_dereference(queue->qdisc)) > 0;
+	rcu_read_unlock();
+	return has;
+}
+
+static bool simnic_any_has_packets(const struct simnic *nic)
+{
+	unsigned int i;
+
+	for (i = 0; i < nic->dev->real_num_tx_queues; i++) {
+		if (simnic_has_packets(netdev_get_tx_queue(nic->dev, i)))
+			return true;
+	}
+	return false;
+}
+
+static void simnic_stop_queues(struct simnic *nic)
+{
+	unsigned int i;
+
+	for (i = 0; i < nic->dev->real_num_tx_queues; i++)
+		netif_tx_stop_queue(netdev_get_tx_queue(nic->dev, i));
+}
+
+/*
+ * Has the queues asked in turn, the one that sent last at the end. The first
+ * that gives a packet stops all, so those behind it are not asked.
+ */
+static void simnic_wake_queues(struct simnic *nic, unsigned int sent_by)
+{
+	unsigned int count = nic->dev->real_num_tx_queues, i;
+
+	for (i = 1; i <= count; i++) {
+		struct netdev_queue *queue =
+			netdev_get_tx_queue(nic->dev, (sent_by + i) % count);
+
+		if (i == count || simnic_has_packets(queue))
+			netif_tx_wake_queue(queue);
+		else
+			netif_tx_start_queue(queue);
+	}
+}
+
 /*
  * The completion interrupt: the host hears that packets are out, and sends
  * more. Called with the lock held; returns with it released, for the host may
@@ -528,7 +589,8 @@ static bool simnic_is_full(const struct simnic *nic)
  */
 static void simnic_interrupt(struct simnic *nic, u64 now)
 {
-	struct netdev_queue *queue = netdev_get_tx_queue(nic->dev, 0);
+	unsigned int sent_by = nic->sent_by;
+	struct netdev_queue *queue = netdev_get_tx_queue(nic->dev, sent_by);
 	u32 packets = nic->untold_packets, limited = nic->untold_limited;
 	struct sk_buff_head done;
 	bool wake;
@@ -540,9 +602,7 @@ static void simnic_interrupt(struct simnic *nic, u64 now)
 	nic->counters.interrupts++;
 
 	if (netif_xmit_stopped(queue)) {
-		rcu_read_lock();
-		nic->wanted = qdisc_qlen_sum(rcu_dereference(queue->qdisc)) > 0;
-		rcu_read_unlock();
+		nic->wanted = simnic_any_has_packets(nic);
 		nic->open_at = now;
 	}
 	wake = netif_tx_queue_stopped(queue) && !simnic_is_full(nic);
@@ -553,7 +613,7 @@ static void simnic_interrupt(struct simnic *nic, u64 now)
 		netdev_tx_completed_queue(queue, packets, limited);
 	__skb_queue_purge(&done);
 	if (wake)
-		netif_tx_wake_queue(queue);
+		simnic_wake_queues(nic, sent_by);
 }
 
 static enum hrtimer_restart simnic_coalesced(struct hrtimer *timer)
@@ -653,7 +713,7 @@ static u64 simnic_start_time(struct simnic *nic)
 static netdev_tx_t simnic_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct simnic *nic = *(struct simnic **)netdev_priv(dev);
-	struct netdev_queue *queue = netdev_get_tx_queue(dev, 0);
+	u16 index = skb_get_queue_mapping(skb);
 	u32 serial = skb->simlog_serial;
 	struct simnic_cb *cb;
 
@@ -684,14 +744,15 @@ static netdev_tx_t simnic_xmit(struct sk_buff *skb, struct net_device *dev)
 
 	if (nic->params.bql) {
 		cb->limited = skb->len;
-		netdev_tx_sent_queue(queue, skb->len);
+		netdev_tx_sent_queue(netdev_get_tx_queue(dev, index), skb->len);
 	}
 	__skb_queue_tail(&nic->ring, skb);
 	if (skb_queue_len(&nic->ring) == 1)
 		simnic_begin(nic, simnic_start_time(nic));
 	nic->wanted = false;
+	nic->sent_by = index;
 	if (simnic_is_full(nic))
-		netif_tx_stop_queue(queue);
+		simnic_stop_queues(nic);
 	spin_unlock_bh(&nic->lock);
 	return NETDEV_TX_OK;
 }
@@ -727,7 +788,7 @@ static void simnic_change_rate(struct simnic *nic, u64 rate_bps, u64 stopped)
 
 static int simnic_open(struct net_device *dev)
 {
-	netif_start_queue(dev);
+	netif_tx_start_all_queues(dev);
 	netif_carrier_on(dev);
 	return 0;
 }
@@ -736,8 +797,9 @@ static int simnic_open(struct net_device *dev)
 static int simnic_stop(struct net_device *dev)
 {
 	struct simnic *nic = *(struct simnic **)netdev_priv(dev);
+	unsigned int i;
 
-	netif_stop_queue(dev);
+	netif_tx_stop_all_queues(dev);
 	hrtimer_cancel(&nic->tx_timer);
 	hrtimer_cancel(&nic->irq_timer);
 	spin_lock_bh(&nic->lock);
@@ -748,7 +810,8 @@ static int simnic_stop(struct net_device *dev)
 	nic->irq_armed = false;
 	nic->wanted = false;
 	spin_unlock_bh(&nic->lock);
-	netdev_reset_queue(dev);
+	for (i = 0; i < dev->num_tx_queues; i++)
+		netdev_tx_reset_queue(netdev_get_tx_queue(dev, i));
 	return 0;
 }
 
@@ -1126,9 +1189,26 @@ static const struct kobj_type simnic_type = {
 
 /* --------------------------------------------------------------- making */
 
+/* The number of a card's transmit queues, of the list in simnic.queues; 0: it is not in the list. */
+static unsigned int simnic_queues_of(unsigned int pair, unsigned int end)
+{
+	const char *at = queues;
+	unsigned int its_pair, count;
+	char its_end;
+
+	while (at && sscanf(at, "%u%c:%u", &its_pair, &its_end, &count) == 3) {
+		if (its_pair == pair && its_end == 'a' + end)
+			return clamp(count, 1U, MOST_QUEUES);
+		at = strchr(at, ',');
+		at = at ? at + 1 : NULL;
+	}
+	return 0;
+}
+
 static struct simnic *simnic_make(unsigned int pair, unsigned int end)
 {
 	u8 address[ETH_ALEN] = { 0x02, 's', 'j', pair >> 8, pair, end };
+	unsigned int listed = simnic_queues_of(pair, end);
 	struct net_device *dev;
 	struct simnic *nic;
 	int err;
@@ -1146,7 +1226,9 @@ static struct simnic *simnic_make(unsigned int pair, unsigned int end)
 	nic->params.ring = 1;
 
 	/* The card outlives no device and no device its card: neither ever goes. */
-	dev = alloc_netdev(sizeof(nic), "", NET_NAME_PREDICTABLE, simnic_setup);
+	/* A card that is listed with one queue has room for two: mq takes no other. */
+	dev = alloc_netdev_mqs(sizeof(nic), "", NET_NAME_PREDICTABLE, simnic_setup,
+			       listed ? max(listed, 2U) : 1, 1);
 	if (!dev) {
 		kfree(nic);
 		return ERR_PTR(-ENOMEM);
@@ -1175,6 +1257,10 @@ static int simnic_make_pair(unsigned int pair)
 	}
 	for (i = 0; i < 2; i++) {
 		ends[i]->peer = ends[1 - i];
+		err = netif_set_real_num_tx_queues(ends[i]->dev,
+						   max(simnic_queues_of(pair, i), 1U));
+		if (err)
+			return err;
 		err = register_netdev(ends[i]->dev);
 		if (err)
 			return err;

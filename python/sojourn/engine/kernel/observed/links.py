@@ -20,7 +20,7 @@ from sojourn import _core
 from sojourn.arrays import Columns, Ints
 from sojourn.engine.kernel.graph import has_queue, rate_steps
 from sojourn.engine.kernel.observed.archive import NEVER, Archive
-from sojourn.engine.kernel.observed.passage import CAUSE, Own, Passage, own_numbers
+from sojourn.engine.kernel.observed.passage import CAUSE, Own, Passage, own_numbers, own_of_all
 from sojourn.engine.kernel.observed.samples import (
     Samples,
     Window,
@@ -93,7 +93,10 @@ class ObservedLink:
 
     @cached_property
     def own(self) -> Own:
-        return own_numbers(self.archive, self.discipline, self.link.qdisc.kind)
+        child = self.link.qdisc.child
+        if child is None:
+            return own_numbers(self.archive, self.discipline, self.link.qdisc.kind)
+        return own_of_all(self.archive, self._qdisc(child.kind), child.kind)
 
     def gauge(self, name: str) -> Samples:
         """A gauge of the card; without samples if the card lacks it."""
@@ -293,7 +296,8 @@ class ObservedLink:
 
     def _state(self, at: Ints, many: int) -> dict[str, Column]:
         """The discipline's own state at the samples, under the simulator's names."""
-        params, numbers = self.link.qdisc.params, self.own.numbers
+        child = self.link.qdisc.child
+        params, numbers = (child or self.link.qdisc).params, self.own.numbers
         state: dict[str, Column] = {}
 
         def real(values: Ints) -> NDArray[np.float64]:
@@ -303,10 +307,14 @@ class ObservedLink:
         if params.get("limit") is not None:
             # gred has one for each virtual queue.
             limits = str(params["limit"]).split()
-            state["limit"] = np.full(many, sum(float(limit) for limit in limits))
+            queues = 1 if child is None else self.link.queues or 1
+            state["limit"] = np.full(many, queues * sum(float(limit) for limit in limits))
         elif "limit" in numbers:
             state["limit"] = real(numbers["limit"])
         for each in self.own.record.state:
+            # Of a card's queues that can be added up.
+            if child is not None and each.column != "flows":
+                continue
             if each.else_field is not None:
                 told = real(self.own.total(each.plus, each.minus))
                 state[each.column] = np.where(

@@ -179,6 +179,23 @@ def own_numbers(archive: Archive, rows: Mapping[str, Ints], kind: str) -> Own:
     return Own(record, rows["t_ns"], numbers)
 
 
+def own_of_all(archive: Archive, rows: Mapping[str, Ints], kind: str) -> Own:
+    """The same of the disciplines on all queues of a card, added up."""
+    each = [
+        own_numbers(archive, {name: column[of] for name, column in rows.items()}, kind)
+        for handle in np.unique(rows["handle"])
+        for of in [rows["handle"] == handle]
+    ]
+    if not each:
+        return own_numbers(archive, rows, kind)
+    first = each[0]
+    whole = {
+        name: sum((own.numbers[name] for own in each[1:]), first.numbers[name])
+        for name in first.numbers
+    }
+    return Own(first.record, first.times, whole)
+
+
 def _words(text: bytes, count: int) -> tuple[int, ...]:
     """32-bit words. A word that an older kernel lacks is 0."""
     return struct.unpack(f"={count}I", text[: 4 * count].ljust(4 * count, b"\0"))

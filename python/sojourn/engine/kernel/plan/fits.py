@@ -122,6 +122,8 @@ def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[
     if link.delay_ns > MOST_DELAY_NS:
         yield Problem(f"{place}: delay", "above an hour", "write a delay up to 3600 s")
     ring, simnic = link.ring, wiring == "simnic"
+    if link.queues is not None:
+        yield from _queue_problems(link, place, wiring)
     if has_queue(link):
         try:
             for rate in [None] if simnic or not rates else rates:
@@ -170,6 +172,22 @@ def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[
         yield Problem(
             f"{place}: ring", why, "leave out ring, bql and coalesce, or use the built guest (uml)"
         )
+
+
+def _queue_problems(link: Link, place: str, wiring: Wiring) -> Iterator[Problem]:
+    """Of a card with several queues."""
+    if wiring != "simnic":
+        why = "this kernel's virtual devices have one queue"
+        hint = "leave queues out, or use the built guest (uml)"
+        yield Problem(f"{place}: queues", why, hint)
+    if link.police is not None and link.pinned_to(0) is not None:
+        why = "the filters that pin flows stand where the policer's would"
+        yield Problem(f"{place}: police", why, "leave it out, or pinned, or simulate it")
+    counted = link.framing.header_bytes
+    if link.qdisc.child is None and counted != tc.ETHERNET_HEADER:
+        why = f"its queues count {tc.ETHERNET_HEADER} bytes of Ethernet for each packet, this link {counted}"
+        hint = 'write link_layer = "linux", or run it on the engine sim'
+        yield Problem(f"{place}: link_layer", why, hint)
 
 
 def _flow_problems(flow: Flow, wiring: Wiring, linux: LinuxVersion) -> Iterator[Problem]:

@@ -154,6 +154,8 @@ class Planned:
     plan: Plan
     pairs: int
     """Of simulated cards."""
+    queues: str
+    """Those of them with several, in the driver's words."""
     memory_mb: int
 
 
@@ -256,6 +258,7 @@ def plan(realised: Realised, machine: Machine, *, rows: bool = False) -> Planned
     return Planned(
         {**planned.plan, "deadline_ns": deadline, "check": made},
         pairs=planned.pairs + check.pairs,
+        queues=planned.queues,
         memory_mb=planned.memory_mb,
     )
 
@@ -292,6 +295,7 @@ class _Builder:
         self.flows = realised.flows
         self.realised = realised
         self.machine = machine
+        self.ports = _ports(self.flows)
         self.simnic = machine.wiring == "simnic"
         self.mtu = sizes.mtu(self.flows)
         self.prefix, self.first = prefix, first
@@ -401,11 +405,13 @@ class _Builder:
                 header_bytes=link.framing.header_bytes,
                 shaper=link.shaper,
                 transmitter=None if self.simnic else transmitter(link),
+                queues=link.queues or 1,
             )
             # The guest's tc, of iproute2 6.1, lacks the words of what came later.
             if link.qdisc.record.since is not None:
                 self.made.append((wire.tail, tc.by_netlink(lines.pop(), link.qdisc)))
             self._tc(wire.tail, lines)
+        self._pin(link, wire)
         if link.police is not None:
             header = link.framing.header_bytes
             lines = tc.policer(wire.queue.device, link.police, header_bytes=header)
@@ -413,6 +419,18 @@ class _Builder:
         if not self.simnic and (link.delay_ns or loses(link)):
             last = wire.hops[-1][0]
             self._tc(last.namespace, [tc.wire(last.device, link.delay_ns, link.loss)])
+
+    def _pin(self, link: Link, wire: Wire) -> None:
+        """Has packets go to the queues of the card to which their flows are pinned."""
+        if link.pinned_to(0) is None:
+            return
+        pinned = []
+        for index, back in crossing_of(self.links, self.flows)[self.links.index(link)]:
+            queue = link.pinned_to(index)
+            assert queue is not None, "a list of queues pins every flow"
+            protocol, port = self.ports[index]
+            pinned.append(tc.Pin(protocol, port, back, queue))
+        self._tc(wire.tail, tc.pins(wire.queue.device, pinned))
 
     def _card(self, link: Link, port: Port) -> None:
         framing, ring = link.framing, link.ring
@@ -634,6 +652,11 @@ class _Builder:
                 "output": dict(self.machine.output),
             },
             pairs=len(self.cables) if self.simnic else 0,
+            queues=",".join(
+                f"{wire.queue.device.removeprefix('nic')}:{link.queues}"
+                for link, wire in zip(self.links, self.wires, strict=True)
+                if link.queues is not None
+            ),
             memory_mb=sizes.memory_mb(realised, len(self.namespaces), self.rows or not self.simnic),
         )
 
@@ -777,25 +800,24 @@ class _Builder:
         }
 
     def _flow_plans(self) -> list[dict[str, Any]]:
-        ports = {"tcp": FIRST_PORT, "udp": FIRST_PORT, "icmp": FIRST_PORT}
         plans = []
-        for flow, (near, source, far, target) in zip(self.flows, self.ends, strict=True):
+        for flow, (_, port), (near, source, far, target) in zip(
+            self.flows, self.ports, self.ends, strict=True
+        ):
             tcp = flow.tcp
-            protocol = "tcp" if tcp else "icmp" if isinstance(flow.traffic, Ping) else "udp"
             traffic = flow.traffic_plan() | ({"tcp": self._tcp(tcp)} if tcp else {})
             plans.append(
                 {
                     "name": flow.name,
                     "from": {"namespace": near.namespace, "address": source},
                     "to": {"namespace": far.namespace, "address": target},
-                    "port": ports[protocol],
+                    "port": port,
                     "start_ns": flow.start_ns,
                     "stop_ns": flow.stop_ns,
                     "ds": flow.ds,
                     "traffic": traffic,
                 }
             )
-            ports[protocol] += 1
         return plans
 
     def _tcp(self, tcp: Tcp) -> dict[str, Any]:
@@ -810,6 +832,17 @@ class _Builder:
 
 
 # ---------------------------------------------------------------------------------------- details
+
+
+def _ports(flows: Sequence[Flow]) -> list[tuple[str, int]]:
+    """Each flow's protocol and port; of a ping the identifier."""
+    free = {"tcp": FIRST_PORT, "udp": FIRST_PORT, "icmp": FIRST_PORT}
+    found = []
+    for flow in flows:
+        protocol = "tcp" if flow.tcp else "icmp" if isinstance(flow.traffic, Ping) else "udp"
+        found.append((protocol, free[protocol]))
+        free[protocol] += 1
+    return found
 
 
 def _gauges(link: Link) -> list[str]:

@@ -1,0 +1,347 @@
+//! mq: a discipline of its own on each transmit queue of a card.
+//!
+//! A card with several queues lets several processors send at once, each through a discipline that no
+//! other waits for. A packet comes to one of the queues by a hash of its connection, or by its flow,
+//! and stays there. The card sends from its queues in turn, a packet each. So flows that share a queue
+//! share its turn, and no discipline sees the packets of the others.
+//!
+//! As the transmitter becomes free, the queues are asked in turn, from the one behind the queue that
+//! sent last, until one gives a packet. Asked are those with packets, and in its turn the one that
+//! sent last: its discipline notices that it is empty.
+//!
+//! `Siblings` is the card's part, which cake_mq shares.
+//!
+//! Source: Linux net/sched/sch_mq.c, skb_tx_hash and skbedit's queue_mapping for the behaviour.
+//! Deviations and readings: a card's queues have no rings below their disciplines. Cards differ in how
+//! they share their transmitter among queues; this one gives each a packet in its turn.
+
+use crate::{
+    AckView, Backlog, Body, Context, Discipline, Fate, Hosts, Packet, Params, Qdisc, State,
+};
+use serde::{Deserialize, Serialize};
+use units::{Luck, Rate, Time};
+
+/// A card's transmit queues, and which of them a packet comes to.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct CardQueues {
+    /// How many, one at least.
+    pub count: u32,
+    /// The queue of each flow, the first 0, again from the start behind the last; empty: by a hash.
+    pub pinned: Vec<u32>,
+}
+
+impl CardQueues {
+    /// One queue, as most cards of scenarios have.
+    pub const ONE: CardQueues = CardQueues { count: 1, pinned: Vec::new() };
+
+    /// The queue of a flow by its number among the scenario's; `None`: a hash decides.
+    pub fn pinned_to(&self, flow: usize) -> Option<u32> {
+        let queue = self.pinned.get(flow.checked_rem(self.pinned.len())?)?;
+        Some(queue % self.count.max(1))
+    }
+}
+
+/// The disciplines of a card's queues.
+pub(crate) struct Siblings<Q> {
+    pub(crate) each: Vec<Q>,
+    card: CardQueues,
+    key: u64,
+    /// The queue that sent last.
+    sent_by: usize,
+    total: Backlog,
+    /// What of the ACK that comes next was told.
+    ack: Option<AckView>,
+    hosts: Hosts,
+    hosts_are_told: bool,
+}
+
+impl<Q> Siblings<Q> {
+    /// Empty queues. Each discipline has a stream of its own.
+    pub(crate) fn new(
+        card: &CardQueues,
+        mut context: Context,
+        name: &str,
+        make: impl Fn(Context) -> Q,
+    ) -> Self {
+        let key = context.luck.next_u64();
+        let sibling = |_| {
+            let luck = Luck::new(context.luck.next_u64(), name);
+            make(Context { luck, ..context.clone() })
+        };
+        Siblings {
+            each: (0..card.count.max(1)).map(sibling).collect(),
+            card: card.clone(),
+            key,
+            sent_by: 0,
+            total: Backlog::default(),
+            ack: None,
+            hosts: Hosts::default(),
+            hosts_are_told: false,
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.each.len()
+    }
+
+    /// The queue that a packet comes to.
+    pub(crate) fn queue_of<B: Body>(&self, packet: &Packet<B>) -> usize {
+        // Both directions of a flow are a pair of numbers.
+        match self.card.pinned_to((packet.flow >> 1) as usize) {
+            Some(queue) => queue as usize,
+            None => {
+                let hash = u64::from(packet.body.hash(packet.flow, self.key));
+                ((hash * self.each.len() as u64) >> 32) as usize
+            }
+        }
+    }
+
+    /// The queue that is asked at this step of a turn; `None`: none is at this step.
+    pub(crate) fn asked<B>(&self, step: usize) -> Option<usize>
+    where
+        Q: Qdisc<B>,
+    {
+        let index = (self.sent_by + 1 + step) % self.each.len();
+        let is_last = step + 1 == self.each.len();
+        (is_last || self.each[index].backlog().packets > 0).then_some(index)
+    }
+
+    /// Hands a packet to its queue.
+    pub(crate) fn enqueue<B: Body>(
+        &mut self,
+        index: usize,
+        packet: Packet<B>,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+    ) where
+        Q: Qdisc<B>,
+    {
+        self.counted(index, |q| q.enqueue(packet, now, fates));
+    }
+
+    /// Asks a queue for a packet.
+    pub(crate) fn dequeue<B>(
+        &mut self,
+        index: usize,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+    ) -> Option<Packet<B>>
+    where
+        Q: Qdisc<B>,
+    {
+        let packet = self.counted(index, |q| q.dequeue(now, fates))?;
+        self.sent_by = index;
+        Some(packet)
+    }
+
+    /// Does something with a queue, which may then have more or fewer packets.
+    fn counted<B, T>(&mut self, index: usize, act: impl FnOnce(&mut Q) -> T) -> T
+    where
+        Q: Qdisc<B>,
+    {
+        if !self.hosts_are_told {
+            self.hosts_are_told = true;
+            for hosts in self.each.iter_mut().filter_map(Q::hosts) {
+                *hosts = self.hosts.clone();
+            }
+        }
+        let q = &mut self.each[index];
+        if let Some(ack) = self.ack.take() {
+            q.sees(ack);
+        }
+        let before = q.backlog();
+        let done = act(q);
+        let after = q.backlog();
+        self.total.packets = self.total.packets - before.packets + after.packets;
+        self.total.bytes = self.total.bytes - before.bytes + after.bytes;
+        done
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    /// The first time at which a queue gives a packet: of those with packets, if there are any.
+    pub(crate) fn holds_until<B>(&self) -> Option<Time>
+    where
+        Q: Qdisc<B>,
+    {
+        let counts = |q: &&Q| self.total.packets == 0 || q.backlog().packets > 0;
+        self.each.iter().filter(counts).map(Q::holds_until).min().flatten()
+    }
+
+    pub(crate) fn sees(&mut self, ack: AckView) {
+        self.ack = Some(ack);
+    }
+
+    /// Where the hosts of packets are kept, if the disciplines ask.
+    pub(crate) fn hosts<B>(&mut self) -> Option<&mut Hosts>
+    where
+        Q: Qdisc<B>,
+    {
+        self.each[0].hosts()?;
+        Some(&mut self.hosts)
+    }
+
+    /// What can be added up of all.
+    pub(crate) fn state<B>(&self, now: Time) -> State
+    where
+        Q: Qdisc<B>,
+    {
+        let states: Vec<State> = self.each.iter().map(|q| q.state(now)).collect();
+        let sum = |of: fn(&State) -> Option<f64>| states.iter().map(of).sum();
+        State {
+            limit: sum(|state| state.limit),
+            flows: sum(|state| state.flows),
+            ..State::default()
+        }
+    }
+}
+
+/// The discipline of each queue.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MqParams {
+    /// All have the same.
+    pub child: Box<Params>,
+}
+
+/// A discipline on each queue of a card.
+pub struct Mq<B>(Siblings<Discipline<B>>);
+
+impl<B: Body> Mq<B> {
+    /// Empty queues.
+    pub fn new(params: &MqParams, card: &CardQueues, context: Context) -> Self {
+        Mq(Siblings::new(card, context, "mq", |context| Discipline::new(&params.child, context)))
+    }
+}
+
+impl<B: Body> Qdisc<B> for Mq<B> {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+        self.0.enqueue(self.0.queue_of(&packet), packet, now, fates);
+    }
+
+    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+        (0..self.0.len()).find_map(|step| {
+            let index = self.0.asked(step)?;
+            self.0.dequeue(index, now, fates)
+        })
+    }
+
+    fn pass(
+        &mut self,
+        packet: Packet<B>,
+        since: Option<Time>,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+    ) -> Option<Packet<B>> {
+        if let Some(since) = since {
+            let none = self.dequeue(since, fates);
+            debug_assert!(none.is_none(), "an empty queue gave a packet");
+        }
+        let index = self.0.queue_of(&packet);
+        let passed = self.0.counted(index, |q| q.pass(packet, None, now, fates))?;
+        self.0.sent_by = index;
+        Some(passed)
+    }
+
+    fn holds_until(&self) -> Option<Time> {
+        self.0.holds_until()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+
+    fn state(&self, now: Time) -> State {
+        self.0.state(now)
+    }
+
+    fn rate_changed(&mut self, rate: Rate) {
+        self.0.each.iter_mut().for_each(|q| Qdisc::<B>::rate_changed(q, rate));
+    }
+
+    fn hosts(&mut self) -> Option<&mut Hosts> {
+        self.0.hosts()
+    }
+
+    fn sees_acks(&self) -> bool {
+        Qdisc::<B>::sees_acks(&self.0.each[0])
+    }
+
+    fn sees(&mut self, ack: AckView) {
+        self.0.sees(ack);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DsField, FifoParams};
+
+    fn packet(flow: u32, size: u32) -> Packet<u32> {
+        Packet { enqueued: Time::ZERO, flow, size, ds: DsField::BEST_EFFORT, body: 0 }
+    }
+
+    fn mq(count: u32, pinned: &[u32], limit: u64) -> Mq<u32> {
+        let params = MqParams { child: Box::new(Params::Pfifo(FifoParams { limit })) };
+        let luck = Luck::new(1, "mq");
+        let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, luck };
+        Mq::new(&params, &CardQueues { count, pinned: pinned.to_vec() }, context)
+    }
+
+    /// The flows of these packets, in the order in which they leave.
+    fn served(q: &mut Mq<u32>) -> Vec<u32> {
+        std::iter::from_fn(|| q.dequeue(Time::ZERO, &mut Vec::new())).map(|one| one.flow).collect()
+    }
+
+    #[test]
+    fn queues_send_in_turn_and_share_nothing() {
+        // Flows 0 and 2 are pairs 0 and 1, on one queue; flow 4 is pair 2, on another.
+        let mut q = mq(3, &[1, 1, 2], 4);
+        let mut fates = Vec::new();
+        for flow in [0, 0, 2, 2, 0, 4, 4] {
+            q.enqueue(packet(flow, 100), Time::ZERO, &mut fates);
+        }
+        // The fifth packet found its queue full.
+        assert_eq!(fates.len(), 1);
+        assert_eq!(q.backlog(), Backlog { packets: 6, bytes: 600 });
+        assert_eq!(served(&mut q), [0, 4, 0, 4, 2, 2]);
+        assert_eq!(q.backlog(), Backlog::default());
+        // Behind the queue that sent last comes the next.
+        q.enqueue(packet(0, 100), Time::ZERO, &mut fates);
+        q.enqueue(packet(4, 100), Time::ZERO, &mut fates);
+        assert_eq!(served(&mut q), [4, 0]);
+    }
+
+    #[test]
+    fn a_hash_or_a_list_gives_each_flow_its_queue() {
+        let q = mq(4, &[3, 1], 1);
+        let queue = |flow| q.0.queue_of(&packet(flow, 100));
+        assert_eq!([0, 1, 2, 3, 4, 5].map(queue), [3, 3, 1, 1, 3, 3]);
+        let q = mq(4, &[], 1);
+        let mut counts = [0; 4];
+        for flow in 0..4000 {
+            counts[q.0.queue_of(&packet(2 * flow, 100))] += 1;
+        }
+        assert!(counts.iter().all(|count| (900..1100).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn one_queue_is_its_discipline() {
+        let (mut one, mut alone) = (mq(1, &[], 5), crate::Pfifo::new(&FifoParams { limit: 5 }));
+        for step in 0..200u32 {
+            let (mut ours, mut its) = (Vec::new(), Vec::new());
+            for flow in 0..step % 3 {
+                one.enqueue(packet(flow, 100), Time::ZERO, &mut ours);
+                alone.enqueue(packet(flow, 100), Time::ZERO, &mut its);
+            }
+            assert_eq!(ours, its);
+            let sent = one.dequeue(Time::ZERO, &mut ours);
+            assert_eq!(sent, alone.dequeue(Time::ZERO, &mut its));
+            assert_eq!(one.backlog(), alone.backlog());
+        }
+    }
+}
