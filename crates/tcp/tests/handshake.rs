@@ -272,7 +272,9 @@ fn ace_after(last_acks: usize) -> u8 {
     let syn = burst(&mut sender, at(0))[0];
     sender.on_ack(&greeting(&mut receiver, &syn, at(0)), at(80));
     let sent = burst(&mut sender, at(80));
-    (0..last_acks).for_each(|_| drop(receiver.on_segment(&sent[0], at(120))));
+    for _ in 0..last_acks {
+        receiver.on_segment(&sent[0], at(120));
+    }
     let data = Segment { ecn: Ecn::Ce, ..sent[1] };
     receiver.on_segment(&data, at(120)).expect("the first is acknowledged at once").ace
 }

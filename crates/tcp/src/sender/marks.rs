@@ -76,14 +76,15 @@ impl Marks {
             return self.growing.is_some();
         };
         let (before, mut changed, mut ambiguous) = (self.growing, None, false);
-        for field in 0..3 {
-            let told = option.bytes[field].wrapping_sub(COUNTER_OFFSETS[field]);
+        // All three, whatever has come: so the loop is unrolled.
+        for (field, offset) in COUNTER_OFFSETS.into_iter().enumerate() {
+            let (told, had) = (option.bytes[field].wrapping_sub(offset), &mut self.bytes[field]);
             // A signed difference of 24 bits.
-            let delta = (told.wrapping_sub(self.bytes[field]) << 8) as i32 >> 8;
+            let delta = (told.wrapping_sub(*had) << 8) as i32 >> 8;
             if delta == 0 || field >= usize::from(option.fields) {
                 continue;
             }
-            self.bytes[field] = self.bytes[field].wrapping_add_signed(delta);
+            *had = had.wrapping_add_signed(delta);
             ambiguous |= delta < 0;
             if before != Some(field) {
                 ambiguous |= changed.is_some();
