@@ -258,6 +258,19 @@ def run(
     stopped, KeyboardInterrupt on Ctrl-C in the main thread.
     """
 
+def watch(
+    realised: Realised,
+    every_ns: int,
+    look: Callable[[int, list[int], list[int], list[int | None]], object],
+    own: dict[str, OwnCode] | None = None,
+    controls: dict[str, OwnControlCode] | None = None,
+) -> None:
+    """Runs a realised scenario to its end, for `look` alone. It is called soon after the start, after each
+    `every_ns` of simulated time, and at the end, with the time in ns, the packets and the bytes that
+    wait in each link's queue, and each flow's congestion window in bytes (None: it has none). How
+    long it takes is how long the run does. Raises as `run`.
+    """
+
 def replay(
     link: Link,
     seed: int,

@@ -1,5 +1,6 @@
 //! `run`: drives the simulator in slices without the GIL, looks at the clock and at Ctrl-C in
-//! between, and keeps its tables in Rust until somebody asks for an array.
+//! between, and keeps its tables in Rust until somebody asks for an array. `watch`: drives it from one
+//! look to the next, for what is seen on the way.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -34,6 +35,38 @@ pub fn run(
     own: Option<HashMap<String, Py<OwnCode>>>,
     controls: Option<HashMap<String, Py<OwnControlCode>>>,
 ) -> PyResult<SeedTables> {
+    let scenario = simulated(realised, own, controls)?;
+    // A panic is a broken invariant of ours; it must not look like an exit request to Python's
+    // `except Exception`.
+    let outcome =
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| drive(&scenario, progress.as_ref()))));
+    let tables = outcome.map_err(thrown)??;
+    Ok(SeedTables::new(tables))
+}
+
+/// Runs a realised scenario for those who look; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (realised, every_ns, look, own = None, controls = None))]
+pub fn watch(
+    py: Python<'_>,
+    realised: &Realised,
+    every_ns: u64,
+    look: Py<PyAny>,
+    own: Option<HashMap<String, Py<OwnCode>>>,
+    controls: Option<HashMap<String, Py<OwnControlCode>>>,
+) -> PyResult<()> {
+    let scenario = simulated(realised, own, controls)?;
+    py.detach(|| {
+        catch_unwind(AssertUnwindSafe(|| follow(&scenario, every_ns, &look))).map_err(thrown)?
+    })
+}
+
+/// What the simulator runs, with the code of the user's own.
+fn simulated(
+    realised: &Realised,
+    own: Option<HashMap<String, Py<OwnCode>>>,
+    controls: Option<HashMap<String, Py<OwnControlCode>>>,
+) -> PyResult<Scenario> {
     let mut scenario = realised.simulated()?;
     let own = own.unwrap_or_default();
     for (link, run) in scenario.links.iter_mut().zip(realised.run_links()) {
@@ -45,12 +78,7 @@ pub fn run(
             own.code.0 = controls.get(&own.text()).map(|code| code.get().program());
         }
     }
-    // A panic is a broken invariant of ours; it must not look like an exit request to Python's
-    // `except Exception`.
-    let outcome =
-        py.detach(|| catch_unwind(AssertUnwindSafe(|| drive(&scenario, progress.as_ref()))));
-    let tables = outcome.map_err(thrown)??;
-    Ok(SeedTables::new(tables))
+    Ok(scenario)
 }
 
 /// Gives a discipline of the user's own its code, by its words.
@@ -92,4 +120,26 @@ fn drive(scenario: &Scenario, progress: Option<&Py<PyAny>>) -> PyResult<Vec<tabl
         })?;
     }
     Ok(sim.into_tables())
+}
+
+fn follow(scenario: &Scenario, every_ns: u64, look: &Py<PyAny>) -> PyResult<()> {
+    let mut sim = Sim::new(scenario);
+    let mut next = 0;
+    loop {
+        let over = sim.run(1);
+        if !over && sim.now().0 < next {
+            continue;
+        }
+        next = sim.now().0 + every_ns;
+        Python::attach(|py| {
+            py.check_signals()?;
+            let (packets, bytes): (Vec<u32>, Vec<u64>) =
+                sim.backlogs().map(|backlog| (backlog.packets, backlog.bytes)).unzip();
+            let cwnds: Vec<Option<u64>> = sim.cwnds().collect();
+            look.call1(py, (sim.now().0, packets, bytes, cwnds))
+        })?;
+        if over {
+            return Ok(());
+        }
+    }
 }

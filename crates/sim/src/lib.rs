@@ -171,6 +171,16 @@ impl Sim {
         self.hosts.iter().map(|host| host.counters.received_packets).sum()
     }
 
+    /// What waits in each link's queue where the run is.
+    pub fn backlogs(&self) -> impl Iterator<Item = qdisc::Backlog> {
+        self.links.iter().map(Link::backlog)
+    }
+
+    /// The congestion window of each flow where the run is, bytes; `None`: its sender has none.
+    pub fn cwnds(&self) -> impl Iterator<Item = Option<u64>> {
+        self.hosts.iter().map(|host| host.tcp().map(|(sender, _)| sender.cwnd_bytes()))
+    }
+
     /// The tables of a finished run.
     pub fn into_tables(self) -> Vec<tables::Table> {
         let delivered = self.delivered_packets();

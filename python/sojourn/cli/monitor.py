@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from sojourn.cli import options, text, work
+from sojourn.cli import bars, options, text, work
 from sojourn.errors import UserError
 
 RttColumn = Literal["min", "p10", "median", "mean", "p90", "p99", "max"]
@@ -29,7 +29,6 @@ STEP_S = 0.5
 LEAST_INTERVAL_MS = 10
 NOBODY_ANSWERED = 1
 """Exit status where no target ever answered."""
-BARS = "▁▂▃▄▅▆▇█"
 BARS_WIDE = 30
 
 
@@ -295,11 +294,7 @@ def _bars(watched: Watched) -> str:
     top = max(max(most.values()), 1)
     shown = (most.get(second) for second in reversed(range(BARS_WIDE)))
     return "".join(
-        " "
-        if value is None
-        else "[red]x[/]"
-        if value < 0
-        else BARS[min(value * len(BARS) // (top + 1), 7)]
+        " " if value is None else "[red]x[/]" if value < 0 else bars.eighth(value, top)
         for value in shown
     )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from sojourn.cli import grids, options, rounds, text, work
+from sojourn.cli import bars, grids, options, rounds, text, watched, work
 
 if TYPE_CHECKING:
     from sojourn.arrays import Json
@@ -45,6 +46,18 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Also keep what packets' headers say, and write each seed as a capture: pcap/seed-1.pcapng.",
 )
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="First draw queues and congestion windows on the terminal as the first seed is simulated.",
+)
+@click.option(
+    "--takes",
+    "takes_s",
+    type=click.FloatRange(min=0, max=86_400),
+    metavar="SECONDS",
+    help="How long --watch is to take. [default: 15]",
+)
 @click.option("--details", is_flag=True, help="Of a sweep: also each variant's own tables.")
 @options.block(options.UntilOptions)
 @options.block(options.ExecutionOptions)
@@ -59,6 +72,8 @@ def run(
     variation: options.VariationOptions,
     table: options.TableOptions,
     pcap: bool,
+    watch: bool,
+    takes_s: float | None,
     details: bool,
     until: options.UntilOptions,
     execution: options.ExecutionOptions,
@@ -91,6 +106,10 @@ def run(
         if output.out is None and talk.as_json:
             raise click.UsageError("--pcap with --json needs -o DIR: where to write captures")
         loaded = [scenario.with_(**{"record.headers": True}) for scenario in loaded]
+    if watch:
+        watched.check(loaded, execution.engine)
+    elif takes_s is not None:
+        raise click.UsageError("--takes is how long --watch takes: add --watch")
     if len(loaded) > 1:
         # What the last one is refused for is not to be told after the others have run.
         engines.check(loaded, execution.engine)
@@ -101,6 +120,8 @@ def run(
     for path, scenario in zip(scenarios, loaded, strict=True):
         folder = _folder(path, output.out, len(scenarios)) if keep else None
         wanted = variation.wanted(scenario)
+        if watch:
+            watched.watch(scenario, (wanted or scenario.seeds)[0], takes_s)
         how: dict[str, Any] = {
             "seeds": wanted,
             "out": folder,
@@ -221,7 +242,48 @@ def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) ->
     ]
     unmarked = ["marked"] if not any(queue["marked_packets"]["mean"] for queue in limited) else []
     spared = [*unmarked, "max ms", "p50 ms", "p99 ms", "marked", "goodput Mbit/s", "rate"]
-    return text.fitted(header, rows, [*spared, "dropped", "util %"], left=3)
+    shown = text.fitted(header, rows, [*spared, "dropped", "util %"], left=3)
+    if bars.drawable():
+        courses = _courses(run)
+        drawn = [
+            "mean, over time",
+            "",
+            *(bars.sparkline(courses.get(queue["link"], ())) for queue in limited),
+        ]
+        beside = [
+            f"{line}  {course}" for line, course in zip(shown.splitlines(), drawn, strict=False)
+        ]
+        if max(map(len, beside)) <= shutil.get_terminal_size().columns:
+            shown = "\n".join([*beside, *shown.splitlines()[len(drawn) :]])
+    return shown
+
+
+COURSE_WIDE = 16
+
+
+def _courses(run: Run) -> dict[str, list[float]]:
+    """Of each link how the mean sojourn time went, warm-up and all seeds included: as many numbers
+    of equal spans, NaN where no packet left."""
+    import polars as pl
+
+    span = max(run.meta.duration_ns // COURSE_WIDE, 1)
+    rows = (
+        run.table("queue")
+        .filter(pl.col("sojourn_mean_ns").is_not_null())
+        .group_by(
+            pl.col("link").cast(pl.String),
+            # A row's time is the end of its interval.
+            ((pl.col("t_ns") - 1) // span).clip(0, COURSE_WIDE - 1).alias("span"),
+        )
+        .agg(
+            (pl.col("sojourn_mean_ns") * pl.col("sent_packets")).sum()
+            / pl.col("sent_packets").sum()
+        )
+    )
+    courses: dict[str, list[float]] = {}
+    for link, at, mean in rows.iter_rows():
+        courses.setdefault(link, [math.nan] * COURSE_WIDE)[int(at)] = mean
+    return courses
 
 
 def _flows(
