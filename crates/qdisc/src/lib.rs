@@ -452,6 +452,11 @@ macro_rules! read_params {
     ($Params:ty, $fields:ident, variants) => {
         <$Params>::of($fields)
     };
+    // Parameters of their own, which whoever has words makes first: nothing is read of names and
+    // values, which for a whole `Params` is much code.
+    ($Params:ty, $fields:ident, nests) => {
+        Err::<$Params, E>(E::custom("what it nests is made first"))
+    };
 }
 
 /// Declares every discipline once: its name in a scenario, its parameters, and how it is made.
@@ -543,7 +548,7 @@ disciplines! {
     "fred" Fred(FredParams) => Fred<B>: |p, context| Fred::new(p, context);
     "gred" Gred(GredParams) => Gred<B>: |p, context| Gred::new(p, context);
     "hhf" Hhf(HhfParams) => Hhf<B>: |p, context| Hhf::new(p, context);
-    "mq" Mq(MqParams) => Mq<B>: |p, context| Mq::new(p, &CardQueues::ONE, context);
+    "mq" Mq(MqParams, nests) => Mq<B>: |p, context| Mq::new(p, &CardQueues::ONE, context);
     "own" Own(OwnParams) => Own<B>: |p, context| Own::new(p, context);
     "pie" Pie(PieParams, variants) => Pie<B>: |p, context| Pie::new(p, context);
     "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);
