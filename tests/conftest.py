@@ -74,6 +74,9 @@ def state_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         patch.setenv("XDG_CACHE_HOME", str(cache.parent))
+        # Of whoever began pytest, or of readline in it, which says 80 where there is no terminal.
+        for name in ("COLUMNS", "LINES"):
+            patch.delenv(name, raising=False)
         yield
 
 

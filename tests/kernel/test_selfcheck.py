@@ -161,6 +161,7 @@ def checked(
         "taps": [{"link": 0, "stages": stages}],
         "flows": [{"name": "idle", "error": None, "errors": 0}],
         "clock_stepped_ns": 0,
+        "lost_headers": 0,
         "duration_ns": 300 * MS,
         "processor": {
             "start": dict.fromkeys(("user", "idle", "iowait"), 0),

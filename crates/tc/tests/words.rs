@@ -236,7 +236,7 @@ fn a_wrong_word_is_pointed_at() {
         ("gred limit 60000 avpkt 1000 probability 0.1 2", 40, "above 0 to 1"),
         ("wred", 0, "nearest: gred"),
         ("mq fq_codle", 3, "did you mean fq_codel?"),
-        ("mq codel target 5xs", 16, "5ms"),
+        ("mq codel target 5xs", 16, "known units"),
         ("mq mq pfifo", 3, "mq fq_codel"),
         ("mq  cake_mq bandwidth 5mbit", 4, "mq fq_codel"),
         ("mq drr classes 2", 3, "without classes"),

@@ -48,6 +48,7 @@ STANDING = (
     ),
     *(
         "loss",
+        "mq",
         "onoff",
         "overtaking",
         "pie",
