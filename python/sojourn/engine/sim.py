@@ -57,7 +57,7 @@ class Simulator:
             raise compiled.failed(error, realised.links, realised.flows) from None
         return Outcome(tables, time.thread_time_ns() - began)
 
-    def watch(self, realised: Realised, every_ns: int, look: Look) -> None:
+    def watch(self, realised: Realised, every_ns: int, look: Glance) -> None:
         """Runs it for who looks on, `look` each `every_ns` of simulated time (`_core.watch`). It
         gives no tables."""
         try:
@@ -66,7 +66,7 @@ class Simulator:
             raise compiled.failed(error, realised.links, realised.flows) from None
 
 
-Look = Callable[[int, list[int], list[int], list[int | None]], object]
+Glance = Callable[[int, list[int], list[int], list[int | None]], object]
 """Called with the time in ns, each link's backlog in packets and in bytes, and each flow's cwnd."""
 
 
