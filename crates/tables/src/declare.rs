@@ -22,7 +22,7 @@ macro_rules! tables {
                 use $crate::{Cell, ColumnSchema, Schema, Table};
 
                 /// One row.
-                #[derive(Clone, Copy, Debug, PartialEq)]
+                #[derive(Clone, Copy, Debug, Default, PartialEq)]
                 pub struct Row {
                     $( $(#[doc = $meaning])+ pub $column: $cell, )+
                 }
