@@ -32,7 +32,9 @@ MOST_WIDTH = 120
 def check(scenarios: list[Scenario], engine: str) -> None:
     """Refuses what nobody could look at."""
     if not bars.drawable():
-        raise click.UsageError("--watch draws on a terminal, and the output is none: leave it out")
+        raise click.UsageError(
+            "--watch draws on a terminal that shows block characters, and the output is none: leave it out"
+        )
     if engine != "sim":
         raise click.UsageError(f"--watch is the simulator's: leave it out, or -e {engine}")
     for scenario in scenarios:
