@@ -607,8 +607,10 @@ impl<B: Body> Link<B> {
             // What comes as the transmitter becomes free is enqueued first, as on a plain link. Where
             // the discipline itself gives a packet just now, it is asked first: in Linux its watchdog
             // is a timer of the kernel, and the queue runs before what cards received is handed on.
-            let gives = self.gate.as_mut().is_some_and(|gate| gate.gives_at(now, self.free_at));
-            self.advance_through_gate(if gives { now } else { Time(now.0 - 1) }, out);
+            self.advance_through_gate(Time(now.0 - 1), out);
+            if self.gate.as_mut().is_some_and(|gate| gate.gives_at(now, self.free_at)) {
+                self.advance_through_gate(now, out);
+            }
         }
         // As on a plain link: the gate opened and found the discipline empty.
         if let Some(open) = self.asks_in_vain(now).filter(|open| *open < now) {

@@ -118,7 +118,19 @@ impl<Q> Siblings<Q> {
     ) where
         Q: Qdisc<B>,
     {
+        self.tell_ack(index);
         self.counted(index, |q| q.enqueue(packet, now, fates));
+    }
+
+    /// The queue to which a packet comes hears what was told of it; what leaves before does not take
+    /// that away.
+    fn tell_ack<B>(&mut self, index: usize)
+    where
+        Q: Qdisc<B>,
+    {
+        if let Some(ack) = self.ack.take() {
+            self.each[index].sees(ack);
+        }
     }
 
     /// Asks a queue for a packet.
@@ -148,9 +160,6 @@ impl<Q> Siblings<Q> {
             }
         }
         let q = &mut self.each[index];
-        if let Some(ack) = self.ack.take() {
-            q.sees(ack);
-        }
         let before = q.backlog();
         let done = act(q);
         let after = q.backlog();
@@ -242,6 +251,7 @@ impl<B: Body> Qdisc<B> for Mq<B> {
             debug_assert!(none.is_none(), "an empty queue gave a packet");
         }
         let index = self.0.queue_of(&packet);
+        self.0.tell_ack::<B>(index);
         let passed = self.0.counted(index, |q| q.pass(packet, None, now, fates))?;
         self.0.sent_by = index;
         Some(passed)
@@ -327,6 +337,38 @@ mod tests {
             counts[q.0.queue_of(&packet(2 * flow, 100))] += 1;
         }
         assert!(counts.iter().all(|count| (900..1100).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn an_ack_s_queue_hears_what_it_tells_though_others_leave_first() {
+        // Keeps what it was told, and gives each packet at once.
+        #[derive(Default)]
+        struct Hears(Option<AckView>, Vec<Packet<u32>>);
+        impl Qdisc<u32> for Hears {
+            fn enqueue(&mut self, packet: Packet<u32>, _: Time, _: &mut Vec<Fate<u32>>) {
+                self.1.push(packet);
+            }
+            fn dequeue(&mut self, _: Time, _: &mut Vec<Fate<u32>>) -> Option<Packet<u32>> {
+                self.1.pop()
+            }
+            fn backlog(&self) -> Backlog {
+                Backlog { packets: self.1.len() as u32, bytes: 0 }
+            }
+            fn sees(&mut self, ack: AckView) {
+                self.0 = Some(ack);
+            }
+        }
+        let card = CardQueues { count: 2, pinned: vec![0, 1] };
+        let luck = Luck::new(1, "mq");
+        let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, luck };
+        let mut q = Siblings::new(&card, context, "mq", |_| Hears::default());
+        let mut fates = Vec::new();
+        q.enqueue(1, packet(2, 100), Time::ZERO, &mut fates);
+        q.sees(AckView { ack: 7, sacks: [(0, 0); 4], sack_count: 0, ece: false });
+        q.dequeue(1, Time::ZERO, &mut fates);
+        q.enqueue(0, packet(0, 100), Time::ZERO, &mut fates);
+        assert_eq!(q.each[0].0.map(|ack| ack.ack), Some(7));
+        assert_eq!(q.each[1].0, None);
     }
 
     #[test]
