@@ -424,19 +424,19 @@ def test_check_says_whose_draws_it_shows(say: Command) -> None:
 
 
 def test_check_says_who_can_run_it_and_why_not(say: Command) -> None:
-    red = say("check", "home.toml", "--set", "bottleneck.qdisc=sfq redflowlimit 100000")
-    assert red.code == 0, "Linux can"
+    wide = say("check", "home.toml", "--set", "bottleneck.qdisc=fq orphan_mask 131071")
+    assert wide.code == 0, "Linux can"
     assert (
         "sim: can't run it\n"
-        "  link 'down': qdisc and link 'up': qdisc: the simulator has no sfq redflowlimit, Linux has"
-    ) in red.out
-    assert "\nkernel: can run it" in red.out
+        "  link 'down': qdisc and link 'up': qdisc: the simulator has no fq orphan_mask of more than 16 bits, Linux has"
+    ) in wide.out
+    assert "\nkernel: can run it" in wide.out
     cake = say("check", "home.toml", "--set", "bottleneck.qdisc=cake ack-filter")
     assert "sim: can run it\nkernel: can run it" in cake.out
     adt = say("check", "home.toml", "--set", "bottleneck.qdisc=adt limit 500")
     assert "sim: can run it\nkernel: can't run it\n" in adt.out
-    red_too = "bottleneck.qdisc=sfq redflowlimit 100000"
-    changes = ("--set", red_too, "--set", "flow.bulk.congestion=ledbat")
+    wide_too = "bottleneck.qdisc=fq orphan_mask 131071"
+    changes = ("--set", wide_too, "--set", "flow.bulk.congestion=ledbat")
     assert say("check", "home.toml", *changes).code == 1, "nobody can"
     wrong = say("check", "home.toml", "--set", "bottleneck.qdisc=codell")
     assert (wrong.code, wrong.out) == (2, "")
@@ -761,15 +761,15 @@ def test_what_only_linux_has_is_refused_by_the_simulator_with_its_place(
 ) -> None:
     changes = (
         "--set",
-        "bottleneck.qdisc=sfq redflowlimit 100000",
+        "bottleneck.qdisc=fq orphan_mask 131071",
         "--set",
         "flow.0.congestion=bic",
     )
     said = say("run", "home.toml", *changes)
     assert said.code == 2
-    assert "link 'up': qdisc: the simulator has no sfq redflowlimit" in said.err
+    assert "link 'up': qdisc: the simulator has no fq orphan_mask of more than 16 bits" in said.err
     assert "congestion: the simulator has no bic" in said.err
-    assert said.err.count("redflowlimit, Linux has") == 1, "not for each way"
+    assert said.err.count("16 bits, Linux has") == 1, "not for each way"
     hint = said.err.splitlines()[-1]
     assert hint.startswith("hint: run it with -e kernel")
     assert hint.endswith("; nearest in the simulator: cubic for bic")
@@ -1037,7 +1037,7 @@ def test_a_scenario_that_fails_or_is_refused_loses_no_other(
         SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "codel"')
     )
     (home / "filter.toml").write_text(
-        SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "sfq redflowlimit 100000"')
+        SCENARIO.replace("[bottleneck]", '[bottleneck]\nqdisc = "fq orphan_mask 131071"')
     )
     tired(("codel", 1), sim=True)
     said = say("run", "home.toml", "codel.toml", "--json", "-q")

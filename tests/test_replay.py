@@ -102,7 +102,9 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
         "prio",
         "sfb",
         "sfq",
+        "sfq_red",
         "tbf",
+        "tbf_atm",
     )
     assert (side.refused > 0) == at_the_door
     assert side.refused + side.dropped + side.marked > 30
@@ -123,6 +125,7 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
         "red-noecn",
         "sfb-ecn",
         "sfb-noecn",
+        "sfq_red-ecn",
     ],
 )
 def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
@@ -266,10 +269,16 @@ def changed(one: Recording, **changes: Any) -> Recording:
         ("tbf-noecn", {"burst": 6_143}),
         ("tbf-noecn", {"peakrate": 5_100_000}),
         ("tbf-noecn", {"limit": 24_000}),
+        ("tbf_atm-noecn", {"overhead": 30}),
+        ("tbf_atm-noecn", {"linklayer": "ethernet"}),
+        ("tbf_atm-noecn", {"mpu": 192}),
         ("prio-noecn", {"bands": 16, "priomap": "0 " * 15 + "0"}),
         ("sfq-noecn", {"limit": 31}),
         ("sfq-noecn", {"quantum": 3000}),
         ("sfq_headdrop-noecn", {"headdrop": None}),
+        ("sfq_red-ecn", {"max": 9_300}),
+        ("sfq_red-ecn", {"burst": 12}),
+        ("sfq_red-ecn", {"harddrop": True}),
         ("fq_codel_selector-ecn", {"ce_threshold_selector": None}),
         ("fq_codel_selector-ecn", {"ce_threshold_selector": "0x0/0xfc"}),
         ("fq_codel_flows-noecn", {"flows": 5}),
@@ -547,7 +556,8 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-sfb": 12,
         "replay-sfb-ecn": 6,
         "replay-sfq": 18,
-        "replay-tbf": 4,
+        "replay-sfq-red": 12,
+        "replay-tbf": 6,
         "replay-codel-drops": 6,
         "replay-dualpi2": 21,
     }

@@ -807,6 +807,7 @@ def _words(kind: str, variant: str | None) -> st.SearchStrategy[str]:
         "MS": st.integers(0, 10**6).map(str),
         "TIME|PACKETS": st.sampled_from(["5ms", "70us", "2p", "3pkt"]),
         "PERCENT": st.sampled_from(["0", "10", "20%"]),
+        "ethernet|atm": st.sampled_from(["ethernet", "atm", "adsl"]),
         "VALUE/MASK": st.tuples(st.integers(0, 255), st.integers(0, 255)).map("%d/%#x".__mod__),
         "BAND...": st.lists(st.integers(0, 15).map(str), min_size=1, max_size=16).map(" ".join),
         "QUEUE...": st.lists(st.integers(0, 5).map(str), min_size=1, max_size=8).map(" ".join),

@@ -263,7 +263,7 @@ def test_the_ifb_s_name_is_one_that_linux_takes(name: str) -> None:
         ({"qdisc": "fq_codell"}, "unknown queue discipline"),
         ({"qdisc": "codel variant rfc"}, "variant rfc"),
         ({"qdisc": "adt"}, "no shaper is built with adt"),
-        ({"qdisc": "sfq redflowlimit 100000"}, "sfq's own RED"),
+        ({"qdisc": "sfq ecn"}, "there is none without redflowlimit"),
         ({"qdisc": "pie variant rfc"}, "variant rfc"),
         ({"qdisc": "pfifo_fast"}, "no shaper is built with pfifo_fast"),
         ({"qdisc": "cake bandwidth 20mbit"}, "bandwidth is not said here"),

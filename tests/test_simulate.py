@@ -122,7 +122,7 @@ def test_what_can_not_be_simulated_is_refused() -> None:
     with pytest.raises(ValueError, match="sweeps over 2 variants"):
         simulate(scenario(SHORT + '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel"]\n'))
     with pytest.raises(UserError, match="Linux has"):
-        simulate(scenario(SHORT.replace('"codel"', '"sfq redflowlimit 100000"')))
+        simulate(scenario(SHORT.replace('"codel"', '"fq orphan_mask 131071"')))
     with pytest.raises(ValueError, match="at least one"):
         simulate(scenario(), seeds=[])
 

@@ -131,7 +131,13 @@ def test_what_shape_prints_cures_it(
 
 
 @pytest.mark.parametrize(
-    "qdisc", ["pie target 7ms limit 150", "fq_pie flows 64 target 8ms", "sfq limit 50 depth 20"]
+    "qdisc",
+    [
+        "pie target 7ms limit 150",
+        "fq_pie flows 64 target 8ms",
+        "sfq limit 50 depth 20",
+        "sfq redflowlimit 50000 min 4000 probability 1 ecn harddrop headdrop",
+    ],
 )
 def test_netlink_makes_what_tc_makes(
     qdisc: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

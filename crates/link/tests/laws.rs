@@ -6,7 +6,8 @@ use link::{PolicerParams, RateStep, RingParams, Schedule, ShaperParams};
 use proptest::prelude::*;
 use qdisc::{
     AckFilterMode, CakeCells, CakeParams, CodelParams, CodelVariant, Context, Discipline, DsField,
-    FifoParams, FqCodelParams, FqParams, Isolation, LinuxRedParams, TbfParams, TinMode,
+    FifoParams, FqCodelParams, FqParams, Isolation, LinuxRedParams, TbfLinkLayer, TbfParams,
+    TinMode,
 };
 use qdisc::{Packet, Params, Qdisc, RedParams};
 use units::{Luck, Span, Time};
@@ -138,8 +139,16 @@ fn fq(maxrate: u64) -> Params {
 
 /// Its bucket has room for four packets.
 fn tbf(rate: u64) -> Params {
-    let peakrate = Some(20_000_000);
-    Params::Tbf(TbfParams { rate, burst: 6000, limit: 40_000, peakrate, mtu: 1500 })
+    Params::Tbf(TbfParams {
+        rate,
+        burst: 6000,
+        limit: 40_000,
+        peakrate: Some(20_000_000),
+        mtu: 1500,
+        mpu: 64,
+        overhead: 14,
+        linklayer: TbfLinkLayer::Ethernet,
+    })
 }
 
 /// Packets to send: when (ns) and how large.

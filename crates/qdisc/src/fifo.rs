@@ -61,6 +61,12 @@ impl<B> Fifo<B> {
         self.packets.front()
     }
 
+    /// The oldest packet, to be changed in place; never its size.
+    #[inline]
+    pub(crate) fn front_mut(&mut self) -> Option<&mut Packet<B>> {
+        self.packets.front_mut()
+    }
+
     /// Removes the newest packet.
     #[inline]
     pub fn pop_newest(&mut self) -> Option<Packet<B>> {

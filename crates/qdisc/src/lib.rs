@@ -65,7 +65,7 @@ pub use red::{
 };
 pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
-pub use tbf::{Tbf, TbfParams};
+pub use tbf::{Tbf, TbfLinkLayer, TbfParams};
 pub use units::Ecn;
 
 use serde::Deserialize;

@@ -19,19 +19,31 @@
 //! - Each `perturb` seconds the hash gets another key, and all that is queued is sorted anew, slot
 //!   by slot. The kernel's timer wheel makes 10 s of them 10.24.
 //!
+//!
+//! With `redflowlimit` each slot has a RED of its own (`red`), over its bytes:
+//!
+//! - An average begins at 0 with the slot's first packet, which RED does not see. It knows no idle
+//!   time. What is sorted anew counts in the new slot's average, and is not judged.
+//! - With `headdrop` the oldest packet of the slot is marked, or the newcomer if that is not
+//!   ECN-capable; and the oldest is dropped in the newcomer's favour.
+//! - With `harddrop` nothing is marked above `max`.
+//! - `redflowlimit` itself bounds nothing, whatever tc-sfq(8) says: tc computes `max` from it.
+//!
 //! A packet that finds the queue empty goes past it (`bypass`).
 //!
-//! Deviations: RED on each slot (`redflowlimit`) is Linux's alone. Linux starts the timer with the
-//! discipline; here that is time 0.
+//! Deviation: Linux starts the timer with the discipline; here that is time 0.
 
 use crate::bypass::Bypass;
+use crate::ds::mark;
+use crate::red::{LinuxRed, LinuxRedParams, Verdict};
 use crate::timer::Timer;
 use crate::{Backlog, Body, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use std::collections::VecDeque;
-use units::Time;
+use units::{Luck, Time};
 
-/// `sfq limit PACKETS perturb SECONDS quantum BYTES divisor N flows N depth PACKETS [headdrop]`.
+/// `sfq limit PACKETS perturb SECONDS quantum BYTES divisor N flows N depth PACKETS [headdrop]
+/// [redflowlimit BYTES min BYTES max BYTES avpkt BYTES burst PACKETS probability P [ecn] [harddrop]]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SfqParams {
@@ -49,6 +61,45 @@ pub struct SfqParams {
     pub depth: u32,
     /// Drop the oldest packet of a queue, not the newest (false).
     pub headdrop: bool,
+    /// Bytes, of which tc computes `max`; a RED for each queue. 0: none (0).
+    pub redflowlimit: u64,
+    /// Bytes: below this average nothing happens.
+    pub min: u32,
+    /// Bytes: from this average on every packet is dropped or marked.
+    pub max: u32,
+    /// Bytes of an average packet, for the weight (1000).
+    pub avpkt: u32,
+    /// Packets that may arrive at once without harm; sets the weight.
+    pub burst: u32,
+    /// Probability reached at `max`, a fraction (0.02).
+    pub probability: f64,
+    /// Mark ECN-capable packets instead of dropping them.
+    pub ecn: bool,
+    /// With `ecn`: above `max` drop all the same.
+    pub harddrop: bool,
+}
+
+impl SfqParams {
+    /// The RED of a queue, if queues have one.
+    fn red(&self) -> Option<LinuxRed> {
+        let params = LinuxRedParams {
+            limit: self.redflowlimit,
+            min: self.min,
+            max: self.max,
+            avpkt: self.avpkt,
+            burst: self.burst,
+            probability: self.probability,
+            // For idle times alone.
+            bandwidth: 10_000_000,
+            adaptive: false,
+            ecn: self.ecn,
+            harddrop: self.harddrop,
+            nodrop: false,
+        };
+        let mut red = (self.redflowlimit > 0).then(|| LinuxRed::new(&params))?;
+        red.restart();
+        Some(red)
+    }
 }
 
 /// No slot.
@@ -121,6 +172,13 @@ pub struct Sfq<B> {
     /// The slot of each bucket.
     buckets: Vec<u32>,
     slots: Vec<Slot<B>>,
+    /// The RED of each slot; none without `redflowlimit`.
+    reds: Vec<LinuxRed>,
+    luck: Luck,
+    /// For replays: what another queue's draw decided about the next arrival (`Qdisc::tell`), and how
+    /// likely ours was to decide so of the last (`Qdisc::chance`).
+    told: Option<bool>,
+    chance: f64,
     /// Slots without packets; the last is taken first.
     free: Vec<u32>,
     lengths: Lengths,
@@ -146,6 +204,10 @@ impl<B: Body> Sfq<B> {
             perturb: (params.perturb > 0).then(|| Timer::of_seconds(params.perturb)),
             buckets: vec![NONE; params.divisor.max(1) as usize],
             slots: (0..slots).map(slot).collect(),
+            reds: params.red().map_or_else(Vec::new, |red| vec![red; slots as usize]),
+            luck: context.luck,
+            told: None,
+            chance: 0.0,
             free: (0..slots).collect(),
             lengths: Lengths::new(slots as usize, depth),
             round: VecDeque::new(),
@@ -187,6 +249,11 @@ impl<B: Body> Sfq<B> {
     fn sort_anew(&mut self, fates: &mut Vec<Fate<B>>) {
         let mut packets = Vec::with_capacity(self.total.packets as usize);
         for slot in 0..self.slots.len() as u32 {
+            if self.length(slot) > 0
+                && let Some(red) = self.reds.get_mut(slot as usize)
+            {
+                red.restart();
+            }
             while self.slots[slot as usize].queue.backlog().packets > 0 {
                 packets.push(self.take(slot, true));
             }
@@ -194,7 +261,13 @@ impl<B: Body> Sfq<B> {
         self.round.clear();
         for packet in packets {
             match self.slot_for(&packet).filter(|slot| self.length(*slot) < self.depth) {
-                Some(slot) => self.put(slot, packet),
+                Some(slot) => {
+                    let queued = self.slots[slot as usize].queue.backlog().bytes;
+                    if let Some(red) = self.reds.get_mut(slot as usize) {
+                        red.arrival(queued, packet.enqueued);
+                    }
+                    self.put(slot, packet);
+                }
                 None => fates.push(Fate::Dropped(packet, Cause::Limit)),
             }
         }
@@ -262,10 +335,46 @@ impl<B: Body> Sfq<B> {
         fates.push(Fate::Dropped(packet, Cause::Limit));
     }
 
-    /// A packet comes to a full slot: it is dropped, or the oldest in its place.
-    fn at_depth(&mut self, slot: u32, packet: Packet<B>, fates: &mut Vec<Fate<B>>) {
+    /// RED's judgement of a packet that comes to a slot; why one is to be dropped, if so.
+    fn early(
+        &mut self,
+        slot: u32,
+        packet: &mut Packet<B>,
+        now: Time,
+        fates: &mut Vec<Fate<B>>,
+    ) -> Option<Cause> {
+        let told = self.told.take();
+        self.chance = 0.0;
+        let red = self.reds.get_mut(slot as usize)?;
+        let Slot { queue, .. } = &mut self.slots[slot as usize];
+        let backlog = queue.backlog();
+        if backlog.packets == 0 {
+            red.restart();
+            return None;
+        }
+        // Without room, a drop does not show the draw.
+        red.told = told.map(|told| told && (backlog.packets as usize) < self.depth);
+        let verdict = red.decide(backlog, now, &mut self.luck);
+        self.chance = red.chance;
+        if let Verdict::Signal(cause) = verdict
+            && self.headdrop
+        {
+            let oldest = queue.front_mut().expect("a slot with a bucket has packets");
+            if mark(oldest, cause, fates) {
+                return None;
+            }
+        }
+        let cause = verdict.drops(packet.ds.ecn());
+        if cause.is_none() {
+            verdict.mark(packet, fates);
+        }
+        cause
+    }
+
+    /// A packet is dropped as one comes to a slot in use: this one, or the oldest in its place.
+    fn refuse(&mut self, slot: u32, packet: Packet<B>, cause: Cause, fates: &mut Vec<Fate<B>>) {
         if !self.headdrop {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return fates.push(Fate::Dropped(packet, cause));
         }
         let queue = &mut self.slots[slot as usize].queue;
         let oldest = queue.pop().expect("a full slot has packets");
@@ -273,7 +382,7 @@ impl<B: Body> Sfq<B> {
         self.total.bytes += u64::from(packet.size);
         self.total.bytes -= u64::from(oldest.size);
         queue.push(packet, came);
-        fates.push(Fate::Dropped(oldest, Cause::Limit));
+        fates.push(Fate::Dropped(oldest, cause));
     }
 }
 
@@ -288,8 +397,13 @@ impl<B: Body> Qdisc<B> for Sfq<B> {
         let Some(slot) = self.slot_for(&packet) else {
             return fates.push(Fate::Dropped(packet, Cause::Limit));
         };
+        if !self.reds.is_empty()
+            && let Some(cause) = self.early(slot, &mut packet, now, fates)
+        {
+            return self.refuse(slot, packet, cause, fates);
+        }
         if self.length(slot) >= self.depth {
-            return self.at_depth(slot, packet, fates);
+            return self.refuse(slot, packet, Cause::Limit, fates);
         }
         self.put(slot, packet);
         if u64::from(self.backlog().packets) > self.limit {
@@ -335,12 +449,22 @@ impl<B: Body> Qdisc<B> for Sfq<B> {
             ..State::default()
         }
     }
+
+    /// With RED alone.
+    fn tell(&mut self, early: bool) {
+        self.told = Some(early);
+        self.chance = 0.0;
+    }
+
+    fn chance(&self) -> Option<f64> {
+        (!self.reds.is_empty()).then_some(self.chance)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::DsField;
+    use crate::{DsField, Ecn};
     use units::Luck;
 
     const SECOND: u64 = 1_000_000_000;
@@ -354,6 +478,14 @@ mod tests {
             flows: 128,
             depth: 127,
             headdrop: false,
+            redflowlimit: 0,
+            min: 0,
+            max: 0,
+            avpkt: 1000,
+            burst: 1,
+            probability: 0.02,
+            ecn: false,
+            harddrop: false,
         }
     }
 
@@ -520,5 +652,120 @@ mod tests {
         // The first takes no slot, and counts in the limit.
         assert_eq!(send(&mut q, &[1, 1, 1]), [2]);
         assert_eq!((q.round.len(), q.backlog().packets), (1, 2));
+    }
+
+    /// RED in bytes from 3000 to 9000, a weight of 1/2, marks or drops for certain at 9000.
+    fn red() -> SfqParams {
+        SfqParams {
+            redflowlimit: 36_000,
+            min: 3_000,
+            max: 9_000,
+            avpkt: 1_000,
+            burst: 3,
+            probability: 0.02,
+            ..params()
+        }
+    }
+
+    /// Packets of full size of one flow come; no draw comes true, so that RED acts above `max` alone.
+    /// The numbers of those that are dropped.
+    fn judged(q: &mut Sfq<u32>, ecn: Ecn, bodies: std::ops::Range<u32>) -> Vec<u32> {
+        let mut fates = Vec::new();
+        for body in bodies {
+            q.tell(false);
+            let packet =
+                Packet { enqueued: Time::NEVER, flow: 1, size: 1514, ds: DsField::from(ecn), body };
+            q.enqueue(packet, Time::ZERO, &mut fates);
+        }
+        let dropped = |fate| match fate {
+            Fate::Dropped(packet, cause) => {
+                assert_eq!(cause, Cause::Early);
+                Some(packet.body)
+            }
+            Fate::Marked { cause, .. } => {
+                assert_eq!(cause, Cause::Early);
+                None
+            }
+        };
+        fates.into_iter().filter_map(dropped).collect()
+    }
+
+    /// The numbers of those that leave with a mark.
+    fn marked(q: &mut Sfq<u32>) -> Vec<u32> {
+        let served = || q.dequeue(Time::ZERO, &mut Vec::new());
+        let all = std::iter::from_fn(served).filter(|packet| packet.ds.ecn() == Ecn::Ce);
+        all.map(|packet| packet.body).collect()
+    }
+
+    #[test]
+    fn red_s_average_is_of_the_slot_s_bytes_and_begins_with_it() {
+        let average =
+            |q: &Sfq<u32>, flow| q.reds[q.buckets[q.bucket(flow, &0)] as usize].average_bytes();
+        let mut q = sfq(&red());
+        send(&mut q, &[1, 2, 1, 1]);
+        // Before the second packet of flow 1 half of 1514 bytes, before the third half of that and
+        // half of 3028, in halves: (1514 - 757 + 3028) / 2. RED has judged none of flow 2's.
+        assert_eq!([1, 2].map(|flow| average(&q, flow)), [1892.5, 0.0]);
+        // Who comes back to an empty slot begins anew.
+        drain(&mut q, 0);
+        send(&mut q, &[1]);
+        assert_eq!(average(&q, 1), 0.0);
+    }
+
+    #[test]
+    fn above_max_red_drops_or_marks_each_one() {
+        // The average before packet n is below n packets: 1514 (n - 1 + 2^-n) bytes, 9000 and more
+        // from the seventh on.
+        for (ecn, harddrop, from, marks) in [
+            (false, false, Ecn::Ect0, false),
+            (true, false, Ecn::Ect0, true),
+            (true, true, Ecn::Ect0, false),
+            (true, false, Ecn::NotEct, false),
+        ] {
+            let mut q = sfq(&SfqParams { ecn, harddrop, ..red() });
+            let dropped = judged(&mut q, from, 0..10);
+            let (none, these) = (Vec::new(), vec![7, 8, 9]);
+            let expected = if marks { (none, these) } else { (these, none) };
+            assert_eq!((dropped, marked(&mut q)), expected, "{ecn} {harddrop} {from:?}");
+        }
+    }
+
+    #[test]
+    fn with_headdrop_red_marks_or_drops_the_oldest() {
+        let made = || sfq(&SfqParams { ecn: true, headdrop: true, ..red() });
+        // The oldest is ECN-capable: it is marked, and is so for all that come.
+        let mut q = made();
+        judged(&mut q, Ecn::Ect0, 0..1);
+        assert_eq!(judged(&mut q, Ecn::NotEct, 1..20), []);
+        assert_eq!(marked(&mut q), [0]);
+        // Nobody is: the oldest leave in the newcomers' favour.
+        let mut q = made();
+        assert_eq!(judged(&mut q, Ecn::NotEct, 0..10), [0, 1, 2]);
+        assert_eq!(marked(&mut q), []);
+        // The oldest is not: the newcomer is marked.
+        let mut q = made();
+        judged(&mut q, Ecn::NotEct, 0..1);
+        assert_eq!(judged(&mut q, Ecn::Ect0, 1..10), []);
+        assert_eq!(marked(&mut q), [7, 8, 9]);
+    }
+
+    #[test]
+    fn between_min_and_max_red_draws() {
+        // Half-way at 6056 bytes: 3056 · count reaches a number below 12 000 after one to four packets,
+        // 2.5 on average.
+        let mut q = sfq(&SfqParams { probability: 0.5, ..red() });
+        let (mut drops, mut fates) = (0, Vec::new());
+        judged(&mut q, Ecn::NotEct, 0..4);
+        for body in 0..1000 {
+            let ds = DsField::BEST_EFFORT;
+            let packet = Packet { enqueued: Time::NEVER, flow: 1, size: 1514, ds, body };
+            q.enqueue(packet, Time::ZERO, &mut fates);
+            if fates.pop().is_some() {
+                drops += 1;
+            } else {
+                q.dequeue(Time::ZERO, &mut fates);
+            }
+        }
+        assert!((370..430).contains(&drops), "{drops}");
     }
 }

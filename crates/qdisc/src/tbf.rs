@@ -14,6 +14,10 @@
 //! - A packet larger than the burst, or than `mtu` where there is a peak rate, is dropped as it
 //!   comes.
 //!
+//! - A packet is charged `overhead` bytes more, `mpu` at least, and with `linklayer atm` the whole
+//!   cells that this takes, 53 bytes for each 48. So is the burst, as if it were one packet. What is
+//!   too large is told by bytes without any of this.
+//!
 //! Beside htb, the shaper of a link (crates/link): htb lets a packet go while it has any tokens
 //! left, and then owes the rest; so after a pause htb lets one packet more through.
 //!
@@ -23,7 +27,18 @@ use crate::{Backlog, Cause, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use units::{BytePace, Span, Time};
 
-/// `tbf rate RATE burst BYTES limit BYTES [peakrate RATE mtu BYTES]`.
+/// How a line cuts packets, by tc's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TbfLinkLayer {
+    /// Not at all.
+    Ethernet,
+    /// Into cells of 48 bytes, sent as 53.
+    Atm,
+}
+
+/// `tbf rate RATE burst BYTES limit BYTES [peakrate RATE mtu BYTES] [mpu BYTES] [overhead BYTES]
+/// [linklayer ethernet|atm]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TbfParams {
@@ -37,25 +52,55 @@ pub struct TbfParams {
     pub peakrate: Option<u64>,
     /// The room of the peak rate's bucket, bytes.
     pub mtu: u64,
+    /// The least that a packet is charged, bytes (0).
+    pub mpu: u64,
+    /// What is charged beside each packet, bytes (0).
+    pub overhead: u64,
+    /// How the line cuts packets (ethernet).
+    pub linklayer: TbfLinkLayer,
+}
+
+/// What a packet is charged.
+#[derive(Clone, Copy)]
+struct Charge {
+    overhead: u64,
+    least: u64,
+    linklayer: TbfLinkLayer,
+}
+
+impl Charge {
+    fn bytes(self, bytes: u64) -> u64 {
+        let framed = (bytes + self.overhead).max(self.least);
+        match self.linklayer {
+            TbfLinkLayer::Ethernet => framed,
+            TbfLinkLayer::Atm => framed.div_ceil(48) * 53,
+        }
+    }
 }
 
 /// A bucket, its tokens in ns.
 struct Bucket {
     pace: BytePace,
+    charge: Charge,
     room: i64,
     tokens: i64,
 }
 
 impl Bucket {
-    fn new(bps: u64, bytes: u64) -> Bucket {
+    fn new(bps: u64, bytes: u64, charge: Charge) -> Bucket {
         let pace = BytePace::new(bps);
-        let room = pace.time(bytes);
-        Bucket { pace, room, tokens: room }
+        let room = pace.time(charge.bytes(bytes));
+        Bucket { pace, charge, room, tokens: room }
+    }
+
+    /// What a packet of so many bytes takes.
+    fn cost(&self, bytes: u32) -> i64 {
+        self.pace.time(self.charge.bytes(bytes.into()))
     }
 
     /// What is left behind a packet of so many bytes, so long after tokens were counted last.
     fn left(&self, come: i64, bytes: u32) -> i64 {
-        self.room.min(self.tokens + come) - self.pace.time(bytes.into())
+        self.room.min(self.tokens + come) - self.cost(bytes)
     }
 }
 
@@ -73,12 +118,14 @@ pub struct Tbf<B> {
 impl<B> Tbf<B> {
     /// Full buckets.
     pub fn new(params: &TbfParams) -> Self {
-        let peak = params.peakrate.map(|bps| Bucket::new(bps, params.mtu));
+        let TbfParams { mpu: least, overhead, linklayer, .. } = *params;
+        let charge = Charge { overhead, least, linklayer };
+        let peak = params.peakrate.map(|bps| Bucket::new(bps, params.mtu, charge));
         Tbf {
             queue: Fifo::default(),
             limit: params.limit,
             largest: if peak.is_some() { params.burst.min(params.mtu) } else { params.burst },
-            bucket: Bucket::new(params.rate, params.burst),
+            bucket: Bucket::new(params.rate, params.burst, charge),
             peak,
             counted: Time::ZERO,
         }
@@ -124,7 +171,7 @@ impl<B> Qdisc<B> for Tbf<B> {
         let Some(oldest) = self.queue.front() else {
             return Some(Time::ZERO);
         };
-        let missing = |bucket: &Bucket| bucket.pace.time(oldest.size.into()) - bucket.tokens;
+        let missing = |bucket: &Bucket| bucket.cost(oldest.size) - bucket.tokens;
         let missing = missing(&self.bucket).max(self.peak.as_ref().map_or(0, missing)).max(0);
         Some(self.counted + Span(missing as u64))
     }
@@ -147,7 +194,16 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn params() -> TbfParams {
-        TbfParams { rate: 1_000_000, burst: 3028, limit: 60_000, peakrate: None, mtu: 0 }
+        TbfParams {
+            rate: 1_000_000,
+            burst: 3028,
+            limit: 60_000,
+            peakrate: None,
+            mtu: 0,
+            mpu: 0,
+            overhead: 0,
+            linklayer: TbfLinkLayer::Ethernet,
+        }
     }
 
     /// When packets of these sizes, all there at a time, leave; and how many are dropped.
@@ -199,5 +255,25 @@ mod tests {
         assert_eq!(pass(&peak, &[1001, 1000], 0), (vec![0], 1));
         let small = TbfParams { limit: 3000, ..params() };
         assert_eq!(pass(&small, &[1000; 4], 0), (vec![0, 0, 0], 1));
+    }
+
+    #[test]
+    fn a_packet_is_charged_overhead_a_least_and_whole_cells() {
+        let charge = |mpu, overhead, linklayer| Charge { overhead, least: mpu, linklayer };
+        let ethernet = charge(64, 24, TbfLinkLayer::Ethernet);
+        assert_eq!([20, 40, 41, 1514].map(|bytes| ethernet.bytes(bytes)), [64, 64, 65, 1538]);
+        // 1514 + 10 bytes are 32 cells, 12 more are 33; 50 bytes are two.
+        let atm = charge(50, 10, TbfLinkLayer::Atm);
+        assert_eq!([30, 1514, 1526, 1527].map(|bytes| atm.bytes(bytes)), [106, 1696, 1696, 1749]);
+
+        // A packet takes 1538 bytes of a bucket of 3028 + 24: the second lacks 24 of them, 192 µs. The
+        // limit and the largest packet are of bytes without overhead.
+        let plain = TbfParams { overhead: 24, ..params() };
+        assert_eq!(pass(&plain, &[1514; 3], 0), (vec![0, 192_000, 12_496_000], 0));
+        assert_eq!(pass(&TbfParams { limit: 3028, ..plain }, &[1514; 3], 0).1, 1);
+        assert_eq!(pass(&TbfParams { burst: 1514, ..plain }, &[1514, 1515], 0), (vec![0], 1));
+        // The peak rate's bucket is charged alike.
+        let peak = TbfParams { peakrate: Some(8_000_000), mtu: 1514, overhead: 24, ..params() };
+        assert_eq!(pass(&peak, &[1514; 2], 0).0, [0, 1_538_000]);
     }
 }

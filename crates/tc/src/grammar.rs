@@ -2,10 +2,11 @@
 
 use crate::error::{Note, TcError};
 use crate::numbers::{
-    read_count, read_positive_time, read_rate, read_real, read_size, read_time, write_rate,
-    write_time,
+    read_count, read_link_layer, read_positive_time, read_rate, read_real, read_size, read_time,
+    write_rate, write_time,
 };
 use crate::text::{number, quoted};
+use link::Cells;
 use serde::de::value::{CowStrDeserializer, UnitDeserializer};
 use serde::de::{IntoDeserializer, Visitor};
 use serde::{Deserialize, Serialize};
@@ -135,6 +136,8 @@ pub enum Read {
     Rate,
     /// The value of some bits of a byte and their mask, `0x1/0x3`.
     Selector,
+    /// How a line cuts packets: ethernet, atm or adsl, which is atm.
+    LinkLayer,
     /// Several whole numbers up to this one, up to the next word.
     Counts(u64),
     /// Several of bytes, up to the next word.
@@ -203,6 +206,10 @@ impl Word {
                 let byte = |each| read_count(each, 0, 255);
                 Value::Text(format!("{:#x}/{:#x}", byte(value)?, byte(mask)?).into())
             }
+            Read::LinkLayer => match read_link_layer(text)? {
+                Cells::Atm => Value::word("atm"),
+                _ => Value::word("ethernet"),
+            },
             Read::Counts(most) => each(text, |one| Ok(read_count(one, 0, most)?.to_string()))?,
             Read::Sizes => each(text, |one| Ok(read_size(one)?.to_string()))?,
             Read::Reals(above, most) => {

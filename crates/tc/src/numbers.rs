@@ -7,6 +7,7 @@
 
 use crate::error::TcError;
 use crate::text::{listed, number, quoted};
+use link::Cells;
 
 /// tc's numbers have 32 bits.
 pub const U32: u64 = u32::MAX as u64;
@@ -215,6 +216,18 @@ fn real(text: &str) -> Option<f64> {
     let shaped = digits(whole, 18) && digits(fraction, 24) && digits(unsigned, 2);
     let none = unsigned.is_empty() || (whole.is_empty() && fraction.is_empty());
     if shaped && !none { text.parse().ok() } else { None }
+}
+
+/// How a line cuts packets: tc's `linklayer`.
+pub(crate) fn read_link_layer(text: &str) -> Result<Cells, TcError> {
+    match text {
+        "ethernet" => Ok(Cells::None),
+        "atm" | "adsl" => Ok(Cells::Atm),
+        _ => Err(TcError::new(
+            format!("unknown linklayer {}", quoted(text)),
+            "one of ethernet, atm, adsl",
+        )),
+    }
 }
 
 /// `100ms`: in the largest unit in which it is whole.

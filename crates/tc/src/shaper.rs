@@ -9,7 +9,7 @@
 //! twice is refused.
 
 use crate::error::TcError;
-use crate::numbers::{read_count, read_rate, read_size, write_rate};
+use crate::numbers::{read_count, read_link_layer, read_rate, read_size, write_rate};
 use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 use link::{Cells, ShaperParams};
 
@@ -133,17 +133,6 @@ fn read_burst(text: &str) -> Result<u64, TcError> {
             format!("write at least one packet, like {PACKET}, or leave burst out"),
         )),
         size => Ok(size),
-    }
-}
-
-fn read_link_layer(text: &str) -> Result<Cells, TcError> {
-    match text {
-        "ethernet" => Ok(Cells::None),
-        "atm" | "adsl" => Ok(Cells::Atm),
-        _ => Err(TcError::new(
-            format!("unknown linklayer {}", quoted(text)),
-            "one of ethernet, atm, adsl",
-        )),
     }
 }
 

@@ -4,7 +4,7 @@ use link::{Cells, Framing};
 use proptest::prelude::*;
 use qdisc::{
     AckFilterMode, CakeCells, CakeParams, ChokeParams, EtsParams, FqParams, HhfParams, Isolation,
-    Params, PrioParams, SfbParams, SfqParams, TbfParams, TinMode,
+    Params, PrioParams, SfbParams, SfqParams, TbfLinkLayer, TbfParams, TinMode,
 };
 use tc::layer::{LAYERS, write_layer};
 use tc::{Discipline, Police, RECORDS, Shaper, Value, read_layer, record};
@@ -292,7 +292,14 @@ fn a_wrong_word_is_pointed_at() {
         ("tbf rate 1mbit burst 5k limit 60k peakrate 2mbit", 0, "mtu 1514"),
         ("tbf rate 1mbit burst 5k limit 60k mtu 1514", 0, "peakrate too"),
         ("tbf rate 1mbit burst 5k limit 60k peakrate 1mbit mtu 1514", 0, "above the rate"),
-        ("tbf rate 1mbit burst 5k linklayer atm", 24, "link_layer"),
+        ("tbf rate 1mbit burst 5k limit 60k linklayer ptm", 44, "adsl"),
+        ("tbf rate 1mbit burst 5k limit 60k mpu 70000", 0, "like mpu 64"),
+        ("tbf rate 1mbit buffer 5k limit 60k", 15, "write burst"),
+        ("sfq ecn", 0, "redflowlimit 100000 too"),
+        ("sfq min 8000 max 20000", 0, "redflowlimit 100000 too"),
+        ("sfq redflowlimit 100000 burst 3", 0, "at least 9"),
+        ("sfq redflowlimit 10000 max 20000", 0, "20000 bytes"),
+        ("sfq redflowlimit 100000 avpkt 10000", 0, "burst"),
         ("hhf quantum 3000 non_hh_weight 1000000", 0, "715827 or less"),
         ("fq quantum 2000000", 11, "1048576"),
         ("fq buckets 1", 11, "from 2"),
@@ -390,14 +397,27 @@ fn what_a_shaper_has_below_it_is_told_the_kernel_in_bytes() {
     let fq_pie = parse("fq_pie flows 64").packed_options().expect("in bytes");
     assert_eq!(fq_pie.len(), 12 * 8);
     assert_eq!(fq_pie[8..16], [8, 0, 2, 0, 64, 0, 0, 0]);
-    let sfq =
-        parse("sfq limit 60 perturb 10 depth 20 headdrop").packed_options().expect("in bytes");
-    let words: Vec<u32> = sfq
-        .chunks_exact(4)
-        .map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")))
-        .collect();
+    let words = |text: &str| -> Vec<u32> {
+        let sfq = parse(text).packed_options().expect("in bytes");
+        let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+        sfq.chunks_exact(4).map(word).collect()
+    };
     // struct tc_sfq_qopt_v1 has 18 words of 32 bits.
-    assert_eq!(words, [&[0, 10, 60, 0, 0, 20, 1][..], &[0; 11]].concat());
+    let plain = words("sfq limit 60 perturb 10 depth 20 headdrop");
+    assert_eq!(plain, [&[0, 10, 60, 0, 0, 20, 1][..], &[0; 11]].concat());
+    // What tc 6.1 sends: Wlog, Plog, Scell_log and the flags in one word, then the probability.
+    for (text, red) in [
+        ("redflowlimit 100000", [100_000, 8_333, 25_000, 0x1403, 85_899_345]),
+        (
+            "redflowlimit 100000 min 8000 max 60000 probability 0.2 ecn",
+            [100_000, 8_000, 60_000, 0x0100_1206, 858_993_459],
+        ),
+        ("redflowlimit 100000 min 4000", [100_000, 4_000, 25_000, 0x1504, 85_899_345]),
+        ("redflowlimit 100000 probability 1 harddrop", [100_000, 8_333, 25_000, 0x0200_0f03, 0]),
+        ("redflowlimit 400000 probability 0.3", [400_000, 33_333, 100_000, 0x1205, 1_288_490_188]),
+    ] {
+        assert_eq!(words(&format!("sfq {text}")), [&[0; 7][..], &red, &[0; 6]].concat(), "{text}");
+    }
 }
 
 #[test]
@@ -888,7 +908,10 @@ fn what_ets_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
 #[test]
 fn tbf_s_latency_is_a_limit() {
     let tbf = |limit, peakrate, mtu| {
-        Params::Tbf(TbfParams { rate: 8_000_000, burst: 5_000, limit, peakrate, mtu })
+        let [mpu, overhead] = [0, 0];
+        let linklayer = TbfLinkLayer::Ethernet;
+        let (rate, burst) = (8_000_000, 5_000);
+        Params::Tbf(TbfParams { rate, burst, limit, peakrate, mtu, mpu, overhead, linklayer })
     };
     for (words, params) in [
         ("limit 60k", tbf(61_440, None, 0)),
@@ -901,8 +924,21 @@ fn tbf_s_latency_is_a_limit() {
         assert_eq!(found.params(), Some(params), "{words}");
         assert!(found.text().contains(" limit "), "{words}");
     }
-    let overhead = parse("tbf rate 8mbit burst 5000 limit 60k overhead 14");
-    assert_eq!(overhead.lacking().as_deref(), Some("tbf overhead"));
+}
+
+#[test]
+fn tbf_s_link_layer_is_what_a_packet_is_charged() {
+    let charged = |words: &str| {
+        let read = parse(&format!("tbf rate 8mbit burst 5000 limit 60k {words}"));
+        let Some(Params::Tbf(tbf)) = read.params() else { panic!("{words}") };
+        (tbf.mpu, tbf.overhead, tbf.linklayer, read.text())
+    };
+    let text = "tbf rate 8mbit burst 5000 limit 61440 mpu 64 overhead 14 linklayer atm";
+    for words in ["mpu 64 overhead 14 linklayer atm", "linklayer adsl overhead 14 mpu 64"] {
+        assert_eq!(charged(words), (64, 14, TbfLinkLayer::Atm, text.to_owned()));
+    }
+    let (mpu, overhead, linklayer, _) = charged("linklayer ethernet");
+    assert_eq!((mpu, overhead, linklayer), (0, 0, TbfLinkLayer::Ethernet));
 }
 
 #[test]
@@ -994,6 +1030,14 @@ fn what_sfq_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
         flows: 128,
         depth: 127,
         headdrop: false,
+        redflowlimit: 0,
+        min: 0,
+        max: 0,
+        avpkt: 1000,
+        burst: 1,
+        probability: 0.02,
+        ecn: false,
+        harddrop: false,
     };
     let cases = [
         ("sfq", usual.clone()),
@@ -1008,14 +1052,36 @@ fn what_sfq_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
             "sfq flows 65536 divisor 65536",
             SfqParams { flows: 65_408, divisor: 65_536, ..usual.clone() },
         ),
-        ("sfq perturb 10 headdrop ecn", SfqParams { perturb: 10, headdrop: true, ..usual.clone() }),
+        ("sfq perturb 10 headdrop", SfqParams { perturb: 10, headdrop: true, ..usual.clone() }),
+        // A quarter of the limit, a third of that, (2 min + max) / (3 avpkt).
+        (
+            "sfq redflowlimit 100000",
+            SfqParams {
+                redflowlimit: 100_000,
+                min: 8_333,
+                max: 25_000,
+                burst: 13,
+                ..usual.clone()
+            },
+        ),
+        (
+            "sfq redflowlimit 100000 min 8000 max 60000 avpkt 500 burst 60 probability 0.2 ecn harddrop",
+            SfqParams {
+                redflowlimit: 100_000,
+                min: 8_000,
+                max: 60_000,
+                avpkt: 500,
+                burst: 60,
+                probability: 0.2,
+                ecn: true,
+                harddrop: true,
+                ..usual.clone()
+            },
+        ),
     ];
     for (words, params) in cases {
         assert_eq!(parse(words).params(), Some(Params::Sfq(params)), "{words}");
     }
-    let red = parse("sfq redflowlimit 20000 min 5000 max 15000 ecn");
-    assert_eq!(red.lacking().as_deref(), Some("sfq redflowlimit"));
-    assert_eq!(red.params(), None);
 }
 
 #[test]

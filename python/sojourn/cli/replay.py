@@ -40,6 +40,7 @@ STANDING = (
     "replay-sfb",
     "replay-sfb-ecn",
     "replay-sfq",
+    "replay-sfq-red",
     "replay-tbf",
 )
 """In the folder `agreement/cases` of the installed package."""

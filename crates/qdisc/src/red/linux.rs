@@ -49,7 +49,7 @@ pub(super) const LINUX_ADAPT: Span = Span::from_millis(512);
 
 /// RED of Linux: bytes, with `wlog` fractional bits where scaled.
 #[derive(Clone, Debug)]
-pub(super) struct LinuxRed {
+pub(crate) struct LinuxRed {
     pub(super) limit: u64,
     pub(super) min: u64,
     pub(super) max: u64,
@@ -74,10 +74,10 @@ pub(super) struct LinuxRed {
     /// For replays: the largest `above * count` since then that did not reach the draw.
     pub(super) passed: Option<u64>,
     /// For replays: what another queue's draw decided about the next arrival (`Qdisc::tell`).
-    pub(super) told: Option<bool>,
+    pub(crate) told: Option<bool>,
     /// For replays: the probability that the last arrival was dropped or marked early
     /// (`Qdisc::chance`).
-    pub(super) chance: f64,
+    pub(crate) chance: f64,
     pub(super) idle_since: Option<Time>,
     pub(super) next_adapt: Time,
 }
@@ -108,6 +108,18 @@ fn weight_log(burst: u32, min: f64) -> Option<u32> {
     })
 }
 
+/// What tc tells Linux of a probability, which is to be reached `width` above `min`. 1 has no
+/// representation in 32 bits: tc then tells 0, and Linux takes what tc says beside it, the power of
+/// two next below probability / width. That is a half to a whole.
+fn told_probability(probability: f64, width: u32) -> u32 {
+    if probability < 1.0 {
+        return (probability * TWO_32) as u32;
+    }
+    let width = width.max(1);
+    let log = 32 - width.leading_zeros();
+    u32::MAX.checked_shr(log).unwrap_or(0).saturating_mul(width)
+}
+
 /// Scell_log and Stab: how far idle time shifts the average, in cells of 2^Scell_log ticks.
 pub(super) fn idle_damping(avpkt: u32, bandwidth: u64, wlog: u32) -> (u32, [u8; STAB_SIZE]) {
     let seconds = f64::from(avpkt) * 8.0 / bandwidth.max(1) as f64;
@@ -122,7 +134,7 @@ pub(super) fn idle_damping(avpkt: u32, bandwidth: u64, wlog: u32) -> (u32, [u8; 
 }
 
 impl LinuxRed {
-    pub(super) fn new(p: &LinuxRedParams) -> LinuxRed {
+    pub(crate) fn new(p: &LinuxRedParams) -> LinuxRed {
         LinuxRed::averaging(p, p.min_packets())
     }
 
@@ -144,8 +156,7 @@ impl LinuxRed {
             harddrop: p.harddrop,
             nodrop: p.nodrop,
             average: 0,
-            // 1.0 itself has no representation in 32 bits; the cast saturates just below.
-            max_p: (p.probability * TWO_32) as u32,
+            max_p: told_probability(p.probability, p.max.saturating_sub(p.min)),
             count: None,
             draw: 0,
             passed: None,
@@ -156,12 +167,20 @@ impl LinuxRed {
         }
     }
 
-    pub(super) fn average_bytes(&self) -> f64 {
+    /// Of a queue that has been empty, whose average nothing is left of.
+    pub(crate) fn restart(&mut self) {
+        self.average = 0;
+        self.count = None;
+        self.idle_since = None;
+        self.chance = 0.0;
+    }
+
+    pub(crate) fn average_bytes(&self) -> f64 {
         self.average as f64 / (1u64 << self.wlog) as f64
     }
 
     #[inline]
-    pub(super) fn decide(&mut self, backlog: Backlog, now: Time, luck: &mut Luck) -> Verdict {
+    pub(crate) fn decide(&mut self, backlog: Backlog, now: Time, luck: &mut Luck) -> Verdict {
         if self.adaptive && now >= self.next_adapt {
             self.adapt(now);
         }
@@ -171,7 +190,7 @@ impl LinuxRed {
 
     /// The average with an arrival that finds so much queued (red_calc_qavg).
     #[inline]
-    pub(super) fn arrival(&mut self, queued: u64, now: Time) {
+    pub(crate) fn arrival(&mut self, queued: u64, now: Time) {
         self.average = match self.idle_since.take() {
             Some(since) => self.damped(now.since(since)),
             None => self.average + queued - (self.average >> self.wlog),

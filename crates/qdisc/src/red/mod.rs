@@ -48,8 +48,10 @@ pub use floyd::FloydRedParams;
 pub use gred::{Gred, GredParams};
 pub use linux::LinuxRedParams;
 
+pub(crate) use linux::LinuxRed;
+
 use floyd::FloydRed;
-use linux::{LinuxRed, TWO_32};
+use linux::TWO_32;
 
 use crate::ds::mark;
 use crate::variants::variants;
@@ -80,7 +82,7 @@ enum RedVariant {
 
 /// What RED wants done with the arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+pub(crate) enum Verdict {
     Pass,
     /// Mark it if it can be marked, else drop it.
     Signal(Cause),
@@ -92,7 +94,7 @@ enum Verdict {
 impl Verdict {
     /// Why it drops a packet that says this of ECN, if it does.
     #[inline]
-    fn drops(self, ecn: Ecn) -> Option<Cause> {
+    pub(crate) fn drops(self, ecn: Ecn) -> Option<Cause> {
         match self {
             Verdict::Drop(cause) => Some(cause),
             Verdict::Signal(cause) if ecn == Ecn::NotEct => Some(cause),
@@ -102,7 +104,7 @@ impl Verdict {
 
     /// Marks a packet that it did not drop and that has room, if that is what it wants.
     #[inline]
-    fn mark<B>(self, packet: &mut Packet<B>, fates: &mut Vec<Fate<B>>) {
+    pub(crate) fn mark<B>(self, packet: &mut Packet<B>, fates: &mut Vec<Fate<B>>) {
         if let Verdict::Signal(cause) | Verdict::MarkOnly(cause) = self {
             mark(packet, cause, fates);
         }

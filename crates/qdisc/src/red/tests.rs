@@ -457,3 +457,20 @@ fn a_lone_packet_is_never_dropped_early() {
         );
     }
 }
+
+#[test]
+fn a_probability_of_1_is_what_linux_takes_in_its_place() {
+    // tc 6.1 says Plog 14 for a width of 16383 bytes, 15 for 16384 and 16667: 2^-Plog is below 1 / width.
+    for (width, plog) in [(16_383, 14), (16_384, 15), (16_667, 15), (1, 1)] {
+        let red = |probability| {
+            LinuxRed::new(&LinuxRedParams {
+                min: 8_000,
+                max: 8_000 + width,
+                probability,
+                ..linux()
+            })
+        };
+        assert_eq!(red(1.0).max_p, (u32::MAX >> plog) * width);
+        assert_eq!(red(0.5).max_p, 1 << 31);
+    }
+}

@@ -14,8 +14,8 @@ use qdisc::{
     DsSelector, DualPi2Params, EtsParams, FifoParams, FloydRedParams, FqCodelParams, FqParams,
     FqPieParams, FredParams, GredParams, HhfParams, Isolation, LinuxDualPi2Params, LinuxPieParams,
     LinuxRedParams, MqParams, OwnParams, Params, PfifoFastParams, PfifoFastVariant, PieParams,
-    PrioParams, RedParams, RfcDualPi2Params, RfcPieParams, SfbParams, SfqParams, TbfParams,
-    TinMode,
+    PrioParams, RedParams, RfcDualPi2Params, RfcPieParams, SfbParams, SfqParams, TbfLinkLayer,
+    TbfParams, TinMode,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -554,10 +554,12 @@ fn hhf(packets: Range<u64>) -> impl Strategy<Value = Params> {
 fn tbf() -> impl Strategy<Value = Params> {
     // A peak rate is above the rate, or Linux refuses it.
     let above = prop::option::of(8..100_000_000u64);
-    (8..50_000_000u64, 100..6000u64, 0..40_000u64, above, 100..4000u64).prop_map(
-        |(rate, burst, limit, above, mtu)| {
+    let linklayer = prop_oneof![Just(TbfLinkLayer::Ethernet), Just(TbfLinkLayer::Atm)];
+    let sizes = (100..6000u64, 0..40_000u64, 100..4000u64);
+    (8..50_000_000u64, sizes, above, 0..2000u64, 0..2000u64, linklayer).prop_map(
+        |(rate, (burst, limit, mtu), above, mpu, overhead, linklayer)| {
             let peakrate = above.map(|above| rate + above);
-            Params::Tbf(TbfParams { rate, burst, limit, peakrate, mtu })
+            Params::Tbf(TbfParams { rate, burst, limit, peakrate, mtu, mpu, overhead, linklayer })
         },
     )
 }
@@ -566,9 +568,31 @@ fn sfq(packets: Range<u64>) -> impl Strategy<Value = Params> {
     let divisor = prop_oneof![0..4u32, 0..17u32].prop_map(|power| 1 << power);
     let flows = prop_oneof![1..5u32, 100..130u32];
     let depth = prop_oneof![1..5u32, Just(127)];
-    (packets, 0..4u64, 1..3000u32, divisor, flows, depth, prop::bool::ANY).prop_map(
-        |(limit, perturb, quantum, divisor, flows, depth, headdrop)| {
-            Params::Sfq(SfqParams { limit, perturb, quantum, divisor, flows, depth, headdrop })
+    let flags = (prop::bool::ANY, prop::bool::ANY, prop::bool::ANY);
+    // Without RED, or with thresholds from less than a packet to many.
+    let red = (prop_oneof![Just(0u64), Just(1)], 1..20_000u32, 1..40_000u32, 0.001..=1.0f64);
+    let hashed = (0..4u64, 1..3000u32, divisor, flows, depth);
+    (packets, hashed, flags, red, 1..2000u32, 1..200u32).prop_map(
+        |(limit, hashed, (headdrop, ecn, harddrop), red, avpkt, burst)| {
+            let (perturb, quantum, divisor, flows, depth) = hashed;
+            let (redflowlimit, min, width, probability) = red;
+            Params::Sfq(SfqParams {
+                limit,
+                perturb,
+                quantum,
+                divisor,
+                flows,
+                depth,
+                headdrop,
+                redflowlimit,
+                min,
+                max: min + width,
+                avpkt,
+                burst,
+                probability,
+                ecn,
+                harddrop,
+            })
         },
     )
 }

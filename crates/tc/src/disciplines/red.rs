@@ -226,8 +226,9 @@ pub(super) fn sizes(
         return refused(format!("min {min} is not below max {max}"), hint);
     }
     if max > limit {
-        let hint = format!("give a limit of at least {max} bytes");
-        return refused(format!("max {max} is above limit {limit}"), hint);
+        let word = if kind == "sfq" { "redflowlimit" } else { "limit" };
+        let hint = format!("give a {word} of at least {max} bytes");
+        return refused(format!("max {max} is above {word} {limit}"), hint);
     }
     // tc's EWMA constant: the smallest power of two that lets a burst of this many packets pass.
     let thresholds = min as f64 / avpkt as f64;

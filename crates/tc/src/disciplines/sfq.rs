@@ -1,12 +1,17 @@
 //! sfq: tc-sfq(8). In a scenario its words are passed on to Linux as they are, and what nobody said
 //! is Linux's choice; `simulated` fills that in for the simulator.
+//!
+//! `redflowlimit` is what switches RED on, and what tc computes RED's sizes from. tc refuses RED's
+//! other words without it.
 
+use super::red::sizes;
 use super::{LIMIT, refused};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, on, word};
-use crate::linux::{Linux, Options, Place};
+use crate::linux::{Linux, Options, Place, Tell, Why, tell};
 use crate::numbers::U32;
 use crate::record::Record;
+use qdisc::{Cause, LinuxRedParams};
 use std::ops::RangeInclusive;
 
 pub(super) static SFQ: Record = Record {
@@ -20,9 +25,9 @@ pub(super) static SFQ: Record = Record {
             word("divisor", "NUMBER", Read::Count(1, 65536)),
             word("flows", "NUMBER", Read::Count(1, 65536)),
             word("depth", "PACKETS", Read::Count(1, U32)),
-            word("redflowlimit", "BYTES", Read::Size),
-            word("min", "BYTES", Read::Size),
-            word("max", "BYTES", Read::Size),
+            word("redflowlimit", "BYTES", Read::Count(1, U32)),
+            word("min", "BYTES", Read::Count(1, U32)),
+            word("max", "BYTES", Read::Count(1, U32)),
             word("avpkt", "BYTES", Read::Size),
             word("burst", "PACKETS", Read::Count(1, U32)),
             word("probability", "NUMBER", Read::Above(0.0, 1.0)),
@@ -32,10 +37,9 @@ pub(super) static SFQ: Record = Record {
         ..Grammar::NONE
     }],
     simulated: true,
-    lacking: |fields| fields.get("redflowlimit").is_said().then_some("redflowlimit"),
     translated: Some(simulated),
     linux: Some(Linux {
-        // struct tc_sfq_qopt_v1 up to headdrop, and nothing of RED behind it.
+        // struct tc_sfq_qopt_v1: RED's numbers behind headdrop, and room for its statistics.
         options: Options::Words(&[
             |fields| fields.count("quantum"),
             |fields| fields.count("perturb"),
@@ -44,11 +48,11 @@ pub(super) static SFQ: Record = Record {
             |fields| fields.count("flows"),
             |fields| fields.count("depth"),
             |fields| fields.get("headdrop").is_on().then_some(1),
-            |_| None,
-            |_| None,
-            |_| None,
-            |_| None,
-            |_| None,
+            |fields| fields.count("redflowlimit"),
+            |fields| Red::of(fields).map(|red| red.min),
+            |fields| Red::of(fields).map(|red| red.max),
+            |fields| Red::of(fields).map(Red::logs_and_flags),
+            |fields| Red::of(fields).map(|red| red.max_p()),
             |_| None,
             |_| None,
             |_| None,
@@ -56,14 +60,28 @@ pub(super) static SFQ: Record = Record {
             |_| None,
             |_| None,
         ]),
-        // struct tc_sfq_qopt: quantum, perturb_period, limit.
-        read: &[("limit", Place::Word(2))],
+        // struct tc_sfq_qopt_v1 again, with struct tc_sfqred_stats at its end.
+        read: &[
+            ("limit", Place::Word(2)),
+            ("prob_drop", Place::Word(12)),
+            ("forced_drop", Place::Word(13)),
+        ],
+        drops: Why::Counted(&[
+            Tell { cause: Cause::Limit, plus: &["drops"], minus: RED_DROPS },
+            tell(Cause::Early, RED_DROPS),
+        ]),
+        marks: Why::Always(Cause::Early),
         ..Linux::PLAIN
     }),
     least: "sfq",
     usual_limit: Some(USUAL_LIMIT),
     ..Record::NONE
 };
+
+const RED_DROPS: &[&str] = &["prob_drop", "forced_drop"];
+
+/// RED's words that mean nothing without `redflowlimit`.
+const OF_RED: &[&str] = &["min", "max", "avpkt", "burst", "probability", "ecn", "harddrop"];
 
 /// A period of more overflows the kernel's jiffies (INT_MAX / HZ).
 const MOST_SECONDS: u64 = ((1 << 31) - 1) / 250;
@@ -101,7 +119,77 @@ impl Sizes {
     }
 }
 
-/// What Linux refuses.
+/// A slot's RED, as tc computes it.
+#[derive(Clone, Copy)]
+struct Red {
+    min: u64,
+    max: u64,
+    avpkt: u64,
+    burst: u64,
+    probability: f64,
+    ecn: bool,
+    harddrop: bool,
+}
+
+impl Red {
+    /// What the simulator is told where there is none.
+    const NONE: Red = Red {
+        min: 0,
+        max: 0,
+        avpkt: 1000,
+        burst: 1,
+        probability: 0.02,
+        ecn: false,
+        harddrop: false,
+    };
+
+    fn read(fields: &Fields) -> Result<Option<Red>, TcError> {
+        let Some(limit) = fields.count("redflowlimit") else { return Ok(None) };
+        let [min, max, burst] = ["min", "max", "burst"].map(|name| fields.count(name).unwrap_or(0));
+        // red's follows from min first.
+        let max = if max == 0 { limit / 4 } else { max };
+        let avpkt = fields.count("avpkt").unwrap_or(1000);
+        let [min, max, burst] = sizes("sfq", [limit, min, max, avpkt, burst])?;
+        let probability = fields.get("probability").real().unwrap_or(0.02);
+        let [ecn, harddrop] = ["ecn", "harddrop"].map(|name| fields.get(name).is_on());
+        Ok(Some(Red { min, max, avpkt, burst, probability, ecn, harddrop }))
+    }
+
+    /// tc's four bytes: Wlog, of the weight 2^-Wlog; Plog, for which 2^-Plog is next below the
+    /// probability of a byte; Scell_log, of idle times, which sfq knows none of; the flags.
+    fn logs_and_flags(self) -> u64 {
+        let weight = LinuxRedParams {
+            limit: 0,
+            min: self.min as u32,
+            max: self.max as u32,
+            avpkt: self.avpkt as u32,
+            burst: self.burst as u32,
+            probability: self.probability,
+            bandwidth: 0,
+            adaptive: false,
+            ecn: self.ecn,
+            harddrop: self.harddrop,
+            nodrop: false,
+        };
+        let wlog = weight.weight_log().map_or(0, u64::from);
+        let a_byte = self.probability / (self.max - self.min) as f64;
+        let plog = (0..32).find(|log| 0.5_f64.powi(*log) < a_byte).unwrap_or(31) as u64;
+        let flags = u64::from(self.ecn) | u64::from(self.harddrop) << 1;
+        wlog | plog << 8 | flags << 24
+    }
+
+    /// In units of 2^-32; 1 does not fit, and tc says 0.
+    fn max_p(self) -> u64 {
+        (self.probability * 4_294_967_296.0) as u64 & U32
+    }
+
+    /// Of words that were found to fit together.
+    fn of(fields: &Fields) -> Option<Red> {
+        Red::read(fields).expect("what does not fit is refused")
+    }
+}
+
+/// What tc and Linux refuse.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let sizes = Sizes::of(fields);
     let quantum = fields.count("quantum").unwrap_or(USUAL_QUANTUM);
@@ -114,6 +202,12 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         let problem = format!("sfq: divisor {} is no power of two", sizes.divisor);
         return refused(problem, format!("write divisor {}", sizes.divisor.next_power_of_two()));
     }
+    if Red::read(fields)?.is_none()
+        && let Some(word) = OF_RED.iter().find(|word| fields.get(word).is_said())
+    {
+        let problem = format!("sfq: {word} is of a RED, and there is none without redflowlimit");
+        return refused(problem, "write redflowlimit 100000 too, or leave it out");
+    }
     if sizes.limit == 1 {
         let problem = "sfq: with this limit, flows and depth it has room for one packet";
         return refused(problem.to_owned(), "Linux wants room for two at least: write limit 2");
@@ -124,6 +218,8 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
 /// The simulator's parameters.
 fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     let Sizes { limit, flows, depth, divisor } = Sizes::of(fields);
+    let redflowlimit = fields.count("redflowlimit").unwrap_or(0);
+    let red = Red::of(fields).unwrap_or(Red::NONE);
     vec![
         ("limit", Value::Count(limit)),
         ("perturb", Value::Count(fields.count("perturb").unwrap_or(0))),
@@ -132,5 +228,13 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
         ("flows", Value::Count(flows)),
         ("depth", Value::Count(depth)),
         ("headdrop", Value::Flag(fields.get("headdrop").is_on())),
+        ("redflowlimit", Value::Count(redflowlimit)),
+        ("min", Value::Count(red.min)),
+        ("max", Value::Count(red.max)),
+        ("avpkt", Value::Count(red.avpkt)),
+        ("burst", Value::Count(red.burst)),
+        ("probability", Value::Real(red.probability)),
+        ("ecn", Value::Flag(red.ecn)),
+        ("harddrop", Value::Flag(red.harddrop)),
     ]
 }

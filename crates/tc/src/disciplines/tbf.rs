@@ -20,15 +20,19 @@ pub(super) static TBF: Record = Record {
             word("mtu", "BYTES", Read::Size),
             word("peakrate", "RATE", Read::Rate),
             word("mpu", "BYTES", Read::Size),
-            word("overhead", "BYTES", Read::Count(0, 1000)),
+            word("overhead", "BYTES", Read::Count(0, U16)),
+            word("linklayer", "ethernet|atm", Read::LinkLayer),
         ],
         required: &["rate", "burst"],
         complete,
-        elsewhere: &[("linklayer", "write link_layer at the link, or shaper with htb's words")],
+        elsewhere: &[
+            ("buffer", "it is tc's other name of burst: write burst"),
+            ("maxburst", "it is tc's other name of burst: write burst"),
+            ("minburst", "it is tc's other name of mtu: write mtu"),
+        ],
         ..Grammar::NONE
     }],
     simulated: true,
-    lacking: |fields| ["mpu", "overhead"].into_iter().find(|word| fields.get(word).is_said()),
     translated: Some(simulated),
     linux: Some(Linux { in_order: true, ..Linux::PLAIN }),
     least: "tbf rate 1mbit burst 5k limit 60k",
@@ -37,9 +41,16 @@ pub(super) static TBF: Record = Record {
     ..Record::NONE
 };
 
+/// struct tc_ratespec has 16 bits for `overhead` and `mpu`.
+const U16: u64 = u16::MAX as u64;
+
 /// What tc and Linux refuse, and the limit.
 fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
     let (rate, burst) = (fields.count("rate").unwrap_or(0), fields.count("burst").unwrap_or(0));
+    if let Some(mpu) = fields.count("mpu").filter(|mpu| *mpu > U16) {
+        let problem = format!("tbf: an mpu of {mpu} bytes does not fit tc's 16 bits");
+        return refused(problem, "write the least that a packet is charged, like mpu 64");
+    }
     let peak = fields.count("peakrate");
     let mtu = fields.count("mtu").filter(|mtu| *mtu > 0);
     match (peak, mtu) {
@@ -87,6 +98,11 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
 /// The simulator's parameters.
 fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     let same = ["rate", "burst", "limit", "peakrate"].map(|name| (name, fields.get(name).clone()));
-    let mtu = Value::Count(fields.count("mtu").unwrap_or(0));
-    same.into_iter().chain([("mtu", mtu)]).collect()
+    let or_0 = |name: &'static str| (name, Value::Count(fields.count(name).unwrap_or(0)));
+    let linklayer = Value::word(match fields.get("linklayer").text() {
+        Some("atm") => "atm",
+        _ => "ethernet",
+    });
+    let others = ["mtu", "mpu", "overhead"].map(or_0);
+    same.into_iter().chain(others).chain([("linklayer", linklayer)]).collect()
 }

@@ -232,8 +232,6 @@ def leaf(words: str, bps: int, interface: Interface) -> Qdisc:
         raise UserError(
             f"no shaper is built with {qdisc.kind}", f"one of {', '.join((*LEAVES, 'cake'))}"
         )
-    if qdisc.lacking == "sfq redflowlimit":
-        raise UserError("no shaper is built with sfq's own RED", "leave redflowlimit out")
     given = set(re.split(r"[\s=]+", words.strip()))
     full = max(interface.mtu, LEAST_MTU) + interface.header_bytes
     chosen: dict[str, int] = {}
