@@ -39,6 +39,8 @@ macro_rules! flags {
 
 const NO_NAT: &str = "leave it out: no address is translated on the way, so each flow has its own";
 
+const NO_MARKS: &str = "leave it out: no firewall gives packets a mark; write dscp at the flows";
+
 pub(super) static CAKE: Record = Record {
     kind: "cake",
     grammars: &[Grammar {
@@ -50,6 +52,7 @@ pub(super) static CAKE: Record = Record {
             ("autorate-ingress", "no engine estimates the rate: write bandwidth RATE"),
             ("nat", NO_NAT),
             ("nonat", NO_NAT),
+            ("fwmark", NO_MARKS),
         ],
         ..Grammar::NONE
     }],
@@ -80,6 +83,7 @@ pub(crate) static CAKE_MQ: Record = Record {
             ("autorate-ingress", "cake_mq refuses it: write bandwidth RATE"),
             ("nat", NO_NAT),
             ("nonat", NO_NAT),
+            ("fwmark", NO_MARKS),
         ],
         ..Grammar::NONE
     }],

@@ -33,6 +33,7 @@ pub(super) static GRED: Record = Record {
         flags: &[on("grio", "grio"), on("ecn", "ecn"), on("harddrop", "harddrop")],
         required: &["limit", "avpkt"],
         complete,
+        elsewhere: &[("default", "priomap sends every packet to a virtual queue: leave it out")],
         ..Grammar::NONE
     }],
     simulated: true,

@@ -16,6 +16,7 @@ pub(super) static PRIO: Record = Record {
             word("priomap", "BAND...", Read::Counts(MOST_BANDS - 1)),
         ],
         complete,
+        elsewhere: &[("multiqueue", "Linux ignores it: write mq, a discipline on each queue")],
         ..Grammar::NONE
     }],
     simulated: true,

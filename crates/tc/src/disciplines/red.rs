@@ -86,6 +86,7 @@ const LINUX: Grammar = Grammar {
         on("harddrop", "harddrop"),
         on("nodrop", "nodrop"),
     ],
+    elsewhere: &[("qevent", "no filter acts on what red drops or marks: leave it out")],
     ..Grammar::NONE
 };
 
