@@ -2,8 +2,12 @@
 //!
 //! A binary heap over every queue there could be. It is made when it is first needed and kept in
 //! order while it is needed often. Which of two equal queues is first depends on the heap's own
-//! order, so this is the plain heap: the root goes down to its larger child, the left one of
-//! equals.
+//! order: a queue that has shrunk goes down to its larger child, the left one of equals.
+//!
+//! Linux's heap has a fault that decides now and then which queue pays, so it is kept here: what goes
+//! down a step is compared, at the next, not by its own bytes but by those of the child that has just
+//! gone up. No grandchild is larger in a heap that is in order. So a queue goes down one step, and
+//! may lie above longer ones until these grow.
 
 use super::flows::QUEUES;
 
@@ -84,13 +88,14 @@ impl Heap {
     }
 
     fn sink(&mut self, mut place: usize, all: &impl Bytes) {
+        // Not of the queue that goes down, once it has gone a step.
+        let mut most = all.bytes(self.entries[place]);
         loop {
             let mut largest = place;
             for child in [2 * place + 1, 2 * place + 2] {
-                if child < ENTRIES
-                    && all.bytes(self.entries[child]) > all.bytes(self.entries[largest])
-                {
-                    largest = child;
+                let bytes = self.entries.get(child).map_or(0, |queue| all.bytes(*queue));
+                if bytes > most {
+                    (largest, most) = (child, bytes);
                 }
             }
             if largest == place {
@@ -106,5 +111,52 @@ impl Heap {
         for place in [one, other] {
             self.places[place_of(self.entries[place])] = place as u16;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes of the queues 0 to 3 of the first eight tins' first queues: places 0 to 3 of the heap.
+    struct All([u32; 4]);
+
+    impl Bytes for All {
+        fn bytes(&self, (tin, index): Queue) -> u32 {
+            if index > 0 { 0 } else { self.0.get(usize::from(tin)).copied().unwrap_or(0) }
+        }
+    }
+
+    #[test]
+    fn the_longest_queue_is_first_and_what_grows_goes_up() {
+        let mut all = All([3, 10, 1, 8]);
+        let mut heap = Heap::default();
+        assert_eq!(heap.longest(&all), (1, 0));
+        all.0[3] = 11;
+        heap.grew((3, 0), &all);
+        assert_eq!(heap.longest(&all), (3, 0));
+        all.0[3] = 0;
+        heap.shrank((3, 0), &all);
+        assert_eq!(heap.longest(&all), (1, 0));
+    }
+
+    #[test]
+    fn what_has_gone_down_a_step_lies_above_longer_ones_as_in_linux() {
+        // Queue 3 lies below 1, and 1 below 0.
+        let mut all = All([10, 9, 0, 8]);
+        let mut heap = Heap::default();
+        assert_eq!(heap.longest(&all), (0, 0));
+        // Queue 0 goes down to the place of 1, and not below 3.
+        all.0[0] = 1;
+        heap.shrank((0, 0), &all);
+        assert_eq!(heap.longest(&all), (1, 0));
+        // So it comes up again as 1 goes, though 3 is longer.
+        all.0[1] = 0;
+        heap.shrank((1, 0), &all);
+        assert_eq!(heap.longest(&all), (0, 0));
+        // Growing sets that right.
+        all.0[3] = 9;
+        heap.grew((3, 0), &all);
+        assert_eq!(heap.longest(&all), (3, 0));
     }
 }
