@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Each timeout doubles the RTO, up to `max_rto`, until the next RTT sample. Deviations, by
-//! parameter. `min_rto_on_variance` is Linux's tcp_rtt_estimator: RTO = SRTT + max(4 RTTVAR,
+//! parameter. `timer_tick_ns` is Linux's clock of timers: an RTO is whole ticks of it, rounded up, and
+//! these are doubled (icsk_rto is in jiffies). `min_rto_on_variance` is Linux's tcp_rtt_estimator: RTO = SRTT + max(4 RTTVAR,
 //! min_rto), where RTTVAR is the largest of a round trip. `tick_ns` is ns-2's clock: a sample is
 //! the number of its ticks that began while the segment was under way. Deviations from ns-2: real
 //! numbers in place of eighths of a tick; ns-2 forgets SRTT after four timeouts in a row.
@@ -32,6 +33,7 @@ pub struct RttEstimator {
     latest_rtt: Span,
     min_rtt: Span,
     tick: u64,
+    timer_tick: u64,
     min_rto: Span,
     max_rto: Span,
 }
@@ -96,6 +98,7 @@ impl RttEstimator {
             latest_rtt: Span::ZERO,
             min_rtt: Span(u64::MAX),
             tick: params.timers.tick_ns.max(1),
+            timer_tick: params.timers.timer_tick_ns,
             min_rto: Span(params.timers.min_rto_ns),
             max_rto: Span(params.timers.max_rto_ns),
         }
@@ -139,7 +142,10 @@ impl RttEstimator {
             self.mdev += if first { 0.0 } else { deviation };
             larger(self.srtt + self.mdev, min_rto)
         };
-        self.rto = Span(whole(rto)).min(self.max_rto);
+        let rto = whole(rto);
+        let ticks = |tick| rto.div_ceil(tick) * tick;
+        self.rto =
+            Span(if self.timer_tick > 1 { ticks(self.timer_tick) } else { rto }).min(self.max_rto);
         self.backoff = 0;
         self.pto = Span(whole(2.0 * self.srtt));
         rtt

@@ -528,8 +528,15 @@ impl Sender {
         self.on_agreed(ack);
         self.update_snd_wnd(0, ack.window);
         self.rtt_source.on_ack(ack.stamp);
-        if self.rtt_source.has_timestamps() || self.stats.timeouts == 0 {
-            self.rtt.sample(ack.echo, (0, 0), now);
+        // Of a SYN that was sent again the echo tells which, by a clock of whole ms.
+        let by_echo = || Some(Time(now.0.saturating_sub(rtt_by_echo(ack, now)?.0)));
+        let sent = match (self.stats.timeouts, self.rtt_source.has_timestamps()) {
+            (0, _) => Some(ack.echo),
+            (_, true) => by_echo(),
+            (_, false) => None,
+        };
+        if let Some(sent) = sent {
+            self.rtt.sample(sent, (0, 0), now);
         }
         if self.rate.is_some() {
             self.established(now);
