@@ -37,14 +37,17 @@ impl TimerWheel {
         Time(at.0.div_ceil(step) * step)
     }
 
-    /// When a timer expires that is armed at `now` for `span`, both rounded to whole ticks.
-    fn expiry_of_jiffies(&self, now: Time, span: Span) -> Time {
+    /// When a timer expires that is armed at `now` for `span`, both rounded to whole ticks. As a
+    /// timer expires, the wheel has already turned to the next tick (base->clk of __run_timers): so
+    /// what is armed then is a tick less ahead where that decides on the level.
+    fn expiry_of_jiffies(&self, now: Time, span: Span, as_one_expires: bool) -> Time {
         if self.tick == 1 {
             return now + span;
         }
         let ahead = span.0.div_ceil(self.tick);
+        let delta = ahead - u64::from(as_one_expires).min(ahead);
         let mut step = 1;
-        while ahead >= LEVEL_TICKS * step {
+        while delta >= LEVEL_TICKS * step {
             step *= 8;
         }
         Time(((now.0 / self.tick + ahead) / step + 1) * step * self.tick)
@@ -79,6 +82,8 @@ pub struct RetransmitTimer {
     pending: Pending,
     at: Time,
     armed_at: Time,
+    /// When it expired last.
+    expired_at: Time,
     /// `at` is the tick at which the timer expires, no longer the time it was armed for.
     rounded: bool,
 }
@@ -91,6 +96,7 @@ impl RetransmitTimer {
             pending: Pending::Retrans,
             at: Time::NEVER,
             armed_at: Time::ZERO,
+            expired_at: Time::NEVER,
             rounded: true,
         }
     }
@@ -133,9 +139,15 @@ impl RetransmitTimer {
         }
         if !self.rounded {
             self.rounded = true;
-            self.at = self.wheel.expiry_of_jiffies(self.armed_at, self.at.since(self.armed_at));
+            let (armed_at, span) = (self.armed_at, self.at.since(self.armed_at));
+            let as_one_expires = armed_at == self.expired_at;
+            self.at = self.wheel.expiry_of_jiffies(armed_at, span, as_one_expires);
         }
-        (self.at <= now).then_some(self.pending)
+        if self.at > now {
+            return None;
+        }
+        self.expired_at = now;
+        Some(self.pending)
     }
 }
 
@@ -191,6 +203,28 @@ mod tests {
             assert_eq!(timer.has_expired(ms(set + span)), None, "{set}, {span}");
             assert_eq!(timer.at(), ms(expiry), "{set}, {span}");
             assert_eq!(timer.has_expired(ms(expiry)), Some(Pending::LossProbe));
+        }
+    }
+
+    #[test]
+    fn an_alarm_set_as_one_goes_off_is_a_tick_less_ahead() {
+        // 2016 ms are 504 ticks, from which on the wheel's steps are of 256 ms; 4032 ticks, 2048 ms.
+        for (set, span, from_outside, from_within) in [
+            (3968, 2016, 6144, 6016),
+            (3968, 2012, 5984, 5984),
+            (3968, 2020, 6144, 6144),
+            (22_016, 16_128, 38_912, 38_400),
+        ] {
+            for (within, expiry) in [(false, from_outside), (true, from_within)] {
+                let mut timer = RetransmitTimer::new(TimerWheel::new(4_000_000));
+                if within {
+                    timer.arm(Pending::Retrans, ms(set - 8), Span::from_millis(4));
+                    assert_eq!(timer.has_expired(ms(set)), Some(Pending::Retrans));
+                }
+                timer.arm(Pending::Retrans, ms(set), Span::from_millis(span));
+                assert_eq!(timer.has_expired(ms(set + span)), None);
+                assert_eq!(timer.at(), ms(expiry), "{set}, {span}, {within}");
+            }
         }
     }
 
