@@ -377,6 +377,19 @@ mod tests {
     }
 
     #[test]
+    fn whole_ticks_are_doubled() {
+        // 48.3 ms and 200 are 248.3: 63 ticks of 4 ms. Doubled in ns these were 125, not 126.
+        let mut rtt = RttEstimator::new(&params(true, 1).with(|p| p.timers.timer_tick_ns = 4 * MS));
+        rtt.sample(Time(0), (1, 1), Time(48_300_000));
+        let mut ticks = Vec::new();
+        for _ in 0..4 {
+            ticks.push(rtt.rto().0 as f64 / (4 * MS) as f64);
+            rtt.back_off();
+        }
+        assert_eq!(ticks, [63.0, 126.0, 252.0, 504.0]);
+    }
+
+    #[test]
     fn a_coarse_clock_counts_the_ticks_that_began_and_at_least_one() {
         let mut rtt = RttEstimator::new(&params(false, 10 * MS));
         // From 9 to 21 ms two ticks began, at 10 and at 20.

@@ -36,7 +36,7 @@ pub struct AckPolicy {
     min_rto: u64,
     /// The handshake's RTT, ns.
     rtt: u64,
-    /// The RTO by the handshake's RTT, ns. After a longer pause the sender may have restarted.
+    /// The RTO by the handshake's RTT, ns: whole ticks. After a longer pause the sender may have restarted.
     rto: u64,
 }
 
@@ -172,7 +172,8 @@ impl AckPolicy {
     pub fn set_rtt(&mut self, rtt: Span, now: Time) {
         self.lrcvtime = now;
         self.rtt = rtt.0;
-        self.rto = self.rtt + self.min_rto.max(2 * self.rtt);
+        let rto = self.rtt + self.min_rto.max(2 * self.rtt);
+        self.rto = rto.div_ceil(self.tick) * self.tick;
     }
 
     /// Without a handshake: a segment had a smaller one-way delay than any before. The RTT is
@@ -285,6 +286,21 @@ mod tests {
         // RTO: 100 ms + max(200, 2 · 100) ms.
         assert_eq!(quick_acks_from(401), 0);
         assert_eq!(quick_acks_from(705), 16);
+    }
+
+    #[test]
+    fn a_pause_as_long_as_the_rto_in_whole_ticks_is_none() {
+        // 20.1 + 200 ms are 56 ticks of 4 ms, rounded up.
+        for (pause, quick) in [(56, false), (57, true)] {
+            let mut policy = AckPolicy::new(&TcpParams::LINUX);
+            policy.set_rtt(Span(20_100_000), Time::ZERO);
+            policy.event_data_recv(Time(4 * MS));
+            while policy.in_quickack_mode() {
+                policy.dec_quickack_mode();
+            }
+            policy.event_data_recv(Time((1 + pause) * 4 * MS));
+            assert_eq!(policy.in_quickack_mode(), quick, "{pause}");
+        }
     }
 
     #[test]
