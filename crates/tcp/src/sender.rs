@@ -417,7 +417,12 @@ impl Sender {
         let mut delivered = acked;
         // In TCP_CA_Open without SACKs none of this is needed.
         let sacks = ack.sack_count > 0 && self.settings.sack;
-        let dsack_end = if sacks { self.check_dsack(ack) } else { None };
+        let dsack = if sacks { self.check_dsack(ack) } else { None };
+        let dsack_end = dsack.map(|(_, end)| end);
+        if let Some((first, end)) = dsack {
+            // A needless retransmission is delivered as well (tcp_dsack_seen).
+            delivered += end - first;
+        }
         let alert = !self.ca_state.is_open()
             || self.scoreboard.sacked_out() > 0
             || sacks

@@ -29,10 +29,10 @@ impl Sender {
         if self.settings.sack { &ack.sacks[..usize::from(ack.sack_count)] } else { &[] }
     }
 
-    /// tcp_check_dsack: the end of the range that the first SACK block reports as a duplicate (RFC
+    /// tcp_check_dsack: the range that the first SACK block reports as a duplicate (RFC
     /// 2883 §4): a block below the ACK, or within the second block.
     #[cold]
-    pub(super) fn check_dsack(&mut self, ack: &AckSegment) -> Option<u32> {
+    pub(super) fn check_dsack(&mut self, ack: &AckSegment) -> Option<(u32, u32)> {
         let (first, second) = (ack.sacks[0], ack.sacks[1]);
         let within = ack.sack_count > 1 && second.0 <= first.0 && first.1 <= second.1;
         if first.0 >= ack.ack && !within {
@@ -54,7 +54,7 @@ impl Sender {
         if !self.is_tlp_retransmission(first.1) {
             self.cold.rack.on_dsack(self.una, self.nxt);
         }
-        Some(first.1)
+        Some(first)
     }
 
     /// The tail loss probe was a retransmission of the segment before `end`.

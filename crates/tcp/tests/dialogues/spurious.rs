@@ -203,8 +203,8 @@ fn duplicates_reported_for_all_copies_undo_a_fast_retransmit() {
         +0.09 < ack 15 sack 0..1      # the copy
         undos == 1
         ssthresh == none
-        cwnd == 15                    # 10, and slow start by five
-        > seq 17..30
+        cwnd == 16                    # 10, and slow start by five and the copy
+        > seq 17..31
         ",
     );
 }
@@ -242,9 +242,9 @@ fn a_duplicate_for_one_of_two_copies_proves_nothing() {
         > seq 0..2 again
         > seq 10                      # PRR: as many as arrived, but at most seven in flight
         +0.1 < ack 10 sack 0..1       # 1 was lost
-        > seq 11..17
+        > seq 11..18
         undos == 0
-        cwnd == 7
+        cwnd == 8                     # the copy of 0 is delivered, too: seven in a window
         ",
     );
 }
