@@ -37,6 +37,8 @@ pub struct Window {
     rcv_ssthresh: u64,
     /// 2 to the power of the window scale (rcv_wscale): windows are rounded up to multiples of it.
     granularity: u64,
+    /// What a SYN-ACK says of it, bytes: whole segments, and unscaled (tcp_select_initial_window).
+    syn_window: u16,
     /// The right edge of the window; it never moves left (RFC 9293 §3.8.6).
     right_edge: u64,
     /// The window offered last (rcv_wnd).
@@ -45,7 +47,7 @@ pub struct Window {
     /// A full segment, were it not for AccECN's option (tp->advmss).
     advmss: u32,
     tsecr: Option<Millis>,
-    /// The receiver's RTT in eighths of a ns (rcv_rtt_est.rtt_us): the least sample; a larger
+    /// The receiver's RTT in eighths of a µs (rcv_rtt_est.rtt_us): the least sample; a larger
     /// sample raises it by an eighth of the difference.
     rcv_rtt: u64,
     /// Without stamps the RTT is the least time that one window of data took: it ends when RCV.NXT
@@ -58,6 +60,10 @@ pub struct Window {
     rcvq_space: u64,
 }
 
+/// What a program may ask for at most (net.core.rmem_max), bytes.
+const RMEM_MAX: u64 = 212_992;
+/// ns.
+const MICRO: u64 = 1_000;
 /// No sample yet.
 const NO_RTT: u64 = u64::MAX;
 /// TCP_DEFAULT_SCALING_RATIO: the fraction before the first segment has shown how much of its
@@ -74,14 +80,14 @@ impl Window {
         let measured_scaling_ratio = params.buffers.receive_window_fraction;
         let scaling_ratio =
             if rcvbuf < rcvbuf_max { DEFAULT_SCALING_RATIO } else { measured_scaling_ratio };
-        let (space, space_max) =
-            (part(rcvbuf, scaling_ratio), part(rcvbuf_max, measured_scaling_ratio));
-        // As large as a window field of 16 bits needs (RFC 7323 §2.3; tcp_select_initial_window).
-        let scale = (space_max.max(1).ilog2().saturating_sub(15)).min(14);
+        let space = part(rcvbuf, scaling_ratio);
+        // Of the whole buffer, though not all of it can be advertised (tcp_select_initial_window;
+        // RFC 7323 §2.3).
+        let scale = rcvbuf_max.max(RMEM_MAX).ilog2().saturating_sub(15).min(14);
         let advmss = params.mss + if params.accecn { ACCECN_BYTES } else { 0 };
+        let mss = u64::from(advmss);
         let mut rcv_ssthresh = space;
         if rcvbuf < rcvbuf_max {
-            let mss = u64::from(advmss);
             rcv_ssthresh = rcv_ssthresh.saturating_sub(mss).max(space.min(2 * mss));
         }
         let mut window = Window {
@@ -96,6 +102,7 @@ impl Window {
             segment_rmem,
             rcv_ssthresh,
             granularity: 1 << scale,
+            syn_window: (space / mss * mss).min(u16::MAX.into()) as u16,
             right_edge: 0,
             rcv_wnd: 0,
             timestamps: params.timestamps,
@@ -117,6 +124,11 @@ impl Window {
     /// The window scale (RFC 7323 §2).
     pub fn scale(&self) -> u32 {
         self.granularity.trailing_zeros()
+    }
+
+    /// What a SYN-ACK says of it, bytes.
+    pub fn syn_window(&self) -> u16 {
+        self.syn_window
     }
 
     /// tcp_measure_rcv_mss: the first segment shows how much of its truesize is data.
@@ -249,10 +261,11 @@ impl Window {
         if rtt == Span::ZERO {
             return;
         }
-        if rtt.0 * 8 < self.rcv_rtt {
-            self.rcv_rtt = rtt.0 * 8;
+        let micros = rtt.0 / MICRO;
+        if micros * 8 < self.rcv_rtt {
+            self.rcv_rtt = micros * 8;
         } else if smooth {
-            self.rcv_rtt = self.rcv_rtt - self.rcv_rtt / 8 + rtt.0;
+            self.rcv_rtt = self.rcv_rtt - self.rcv_rtt / 8 + micros;
         }
     }
 
@@ -275,7 +288,7 @@ impl Window {
             self.rcv_rtt_measure(next, mss, now);
         }
         // Before the first sample an RTT is longer than any time.
-        if now.since(self.rcvq_time).0 >= self.rcv_rtt / 8 {
+        if whole_micros(self.rcvq_time, now) >= self.rcv_rtt / 8 {
             self.resize_buffer(delivered, behind, beyond);
             self.rcvq_time = now;
         }
@@ -285,7 +298,7 @@ impl Window {
     #[cold]
     fn rcv_rtt_measure(&mut self, next: u32, mss: u32, now: Time) {
         if self.rcv_rtt_time != Time::NEVER {
-            self.rcv_rtt_update(now.since(self.rcv_rtt_time), false);
+            self.rcv_rtt_update(Span(whole_micros(self.rcv_rtt_time, now) * MICRO), false);
         }
         let segments = self.rcv_wnd / u64::from(mss.max(1));
         self.rcv_rtt_seq = next.saturating_add(segments.clamp(1, u64::from(u32::MAX)) as u32);
@@ -334,10 +347,10 @@ impl Window {
     /// Linux 7.3: with an RTT of less than tcp_rcvbuf_low_rtt the window grows in proportion to the
     /// RTT. Before the first sample there is none.
     fn low_rtt_growth(&self, wanted: u128) -> Option<u128> {
-        const LOW_RTT_NS: u64 = 1_000_000;
+        const LOW_RTT_US: u64 = 1_000;
         let rtt = if self.rcv_rtt == NO_RTT { 0 } else { self.rcv_rtt / 8 };
-        let applies = self.right_sizing == RightSizing::Linux73 && rtt < LOW_RTT_NS;
-        applies.then(|| wanted * u128::from(rtt) / u128::from(LOW_RTT_NS))
+        let applies = self.right_sizing == RightSizing::Linux73 && rtt < LOW_RTT_US;
+        applies.then(|| wanted * u128::from(rtt) / u128::from(LOW_RTT_US))
     }
 
     /// A buffer whose advertised part has so many bytes, up to the bound; it never shrinks.
@@ -347,6 +360,13 @@ impl Window {
         self.may_grow = self.rcvbuf < self.rcvbuf_max;
         self.measure_space();
     }
+}
+
+/// Between two readings of a clock of whole µs (tcp_stamp_us_delta). Packets and RTTs are often whole
+/// multiples of one time, so what is rounded decides.
+#[inline]
+fn whole_micros(from: Time, to: Time) -> u64 {
+    (to.0 / MICRO).saturating_sub(from.0 / MICRO)
 }
 
 /// A fraction of a buffer, rounded down.
@@ -413,7 +433,7 @@ mod tests {
     fn the_rtt_falls_at_once_and_rises_by_eighths() {
         let mut window = window();
         for (rcv_rtt_update, eighths) in [(100, 800), (200, 900), (50, 400)] {
-            window.rcv_rtt_update(Span(rcv_rtt_update), true);
+            window.rcv_rtt_update(Span(rcv_rtt_update * MICRO), true);
             assert_eq!(window.rcv_rtt, eighths);
         }
     }
