@@ -121,6 +121,35 @@ pub struct LossRecovery {
     pub limited_transmit: bool,
 }
 
+/// Whose description of Prague.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PragueVariant {
+    /// Linux's tcp_prague 0.7.
+    Linux,
+    /// draft-briscoe-iccrg-prague-congestion-control.
+    Draft,
+    /// The L4STeam's udp_prague.
+    Udp,
+}
+
+impl PragueVariant {
+    /// All by name.
+    pub const NAMES: &[&str] = &["linux", "draft", "udp"];
+}
+
+impl From<&str> for PragueVariant {
+    /// The one of this name, one of `NAMES`.
+    fn from(name: &str) -> PragueVariant {
+        match name {
+            "linux" => PragueVariant::Linux,
+            "draft" => PragueVariant::Draft,
+            "udp" => PragueVariant::Udp,
+            _ => unreachable!("{name} is checked when read"),
+        }
+    }
+}
+
 /// How cwnd begins and grows.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Growth {
@@ -151,6 +180,8 @@ pub struct Growth {
     pub beta_ecn: Option<f64>,
     /// Prague: flows of a shorter RTT grow as at this one, ns; 0: each by its own.
     pub prague_virtual_rtt_ns: u64,
+    /// Prague: whose description of it.
+    pub prague_variant: PragueVariant,
 }
 
 /// What ns-2.35's agents do differently from the RFCs and Linux, each on its own. A scenario's
@@ -356,6 +387,7 @@ impl TcpParams {
             ledbat_gain: 1.0,
             beta_ecn: None,
             prague_virtual_rtt_ns: 25 * MS,
+            prague_variant: PragueVariant::Linux,
         },
         ns2: Ns2Mode::OFF,
         timers: Timers {
@@ -432,6 +464,7 @@ impl TcpParams {
             ledbat_gain: 1.0,
             beta_ecn: None,
             prague_virtual_rtt_ns: 25 * MS,
+            prague_variant: PragueVariant::Linux,
         },
         ns2: Ns2Mode::ON,
         timers: Timers {

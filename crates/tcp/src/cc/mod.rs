@@ -192,6 +192,11 @@ pub trait CongestionControl {
         false
     }
 
+    /// Its first segments are paced, too, which Linux's are not.
+    fn paces_from_the_start(&self) -> bool {
+        false
+    }
+
     /// The rate at which it wants segments paced, payload bytes a second.
     fn rate(&self) -> Option<u64> {
         None
@@ -388,6 +393,10 @@ impl CongestionControl for Control {
 
     fn paces(&self) -> bool {
         each!(self, c => c.paces())
+    }
+
+    fn paces_from_the_start(&self) -> bool {
+        each!(self, c => c.paces_from_the_start())
     }
 
     #[inline]

@@ -223,6 +223,7 @@ _FIXED = {
     "handshake": "begins each connection with a handshake",
     "beta_ecn": "reduces for a mark as for a loss",
     "prague_virtual_rtt_ns": "has our module prague, whose virtual RTT is 25 ms",
+    "prague_variant": "has our module prague, which is the variant linux",
     "initial_rto_ns": "has a fixed first timeout",
     "max_rto_ns": "has a fixed longest timeout",
     "tick_ns": "has one clock for its timers",
