@@ -89,6 +89,8 @@ settings! {
     pacing: bool => BOOL => growth.pacing;
     /// HyStart (cubic only).
     hystart: bool => BOOL => growth.hystart;
+    /// HyStart++ (RFC 9406; reno and cubic only).
+    hystart_plus_plus: bool => BOOL => growth.hystart_plus_plus;
     /// Segments queued (vegas only).
     vegas_alpha: u32 => QUEUED => growth.vegas_alpha;
     /// Segments queued (vegas only).

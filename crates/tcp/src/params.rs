@@ -164,6 +164,8 @@ pub struct Growth {
     pub pacing: bool,
     /// HyStart in slow start (cubic only).
     pub hystart: bool,
+    /// HyStart++ in the first slow start (RFC 9406), in place of HyStart (reno and cubic only).
+    pub hystart_plus_plus: bool,
     /// Vegas: cwnd grows while fewer segments than this are queued.
     pub vegas_alpha: u32,
     /// Vegas: cwnd shrinks while more segments than this are queued.
@@ -380,6 +382,7 @@ impl TcpParams {
             max_window: None,
             pacing: false,
             hystart: true,
+            hystart_plus_plus: false,
             vegas_alpha: 2,
             vegas_beta: 4,
             vegas_gamma: 1,
@@ -457,6 +460,7 @@ impl TcpParams {
             max_window: None,
             pacing: false,
             hystart: false,
+            hystart_plus_plus: false,
             vegas_alpha: 1,
             vegas_beta: 3,
             vegas_gamma: 1,

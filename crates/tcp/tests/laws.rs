@@ -428,6 +428,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
                 max_window,
                 pacing,
                 hystart,
+                hystart_plus_plus: min_rto_on_variance,
                 prague_virtual_rtt_ns: u64::from(!pacing) * 25_000_000,
                 prague_variant,
                 ..TcpParams::LINUX.growth

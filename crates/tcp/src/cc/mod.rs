@@ -33,6 +33,7 @@ mod bbr;
 pub(crate) mod bbr3;
 mod cubic;
 mod dctcp;
+mod hystart_plus_plus;
 mod ledbat;
 mod minmax;
 mod own;

@@ -221,6 +221,7 @@ _FIXED = {
     "packet_counted": "counts bytes",
     "pacing": "paces only for congestion controls that ask for it",
     "handshake": "begins each connection with a handshake",
+    "hystart_plus_plus": "has HyStart, which is another",
     "beta_ecn": "reduces for a mark as for a loss",
     "prague_virtual_rtt_ns": "has our module prague, whose virtual RTT is 25 ms",
     "prague_variant": "has our module prague, which is the variant linux",
