@@ -219,7 +219,9 @@ fn a_last_ack_that_tells_of_a_bleached_syn_ack_or_of_nothing_ends_ect() {
 
 #[test]
 fn the_last_ack_reflects_how_the_syn_ack_came_and_has_an_option_s_counters_begin() {
-    for (ecn, reflection) in [(Ecn::NotEct, 0b010), (Ecn::Ect0, 0b100), (Ecn::Ce, 0b110)] {
+    for (ecn, reflection) in
+        [(Ecn::NotEct, 0b010), (Ecn::Ect1, 0b011), (Ecn::Ect0, 0b100), (Ecn::Ce, 0b110)]
+    {
         let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
         let syn = burst(&mut sender, at(0))[0];
         let answer = greeting(&mut receiver, &syn, at(0));
@@ -312,6 +314,20 @@ fn an_answer_of_a_server_without_accecn_is_taken_as_it_is_meant() {
         sender.on_ack(&AckSegment { ack: 1, ace: 1, syn: false, ..answer }, at(160));
         assert_eq!(burst(&mut sender, at(160))[0].cwr, cwr, "only RFC 3168 has CWR");
     }
+}
+
+#[test]
+fn an_answer_with_the_reserved_code_means_accecn() {
+    // serverside_accecn_disabled1.
+    let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
+    let syn = burst(&mut sender, at(0))[0];
+    let answer = greeting(&mut receiver, &syn, at(0));
+    let (ace, ecn) = (0b101, Ecn::NotEct);
+    sender.on_ack(&AckSegment { ace, ecn, accecn: None, ..answer }, at(80));
+    let sent = burst(&mut sender, at(80));
+    assert_eq!((sent[0].ace, sent[0].ecn, sent[1].ecn), (0b010, Ecn::Ect0, Ecn::Ect0));
+    sender.on_ack(&AckSegment { ack: 1, ace: 6, syn: false, ..answer }, at(160));
+    assert_eq!(sender.ce_told().map(|told| told.segments), Some(1));
 }
 
 #[test]
