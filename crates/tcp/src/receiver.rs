@@ -451,6 +451,11 @@ impl Receiver {
         self.window.scale()
     }
 
+    /// The window that a SYN-ACK offers, bytes, unscaled (RFC 7323 §2.2).
+    pub fn syn_window(&self) -> u16 {
+        self.window.syn_window()
+    }
+
     /// RFC 3168 §6.1.3: ECE is set from a CE mark until a CWR. Returns whether the ACK leaves at
     /// once: for a CWR it does, because its sender may be down to one segment. The first CE gives
     /// two quick ACKs (tcp_enter_quickack_mode).
@@ -497,6 +502,11 @@ impl Receiver {
     /// As `acknowledge`, of what is no quick ACK. No other ACK is pending any more.
     #[inline]
     fn send_ack(&mut self, rmem: u64, now: Time) -> AckSegment {
+        let window = self.window.select_window(self.delivered, rmem);
+        self.ack_that_offers(window, now)
+    }
+
+    fn ack_that_offers(&mut self, window: u64, now: Time) -> AckSegment {
         self.rcv_wup = self.rcv_nxt;
         self.pending = Pending::None;
         let (sacks, mut sack_count) = if self.ofo.is_empty() && self.duplicate.is_none() {
@@ -518,7 +528,7 @@ impl Receiver {
         AckSegment {
             ack: self.rcv_nxt,
             echo: self.ts_recent,
-            window: self.window.select_window(self.delivered, rmem),
+            window,
             sacks,
             sack_count,
             ace,
