@@ -387,7 +387,7 @@ mod scenarios;
 
 use common::{MS, bulk, flow, link, reno};
 use proptest::prelude::*;
-use qdisc::{Params, TbfParams};
+use qdisc::{Params, TbfLinkLayer, TbfParams};
 
 /// The first column that differs, the engine's own aside. Text compares not-a-number with itself.
 fn difference(one: &[Table], other: &[Table]) -> Option<String> {
@@ -430,7 +430,16 @@ proptest! {
 /// came first.
 #[test]
 fn a_discipline_with_a_rate_of_its_own_has_its_packets_in_order() {
-    let tbf = TbfParams { rate: 1_000_000, burst: 1600, limit: 10_000, peakrate: None, mtu: 1500 };
+    let tbf = TbfParams {
+        rate: 1_000_000,
+        burst: 1600,
+        limit: 10_000,
+        peakrate: None,
+        mtu: 1500,
+        mpu: 0,
+        overhead: 0,
+        linklayer: TbfLinkLayer::Ethernet,
+    };
     let links = vec![
         link("paced", 0, 2 * MS, Params::Tbf(tbf)),
         link("back", 0, MS, Params::Pfifo(qdisc::FifoParams { limit: 1000 })),
