@@ -27,6 +27,7 @@ from sojourn.digits import on_page, with_interval
 from sojourn.figures import series, style
 from sojourn.judgement import Judgement, judge, quantities
 from sojourn.judgement.quantities import Measured, Quantity
+from sojourn.live.measure import peers
 from sojourn.records import Run, RunError, holding, write_whole
 from sojourn.report import data, live, parts, swept, verdict
 from sojourn.scenario import ScenarioError, notebook
@@ -86,8 +87,10 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
     found = judge(measured)
     looks = style.looks(runs, [one.link for one in measured])
     labels = [look.label for look in looks]
-    packed = data.payload(runs)
-    page = live.Page(runs, labels) if all(map(series.is_measured, runs)) else None
+    measurements = all(map(series.is_measured, runs))
+    watched = peers.watching(runs) if measurements else {}
+    packed = data.payload(runs, {i: peers.our_time(runs[0], runs[i]) for i in watched})
+    page = live.Page(runs, labels, watched) if measurements else None
     bars, tradeoff = _pictures(runs) if page is None else ("", "")
     toggles = _run_toggles(looks) if len(runs) > 1 else ""
     seeds = {view["seed"] for view in packed["views"]}

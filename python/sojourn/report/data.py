@@ -12,8 +12,9 @@ from __future__ import annotations
 import base64
 import colorsys
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from sojourn.arrays import Floats, Json
 from sojourn.digits import on_page
 from sojourn.figures import distribution, pings, series, style
 from sojourn.figures.series import Line
+from sojourn.live.measure.peers import OurTime
 from sojourn.records import Run
 from sojourn.report import alignment
 
@@ -71,13 +73,16 @@ class Buffers:
         return levels
 
 
-def payload(runs: Sequence[Run]) -> Json:
-    """Everything that the page's script needs."""
+def payload(runs: Sequence[Run], watching: Mapping[int, OurTime] = MappingProxyType({})) -> Json:
+    """Everything that the page's script needs. `watching`: which Runs are peers that watched the first
+    one, on whose time they are drawn."""
     buffers = Buffers()
     links = series.bottlenecks(runs)
     looks = style.looks(runs, links)
     views: list[Json] = []
-    common = alignment.common(runs)
+    compared = [run for i, run in enumerate(runs) if i not in watching]
+    common = alignment.common(compared)
+    end_s = alignment.end_s(compared, common)
     left_out = 0
 
     @functools.cache
@@ -93,10 +98,13 @@ def payload(runs: Sequence[Run]) -> Json:
             if nth < len(run.seeds):
                 seed = run.seeds[nth]
                 shown = lines(i, seed)
+                if i in watching:
+                    views.append({"run": i, **_watched(seed, shown, watching[i], end_s, buffers)})
+                    continue
                 views.append({"run": i, **_view(run, seed, links[i], shown, buffers, common)})
     first = [lines(i, run.seeds[0]) for i, run in enumerate(runs) if run.seeds]
     return {
-        "duration": alignment.end_s(runs, common),
+        "duration": end_s,
         "warmup": max(run.meta.warmup_ns for run in runs) / 1e9,
         "runs": [
             {"name": look.label, "colour": both(look.colour), "dash": dash(look.dash)}
@@ -219,6 +227,25 @@ def _view(
         "phases": _spans(own),
         "panels": _panels(run, seed, link, buffers),
         "density": [_density(run, seed, probe, buffers) for probe in series.answered(run)[:4]],
+    }
+
+
+def _watched(
+    seed: int, shown: dict[str, Line], time: OurTime, until_s: float, buffers: Buffers
+) -> Json:
+    """Of a peer the lines that are compared, on our time."""
+    lines: Json = {
+        name: buffers.line(moved)
+        for name, line in shown.items()
+        if np.isfinite((moved := alignment.watched(line, time, until_s)).y).any()
+    }
+    return {
+        "seed": seed,
+        "lines": lines,
+        "tops": _tops(shown),
+        "phases": [],
+        "panels": [],
+        "density": [],
     }
 
 

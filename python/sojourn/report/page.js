@@ -663,7 +663,9 @@
   const each = [...(data.means.length ? [[ALL, "all: mean and band"]] : []), ...seeds.map(s => [s, `${data.repeats} ${s}`])];
   pick("seed", each, chosen.seed, value => { chosen.seed = value; drawCompared(); remember(); });
   const pickInside = () => pick("inside-seed", seedsOf(chosen.run), chosen.insideSeed, value => { chosen.insideSeed = value; drawInside(); });
-  pick("inside-run", data.runs.map((r, i) => [i, r.name]), 0, value => {
+  // A peer's pings stand beside ours, and there is nothing else of it.
+  const opened = data.runs.map((r, i) => [i, r.name]).filter(([i]) => data.views.some(v => v.run === i && v.panels.length));
+  pick("inside-run", opened, 0, value => {
     chosen.run = value;
     if (!seedsOf(value).some(([s]) => s === chosen.insideSeed)) chosen.insideSeed = seedsOf(value)[0][0];
     pickInside();
