@@ -56,6 +56,8 @@ SECTIONS = (
     ("run", "What was run"),
 )
 """Names and headings of page.html's sections."""
+MOST_SENDERS = 12
+"""Entries of flows that are named below the drawn topology."""
 MOST_IN_A_ROW = 8
 """With at most this many Runs all check boxes are shown; with more they are folded away."""
 
@@ -244,14 +246,20 @@ def _how(measured: Sequence[Measured]) -> str:
 
 
 def _topology(runs: Sequence[Run]) -> str:
-    """Who sends where: the nodes and links of the first Run, drawn."""
+    """Who sends where: the nodes and links of the first Run, drawn, and what its flows cross."""
     if series.is_measured(runs[0]):
         return ""
     try:
-        drawn = notebook.drawn(scenario.loads(runs[0].scenario_text, folder=runs[0].path))
+        first = scenario.loads(runs[0].scenario_text, folder=runs[0].path)
+        drawn, senders = notebook.drawn(first), notebook.senders(first)
     except ScenarioError:
         return ""  # An older version's, in words that are no more.
-    return f'<div class="picture topology">{drawn}</div>' if drawn else ""
+    if not drawn:
+        return ""
+    lines = "".join(f"<li>{escape(each)}</li>" for each in senders[:MOST_SENDERS])
+    more = len(senders) - MOST_SENDERS
+    rest = f"<li>and {more} more entries of flows</li>" if more > 0 else ""
+    return f'<div class="picture topology">{drawn}</div><ul class="hint">{lines}{rest}</ul>'
 
 
 def _text(one: Measured, first: Run | None) -> str:
