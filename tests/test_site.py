@@ -39,6 +39,8 @@ MADE = (
     "docs/congestion/reno.md",
 )
 """Pages of a form that all of their folder have."""
+OPENED = "docs/gallery/pages.md"
+"""What leads to whole pages."""
 
 
 def shortened(text: str) -> str:
@@ -58,8 +60,13 @@ def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in gallery.DRAWN:
         monkeypatch.setattr(figures, name, empty(getattr(figures, name)))
     monkeypatch.setattr(style, "render", lambda *_args, **_more: b"<svg/>")
-    monkeypatch.setattr(report, "write", lambda _runs, file, *_args, **_more: Path(file))
+    monkeypatch.setattr(report, "write", _touched)
     monkeypatch.setattr(Figure, "savefig", lambda _figure, file, **_more: Path(file).touch())
+
+
+def _touched(_runs: object, file: str | Path, *_args: object, **_more: object) -> Path:
+    Path(file).touch()
+    return Path(file)
 
 
 def empty(draw: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -101,7 +108,7 @@ def test_every_page_is_in_the_contents() -> None:
     }
 
 
-@pytest.mark.parametrize("path", [*WRITTEN, *MADE])
+@pytest.mark.parametrize("path", [*WRITTEN, *MADE, OPENED])
 @pytest.mark.usefixtures("_undrawn")
 def test_what_a_page_shows_runs_and_makes_its_files(path: str, tmp_path: Path) -> None:
     player = blocks.Player(path, tmp_path)
