@@ -45,8 +45,7 @@ DRAWN = {
     ),
     "coexistence": (
         'figures.save(figures.coexistence(Run.find("coexistence")), "coexistence.svg")',
-        "Who gets more where two kinds of flows share a link, by its rate and their RTT. The Runs are those of "
-        "the example `coexistence`: `sojourn run coexistence -o coexistence`.",
+        "Who gets more where two kinds of flows share a link, by its rate and their RTT.",
     ),
     "cdf_by_phase": (
         'figures.save(figures.cdf_by_phase(Run.open("recorded/before")), "cdf_by_phase.svg")',
@@ -77,6 +76,10 @@ def _figures() -> Iterator[str]:
 sojourn compare home-uplink pfifo codel fq_codel cake --seeds 3 --set duration="30 s" -o compared
 ```
 <!-- output -->
+
+```sh
+sojourn run coexistence -o coexistence
+```
 
 ```python
 from sojourn import Run, figures
