@@ -626,3 +626,19 @@ def test_neutral_colours_follow_the_page(page: str) -> None:
     for picture in pictures:
         assert "var(--ink)" in picture
         assert not re.search(r'style="[^"]*#(222222|ffffff|dddddd|6b6b6b)', picture)
+
+
+@in_a_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_can_be_read_and_has_a_name(
+    browser: Any, page: str, tmp_path: Path, scheme: str
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(page, encoding="utf-8")
+    shown = Page(browser, file, color_scheme=scheme)
+    shown.page.wait_for_selector("html.ready")
+    for details in shown.page.locator("details").all():
+        details.evaluate("each => { each.open = true; }")
+    assert shown.faint() == []
+    assert shown.nameless() == []
+    shown.close()
