@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
-import matplotlib
 import pytest
 import synthetic
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 
 from sojourn import figures
 from sojourn.errors import UserError
@@ -33,9 +35,9 @@ DRAWN: dict[str, Callable[..., Figure]] = {
 }
 
 
-def texts(figure: Figure) -> list[matplotlib.text.Text]:
+def texts(figure: Figure) -> list[Text]:
     figure.canvas.draw()
-    return [text for text in figure.findobj(matplotlib.text.Text) if text.get_text().strip()]
+    return [text for text in figure.findobj(Text) if text.get_text().strip()]
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -45,7 +47,7 @@ def test_a_paper_s_figure_is_as_wide_as_it_is_printed_and_its_text_no_larger(
 ) -> None:
     figure = DRAWN[name](pair, paper=paper)
     assert figure.get_size_inches()[0] == paper.width
-    sizes = {text.get_fontsize() for text in texts(figure)}
+    sizes = {float(text.get_fontsize()) for text in texts(figure)}
     assert max(sizes) <= paper.size
     assert min(sizes) >= style.LEAST_SIZE
 
@@ -115,6 +117,25 @@ def test_every_figure_of_some_runs_is_drawn_for_a_paper(pair: list[Run]) -> None
     drawn = figures.all_for(pair, paper=figures.ONE_COLUMN.with_(labels={first: "drop-tail"}))
     assert set(drawn) == set(figures.all_for(pair))
     assert {figure.get_size_inches()[0] for figure in drawn.values()} == {3.5}
+
+
+@pytest.mark.parametrize("paper", [figures.ONE_COLUMN, figures.TWO_COLUMNS])
+def test_no_word_runs_out_of_the_figure(pair: list[Run], paper: figures.Paper) -> None:
+    for name, figure in figures.all_for(pair, paper=paper).items():
+        figure.savefig(io.BytesIO(), format="png", dpi=figure.dpi)
+        # Ticks beyond an axis' ends have words that are not drawn.
+        ticks = {
+            id(word)
+            for axes in figure.findobj(Axes)
+            for axis in (axes.xaxis, axes.yaxis)
+            for word in (*axis.get_ticklabels(), *axis.get_ticklabels(minor=True))
+        }
+        for word in figure.findobj(Text):
+            if not word.get_text().strip() or not word.get_visible() or id(word) in ticks:
+                continue
+            room, taken = figure.bbox.padded(1), word.get_window_extent()
+            inside = room.contains(taken.x0, taken.y0) and room.contains(taken.x1, taken.y1)
+            assert inside, (name, word.get_text())
 
 
 def test_pgf_without_latex_is_refused_in_a_sentence(

@@ -396,6 +396,12 @@ def test_what_is_no_range_is_refused(ends: tuple[axes.Setting, ...]) -> None:
         sojourn.sweep(sojourn.loads(SCENARIO), between={"bottleneck.delay": ends}, samples=3)
 
 
+@pytest.mark.parametrize("qdiscs", ["pfifo", {"bottleneck.rate": ["5mbit"]}])
+def test_what_is_no_list_of_disciplines_is_refused(qdiscs: Any) -> None:
+    with pytest.raises(sojourn.UserError, match="is no list of queue disciplines"):
+        sojourn.sweep(sojourn.loads(SCENARIO), qdiscs)
+
+
 def test_ranges_are_drawn_from_the_command_line_as_from_the_file(tell: Told) -> None:
     ranged = SCENARIO.replace(
         '["2 Mbit/s", "8 Mbit/s"]', '"2 Mbit/s .. 8 Mbit/s"\nsamples = 3\nsampling = "random"'

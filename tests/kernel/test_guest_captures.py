@@ -98,15 +98,18 @@ def test_a_connection_is_one_stream_from_its_syn_to_its_fin(lossy: Run) -> None:
 
 
 def test_linux_and_the_simulator_say_the_same(tmp_path: Path, kernel_uml: str) -> None:
-    """But for windows, the clock of stamps and PSH, which the model has of its own."""
+    """But for the clock of stamps and PSH, which the model has of its own, and what a flow's own ACKs
+    offer."""
     made = _scenario(1000, **{"record.headers": True, "duration": "2 s", "flow.web.stop": "1.9 s"})
     tables = [
         _run(tmp_path / engine, made, engine).table("headers", 1).filter(pl.col("flow") == "bulk")
         for engine in ("sim", kernel_uml)
     ]
-    columns = ("link", "reply", "bytes", "payload_bytes", "ds", "seq", "ack", "mss")
+    columns = ("link", "reply", "bytes", "payload_bytes", "ds", "seq", "ack", "mss", "scale")
     ours, theirs = (table.head(400) for table in tables)
     assert ours.select(columns).equals(theirs.select(columns))
+    windows = [table.filter(pl.col("reply") == 1)["window"] for table in (ours, theirs)]
+    assert windows[0].equals(windows[1])
     # A guest's flows begin 2 µs late (docs/kernel.md), by which a small packet may come first.
     late = (theirs["t_ns"] - ours["t_ns"]).to_list()
     assert 2000 < min(late) <= max(late) < 2000 + 50_000

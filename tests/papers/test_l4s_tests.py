@@ -9,9 +9,10 @@ from laws import *  # noqa: F403
 
 from sojourn import papers
 from sojourn.papers import Reproduction
+from sojourn.papers.evidence import Evidence
 from sojourn.papers.l4s_tests import measures as m
 from sojourn.papers.l4s_tests import studies as s
-from sojourn.papers.l4s_tests.claims import SAYS
+from sojourn.papers.l4s_tests.claims import SAYS, fit_late
 
 PAPER = papers.load("l4s-tests")
 
@@ -51,6 +52,15 @@ def test_the_source_s_step_spares_two_and_its_prague_has_no_virtual_rtt() -> Non
         assert said["flow"][0]["tcp"] == {"prague_virtual_rtt": "0 s"}, name
     for variant in s.SCALED.values():
         assert "min_qlen_step 2" in s.EQUAL.variants[variant.name]["bottleneck.qdisc"]
+
+
+def test_hosts_are_as_late_as_the_search_found() -> None:
+    stored = Evidence(False, {}, searched=PAPER.searched(False))
+    fits = {one: fit_late(stored, one) for one in s.LATE_MS}
+    assert max(fits, key=fits.__getitem__) == s.CHOSEN_LATE_MS
+    assert list(fits.values()).count(fits[s.CHOSEN_LATE_MS]) == 1
+    said = tomllib.loads((PAPER.folder / "pair.toml").read_text(encoding="utf-8"))
+    assert {one["jitter"] for one in said["flow"]} == {f"{s.CHOSEN_LATE_MS} ms"}
 
 
 def test_every_queue_of_finding_1_marks_both_flows_alike() -> None:

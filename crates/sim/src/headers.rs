@@ -133,8 +133,7 @@ fn ack(packet: &Parcel, of: &TcpHeaders, sacks: &SackPool, row: Row) -> Row {
         has.map(|option| u64::from(option.bytes[n].wrapping_add(from) & 0xff_ffff))
     };
     // That of a SYN is never scaled (RFC 7323 §2.2).
-    let scaled = packet.window >> 16;
-    let window = if syn { (scaled << of.scale).min(u16::MAX.into()) } else { scaled };
+    let window = if syn { of.syn_window.into() } else { packet.window >> 16 };
     let row = of_syn(packet, of, row);
     Row {
         protocol: TCP,

@@ -122,6 +122,8 @@ pub struct TcpHeaders {
     pub sack: bool,
     /// Power of two of the receive window's scale.
     pub scale: u32,
+    /// The window that a SYN-ACK offers, bytes.
+    pub syn_window: u16,
     /// What the connection has to send; `None`: without end.
     pub stream_bytes: Option<u64>,
 }
@@ -473,6 +475,7 @@ impl Host {
             timestamps: params.timestamps,
             sack: params.recovery.sack,
             scale: tcp.receiver.window_scale(),
+            syn_window: tcp.receiver.syn_window(),
             stream_bytes: stream.and_then(|stream| streams[stream]),
         })
     }

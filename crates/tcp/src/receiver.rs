@@ -448,6 +448,11 @@ impl Receiver {
         self.window.scale()
     }
 
+    /// The window that a SYN-ACK offers, bytes, unscaled (RFC 7323 §2.2).
+    pub fn syn_window(&self) -> u16 {
+        self.window.syn_window()
+    }
+
     /// RFC 3168 §6.1.3: ECE is set from a CE mark until a CWR. Returns whether the ACK leaves at
     /// once: for a CWR it does, because its sender may be down to one segment. The first CE gives
     /// two quick ACKs (tcp_enter_quickack_mode).

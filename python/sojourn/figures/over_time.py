@@ -172,7 +172,8 @@ def _goodput(axes: Axes, view: _View) -> None:
     top = series.ceiling(total, rate)
     axes.set_ylim(0, max(1.06 * (top or most), 1e-3))
     if top is not None:
-        style.corner(axes, f"peaks up to {on_page(most)}: {series.PEAKS}")
+        peaks = f"peaks up to {on_page(most)}"
+        style.corner(axes, peaks if style.narrow() else f"{peaks}: {series.PEAKS}")
     _label_ends(axes, ends)
 
 
@@ -384,10 +385,12 @@ def _losses(axes: Axes, view: _View) -> None:
                 colour,
             )
         )
+    # A paper's figure has no room beside its panels.
+    inside = {"backgroundcolor": "#ffffffcc"} if style.compact() else {}
     for text, x, y, colour in labels:
         axes.annotate(
-            text, (x, y), xytext=(4, 0), textcoords="offset points", size=style.points(7.5), va="center", color=colour,
-            annotation_clip=False,
+            text, (0 if inside else x, y), xytext=(4, 0), textcoords="offset points", size=style.points(7.5),
+            va="center", color=colour, annotation_clip=False, **inside,
         )  # fmt: skip
 
 

@@ -454,7 +454,7 @@ def _paper_margins(paper: Paper, margins: Margins) -> Margins:
         top=max(margins.top - 0.1, 0.05) if margins.top > 0.3 else 0.16,
         left=max(margins.left, 0.7) * text,
         right=0.2,
-        bottom=0.47 * text,
+        bottom=max(margins.bottom - 0.1, 0.47) * text,
     )
 
 
@@ -547,17 +547,19 @@ def direct_labels(axes: Axes, ends: Sequence[tuple[str, float, float, str]]) -> 
 
 
 def shade_warmup(axes: Sequence[Axes], warmup: float, end: float) -> None:
-    """Shades the warm-up (seconds) in every panel and names it above the first."""
+    """Shades the warm-up (seconds) in every panel and names it in the first, or above it."""
     if warmup <= 0:
         return
     for panel in axes:
         panel.axvspan(
             0, min(warmup, end), color="#000000", alpha=0.06, linewidth=0, zorder=0, gid="warm-up"
         )
-    wide = warmup > 0.08 * end
+    wide = min(warmup, end) / end * axes[0].bbox.width / axes[0].figure.dpi > 0.5
+    # Below the title of a panel that has one.
+    over, side = (-3, "top") if axes[0].get_title() else (3, "bottom")
     axes[0].annotate(
-        "warm-up", (min(warmup, end) / 2 if wide else 0, 1), xycoords=("data", "axes fraction"), xytext=(0, 3),
-        textcoords="offset points", ha="center" if wide else "left", va="bottom", size=points(7), color=MUTED,
+        "warm-up", (min(warmup, end) / 2 if wide else 0, 1), xycoords=("data", "axes fraction"), xytext=(0, over),
+        textcoords="offset points", ha="center" if wide else "left", va=side, size=points(7), color=MUTED,
     )  # fmt: skip
 
 

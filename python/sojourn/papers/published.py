@@ -85,6 +85,13 @@ class Published:
         return {**self.quoted, **stated}
 
 
+def near(entry: Entry, ours: float) -> bool:
+    """Whether ours is within the tolerance of one of its numbers."""
+    tolerance, stated = entry["tolerance"], float(entry["published"])
+    room: float = tolerance["share"] * stated if "share" in tolerance else tolerance["absolute"]
+    return abs(ours - stated) <= room
+
+
 @cache
 def read(path: Path) -> Published:
     """The file at `path`.

@@ -71,7 +71,7 @@ def sweep(
         progress: True shows a bar; or a function, as `sojourn.simulate` calls it.
 
     Raises:
-        UserError: the simulator can't run it, or there is no such column.
+        UserError: the simulator can't run it, there is no such column, or `qdiscs` is no list.
         Cancelled: `progress` returned False.
         SweepInterrupted: on Ctrl-C; its `frame` has what had finished.
     """
@@ -83,6 +83,11 @@ def sweep(
         swept |= {key: _range(key, ends) for key, ends in between.items()} | drawn
     if swept:
         whole = whole.with_({"sweep": {**whole.sweep, **swept}})
+    if isinstance(qdiscs, (str, Mapping)):
+        raise UserError(
+            f"qdiscs: {qdiscs!r} is no list of queue disciplines",
+            'write ["pfifo", "fq_codel"]; values of other keys are given as vary={...}',
+        )
     if qdiscs:
         whole = contenders(whole, qdiscs, link)
     try:

@@ -349,7 +349,20 @@ fn autotuning_stops_at_the_buffers_bound() {
     let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 300_000));
     slow_start(&mut r, 20_000, 20);
     // The segment that has just come lies in the buffer as the window opens.
-    assert_eq!(r.window_bytes(), (300_000 - TrueSize::new(MSS).in_order) / 2);
+    let most = (300_000 - TrueSize::new(MSS).in_order) / 2;
+    assert_eq!(r.window_bytes(), most.next_multiple_of(1 << r.window_scale()));
+}
+
+#[test]
+fn the_scale_is_of_the_whole_buffer() {
+    let scale = |most| {
+        let buffers = params().with(|p| {
+            (p.buffers.receive_buffer, p.buffers.receive_buffer_max) = (131_072, most);
+        });
+        Receiver::new(&buffers).window_scale()
+    };
+    // As the guests' SYNs say with a maximum of 6 MiB, Linux's own. A program may ask for 208 KiB.
+    assert_eq!([131_072, 1 << 20, 6 << 20].map(scale), [2, 5, 7]);
 }
 
 #[test]

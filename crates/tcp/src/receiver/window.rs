@@ -37,6 +37,8 @@ pub struct Window {
     rcv_ssthresh: u64,
     /// 2 to the power of the window scale (rcv_wscale): windows are rounded up to multiples of it.
     granularity: u64,
+    /// What a SYN-ACK says of it, bytes: whole segments, and unscaled (tcp_select_initial_window).
+    syn_window: u16,
     /// The right edge of the window; it never moves left (RFC 9293 §3.8.6).
     right_edge: u64,
     /// The window offered last (rcv_wnd).
@@ -58,6 +60,8 @@ pub struct Window {
     rcvq_space: u64,
 }
 
+/// What a program may ask for at most (net.core.rmem_max), bytes.
+const RMEM_MAX: u64 = 212_992;
 /// No sample yet.
 const NO_RTT: u64 = u64::MAX;
 /// TCP_DEFAULT_SCALING_RATIO: the fraction before the first segment has shown how much of its
@@ -74,14 +78,14 @@ impl Window {
         let measured_scaling_ratio = params.buffers.receive_window_fraction;
         let scaling_ratio =
             if rcvbuf < rcvbuf_max { DEFAULT_SCALING_RATIO } else { measured_scaling_ratio };
-        let (space, space_max) =
-            (part(rcvbuf, scaling_ratio), part(rcvbuf_max, measured_scaling_ratio));
-        // As large as a window field of 16 bits needs (RFC 7323 §2.3; tcp_select_initial_window).
-        let scale = (space_max.max(1).ilog2().saturating_sub(15)).min(14);
+        let space = part(rcvbuf, scaling_ratio);
+        // Of the whole buffer, though not all of it can be advertised (tcp_select_initial_window;
+        // RFC 7323 §2.3).
+        let scale = rcvbuf_max.max(RMEM_MAX).ilog2().saturating_sub(15).min(14);
         let advmss = params.mss + if params.accecn { ACCECN_BYTES } else { 0 };
+        let mss = u64::from(advmss);
         let mut rcv_ssthresh = space;
         if rcvbuf < rcvbuf_max {
-            let mss = u64::from(advmss);
             rcv_ssthresh = rcv_ssthresh.saturating_sub(mss).max(space.min(2 * mss));
         }
         let mut window = Window {
@@ -96,6 +100,7 @@ impl Window {
             segment_rmem,
             rcv_ssthresh,
             granularity: 1 << scale,
+            syn_window: (space / mss * mss).min(u16::MAX.into()) as u16,
             right_edge: 0,
             rcv_wnd: 0,
             timestamps: params.timestamps,
@@ -117,6 +122,11 @@ impl Window {
     /// The window scale (RFC 7323 §2).
     pub fn scale(&self) -> u32 {
         self.granularity.trailing_zeros()
+    }
+
+    /// What a SYN-ACK says of it, bytes.
+    pub fn syn_window(&self) -> u16 {
+        self.syn_window
     }
 
     /// tcp_measure_rcv_mss: the first segment shows how much of its truesize is data.

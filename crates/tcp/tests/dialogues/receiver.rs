@@ -255,11 +255,11 @@ fn while_the_window_opens_all_is_acknowledged_at_once() {
         < seq 0 push
         > ack 1 win 11000
         < seq 1
-        > ack 2 win 12717
+        > ack 2 win 12720
         < seq 2
         > nothing
         < seq 3
-        > ack 4 win 12717
+        > ack 4 win 12720
         ",
     );
 }

@@ -538,7 +538,7 @@ def home_fits(evidence: Evidence, products: int, name: str) -> int:
         one["id"]: one for one in published.read(Path(__file__).with_name("published.toml")).numbers
     }
     return sum(
-        _near(
+        published.near(
             entries[f"table/{kbps}/{column}"],
             evidence.mean(HOMES[home(products, name, kbps)], measure),
         )
@@ -558,13 +558,6 @@ def home_buffers(evidence: Evidence) -> str:
     return (
         f"Of 16 numbers each fit, by products of rate and RTT, {told} ({evidence.searched.made})."
     )
-
-
-def _near(entry: published.Entry, ours: float) -> bool:
-    """Whether ours is within the tolerance of a number of published.toml."""
-    tolerance, stated = entry["tolerance"], float(entry["published"])
-    room: float = tolerance["share"] * stated if "share" in tolerance else tolerance["absolute"]
-    return abs(ours - stated) <= room
 
 
 def _line(evidence: Evidence, variants: Iterable[Variant]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sojourn.papers import published
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.l4s_tests import measures as m
@@ -27,6 +29,8 @@ from sojourn.papers.l4s_tests.studies import (
     GRID_MBPS,
     GRID_MS,
     HALF_GAINS,
+    LATE_MS,
+    LATENESS,
     ONE,
     PARTLY,
     RENO,
@@ -50,6 +54,7 @@ from sojourn.papers.l4s_tests.studies import (
     cell,
     equal,
     falls,
+    late,
     rivals,
     through,
     today,
@@ -400,20 +405,36 @@ def reno_beside(evidence: Evidence) -> str:
     )
 
 
+def fit_late(evidence: Evidence, most_ms: float, end: str = "longer") -> int:
+    """How many rates of one end of two flows of unequal RTTs in the short queue fit if packets leave their
+    hosts up to so much late, as the search found."""
+    entries = {
+        one["id"]: one for one in published.read(Path(__file__).with_name("published.toml")).numbers
+    }
+    measure = {"longer": m.prague_mbps, "shorter": m.other_mbps}[end]
+    found = {
+        at: evidence.mean(LATENESS[late(most_ms, at)], measure)
+        for at in (f"Prague, dualpi2, {ends}" for ends in APART_MS)
+    }
+    return sum(published.near(entries[f"unequal/{at}/{end}"], ours) for at, ours in found.items())
+
+
 def exact_time(evidence: Evidence) -> str:
-    """The flow of the longer RTT beside one of the shorter, with hosts that keep exact time."""
+    """What other lateness has of the longer RTT beside the shorter; and with hosts that keep exact time."""
+    told = ", ".join(f"{most:g} ms: {fit_late(evidence, most)} of 2" for most in LATE_MS)
+    searched = f"Rates of the longer RTT that fit, by how late: {told} ({evidence.searched.made})."
     exact = [EXACTLY[f"Prague, dualpi2, {ends}"] for ends in APART_MS]
     if not evidence.has(*exact):
-        return "The full version has it."
+        return searched
     goodputs = [evidence.mean(one, m.prague_mbps) for one in exact]
     virtual = [
         evidence.mean(SINCE[today(VRTT, f"Prague, dualpi2, {ends}")], m.prague_mbps)
         for ends in APART_MS
     ]
     return (
-        "Alone in the short queue two flows then meet a step that marks whole round trips of both or none, and the "
-        f"longer RTT has, at {' and at '.join(APART_MS)}, {each(goodputs, 2)} Mbit/s. With time as chosen and "
-        f"today's virtual RTT it has {each(virtual, 2)}."
+        f"{searched} On time, two flows alone in the short queue meet a step that marks whole round trips of both "
+        f"or none, and the longer RTT has, at {' and at '.join(APART_MS)}, {each(goodputs, 2)} Mbit/s. With time "
+        f"as chosen and today's virtual RTT it has {each(virtual, 2)}."
     )
 
 

@@ -318,6 +318,33 @@ EXACTLY = Study(
     quick_seeds=1,
 )
 
+LATE_MS = (0, 0.1, 0.5, 2)
+"""By how much packets leave their host late at most, as it was searched, ms."""
+CHOSEN_LATE_MS = 0.5
+"""What pair.toml has."""
+
+
+def late(most_ms: float, at: str) -> str:
+    """The name of a variant of the search."""
+    return f"{at}, up to {most_ms:g} ms late"
+
+
+LATENESS = Study(
+    "lateness",
+    "Findings 3 and 4 with hosts whose packets leave up to so much late",
+    "pair.toml",
+    variants={
+        late(most_ms, at): {**study.variants[at], "flow.*.jitter": f"{most_ms:g} ms"}
+        for most_ms in LATE_MS
+        for study in (EQUAL, UNEQUAL)
+        for at in study.variants
+        if "DCTCP" not in at
+    },
+    seeds=3,
+    first_seed=2001,
+)
+"""Run by `search` alone."""
+
 RIVALS: Mapping[str, Changes] = {
     "Prague": {},
     "Prague, exact time": EXACT,
@@ -564,6 +591,16 @@ SWAPS: Mapping[str, Swap] = {
             },
         }
         for which in TODAY
+    },
+    **{
+        f"packets up to {most_ms:g} ms late": {
+            study[at]: LATENESS[late(most_ms, at)]
+            for study in (EQUAL, UNEQUAL)
+            for at in study.variants
+            if "DCTCP" not in at
+        }
+        for most_ms in LATE_MS
+        if most_ms not in (0, CHOSEN_LATE_MS)
     },
     ON_TIME: {
         (EQUAL if at in EQUAL.variants else UNEQUAL)[at]: EXACTLY[at] for at in EXACTLY.variants

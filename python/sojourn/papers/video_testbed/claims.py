@@ -396,13 +396,6 @@ def least_lost(evidence: Evidence) -> Finding:
     )
 
 
-def _near(entry: published.Entry, ours: float) -> bool:
-    """Whether ours is within the tolerance of a number of published.toml."""
-    tolerance, stated = entry["tolerance"], float(entry["published"])
-    room: float = tolerance["share"] * stated if "share" in tolerance else tolerance["absolute"]
-    return abs(ours - stated) <= room
-
-
 def which_red(evidence: Evidence) -> Finding:
     measures: dict[str, Measure] = {
         "least": m.least_ms,
@@ -414,7 +407,7 @@ def which_red(evidence: Evidence) -> Finding:
 
     def fitting(name: str, variants: Mapping[int, Variant]) -> dict[str, bool]:
         return {
-            f"{kbps} {column}": _near(
+            f"{kbps} {column}": published.near(
                 _ENTRIES[f"{name}/{kbps}/{column}"], evidence.mean(variant, measure)
             )
             for kbps, variant in variants.items()
