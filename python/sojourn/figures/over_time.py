@@ -386,7 +386,7 @@ def _losses(axes: Axes, view: _View) -> None:
             )
         )
     # A paper's figure has no room beside its panels.
-    inside = {"backgroundcolor": "#ffffffcc"} if style.compact() else {}
+    inside: dict[str, Any] = {"backgroundcolor": "#ffffffcc"} if style.compact() else {}
     for text, x, y, colour in labels:
         axes.annotate(
             text, (0 if inside else x, y), xytext=(4, 0), textcoords="offset points", size=style.points(7.5),
