@@ -499,6 +499,11 @@ impl Receiver {
     /// As `acknowledge`, of what is no quick ACK. No other ACK is pending any more.
     #[inline]
     fn send_ack(&mut self, rmem: u64, now: Time) -> AckSegment {
+        let window = self.window.select_window(self.delivered, rmem);
+        self.ack_that_offers(window, now)
+    }
+
+    fn ack_that_offers(&mut self, window: u64, now: Time) -> AckSegment {
         self.rcv_wup = self.rcv_nxt;
         self.pending = Pending::None;
         let (sacks, mut sack_count) = if self.ofo.is_empty() && self.duplicate.is_none() {
@@ -520,7 +525,7 @@ impl Receiver {
         AckSegment {
             ack: self.rcv_nxt,
             echo: self.ts_recent,
-            window: self.window.select_window(self.delivered, rmem),
+            window,
             sacks,
             sack_count,
             ace,

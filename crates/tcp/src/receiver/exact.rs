@@ -71,7 +71,7 @@ impl Receiver {
         }
         let window = self.window.select_window(delivered, rmem);
         let prior = self.exact.as_ref().map_or(self.rcv_nxt, |exact| exact.prior_rcv_nxt);
-        AckSegment { ack: prior, window, ..self.send_ack(rmem, now) }
+        AckSegment { ack: prior, ..self.ack_that_offers(window, now) }
     }
 
     /// The ACK that follows another at once.

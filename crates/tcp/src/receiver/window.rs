@@ -47,7 +47,7 @@ pub struct Window {
     /// A full segment, were it not for AccECN's option (tp->advmss).
     advmss: u32,
     tsecr: Option<Millis>,
-    /// The receiver's RTT in eighths of a ns (rcv_rtt_est.rtt_us): the least sample; a larger
+    /// The receiver's RTT in eighths of a µs (rcv_rtt_est.rtt_us): the least sample; a larger
     /// sample raises it by an eighth of the difference.
     rcv_rtt: u64,
     /// Without stamps the RTT is the least time that one window of data took: it ends when RCV.NXT
@@ -62,6 +62,8 @@ pub struct Window {
 
 /// What a program may ask for at most (net.core.rmem_max), bytes.
 const RMEM_MAX: u64 = 212_992;
+/// ns.
+const MICRO: u64 = 1_000;
 /// No sample yet.
 const NO_RTT: u64 = u64::MAX;
 /// TCP_DEFAULT_SCALING_RATIO: the fraction before the first segment has shown how much of its
@@ -259,10 +261,11 @@ impl Window {
         if rtt == Span::ZERO {
             return;
         }
-        if rtt.0 * 8 < self.rcv_rtt {
-            self.rcv_rtt = rtt.0 * 8;
+        let micros = rtt.0 / MICRO;
+        if micros * 8 < self.rcv_rtt {
+            self.rcv_rtt = micros * 8;
         } else if smooth {
-            self.rcv_rtt = self.rcv_rtt - self.rcv_rtt / 8 + rtt.0;
+            self.rcv_rtt = self.rcv_rtt - self.rcv_rtt / 8 + micros;
         }
     }
 
@@ -285,7 +288,7 @@ impl Window {
             self.rcv_rtt_measure(next, mss, now);
         }
         // Before the first sample an RTT is longer than any time.
-        if now.since(self.rcvq_time).0 >= self.rcv_rtt / 8 {
+        if whole_micros(self.rcvq_time, now) >= self.rcv_rtt / 8 {
             self.resize_buffer(delivered, behind, beyond);
             self.rcvq_time = now;
         }
@@ -295,7 +298,7 @@ impl Window {
     #[cold]
     fn rcv_rtt_measure(&mut self, next: u32, mss: u32, now: Time) {
         if self.rcv_rtt_time != Time::NEVER {
-            self.rcv_rtt_update(now.since(self.rcv_rtt_time), false);
+            self.rcv_rtt_update(Span(whole_micros(self.rcv_rtt_time, now) * MICRO), false);
         }
         let segments = self.rcv_wnd / u64::from(mss.max(1));
         self.rcv_rtt_seq = next.saturating_add(segments.clamp(1, u64::from(u32::MAX)) as u32);
@@ -344,10 +347,10 @@ impl Window {
     /// Linux 7.3: with an RTT of less than tcp_rcvbuf_low_rtt the window grows in proportion to the
     /// RTT. Before the first sample there is none.
     fn low_rtt_growth(&self, wanted: u128) -> Option<u128> {
-        const LOW_RTT_NS: u64 = 1_000_000;
+        const LOW_RTT_US: u64 = 1_000;
         let rtt = if self.rcv_rtt == NO_RTT { 0 } else { self.rcv_rtt / 8 };
-        let applies = self.right_sizing == RightSizing::Linux73 && rtt < LOW_RTT_NS;
-        applies.then(|| wanted * u128::from(rtt) / u128::from(LOW_RTT_NS))
+        let applies = self.right_sizing == RightSizing::Linux73 && rtt < LOW_RTT_US;
+        applies.then(|| wanted * u128::from(rtt) / u128::from(LOW_RTT_US))
     }
 
     /// A buffer whose advertised part has so many bytes, up to the bound; it never shrinks.
@@ -357,6 +360,13 @@ impl Window {
         self.may_grow = self.rcvbuf < self.rcvbuf_max;
         self.measure_space();
     }
+}
+
+/// Between two readings of a clock of whole µs (tcp_stamp_us_delta). Packets and RTTs are often whole
+/// multiples of one time, so what is rounded decides.
+#[inline]
+fn whole_micros(from: Time, to: Time) -> u64 {
+    (to.0 / MICRO).saturating_sub(from.0 / MICRO)
 }
 
 /// A fraction of a buffer, rounded down.
@@ -423,7 +433,7 @@ mod tests {
     fn the_rtt_falls_at_once_and_rises_by_eighths() {
         let mut window = window();
         for (rcv_rtt_update, eighths) in [(100, 800), (200, 900), (50, 400)] {
-            window.rcv_rtt_update(Span(rcv_rtt_update), true);
+            window.rcv_rtt_update(Span(rcv_rtt_update * MICRO), true);
             assert_eq!(window.rcv_rtt, eighths);
         }
     }
