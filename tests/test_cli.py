@@ -662,6 +662,8 @@ def test_list_names_what_there_is(say: Command) -> None:
         ["sim"],
         ["kernel"],
     ]
+    (prague,) = [line for line in say("list", "congestion").out.splitlines() if "prague" in line]
+    assert prague == "sim kernel  prague  (a module of ours: kernel-7.3)"
     engines = {
         line[12:].split()[0]: line[:10].split() for line in say("list", "qdiscs").out.splitlines()
     }

@@ -132,10 +132,41 @@ def test_accurate_feedback_is_in_the_flags_and_in_an_option(tmp_path: Path) -> N
     counted = [int.from_bytes(each[3:6]) for each in options if len(each) >= 6]
     assert sorted(counted) == counted
     assert counted[-1] > 100_000, "bytes with CE"
+    # Of order 1: ECT(1), CE, ECT(0). Those of ECT begin with 1 (RFC 9768 §3.2.1).
+    [answer] = [
+        o for p, o in zip(packets, options, strict=True) if p.data.flags & 0x12 == 0x12 and o
+    ]
+    assert answer == bytes((0, 0, 1, 0, 0, 0, 0, 0, 1))
     [syn] = [p for p in packets if p.data.flags & 0x12 == 2 and p.src == packets[0].src]
     assert syn.data.flags & 0xC0 == 0xC0
     assert bytes(syn)[32] & 1 == 1, "AE"
     assert {packet.tos & 3 for packet in packets} >= {2, 3}
+
+
+def test_wireshark_reads_ae_and_the_option_as_the_table_has_them(tmp_path: Path) -> None:
+    tshark = shutil.which("tshark")
+    if tshark is None:
+        pytest.skip("needs tshark")
+    run = _run(tmp_path, "dualpi2", "prague", '"accecn"')
+    file = tmp_path / "a.pcapng"
+    file.write_bytes(capture(run, 1))
+    # Of an answer to a SYN it names the three flags, of later segments what they make: ACE.
+    flags = ["tcp.flags.ae", "tcp.flags.cwr", "tcp.flags.ece"]
+    fields = ["tcp.flags.ace", *flags]
+    fields += [f"tcp.options.acc_ecn.e{name}" for name in ("e1b", "ceb", "e0b")]
+    asked: list[Any] = [tshark, "-r", file, "-Y", "tcp.options.acc_ecn", "-T", "fields"]
+    done = subprocess.run(
+        [*asked, *(f"-e{field}" for field in fields)], capture_output=True, text=True, check=True
+    )
+    read: Counter[tuple[int | None, ...]] = Counter()
+    for line in done.stdout.splitlines():
+        ace, ae, cwr, ece, *counters = (int(cell) if cell else None for cell in line.split("\t"))
+        bits = 4 * (ae or 0) + 2 * (cwr or 0) + (ece or 0)
+        read[bits if ace is None else ace, *counters] += 1
+    names = ("accecn_e1b", "accecn_ceb", "accecn_e0b")
+    has = run.table("headers", 1).filter(pl.any_horizontal(pl.col(*names).is_not_null()))
+    assert read == Counter(has.select(pl.col("flags") // 64 % 8, *names).rows())
+    assert {row[0] for row in read} == set(range(8))
 
 
 def test_wireshark_has_no_complaint(lossy: Run, tmp_path: Path) -> None:

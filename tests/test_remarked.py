@@ -6,7 +6,7 @@ from sojourn.scenario import loads
 
 SCENARIO = """
 duration = "8 s"
-warmup = "2 s"
+warmup = "3 s"
 
 [[link]]
 name = "before"

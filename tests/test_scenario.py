@@ -1414,11 +1414,28 @@ def test_disciplines_that_compute_with_the_rate_need_one() -> None:
         assert [problem.dotted for problem in error.problems] == ["bottleneck.qdisc"]
 
 
-def test_dctcp_is_not_taken_without_ecn_which_makes_it_reno() -> None:
-    dctcp = DUMBBELL.replace('kind = "bulk"', 'kind = "bulk"\ncongestion = "dctcp"', 1)
-    problem = refusal(dctcp).problems[0]
-    assert (problem.dotted, problem.hint) == ("flow.0.congestion", "write ecn = true")
-    assert loads(dctcp.replace('"dctcp"', '"dctcp"\necn = true'))
+def test_dctcp_and_prague_have_the_ecn_that_they_need_and_are_not_taken_without() -> None:
+    def of(control: str, ecn: str = "") -> str:
+        return f'kind = "bulk"\ncongestion = "{control}"\n{ecn}'
+
+    def asked(control: str, ecn: str = "") -> tuple[bool, bool]:
+        tcp = flow(of(control, ecn))["traffic"]["tcp"]
+        return tcp["ecn"], tcp["accecn"]
+
+    assert [asked(control) for control in ("cubic", "dctcp", "prague")] == [
+        (False, False),
+        (True, False),
+        (True, True),
+    ]
+    assert asked("prague", "ecn = true") == (True, True), "it asks for more than that"
+    assert asked("dctcp", 'ecn = "accecn"') == (True, True)
+    for control in ("dctcp", "prague"):
+        text = f"{HEAD}[[flow]]\n{of(control, 'ecn = false')}"
+        problem = refusal(text).problems[0]
+        assert (problem.dotted, problem.hint) == (
+            "flow.0.congestion",
+            "leave ecn out, or write ecn = true",
+        )
 
 
 @pytest.mark.parametrize(

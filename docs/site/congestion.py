@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import extract
 
 from sojourn._core import CongestionRecord
+from sojourn.engine.kernel.releases import RELEASES
 from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.tcp import PROFILES
 
@@ -21,6 +22,8 @@ SECTIONS = {
     "prague": "Prague",
 }
 """Sections of docs/tcp.md on one control alone."""
+OURS = {name: f"kernel-{release.name}" for release in RELEASES for name in release.congestion}
+"""The engines whose kernel has a module of ours."""
 TITLES = ("Loss decides", "Delay decides", "Both decide", "Rates and marks decide")
 
 
@@ -31,7 +34,7 @@ def pages() -> dict[str, str]:
 
 def _index() -> str:
     rows = [
-        f"| [{name}]({name}.md) | {'yes' if one.simulated else ''} | {'yes' if one.in_linux else ''} | "
+        f"| [{name}]({name}.md) | {'yes' if one.simulated else ''} | {'yes' if one.in_linux else OURS.get(name, '')} | "
         f"{f'`{one.nearest}`' if one.nearest else ''} |"
         for name, one in CONGESTION.items()
     ]
@@ -72,6 +75,8 @@ def _lines(record: CongestionRecord) -> Iterator[str]:
 def _who(record: CongestionRecord) -> Iterator[str]:
     if record.simulated and record.in_linux:
         yield "The simulator and Linux have it.\n"
+    elif record.name in OURS:
+        yield f"The simulator has it, and the guest of `{OURS[record.name]}`, as a module of ours.\n"
     elif record.simulated:
         yield "The simulator alone has it.\n"
     else:
@@ -171,7 +176,7 @@ def _agreement(record: CongestionRecord) -> Iterator[str]:
     if not record.simulated:
         yield "The engine `kernel` runs Linux's own code, so there is nothing to compare.\n"
         return
-    if not record.in_linux:
+    if not record.in_linux and record.name not in OURS:
         yield "Linux does not have it, so there is nothing to compare.\n"
         return
     yield "From [agreement.md](../agreement.md), which has all of it.\n"

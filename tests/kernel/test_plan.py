@@ -877,6 +877,12 @@ def test_jitter_keeps_the_order_and_is_at_both_ends() -> None:
         ({"flow.0.profile": "ns2"}, SIMNIC, "flow 'bulk.1': profile", "no kernel has"),
         ({"flow.0.tcp.pacing": True}, SIMNIC, "flow 'bulk.1': tcp.pacing", "paces only"),
         (
+            {"flow.0.tcp.prague_variant": "draft"},
+            SIMNIC,
+            "flow 'bulk.1': tcp.prague_variant",
+            "our module prague, which is the variant linux",
+        ),
+        (
             {"flow.0.tcp.delayed_ack": "100 ms"},
             SIMNIC,
             "flow 'bulk.1': tcp.delayed_ack",

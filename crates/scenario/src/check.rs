@@ -586,20 +586,19 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
         );
     }
     let is = |name| flow.congestion.as_ref().is_some_and(|control| control.is(name));
-    if is("dctcp") && flow.ecn == Notification::Off {
-        let message = "dctcp without ECN is Reno to Linux";
-        tell(problems, message, "write ecn = true", below(at, "congestion"));
-    }
-    if is("prague") && flow.ecn != Notification::Accurate {
-        let message = "prague needs to be told of each mark";
-        tell(problems, message, "write ecn = \"accecn\"", below(at, "congestion"));
+    let ecn = flow.notification();
+    for name in ["dctcp", "prague"] {
+        if is(name) && ecn == Notification::Off {
+            let message = format!("{name} without ECN is Reno to Linux");
+            tell(problems, message, "leave ecn out, or write ecn = true", below(at, "congestion"));
+        }
     }
     if flow.profile == "linux-7.3" && set.rack == Some(false) && set.sack != Some(false) {
         let message = "Linux 7.3 finds losses by RACK alone";
         let hint = r#"leave rack out, or write profile = "linux", which is 6.12's"#;
         tell(problems, message, hint, inside("rack"));
     }
-    let full = endpoints(flow.profile, flow.congestion.as_ref(), flow.ecn, set).params;
+    let full = endpoints(flow.profile, flow.congestion.as_ref(), ecn, set).params;
     if full.growth.vegas_alpha > full.growth.vegas_beta {
         let named = if set.vegas_alpha.is_some() { "vegas_alpha" } else { "vegas_beta" };
         let what = format!(

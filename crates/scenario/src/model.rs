@@ -173,6 +173,19 @@ keys! {
     }
 }
 
+impl TcpFlow {
+    /// What the endpoints do with ECN. A congestion control that needs it asks for it by itself
+    /// (Linux's TCP_CONG_NEEDS_ECN, and prague's for AccECN).
+    pub(crate) fn notification(&self) -> Notification {
+        let is = |name| self.congestion.as_ref().is_some_and(|control| control.is(name));
+        match self.ecn {
+            None | Some(Notification::Classic) if is("prague") => Notification::Accurate,
+            None if is("dctcp") => Notification::Classic,
+            given => given.unwrap_or(Notification::Off),
+        }
+    }
+}
+
 keys! {
     /// What every kind that runs over TCP has.
     TcpFlow {
@@ -180,8 +193,9 @@ keys! {
         congestion: Optional<NamedControl> => Controls;
         /// What the endpoints are.
         profile: Defaulted<&'static str> = "linux" => Words(PROFILES);
-        /// Explicit congestion notification; accecn: with accurate feedback.
-        ecn: Defaulted<Notification> = Notification::Off => NOTIFICATION;
+        /// Explicit congestion notification; accecn: with accurate feedback; none: as the congestion
+        /// control asks for it.
+        ecn: Optional<Notification> => NOTIFICATION;
         /// What differs from the profile.
         tcp: Defaulted<TcpSettings> = TcpSettings::default() => Sub;
     }

@@ -246,7 +246,7 @@ fn sized(entry: &Entry, mut traffic: Traffic, name: &str, seed: u64) -> Traffic 
 
 fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
     let endpoints = |tcp: &TcpFlow| {
-        endpoints(tcp.profile, tcp.congestion.as_ref(), tcp.ecn, &tcp.tcp)
+        endpoints(tcp.profile, tcp.congestion.as_ref(), tcp.notification(), &tcp.tcp)
             .with_source(|file| code.text(file))
     };
     let udp = |udp: &Udp, on_ns, off_ns| Traffic::Udp {

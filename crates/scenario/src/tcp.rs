@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use tc::disciplines::own::OwnClass;
 use tcp::own::OwnControl;
 pub use tcp::params::MTU;
-use tcp::params::{ACCECN_BYTES, FastRecovery, header_bytes};
+use tcp::params::{ACCECN_BYTES, FastRecovery, PragueVariant, header_bytes};
 use tcp::{CongestionKind, TcpParams};
 
 /// Profiles by name.
@@ -89,6 +89,8 @@ settings! {
     pacing: bool => BOOL => growth.pacing;
     /// HyStart (cubic only).
     hystart: bool => BOOL => growth.hystart;
+    /// HyStart++ (RFC 9406; reno and cubic only).
+    hystart_plus_plus: bool => BOOL => growth.hystart_plus_plus;
     /// Segments queued (vegas only).
     vegas_alpha: u32 => QUEUED => growth.vegas_alpha;
     /// Segments queued (vegas only).
@@ -103,6 +105,8 @@ settings! {
     beta_ecn: f64 => Within { least: 0.0, most: 1.0, above: true } => growth.beta_ecn;
     /// The RTT that flows of shorter RTTs behave as if they had; 0: none (prague only).
     prague_virtual_rtt: u64 => ACK_DELAY => growth.prague_virtual_rtt_ns;
+    /// Whose description of Prague (prague only).
+    prague_variant: &'static str => Words(PragueVariant::NAMES) => growth.prague_variant;
     /// SYN, its answer and an ACK before data.
     handshake: bool => BOOL => handshake;
     /// The RTO before the first sample.

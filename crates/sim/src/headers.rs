@@ -127,10 +127,9 @@ fn ack(packet: &Parcel, of: &TcpHeaders, sacks: &SackPool, row: Row) -> Row {
     let (blocks, accecn) = sacks.options(packet);
     let left = |n: usize| blocks.get(n).map(|block| next(block.0).into());
     let right = |n: usize| blocks.get(n).map(|block| next(block.1).into());
-    // A counter of ECT begins with 1 (RFC 9768 §3.2.1).
-    let counter = |n: usize, from: u32| {
+    let counter = |n: usize| {
         let has = accecn.filter(|option| usize::from(option.fields) > n);
-        has.map(|option| u64::from(option.bytes[n].wrapping_add(from) & 0xff_ffff))
+        has.map(|option| option.bytes[n].into())
     };
     // That of a SYN is never scaled (RFC 7323 §2.2).
     let window = if syn { of.syn_window.into() } else { packet.window >> 16 };
@@ -152,9 +151,9 @@ fn ack(packet: &Parcel, of: &TcpHeaders, sacks: &SackPool, row: Row) -> Row {
         sack3_right: right(2),
         sack4_left: left(3),
         sack4_right: right(3),
-        accecn_e1b: counter(0, 1),
-        accecn_ceb: counter(1, 0),
-        accecn_e0b: counter(2, 1),
+        accecn_e1b: counter(0),
+        accecn_ceb: counter(1),
+        accecn_e0b: counter(2),
         ..row
     }
 }

@@ -121,6 +121,35 @@ pub struct LossRecovery {
     pub limited_transmit: bool,
 }
 
+/// Whose description of Prague.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PragueVariant {
+    /// Linux's tcp_prague 0.7.
+    Linux,
+    /// draft-briscoe-iccrg-prague-congestion-control.
+    Draft,
+    /// The L4STeam's udp_prague.
+    Udp,
+}
+
+impl PragueVariant {
+    /// All by name.
+    pub const NAMES: &[&str] = &["linux", "draft", "udp"];
+}
+
+impl From<&str> for PragueVariant {
+    /// The one of this name, one of `NAMES`.
+    fn from(name: &str) -> PragueVariant {
+        match name {
+            "linux" => PragueVariant::Linux,
+            "draft" => PragueVariant::Draft,
+            "udp" => PragueVariant::Udp,
+            _ => unreachable!("{name} is checked when read"),
+        }
+    }
+}
+
 /// How cwnd begins and grows.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Growth {
@@ -135,6 +164,8 @@ pub struct Growth {
     pub pacing: bool,
     /// HyStart in slow start (cubic only).
     pub hystart: bool,
+    /// HyStart++ in the first slow start (RFC 9406), in place of HyStart (reno and cubic only).
+    pub hystart_plus_plus: bool,
     /// Vegas: cwnd grows while fewer segments than this are queued.
     pub vegas_alpha: u32,
     /// Vegas: cwnd shrinks while more segments than this are queued.
@@ -151,6 +182,8 @@ pub struct Growth {
     pub beta_ecn: Option<f64>,
     /// Prague: flows of a shorter RTT grow as at this one, ns; 0: each by its own.
     pub prague_virtual_rtt_ns: u64,
+    /// Prague: whose description of it.
+    pub prague_variant: PragueVariant,
 }
 
 /// What ns-2.35's agents do differently from the RFCs and Linux, each on its own. A scenario's
@@ -349,6 +382,7 @@ impl TcpParams {
             max_window: None,
             pacing: false,
             hystart: true,
+            hystart_plus_plus: false,
             vegas_alpha: 2,
             vegas_beta: 4,
             vegas_gamma: 1,
@@ -356,6 +390,7 @@ impl TcpParams {
             ledbat_gain: 1.0,
             beta_ecn: None,
             prague_virtual_rtt_ns: 25 * MS,
+            prague_variant: PragueVariant::Linux,
         },
         ns2: Ns2Mode::OFF,
         timers: Timers {
@@ -425,6 +460,7 @@ impl TcpParams {
             max_window: None,
             pacing: false,
             hystart: false,
+            hystart_plus_plus: false,
             vegas_alpha: 1,
             vegas_beta: 3,
             vegas_gamma: 1,
@@ -432,6 +468,7 @@ impl TcpParams {
             ledbat_gain: 1.0,
             beta_ecn: None,
             prague_virtual_rtt_ns: 25 * MS,
+            prague_variant: PragueVariant::Linux,
         },
         ns2: Ns2Mode::ON,
         timers: Timers {

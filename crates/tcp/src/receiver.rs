@@ -347,21 +347,24 @@ impl Receiver {
     #[cold]
     fn on_syn(&mut self, segment: &Segment, now: Time) -> AckSegment {
         // The stamp echoed is the first SYN's, and ECN is agreed on if the first SYN asked for it.
-        if self.handshake.as_ref().is_some_and(|h| h.syn_stamp == Time::NEVER) {
+        let first = self.handshake.as_ref().is_some_and(|h| h.syn_stamp == Time::NEVER);
+        if first {
             self.negotiate(segment);
+        } else if self.rcv_nxt == 0 {
+            self.on_syn_again(segment);
         }
         if let Some(handshake) = &mut self.handshake
             && (handshake.syn_stamp == Time::NEVER || self.rcv_nxt > 0)
         {
             handshake.syn_stamp = segment.stamp;
         }
-        self.send_synack(now)
+        self.send_synack(first, now)
     }
 
     /// The SYN-ACK. It is no quick ACK. It is retransmitted until something answers: after 1 s,
     /// 2 s, 4 s.
     #[cold]
-    fn send_synack(&mut self, now: Time) -> AckSegment {
+    fn send_synack(&mut self, first: bool, now: Time) -> AckSegment {
         let (syn_stamp, timeouts) =
             self.handshake.as_ref().map_or((Time::NEVER, 0), |h| (h.syn_stamp, h.synack_timeouts));
         if self.timestamps {
@@ -371,7 +374,7 @@ impl Receiver {
         let ack = self.send_ack(0, now);
         // The option is on the first only (RFC 9768 §3.2.3.2.2). Before data only what needs ECN is
         // ECN-capable.
-        let accecn = if timeouts == 0 { ack.accecn } else { None };
+        let accecn = if first { ack.accecn } else { None };
         let ecn = if self.ecn == Echo::Accurate { self.synack_ecn } else { ack.ecn };
         let synack = AckSegment { syn: true, echo: syn_stamp, ace, accecn, ecn, ..ack };
         if self.rcv_nxt == 0 {
@@ -425,7 +428,7 @@ impl Receiver {
                     handshake.synack_timeouts =
                         (handshake.synack_timeouts + 1).min(SYNACK_BACKOFFS);
                 }
-                self.send_synack(now)
+                self.send_synack(false, now)
             }
         };
         Some(ack)

@@ -219,7 +219,9 @@ fn a_last_ack_that_tells_of_a_bleached_syn_ack_or_of_nothing_ends_ect() {
 
 #[test]
 fn the_last_ack_reflects_how_the_syn_ack_came_and_has_an_option_s_counters_begin() {
-    for (ecn, reflection) in [(Ecn::NotEct, 0b010), (Ecn::Ect0, 0b100), (Ecn::Ce, 0b110)] {
+    for (ecn, reflection) in
+        [(Ecn::NotEct, 0b010), (Ecn::Ect1, 0b011), (Ecn::Ect0, 0b100), (Ecn::Ce, 0b110)]
+    {
         let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
         let syn = burst(&mut sender, at(0))[0];
         let answer = greeting(&mut receiver, &syn, at(0));
@@ -312,6 +314,86 @@ fn an_answer_of_a_server_without_accecn_is_taken_as_it_is_meant() {
         sender.on_ack(&AckSegment { ack: 1, ace: 1, syn: false, ..answer }, at(160));
         assert_eq!(burst(&mut sender, at(160))[0].cwr, cwr, "only RFC 3168 has CWR");
     }
+}
+
+#[test]
+fn an_accecn_answer_to_a_plain_syn_counts() {
+    // syn_ace_flags_acked_after_retransmit.
+    let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
+    let syn = burst(&mut sender, at(0))[0];
+    let answer = greeting(&mut receiver, &syn, at(0));
+    for (due, ace) in [(1000, 0b111), (2000, 0)] {
+        sender.on_deadline(at(due));
+        assert_eq!(burst(&mut sender, at(due))[0].ace, ace);
+    }
+    sender.on_ack(&answer, at(2100));
+    let sent = burst(&mut sender, at(2100));
+    assert_eq!((sent[0].ace, sent[0].ecn), (0b010, Ecn::Ect0));
+}
+
+#[test]
+fn a_last_ack_with_ace_after_a_plain_syn_ack_counts() {
+    // syn_ack_ace_flags_acked_after_retransmit.
+    let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
+    let syn = burst(&mut sender, at(0))[0];
+    let answer = greeting(&mut receiver, &syn, at(0));
+    let again = [1, 2].map(|_| {
+        let due = receiver.deadline().expect("it waits");
+        receiver.on_deadline(due).expect("it goes again")
+    });
+    assert_eq!(again.map(|answer| (answer.ace, answer.accecn)), [(0b010, None), (0, None)]);
+    sender.on_ack(&answer, at(3500));
+    let sent = burst(&mut sender, at(3500));
+    receiver.on_segment(&sent[0], at(3600));
+    let ack = receiver.on_segment(&Segment { ecn: Ecn::Ce, ..sent[1] }, at(3600)).expect("at once");
+    assert_eq!((ack.ace, ack.ecn), (6, Ecn::Ect0));
+}
+
+#[test]
+fn a_plain_syn_after_one_that_asks_leaves_accecn_and_ends_ect() {
+    // accecn_then_notecn_syn.
+    let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
+    let syn = burst(&mut sender, at(0))[0];
+    let first = greeting(&mut receiver, &Segment { ecn: Ecn::Ect0, ..syn }, at(0));
+    let plain = Segment { ace: 0, cwr: false, ecn: Ecn::NotEct, ..syn };
+    let second = greeting(&mut receiver, &plain, at(100));
+    assert_eq!((first.ace, second.ace, second.accecn), (0b100, 0b010, None));
+    sender.on_ack(&second, at(200));
+    let sent = burst(&mut sender, at(200));
+    receiver.on_segment(&sent[0], at(240));
+    let ack = receiver.on_segment(&sent[1], at(240)).expect("at once");
+    assert_eq!((ack.ace, ack.ecn), (5, Ecn::NotEct));
+}
+
+#[test]
+fn data_out_of_order_complete_the_handshake_and_their_marks_count() {
+    // 2nd_data_as_first: the last ACK and the first data are lost.
+    let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
+    let syn = burst(&mut sender, at(0))[0];
+    sender.on_ack(&greeting(&mut receiver, &syn, at(0)), at(80));
+    let sent = burst(&mut sender, at(80));
+    let mut ace = |data: usize, ms| {
+        let marked = Segment { ecn: Ecn::Ce, ..sent[data] };
+        let ack = receiver.on_segment(&marked, at(ms)).expect("acknowledged at once");
+        (ack.ack, ack.sack_count, ack.ace, ack.ecn)
+    };
+    assert_eq!(ace(2, 120), (0, 1, 6, Ecn::Ect0));
+    assert_eq!(ace(1, 320), (2, 0, 7, Ecn::Ect0));
+    assert_eq!(ace(3, 330), (3, 0, 0, Ecn::Ect0));
+}
+
+#[test]
+fn an_answer_with_the_reserved_code_means_accecn() {
+    // serverside_accecn_disabled1.
+    let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
+    let syn = burst(&mut sender, at(0))[0];
+    let answer = greeting(&mut receiver, &syn, at(0));
+    let (ace, ecn) = (0b101, Ecn::NotEct);
+    sender.on_ack(&AckSegment { ace, ecn, accecn: None, ..answer }, at(80));
+    let sent = burst(&mut sender, at(80));
+    assert_eq!((sent[0].ace, sent[0].ecn, sent[1].ecn), (0b010, Ecn::Ect0, Ecn::Ect0));
+    sender.on_ack(&AckSegment { ack: 1, ace: 6, syn: false, ..answer }, at(160));
+    assert_eq!(sender.ce_told().map(|told| told.segments), Some(1));
 }
 
 #[test]

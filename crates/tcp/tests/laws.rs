@@ -9,7 +9,9 @@
 mod congestion;
 
 use proptest::prelude::*;
-use tcp::params::{Acknowledging, Buffers, FastRecovery, Growth, LossRecovery, Ns2Mode, Timers};
+use tcp::params::{
+    Acknowledging, Buffers, FastRecovery, Growth, LossRecovery, Ns2Mode, PragueVariant, Timers,
+};
 use tcp::{AckSegment, CeCount, CongestionKind, Millis, Receiver, Segment, Sender, TcpParams};
 use units::{Ecn, Luck, Span, Time};
 
@@ -354,13 +356,17 @@ fn room(params: &TcpParams, window: u64) -> u64 {
     (window / u64::from(params.mss)).max(1)
 }
 
-fn repairs() -> impl Strategy<Value = FastRecovery> {
-    prop_oneof![Just(FastRecovery::NewReno), Just(FastRecovery::Reno), Just(FastRecovery::Tahoe)]
+fn named() -> impl Strategy<Value = (FastRecovery, PragueVariant)> {
+    let repairs =
+        FastRecovery::NAMES.iter().map(|name| FastRecovery::from(*name)).collect::<Vec<_>>();
+    let pragues =
+        PragueVariant::NAMES.iter().map(|name| PragueVariant::from(*name)).collect::<Vec<_>>();
+    (prop::sample::select(repairs), prop::sample::select(pragues))
 }
 
 fn params() -> impl Strategy<Value = TcpParams> {
     let switches =
-        (any::<[bool; 8]>(), any::<[bool; 2]>(), congestion::any(), doubts(), ns2(), repairs());
+        (any::<[bool; 8]>(), any::<[bool; 2]>(), congestion::any(), doubts(), ns2(), named());
     let windows = (
         1..20u32,
         prop::option::of(2..40u32),
@@ -381,7 +387,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
                 control,
                 [dsack, undo, frto, rack, tlp],
                 ns2,
-                fast_recovery,
+                (fast_recovery, prague_variant),
             ),
             (
                 initial_window,
@@ -422,7 +428,9 @@ fn params() -> impl Strategy<Value = TcpParams> {
                 max_window,
                 pacing,
                 hystart,
+                hystart_plus_plus: min_rto_on_variance,
                 prague_virtual_rtt_ns: u64::from(!pacing) * 25_000_000,
+                prague_variant,
                 ..TcpParams::LINUX.growth
             },
             ns2,

@@ -79,9 +79,18 @@ def _engines() -> list[str]:
 
 
 def _congestion() -> list[str]:
+    from sojourn.engine.kernel.releases import RELEASES
     from sojourn.scenario.linux import CONGESTION
 
-    named = [_line(record.simulated, record.in_linux, name) for name, record in CONGESTION.items()]
+    ours = {
+        name: f"  (a module of ours: kernel-{release.name})"
+        for release in RELEASES
+        for name in release.congestion
+    }
+    named = [
+        _line(record.simulated, record.in_linux or name in ours, name) + ours.get(name, "")
+        for name, record in CONGESTION.items()
+    ]
     return [*named, _OWN]
 
 

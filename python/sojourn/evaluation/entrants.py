@@ -8,13 +8,13 @@ its own gets that one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sojourn.engine import taking_turns
 from sojourn.errors import UserError
 from sojourn.evaluation.suite import Criterion, Suite
 from sojourn.own.compiled import is_control
-from sojourn.scenario import Scenario
+from sojourn.scenario import Scenario, ScenarioError
 from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.qdisc import QDISCS, is_own
 from sojourn.units import nearest
@@ -74,10 +74,31 @@ def place(suite: Suite, criterion: Criterion) -> str:
 
 
 def contending(suite: Suite, criterion: Criterion, words: Sequence[str]) -> Scenario:
-    """A criterion's scenario as a sweep over the candidates, beside what it sweeps itself."""
-    scenario = suite.scenario(criterion)
+    """A criterion's scenario as a sweep over the candidates, beside what it sweeps itself.
+
+    Where it sweeps over ECN and a candidate does not go without, all have ECN.
+    """
+    scenario, at = suite.scenario(criterion), place(suite, criterion)
     given = values(suite, criterion, scenario, words)
-    return taking_turns(scenario, place(suite, criterion), given)
+    for key, swept in scenario.sweep.items():
+        without = {key: False}
+        if key.endswith(".ecn") and False in swept and _is_refused(scenario, at, given, without):
+            kept = [value for value in swept if value is not False]
+            scenario = scenario.with_({"sweep": {**scenario.sweep, key: kept}})
+    return taking_turns(scenario, at, given)
+
+
+def _is_refused(
+    scenario: Scenario, at: str, words: Sequence[str], changes: Mapping[str, object]
+) -> bool:
+    """Whether these changes are refused of one of the candidates, which is taken without them."""
+    plain = scenario.variants()[0].with_(changes)
+    for word in words:
+        try:
+            plain.with_({at: word})
+        except ScenarioError:
+            return True
+    return False
 
 
 def values(

@@ -660,6 +660,36 @@ impl Bbr {
         self.mode == Mode::Startup
     }
 
+    pub(crate) fn in_drain(&self) -> bool {
+        self.mode == Mode::Drain
+    }
+
+    pub(crate) fn in_probe_rtt(&self) -> bool {
+        matches!(self.mode, Mode::ProbeRtt { .. })
+    }
+
+    /// The phase of ProbeBW's cycle.
+    pub(crate) fn phase(&self) -> Option<usize> {
+        match self.mode {
+            Mode::ProbeBw { phase, .. } => Some(phase),
+            _ => None,
+        }
+    }
+
+    /// Round trips so far.
+    pub(crate) fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// Segments that the path holds, and what sending needs (inflight at a gain of 1).
+    pub(crate) fn path_holds(&self) -> f64 {
+        self.inflight(UNIT).into()
+    }
+
+    pub(crate) fn is_restarting(&self) -> bool {
+        self.idle_restart
+    }
+
     /// The largest bandwidth.
     pub(crate) fn segments_per_second(&self) -> f64 {
         self.max_bw.get() as f64 / BW_UNIT as f64 * 1e6

@@ -23,11 +23,12 @@
 //!
 //! Deviations from RFC 9438, all as Linux: the target is W_cubic one delay_min ahead, not one srtt;
 //! a multiplicative decrease starts from cwnd, not from the flight size; W_est keeps its α when it
-//! passes the old cwnd; before the first loss cwnd grows by at least 1/20 an RTT; HyStart, not
-//! §4.10's HyStart++; a cube root that is off by up to 0.15 %. Deviation from Linux: time in which
+//! passes the old cwnd; before the first loss cwnd grows by at least 1/20 an RTT; HyStart, unless
+//! §4.10's HyStart++ is asked for; a cube root that is off by up to 0.15 %. Deviation from Linux: time in which
 //! cwnd was not the limit is left out of the epoch whenever it is longer than an RTT (§4.2; Linux:
 //! cubictcp_cwnd_event, if nothing was in flight). `Ns2Mode` changes nothing here.
 
+use super::hystart_plus_plus::HystartPlusPlus;
 use super::{Ack, Congestion, CongestionControl, CwndCnt, Signal};
 use crate::TcpParams;
 use units::{Span, Time};
@@ -69,6 +70,8 @@ pub struct Cubic {
     beta_ecn: Option<f64>,
     /// Slow start's part.
     hystart: Box<HyStart>,
+    /// In its place, until the first slow start has ended.
+    plus_plus: Option<Box<HystartPlusPlus>>,
 }
 
 /// Congestion avoidance from its start to the next congestion (§4.2). The fields are of Linux's
@@ -104,6 +107,7 @@ impl Cubic {
             delay_min: None,
             beta_ecn: params.growth.beta_ecn,
             hystart: Box::new(HyStart::new(params)),
+            plus_plus: HystartPlusPlus::new(params),
         }
     }
 
@@ -122,6 +126,19 @@ impl Cubic {
             && self.hystart.update(ack, rtt, delay_min, f64::from(self.cwnd))
         {
             self.ssthresh = self.cwnd;
+        }
+    }
+
+    /// RFC 9406.
+    #[cold]
+    fn slow_start_plus_plus(&mut self, ack: &Ack) {
+        let Some(plus_plus) = &mut self.plus_plus else { return };
+        if ack.cwnd_limited {
+            let growth = plus_plus.growth(ack.acked);
+            self.cwnd = self.cwnd.saturating_add(growth).min(self.ssthresh);
+        }
+        if plus_plus.ends(ack) {
+            (self.ssthresh, self.plus_plus) = (self.cwnd, None);
         }
     }
 
@@ -264,6 +281,9 @@ impl CongestionControl for Cubic {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         self.on_rtt_sample(ack);
+        if self.plus_plus.is_some() && self.cwnd < self.ssthresh {
+            return self.slow_start_plus_plus(ack);
+        }
         if !ack.cwnd_limited {
             return;
         }
@@ -295,6 +315,7 @@ impl CongestionControl for Cubic {
         }
         .max(2);
         self.epoch = None;
+        self.plus_plus = None;
         self.cwnd_cnt = CwndCnt::default();
         if event.signal == Signal::Timeout {
             // §4.8, and bictcp_reset: the path may have changed, so W_max and delay_min are
@@ -355,9 +376,10 @@ struct HyStart {
 
 impl HyStart {
     fn new(params: &TcpParams) -> HyStart {
+        let enabled = params.growth.hystart && !params.growth.hystart_plus_plus;
         HyStart {
-            searching: params.growth.hystart,
-            enabled: params.growth.hystart,
+            searching: enabled,
+            enabled,
             paced: params.growth.pacing,
             mss: f64::from(params.mss),
             reset_from: 0.0,

@@ -33,6 +33,7 @@ mod bbr;
 pub(crate) mod bbr3;
 mod cubic;
 mod dctcp;
+mod hystart_plus_plus;
 mod ledbat;
 mod minmax;
 mod own;
@@ -189,6 +190,11 @@ pub trait CongestionControl {
 
     /// Its connections are paced: at its `rate`, once it has one.
     fn paces(&self) -> bool {
+        false
+    }
+
+    /// Its first segments are paced, too, which Linux's are not.
+    fn paces_from_the_start(&self) -> bool {
         false
     }
 
@@ -388,6 +394,10 @@ impl CongestionControl for Control {
 
     fn paces(&self) -> bool {
         each!(self, c => c.paces())
+    }
+
+    fn paces_from_the_start(&self) -> bool {
+        each!(self, c => c.paces_from_the_start())
     }
 
     #[inline]

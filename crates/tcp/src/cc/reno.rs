@@ -11,6 +11,7 @@
 //! - windows are whole segments: half of an odd cwnd is rounded down, and cwnd grows by one when a
 //!   whole cwnd was acknowledged (tcp_cong_avoid_ai).
 
+use super::hystart_plus_plus::HystartPlusPlus;
 use super::{Ack, Congestion, CongestionControl, CwndCnt, Signal, reno_cong_avoid};
 use crate::TcpParams;
 use crate::params::Ns2Mode;
@@ -24,6 +25,8 @@ pub struct Reno {
     ns2: Ns2Mode,
     max_window: f64,
     beta_ecn: Option<f64>,
+    /// Until the first slow start has ended.
+    plus_plus: Option<Box<HystartPlusPlus>>,
 }
 
 impl Reno {
@@ -36,6 +39,19 @@ impl Reno {
             ns2: params.ns2,
             max_window: params.growth.max_window.map_or(f64::INFINITY, f64::from),
             beta_ecn: params.growth.beta_ecn,
+            plus_plus: HystartPlusPlus::new(params),
+        }
+    }
+
+    /// RFC 9406.
+    #[cold]
+    fn slow_start_plus_plus(&mut self, ack: &Ack, limited: bool) {
+        let Some(plus_plus) = &mut self.plus_plus else { return };
+        if limited {
+            self.cwnd = (self.cwnd + f64::from(plus_plus.growth(ack.acked))).min(self.ssthresh);
+        }
+        if plus_plus.ends(ack) {
+            (self.ssthresh, self.plus_plus) = (self.cwnd, None);
         }
     }
 }
@@ -43,7 +59,11 @@ impl Reno {
 impl CongestionControl for Reno {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        if !ack.cwnd_limited && !self.ns2.growth_unvalidated {
+        let limited = ack.cwnd_limited || self.ns2.growth_unvalidated;
+        if self.plus_plus.is_some() && self.cwnd < self.ssthresh {
+            return self.slow_start_plus_plus(ack, limited);
+        }
+        if !limited {
             return;
         }
         if self.ns2.growth_per_ack {
@@ -59,6 +79,7 @@ impl CongestionControl for Reno {
         let left = self.cwnd.min(self.max_window) * beta.unwrap_or(0.5);
         self.ssthresh = if self.ns2.fractional_ssthresh { left } else { left.floor() }.max(2.0);
         self.cwnd_cnt = CwndCnt::default();
+        self.plus_plus = None;
         if event.signal == Signal::Timeout {
             self.cwnd = 1.0;
         }
@@ -80,6 +101,7 @@ mod tests {
             ns2: packet_counted.into(),
             max_window,
             beta_ecn: None,
+            plus_plus: None,
         }
     }
 

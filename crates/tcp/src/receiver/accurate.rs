@@ -63,6 +63,11 @@ impl Accurate {
         (self.syn, self.last, self.ce) = (ecn, ecn, u32::from(ecn == Ecn::Ce));
     }
 
+    /// It has come again.
+    pub fn on_syn_again(&mut self, ecn: Ecn) {
+        self.syn = ecn;
+    }
+
     /// What the SYN-ACK reflects.
     pub fn reflects_syn(&self) -> u8 {
         reflection(self.syn)
@@ -162,6 +167,16 @@ impl Receiver {
             agreed if syn.cwr && agreed != Echo::Accurate => agreed,
             _ => Echo::Off,
         };
+    }
+
+    /// A SYN has come again, before data: the SYN-ACK reflects how this one came. One that asks for
+    /// nothing ends ECT (tcp_check_req).
+    #[cold]
+    pub(super) fn on_syn_again(&mut self, syn: &Segment) {
+        if self.ecn == Echo::Accurate {
+            self.accurate.on_syn_again(syn.ecn);
+            self.ect = if syn.ace == 0 { Ecn::NotEct } else { self.ect };
+        }
     }
 
     /// The last ACK of the handshake has come, with what it says of the SYN-ACK's ECN field. Where

@@ -1,9 +1,11 @@
 //! The draft's example test cases (draft-ietf-ccwg-bbr of August 2026, appendix *BBR Example Test
 //! Cases*), in its order and by its titles, over a small path: one bottleneck, a delay, and what a
-//! case needs (losses, a policer, ACKs that gather, an application that sends little). Version 1 runs
-//! those of which it has what they look at.
+//! case needs (losses, a policer, ACKs that gather, an application that sends little). `version_1` runs
+//! those of which version 1 has what they look at.
 //!
 //! Cases 4 and 6 are not as the draft says; each says so where it stands.
+
+mod version_1;
 
 use super::Sender;
 use crate::cc::bbr3::{Bbr3, Phase};
@@ -247,6 +249,18 @@ impl Path {
         f64::from(self.sender.una - before) / took / self.link()
     }
 
+    /// Twenty segments come 15 ms late, so that the others show them as lost.
+    fn reorder(&mut self) {
+        self.until(1.0, "a flight", |path| path.forward.len() > 40);
+        let late: Vec<_> = self.forward.drain(5..25).collect();
+        let at = self.forward.partition_point(|&(at, _)| at <= late[0].0 + Span::from_millis(15));
+        for (index, (_, segment)) in late.into_iter().enumerate() {
+            let behind = self.forward[at + index - 1].0;
+            self.forward.insert(at + index, (behind, segment));
+        }
+        self.until(1.0, "a recovery", |path| path.sender.stats.fast_recoveries > 0);
+    }
+
     /// At the start of this phase of ProbeBW.
     fn reach(&mut self, phase: Phase) {
         self.until(30.0, "the phase is reached", |path| path.phase() == phase);
@@ -271,9 +285,6 @@ fn case_1_startup_ends_on_a_bandwidth_plateau() {
         assert!((0.98..1.02).contains(&share), "{mbit} Mbit/s, {rtt_ms} ms: {share}");
         assert_eq!(path.dropped, 0);
     }
-    let mut path = Path::new(CongestionKind::Bbr, 10.0, 40, 200);
-    path.until(10.0, "Startup ends", |path| !path.bbr().in_startup());
-    assert!(path.bbr().segments_per_second() / path.link() > 0.98);
 }
 
 #[test]
@@ -359,10 +370,6 @@ fn case_7_up_and_startup_never_end_when_application_limited_without_loss() {
     path.write(0.3 * path.link());
     path.until(20.0, "Startup ends", |path| path.phase() != Phase::Startup);
     assert_eq!(path.phase(), Phase::ProbeRtt);
-    let mut path = Path::new(CongestionKind::Bbr, 50.0, 40, 1000);
-    path.write(0.3 * path.link());
-    path.run(9.0);
-    assert!(path.bbr().in_startup());
 }
 
 #[test]
@@ -421,18 +428,13 @@ fn case_11_an_idle_sender_skips_probe_rtt() {
 
 #[test]
 fn case_12_startup_finds_the_bandwidth_where_acks_gather() {
-    for kind in [CongestionKind::Bbr3, CongestionKind::Bbr] {
-        let mut path = Path::new(kind, 20.0, 40, 1000);
-        path.gather = Some(Span::from_millis(20));
-        path.run(3.0);
-        let (cwnd, link, bdp) = (path.sender.control.cwnd(), path.link(), path.bdp());
-        assert!(cwnd > 2.0 * bdp, "{kind:?}: {cwnd} of {bdp}");
-        let bw = match kind {
-            CongestionKind::Bbr3 => path.bbr3().max_bw(),
-            _ => path.bbr().segments_per_second(),
-        };
-        assert!((0.95..1.3).contains(&(bw / link)), "{kind:?}: {}", bw / link);
-    }
+    let mut path = Path::new(CongestionKind::Bbr3, 20.0, 40, 1000);
+    path.gather = Some(Span::from_millis(20));
+    path.run(3.0);
+    let (cwnd, link, bdp) = (path.sender.control.cwnd(), path.link(), path.bdp());
+    assert!(cwnd > 2.0 * bdp, "{cwnd} of {bdp}");
+    let share = path.bbr3().max_bw() / link;
+    assert!((0.95..1.3).contains(&share), "{share}");
 }
 
 #[test]
@@ -452,17 +454,19 @@ fn case_13_a_cruise_does_not_stall_where_acks_gather() {
 
 #[test]
 fn case_14_less_than_a_segment_in_the_path() {
-    for kind in [CongestionKind::Bbr3, CongestionKind::Bbr] {
-        // 0.08 and 0.6 of a segment are in the path, and four of them are a queue, which min_rtt then
-        // takes for the path.
-        for (mbit, rtt_ms, seconds) in [(0.064, 10, 60.0), (1.0, 5, 10.0)] {
-            let mut path = Path::new(kind, mbit, rtt_ms, 100);
-            path.run(seconds);
-            let cwnd = path.sender.control.cwnd();
-            assert!((4.0..=24.0).contains(&cwnd), "{kind:?}: {cwnd}");
-            let share = path.utilisation(seconds);
-            assert!(share > 0.9, "{kind:?}, {mbit} Mbit/s: {share}");
-        }
+    less_than_a_segment(CongestionKind::Bbr3);
+}
+
+fn less_than_a_segment(kind: CongestionKind) {
+    // 0.08 and 0.6 of a segment are in the path, and four of them are a queue, which min_rtt then
+    // takes for the path.
+    for (mbit, rtt_ms, seconds) in [(0.064, 10, 60.0), (1.0, 5, 10.0)] {
+        let mut path = Path::new(kind, mbit, rtt_ms, 100);
+        path.run(seconds);
+        let cwnd = path.sender.control.cwnd();
+        assert!((4.0..=24.0).contains(&cwnd), "{kind:?}: {cwnd}");
+        let share = path.utilisation(seconds);
+        assert!(share > 0.9, "{kind:?}, {mbit} Mbit/s: {share}");
     }
 }
 
@@ -479,11 +483,6 @@ fn case_15_ten_times_the_bandwidth_is_found() {
     path.until(20.0, "the bandwidth is found", |path| path.bbr3().max_bw() > 0.9 * link);
     // Two cycles may pass first: up to 63 round trips of 40 ms each.
     assert!(path.bbr3().round_count < rounds + 150, "{}", path.bbr3().round_count - rounds);
-    let mut path = Path::new(CongestionKind::Bbr, 10.0, 40, 400);
-    path.run(4.0);
-    path.bps *= 10;
-    path.run(6.0);
-    assert!(path.utilisation(2.0) > 0.9);
 }
 
 #[test]
@@ -521,15 +520,7 @@ fn case_18_a_spurious_fast_recovery_is_undone() {
     path.reach(Phase::Up);
     let cwnd = path.sender.control.cwnd();
     let undos = path.sender.stats.undos;
-    // Twenty segments come 15 ms late, so that the others show them as lost.
-    path.until(1.0, "a flight", |path| path.forward.len() > 40);
-    let late: Vec<_> = path.forward.drain(5..25).collect();
-    let at = path.forward.partition_point(|&(at, _)| at <= late[0].0 + Span::from_millis(15));
-    for (index, (_, segment)) in late.into_iter().enumerate() {
-        let behind = path.forward[at + index - 1].0;
-        path.forward.insert(at + index, (behind, segment));
-    }
-    path.until(1.0, "a recovery", |path| path.sender.stats.fast_recoveries > 0);
+    path.reorder();
     path.until(1.0, "an undo", |path| path.sender.stats.undos > undos);
     assert!(matches!(path.phase(), Phase::Up | Phase::Refill), "{:?}", path.phase());
     let bounds = path.bbr3().bounds;
@@ -561,10 +552,6 @@ fn case_20_probe_rtt_during_startup_returns_to_startup() {
     path.writes = None;
     path.until(5.0, "Startup ends", |path| path.phase() != Phase::Startup);
     assert!(path.bbr3().max_bw() / path.link() > 0.97);
-    let mut path = Path::new(CongestionKind::Bbr, 50.0, 40, 1000);
-    path.write(0.3 * path.link());
-    path.run(12.0);
-    assert!(path.bbr().in_startup());
 }
 
 #[test]

@@ -80,7 +80,7 @@ impl Sender {
     pub(super) fn pace_at(&mut self, bytes_per_second: u64, len: u32, now: Time) {
         if let Some(pacer) = &mut self.pacer
             && bytes_per_second > 0
-            && self.stats.sent_segments > UNPACED
+            && (self.stats.sent_segments > UNPACED || self.control.paces_from_the_start())
         {
             let gap = Span(u64::from(len) * 1_000_000_000 / bytes_per_second);
             pacer.sent_at_rate(gap, now);

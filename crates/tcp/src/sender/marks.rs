@@ -15,6 +15,8 @@ use crate::receiver::{ACE_OFFSET, COUNTER_OFFSETS, is_transition, reflection};
 use crate::{AccEcnOption, AckSegment, CeCount, Millis, TcpParams};
 use units::{Ecn, Time};
 
+/// ACE of a SYN-ACK that means AccECN and reflects nothing (RFC 9768 §3.1.2).
+const RESERVED: u8 = 0b101;
 /// ACE can tell of so many CE segments.
 const ACE_MASK: u32 = 7;
 /// With more segments than these for an ACK, ACKs are thought to be thinned out.
@@ -201,7 +203,7 @@ impl Sender {
         }
         self.ecn = match ack.ace {
             0 | 7 => EcnState::Off,
-            1 | 5 => EcnState::Ok,
+            1 => EcnState::Ok,
             _ => EcnState::Accurate,
         };
         if self.ecn != EcnState::Accurate {
@@ -210,7 +212,7 @@ impl Sender {
         }
         let sent = if self.settings.needs_ecn { self.ect } else { Ecn::NotEct };
         let marked = sent != Ecn::NotEct && ack.ace == reflection(Ecn::Ce);
-        if !is_transition(sent, ack.ace) {
+        if ack.ace != RESERVED && !is_transition(sent, ack.ace) {
             // Something on the way clears or sets the field: nothing is ECN-capable any more. That
             // ECT(1) becomes ECT(0) passes (tcp_ect_transition_valid).
             self.ect = Ecn::NotEct;

@@ -156,10 +156,6 @@ def substitute(wanted: WantedShape) -> WantedShape:
     return wanted if near is None else replace(wanted, qdisc=near)
 
 
-NEEDS_ECN = {"dctcp": "true", "prague": '"accecn"'}
-"""Congestion controls that ask for ECN by themselves, and what of it."""
-
-
 def known_congestion(name: str | None) -> str:
     """The host's congestion control if the simulator has it, else CUBIC. Prague is of a patched
     Linux."""
@@ -225,7 +221,6 @@ count = {load.streams}
 from = "{before}"
 to = "{after}"
 congestion = "{congestion}"
-ecn = {NEEDS_ECN.get(congestion, "false")}
 start = "{IDLE_NS} ns"
 [[flow]]
 kind = "ping"

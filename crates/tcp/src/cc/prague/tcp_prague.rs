@@ -1,0 +1,549 @@
+//! Linux's tcp_prague version 0.7 of the L4STeam, in its order: what an ACK tells reduces the window
+//! before the window grows, and alpha is last.
+//!
+//! A virtual RTT plays a part once slow start is four round trips past. Its 25 ms are in eighths of a
+//! µs, as its SRTT; where it compares them with a clock it divides by eight, so they are 25 ms there
+//! too.
+//!
+//! cwnd is the window rounded up; an ACK moves it by one segment at most. No PRR. At four segments and
+//! below the state is a rate in place of a window, of 100 kbit/s at least: it grows by one segment a
+//! virtual RTT in each virtual RTT, and is paced 3 % above and below itself in turn. A window of less
+//! than a segment would grow by its reciprocal.
+//!
+//! Deviations: segments keep their size, where version 0.7 makes them smaller so that two fit into a
+//! virtual RTT; without bursts of 250 µs each segment is paced. Version 0.7 finds no classic queue,
+//! and neither do we.
+
+use super::since;
+use crate::TcpParams;
+use crate::cc::{Ack, AckEvent, Congestion, CongestionControl, Delivered, Signal};
+use crate::rate::Totals;
+use units::{Span, Time};
+
+/// One segment, and one of alpha's units.
+const ONE: u64 = 1 << 20;
+/// A moving average that is a sixteenth of this is 1.
+const ALPHA_ONE: u64 = 1 << 24;
+const SHIFT_G: u32 = 4;
+/// Round trips after slow start until they do.
+const TRANSITION: u32 = 4;
+const LEAST_CWND: f64 = 2.0;
+/// In these many segments of cwnd, and below, there is a rate (prague_cwnd_transit).
+const RATE_BELOW: f64 = 4.0;
+/// 100 kbit/s, in bytes a second (MINIMUM_RATE).
+const LEAST_RATE: u64 = 12_500;
+/// What grows by one segment grows by so many bytes (MTU_SYS).
+const FULL_PACKET: u64 = 1500;
+/// Times are in eighths of a µs. What is to be divided by 8 000 000 of these is divided by 2^23.
+const EIGHTHS: u64 = 8;
+const SECOND: u64 = EIGHTHS * 1_000_000;
+const SECOND_SHIFT: u32 = 23;
+/// The smoothed SRTT weighs each virtual RTT's 2^-7 (HSRTT_SHIFT).
+const SMOOTH_SHIFT: u32 = 7;
+/// The rate is paced 4/128 above and below itself (RATE_OFFSET, OFFSET_UNIT).
+const OFFSET: u64 = 4;
+const OFFSET_SHIFT: u32 = 7;
+
+/// Its state.
+pub struct TcpPrague {
+    cwnd: f64,
+    ssthresh: f64,
+    /// The window, in 2^-20 segments (frac_cwnd).
+    window: u64,
+    /// The rate, bytes a second, and what it was when a loss was found (rate_bytes). While the state
+    /// is the window, the rate is that at which segments are paced.
+    rate: u64,
+    rate_before_loss: u64,
+    /// The state is the rate (cwnd_mode).
+    by_rate: bool,
+    /// A slow average of SRTT, 2^7 times it (hsrtt_us).
+    smooth_srtt: u64,
+    /// At which rate segments are paced; none before the first ACK.
+    paced: Option<u64>,
+    /// Bytes of a packet.
+    packet: u64,
+    /// Sixteen times the moving average, in 2^-24, which so carries remainders (alpha).
+    alpha: u64,
+    saw_ce: bool,
+    /// One past the window whose marks are counted, and what was delivered when it began.
+    next_seq: u32,
+    before: Delivered,
+    /// What was delivered up to the last ACK.
+    last: Delivered,
+    /// When alpha was last updated, and the window last reduced for marks.
+    alpha_stamp: Time,
+    reduced: Option<Time>,
+    /// Round trips outside of slow start.
+    rounds: u32,
+    /// The RTT that flows of shorter RTT behave as if they had (REF_RTT); zero: there is none.
+    virtual_rtt: Span,
+    /// SRTT at the last ACK, in eighths of a µs.
+    last_srtt: u64,
+}
+
+impl TcpPrague {
+    /// At the initial window, in slow start.
+    pub fn new(params: &TcpParams) -> TcpPrague {
+        TcpPrague {
+            cwnd: f64::from(params.growth.initial_window),
+            ssthresh: params.growth.initial_ssthresh.map_or(f64::INFINITY, f64::from),
+            window: u64::from(params.growth.initial_window) * ONE,
+            rate: LEAST_RATE,
+            rate_before_loss: 0,
+            by_rate: false,
+            smooth_srtt: 0,
+            paced: None,
+            packet: u64::from(params.mss + params.header_bytes),
+            alpha: 0,
+            saw_ce: false,
+            next_seq: 0,
+            before: Delivered::default(),
+            last: Delivered::default(),
+            alpha_stamp: Time::ZERO,
+            reduced: None,
+            rounds: 0,
+            virtual_rtt: Span(params.growth.prague_virtual_rtt_ns),
+            last_srtt: 0,
+        }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    fn is_rtt_independent(&self) -> bool {
+        self.virtual_rtt > Span::ZERO && !self.in_slow_start() && self.rounds >= TRANSITION
+    }
+
+    fn update_alpha(&mut self, packets: u32, ce: u32) {
+        let share = u64::from(ce) * ALPHA_ONE / u64::from(packets.max(1));
+        self.alpha = (self.alpha - (self.alpha >> SHIFT_G) + share).min(ALPHA_ONE << SHIFT_G);
+    }
+
+    /// Whether what changes is the rate.
+    fn keeps_rate(&self) -> bool {
+        self.by_rate && self.is_rtt_independent()
+    }
+
+    /// The virtual RTT, or SRTT where that is longer, in eighths of a µs.
+    fn virtual_rtt(&self, srtt: u64) -> u64 {
+        eighths(self.virtual_rtt).max(srtt)
+    }
+
+    /// The window that the rate fills in a smoothed SRTT (prague_pacing_rate_to_frac_cwnd).
+    fn window_of_rate(&self, srtt: u64) -> u64 {
+        let smooth = self.smooth_srtt >> SMOOTH_SHIFT;
+        let rtt = if smooth > 0 { smooth } else { srtt };
+        wide_shr(self.rate, rtt, SECOND_SHIFT - ONE.ilog2()).div_ceil(self.packet)
+    }
+
+    /// The rate, or while the state is the window the one that fills it in an SRTT
+    /// (prague_frac_cwnd_to_pacing_rate). Before an RTT is known there is no other.
+    fn rate_now(&self) -> u64 {
+        if self.by_rate || self.last_srtt == 0 {
+            return self.rate;
+        }
+        let a_segment = SECOND * self.packet / self.last_srtt;
+        wide_shr(a_segment, self.window, ONE.ilog2()).max(LEAST_RATE)
+    }
+
+    /// The segments a round trip by which the window grows, in 2^-20: (srtt / 25 ms)^2.
+    fn increase(&self, srtt: Option<Span>) -> u64 {
+        let Some(srtt) = srtt.filter(|srtt| self.rounds >= TRANSITION && *srtt < self.virtual_rtt)
+        else {
+            return ONE;
+        };
+        let (srtt, target) = (eighths(srtt), eighths(self.virtual_rtt));
+        rounded(srtt * srtt * ONE, target * target)
+    }
+
+    /// `acked` segments that were not marked were delivered. In slow start the window is cwnd, even
+    /// where a first mark that came with them has just halved it.
+    fn grow(&mut self, acked: u32, event: &AckEvent) {
+        let (mut acked, srtt) = (u64::from(acked), event.srtt.map_or(0, eighths));
+        if self.in_slow_start() {
+            let after = (self.cwnd + acked as f64).min(self.ssthresh);
+            acked -= (after - self.cwnd) as u64;
+            self.cwnd = after;
+            self.window = after as u64 * ONE;
+            if acked == 0 {
+                return;
+            }
+        }
+        if self.keeps_rate() {
+            let rtt = self.virtual_rtt(srtt);
+            let segment = ((acked * FULL_PACKET) << SECOND_SHIFT) / rtt;
+            let segments = (self.rate * rtt).div_ceil(self.packet << SECOND_SHIFT);
+            self.rate += rounded(segment, segments.max(1));
+            self.window = (self.window + acked).max(self.window_of_rate(srtt));
+        } else {
+            let grown = rounded(acked * self.increase(event.srtt) * ONE, self.window.max(1));
+            self.window += (grown * FULL_PACKET / self.packet).max(acked);
+        }
+    }
+
+    /// cwnd follows the window by one segment (prague_update_cwnd).
+    fn step(&mut self) {
+        let wanted = (self.window.div_ceil(ONE) as f64).max(LEAST_CWND);
+        if wanted > self.cwnd {
+            self.cwnd += 1.0;
+        } else if wanted < self.cwnd {
+            self.cwnd -= 1.0;
+            self.ssthresh = self.cwnd;
+        }
+    }
+
+    /// At the end of a round trip, and not before 25 ms have passed where RTTs play no part
+    /// (prague_should_update_ewma, prague_update_alpha).
+    fn end_round(&mut self, event: &AckEvent) {
+        let long_enough =
+            !self.is_rtt_independent() || event.now.since(self.alpha_stamp) >= self.virtual_rtt;
+        if event.una < self.next_seq || !long_enough {
+            return;
+        }
+        if self.saw_ce {
+            let Delivered { packets, ce } = since(self.before, event.delivered);
+            self.update_alpha(packets, ce);
+            self.alpha_stamp = event.now;
+        }
+        let srtt = event.srtt.map_or(0, eighths);
+        self.smooth_srtt = self.smooth_srtt + srtt - (self.smooth_srtt >> SMOOTH_SHIFT);
+        self.rounds += u32::from(!self.in_slow_start());
+        (self.next_seq, self.before) = (event.nxt, event.delivered);
+    }
+
+    /// At which rate segments leave (prague_update_pacing_rate).
+    fn pace(&mut self, event: &AckEvent) {
+        let Some(srtt) = event.srtt.map(eighths).filter(|srtt| *srtt > 0) else { return };
+        let mut rate = if self.keeps_rate() {
+            let offset = (OFFSET * self.rate) >> OFFSET_SHIFT;
+            let half = self.virtual_rtt(srtt) / 2 / EIGHTHS;
+            let second_half = half <= event.now.since(self.alpha_stamp).0 / 1000;
+            if second_half { self.rate - offset } else { self.rate + offset }
+        } else {
+            let segments = (self.window / ONE).max(event.in_flight.into());
+            self.rate = (SECOND * self.packet / srtt * segments).max(LEAST_RATE);
+            self.rate
+        };
+        if self.cwnd < self.ssthresh / 2.0 {
+            rate *= 2;
+        }
+        self.paced = Some(rate);
+    }
+
+    /// Whether the state is the rate or the window, by cwnd, once there were marks. While RTTs still play
+    /// a part the rate follows from the window, which stays.
+    fn choose_state(&mut self, srtt: u64) {
+        self.by_rate = self.saw_ce && self.cwnd <= RATE_BELOW;
+        if self.keeps_rate() {
+            self.window = self.window_of_rate(srtt);
+        }
+    }
+
+    /// A loss (prague_enter_loss).
+    fn lose_half(&mut self) {
+        self.rate_before_loss = self.rate_now();
+        if self.keeps_rate() {
+            self.rate -= self.rate / 2;
+            self.window = self.window_of_rate(self.last_srtt);
+        } else {
+            self.window -= self.window / 2;
+        }
+    }
+
+    /// Marks: by alpha/2 (prague_enter_cwr).
+    fn reduce(&mut self) {
+        let alpha = self.alpha >> SHIFT_G;
+        if self.keeps_rate() {
+            let by = wide_shr(self.rate, alpha, ALPHA_ONE.ilog2() + 1);
+            self.rate = (self.rate - by).max(LEAST_RATE);
+            self.window = self.window_of_rate(self.last_srtt);
+        } else {
+            self.window -= (self.window * alpha + ALPHA_ONE) / (2 * ALPHA_ONE);
+        }
+    }
+}
+
+/// A time in eighths of a µs.
+fn eighths(span: Span) -> u64 {
+    span.0 * EIGHTHS / 1000
+}
+
+/// A product of 128 bits, shifted down.
+fn wide_shr(a: u64, b: u64, shift: u32) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> shift) as u64
+}
+
+/// A quotient, to the nearest whole number.
+fn rounded(dividend: u64, divisor: u64) -> u64 {
+    (dividend + divisor / 2) / divisor
+}
+
+impl CongestionControl for TcpPrague {
+    /// The window is moved by `cong_control`.
+    fn on_ack(&mut self, _: &Ack) {}
+
+    fn cong_control(&mut self, event: &AckEvent) {
+        let Delivered { packets: acked, ce } = since(self.last, event.delivered);
+        self.last = event.delivered;
+        let srtt = event.srtt.map_or(0, eighths);
+        if std::mem::replace(&mut self.last_srtt, srtt) == 0 {
+            self.smooth_srtt = srtt << SMOOTH_SHIFT;
+        }
+        if ce > 0 && !std::mem::replace(&mut self.saw_ce, true) {
+            self.window = self.window.div_ceil(2);
+        }
+        let unmarked = acked.saturating_sub(ce);
+        if unmarked > 0 && event.cwnd_limited && event.lossless {
+            self.grow(unmarked, event);
+        }
+        self.step();
+        self.end_round(event);
+        self.pace(event);
+        self.choose_state(srtt);
+    }
+
+    fn on_congestion(&mut self, event: &Congestion) {
+        match event.signal {
+            Signal::Loss | Signal::Timeout => self.lose_half(),
+            Signal::Ecn => {
+                let soon =
+                    self.reduced.is_some_and(|reduced| event.now.since(reduced) < self.virtual_rtt);
+                if soon && self.is_rtt_independent() {
+                    return;
+                }
+                self.reduced = Some(event.now);
+                self.reduce();
+            }
+        }
+        if event.signal == Signal::Timeout {
+            self.cwnd = 1.0;
+        }
+    }
+
+    #[inline]
+    fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// The sender, in a recovery, where a timeout left one segment, or where it undoes a reduction.
+    fn set_cwnd(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+        self.window = self.window.max(cwnd as u64 * ONE);
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    fn set_ssthresh(&mut self, ssthresh: f64) {
+        self.ssthresh = ssthresh;
+    }
+
+    /// What was lost is back: the larger of the rates.
+    fn undo(&mut self, prior_cwnd: f64, _: Totals) {
+        self.rate = self.rate_now().max(self.rate_before_loss);
+        self.window = if self.last_srtt == 0 {
+            self.window.max(prior_cwnd as u64 * ONE)
+        } else {
+            self.window_of_rate(self.last_srtt)
+        };
+        self.cwnd = self.cwnd.max(prior_cwnd);
+    }
+
+    #[inline]
+    fn rate(&self) -> Option<u64> {
+        self.paced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prague() -> TcpPrague {
+        let mut prague = TcpPrague::new(&TcpParams::LINUX);
+        prague.ssthresh = prague.cwnd;
+        prague
+    }
+
+    fn alphas(packets: u32, ce: u32, windows: usize) -> Vec<f64> {
+        let mut prague = prague();
+        (0..windows)
+            .map(|_| {
+                prague.update_alpha(packets, ce);
+                (prague.alpha >> SHIFT_G) as f64 / ALPHA_ONE as f64
+            })
+            .collect()
+    }
+
+    fn near(got: &[f64], wanted: &[f64]) {
+        for (got, wanted) in got.iter().zip(wanted) {
+            assert!((got - wanted).abs() < 1e-4, "{got} is not {wanted}");
+        }
+    }
+
+    #[test]
+    fn alpha_averages_over_sixteen_windows_and_forgets_no_remainder() {
+        near(&alphas(10, 10, 6), &[0.0625, 0.1211, 0.1760, 0.2275, 0.2758, 0.3211]);
+        near(&alphas(10, 1, 3), &[0.00625, 0.0121, 0.0176]);
+        near(&alphas(10, 1, 500)[499..], &[0.1]);
+        near(&alphas(1000, 1, 500)[499..], &[0.001]);
+    }
+
+    /// The mean window where one in so many segments is marked, over the later four fifths of 2500
+    /// round trips of 40 ms.
+    fn mean_window(one_in: u32) -> f64 {
+        let (mut prague, rtt) = (prague(), Span::from_millis(40));
+        let (mut now, mut una, mut all, mut sum) = (Time::ZERO, 0, Delivered::default(), 0.0);
+        for round in 0..2500 {
+            now += rtt;
+            let nxt = una + prague.cwnd as u32;
+            let mut reduced = false;
+            for _ in 0..prague.cwnd as u32 {
+                una += 1;
+                all.packets += 1;
+                let ce = all.packets.is_multiple_of(one_in);
+                all.ce += u32::from(ce);
+                let event = AckEvent {
+                    delivered: all,
+                    una,
+                    nxt,
+                    now,
+                    srtt: Some(rtt),
+                    in_flight: 0,
+                    cwnd_limited: true,
+                    lossless: true,
+                };
+                if ce && !reduced {
+                    reduced = true;
+                    prague.on_congestion(&Congestion { now, signal: Signal::Ecn, inflight: 0 });
+                }
+                prague.cong_control(&event);
+            }
+            sum += if round < 500 { 0.0 } else { prague.window as f64 / ONE as f64 };
+        }
+        sum / 2000.0
+    }
+
+    #[test]
+    fn the_window_is_that_of_the_share_of_marks() {
+        for (one_in, wanted) in [(4, 6.0), (10, 18.0), (20, 38.0)] {
+            let mean = mean_window(one_in);
+            assert!((mean / wanted - 1.0).abs() < 0.15, "1 in {one_in}: {mean}, not {wanted}");
+        }
+    }
+
+    #[test]
+    fn below_25_ms_the_window_grows_as_much_less_as_the_square_of_the_rtt() {
+        let mut prague = prague();
+        prague.rounds = TRANSITION;
+        let increases = [5, 10, 25, 80].map(|ms| prague.increase(Some(Span::from_millis(ms))));
+        near(&increases.map(|ai| ai as f64 / ONE as f64), &[0.04, 0.16, 1.0, 1.0]);
+        prague.rounds = TRANSITION - 1;
+        assert_eq!(prague.increase(Some(Span::from_millis(5))), ONE);
+        (prague.rounds, prague.virtual_rtt) = (TRANSITION, Span::ZERO);
+        assert_eq!(prague.increase(Some(Span::from_millis(5))), ONE, "each by its own RTT");
+        assert!(!prague.is_rtt_independent());
+    }
+
+    fn first_mark(packets: u32) -> TcpPrague {
+        let mut prague = TcpPrague::new(&TcpParams::LINUX);
+        prague.cong_control(&AckEvent {
+            delivered: Delivered { packets, ce: 1 },
+            una: packets,
+            nxt: 12,
+            now: Time::ZERO,
+            srtt: None,
+            in_flight: 0,
+            cwnd_limited: true,
+            lossless: true,
+        });
+        prague
+    }
+
+    #[test]
+    fn a_first_mark_that_comes_alone_ends_slow_start_and_halves() {
+        let prague = first_mark(1);
+        assert_eq!((prague.cwnd(), prague.ssthresh()), (9.0, 9.0), "one step of the way to 5");
+        assert_eq!(prague.window, 5 * ONE);
+    }
+
+    #[test]
+    fn a_first_mark_beside_an_unmarked_segment_does_not() {
+        let prague = first_mark(2);
+        assert_eq!((prague.cwnd(), prague.ssthresh()), (11.0, f64::INFINITY));
+        assert_eq!(prague.window, 11 * ONE);
+    }
+
+    /// One that has long been RTT-independent and keeps a rate, at an SRTT of 20 ms.
+    fn slow(rate: u64) -> TcpPrague {
+        let mut slow = prague();
+        (slow.rounds, slow.by_rate, slow.rate) = (TRANSITION, true, rate);
+        (slow.cwnd, slow.ssthresh, slow.last_srtt) = (2.0, 2.0, 160_000);
+        slow.smooth_srtt = 160_000 << SMOOTH_SHIFT;
+        slow
+    }
+
+    #[test]
+    fn a_rate_grows_by_a_segment_a_virtual_rtt_however_low_it_is() {
+        // 1500 bytes in 25 ms are 60 000 bytes/s, and a second is 4.9 % longer here.
+        let event = AckEvent {
+            delivered: Delivered { packets: 1, ce: 0 },
+            una: 1,
+            nxt: 2,
+            now: Time::ZERO,
+            srtt: Some(Span::from_millis(20)),
+            in_flight: 0,
+            cwnd_limited: true,
+            lossless: true,
+        };
+        for (rate, segments) in [(LEAST_RATE, 1), (50_000, 1), (100_000, 2)] {
+            let mut slow = slow(rate);
+            slow.grow(1, &event);
+            assert_eq!(slow.rate, rate + rounded(62_914, segments), "{rate}");
+        }
+    }
+
+    #[test]
+    fn a_rate_falls_by_alpha_half_to_100_kbit_s_and_its_window_with_it() {
+        let mut slow = slow(100_000);
+        slow.alpha = ALPHA_ONE << SHIFT_G;
+        slow.reduce();
+        assert_eq!(slow.rate, 50_000);
+        // 50 000 bytes/s · 20 ms are 1000 bytes of 1500; 4.6 % less here.
+        let window = slow.window as f64 / ONE as f64;
+        assert!((window / (2.0 / 3.0) - 0.954).abs() < 0.001, "{window}");
+        (0..10).for_each(|_| slow.reduce());
+        assert_eq!(slow.rate, LEAST_RATE);
+    }
+
+    #[test]
+    fn a_rate_is_paced_above_itself_and_then_below() {
+        let mut slow = slow(128_000);
+        let mut paced = |ms: u64| {
+            let now = Time(ms * 1_000_000);
+            slow.pace(&AckEvent {
+                delivered: Delivered::default(),
+                una: 0,
+                nxt: 0,
+                now,
+                srtt: Some(Span::from_millis(20)),
+                in_flight: 9,
+                cwnd_limited: true,
+                lossless: true,
+            });
+            slow.rate().unwrap()
+        };
+        assert_eq!([0, 12, 13, 30].map(&mut paced), [132_000, 132_000, 124_000, 124_000]);
+    }
+
+    #[test]
+    fn a_loss_halves() {
+        let mut prague = prague();
+        prague.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Loss, inflight: 0 });
+        assert_eq!(prague.window, 5 * ONE);
+        assert_eq!(prague.cwnd(), 10.0);
+    }
+}

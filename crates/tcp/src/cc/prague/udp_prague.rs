@@ -1,0 +1,452 @@
+//! Prague as the L4STeam's reference for UDP has it, as a congestion control of TCP.
+//!
+//! There is no slow start: a flow begins at 100 kbit/s. It grows by a packet a virtual RTT in each
+//! virtual RTT, and where neither a mark nor a loss has come for a while, by 1 ms of its rate. The
+//! virtual RTT, the larger of 25 ms and SRTT, counts from the start, for growth, alpha, and the time
+//! in which marks or losses reduce no further. The rate is what paces, 3 % above itself in the first
+//! half of a virtual RTT and 3 % below in the second; the window is 3 % and a packet more.
+//!
+//! The state is a window, or where SRTT is below 2 ms or below a packet's time, a rate.
+//!
+//! Source: udp_prague of February 2026, prague_cc.cpp, whose names the comments have; times in µs.
+//! Deviations: packets keep their size, where udp_prague makes them smaller so that two fit into a
+//! virtual RTT. So a rate grows here as it would by such small packets, each of which grows it by what
+//! the rate then is. It grows only while half of it is used (RFC 7661), where udp_prague's application
+//! sends whatever it may. The half of the virtual RTT is looked at with each ACK. Without bursts of
+//! 250 µs each segment is paced. Frames of video are absent.
+
+use super::since;
+use crate::TcpParams;
+use crate::cc::{Ack, AckEvent, Congestion, CongestionControl, Delivered, Signal};
+use crate::rate::Totals;
+use units::{Span, Time};
+
+/// 100 kbit/s, in bytes a second: the first rate, and the least (PRAGUE_INITRATE, PRAGUE_MINRATE).
+const LEAST_RATE: f64 = 12_500.0;
+/// 100 Gbit/s (PRAGUE_MAXRATE).
+const MOST_RATE: f64 = 12.5e9;
+/// After a mark it waits so many virtual RTTs, and one more for each so many bytes a second
+/// (MIN_STEP, RATE_STEP).
+const LEAST_WAIT: i64 = 7;
+const RATE_STEP: f64 = 1_920_000.0;
+/// What a faster growth queues in a virtual RTT (QUEUE_GROWTH).
+const QUEUE_GROWTH: f64 = 0.001;
+/// The RTT by which the wait after a loss is counted (REF_RTT).
+const REFERENCE_RTT: f64 = 0.025;
+/// Below this SRTT the state is a rate.
+const SHORT_RTT: Span = Span::from_millis(2);
+/// Alpha is in 2^-20; its remainder is not carried over (PROB_SHIFT, ALPHA_SHIFT).
+const ALPHA_ONE: i64 = 1 << 20;
+const ALPHA_DIVISOR: i64 = 16;
+/// Packets (MIN_PKT_WIN).
+const LEAST_CWND: f64 = 2.0;
+/// RATE_OFFSET.
+const OFFSET: f64 = 1.03;
+
+/// When a reduction was, and the first segment sent since.
+#[derive(Clone, Copy)]
+struct Reduction {
+    seq: u32,
+    at: Time,
+}
+
+/// What has reduced it last, until a round trip and a virtual RTT have passed (cs_tp).
+#[derive(Clone, Copy)]
+enum State {
+    Avoidance,
+    Cwr(Reduction),
+    Loss(Reduction),
+}
+
+/// What an undo gives back: of window and rate, and virtual RTTs to wait.
+#[derive(Clone, Copy, Default)]
+struct Lost {
+    window: f64,
+    rate: f64,
+    wait: i64,
+}
+
+/// Its state.
+pub struct UdpPrague {
+    /// What the sender may have in flight, segments.
+    cwnd: f64,
+    /// Bytes a second, and bytes.
+    rate: f64,
+    window: f64,
+    by_rate: bool,
+    begun: bool,
+    alpha: i64,
+    /// The first segment sent after alpha was last updated, when that was, and what was delivered.
+    alpha_seq: u32,
+    alpha_at: Time,
+    before: Delivered,
+    /// What was delivered up to the last ACK.
+    last: Delivered,
+    state: State,
+    /// A loss was found with this ACK.
+    loses: bool,
+    lost: Lost,
+    /// Virtual RTTs until it grows faster (m_rtts_to_growth).
+    wait: i64,
+    virtual_rtt: Span,
+    packet: f64,
+    paced: u64,
+}
+
+impl UdpPrague {
+    /// At its least rate.
+    pub fn new(params: &TcpParams) -> UdpPrague {
+        UdpPrague {
+            cwnd: LEAST_CWND,
+            rate: LEAST_RATE,
+            window: 0.0,
+            by_rate: false,
+            begun: false,
+            alpha: 0,
+            alpha_seq: 0,
+            alpha_at: Time::ZERO,
+            before: Delivered::default(),
+            last: Delivered::default(),
+            state: State::Avoidance,
+            loses: false,
+            lost: Lost::default(),
+            wait: LEAST_WAIT,
+            virtual_rtt: Span(params.growth.prague_virtual_rtt_ns),
+            packet: f64::from(params.mss),
+            paced: LEAST_RATE as u64,
+        }
+    }
+
+    /// The state stays what it is where it changes from a rate to a window or back.
+    fn choose_state(&mut self, srtt: Span) {
+        let packet_time = Span::from_secs_f64(self.packet / self.rate);
+        let by_rate = srtt <= SHORT_RTT || srtt <= packet_time;
+        if !self.begun || (self.by_rate && !by_rate) {
+            self.window = self.rate * srtt.as_secs_f64();
+        }
+        (self.by_rate, self.begun) = (by_rate, true);
+    }
+
+    fn update_alpha(&mut self, event: &AckEvent, virtual_rtt: Span) {
+        if event.una <= self.alpha_seq || event.now.since(self.alpha_at) < virtual_rtt {
+            return;
+        }
+        let Delivered { packets, ce } = since(self.before, event.delivered);
+        let share = i64::from(ce) * ALPHA_ONE / i64::from(packets.max(1));
+        self.alpha = (self.alpha + (share - self.alpha) / ALPHA_DIVISOR).min(ALPHA_ONE);
+        (self.alpha_seq, self.alpha_at, self.before) = (event.nxt, event.now, event.delivered);
+        self.wait = (self.wait - 1).max(0);
+    }
+
+    /// Half, and the wait is as long as a flow of the reference RTT needs to be back.
+    fn lose(&mut self, reduction: Reduction, virtual_rtt: Span) {
+        let packets = (self.rate / 2.0 / self.packet).floor();
+        let longer = REFERENCE_RTT / virtual_rtt.as_secs_f64();
+        let wait = (packets * longer * REFERENCE_RTT) as i64;
+        self.lost.wait = (self.lost.wait + wait - self.wait).min(wait);
+        self.wait = wait;
+        if self.by_rate {
+            self.lost.rate = self.rate / 2.0;
+            self.rate -= self.lost.rate;
+        } else {
+            self.lost.window = self.window / 2.0;
+            self.window -= self.lost.window;
+        }
+        self.state = State::Loss(reduction);
+    }
+
+    /// Whether the application sends half of what it may, or more. cwnd stops nobody who is paced.
+    fn is_used(&self, event: &AckEvent, packets: u32) -> bool {
+        let in_flight = f64::from(event.in_flight + packets) * self.packet;
+        2.0 * in_flight >= self.window
+    }
+
+    /// So many segments that were not marked were delivered.
+    fn grow(&mut self, unmarked: u32, srtt: Span, virtual_rtt: Span) {
+        let delivered = f64::from(unmarked) * self.packet;
+        let mut increment = self.rate * QUEUE_GROWTH;
+        if increment < self.packet || self.wait > 0 {
+            increment = self.packet;
+        }
+        if self.by_rate {
+            // By increment/vrtt in each vrtt, which delivers rate · vrtt.
+            let seconds = virtual_rtt.as_secs_f64();
+            let squared = self.rate * self.rate + 2.0 * delivered * increment / (seconds * seconds);
+            self.rate = squared.sqrt();
+        } else {
+            let share = srtt.as_secs_f64() / virtual_rtt.as_secs_f64();
+            self.window += delivered * increment * share * share / self.window;
+        }
+    }
+
+    /// A mark: by alpha/2.
+    fn reduce(&mut self, reduction: Reduction) {
+        self.wait = (self.rate / RATE_STEP) as i64 + LEAST_WAIT;
+        let share = self.alpha as f64 / (2 * ALPHA_ONE) as f64;
+        if self.by_rate {
+            self.rate -= self.rate * share;
+        } else {
+            self.window -= self.window * share;
+        }
+        self.state = State::Cwr(reduction);
+    }
+
+    /// Window and rate follow each other, and give cwnd and the pace.
+    fn settle(&mut self, now: Time, srtt: Span, virtual_rtt: Span) {
+        let seconds = srtt.as_secs_f64();
+        if !self.by_rate {
+            self.rate = self.window / seconds;
+        }
+        self.rate = self.rate.clamp(LEAST_RATE, MOST_RATE);
+        self.window = self.rate * seconds;
+        self.cwnd = (self.window * OFFSET / self.packet + 1.0).floor().max(LEAST_CWND);
+        let second_half = now.since(self.alpha_at) >= virtual_rtt / 2;
+        let paced = if second_half { self.rate / OFFSET } else { self.rate * OFFSET };
+        self.paced = paced as u64;
+    }
+}
+
+impl CongestionControl for UdpPrague {
+    /// The window is moved by `cong_control`.
+    fn on_ack(&mut self, _: &Ack) {}
+
+    fn cong_control(&mut self, event: &AckEvent) {
+        let Delivered { packets, ce } = since(self.last, event.delivered);
+        self.last = event.delivered;
+        let Some(srtt) = event.srtt.filter(|srtt| *srtt > Span::ZERO) else { return };
+        let virtual_rtt = srtt.max(self.virtual_rtt);
+        let now = Reduction { seq: event.nxt, at: event.now };
+        let over = |reduction: Reduction| {
+            event.una > reduction.seq && event.now.since(reduction.at) >= virtual_rtt
+        };
+        self.choose_state(srtt);
+        self.update_alpha(event, virtual_rtt);
+        if let State::Loss(reduction) = self.state
+            && over(reduction)
+        {
+            self.state = State::Avoidance;
+        }
+        let loses = std::mem::replace(&mut self.loses, false);
+        if loses && !matches!(self.state, State::Loss(_)) {
+            self.lose(now, virtual_rtt);
+        }
+        let unmarked = packets.saturating_sub(ce);
+        if unmarked > 0 && self.is_used(event, packets) && !matches!(self.state, State::Loss(_)) {
+            self.grow(unmarked, srtt, virtual_rtt);
+        }
+        if let State::Cwr(reduction) = self.state
+            && over(reduction)
+        {
+            self.state = State::Avoidance;
+        }
+        if ce > 0 && matches!(self.state, State::Avoidance) {
+            self.reduce(now);
+        }
+        self.settle(event.now, srtt, virtual_rtt);
+    }
+
+    /// Marks and losses are `cong_control`'s; a timeout begins anew (ResetCCInfo).
+    fn on_congestion(&mut self, event: &Congestion) {
+        match event.signal {
+            Signal::Ecn => {}
+            Signal::Loss => self.loses = true,
+            Signal::Timeout => {
+                (self.begun, self.by_rate, self.loses) = (false, false, false);
+                (self.alpha, self.alpha_at) = (0, event.now);
+                (self.rate, self.paced) = (LEAST_RATE, LEAST_RATE as u64);
+                (self.wait, self.lost, self.cwnd) = (LEAST_WAIT, Lost::default(), LEAST_CWND);
+                self.state = State::Avoidance;
+            }
+        }
+    }
+
+    #[inline]
+    fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// The sender, around a timeout. What is next delivered sets it again.
+    fn set_cwnd(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+    }
+
+    /// It has none.
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    fn set_ssthresh(&mut self, _: f64) {}
+
+    /// What a loss took comes back, once. A timeout's does not.
+    fn undo(&mut self, _: f64, _: Totals) {
+        let lost = std::mem::take(&mut self.lost);
+        self.window += lost.window;
+        self.rate += lost.rate;
+        self.wait = (self.wait - lost.wait).max(0);
+        (self.state, self.loses) = (State::Avoidance, false);
+    }
+
+    #[inline]
+    fn rate(&self) -> Option<u64> {
+        Some(self.paced)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Span = Span::from_millis(20);
+    const VRTT: Span = Span::from_millis(25);
+
+    fn udp() -> UdpPrague {
+        let mut udp = UdpPrague::new(&TcpParams::LINUX);
+        udp.choose_state(RTT);
+        udp
+    }
+
+    /// One of the window, at so many bytes a second.
+    fn at(rate: f64) -> UdpPrague {
+        let mut udp = udp();
+        (udp.by_rate, udp.window, udp.rate) = (false, rate * 0.02, rate);
+        udp
+    }
+
+    fn event(packets: u32, ce: u32, ms: u64) -> AckEvent {
+        AckEvent {
+            delivered: Delivered { packets, ce },
+            una: packets,
+            nxt: packets + 10,
+            now: Time(ms * 1_000_000),
+            srtt: Some(RTT),
+            in_flight: 10,
+            cwnd_limited: true,
+            lossless: true,
+        }
+    }
+
+    #[test]
+    fn it_begins_at_100_kbit_s_and_by_a_rate_where_the_rtt_is_shorter_than_a_packet() {
+        let udp = udp();
+        assert_eq!((udp.rate(), udp.cwnd(), udp.by_rate), (Some(12_500), 2.0, true));
+        assert_eq!(udp.window, 250.0);
+    }
+
+    /// 1448 bytes in 25 ms more each 25 ms, in which 25 ms of the rate are delivered.
+    #[test]
+    fn a_rate_grows_by_a_packet_a_virtual_rtt() {
+        let mut udp = udp();
+        let mut segments = 0.0;
+        while segments * 1448.0 < 1e6 {
+            udp.grow(1, RTT, VRTT);
+            segments += 1.0;
+        }
+        // Over t seconds r = r0 + 57 920 t/0.025, of which the integral is what was delivered.
+        let slope = 1448.0 / 0.025 / 0.025;
+        let wanted = (12_500.0_f64.powi(2) + 2.0 * slope * segments * 1448.0).sqrt();
+        assert!((udp.rate / wanted - 1.0).abs() < 1e-9, "{} of {wanted}", udp.rate);
+    }
+
+    #[test]
+    fn a_window_grows_by_a_packet_and_after_the_wait_by_a_millisecond_of_the_rate() {
+        let mut udp = at(10e6);
+        let delivered = (udp.window / 1448.0) as u32;
+        let mut grown = || {
+            let before = udp.window;
+            udp.grow(delivered, RTT, VRTT);
+            let by = udp.window - before;
+            (udp.window, udp.wait) = (before, 0);
+            by
+        };
+        // Over 20 ms of 25, by a packet a virtual RTT: (20/25)².
+        assert!((grown() / (1448.0 * 0.64) - 1.0).abs() < 0.01);
+        assert!((grown() / (10_000.0 * 0.64) - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn the_wait_follows_the_rate_and_falls_by_one_a_virtual_rtt() {
+        let mut udp = at(10e6);
+        udp.reduce(Reduction { seq: 0, at: Time::ZERO });
+        assert_eq!(udp.wait, 5 + 7);
+        (1..=3)
+            .for_each(|round| udp.update_alpha(&event(20 * round, 0, 25 * u64::from(round)), VRTT));
+        assert_eq!(udp.wait, 9);
+        udp.update_alpha(&event(80, 0, 99), VRTT);
+        assert_eq!(udp.wait, 9, "24 ms are no virtual RTT");
+    }
+
+    /// Integers that cut off: from below alpha sticks up to 15 units beneath its share.
+    #[test]
+    fn alpha_does_not_carry_its_remainder() {
+        let mut udp = udp();
+        let mut packets = 0;
+        for round in 1..1000 {
+            packets += 10;
+            udp.update_alpha(&event(packets, round, 25 * u64::from(round)), VRTT);
+        }
+        assert_eq!(udp.alpha, ALPHA_ONE / 10 - 15);
+    }
+
+    #[test]
+    fn marks_reduce_once_a_virtual_rtt_by_alpha_half() {
+        let mut udp = at(1e6);
+        udp.alpha = ALPHA_ONE / 2;
+        (udp.alpha_seq, udp.wait) = (u32::MAX, 100);
+        let mut window = |packets, ce, ms| {
+            let before = udp.window;
+            udp.cong_control(&event(packets, ce, ms));
+            udp.window / before
+        };
+        assert_eq!(window(1, 1, 100), 0.75);
+        assert_eq!(window(12, 12, 124), 1.0, "all marked, a round trip later");
+        assert_eq!(window(13, 13, 125), 0.75);
+    }
+
+    #[test]
+    fn a_loss_halves_and_what_it_took_comes_back_once() {
+        let mut udp = at(1e6);
+        let lose = Congestion { now: Time::ZERO, signal: Signal::Loss, inflight: 10 };
+        udp.on_congestion(&lose);
+        udp.cong_control(&event(1, 0, 100));
+        assert_eq!(udp.window, 10_000.0);
+        udp.on_congestion(&lose);
+        udp.cong_control(&event(2, 0, 110));
+        assert_eq!(udp.window, 10_000.0, "one loss a virtual RTT, and no growth in it");
+        udp.undo(0.0, Totals::default());
+        assert_eq!(udp.window, 20_000.0);
+        udp.undo(0.0, Totals::default());
+        assert_eq!(udp.window, 20_000.0);
+    }
+
+    #[test]
+    fn what_the_application_does_not_use_does_not_grow() {
+        let mut udp = at(1e6);
+        // Of 13.8 segments in a round trip 6, and then 7, are in flight.
+        udp.cong_control(&AckEvent { in_flight: 5, ..event(1, 0, 100) });
+        assert_eq!(udp.window, 20_000.0);
+        udp.cong_control(&AckEvent { in_flight: 6, ..event(2, 0, 101) });
+        assert!(udp.window > 20_000.0);
+    }
+
+    #[test]
+    fn a_timeout_begins_anew() {
+        let mut udp = at(1e6);
+        udp.alpha = 1000;
+        let signal = Signal::Timeout;
+        udp.on_congestion(&Congestion { now: Time::ZERO, signal, inflight: 10 });
+        assert_eq!((udp.rate(), udp.alpha, udp.wait), (Some(12_500), 0, 7));
+    }
+
+    #[test]
+    fn it_is_paced_three_percent_above_itself_and_then_below() {
+        let mut udp = at(1e6);
+        let paces = [0, 12, 13, 25].map(|ms| {
+            udp.settle(Time(ms * 1_000_000), RTT, VRTT);
+            udp.rate().unwrap()
+        });
+        assert_eq!(paces, [1_030_000, 1_030_000, 970_873, 970_873]);
+        // 20 000 bytes and 3 % of them are 14.2 packets; one more, whole.
+        assert_eq!(udp.cwnd(), 15.0);
+    }
+}
