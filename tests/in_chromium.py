@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,3 +56,62 @@ class Opened:
         """Closes it: it complained of nothing."""
         self.context.close()
         assert self.errors == []
+
+    def too_wide(self) -> float:
+        """By how much the page is wider than the window, px."""
+        found: float = self.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        return found
+
+    def nameless(self) -> list[str]:
+        """Controls that can be seen and that the accessibility tree has no name for."""
+        found = []
+        for role in ("slider", "button", "combobox", "textbox", "checkbox", "link"):
+            for each in self.page.get_by_role(role).all():
+                if each.is_visible():
+                    # Its own line: those below are of its options.
+                    own = each.aria_snapshot().splitlines()[0]
+                    if not re.search(r'"[^"]+"', own):
+                        found.append(own)
+        return found
+
+    def faint(self) -> list[str]:
+        """Texts that can be seen and whose contrast is below WCAG's 4.5, or 3 where they are large."""
+        found: list[str] = self.page.evaluate(_FAINT)
+        return found
+
+
+_FAINT = """() => {
+  // A colour as the browser computes it, also one of color(srgb ...).
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgba = text => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = text;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data].map((v, i) => i < 3 ? v : v / 255);
+  };
+  const over = (top, below) => top.slice(0, 3).map((v, i) => v * top[3] + below[i] * (1 - top[3]));
+  const light = rgb => {
+    const [r, g, b] = rgb.map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = element => {
+    const papers = [];
+    for (let at = element; at; at = at.parentElement) papers.push(rgba(getComputedStyle(at).backgroundColor));
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    return papers.reduceRight((below, paper) => over(paper, below), dark ? [0, 0, 0] : [255, 255, 255]);
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+  while (walker.nextNode()) {
+    const text = walker.currentNode.data.trim(), element = walker.currentNode.parentElement;
+    if (!text || !element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+    if (["SCRIPT", "STYLE"].includes(element.tagName) || element.closest("svg, select")) continue;
+    const style = getComputedStyle(element), paper = behind(element), ink = over(rgba(style.color), paper);
+    const [high, low] = [light(ink), light(paper)].sort((a, b) => b - a);
+    const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && +style.fontWeight >= 700);
+    const contrast = (high + 0.05) / (low + 0.05);
+    if (contrast < (large ? 3 : 4.5)) found.push(`${contrast.toFixed(2)}: ${text.slice(0, 60)}`);
+  }
+  return found;
+}"""

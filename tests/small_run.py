@@ -64,7 +64,7 @@ def small_tables(kind: str = "bulk") -> Tables:
         "flow": {
             "t_ns": [1 * S, 1 * S], "flow": [0, 1], "cwnd_bytes": [14480, 28960], "ssthresh_bytes": [-1, 14480],
             "srtt_ns": [50 * MS, -1], "inflight_bytes": [1448, 0], "delivered_bytes": [1448, 0], "retransmits": [0, 0],
-            "window_bytes": [65536, 65536],
+            "window_bytes": [65536, 65536], "delay_max_ns": [-1, -1],
         },
         "probe": {
             "t_ns": [1 * S, 3 * S, 4 * S, 5 * S, 6 * S, 7 * S], "probe": [2] * 6, "seq": list(range(6)),

@@ -171,6 +171,7 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
         "delivered_bytes": delivered.ravel(),
         "retransmits": np.zeros(shape.flows * n, np.int64),
         "window_bytes": np.full(shape.flows * n, 6_000_000),
+        "delay_max_ns": np.full(shape.flows * n, -1),
     }
 
     pings = shape.duration_s * 1000 // shape.ping_ms if shape.probes else 0

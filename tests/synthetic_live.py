@@ -106,6 +106,7 @@ def session(line: Line) -> Session:
                         "srtt_ns": srtt.astype(np.int64), "cwnd_bytes": (mbps * 125 * srtt / MS / line.streams).astype(np.int64),
                         "inflight_bytes": (mbps * 120 * srtt / MS / line.streams).astype(np.int64), "ssthresh_bytes": np.full(tau.size, -1),
                         "retransmits": (tau // 2.5).astype(np.int64), "window_bytes": np.full(tau.size, 4_000_000),
+                        "delay_max_ns": np.full(tau.size, -1),
                     }
                 )  # fmt: skip
             group += 1

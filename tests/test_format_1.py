@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -18,8 +19,11 @@ from sojourn.cli import status
 from sojourn.live.measure import findings
 from sojourn.live.monitor.store import FORMAT, ProbeSamples, Reader, S, Store
 from sojourn.records import META, TABLES, Run, RunError, dtype, names_of
+from sojourn.records.disk import SUMS
 
 OLD = Path(__file__).parent / "recordings" / "format-1"
+SINCE = Path(__file__).parents[1] / "docs" / "site" / "recorded" / "before"
+"""A measurement of 0.2.0, before columns were added to its tables."""
 COMPARED, MEASURED, DATABASE = OLD / "compared", OLD / "measured", OLD / "monitor.db"
 BEGAN_S = 1_795_000_000
 
@@ -108,7 +112,7 @@ def test_a_column_that_it_lacks_is_null_and_a_number_of_another_type_is_cast(
     assert links.columns == list(names_of("links"))
     assert links["wire_bytes"].null_count() == links.height
     assert links["busy_ns"].equals(had["busy_ns"])
-    # A Run of today's format has every column.
+    # A Run of today's format has sums.
     meta = spoilt / META
     raw = json.loads(meta.read_text())
     meta.write_text(json.dumps(raw | {"format": 2}))
@@ -163,3 +167,32 @@ def test_newer_ones_are_refused_in_a_sentence(
     )
     assert status(["report", str(newer), "-o", str(tmp_path / "x.html")]) == 2
     assert "was written by a newer sojourn (0.9)" in capsys.readouterr().err
+
+
+def test_a_column_that_was_added_since_is_null_and_one_that_was_always_there_is_missed(
+    tmp_path: Path,
+) -> None:
+    spoilt = Path(shutil.copytree(SINCE, tmp_path / "run"))
+    file = spoilt / "seed-1" / "queue.parquet"
+    had = pl.read_parquet(file)
+    added = [name for name in names_of("queue") if name not in had.columns]
+    assert {"classic_delay_ns", "l4s_delay_ns"} <= set(added)
+    run = Run.open(SINCE)
+    assert run.meta.format == records.FORMAT
+    table = run.table("queue", 1)
+    assert table.columns == list(names_of("queue"))
+    assert table[added].null_count().row(0) == (table.height,) * len(added)
+    assert status(["report", str(SINCE), "-o", str(tmp_path / "page.html")]) == 0
+    had.drop("t_ns").write_parquet(file)
+    sums = spoilt / "seed-1" / SUMS
+    new = hashlib.sha256(file.read_bytes()).hexdigest()
+    lines = [
+        f"{new}  queue.parquet" if line.endswith(" queue.parquet") else line
+        for line in sums.read_text().splitlines()
+    ]
+    sums.write_text("\n".join(lines) + "\n")
+    meta = json.loads((spoilt / META).read_text())
+    meta["checksums"] = {"1": hashlib.sha256(sums.read_bytes()).hexdigest()}
+    (spoilt / META).write_text(json.dumps(meta))
+    with pytest.raises(RunError, match="it is no table 'queue'"):
+        Run.open(spoilt).table("queue", 1)

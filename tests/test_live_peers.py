@@ -12,10 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from live_network import SERVER, LiveNetwork, live_network
+from test_live_page import line, payload
 from test_live_session import plan, served, serving
 
+from sojourn import report
 from sojourn.errors import UserError
 from sojourn.live.measure import measurement, peers
 from sojourn.live.measure.measurement import MeasurementSettings
@@ -75,6 +78,20 @@ def test_a_queue_that_the_peer_shares_is_told_from_one_of_our_own(
         check=True,
     )
     assert [one["whose"] for one in json.loads(plain.stdout)["phases"]] == ["own", "shared"]
+    page = report.render([Run.open(ours), Run.open(theirs)])
+    assert "the queue is on the way that both share" in page
+    assert "What theirs saw of our load meanwhile" in page
+    # A peer is no other state of our line.
+    assert "From ours to theirs" not in page
+    # Its pings are on our time: they rise as our upload begins, not as our download does.
+    shown = payload(page)
+    spans = {one["name"]: (one["start"], one["end"]) for one in shown["phases"]}
+    (seen,) = [view for view in shown["views"] if view["run"] == 1]
+    t, rtt = line(shown, seen["lines"]["ping"])
+    begin, end = spans["upload"]
+    rises = t[rtt > np.nanmedian(rtt[t < spans["download"][1]]) + download.our_rise_ms / 2]
+    assert begin < rises.min() < begin + 1
+    assert rises.max() < end + 1
 
 
 def test_without_a_queue_there_is_none_to_look_for(tmp_path: Path) -> None:
@@ -90,6 +107,14 @@ def test_without_a_queue_there_is_none_to_look_for(tmp_path: Path) -> None:
     # 20 ms apart, for 0.8 s.
     assert 25 < download.peer_probes < 45
     assert "no queue to look for" in peers.sentences(view)[0]
+    # Both clocks are this host's: the peer began before us by what passed.
+    apart = (ours.meta.facts["1"]["zero_ns"] - theirs.meta.facts["1"]["zero_ns"]) / 1e9
+    time_ = peers.our_time(ours, theirs)
+    assert time_.of(np.array([apart]))[0] == pytest.approx(0, abs=0.02)
+    assert time_.rate == pytest.approx(1, abs=1e-3)
+    # What did not watch is compared, as any other.
+    assert set(peers.watching([ours, theirs, later, ours])) == {1}
+    assert peers.watching([theirs, ours]) == {}
     with pytest.raises(UserError, match="in our idle phases"):
         peers.find(later, theirs)
 

@@ -92,6 +92,7 @@ def known() -> tuple[dict[str, dict[str, np.ndarray[Any, Any]]], dict[str, Any]]
             column: np.empty(0, np.int64)
             for column in (
                 "t_ns", "flow", "cwnd_bytes", "ssthresh_bytes", "srtt_ns", "inflight_bytes", "delivered_bytes", "retransmits", "window_bytes",
+                "delay_max_ns",
             )
         },
         "flows": {

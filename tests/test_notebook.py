@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import sojourn
-from sojourn.scenario import examples
+from sojourn.scenario import examples, notebook
 
 SCENARIO = """
 title = "A <b> & c"
@@ -80,6 +80,16 @@ def nodes(drawn: ET.Element) -> dict[str, tuple[float, float]]:
     circles = svg.findall("circle")
     places = [(float(each.attrib["cx"]), float(each.attrib["cy"])) for each in circles]
     return dict(zip(words[len(words) - len(places) :], places, strict=True))
+
+
+def test_who_sends_what_across_which_queues_is_said_of_each_entry() -> None:
+    assert notebook.senders(sojourn.scenario.loads(SCENARIO)) == [
+        "bulk.1 to bulk.2: bulk, net → home across down",
+        "ping: ping, home → net across up",
+    ]
+    (across,) = notebook.senders(sojourn.scenario.loads(GRAPH))
+    assert across.startswith("ping: ping, ")
+    assert across.endswith("across left, trunk")
 
 
 def test_a_scenario_shows_its_topology_links_and_flows() -> None:

@@ -220,6 +220,18 @@ def flow_adds_up(flow: Mapping[str, Any], added: Added) -> None:
             (added.end - added.warmup) / 1e9
         )
     rtt = flow["rtt_ms"]
+    if flow["kind"] in ("udp", "onoff", "video") and added.whole_intervals("flow"):
+        longest = (
+            added.tables["flow"]
+            .filter((pl.col("flow") == flow["name"]) & (pl.col("t_ns") > added.warmup))[
+                "delay_max_ns"
+            ]
+            .max()
+        )
+        if longest is None:
+            assert math.isnan(rtt["max"])
+        else:
+            assert rtt["max"] == longest / MS
     if not math.isnan(rtt["min"]):
         assert rtt["min"] <= rtt["p50"] <= rtt["p95"] <= rtt["p99"] <= rtt["max"]
         assert rtt["min"] <= rtt["mean"] <= rtt["max"]

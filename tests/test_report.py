@@ -313,8 +313,45 @@ def test_every_buffer_that_is_asked_for_is_there(page: str) -> None:
             asked += [graph["t"], graph["sent"], graph["lost"], *graph["rows"]]
     for together in packed["means"]:
         asked += [together["t"], *(i for rows in together["lines"].values() for i in rows)]
+    asked += [i for idle in packed["idle"] for level in idle["line"] for i in level]
     asked += [entry[axis] for cdf in packed["cdfs"] for entry in cdf["series"] for axis in "xy"]
     assert set(asked) == set(range(len(packed["buffers"])))
+
+
+def test_beside_pings_stands_what_they_take_without_a_queue(page: str, pair: list[Run]) -> None:
+    packed = payload(page)
+    probe = series.answered(pair[0])[0]
+    base = pair[0].table("flows", 1).filter(pl.col("flow") == probe)["base_rtt_ns"].item()
+    (idle,) = packed["idle"]
+    assert idle["label"] == f"idle, {base / 1e6:.1f} ms"
+    ((t, y),) = idle["line"]
+    assert values(packed, t).tolist() == [0.0, packed["duration"]]
+    assert values(packed, y).tolist() == [base / 1e6] * 2
+
+
+def test_how_late_datagrams_come_is_shown_over_time(tmp_path: Path) -> None:
+    run = synthetic.run(tmp_path / "run")
+    name = next(flow.name for flow in run.meta.flows if flow.kind != "ping")
+    assert "one_way" not in payload(report.render([run]))["views"][0]["lines"]
+    # A call's: of each sample the largest, and nothing where none came.
+    flow = next(flow for flow in run.meta.flows if flow.name == name)
+    flows = tuple(
+        dataclasses.replace(each, kind="call", congestion=None) if each is flow else each
+        for each in run.meta.flows
+    )
+    table = run.table("flow", 1)
+    late = pl.when(pl.col("flow") == name).then(pl.int_range(pl.len()) * 1_000_000)
+    shown = {"flow": table.with_columns(delay_max_ns=late)}
+    real = run.table
+    run.meta = dataclasses.replace(run.meta, flows=flows)
+    run.table = lambda what, seed=None: shown.get(what, real(what, seed))  # type: ignore[method-assign, assignment]
+    packed = payload(report.render([run]))
+    ((t, y),) = packed["views"][0]["lines"]["one_way"]
+    mine = shown["flow"].filter(pl.col("flow") == name)
+    np.testing.assert_allclose(values(packed, t), mine["t_ns"].to_numpy() / 1e9, rtol=1e-6)
+    np.testing.assert_allclose(values(packed, y), mine["delay_max_ns"].to_numpy() / 1e6, rtol=1e-6)
+    titles = [panel["title"] for panel in packed["views"][0]["panels"]]
+    assert "One-way delay of what isn't TCP's" in titles
 
 
 def test_a_million_points_become_levels_that_keep_every_peak() -> None:
@@ -589,3 +626,19 @@ def test_neutral_colours_follow_the_page(page: str) -> None:
     for picture in pictures:
         assert "var(--ink)" in picture
         assert not re.search(r'style="[^"]*#(222222|ffffff|dddddd|6b6b6b)', picture)
+
+
+@in_a_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_can_be_read_and_has_a_name(
+    browser: Any, page: str, tmp_path: Path, scheme: str
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(page, encoding="utf-8")
+    shown = Page(browser, file, color_scheme=scheme)
+    shown.page.wait_for_selector("html.ready")
+    for details in shown.page.locator("details").all():
+        details.evaluate("each => { each.open = true; }")
+    assert shown.faint() == []
+    assert shown.nameless() == []
+    shown.close()

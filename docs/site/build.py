@@ -41,6 +41,7 @@ def main(out: Path) -> int:
     command += ["-c", str(HERE), "-d", str(MADE / "doctrees"), str(source), str(out)]
     done = subprocess.run(command, check=False, cwd=HERE)
     if done.returncode == 0:
+        _opened(source, out)
         _lab(out)
         print(f"wrote {out / 'index.html'}")
     return done.returncode
@@ -54,6 +55,14 @@ def _lab(out: Path) -> None:
         lab.write(out / lab.FILE)
     else:
         print("left out, for want of its engine: the lab (make setup)")
+
+
+def _opened(source: Path, out: Path) -> None:
+    """Pages that blocks wrote, beside sphinx's."""
+    for page in source.rglob(f"*{pages.OPENED}"):
+        target = out / page.relative_to(source)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(page, target)
 
 
 def _pictures(source: Path) -> None:
@@ -116,12 +125,21 @@ def _play(path: str, found: list[blocks.Block], kept: Path, guest: bool) -> None
 
 
 def _figures(found: list[blocks.Block]) -> list[str]:
-    return [
+    """Files that the page shows, and the lab's pages to which they lead."""
+    from sojourn import lab
+
+    files = [
         value.partition(": ")[0]
         for block in found
         for name, value in block.behind
         if name == "figure"
     ]
+    beside = [
+        str(PurePosixPath(file).with_name(lab.FILE))
+        for file in files
+        if file.endswith(pages.OPENED)
+    ]
+    return list(dict.fromkeys(files + beside))
 
 
 def problems(texts: Mapping[str, str]) -> list[str]:

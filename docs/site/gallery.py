@@ -45,8 +45,7 @@ DRAWN = {
     ),
     "coexistence": (
         'figures.save(figures.coexistence(Run.find("coexistence")), "coexistence.svg")',
-        "Who gets more where two kinds of flows share a link, by its rate and their RTT. The Runs are those of "
-        "the example `coexistence`: `sojourn run coexistence -o coexistence`.",
+        "Who gets more where two kinds of flows share a link, by its rate and their RTT.",
     ),
     "cdf_by_phase": (
         'figures.save(figures.cdf_by_phase(Run.open("recorded/before")), "cdf_by_phase.svg")',
@@ -61,6 +60,7 @@ def pages() -> dict[str, str]:
     return {
         f"{FOLDER}/figures.md": "\n".join(_figures()),
         f"{FOLDER}/examples.md": "\n".join(_examples()),
+        f"{FOLDER}/pages.md": _PAGES,
     }
 
 
@@ -76,6 +76,10 @@ def _figures() -> Iterator[str]:
 sojourn compare home-uplink pfifo codel fq_codel cake --seeds 3 --set duration="30 s" -o compared
 ```
 <!-- output -->
+
+```sh
+sojourn run coexistence -o coexistence
+```
 
 ```python
 from sojourn import Run, figures
@@ -109,6 +113,44 @@ _OTHERS = (
     "`sojourn tune` draws delay against goodput at each rate of a shaper, predicted and measured "
     "([shape](../shape.md#tuning)).\n",
 )
+
+_PAGES = """# Every page
+
+A report is one file of HTML: it asks the network for nothing, and opens from a disk or an e-mail. These
+were written by the commands that stand above them. The [lab](../lab.md) is such a file, too.
+
+## Runs side by side
+
+Verdict, delay over time, numbers with their intervals, distributions, what is inside each Run, and what was
+run. `sojourn report` writes one of any Runs.
+
+```sh
+sojourn compare home-uplink pfifo codel fq_codel cake --seeds 3 --set duration="30 s" -o compared
+```
+<!-- figure: compared/report.html: Open it: four disciplines on a home line -->
+
+## A sweep
+
+Who wins where, the numbers over the swept values, differences seed by seed, and one row for each cell
+([sweeps](../sweeps.md)).
+
+```sh
+sojourn compare home-uplink pfifo fq_codel cake --vary bottleneck.up.rate=5mbit,20mbit \\
+  --vary flow.backup.count=1,4 --seeds 3 --set duration="20 s" -o swept
+```
+<!-- figure: swept/report.html: Open it: three disciplines, two rates, two loads -->
+
+## A line, before and after
+
+Measurements: phases, what the load adds, what changed and how sure that is, scores
+([measure](../measure.md)). It was recorded on a line made of network namespaces.
+
+<!-- folder: recorded: docs/site/recorded -->
+```sh
+sojourn report recorded/before recorded/after -o measured.html
+```
+<!-- figure: measured.html: Open it: a line, and the same line shaped -->
+"""
 
 LENGTHS = {
     "many-flows": ("12 s", "4 s"),

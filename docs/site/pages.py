@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
+from html import escape
 from pathlib import Path
 
 import commands
@@ -23,6 +24,9 @@ import schemas
 ROOT = Path(__file__).parent.parent.parent
 PLAYED = ("docs/learn/", "docs/concepts/", "docs/gallery/", "docs/qdiscs/", "docs/congestion/")
 """Folders whose pages have blocks that are run."""
+
+OPENED = ".html"
+"""What a block wrote and a reader opens by itself."""
 
 _MADE: tuple[Callable[[], Mapping[str, str]], ...] = (
     disciplines.pages,
@@ -94,7 +98,9 @@ def _image(link: re.Match[str], target: str) -> str:
 
 
 def picture(file: str, text: str) -> str:
-    """A figure of a run."""
+    """A figure of a run; of a whole page the way to it."""
+    if file.endswith(OPENED):
+        return f'<p><a class="opened" href="{escape(file)}">{escape(text)}</a></p>'
     return f"```{{image}} {file}\n:alt: {text}\n:class: figure\n```"
 
 

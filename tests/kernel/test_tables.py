@@ -497,6 +497,12 @@ def test_datagrams_have_one_way_delays_and_probes_both(tmp_path: Path) -> None:
         472,
     )
     assert (flows["rtt_samples"], flows["rtt_sum_ns"]) == (1, 12 * MS)
+    line = {name: column[got["flow"]["flow"] == 3] for name, column in got["flow"].items()}
+    came = line["delay_max_ns"] >= 0
+    # What is on its way at the end, 4 s, has not come.
+    assert line["delay_max_ns"][came].tolist() == [10 * MS, 12 * MS]
+    for at, received in zip(np.flatnonzero(came), (510 * MS, 2012 * MS), strict=True):
+        assert line["t_ns"][at - 1] < received <= line["t_ns"][at]
     # The third ping was under way at the end.
     assert got["probe"]["rtt_ns"].tolist() == [20 * MS, -1]
     assert got["probe"]["forward_ns"].tolist() == [10 * MS, 10 * MS]

@@ -47,6 +47,7 @@ impl Outcome {
                 delivered_bytes: Some(sample.delivered_bytes),
                 retransmits: sender.map(|sender| sender.retransmits),
                 window_bytes: sender.map(|sender| sender.window_bytes),
+                delay_max_ns: None,
             }
         });
         rows.collect()

@@ -76,6 +76,8 @@ pub struct Host {
     stopped: bool,
     pub counters: Counters,
     pub rtt: Histogram,
+    /// The longest that a datagram took which has come since the last sample.
+    pub longest: Option<Span>,
     pub transfers: Vec<Transfer>,
     pub probes: Vec<Probe>,
     /// Datagrams that a wire has doubled and of which one has arrived.
@@ -239,6 +241,7 @@ impl Host {
             rtt: Histogram::default(),
             transfers: Vec::new(),
             probes: Vec::new(),
+            longest: None,
             twins: BTreeSet::new(),
         }
     }
@@ -384,7 +387,9 @@ impl Host {
             let headers =
                 if matches!(self.ends, Ends::Video { .. }) { RTP_HEADERS } else { UDP_HEADERS };
             self.counters.delivered_bytes += u64::from(size.saturating_sub(headers));
-            self.rtt.add(now.since(stamp).0);
+            let delay = now.since(stamp);
+            self.rtt.add(delay.0);
+            self.longest = self.longest.max(Some(delay));
         }
     }
 

@@ -280,7 +280,7 @@ impl Sim {
             // The last rows have what happened at the end itself.
             Mark::End => {
                 self.sample_queues(self.end);
-                self.recorder.sample_flows(&self.hosts, self.end);
+                self.recorder.sample_flows(&mut self.hosts, self.end);
                 self.recorder.finish(&mut self.links, self.end);
                 self.finished = true;
             }

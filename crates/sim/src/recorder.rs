@@ -214,12 +214,13 @@ impl Recorder {
     }
 
     /// One row of `flow` for each flow that is not a probe.
-    pub fn sample_flows(&mut self, hosts: &[Host], now: Time) {
-        for (index, host) in hosts.iter().enumerate() {
+    pub fn sample_flows(&mut self, hosts: &mut [Host], now: Time) {
+        for (index, host) in hosts.iter_mut().enumerate() {
             if host.is_probe() {
                 continue;
             }
             let counters = host.totals();
+            let delay_max_ns = host.longest.take().map(|delay| delay.0);
             let (sender, receiver) = host.tcp().unzip();
             self.flow.push(flow::Row {
                 t_ns: now.0,
@@ -231,6 +232,7 @@ impl Recorder {
                 delivered_bytes: Some(counters.delivered_bytes),
                 retransmits: Some(counters.retransmits),
                 window_bytes: receiver.map(|receiver| receiver.window_bytes()),
+                delay_max_ns,
             });
         }
     }

@@ -76,6 +76,8 @@ tables! {
         retransmits: Option<u64> | UNSEEN,
         /// advertised by the receiver
         window_bytes: Option<u64> | "not TCP",
+        /// one way: the largest of datagrams that came since the sample before
+        delay_max_ns: Option<u64> | "none came, or not known; TCP",
     }
 
     /// Each request of each probe.

@@ -190,6 +190,42 @@ def pings(run: Run, seed: int, probe: str) -> Line:
     )
 
 
+def idle_rtt(run: Run, seed: int, probe: str) -> float | None:
+    """The RTT of a probe, ms, that no queue adds to: of a simulation that of its path, of a measurement
+    the median of its first idle phase; None: not known."""
+    if is_measured(run):
+        idle = next(
+            (phase.name for phase in run.meta.phases_of(seed) if phase.kind == "idle"), None
+        )
+        found = NOTHING if idle is None else ping_rtts(run, probe, idle)
+        return found.quantile(0.5) if found.samples else None
+    row = run.table("flows", seed).filter(pl.col("flow") == probe)["base_rtt_ns"]
+    return row[0] / 1e6 if len(row) and row[0] is not None else None
+
+
+def one_way_lines(run: Run, seed: int) -> dict[str, Line]:
+    """How late the datagrams of each flow of video, calls and the like came, ms: the largest one-way
+    delay of each sample. NaN where none came."""
+    lines = {
+        name: column(part, "delay_max_ns", 1e-6)
+        for name, part in _by_flow(run, run.table("flow", seed))
+        if run.meta.flow(name).congestion is None
+    }
+    return {name: line for name, line in lines.items() if np.isfinite(line.y).any()}
+
+
+def largest(lines: Sequence[Line]) -> Line:
+    """The largest of several lines, at every time that any of them has."""
+    if not lines:
+        return EMPTY
+    times = np.unique(np.concatenate([line.t for line in lines]))
+    found = np.full(times.size, np.nan)
+    for line in lines:
+        at = np.searchsorted(times, line.t)
+        found[at] = np.fmax(found[at], line.y)
+    return Line(times, found)
+
+
 def _by_flow(run: Run, table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     parts = {str(key[0]): part for key, part in table.partition_by("flow", as_dict=True).items()}
     return [

@@ -503,12 +503,31 @@
     return name => style.getPropertyValue(`--${name}`).trim();
   };
   const HEIGHT = 150;
+  // Charts are made where what they show has other names, lines or colours; else they get other numbers.
+  // Before the page is changed its width and colours are asked for, once: each question after a change
+  // lays it out anew.
+  let wanted = [];
   const chart = (title, unit, series, { log = false, steps = false } = {}) => {
-    const css = theme();
-    const width = Math.max(260, $$("charts").clientWidth);
-    const axis = { stroke: css("muted"), grid: { stroke: css("grid"), width: 0.6 }, ticks: { stroke: css("grid"), width: 0.6 }, font: "11px system-ui" };
     const tables_ = series.map(({ x, y }) => [Array.from(x), Array.from(y, v => (Number.isNaN(v) || (log && v <= 0) ? null : v))]);
     const data = tables_.length ? uPlot.join(tables_, tables_.map(t => t.map(() => 2))) : [[0], []];
+    wanted.push({ title, unit, data, looks: series.map(({ label, colour, dash }) => ({ label, colour, dash })), log, steps });
+  };
+  const showCharts = () => {
+    const css = theme();
+    const ink = { muted: css("muted"), grid: css("grid") };
+    const keyed = wanted.map(one => [JSON.stringify([ink, one.title, one.unit, one.looks, one.log, one.steps]), one]);
+    if (keyed.length === charts.length && keyed.every(([key], i) => key === charts[i].key)) {
+      keyed.forEach(([, { data }], i) => charts[i].u.setData(data));
+    } else {
+      const width = Math.max(260, $$("charts").clientWidth);
+      for (const { u } of charts) u.destroy();
+      $$("charts").replaceChildren();
+      charts = keyed.map(([key, one], i) => ({ key, u: made(one, width, ink, i === 3) }));
+    }
+    wanted = [];
+  };
+  const made = ({ title, unit, data, looks, log, steps }, width, { muted, grid }, last) => {
+    const axis = { stroke: muted, grid: { stroke: grid, width: 0.6 }, ticks: { stroke: grid, width: 0.6 }, font: "11px system-ui" };
     const figure = element("figure", {}, element("figcaption", { textContent: title }, element("small", { textContent: ` ${unit}${log ? ", log" : ""}` })));
     const holder = element("div");
     figure.append(holder);
@@ -516,13 +535,13 @@
     const value = (_, v) => (v === null || v === undefined ? "–" : short(v));
     const u = new uPlot({
       width, height: HEIGHT, cursor: { sync: { key: "lab" } }, legend: { live: true },
-      scales: { x: { time: false, range: [0, read.duration_ns / 1e9] }, y: log ? { distr: 3 } : { range: (_, low, high) => [Math.min(0, low), high * 1.05 || 1] } },
-      axes: [{ ...axis, label: charts.length === 3 ? "time s" : undefined, values: (_, ticks) => ticks.map(t => `${t} s`) }, { ...axis, size: 56, values: (_, ticks) => ticks.map(t => (t === null ? "" : short(t, 2))) }],
+      scales: { x: { time: false, range: () => [0, read.duration_ns / 1e9] }, y: log ? { distr: 3 } : { range: (_, low, high) => [Math.min(0, low), high * 1.05 || 1] } },
+      axes: [{ ...axis, label: last ? "time s" : undefined, values: (_, ticks) => ticks.map(t => `${t} s`) }, { ...axis, size: 56, values: (_, ticks) => ticks.map(t => (t === null ? "" : short(t, 2))) }],
       series: [{ label: "time", value: (_, v) => (v === null ? "–" : `${short(v, 4)} s`) },
-        ...series.map(({ label, colour, dash }) => ({ label, stroke: colour, width: 1.4, dash, value, spanGaps: false, points: { show: false }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined }))],
+        ...looks.map(({ label, colour, dash }) => ({ label, stroke: colour, width: 1.4, dash, value, spanGaps: false, points: { show: false }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined }))],
     }, data, holder);
     u.over.addEventListener("click", () => { if (u.cursor.left >= 0) { setAt(u.posToVal(u.cursor.left, "x")); } });
-    charts.push(u);
+    return u;
   };
   const linkIndex = run => run.about.links.findIndex(link => link.name === state.link);
   const rowsWhere = (column, wanted) => {
@@ -536,10 +555,6 @@
   });
   const MOST_LINES = 8;
   const draw = () => {
-    table();
-    for (const u of charts) u.destroy();
-    charts = [];
-    $$("charts").replaceChildren();
     const many = shownRuns.length > 1;
     const series = make => shownRuns.flatMap((run, index) => make(run, index).map(one => ({ colour: colourOf(index), label: run.label, ...one })));
     // Waiting: the largest of each interval, which a mean would hide.
@@ -574,10 +589,12 @@
     }), { steps: true });
     const options = shownRuns.map((run, index) => element("option", { value: index, textContent: run.label, selected: run === shown }));
     $$("shown").replaceChildren(...options);
+    showCharts();
+    table();
   };
   const resized = new ResizeObserver(() => {
     const width = Math.max(260, $$("charts").clientWidth);
-    for (const u of charts) if (u.width !== width) u.setSize({ width, height: HEIGHT });
+    for (const { u } of charts) if (u.width !== width) u.setSize({ width, height: HEIGHT });
     paint();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (shownRuns.length) draw(); });

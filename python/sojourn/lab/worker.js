@@ -109,7 +109,9 @@ onmessage = ({ data }) => {
       }
       const found = stopped.has(id) ? { stopped: true } : await answer(data);
       stopped.delete(id);
-      postMessage({ id, answer: found });
+      // Columns are handed over, not copied.
+      const columns = Object.values(found.tables || {}).flatMap(Object.values);
+      postMessage({ id, answer: found }, columns.map(column => column.buffer));
     } catch (error) {
       // Its memory is in an unknown state: whoever asked ends this worker.
       postMessage({ id, broken: words(error) });

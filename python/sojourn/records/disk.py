@@ -151,7 +151,8 @@ def content_of(file: Path) -> bytes:
 def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
     """A table of this Run: its columns as `TABLES` has them, its names among the Run's.
 
-    Older formats may lack columns, which are then null, and may have numbers of another type.
+    A column that was added after the Run was made is null. Older formats may have numbers of
+    another type.
     """
     import polars as pl
 
@@ -180,8 +181,10 @@ def _brought_up(file: Path, table: pl.DataFrame, *, old: bool) -> pl.DataFrame:
     columns = TABLES[file.stem].columns
     found = dict(table.schema)
     unknown = sorted(set(found) - {column.name for column in columns})
-    missing = [column.name for column in columns if column.name not in found]
-    if unknown or (missing and not old) or len(missing) == len(columns):
+    missing = [column for column in columns if column.name not in found]
+    # What is added to a format that has Runs already may be null.
+    never_lacked = any(column.null is None for column in missing) and not old
+    if unknown or never_lacked or len(missing) == len(columns):
         raise damaged(file, f"it is no table {file.stem!r}")
     for column in columns:
         has = found.get(column.name, dtype(column))

@@ -27,6 +27,7 @@ from sojourn.digits import on_page, with_interval
 from sojourn.figures import series, style
 from sojourn.judgement import Judgement, judge, quantities
 from sojourn.judgement.quantities import Measured, Quantity
+from sojourn.live.measure import peers
 from sojourn.records import Run, RunError, holding, write_whole
 from sojourn.report import data, live, parts, swept, verdict
 from sojourn.scenario import ScenarioError, notebook
@@ -55,6 +56,8 @@ SECTIONS = (
     ("run", "What was run"),
 )
 """Names and headings of page.html's sections."""
+MOST_SENDERS = 12
+"""Entries of flows that are named below the drawn topology."""
 MOST_IN_A_ROW = 8
 """With at most this many Runs all check boxes are shown; with more they are folded away."""
 
@@ -86,8 +89,10 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
     found = judge(measured)
     looks = style.looks(runs, [one.link for one in measured])
     labels = [look.label for look in looks]
-    packed = data.payload(runs)
-    page = live.Page(runs, labels) if all(map(series.is_measured, runs)) else None
+    measurements = all(map(series.is_measured, runs))
+    watched = peers.watching(runs) if measurements else {}
+    packed = data.payload(runs, {i: peers.our_time(runs[0], runs[i]) for i in watched})
+    page = live.Page(runs, labels, watched) if measurements else None
     bars, tradeoff = _pictures(runs) if page is None else ("", "")
     toggles = _run_toggles(looks) if len(runs) > 1 else ""
     seeds = {view["seed"] for view in packed["views"]}
@@ -241,14 +246,20 @@ def _how(measured: Sequence[Measured]) -> str:
 
 
 def _topology(runs: Sequence[Run]) -> str:
-    """Who sends where: the nodes and links of the first Run, drawn."""
+    """Who sends where: the nodes and links of the first Run, drawn, and what its flows cross."""
     if series.is_measured(runs[0]):
         return ""
     try:
-        drawn = notebook.drawn(scenario.loads(runs[0].scenario_text, folder=runs[0].path))
+        first = scenario.loads(runs[0].scenario_text, folder=runs[0].path)
+        drawn, senders = notebook.drawn(first), notebook.senders(first)
     except ScenarioError:
         return ""  # An older version's, in words that are no more.
-    return f'<div class="picture topology">{drawn}</div>' if drawn else ""
+    if not drawn:
+        return ""
+    lines = "".join(f"<li>{escape(each)}</li>" for each in senders[:MOST_SENDERS])
+    more = len(senders) - MOST_SENDERS
+    rest = f"<li>and {more} more entries of flows</li>" if more > 0 else ""
+    return f'<div class="picture topology">{drawn}</div><ul class="hint">{lines}{rest}</ul>'
 
 
 def _text(one: Measured, first: Run | None) -> str:

@@ -2,7 +2,8 @@
 
 Between two phases the load's queue drains, and a deep queue takes longer. So the phases of two
 measurements with one plan drift apart. Side by side they are drawn so that each phase begins at the
-same place. Time within phases is unchanged; time between them is stretched.
+same place. Time within phases is unchanged; time between them is stretched. A peer, which watched one
+of them, is drawn on that one's clock.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from sojourn.figures import series
 from sojourn.figures.series import Line
+from sojourn.live.measure.peers import OurTime
 from sojourn.records import Run
 
 Spans = list[tuple[str, float, float]]
@@ -44,6 +46,13 @@ def aligned(line: Line, own: Spans, to: Spans) -> Line:
     there = [0.0, *(t for _, start, end in to for t in (start, end))]
     after = max(float(line.t[-1]) - here[-1], 0.0) + 1.0
     return Line(np.interp(line.t, [*here, here[-1] + after], [*there, there[-1] + after]), line.y)
+
+
+def watched(line: Line, time: OurTime, until_s: float) -> Line:
+    """A peer's line on the clock of what it watched, as far as that went."""
+    t = time.of(line.t)
+    inside = (t >= 0) & (t <= until_s)
+    return Line(t[inside], line.y[inside])
 
 
 def end_s(runs: Sequence[Run], spans: Spans) -> float:

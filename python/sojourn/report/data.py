@@ -12,8 +12,9 @@ from __future__ import annotations
 import base64
 import colorsys
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from sojourn.arrays import Floats, Json
 from sojourn.digits import on_page
 from sojourn.figures import distribution, pings, series, style
 from sojourn.figures.series import Line
+from sojourn.live.measure.peers import OurTime
 from sojourn.records import Run
 from sojourn.report import alignment
 
@@ -34,6 +36,9 @@ COLUMNS = 400
 FEW = 12
 """Up to this many flows are shown one by one. More are shown as their median and the band of 80
 %."""
+
+MOST_IDLE = 2
+"""Idle RTTs that are drawn beside pings."""
 
 ROOM = 12_000_000
 """Bytes of base64 that a page's time lines may take. Beyond that further seeds are left out."""
@@ -71,13 +76,16 @@ class Buffers:
         return levels
 
 
-def payload(runs: Sequence[Run]) -> Json:
-    """Everything that the page's script needs."""
+def payload(runs: Sequence[Run], watching: Mapping[int, OurTime] = MappingProxyType({})) -> Json:
+    """Everything that the page's script needs. `watching`: which Runs are peers that watched the first
+    one, on whose time they are drawn."""
     buffers = Buffers()
     links = series.bottlenecks(runs)
     looks = style.looks(runs, links)
     views: list[Json] = []
-    common = alignment.common(runs)
+    compared = [run for i, run in enumerate(runs) if i not in watching]
+    common = alignment.common(compared)
+    end_s = alignment.end_s(compared, common)
     left_out = 0
 
     @functools.cache
@@ -93,10 +101,13 @@ def payload(runs: Sequence[Run]) -> Json:
             if nth < len(run.seeds):
                 seed = run.seeds[nth]
                 shown = lines(i, seed)
+                if i in watching:
+                    views.append({"run": i, **_watched(seed, shown, watching[i], end_s, buffers)})
+                    continue
                 views.append({"run": i, **_view(run, seed, links[i], shown, buffers, common)})
     first = [lines(i, run.seeds[0]) for i, run in enumerate(runs) if run.seeds]
     return {
-        "duration": alignment.end_s(runs, common),
+        "duration": end_s,
         "warmup": max(run.meta.warmup_ns for run in runs) / 1e9,
         "runs": [
             {"name": look.label, "colour": both(look.colour), "dash": dash(look.dash)}
@@ -114,8 +125,9 @@ def payload(runs: Sequence[Run]) -> Json:
         "phases": _spans(common),
         "log": {
             key: spans_decades([found[line].y for found in first if line in found])
-            for key, line in (("ping", "ping"), ("sojourn", "mean"))
+            for key, line in (("ping", "ping"), ("one_way", "one_way"), ("sojourn", "mean"))
         },
+        "idle": _idle(compared, end_s, buffers),
         "left_out": left_out,
         "cdfs": _cdfs(runs, links, buffers),
         "shades": list(pings.SHADES),
@@ -137,12 +149,34 @@ def _lines(run: Run, seed: int, link: str | None) -> dict[str, Line]:
         shown |= {} if both_ways else {"goodput": series.total(list(goodputs.values()))}
     if probes:
         shown["ping"] = series.pings(run, seed, probes[0])
+    if late := series.one_way_lines(run, seed):
+        shown["one_way"] = series.largest(list(late.values()))
     if link is not None:
         table = series.queue(run, seed, link)
         shown["mean"] = series.column(table, "sojourn_mean_ns", 1e-6)
         shown["largest"] = series.column(table, "sojourn_max_ns", 1e-6)
         shown["backlog"] = series.column(table, "backlog_packets")
     return shown
+
+
+def _idle(runs: Sequence[Run], end_s: float, buffers: Buffers) -> list[Json]:
+    """Beside what pings take, what they would without a queue: a flat line for each value that Runs
+    have; none where they are more than can be told apart."""
+    found = {
+        float(f"{rtt:.3g}")
+        for run in runs
+        if run.seeds and (probes := series.answered(run))
+        if (rtt := series.idle_rtt(run, run.seeds[0], probes[0])) is not None
+    }
+    if len(found) > MOST_IDLE:
+        return []
+    return [_level(f"idle, {on_page(rtt)} ms", rtt, end_s, buffers) for rtt in sorted(found)]
+
+
+def _level(label: str, value: float, end_s: float, buffers: Buffers) -> Json:
+    """A value that is the same all the time."""
+    flat = Line(np.array([0.0, end_s]), np.array([value, value]))
+    return {**entry(label, flat, buffers, style.MUTED, dash_=style.SHORT), "level": True}
 
 
 def _means(run: Run, of_seeds: list[dict[str, Line]], buffers: Buffers) -> Json | None:
@@ -222,6 +256,25 @@ def _view(
     }
 
 
+def _watched(
+    seed: int, shown: dict[str, Line], time: OurTime, until_s: float, buffers: Buffers
+) -> Json:
+    """Of a peer the lines that are compared, on our time."""
+    lines: Json = {
+        name: buffers.line(moved)
+        for name, line in shown.items()
+        if np.isfinite((moved := alignment.watched(line, time, until_s)).y).any()
+    }
+    return {
+        "seed": seed,
+        "lines": lines,
+        "tops": _tops(shown),
+        "phases": [],
+        "panels": [],
+        "density": [],
+    }
+
+
 def _spans(spans: alignment.Spans) -> list[Json]:
     """Phases as the page shades them."""
     return [
@@ -270,6 +323,15 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
     drawn = [entry(label, line, buffers, colour, **more) for label, line, colour, more in waits]
     logarithmic = spans_decades([line.y for _, line, _, _ in waits])
     add("RTT of each target" if measured else "Sojourn and ping", "ms", drawn, log=logarithmic)
+
+    late = series.one_way_lines(run, seed)
+    add(
+        "One-way delay of what isn't TCP's",
+        "ms",
+        _spread(late, buffers) if len(late) > FEW else _flows(late, looks, buffers),
+        log=spans_decades([line.y for line in late.values()]),
+        hint="the largest of each sample",
+    )
 
     if link is not None:
         _queue_panels(run, link, table, buffers, add)
@@ -332,16 +394,8 @@ def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -
     for name, level in state.levels.items():
         # A limit far above the backlog would flatten it: the heading names it instead.
         if level <= 1.6 * max(most, 1.0):
-            flat = Line(np.array([0.0, run.meta.duration_ns / 1e9]), np.array([level, level]))
-            entries.append(
-                entry(
-                    f"{name} {on_page(level)} {unit}",
-                    flat,
-                    buffers,
-                    style.MUTED,
-                    dash_=style.SHORT,
-                )
-            )
+            label = f"{name} {on_page(level)} {unit}"
+            entries.append(_level(label, level, run.meta.duration_ns / 1e9, buffers))
         else:
             remark += f"; {name} {on_page(level)} {unit}, off the scale"
     add(f"Backlog of {link}{remark}", unit, entries)

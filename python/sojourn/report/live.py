@@ -8,33 +8,41 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from sojourn.digits import on_page
-from sojourn.live.measure import change, findings, rows, sentences
+from sojourn.live.measure import change, findings, peers, rows, sentences
 from sojourn.live.measure.change import BeforeAfter
 from sojourn.live.measure.findings import Findings, Grade
 from sojourn.live.measure.intervals import Interval
+from sojourn.live.measure.peers import PeerView
 from sojourn.records import Run
 
 
 class Page:
-    """The findings of these measurements, and the changes from the first to each of the others."""
+    """The findings of these measurements, the changes from the first to each of the others, and what
+    `watched` it: peers, which are not compared with it."""
 
-    def __init__(self, runs: Sequence[Run], labels: Sequence[str]) -> None:
+    def __init__(
+        self, runs: Sequence[Run], labels: Sequence[str], watched: Mapping[int, PeerView]
+    ) -> None:
         self.labels = list(labels)
         self.found = [findings.find(run) for run in runs]
+        self.watched = [(labels[place], view) for place, view in watched.items()]
         self.changes = [
-            change.compare(runs[0], run, (labels[0], label))
-            for run, label in zip(runs[1:], labels[1:], strict=True)
+            change.compare(runs[0], run, (labels[0], labels[place]))
+            for place, run in enumerate(runs)
+            if place and place not in watched
         ]
 
     def sentences(self) -> list[str]:
         """The verdict, as plain text."""
+        seen = [sentence for _, view in self.watched for sentence in peers.sentences(view)]
         if not self.changes:
-            return sentences.sentences(self.found[0])
-        return [sentence for one in self.changes for sentence in sentences.compared(one)]
+            return sentences.sentences(self.found[0]) + seen
+        return [sentence for one in self.changes for sentence in sentences.compared(one)] + seen
 
     def numbers(self) -> str:
         """The tables, as HTML."""
         parts = [_changes(one) for one in self.changes]
+        parts += [_seen(label, view) for label, view in self.watched]
         several = len(self.found) > 1
         for found, label in zip(self.found, self.labels, strict=True):
             heading = f"<h3>{escape(label)}</h3>" if several else ""
@@ -139,6 +147,22 @@ def _changes(one: BeforeAfter) -> str:
         "verdict",
     ]
     return _table(f"From {one.before} to {one.after}", head, rows, {1: "words", 5: "words"})
+
+
+def _seen(label: str, view: PeerView) -> str:
+    """What the load added here, and at a peer meanwhile."""
+    shown = [
+        [escape(load), on_page(ours), on_page(theirs), str(probes), escape(whose)]
+        for load, ours, theirs, probes, whose in peers.rows(view)
+    ]
+    head = [
+        "Load",
+        "adds here<small>ms, median</small>",
+        f"adds at {escape(label)}<small>ms, median</small>",
+        "its probes",
+        "queue",
+    ]
+    return _table(f"What {label} saw of our load meanwhile", head, shown, {4: "words"})
 
 
 def _scores(found: Sequence[Findings], labels: Sequence[str]) -> str:

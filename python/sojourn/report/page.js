@@ -106,6 +106,8 @@
     }
     return found;
   };
+  // Where a logarithmic axis begins: the last mark that is not above the least value.
+  const named = (low, high) => Math.max(...logSplits(low / 10, high).filter(v => v <= low * 1.001), low / 10);
   const logarithmic = axis => Object.assign(axis, {
     splits: (u, i, low, high) => logSplits(low, high),
     filter: (u, splits) => splits,
@@ -170,6 +172,9 @@
     u.ctx.fillText(phase.name, x0 + 5, u.bbox.top + 2);
   });
 
+  // A legend's value, where the cursor is; without a cursor none.
+  const hovered = words => (u, v, series, at) => at === null || at === undefined ? "" : words(u, v);
+
   const line = (entry, unit) => ({
     label: entry.label,
     stroke: () => colour(entry.colour),
@@ -181,7 +186,7 @@
     fill: entry.fill ? () => colour(entry.colour) + "33" : undefined,
     class: entry.edge ? "unlisted" : undefined,
     spanGaps: false,
-    value: (u, v) => v === null || v === undefined ? "–" : `${number(v)} ${unit}`,
+    value: hovered((u, v) => v === null || v === undefined ? "–" : `${number(v)} ${unit}`),
   });
 
   // A chart's frame: caption, buttons that save it as it is shown, and `more` of them.
@@ -258,7 +263,7 @@
       : panel.density
         ? [{
             label: "median", stroke: () => css("--ink"), width: 1.2, points: { show: false },
-            paths: uPlot.paths.stepped({ align: 1 }), value: (u, v) => v === null || v === undefined ? "–" : `${number(v)} ms`,
+            paths: uPlot.paths.stepped({ align: 1 }), value: hovered((u, v) => v === null || v === undefined ? "–" : `${number(v)} ms`),
           }]
         : entries.map(e => line(e, panel.unit));
     const y = { distr: log ? 3 : 1, log: 10, range: yRange(log, panel.top) };
@@ -286,7 +291,7 @@
       height: panel.height || (panel.ticks ? 80 + 22 * Math.max(panel.ticks.length, 1) : HEIGHT),
       scales: { x: { time: false, range: () => view }, y },
       axes: look,
-      series: [{ label: "time", value: (u, v) => seconds(v) }, ...series],
+      series: [{ label: "time", value: hovered((u, v) => seconds(v)) }, ...series],
       legend: { live: true, isolate: false, markers: { dash: (u, i) => (entries[i - 1] || {}).dash?.length ? "dashed" : "solid" } },
       bands: entries.flatMap((e, i) => e.band ? [{ series: [i + 3, i + 1], fill: () => colour(e.colour) + "30" }] : []),
       cursor: {
@@ -371,13 +376,14 @@
       const head = ["time [s]", ...d.rows.map((_, i) => `quantile ${i} of ${last} [ms]`), "sent", "lost"];
       return [head, ...Array.from(t, (v, i) => [v, ...parts.map(part => part[i])])];
     }
-    const lines = panel.series.map(e => e.line[e.line.length - 1].map(buffer));
+    const series = panel.series.filter(e => !e.level);
+    const lines = series.map(e => e.line[e.line.length - 1].map(buffer));
     const joined = join(lines.map(([t, y]) => {
       const [from, to] = within(t);
       return [Array.from(t.subarray(from, to)), Array.from(y.subarray(from, to))];
     }));
     const unit = panel.unit ? ` [${panel.unit}]` : "";
-    return [["time [s]", ...panel.series.map(e => e.label + unit)], ...joined[0].map((t, i) => [t, ...joined.slice(1).map(y => y[i])])];
+    return [["time [s]", ...series.map(e => e.label + unit)], ...joined[0].map((t, i) => [t, ...joined.slice(1).map(y => y[i])])];
   };
 
   const scaleButton = (title, log) => {
@@ -446,12 +452,12 @@
     const u = new uPlot({
       width: width(), height: 300,
       scales: {
-        x: { time: false, distr: cdf.log ? 3 : 1, range: (u, low, high) => low === null || low === undefined ? [1, 10] : cdf.log ? [low, high * 1.1] : [0, high] },
+        x: { time: false, distr: cdf.log ? 3 : 1, range: (u, low, high) => low === null || low === undefined ? [1, 10] : cdf.log ? [named(low, high), high * 1.1] : [0, high] },
         y: { range: () => [0, 102] },
       },
       axes: look,
       series: [
-        { label: "at most", value: (u, v) => v === null || v === undefined ? "–" : `${number(v)} ${cdf.unit}` },
+        { label: "at most", value: hovered((u, v) => v === null || v === undefined ? "–" : `${number(v)} ${cdf.unit}`) },
         ...entries.map(e => ({ ...line(e, "%"), spanGaps: true })),
       ],
       legend: { live: true, isolate: false, markers: { dash: (u, i) => (entries[i - 1] || {}).dash?.length ? "dashed" : "solid" } },
@@ -571,6 +577,7 @@
 
   const compared = [
     { key: "ping", title: "Ping RTT", hint: "lost pings are gaps", unit: "ms", parts: [["ping", ""]] },
+    { key: "one_way", title: "One-way delay of video, calls and other datagrams", hint: "the largest of each sample", unit: "ms", parts: [["one_way", ""]] },
     { key: "sojourn", title: "Sojourn at the bottleneck", unit: "ms", parts: [["largest", ", largest"], ["mean", ", mean"]] },
     { key: "goodput", title: "Goodput, all flows", unit: "Mbit/s", parts: [["goodput", ""]] },
     { key: "there", title: data.ways[0], unit: "Mbit/s", parts: [["there", ""]] },
@@ -606,6 +613,8 @@
           dash: data.runs.length > 1 ? run.dash : [], width: faint ? 1 : 1.5, line: v.lines[name] });
       }
     }
+    // Last, since a band's edges are counted from its line.
+    if (kind.key === "ping" && entries.length) entries.push(...data.idle);
     const hint = chosen.seed === ALL ? "mean over the seeds; the band goes from the lowest to the highest of them" : kind.hint;
     return { title: kind.title, hint, unit: kind.unit, log: data.log[kind.key] || false, series: entries, phases: data.phases,
       top: top || undefined };
@@ -663,7 +672,9 @@
   const each = [...(data.means.length ? [[ALL, "all: mean and band"]] : []), ...seeds.map(s => [s, `${data.repeats} ${s}`])];
   pick("seed", each, chosen.seed, value => { chosen.seed = value; drawCompared(); remember(); });
   const pickInside = () => pick("inside-seed", seedsOf(chosen.run), chosen.insideSeed, value => { chosen.insideSeed = value; drawInside(); });
-  pick("inside-run", data.runs.map((r, i) => [i, r.name]), 0, value => {
+  // A peer's pings stand beside ours, and there is nothing else of it.
+  const opened = data.runs.map((r, i) => [i, r.name]).filter(([i]) => data.views.some(v => v.run === i && v.panels.length));
+  pick("inside-run", opened, 0, value => {
     chosen.run = value;
     if (!seedsOf(value).some(([s]) => s === chosen.insideSeed)) chosen.insideSeed = seedsOf(value)[0][0];
     pickInside();

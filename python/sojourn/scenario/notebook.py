@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from html import escape
 
 from sojourn import hypertext
-from sojourn._core import Link, Realised, Scenario
+from sojourn._core import Flow, Link, Realised, Scenario
 from sojourn.units import format_duration, format_rate
 
 COLUMN, ROW = 210.0, 150.0
@@ -49,6 +49,27 @@ def drawn(scenario: Scenario) -> str:
     told apart."""
     links = _own(scenario.variants()[0].realise(scenario.seeds[0]))
     return topology(links) if 0 < len(links) <= MOST_LINKS else ""
+
+
+def senders(scenario: Scenario) -> list[str]:
+    """Who sends what across which of the drawn links, a line for each entry of flows: of a sweep that of
+    the first variant. One that crosses none of them, such as between hosts of one node, is named too."""
+    realised = scenario.variants()[0].realise(scenario.seeds[0])
+    entries: dict[int, list[Flow]] = {}
+    for flow in realised.flows:
+        entries.setdefault(flow.group, []).append(flow)
+    return [_sends(flows, realised) for flows in entries.values()]
+
+
+def _sends(flows: Sequence[Flow], realised: Realised) -> str:
+    """What the flows of one entry do, which differ in times alone."""
+    first, last = flows[0], flows[-1]
+    name = first.name if first is last else f"{first.name} to {last.name}"
+    crossed = [link for link in map(realised.links.__getitem__, first.path) if link.sampled]
+    if not crossed:
+        return f"{name}: {first.kind}, across no queue"
+    queues = ", ".join(link.name for link in crossed)
+    return f"{name}: {first.kind}, {crossed[0].tail} → {crossed[-1].head} across {queues}"
 
 
 def _own(realised: Realised) -> list[Link]:

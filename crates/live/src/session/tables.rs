@@ -108,6 +108,7 @@ pub fn flow(streams: &[Stream]) -> Table {
                 delivered_bytes: some(delivered),
                 retransmits: of(|r| r.retransmits),
                 window_bytes: of(|r| r.window),
+                delay_max_ns: None,
             });
         }
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -56,6 +57,20 @@ class PeerView:
     phases: tuple[PeerPhase, ...]
 
 
+@dataclass(frozen=True)
+class OurTime:
+    """The peer's seconds as ours, of the first repeat of each."""
+
+    rate: float
+    """Our seconds for one of the peer's."""
+    begin_s: float
+    """Where the peer's 0 is."""
+
+    def of(self, t_s: Floats) -> Floats:
+        """Times of the peer on our clock, s."""
+        return t_s * self.rate + self.begin_s
+
+
 def _session(run: Run, seed: int, whose: str) -> tuple[SessionFacts, SessionClock]:
     facts = run.meta.facts.get(str(seed))
     if facts is None or "clock" not in facts or "probes" not in facts:
@@ -75,6 +90,37 @@ def _of_server(t_s: Floats, clock: SessionClock) -> Floats:
     """Times of a session on the server's clock, s."""
     drift = (clock["drift_ppm"] or 0.0) * 1e-6
     return t_s * (1 + drift) + (clock["offset_ns"] or 0.0) / 1e9
+
+
+def our_time(ours: Run, peer: Run) -> OurTime:
+    """How the peer's clock is to ours, by the server's, which both know.
+
+    Raises:
+        UserError: one of them does not know the server's clock.
+    """
+    clocks = [
+        _session(run, run.seeds[0], whose)[1]
+        for run, whose in ((ours, "the first"), (peer, "the peer's"))
+    ]
+    (zero, second), (their_zero, their_second) = (
+        _of_server(np.array([0.0, 1.0]), clock) for clock in clocks
+    )
+    rate = second - zero
+    return OurTime(float((their_second - their_zero) / rate), float((their_zero - zero) / rate))
+
+
+def watching(runs: Sequence[Run]) -> dict[int, PeerView]:
+    """Which of these Runs, by their places, watched the load of the first, and what they saw: what
+    measured without load, with the same server, at the same time."""
+    found: dict[int, PeerView] = {}
+    if not runs or not cut(runs[0]).loads:
+        return found
+    for place, run in enumerate(runs[1:], 1):
+        if cut(run).loads:
+            continue
+        with suppress(UserError):
+            found[place] = find(runs[0], run)
+    return found
 
 
 def _probes(run: Run, whose: str) -> tuple[str, Floats, Floats]:

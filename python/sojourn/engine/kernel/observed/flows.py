@@ -162,7 +162,11 @@ class ObservedFlow:
             "t_ns": times,
             "flow": np.full(len(times), self.number, dtype=np.int64),
             **dict.fromkeys(
-                ("cwnd_bytes", "ssthresh_bytes", "srtt_ns", "inflight_bytes", "window_bytes"), none
+                (
+                    *("cwnd_bytes", "ssthresh_bytes", "srtt_ns", "inflight_bytes"),
+                    *("window_bytes", "delay_max_ns"),
+                ),
+                none,
             ),
         }
         if not self.tcp:
@@ -173,6 +177,7 @@ class ObservedFlow:
             )
             row["delivered_bytes"] = delivered[np.searchsorted(come, times, side="right")]
             row["retransmits"] = np.zeros(len(times), dtype=np.int64)
+            row["delay_max_ns"] = self._longest(times)
             return row
         rows = self.rows
         at = nearest(rows["t_ns"], times)
@@ -192,6 +197,14 @@ class ObservedFlow:
             "delivered_bytes": taken(rows["received_bytes"], at),
             "retransmits": taken(rows["total_retrans_segments"], at),
         }
+
+    def _longest(self, times: Ints) -> Ints:
+        """The largest one-way delay of what came in the interval that ends at each of these times."""
+        longest = np.full(len(times), NEVER, dtype=np.int64)
+        came = (self._far_ns >= 0) & (self._far_ns <= times[-1])
+        interval = np.searchsorted(times, self._far_ns[came])
+        np.maximum.at(longest, interval, self._far_ns[came] - self.rows["sent_ns"][came])
+        return longest
 
     def probes(self) -> Columns:
         """The flow's rows of `probe`. A probe that is under way at the end is neither answered nor
