@@ -475,7 +475,8 @@ mod tests {
     fn sfq_s_flows_do_not_collide_whatever_their_recorded_hashes() {
         let sfq = link(json!({
             "kind": "sfq", "limit": 127, "perturb": 0, "quantum": 1500, "divisor": 16, "flows": 16, "depth": 127,
-            "headdrop": false,
+            "redflowlimit": 0, "min": 0, "max": 0, "avpkt": 1000, "burst": 0, "probability": 0.02, "ecn": false,
+            "harddrop": false, "headdrop": false,
         }));
         for seed in 0..20 {
             let two = |flow| [Arrival { flow, hash: Some(7), ..at(0) }; 2];
