@@ -50,9 +50,10 @@ def environment(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """A clean virtual environment into which pip has installed the wheel, without a network. What it
     depends on comes from the wheelhouse, if `make wheelhouse` has made one, and else from ours."""
     folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=True)
+    venv.create(folder, with_pip=False)
     python = folder / "bin" / "python"
-    pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index"]
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install"]
+    pip += ["-q", "--disable-pip-version-check", "--no-index"]
     if (WHEELHOUSE / WHEELS[0].name).is_file():
         asked = ["--find-links", str(WHEELHOUSE), "sojourn"]
     else:

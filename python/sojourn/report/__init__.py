@@ -22,6 +22,8 @@ from difflib import unified_diff
 from html import escape
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from sojourn import figures, scenario
 from sojourn.digits import on_page, with_interval
 from sojourn.figures import series, style
@@ -42,6 +44,7 @@ USERS = (
         "completion_mean:",
         "completion_p95:",
         "completed:",
+        "mos:",
         "late:",
     ),
     *("goodput", "goodput_other", "jain"),
@@ -56,6 +59,8 @@ SECTIONS = (
     ("run", "What was run"),
 )
 """Names and headings of page.html's sections."""
+PICTURES = ("bars", "boxes", "stacked", "tradeoff")
+"""The places of page.html that figures have."""
 MOST_SENDERS = 12
 """Entries of flows that are named below the drawn topology."""
 MOST_IN_A_ROW = 8
@@ -93,7 +98,7 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
     watched = peers.watching(runs) if measurements else {}
     packed = data.payload(runs, {i: peers.our_time(runs[0], runs[i]) for i in watched})
     page = live.Page(runs, labels, watched) if measurements else None
-    bars, tradeoff = _pictures(runs) if page is None else ("", "")
+    pictures = dict.fromkeys(PICTURES, "") if page is not None else _pictures(runs)
     toggles = _run_toggles(looks) if len(runs) > 1 else ""
     seeds = {view["seed"] for view in packed["views"]}
     return parts.template("page.html").substitute(
@@ -106,17 +111,16 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
                 page.sentences() if page is not None else verdict.sentences(measured, found)
             )
         ),
-        contents=_contents(bool(tradeoff)),
+        contents=_contents(bool(pictures["tradeoff"])),
         css=parts.text("vendor/uPlot.min.css")
         + parts.text("page.css")
-        + parts.colours(toggles + bars + tradeoff),
+        + parts.colours(toggles + "".join(pictures.values())),
         run_toggles=toggles,
         seed_word="Seed" if page is None else "Repeat",
         seed_hidden="" if len(seeds) > 1 else "hidden",
         left_out=_left_out(packed["left_out"]),
         numbers=_numbers(measured, found) if page is None else page.numbers(),
-        bars=bars,
-        tradeoff=tradeoff,
+        **pictures,
         facts=_topology(runs)
         + parts.changing(runs, lab)
         + "\n".join(
@@ -342,18 +346,32 @@ def _facts(one: Measured, label: str, first: Run | None) -> str:
     )
 
 
-def _pictures(runs: Sequence[Run]) -> tuple[str, str]:
-    """Bars and trade-off. Both compare Runs, so one Run alone has neither."""
+def _pictures(runs: Sequence[Run]) -> dict[str, str]:
+    """Figures that compare Runs, which one Run alone has not, by their place in the page."""
     if len(runs) < 2:
-        return "", ""
-    bars = parts.svg(
-        figures.bars(runs), "Bars of the numbers in the table above, with 95 % confidence intervals"
-    )
-    tradeoff = parts.svg(
-        figures.tradeoff(runs),
-        "Mean sojourn at the bottleneck against goodput, a point for each Run",
-    )
-    return (
-        f'<div class="picture">{bars}</div>',
-        f'<section aria-labelledby="tradeoff"><h2 id="tradeoff">Delay against goodput</h2><div class="picture">{tradeoff}</div></section>',
-    )
+        return dict.fromkeys(PICTURES, "")
+    drawn = {
+        "bars": _picture(
+            figures.bars(runs),
+            "Bars of the numbers in the table above, with 95 % confidence intervals",
+        ),
+        "boxes": _picture(
+            figures.boxes(runs),
+            "Boxes of the ping RTT and of goodput: quartiles and the median, whiskers to the 5th and the 95th percentile",
+        ),
+        "stacked": _picture(
+            figures.stacked(runs),
+            "Goodput each way and ping RTT of the first seed, Run beside Run on the same axes",
+        ),
+        "tradeoff": _picture(
+            figures.tradeoff(runs),
+            "Mean sojourn at the bottleneck against goodput, a point for each Run",
+        ),
+    }
+    heading = '<h2 id="tradeoff">Delay against goodput</h2>'
+    section = f'<section aria-labelledby="tradeoff">{heading}{drawn["tradeoff"]}</section>'
+    return {**drawn, "tradeoff": section}
+
+
+def _picture(figure: Figure, says: str) -> str:
+    return f'<div class="picture">{parts.file_and_svg(figure, says)[1]}<p class="hint">{says}.</p></div>'
