@@ -64,11 +64,11 @@ def evaluate(
     Queue disciplines are held against RFC 7928, congestion controls against RFC 9743. Each
     criterion is a scenario that all candidates run, with the same seeds and the same buffer, beside
     a baseline (pfifo, cubic). Each number has its interval and its threshold, and the threshold its
-    source: where the document sets none it is ours. Without candidates, all that the simulator has
-    are run.
+    source: where the document sets none it is ours. Without candidates, the
+    suite's own are run.
 
     \b
-    sojourn evaluate                                  all disciplines, RFC 7928
+    sojourn evaluate                                  its disciplines, RFC 7928
     sojourn evaluate fq_codel "codel target 20ms"     two of them
     sojourn evaluate reno vegas                       RFC 9743
     sojourn evaluate --only 6.2 --only 8.2.6 pie      some criteria

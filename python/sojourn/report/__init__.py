@@ -8,7 +8,7 @@ e-mail.
 The page opens with the verdict and the picture of delay over time; then come the numbers, the time
 lines with one shared cursor and zoom, the distributions, the trade-off, and what exactly was run.
 It asks the network for nothing, and a Content-Security-Policy in it says so to the browser. Charts
-are drawn by uPlot (vendor/), bars and ellipses are SVG.
+are drawn by uPlot (vendor/); figures that compare Runs are SVG.
 
 Whatever comes from a scenario (titles, names, the text itself) is data: it goes through
 `html.escape` into the page and, in the script's data, with every `<` as \\u003c, so that it can't
@@ -17,7 +17,7 @@ end the script. Written again from the same Runs, the page has the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import unified_diff
 from html import escape
 from pathlib import Path
@@ -59,8 +59,25 @@ SECTIONS = (
     ("run", "What was run"),
 )
 """Names and headings of page.html's sections."""
-PICTURES = ("bars", "boxes", "stacked", "tradeoff")
-"""The places of page.html that figures have."""
+PICTURES: dict[str, tuple[Callable[[Sequence[Run]], Figure], str]] = {
+    "bars": (
+        figures.bars,
+        "Bars of the numbers in the table above, with 95 % confidence intervals",
+    ),
+    "boxes": (
+        figures.boxes,
+        "Boxes of the ping RTT and of goodput: quartiles and the median, whiskers to the 5th and the 95th percentile",
+    ),
+    "stacked": (
+        figures.stacked,
+        "Goodput each way and ping RTT of the first seed, Run beside Run on the same axes",
+    ),
+    "tradeoff": (
+        figures.tradeoff,
+        "Mean sojourn at the bottleneck against goodput, a point for each Run",
+    ),
+}
+"""The figures that compare Runs, by their places in page.html, and what each shows."""
 MOST_SENDERS = 12
 """Entries of flows that are named below the drawn topology."""
 MOST_IN_A_ROW = 8
@@ -347,30 +364,15 @@ def _facts(one: Measured, label: str, first: Run | None) -> str:
 
 
 def _pictures(runs: Sequence[Run]) -> dict[str, str]:
-    """Figures that compare Runs, which one Run alone has not, by their place in the page."""
+    """The figures, by their places in the page. They compare Runs, so one Run alone has none."""
     if len(runs) < 2:
         return dict.fromkeys(PICTURES, "")
-    drawn = {
-        "bars": _picture(
-            figures.bars(runs),
-            "Bars of the numbers in the table above, with 95 % confidence intervals",
-        ),
-        "boxes": _picture(
-            figures.boxes(runs),
-            "Boxes of the ping RTT and of goodput: quartiles and the median, whiskers to the 5th and the 95th percentile",
-        ),
-        "stacked": _picture(
-            figures.stacked(runs),
-            "Goodput each way and ping RTT of the first seed, Run beside Run on the same axes",
-        ),
-        "tradeoff": _picture(
-            figures.tradeoff(runs),
-            "Mean sojourn at the bottleneck against goodput, a point for each Run",
-        ),
-    }
+    drawn = {name: _picture(draw(runs), says) for name, (draw, says) in PICTURES.items()}
     heading = '<h2 id="tradeoff">Delay against goodput</h2>'
-    section = f'<section aria-labelledby="tradeoff">{heading}{drawn["tradeoff"]}</section>'
-    return {**drawn, "tradeoff": section}
+    drawn["tradeoff"] = (
+        f'<section aria-labelledby="tradeoff">{heading}{drawn["tradeoff"]}</section>'
+    )
+    return drawn
 
 
 def _picture(figure: Figure, says: str) -> str:
