@@ -171,6 +171,52 @@ def test_pie_s_timer_is_started_where_all_agrees() -> None:
     assert min(agreeing) < max(agreeing) == len(one.trace)
 
 
+@pytest.mark.parametrize("shaping", [None, "ingress"])
+@pytest.mark.parametrize("name", ["cake-ecn", "cake_diffserv4-ecn"])
+def test_whatever_a_cake_of_ours_drew_is_found(name: str, shaping: str | None) -> None:
+    one = ten_times_as_fast(changed(recording(name), shaping=shaping))
+    for seed in range(12):
+        assert compare(own_recording(one, seed)).agrees, seed
+
+
+def test_a_draw_that_nobody_saw_is_turned_where_a_later_packet_tells() -> None:
+    one = ten_times_as_fast(changed(recording("cake-ecn"), shaping="ingress"))
+    turned = 0
+    for seed in range(50):
+        drawn = own_recording(one, seed)
+        likely = replaying._started(drawn, replaying._starts(drawn)[0])
+        turned += not replaying._same(drawn, likely).all()
+        assert len(likely.unseen) > 0
+        assert compare(drawn).agrees
+    assert 1 <= turned <= 10
+
+
+def ten_times_as_fast(one: Recording) -> Recording:
+    """A recording of cake at 1 Mbit/s, at 10."""
+    faster = replace(one.trace, t_ns=one.trace.t_ns // 10)
+    return changed(replace(one, trace=faster), bandwidth=10_000_000)
+
+
+def own_recording(one: Recording, seed: int) -> Recording:
+    """What our link, with draws of its own, does to the arrivals of a recording."""
+    trace = one.trace
+    (start,) = replaying._starts(one)
+    columns = (trace.t_ns + start, trace.flow, trace.bytes, trace.ds)
+    found = _core.replay(one.link, seed, *columns, hash=trace.hash, truesize=trace.truesize)
+    fates = [found["t_ns"] < 0, found["dropped"] >= 0, found["marked"] >= 0]
+    fate = np.select(fates, [WAITS, DROPPED, MARKED], SENT)
+    left = np.where(fate == WAITS, -1, found["t_ns"] - start)
+    sent = np.sort(left[np.isin(fate, (SENT, MARKED))])
+    done = replace(
+        trace,
+        fate=fate,
+        left_ns=left,
+        order=replaying._sent_before(fate, found["order"]),
+        after=np.searchsorted(sent, trace.t_ns, side="right"),
+    )
+    return replace(one, trace=done)
+
+
 def lacking(one: Recording, column: str) -> Recording:
     """The recording as an older sojourn would have made it."""
     return replace(one, trace=replace(one.trace, **{column: None}))

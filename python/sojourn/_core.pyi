@@ -283,6 +283,7 @@ def replay(
     hash: NDArray[np.int64] | None = None,
     truesize: NDArray[np.int64] | None = None,
     place: NDArray[np.int64] | None = None,
+    unlikely: Sequence[int] | None = None,
     own: dict[str, OwnCode] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Sends recorded arrivals through one link, the GIL released.
@@ -294,7 +295,8 @@ def replay(
     did to it (`engine/recording`), which draws follow; without it ours are drawn from `seed`. For fq_codel `hash`, 32 bits by
     which it tells flows apart (with an unknown one, -1, no two flows share a queue), and
     `truesize`, the bytes that its memory limit counts (-1: those of a datagram). By `place`, how many
-    that queue had sent before it let go of the packet, cake's draws are seen.
+    that queue had sent before it let go of the packet, cake's draws are seen. Those that nobody could
+    see end as is likelier, but those numbered `unlikely`.
 
     Returns equally long columns of int64, but for `state` and `chance` (float64, NaN for none):
     `t_ns` and `order` (when it left the queue, sent or dropped, and its place among those that
@@ -302,7 +304,8 @@ def replay(
     order of CAUSES; -1: it was not), `backlog_packets` and `backlog_bytes` (queued when it came),
     `state` (when it came an average, RED's in bytes, or else a probability; when it left CoDel's
     count), `chance` (with `fate`: how likely a discipline that draws was to drop or mark it, given
-    what became of all before it), `drew` (1: it did; -1: as `fate` says). Raises
+    what became of all before it), `drew` (1: it did; -1: as `fate` says). And `unseen`: for each of
+    cake's draws that nobody could see, how many packets ours had sent. Raises
     ValueError when the JSON is no link or the columns are no arrivals.
     """
 

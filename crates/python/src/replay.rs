@@ -16,7 +16,7 @@ use crate::run::{give_code, thrown};
 
 /// What became of each arrival; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, fate = None, hash = None, truesize = None, place = None, own = None))]
+#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, fate = None, hash = None, truesize = None, place = None, unlikely = None, own = None))]
 #[allow(clippy::too_many_arguments)]
 pub fn replay<'py>(
     py: Python<'py>,
@@ -31,6 +31,7 @@ pub fn replay<'py>(
     hash: Option<Integers>,
     truesize: Option<Integers>,
     place: Option<Integers>,
+    unlikely: Option<Vec<u64>>,
     own: Option<HashMap<String, Py<OwnCode>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let words = link.spec.qdisc.text();
@@ -43,10 +44,15 @@ pub fn replay<'py>(
         [fate.as_deref(), hash.as_deref(), truesize.as_deref(), place.as_deref()],
     )?;
     give_code(&mut link.qdisc, &words, &own.unwrap_or_default());
-    let outcome =
-        py.detach(|| catch_unwind(AssertUnwindSafe(|| sim::replay(&link, seed, &arrivals))));
-    let decisions = outcome.map_err(thrown)?;
-    columns(py, &decisions)
+    let unlikely = unlikely.unwrap_or_default();
+    let outcome = py.detach(|| {
+        catch_unwind(AssertUnwindSafe(|| sim::replay(&link, seed, &arrivals, &unlikely)))
+    });
+    let replayed = outcome.map_err(thrown)?;
+    let found = columns(py, &replayed.decisions)?;
+    let unseen: Vec<i64> = replayed.unseen.iter().map(|sent| *sent as i64).collect();
+    found.set_item("unseen", array(py, &unseen)?)?;
+    Ok(found)
 }
 
 fn arrivals(

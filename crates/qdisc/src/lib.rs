@@ -166,6 +166,19 @@ pub struct Hindsight {
     pub(crate) now: Judged,
     /// Of each packet before, in order. Its owner takes them out.
     pub decided: Vec<Judged>,
+    /// How many draws have decided of which the recording tells nothing.
+    pub unseen: u64,
+    /// Those of them, counted from 0, that ended as was less likely. All others end as is likelier.
+    pub unlikely: Vec<u64>,
+}
+
+impl Hindsight {
+    /// The outcome of a draw of which the recording tells nothing, given the likelier one.
+    fn outcome(&mut self, likely: bool) -> bool {
+        let number = self.unseen;
+        self.unseen += 1;
+        likely != self.unlikely.contains(&number)
+    }
 }
 
 /// What a queue says of one packet whose fate was foretold.

@@ -39,7 +39,7 @@ mod scenario;
 extern crate self as sim;
 
 pub use qdisc::{Cause, DsField, Foretold};
-pub use replay::{Arrival, Decision, Fell, replay};
+pub use replay::{Arrival, Decision, Fell, Replayed, replay};
 pub use scenario::*;
 pub use traffic::{Draw, Frames};
 

@@ -115,11 +115,27 @@ pub enum Fell {
     Marked,
 }
 
-/// What became of each arrival, in their order; they come in order of time. The wait for the last
-/// one to leave is not cut off.
-pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision> {
+/// What a replay found.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// What became of each arrival, in their order.
+    pub decisions: Vec<Decision>,
+    /// Of each draw of which the recording told nothing: how many packets had been sent.
+    pub unseen: Vec<u64>,
+}
+
+/// What becomes of arrivals, which come in order of time. The wait for the last one to leave is not
+/// cut off. `unlikely`: which draws that nobody could see, by their place in `Replayed::unseen`,
+/// ended as was less likely.
+pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival], unlikely: &[u64]) -> Replayed {
+    let mut link = make_link(spec, seed, arrivals);
+    if let Discipline::Cake(cake) = link.qdisc_mut()
+        && arrivals.iter().all(|arrival| arrival.place.is_some())
+    {
+        cake.follow(unlikely.to_vec());
+    }
     let mut run = Replay {
-        link: make_link(spec, seed, arrivals),
+        link,
         log: Log::default(),
         decisions: Vec::with_capacity(arrivals.len()),
         marks: VecDeque::new(),
@@ -128,6 +144,7 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision>
         now: Time::ZERO,
         leaving: Vec::new(),
         arriving: None,
+        unseen: Vec::new(),
     };
     for (index, arrival) in arrivals.iter().enumerate() {
         let at = run.up_to(arrival);
@@ -136,7 +153,7 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision>
     while let Some(next) = run.next_event() {
         run.advance(next);
     }
-    run.decisions
+    Replayed { decisions: run.decisions, unseen: run.unseen }
 }
 
 /// Where the recording lacks hashes, which flows shared a queue is unknown. Few do, so none of ours
@@ -177,6 +194,8 @@ struct Replay {
     leaving: Vec<Judged>,
     /// The same of the one that came, where it decides then.
     arriving: Option<Judged>,
+    /// As `Replayed`.
+    unseen: Vec<u64>,
 }
 
 /// What is said of the next packet that left, of those that were dropped or of the others.
@@ -266,6 +285,7 @@ impl Replay {
                 self.arriving = hindsight.decided.drain(..).next_back();
             }
             self.leaving.append(&mut hindsight.decided);
+            self.unseen.resize(hindsight.unseen as usize, self.sent);
         }
         for (fate, at) in self.log.fates.drain(..) {
             match fate {
@@ -306,6 +326,10 @@ mod tests {
     use serde_json::{Value, json};
 
     const MS: u64 = 1_000_000;
+
+    fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Vec<Decision> {
+        super::replay(spec, seed, arrivals, &[]).decisions
+    }
 
     /// A full packet takes 1 ms.
     fn link(qdisc: Value) -> LinkSpec {

@@ -28,8 +28,9 @@ with 1024 buckets few of the kernel's do. sfb's flows share some bins and have o
 several keys are tried, and the one with which most packets agree counts (`_KEYS`).
 
 cake draws whether a turn has a byte less. Ours follows what the recorded cake gave next, where that byte
-decides (`crates/qdisc/src/cake/follow.rs`). Where nobody can see it, ours draws, with one seed after
-another until all agrees.
+decides (`crates/qdisc/src/cake/follow.rs`). Where nobody can see it, the likelier is taken; and where a
+later packet then differs, one of these draws after another is turned, the last first, until it
+agrees (`_searched`).
 
 The kernel's timer of pie and fq_pie starts with the qdisc, at a jiffy that the recording lacks. Ours is started
 at each jiffy of a period, and the replay with which most packets agree counts (`_starts`). On a slow
@@ -85,7 +86,9 @@ _LEAD_NS = 1_024_000_000
 _AGE_NS = 10 * _LEAD_NS
 """sfb counts tokens for 10 s at most. A guest's is seconds old when the first packet comes."""
 _KEYS = 32
-"""Of sfb's hash, that are tried, and seeds of what of cake's draws can't be seen."""
+"""Of sfb's hash, that are tried."""
+_TURNED = 64
+"""Of cake's draws that nobody can see: how many before a packet that differs are turned in search."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
 
 
@@ -111,6 +114,8 @@ class Replayed:
     packets before it; NaN elsewhere."""
     drew: Mask
     """Whether the recorded queue drew so."""
+    unseen: Ints
+    """Of each of cake's draws that nobody can see: how many packets had been sent."""
 
 
 def replayed(recording: Recording) -> Replayed:
@@ -121,20 +126,20 @@ def replayed(recording: Recording) -> Replayed:
     """
     release = "{}.{}".format(*version_in(recording.version))
     recording = recording.by(dated(recording.link.qdisc, release))
-    keys = _KEYS if recording.link.qdisc.kind in ("sfb", "cake") else 1
+    keys = _KEYS if recording.link.qdisc.kind == "sfb" else 1
 
     def best(starts: Sequence[int]) -> tuple[int, Replayed]:
-        tried: list[tuple[int, Replayed]] = []
-        for phase, key in product(starts, range(keys)):
-            one = _started(replace(recording, seed=recording.seed + key), phase)
-            tried.append((phase, one))
-            if recording.link.qdisc.kind == "cake" and _same(recording, one).all():
-                break
+        tried = [
+            (phase, _started(replace(recording, seed=recording.seed + key), phase))
+            for phase, key in product(starts, range(keys))
+        ]
         return max(
             tried,
             key=lambda one: (int(_same(recording, one[1]).sum()), _likelihood(recording, one[1])),
         )
 
+    if recording.link.qdisc.kind == "cake":
+        return _searched(recording)
     start, found = best(_starts(recording))
     if recording.link.qdisc.kind == "dualpi2":
         part = _pi2_part(recording)
@@ -142,6 +147,34 @@ def replayed(recording: Recording) -> Replayed:
             [start + part * step // _PI2_PHASES for step in range(1 - _PI2_PHASES, _PI2_PHASES)]
         )
     return found
+
+
+def _searched(recording: Recording) -> Replayed:
+    """Of cake: turns draws that nobody could see, until all agrees or no draw defers the first
+    difference."""
+    (start,) = _starts(recording)
+    unlikely: list[int] = []
+    found = _started(recording, start)
+    agreed = _agreed(recording, found)
+    while agreed < len(recording.trace):
+        before = np.flatnonzero(found.unseen <= agreed)[::-1]
+        for draw in before[:_TURNED]:
+            turned = sorted({*unlikely} ^ {int(draw)})
+            other = _started(recording, start, turned)
+            longer = _agreed(recording, other)
+            if longer > agreed:
+                unlikely, found, agreed = turned, other, longer
+                break
+        else:
+            return found
+    return found
+
+
+def _agreed(recording: Recording, ours: Replayed) -> int:
+    """How many packets are sent before the first that differs; of all that agree, their number."""
+    wrong = ~_same(recording, ours)
+    orders = np.concatenate([side.order[wrong] for side in (recording.trace, ours)])
+    return int(orders[orders >= 0].min(initial=len(recording.trace)))
 
 
 def _starts(recording: Recording) -> list[int]:
@@ -180,7 +213,7 @@ def _expiry(jiffies: int) -> int:
     return (jiffies // step + 1) * step
 
 
-def _started(recording: Recording, phase: int) -> Replayed:
+def _started(recording: Recording, phase: int, unlikely: Sequence[int] = ()) -> Replayed:
     trace = recording.trace
     try:
         found = _core.replay(
@@ -195,6 +228,7 @@ def _started(recording: Recording, phase: int) -> Replayed:
             trace.hash,
             trace.truesize,
             trace.order,
+            unlikely,
             compiled.code_of([recording.link]),
         )
     except _core.OwnCodeError as error:
@@ -217,6 +251,7 @@ def _started(recording: Recording, phase: int) -> Replayed:
         state=found["state"],
         chance=found["chance"],
         drew=np.where(found["drew"] < 0, trace.early, found["drew"] == 1),
+        unseen=found["unseen"],
     )
 
 

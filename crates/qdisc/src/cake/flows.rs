@@ -59,10 +59,10 @@ pub(super) trait Draws {
     /// Bytes of a queue's turn, which are so many 65 536ths, rounded up or down.
     fn turn(&mut self, index: usize, share: u32, is_first: bool) -> i32;
 
-    /// Whether a queue may still send in its turn.
+    /// Whether a queue, whose turn it is, may still send in it.
     #[inline(always)]
-    fn may_send(&mut self, _index: usize, flow: &mut Flow) -> bool {
-        flow.deficit > 0
+    fn may_send(&mut self, index: usize, flows: &mut Flows) -> bool {
+        flows.flows[index].deficit > 0
     }
 }
 
@@ -341,7 +341,7 @@ impl Flows {
                     None => self.lists.first(List::Decaying)?,
                 },
             };
-            if draws.may_send(index, &mut self.flows[index]) {
+            if draws.may_send(index, self) {
                 return Some(index);
             }
             self.end_turn(index, draws);
@@ -353,7 +353,7 @@ impl Flows {
     #[inline]
     fn next_old(&mut self, first: usize, draws: &mut impl Draws) -> usize {
         let mut index = first;
-        while !draws.may_send(index, &mut self.flows[index]) {
+        while !draws.may_send(index, self) {
             debug_assert_ne!(self.flows[index].life, Life::Sparse, "a sparse queue is a new one");
             self.flows[index].deficit += self.turn(index, false, draws);
             index = self.lists.behind(index);
@@ -365,6 +365,23 @@ impl Flows {
             self.lists.rotate_to(index, List::Old);
         }
         index
+    }
+
+    /// The queues whose turns come before the next one of this queue, if it has spent this one.
+    pub(super) fn before_its_next(&self, index: usize) -> impl Iterator<Item = usize> {
+        let ring = |from: usize| {
+            std::iter::successors(Some(from), |place| Some(self.lists.behind(*place))).skip(1)
+        };
+        let all = |list: List| ring(list as usize).take_while(move |place| *place != list as usize);
+        // An old one is served where there are no new ones; the places of lists stand for no queue.
+        let old = ring(index).take_while(move |place| *place != index);
+        let is_old = all(List::Old).any(|place| place == index);
+        let others = if is_old {
+            Vec::from_iter(old)
+        } else {
+            all(List::New).chain(all(List::Old)).collect()
+        };
+        others.into_iter().filter(move |place| *place < QUEUES && *place != index)
     }
 
     /// The queue has spent its turn: it gets another one behind the old ones.

@@ -1,42 +1,68 @@
 //! For replays: the turns of a recorded cake.
 //!
 //! Each turn of a queue is a byte longer or shorter by a draw, which no recording has. Here every turn
-//! is the longer one, and it is counted how many bytes the draws may have taken. That matters only
+//! is the longer one, and it is counted how likely draws have taken how many bytes. That matters only
 //! where a queue has so few bytes left that they decide whether it may send. There the recording
-//! tells: if the queue's packet is the next that the recorded cake gave, it could send, and the draws
-//! took less than what is left; else they took that at least. What was found binds all later turns.
+//! may tell. If another queue's packet is the next that the recorded cake gave, this one could not
+//! send. If its own is, it could, or another would have been before its next turn. What was
+//! found binds all later turns.
+//!
+//! What the recording does not tell at once, it may tell later. Such a draw ends as is likelier, but
+//! where whoever replays has found that it can't have been so (`Hindsight::unlikely`).
 
-use super::flows::{Draws, Flow};
+use super::flows::{Draws, Flows};
 use crate::slab::NONE;
 use crate::{Hindsight, Judged};
 use std::collections::BTreeMap;
-use units::Luck;
 
 /// A tin and a queue of it.
 type Queue = (usize, usize);
 
-/// Bytes that draws may have taken of what a queue has left.
-#[derive(Clone, Copy, Debug, Default)]
-struct Doubt {
-    most: i32,
-    expected: f64,
+/// How likely it is that draws have taken no byte, one, two and so on of what a queue has left.
+#[derive(Clone, Debug)]
+struct Doubt(Vec<f64>);
+
+impl Default for Doubt {
+    fn default() -> Doubt {
+        Doubt(vec![1.0])
+    }
 }
 
 impl Doubt {
-    /// More than this they hardly took: five deviations of a Poisson law above its mean.
-    fn bound(self) -> i32 {
-        let likely = self.expected + 5.0 * libm::sqrt(self.expected) + 2.0;
-        self.most.min(likely as i32)
+    /// What is less likely has not happened.
+    const NEGLIGIBLE: f64 = 1e-9;
+
+    /// One more draw, which takes a byte by this chance.
+    fn draw(&mut self, chance: f64) {
+        let mut before = 0.0;
+        for likely in &mut self.0 {
+            (before, *likely) = (*likely, *likely * (1.0 - chance) + before * chance);
+        }
+        if before * chance > Doubt::NEGLIGIBLE {
+            self.0.push(before * chance);
+        }
     }
 
-    /// The chance that they took less than this.
-    fn less_than(self, bytes: i32) -> f64 {
-        let (mut term, mut sum) = (libm::exp(-self.expected), 0.0);
-        for taken in 0..bytes.min(self.most + 1) {
-            sum += term;
-            term *= self.expected / f64::from(taken + 1);
+    /// Whether they took less than this; `None`: they may have or not.
+    fn is_less_than(&self, bytes: i32) -> Option<bool> {
+        let bytes = usize::try_from(bytes).unwrap_or(0);
+        (bytes == 0 || bytes >= self.0.len()).then_some(bytes > 0)
+    }
+
+    /// How likely that is.
+    fn less_than(&self, bytes: i32) -> f64 {
+        self.0.iter().take(bytes as usize).sum()
+    }
+
+    /// It is known whether they took less than this; then how many more they took counts.
+    fn told(&mut self, bytes: i32, less: bool) {
+        if less {
+            self.0.truncate(bytes as usize);
+        } else {
+            self.0.drain(..bytes as usize);
         }
-        sum.min(1.0)
+        let all: f64 = self.0.iter().sum();
+        self.0.iter_mut().for_each(|likely| *likely /= all);
     }
 }
 
@@ -48,30 +74,25 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// Whether a queue with so many bytes left may send. `told`: whether its first packet is the next
-    /// that the recorded cake gave of this tin; `None`: that can't be seen, and a draw of ours decides.
-    fn may_send(
-        &mut self,
-        queue: Queue,
-        deficit: &mut i32,
-        told: Option<bool>,
-        luck: &mut Luck,
-    ) -> bool {
+    /// Whether so many bytes of a queue suffice: `None`, where that depends on draws.
+    fn sure(&self, queue: Queue, deficit: i32) -> Option<bool> {
+        self.doubts.get(&queue).map_or(Some(deficit > 0), |doubt| doubt.is_less_than(deficit))
+    }
+
+    /// Whether a queue may send whose bytes alone don't tell. `told`: what the recording tells of it;
+    /// `None`: nothing, so it does what is likelier, or where `Hindsight` has it so, what is not.
+    fn may_send(&mut self, queue: Queue, deficit: &mut i32, told: Option<bool>) -> bool {
         let doubt = self.doubts.entry(queue).or_default();
-        if *deficit <= 0 || *deficit > doubt.bound() {
-            return *deficit > 0;
-        }
         let chance = doubt.less_than(*deficit);
-        let sends = told.unwrap_or_else(|| luck.unit() < chance);
-        if told.is_some() {
-            self.hindsight.decided.push(Judged { dropped: false, chance, drew: sends });
-        }
-        if sends {
-            doubt.most = doubt.most.min(*deficit - 1);
-            doubt.expected = doubt.expected.min(f64::from(doubt.most));
-        } else {
-            doubt.most -= *deficit;
-            doubt.expected = (doubt.expected - f64::from(*deficit)).max(0.0);
+        let sends = match told {
+            Some(sends) => {
+                self.hindsight.decided.push(Judged { dropped: false, chance, drew: sends });
+                sends
+            }
+            None => self.hindsight.outcome(chance > 0.5),
+        };
+        doubt.told(*deficit, sends);
+        if !sends {
             *deficit = 0;
         }
         sends
@@ -81,7 +102,6 @@ impl Followed {
 /// The draws of a tin's turns, as the recording has it.
 pub(super) struct Following<'a> {
     pub(super) followed: &'a mut Followed,
-    pub(super) luck: &'a mut Luck,
     pub(super) tin: usize,
     /// The queue whose first packet is the next that the recorded cake gave of this tin; `None`: there
     /// is no choice among several.
@@ -96,15 +116,31 @@ impl Draws for Following<'_> {
         }
         let part = share & 0xffff;
         if part > 0 {
-            doubt.most += 1;
-            doubt.expected += 1.0 - f64::from(part) / 65_536.0;
+            doubt.draw(1.0 - f64::from(part) / 65_536.0);
         }
         ((share + 0xffff) >> 16) as i32
     }
 
-    fn may_send(&mut self, index: usize, flow: &mut Flow) -> bool {
-        let told = self.next.filter(|_| flow.head != NONE).map(|next| next == index);
-        self.followed.may_send((self.tin, index), &mut flow.deficit, told, self.luck)
+    fn may_send(&mut self, index: usize, flows: &mut Flows) -> bool {
+        let (deficit, has_packets) = (flows.at(index).deficit, flows.at(index).head != NONE);
+        let queue = (self.tin, index);
+        if let Some(sure) = self.followed.sure(queue, deficit) {
+            return sure;
+        }
+        let is_next = self.next.filter(|_| has_packets).map(|next| next == index);
+        // What goes next would have gone next in its next turn, too, unless another one was before it.
+        let told = is_next.filter(|is_next| !is_next || self.another_would(index, flows));
+        self.followed.may_send(queue, &mut flows.at_mut(index).deficit, told)
+    }
+}
+
+impl Following<'_> {
+    /// Whether another queue would surely send before the next turn of this one.
+    fn another_would(&self, index: usize, flows: &Flows) -> bool {
+        flows.before_its_next(index).any(|other| {
+            let flow = flows.at(other);
+            flow.head != NONE && self.followed.sure((self.tin, other), flow.deficit) == Some(true)
+        })
     }
 }
 
@@ -114,27 +150,27 @@ mod tests {
 
     #[test]
     fn a_byte_that_decides_is_read_off_the_recording_and_binds_what_follows() {
-        let (mut followed, mut luck) = (Followed::default(), Luck::new(1, "follow"));
-        let mut turn = |next, deficit: &mut i32| {
-            let mut draws = Following { followed: &mut followed, luck: &mut luck, tin: 0, next };
+        let mut followed = Followed::default();
+        let mut turn = |told, deficit: &mut i32| {
+            let mut draws = Following { followed: &mut followed, tin: 0, next: None };
             *deficit += draws.turn(5, 300 * 0xffff, false);
-            let told = draws.next.map(|next| next == 5);
-            draws.followed.may_send((0, 5), deficit, told, draws.luck)
+            let sure = draws.followed.sure((0, 5), *deficit);
+            sure.unwrap_or_else(|| draws.followed.may_send((0, 5), deficit, Some(told)))
         };
         // 299 or 300 bytes: it may send either way.
         let mut deficit = 0;
-        assert!(turn(Some(6), &mut deficit));
+        assert!(turn(false, &mut deficit));
         // Of two turns one byte is left, or none, or it owes one.
         deficit -= 599;
-        assert!(!turn(Some(6), &mut deficit));
+        assert!(!turn(false, &mut deficit));
         assert_eq!(deficit, 0);
         // Another queue's packet was next, so the draws had taken one byte at least.
         deficit = -299;
-        assert!(turn(Some(5), &mut deficit));
+        assert!(turn(true, &mut deficit));
         assert_eq!(deficit, 1);
         // Now they had taken none more.
         deficit -= 300;
-        assert!(turn(Some(5), &mut deficit));
+        assert!(turn(true, &mut deficit));
         let decided = &followed.hindsight.decided;
         assert_eq!(decided.iter().map(|one| one.drew).collect::<Vec<_>>(), [false, true, true]);
         assert!(decided[0].chance > 0.98 && decided[0].chance < 1.0, "{decided:?}");

@@ -296,6 +296,14 @@ impl<B: Body> Cake<B> {
         }
     }
 
+    /// For replays: all packets tell when a recorded cake let go of them (`Body::recorded_place`).
+    /// `unlikely`: as in `Hindsight`.
+    pub fn follow(&mut self, unlikely: Vec<u64>) {
+        let mut followed = Followed::default();
+        followed.hindsight.unlikely = unlikely;
+        self.followed = Some(Box::new(followed));
+    }
+
     /// The queue of a packet.
     #[inline]
     fn queue(&mut self, tin: usize, packet: &Packet<B>) -> usize {
@@ -497,7 +505,7 @@ impl<B: Body> Cake<B> {
             _ => None,
         };
         let followed = self.followed.as_mut().expect("only a replay comes here");
-        let mut draws = Following { followed, luck: &mut self.luck, tin, next };
+        let mut draws = Following { followed, tin, next };
         self.tins[tin].flows.next(first, &mut draws)
     }
 
@@ -508,10 +516,7 @@ impl<B: Body> Cake<B> {
         match &mut self.followed {
             None => flows.arrived(index, &mut self.luck),
             Some(followed) => {
-                flows.arrived(
-                    index,
-                    &mut Following { followed, luck: &mut self.luck, tin, next: None },
-                );
+                flows.arrived(index, &mut Following { followed, tin, next: None });
             }
         }
     }
@@ -597,9 +602,6 @@ impl<B: Body> Qdisc<B> for Cake<B> {
             packet.ds = DsField(packet.ds.0 & 0b11);
         }
         packet.enqueued = now;
-        if packet.body.recorded_place().is_some() {
-            self.followed.get_or_insert_default();
-        }
         self.catch_up(tin, now.0);
         self.push(tin, index, packet);
         if self.acks.is_some() {
