@@ -52,6 +52,10 @@ pub(crate) struct Siblings<Q> {
     total: Backlog,
     /// What of the ACK that comes next was told.
     ack: Option<AckView>,
+    /// In a replay: what was told of the packet that comes next.
+    early: Option<bool>,
+    /// The queue to which the last packet came.
+    came_to: usize,
     hosts: Hosts,
     hosts_are_told: bool,
 }
@@ -76,6 +80,8 @@ impl<Q> Siblings<Q> {
             sent_by: 0,
             total: Backlog::default(),
             ack: None,
+            early: None,
+            came_to: 0,
             hosts: Hosts::default(),
             hosts_are_told: false,
         }
@@ -118,18 +124,22 @@ impl<Q> Siblings<Q> {
     ) where
         Q: Qdisc<B>,
     {
-        self.tell_ack(index);
+        self.comes_to(index);
         self.counted(index, |q| q.enqueue(packet, now, fates));
     }
 
     /// The queue to which a packet comes hears what was told of it; what leaves before does not take
     /// that away.
-    fn tell_ack<B>(&mut self, index: usize)
+    fn comes_to<B>(&mut self, index: usize)
     where
         Q: Qdisc<B>,
     {
+        self.came_to = index;
         if let Some(ack) = self.ack.take() {
             self.each[index].sees(ack);
+        }
+        if let Some(early) = self.early.take() {
+            self.each[index].tell(early);
         }
     }
 
@@ -225,6 +235,15 @@ impl<B: Body> Mq<B> {
     pub fn new(params: &MqParams, card: &CardQueues, context: Context) -> Self {
         Mq(Siblings::new(card, context, "mq", |context| Discipline::new(&params.child, context)))
     }
+
+    /// For replays: a packet came as the transmitter became free, and this one is what the recorded
+    /// card sent then. Linux runs the queue to which a packet comes, before the others have their turn.
+    pub fn came_as_this_left(&mut self, sent: &Packet<B>) {
+        if self.0.queue_of(sent) == self.0.came_to {
+            let queues = self.0.len();
+            self.0.sent_by = (self.0.came_to + queues - 1) % queues;
+        }
+    }
 }
 
 impl<B: Body> Qdisc<B> for Mq<B> {
@@ -251,7 +270,7 @@ impl<B: Body> Qdisc<B> for Mq<B> {
             debug_assert!(none.is_none(), "an empty queue gave a packet");
         }
         let index = self.0.queue_of(&packet);
-        self.0.tell_ack::<B>(index);
+        self.0.comes_to::<B>(index);
         let passed = self.0.counted(index, |q| q.pass(packet, None, now, fates))?;
         self.0.sent_by = index;
         Some(passed)
@@ -283,6 +302,14 @@ impl<B: Body> Qdisc<B> for Mq<B> {
 
     fn sees(&mut self, ack: AckView) {
         self.0.sees(ack);
+    }
+
+    fn tell(&mut self, early: bool) {
+        self.0.early = Some(early);
+    }
+
+    fn chance(&self) -> Option<f64> {
+        Qdisc::<B>::chance(&self.0.each[self.0.came_to])
     }
 }
 

@@ -49,6 +49,27 @@ pub struct Arrival {
     pub place: Option<u64>,
 }
 
+impl Arrival {
+    /// The packet, which is taken in then.
+    fn packet(&self, index: u32, at: Time) -> Packet<Recorded> {
+        let Arrival { flow, bytes: size, ds, hash, truesize, foretold, place, .. } = *self;
+        // What is dropped, is so before the next one is sent.
+        let sent = u64::from(foretold != Some(Foretold::Dropped));
+        let place = place.map(|place| place.saturating_mul(2).saturating_add(sent));
+        let body = Recorded { index, hash, truesize, foretold, place };
+        Packet { enqueued: at, flow, size, ds, body }
+    }
+}
+
+/// Packets in the order in which a recorded queue sent them.
+fn as_recorded(arrivals: &[Arrival]) -> Vec<Packet<Recorded>> {
+    let sent = |one: &&Arrival| one.foretold.is_some_and(|it| it != Foretold::Dropped);
+    let mut sent: Vec<&Arrival> = arrivals.iter().filter(sent).collect();
+    sent.retain(|one| one.place.is_some_and(|place| place < u64::MAX));
+    sent.sort_by_key(|one| one.place);
+    sent.iter().map(|one| one.packet(0, one.at)).collect()
+}
+
 /// What the replayed link knows of a packet beside what queues see.
 #[derive(Clone, Copy)]
 struct Recorded {
@@ -145,6 +166,7 @@ pub fn replay(spec: &LinkSpec, seed: u64, arrivals: &[Arrival], unlikely: &[u64]
         leaving: Vec::new(),
         arriving: None,
         unseen: Vec::new(),
+        recorded: as_recorded(arrivals),
     };
     for (index, arrival) in arrivals.iter().enumerate() {
         let at = run.up_to(arrival);
@@ -196,6 +218,8 @@ struct Replay {
     arriving: Option<Judged>,
     /// As `Replayed`.
     unseen: Vec<u64>,
+    /// What the recorded queue sent, in its order.
+    recorded: Vec<Packet<Recorded>>,
 }
 
 /// What is said of the next packet that left, of those that were dropped or of the others.
@@ -255,16 +279,18 @@ impl Replay {
             chance: f64::NAN,
             drew: None,
         });
-        let Arrival { flow, bytes: size, ds, hash, truesize, foretold, place, .. } = *arrival;
-        // What is dropped, is so before the next one is sent.
-        let sent = u64::from(foretold != Some(Foretold::Dropped));
-        let place = place.map(|place| place.saturating_mul(2).saturating_add(sent));
-        let body = Recorded { index, hash, truesize, foretold, place };
-        let packet = Packet { enqueued: at, flow, size, ds, body };
-        if let Some(foretold) = foretold {
+        let packet = arrival.packet(index, at);
+        if let Some(foretold) = arrival.foretold {
             self.link.qdisc_mut().tell(foretold != Foretold::Passed);
         }
+        let is_freed = self.next_event().is_some_and(|next| next <= arrival.at + GRAIN)
+            && arrival.after == Some(self.sent);
         self.link.send(packet, at, &mut self.log);
+        if let (true, Discipline::Mq(mq)) = (is_freed, self.link.qdisc_mut())
+            && let Some(next) = self.recorded.get(self.sent as usize)
+        {
+            mq.came_as_this_left(next);
+        }
         self.note(at);
         let qdisc = self.link.qdisc();
         let state = qdisc.state(at);

@@ -180,7 +180,7 @@ def _agreed(recording: Recording, ours: Replayed) -> int:
 def _starts(recording: Recording) -> list[int]:
     """Of our clock, ns before the recording's time 0: one for each that it may be."""
     phase = recording.zero_ns % _PHASE_NS
-    qdisc = recording.link.qdisc
+    qdisc = recording.link.qdisc.child or recording.link.qdisc
     if qdisc.kind == "sfq" and (perturb := qdisc.params["perturb"]):
         assert isinstance(perturb, int)
         period = _expiry(perturb * _S // _JIFFY_NS)
