@@ -37,7 +37,7 @@ use crate::bypass::Bypass;
 use crate::ds::mark;
 use crate::red::{LinuxRed, LinuxRedParams, Verdict};
 use crate::timer::Timer;
-use crate::{Backlog, Body, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, State};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use units::{Luck, Time};
@@ -352,8 +352,10 @@ impl<B: Body> Sfq<B> {
             red.restart();
             return None;
         }
-        // Without room, a drop does not show the draw.
-        red.told = told.map(|told| told && (backlog.packets as usize) < self.depth);
+        // Without room, a drop does not show the draw, nor does a mark of what is marked.
+        let has_room = (backlog.packets as usize) < self.depth;
+        let is_marked = self.headdrop && queue.front_mut().is_some_and(|it| it.ds.ecn() == Ecn::Ce);
+        red.told = told.map(|told| told && has_room && !is_marked);
         let verdict = red.decide(backlog, now, &mut self.luck);
         self.chance = red.chance;
         if let Verdict::Signal(cause) = verdict
@@ -464,7 +466,7 @@ impl<B: Body> Qdisc<B> for Sfq<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DsField, Ecn};
+    use crate::DsField;
     use units::Luck;
 
     const SECOND: u64 = 1_000_000_000;

@@ -61,7 +61,17 @@ from sojourn.engine.foresight import expected_s
 from sojourn.engine.kernel.graph import rate_steps
 from sojourn.engine.kernel.releases import version_in
 from sojourn.engine.protocol import Engine
-from sojourn.engine.recording import DROPPED, HINT, MARKED, REFUSED, SENT, WAITS, Recording, Trace
+from sojourn.engine.recording import (
+    DROPPED,
+    EARLY,
+    HINT,
+    MARKED,
+    REFUSED,
+    SENT,
+    WAITS,
+    Recording,
+    Trace,
+)
 from sojourn.engine.registry import find
 from sojourn.engine.runs import POLL_S, Failure, UnfinishedError
 from sojourn.errors import UserError
@@ -73,6 +83,8 @@ from sojourn.scenario.realised import Link, Realised
 GRAIN_NS = 2000
 """How much later than ours a recorded departure or drop may be, ns, while the link's rate is
 constant."""
+_DROP_NS = 1000
+"""How exactly a drop has the time of the packet that it made room for."""
 _PHASE_NS = 16_000_000
 """A whole number of ticks, both of Linux's CoDel (1024 ns) and of its byte queue limits (4 ms). The
 phase of time 0 within them is part of a recording."""
@@ -215,6 +227,7 @@ def _expiry(jiffies: int) -> int:
 
 def _started(recording: Recording, phase: int, unlikely: Sequence[int] = ()) -> Replayed:
     trace = recording.trace
+    told = _told(recording)
     try:
         found = _core.replay(
             _later(recording, phase),
@@ -224,7 +237,7 @@ def _started(recording: Recording, phase: int, unlikely: Sequence[int] = ()) -> 
             trace.bytes,
             trace.ds,
             trace.after,
-            trace.fate,
+            told,
             trace.hash,
             trace.truesize,
             trace.order,
@@ -250,9 +263,33 @@ def _started(recording: Recording, phase: int, unlikely: Sequence[int] = ()) -> 
         backlog_packets=found["backlog_packets"],
         state=found["state"],
         chance=found["chance"],
-        drew=np.where(found["drew"] < 0, trace.early, found["drew"] == 1),
+        drew=np.where(found["drew"] < 0, np.isin(told, EARLY), found["drew"] == 1),
         unseen=found["unseen"],
     )
+
+
+def _told(recording: Recording) -> Ints:
+    """What each packet's coming did to it; or to the oldest of its flow, where that pays for it: sfq's
+    RED with `headdrop`. It was dropped then. A mark was made by any packet that came while it was the
+    oldest: by the first that ours could mark it by."""
+    trace, params = recording.trace, recording.link.qdisc.params
+    if not (recording.link.qdisc.kind == "sfq" and params["headdrop"] and params["redflowlimit"]):
+        return trace.fate
+    told = np.full(len(trace), SENT)
+    left = np.where(trace.left_ns < 0, np.iinfo(np.int64).max, trace.left_ns)
+    for flow in np.unique(trace.flow):
+        of_it = np.flatnonzero(trace.flow == flow)
+        for oldest in of_it[np.argsort(left[of_it], kind="stable")]:
+            later = of_it[(of_it > oldest) & (told[of_it] == SENT)]
+            if trace.fate[oldest] == DROPPED:
+                at_it = later[np.abs(trace.t_ns[later] - left[oldest]) <= _DROP_NS]
+                told[at_it[-1:]] = DROPPED
+            elif trace.fate[oldest] == MARKED:
+                before = of_it[of_it < oldest]
+                since = left[before].max(initial=0)
+                waits = (trace.t_ns[later] >= since) & (trace.after[later] <= trace.order[oldest])
+                told[later[waits][-1:]] = MARKED
+    return told
 
 
 def _rates(recording: Recording) -> list[tuple[int, int]]:

@@ -59,6 +59,7 @@ STANDING = (
         "schedule",
         "sfb",
         "sfq",
+        "sfq-red",
         "shaper",
         "slots",
         "tbf",

@@ -31,6 +31,8 @@ HINT = "give a file that `sojourn replay SCENARIO -o DIR` wrote"
 
 SENT, MARKED, REFUSED, DROPPED, WAITS = range(5)
 """What became of a packet. REFUSED: dropped on arrival; WAITS: neither when the recording ended."""
+EARLY = (MARKED, REFUSED, DROPPED)
+"""What a draw may decide."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Trace:
     @property
     def early(self) -> Mask:
         """Dropped or marked: what a draw may decide."""
-        return np.isin(self.fate, (REFUSED, DROPPED, MARKED))
+        return np.isin(self.fate, EARLY)
 
 
 @dataclass(frozen=True)
