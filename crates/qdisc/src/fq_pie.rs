@@ -404,7 +404,7 @@ mod tests {
     fn flows_beyond_2048_are_updated_a_jiffy_later() {
         let timers: Vec<_> = timers(15 * MS, 3).collect();
         // As pie's: a multiple of 8 jiffies behind HZ / 2; then 4 + 1 behind the last.
-        let first = 512 * MS;
+        let first = 512 % 28 * MS;
         for (part, timer) in timers.iter().enumerate() {
             assert_eq!(timer.next(), Time(first + 4 * MS * part as u64));
             let mut timer = *timer;

@@ -97,6 +97,8 @@ struct Handshake {
     syn_stamp: Time,
     /// Timeouts of the SYN-ACK, up to `SYNACK_BACKOFFS`.
     synack_timeouts: u32,
+    /// The SYN-ACK was sent again, for want of an answer or to answer a further SYN (num_retrans).
+    sent_again: bool,
 }
 
 /// ECN at the receiver (Linux's ecn_flags).
@@ -133,9 +135,11 @@ impl Receiver {
             compression: SackCompression::new(params),
             pending: Pending::None,
             wheel: TimerWheel::new(params.timers.timer_tick_ns),
-            handshake: params
-                .handshake
-                .then_some(Handshake { syn_stamp: Time::NEVER, synack_timeouts: 0 }),
+            handshake: params.handshake.then_some(Handshake {
+                syn_stamp: Time::NEVER,
+                synack_timeouts: 0,
+                sent_again: false,
+            }),
             one_way_min: Span(u64::MAX),
             delivered: 0,
             ts_recent: Time::NEVER,
@@ -370,6 +374,9 @@ impl Receiver {
         if self.timestamps {
             self.ts_recent = syn_stamp;
         }
+        if let Some(handshake) = &mut self.handshake {
+            handshake.sent_again = !first;
+        }
         let ace = self.ace_of_synack(timeouts);
         let ack = self.send_ack(0, now);
         // The option is on the first only (RFC 9768 §3.2.3.2.2). Before data only what needs ECN is
@@ -394,7 +401,15 @@ impl Receiver {
             self.on_third_ack(segment.ace);
         }
         if let Pending::SynAck { sent, .. } = self.pending {
-            self.policy.set_rtt(now.since(sent), now);
+            // Of a SYN-ACK that was sent again the echo tells which was answered, by a clock of whole
+            // ms (tcp_synack_rtt_meas, tcp_ack_update_rtt).
+            let again = self.handshake.as_ref().is_some_and(|h| h.sent_again);
+            let by_echo = || {
+                let rtt = Millis::at(now).since(segment.echo?);
+                Some(rtt.max(Span::from_millis(1)))
+            };
+            let rtt = if again { by_echo() } else { Some(now.since(sent)) };
+            self.policy.established(rtt, now);
             self.window.init_buffer_space(now);
             self.pending = Pending::None;
         }

@@ -157,6 +157,43 @@ fn an_answer_that_nothing_follows_is_sent_again_ever_later() {
     assert!(receiver.deadline().is_none_or(|due| due < at(3500)));
 }
 
+/// Whether a segment that comes so long after the one before is acknowledged at once, where the answer
+/// was sent again after a second if so asked, and its ACK came 80 ms behind.
+fn is_quick_after(pause_ms: u64, again: bool) -> bool {
+    let (mut sender, mut receiver) = (Sender::new(&params(), None), Receiver::new(&params()));
+    let syn = burst(&mut sender, at(0))[0];
+    let answer = greeting(&mut receiver, &syn, at(0));
+    sender.on_ack(&answer, at(80));
+    let sent = burst(&mut sender, at(80));
+    let mut now = 120;
+    if again {
+        // What answered the first is lost. Of the second the client echoes what it had of the first.
+        let second = receiver.on_deadline(at(1040)).expect("it goes again");
+        assert!(second.syn && second.stamp == Millis(1040));
+        now = 1120;
+    }
+    assert!(receiver.on_segment(&sent[0], at(now)).is_none());
+    let mut segment = |seq, now| {
+        let one = Segment { seq, stamp: at(now - 40), ..sent[1] };
+        let ack = receiver.on_segment(&one, at(now));
+        while let Some(due) = receiver.deadline().filter(|_| ack.is_none()) {
+            receiver.on_deadline(due);
+        }
+        ack.is_some()
+    };
+    // The quick ACKs with which a connection begins end.
+    let first = (0..100).find(|seq| !segment(*seq, now + 20 * u64::from(*seq))).expect("they end");
+    segment(first + 1, now + 20 * u64::from(first) + pause_ms)
+}
+
+#[test]
+fn of_an_answer_that_was_sent_again_the_echo_tells_the_rtt_by_which_pauses_are_judged() {
+    // 80 ms: an RTO of 280 ms. 1080 ms, as the first answer is echoed: one of 3240 ms.
+    let quick = |again| [250, 300, 3200, 3300].map(|pause| is_quick_after(pause, again));
+    assert_eq!(quick(false), [false, true, true, true]);
+    assert_eq!(quick(true), [false, false, false, true]);
+}
+
 #[test]
 fn without_it_data_leave_at_once() {
     let mut sender = Sender::new(&params().with(|p| p.handshake = false), None);

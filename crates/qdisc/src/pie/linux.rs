@@ -58,12 +58,14 @@ pub(super) fn timer(tupdate_ns: u64) -> Timer {
     timers(tupdate_ns, 1).next().expect("there is one")
 }
 
-/// The same of a timer that does its work in so many parts, one a jiffy: when each is done.
+/// The same of a timer that does its work in so many parts, one a jiffy: when each is done. It has run
+/// for long as time begins.
 pub(crate) fn timers(tupdate_ns: u64, parts: u64) -> impl Iterator<Item = Timer> {
     let first = expiry(0, FIRST_JIFFIES);
     let second = expiry(first + parts - 1, tupdate_ns.div_ceil(JIFFY));
-    let period = Span((second - first) * JIFFY);
-    (first..first + parts).map(move |jiffy| Timer::new(Time(jiffy * JIFFY), period))
+    let period = second - first;
+    (first..first + parts)
+        .map(move |jiffy| Timer::new(Time(jiffy % period * JIFFY), Span(period * JIFFY)))
 }
 
 /// The variables. Delays and times in ticks, p and accu_prob in units of 2^-56.

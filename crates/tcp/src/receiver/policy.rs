@@ -36,7 +36,8 @@ pub struct AckPolicy {
     min_rto: u64,
     /// The handshake's RTT, ns.
     rtt: u64,
-    /// The RTO by the handshake's RTT, ns: whole ticks. After a longer pause the sender may have restarted.
+    /// The RTO by the handshake's RTT, ns: whole ticks. After a longer pause the sender may have
+    /// restarted.
     rto: u64,
 }
 
@@ -56,7 +57,7 @@ impl AckPolicy {
             lrcvtime: Time::ZERO,
             min_rto: params.timers.min_rto_ns,
             rtt: 0,
-            rto: 0,
+            rto: params.timers.initial_rto_ns,
         }
     }
 
@@ -168,9 +169,15 @@ impl AckPolicy {
         Span(self.rtt)
     }
 
-    /// The handshake has given an RTT.
-    pub fn set_rtt(&mut self, rtt: Span, now: Time) {
+    /// The handshake is over, and has given an RTT, or none.
+    pub fn established(&mut self, rtt: Option<Span>, now: Time) {
         self.lrcvtime = now;
+        if let Some(rtt) = rtt {
+            self.set_rtt(rtt);
+        }
+    }
+
+    fn set_rtt(&mut self, rtt: Span) {
         self.rtt = rtt.0;
         let rto = self.rtt + self.min_rto.max(2 * self.rtt);
         self.rto = rto.div_ceil(self.tick) * self.tick;
@@ -182,7 +189,7 @@ impl AckPolicy {
     #[cold]
     pub fn estimate_rtt(&mut self, one_way: Span, least: Span) {
         let first = if least.0 == u64::MAX { one_way.0 } else { self.rtt - least.0 };
-        self.set_rtt(Span(first + one_way.0), self.lrcvtime);
+        self.set_rtt(Span(first + one_way.0));
     }
 }
 
@@ -265,7 +272,7 @@ mod tests {
 
     fn policy() -> AckPolicy {
         let mut policy = AckPolicy::new(&TcpParams::LINUX);
-        policy.set_rtt(Span::from_millis(100), Time::ZERO);
+        policy.established(Some(Span::from_millis(100)), Time::ZERO);
         policy
     }
 
@@ -293,7 +300,7 @@ mod tests {
         // 20.1 + 200 ms are 56 ticks of 4 ms, rounded up.
         for (pause, quick) in [(56, false), (57, true)] {
             let mut policy = AckPolicy::new(&TcpParams::LINUX);
-            policy.set_rtt(Span(20_100_000), Time::ZERO);
+            policy.established(Some(Span(20_100_000)), Time::ZERO);
             policy.event_data_recv(Time(4 * MS));
             while policy.in_quickack_mode() {
                 policy.dec_quickack_mode();
