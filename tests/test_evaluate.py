@@ -7,17 +7,21 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import sojourn
 from sojourn.cli import main
+from sojourn.engine import check as engine_check
 from sojourn.errors import UserError
 from sojourn.evaluation import entrants, evaluate, judged, matrix, suite
 from sojourn.evaluation.suite import Claim
 from sojourn.figures import ellipses
 from sojourn.scenario import load
+from sojourn.scenario.linux import CONGESTION
+from sojourn.scenario.qdisc import QDISCS
 from sojourn.scenario.realised import Realised
 from sojourn.sweeps.grid import of_runs
 
@@ -101,16 +105,57 @@ def test_every_scenario_of_a_suite_has_what_its_claims_are_of(name: str) -> None
                     assert len(flows) > 1, (one.name, column)
                 if head.startswith("ping"):
                     assert "ping" in flows
-        # Every candidate of the suite can stand in its place.
-        words = [found.head.baseline, *found.head.others]
-        if found.head.of == "congestion":
-            # These don't go without ECN, which some scenarios sweep over.
-            words += ["dctcp", "prague"]
-        contending = entrants.contending(found, one, words)
-        cells = math.prod(len(values) for values in contending.sweep.values())
-        assert len(contending.variants()) == cells
         if any(claim.harm for claim in one.claims):
             assert found.alone(one) is not None
+
+
+@pytest.mark.parametrize("name", suite.names())
+def test_a_suite_of_ours_is_of_all_that_the_simulator_has(name: str) -> None:
+    found = suite.read(name)
+    words, left_out = entrants.all_of(found, found.criteria, "sim")
+    assert words[0] == found.head.baseline
+    catalogue: dict[str, Any] = {**(QDISCS if found.head.of == "qdisc" else CONGESTION)}
+    simulated = {kind for kind, record in catalogue.items() if record.simulated}
+    # What can't be asked of a link without words of the user's own.
+    elsewhere = {"mq", "cake_mq", "tbf"} & simulated
+    kinds = [each.partition(" ")[0] for each in words]
+    assert len(kinds) == len(set(kinds))
+    assert set(kinds) == simulated - elsewhere
+    assert {one.candidate for one in left_out} == set(catalogue) - set(kinds)
+    assert all(one.why for one in left_out)
+    # Every one of them can stand in its place in every criterion.
+    for one in found.criteria:
+        contending = entrants.contending(found, one, words)
+        engine_check(contending, "sim")
+        at = entrants.place(found, one)
+        assert len({each.settings[at] for each in contending}) == len(words), one.name
+
+
+def test_a_sender_that_needs_ecn_takes_it_from_nobody_beside_it() -> None:
+    found = suite.read("rfc9743")
+    (one,) = found.only(("aqm",)).criteria
+    ecn = "flow.new.ecn"
+    without: dict[object, set[object]] = {}
+    for variant in entrants.contending(found, one, ["cubic", "bbr3", "dctcp"]):
+        settings = variant.settings
+        without.setdefault(settings["flow.new.congestion"], set()).add(settings[ecn])
+    assert without == {"cubic": {False, True}, "bbr3": {False, True}, "dctcp": {True}}
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [("codle", "neither a queue"), ("codel targt 5ms", "targt"), ("tbf", "rate is missing")],
+)
+def test_a_slip_in_what_a_suite_names_is_told(tmp_path: Path, other: str, says: str) -> None:
+    found = suite.read(own(tmp_path / "own", '{ of = "goodput" }', other=other))
+    with pytest.raises(UserError, match=says):
+        entrants.all_of(found, found.criteria, "sim")
+
+
+def test_candidates_look_different_as_long_as_there_are_markers() -> None:
+    words, _ = entrants.all_of(suite.read("rfc7928"), suite.read("rfc7928").criteria, "sim")
+    looks = matrix._looks(words)
+    assert len(set(looks)) == len(words)
 
 
 def test_every_threshold_of_our_suites_names_its_source() -> None:
@@ -345,6 +390,7 @@ def test_the_matrix_the_page_and_the_json_say_the_same(
     whole = json.loads(capsys.readouterr().out)
     assert whole["candidates"] == ["cubic", "reno"]
     assert whole["missing"][0]["needs"] == "time"
+    assert whole["left_out"] == []
     signs = {"holds": "✓", "fails": "✗", "unclear": "?", "reported": "·", "unknown": "–"}
     page = (tmp_path / "out" / "report.html").read_text()
     for at, name in enumerate(whole["candidates"]):
@@ -421,3 +467,20 @@ def test_wrong_input_is_told_before_anything_is_run(
     assert says in said.err
     assert said.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_candidate_of_the_suite_that_an_engine_lacks_takes_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = own(tmp_path / "own", CLAIMS, "congestion", other='reno", "illinois')
+    asked = ["evaluate", "--suite", str(mine), "--seeds", "2", "-q"]
+    assert status([*asked, "-o", "out"]) == 0
+    assert "takes no part: illinois: Linux alone has it" in capsys.readouterr().out
+    assert "Linux alone has it" in (tmp_path / "out" / "report.html").read_text()
+    assert status([*asked, "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert whole["candidates"] == ["cubic", "reno"]
+    assert whole["left_out"] == [{"candidate": "illinois", "why": "Linux alone has it"}]
+    # Whoever names it is refused.
+    assert status([*asked, "illinois"]) == 2

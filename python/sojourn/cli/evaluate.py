@@ -64,13 +64,14 @@ def evaluate(
     Queue disciplines are held against RFC 7928, congestion controls against RFC 9743. Each
     criterion is a scenario that all candidates run, with the same seeds and the same buffer, beside
     a baseline (pfifo, cubic). Each number has its interval and its threshold, and the threshold its
-    source: where the document sets none it is ours. Without candidates, the
-    suite's own are run.
+    source: where the document sets none it is ours. Without candidates, all
+    that the engine has are run.
 
     \b
-    sojourn evaluate                                  its disciplines, RFC 7928
+    sojourn evaluate                                  all disciplines, RFC 7928
     sojourn evaluate fq_codel "codel target 20ms"     two of them
     sojourn evaluate reno vegas                       RFC 9743
+    sojourn evaluate --suite rfc9743                  all congestion controls
     sojourn evaluate --only 6.2 --only 8.2.6 pie      some criteria
 
     Ends with 1 if numbers of a Run are not to be used, or runs failed; a claim that fails is a
@@ -166,6 +167,9 @@ def _show(whole: Evaluation) -> None:
     for missing in whole.missing:
         said = f"not run: {missing.section} {missing.title}: needs {missing.needs}"
         work.show(textwrap.fill(said, WIDTH, subsequent_indent="  "))
+    for why, those in phrases.left_out(whole):
+        said = f"takes no part: {those}: {why}"
+        work.show(textwrap.fill(said, WIDTH, subsequent_indent="  "))
 
 
 # --------------------------------------------------------------------------------------- for JSON
@@ -211,6 +215,7 @@ def _plain(whole: Evaluation, engine: str, failed: list[dict[str, Any]]) -> dict
             {"section": one.section, "force": one.force, "title": one.title, "needs": one.needs}
             for one in whole.missing
         ],
+        "left_out": [{"candidate": one.candidate, "why": one.why} for one in whole.left_out],
         "failed": failed,
     }
 

@@ -9,8 +9,10 @@ its own gets that one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from sojourn.engine import taking_turns
+from sojourn.engine import check, taking_turns
 from sojourn.errors import UserError
 from sojourn.evaluation.suite import Criterion, Suite
 from sojourn.own.compiled import is_control
@@ -21,6 +23,16 @@ from sojourn.units import nearest
 
 FULL_PACKET = 1514
 """Bytes of a packet, for limits in bytes."""
+REST = "the rest"
+"""Of a suite's others: all that sojourn has and that are not named there."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A candidate of a suite that takes no part."""
+
+    candidate: str
+    why: str
 
 
 def suite_of(words: Sequence[str]) -> str:
@@ -53,7 +65,7 @@ def _kind(word: str) -> str:
 
 
 def chosen(suite: Suite, words: Sequence[str]) -> list[str]:
-    """The baseline first, then these candidates, or the suite's own.
+    """The baseline first, then these candidates.
 
     Raises:
         UserError: one is of another kind than the suite is of.
@@ -65,7 +77,63 @@ def chosen(suite: Suite, words: Sequence[str]) -> list[str]:
                 f"{suite.name} is of {kind[suite.head.of]}, and {word} is none",
                 "name the suite that fits: --suite",
             )
-    return list(dict.fromkeys((suite.head.baseline, *(words or suite.head.others))))
+    return list(dict.fromkeys((suite.head.baseline, *words)))
+
+
+def all_of(
+    suite: Suite, able: Sequence[Criterion], engine: str
+) -> tuple[list[str], tuple[LeftOut, ...]]:
+    """The baseline and the suite's own candidates, as far as this engine can run them.
+
+    Args:
+        suite: whose.
+        able: the criteria that the engine can run.
+        engine: its name.
+
+    Raises:
+        UserError: what the suite names is no candidate.
+    """
+    named = [word for word in suite.head.others if word != REST]
+    taken, left_out = chosen(suite, named)[:1], []
+    for word in _own(suite):
+        try:
+            check(contending(suite, able[0], [word]), engine)
+        except UserError as refused:
+            if word in named and isinstance(refused, ScenarioError):
+                raise
+            left_out.append(LeftOut(word, _why(refused, word, engine)))
+        else:
+            taken.append(word)
+    return taken, tuple(left_out)
+
+
+def _own(suite: Suite) -> list[str]:
+    """The suite's candidates, each once: for `the rest` stand those that it does not name."""
+    named = [suite.head.baseline, *suite.head.others]
+    kinds = {word.partition(" ")[0] for word in named if word != REST}
+    catalogue: Mapping[str, Any] = QDISCS if suite.head.of == "qdisc" else CONGESTION
+    rest = [kind for kind in catalogue if kind not in kinds]
+    found = [each for word in suite.head.others for each in (rest if word == REST else [word])]
+    return [each for each in dict.fromkeys(found) if each != suite.head.baseline]
+
+
+def _why(refused: UserError, word: str, engine: str) -> str:
+    """What keeps an engine from running it, without the place in a scenario of ours."""
+    kind = word.partition(" ")[0]
+    if kind in QDISCS:
+        record = QDISCS[kind]
+        if record.for_each_queue:
+            return "it is for a card with several queues, and a link of these has one"
+        simulated, in_linux = record.simulated, record.in_linux()
+    else:
+        simulated, in_linux = CONGESTION[kind].simulated, CONGESTION[kind].in_linux
+    if engine == "sim" and not simulated:
+        return "Linux alone has it"
+    if engine != "sim" and not in_linux:
+        return "the simulator alone has it"
+    if isinstance(refused, ScenarioError):
+        return f"it needs words that only you can say: {refused.problems[0].message}"
+    return refused.problem.rpartition(": ")[2]
 
 
 def place(suite: Suite, criterion: Criterion) -> str:
@@ -73,32 +141,43 @@ def place(suite: Suite, criterion: Criterion) -> str:
     return criterion.at or suite.head.at
 
 
-def contending(suite: Suite, criterion: Criterion, words: Sequence[str]) -> Scenario:
-    """A criterion's scenario as a sweep over the candidates, beside what it sweeps itself.
+def contending(suite: Suite, criterion: Criterion, words: Sequence[str]) -> list[Scenario]:
+    """A criterion's scenario with each candidate, at each point of what it sweeps itself.
 
-    Where it sweeps over ECN and a candidate does not go without, all have ECN.
+    A candidate that does not go without ECN has the points with ECN only.
     """
     scenario, at = suite.scenario(criterion), place(suite, criterion)
-    given = values(suite, criterion, scenario, words)
-    for key, swept in scenario.sweep.items():
-        without = {key: False}
-        if key.endswith(".ecn") and False in swept and _is_refused(scenario, at, given, without):
-            kept = [value for value in swept if value is not False]
-            scenario = scenario.with_({"sweep": {**scenario.sweep, key: kept}})
-    return taking_turns(scenario, at, given)
+    sweeps: list[tuple[Mapping[str, Any], list[str]]] = []
+    for word in values(suite, criterion, scenario, words):
+        mine = _sweep(scenario, at, word)
+        same = next((beside for sweep, beside in sweeps if sweep == mine), None)
+        if same is None:
+            sweeps.append((mine, [word]))
+        else:
+            same.append(word)
+    return [
+        variant
+        for sweep, beside in sweeps
+        for variant in taking_turns(scenario.with_({"sweep": sweep}), at, beside).variants()
+    ]
 
 
-def _is_refused(
-    scenario: Scenario, at: str, words: Sequence[str], changes: Mapping[str, object]
-) -> bool:
-    """Whether these changes are refused of one of the candidates, which is taken without them."""
-    plain = scenario.variants()[0].with_(changes)
-    for word in words:
+def _sweep(scenario: Scenario, at: str, word: str) -> Mapping[str, Any]:
+    """What the scenario sweeps, without the points at which this candidate is refused for want of
+    ECN."""
+    plain = scenario.variants()[0]
+
+    def refused(key: str) -> bool:
         try:
-            plain.with_({at: word})
+            plain.with_({key: False}).with_({at: word})
         except ScenarioError:
             return True
-    return False
+        return False
+
+    return {
+        key: [True] if key.endswith(".ecn") and False in swept and refused(key) else swept
+        for key, swept in scenario.sweep.items()
+    }
 
 
 def values(

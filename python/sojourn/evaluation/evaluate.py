@@ -9,6 +9,7 @@ from pathlib import Path
 from sojourn.engine import ClusterAt, Progress, UnfinishedError, check, run_all
 from sojourn.errors import UserError
 from sojourn.evaluation import entrants, judged
+from sojourn.evaluation.entrants import LeftOut
 from sojourn.evaluation.judged import Conditions, Judged
 from sojourn.evaluation.suite import Criterion, Missing, Suite
 from sojourn.records import Run
@@ -45,11 +46,15 @@ class Evaluation:
     """A suite with these candidates."""
 
     suite: Suite
+    named: tuple[str, ...]
+    """What was to be evaluated; none: the suite's own."""
     candidates: tuple[str, ...]
     """The baseline first."""
     assessments: tuple[Assessment, ...]
     missing: tuple[Missing, ...]
     """What was not run: what the suite lacks, and what the engine has no means for."""
+    left_out: tuple[LeftOut, ...] = ()
+    """Candidates of the suite that the engine has no means for, where none were named."""
 
     def of(self, candidate: str) -> list[Judged]:
         """All claims on a candidate, in the order of the suite."""
@@ -95,20 +100,30 @@ def evaluate(
         Interrupted: on Ctrl-C; the criteria that had ended are kept.
     """
     chosen = entrants.chosen(suite, words)
+    left_out: tuple[LeftOut, ...] = ()
     # What is wrong with any of them is told before the first is run.
     able, unable = _sorted_out(suite, how.engine)
+    if not words:
+        chosen, left_out = entrants.all_of(suite, able, how.engine)
     work = [(one, entrants.contending(suite, one, chosen)) for one in able]
-    check([scenario for _, scenario in work], how.engine)
+    check([variant for _, variants in work for variant in variants], how.engine)
     assessments = []
-    for number, (criterion, scenario) in enumerate(work):
+    for number, (criterion, variants) in enumerate(work):
 
         def tell(p: Progress, one: Criterion = criterion, number: int = number) -> None:
             progress(Stage(one, number, len(work), p))
 
-        assessment = _assessed(suite, criterion, scenario, chosen, how, tell)
+        assessment = _assessed(suite, criterion, variants, chosen, how, tell)
         assessments.append(assessment)
         whole(assessment)
-    return Evaluation(suite, tuple(chosen), tuple(assessments), (*suite.missing, *unable))
+    return Evaluation(
+        suite,
+        tuple(words),
+        tuple(chosen),
+        tuple(assessments),
+        (*suite.missing, *unable),
+        left_out,
+    )
 
 
 def _sorted_out(suite: Suite, engine: str) -> tuple[list[Criterion], list[Missing]]:
@@ -138,14 +153,14 @@ def _sorted_out(suite: Suite, engine: str) -> tuple[list[Criterion], list[Missin
 def _assessed(
     suite: Suite,
     criterion: Criterion,
-    scenario: Scenario,
+    variants: Sequence[Scenario],
     chosen: Sequence[str],
     how: How,
     progress: Callable[[Progress], None],
 ) -> Assessment:
     stops: list[UnfinishedError] = []
 
-    def made(what: Scenario, *folder: str) -> list[Run]:
+    def made(what: Scenario | Sequence[Scenario], *folder: str) -> list[Run]:
         out = None if how.out is None else how.out.joinpath(criterion.name, *folder)
         try:
             return run_all(
@@ -167,7 +182,7 @@ def _assessed(
             return runs
 
     link = criterion.link or suite.head.link
-    runs = made(scenario)
+    runs = made(variants)
     grid = of_runs(runs, link)
     solo = suite.alone(criterion)
     alone = None if solo is None else of_runs(made(solo, ALONE), link)

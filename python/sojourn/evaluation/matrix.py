@@ -165,9 +165,10 @@ def _field(found: Finding | None, *small: str) -> str:
 def _criterion(whole: Evaluation, assessment: Assessment) -> str:
     one = assessment.criterion
     link = f"{quote(one.name)}/{PAGE}"
-    own = whole.candidates[1:] if whole.candidates[1:] != whole.suite.head.others else ()
+    engine = assessment.runs[0].meta.engine
+    by = () if engine == "sim" else ("-e", engine)
     again = shlex.join(
-        ("sojourn", "evaluate", "--suite", whole.suite.word, "--only", one.name, *own)
+        ("sojourn", "evaluate", "--suite", whole.suite.word, "--only", one.name, *by, *whole.named)
     )
     scenario = assessment.runs[0].scenario_text
     return (
@@ -248,23 +249,26 @@ def _picture(whole: Evaluation, assessment: Assessment) -> str:
 
 
 def _cloud(whole: Evaluation, at: int, cell: SweepCell) -> Cloud:
+    colour, marker = _looks(whole.candidates)[at]
     return Cloud(
-        whole.candidates[at],
-        _colour(whole, at),
-        style.MARKERS[at % len(style.MARKERS)],
-        cell.at.per_seed(DELAY),
-        cell.at.per_seed("goodput"),
+        whole.candidates[at], colour, marker, cell.at.per_seed(DELAY), cell.at.per_seed("goodput")
     )
 
 
-def _colour(whole: Evaluation, at: int) -> str:
-    """A discipline's own, if all differ; else by turn."""
-    kinds = [each.partition(" ")[0] for each in whole.candidates]
-    own = [style.QDISCS.get(kind) for kind in kinds]
-    mine = own[at]
-    if mine is not None and len(set(kinds)) == len(kinds):
-        return mine[0]
-    return style.flow_look(at)[0]
+def _looks(candidates: Sequence[str]) -> list[tuple[str, str]]:
+    """Colour and marker of each: a discipline's own colour, if all differ, else by turn. As long as
+    there are markers, no two are alike."""
+    kinds = [each.partition(" ")[0] for each in candidates]
+    apart = len(set(kinds)) == len(kinds)
+    found: list[tuple[str, str]] = []
+    for at, kind in enumerate(kinds):
+        own = style.QDISCS.get(kind) if apart else None
+        colour = style.flow_look(at)[0] if own is None else own[0]
+        turn = at % len(style.MARKERS)
+        markers = style.MARKERS[turn:] + style.MARKERS[:turn]
+        free = (each for each in markers if (colour, each) not in found)
+        found.append((colour, next(free, markers[0])))
+    return found
 
 
 # ------------------------------------------------------------------------------------------- rest
@@ -296,4 +300,5 @@ def _facts(whole: Evaluation) -> str:
         ("Baseline", whole.candidates[0]),
         ("Candidates", ", ".join(whole.candidates[1:])),
     ]
+    facts += [(f"Take no part: {those}", why) for why, those in phrases.left_out(whole)]
     return parts.facts(facts)

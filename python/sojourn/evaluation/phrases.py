@@ -107,3 +107,11 @@ def ranking(whole: Evaluation) -> str:
     best = sorted(found, key=lambda each: -found[each]["holds"])
     said = ", ".join(f"{each} {found[each]['holds']}" for each in best)
     return f"Of {max(judged, default=0)} judged claims hold: {said}. The baseline is {whole.candidates[0]}."
+
+
+def left_out(whole: Evaluation) -> list[tuple[str, str]]:
+    """Why candidates of the suite take no part, and which, those with one reason together."""
+    reasons: dict[str, list[str]] = {}
+    for one in whole.left_out:
+        reasons.setdefault(one.why, []).append(one.candidate)
+    return [(why, ", ".join(those)) for why, those in reasons.items()]

@@ -1,8 +1,8 @@
 """Reads a suite: a folder with suite.toml and the scenario files that it names.
 
 [suite]        title, source, about; of: "qdisc" or "congestion"; baseline, others: candidates in
-               tc's or TCP's words; at: the key that a candidate takes; link: the one under
-               study; seeds, quick_seeds
+               tc's or TCP's words ("the rest": all that others does not name); at: the key that a
+               candidate takes; link: the one under study; seeds, quick_seeds
 [sources]      where thresholds are from, by a name that claims use
 [[criteria]]   name, section, force (must, should, ...), title, scenario (a file); at, link:
                other than the suite's; alone: a scenario of the legacy flows without a candidate

@@ -23,6 +23,10 @@ COLUMNS = 3
 """Panels beside each other, at most."""
 LOG_FROM = 8
 """The axis of delays is logarithmic if they differ by more than this factor."""
+LEGEND_LINE = 0.165
+"""Inches of a candidate in the legend."""
+FEW_TICKS_FROM = 80
+"""Above this factor a logarithmic axis has a number at powers of ten only: there is no room."""
 LEAST_SPAN = 0.8
 """The axis of goodput begins at this share of the highest, or lower."""
 
@@ -57,7 +61,8 @@ def ellipses(title: str, subtitle: str, delay: str, panels: Sequence[Panel]) -> 
     rows = -(-len(panels) // columns)
     width, each = max(4.6, 2.9 * columns + 1.8), 2.3
     labels = list({cloud.label: cloud for panel in panels for cloud in panel.clouds}.values())
-    figure = style.blank(width, 1.3 + (each + 0.65) * rows)
+    legend = 0.8 + LEGEND_LINE * len(labels)
+    figure = style.blank(width, max(1.3 + (each + 0.65) * rows, legend))
     top = style.heading(figure, title, subtitle)
     margins = style.Margins(top=top + 0.35, right=1.75, bottom=0.5)
     grid = style.panels(figure, margins, (1,) * rows, columns, 0.7)
@@ -69,7 +74,7 @@ def ellipses(title: str, subtitle: str, delay: str, panels: Sequence[Panel]) -> 
         for value in cloud.delays
         if value > 0 and math.isfinite(value)
     ]
-    log = bool(every) and max(every) > LOG_FROM * min(every)
+    log = (min(every), max(every)) if every and max(every) > LOG_FROM * min(every) else None
     for axes, panel in zip(places, panels, strict=False):
         _panel(axes, panel, log)
     for axes in places[len(panels) :]:
@@ -106,12 +111,15 @@ def ellipses(title: str, subtitle: str, delay: str, panels: Sequence[Panel]) -> 
     return figure
 
 
-def _panel(axes: Axes, panel: Panel, log: bool) -> None:
+def _panel(axes: Axes, panel: Panel, log: tuple[float, float] | None) -> None:
+    """`log`: the lowest and highest delay of all panels, if the axis is logarithmic."""
     lines = textwrap.wrap(panel.title, 36, max_lines=2, placeholder=" …")
     axes.set_title("\n".join(lines), size=7.5, loc="left", parse_math=False)
     if log:
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
+        low, high = log
+        numbers = (1.0,) if high > FEW_TICKS_FROM * low else (1.0, 2.0, 5.0)
+        axes.xaxis.set_major_locator(LogLocator(10, subs=numbers))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
     for cloud in panel.clouds:
@@ -130,7 +138,7 @@ def _panel(axes: Axes, panel: Panel, log: bool) -> None:
             *middle, marker=cloud.marker, color=cloud.colour, markersize=6, markeredgecolor="white"
         )
         if len(points) > 2:
-            _ellipse(axes, points, cloud.colour, log)
+            _ellipse(axes, points, cloud.colour, log is not None)
 
 
 def _ellipse(

@@ -604,6 +604,13 @@ class MissingCriterion(TypedDict):
     needs: str
 
 
+class LeftOutCandidate(TypedDict):
+    """One of the suite's own that the engine can't run."""
+
+    candidate: str
+    why: str
+
+
 class EvaluateOutput(TypedDict):
     """`sojourn evaluate`."""
 
@@ -617,6 +624,8 @@ class EvaluateOutput(TypedDict):
     """A sentence on each candidate but the baseline."""
     criteria: list[EvaluatedCriterion]
     missing: list[MissingCriterion]
+    left_out: list[LeftOutCandidate]
+    """Where none were named."""
     failed: list[FailedRun]
 
 
