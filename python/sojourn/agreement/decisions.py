@@ -24,7 +24,8 @@ each packet. A recording of an older sojourn has neither. Then no flows share a 
 packet takes as much as a datagram of its size.
 
 The hashes of sfq and sfb have keys that nobody is told. No flows share one of our sfq's queues, as
-with 1024 buckets few of the kernel's do. sfb's flows share some bins and have others for themselves;
+with 1024 buckets few of the kernel's do. Where the oldest packet pays for sfq's RED (`headdrop`), our law is
+told what became of that one (`_told`). sfb's flows share some bins and have others for themselves;
 several keys are tried, and the one with which most packets agree counts (`_KEYS`).
 
 cake draws whether a turn has a byte less. Ours follows what the recorded cake gave next, where that byte
@@ -94,7 +95,7 @@ _PI2_PHASES = 16
 """Of dualpi2's timer, that are tried: a millisecond apart by default."""
 _PI2_TUPDATE_NS = 16_000_000
 _LEAD_NS = 1_024_000_000
-"""When the first packet comes pie's timer, first due after 512 ms, has expired before."""
+"""When the first packet comes, the timers of disciplines have expired before."""
 _AGE_NS = 10 * _LEAD_NS
 """sfb counts tokens for 10 s at most. A guest's is seconds old when the first packet comes."""
 _KEYS = 32
