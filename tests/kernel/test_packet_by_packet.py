@@ -497,7 +497,7 @@ packets = true
 
 
 def test_the_same_acks_are_filtered(kernel_uml: str) -> None:
-    """Until, at 421 ms, an ACK comes at the very instant at which cake gives another
+    """Until, at 421 ms, the receiver acknowledges a segment more behind a filled gap
     (docs/agreement.md)."""
     ours, kernels = (
         sojourn.run_all([loads(FILTERED)], engine=engine, seeds=1)[0]
