@@ -125,6 +125,8 @@ struct Settings {
     exact: bool,
     /// The congestion control sets cwnd by itself: no PRR.
     sets_cwnd: bool,
+    /// The congestion control makes use of each ACK as such.
+    heeds_acks: bool,
     /// Segments are paced whatever the congestion control.
     pacing: bool,
 }
@@ -222,6 +224,7 @@ impl Sender {
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
             needs_ecn: params.ecn && params.congestion.needs_ecn(),
             sets_cwnd: params.congestion.sets_cwnd() || control.samples_rate(),
+            heeds_acks: control.heeds_acks(),
             pacing: params.growth.pacing,
             exact: (params.congestion.needs_ecn() || params.accecn) && params.ecn,
         };
@@ -480,7 +483,9 @@ impl Sender {
         if quiet && !ece {
             // The common case: new data acknowledged in TCP_CA_Open.
             if acked > 0 {
-                self.cong_avoid(delivered, rtt, ack.one_way, now);
+                if self.settings.heeds_acks {
+                    self.cong_avoid(delivered, rtt, ack.one_way, now);
+                }
                 self.inflation = 0;
             }
         } else {

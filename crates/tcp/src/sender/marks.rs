@@ -241,6 +241,7 @@ impl Sender {
             self.pacer = self.pacer.filter(|_| self.settings.pacing);
             let settings = &mut self.settings;
             (settings.needs_ecn, settings.exact, settings.sets_cwnd) = (false, false, false);
+            settings.heeds_acks = true;
         }
     }
 

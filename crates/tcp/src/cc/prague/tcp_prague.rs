@@ -10,9 +10,10 @@
 //! virtual RTT in each virtual RTT, and is paced 3 % above and below itself in turn. A window of less
 //! than a segment would grow by its reciprocal.
 //!
-//! Deviations: segments keep their size, where version 0.7 makes them smaller so that two fit into a
-//! virtual RTT; without bursts of 250 µs each segment is paced. Version 0.7 finds no classic queue,
-//! and neither do we.
+//! What its pace sends in 2^-12 s leaves at once, one segment at least: two from 98 Mbit/s on.
+//!
+//! Deviation: segments keep their size, where version 0.7 makes them smaller so that two fit into a
+//! virtual RTT. Version 0.7 finds no classic queue, and neither do we.
 
 use super::since;
 use crate::TcpParams;
@@ -43,6 +44,8 @@ const SMOOTH_SHIFT: u32 = 7;
 /// The rate is paced 4/128 above and below itself (RATE_OFFSET, OFFSET_UNIT).
 const OFFSET: u64 = 4;
 const OFFSET_SHIFT: u32 = 7;
+/// What leaves in 2^-12 s, 244 µs, is a burst (prague_burst_shift).
+const BURST_SHIFT: u32 = 12;
 
 /// Its state.
 pub struct TcpPrague {
@@ -60,6 +63,8 @@ pub struct TcpPrague {
     smooth_srtt: u64,
     /// At which rate segments are paced; none before the first ACK.
     paced: Option<u64>,
+    /// Segments that leave at once (max_tso_burst).
+    burst: u32,
     /// Bytes of a packet.
     packet: u64,
     /// Sixteen times the moving average, in 2^-24, which so carries remainders (alpha).
@@ -93,6 +98,7 @@ impl TcpPrague {
             by_rate: false,
             smooth_srtt: 0,
             paced: None,
+            burst: 1,
             packet: u64::from(params.mss + params.header_bytes),
             alpha: 0,
             saw_ce: false,
@@ -228,6 +234,7 @@ impl TcpPrague {
         if self.cwnd < self.ssthresh / 2.0 {
             rate *= 2;
         }
+        self.burst = ((rate / self.packet) >> BURST_SHIFT).max(1) as u32;
         self.paced = Some(rate);
     }
 
@@ -355,6 +362,11 @@ impl CongestionControl for TcpPrague {
     #[inline]
     fn rate(&self) -> Option<u64> {
         self.paced
+    }
+
+    #[inline]
+    fn burst(&self) -> u32 {
+        self.burst
     }
 }
 

@@ -6,14 +6,16 @@
 //! in which marks or losses reduce no further. The rate is what paces, 3 % above itself in the first
 //! half of a virtual RTT and 3 % below in the second; the window is 3 % and a packet more.
 //!
+//! As many packets leave at once as the pace sends in 250 µs.
+//!
 //! The state is a window, or where SRTT is below 2 ms or below a packet's time, a rate.
 //!
 //! Source: udp_prague of February 2026, prague_cc.cpp, whose names the comments have; times in µs.
 //! Deviations: packets keep their size, where udp_prague makes them smaller so that two fit into a
 //! virtual RTT. So a rate grows here as it would by such small packets, each of which grows it by what
 //! the rate then is. It grows only while half of it is used (RFC 7661), where udp_prague's application
-//! sends whatever it may. The half of the virtual RTT is looked at with each ACK. Without bursts of
-//! 250 µs each segment is paced. Frames of video are absent.
+//! sends whatever it may. The half of the virtual RTT is looked at with each ACK. Frames of video are
+//! absent.
 
 use super::since;
 use crate::TcpParams;
@@ -42,6 +44,8 @@ const ALPHA_DIVISOR: i64 = 16;
 const LEAST_CWND: f64 = 2.0;
 /// RATE_OFFSET.
 const OFFSET: f64 = 1.03;
+/// Of a burst, s (BURST_TIME).
+const BURST_TIME: f64 = 250e-6;
 
 /// When a reduction was, and the first segment sent since.
 #[derive(Clone, Copy)]
@@ -91,6 +95,8 @@ pub struct UdpPrague {
     virtual_rtt: Span,
     packet: f64,
     paced: u64,
+    /// Packets that leave at once (m_packet_burst).
+    burst: u32,
 }
 
 impl UdpPrague {
@@ -114,6 +120,7 @@ impl UdpPrague {
             virtual_rtt: Span(params.growth.prague_virtual_rtt_ns),
             packet: f64::from(params.mss),
             paced: LEAST_RATE as u64,
+            burst: 1,
         }
     }
 
@@ -203,6 +210,7 @@ impl UdpPrague {
         let second_half = now.since(self.alpha_at) >= virtual_rtt / 2;
         let paced = if second_half { self.rate / OFFSET } else { self.rate * OFFSET };
         self.paced = paced as u64;
+        self.burst = (paced * BURST_TIME / self.packet).max(1.0) as u32;
     }
 }
 
@@ -253,7 +261,7 @@ impl CongestionControl for UdpPrague {
             Signal::Timeout => {
                 (self.begun, self.by_rate, self.loses) = (false, false, false);
                 (self.alpha, self.alpha_at) = (0, event.now);
-                (self.rate, self.paced) = (LEAST_RATE, LEAST_RATE as u64);
+                (self.rate, self.paced, self.burst) = (LEAST_RATE, LEAST_RATE as u64, 1);
                 (self.wait, self.lost, self.cwnd) = (LEAST_WAIT, Lost::default(), LEAST_CWND);
                 self.state = State::Avoidance;
             }
@@ -290,6 +298,11 @@ impl CongestionControl for UdpPrague {
     #[inline]
     fn rate(&self) -> Option<u64> {
         Some(self.paced)
+    }
+
+    #[inline]
+    fn burst(&self) -> u32 {
+        self.burst
     }
 }
 
