@@ -211,15 +211,14 @@ impl Sender {
             return;
         }
         let sent = if self.settings.needs_ecn { self.ect } else { Ecn::NotEct };
-        let marked = sent != Ecn::NotEct && ack.ace == reflection(Ecn::Ce);
-        if ack.ace != RESERVED && !is_transition(sent, ack.ace) {
+        if ack.ecn == Ecn::Ce && ack.ace != RESERVED && !is_transition(sent, ack.ace) {
             // Something on the way clears or sets the field: nothing is ECN-capable any more. That
-            // ECT(1) becomes ECT(0) passes (tcp_ect_transition_valid).
+            // ECT(1) becomes ECT(0) passes (tcp_ect_transition_valid). Linux 7.3 looks only where the
+            // SYN-ACK has come with CE; RFC 9768 §3.2.2.2 asks for it always.
             self.ect = Ecn::NotEct;
         }
         if let Some(marks) = &mut self.cold.marks {
             marks.reflects_synack = reflection(ack.ecn);
-            marks.delivered.ce = u32::from(marked);
         }
     }
 
