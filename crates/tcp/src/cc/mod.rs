@@ -213,6 +213,16 @@ pub trait CongestionControl {
         1
     }
 
+    /// It makes segments shorter than the MSS at times.
+    fn shrinks(&self) -> bool {
+        false
+    }
+
+    /// Payload of the segments that leave now, bytes; the MSS at most. If `shrinks`.
+    fn payload(&self) -> u32 {
+        u32::MAX
+    }
+
     /// The retransmission timer has expired (TCP_CA_Loss). If `samples_rate`.
     fn on_timeout(&mut self, _totals: Totals) {}
 
@@ -417,6 +427,14 @@ impl CongestionControl for Control {
     #[inline]
     fn rate(&self) -> Option<u64> {
         each!(self, c => c.rate())
+    }
+
+    fn shrinks(&self) -> bool {
+        each!(self, c => c.shrinks())
+    }
+
+    fn payload(&self) -> u32 {
+        each!(self, c => c.payload())
     }
 
     #[inline]

@@ -116,6 +116,14 @@ impl CongestionControl for Prague {
         each_variant!(&self.variant, variant => variant.burst())
     }
 
+    fn shrinks(&self) -> bool {
+        each_variant!(&self.variant, variant => variant.shrinks())
+    }
+
+    fn payload(&self) -> u32 {
+        each_variant!(&self.variant, variant => variant.payload())
+    }
+
     fn paces_from_the_start(&self) -> bool {
         matches!(self.variant, Variant::Udp(_))
     }

@@ -149,10 +149,11 @@ impl Sender {
     #[cold]
     pub(super) fn count_marks(&mut self, ack: &AckSegment, segments: u32, now: Time) -> bool {
         let (calm, echo) = (self.is_calm(), self.ecn != EcnState::Off && ack.ece());
+        let payload = self.payload();
         let Some(marks) = &mut self.cold.marks else { return false };
         let ce = match self.ecn {
             EcnState::Accurate => {
-                let bytes = segments.wrapping_mul(marks.mss);
+                let bytes = segments.wrapping_mul(payload);
                 marks.newly_ce(ack, &Delivery { segments, bytes, calm })
             }
             _ if echo => segments,
