@@ -169,6 +169,26 @@ def test_wireshark_reads_ae_and_the_option_as_the_table_has_them(tmp_path: Path)
     assert {row[0] for row in read} == set(range(8))
 
 
+def test_segments_that_prague_makes_short_follow_each_other(tmp_path: Path) -> None:
+    text = LINE.format(qdisc="dualpi2", congestion="prague", ecn='"accecn"')
+    text = text.replace('rate = "10 Mbit/s"', 'rate = "300 kbit/s"').replace(
+        "100 kbit/s", "8 kbit/s"
+    )
+    text = text.replace('size = "50 kB"', 'size = "5 kB"').replace('"6 s"', '"20 s"')
+    run = sojourn.run(scenario.loads(text), seeds=1, out=tmp_path / "short")
+    rows = run.table("headers", 1).filter(
+        (pl.col("flow") == "bulk") & (pl.col("link") == "down") & (pl.col("protocol") == 6)
+    )
+    data = rows.filter((pl.col("reply") == 0) & (pl.col("payload_bytes") > 0)).sort("seq")
+    data = data.unique("seq", keep="first", maintain_order=True)
+    assert data["payload_bytes"].n_unique() > 5
+    assert data["payload_bytes"].min() < 600
+    ends = data["seq"] + data["payload_bytes"]
+    assert ends[:-1].to_list() == data["seq"][1:].to_list()
+    acks = run.table("headers", 1).filter((pl.col("flow") == "bulk") & (pl.col("reply") == 1))
+    assert set(acks["ack"].drop_nulls()) <= {*ends, *data["seq"]}
+
+
 def test_wireshark_has_no_complaint(lossy: Run, tmp_path: Path) -> None:
     tshark = shutil.which("tshark")
     if tshark is None:

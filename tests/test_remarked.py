@@ -73,5 +73,6 @@ def test_what_was_ect1_is_marked_as_classic_ecn_is() -> None:
 
 
 def test_with_ce_on_everything_prague_goes_on_at_its_least_rate() -> None:
-    # 100 kbit/s of payload, with headers 104, of 20 Mbit/s.
-    assert 0.0045 < narrow("ce")["use"] < 0.006
+    # 100 kbit/s of payload in packets of 202 bytes, 64 of them headers: 146 kbit/s of 20 Mbit/s at most,
+    # less while a window of two packets waits for its ACK.
+    assert 0.005 < narrow("ce")["use"] < 0.0075

@@ -59,8 +59,8 @@ pub fn row(
 }
 
 /// The number of a segment's first byte, modulo 2^32.
-fn first_byte(segment: u32, mss: u32) -> u32 {
-    segment.wrapping_mul(mss).wrapping_add(1)
+fn first_byte(segment: u32, of: &TcpHeaders) -> u32 {
+    (of.first_byte(segment) as u32).wrapping_add(1)
 }
 
 /// The ms that the model keeps the lowest 16 bits of, no later than `at`.
@@ -103,7 +103,7 @@ fn data(packet: &Parcel, of: &TcpHeaders, row: Row) -> Row {
         NO_ECHO => 0,
         echo => whole_millis(echo as u16, row.t_ns),
     };
-    let seq = if syn { 0 } else { first_byte(packet.seq, of.mss) };
+    let seq = if syn { 0 } else { first_byte(packet.seq, of) };
     let row = of_syn(packet, of, row);
     Row {
         protocol: TCP,
@@ -119,11 +119,7 @@ fn data(packet: &Parcel, of: &TcpHeaders, row: Row) -> Row {
 
 fn ack(packet: &Parcel, of: &TcpHeaders, sacks: &SackPool, row: Row) -> Row {
     let syn = packet.kind & kind::SYN != 0;
-    // A stream's last segment may be short.
-    let next = |segment: u32| match of.stream_bytes {
-        Some(end) => ((u64::from(segment) * u64::from(of.mss)).min(end) as u32).wrapping_add(1),
-        None => first_byte(segment, of.mss),
-    };
+    let next = |segment: u32| first_byte(segment, of);
     let (blocks, accecn) = sacks.options(packet);
     let left = |n: usize| blocks.get(n).map(|block| next(block.0).into());
     let right = |n: usize| blocks.get(n).map(|block| next(block.1).into());

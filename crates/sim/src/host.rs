@@ -113,7 +113,7 @@ struct TcpEnds {
 }
 
 /// What the headers of a TCP flow's packets have in common.
-pub struct TcpHeaders {
+pub struct TcpHeaders<'a> {
     /// Bytes of a full segment.
     pub mss: u32,
     /// IP bytes of a segment without its data.
@@ -126,6 +126,17 @@ pub struct TcpHeaders {
     pub syn_window: u16,
     /// What the connection has to send; `None`: without end.
     pub stream_bytes: Option<u64>,
+    /// The sender; `None`: a further connection has begun, and all segments count as full.
+    sender: Option<&'a Sender>,
+}
+
+impl TcpHeaders<'_> {
+    /// Where a segment begins in the stream, bytes. What follows a stream's last segment is its end.
+    pub fn first_byte(&self, segment: u32) -> u64 {
+        let full = u64::from(segment) * u64::from(self.mss);
+        let at = self.sender.map_or(full, |sender| sender.first_byte(segment));
+        self.stream_bytes.map_or(at, |end| at.min(end))
+    }
 }
 
 struct TcpCold {
@@ -462,7 +473,7 @@ impl Host {
     }
 
     /// What the headers of a connection's packets have in common; `None`: it is no TCP.
-    pub fn tcp_headers(&self, connection: u8) -> Option<TcpHeaders> {
+    pub fn tcp_headers(&self, connection: u8) -> Option<TcpHeaders<'_>> {
         let Ends::Tcp(tcp) = &self.ends else { return None };
         let params = &tcp.cold.params;
         let streams = &tcp.cold.streams;
@@ -477,6 +488,7 @@ impl Host {
             scale: tcp.receiver.window_scale(),
             syn_window: tcp.receiver.syn_window(),
             stream_bytes: stream.and_then(|stream| streams[stream]),
+            sender: (ago == 0).then_some(&tcp.sender),
         })
     }
 

@@ -39,9 +39,11 @@ use units::{Ecn, Span, Time};
 /// A data segment on its way from sender to receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Index of the segment in the stream: segment n carries bytes n*mss .. n*mss+len.
+    /// Index of the segment in the stream: segment n carries bytes n*mss .. n*mss+len, unless some were
+    /// made shorter (`Sender::first_byte`).
     pub seq: u32,
-    /// Payload bytes: mss, or less for the last segment of a transfer.
+    /// Payload bytes: mss, or less for the last segment of a transfer, and where the congestion control
+    /// makes segments shorter.
     pub len: u32,
     /// TSval, the sender's clock when it was sent, ns (RFC 7323 §3).
     pub stamp: Time,

@@ -148,7 +148,7 @@ impl Receiver {
             ecn: if params.ecn && params.accecn { Echo::Accurate } else { classic },
             accurate: Box::default(),
             ect: params.congestion.ect(),
-            synack_ecn: if params.congestion.needs_ecn() {
+            synack_ecn: if params.ecn && params.congestion.needs_ecn() {
                 params.congestion.ect()
             } else {
                 Ecn::NotEct
@@ -380,9 +380,9 @@ impl Receiver {
         let ace = self.ace_of_synack(timeouts);
         let ack = self.send_ack(0, now);
         // The option is on the first only (RFC 9768 §3.2.3.2.2). Before data only what needs ECN is
-        // ECN-capable.
+        // ECN-capable, whatever the SYN has asked for.
         let accecn = if first { ack.accecn } else { None };
-        let ecn = if self.ecn == Echo::Accurate { self.synack_ecn } else { ack.ecn };
+        let ecn = self.synack_ecn;
         let synack = AckSegment { syn: true, echo: syn_stamp, ace, accecn, ecn, ..ack };
         if self.rcv_nxt == 0 {
             self.pending = Pending::synack(now, Span::from_secs(1 << timeouts));

@@ -22,6 +22,7 @@
 #[cfg(test)]
 mod bbr_cases;
 mod delivery;
+mod lengths;
 mod marks;
 mod pacing;
 mod recovery;
@@ -39,6 +40,7 @@ use crate::undo::Undo;
 use crate::writer::Writer;
 use crate::xmit::XmitTimes;
 use crate::{AckSegment, Receiver, Segment, TcpParams};
+use lengths::Lengths;
 use marks::Marks;
 use pacing::Pacer;
 use state::{CaState, EcnState, Frto, Loss, Rearm, Recovery, Rexmit, Tlp};
@@ -125,8 +127,12 @@ struct Settings {
     exact: bool,
     /// The congestion control sets cwnd by itself: no PRR.
     sets_cwnd: bool,
+    /// The congestion control makes use of each ACK as such.
+    heeds_acks: bool,
     /// Segments are paced whatever the congestion control.
     pacing: bool,
+    /// Some segments may be shorter than the MSS: `Lengths` has them.
+    shrinks: bool,
 }
 
 /// The state of the handshake.
@@ -148,6 +154,8 @@ struct Cold {
     dsack_dups: u64,
     /// With exact feedback on marks.
     marks: Option<Box<Marks>>,
+    /// For a congestion control that makes segments shorter.
+    lengths: Option<Lengths>,
 }
 
 /// One connection's sending end.
@@ -222,11 +230,14 @@ impl Sender {
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
             needs_ecn: params.ecn && params.congestion.needs_ecn(),
             sets_cwnd: params.congestion.sets_cwnd() || control.samples_rate(),
+            heeds_acks: control.heeds_acks(),
             pacing: params.growth.pacing,
+            shrinks: control.shrinks(),
             exact: (params.congestion.needs_ecn() || params.accecn) && params.ecn,
         };
         let marks = settings.exact.then(|| Box::new(Marks::new(params)));
         let paced = params.growth.pacing || params.congestion.sets_cwnd() || control.paces();
+        let lengths = control.shrinks().then(|| Lengths::new(params.mss, bytes));
         let rate = control.samples_rate().then(|| Box::new(RateSampler::new()));
         let mut sender = Sender {
             una: 0,
@@ -257,7 +268,13 @@ impl Sender {
             settings,
             writer: Writer::new(params, end),
             rtt_source: RttSource::new(params),
-            cold: Box::new(Cold { undo: Undo::new(), rack: Rack::new(), dsack_dups: 0, marks }),
+            cold: Box::new(Cold {
+                undo: Undo::new(),
+                rack: Rack::new(),
+                dsack_dups: 0,
+                marks,
+                lengths,
+            }),
             end,
             last_len,
             handshake: params.handshake.then_some(Handshake::SendSyn),
@@ -480,7 +497,9 @@ impl Sender {
         if quiet && !ece {
             // The common case: new data acknowledged in TCP_CA_Open.
             if acked > 0 {
-                self.cong_avoid(delivered, rtt, ack.one_way, now);
+                if self.settings.heeds_acks {
+                    self.cong_avoid(delivered, rtt, ack.one_way, now);
+                }
                 self.inflation = 0;
             }
         } else {
@@ -594,18 +613,18 @@ impl Sender {
 
     /// cwnd in bytes.
     pub fn cwnd_bytes(&self) -> u64 {
-        (self.control.cwnd() * f64::from(self.settings.mss)) as u64
+        (self.control.cwnd() * f64::from(self.payload())) as u64
     }
 
     /// ssthresh in bytes; `None` while unlimited.
     pub fn ssthresh_bytes(&self) -> Option<u64> {
         let ssthresh = self.control.ssthresh();
-        ssthresh.is_finite().then_some((ssthresh * f64::from(self.settings.mss)) as u64)
+        ssthresh.is_finite().then_some((ssthresh * f64::from(self.payload())) as u64)
     }
 
     /// RFC 6675's pipe, bytes.
     pub fn inflight_bytes(&self) -> u64 {
-        u64::from(self.pipe()) * u64::from(self.settings.mss)
+        u64::from(self.pipe()) * u64::from(self.payload())
     }
 
     /// SRTT (RFC 6298).
@@ -730,7 +749,13 @@ impl Sender {
         if !retransmit {
             self.rtt_source.on_transmit(seq, now);
         }
-        let len = if seq + 1 == self.end { self.last_len } else { self.settings.mss };
+        let len = if self.settings.shrinks {
+            self.length(seq, retransmit)
+        } else if seq + 1 == self.end {
+            self.last_len
+        } else {
+            self.settings.mss
+        };
         if self.pacer.is_some() {
             self.pace(seq, len, retransmit, now);
         }

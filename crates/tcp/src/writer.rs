@@ -97,6 +97,24 @@ impl Writer {
         self.written
     }
 
+    /// What is left of the transfer ends there. If all is written, so does that, with the PSH of its last
+    /// segment.
+    pub fn end_at(&mut self, end: u32) {
+        if self.written == self.end || self.written > end {
+            let last = self.written.wrapping_sub(1);
+            if let Some(push) = self.cold.pushes.back_mut()
+                && *push == last
+            {
+                *push = end.wrapping_sub(1);
+                if self.next_push == last {
+                    self.next_push = *push;
+                }
+            }
+            self.written = end;
+        }
+        self.end = end;
+    }
+
     /// The application stops: what has not left, from `nxt` on, never leaves.
     pub fn stop(&mut self, nxt: u32) {
         (self.written, self.end) = (nxt, nxt);

@@ -207,13 +207,13 @@ fn accecn() -> TcpParams {
     })
 }
 
-/// The SYN's ECN field is changed to this one on its way; what the answer reflects, and whether data
-/// is ECN-capable.
+/// The SYN's ECN field is changed to this one on its way, and the answer comes with CE; what it
+/// reflects, and whether data is ECN-capable.
 fn reflected(params: &TcpParams, syn_ecn: Ecn) -> (u8, Ecn) {
     let (mut sender, mut receiver) = (Sender::new(params, None), Receiver::new(params));
     let syn = Segment { ecn: syn_ecn, ..burst(&mut sender, at(0))[0] };
     assert_eq!((syn.ace, syn.cwr), (0b111, true));
-    let answer = greeting(&mut receiver, &syn, at(0));
+    let answer = AckSegment { ecn: Ecn::Ce, ..greeting(&mut receiver, &syn, at(0)) };
     sender.on_ack(&answer, at(80));
     (answer.ace, burst(&mut sender, at(80))[1].ecn)
 }
@@ -294,15 +294,27 @@ fn a_second_syn_ack_is_answered_with_how_it_came() {
 }
 
 #[test]
-fn a_reflected_mark_on_the_syn_counts_as_delivered() {
-    // synack_ce_updates_delivered_ce.
+fn where_the_answer_is_not_marked_nothing_shows_that_the_syn_was_bleached() {
+    // In Linux 7.3. By RFC 9768 §3.2.2.2 data would be Not-ECT.
+    let prague = accecn().with(|p| p.congestion = CongestionKind::Prague);
+    let (mut sender, mut receiver) = (Sender::new(&prague, None), Receiver::new(&prague));
+    let bleached = Segment { ecn: Ecn::NotEct, ..burst(&mut sender, at(0))[0] };
+    let answer = greeting(&mut receiver, &bleached, at(0));
+    assert_eq!((answer.ace, answer.ecn), (0b010, Ecn::Ect1));
+    sender.on_ack(&answer, at(80));
+    assert_eq!(burst(&mut sender, at(80))[1].ecn, Ecn::Ect1);
+}
+
+#[test]
+fn a_mark_on_the_syn_is_reflected_and_counts_at_neither_end() {
     let dctcp = accecn().with(|p| p.congestion = CongestionKind::Dctcp);
-    for (ecn, told) in [(Ecn::Ect0, 0), (Ecn::Ce, 1)] {
-        let (mut sender, mut receiver) = (Sender::new(&dctcp, None), Receiver::new(&dctcp));
-        let syn = Segment { ecn, ..burst(&mut sender, at(0))[0] };
-        sender.on_ack(&greeting(&mut receiver, &syn, at(0)), at(80));
-        assert_eq!(sender.ce_told().map(|ce| ce.segments), Some(told));
-    }
+    let (mut sender, mut receiver) = (Sender::new(&dctcp, None), Receiver::new(&dctcp));
+    let syn = Segment { ecn: Ecn::Ce, ..burst(&mut sender, at(0))[0] };
+    sender.on_ack(&greeting(&mut receiver, &syn, at(0)), at(80));
+    assert_eq!(sender.ce_told().map(|ce| ce.segments), Some(0));
+    let sent = burst(&mut sender, at(80));
+    receiver.on_segment(&sent[0], at(120));
+    assert_eq!(receiver.on_segment(&sent[1], at(120)).expect("at once").ace, 5);
 }
 
 /// ACE of the ACK of the first data, which are marked, where the last ACK of the handshake has come
@@ -454,4 +466,139 @@ fn without_accecn_prague_is_reno_without_ecn_and_without_a_pace() {
     }
     let syn = burst(&mut Sender::new(&prague.with(|p| p.accecn = false), None), at(0))[0];
     assert!(!syn.cwr, "nor does it ask for less");
+}
+
+/// What Linux 7.3 does at either end (recordings/accecn-linux-7.3.txt, made by tests/kernel/accecn.c).
+mod recorded {
+    use super::*;
+    use tcp::AccEcnOption;
+
+    const LINES: &str = include_str!("recordings/accecn-linux-7.3.txt");
+
+    fn field(number: i32) -> Ecn {
+        [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][number as usize]
+    }
+
+    fn number(ecn: Ecn) -> i32 {
+        [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].iter().position(|at| *at == ecn).unwrap()
+            as i32
+    }
+
+    fn fields(option: Option<AccEcnOption>) -> i32 {
+        option.map_or(-1, |option| option.fields.into())
+    }
+
+    fn params(control: &str) -> TcpParams {
+        let kinds = [CongestionKind::Cubic, CongestionKind::Dctcp, CongestionKind::Prague];
+        let congestion = *kinds.iter().find(|kind| kind.name() == control).expect("one of these");
+        accecn().with(|p| p.congestion = congestion)
+    }
+
+    /// A server's answers to a SYN, a last ACK and data.
+    fn server(params: &TcpParams, played: [i32; 5]) -> Vec<i32> {
+        let [syn_ace, syn_ecn, last_ace, last_ecn, _] = played;
+        let (mut sender, mut receiver) = (Sender::new(params, None), Receiver::new(params));
+        let bare = burst(&mut sender, at(0))[0];
+        // 3 is what RFC 3168 asks with.
+        let (ace, cwr) = (if syn_ace == 3 { 0 } else { syn_ace as u8 }, syn_ace > 0);
+        let syn = Segment { ace, cwr, ecn: field(syn_ecn), ..bare };
+        let answer = greeting(&mut receiver, &syn, at(0));
+        sender.on_ack(&answer, at(80));
+        let sent = burst(&mut sender, at(80));
+        let last = Segment { ace: last_ace as u8, ecn: field(last_ecn), ..sent[0] };
+        receiver.on_segment(&last, at(120));
+        let data = Segment { ecn: Ecn::Ect0, ..sent[1] };
+        let ack = receiver.on_segment(&data, at(120)).expect("the first is acknowledged at once");
+        vec![
+            answer.ace.into(),
+            number(answer.ecn),
+            fields(answer.accecn),
+            ack.ace.into(),
+            number(ack.ecn),
+            fields(ack.accecn),
+        ]
+    }
+
+    /// A client's SYN, last ACK, data, and what it makes of an ACK.
+    fn client(params: &TcpParams, played: [i32; 5]) -> Vec<i32> {
+        let [ace, ecn, option, ack_ace, ack_ce] = played;
+        let (mut sender, mut receiver) = (Sender::new(params, None), Receiver::new(params));
+        let syn = burst(&mut sender, at(0))[0];
+        let answer = greeting(&mut receiver, &syn, at(0));
+        let counters = |ce: u32| AccEcnOption { bytes: [1, ce, 2001 - ce], fields: 3, size: 12 };
+        let begin = AccEcnOption { bytes: [1, 0, 1], fields: 3, size: 12 };
+        let accecn = (option == 1).then_some(begin);
+        sender.on_ack(&AckSegment { ace: ace as u8, ecn: field(ecn), accecn, ..answer }, at(80));
+        let sent = burst(&mut sender, at(80));
+        let told = |sender: &Sender| sender.ce_told().map_or(0, |ce| ce.segments as i32);
+        let before = told(&sender);
+        let accecn = (ack_ce >= 0).then(|| counters(1000 * ack_ce as u32));
+        let (ack, ace) = (2, ack_ace as u8);
+        let ecn = Ecn::NotEct;
+        sender.on_ack(&AckSegment { ack, ace, ecn, accecn, syn: false, ..answer }, at(160));
+        let after = told(&sender);
+        let next = burst(&mut sender, at(200));
+        vec![
+            syn.ace.into(),
+            number(syn.ecn),
+            sent[0].ace.into(),
+            number(sent[0].ecn),
+            number(sent[1].ecn),
+            before,
+            after,
+            next.first().map_or(-1, |next| number(next.ecn)),
+        ]
+    }
+
+    /// What cannot come from an end of ours: a client that sends no option beside AccECN, and of Prague
+    /// one that asks as RFC 3168 does, which Linux's server would grant it.
+    fn is_foreign(control: &str, is_client: bool, played: [i32; 5]) -> bool {
+        let [syn_ace, _, last_ace, _, option] = played;
+        let stripped = syn_ace == 7 && last_ace > 0 && option == 0;
+        !is_client && (stripped || (control == "prague" && syn_ace == 3))
+    }
+
+    /// An ACK without the option from a client that asks otherwise than ours, with 1, 2, 4, 5 or 6: Linux
+    /// answers without it, too.
+    fn without_option(is_client: bool, played: [i32; 5], mut answers: Vec<i32>) -> Vec<i32> {
+        if !is_client && !matches!(played[0], 0 | 3 | 7) {
+            answers.pop();
+        }
+        answers
+    }
+
+    #[test]
+    fn handshakes_are_those_of_linux_7_3() {
+        let mut parted = Vec::new();
+        for line in LINES.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let numbers: Vec<i32> =
+                words[2..].iter().filter_map(|word| word.parse().ok()).collect();
+            let (played, linux) = numbers.split_first_chunk::<5>().expect("five are played");
+            let (params, is_client) = (params(words[1]), words[0] == "client");
+            if is_foreign(words[1], is_client, *played) {
+                continue;
+            }
+            let (ours, linux) = if is_client {
+                // ACE of data goes the other way here.
+                let linux: Vec<i32> =
+                    linux.iter().enumerate().filter(|(at, _)| *at != 4).map(|(_, n)| *n).collect();
+                (client(&params, *played), linux)
+            } else {
+                (server(&params, *played), linux.to_vec())
+            };
+            let [ours, linux] =
+                [ours, linux].map(|answers| without_option(is_client, *played, answers));
+            if ours != linux {
+                parted.push(format!("{line}: ours {ours:?}"));
+            }
+        }
+        assert!(
+            parted.is_empty(),
+            "{} of {}:\n{}",
+            parted.len(),
+            LINES.lines().count(),
+            parted.join("\n")
+        );
+    }
 }

@@ -174,11 +174,11 @@ impl World {
     }
 
     fn window(&self) -> u64 {
-        (self.sender.cwnd_bytes() / u64::from(self.params.mss)).max(1)
+        (self.sender.cwnd_bytes() / u64::from(self.sender.payload())).max(1)
     }
 
     fn inflight(&self) -> u64 {
-        self.sender.inflight_bytes() / u64::from(self.params.mss)
+        self.sender.inflight_bytes() / u64::from(self.sender.payload())
     }
 
     fn launch(&mut self, segment: Segment, marked: bool) {
@@ -534,7 +534,10 @@ fn transfers_completely(params: TcpParams, bytes: u64, channel: Channel) {
     assert_eq!(world.sender.inflight_bytes(), 0);
     let stats = world.sender.stats();
     let segments = bytes.div_ceil(u64::from(world.params.mss));
-    assert_eq!(stats.sent_segments - stats.retransmits, segments);
+    let sent = stats.sent_segments - stats.retransmits;
+    // Prague makes some smaller.
+    let smaller = world.params.congestion == CongestionKind::Prague;
+    assert!(sent == segments || smaller && sent > segments, "{sent} segments for {segments}");
 }
 
 proptest! {
@@ -590,7 +593,10 @@ p.timers.min_rto_ns = 1_000_000_000;
             prop_assert!(events < MOST_EVENTS);
         }
         prop_assert_eq!(world.sender.outstanding(), (nxt, nxt));
-        prop_assert_eq!(world.receiver.delivered_bytes(), u64::from(nxt) * u64::from(world.params.mss));
+        prop_assert_eq!(world.receiver.delivered_bytes(), world.sender.first_byte(nxt));
+        if world.params.congestion != CongestionKind::Prague {
+            prop_assert_eq!(world.sender.first_byte(nxt), u64::from(nxt) * u64::from(world.params.mss));
+        }
     }
 }
 

@@ -481,6 +481,10 @@ impl CongestionControl for Bbr {
 
     fn on_ack(&mut self, _: &Ack) {}
 
+    fn heeds_acks(&self) -> bool {
+        false
+    }
+
     fn cwnd(&self) -> f64 {
         self.cwnd.into()
     }

@@ -135,6 +135,8 @@ pub struct Bbr3 {
     repair: Repair,
     /// C.delivered at the last ACK.
     delivered: u32,
+    /// RS.delivery_rate of the last ACK, segments a second; 0: no sample that can be right.
+    delivery_rate: f64,
 
     // the model
     /// BBR.max_bw of the present cycle and of the one before.
@@ -201,6 +203,7 @@ impl Bbr3 {
             luck: Luck::new(0, "bbr3"),
             repair: Repair::None,
             delivered: 0,
+            delivery_rate: 0.0,
             max_bw: [0.0; 2],
             bounds: UNBOUNDED,
             min_rtt_us: None,
@@ -299,7 +302,7 @@ impl Bbr3 {
     fn update_latest_delivery_signals(&mut self, rs: &RateSample) {
         self.loss_round_start = false;
         let Some(sample) = rs.sample else { return };
-        self.bw_latest = self.bw_latest.max(delivery_rate(rs));
+        self.bw_latest = self.bw_latest.max(self.delivery_rate);
         self.inflight_latest = self.inflight_latest.max(sample.delivered.into());
         if sample.prior_delivered >= self.loss_round_delivered {
             self.loss_round_delivered = self.delivered;
@@ -310,7 +313,7 @@ impl Bbr3 {
     /// AdvanceLatestDeliverySignals.
     fn advance_latest_delivery_signals(&mut self, rs: &RateSample) {
         if let (true, Some(sample)) = (self.loss_round_start, rs.sample) {
-            self.bw_latest = delivery_rate(rs);
+            self.bw_latest = self.delivery_rate;
             self.inflight_latest = sample.delivered.into();
         }
     }
@@ -342,7 +345,7 @@ impl Bbr3 {
             self.rounds_since_probe_up += 1;
             self.round_start = true;
         }
-        let rate = delivery_rate(rs);
+        let rate = self.delivery_rate;
         if rate > 0.0 && (rate >= self.max_bw() || !sample.app_limited) {
             self.max_bw[0] = self.max_bw[0].max(rate);
         }
@@ -422,7 +425,7 @@ impl Bbr3 {
         if self.full_bw_now || !self.round_start {
             return;
         }
-        let rate = delivery_rate(rs);
+        let rate = self.delivery_rate;
         if rate >= self.full_bw * FULL_BW_GROWTH {
             self.reset_full_bw(rate);
             return;
@@ -489,11 +492,11 @@ impl Bbr3 {
         self.phase = Phase::Refill;
     }
 
-    fn start_up(&mut self, rs: &RateSample) {
+    fn start_up(&mut self) {
         self.is_bw_probe_sample = true;
         self.ack_phase = AckPhase::Starting;
         self.start_round();
-        self.reset_full_bw(delivery_rate(rs));
+        self.reset_full_bw(self.delivery_rate);
         self.phase = Phase::Up;
         self.raise_inflight_longterm_slope();
     }
@@ -506,7 +509,7 @@ impl Bbr3 {
         match self.phase {
             Phase::Down | Phase::Cruise if self.is_time_to_probe_bw(rs.now) => self.start_refill(),
             Phase::Down if self.is_time_to_cruise(rs) => self.phase = Phase::Cruise,
-            Phase::Refill if self.round_start => self.start_up(rs),
+            Phase::Refill if self.round_start => self.start_up(),
             Phase::Up => self.go_down_in_time(rs),
             _ => {}
         }
@@ -538,7 +541,7 @@ impl Bbr3 {
         }
         if rs.cwnd_limited && self.cwnd >= longterm {
             // The bound hides how much there is.
-            self.reset_full_bw(delivery_rate(rs));
+            self.reset_full_bw(self.delivery_rate);
             return false;
         }
         self.full_bw_now
@@ -761,6 +764,7 @@ impl CongestionControl for Bbr3 {
 
     fn on_rate_sample(&mut self, rs: &RateSample) {
         self.delivered = rs.totals.delivered;
+        self.delivery_rate = delivery_rate(rs);
         self.follow_recovery(rs);
         self.update_latest_delivery_signals(rs);
         self.update_congestion_signals(rs);
@@ -835,6 +839,10 @@ impl CongestionControl for Bbr3 {
     }
 
     fn on_ack(&mut self, _: &Ack) {}
+
+    fn heeds_acks(&self) -> bool {
+        false
+    }
 
     fn cwnd(&self) -> f64 {
         self.cwnd

@@ -138,6 +138,11 @@ pub trait CongestionControl {
     /// An ACK of new data outside recovery: cwnd may grow (`cong_avoid`).
     fn on_ack(&mut self, ack: &Ack);
 
+    /// It makes use of `on_ack`.
+    fn heeds_acks(&self) -> bool {
+        true
+    }
+
     /// Congestion: sets ssthresh (`ssthresh`), and cwnd to 1 on a timeout. In fast recovery the
     /// sender brings cwnd to ssthresh.
     fn on_congestion(&mut self, event: &Congestion);
@@ -201,6 +206,21 @@ pub trait CongestionControl {
     /// The rate at which it wants segments paced, payload bytes a second.
     fn rate(&self) -> Option<u64> {
         None
+    }
+
+    /// Segments that may leave at one instant where it paces, one at least (tso_segs).
+    fn burst(&self) -> u32 {
+        1
+    }
+
+    /// It makes segments shorter than the MSS at times.
+    fn shrinks(&self) -> bool {
+        false
+    }
+
+    /// Payload of the segments that leave now, bytes; the MSS at most. If `shrinks`.
+    fn payload(&self) -> u32 {
+        u32::MAX
     }
 
     /// The retransmission timer has expired (TCP_CA_Loss). If `samples_rate`.
@@ -346,6 +366,10 @@ impl CongestionControl for Control {
         each!(self, c => c.on_ack(ack))
     }
 
+    fn heeds_acks(&self) -> bool {
+        each!(self, c => c.heeds_acks())
+    }
+
     fn in_ack_event(&mut self, event: &AckEvent) {
         each!(self, c => c.in_ack_event(event))
     }
@@ -403,6 +427,19 @@ impl CongestionControl for Control {
     #[inline]
     fn rate(&self) -> Option<u64> {
         each!(self, c => c.rate())
+    }
+
+    fn shrinks(&self) -> bool {
+        each!(self, c => c.shrinks())
+    }
+
+    fn payload(&self) -> u32 {
+        each!(self, c => c.payload())
+    }
+
+    #[inline]
+    fn burst(&self) -> u32 {
+        each!(self, c => c.burst())
     }
 
     fn on_timeout(&mut self, totals: Totals) {

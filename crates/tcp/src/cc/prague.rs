@@ -72,6 +72,10 @@ impl CongestionControl for Prague {
     /// The window is moved by `cong_control`.
     fn on_ack(&mut self, _: &Ack) {}
 
+    fn heeds_acks(&self) -> bool {
+        false
+    }
+
     fn cong_control(&mut self, event: &AckEvent) {
         each_variant!(&mut self.variant, variant => variant.cong_control(event));
     }
@@ -105,6 +109,19 @@ impl CongestionControl for Prague {
     #[inline]
     fn rate(&self) -> Option<u64> {
         each_variant!(&self.variant, variant => variant.rate())
+    }
+
+    #[inline]
+    fn burst(&self) -> u32 {
+        each_variant!(&self.variant, variant => variant.burst())
+    }
+
+    fn shrinks(&self) -> bool {
+        each_variant!(&self.variant, variant => variant.shrinks())
+    }
+
+    fn payload(&self) -> u32 {
+        each_variant!(&self.variant, variant => variant.payload())
     }
 
     fn paces_from_the_start(&self) -> bool {

@@ -58,9 +58,9 @@ pub const fn reflection(ecn: Ecn) -> u8 {
 }
 
 impl Accurate {
-    /// The first SYN has come. That it was marked counts.
+    /// The first SYN has come. That it was marked is reflected, and does not count.
     pub fn on_syn(&mut self, ecn: Ecn) {
-        (self.syn, self.last, self.ce) = (ecn, ecn, u32::from(ecn == Ecn::Ce));
+        (self.syn, self.last) = (ecn, ecn);
     }
 
     /// It has come again.
@@ -159,7 +159,8 @@ impl Receiver {
     #[cold]
     pub(super) fn negotiate(&mut self, syn: &Segment) {
         self.ecn = match self.ecn {
-            Echo::Accurate if syn.ace == 0b111 => {
+            // All but what RFC 3168 asks with asks for AccECN (RFC 9768 §3.1.3).
+            Echo::Accurate if syn.ace != 0 => {
                 self.accurate.on_syn(syn.ecn);
                 Echo::Accurate
             }

@@ -83,7 +83,7 @@ impl Sender {
             && (self.stats.sent_segments > UNPACED || self.control.paces_from_the_start())
         {
             let gap = Span(u64::from(len) * 1_000_000_000 / bytes_per_second);
-            pacer.sent_at_rate(gap, now);
+            pacer.sent_at_rate(gap, self.control.burst(), now);
         }
     }
 
@@ -102,6 +102,19 @@ impl Sender {
         let (sacks, outstanding) = (self.sacks(ack), (self.una, self.nxt));
         let Some(rate) = &mut self.rate else { return delivery };
         let (xmit, measured) = (&self.xmit, &mut delivery.measured);
+        if sacks.is_empty()
+            && self.scoreboard.sacked_out() == 0
+            && self.una >= xmit.retransmitted_end()
+        {
+            // Of segments that were sent once, in order, the last one left last.
+            if ack.ack > self.una {
+                let last = ack.ack - 1;
+                let sent = xmit.xmit_ts(last);
+                rate.on_delivered(last, sent, measured);
+                delivery.timed = Some(sent);
+            }
+            return delivery;
+        }
         let (mut last_sackt, mut last_ackt) = (None, None);
         let mut look = |from: u32, to: u32| {
             for seq in from..to {

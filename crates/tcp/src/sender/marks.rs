@@ -149,10 +149,11 @@ impl Sender {
     #[cold]
     pub(super) fn count_marks(&mut self, ack: &AckSegment, segments: u32, now: Time) -> bool {
         let (calm, echo) = (self.is_calm(), self.ecn != EcnState::Off && ack.ece());
+        let payload = self.payload();
         let Some(marks) = &mut self.cold.marks else { return false };
         let ce = match self.ecn {
             EcnState::Accurate => {
-                let bytes = segments.wrapping_mul(marks.mss);
+                let bytes = segments.wrapping_mul(payload);
                 marks.newly_ce(ack, &Delivery { segments, bytes, calm })
             }
             _ if echo => segments,
@@ -211,15 +212,14 @@ impl Sender {
             return;
         }
         let sent = if self.settings.needs_ecn { self.ect } else { Ecn::NotEct };
-        let marked = sent != Ecn::NotEct && ack.ace == reflection(Ecn::Ce);
-        if ack.ace != RESERVED && !is_transition(sent, ack.ace) {
+        if ack.ecn == Ecn::Ce && ack.ace != RESERVED && !is_transition(sent, ack.ace) {
             // Something on the way clears or sets the field: nothing is ECN-capable any more. That
-            // ECT(1) becomes ECT(0) passes (tcp_ect_transition_valid).
+            // ECT(1) becomes ECT(0) passes (tcp_ect_transition_valid). Linux 7.3 looks only where the
+            // SYN-ACK has come with CE; RFC 9768 §3.2.2.2 asks for it always.
             self.ect = Ecn::NotEct;
         }
         if let Some(marks) = &mut self.cold.marks {
             marks.reflects_synack = reflection(ack.ecn);
-            marks.delivered.ce = u32::from(marked);
         }
     }
 
@@ -241,6 +241,7 @@ impl Sender {
             self.pacer = self.pacer.filter(|_| self.settings.pacing);
             let settings = &mut self.settings;
             (settings.needs_ecn, settings.exact, settings.sets_cwnd) = (false, false, false);
+            settings.heeds_acks = true;
         }
     }
 

@@ -9,14 +9,27 @@ pub struct Pacer {
     departure: Time,
     /// A segment could leave but for that.
     blocks: bool,
+    burst: Burst,
+}
+
+/// Segments that leave at one instant, as one that a card cuts (TSO).
+#[derive(Clone, Copy, Debug, Default)]
+struct Burst {
+    at: Time,
+    /// So many more may leave at that instant.
+    left: u32,
+    /// How late it began, less what was made good.
+    late: Span,
 }
 
 impl Pacer {
     /// Whether nothing may leave yet.
     #[inline]
     pub fn blocks(&mut self, now: Time) -> bool {
-        self.blocks |= now < self.departure;
-        now < self.departure
+        let in_burst = self.burst.left > 0 && self.burst.at == now;
+        let blocks = now < self.departure && !in_burst;
+        self.blocks |= blocks;
+        blocks
     }
 
     /// When a blocked segment may leave; NEVER: none is blocked.
@@ -41,11 +54,21 @@ impl Pacer {
     }
 
     /// A segment leaves of a congestion control that says at which rate, so that the next one leaves
-    /// a `gap` later. What this one was late is made good, up to half a gap (tcp_update_skb_after_send).
-    pub fn sent_at_rate(&mut self, gap: Span, now: Time) {
-        let departure = self.departure.max(now);
-        let late = departure.since(self.departure);
-        self.departure = departure + Span(gap.0 - late.min(gap / 2).0);
+    /// a `gap` later, or at once if fewer than `burst` have left at this instant: then the gaps add up.
+    /// What a burst was late is made good, up to half of them (tcp_update_skb_after_send).
+    #[inline]
+    pub fn sent_at_rate(&mut self, gap: Span, burst: u32, now: Time) {
+        if self.burst.left > 0 && self.burst.at == now {
+            self.burst.left -= 1;
+        } else {
+            let departure = self.departure.max(now);
+            let late = departure.since(self.departure);
+            self.burst = Burst { at: now, left: burst - 1, late };
+            self.departure = departure;
+        }
+        let spared = self.burst.late.min(gap / 2);
+        self.burst.late = Span(self.burst.late.0 - spared.0);
+        self.departure += Span(gap.0 - spared.0);
     }
 
     /// A timeout: what it has lost leaves at once.
@@ -69,5 +92,31 @@ mod tests {
         pacer.reset(Time(5));
         assert_eq!(pacer.deadline(), Time::NEVER);
         assert!(!pacer.blocks(Time(5)));
+    }
+
+    #[test]
+    fn a_burst_leaves_at_one_instant_and_the_next_one_as_many_gaps_later() {
+        let mut pacer = Pacer { departure: Time(100), ..Pacer::default() };
+        for _ in 0..3 {
+            assert!(!pacer.blocks(Time(100)));
+            pacer.sent_at_rate(Span(10), 3, Time(100));
+        }
+        assert!(pacer.blocks(Time(100)));
+        assert_eq!(pacer.deadline(), Time(130));
+        // One that ends early has waited for what left.
+        pacer.sent_at_rate(Span(10), 3, Time(130));
+        assert!(pacer.blocks(Time(135)));
+        assert_eq!(pacer.deadline(), Time(140));
+    }
+
+    /// As if it were one packet: late by 12, of which half of 3 · 10 could be made good; late by 40, of
+    /// which 15 are.
+    #[test]
+    fn a_burst_that_is_late_makes_up_to_half_of_its_time_good() {
+        for (late, next) in [(12, 112 + 30 - 12), (40, 140 + 30 - 15)] {
+            let mut pacer = Pacer { departure: Time(100), ..Pacer::default() };
+            (0..3).for_each(|_| pacer.sent_at_rate(Span(10), 3, Time(100 + late)));
+            assert_eq!(pacer.departure(), Time(next));
+        }
     }
 }

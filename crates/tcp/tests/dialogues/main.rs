@@ -15,6 +15,7 @@ mod fast_retransmit;
 mod ledbat;
 mod limited_transmit;
 mod ns2;
+mod prague;
 mod rack;
 mod receiver;
 mod sack;

@@ -7,7 +7,7 @@
 //! | line | meaning |
 //! |---|---|
 //! | `< ack 3 sack 5..6 8..10 win 65535 ece echo 0.2` | an ACK reaches the sender; `sack` gives half-open ranges; without `win` the window is as before; without `echo` it echoes the stamp of the earliest segment it acknowledges; `oneway 0.05`: the delay it tells; `times 3`: so often |
-//! | `> seq 4` , `> seq 4..8 again` | the sender sends these; `again`: as retransmissions; also `cwr`, `len 500`; `ect` or `not-ect` |
+//! | `> seq 4` , `> seq 4..8 again` | the sender sends these; `again`: as retransmissions; also `cwr`, `len 500`; `ect` or `not-ect`; `push` or `no-push` |
 //! | `> nothing` | it sends no more; also implied before the next event |
 //! | `timer` | the sender's (or receiver's) deadline is exactly now |
 //! | `stop` | the application stops |
@@ -292,6 +292,7 @@ impl Stage for SenderStage {
         line.next();
         let (first, end) = line.range();
         let (mut again, mut cwr, mut ecn, mut len) = (false, false, None, self.params.mss);
+        let mut push = None;
         while !line.words.is_empty() {
             match line.next() {
                 "again" => again = true,
@@ -299,6 +300,8 @@ impl Stage for SenderStage {
                 "ect" => ecn = Some(Ecn::Ect0),
                 "ect1" => ecn = Some(Ecn::Ect1),
                 "not-ect" => ecn = Some(Ecn::NotEct),
+                "push" => push = Some(true),
+                "no-push" => push = Some(false),
                 "len" => len = line.number(),
                 word => line.fail(format!("`{word}` is nothing a segment has")),
             }
@@ -307,8 +310,8 @@ impl Stage for SenderStage {
             let Some(sent) = self.sent.pop_front() else {
                 line.fail(format!("{seq} has not been sent"))
             };
-            let wanted =
-                Segment { seq, len, retransmit: again, cwr, ecn: ecn.unwrap_or(sent.ecn), ..sent };
+            let (ecn, push) = (ecn.unwrap_or(sent.ecn), push.unwrap_or(sent.push));
+            let wanted = Segment { seq, len, retransmit: again, cwr, ecn, push, ..sent };
             line.check(sent == wanted, format!("{sent:?}"));
         }
     }

@@ -4,14 +4,13 @@
 //! order, as in DCTCP. Slow start ends with the first mark (§2.4.5). Over the first 500 round trips a
 //! flow follows its own RTT. Then growth, alpha and the time in which marks reduce no further follow
 //! a reference RTT, the larger of 25 ms and the flow's own (§2.4.4). Segments are paced at cwnd/SRTT,
-//! twice that in slow start (§2.5.1).
+//! twice that in slow start (§2.5.1), as many at once as the pace sends in 250 µs (§2.5.2).
 //!
 //! Source: the text of version 00, by its authors' repository; of version 04, which expired in
 //! January 2025, what implementers quote: 25 ms, 1/16, 500 round trips. Where it is silent: alpha is 1
 //! at first, as RFC 8257 §4.2 has it, which the draft refers to; the least window is two segments. What
 //! it allows and does not ask for is absent: a smaller reduction for a loss right after a mark
 //! (§2.4.1), and windows of less than a segment (§3.5).
-//! Deviation: without bursts of 250 µs (§2.5.2) each segment is paced.
 
 use super::since;
 use crate::TcpParams;
@@ -23,6 +22,8 @@ const G: f64 = 1.0 / 16.0;
 /// Round trips until RTTs play less of a part (D).
 const ROUNDS: u32 = 500;
 const LEAST_CWND: f64 = 2.0;
+/// MAX_BURST_DELAY, s.
+const BURST_DELAY: f64 = 250e-6;
 
 /// Its state.
 pub struct PragueDraft {
@@ -43,6 +44,8 @@ pub struct PragueDraft {
     virtual_rtt: Span,
     mss: f64,
     paced: Option<u64>,
+    /// Segments that leave at once.
+    burst: u32,
 }
 
 impl PragueDraft {
@@ -61,6 +64,7 @@ impl PragueDraft {
             virtual_rtt: Span(params.growth.prague_virtual_rtt_ns),
             mss: f64::from(params.mss),
             paced: None,
+            burst: 1,
         }
     }
 
@@ -131,7 +135,9 @@ impl CongestionControl for PragueDraft {
         if srtt > Span::ZERO {
             let gain = if self.cwnd < self.ssthresh / 2.0 { 2.0 } else { 1.0 };
             let window = self.cwnd.max(event.in_flight.into());
-            self.paced = Some((gain * self.mss * window / srtt.as_secs_f64()) as u64);
+            let segments = gain * window / srtt.as_secs_f64();
+            self.paced = Some((segments * self.mss) as u64);
+            self.burst = (segments * BURST_DELAY).max(1.0) as u32;
         }
     }
 
@@ -149,6 +155,11 @@ impl CongestionControl for PragueDraft {
     #[inline]
     fn rate(&self) -> Option<u64> {
         self.paced
+    }
+
+    #[inline]
+    fn burst(&self) -> u32 {
+        self.burst
     }
 }
 

@@ -10,9 +10,13 @@
 //! virtual RTT in each virtual RTT, and is paced 3 % above and below itself in turn. A window of less
 //! than a segment would grow by its reciprocal.
 //!
-//! Deviations: segments keep their size, where version 0.7 makes them smaller so that two fit into a
-//! virtual RTT; without bursts of 250 µs each segment is paced. Version 0.7 finds no classic queue,
-//! and neither do we.
+//! What its pace sends in 2^-12 s leaves at once, one segment at least: two from 98 Mbit/s on.
+//!
+//! Where the state is the rate, packets are so small that it sends two in 25 ms, down to an MSS of 150:
+//! below 0.96 Mbit/s of full packets. A window counts packets of the size of now.
+//!
+//! Deviation: what was sent once is sent again as it was. Version 0.7 finds no classic queue, and neither
+//! do we.
 
 use super::since;
 use crate::TcpParams;
@@ -28,8 +32,12 @@ const SHIFT_G: u32 = 4;
 /// Round trips after slow start until they do.
 const TRANSITION: u32 = 4;
 const LEAST_CWND: f64 = 2.0;
-/// In these many segments of cwnd, and below, there is a rate (prague_cwnd_transit).
-const RATE_BELOW: f64 = 4.0;
+/// In so many full segments of cwnd, and below, there is a rate (prague_cwnd_transit).
+const RATE_BELOW: u64 = 4;
+/// Packets that a virtual RTT has place for (MIN_CWND_VIRT), and the smallest: an MSS of 150 with headers
+/// and timestamps (MINIMUM_MSS).
+const IN_VIRTUAL_RTT: u64 = 2;
+const LEAST_PACKET: u64 = 150 + 52;
 /// 100 kbit/s, in bytes a second (MINIMUM_RATE).
 const LEAST_RATE: u64 = 12_500;
 /// What grows by one segment grows by so many bytes (MTU_SYS).
@@ -43,6 +51,8 @@ const SMOOTH_SHIFT: u32 = 7;
 /// The rate is paced 4/128 above and below itself (RATE_OFFSET, OFFSET_UNIT).
 const OFFSET: u64 = 4;
 const OFFSET_SHIFT: u32 = 7;
+/// What leaves in 2^-12 s, 244 µs, is a burst (prague_burst_shift).
+const BURST_SHIFT: u32 = 12;
 
 /// Its state.
 pub struct TcpPrague {
@@ -60,8 +70,12 @@ pub struct TcpPrague {
     smooth_srtt: u64,
     /// At which rate segments are paced; none before the first ACK.
     paced: Option<u64>,
-    /// Bytes of a packet.
+    /// Segments that leave at once (max_tso_burst).
+    burst: u32,
+    /// Bytes of a packet: of now, of the largest, and its headers.
     packet: u64,
+    full_packet: u64,
+    headers: u64,
     /// Sixteen times the moving average, in 2^-24, which so carries remainders (alpha).
     alpha: u64,
     saw_ce: bool,
@@ -93,7 +107,10 @@ impl TcpPrague {
             by_rate: false,
             smooth_srtt: 0,
             paced: None,
+            burst: 1,
             packet: u64::from(params.mss + params.header_bytes),
+            full_packet: u64::from(params.mss + params.header_bytes),
+            headers: params.header_bytes.into(),
             alpha: 0,
             saw_ce: false,
             next_seq: 0,
@@ -228,15 +245,31 @@ impl TcpPrague {
         if self.cwnd < self.ssthresh / 2.0 {
             rate *= 2;
         }
+        self.burst = ((rate / self.packet) >> BURST_SHIFT).max(1) as u32;
         self.paced = Some(rate);
     }
 
     /// Whether the state is the rate or the window, by cwnd, once there were marks. While RTTs still play
     /// a part the rate follows from the window, which stays.
     fn choose_state(&mut self, srtt: u64) {
-        self.by_rate = self.saw_ce && self.cwnd <= RATE_BELOW;
+        let bytes = self.cwnd as u64 * self.packet;
+        self.by_rate = self.saw_ce && bytes <= RATE_BELOW * self.full_packet;
+        self.size_packets();
         if self.keeps_rate() {
             self.window = self.window_of_rate(srtt);
+        }
+    }
+
+    /// Two fit into a virtual RTT, as long as the rate is what is kept.
+    fn size_packets(&mut self) {
+        let mut packet = self.full_packet;
+        if self.keeps_rate() {
+            let bytes = self.rate * eighths(self.virtual_rtt) / SECOND;
+            packet = (bytes / IN_VIRTUAL_RTT).max(LEAST_PACKET).min(packet);
+        }
+        if packet != self.packet {
+            self.window = self.window * self.packet / packet;
+            self.packet = packet;
         }
     }
 
@@ -355,6 +388,19 @@ impl CongestionControl for TcpPrague {
     #[inline]
     fn rate(&self) -> Option<u64> {
         self.paced
+    }
+
+    #[inline]
+    fn burst(&self) -> u32 {
+        self.burst
+    }
+
+    fn shrinks(&self) -> bool {
+        self.virtual_rtt > Span::ZERO
+    }
+
+    fn payload(&self) -> u32 {
+        (self.packet - self.headers) as u32
     }
 }
 
@@ -545,5 +591,42 @@ mod tests {
         prague.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Loss, inflight: 0 });
         assert_eq!(prague.window, 5 * ONE);
         assert_eq!(prague.cwnd(), 10.0);
+    }
+
+    /// One whose state is the rate, of which 25 ms hold so many bytes; and its packets.
+    fn sized(bytes: u64) -> u64 {
+        let mut prague = prague();
+        (prague.saw_ce, prague.by_rate, prague.rounds) = (true, true, TRANSITION);
+        prague.rate = bytes * 40;
+        prague.size_packets();
+        prague.packet
+    }
+
+    #[test]
+    fn two_packets_of_a_rate_fit_into_25_ms_down_to_an_mss_of_150() {
+        assert_eq!([3200, 3000, 2998, 1500, 404].map(sized), [1500, 1500, 1499, 750, 202]);
+        assert_eq!(sized(312), 202, "100 kbit/s");
+    }
+
+    #[test]
+    fn a_window_of_small_packets_holds_the_bytes_that_it_held() {
+        let mut prague = prague();
+        (prague.saw_ce, prague.by_rate, prague.rounds) = (true, true, TRANSITION);
+        (prague.rate, prague.window) = (750 * 2 * 40, 3 * ONE);
+        prague.size_packets();
+        assert_eq!((prague.packet, prague.window, prague.payload()), (750, 6 * ONE, 698));
+        // Eight of them are four full packets.
+        prague.cwnd = 8.0;
+        prague.choose_state(0);
+        assert!(prague.by_rate);
+        prague.cwnd = 9.0;
+        prague.choose_state(0);
+        assert_eq!((prague.by_rate, prague.packet), (false, 1500));
+    }
+
+    #[test]
+    fn without_a_virtual_rtt_packets_keep_their_size() {
+        let params = TcpParams::LINUX.with(|p| p.growth.prague_virtual_rtt_ns = 0);
+        assert!(!TcpPrague::new(&params).shrinks());
     }
 }

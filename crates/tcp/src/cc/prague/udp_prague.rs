@@ -6,14 +6,16 @@
 //! in which marks or losses reduce no further. The rate is what paces, 3 % above itself in the first
 //! half of a virtual RTT and 3 % below in the second; the window is 3 % and a packet more.
 //!
+//! As many packets leave at once as the pace sends in 250 µs. Packets are so small that two fit into a
+//! virtual RTT, of 150 bytes at least: below 0.96 Mbit/s.
+//!
 //! The state is a window, or where SRTT is below 2 ms or below a packet's time, a rate.
 //!
 //! Source: udp_prague of February 2026, prague_cc.cpp, whose names the comments have; times in µs.
-//! Deviations: packets keep their size, where udp_prague makes them smaller so that two fit into a
-//! virtual RTT. So a rate grows here as it would by such small packets, each of which grows it by what
-//! the rate then is. It grows only while half of it is used (RFC 7661), where udp_prague's application
-//! sends whatever it may. The half of the virtual RTT is looked at with each ACK. Without bursts of
-//! 250 µs each segment is paced. Frames of video are absent.
+//! Deviations: the MSS is the largest packet, headers apart. A rate grows as if packets were infinitely
+//! small, each of which grows it by what the rate then is. It grows only while half of it is used (RFC
+//! 7661), where udp_prague's application sends whatever it may. The half of the virtual RTT is looked at
+//! with each ACK. Frames of video are absent.
 
 use super::since;
 use crate::TcpParams;
@@ -40,8 +42,12 @@ const ALPHA_ONE: i64 = 1 << 20;
 const ALPHA_DIVISOR: i64 = 16;
 /// Packets (MIN_PKT_WIN).
 const LEAST_CWND: f64 = 2.0;
+/// Bytes (PRAGUE_MINMTU).
+const LEAST_PACKET: f64 = 150.0;
 /// RATE_OFFSET.
 const OFFSET: f64 = 1.03;
+/// Of a burst, s (BURST_TIME).
+const BURST_TIME: f64 = 250e-6;
 
 /// When a reduction was, and the first segment sent since.
 #[derive(Clone, Copy)]
@@ -89,14 +95,18 @@ pub struct UdpPrague {
     /// Virtual RTTs until it grows faster (m_rtts_to_growth).
     wait: i64,
     virtual_rtt: Span,
+    /// Bytes of a packet: of now, and of the largest.
     packet: f64,
+    full_packet: f64,
     paced: u64,
+    /// Packets that leave at once (m_packet_burst).
+    burst: u32,
 }
 
 impl UdpPrague {
     /// At its least rate.
     pub fn new(params: &TcpParams) -> UdpPrague {
-        UdpPrague {
+        let mut prague = UdpPrague {
             cwnd: LEAST_CWND,
             rate: LEAST_RATE,
             window: 0.0,
@@ -113,8 +123,12 @@ impl UdpPrague {
             wait: LEAST_WAIT,
             virtual_rtt: Span(params.growth.prague_virtual_rtt_ns),
             packet: f64::from(params.mss),
+            full_packet: f64::from(params.mss),
             paced: LEAST_RATE as u64,
-        }
+            burst: 1,
+        };
+        prague.size_packets(LEAST_RATE, prague.virtual_rtt);
+        prague
     }
 
     /// The state stays what it is where it changes from a rate to a window or back.
@@ -140,7 +154,7 @@ impl UdpPrague {
 
     /// Half, and the wait is as long as a flow of the reference RTT needs to be back.
     fn lose(&mut self, reduction: Reduction, virtual_rtt: Span) {
-        let packets = (self.rate / 2.0 / self.packet).floor();
+        let packets = (self.rate / 2.0 / self.full_packet).floor();
         let longer = REFERENCE_RTT / virtual_rtt.as_secs_f64();
         let wait = (packets * longer * REFERENCE_RTT) as i64;
         self.lost.wait = (self.lost.wait + wait - self.wait).min(wait);
@@ -165,8 +179,8 @@ impl UdpPrague {
     fn grow(&mut self, unmarked: u32, srtt: Span, virtual_rtt: Span) {
         let delivered = f64::from(unmarked) * self.packet;
         let mut increment = self.rate * QUEUE_GROWTH;
-        if increment < self.packet || self.wait > 0 {
-            increment = self.packet;
+        if increment < self.full_packet || self.wait > 0 {
+            increment = self.full_packet;
         }
         if self.by_rate {
             // By increment/vrtt in each vrtt, which delivers rate · vrtt.
@@ -191,6 +205,12 @@ impl UdpPrague {
         self.state = State::Cwr(reduction);
     }
 
+    /// Two fit into a virtual RTT.
+    fn size_packets(&mut self, paced: f64, virtual_rtt: Span) {
+        let packet = paced * virtual_rtt.as_secs_f64() / LEAST_CWND;
+        self.packet = packet.floor().max(LEAST_PACKET).min(self.full_packet);
+    }
+
     /// Window and rate follow each other, and give cwnd and the pace.
     fn settle(&mut self, now: Time, srtt: Span, virtual_rtt: Span) {
         let seconds = srtt.as_secs_f64();
@@ -199,10 +219,12 @@ impl UdpPrague {
         }
         self.rate = self.rate.clamp(LEAST_RATE, MOST_RATE);
         self.window = self.rate * seconds;
-        self.cwnd = (self.window * OFFSET / self.packet + 1.0).floor().max(LEAST_CWND);
         let second_half = now.since(self.alpha_at) >= virtual_rtt / 2;
         let paced = if second_half { self.rate / OFFSET } else { self.rate * OFFSET };
         self.paced = paced as u64;
+        self.size_packets(paced, virtual_rtt);
+        self.cwnd = (self.window * OFFSET / self.packet + 1.0).floor().max(LEAST_CWND);
+        self.burst = (paced * BURST_TIME / self.packet).max(1.0) as u32;
     }
 }
 
@@ -253,7 +275,8 @@ impl CongestionControl for UdpPrague {
             Signal::Timeout => {
                 (self.begun, self.by_rate, self.loses) = (false, false, false);
                 (self.alpha, self.alpha_at) = (0, event.now);
-                (self.rate, self.paced) = (LEAST_RATE, LEAST_RATE as u64);
+                (self.rate, self.paced, self.burst) = (LEAST_RATE, LEAST_RATE as u64, 1);
+                self.packet = self.full_packet;
                 (self.wait, self.lost, self.cwnd) = (LEAST_WAIT, Lost::default(), LEAST_CWND);
                 self.state = State::Avoidance;
             }
@@ -291,6 +314,19 @@ impl CongestionControl for UdpPrague {
     fn rate(&self) -> Option<u64> {
         Some(self.paced)
     }
+
+    #[inline]
+    fn burst(&self) -> u32 {
+        self.burst
+    }
+
+    fn shrinks(&self) -> bool {
+        true
+    }
+
+    fn payload(&self) -> u32 {
+        self.packet as u32
+    }
 }
 
 #[cfg(test)]
@@ -310,6 +346,7 @@ mod tests {
     fn at(rate: f64) -> UdpPrague {
         let mut udp = udp();
         (udp.by_rate, udp.window, udp.rate) = (false, rate * 0.02, rate);
+        udp.size_packets(rate, VRTT);
         udp
     }
 
@@ -329,14 +366,21 @@ mod tests {
     #[test]
     fn it_begins_at_100_kbit_s_and_by_a_rate_where_the_rtt_is_shorter_than_a_packet() {
         let udp = udp();
-        assert_eq!((udp.rate(), udp.cwnd(), udp.by_rate), (Some(12_500), 2.0, true));
-        assert_eq!(udp.window, 250.0);
+        assert_eq!((udp.rate(), udp.cwnd(), udp.window), (Some(12_500), 2.0, 250.0));
+        // A packet takes 12.5 ms.
+        let by_rate = [12, 13].map(|ms| {
+            let mut udp = UdpPrague::new(&TcpParams::LINUX);
+            udp.choose_state(Span::from_millis(ms));
+            udp.by_rate
+        });
+        assert_eq!(by_rate, [true, false]);
     }
 
     /// 1448 bytes in 25 ms more each 25 ms, in which 25 ms of the rate are delivered.
     #[test]
     fn a_rate_grows_by_a_packet_a_virtual_rtt() {
         let mut udp = udp();
+        (udp.by_rate, udp.packet) = (true, udp.full_packet);
         let mut segments = 0.0;
         while segments * 1448.0 < 1e6 {
             udp.grow(1, RTT, VRTT);
@@ -448,5 +492,16 @@ mod tests {
         assert_eq!(paces, [1_030_000, 1_030_000, 970_873, 970_873]);
         // 20 000 bytes and 3 % of them are 14.2 packets; one more, whole.
         assert_eq!(udp.cwnd(), 15.0);
+    }
+
+    #[test]
+    fn two_packets_of_the_pace_fit_into_a_virtual_rtt_down_to_150_bytes() {
+        let sizes = [200_000.0, 100_000.0, 50_000.0, 12_500.0].map(|rate| {
+            let mut udp = at(rate);
+            udp.size_packets(rate, VRTT);
+            udp.payload()
+        });
+        assert_eq!(sizes, [1448, 1250, 625, 156]);
+        assert_eq!(udp().payload(), 156, "its first packets");
     }
 }

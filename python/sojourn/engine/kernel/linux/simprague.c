@@ -11,8 +11,9 @@
  * marked share; marks reduce it by alpha / 2, at most once a round trip. alpha
  * averages the marked share. From the fourth round trip after slow start on,
  * a flow whose RTT is below 25 ms grows as one of 25 ms does. snd_cwnd follows
- * the window, rounded up, by a segment an ACK. At four segments and below a
- * rate is kept in place of the window.
+ * the window, rounded up, by a segment an ACK. At four full segments and below
+ * a rate is kept in place of the window, and packets are so small that it sends
+ * two in 25 ms. The window counts packets of the size of now.
  *
  * It needs AccECN and sends ECT(1). Without AccECN it is Reno without ECN.
  */
@@ -29,7 +30,8 @@
 #define GAIN_SHIFT	4		/* g = 1/16; alpha is kept as alpha / g */
 #define ROUNDS		4		/* after slow start, before RTTs count alike */
 #define LEAST_CWND	2
-#define RATE_CWND	4		/* a rate is kept up to so many segments */
+#define RATE_CWND	4		/* a rate is kept up to so many full segments */
+#define LEAST_PACKET	202ULL		/* an MSS of 150 with its headers and timestamps */
 #define LEAST_RATE	12500ULL	/* bytes a second: 100 kbit/s */
 #define FULL_PACKET	1500ULL		/* grows by one segment; bytes */
 /* Times that meet the SRTT are in eighths of a microsecond, as it is. */
@@ -78,6 +80,15 @@ static u32 packet(const struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	return tp->mss_cache + tp->tcp_header_len + sizeof(struct iphdr);
+}
+
+/* The largest, which the path allows. */
+static u32 full_packet(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return tcp_mtu_to_mss(sk, inet_csk(sk)->icsk_pmtu_cookie) + tp->tcp_header_len +
+	       sizeof(struct iphdr);
 }
 
 static u64 rounded(u64 dividend, u64 divisor)
@@ -244,6 +255,24 @@ static void pace(struct sock *sk)
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
 }
 
+/* Two fit into a virtual RTT, as long as the rate is what is kept. */
+static void size_packets(struct sock *sk)
+{
+	struct simprague *p = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 bytes = full_packet(sk), was = packet(sk);
+
+	if (keeps_rate(sk)) {
+		u64 in_virtual_rtt = div64_u64(p->rate * VIRTUAL_RTT, SECOND);
+
+		bytes = min_t(u64, max(in_virtual_rtt / 2, LEAST_PACKET), bytes);
+	}
+	if (bytes == was)
+		return;
+	p->window = div64_u64(p->window * was, bytes);
+	tp->mss_cache = bytes - tp->tcp_header_len - sizeof(struct iphdr);
+}
+
 static void simprague_control(struct sock *sk, u32 ack, int flag,
 			      const struct rate_sample *rs)
 {
@@ -269,7 +298,9 @@ static void simprague_control(struct sock *sk, u32 ack, int flag,
 	step(sk);
 	end_round(sk);
 	pace(sk);
-	p->by_rate = p->saw_ce && tcp_snd_cwnd(tp) <= RATE_CWND;
+	p->by_rate = p->saw_ce &&
+		     tcp_snd_cwnd(tp) * packet(sk) <= RATE_CWND * full_packet(sk);
+	size_packets(sk);
 	if (keeps_rate(sk))
 		p->window = window_of_rate(sk, p->srtt);
 }

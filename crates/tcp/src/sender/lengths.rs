@@ -1,0 +1,132 @@
+//! How long segments are where the congestion control makes some shorter than the MSS (Prague at low
+//! rates). A segment keeps its length when it is sent again.
+
+use super::Sender;
+use crate::cc::CongestionControl;
+use std::collections::VecDeque;
+
+/// So many short segments are remembered at least, those outstanding among them.
+const REMEMBERED: usize = 1 << 12;
+
+/// What segments lack of the MSS.
+#[derive(Debug)]
+pub(super) struct Lengths {
+    mss: u32,
+    /// The segments shorter than the MSS, ascending, with the bytes that they lack, all up to each.
+    short: VecDeque<(u32, u64)>,
+    /// The bytes of those that are forgotten.
+    forgotten: u64,
+    /// Bytes of the transfer that have not left; `None`: it is endless.
+    left: Option<u64>,
+}
+
+impl Lengths {
+    pub fn new(mss: u32, bytes: Option<u64>) -> Lengths {
+        Lengths { mss, short: VecDeque::new(), forgotten: 0, left: bytes.map(|bytes| bytes.max(1)) }
+    }
+
+    /// The length of a segment that leaves for the first time, at most so long. SND.UNA is `una`.
+    fn send(&mut self, seq: u32, payload: u32, una: u32) -> u32 {
+        let most = payload.min(self.mss);
+        let len = self.left.map_or(most, |left| left.min(most.into()) as u32);
+        self.left = self.left.map(|left| left - u64::from(len));
+        if len < self.mss {
+            let before = self.short.back().map_or(self.forgotten, |&(_, lacks)| lacks);
+            self.short.push_back((seq, before + u64::from(self.mss - len)));
+            while self.short.len() > REMEMBERED
+                && let Some(&(oldest, lacks)) = self.short.front()
+                && oldest < una
+            {
+                self.short.pop_front();
+                self.forgotten = lacks;
+            }
+        }
+        len
+    }
+
+    /// Bytes that the segments before this one lack.
+    fn lacking(&self, seq: u32) -> u64 {
+        match self.short.partition_point(|&(short, _)| short < seq) {
+            0 => self.forgotten,
+            later => self.short[later - 1].1,
+        }
+    }
+
+    /// The position of a segment's first byte.
+    fn first_byte(&self, seq: u32) -> u64 {
+        u64::from(seq) * u64::from(self.mss) - self.lacking(seq)
+    }
+
+    /// The length of a segment that has left before.
+    fn of(&self, seq: u32) -> u32 {
+        (self.first_byte(seq + 1) - self.first_byte(seq)) as u32
+    }
+}
+
+impl Sender {
+    /// The position in the stream of a segment's first byte; of one long acknowledged as if none
+    /// before it had been shorter than the MSS since.
+    pub fn first_byte(&self, seq: u32) -> u64 {
+        match &self.cold.lengths {
+            Some(lengths) => lengths.first_byte(seq),
+            None => u64::from(seq) * u64::from(self.settings.mss),
+        }
+    }
+
+    /// Payload of the segments that leave now, bytes.
+    pub fn payload(&self) -> u32 {
+        match self.settings.shrinks {
+            true => self.control.payload().min(self.settings.mss),
+            false => self.settings.mss,
+        }
+    }
+
+    /// The payload of a segment that leaves.
+    #[cold]
+    pub(super) fn length(&mut self, seq: u32, retransmit: bool) -> u32 {
+        let payload = self.payload();
+        let Some(lengths) = &mut self.cold.lengths else { return payload };
+        if retransmit {
+            return lengths.of(seq);
+        }
+        let len = lengths.send(seq, payload, self.una);
+        if let Some(left) = lengths.left {
+            // What is left is more segments than it was if they are short, and maybe fewer at last.
+            let end = self.nxt + left.div_ceil(self.settings.mss.into()) as u32;
+            if end != self.end {
+                self.end = end;
+                self.writer.end_at(end);
+                self.update_limits();
+            }
+        }
+        len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_is_as_long_as_its_segments_together() {
+        let mut lengths = Lengths::new(1000, Some(3500));
+        let sent = [1000, 700, 200, 1000, 1000].map(|payload| (payload, 0));
+        let lens: Vec<u32> =
+            (0..).zip(sent).map(|(seq, (p, una))| lengths.send(seq, p, una)).collect();
+        assert_eq!(lens, [1000, 700, 200, 1000, 600]);
+        assert_eq!(lengths.left, Some(0));
+        assert_eq!((0..5).map(|seq| lengths.of(seq)).collect::<Vec<_>>(), lens);
+        assert_eq!([0, 2, 3, 4, 5].map(|seq| lengths.first_byte(seq)), [0, 1700, 1900, 2900, 3500]);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_acknowledged_and_changes_no_position_that_is_not() {
+        let mut lengths = Lengths::new(1000, None);
+        let most = 3 * REMEMBERED as u32;
+        (0..most).for_each(|seq| assert_eq!(lengths.send(seq, 400, seq.saturating_sub(10)), 400));
+        assert_eq!(lengths.short.len(), REMEMBERED);
+        for seq in most - 10..most {
+            assert_eq!((lengths.of(seq), lengths.first_byte(seq)), (400, u64::from(seq) * 400));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Prague through the sender: the bursts in which it sends, and its short segments at low rates.
+
+use crate::player::{play, play_transfer};
+use crate::profiles::linux;
+use tcp::params::PragueVariant;
+use tcp::{CongestionKind, TcpParams};
+
+fn prague(variant: PragueVariant) -> TcpParams {
+    linux().with(|p| {
+        (p.ecn, p.accecn) = (true, true);
+        p.congestion = CongestionKind::Prague;
+        p.growth.prague_variant = variant;
+    })
+}
+
+/// A window of 12 in 1 ms, twice as fast in slow start, is 24 000 segments a second: 5.9 in 2^-12 s,
+/// 6 in 250 µs. The pace counts whole packets in Linux, of 1052 bytes, and payload in the draft: four
+/// segments take 39.608 or 41.667 µs each, those after the second ACK 29.706 or 31.250 µs. As nothing was
+/// paced before, half of it is made good.
+#[test]
+fn what_the_pace_sends_in_a_quarter_of_a_millisecond_leaves_at_once() {
+    for (variant, burst, after) in
+        [(PragueVariant::Linux, 5, "0.001094069"), (PragueVariant::Draft, 6, "0.001114582")]
+    {
+        let end = 10 + burst;
+        play(
+            &prague(variant),
+            &format!(
+                "
+                > seq 0..10
+                +0.001 < ack 2 ace 5
+                > seq 10..14          # what cwnd allows
+                cwnd == 12
+                < ack 6 ace 5
+                > seq 14..{end}       # the rest of the burst
+                > nothing
+                cwnd == 16
+                @{after} timer
+                > seq {end}..22
+                "
+            ),
+        );
+    }
+}
+
+#[test]
+fn one_segment_is_a_burst_where_two_take_longer() {
+    play(
+        &prague(PragueVariant::Draft),
+        "
+        > seq 0..10
+        +0.05 < ack 2 ace 5           # 2 · 12/50 ms: one in 2.083 ms
+        > seq 10
+        > nothing
+        @0.051041667 timer            # half of it is made good
+        > seq 11
+        @0.053125 timer
+        > seq 12
+        ",
+    );
+}
+
+/// udp_prague begins at 100 kbit/s, of which 25 ms hold two packets of 156 bytes, 12.48 ms apart. The
+/// first ACK makes the window 250 bytes, and then (20/25)² · 1000 · 156/250 more: 649. In the second half
+/// of a virtual RTT that is paced at 31 522 bytes a second, of which 12.5 ms are 394 bytes.
+#[test]
+fn at_low_rates_segments_are_short_and_a_transfer_takes_more_of_them() {
+    let begins = "
+        > seq 0 len 156
+        > nothing
+        @0.01248 timer
+        > seq 1 len 156
+        @0.02 < ack 1 ace 5
+        @0.02496 timer
+    ";
+    play(&prague(PragueVariant::Udp), &format!("{begins} > seq 2 len 394"));
+    let ends = "
+        > seq 2 len 188               # what is left of 500
+        > nothing
+        @0.04 < ack 3 ace 5
+        > nothing
+        inflight == 0
+    ";
+    play_transfer(&prague(PragueVariant::Udp), 500, &format!("{begins}{ends}"));
+}
+
+#[test]
+fn the_last_of_short_segments_has_psh() {
+    play_transfer(
+        &prague(PragueVariant::Udp).with(|p| p.buffers.write_bytes = 16_384),
+        500,
+        "
+        > seq 0 len 156 no-push
+        @0.01248 timer
+        > seq 1 len 156 no-push
+        @0.02 < ack 1 ace 5
+        @0.02496 timer
+        > seq 2 len 188 push
+        ",
+    );
+}
+
+#[test]
+fn a_segment_is_sent_again_as_long_as_it_was() {
+    // After a timeout packets are full ones.
+    play(
+        &prague(PragueVariant::Udp).with(|p| p.recovery.tlp = false),
+        "
+        > seq 0 len 156
+        @0.01248 timer
+        > seq 1 len 156
+        @1 timer
+        > seq 0 again len 156
+        ",
+    );
+}
