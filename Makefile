@@ -114,7 +114,7 @@ PROBE_SAID := $(BESIDE:.log=.probe)
 # No examples in documentation: there are none (tests/test_architecture.py), and cargo looks for
 # them in each crate. The extension has no tests of its own, but what it asks of other people's crates
 # holds for the whole workspace: without it serde would be built once more, and all that uses it.
-RUST_TESTS := cargo test --workspace --profile checked --tests --examples
+RUST_TESTS := cargo test --config crates/tests.toml --workspace --profile checked --tests --examples
 LEFT_OVER  := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 beside: $(VENV)/.dev
 	@failed=; $(CHECKS); \
