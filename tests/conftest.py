@@ -17,6 +17,8 @@ from tree import of_another_tree
 
 __all__ = ["browser", "live_network"]
 
+IN_ONE_PIECE = {"test_wheel.py"}
+"""Files whose fixtures take longest."""
 GUESTS = {"kernel_uml", "kernel_73"}
 """The fixtures of tests that boot one (kernel/conftest.py)."""
 
@@ -38,7 +40,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks each test by its file, and what boots a guest."""
+    """Marks each test by its file, and what boots a guest. What takes long in one piece comes first:
+    at the end other processes would wait for it."""
+    items.sort(key=lambda item: item.path.name not in IN_ONE_PIECE)
     for item in items:
         for mark in marks_of(item.path):
             item.add_marker(mark)
