@@ -84,7 +84,7 @@ test-fast: $(VENV)/.dev
 # leave of the processors, and no more, `beside` has. What it builds is waited for before the rest,
 # its papers at the end. A test in real time that fails is run once more, since another program may
 # have had the processors: pytest counts it as rerun. Rust's tests in real time run with the rest of
-# pytest, which gives way, and of whose three processes one may always wait for something. In
+# pytest, which gives way. In
 # CI a kernel guest is made first, and none is a failure; elsewhere its tests run if there is one,
 # and what was not tested is said again before the closing line.
 test: $(VENV)/.dev
@@ -95,7 +95,7 @@ test: $(VENV)/.dev
 	check $(BIN)/python -m pytest -n 2 --dist loadgroup --reruns 1 -m live; \
 	while [ ! -e $(BUILT) ] && kill -0 $$beside 2>/dev/null; do sleep 0.2; done; \
 	$(RUST_TESTS) >$(RUST_SAID) 2>&1 & rust=$$!; \
-	check kept $(REST) nice -n 5 $(BIN)/python -m pytest -n 3 -m 'not live and not papers'; \
+	check kept $(REST) nice -n 5 $(BIN)/python -m pytest -n 2 -m 'not live and not papers'; \
 	wait $$rust || failed="$$failed  $(RUST_TESTS)\n"; rust=; \
 	printf '\n== %s\n' '$(RUST_TESTS)'; cat $(RUST_SAID); \
 	wait $$beside || failed="$$failed  make beside\n"; trap - EXIT; \
@@ -103,16 +103,14 @@ test: $(VENV)/.dev
 	$(ENDING); sed -n '/NOT TESTED/,$$p' $(REST) | grep . || tail -n 1 $(REST)
 
 # What takes processors, and no accurate time: checks, builds, and the papers, each reproduced once
-# for all tests of its file. The papers begin at once, since much leaves a processor alone: the page's
-# engine and the probe are each optimised as a whole on one of them, and crates wait for one another.
-# BUILT is there when everything is built that other tests run.
+# for all tests of its file. The page's engine and the probe are each optimised as a whole, on one
+# processor: side by side, once what compiles for either is there. BUILT is there when everything is
+# built that other tests run.
 BESIDE     := target/beside.log
 BUILT      := $(BESIDE:.log=.built)
 REST       := $(BESIDE:.log=.rest)
 RUST_SAID  := $(BESIDE:.log=.rust)
 PROBE_SAID := $(BESIDE:.log=.probe)
-PAPERS_SAID := $(BESIDE:.log=.papers)
-PAPERS     := $(BIN)/python -m pytest -n 2 --dist loadfile -m 'papers and not live'
 # No examples in documentation: there are none (tests/test_architecture.py), and cargo looks for
 # them in each crate. The extension has no tests of its own, but what it asks of other people's crates
 # holds for the whole workspace: without it serde would be built once more, and all that uses it.
@@ -121,17 +119,14 @@ LEFT_OVER  := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || ec
 beside: $(VENV)/.dev
 	@failed=; $(CHECKS); \
 	if command -v rustup >/dev/null; then rustup target add $(BROWSER) $(PROBE_TARGET) 2>/dev/null || true; fi; \
-	$(PAPERS) >$(PAPERS_SAID) 2>&1 & papers=$$!; \
 	$(MAKE) --no-print-directory probe >$(PROBE_SAID) 2>&1 & probe=$$!; \
-	trap 'kill $$papers $$probe 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	check $(MAKE) --no-print-directory wheel PROFILE=checked; \
 	wait $$probe || failed="$$failed  make probe\n"; printf '\n== make probe\n'; cat $(PROBE_SAID); \
 	check $(RUST_TESTS) --no-run --quiet; \
 	touch $(BUILT); \
 	check $(MAKE) --no-print-directory check; \
 	check $(MAKE) --no-print-directory portable; \
-	wait $$papers || failed="$$failed  $(PAPERS)\n"; printf '\n== %s\n' "$(PAPERS)"; cat $(PAPERS_SAID); \
-	trap - EXIT; \
+	check $(BIN)/python -m pytest -n 2 --dist loadfile -m 'papers and not live'; \
 	$(ENDING)
 
 # What runs on other systems than Linux: the extension without live lines. (The simulator in a browser
