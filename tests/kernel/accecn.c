@@ -26,6 +26,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "first.h"
+
 #define SYN 0x02
 #define PSH 0x08
 #define ACK 0x10
@@ -46,39 +48,6 @@ static int wire;
 static u8 macs[2][6]; /* the kernel's end, ours */
 static unsigned short near, far; /* ports: the kernel's, ours */
 static u32 tsval, tsecr;
-
-static void fail(const char *what)
-{
-	printf("@FAIL %s: %s\n", what, strerror(errno));
-	reboot(RB_POWER_OFF);
-}
-
-static void put(const char *path, const char *text)
-{
-	int file = open(path, O_WRONLY);
-
-	if (file < 0 || write(file, text, strlen(text)) < 0)
-		fail(path);
-	close(file);
-}
-
-static void run(char *program, ...)
-{
-	char *arguments[16] = { program };
-	int count = 1, status;
-	va_list rest;
-
-	va_start(rest, program);
-	while ((arguments[count] = va_arg(rest, char *)))
-		count++;
-	va_end(rest);
-	if (!fork()) {
-		execv(program, arguments);
-		_exit(1);
-	}
-	if (wait(&status) < 0 || status)
-		fail(program);
-}
 
 static void mac(const char *name, u8 *to)
 {

@@ -22,22 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "first.h"
+
 #define CARD "/sys/kernel/simnic/"
-
-static void fail(const char *what)
-{
-	printf("@FAIL %s: %s\n", what, strerror(errno));
-	reboot(RB_POWER_OFF);
-}
-
-static void put(const char *path, const char *text)
-{
-	int file = open(path, O_WRONLY);
-
-	if (file < 0 || write(file, text, strlen(text)) < 0)
-		fail(path);
-	close(file);
-}
 
 static const char *get(const char *path)
 {
@@ -51,24 +38,6 @@ static const char *get(const char *path)
 	text[got] = 0;
 	text[strcspn(text, "\n")] = 0;
 	return text;
-}
-
-static void run(char *program, ...)
-{
-	char *arguments[16] = { program };
-	int count = 1, status;
-	va_list rest;
-
-	va_start(rest, program);
-	while ((arguments[count] = va_arg(rest, char *)))
-		count++;
-	va_end(rest);
-	if (!fork()) {
-		execv(program, arguments);
-		_exit(1);
-	}
-	if (wait(&status) < 0 || status)
-		fail(program);
 }
 
 static long long now(void)

@@ -11,29 +11,19 @@ A line of it, numbers in this order, ECN fields as in IP's header (0 Not-ECT, 1 
            | packets that count as CE before the ACK and after it, ECN of the data that follow
 """
 
-import shutil
-import subprocess
 from pathlib import Path
 
-import pytest
+from first_program import compiled
 
 from sojourn.engine.kernel.guest import Boot, overlay, ready, run
 
-HERE = Path(__file__).parent
-RECORDED = HERE.parent.parent / "crates/tcp/tests/recordings/accecn-linux-7.3.txt"
+RECORDED = Path(__file__).parent.parent.parent / "crates/tcp/tests/recordings/accecn-linux-7.3.txt"
 
 
 def test_handshakes_of_the_guest_are_those_that_were_recorded(
     kernel_73: str, tmp_path: Path
 ) -> None:
-    if not shutil.which("gcc"):
-        pytest.skip("no gcc to compile the guest's program with")
-    program = tmp_path / "init"
-    command = ["gcc", "-O1", "-Wall", "-static", "-o", str(program), str(HERE / "accecn.c")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0 and "-lc" in done.stderr:
-        pytest.skip("no static C library (libc6-dev)")
-    assert done.returncode == 0, done.stderr
+    program = compiled("accecn.c", tmp_path)
     guest = ready("uml-7.3").guest
     assert guest is not None, kernel_73
     folder = tmp_path / "guest"

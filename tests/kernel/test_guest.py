@@ -21,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from first_program import compiled
 from tree import probe_of_the_tree
 
 from sojourn import engine as engines
@@ -908,16 +909,7 @@ def guest() -> Guest:
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not shutil.which("gcc"):
-        pytest.skip("no gcc to compile the guest's program with")
-    made = tmp_path_factory.mktemp("program") / "init"
-    source = Path(__file__).parent / "init.c"
-    command = ["gcc", "-O1", "-Wall", "-Wno-unused-result", "-static", "-o", str(made), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0 and "-lc" in done.stderr:
-        pytest.skip("no static C library (libc6-dev)")
-    assert done.returncode == 0, done.stderr
-    return made
+    return compiled("init.c", tmp_path_factory.mktemp("program"))
 
 
 def boot_mode(

@@ -1,0 +1,21 @@
+"""Compiles a first program of a guest that tests something: a file of C beside this one."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def compiled(source: str, folder: Path) -> Path:
+    """The program, in the folder; without a compiler for it the test is left out."""
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc to compile the guest's program with")
+    made = folder / "init"
+    file = Path(__file__).parent / source
+    command = ["gcc", "-O1", "-Wall", "-Wno-unused-result", "-static", "-o", str(made), str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0 and "-lc" in done.stderr:
+        pytest.skip("no static C library (libc6-dev)")
+    assert done.returncode == 0, done.stderr
+    return made
