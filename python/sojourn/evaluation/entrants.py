@@ -94,7 +94,8 @@ def all_of(
         UserError: what the suite names is no candidate.
     """
     named = [word for word in suite.head.others if word != REST]
-    taken, left_out = chosen(suite, named)[:1], []
+    chosen(suite, named)  # Refuses what is no candidate.
+    taken, left_out = [suite.head.baseline], []
     for word in _own(suite):
         try:
             check(contending(suite, able[0], [word]), engine)
@@ -174,10 +175,12 @@ def _sweep(scenario: Scenario, at: str, word: str) -> Mapping[str, Any]:
             return True
         return False
 
-    return {
-        key: [True] if key.endswith(".ecn") and False in swept and refused(key) else swept
-        for key, swept in scenario.sweep.items()
-    }
+    def kept(key: str, swept: Sequence[Any]) -> Sequence[Any]:
+        if not (key.endswith(".ecn") and False in swept and refused(key)):
+            return swept
+        return [value for value in swept if value is not False]
+
+    return {key: kept(key, swept) for key, swept in scenario.sweep.items()}
 
 
 def values(
