@@ -1,5 +1,5 @@
 """Quantities as people write them, "20 Mbit/s", "5 ms", "50 kB", "0.1 %", and as the engine counts
-them: the face of crates/scenario/src/quantity.rs, the one reader of them.
+them: the face of crates/values/src/quantity.rs, the one reader of them.
 
 Inside there are only integers: nanoseconds, bit/s, bytes; a probability is a fraction. Each
 `parse_` has a `format_` that writes the shortest text which reads back as the same value.

@@ -2,12 +2,12 @@
 //! discipline that is a number. Turning changes that value where it stands; the rest of the text, its
 //! comments and its blanks, stays as it is.
 
-use scenario::quantity::{
-    TIME, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
-};
 use scenario::{Table, Value, read_toml};
 use serde::Serialize;
 use tc::{Discipline, Police, Read, Shaper, Word};
+use values::quantity::{
+    TIME, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
+};
 
 const MS: f64 = 1e6;
 

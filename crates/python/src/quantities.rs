@@ -3,8 +3,8 @@
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use scenario::quantity::{self, Times};
-use scenario::{Value, Wrong, dscp};
+use values::quantity::{self, Times};
+use values::{Value, Wrong, dscp};
 
 use crate::values::value_of;
 
@@ -17,7 +17,7 @@ fn refusal(py: Python<'_>, Wrong { message, hint, offset, .. }: Wrong) -> PyErr 
 /// A value as it stands in a message; one that no document holds as Python shows it.
 pub fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     match value_of(value) {
-        Ok(known) => Ok(scenario::quoted(&known)),
+        Ok(known) => Ok(values::quoted(&known)),
         Err(_) => Ok(value.repr()?.to_string()),
     }
 }
@@ -97,7 +97,7 @@ fn format_dscp<'py>(py: Python<'py>, dscp: u8) -> PyResult<Bound<'py, PyAny>> {
 /// The known word that was probably meant; see `_core.pyi`.
 #[pyfunction]
 fn nearest(word: &str, known: Vec<String>) -> Option<String> {
-    tc::text::nearest(word, known.iter().map(String::as_str)).map(str::to_owned)
+    values::text::nearest(word, known.iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// The texts; see `_core.pyi`.

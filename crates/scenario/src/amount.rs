@@ -9,8 +9,8 @@ use crate::laws::Spread;
 use crate::links::{Link, Way};
 use crate::model::{Capture, Flow, Kind, Periods, Scenario, Udp, Video};
 use crate::problem::{Key, Problem, below};
-use crate::quantity::{format_duration, format_rate, format_size};
-use crate::value::general;
+use values::general;
+use values::quantity::{format_duration, format_rate, format_size};
 
 /// Packets that an entry's flows send by themselves.
 const MAX_PACKETS: u64 = 100_000_000;

@@ -9,11 +9,11 @@
 //! frames of both versions, bare IP. What is not IP is passed over. The file is handed in.
 
 use crate::forms::MAX_ROWS;
-use crate::problem::{Problem, Wrong, below};
-use crate::quantity::{format_duration, format_size};
+use crate::problem::{Problem, below};
 use crate::trace::{MAX_BYTES, Open};
-use crate::value::{Table, Value, quoted};
 use core::net::IpAddr;
+use values::quantity::{format_duration, format_size};
+use values::{Table, Value, Wrong, quoted};
 
 /// The keys that are resolved.
 const KEYS: [&str; 4] = ["file", "interface", "src", "dst"];

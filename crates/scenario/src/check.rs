@@ -9,10 +9,10 @@ use crate::laws::Spread;
 use crate::links::{HOME, Line, Routes, links_of, tables, way_of};
 use crate::model::{Bottleneck, Flow, FlowEntry, Kind, Scenario, Wire};
 use crate::problem::{Key, Part, Problem, below};
-use crate::quantity::{format_duration, format_rate};
 use crate::tcp::endpoints;
 use std::collections::BTreeMap;
-use tc::text::in_quotes;
+use values::quantity::{format_duration, format_rate};
+use values::text::in_quotes;
 
 /// Links in a row: a packet counts its hops in eight bits.
 const MAX_HOPS: usize = 250;

@@ -5,11 +5,11 @@
 //! cluster's worker have the same text. A file that `[code]` has is not read again; one that nothing
 //! names is left out. The file is handed in: nothing is opened here. Nothing is run here, either.
 
-use crate::problem::{Key, Problem, Wrong, below};
-use crate::quantity::format_size;
+use crate::problem::{Key, Problem, below};
 use crate::trace::Open;
-use crate::value::{Table, Value, quoted};
 use std::collections::BTreeMap;
+use values::quantity::format_size;
+use values::{Table, Value, Wrong, quoted};
 
 /// The longest file, bytes.
 const MAX_BYTES: usize = 1 << 20;

@@ -4,21 +4,20 @@
 //! A form is named once here and used by every key of its sort (`model.rs`, `tcp.rs`). What is
 //! written reads back as the same value.
 
-use crate::dscp;
 use crate::laws::{Spread, read_draw, write_draw};
-use crate::problem::{Key, Wrong, below};
-use crate::quantity::{
-    TIME, Times, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
-};
+use crate::problem::{Key, below};
 use crate::reader::{Form, Reader, Tables};
-use crate::value::{Value, quoted};
 use crate::wire::{self, Loss};
 use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
 use std::collections::HashSet;
 use tc::disciplines::own::OwnClass;
-use tc::text::{in_quotes, nearest, printable};
 use tc::{Discipline, Police, Shaper, TcError};
 use units::Ecn;
+use values::quantity::{
+    TIME, Times, format_duration, format_rate, format_size, parse_duration, parse_rate, parse_size,
+};
+use values::text::{in_quotes, nearest, printable};
+use values::{Value, Wrong, dscp, quoted};
 
 /// A form of which reading needs the value alone.
 pub(crate) struct Plain<T> {

@@ -12,13 +12,11 @@
 //! size  = "cdf 1 kB 0.2, 9 kB 1"       as measured: a fifth is 1 kB, the rest lies evenly up to 9
 //! ```
 
-use crate::problem::Wrong;
-use crate::quantity::is_blank;
-use crate::value::{Value, general, real};
-use tc::text::nearest;
-use tc::text::quoted as quoted_words;
 use traffic::Draw;
 use units::Luck;
+use values::quantity::is_blank;
+use values::text::{nearest, quoted as quoted_words};
+use values::{Value, Wrong, general, real};
 
 /// The law of what was measured.
 pub(crate) const CDF: &str = "cdf";

@@ -10,14 +10,12 @@ mod amount;
 mod capture;
 mod check;
 mod code;
-pub mod dscp;
 mod forms;
 mod laws;
 mod links;
 mod meaning;
 mod model;
 mod problem;
-pub mod quantity;
 mod reader;
 pub mod realised;
 mod samples;
@@ -26,7 +24,6 @@ mod syntax;
 mod tcp;
 mod toml;
 mod trace;
-mod value;
 mod wire;
 
 pub use check::base_names;
@@ -37,13 +34,13 @@ pub use model::{
     Axis, Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, Kind, LinkEntry, Periods, Ping, Record,
     Scenario, Stream, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Web, Wire, dotted_key, language,
 };
-pub use problem::{Key, Part, Problem, Source, Wrong, below, dotted};
+pub use problem::{Key, Part, Problem, Source, below, dotted};
 pub use reader::KeyOf;
 pub use samples::{Design, Range, Sampling};
 pub use tcp::{Endpoints, MTU, PROFILES, TcpSettings, profile};
 pub use toml::{NotToml, Places, read as read_toml, write as write_toml};
 pub use trace::Open;
-pub use value::{Table, Value, quoted, real};
+pub use values::{Table, Value};
 pub use wire::Loss;
 
 use model::hint_for_key;
@@ -120,7 +117,7 @@ impl Loaded {
             vec![plain().at(problem, wrong.place, 0)]
         })?;
         if let Some(title) = untitled.filter(|_| !document.has("title"))
-            && title.chars().all(::tc::text::printable)
+            && title.chars().all(values::text::printable)
         {
             let title: String = title.chars().take(300).collect();
             let mut titled = Table::default();
@@ -242,7 +239,7 @@ impl Loaded {
         let refused = |message: String, hint: String| vec![Problem::new(message, hint, Vec::new())];
         match (link, both) {
             (Some(link), _) if !names.iter().any(|name| name == link) => Err(refused(
-                format!("no link is called {}", tc::text::quoted(link)),
+                format!("no link is called {}", values::text::quoted(link)),
                 format!("links: {}", names.join(", ")),
             )),
             (Some(link), Some(_)) => Ok(format!("bottleneck.{link}.qdisc")),
@@ -342,7 +339,7 @@ pub fn no_file(_name: &str) -> Result<Vec<u8>, String> {
 fn plain_json(value: &serde_json::Value, out: &mut String) {
     match value {
         serde_json::Value::Number(number) if number.is_f64() => {
-            out.push_str(&real(number.as_f64().unwrap_or_default()));
+            out.push_str(&values::real(number.as_f64().unwrap_or_default()));
         }
         serde_json::Value::String(text) => {
             if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && !b"\"\\".contains(&byte)) {

@@ -12,8 +12,8 @@ use link::{DelayStep, Framing, Impairments};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
-use tc::text::in_quotes;
 use tc::{Discipline, Police, Shaper};
+use values::text::in_quotes;
 
 /// What a discipline that computes with the rate takes for a link without one, bit/s: it has no
 /// queue and never acts.

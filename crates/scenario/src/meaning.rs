@@ -11,12 +11,12 @@ use crate::code::CODE;
 use crate::laws::Spread;
 use crate::links::{HOME, Line, Routes, links_of, way_of};
 use crate::model::Scenario;
-use crate::quantity::{format_duration, format_rate};
 use crate::reader::Tables;
-use crate::value::Value;
 use crate::wire::{duplicate_text, jitter_text, reorder_text, slot_text};
 use link::DelayStep;
 use sha2::{Digest, Sha256};
+use values::Value;
+use values::quantity::{format_duration, format_rate};
 
 /// Every setting by its path; `None`: there is none.
 pub type Meaning = Vec<(Vec<String>, Option<Value>)>;

@@ -13,17 +13,17 @@ use crate::forms::{
     SCHEDULE, SEEDS, SHAPER, SIZES, SLOT, START, STOP, Sub, TITLE, WARMUP, Within, Words,
 };
 use crate::laws::Spread;
-use crate::problem::{Key, Wrong, below};
+use crate::problem::{Key, below};
 use crate::reader::{Fields, Form, KeyOf, Reader, Tables, joined, keys, whole};
 use crate::samples::{Design, Range, Sampling};
 use crate::tcp::{PROFILES, TcpSettings};
-use crate::value::{Table, Value, quoted};
 use crate::wire::Loss;
 use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
-use tc::text::nearest;
 use tc::{Discipline, Police, Shaper};
 use traffic::Draw;
 use units::Ecn;
+use values::text::nearest;
+use values::{Table, Value, Wrong, quoted};
 
 // Links
 // -------------------------------------------------------------------------------------------------

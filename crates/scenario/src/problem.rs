@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use tc::text::printable;
+use values::text::printable;
 
 /// A step on the way to a value: a table's key, or a place in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,31 +55,6 @@ pub fn below(key: &[Part], part: impl Into<Part>) -> Key {
 /// `flow.0.rtt`.
 pub fn dotted(key: &[Part]) -> String {
     key.iter().map(Part::to_string).collect::<Vec<_>>().join(".")
-}
-
-/// A value that is not what its key takes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Wrong {
-    /// What is wrong.
-    pub message: String,
-    /// What to write instead.
-    pub hint: String,
-    /// Characters into the text of the value.
-    pub offset: usize,
-    /// Which item of the value, where it is a list.
-    pub item: Option<usize>,
-}
-
-impl Wrong {
-    /// Of the whole value.
-    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Wrong {
-        Wrong { message: message.into(), hint: hint.into(), offset: 0, item: None }
-    }
-
-    /// So many characters into it.
-    pub fn at(self, offset: usize) -> Wrong {
-        Wrong { offset, ..self }
-    }
 }
 
 /// One thing that is wrong.

@@ -5,8 +5,8 @@
 //! form. `whole!` makes a table of one part, `joined!` of several. The tables themselves are in
 //! `model.rs` and `tcp.rs`, the forms in `forms.rs`.
 
-use crate::problem::{Key, Problem, Wrong, below};
-use crate::value::{Table, Value, quoted};
+use crate::problem::{Key, Problem, below};
+use values::{Table, Value, Wrong, quoted};
 
 /// How a key's value is read and written.
 pub(crate) trait Form<T> {

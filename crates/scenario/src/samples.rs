@@ -16,14 +16,13 @@
 //! the others. Strata are of equal width on the range's scale: a rate's, and that of a range whose
 //! ends differ by more than a factor of eight, is logarithmic.
 
-use crate::problem::Wrong;
-use crate::quantity::{
+use units::Luck;
+use values::quantity::{
     MAX_SIZE, TIME, format_duration, format_rate, format_size, is_blank, parse_duration,
     parse_probability, parse_rate, parse_size,
 };
-use crate::value::{Value, general, quoted};
-use tc::text::nearest;
-use units::Luck;
+use values::text::nearest;
+use values::{Value, Wrong, general, quoted};
 
 /// Significant digits of a drawn number: a value that people can read and write.
 const DIGITS: usize = 4;

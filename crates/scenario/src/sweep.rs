@@ -8,10 +8,9 @@
 
 use crate::model::{Axis, MAX_VARIANTS, Sweep};
 use crate::problem::{Key, Part, Problem, Source, below, dotted};
-use crate::value::{Table, Value, quoted, real};
 use std::collections::HashSet;
-use tc::text::nearest;
-use tc::text::quoted as quoted_words;
+use values::text::{nearest, quoted as quoted_words};
+use values::{Table, Value, quoted, real};
 
 /// Keys whose value says in a label what it is.
 const SPEAK_FOR_THEMSELVES: [&str; 5] = ["qdisc", "congestion", "profile", "title", "link_layer"];

@@ -3,7 +3,7 @@
 //! The parser knows what it expected; what the writer meant shows in the line itself: a word
 //! without quotes, YAML's colon, JSON's brace.
 
-use crate::quantity::with_point;
+use values::quantity::with_point;
 
 /// What is wrong and what to write instead, by the parser's message and the line (from 1) that it
 /// is about.

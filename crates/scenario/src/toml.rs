@@ -9,12 +9,12 @@
 //!
 //! Deviations from TOML: dates and times are refused, since nothing in a scenario is one.
 
-use crate::value::{Table, Value, real};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use values::{Table, Value, real};
 
 /// Line and column from 1, in characters, by dotted key.
 pub type Places = BTreeMap<String, (usize, usize)>;

@@ -21,10 +21,10 @@
 
 use crate::forms::MAX_ROWS;
 use crate::laws::{CDF, MAX_POINTS};
-use crate::problem::{Key, Problem, Wrong, below};
-use crate::quantity::{format_duration, format_rate, format_size, is_blank};
-use crate::value::{Table, Value, quoted, real};
-use tc::text::quoted as quoted_words;
+use crate::problem::{Key, Problem, below};
+use values::quantity::{format_duration, format_rate, format_size, is_blank};
+use values::text::quoted as quoted_words;
+use values::{Table, Value, Wrong, quoted, real};
 
 /// The bytes of a file beside the scenario, or why it can't be read.
 pub type Open<'o> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'o;

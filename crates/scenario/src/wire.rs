@@ -4,15 +4,14 @@
 //! Source: tc-netem(8) for the words and what omitted numbers are. Times and sizes have the units of
 //! the language, not tc's.
 
-use crate::problem::Wrong;
-use crate::quantity::{
+use link::{DelayJitter, Distribution, Duplication, Reordering, Slots};
+use std::collections::VecDeque;
+use values::quantity::{
     TIME, Times, format_duration, format_number, format_probability, format_size, parse_duration,
     parse_probability, parse_size,
 };
-use crate::value::{Value, quoted};
-use link::{DelayJitter, Distribution, Duplication, Reordering, Slots};
-use std::collections::VecDeque;
-use tc::text::quoted as quoted_words;
+use values::text::quoted as quoted_words;
+use values::{Value, Wrong, quoted};
 
 /// Nothing, each packet alike, or bursts by Gilbert and Elliott's chain.
 #[derive(Clone, Debug, PartialEq)]

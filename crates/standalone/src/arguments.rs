@@ -7,8 +7,8 @@ use std::str::FromStr;
 use lexopt::{Arg, Parser};
 use live::Failure;
 use live::secret::Secret;
-use scenario::quantity::{self, MAX_SIZE, TIME, Times};
-use scenario::{Value, Wrong, dscp};
+use values::quantity::{self, MAX_SIZE, TIME, Times};
+use values::{Value, Wrong, dscp};
 
 /// Characters of a secret, at least: a proof that is overheard can be tried against guesses at
 /// leisure.

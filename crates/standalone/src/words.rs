@@ -3,7 +3,7 @@
 use live::caps::Caps;
 use live::session::{Kind, PORT, Plan};
 use rpm::server::Options as RpmOptions;
-use scenario::quantity::{format_duration, format_size};
+use values::quantity::{format_duration, format_size};
 
 use crate::arguments::SECRET;
 

@@ -6,13 +6,13 @@ use crate::error::{Note, TcError};
 use crate::grammar::{Fields, Grammar, Value};
 use crate::linux::Options;
 use crate::record::{Counts, Record, USUAL_BANDS};
-use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use values::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 
 /// A full packet, bytes: how many packets a limit in bytes holds at least.
 const FULL_PACKET: u64 = 1500;

@@ -5,13 +5,13 @@ use crate::numbers::{
     read_count, read_link_layer, read_positive_time, read_rate, read_real, read_size, read_time,
     write_rate, write_time,
 };
-use crate::text::{number, quoted};
 use link::Cells;
 use serde::de::value::{CowStrDeserializer, UnitDeserializer};
 use serde::de::{IntoDeserializer, Visitor};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::ops::Range;
+use values::text::{number, quoted};
 
 /// A parameter's value.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -436,7 +436,7 @@ impl Grammar {
                 let following = &tokens[position..];
                 let extent = self.extent(word, following);
                 position += extent;
-                let said = crate::text::joined(&following[..extent]);
+                let said = values::text::joined(&following[..extent]);
                 let context = format!("{kind} {name}");
                 let value =
                     word.read(&said).map_err(|error| error.of(&context).at(value_at.clone()))?;

@@ -7,8 +7,8 @@
 //! Source: tc-cake(8), tc-stab(8).
 
 use crate::error::TcError;
-use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 use link::{Cells, Framing};
+use values::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 
 const fn framing(header: u32, overhead: u32, minimum: u32, cells: Cells) -> Framing {
     Framing { header_bytes: header, overhead_bytes: overhead, minimum_bytes: minimum, cells }

@@ -28,7 +28,6 @@ pub mod numbers;
 pub mod police;
 mod record;
 pub mod shaper;
-pub mod text;
 
 pub use discipline::{CHILD, Discipline};
 pub use disciplines::{RECORDS, record};

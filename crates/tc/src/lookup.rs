@@ -6,8 +6,8 @@ use crate::disciplines::{RECORDS, cake, elsewhere, mq, own, record};
 use crate::error::TcError;
 use crate::grammar::{Grammar, Value};
 use crate::record::{Record, Tree};
-use crate::text::{did_you_mean, listed, nearest, quoted};
 use std::ops::Range;
+use values::text::{did_you_mean, listed, nearest, quoted};
 
 /// Characters of the longest text that is read.
 const LONGEST: usize = 4096;

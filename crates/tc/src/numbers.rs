@@ -6,8 +6,8 @@
 //! refused.
 
 use crate::error::TcError;
-use crate::text::{listed, number, quoted};
 use link::Cells;
+use values::text::{listed, number, quoted};
 
 /// tc's numbers have 32 bits.
 pub const U32: u64 = u32::MAX as u64;

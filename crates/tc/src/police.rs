@@ -10,8 +10,8 @@
 
 use crate::error::TcError;
 use crate::numbers::{read_count, read_rate, read_size, write_rate};
-use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 use link::PolicerParams;
+use values::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 
 /// The words in a line.
 const USAGE: &str = "rate RATE burst BYTES [mtu BYTES] [overhead BYTES] [conform-exceed drop]";

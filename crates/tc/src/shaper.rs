@@ -10,8 +10,8 @@
 
 use crate::error::TcError;
 use crate::numbers::{read_count, read_link_layer, read_rate, read_size, write_rate};
-use crate::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 use link::{Cells, ShaperParams};
+use values::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 
 /// What tc takes for the largest packet, bytes.
 const PACKET: u64 = 1600;

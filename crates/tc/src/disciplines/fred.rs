@@ -5,7 +5,7 @@ use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, on, word};
 use crate::numbers::U32;
 use crate::record::Record;
-use crate::text::number;
+use values::text::number;
 
 pub(super) static FRED: Record = Record {
     kind: "fred",

@@ -32,7 +32,7 @@ use crate::error::TcError;
 use crate::grammar::{Fields, Read, Word, time, word};
 use crate::numbers::U32;
 use crate::record::Record;
-use crate::text::quoted;
+use values::text::quoted;
 
 /// Every discipline, in the order in which they are listed.
 pub static RECORDS: &[&Record] = &[

@@ -7,7 +7,7 @@ use crate::error::TcError;
 use crate::grammar::Grammar;
 use crate::linux::Linux;
 use crate::record::Record;
-use crate::text::quoted;
+use values::text::quoted;
 
 pub(super) static MQ: Record = Record {
     kind: "mq",

@@ -7,8 +7,8 @@ use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Value};
 use crate::numbers::read_time;
 use crate::record::Record;
-use crate::text::{joined, quoted};
 use std::ops::Range;
+use values::text::{joined, quoted};
 
 /// What it is called among the simulator's parameters. Nobody writes it: a file and a class are its
 /// name.
@@ -124,7 +124,7 @@ fn number(text: &str) -> Option<String> {
     if let Some(real) = text.parse::<f64>().ok().filter(|real| real.is_finite())
         && text.contains(|c: char| c.is_ascii_digit())
     {
-        return Some(crate::text::number(real));
+        return Some(values::text::number(real));
     }
     Some(read_time(text).ok()?.to_string())
 }

@@ -8,8 +8,8 @@ use crate::grammar::{Fields, Grammar, Read, Value, off, on, time, word};
 use crate::linux::{Linux, PINNED, Place, State, Why, Xstats, state, tell};
 use crate::numbers::U32;
 use crate::record::{Counts, Record, Sized};
-use crate::text::number;
 use qdisc::Cause;
+use values::text::number;
 
 pub(super) static RED: Record = Record {
     kind: "red",

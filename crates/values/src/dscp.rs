@@ -6,9 +6,9 @@
 //! 8622 (le). The old words for TOS bits are read too, as OpenSSH's IPQoS reads them: the byte is
 //! four times the DSCP, so `throughput` (0x08) is 2.
 
-use crate::problem::Wrong;
+use crate::text::nearest;
 use crate::value::{Value, quoted};
-use tc::text::nearest;
+use crate::wrong::Wrong;
 
 /// Every name; where two are the same number the first is the one written.
 const NAMES: [(&str, u8); 26] = [

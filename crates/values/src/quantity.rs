@@ -9,10 +9,10 @@
 //! Source: decimal prefixes are SI's (kbit/s = 1000 bit/s, kB = 1000 B), KiB, MiB and GiB are IEC
 //! 80000-13's.
 
-use crate::problem::Wrong;
+use crate::text::nearest;
+use crate::text::quoted as quoted_words;
 use crate::value::{Value, general, quoted, real};
-use tc::text::nearest;
-use tc::text::quoted as quoted_words;
+use crate::wrong::Wrong;
 
 /// Ten years: the longest time anything here may last, ns.
 pub const MAX_DURATION: u64 = 10 * 365 * 86_400 * 1_000_000_000;
@@ -257,7 +257,7 @@ fn flat(aliases: &[(&[&str], &'static str)]) -> Vec<(String, &'static str)> {
 }
 
 /// Python's and C's blanks of ASCII.
-pub(crate) fn is_blank(char: char) -> bool {
+pub fn is_blank(char: char) -> bool {
     matches!(char, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
 }
 
@@ -453,7 +453,7 @@ fn not_a_quantity(text: &str, what: &str, example: &str) -> Wrong {
 }
 
 /// `5,5` with a point, if the text begins so.
-pub(crate) fn with_point(text: &str) -> Option<String> {
+pub fn with_point(text: &str) -> Option<String> {
     let (whole, rest) = text.split_once(',')?;
     let number = !whole.is_empty() && whole.bytes().all(|c| c.is_ascii_digit());
     (number && rest.starts_with(|c: char| c.is_ascii_digit()) && !rest.contains('\n'))

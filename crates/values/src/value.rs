@@ -1,6 +1,6 @@
 //! Plain values: what a TOML document is made of, and how one is shown in a message.
 
-use tc::text::{in_quotes, shortened};
+use crate::text::{in_quotes, shortened};
 
 /// A value of a document.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Words in messages: a value as it is quoted, and the known word that was probably meant.
 
 /// Words of a text, each with its place in bytes.
-pub(crate) fn words(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
+pub fn words(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
     text.split_whitespace()
         .map(|word| {
             let begin = word.as_ptr() as usize - text.as_ptr() as usize;
@@ -11,12 +11,12 @@ pub(crate) fn words(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
 }
 
 /// Words with a blank between.
-pub(crate) fn joined(words: &[(&str, std::ops::Range<usize>)]) -> String {
+pub fn joined(words: &[(&str, std::ops::Range<usize>)]) -> String {
     words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(" ")
 }
 
 /// The text up to this many characters.
-pub(crate) fn up_to(text: &str, characters: usize) -> &str {
+pub fn up_to(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(end, _)| &text[..end])
 }
 
@@ -112,12 +112,12 @@ fn common(one: &[char], other: &[char]) -> usize {
 }
 
 /// `one, another, a third`.
-pub(crate) fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+pub fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// `did you mean codel? known: ...`, or what is known alone.
-pub(crate) fn did_you_mean(guess: Option<&str>, known: &str) -> String {
+pub fn did_you_mean(guess: Option<&str>, known: &str) -> String {
     guess.map_or(known.to_owned(), |guess| format!("did you mean {guess}? {known}"))
 }
 
