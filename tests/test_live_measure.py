@@ -30,12 +30,12 @@ QUICK = ("--length", "1 s", "--idle", "600ms", "--ping", "udp", "--iface", "none
 
 
 class Serving:
-    """A server on loopback."""
+    """A server that says where it listens."""
 
     def __init__(self, program: subprocess.Popen[str]) -> None:
         assert program.stdout is not None
         self.program, self.says = program, program.stdout
-        found = re.search(r"127\.0\.0\.1:(\d+)", self.says.readline())
+        found = re.search(r"\d+\.\d+\.\d+\.\d+:(\d+)", self.says.readline())
         assert found is not None
         self.port = found[1]
 
@@ -309,31 +309,25 @@ def test_fail_above_is_for_scripts(say: Say, port: str) -> None:
     assert "could not be measured" in said.err
 
 
-def _long_measurement(port: str, out: Path) -> subprocess.Popen[str]:
-    command = [
-        *SOJOURN,
-        "measure",
-        "127.0.0.1",
-        "--port",
-        port,
-        "--idle",
-        "1 s",
-        "-l",
-        "60 s",
-        "--ping",
-        "udp",
-        "-o",
-        str(out),
-    ]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV
-    )
+@contextlib.contextmanager
+def in_its_download(out: Path) -> Iterator[tuple[Serving, subprocess.Popen[str]]]:
+    """A server, and a long measurement of the line to it in its first download. (Over loopback it
+    would take both processors.)"""
+    asked = ["measure", SERVER, "--idle", "1 s", "-l", "60 s", "--ping", "udp", "-o", str(out)]
+    talk = {"stderr": subprocess.STDOUT, "env": ENV}
+    with (
+        network() as net,
+        net.start("server", *SOJOURN, "serve", "--bind", SERVER, **talk) as program,
+    ):
+        serving = Serving(program)
+        with net.start("client", *SOJOURN, *asked, env=ENV) as client:
+            serving.wait_for_a_client()
+            time.sleep(IN_THE_DOWNLOAD)
+            yield serving, client
 
 
 def test_ctrl_c_keeps_the_phases_that_were_finished(tmp_path: Path) -> None:
-    with server() as serving, _long_measurement(serving.port, tmp_path / "cut") as client:
-        serving.wait_for_a_client()
-        time.sleep(IN_THE_DOWNLOAD)
+    with in_its_download(tmp_path / "cut") as (_, client):
         client.send_signal(signal.SIGINT)
         out, err = client.communicate(timeout=120)
     assert client.returncode == 130, err
@@ -348,9 +342,7 @@ def test_ctrl_c_keeps_the_phases_that_were_finished(tmp_path: Path) -> None:
 
 
 def test_a_server_that_vanishes_leaves_a_partial_result(tmp_path: Path) -> None:
-    with server() as serving, _long_measurement(serving.port, tmp_path / "half") as client:
-        serving.wait_for_a_client()
-        time.sleep(IN_THE_DOWNLOAD)
+    with in_its_download(tmp_path / "half") as (serving, client):
         serving.program.kill()
         out, err = client.communicate(timeout=120)
     assert client.returncode == 1, err

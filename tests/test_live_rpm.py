@@ -356,30 +356,23 @@ def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(
     assert re.search(r"^download +1000 +Good +Medium ", said.out, re.MULTILINE)
 
 
-def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, server: str) -> None:
-    folder = tmp_path / "run"
-    command = [
-        *SOJOURN,
-        "rpm",
-        "measure",
-        "--insecure",
-        "--interval",
-        "60s",
-        "-o",
-        str(folder),
-        server,
-    ]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as client:
-        assert client.stderr is not None
-        assert client.stderr.readline().startswith("measuring")
-        time.sleep(4)
-        client.send_signal(signal.SIGINT)
-        _, err = client.communicate(timeout=30)
+def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
+    serve = ["rpm", "serve", "--bind", live_network.SERVER]
+    measure = ["rpm", "measure", "--insecure", "--interval", "60s", "-o", str(tmp_path / "run")]
+    with live_network.network() as net, net.start("server", *SOJOURN, *serve) as program:
+        assert program.stdout is not None
+        url = program.stdout.readline().split()[-1]
+        with net.start("client", *SOJOURN, *measure, url) as client:
+            assert client.stderr is not None
+            assert client.stderr.readline().startswith("measuring")
+            time.sleep(4)
+            client.send_signal(signal.SIGINT)
+            _, err = client.communicate(timeout=30)
     assert client.returncode == 130, err
     assert "interrupted" in err
     assert "Traceback" not in err
+    kept = [(phase.kind, phase.complete) for phase in Run.open(tmp_path / "run").meta.phases]
+    assert kept == [("idle", True), ("download", False)]
 
 
 @pytest.mark.parametrize(
