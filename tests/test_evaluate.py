@@ -410,6 +410,31 @@ def test_the_matrix_the_page_and_the_json_say_the_same(
     assert (tmp_path / "out" / "both" / "alone").is_dir()
 
 
+def test_ctrl_c_keeps_each_criterion_that_had_ended_with_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = own(tmp_path / "own", CLAIMS, "congestion")
+    text = (mine / "suite.toml").read_text()
+    begin, end = text.index("[[criteria]]"), text.index("[[missing]]")
+    again = text[begin:end].replace('name = "both"', 'name = "again"')
+    (mine / "suite.toml").write_text(text[:end] + again + text[end:])
+    write_runs = matrix.write_runs
+
+    def in_the_second_page(one: evaluate.Assessment, folder: Path) -> Path:
+        if one.criterion.name == "again":
+            raise KeyboardInterrupt
+        return write_runs(one, folder)
+
+    monkeypatch.setattr(matrix, "write_runs", in_the_second_page)
+    assert status(["evaluate", "--suite", str(mine), "--seeds", "2", "-o", "out"]) == 130
+    said = capsys.readouterr().err.split("\n")
+    assert [line for line in said if line][-2:] == ["whole: both", "interrupted"]
+    assert (tmp_path / "out" / "both" / "report.html").exists()
+    assert (tmp_path / "out" / "again").is_dir()
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
 def test_what_an_engine_has_no_means_for_is_listed_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -78,7 +78,7 @@ def evaluate(
     result.
     """
     from sojourn.engine import Interrupted
-    from sojourn.evaluation import entrants
+    from sojourn.evaluation import entrants, matrix
     from sojourn.evaluation import suite as suites
     from sojourn.evaluation.evaluate import How
     from sojourn.evaluation.evaluate import evaluate as run
@@ -95,13 +95,21 @@ def evaluate(
         count, folder, execution.engine, execution.jobs, output.force, store.fresh, cluster=where
     )
     ended: list[Assessment] = []
+
+    def kept(one: Assessment) -> None:
+        if folder is not None:
+            matrix.write_runs(one, folder)
+        ended.append(one)
+
     try:
         with work.progress(talk.quiet, _step) as progress:
-            whole = run(found, candidates, how, progress, ended.append)
-    except Interrupted as stop:
+            whole = run(found, candidates, how, progress, kept)
+    except (Interrupted, KeyboardInterrupt) as stop:
         if ended:
             work.say(f"\nwhole: {', '.join(one.criterion.name for one in ended)}")
-        work.interrupted(stop, kept=folder is not None)
+        if isinstance(stop, Interrupted):
+            work.interrupted(stop, kept=folder is not None)
+        raise
     stops = [stop for assessment in whole.assessments for stop in assessment.failed]
     failed = work.failed(stops)
     if talk.as_json:
@@ -109,7 +117,8 @@ def evaluate(
     else:
         _show(whole)
     if folder is not None:
-        _write(whole, folder, talk.quiet)
+        page = matrix.write(whole, folder)
+        work.say(f"wrote {page}, and the Runs of each criterion beside it", talk.quiet)
     runs = [run for assessment in whole.assessments for run in assessment.runs]
     if work.invalid(runs) or failed:
         raise click.exceptions.Exit(work.INVALID)
@@ -117,20 +126,13 @@ def evaluate(
 
 def _step(p: Stage) -> work.Step:
     """How far all criteria are, each taken as equally long."""
+    at = f"{p.criterion.name} ({p.number + 1} of {p.count})"
+    if p.runs is None:
+        return work.Step(f"{at}: its page", (p.number + 1) / p.count)
     inner = work.simulated(p.runs)
-    words = f"{p.criterion.name} ({p.number + 1} of {p.count}): {inner.words}"
     done = p.number + 1 == p.count and inner.done
-    return work.Step(words, (p.number + p.runs.fraction) / p.count, done, "\n".join(p.runs.news))
-
-
-def _write(whole: Evaluation, folder: Path, quiet: bool) -> None:
-    from sojourn.evaluation import matrix
-
-    for assessment in whole.assessments:
-        matrix.write_runs(assessment, folder)
-    work.say(
-        f"wrote {matrix.write(whole, folder)}, and the Runs of each criterion beside it", quiet
-    )
+    words, news = f"{at}: {inner.words}", "\n".join(p.runs.news)
+    return work.Step(words, (p.number + p.runs.fraction) / p.count, done, news)
 
 
 # ------------------------------------------------------------------------------------- for people

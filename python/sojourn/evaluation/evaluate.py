@@ -77,12 +77,12 @@ class How:
 
 @dataclass(frozen=True)
 class Stage:
-    """How far an evaluation is: criterion `number` of `count`, and its runs."""
+    """How far an evaluation is: criterion `number` of `count`, and its runs; None: all have ended."""
 
     criterion: Criterion
     number: int
     count: int
-    runs: Progress
+    runs: Progress | None
 
 
 def evaluate(
@@ -115,6 +115,7 @@ def evaluate(
 
         assessment = _assessed(suite, criterion, variants, chosen, how, tell)
         assessments.append(assessment)
+        progress(Stage(criterion, number, len(work), None))
         whole(assessment)
     return Evaluation(
         suite,
