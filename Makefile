@@ -77,7 +77,7 @@ check: $(VENV)/.tools
 
 # The tests that need no guest, no real time and no paper, but for the slowest. Of one thing: .venv/bin/pytest tests/test_units.py
 test-fast: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 -m 'not guest and not live and not papers and not slow'
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not guest and not live and not papers and not slow'
 
 # Everything. Each check runs whatever became of the others; what failed is said last, and on success
 # pytest's closing line is the last. Tests in real time wait most of the time: what they and the rest
@@ -95,7 +95,7 @@ test: $(VENV)/.dev
 	check $(BIN)/python -m pytest -n 2 --dist loadgroup --reruns 1 -m live; \
 	while [ ! -e $(BUILT) ] && kill -0 $$beside 2>/dev/null; do sleep 0.2; done; \
 	$(RUST_TESTS) >$(RUST_SAID) 2>&1 & rust=$$!; \
-	check kept $(REST) nice -n 5 $(BIN)/python -m pytest -n 2 -m 'not live and not papers'; \
+	check kept $(REST) nice -n 5 $(BIN)/python -m pytest -n 2 --dist worksteal -m 'not live and not papers'; \
 	wait $$rust || failed="$$failed  $(RUST_TESTS)\n"; rust=; \
 	printf '\n== %s\n' '$(RUST_TESTS)'; cat $(RUST_SAID); \
 	wait $$beside || failed="$$failed  make beside\n"; trap - EXIT; \

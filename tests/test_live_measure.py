@@ -26,7 +26,7 @@ from sojourn.records import Run
 
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 SOJOURN = (sys.executable, "-m", "sojourn")
-QUICK = ("--length", "1 s", "--idle", "600ms", "--ping", "udp", "--iface", "none")
+QUICK = ("--length", "600ms", "--idle", "600ms", "--ping", "udp", "--iface", "none")
 
 
 class Serving:

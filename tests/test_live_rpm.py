@@ -30,7 +30,7 @@ from sojourn.live.measure.session import LiveError
 from sojourn.records import Run, RunError
 
 S, MS = 10**9, 10**6
-QUICK = rpm.RpmParameters(mad=2, id_ns=300 * MS, sdt=1e-9, stage_intervals=2)
+QUICK = rpm.RpmParameters(mad=2, id_ns=200 * MS, sdt=1e-9, stage_intervals=2)
 """Nothing is as stable as that: each stage takes its two intervals."""
 
 

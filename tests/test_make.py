@@ -16,7 +16,7 @@ case "$*" in build*--out*) mkdir -p "{calls}.wheel" ;; {says} esac
 """
 LIVE = "python -m pytest -n 2 --dist loadgroup --reruns 1 -m live"
 PAPERS = "python -m pytest -n 2 --dist loadfile -m papers and not live"
-REST = "python -m pytest -n 2 -m not live and not papers"
+REST = "python -m pytest -n 2 --dist worksteal -m not live and not papers"
 CARGO = "cargo test --config crates/tests.toml --workspace --profile checked --tests --examples"
 
 

@@ -35,7 +35,7 @@ fn plan_of(address: SocketAddr) -> Plan {
         trust: Trust::Anyone,
         parameters: Parameters {
             mad: 2,
-            id_ns: 300_000_000,
+            id_ns: 200_000_000,
             sdt: 1e-9,
             stage_intervals: 2,
             ..Parameters::default()
