@@ -495,6 +495,23 @@ fn parameters_have_these_json_forms() {
 }
 
 #[test]
+fn cake_finds_what_to_drop_where_its_heap_begins_with_an_empty_queue() {
+    let cake = from_json(
+        r#"{"kind": "cake", "bandwidth": null, "rtt_ns": 1000, "memlimit": 3584, "tins": "besteffort",
+            "isolation": "dsthost", "wash": false, "ingress": false, "overhead": null, "mpu": 0, "cells": "noatm",
+            "acks": "no-ack-filter"}"#,
+    );
+    for seed in [1, 2] {
+        let mut ledger = Ledger::new(&cake, seed);
+        for (flow, size) in [(0, 901), (1, 40), (3, 902), (1, 40)] {
+            ledger.step(Step::Arrive { flow, size, ecn: Ecn::NotEct });
+        }
+        assert!(!ledger.inside.is_empty());
+        ledger.drain();
+    }
+}
+
+#[test]
 fn every_discipline_tells_its_state() {
     let codel = from_json(
         r#"{"kind": "codel", "variant": "linux", "limit": 10, "target_ns": 0, "interval_ns": 1000000, "ecn": false,

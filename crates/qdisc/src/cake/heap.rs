@@ -7,7 +7,8 @@
 //! Linux's heap has a fault that decides now and then which queue pays, so it is kept here: what goes
 //! down a step is compared, at the next, not by its own bytes but by those of the child that has just
 //! gone up. No grandchild is larger in a heap that is in order. So a queue goes down one step, and
-//! may lie above longer ones until these grow.
+//! may lie above longer ones until these grow. An empty one may come first: Linux finds nothing to
+//! drop there, and makes the heap anew (`cake_drop`).
 
 use super::flows::QUEUES;
 
@@ -43,6 +44,11 @@ impl Heap {
     #[inline]
     pub(super) fn is_kept(&self) -> bool {
         self.kept > 0
+    }
+
+    /// It is made anew when it is needed next.
+    pub(super) fn forget(&mut self) {
+        self.kept = 0;
     }
 
     /// A packet has left.

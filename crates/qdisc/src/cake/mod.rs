@@ -404,12 +404,16 @@ impl<B: Body> Cake<B> {
         fates.push(Fate::Dropped(packet, Cause::AckFilter));
     }
 
-    /// Memory has run out: the longest queue loses its oldest packet.
+    /// Memory has run out: the longest queue loses its oldest packet. A queue may have come first
+    /// that is empty (`heap`): then none is lost, and the heap is made anew for the next time.
     #[cold]
     fn drop_from_longest(&mut self, now: Time, fates: &mut Vec<Fate<B>>) {
         let (tin, index) = self.heap.longest(&self.tins);
         let (tin, index) = (usize::from(tin), usize::from(index));
-        let packet = self.pop(tin, index).expect("what takes memory is in the longest queue");
+        let Some(packet) = self.pop(tin, index) else {
+            self.heap.forget();
+            return;
+        };
         let law = self.tins[tin].law;
         law.overflowed(&mut self.tins[tin].flows.at_mut(index).signals, now);
         if self.ingress {
