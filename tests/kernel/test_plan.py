@@ -498,6 +498,7 @@ def test_a_card_is_told_what_the_link_is() -> None:
     down = card(made, "nic0a")
     assert int(down.pop("loss_key")) > 0
     assert down == {
+        "header": "14",
         "overhead": "38",
         "minimum": "84",
         "cells": "none",

@@ -49,6 +49,7 @@ STANDING = (
     *(
         "loss",
         "mq",
+        "no-header",
         "onoff",
         "overtaking",
         "pie",

@@ -435,6 +435,7 @@ class _Builder:
     def _card(self, link: Link, port: Port) -> None:
         framing, ring = link.framing, link.ring
         card: dict[str, int | str] = {
+            "header": framing.header_bytes,
             "overhead": framing.overhead_bytes,
             "minimum": framing.minimum_bytes,
             "cells": framing.cells,
