@@ -170,8 +170,9 @@ impl TcpPrague {
         else {
             return ONE;
         };
-        let (srtt, target) = (eighths(srtt), eighths(self.virtual_rtt));
-        rounded(srtt * srtt * ONE, target * target)
+        let squared = |span| u128::from(eighths(span)).pow(2);
+        let (srtt, target) = (squared(srtt), squared(self.virtual_rtt));
+        ((srtt * u128::from(ONE) + target / 2) / target) as u64
     }
 
     /// `acked` segments that were not marked were delivered. In slow start the window is cwnd, even
@@ -190,7 +191,8 @@ impl TcpPrague {
         if self.keeps_rate() {
             let rtt = self.virtual_rtt(srtt);
             let segment = ((acked * FULL_PACKET) << SECOND_SHIFT) / rtt;
-            let segments = (self.rate * rtt).div_ceil(self.packet << SECOND_SHIFT);
+            let bytes = u128::from(self.rate) * u128::from(rtt);
+            let segments = bytes.div_ceil(u128::from(self.packet) << SECOND_SHIFT) as u64;
             self.rate += rounded(segment, segments.max(1));
             self.window = (self.window + acked).max(self.window_of_rate(srtt));
         } else {
@@ -264,7 +266,8 @@ impl TcpPrague {
     fn size_packets(&mut self) {
         let mut packet = self.full_packet;
         if self.keeps_rate() {
-            let bytes = self.rate * eighths(self.virtual_rtt) / SECOND;
+            let bytes = u128::from(self.rate) * u128::from(eighths(self.virtual_rtt));
+            let bytes = (bytes / u128::from(SECOND)) as u64;
             packet = (bytes / IN_VIRTUAL_RTT).max(LEAST_PACKET).min(packet);
         }
         if packet != self.packet {
@@ -292,7 +295,8 @@ impl TcpPrague {
             self.rate = (self.rate - by).max(LEAST_RATE);
             self.window = self.window_of_rate(self.last_srtt);
         } else {
-            self.window -= (self.window * alpha + ALPHA_ONE) / (2 * ALPHA_ONE);
+            let by = u128::from(self.window) * u128::from(alpha) + u128::from(ALPHA_ONE);
+            self.window -= (by >> (ALPHA_ONE.ilog2() + 1)) as u64;
         }
     }
 }
@@ -492,6 +496,16 @@ mod tests {
         (prague.rounds, prague.virtual_rtt) = (TRANSITION, Span::ZERO);
         assert_eq!(prague.increase(Some(Span::from_millis(5))), ONE, "each by its own RTT");
         assert!(!prague.is_rtt_independent());
+    }
+
+    #[test]
+    fn a_virtual_rtt_of_seconds_and_a_window_of_a_large_path_are_reckoned_exactly() {
+        let mut prague = prague();
+        (prague.virtual_rtt, prague.rounds) = (Span::from_secs(10), TRANSITION);
+        assert_eq!(prague.increase(Some(Span::from_secs(5))), ONE / 4);
+        (prague.window, prague.alpha) = (ONE << 26, ALPHA_ONE << SHIFT_G);
+        prague.reduce();
+        assert_eq!(prague.window, ONE << 25);
     }
 
     fn first_mark(packets: u32) -> TcpPrague {
