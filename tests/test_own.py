@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -178,6 +180,36 @@ def test_what_is_not_of_the_language_is_refused_with_its_line(source: str, why: 
     with pytest.raises(UserError) as raised:
         language.read(source, "own.py", "Mine", "")
     assert why in raised.value.problem
+
+
+class _Circle:
+    """Python runs when it is collected, in whatever thread collects it."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+    def __del__(self) -> None:
+        sum(range(50))
+
+
+def test_threads_may_read_files_at_once() -> None:
+    # Of Python 3.11 ast.parse failed in some of a hundred (gh-106905).
+    source = CODEL.read_text()
+
+    def read(_: int) -> str:
+        for _ in range(20):
+            _Circle()
+        return language.read(source, "own_codel.py", "CoDel", "").name
+
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(1e-6)
+    gc.set_threshold(50)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert set(threads.map(read, range(100))) == {"CoDel"}
+    finally:
+        sys.setswitchinterval(interval)
+        gc.set_threshold(*thresholds)
 
 
 def test_a_number_that_the_class_lacks_is_refused_by_name() -> None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -199,9 +200,15 @@ def base_of(source: str, file: str, name: str) -> Base:
     return _parsed(source, file).found(name)[1]
 
 
+_PARSES = threading.Lock()
+"""Of Python 3.11 two threads that parse at once may end in a SystemError: the depths of their trees
+are counted together (gh-106905)."""
+
+
 def _parsed(source: str, file: str) -> _File:
     try:
-        tree = ast.parse(source, file)
+        with _PARSES:
+            tree = ast.parse(source, file)
     except SyntaxError as error:
         raise UserError(
             f"{file}:{error.lineno or 1}: not Python: {error.msg}", "correct the line"
