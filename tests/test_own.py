@@ -203,7 +203,7 @@ def test_threads_may_read_files_at_once() -> None:
 
     interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(1e-6)
-    gc.set_threshold(50)
+    gc.set_threshold(50, 1000, 1000)
     try:
         with ThreadPoolExecutor(4) as threads:
             assert set(threads.map(read, range(100))) == {"CoDel"}
