@@ -15,7 +15,7 @@
 use traffic::Draw;
 use units::Luck;
 use values::quantity::is_blank;
-use values::text::{nearest, quoted as quoted_words};
+use values::text::{did_you_mean, nearest, quoted as quoted_words};
 use values::{Value, Wrong, general, real};
 
 /// The law of what was measured.
@@ -262,10 +262,7 @@ fn law<'v>(
         return Ok(Some((law, text[end..].trim_start())));
     }
     let known = format!("known: {}", laws.join(", "));
-    let hint = match nearest(&word, laws.iter().copied()) {
-        Some(guess) => format!("did you mean {guess}? {known}"),
-        None => known,
-    };
+    let hint = did_you_mean(nearest(&word, laws.iter().copied()), &known);
     Err(Wrong::new(format!("unknown law {}", quoted_words(&text[..end])), hint))
 }
 

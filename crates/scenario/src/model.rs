@@ -22,7 +22,7 @@ use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
 use tc::{Discipline, Police, Shaper};
 use traffic::Draw;
 use units::Ecn;
-use values::text::nearest;
+use values::text::{did_you_mean, nearest};
 use values::{Table, Value, Wrong, quoted};
 
 // Links
@@ -506,10 +506,7 @@ fn not_a_kind(given: &Value) -> Wrong {
     };
     let known = format!("known kinds: {}", KINDS.join(", "));
     let message = format!("{} is not a kind of flow", quoted(given));
-    match meant {
-        Some(guess) => Wrong::new(message, format!("did you mean {guess}? {known}")),
-        None => Wrong::new(message, known),
-    }
+    Wrong::new(message, did_you_mean(meant, &known))
 }
 
 joined!(Bottleneck { common: Wire, ways: Ways });
@@ -813,10 +810,7 @@ pub(crate) fn hint_for_key(name: &str, key: &Key, keys: &[KeyOf], document: &Tab
     let guess = guess.or_else(|| nearest(name, known.iter().copied()));
     let listed: Vec<_> = known.into_iter().filter(|key| *key != "label").collect();
     let listed = format!("known keys: {}", listed.join(", "));
-    match guess {
-        Some(guess) => format!("did you mean {guess}? {listed}"),
-        None => listed,
-    }
+    did_you_mean(guess, &listed)
 }
 
 /// The dotted key that a key of the whole file was probably meant to be, if a table has it.

@@ -21,7 +21,7 @@ use values::quantity::{
     MAX_SIZE, TIME, format_duration, format_rate, format_size, is_blank, parse_duration,
     parse_probability, parse_rate, parse_size,
 };
-use values::text::nearest;
+use values::text::{did_you_mean, nearest};
 use values::{Value, Wrong, general, quoted};
 
 /// Significant digits of a drawn number: a value that people can read and write.
@@ -69,10 +69,7 @@ impl Design {
         }
         let names = Design::ALL.map(Design::name);
         let known = format!("known: {}", names.join(", "));
-        let hint = match nearest(text, names) {
-            Some(guess) => format!("did you mean {guess}? {known}"),
-            None => known,
-        };
+        let hint = did_you_mean(nearest(text, names), &known);
         Err(Wrong::new(format!("{} is no design", quoted(value)), hint))
     }
 }

@@ -6,7 +6,7 @@
 //! 8622 (le). The old words for TOS bits are read too, as OpenSSH's IPQoS reads them: the byte is
 //! four times the DSCP, so `throughput` (0x08) is 2.
 
-use crate::text::nearest;
+use crate::text::{did_you_mean, nearest};
 use crate::value::{Value, quoted};
 use crate::wrong::Wrong;
 
@@ -84,13 +84,11 @@ pub fn parse(value: &Value) -> Result<u8, Wrong> {
         let hint = "write the DSCP without quotes, 0 to 63; it is a quarter of the TOS byte";
         return Err(Wrong::new(message, hint));
     }
-    let known = "cs0 to cs7, af11 to af43, ef, va, le, lowdelay, throughput, reliability, or a number from 0 to 63";
+    let known = "known: cs0 to cs7, af11 to af43, ef, va, le, lowdelay, throughput, reliability, or a number from 0 to 63";
     let lower = text.to_ascii_lowercase();
     let meant = MEANT.iter().find(|(words, _)| words.contains(&&*lower)).map(|(_, name)| *name);
-    match meant.or_else(|| nearest(text, NAMES.map(|(name, _)| name))) {
-        Some(guess) => Err(Wrong::new(message, format!("did you mean {guess}? known: {known}"))),
-        None => Err(Wrong::new(message, format!("known: {known}"))),
-    }
+    let guess = meant.or_else(|| nearest(text, NAMES.map(|(name, _)| name)));
+    Err(Wrong::new(message, did_you_mean(guess, known)))
 }
 
 /// The name, or the number where it has none.
