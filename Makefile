@@ -21,7 +21,7 @@ CHECKS = check() { printf '\n== %s\n' "$$*"; begun=$$(date +%s); "$$@" || failed
   kept() { to=$$1; shift; { "$$@" 2>&1; echo $$? >$$to.status; } | tee $$to; return $$(cat $$to.status); }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
-.PHONY: help setup guided lab dev check test-fast beside portable probe wheel wheels wheelhouse demo papers site test bench bench-quick validate clean
+.PHONY: help setup guided lab dev check test-fast test-long beside portable probe wheel wheels wheelhouse demo papers site test bench bench-quick validate clean
 .DEFAULT_GOAL := help
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo 'make papers    set up, then reproduce the papers, published numbers beside ours: papers/index.html (five to ten minutes)'
 	@echo 'make site      make the documentation as a site, with figures of runs: site/index.html (some minutes the first time)'
 	@echo 'make test      format, lint, types and tests, in both languages'
+	@echo 'make test-long the tests that take longer: standing sets, long examples of the documents'
 	@echo 'make dev       build what tests run into the tree; then: $(BIN)/pytest tests/test_units.py'
 	@echo 'make check     format, lint and types only; make test-fast: the quick tests only'
 	@echo 'make portable  check that the simulator builds for macOS, Windows and browsers'
@@ -77,7 +78,11 @@ check: $(VENV)/.tools
 
 # The tests that need no guest, no real time and no paper, but for the slowest. Of one thing: .venv/bin/pytest tests/test_units.py
 test-fast: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not guest and not live and not papers and not slow'
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not guest and not live and not papers and not slow and not long'
+
+# What `make test` has no time for. Before a change is called finished.
+test-long: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m long
 
 # Everything. Each check runs whatever became of the others; what failed is said last, and on success
 # pytest's closing line is the last. Tests in real time wait most of the time: what they and the rest
@@ -92,10 +97,10 @@ test: $(VENV)/.dev
 	if [ "$$CI" = true ]; then check $(BIN)/sojourn kernel setup; fi; \
 	$(LEFT_OVER) $(MAKE) --no-print-directory beside >$(BESIDE) 2>&1 & beside=$$!; rust=; \
 	trap 'kill $$beside $$rust 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
-	check $(BIN)/python -m pytest -n 2 --dist loadgroup --reruns 1 -m live; \
+	check $(BIN)/python -m pytest -n 2 --dist loadgroup --reruns 1 -m 'live and not long'; \
 	while [ ! -e $(BUILT) ] && kill -0 $$beside 2>/dev/null; do sleep 0.2; done; \
 	$(RUST_TESTS) >$(RUST_SAID) 2>&1 & rust=$$!; \
-	check kept $(REST) nice -n 5 $(BIN)/python -m pytest -n 2 --dist worksteal -m 'not live and not papers'; \
+	check kept $(REST) nice -n 5 $(BIN)/python -m pytest -n 2 --dist worksteal -m 'not live and not papers and not long'; \
 	wait $$rust || failed="$$failed  $(RUST_TESTS)\n"; rust=; \
 	printf '\n== %s\n' '$(RUST_TESTS)'; cat $(RUST_SAID); \
 	wait $$beside || failed="$$failed  make beside\n"; trap - EXIT; \
@@ -126,7 +131,7 @@ beside: $(VENV)/.dev
 	touch $(BUILT); \
 	check $(MAKE) --no-print-directory check; \
 	check $(MAKE) --no-print-directory portable; \
-	check $(BIN)/python -m pytest -n 2 --dist loadfile -m 'papers and not live'; \
+	check $(BIN)/python -m pytest -n 2 --dist loadfile -m 'papers and not live and not long'; \
 	$(ENDING)
 
 # What runs on other systems than Linux: the extension without live lines. (The simulator in a browser

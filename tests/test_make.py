@@ -14,9 +14,10 @@ echo "$(basename "$0") $*"
 case "$(basename "$0") $*" in {fails}) exit 1 ;; esac
 case "$*" in build*--out*) mkdir -p "{calls}.wheel" ;; {says} esac
 """
-LIVE = "python -m pytest -n 2 --dist loadgroup --reruns 1 -m live"
-PAPERS = "python -m pytest -n 2 --dist loadfile -m papers and not live"
-REST = "python -m pytest -n 2 --dist worksteal -m not live and not papers"
+LIVE = "python -m pytest -n 2 --dist loadgroup --reruns 1 -m live and not long"
+PAPERS = "python -m pytest -n 2 --dist loadfile -m papers and not live and not long"
+REST_MARKS = "not live and not papers and not long"
+REST = f"python -m pytest -n 2 --dist worksteal -m {REST_MARKS}"
 CARGO = "cargo test --config crates/tests.toml --workspace --profile checked --tests --examples"
 
 
@@ -78,7 +79,7 @@ def test_the_rest_waits_for_the_live_tests_and_for_what_is_built(tmp_path: Path)
 def test_what_was_not_tested_is_said_at_the_end(tmp_path: Path) -> None:
     # A guest that there is not: three lines in place of one.
     said = "3 NOT TESTED\nno gcc\n9 passed"
-    code, told, _ = make_test(tmp_path, says=f"*'not live and not papers') echo '{said}' ;;")
+    code, told, _ = make_test(tmp_path, says=f"*'{REST_MARKS}') echo '{said}' ;;")
     assert code == 0, told
     assert told.endswith(f"\n{said}\n")
     assert told.count("NOT TESTED") == 2
@@ -87,11 +88,11 @@ def test_what_was_not_tested_is_said_at_the_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fails", "named"),
     [
-        ("*'-m live'", "-m live"),
-        ("*'papers and not live'", "papers and not live"),
+        ("*'-m live and not long'", "-m live"),
+        ("*'papers and not live and not long'", "papers and not live"),
         ("'mypy '*", "mypy --strict"),
         ("'maturin '*", "wheel"),
-        ("*'not live and not papers'", "not live and not papers"),
+        (f"*'{REST_MARKS}'", REST_MARKS),
         ("'cargo check '*", "portable"),
         (f"'{CARGO}'", CARGO),
     ],

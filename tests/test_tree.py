@@ -37,8 +37,8 @@ def test_a_file_is_left_out_only_if_none_of_its_tests_is_asked_for() -> None:
 
     everything = {file.stem for file in (ROOT / "tests").rglob("test_*.py")}
     # What `make test` runs one after the other is all there is.
-    live, papers = files("live"), files("papers and not live")
-    rest = files("not live and not papers")
+    live, papers = files("live and not long"), files("papers and not live and not long")
+    rest = files("not live and not papers and not long")
     assert {"test_netns", "test_live_session"} <= live
     assert "test_adt" in papers
     assert {"test_tree", "test_guest"} <= rest
@@ -50,7 +50,7 @@ def test_a_file_is_left_out_only_if_none_of_its_tests_is_asked_for() -> None:
     assert all(files(mark) for mark in MARKS)
 
 
-@pytest.mark.parametrize("target", ["dev", "check", "test-fast", "test"])
+@pytest.mark.parametrize("target", ["dev", "check", "test-fast", "test", "test-long"])
 def test_the_makefile_has_the_contributor_s_loop(target: str) -> None:
     assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
