@@ -70,18 +70,40 @@ def state_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     guests are the user's."""
     from sojourn import places
 
-    cache, guests = tmp_path_factory.mktemp("cache") / "sojourn", places.cache() / "kernel"
-    (cache / "seeds").mkdir(parents=True)
-    (cache / "seeds" / "bound").write_text("0\n")
-    if guests.is_dir():
-        (cache / "kernel").symlink_to(guests)
+    guests = places.cache() / "kernel"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        patch.setenv("XDG_CACHE_HOME", str(cache.parent))
+        patch.setenv("XDG_CACHE_HOME", str(_cache(tmp_path_factory, guests)))
         # Of whoever began pytest, or of readline in it, which says 80 where there is no terminal.
         for name in ("COLUMNS", "LINES"):
             patch.delenv(name, raising=False)
         yield
+
+
+@pytest.fixture(scope="session")
+def cache_without_guest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder as a fresh machine has it."""
+    return _cache(tmp_path_factory, None)
+
+
+@pytest.fixture(autouse=True)
+def guests_for_those_that_need_one(
+    request: pytest.FixtureRequest, cache_without_guest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test that has not the mark `guest` finds none, on any machine: what passes where there is a
+    guest passes where there is none."""
+    if request.node.get_closest_marker("guest") is None:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(cache_without_guest))
+
+
+def _cache(tmp_path_factory: pytest.TempPathFactory, guests: Path | None) -> Path:
+    """A cache folder with a store of finished seeds that keeps none, and with these guests."""
+    cache = tmp_path_factory.mktemp("cache") / "sojourn"
+    (cache / "seeds").mkdir(parents=True)
+    (cache / "seeds" / "bound").write_text("0\n")
+    if guests is not None and guests.is_dir():
+        (cache / "kernel").symlink_to(guests)
+    return cache.parent
 
 
 # A shared machine is slow at times; how long an example takes is no result.

@@ -23,6 +23,7 @@ from small_run import Tables, small_tables
 
 import sojourn
 from sojourn import _core, engine
+from sojourn.cli import status
 from sojourn.engine import (
     Interrupted,
     Progress,
@@ -709,3 +710,39 @@ def test_cake_gives_each_host_half_however_many_flows_it_has(
     flows = run(loads(text.replace("SHARES", shares)), out=tmp_path / "run").table("flows")
     delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
     assert least < delivered["one"] / sum(delivered.values()) < most
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "adt.toml", "-e", "kernel"],
+        ["run", "adt.toml", "-e", "kernel-qemu"],
+        ["run", "adt.toml", "-e", "kernel-7.3"],
+        ["compare", "adt.toml", "fq_codel", "adt", "-e", "kernel"],
+        ["agree", "adt.toml"],
+        ["replay", "adt.toml"],
+        ["evaluate", "adt", "-e", "kernel"],
+    ],
+    ids=" ".join,
+)
+def test_what_no_kernel_can_run_is_refused_for_that_and_not_for_want_of_a_guest(
+    words: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("adt.toml").write_text(SHORT.replace("pfifo limit 50", "adt limit 50"))
+    assert status([*words, "-q"]) == 2
+    said = capsys.readouterr().err
+    assert "Linux has no queue discipline 'adt'" in said
+    assert "no guest" not in said
+
+
+def test_what_a_kernel_can_run_is_refused_for_want_of_a_guest_with_the_command_that_makes_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "short.toml"
+    file.write_text(SHORT)
+    assert status(["run", str(file), "-e", "kernel-7.3", "-q"]) == 2
+    assert "sojourn kernel setup --linux 7.3" in capsys.readouterr().err

@@ -61,7 +61,7 @@ from sojourn.engine.asked import Progress, cores
 from sojourn.engine.foresight import expected_s
 from sojourn.engine.kernel.graph import rate_steps
 from sojourn.engine.kernel.releases import version_in
-from sojourn.engine.protocol import Engine
+from sojourn.engine.protocol import check_all
 from sojourn.engine.recording import (
     DROPPED,
     EARLY,
@@ -563,8 +563,7 @@ def record(
         )
     ]
     first = [(one, one.realise(one.seeds[0])) for one in scenarios]
-    for _, realised in first:
-        kernel.check(realised)
+    check_all(kernel, (realised for _, realised in first))
     counted = [(realised, sum(each is one for each, _ in work)) for one, realised in first]
     threads = jobs or cores()
     stop = threading.Event()
@@ -624,8 +623,9 @@ def record(
 
 
 @runtime_checkable
-class Recorder(Engine, Protocol):
-    """An engine that can record what its queues did."""
+class Recorder(Protocol):
+    """An engine that can record what its queues did. (Of its other attributes some need a guest,
+    and isinstance would ask for them.)"""
 
     def recordings(
         self, realised: Realised, reached: Callable[[int], bool]

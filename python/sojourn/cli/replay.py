@@ -164,7 +164,10 @@ def _recorded(paths: Sequence[Path], how: KernelAsked) -> list[Recording]:
     ]
     if not variants:
         return []
-    work.say(f"{len(variants)} scenarios on {how.execution.engine}", how.talk.quiet)
+    work.say(
+        f"{len(variants)} scenario{'s' if len(variants) > 1 else ''} on {how.execution.engine}",
+        how.talk.quiet,
+    )
     with work.progress(how.talk.quiet) as progress:
         return record(
             variants,

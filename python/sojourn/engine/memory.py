@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from sojourn import _core, metrics
 from sojourn.engine.asked import Progress, cores, loaded, meta_of, seeds_of
-from sojourn.engine.protocol import Cancelled
+from sojourn.engine.protocol import Cancelled, check_all
 from sojourn.engine.registry import find
 from sojourn.errors import UserError
 from sojourn.records import TABLES, Meta, Names, frame
@@ -220,8 +220,7 @@ def _metas(variants: Sequence[Scenario], seeds: Sequence[int]) -> list[Meta]:
     """What is to be run, of each variant; refuses what the simulator can't run."""
     engine = find("sim")
     first = [variant.realise(seeds[0]) for variant in variants]
-    for realised in first:
-        engine.check(realised)
+    check_all(engine, first)
     return [
         meta_of(engine, variant, seeds, realised)
         for variant, realised in zip(variants, first, strict=True)

@@ -47,7 +47,7 @@ from sojourn.engine.kernel.guest.boot import (
     Child,
     see_to_its_end,
 )
-from sojourn.engine.kernel.guest.endings import GuestError, GuestRunError
+from sojourn.engine.kernel.guest.endings import GuestError, GuestRunError, NotHereError
 from sojourn.engine.kernel.observed import selfcheck
 from sojourn.engine.kernel.observed.archive import Archive
 from sojourn.engine.kernel.observed.passage import Passage
@@ -95,8 +95,9 @@ class Netns:
     name = "netns"
     alone = True
 
-    def __init__(self) -> None:
-        self._way = way()
+    @functools.cached_property
+    def _way(self) -> Way:
+        return way()
 
     @property
     def version(self) -> str:
@@ -276,15 +277,15 @@ def way() -> Way:
     """How namespaces can be made here.
 
     Raises:
-        GuestError: they can't; in the kernel's own words.
+        NotHereError: they can't; in the kernel's own words.
     """
     if sys.platform != "linux":
-        raise GuestError("the engine netns is Linux's own", "use the engine sim")
+        raise NotHereError("the engine netns is Linux's own", "use the engine sim")
     absent = {
         name: package for name, package in PROGRAMS.items() if shutil.which(name, path=PATH) is None
     }
     if absent:
-        raise GuestError(
+        raise NotHereError(
             f"{', '.join(absent)}: not in {PATH}",
             f"Debian: apt-get install {' '.join(set(absent.values()))}",
         )
@@ -301,7 +302,7 @@ def way() -> Way:
         if os.geteuid()
         else "run it where root has CAP_SYS_ADMIN and CAP_NET_ADMIN"
     )
-    raise GuestError(
+    raise NotHereError(
         f"network namespaces can't be made here: {'; '.join(reasons)}",
         f"{hint}; or allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone);"
         f" {GUEST_INSTEAD}",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from sojourn import _core
+from sojourn.errors import UserError
 from sojourn.own import compiled
 from sojourn.scenario.realised import Realised
 
@@ -34,6 +35,11 @@ class Outcome:
 
 Cancelled = _core.Cancelled
 """Raised by `Engine.tables` when `reached` says to stop."""
+
+
+class NotReadyError(UserError):
+    """The engine can't be used on this machine as it is: something must be made or installed
+    first."""
 
 
 class Engine(Protocol):
@@ -76,6 +82,23 @@ class Engine(Protocol):
         up with `Cancelled`.
         """
         ...
+
+
+def check_all(engine: Engine, realised: Iterable[Realised]) -> None:
+    """Refuses what the engine can't run, any of these. That the engine is not ready is said last:
+    to make it ready would not help what it can't run.
+
+    Raises:
+        UserError: it can't run one, or is not ready.
+    """
+    not_ready: NotReadyError | None = None
+    for one in realised:
+        try:
+            engine.check(one)
+        except NotReadyError as error:
+            not_ready = not_ready or error
+    if not_ready is not None:
+        raise not_ready
 
 
 def build_for(engine: Engine, realised: Realised) -> str:

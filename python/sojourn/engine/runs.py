@@ -34,7 +34,7 @@ from sojourn.engine.cluster import ClusterAt, connected
 from sojourn.engine.executors import Executor, Job, Threads
 from sojourn.engine.foresight import expected_bytes, expected_s
 from sojourn.engine.made import Source
-from sojourn.engine.protocol import Engine, build_for, by_reason, fingerprint
+from sojourn.engine.protocol import Engine, build_for, by_reason, check_all, fingerprint
 from sojourn.engine.registry import find
 from sojourn.errors import UserError
 from sojourn.records import (
@@ -276,10 +276,8 @@ def check(scenarios: Iterable[Scenario], engine: str) -> None:
     Raises:
         UserError: the engine can't run one, or can't be used here.
     """
-    one = find(engine)
-    for scenario in scenarios:
-        for variant in scenario.variants():
-            one.check(variant.realise(variant.seeds[0]))
+    variants = (variant for scenario in scenarios for variant in scenario.variants())
+    check_all(find(engine), (variant.realise(variant.seeds[0]) for variant in variants))
 
 
 def folder_names(labels: Sequence[str]) -> list[str]:
@@ -335,8 +333,7 @@ def _run(
     # Seeds differ in what is drawn, not in shape: the first shows what will be written, and how
     # much.
     first = [variant.realise(each[0]) for variant, each in zip(variants, asked, strict=True)]
-    for realised in first:
-        engine.check(realised)
+    check_all(engine, first)
     places: Sequence[Path | None] = folders or [None] * len(variants)
     wanted = [
         _Wanted(meta_of(engine, variant, each, one), variant.to_toml(), place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +103,7 @@ def evaluate(
     chosen = entrants.chosen(suite, words)
     left_out: tuple[LeftOut, ...] = ()
     # What is wrong with any of them is told before the first is run.
-    able, unable = _sorted_out(suite, how.engine)
+    able, unable = _sorted_out(suite, how.engine, chosen)
     if not words:
         chosen, left_out = entrants.all_of(suite, able, how.engine)
     work = [(one, entrants.contending(suite, one, chosen)) for one in able]
@@ -127,7 +128,9 @@ def evaluate(
     )
 
 
-def _sorted_out(suite: Suite, engine: str) -> tuple[list[Criterion], list[Missing]]:
+def _sorted_out(
+    suite: Suite, engine: str, chosen: Sequence[str]
+) -> tuple[list[Criterion], list[Missing]]:
     """The criteria that this engine can run, whoever the candidate is, and the others.
 
     Raises:
@@ -147,6 +150,9 @@ def _sorted_out(suite: Suite, engine: str) -> tuple[list[Criterion], list[Missin
         else:
             able.append(one)
     if not able:
+        # What is wrong with a candidate comes before what the engine lacks here.
+        contending = (entrants.contending(suite, one, chosen) for one in suite.criteria)
+        check(itertools.chain.from_iterable(contending), engine)
         raise refusals[0]
     return able, unable
 

@@ -22,7 +22,9 @@ from sojourn.engine.kernel.guest.endings import GuestError
 from sojourn.engine.kernel.observed import archive, selfcheck
 from sojourn.engine.kernel.observed import recorded as recording
 from sojourn.engine.kernel.observed.tables import tables
+from sojourn.engine.kernel.plan import fits
 from sojourn.engine.kernel.plan import guest_plan as plan
+from sojourn.engine.kernel.releases import RELEASES, USUAL, LinuxVersion, version_in
 from sojourn.engine.protocol import Outcome
 from sojourn.engine.recording import Recording
 from sojourn.scenario.realised import Realised
@@ -99,6 +101,13 @@ def _sources() -> str:
     return total.hexdigest()
 
 
+def kernel_of(guest: guests.Name | None) -> tuple[fits.Wiring, bool, LinuxVersion]:
+    """How links are wired in this guest, whether the kernel is the run's own, and its version;
+    without a name: of the best guest. It need not have been made."""
+    built = next((each for each in RELEASES if each.guest == guest), USUAL)
+    return ("veth" if guest == "qemu" else "simnic", True, version_in(built.name))
+
+
 class KernelEngine:
     """Scenarios in a guest. `adapting`: one whose red adapts where it is told to (awake.py)."""
 
@@ -106,9 +115,13 @@ class KernelEngine:
 
     def __init__(self, name: str, guest: guests.Name | None, *, adapting: bool = False) -> None:
         self.name = name
-        self._guest = guests.choose(guest)
+        self._wanted = guest
         self._adapting = adapting
         self._added = awake.library() if adapting else {}
+
+    @cached_property
+    def _guest(self) -> guests.Guest:
+        return guests.choose(self._wanted)
 
     @property
     def version(self) -> str:
@@ -133,7 +146,14 @@ class KernelEngine:
 
     def check(self, realised: Realised) -> None:
         """Refuses what Linux has no word for."""
-        plan.plan(realised, plan.machine_of(self._guest))
+        try:
+            guest = self._guest
+        except GuestError:
+            # What no guest can run is refused for that reason: to make one would not help.
+            if problems := list(fits.problems_of(realised, *kernel_of(self._wanted))):
+                raise fits.PlanError(problems) from None
+            raise
+        plan.plan(realised, plan.machine_of(guest))
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""

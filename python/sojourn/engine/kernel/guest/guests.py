@@ -191,7 +191,7 @@ def choose(name: Name | None = None) -> Guest:
         state = ready(one)
         if state.guest and not state.why_not:
             return state.guest
-    raise errors.GuestError(
+    raise errors.NotHereError(
         f"no guest to run the kernel in ({why_none(name)})",
         f"{setup_command(name or PREFERRED[0])} makes one, sojourn kernel status says more",
     )
