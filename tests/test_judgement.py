@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from inspect import get_annotations
 from pathlib import Path
+from typing import Any
 
 import pytest
 import synthetic
@@ -17,6 +19,7 @@ from sojourn.arrays import Json
 from sojourn.judgement import Contest, Difference, compare, judge, likeness, quantities, words
 from sojourn.judgement.quantities import Measured
 from sojourn.metrics import Interval, Summary
+from sojourn.numbers import GroupNumbers
 from sojourn.records import Run
 
 LINE = """
@@ -55,6 +58,12 @@ direction = "down"
 PING = """
 [[flow]]
 kind = "ping"
+"""
+CALL = """
+[[flow]]
+name = "phone"
+kind = "call"
+direction = "up"
 """
 
 
@@ -417,6 +426,39 @@ def test_transfers_are_judged_by_their_completion() -> None:
     assert max(completed.means) > 2 * min(completed.means)
     assert ", page completed from" in found.sentences()[0]
     assert "Better too: page completion p95 from" in found.sentences()[1]
+
+
+def felt() -> list[quantities.Quantity]:
+    """All that the declaration says is felt, by pings and by the users of a [[flow]] entry that has
+    every number."""
+    group: Any = {key: {} for key in get_annotations(GroupNumbers)} | {"name": "phone"}
+    every = [*quantities.QUANTITY.values(), *quantities._of_group(group)]
+    return [each for each in every if each.role == "felt"]
+
+
+@pytest.mark.parametrize("one", felt(), ids=lambda one: one.key)
+def test_whatever_is_felt_can_win(one: quantities.Quantity, pair: list[Run]) -> None:
+    contest = only(compare(pair))
+    won = Difference(
+        one.key, one.name, one.unit, one.of, one.role, "fq_codel", "pfifo", 2.0, 3.0, Interval(-1.0, -1.5, -0.5), "better"
+    )  # fmt: skip
+    told = words.sentences([dataclasses.replace(contest, differences=(won,))])
+    assert told[0].startswith(f"fq_codel wins. Against pfifo: {one.name} from 3.00 to 2.00")
+
+
+def test_the_quality_of_calls_decides_and_is_told_first_with_one_seed_too() -> None:
+    text = LINE + UPLOADS + CALL
+    found = compare(runs(text))
+    assert only(found).winner == "fq_codel"
+    assert "Against pfifo: phone MOS from" in found.sentences()[0]
+    one = compare(runs(text.replace("seeds = 3", "seed = 1")))
+    assert "In it: phone MOS " in one.sentences()[0]
+
+
+def test_the_lab_s_opening_scenario_has_a_verdict() -> None:
+    start = sojourn.load(Path(sojourn.__file__).parent / "lab" / "start.toml")
+    made = sojourn.run_all(sojourn.variants(start, ("pfifo", "fq_codel")), seeds=2)
+    assert compare(made).sentences()[0].startswith("fq_codel wins")
 
 
 def test_percent_differ_by_points_and_by_no_more_than_a_hundred() -> None:

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.judgement import likeness, words
 from sojourn.judgement.contest import By, Contest, ContestRow, Difference, Verdict
-from sojourn.judgement.quantities import Measured, Quantity, known, measure
+from sojourn.judgement.quantities import RANKED_BY, Measured, Quantity, known, measure
 from sojourn.metrics import Interval, paired, welch
 from sojourn.records import Run
 
@@ -312,7 +312,7 @@ def _ranked(
     """The shortest p95 of the pings first, or the first that decides where there is none; unknown
     last."""
     key = next(
-        (each.key for each in deciding if each.key == "ping_p95"),
+        (each.key for each in deciding if each.key == RANKED_BY),
         deciding[0].key if deciding else "",
     )
     values = [one.over_seeds(key)[0] for one in measured]

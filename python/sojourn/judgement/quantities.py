@@ -143,6 +143,8 @@ def _fixed(link: str | None, ways: tuple[str, str]) -> tuple[Quantity, ...]:
 
 
 QUANTITY = {quantity.key: quantity for quantity in _fixed(None, NOWHERE)}
+RANKED_BY = "ping_p95"
+"""Runs are ranked by it, where there are pings, and of the pings it is told first."""
 OWN_GOODPUT = "own_goodput"
 """Begins the key of the goodput of one [[flow]] entry."""
 

@@ -7,18 +7,17 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from sojourn.digits import decimals, number, with_interval
+from sojourn.judgement.contest import Contest, Difference
+from sojourn.judgement.quantities import RANKED_BY, Quantity
 from sojourn.metrics import RANDOM_START
 
-if TYPE_CHECKING:
-    from sojourn.judgement.contest import Contest, Difference
+_Of = TypeVar("_Of", Quantity, Difference)
 
 MOST_CONTESTS = 12
 """So many contests have sentences each; of more it is said who wins how many."""
-HEADLINES = ("ping_p95", "ping_mean", "ping_loss", "completion_mean", "completion_p95", "late")
-"""Of what is felt by the same flows the first of these that changed is told."""
 LEAST_COUNT = 0.02
 """Numbers of finished transfers that differ by more, as a share of the larger, are told with the
 times."""
@@ -156,7 +155,7 @@ def _one_sample(contest: Contest) -> list[str]:
     rows = [
         row
         for row in contest.rows
-        if _headline(row.quantity.key) in ("ping_p95", "completion_mean", "late")
+        if row.quantity in _leading([row.quantity for row in contest.rows])
     ]
     rows += [
         row
@@ -198,11 +197,16 @@ def _headline(key: str) -> str:
 
 def _headlines(found: Sequence[Difference]) -> list[Difference]:
     """For each who feels it, what became better; of the queue all of it where nothing is felt."""
-    felt = [each for each in found if each.role == "felt" and each.verdict == "better"]
-    if not felt:
-        return [each for each in found if each.role == "queue" and each.verdict == "better"]
-    first: dict[str, Difference] = {}
-    for each in sorted(felt, key=lambda each: HEADLINES.index(_headline(each.key))):
+    better = [each for each in found if each.verdict == "better"]
+    return _leading(better) or [each for each in better if each.role == "queue"]
+
+
+def _leading(those: Sequence[_Of]) -> list[_Of]:
+    """Of what is felt the first for each who feels it, in the order of the quantities; of pings
+    that by which Runs are ranked."""
+    first: dict[str, _Of] = {}
+    felt = [each for each in those if each.role == "felt"]
+    for each in sorted(felt, key=lambda each: each.key != RANKED_BY):
         first.setdefault(each.of, each)
     return list(first.values())
 
