@@ -61,7 +61,7 @@ class FlowInfo:
 
     name: str
     kind: str
-    """bulk, transfers, web, stream, call, udp, ping, video"""
+    """That of its [[flow]] entry, but for onoff, whose packets are udp's."""
     congestion: str | None
     """TCP's congestion control; None: not TCP."""
     group: Count

@@ -65,14 +65,14 @@ GOALS = {
     for goal in (
         Goal(
             "delay",
-            ("ping_p95", "late:", "completion_p95:", *_QUEUE, *_PAID),
+            ("ping_p95", "mos:", "late:", "completion_p95:", *_QUEUE, *_PAID),
             "the shortest delay under load",
             _COST,
             _keeps_goodput,
         ),
         Goal(
             "calls",
-            ("late:", "ping_loss", "ping_p95", *_QUEUE, *_PAID),
+            ("mos:", "late:", "ping_loss", "ping_p95", *_QUEUE, *_PAID),
             "calls and video without gaps",
             _COST,
             _keeps_goodput,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sojourn.records import Run
     from sojourn.scenario import Scenario
 
-SHOWN = ("ping_p95", "late", "sojourn_p95", "goodput", "goodput_other")
+SHOWN = ("ping_p95", "mos", "late", "sojourn_p95", "goodput", "goodput_other")
 """Quantities of which the gain is told."""
 
 

@@ -26,7 +26,7 @@ from sojourn.records import Run
 
 SHOWN = (
     *("goodput", "goodput_other", "utilisation", "sojourn_p50", "sojourn_p95"),
-    *("ping_p95", "completion_mean:", "late:", "drop_rate"),
+    *("ping_p95", "completion_mean:", "mos:", "late:", "drop_rate"),
 )
 
 

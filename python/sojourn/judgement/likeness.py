@@ -31,6 +31,7 @@ CHOICES = frozenset(
         "profile",
         "tcp",
         "offloads",
+        "code",
     }
 )
 """Keys of a scenario that are choices, with all below them."""

@@ -27,7 +27,8 @@ from sojourn.engine.kernel.observed.samples import (
 from sojourn.scenario.realised import Realised, Tcp
 
 _NO_SSTHRESH = 0x7FFF_FFFF
-_DATAGRAM_HEADERS = {"udp": 28, "call": 28, "video": 40, "capture": 40}
+DATAGRAM_HEADERS = {"udp": 28, "call": 28, "video": 40, "capture": 40}
+"""Bytes of a packet that are no payload, of each kind of flow that sends datagrams."""
 
 
 class ObservedFlow:
@@ -39,10 +40,10 @@ class ObservedFlow:
         self.kind = self.flow.kind
         self.window = Window(realised.warmup_ns, realised.duration_ns)
         self.about: Mapping[str, Any] = archive.index["flows"][number]
-        table = {"bulk": "tcp", "transfers": "tcp", "ping": "probes"}.get(self.kind, "datagrams")
-        self.archive = archive
-        self.rows = archive.rows(table, "flow", number)
         self.tcp = self.flow.tcp
+        other = "probes" if self.kind == "ping" else "datagrams"
+        self.archive = archive
+        self.rows = archive.rows("tcp" if self.tcp else other, "flow", number)
 
     def _counter(self, name: str) -> Samples:
         return Samples(self.rows["t_ns"], self.rows[name])
@@ -146,7 +147,7 @@ class ObservedFlow:
         """Application bytes; a probe carries none."""
         if self.kind == "ping":
             return np.zeros(len(self._far_ns), dtype=np.int64)
-        return np.maximum(self._bytes - _DATAGRAM_HEADERS[self.kind], 0)
+        return np.maximum(self._bytes - DATAGRAM_HEADERS[self.kind], 0)
 
     def received(self) -> int:
         """Data packets delivered over the whole run."""

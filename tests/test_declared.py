@@ -1,0 +1,210 @@
+"""Lists by name, kept beside a declaration elsewhere: each names every member that it has to.
+
+A member that is added to a declaration fails here until it is in the list, or among those that are
+left out on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+import sojourn
+from sojourn import _core
+from sojourn.advice.choice import GOALS as WANTED
+from sojourn.cli import advise, cli, contest_text, usage
+from sojourn.cli import list as listed
+from sojourn.engine import foresight, registry
+from sojourn.engine.kernel.guest import guests
+from sojourn.engine.kernel.observed import flows
+from sojourn.engine.kernel.releases import RELEASES
+from sojourn.evaluation import judged, phrases
+from sojourn.figures import comparison, distribution, series, style
+from sojourn.judgement import likeness, quantities
+from sojourn.numbers import GroupNumbers
+from sojourn.offered import ENGINES, GOALS
+from sojourn.papers import NAMES
+from sojourn.records import schema
+from sojourn.report import QUEUE, USERS
+from sojourn.sweeps import grid
+
+ROOT = Path(sojourn.__file__).parent
+
+
+def every(role: str | None = None) -> set[str]:
+    """The heads of all quantities of a role, or of all roles."""
+    group: Any = {key: {} for key in GroupNumbers.__annotations__} | {"name": "x", "kind": "bulk"}
+    other: Any = {**group, "name": "y"}
+    declared = [
+        *quantities.QUANTITY.values(),
+        *quantities._of_group(group),
+        *quantities._own_goodputs([group, other]),
+    ]
+    return {head(one.key) for one in declared if role in (None, one.role)}
+
+
+def head(key: str) -> str:
+    return key.partition(":")[0]
+
+
+def heads(keys: Iterable[str]) -> set[str]:
+    return set(map(head, keys))
+
+
+# ----------------------------------------------------------------------------- quantities of Runs
+
+
+def test_a_sweep_has_a_column_for_each_quantity() -> None:
+    assert set(grid.ORDER) == every()
+
+
+def test_the_page_has_each_quantity_that_counts() -> None:
+    assert every("felt") - heads(USERS) == {"ping_mean"}, "the median is there"
+    assert every("queue") <= heads(QUEUE)
+    assert every("cost") <= heads(USERS)
+    counted = {"drops", "marks", "utilisation", "ping_idle", "own_goodput"}
+    assert every("context") - heads([*USERS, *QUEUE]) <= counted
+
+
+def test_the_terminal_s_table_of_the_queue_has_each_quantity_of_one() -> None:
+    at_link = {
+        one.key
+        for one in quantities._fixed("up", quantities.NOWHERE)
+        if one.of == "up" and one.role != "cost"
+    }
+    assert at_link == {*contest_text.QUEUE, "drop_rate"}
+    assert set(contest_text.LEFT_OUT) <= every()
+
+
+def test_the_bars_have_each_quantity_that_is_felt() -> None:
+    left_out = {"ping_mean", "completion_p95", "ping_loss"}
+    assert every("felt") - heads(comparison.SHOWN) == left_out
+
+
+def test_each_goal_heeds_what_calls_and_transfers_feel() -> None:
+    assert set(WANTED) == set(GOALS)
+    felt = every("felt") - {"ping_mean", "completion_mean"}
+    assert felt == heads([*WANTED["delay"].keys, *WANTED["calls"].keys]) & every("felt")
+    assert {"mos", "late"} <= heads(WANTED["calls"].keys)
+    deciding = {head(key) for goal in WANTED.values() for key in goal.keys}
+    assert deciding - {"completion_p95", "ping_loss"} == set(advise.SHOWN)
+
+
+# ------------------------------------------------------------------------- what a scenario can say
+
+
+CONDITIONS = {
+    *("bottleneck", "link", "flow", "up", "down", "duplex", "name", "from", "to", "via"),
+    *("duration", "warmup", "rate", "delay", "link_layer", "loss", "jitter", "reorder"),
+    *("duplicate", "slot", "overtake", "delay_schedule", "delay_repeat", "schedule", "repeat"),
+    *("police", "replay_window", "kind", "count", "direction", "rtt", "start", "stop", "access"),
+    *("hosts", "hosts_at", "dscp", "tunnel", "packets", "ladder", "segment", "ahead", "size"),
+    *("interval", "packet", "fps", "gop", "i_ratio", "cv", "payload", "frames", "pause"),
+    *("objects", "on", "off"),
+}
+"""Keys of a scenario that are no choice: what the line and its users are."""
+
+
+def test_each_key_of_a_scenario_is_a_choice_or_a_condition_or_says_nothing() -> None:
+    choices, silent = likeness.CHOICES, likeness.SILENT
+    assert not CONDITIONS & (choices | silent)
+    tables = {name: set(keys) for name, keys in _core.scenario_keys().items()}
+    # All that is below these keys is as they are.
+    below = tables.pop("tcp") | tables.pop("record")
+    keys = set().union(*tables.values())
+    assert keys - choices - silent - CONDITIONS == set()
+    assert (choices | CONDITIONS) - keys == set(), "no such key"
+    assert {"tcp", "record"} <= choices | silent
+    assert below
+
+
+KINDS = [name for name, keys in _core.scenario_keys().items() if "kind" in keys]
+"""Of a [[flow]]."""
+WRITTEN = {
+    "capture": 'packets = [["0 s", "100 B"]]',
+    "onoff": 'rate = "1 Mbit/s"\non = "exp 1 s"\noff = "exp 1 s"',
+    "stream": "",
+    "transfers": 'size = "30 kB"',
+    "udp": 'rate = "1 Mbit/s"',
+    "video": 'rate = "1 Mbit/s"',
+    "web": 'size = "30 kB"\nobjects = 5',
+}
+"""What a kind requires."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_flow_of_each_kind_that_sends_datagrams_has_headers(kind: str) -> None:
+    text = (
+        'duration = "2 s"\n[bottleneck]\nrate = "9 Mbit/s"\ndelay = "5 ms"\n'
+        f'[[flow]]\nkind = "{kind}"\n{WRITTEN.get(kind, "")}'
+    )
+    [flow, *_] = sojourn.loads(text).realise(1).flows
+    assert flow.tcp or flow.kind == "ping" or flow.kind in flows.DATAGRAM_HEADERS
+
+
+# ----------------------------------------------------------------------- disciplines, causes, links
+
+
+def test_each_discipline_and_each_cause_of_a_drop_has_a_colour() -> None:
+    assert set(style.QDISCS) == {*_core.QDISCS, "own"}
+    assert set(style.CAUSES) == set(_core.CAUSES)
+
+
+def test_each_number_of_a_discipline_s_state_has_a_word_in_the_figures() -> None:
+    columns = [column.name for column in _core.TABLES["queue"].columns]
+    state = set(columns[columns.index("marked_packets") + 1 :])
+    # What has axes of its own: the two queues of dualpi2, and what is below the discipline.
+    apart = {"l4s_delay_ns", "classic_delay_ns", "ring_packets", "ring_bytes", "bql_limit_bytes"}
+    assert state - set(series._STATE_WORDS) == apart
+    assert set(series._STATE_WORDS) <= state
+
+
+# --------------------------------------------------------------------------- engines and the guests
+
+
+def test_each_engine_has_a_guest_and_a_pace() -> None:
+    alone = {"sim", "netns"}
+    assert set(registry._GUESTS) | alone == set(ENGINES)
+    assert set(foresight.TAKES) | {"kernel"} == set(ENGINES), "kernel is one of its guests"
+    assert set(foresight._KERNELS) | {"sim", "kernel-uml", "kernel-qemu"} == set(ENGINES)
+
+
+def test_each_guest_is_named_and_told_of() -> None:
+    names = set(get_args(guests.Name))
+    assert names == set(guests.NAMES) == set(guests.WHAT)
+    assert {release.guest for release in RELEASES} <= names
+
+
+# --------------------------------------------------------------------------- verdicts, words, lists
+
+
+def test_each_standing_of_a_claim_has_a_sign_and_a_rank() -> None:
+    standings = set(get_args(judged.Standing))
+    assert standings == set(judged.WORST) == set(phrases.SIGNS)
+
+
+def test_each_distribution_has_an_axis() -> None:
+    assert set(distribution.WORDS) == set(get_args(distribution.What))
+
+
+def test_each_table_on_request_is_a_key_of_the_record() -> None:
+    assert set(schema.ON_REQUEST) <= set(_core.scenario_keys()["record"])
+    assert set(_core.scenario_keys()["record"]) - set(schema.ON_REQUEST) <= set(_core.TABLES)
+
+
+def test_what_can_be_listed_is_what_the_command_takes() -> None:
+    [argument] = listed.list_.params
+    assert set(getattr(argument.type, "choices", ())) == set(listed._LISTS)
+
+
+def test_each_hint_for_another_program_s_word_names_a_command_of_ours() -> None:
+    said = [*usage._VERBS.values(), *usage._MOVED.values()]
+    assert {each.split()[1] for each in said} <= set(cli.commands)
+
+
+def test_each_paper_s_folder_is_named() -> None:
+    folders = {file.parent.name for file in (ROOT / "papers").glob("*/published.toml")}
+    assert {name.replace("-", "_") for name in NAMES} == folders
