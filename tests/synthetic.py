@@ -50,6 +50,9 @@ class Shape:
     title: str = "Downloads and a ping at 20 Mbit/s"
     label: str | None = None
     """The qdisc's kind, unless told."""
+    scenario: str | None = None
+    """Its text, unless it is to be this shape's."""
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 def run(path: Path, shape: Shape | None = None) -> Run:
@@ -80,8 +83,12 @@ def run(path: Path, shape: Shape | None = None) -> Run:
         flows=tuple(flows),
         fingerprint="0123456789abcdef",
         host={"system": "Linux", "machine": "x86_64"},
+        settings=dict(shape.settings),
     )
-    text = f'title = "{shape.title}"\n[bottleneck]\nqdisc = "{shape.qdisc}"\nrate = "{shape.rate_bps} bit/s"\n'
+    text = (
+        shape.scenario
+        or f'title = "{shape.title}"\n[bottleneck]\nqdisc = "{shape.qdisc}"\nrate = "{shape.rate_bps} bit/s"\n'
+    )
     made = Run.create(path, meta, text)
     for seed in shape.seeds:
         made.add_seed(seed, tables(shape, seed), CAUSES, cpu_ns=SECOND // 2)

@@ -292,6 +292,8 @@ def _show(
     """The tables of each contest and what follows from them; `written`: what each Run was called on
     the command line; `stops`: what failed."""
     from sojourn import metrics
+    from sojourn.judgement.own_names import as_written
+    from sojourn.scenario.qdisc import is_own
 
     sentences = [*found.sentences(), *_missing(stops)]
     if as_json:
@@ -330,8 +332,12 @@ def _show(
         work.show(_filled(f"≤ and ≥ {end}"))
     for run, name in zip(runs, found.runs, strict=True):
         at = next(contest.link for contest in found.contests if name in contest.runs)
-        if at is not None and name in written and name != run.meta.link(at).qdisc:
-            work.show(f"{name}: {run.meta.link(at).qdisc}")
+        if at is None or name not in written:
+            continue
+        qdisc = run.meta.link(at).qdisc
+        told = as_written(run, qdisc) if is_own(qdisc) else qdisc
+        if name != told:
+            work.show(f"{name}: {told}")
     work.show("\n" + "\n".join(map(_filled, sentences)))
 
 

@@ -143,8 +143,8 @@ def _show(whole: Evaluation) -> None:
     from sojourn.evaluation import phrases
 
     claims = [(assessment, row) for assessment in whole.assessments for row in assessment.judged]
-    baseline = whole.candidates[0]
-    longest = max(map(len, whole.candidates))
+    baseline = whole.called[whole.candidates[0]]
+    longest = max(map(len, whole.called.values()))
     work.show(f"{whole.suite.head.title}\n")
     fit = max(1, (WIDTH - longest) // 3)
     for begin in range(0, len(claims), fit):
@@ -153,7 +153,7 @@ def _show(whole: Evaluation) -> None:
         work.show(f"{'':{longest}}{numbers}")
         for at, candidate in enumerate(whole.candidates):
             signs = "".join(f"  {phrases.SIGNS[row[at].verdict]}" for _, row in part)
-            work.show(f"{candidate:{longest}}{signs}")
+            work.show(f"{whole.called[candidate]:{longest}}{signs}")
         work.show("")
     work.show("✓ holds  ✗ fails  ? these seeds can't tell  · reported, no threshold\n")
     for number, (assessment, row) in enumerate(claims, 1):

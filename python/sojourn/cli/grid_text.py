@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sojourn.cli import text
-from sojourn.sweeps.axes import written
 
 if TYPE_CHECKING:
     from sojourn.judgement.quantities import Quantity
@@ -170,7 +169,7 @@ def _cells(grid: Grid, shown: Sequence[Quantity]) -> tuple[list[str], list[list[
     header = [*grid.headings, *(f"{_head(one)} " for one in shown)]
     rows = [
         [
-            *(_short(written(cell.settings.get(key))) for key in grid.keys),
+            *(_short(grid.written(cell.settings.get(key))) for key in grid.keys),
             *(_number(cell, one) for one in shown),
         ]
         for cell in grid.cells

@@ -13,6 +13,7 @@ from sojourn.evaluation import entrants, judged
 from sojourn.evaluation.entrants import LeftOut
 from sojourn.evaluation.judged import Conditions, Judged
 from sojourn.evaluation.suite import Criterion, Missing, Suite
+from sojourn.judgement.own_names import shortened
 from sojourn.records import Run
 from sojourn.scenario import Scenario
 from sojourn.sweeps.grid import Grid, of_runs
@@ -56,6 +57,12 @@ class Evaluation:
     """What was not run: what the suite lacks, and what the engine has no means for."""
     left_out: tuple[LeftOut, ...] = ()
     """Candidates of the suite that the engine has no means for, where none were named."""
+
+    @property
+    def called(self) -> dict[str, str]:
+        """What people read for each candidate: one of their own without its file, where that
+        tells."""
+        return shortened(self.candidates)
 
     def of(self, candidate: str) -> list[Judged]:
         """All claims on a candidate, in the order of the suite."""

@@ -91,7 +91,9 @@ def _verdict(whole: Evaluation) -> str:
 
 
 def _matrix(whole: Evaluation) -> str:
-    heads = "".join(f'<th scope="col">{escape(each)}</th>' for each in whole.candidates)
+    heads = "".join(
+        f'<th scope="col">{escape(whole.called[each])}</th>' for each in whole.candidates
+    )
     rows = []
     for assessment in whole.assessments:
         one = assessment.criterion
@@ -136,7 +138,7 @@ def _claim(whole: Evaluation, assessment: Assessment, row: Sequence[Judged]) -> 
 
 def _asked(whole: Evaluation, assessment: Assessment, one: Judged) -> str:
     claim = one.claim
-    asks = phrases.asks(assessment, claim, whole.candidates[0])
+    asks = phrases.asks(assessment, claim, whole.called[whole.candidates[0]])
     short = re.split("[:,]", whole.suite.source(claim))[0]
     told = f"<small>{escape(asks)} ({escape(short)})</small>" if asks else ""
     return f'<th scope="row">{escape(phrases.name(assessment, claim))}{told}</th>'
@@ -185,7 +187,9 @@ def _cells(whole: Evaluation, assessment: Assessment) -> str:
     """Every claim in every cell, where there are several."""
     if len(assessment.conditions) < 2:
         return ""
-    heads = "".join(f'<th scope="col">{escape(each)}</th>' for each in whole.candidates)
+    heads = "".join(
+        f'<th scope="col">{escape(whole.called[each])}</th>' for each in whole.candidates
+    )
     rows = "".join(
         _row(whole, assessment, row, cell)
         for row in assessment.judged
@@ -205,8 +209,8 @@ def _row(whole: Evaluation, assessment: Assessment, row: Sequence[Judged], cell:
     held = row[0].at(cell)
     reference = ""
     if claim.times_baseline and held is not None:
-        reference = f"{whole.candidates[0]}: {digits(held.own)}"
-    asks = phrases.asks(assessment, claim, whole.candidates[0])
+        reference = f"{whole.called[whole.candidates[0]]}: {digits(held.own)}"
+    asks = phrases.asks(assessment, claim, whole.called[whole.candidates[0]])
     told = "".join(
         f"<small>{escape(each)}</small>"
         for each in (phrases.name(assessment, claim), asks, reference)
@@ -251,7 +255,11 @@ def _picture(whole: Evaluation, assessment: Assessment) -> str:
 def _cloud(whole: Evaluation, at: int, cell: SweepCell) -> Cloud:
     colour, marker = _looks(whole.candidates)[at]
     return Cloud(
-        whole.candidates[at], colour, marker, cell.at.per_seed(DELAY), cell.at.per_seed("goodput")
+        whole.called[whole.candidates[at]],
+        colour,
+        marker,
+        cell.at.per_seed(DELAY),
+        cell.at.per_seed("goodput"),
     )
 
 

@@ -82,8 +82,8 @@ def sentence(whole: Evaluation, candidate: str) -> str:
     count = counts(found)
     judged = count["holds"] + count["fails"] + count["unclear"]
     if not judged:
-        return f"{candidate}: the baseline, which is reported."
-    said = [f"{candidate}: {count['holds']} of {judged} hold"]
+        return f"{whole.called[candidate]}: the baseline, which is reported."
+    said = [f"{whole.called[candidate]}: {count['holds']} of {judged} hold"]
     for verdict, word in (
         ("fails", "fails"),
         ("unclear", "not clear with these seeds"),
@@ -105,8 +105,8 @@ def ranking(whole: Evaluation) -> str:
     found = {name: counts(whole.of(name)) for name in whole.candidates[1:]}
     judged = {one["holds"] + one["fails"] + one["unclear"] for one in found.values()}
     best = sorted(found, key=lambda each: -found[each]["holds"])
-    said = ", ".join(f"{each} {found[each]['holds']}" for each in best)
-    return f"Of {max(judged, default=0)} judged claims hold: {said}. The baseline is {whole.candidates[0]}."
+    said = ", ".join(f"{whole.called[each]} {found[each]['holds']}" for each in best)
+    return f"Of {max(judged, default=0)} judged claims hold: {said}. The baseline is {whole.called[whole.candidates[0]]}."
 
 
 def left_out(whole: Evaluation) -> list[tuple[str, str]]:

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn.judgement import likeness, words
 from sojourn.judgement.contest import By, Contest, ContestRow, Difference, Verdict
+from sojourn.judgement.own_names import own_names
 from sojourn.judgement.quantities import RANKED_BY, Measured, Quantity, known, measure
 from sojourn.metrics import Interval, paired, welch
 from sojourn.records import Run
@@ -172,14 +173,14 @@ def judge(measured: Sequence[Measured], baseline: int | None = None) -> Judgemen
     """The verdict on Runs with their numbers. `baseline`: the position of the one that the others
     are measured against."""
     runs = [one.run for one in measured]
-    names = likeness.labels(runs)
+    names, own = likeness.labels(runs), own_names(runs)
     groups = likeness.alike(runs)
     headings = likeness.headings([runs[members[0]] for members in groups])
     contests = []
     for members, apart in zip(groups, headings, strict=True):
         labels = [names[i] for i in members]
         competing = len(groups) > 1 and len(members) > 1
-        short = likeness.choices([runs[i] for i in members]) if competing else labels
+        short = likeness.choices([runs[i] for i in members], own) if competing else labels
         asked = members.index(baseline) if baseline in members else None
         contests.append(
             _contest([measured[i] for i in members], _Names(labels, short, apart), asked)

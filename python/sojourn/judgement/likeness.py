@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from sojourn.judgement.own_names import own_names, renamed
 from sojourn.records import Run
 from sojourn.scenario import ScenarioError, loads
 
@@ -99,6 +100,11 @@ def _keys(path: tuple[str, ...]) -> tuple[str, ...]:
     return (path[0], *path[2:]) if path[0] in ("flow", "link") else path
 
 
+def is_choice(key: str) -> bool:
+    """Whether a swept key, like "bottleneck.qdisc", is a choice."""
+    return not CHOICES.isdisjoint(_keys(tuple(key.split("."))))
+
+
 def alike(runs: Sequence[Run]) -> list[list[int]]:
     """The positions of the Runs in groups of equal conditions, each in their order."""
     groups: list[tuple[Facts, list[int]]] = []
@@ -122,8 +128,12 @@ def differences(every: Sequence[Facts]) -> list[tuple[str, ...]]:
     return [path for path in varying if path not in derived] or varying
 
 
-def words(found: Facts, keys: Sequence[tuple[str, ...]]) -> str:
-    """The values of these keys: "fq_codel, up.rate 5 Mbit/s"."""
+def words(
+    found: Facts, keys: Sequence[tuple[str, ...]], names: Mapping[str, str] | None = None
+) -> str:
+    """The values of these keys: "fq_codel, up.rate 5 Mbit/s"; classes of one's own by their
+    `own_names`."""
+    names = names or {}
     said = []
     for path in keys:
         if not _has(found, path):
@@ -142,15 +152,19 @@ def words(found: Facts, keys: Sequence[tuple[str, ...]]) -> str:
             said.append(f"{name} {value / 1e9:g} s" if isinstance(value, int) else name)
         elif path in (("links",), ("flows",)):
             said.append(f"{len(value or ())} {last}")
+        elif path[0] == "code":
+            said.append(f"{last} {str(value).removeprefix('sha256 ')[:8]}")
         elif last in SPEAKING:
-            said.append(_text(value))
+            said.append(_text(names.get(str(value), value)))
         else:
             said.append(f"{name} {_text(value)}")
     return ", ".join(dict.fromkeys(said))
 
 
 def _has(found: Facts, path: tuple[str, ...]) -> bool:
-    """Whether there is what the key is of: not so of a flow that others have."""
+    """Whether there is what the key is of: not so of a flow or a file that others have."""
+    if path[0] == "code":
+        return path in found
     return path[0] not in ("flow", "link") or any(other[:2] == path[:2] for other in found)
 
 
@@ -188,18 +202,26 @@ def _text(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def choices(runs: Sequence[Run]) -> list[str]:
-    """Of Runs that compete: what was chosen, where that tells them apart; else their labels."""
+def choices(runs: Sequence[Run], names: Mapping[str, str]) -> list[str]:
+    """Of Runs that compete: what was chosen, where that tells them apart; else their labels.
+    `names`: of classes of one's own."""
     every = [facts(run) for run in runs]
     keys = differences(every)
-    said = [words(found, keys) for found in every]
-    return said if len(set(said)) == len(runs) and all(said) else labels(runs)
+    plain = [key for key in keys if key[0] != "code"]
+    # A file that changed tells its classes apart, where nothing else does.
+    own = [key for found in every for key, value in found.items() if str(value) in names]
+    for those in (plain, list(dict.fromkeys([*own, *keys]))):
+        said = [words(found, those, names) for found in every]
+        if len(set(said)) == len(runs) and all(said):
+            return said
+    return labels(runs)
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
     """What to call each Run, all different: its name, with what else sets it apart from others of
     that name."""
-    names = [run.name for run in runs]
+    called = own_names(runs)
+    names = [renamed(run.name, called) for run in runs]
     found: dict[int, Facts] = {}
     said = list(names)
     for name in dict.fromkeys(names):
@@ -208,10 +230,10 @@ def labels(runs: Sequence[Run]) -> list[str]:
             continue
         for i in same:
             found[i] = facts(runs[i])
-        keys = differences([found[i] for i in same])
+        keys = [key for key in differences([found[i] for i in same]) if key[0] != "code"]
         for i in same:
             title = runs[i].meta.title
-            apart = words(found[i], keys)
+            apart = words(found[i], keys, called)
             own = "" if name == title and apart else name
             said[i] = ", ".join(filter(None, (own, apart)))
     return _by_folder(said, [run.path for run in runs])

@@ -19,6 +19,7 @@ from sojourn.digits import decimals, number, sides, with_interval
 from sojourn.figures import series, style
 from sojourn.judgement import Contest, words
 from sojourn.judgement.contest import Difference
+from sojourn.judgement.likeness import is_choice
 from sojourn.judgement.quantities import Quantity
 from sojourn.records import Run
 from sojourn.report import multiples, parts
@@ -47,12 +48,10 @@ def is_sweep(runs: Sequence[Run]) -> bool:
 
 
 def _varying(runs: Sequence[Run]) -> list[str]:
-    from sojourn.judgement.likeness import CHOICES
-
     return [
         key
         for key in runs[0].meta.settings
-        if CHOICES.isdisjoint(key.split(".")) and len({run.meta.settings[key] for run in runs}) > 1
+        if not is_choice(key) and len({run.meta.settings[key] for run in runs}) > 1
     ]
 
 
@@ -129,7 +128,7 @@ class _Swept:
             # Shades of one discipline are hard to tell apart where lines of several cross.
             plain = [style.flow_look(i) for i in range(len(those))]
         return [
-            _Contender(chosen, ", ".join(map(written, chosen)) or "all", *look)
+            _Contender(chosen, ", ".join(map(self.grid.written, chosen)) or "all", *look)
             for chosen, look in zip(first, plain, strict=True)
         ]
 
@@ -153,7 +152,8 @@ class _Swept:
     def _said(self, keys: Sequence[str], values: Settings) -> str:
         """`count 4, up.rate 5 Mbit/s`."""
         return ", ".join(
-            f"{self.heading[key]} {written(value)}" for key, value in zip(keys, values, strict=True)
+            f"{self.heading[key]} {self.grid.written(value)}"
+            for key, value in zip(keys, values, strict=True)
         )
 
     # ------------------------------------------------------------------------------------ heading
@@ -191,7 +191,7 @@ class _Swept:
         groups = "".join(
             f"<fieldset><legend>{escape(self.heading[key])}</legend>"
             + "".join(
-                f'<label><input type="checkbox" id="{name}" checked> {escape(written(value))}</label>'
+                f'<label><input type="checkbox" id="{name}" checked> {escape(self.grid.written(value))}</label>'
                 for value, name in values.items()
             )
             + "</fieldset>"
@@ -305,14 +305,14 @@ class _Swept:
         columns = self.grid.distinct(self.across)
         lines: Sequence[Setting | None] = self.grid.distinct(down) if down else [None]
         head = "".join(
-            f'<th scope="col"{self._marked({self.across: value})}>{escape(written(value))}</th>'
+            f'<th scope="col"{self._marked({self.across: value})}>{escape(self.grid.written(value))}</th>'
             for value in columns
         )
         rows = []
         for line in lines:
             fixed = {**dict(zip(others, those, strict=True)), **({down: line} if down else {})}
             fields = [self._field({**fixed, self.across: value}) for value in columns]
-            name = f"{self.heading[down]} {written(line)}" if down else ""
+            name = f"{self.heading[down]} {self.grid.written(line)}" if down else ""
             mark = self._marked({down: line} if down else {})
             rows.append(f'<tr{mark}><th scope="row">{escape(name)}</th>{"".join(fields)}</tr>')
         caption = self._said(others, those)
@@ -454,7 +454,7 @@ class _Swept:
         read = scale(values)
         if read is None:
             places = {value: float(i) for i, value in enumerate(values)}
-            ticks = [(place, written(value)) for value, place in places.items()]
+            ticks = [(place, self.grid.written(value)) for value, place in places.items()]
             return places, multiples.Span(-0.3, len(values) - 0.7, False, tuple(ticks))
         places = dict(zip(values, read.numbers, strict=True))
         log = logarithmic(read.numbers)
@@ -535,7 +535,7 @@ class _Swept:
         who = self._contender(run)
         bar = multiples.interval(low, value, high, who.colour) if reference else ""
         fixed = "".join(
-            f'<td class="set">{escape(written(run.settings.get(key)))}</td>'
+            f'<td class="set">{escape(self.grid.written(run.settings.get(key)))}</td>'
             for key in self.conditions
         )
         return (
@@ -570,7 +570,7 @@ class _Swept:
 
     def _row(self, cell: SweepCell, shown: Sequence[Quantity]) -> str:
         fixed = "".join(
-            f'<th scope="row">{escape(written(cell.settings.get(key)))}</th>'
+            f'<th scope="row">{escape(self.grid.written(cell.settings.get(key)))}</th>'
             for key in self.grid.keys
         )
         fields = []

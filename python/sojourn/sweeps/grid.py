@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sojourn.errors import UserError
 from sojourn.judgement import Judgement, judge, likeness
+from sojourn.judgement.own_names import own_names
 from sojourn.judgement.quantities import (
     AtLink,
     Quantity,
@@ -22,7 +23,7 @@ from sojourn.judgement.quantities import (
     measure,
     under_study,
 )
-from sojourn.sweeps.axes import Setting, headings
+from sojourn.sweeps.axes import Setting, headings, written
 from sojourn.units import nearest
 
 if TYPE_CHECKING:
@@ -77,6 +78,12 @@ class Grid:
     quantities: tuple[Quantity, ...]
     """Of which some cell has a number, the decisive first."""
     judgement: Judgement | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Of classes of one's own, by their words."""
+
+    def written(self, value: Setting | None) -> str:
+        """A swept value as people read it."""
+        return written(self.names.get(value, value) if isinstance(value, str) else value)
 
     @property
     def headings(self) -> list[str]:
@@ -86,7 +93,7 @@ class Grid:
     @property
     def chosen(self) -> tuple[str, ...]:
         """Those keys that who runs the line can choose: the discipline, TCP."""
-        return tuple(key for key in self.keys if not likeness.CHOICES.isdisjoint(key.split(".")))
+        return tuple(filter(likeness.is_choice, self.keys))
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -188,7 +195,7 @@ def of_runs(runs: Sequence[Run], link: str | None = None) -> Grid:
         SweepCell(_settings(one.meta, label), label, one, contests[label])
         for one, label in zip(measured, found.runs, strict=True)
     ]
-    return _grid(cells, found)
+    return _grid(cells, found, own_names(runs))
 
 
 def of_simulated(made: Sequence[Summed]) -> Grid:
@@ -201,14 +208,14 @@ def of_simulated(made: Sequence[Summed]) -> Grid:
         )
         for one, at in zip(made, links, strict=True)
     ]
-    return _grid(cells, None)
+    return _grid(cells, None, {})
 
 
 def _settings(meta: Meta, label: str) -> Mapping[str, Setting]:
     return meta.settings or {WITHOUT_SETTINGS: label}
 
 
-def _grid(cells: Sequence[SweepCell], found: Judgement | None) -> Grid:
+def _grid(cells: Sequence[SweepCell], found: Judgement | None, names: Mapping[str, str]) -> Grid:
     keys = tuple(dict.fromkeys(key for cell in cells for key in cell.settings))
     every: dict[str, Quantity] = {}
     for cell in cells:
@@ -219,7 +226,8 @@ def _grid(cells: Sequence[SweepCell], found: Judgement | None) -> Grid:
         if any(not math.isnan(cell.values(one.key)[0]) for cell in cells)
     ]
     felt = any(one.role == "felt" for one in known)
-    return Grid(keys, tuple(cells), tuple(sorted(known, key=lambda one: _rank(one, felt))), found)
+    ranked = tuple(sorted(known, key=lambda one: _rank(one, felt)))
+    return Grid(keys, tuple(cells), ranked, found, names)
 
 
 def _rank(quantity: Quantity, felt: bool) -> int:

@@ -1,0 +1,134 @@
+"""What to call a class of one's own: "Late target 5ms" for `mine.py:Late target 5ms`; with its file
+where the class alone would not tell.
+
+A scenario keeps the numbers that it sets in the units of the class: a time is 5000000 there. It is
+said as somebody wrote it, in the Run's label or in a sweep; else with its unit where the class gives
+that number in MS, US or S.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from sojourn.records import Run
+from sojourn.scenario.linux import CONGESTION
+from sojourn.scenario.qdisc import QDISCS, Qdisc, is_own
+
+_TIMES = frozenset({"US", "MS", "S"})
+"""What a file of one's own writes times in (`sojourn.own`)."""
+
+
+def own_names(runs: Sequence[Run]) -> dict[str, str]:
+    """The name of each class of one's own in these Runs, by its words: both as a scenario has them
+    and as they were written."""
+    written = {words: as_written(run, words) for run in runs for words in _own_words(run)}
+    short = shortened(written.values())
+    given = {text: words for run in runs for text, words in _given(run)}
+    said = {words: short[text] for words, text in written.items()}
+    return {**said, **{text: said[words] for text, words in given.items() if words in said}}
+
+
+def shortened(every: Iterable[str]) -> dict[str, str]:
+    """Words as somebody wrote them, those of one's own without their files where the classes alone
+    tell."""
+    words = list(every)
+    files: dict[str, set[str]] = {}
+    for text in filter(is_own, words):
+        file, name = _parts(text)
+        files.setdefault(name, set()).add(file)
+    said = {}
+    for text in words:
+        file, name = _parts(text)
+        alone = len(files.get(name, ())) == 1 and name not in QDISCS and name not in CONGESTION
+        said[text] = text.removeprefix(f"{file}:") if alone else text
+    return said
+
+
+def as_written(run: Run, words: str) -> str:
+    """The words of one's own that a Run has, with times in their units."""
+    given = (text for text, meant in _given(run) if meant == words)
+    return next(given, None) or _with_units(words, _source(run.scenario_text, _parts(words)[0]))
+
+
+def renamed(label: str, names: Mapping[str, str]) -> str:
+    """A label with the names of classes in place of their words."""
+    for words in sorted(names, key=len, reverse=True):
+        whole = rf"(?<![^\s,(]){re.escape(words)}(?![^\s,)])"
+        label = re.sub(whole, lambda _, to=names[words]: to, label)  # type: ignore[misc]
+    return label
+
+
+def _own_words(run: Run) -> list[str]:
+    every = [link.qdisc for link in run.meta.links]
+    every += [flow.congestion for flow in run.meta.flows if flow.congestion]
+    return [words for words in dict.fromkeys(every) if is_own(words)]
+
+
+def _given(run: Run) -> Iterator[tuple[str, str]]:
+    """What was written for classes of one's own, and as the scenario has it."""
+    for text in (run.meta.label, *run.meta.settings.values()):
+        if isinstance(text, str) and is_own(text) and (words := _plain(text)):
+            yield text, words
+
+
+@lru_cache(maxsize=256)
+def _plain(text: str) -> str | None:
+    try:
+        return Qdisc.parse(text).text
+    except ValueError:
+        return None
+
+
+def _parts(words: str) -> tuple[str, str]:
+    """File and class."""
+    file, _, name = words.partition(" ")[0].rpartition(":")
+    return file, name
+
+
+@lru_cache(maxsize=64)
+def _source(scenario: str, file: str) -> str:
+    try:
+        text = tomllib.loads(scenario).get("code", {}).get(file, "")
+    except (tomllib.TOMLDecodeError, AttributeError):
+        return ""
+    return text if isinstance(text, str) else ""
+
+
+def _with_units(words: str, source: str) -> str:
+    head, *rest = words.split()
+    times = _times(source, _parts(words)[1])
+    numbers = [
+        _time(int(number)) if word in times and number.isdigit() else number
+        for word, number in zip(rest[::2], rest[1::2], strict=True)
+    ]
+    return " ".join(
+        (head, *(part for pair in zip(rest[::2], numbers, strict=True) for part in pair))
+    )
+
+
+def _time(ns: int) -> str:
+    """`5ms`: in the largest unit of which it is a whole number."""
+    units = ((10**9, "s"), (10**6, "ms"), (10**3, "us"), (1, "ns"))
+    length, unit = next(each for each in units if ns % each[0] == 0)
+    return f"{ns // length}{unit}"
+
+
+_CONSTANT = re.compile(r"^(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(.+)", re.MULTILINE)
+_FIELD = re.compile(r"^[ \t]+(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(.+)", re.MULTILINE)
+
+
+def _times(source: str, name: str) -> set[str]:
+    """The fields of a class whose numbers are given as times, or by constants that are."""
+    times = set(_TIMES)
+    for constant, value in _CONSTANT.findall(source):
+        if times & set(re.findall(r"\w+", value)):
+            times.add(constant)
+    _, _, after = source.partition(f"\nclass {name}(")
+    _, _, body = after.partition("\n")
+    body = re.split(r"^\S|^[ \t]+def ", body, maxsplit=1, flags=re.MULTILINE)[0]
+    return {
+        field for field, value in _FIELD.findall(body) if times & set(re.findall(r"\w+", value))
+    }

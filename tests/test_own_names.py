@@ -1,0 +1,169 @@
+"""A discipline or congestion control of one's own competes like any other, and is called by its
+name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import synthetic
+from synthetic import Shape
+
+import sojourn
+from sojourn import report
+from sojourn.cli import grid_text
+from sojourn.judgement import compare
+from sojourn.judgement.likeness import conditions, is_choice
+from sojourn.judgement.own_names import shortened
+from sojourn.records import Run
+from sojourn.sweeps.grid import of_runs
+
+LATE = """
+from sojourn.own import DROP, MS, PASS, Discipline, Link, Packet
+USUAL = 5 * MS
+class Late(Discipline):
+    target: int = 20 * MS
+    least: int = USUAL
+    room: int = 7
+    def dequeue(self, packet: Packet, link: Link) -> int:
+        return DROP if packet.sojourn > self.target else PASS
+class Early(Late):
+    limit = 20
+"""
+
+
+def made(
+    path: Path, words: str, label: str = "", code: str = LATE, rate: int = 20, **settings: str
+) -> Run:
+    """A Run of a discipline by these words, as a scenario has them."""
+    file = words.partition(":")[0]
+    own = f"[code]\n{file!r} = '''{code}'''\n" if ".py:" in words else ""
+    text = (
+        'title = "A line"\nduration = "20 s"\nwarmup = "5 s"\n[bottleneck]\ndelay = "5 ms"\n'
+        f'rate = "{rate} Mbit/s"\nqdisc = "{words}"\n[[flow]]\nkind = "bulk"\n{own}'
+    )
+    given = tuple((key.replace("_", "."), value) for key, value in settings.items())
+    # Runs of equal tables are the same.
+    pings = 50 + sum(f"{words} {label} {code}".encode()) % 97
+    shape = Shape(words, label=label, ping_ms=pings, title="A line", scenario=text, settings=given)
+    return synthetic.run(path, shape)
+
+
+def names(*runs: Run) -> list[str]:
+    """What each is called; all compete."""
+    found = compare(runs)
+    [contest] = found.contests
+    assert set(contest.called.values()) == set(found.runs)
+    return list(found.runs)
+
+
+def test_a_class_competes_and_is_called_by_its_name_and_settings(tmp_path: Path) -> None:
+    runs = [
+        made(tmp_path / "fq", "fq_codel", "fq_codel"),
+        made(tmp_path / "usual", "mine.py:Late", "mine.py:Late"),
+        made(tmp_path / "five", "mine.py:Late target 5000000", "mine.py:Late target 5ms"),
+        made(tmp_path / "other", "mine.py:Early", "mine.py:Early"),
+    ]
+    assert names(*runs) == ["fq_codel", "Late", "Late target 5ms", "Early"]
+    said = " ".join(compare(runs).sentences())
+    assert "mine.py" not in said
+    assert "5000000" not in said
+
+
+def test_a_time_that_only_the_scenario_says_has_its_unit(tmp_path: Path) -> None:
+    every = "mine.py:Late target 5000000 least 1500000 room 9000"
+    runs = [made(tmp_path / "a", every), made(tmp_path / "b", "pfifo limit 1000")]
+    assert names(*runs) == [
+        "Late target 5ms least 1500us room 9000",
+        "pfifo limit 1000",
+    ]
+
+
+def test_classes_of_one_name_in_two_files_are_called_with_their_files(tmp_path: Path) -> None:
+    both = ["mine.py:Late", "a/mine.py:Late"]
+    runs = [made(tmp_path / str(i), words, words) for i, words in enumerate(both)]
+    assert set(names(*runs)) == set(both)
+    # So is a class that has the name of a discipline.
+    assert shortened(["x.py:red", "x.py:Late"]) == {"x.py:red": "x.py:red", "x.py:Late": "Late"}
+
+
+def test_a_file_that_changed_is_another_choice(tmp_path: Path) -> None:
+    changed = LATE.replace("20 * MS", "10 * MS")
+    runs = [
+        made(tmp_path / "old", "mine.py:Late", "mine.py:Late"),
+        made(tmp_path / "new", "mine.py:Late", "mine.py:Late", code=changed),
+    ]
+    assert names(*runs) == ["Late, old", "Late, new"]
+
+
+def sweep(path: Path, code: str = LATE) -> list[Run]:
+    """Two disciplines, one of them one's own, at two rates."""
+    return [
+        made(
+            path / f"{i}-{rate}",
+            words,
+            f"{text}, {rate} Mbit/s",
+            code,
+            rate,
+            bottleneck_qdisc=text,
+            bottleneck_rate=f"{rate} Mbit/s",
+        )
+        for rate in (10, 20)
+        for i, (words, text) in enumerate(
+            [
+                ("pfifo limit 1000", "pfifo"),
+                ("mine.py:Late target 5000000", "mine.py:Late target 5ms"),
+            ]
+        )
+    ]
+
+
+def test_in_a_sweep_too(tmp_path: Path) -> None:
+    runs = sweep(tmp_path)
+    found = compare(runs)
+    assert [len(contest.runs) for contest in found.contests] == [2, 2]
+    assert found.sentences()[0].endswith("traffic Late target 5ms wins 2.")
+    grid = of_runs(runs)
+    for form in ("table", "md", "latex"):
+        table = grid_text.rendered(grid, form, ())
+        assert "Late target 5ms" in table
+        assert "mine.py" not in table
+    latex = grid_text.rendered(grid, "latex", ()).splitlines()
+    assert all(r"\textbf" in line for line in latex if "Late" in line)
+    # What a program reads has the words of the scenario.
+    assert "mine.py:Late target 5ms" in grid_text.rendered(grid, "csv", ())
+    page = report.render(runs)
+    assert '<td class="won"' in page.partition("Late target 5ms<small>")[0][-400:]
+    pairs = page.partition('<h2 id="pairs"')[2] or page.partition("seed by seed")[2]
+    assert "Late target 5ms" in pairs
+    assert "mine.py default" not in page
+
+
+def test_of_two_sweeps_a_file_that_changed_is_told_by_its_sum(tmp_path: Path) -> None:
+    old = sweep(tmp_path / "old")[1::2]
+    new = sweep(tmp_path / "new", LATE.replace("7", "8"))[1::2]
+    contests = compare([*old, *new]).contests
+    called = [sorted(contest.called.values()) for contest in contests]
+    assert called[0] == called[1]
+    assert all(name.startswith("Late target 5ms, mine.py ") for name in called[0])
+
+
+def test_a_congestion_control_competes() -> None:
+    text = (
+        'duration = "2 s"\n[bottleneck]\nrate = "5 Mbit/s"\ndelay = "5 ms"\n'
+        '[[flow]]\nname = "up"\nkind = "bulk"\ndirection = "up"\n'
+    )
+    cubic, calm = (
+        sojourn.loads(text + more)
+        for more in (
+            'congestion = "cubic"\n',
+            'congestion = "calm.py:Calm queueing 5000000"\n[code]\n"calm.py" = "x"\n',
+        )
+    )
+    both = [conditions(dict(each.meaning())) for each in (cubic, calm)]
+    assert both[0] == both[1]
+
+
+def test_a_flow_called_code_is_no_choice() -> None:
+    assert not is_choice("flow.code.rtt")
+    assert is_choice("flow.code.congestion")
+    assert is_choice("bottleneck.up.qdisc")
