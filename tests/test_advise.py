@@ -1,15 +1,22 @@
 """`sojourn advise`: what stands for choice, what is chosen, what is to be typed."""
 
 import json
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from sojourn import advice, engine, offered
-from sojourn.advice import AccessLine
+from sojourn.advice import AccessLine, Advice, choice
 from sojourn.cli import status
 from sojourn.errors import UserError
+from sojourn.judgement import Judgement
+from sojourn.judgement.quantities import QUANTITY
+from sojourn.metrics import mean_ci95, paired
 from sojourn.scenario import Scenario, loads
 from sojourn.scenario.qdisc import LinkLayer
 
@@ -90,6 +97,150 @@ def test_who_bloats_does_not_stand_for_goodput_though_it_has_most(runs: list) ->
     assert found.chosen != "as it is"
 
 
+# ------------------------------------------------------------------------- the choice, by numbers
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What a candidate's seeds gave, by the keys of quantities."""
+
+    of: dict[str, list[float]]
+
+    @property
+    def quantities(self) -> dict[str, Any]:
+        return {key: QUANTITY[key] for key in self.of}
+
+    @property
+    def summary(self) -> Any:
+        return SimpleNamespace(seeds=tuple(range(max(len(each) for each in self.of.values()))))
+
+    def per_seed(self, key: str) -> list[float]:
+        return self.of.get(key, [])
+
+    def over_seeds(self, key: str) -> tuple[float, float]:
+        found = mean_ci95(self.per_seed(key))
+        return found["mean"], found["ci95"]
+
+
+def chosen(numbers: dict[str, Numbers], goal: str = "delay") -> Advice:
+    judgement = Judgement(tuple(numbers), ())
+    return choice.by_numbers(cast("Any", list(numbers.values())), judgement, advice.GOALS[goal])
+
+
+def pings(*values: float, goodput: tuple[float, ...] = ()) -> Numbers:
+    return Numbers({"ping_p95": list(values), "goodput": list(goodput or [9.0] * len(values))})
+
+
+def test_a_wide_interval_is_no_merit() -> None:
+    # 174 +- 202 ms beside 10.5: seen on a line of 35 Mbit/s with three seeds.
+    found = chosen(
+        {
+            "as it is": pings(85.0, 190.0, 247.0, goodput=(9.6, 9.7, 9.7)),
+            "fq_codel": pings(10.5, 10.5, 10.6),
+            "pie": pings(51.0, 44.0, 60.0),
+        }
+    )
+    assert found.chosen == "fq_codel"
+    assert found.undecided == ("as it is",)
+    assert [each.key for each in found.decided] == ["ping_p95"]
+
+
+def test_of_equals_the_usual_one_is_chosen() -> None:
+    equals = {"fq_pie": pings(10.4, 10.4), "cake": pings(10.5, 10.5), "codel": pings(20.0, 21.0)}
+    there = {"pfifo": pings(99.0, 98.0)}
+    assert chosen(there | equals).chosen == "cake"
+    found = chosen(there | equals | {"fq_codel": pings(10.6, 10.5)})
+    assert (found.chosen, found.usual) == ("fq_codel", True)
+    assert found.as_good == ("fq_pie", "cake")
+    # With its defaults before it with parameters; what is there before all of them.
+    of_rtt = {"fq_codel target 2ms interval 40ms": pings(10.3, 10.3)}
+    assert chosen(there | of_rtt | equals | {"fq_codel": pings(10.6, 10.5)}).chosen == "fq_codel"
+    found = chosen({"pie": pings(10.6, 10.6)} | equals)
+    assert (found.chosen, found.usual) == ("pie", False)
+
+
+def test_within_its_margin_a_difference_decides_nothing() -> None:
+    def of(ms: float, mbps: float) -> dict[str, Numbers]:
+        first = pings(100.0, 100.0, goodput=(10.0, 10.0))
+        return {"pie": first, "fq_codel": pings(ms, ms, goodput=(mbps, mbps))}
+
+    # 5 % of 100 ms, 5 % of 10 Mbit/s; below 20 ms it is 1 ms.
+    assert chosen(of(104.9, 10.0)).as_good == ("fq_codel",)
+    assert chosen(of(105.1, 10.0)).as_good == ()
+    assert chosen(of(100.0, 9.51)).as_good == ("fq_codel",)
+    assert chosen(of(100.0, 9.49)).as_good == ()
+    assert [each.value for each in chosen(of(100.0, 9.49)).margins] == [5.0, 0.5]
+    short = {"pie": pings(10.0, 10.0), "fq_codel": pings(10.9, 10.9), "cake": pings(11.1, 11.1)}
+    assert chosen(short).as_good == ("fq_codel",)
+
+
+def test_one_seed_decides_nothing_and_equal_seeds_all() -> None:
+    found = chosen({"pie": pings(90.0), "fq_codel": pings(10.0), "cake": pings(10.0)})
+    assert (found.chosen, found.undecided) == ("fq_codel", ("pie", "cake"))
+    # Where no seed differs there is one sample of each: the numbers themselves.
+    same = {"pie": 90.0, "fq_codel": 10.0, "cake": 10.2}
+    found = chosen({name: Alike(pings(ms).of) for name, ms in same.items()})
+    assert (found.chosen, found.as_good, found.undecided) == ("fq_codel", ("cake",), ())
+
+
+class Alike(Numbers):
+    """Of two seeds that gave the same."""
+
+    @property
+    def summary(self) -> Any:
+        return SimpleNamespace(seeds=(1, 2))
+
+
+def test_a_candidate_without_the_first_quantity_is_not_chosen() -> None:
+    lost = Numbers({"ping_p95": [math.nan, math.nan], "goodput": [9.0, 9.0]})
+    found = chosen({"as it is": lost, "fq_codel": pings(10.0, 10.0)})
+    assert (found.chosen, found.as_good, found.undecided) == ("fq_codel", (), ())
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5, 20])
+@pytest.mark.parametrize("goal", offered.GOALS)
+def test_the_chosen_is_never_shown_to_be_worse(goal: str, seeds: int) -> None:
+    rng = np.random.default_rng([seeds, len(goal)])
+    for _ in range(50):
+        common = rng.normal(0, 1, seeds)
+        field = {
+            name: pings(
+                *(
+                    rng.uniform(10, 14)
+                    + rng.gamma(1) * common
+                    + rng.gamma(1) * rng.normal(0, 1, seeds)
+                ),
+                goodput=tuple(rng.uniform(8, 9) + rng.gamma(0.5) * rng.normal(0, 1, seeds)),
+            )
+            for name in ("as it is", "codel", "pie", "fq_pie", "cake", "fq_codel")
+        }
+        found = chosen(field, goal)
+        first = found.margins[0]
+        sign = 1 if first.quantity.better == "less" else -1
+        of = {
+            name: [sign * v for v in each.per_seed(first.quantity.key)]
+            for name, each in field.items()
+        }
+        for other in field.keys() - found.too_dear:
+            assert paired(of[other], of[found.chosen]).low <= first.value + 1e-9
+
+
+def test_a_noisier_copy_never_wins() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        seeds = int(rng.integers(6, 12))
+        base = rng.normal(0, rng.gamma(1), (3, seeds)) + rng.uniform(10, 14, (3, 1))
+        # Noise whose mean is 0 and that goes with nobody's luck.
+        basis, _ = np.linalg.qr(np.vstack([np.ones(seeds), base]).T)
+        noise = rng.normal(0, rng.gamma(1), seeds)
+        noise -= basis @ (basis.T @ noise)
+        copied = int(rng.integers(3))
+        field = [("copy", base[copied] + noise), *zip("abc", base, strict=True)]
+        numbers = {"as it is": pings(*rng.normal(90, 9, seeds))}
+        numbers |= {name: pings(*values) for name, values in field}
+        assert chosen(numbers).chosen != "copy"
+
+
 def test_where_all_are_too_dear_all_stand_for_choice(runs: list) -> None:
     nobody = replace(advice.GOALS["delay"], affordable=lambda one, every: False)
     found = advice.choose(runs, nobody, "up")
@@ -164,17 +315,41 @@ def test_sqm_says_rates_layer_and_words() -> None:
     assert advice.sqm(LINE, "fq_pie") is None
 
 
+FEW = ["--set", "duration=3 s", "--set", "warmup=1 s", "--seeds", "2", "--json"]
+
+
 def test_the_verb_writes_runs_a_page_and_an_object(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = ["--set", "duration=3 s", "--set", "warmup=1 s", "--seeds", "2", "-q"]
-    asked = ["advise", "--rate", "10mbit", "--rtt", "90ms", *few]
-    assert status([*asked, "-o", str(tmp_path / "a"), "--json"]) == 0
+    monkeypatch.setattr(advice, "MOST_SEEDS", 2)
+    asked = ["advise", "--rate", "10mbit", "--rtt", "90ms", *FEW, "-q"]
+    assert status([*asked, "-o", str(tmp_path / "a")]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["goal"] == "delay"
     assert told["commands"][0].startswith("tc qdisc add dev eth0 root")
     assert (tmp_path / "a" / "report.html").exists()
     assert (tmp_path / "a" / "cake" / "meta.json").exists()
+
+
+def test_more_seeds_are_run_where_they_do_not_decide(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advice, "MOST_SEEDS", 3)
+    assert status(["advise", "--rate", "10mbit", "--rtt", "90ms", *FEW]) == 0
+    told, said = capsys.readouterr()
+    assert "undecided with 2 seeds among" in said
+    assert "6 further runs" in said
+    found = json.loads(told)
+    [contest] = found["judgement"]["contests"]
+    assert contest["seeds"] == 3
+    assert found["undecided"]
+    assert {each["key"]: each["unit"] for each in found["margins"]}["ping_p95"] == "ms"
+    # And for people: among which, and how to go on.
+    assert status(["advise", "--rate", "10mbit", "--rtt", "90ms", *FEW[:-1], "-q"]) == 0
+    told, _ = capsys.readouterr()
+    among = "3 seeds do not decide among"
+    assert among in told
+    assert "--seeds 6" in told
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ one is chosen by what is wanted, and what to type for it is written down.
 """
 
 from sojourn.advice.candidates import Candidate, candidates, in_scenario
-from sojourn.advice.choice import GOALS, Advice, Goal, choose
+from sojourn.advice.choice import GOALS, MOST_SEEDS, Advice, Goal, choose
 from sojourn.advice.commands import replacing, sqm
 from sojourn.advice.line import SHARE, UNKNOWN_RTT_NS, AccessLine, of_scenario
 
 __all__ = [
     "GOALS",
+    "MOST_SEEDS",
     "SHARE",
     "UNKNOWN_RTT_NS",
     "AccessLine",

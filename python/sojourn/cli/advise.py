@@ -3,14 +3,16 @@ it."""
 
 from __future__ import annotations
 
+import contextlib
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
-from sojourn.cli import contest_text, options, text, work
+from sojourn.cli import contest_text, options, rounds, text, work
 from sojourn.offered import GOALS
 
 if TYPE_CHECKING:
@@ -110,8 +112,11 @@ def advise(
         plain = work.scenario(path, variation.changes, quiet=True)
         line = advice.of_scenario(plain, interface)
         scenarios, link = advice.in_scenario(plain), None
-    runs = _run(scenarios, variation.wanted(plain), output, execution, cluster, store, talk)
+    how = _How(output, execution, cluster, store, talk)
+    runs = _run(scenarios, variation.wanted(plain), how)
     found = advice.choose(runs, advice.GOALS[goal], link)
+    while found.undecided and _more(found, runs, scenarios, how):
+        found = advice.choose(runs, advice.GOALS[goal], link)
     told = _told(found, runs[0], line, None if path is None else interface)
     if talk.as_json:
         work.show(text.as_json(told, "advise"))
@@ -154,32 +159,66 @@ def _ends(rtt: str) -> tuple[int, int]:
     return ends[0], ends[-1]
 
 
-def _run(
-    scenarios: Sequence[Scenario],
-    seeds: list[int] | None,
-    output: options.OutputOptions,
-    execution: options.ExecutionOptions,
-    cluster: options.ClusterOptions,
-    store: options.StoreOptions,
-    talk: options.TalkOptions,
-) -> list[Run]:
-    from sojourn.engine import Interrupted, UnfinishedError, run_all
+@dataclass(frozen=True)
+class _How:
+    """How the candidates are run."""
+
+    output: options.OutputOptions
+    execution: options.ExecutionOptions
+    cluster: options.ClusterOptions
+    store: options.StoreOptions
+    talk: options.TalkOptions
+
+
+def _run(scenarios: Sequence[Scenario], seeds: list[int] | None, how: _How) -> list[Run]:
+    from sojourn.engine import run_all
+
+    with _finishing(how), work.progress(how.talk.quiet) as progress:
+        return run_all(
+            scenarios,
+            seeds=seeds,
+            out=how.output.out,
+            engine=how.execution.engine,
+            jobs=how.execution.jobs,
+            cluster=how.cluster.wanted(how.execution),
+            force=how.output.force,
+            fresh=how.store.fresh,
+            progress=progress,
+        )
+
+
+def _more(found: Advice, runs: Sequence[Run], scenarios: Sequence[Scenario], how: _How) -> bool:
+    """Runs as many seeds again, if that are not too many; whether it did."""
+    from sojourn.advice import MOST_SEEDS
+    from sojourn.sweeps.until import as_many_again
+
+    further = [
+        rounds.Further(run, scenario, as_many_again(run, MOST_SEEDS))
+        for run, scenario in zip(runs, scenarios, strict=True)
+    ]
+    if not all(one.seeds for one in further):
+        return False
+    more = sum(len(one.seeds) for one in further)
+    work.say(
+        f"undecided with {found.contest.seeds} seeds among {_listed(_open(found))}: {more} further runs",
+        how.talk.quiet,
+    )
+    with _finishing(how):
+        rounds.add(
+            further, how.execution, how.cluster.wanted(how.execution), how.store, how.talk.quiet
+        )
+    return True
+
+
+@contextlib.contextmanager
+def _finishing(how: _How) -> Iterator[None]:
+    """Says what was left behind where it was not finished."""
+    from sojourn.engine import Interrupted, UnfinishedError
 
     try:
-        with work.progress(talk.quiet) as progress:
-            return run_all(
-                scenarios,
-                seeds=seeds,
-                out=output.out,
-                engine=execution.engine,
-                jobs=execution.jobs,
-                cluster=cluster.wanted(execution),
-                force=output.force,
-                fresh=store.fresh,
-                progress=progress,
-            )
+        yield
     except Interrupted as stop:
-        work.interrupted(stop, kept=output.out is not None)
+        work.interrupted(stop, kept=how.output.out is not None)
     except UnfinishedError as stop:
         runs = work.finished(stop)
         work.failed([stop])
@@ -204,7 +243,18 @@ def _told(found: Advice, first: Run, line: AccessLine | None, device: str | None
         "about": first.meta.title,
         "goal": found.goal.name,
         "chosen": words,
+        "usual": found.usual,
         "as_good": list(found.as_good),
+        "undecided": list(found.undecided),
+        "margins": [
+            {
+                "key": each.quantity.key,
+                "name": each.quantity.name,
+                "unit": each.quantity.unit,
+                "value": each.value,
+            }
+            for each in found.margins
+        ],
         "too_dear": list(found.too_dear),
         "decided_by": [quantity.key for quantity in found.decided],
         "commands": commands,
@@ -232,11 +282,19 @@ def _show(found: Advice, told: Advised) -> None:
 def _sentences(found: Advice, told: Advised) -> list[str]:
     said = [f"For {found.goal.wanted}: {told['chosen']}."]
     if found.as_good:
-        said.append(f"As good, as far as these seeds can tell: {', '.join(found.as_good)}.")
+        why = f"; {found.chosen.split()[0]} is the usual choice" if found.usual else ""
+        said.append(f"As good: {', '.join(found.as_good)}{why}.")
+    if found.undecided:
+        seeds = found.contest.seeds
+        said.append(
+            f"{seeds} seeds do not decide among {_listed(_open(found))};"
+            f" more may: --seeds {2 * seeds}."
+        )
     if found.too_dear:
         said.append(f"Left out, since it costs {found.goal.price}: {', '.join(found.too_dear)}.")
     if told["chosen"] == found.contest.baseline:
-        return [*said, "That is what is there: nothing is to be changed."]
+        there = "no change is shown to be better" if found.undecided else "nothing is to be changed"
+        return [*said, _margins(found), f"That is what is there: {there}."]
     gains = [
         f"{each.name} from {text.number(each.reference)} to {text.number(each.value)} {each.unit}".rstrip()
         for each in found.gains
@@ -244,7 +302,30 @@ def _sentences(found: Advice, told: Advised) -> list[str]:
     ]
     if gains:
         said.append(f"Against {found.contest.baseline}: {'; '.join(gains)}.")
-    return said
+    return [*said, _margins(found)]
+
+
+def _open(found: Advice) -> list[str]:
+    """Those among which the seeds do not decide."""
+    return [found.chosen, *found.as_good, *found.undecided]
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _margins(found: Advice) -> str:
+    """What is taken for equal."""
+    said = [
+        f"{text.number(each.value)} {_unit(each.quantity.unit)} of {each.quantity.name}".strip()
+        for each in found.margins
+    ]
+    return f"As good means: the 95 % interval of the difference from the best lies within {_listed(said)}."
+
+
+def _unit(unit: str) -> str:
+    return "points" if unit == "%" else unit
 
 
 def _filled(sentence: str) -> str:

@@ -1,4 +1,5 @@
-"""Rounds of further seeds, until a number is known well enough (--until)."""
+"""Rounds of further seeds, until a number is known well enough (--until), or a choice is clear
+(advise)."""
 
 from __future__ import annotations
 
@@ -55,19 +56,45 @@ class Rounds:
         return []
 
     def _round(self, more: Sequence[Lacking], of: Mapping[Run, Scenario]) -> None:
-        from sojourn.engine import run_more
+        further = [Further(one.run, of[one.run], one.seeds) for one in more]
+        add(further, self.execution, self.cluster, self.store, self.quiet)
 
-        with work.progress(self.quiet) as progress:
-            run_more(
-                [one.run for one in more],
-                [of[one.run] for one in more],
-                [one.seeds for one in more],
-                engine=self.execution.engine,
-                jobs=self.execution.jobs,
-                cluster=self.cluster,
-                fresh=self.store.fresh,
-                progress=progress,
-            )
+
+@dataclass(frozen=True)
+class Further:
+    """Seeds that a Run of this scenario is to have beside its own."""
+
+    run: Run
+    scenario: Scenario
+    seeds: Sequence[int]
+
+
+def add(
+    further: Sequence[Further],
+    execution: options.ExecutionOptions,
+    cluster: ClusterAddress | None,
+    store: options.StoreOptions,
+    quiet: bool,
+) -> None:
+    """Runs these seeds.
+
+    Raises:
+        UnfinishedError: the engine could not finish some of them.
+        Interrupted: on Ctrl-C.
+    """
+    from sojourn.engine import run_more
+
+    with work.progress(quiet) as progress:
+        run_more(
+            [one.run for one in further],
+            [one.scenario for one in further],
+            [one.seeds for one in further],
+            engine=execution.engine,
+            jobs=execution.jobs,
+            cluster=cluster,
+            fresh=store.fresh,
+            progress=progress,
+        )
 
 
 def _widest(found: Sequence[Lacking], wanted: Precision) -> str:

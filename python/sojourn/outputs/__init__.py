@@ -370,6 +370,16 @@ class CompareOutput(TypedDict):
     failed: list[FailedRun]
 
 
+class AdviceMargin(TypedDict):
+    """Variants that differ by no more than this in a quantity are as good as each other."""
+
+    key: str
+    """Of the quantity."""
+    name: str
+    unit: str
+    value: float
+
+
 class Advised(TypedDict):
     """Which queue discipline to use, and what to type for it."""
 
@@ -378,8 +388,14 @@ class Advised(TypedDict):
     goal: str
     chosen: str
     """The variant to use."""
+    usual: bool
+    """Whether it was chosen of equals because it is the usual choice."""
     as_good: list[str]
-    """Variants that the seeds can't tell from it in what the goal asks for."""
+    """Variants that are shown to be as good in all that the goal asks for."""
+    undecided: list[str]
+    """Variants of which the seeds can't tell whether they are as good, better or worse."""
+    margins: list[AdviceMargin]
+    """How much may lie between equals."""
     too_dear: list[str]
     """Variants that cost too much for this goal."""
     decided_by: list[str]

@@ -56,7 +56,7 @@ def lacking(runs: Sequence[Run], wanted: Precision, link: str | None = None) -> 
         contest for contest, width in zip(contests, widths, strict=True) if width > wanted.share
     }
     return [
-        Lacking(run, width, _more(run, wanted.most))
+        Lacking(run, width, as_many_again(run, wanted.most))
         for run, width, contest in zip(runs, widths, contests, strict=True)
         if contest in wide
     ]
@@ -74,8 +74,8 @@ def _width(cell: SweepCell, key: str) -> float:
     return half / abs(mean) if mean else 0.0
 
 
-def _more(run: Run, most: int) -> tuple[int, ...]:
-    """As many again as were asked for, up to the most."""
+def as_many_again(run: Run, most: int) -> tuple[int, ...]:
+    """Seeds to add to a Run: as many as were asked for, up to the most."""
     asked = run.meta.seeds_asked
     first = max(asked) + 1
     return tuple(range(first, min(first + min(len(asked), most - len(asked)), SEEDS_END)))
