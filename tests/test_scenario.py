@@ -734,6 +734,20 @@ def test_a_time_that_is_a_bare_number_is_taken_as_tc_takes_it_and_noted() -> Non
         "       |                          ^\n"
         "hint: write target 5ms if milliseconds are meant, else target 5us"
     )
+    noted = scenario.with_(
+        {
+            "bottleneck.qdisc": "cake bandwidth 20Mbps",
+            "bottleneck.up.shaper": "htb rate 20Mbps",
+            "bottleneck.up.police": "rate 20Mbps burst 64k",
+        }
+    ).notes
+    assert [str(note).splitlines() for note in noted] == [
+        [
+            f"bottleneck.{key}: {word} 20Mbps is 160 Mbit/s: to tc bps is bytes a second",
+            f"hint: write {word} 20mbit if 20 Mbit/s is meant, else {word} 160mbit",
+        ]
+        for key, word in (("qdisc", "bandwidth"), ("up.shaper", "rate"), ("up.police", "rate"))
+    ]
     for sound in (
         "codel target 5us",
         "codel target 5000",

@@ -106,7 +106,7 @@ fn knobs_of(key: &str, name: &str, of: &str, value: &Value) -> Vec<Knob> {
             Ok(Some(shaper)) => vec![Knob {
                 key: format!("{key}#rate"),
                 name: "shaper rate".into(),
-                ..knob("bit/s", shaper.0.bps as f64, true).within(128e3, 1e9)
+                ..knob("bit/s", shaper.params.bps as f64, true).within(128e3, 1e9)
             }],
             _ => Vec::new(),
         },
@@ -114,7 +114,7 @@ fn knobs_of(key: &str, name: &str, of: &str, value: &Value) -> Vec<Knob> {
             Ok(Some(police)) => vec![Knob {
                 key: format!("{key}#rate"),
                 name: "policer rate".into(),
-                ..knob("bit/s", police.0.bps as f64, true).within(128e3, 1e9)
+                ..knob("bit/s", police.params.bps as f64, true).within(128e3, 1e9)
             }],
             _ => Vec::new(),
         },
@@ -226,11 +226,11 @@ pub fn turned(text: &str, key: &str, value: f64) -> Result<String, String> {
             let old = at(&document, path).and_then(Value::text).unwrap_or_default();
             let new = match (Shaper::parse(old), Police::parse(old)) {
                 (_, Ok(Some(mut police))) => {
-                    police.0.bps = whole(value);
+                    police.params.bps = whole(value);
                     police.text()
                 }
                 (Ok(Some(mut shaper)), _) => {
-                    shaper.0.bps = whole(value);
+                    shaper.params.bps = whole(value);
                     shaper.text()
                 }
                 _ => word_turned(old, word, value)?,

@@ -488,12 +488,12 @@ pub struct Shaper(::tc::Shaper);
 impl Shaper {
     /// The words of what a link has.
     pub fn of(params: ShaperParams) -> Shaper {
-        Shaper(::tc::Shaper(params))
+        Shaper(params.into())
     }
 
     /// What a link has.
     pub fn params_of(&self) -> ShaperParams {
-        self.0.0
+        self.0.params
     }
 }
 
@@ -509,13 +509,8 @@ impl Shaper {
         cells: &str,
     ) -> PyResult<Shaper> {
         let cells = cells_of(cells)?;
-        Ok(Shaper(::tc::Shaper(ShaperParams {
-            bps,
-            burst_bytes,
-            overhead_bytes,
-            minimum_bytes,
-            cells,
-        })))
+        let params = ShaperParams { bps, burst_bytes, overhead_bytes, minimum_bytes, cells };
+        Ok(Shaper::of(params))
     }
 
     #[staticmethod]
@@ -525,7 +520,7 @@ impl Shaper {
             return Ok(None);
         }
         if let Ok(shaper) = value.cast::<Shaper>() {
-            return Ok(Some(Shaper(shaper.get().0)));
+            return Ok(Some(Shaper::of(shaper.get().params_of())));
         }
         match value.extract::<&str>() {
             Ok(text) => ::tc::Shaper::parse(text)
@@ -537,27 +532,27 @@ impl Shaper {
 
     #[getter]
     fn bps(&self) -> u64 {
-        self.0.0.bps
+        self.0.params.bps
     }
 
     #[getter]
     fn burst_bytes(&self) -> u64 {
-        self.0.0.burst_bytes
+        self.0.params.burst_bytes
     }
 
     #[getter]
     fn overhead_bytes(&self) -> u32 {
-        self.0.0.overhead_bytes
+        self.0.params.overhead_bytes
     }
 
     #[getter]
     fn minimum_bytes(&self) -> u32 {
-        self.0.0.minimum_bytes
+        self.0.params.minimum_bytes
     }
 
     #[getter]
     fn cells(&self) -> &'static str {
-        layer::cells_word(self.0.0.cells)
+        layer::cells_word(self.0.params.cells)
     }
 
     #[getter]
@@ -568,10 +563,10 @@ impl Shaper {
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let params = PyDict::new(py);
-        params.set_item("bps", self.0.0.bps)?;
-        params.set_item("burst_bytes", self.0.0.burst_bytes)?;
-        params.set_item("overhead_bytes", self.0.0.overhead_bytes)?;
-        params.set_item("minimum_bytes", self.0.0.minimum_bytes)?;
+        params.set_item("bps", self.0.params.bps)?;
+        params.set_item("burst_bytes", self.0.params.burst_bytes)?;
+        params.set_item("overhead_bytes", self.0.params.overhead_bytes)?;
+        params.set_item("minimum_bytes", self.0.params.minimum_bytes)?;
         params.set_item("cells", self.cells())?;
         Ok(params)
     }
@@ -589,7 +584,8 @@ impl Shaper {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let ShaperParams { bps, burst_bytes, overhead_bytes, minimum_bytes, .. } = slf.get().0.0;
+        let ShaperParams { bps, burst_bytes, overhead_bytes, minimum_bytes, .. } =
+            slf.get().0.params;
         let numbers = (bps, burst_bytes, overhead_bytes, minimum_bytes, slf.get().cells());
         (slf.get_type(), numbers).into_bound_py_any(slf.py())
     }
@@ -610,7 +606,7 @@ impl Police {
     /// The words of what a link has.
     pub fn of(params: PolicerParams) -> Police {
         let PolicerParams { bps, burst_bytes, mtu_bytes, overhead_bytes } = params;
-        let text = ::tc::Police(params).text();
+        let text = ::tc::Police::from(params).text();
         Police { bps, burst_bytes, mtu_bytes, overhead_bytes, text }
     }
 }

@@ -100,8 +100,8 @@ fn dropped(flow: &Flow, way: &Way, links: &[Link], duration: u64) -> f64 {
     let mut left = packets;
     for line in way.path.iter().map(|index| &links[*index].line) {
         let fastest = line.steps.iter().map(|(_, bps)| *bps).max();
-        let shaper = line.shaper.as_ref().map(|shaper| shaper.0.bps);
-        let police = line.police.as_ref().map(|police| police.0.bps);
+        let shaper = line.shaper.as_ref().map(|shaper| shaper.params.bps);
+        let police = line.police.as_ref().map(|police| police.params.bps);
         if let Some(bps) = fastest.into_iter().chain(shaper).chain(police).min() {
             left = left.min(bps as f64 * duration as f64 / 8e9 / size as f64);
         }

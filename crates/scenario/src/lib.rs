@@ -394,7 +394,7 @@ fn add_note(notes: &mut Vec<Problem>, note: Problem) {
     }
 }
 
-/// What the words of its queue disciplines leave doubtful.
+/// What the words of its queue disciplines, shapers and policers leave doubtful.
 fn notes_of(scenario: &Scenario, source: &Source) -> Vec<Problem> {
     let mut tables: Vec<(Key, &Wire)> = Vec::new();
     for (index, entry) in scenario.links.iter().enumerate() {
@@ -409,8 +409,13 @@ fn notes_of(scenario: &Scenario, source: &Source) -> Vec<Problem> {
     }
     let mut notes = Vec::new();
     for (key, wire) in tables {
-        for note in wire.qdisc.iter().flat_map(|qdisc| &qdisc.notes) {
-            let problem = Problem::new(&*note.message, &*note.hint, below(&key, "qdisc"));
+        let qdisc = wire.qdisc.iter().flat_map(|qdisc| &qdisc.notes);
+        let shaper = wire.shaper.iter().flatten().flat_map(|shaper| &shaper.notes.0);
+        let police = wire.police.iter().flatten().flat_map(|police| &police.notes.0);
+        let said = qdisc.map(|note| ("qdisc", note));
+        let said = said.chain(shaper.map(|note| ("shaper", note)));
+        for (name, note) in said.chain(police.map(|note| ("police", note))) {
+            let problem = Problem::new(&*note.message, &*note.hint, below(&key, name));
             // Notes are of plain words: a byte is a character.
             add_note(&mut notes, source.locate(problem, note.at.start));
         }

@@ -96,7 +96,7 @@ impl Line {
         let shaper = first(wires, |wire| &wire.shaper).flatten();
         // The rate that a link's discipline is made for, bit/s: of a schedule the fastest step.
         let fastest = steps.iter().map(|(_, bps)| *bps).max().unwrap_or(UNLIMITED_BPS);
-        let fastest = shaper.as_ref().map_or(fastest, |shaper| fastest.min(shaper.0.bps));
+        let fastest = shaper.as_ref().map_or(fastest, |shaper| fastest.min(shaper.params.bps));
         // Linux's pfifo with the default txqueuelen: the bufferbloat one finds.
         let qdisc = first(wires, |wire| &wire.qdisc).unwrap_or_else(|| {
             Discipline::parse("pfifo limit 1000").expect("these are tc's words")

@@ -48,3 +48,13 @@ pub struct Note {
     /// The doubtful word, in bytes of the text.
     pub at: Range<usize>,
 }
+
+/// Notes on the words from which a value was read; they are no part of the value.
+#[derive(Clone, Debug, Default)]
+pub struct Notes(pub Vec<Note>);
+
+impl PartialEq for Notes {
+    fn eq(&self, _: &Notes) -> bool {
+        true
+    }
+}

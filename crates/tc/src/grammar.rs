@@ -2,8 +2,8 @@
 
 use crate::error::{Note, TcError};
 use crate::numbers::{
-    read_count, read_link_layer, read_positive_time, read_rate, read_real, read_size, read_time,
-    write_rate, write_time,
+    note_bytes_a_second, read_count, read_link_layer, read_positive_time, read_rate, read_real,
+    read_size, read_time, write_rate, write_time,
 };
 use link::Cells;
 use serde::de::value::{CowStrDeserializer, UnitDeserializer};
@@ -246,8 +246,12 @@ impl Word {
         }
     }
 
-    /// A bare number of a TIME below a millisecond: who wrote it probably meant milliseconds.
+    /// A RATE in bytes a second, which probably means bits; a bare number of a TIME below a
+    /// millisecond, which probably means milliseconds.
     fn suspicion(&self, text: &str, at: &Range<usize>) -> Option<Note> {
+        if let Read::Rate = self.read {
+            return note_bytes_a_second(self.word, text, at);
+        }
         let bare = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
         if !self.is_time() || !bare || !(1..1_000_000).contains(&read_time(text).ok()?) {
             return None;
@@ -482,7 +486,7 @@ impl Grammar {
     }
 
     /// What of words that can be read probably means something else.
-    pub(crate) fn notes(&self, tokens: &[(&str, Range<usize>)]) -> Vec<Note> {
+    pub fn notes(&self, tokens: &[(&str, Range<usize>)]) -> Vec<Note> {
         let pairs = tokens.windows(2).filter_map(|pair| {
             let word = self.words.iter().find(|word| word.word == pair[0].0)?;
             word.suspicion(pair[1].0, &pair[1].1)

@@ -31,7 +31,7 @@ pub mod shaper;
 
 pub use discipline::{CHILD, Discipline};
 pub use disciplines::{RECORDS, record};
-pub use error::{Note, TcError};
+pub use error::{Note, Notes, TcError};
 pub use grammar::{Fields, Flag, Grammar, Read, Value, Word};
 pub use layer::read_layer;
 pub use police::Police;

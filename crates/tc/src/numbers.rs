@@ -5,8 +5,10 @@
 //! Source: tc(8). Deviations: a number beyond 32 bits and a leading 0, which tc reads as octal, are
 //! refused.
 
-use crate::error::TcError;
+use crate::error::{Note, TcError};
 use link::Cells;
+use std::ops::Range;
+use values::quantity::format_rate;
 use values::text::{listed, number, quoted};
 
 /// tc's numbers have 32 bits.
@@ -147,6 +149,18 @@ pub fn read_rate(text: &str) -> Result<u64, TcError> {
         )),
         bps => Ok(bps),
     }
+}
+
+/// A RATE in bytes a second: who wrote `20Mbps` probably meant bits. `word` is what takes it.
+pub(crate) fn note_bytes_a_second(word: &str, text: &str, at: &Range<usize>) -> Option<Note> {
+    let bits = format!("{}bit", text.to_ascii_lowercase().strip_suffix("bps")?);
+    let bps = read_rate(text).ok()?;
+    let meant = format_rate(read_rate(&bits).ok()?);
+    Some(Note {
+        message: format!("{word} {text} is {}: to tc bps is bytes a second", format_rate(bps)),
+        hint: format!("write {word} {bits} if {meant} is meant, else {word} {}", write_rate(bps)),
+        at: at.clone(),
+    })
 }
 
 /// A whole number, decimal or hexadecimal.

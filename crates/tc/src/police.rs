@@ -8,8 +8,8 @@
 //! Deviations from tc: what exceeds the rate is dropped, and no other end is offered (tc's own
 //! default is to classify it again); no peakrate, avrate and pkts_rate; a word given twice is refused.
 
-use crate::error::TcError;
-use crate::numbers::{read_count, read_rate, read_size, write_rate};
+use crate::error::{Notes, TcError};
+use crate::numbers::{note_bytes_a_second, read_count, read_rate, read_size, write_rate};
 use link::PolicerParams;
 use values::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 
@@ -28,8 +28,13 @@ const ENDS: &[&str] = &["continue", "pass", "ok", "pipe", "reclassify", "shot", 
 const USUAL_MTU: u32 = 2040;
 
 /// A policer, as tc describes it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Police(pub PolicerParams);
+#[derive(Clone, Debug, PartialEq)]
+pub struct Police {
+    /// What the simulator takes.
+    pub params: PolicerParams,
+    /// On the words from which it was read.
+    pub notes: Notes,
+}
 
 /// What has been read.
 #[derive(Default)]
@@ -39,6 +44,13 @@ struct Said {
     mtu: Option<u32>,
     overhead: Option<u32>,
     end: bool,
+    notes: Notes,
+}
+
+impl From<PolicerParams> for Police {
+    fn from(params: PolicerParams) -> Police {
+        Police { params, notes: Notes::default() }
+    }
 }
 
 impl Police {
@@ -72,6 +84,9 @@ impl Police {
                 return Err(TcError::new(problem, format!("write it as in {USAGE}")).at(at.clone()));
             };
             tokens = rest;
+            if *word == "rate" {
+                said.notes.0.extend(note_bytes_a_second(word, value, value_at));
+            }
             said.take(word, value).map_err(|error| match error {
                 Refused::Word(error) => error.at(at.clone()),
                 Refused::Value(error) => error.of(&format!("police {word}")).at(value_at.clone()),
@@ -82,7 +97,7 @@ impl Police {
 
     /// The canonical words: what differs from tc's defaults.
     pub fn text(&self) -> String {
-        let PolicerParams { bps, burst_bytes, mtu_bytes, overhead_bytes } = self.0;
+        let PolicerParams { bps, burst_bytes, mtu_bytes, overhead_bytes } = self.params;
         let mut text = format!("rate {} burst {burst_bytes}", write_rate(bps));
         if mtu_bytes != USUAL_MTU {
             text += &format!(" mtu {mtu_bytes}");
@@ -138,12 +153,13 @@ impl Said {
             );
             return Err(TcError::new(problem, "write a smaller burst: tc counts it in 32 bits"));
         }
-        Ok(Police(PolicerParams {
+        let params = PolicerParams {
             bps,
             burst_bytes,
             mtu_bytes: self.mtu.unwrap_or(USUAL_MTU),
             overhead_bytes: self.overhead.unwrap_or(0),
-        }))
+        };
+        Ok(Police { params, notes: self.notes })
     }
 }
 

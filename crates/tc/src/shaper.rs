@@ -8,8 +8,10 @@
 //! Deviations from tc: `ceil` and `cburst` are not offered, being `rate` and `burst`; a word given
 //! twice is refused.
 
-use crate::error::TcError;
-use crate::numbers::{read_count, read_link_layer, read_rate, read_size, write_rate};
+use crate::error::{Notes, TcError};
+use crate::numbers::{
+    note_bytes_a_second, read_count, read_link_layer, read_rate, read_size, write_rate,
+};
 use link::{Cells, ShaperParams};
 use values::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 
@@ -35,8 +37,19 @@ pub fn default_burst(bps: u64) -> u64 {
 }
 
 /// A token bucket, as tc describes it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shaper(pub ShaperParams);
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shaper {
+    /// What the simulator takes.
+    pub params: ShaperParams,
+    /// On the words from which it was read.
+    pub notes: Notes,
+}
+
+impl From<ShaperParams> for Shaper {
+    fn from(params: ShaperParams) -> Shaper {
+        Shaper { params, notes: Notes::default() }
+    }
+}
 
 impl Shaper {
     /// `htb rate 125kbps`; `none` is none.
@@ -54,8 +67,7 @@ impl Shaper {
             ("htb", _) => {}
             _ => return Err(not_htb(kind).at(at.clone())),
         }
-        let mut bps = None;
-        let mut burst = None;
+        let (mut bps, mut burst, mut notes) = (None, None, Notes::default());
         let (mut overhead, mut minimum, mut cells) = (None, None, None);
         for pair in rest.chunks(2) {
             let (word, at) = &pair[0];
@@ -80,7 +92,10 @@ impl Shaper {
             let wrong = |error: TcError| error.of(&format!("htb {word}")).at(value_at.clone());
             let bytes = |text| read_count(text, 0, 1000).map(|bytes| bytes as u32);
             match *word {
-                "rate" => bps = Some(read_rate(value).map_err(wrong)?),
+                "rate" => {
+                    bps = Some(read_rate(value).map_err(wrong)?);
+                    notes.0.extend(note_bytes_a_second(word, value, value_at));
+                }
                 "burst" => burst = Some(read_burst(value).map_err(wrong)?),
                 "overhead" => overhead = Some(bytes(value).map_err(wrong)?),
                 "mpu" => minimum = Some(bytes(value).map_err(wrong)?),
@@ -91,18 +106,19 @@ impl Shaper {
             let hint = "tc requires it; write it like htb rate 1mbit";
             return Err(TcError::new("htb: rate is missing", hint));
         };
-        Ok(Some(Shaper(ShaperParams {
+        let params = ShaperParams {
             bps,
             burst_bytes: burst.unwrap_or(default_burst(bps)),
             overhead_bytes: overhead.unwrap_or(0),
             minimum_bytes: minimum.unwrap_or(0),
             cells: cells.unwrap_or(Cells::None),
-        })))
+        };
+        Ok(Some(Shaper { params, notes }))
     }
 
     /// The canonical words: what differs from tc's defaults.
     pub fn text(&self) -> String {
-        let ShaperParams { bps, burst_bytes, overhead_bytes, minimum_bytes, cells } = self.0;
+        let ShaperParams { bps, burst_bytes, overhead_bytes, minimum_bytes, cells } = self.params;
         let mut text = format!("htb rate {}", write_rate(bps));
         if burst_bytes != default_burst(bps) {
             text += &format!(" burst {burst_bytes}");

@@ -7,7 +7,7 @@ use qdisc::{
     Params, PrioParams, SfbParams, SfqParams, TbfLinkLayer, TbfParams, TinMode,
 };
 use tc::layer::{LAYERS, write_layer};
-use tc::{Discipline, Police, RECORDS, Shaper, Value, read_layer, record};
+use tc::{Discipline, Note, Police, RECORDS, Read, Shaper, Value, read_layer, record};
 
 fn parse(text: &str) -> Discipline {
     Discipline::parse(text).unwrap_or_else(|error| panic!("{text}: {error}; {}", error.hint))
@@ -462,6 +462,38 @@ fn a_bare_time_below_a_millisecond_is_noted() {
     assert_eq!(note.hint, "write target 5ms if milliseconds are meant, else target 5us");
     assert_eq!(note.at, 16..17);
     for sound in ["codel target 5us", "codel target 5000", "codel interval 0.1s", "codel limit 5"] {
+        assert_eq!(parse(sound).notes, []);
+    }
+}
+
+#[test]
+fn a_rate_in_bytes_a_second_is_noted_whatever_word_takes_it() {
+    let said = |notes: &[Note]| notes.iter().map(|note| note.message.clone()).collect::<Vec<_>>();
+    for record in RECORDS {
+        for grammar in record.grammars {
+            for word in grammar.words.iter().filter(|word| matches!(word.read, Read::Rate)) {
+                let rate = (word.word, 0..0);
+                let notes = grammar.notes(&[rate, ("20Mbps", 7..13)]);
+                let name = word.word;
+                let message = format!("{name} 20Mbps is 160 Mbit/s: to tc bps is bytes a second");
+                let hint =
+                    format!("write {name} 20mbit if 20 Mbit/s is meant, else {name} 160mbit");
+                assert_eq!(notes, [Note { message, hint, at: 7..13 }], "{}", record.kind);
+            }
+        }
+    }
+    let cake = parse("cake_mq bandwidth 1.5kibps");
+    assert_eq!(
+        said(&cake.notes),
+        ["bandwidth 1.5kibps is 12.288 kbit/s: to tc bps is bytes a second"]
+    );
+    let shaper = Shaper::parse("htb rate 20MBPS burst 2k").expect("words").expect("a shaper");
+    let bytes = "rate 20MBPS is 160 Mbit/s: to tc bps is bytes a second";
+    assert_eq!((said(&shaper.notes.0), shaper.notes.0[0].at.clone()), (vec![bytes.into()], 9..15));
+    let police = Police::parse("rate 20MBPS burst 64k").expect("words").expect("a policer");
+    assert_eq!(said(&police.notes.0), [bytes]);
+    assert_eq!(Police::parse("rate 160mbit burst 64k"), Ok(Some(police)));
+    for sound in ["cake bandwidth 20mbit", "cake bandwidth 20000000", "fq maxrate 1.5gibit"] {
         assert_eq!(parse(sound).notes, []);
     }
 }
