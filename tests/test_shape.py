@@ -118,17 +118,17 @@ def test_what_arrives_is_redirected_only_when_all_is_ready_for_it() -> None:
 def test_cake_does_all_itself_and_washes_what_arrives() -> None:
     up, _, down, *_ = commands(wanted("18mbit", "90mbit", "cake", "pppoe-ptm"))
     assert up == (
-        "tc qdisc add dev eth0 root handle 1: cake bandwidth 18mbit rtt 100ms overhead 30 mpu 0 diffserv3"
-        " triple-isolate nowash split-gso no-ack-filter ptm egress nat"
+        "tc qdisc add dev eth0 root handle 1: cake bandwidth 18mbit rtt 100ms diffserv3"
+        " triple-isolate nowash split-gso no-ack-filter egress nat ptm overhead 30 mpu 0"
     )
-    assert "bandwidth 90mbit rtt 100ms overhead 30 mpu 0 besteffort triple-isolate wash" in down
-    assert down.endswith(" ingress nat")
+    assert "bandwidth 90mbit rtt 100ms besteffort triple-isolate wash" in down
+    assert down.endswith(" ingress nat ptm overhead 30 mpu 0")
 
 
 def test_cake_s_own_words_stand() -> None:
     (line,) = commands(wanted(qdisc="cake diffserv4 nonat ack-filter rtt 30ms memlimit 4mb"))
     assert (
-        "rtt 30ms memlimit 4194304 diffserv4 triple-isolate nowash split-gso ack-filter raw egress"
+        "rtt 30ms memlimit 4194304 diffserv4 triple-isolate nowash split-gso ack-filter egress raw"
         in line
     )
     assert "nat" not in line.split()
@@ -324,6 +324,8 @@ def test_the_loopback_is_no_line() -> None:
         (replace(ETH0, offloads=("gro", "tso")), wanted(None, "5mbit"), "ethtool -K eth0 gro off"),
         (ETH0, wanted("800mbit"), "processor"),
         (ETH0, wanted(link="ptm"), "64/65"),
+        (ETH0, wanted(qdisc="codel target 5"), "target 5 is 5 us"),
+        (ETH0, wanted(qdisc="cake rtt 50"), "rtt 50 is 50 us"),
     ],
 )
 def test_what_the_person_should_know_is_said(

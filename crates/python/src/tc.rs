@@ -33,6 +33,7 @@ fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>>
         Value::Unsaid => Ok(py.None().into_bound(py)),
         Value::Flag(flag) => flag.into_bound_py_any(py),
         Value::Count(count) => count.into_bound_py_any(py),
+        Value::Integer(integer) => integer.into_bound_py_any(py),
         Value::Real(real) => real.into_bound_py_any(py),
         Value::Text(text) => text.into_bound_py_any(py),
     }

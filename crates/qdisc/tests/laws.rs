@@ -445,7 +445,7 @@ fn parameters_have_these_json_forms() {
             "ecn": false}"#,
         r#"{"kind": "cobalt", "limit": 1000, "target_ns": 5000000, "interval_ns": 100000000, "ecn": true}"#,
         r#"{"kind": "cake", "bandwidth": 20000000, "rtt_ns": 100000000, "memlimit": null, "tins": "diffserv3",
-            "isolation": "dual-srchost", "wash": false, "ingress": true, "overhead": 44, "mpu": 64, "cells": "atm", "acks": "ack-filter"}"#,
+            "isolation": "dual-srchost", "wash": false, "ingress": true, "raw": false, "overhead": 44, "mpu": 64, "cells": "atm", "acks": "ack-filter"}"#,
         r#"{"kind": "fq_pie", "limit": 10240, "flows": 1024, "target_ns": 15000000, "tupdate_ns": 15000000,
             "alpha": 2, "beta": 20, "quantum": 1514, "memory_limit": 33554432, "ecn_prob": 10,
             "ecn": false, "bytemode": false, "dq_rate_estimator": false}"#,
@@ -498,7 +498,7 @@ fn parameters_have_these_json_forms() {
 fn cake_finds_what_to_drop_where_its_heap_begins_with_an_empty_queue() {
     let cake = from_json(
         r#"{"kind": "cake", "bandwidth": null, "rtt_ns": 1000, "memlimit": 3584, "tins": "besteffort",
-            "isolation": "dsthost", "wash": false, "ingress": false, "overhead": null, "mpu": 0, "cells": "noatm",
+            "isolation": "dsthost", "wash": false, "ingress": false, "raw": true, "overhead": 0, "mpu": 0, "cells": "noatm",
             "acks": "no-ack-filter"}"#,
     );
     for seed in [1, 2] {

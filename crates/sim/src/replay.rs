@@ -400,7 +400,7 @@ mod tests {
     fn a_codepoint_that_is_washed_off_is_no_mark() {
         let cake = link(json!({
             "kind": "cake", "bandwidth": 6_000_000, "rtt_ns": 100_000_000, "memlimit": null, "tins": "besteffort",
-            "isolation": "flows", "acks": "no-ack-filter", "wash": true, "ingress": false, "overhead": null, "mpu": 0, "cells": "noatm",
+            "isolation": "flows", "acks": "no-ack-filter", "wash": true, "ingress": false, "raw": true, "overhead": 0, "mpu": 0, "cells": "noatm",
         }));
         let marked = Arrival { ds: DsField(46 << 2), ..at(0) };
         let decisions = replay(&cake, 1, &[marked, marked]);

@@ -68,7 +68,7 @@ impl Discipline {
         let tokens = tokens(text);
         let rest = tokens.get(1..).unwrap_or_default();
         let fields = read(record, grammar, rest)?;
-        Ok(Discipline::new(record, grammar, fields, Vec::new()))
+        Ok(Discipline::new(record, grammar, fields, grammar.notes(rest)))
     }
 
     /// What is known of it whatever its parameters.

@@ -2,8 +2,8 @@
 
 use crate::error::{Note, TcError};
 use crate::numbers::{
-    note_bytes_a_second, read_count, read_link_layer, read_positive_time, read_rate, read_real,
-    read_size, read_time, write_rate, write_time,
+    note_bytes_a_second, read_count, read_integer, read_link_layer, read_positive_time, read_rate,
+    read_real, read_size, read_time, write_rate, write_time,
 };
 use link::Cells;
 use serde::de::value::{CowStrDeserializer, UnitDeserializer};
@@ -23,6 +23,8 @@ pub enum Value {
     Flag(bool),
     /// A whole number: packets, bytes, ns, bit/s.
     Count(u64),
+    /// A whole number that may be below zero: bytes.
+    Integer(i64),
     /// A real number.
     Real(f64),
     /// A choice among words, or several numbers with a blank between.
@@ -118,6 +120,8 @@ pub enum Read {
     Size,
     /// A whole number within these bounds.
     Count(u64, u64),
+    /// A whole number within these bounds, of which the first is below zero.
+    Integer(i64, i64),
     /// A real number within these bounds.
     Real(f64, f64),
     /// A real number above the first and up to the second.
@@ -183,6 +187,7 @@ impl Word {
         let read = match self.read {
             Read::Size => Value::Count(read_size(text)?),
             Read::Count(least, most) => Value::Count(read_count(text, least, most)?),
+            Read::Integer(least, most) => Value::Integer(read_integer(text, least, most)?),
             Read::Real(least, most) => Value::Real(read_real(text, least, most, false)?),
             Read::Above(least, most) => Value::Real(read_real(text, least, most, true)?),
             Read::Time => Value::Count(read_time(text)?),
@@ -240,6 +245,7 @@ impl Word {
             Value::Count(ns) if self.is_time() => write_time(*ns),
             Value::Count(bps) if matches!(self.read, Read::Rate) => write_rate(*bps),
             Value::Count(count) => count.to_string(),
+            Value::Integer(integer) => integer.to_string(),
             Value::Real(real) => number(*real),
             Value::Text(text) => text.to_string(),
             Value::Flag(_) | Value::Unsaid => unreachable!("a word's value is a number or numbers"),
@@ -319,6 +325,24 @@ pub(crate) const fn one(field: &'static str, word: &'static str) -> Flag {
     Flag { word, field, sets: Value::word(word) }
 }
 
+/// Words that act each on what those before have made: `pppoe-ptm ether-vlan`. Their parameter is
+/// all of them, in the order in which they were said.
+#[derive(Clone, Copy)]
+pub struct InOrder {
+    /// The parameter.
+    pub field: &'static str,
+    /// Those that may be said again.
+    pub repeatable: &'static [&'static str],
+}
+
+/// A word that tc takes and that changes nothing here.
+pub struct Idle {
+    /// As tc has it.
+    pub word: &'static str,
+    /// What is noted, and the hint; `None`: the word says what is so anyway.
+    pub note: Option<(&'static str, &'static str)>,
+}
+
 /// Fills what depends on other parameters and checks what spans them; it is told which were given.
 pub type Complete = fn(&mut Fields, &[&'static str]) -> Result<(), TcError>;
 
@@ -342,6 +366,14 @@ pub struct Grammar {
     pub always: &'static [&'static str],
     /// What spans several parameters.
     pub complete: Complete,
+    /// tc's other names of words: (name, word).
+    pub synonyms: &'static [(&'static str, &'static str)],
+    /// Words that tc takes shortened, in the order in which it tries them.
+    pub shortened: &'static [&'static str],
+    /// Words whose order counts.
+    pub in_order: Option<InOrder>,
+    /// Words that change nothing here.
+    pub idle: &'static [Idle],
     /// Words, and parameters whose words, are refused where this grammar is read; and what says it
     /// there instead.
     pub elsewhere: &'static [(&'static str, &'static str)],
@@ -364,6 +396,10 @@ impl Grammar {
         required: &[],
         always: &[],
         complete: nothing,
+        synonyms: &[],
+        shortened: &[],
+        in_order: None,
+        idle: &[],
         elsewhere: &[],
     };
 
@@ -417,18 +453,22 @@ impl Grammar {
         let mut fields = self.fields();
         let mut given: Vec<&'static str> = Vec::new();
         let mut position = 0;
-        while let Some((name, at)) = tokens.get(position) {
+        while let Some((token, at)) = tokens.get(position) {
             let begin = position;
             position += 1;
+            let name = &self.spelt(token);
+            if self.idle.iter().any(|idle| idle.word == *name) {
+                continue;
+            }
             if let Some(instead) = self.said_elsewhere(name) {
                 let problem = format!("{kind}: {name} is not said here");
                 return Err(TcError::new(problem, instead).at(at.clone()));
             }
-            let (field, value) = if *name == "variant" && self.variant.is_some() {
+            let (field, value, said) = if *name == "variant" && self.variant.is_some() {
                 position += 1;
-                ("variant", None)
+                ("variant", None, "variant".to_owned())
             } else if let Some(flag) = self.flags.iter().find(|flag| flag.word == *name) {
-                (flag.field, Some(flag.sets.clone()))
+                (flag.field, Some(flag.sets.clone()), flag.word.to_owned())
             } else if let Some(word) = self.words.iter().find(|word| word.word == *name) {
                 let Some((_, value_at)) = tokens.get(position) else {
                     return Err(TcError::new(
@@ -442,19 +482,38 @@ impl Grammar {
                 position += extent;
                 let said = values::text::joined(&following[..extent]);
                 let context = format!("{kind} {name}");
-                let value =
-                    word.read(&said).map_err(|error| error.of(&context).at(value_at.clone()))?;
-                (word.field, Some(value))
+                let value = word.read(&said).map_err(|error| {
+                    self.hinted(error, word, &said).of(&context).at(value_at.clone())
+                })?;
+                let written = format!("{} {}", word.word, word.write(&value));
+                (word.field, Some(value), written)
             } else {
                 return Err(unknown(name, at, &tokens[..begin]));
             };
-            if given.contains(&field) {
+            let in_order = self.in_order.filter(|words| words.field == field);
+            let again = match in_order {
+                Some(words) => {
+                    let before = fields.get(field).text().unwrap_or_default();
+                    before.split_whitespace().any(|word| word == *name)
+                        && !words.repeatable.contains(name)
+                }
+                None => given.contains(&field),
+            };
+            if again {
                 let problem = format!("{kind}: {name} sets what was set before");
                 return Err(TcError::new(problem, "say it once").at(at.clone()));
             }
             given.push(field);
-            if let Some(value) = value {
-                fields.set(field, value);
+            match (in_order, value) {
+                (Some(_), _) => {
+                    let before = fields.get(field).text().unwrap_or_default();
+                    fields.set(
+                        field,
+                        Value::Text(format!("{before} {said}").trim().to_owned().into()),
+                    );
+                }
+                (None, Some(value)) => fields.set(field, value),
+                (None, None) => {}
             }
         }
         for name in self.required {
@@ -467,6 +526,23 @@ impl Grammar {
         }
         (self.complete)(&mut fields, &given)?;
         Ok(fields)
+    }
+
+    /// The word that tc takes this for: itself, what it is another name of, or what it begins.
+    fn spelt<'a>(&self, token: &'a str) -> &'a str {
+        let other = || self.synonyms.iter().find(|(name, _)| *name == token).map(|(_, word)| *word);
+        let longer = || self.shortened.iter().copied().find(|word| word.starts_with(token));
+        if self.has(token) { token } else { other().or_else(longer).unwrap_or(token) }
+    }
+
+    /// An error about a value, where the value is a word of its own: `bandwidth unlimited`.
+    fn hinted(&self, error: TcError, word: &Word, said: &str) -> TcError {
+        if !self.flags.iter().any(|flag| flag.word == said) {
+            return error;
+        }
+        let Word { word, shows, .. } = word;
+        let hint = format!("{said} is a word of its own: write {said} alone, or {word} {shows}");
+        TcError { hint, ..error }
     }
 
     /// What says instead what this word would.
@@ -488,10 +564,15 @@ impl Grammar {
     /// What of words that can be read probably means something else.
     pub fn notes(&self, tokens: &[(&str, Range<usize>)]) -> Vec<Note> {
         let pairs = tokens.windows(2).filter_map(|pair| {
-            let word = self.words.iter().find(|word| word.word == pair[0].0)?;
+            let name = self.spelt(pair[0].0);
+            let word = self.words.iter().find(|word| word.word == name)?;
             word.suspicion(pair[1].0, &pair[1].1)
         });
-        pairs.collect()
+        let idle = tokens.iter().filter_map(|(token, at)| {
+            let (message, hint) = self.idle.iter().find(|idle| idle.word == *token)?.note?;
+            Some(Note { message: message.into(), hint: hint.into(), at: at.clone() })
+        });
+        pairs.chain(idle).collect()
     }
 
     /// These parameters in words, of those that are chosen.
@@ -500,20 +581,27 @@ impl Grammar {
         fields: &Fields,
         chosen: impl Fn(&str, &Value) -> bool,
     ) -> Vec<String> {
+        let in_order = self.in_order.map(|words| words.field);
+        let alone = |field: &str| Some(field) != in_order;
         let mut parts = Vec::new();
-        for word in self.words {
+        for word in self.words.iter().filter(|word| alone(word.field)) {
             let value = fields.get(word.field);
             if value.is_said() && chosen(word.field, value) {
                 parts.push(format!("{} {}", word.word, word.write(value)));
             }
         }
         let mut said = Vec::new();
-        for flag in self.flags {
+        for flag in self.flags.iter().filter(|flag| alone(flag.field)) {
             let value = fields.get(flag.field);
             if !said.contains(&flag.field) && *value == flag.sets && chosen(flag.field, value) {
                 parts.push(flag.word.to_owned());
                 said.push(flag.field);
             }
+        }
+        if let Some(field) = in_order
+            && let Some(words) = fields.get(field).text()
+        {
+            parts.push(words.to_owned());
         }
         parts
     }
@@ -546,6 +634,7 @@ impl<'de> serde::Deserializer<'de> for ValueDeserializer {
             Value::Unsaid => UnitDeserializer::new().deserialize_any(visitor),
             Value::Flag(flag) => visitor.visit_bool(flag),
             Value::Count(count) => visitor.visit_u64(count),
+            Value::Integer(integer) => visitor.visit_i64(integer),
             Value::Real(real) => visitor.visit_f64(real),
             Value::Text(text) => CowStrDeserializer::new(text).deserialize_any(visitor),
         }

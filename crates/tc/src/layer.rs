@@ -2,7 +2,7 @@
 //!
 //! The names and overheads are cake's and tc-stab's (`pppoe-ptm`, `docsis`), so a home line is
 //! described by the word its owner finds elsewhere; `atm overhead 40 mpu 0 header 14` says it in
-//! numbers.
+//! numbers. `ether-vlan` behind a name adds a tag.
 //!
 //! Source: tc-cake(8), tc-stab(8).
 
@@ -38,7 +38,13 @@ pub static LAYERS: &[(&str, Framing)] = &[
     ("ptm", framing(14, 22, 0, Cells::Ptm)),
     ("bridged-ptm", framing(14, 22, 0, Cells::Ptm)),
     ("pppoe-ptm", framing(14, 30, 0, Cells::Ptm)),
+    // More than any of these, for who does not know.
+    ("conservative", framing(14, 48, 0, Cells::Atm)),
 ];
+
+/// cake's word for a tag of IEEE 802.1Q, as often as there are tags.
+pub(crate) const VLAN: &str = "ether-vlan";
+pub(crate) const VLAN_BYTES: u32 = 4;
 
 const ALIASES: &[(&str, &str)] = &[
     ("pppoe-llc", "pppoe-llcsnap"),
@@ -77,32 +83,42 @@ fn known() -> String {
     format!("known link layers: {}", listed(LAYERS.iter().map(|(name, _)| *name)))
 }
 
-/// `ethernet`; `pppoe-ptm`; `atm overhead 40 mpu 64 header 14`.
+/// `ethernet`; `pppoe-ptm ether-vlan`; `overhead 44`; `atm overhead 40 mpu 64 header 14`.
 pub fn read_layer(text: &str) -> Result<Framing, TcError> {
     let tokens = words(up_to(text, 1_000));
-    let Some(((name, at), rest)) = tokens.split_first() else {
+    let Some((first, at)) = tokens.first() else {
         return Err(not_a_layer(&quoted(text)));
     };
-    let name = ALIASES.iter().find(|(alias, _)| alias == name).map_or(*name, |(_, meant)| *meant);
-    let Some((_, layer)) = LAYERS.iter().find(|(each, _)| *each == name) else {
-        let guess = nearest(name, LAYERS.iter().map(|(name, _)| *name));
-        let problem = format!("unknown link layer {}", quoted(name));
-        return Err(TcError::new(problem, did_you_mean(guess, &known())).at(at.clone()));
+    let name = ALIASES.iter().find(|(alias, _)| alias == first).map_or(*first, |(_, meant)| *meant);
+    let (mut framing, mut rest) = match LAYERS.iter().find(|(each, _)| *each == name) {
+        Some((_, layer)) => (*layer, &tokens[1..]),
+        // Numbers alone are those of a line that cuts nothing.
+        None if NUMBERS.contains(first) => (Framing::NONE, &tokens[..]),
+        None => {
+            let guess = nearest(name, LAYERS.iter().map(|(name, _)| *name));
+            let problem = format!("unknown link layer {}", quoted(name));
+            return Err(TcError::new(problem, did_you_mean(guess, &known())).at(at.clone()));
+        }
     };
-    let mut framing = *layer;
-    for pair in rest.chunks(2) {
-        let (word, at) = &pair[0];
+    while let [(word, at), after @ ..] = rest {
+        rest = after.get(1..).unwrap_or_default();
         let number = match *word {
+            VLAN => {
+                framing.overhead_bytes += VLAN_BYTES;
+                rest = after;
+                continue;
+            }
             "header" => &mut framing.header_bytes,
             "overhead" => &mut framing.overhead_bytes,
             "mpu" => &mut framing.minimum_bytes,
             _ => {
                 let problem = format!("a link layer has no word {}", quoted(word));
-                let hint = format!("known words: {}", listed(NUMBERS.iter().copied()));
+                let hint =
+                    format!("known words: {}", listed(NUMBERS.iter().copied().chain([VLAN])));
                 return Err(TcError::new(problem, hint).at(at.clone()));
             }
         };
-        let digits = pair.get(1).map_or("", |(text, _)| *text);
+        let digits = after.first().map_or("", |(text, _)| *text);
         let shaped = (1..=4).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
         let Some(bytes) = digits.parse().ok().filter(|bytes| shaped && *bytes <= MOST) else {
             let problem = format!("{word} needs a number of bytes from 0 to {MOST}");

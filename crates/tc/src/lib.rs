@@ -13,8 +13,8 @@
 //!
 //! Source: tc(8) and its pages for each discipline; the kernel's net/sched and linux/pkt_sched.h
 //! for defaults, names and layouts; ns-2's and ns-3's manuals for theirs. Deviations from tc: a
-//! word given twice, a number beyond 32 bits, and a leading 0 (tc reads octal) are refused; words
-//! can't be shortened. `100p`, as tc shows packets, is read. A `red` without sizes, which tc
+//! word given twice, a number beyond 32 bits, and a leading 0 (tc reads octal) are refused.
+//! `100p`, as tc shows packets, is read. A `red` without sizes, which tc
 //! refuses, takes those that tc-red(8) recommends for the rate of its link.
 
 mod discipline;
@@ -32,7 +32,7 @@ pub mod shaper;
 pub use discipline::{CHILD, Discipline};
 pub use disciplines::{RECORDS, record};
 pub use error::{Note, Notes, TcError};
-pub use grammar::{Fields, Flag, Grammar, Read, Value, Word};
+pub use grammar::{Fields, Flag, Grammar, Idle, InOrder, Read, Value, Word};
 pub use layer::read_layer;
 pub use police::Police;
 pub use record::{Counts, Record, Sized};

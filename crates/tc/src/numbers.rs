@@ -204,6 +204,19 @@ pub fn read_count(text: &str, least: u64, most: u64) -> Result<u64, TcError> {
     Ok(number)
 }
 
+/// A whole number that may be below zero.
+pub fn read_integer(text: &str, least: i64, most: i64) -> Result<i64, TcError> {
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let integer = sign * read_count(digits, 0, U32)? as i64;
+    if !(least..=most).contains(&integer) {
+        return Err(TcError::new(
+            format!("{} is out of range", quoted(text)),
+            format!("write a number from {least} to {most}"),
+        ));
+    }
+    Ok(integer)
+}
+
 /// A real number; `open_below`: above `least`, not from it on.
 pub fn read_real(text: &str, least: f64, most: f64, open_below: bool) -> Result<f64, TcError> {
     let Some(real) = real(text) else {

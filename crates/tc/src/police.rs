@@ -16,9 +16,11 @@ use values::text::{did_you_mean, listed, nearest, quoted, up_to, words};
 /// The words in a line.
 const USAGE: &str = "rate RATE burst BYTES [mtu BYTES] [overhead BYTES] [conform-exceed drop]";
 const WORDS: [&str; 5] = ["rate", "burst", "mtu", "overhead", "conform-exceed"];
-/// tc's other names, and what others call them.
-const MEANT: &[(&str, &str)] =
-    &[("buffer", "burst"), ("maxburst", "burst"), ("bandwidth", "rate"), ("minburst", "mtu")];
+/// tc's other names.
+const SYNONYMS: &[(&str, &str)] =
+    &[("buffer", "burst"), ("maxburst", "burst"), ("minburst", "mtu")];
+/// What others call them.
+const MEANT: &[(&str, &str)] = &[("bandwidth", "rate")];
 /// tc's, which are not ours.
 const ABSENT: &[&str] =
     &["peakrate", "avrate", "estimator", "pkts_rate", "pkts_burst", "mpu", "linklayer", "index"];
@@ -69,7 +71,9 @@ impl Police {
             _ => {}
         }
         let mut said = Said::default();
-        while let [(word, at), rest @ ..] = tokens {
+        while let [(said_word, at), rest @ ..] = tokens {
+            let synonym = SYNONYMS.iter().find(|(name, _)| name == said_word);
+            let word = &synonym.map_or(*said_word, |(_, word)| word);
             tokens = rest;
             if *word == "drop" {
                 once(!std::mem::replace(&mut said.end, true), word)

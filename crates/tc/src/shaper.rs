@@ -5,8 +5,8 @@
 //!
 //! Source: tc-htb(8), tc-stab(8), and iproute2 for the default burst: 1600 bytes and what the rate
 //! brings in one tick of the clock, a nanosecond.
-//! Deviations from tc: `ceil` and `cburst` are not offered, being `rate` and `burst`; a word given
-//! twice is refused.
+//! Deviations from tc: `ceil` and `cburst` are those of `rate` and `burst`, since a class alone has
+//! nobody to borrow from; a word given twice is refused.
 
 use crate::error::{Notes, TcError};
 use crate::numbers::{
@@ -26,10 +26,14 @@ const WORDS: &[(&str, &str)] = &[
     ("overhead", "BYTES"),
     ("mpu", "BYTES"),
     ("linklayer", "ethernet|atm"),
+    ("ceil", "RATE"),
+    ("cburst", "BYTES"),
 ];
-/// tc's other names, and what others call them.
-const MEANT: &[(&str, &str)] =
-    &[("buffer", "burst"), ("maxburst", "burst"), ("bandwidth", "rate"), ("bw", "rate")];
+/// tc's other names.
+const SYNONYMS: &[(&str, &str)] =
+    &[("buffer", "burst"), ("maxburst", "burst"), ("cbuffer", "cburst"), ("cmaxburst", "cburst")];
+/// What others call them.
+const MEANT: &[(&str, &str)] = &[("bandwidth", "rate"), ("bw", "rate")];
 
 /// tc's burst for a rate where none is given, bytes.
 pub fn default_burst(bps: u64) -> u64 {
@@ -69,8 +73,11 @@ impl Shaper {
         }
         let (mut bps, mut burst, mut notes) = (None, None, Notes::default());
         let (mut overhead, mut minimum, mut cells) = (None, None, None);
+        let (mut ceil, mut cburst) = (None, None);
         for pair in rest.chunks(2) {
-            let (word, at) = &pair[0];
+            let (said, at) = &pair[0];
+            let word =
+                &SYNONYMS.iter().find(|(name, _)| name == said).map_or(*said, |(_, word)| word);
             let Some((_, shows)) = WORDS.iter().find(|(each, _)| each == word) else {
                 return Err(unknown(word).at(at.clone()));
             };
@@ -83,6 +90,8 @@ impl Shaper {
                 "burst" => burst.is_none(),
                 "overhead" => overhead.is_none(),
                 "mpu" => minimum.is_none(),
+                "ceil" => ceil.is_none(),
+                "cburst" => cburst.is_none(),
                 _ => cells.is_none(),
             };
             if !fresh {
@@ -92,10 +101,16 @@ impl Shaper {
             let wrong = |error: TcError| error.of(&format!("htb {word}")).at(value_at.clone());
             let bytes = |text| read_count(text, 0, 1000).map(|bytes| bytes as u32);
             match *word {
-                "rate" => {
-                    bps = Some(read_rate(value).map_err(wrong)?);
+                "rate" | "ceil" => {
+                    let read = read_rate(value).map_err(wrong)?;
+                    if *word == "rate" {
+                        bps = Some(read)
+                    } else {
+                        ceil = Some((read, value_at))
+                    }
                     notes.0.extend(note_bytes_a_second(word, value, value_at));
                 }
+                "cburst" => cburst = Some((read_burst(value).map_err(wrong)?, value_at)),
                 "burst" => burst = Some(read_burst(value).map_err(wrong)?),
                 "overhead" => overhead = Some(bytes(value).map_err(wrong)?),
                 "mpu" => minimum = Some(bytes(value).map_err(wrong)?),
@@ -106,9 +121,23 @@ impl Shaper {
             let hint = "tc requires it; write it like htb rate 1mbit";
             return Err(TcError::new("htb: rate is missing", hint));
         };
+        let burst = burst.unwrap_or(default_burst(bps));
+        if let Some((ceil, at)) = ceil.filter(|(ceil, _)| *ceil != bps) {
+            let rate = write_rate(bps);
+            let problem = format!("htb: ceil {} is not the rate, {rate}", write_rate(ceil));
+            let hint = "a class alone has nobody to borrow from: write ceil";
+            return Err(
+                TcError::new(problem, format!("{hint} {rate}, or leave it out")).at(at.clone())
+            );
+        }
+        if let Some((cburst, at)) = cburst.filter(|(cburst, _)| *cburst != burst) {
+            let problem = format!("htb: cburst {cburst} is not the burst, {burst}");
+            let hint = format!("write cburst {burst}, or leave it out");
+            return Err(TcError::new(problem, hint).at(at.clone()));
+        }
         let params = ShaperParams {
             bps,
-            burst_bytes: burst.unwrap_or(default_burst(bps)),
+            burst_bytes: burst,
             overhead_bytes: overhead.unwrap_or(0),
             minimum_bytes: minimum.unwrap_or(0),
             cells: cells.unwrap_or(Cells::None),
@@ -164,11 +193,6 @@ fn not_htb(kind: &str) -> TcError {
 }
 
 fn unknown(word: &str) -> TcError {
-    if let "ceil" | "cburst" = word {
-        let same = if word == "ceil" { "rate" } else { "burst" };
-        let problem = format!("htb: {word} is not offered");
-        return TcError::new(problem, format!("it is {same} here: leave it out"));
-    }
     let named = || WORDS.iter().map(|(name, _)| *name);
     let meant = MEANT.iter().find(|(name, _)| *name == word).map(|(_, meant)| *meant);
     let guess = meant.or_else(|| nearest(word, named()));

@@ -218,6 +218,12 @@ fn a_wrong_word_is_pointed_at() {
         ("pie variant docsis ecn", 19, "variant linux has it"),
         ("pie variant rfc tupdate 0", 24, "write a time"),
         ("cake besteffort diffserv4", 16, "once"),
+        ("cake pppoe-ptm pppoe-ptm", 15, "once"),
+        ("cake overhead 4 atm overhead 4", 20, "once"),
+        ("cake overhead -65", 14, "-64 to 256"),
+        ("cake overhead 257", 14, "-64 to 256"),
+        ("cake overhead 4.5", 14, "like 1000"),
+        ("cake bandwidth unlimited", 15, "write unlimited alone, or bandwidth RATE"),
         ("cake rtt 50ms lan", 0, "keep one"),
         ("cake variant linux", 5, "leave variant out"),
         ("choke bandwidth 10mbit", 0, "choke limit 1000"),
@@ -294,7 +300,6 @@ fn a_wrong_word_is_pointed_at() {
         ("tbf rate 1mbit burst 5k limit 60k peakrate 1mbit mtu 1514", 0, "above the rate"),
         ("tbf rate 1mbit burst 5k limit 60k linklayer ptm", 44, "adsl"),
         ("tbf rate 1mbit burst 5k limit 60k mpu 70000", 0, "like mpu 64"),
-        ("tbf rate 1mbit buffer 5k limit 60k", 15, "write burst"),
         ("cake fwmark 0xff", 5, "dscp"),
         ("cake_mq fwmark 0xff", 8, "dscp"),
         ("prio multiqueue", 5, "write mq"),
@@ -541,6 +546,7 @@ fn a_policer_is_read_and_written() {
         ),
         ("rate 10mbit burst 100kb mtu 2040 conform-exceed drop", "rate 10mbit burst 102400"),
         ("rate 10mbit burst 15k drop", "rate 10mbit burst 15360"),
+        ("rate 10mbit maxburst 15k minburst 1514", "rate 10mbit burst 15360 mtu 1514"),
     ] {
         let police = Police::parse(words).expect(words).expect("a policer");
         assert_eq!(police.text(), written);
@@ -553,7 +559,7 @@ fn a_policer_is_read_and_written() {
         ("rate 10mbit", 0, "rate 10mbit burst 64k"),
         ("police burst 64k", 0, "rate 10mbit burst 64k"),
         ("rate 10mbit burst", 12, "burst BYTES"),
-        ("rate 10mbit buffer 64k", 12, "did you mean burst"),
+        ("rate 10mbit bursts 64k", 12, "did you mean burst"),
         ("rate 10mbit burst 0", 18, "a packet"),
         ("rate 10mbit burst 1k burst 1k", 21, "say it once"),
         ("rate 10mbit burst 1k drop conform-exceed drop", 26, "say it once"),
@@ -576,6 +582,8 @@ fn a_shaper_is_read_and_written() {
             "htb rate 1mbit burst 3072 overhead 18 mpu 64 linklayer atm",
         ),
         ("htb rate 8gbit burst 1601", "htb rate 8gbit"),
+        ("htb ceil 1000kbit rate 1mbit", "htb rate 1mbit"),
+        ("htb rate 1mbit ceil 1mbit buffer 3k cburst 3k", "htb rate 1mbit burst 3072"),
     ] {
         let shaper = Shaper::parse(words).expect(words).expect("a shaper");
         assert_eq!(shaper.text(), written);
@@ -587,7 +595,8 @@ fn a_shaper_is_read_and_written() {
         ("hbt", 0, "did you mean htb"),
         ("htb", 0, "htb rate 1mbit"),
         ("htb rate", 4, "write rate RATE"),
-        ("htb rate 1mbit ceil 2mbit", 15, "it is rate here"),
+        ("htb rate 1mbit ceil 2mbit", 20, "write ceil 1mbit, or leave it out"),
+        ("htb rate 1mbit burst 2k cburst 3k", 31, "write cburst 2048"),
         ("htb rate 1mbit bw 2mbit", 15, "did you mean rate"),
         ("htb rate 1mbit rate 2mbit", 15, "say it once"),
         ("htb rate 1mbit burst 0", 21, "1600"),
@@ -612,7 +621,28 @@ fn link_layers_have_cake_s_overheads() {
     for (_, layer) in LAYERS.iter().chain(&[("", custom)]) {
         assert_eq!(read_layer(&write_layer(layer)), Ok(*layer));
     }
-    for wrong in ["pppoe-ptn", "atm overhead", "atm overhead x", "atm size 4", "", "atm mpu 1001"] {
+    let numbers = |words| {
+        let Framing { header_bytes, overhead_bytes, minimum_bytes, cells } =
+            read_layer(words).expect(words);
+        (header_bytes, overhead_bytes, minimum_bytes, cells)
+    };
+    assert_eq!(numbers("conservative"), (14, 48, 0, Cells::Atm));
+    assert_eq!(numbers("overhead 44"), (0, 44, 0, Cells::None));
+    assert_eq!(numbers("header 14 overhead 44 ether-vlan"), (14, 48, 0, Cells::None));
+    assert_eq!(numbers("ethernet ether-vlan"), (14, 42, 84, Cells::None));
+    assert_eq!(numbers("pppoe-ptm ether-vlan ether-vlan mpu 64"), (14, 38, 64, Cells::Ptm));
+    for wrong in [
+        "pppoe-ptn",
+        "atm overhead",
+        "atm overhead x",
+        "atm size 4",
+        "",
+        "atm mpu 1001",
+        "ether-vlan",
+        "overhead -4",
+        "ethernet docsis",
+        "ethernet ether-vlan 4",
+    ] {
         assert!(read_layer(wrong).is_err(), "{wrong}");
     }
 }
@@ -790,7 +820,8 @@ fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
         isolation: Isolation::TripleIsolate,
         wash: false,
         ingress: false,
-        overhead: None,
+        raw: true,
+        overhead: 0,
         mpu: 0,
         cells: CakeCells::Noatm,
         acks: AckFilterMode::NoAckFilter,
@@ -818,17 +849,117 @@ fn what_cake_s_words_leave_open_is_linux_s_choice_in_the_simulator() {
             CakeParams { acks, ..usual.clone() }
         );
     }
-    for (words, overhead, mpu, cells) in [
-        ("overhead 44 atm mpu 64", Some(44), 64, CakeCells::Atm),
-        ("ethernet", Some(38), 84, CakeCells::Noatm),
-        ("docsis", Some(18), 64, CakeCells::Noatm),
-        ("conservative", Some(48), 0, CakeCells::Atm),
-        ("pppoe-ptm", Some(30), 0, CakeCells::Ptm),
-        ("pppoa-vcmux", Some(10), 0, CakeCells::Atm),
-        ("raw mpu 84", None, 84, CakeCells::Noatm),
-    ] {
+}
+
+#[test]
+fn a_line_s_words_come_to_what_tc_sends_the_kernel() {
+    // As iproute2 6.1 sends them: TCA_CAKE_RAW, _OVERHEAD, _MPU and _ATM.
+    let sent = [
+        ("", false, None, None, None),
+        ("raw", true, Some(0), None, Some(0)),
+        ("conservative", false, Some(48), None, Some(1)),
+        ("ethernet", false, Some(38), Some(84), None),
+        ("ether-vlan", false, Some(4), None, None),
+        ("docsis", false, Some(18), Some(64), Some(0)),
+        ("pppoa-vcmux", false, Some(10), None, Some(1)),
+        ("pppoa-llc", false, Some(14), None, Some(1)),
+        ("pppoe-vcmux", false, Some(32), None, Some(1)),
+        ("pppoe-llcsnap", false, Some(40), None, Some(1)),
+        ("bridged-vcmux", false, Some(24), None, Some(1)),
+        ("bridged-llcsnap", false, Some(32), None, Some(1)),
+        ("ipoa-vcmux", false, Some(8), None, Some(1)),
+        ("ipoa-llcsnap", false, Some(16), None, Some(1)),
+        ("pppoe-ptm", false, Some(30), None, Some(2)),
+        ("bridged-ptm", false, Some(22), None, Some(2)),
+        ("overhead 44 atm mpu 64", false, Some(44), Some(64), Some(1)),
+        ("atm overhead -4", false, Some(-4), None, Some(1)),
+        // Each on what those before have made.
+        ("pppoe-ptm ether-vlan", false, Some(34), None, Some(2)),
+        ("bridged-ptm ether-vlan", false, Some(26), None, Some(2)),
+        ("ethernet ether-vlan ether-vlan", false, Some(46), Some(84), None),
+        ("ether-vlan conservative", false, Some(48), None, Some(1)),
+        ("conservative ether-vlan", false, Some(52), None, Some(1)),
+        ("raw overhead 0", true, Some(0), None, Some(0)),
+        ("raw overhead 4", true, Some(4), None, Some(0)),
+        ("overhead 4 raw", true, Some(0), None, Some(0)),
+        ("raw pppoe-ptm", true, Some(30), None, Some(2)),
+        ("docsis raw", true, Some(0), Some(64), Some(0)),
+        ("overhead 44 pppoe-ptm", false, Some(74), None, Some(2)),
+        ("pppoe-ptm overhead 44", false, Some(44), None, Some(2)),
+        ("pppoe-ptm docsis", false, Some(48), Some(64), Some(0)),
+        ("mpu 60 ethernet", false, Some(38), Some(84), None),
+        ("ethernet mpu 60", false, Some(38), Some(60), None),
+        ("pppoe-ptm atm", false, Some(30), None, Some(1)),
+        ("atm ethernet", false, Some(38), Some(84), Some(1)),
+        ("pppoe-ptm via-ethernet", false, Some(30), None, Some(2)),
+    ];
+    let kinds = [CakeCells::Noatm, CakeCells::Atm, CakeCells::Ptm];
+    for (words, raw, overhead, mpu, atm) in sent {
         let found = simulated_cake(&format!("cake {words}"));
-        assert_eq!((found.overhead, found.mpu, found.cells), (overhead, mpu, cells), "{words}");
+        let counted = (found.raw, found.overhead, found.mpu, found.cells);
+        let cells = kinds[atm.unwrap_or(0) as usize];
+        let expected = (raw || overhead.is_none(), overhead.unwrap_or(0), mpu.unwrap_or(0), cells);
+        assert_eq!(counted, expected, "{words}");
+        let cake = parse(&format!("cake ingress {words} bandwidth 8mbit"));
+        assert_eq!(parse(&cake.text()), cake, "{words}");
+        assert!(
+            cake.command().expect("Linux's").ends_with(words.trim_end_matches(" via-ethernet"))
+        );
+        let told = cake.options().expect("by netlink");
+        let of = |name: &str| {
+            told.iter().find(|(each, _)| each[9..] == *name).map(|(_, value)| *value as u32)
+        };
+        let expected = [raw.then_some(0), overhead.map(|bytes: i64| bytes as u32), mpu, atm];
+        assert_eq!(["RAW", "OVERHEAD", "MPU", "ATM"].map(of), expected, "{words}");
+        // cake_mq's by their numbers; each is 8 bytes long.
+        let packed = parse(&format!("cake_mq {words}")).packed_options().expect("by netlink");
+        let of = |number: u8| {
+            let mut rest = &packed[..];
+            while let [length, 0, kind, 0, value @ ..] = rest {
+                if *kind == number {
+                    return Some(u32::from_ne_bytes(value[..4].try_into().expect("four bytes")));
+                }
+                rest = &rest[usize::from(*length).next_multiple_of(4)..];
+            }
+            None
+        };
+        assert_eq!([12, 6, 14, 4].map(of), expected, "{words}");
+    }
+}
+
+#[test]
+fn nat_changes_nothing_and_a_note_says_so() {
+    assert_eq!(parse("cake nonat besteffort"), parse("cake besteffort"));
+    assert_eq!(parse("cake nonat").notes, []);
+    let cake = parse("cake bandwidth 13mbit nat docsis");
+    assert_eq!(cake.text(), "cake bandwidth 13mbit docsis");
+    let [note] = &cake.notes[..] else { panic!("{:?}", cake.notes) };
+    assert_eq!((note.at.clone(), &*note.hint), (22..25, "leave it out"));
+    assert!(note.message.starts_with("nat changes nothing here: no engine translates addresses"));
+}
+
+#[test]
+fn tbf_s_words_may_be_as_short_as_tc_takes_them() {
+    let whole = parse("tbf rate 10mbit burst 32k latency 50ms");
+    for short in [
+        "tbf rate 10mbit burst 32k lat 50ms",
+        "tbf rate 10mbit b 32k la 50ms",
+        "tbf rate 10mbit buffer 32k latenc 50ms",
+        "tbf rate 10mbit maxburst 32k latency 50ms",
+    ] {
+        assert_eq!(parse(short), whole, "{short}");
+    }
+    // As tc, which tries limit first.
+    assert_eq!(parse("tbf rate 1mbit burst 5k l 60k"), parse("tbf rate 1mbit burst 5k limit 60k"));
+    let peak = parse("tbf rate 1mbit burst 5k limit 60k p 2mbit minburst 2k o 4 linkl atm");
+    assert_eq!(
+        peak.text(),
+        "tbf rate 1mbit burst 5120 limit 61440 mtu 2048 peakrate 2mbit overhead 4 linklayer atm"
+    );
+    // And noted as the whole word is.
+    assert_eq!(parse("tbf rate 1mbit burst 5k lat 50").notes.len(), 1);
+    for none in ["rat 1mbit burst 5k limit 60k", "rate 1mbit burst 5k limit 60k mp 64"] {
+        assert!(Discipline::parse(&format!("tbf {none}")).is_err(), "{none}");
     }
 }
 
@@ -1131,8 +1262,6 @@ fn every_choice_of_cake_is_the_simulator_s() {
     }
     let error = Discipline::parse("cake autorate-ingress").expect_err("no engine has it");
     assert!(error.hint.contains("bandwidth"), "{error}");
-    let error = Discipline::parse("cake nat").expect_err("there is no NAT");
-    assert!(error.hint.contains("translated"), "{error}");
 }
 
 #[test]

@@ -87,6 +87,7 @@ def evaluate(
     found = suites.read(suite or entrants.suite_of(candidates))
     if only:
         found = found.only(only)
+    work.tell_doubts(candidates if found.head.of == "qdisc" else (), talk.quiet)
     folder = output.out
     if folder is None and not talk.as_json:
         folder = work.unused(Path("runs") / f"evaluate-{found.name}")

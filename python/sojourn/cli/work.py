@@ -60,6 +60,18 @@ def tell_notes(scenarios: Sequence[Scenario], quiet: bool) -> None:
         say(f"note: {note}", quiet)
 
 
+def tell_doubts(disciplines: Iterable[str], quiet: bool) -> None:
+    """Says what is doubtful about the words of disciplines that no scenario has yet."""
+    from sojourn.scenario.qdisc import Qdisc
+    from sojourn.units import UnitError
+
+    for words in disciplines:
+        # What is wrong is refused where it is used.
+        with contextlib.suppress(UnitError):
+            for message, hint, _ in Qdisc.parse(words).notes:
+                say(f"note: {words}: {message}\nhint: {hint}", quiet)
+
+
 def check_words(paths: Sequence[Path], changes: Sequence[str]) -> None:
     """Refuses what is left over of a --set whose value has blanks and no quotes:
     `--set bottleneck.rate=5 Mbit/s`."""

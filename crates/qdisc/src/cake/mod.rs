@@ -66,8 +66,10 @@ pub struct CakeParams {
     pub wash: bool,
     /// Dropped packets count against the rate, too: they have come over the line already (false).
     pub ingress: bool,
-    /// Bytes that the line adds to an IP packet; `None`: the packet counts as queued.
-    pub overhead: Option<i64>,
+    /// `overhead` is beside the packet as queued, not beside the IP packet (true).
+    pub raw: bool,
+    /// Bytes that the line adds to a packet (0).
+    pub overhead: i64,
     /// The least bytes for which a packet counts (0).
     pub mpu: u32,
     /// How the line cuts packets (noatm).
@@ -276,7 +278,7 @@ impl<B: Body> Cake<B> {
             isolation: params.isolation,
             wash: params.wash,
             ingress: params.ingress,
-            sizes: Sizes::new(params.overhead, params.mpu, params.cells, context.header_bytes),
+            sizes: Sizes::new(params, context.header_bytes),
             header_bytes: context.header_bytes,
             pace: Pace::new(rate),
             next: 0,

@@ -2,7 +2,7 @@
 //!
 //! Time is rate_ns * bytes >> shift, with as many bits of ns per byte as fit into 34.
 
-use super::CakeCells;
+use super::{CakeCells, CakeParams};
 
 /// A rate as the time of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +48,10 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    /// `overhead`: bytes beside the IP packet; `None`: the link's header alone.
-    pub(super) fn new(overhead: Option<i64>, mpu: u32, cells: CakeCells, header: u32) -> Sizes {
-        let added = overhead.map_or(0, |overhead| overhead - i64::from(header));
-        Sizes { added, least: i64::from(mpu), cells }
+    pub(super) fn new(params: &CakeParams, header: u32) -> Sizes {
+        let CakeParams { raw, overhead, mpu, cells, .. } = *params;
+        let counted = if raw { 0 } else { i64::from(header) };
+        Sizes { added: overhead - counted, least: i64::from(mpu), cells }
     }
 
     /// The bytes for which a packet counts.

@@ -16,7 +16,8 @@ pub(super) fn params() -> CakeParams {
         isolation: Isolation::Flows,
         wash: false,
         ingress: false,
-        overhead: None,
+        raw: true,
+        overhead: 0,
         mpu: 0,
         cells: CakeCells::Noatm,
         acks: AckFilterMode::NoAckFilter,
@@ -128,16 +129,20 @@ fn codepoints_are_sorted_as_in_linux() {
 
 #[test]
 fn packets_count_for_what_the_line_makes_of_them() {
-    let counted = |overhead, mpu, cells| {
-        let sizes = Sizes::new(overhead, mpu, cells, 14);
+    let of = |raw, overhead, mpu, cells| {
+        let sizes = Sizes::new(&CakeParams { raw, overhead, mpu, cells, ..params() }, 14);
         [40, 52, 1500].map(|ip| sizes.adjusted(ip + 14))
     };
-    assert_eq!(counted(None, 0, CakeCells::Noatm), [54, 66, 1514]);
-    assert_eq!(counted(Some(44), 64, CakeCells::Atm), [106, 106, 1749]);
-    assert_eq!(counted(Some(30), 0, CakeCells::Ptm), [72, 84, 1554]);
-    assert_eq!(counted(Some(18), 64, CakeCells::Noatm), [64, 70, 1518]);
-    assert_eq!(counted(Some(38), 84, CakeCells::Noatm), [84, 90, 1538]);
-    assert_eq!(counted(Some(48), 0, CakeCells::Atm), [106, 159, 1749]);
+    let counted = |overhead, mpu, cells| of(false, overhead, mpu, cells);
+    // Beside the packet as queued: a tag that the device puts on.
+    assert_eq!(of(true, 4, 0, CakeCells::Noatm), [58, 70, 1518]);
+    assert_eq!(counted(-4, 0, CakeCells::Atm), [53, 53, 1696]);
+    assert_eq!(of(true, 0, 0, CakeCells::Noatm), [54, 66, 1514]);
+    assert_eq!(counted(44, 64, CakeCells::Atm), [106, 106, 1749]);
+    assert_eq!(counted(30, 0, CakeCells::Ptm), [72, 84, 1554]);
+    assert_eq!(counted(18, 64, CakeCells::Noatm), [64, 70, 1518]);
+    assert_eq!(counted(38, 84, CakeCells::Noatm), [84, 90, 1538]);
+    assert_eq!(counted(48, 0, CakeCells::Atm), [106, 159, 1749]);
 }
 
 #[test]

@@ -239,13 +239,13 @@ fn cake(bytes: Range<u64>) -> impl Strategy<Value = CakeParams> {
             prop::option::of(bytes.start + 2_000..bytes.end + 20_000),
         ),
         (tins, isolation, prop::bool::ANY, prop::bool::ANY),
-        (prop::option::of(-64..256i64), 0..256u32, cells, acks),
+        ((prop::bool::ANY, -64..256i64), 0..256u32, cells, acks),
     )
         .prop_map(
             |(
                 (bandwidth, rtt_ns, memlimit),
                 (tins, isolation, wash, ingress),
-                (overhead, mpu, cells, acks),
+                ((raw, overhead), mpu, cells, acks),
             )| {
                 CakeParams {
                     bandwidth,
@@ -255,6 +255,7 @@ fn cake(bytes: Range<u64>) -> impl Strategy<Value = CakeParams> {
                     isolation,
                     wash,
                     ingress,
+                    raw,
                     overhead,
                     mpu,
                     cells,

@@ -5,8 +5,8 @@
 use super::whole_microseconds;
 use crate::discipline::Discipline;
 use crate::error::TcError;
-use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, one, time, word};
-use crate::layer::LAYERS;
+use crate::grammar::{Fields, Grammar, Idle, InOrder, Read, Value, Word, off, on, one, time, word};
+use crate::layer::{LAYERS, VLAN, VLAN_BYTES};
 use crate::linux::{Attribute, End, Linux, Options, Packed, Why, packed};
 use crate::record::Record;
 use link::{Cells, Framing};
@@ -24,11 +24,10 @@ macro_rules! flags {
             "wash": "wash" "nowash";
             "gso": "split-gso" "no-split-gso";
             "acks": "ack-filter" "ack-filter-aggressive" "no-ack-filter";
-            "cells": "ptm" "atm" "noatm";
-            "layer": "raw" "conservative" "ethernet" "ether-vlan" "docsis"
+            "shaping": "ingress" "egress";
+            "line": "ptm" "atm" "noatm" "raw" "conservative" "ethernet" "ether-vlan" "docsis"
                 "pppoa-vcmux" "pppoa-llc" "pppoe-vcmux" "pppoe-llcsnap"
                 "bridged-vcmux" "bridged-llcsnap" "ipoa-vcmux" "ipoa-llcsnap" "pppoe-ptm" "bridged-ptm";
-            "shaping": "ingress" "egress";
             + $($more),*
         )
     };
@@ -37,7 +36,23 @@ macro_rules! flags {
     };
 }
 
-const NO_NAT: &str = "leave it out: no address is translated on the way, so each flow has its own";
+/// A line's words add up, and each replaces what it says of those before.
+const LINE: Option<InOrder> = Some(InOrder { field: "line", repeatable: &["ether-vlan"] });
+
+const SYNONYMS: &[(&str, &str)] = &[("diffserv", "diffserv4")];
+
+const IDLE: &[Idle] = &[
+    Idle { word: "nonat", note: None },
+    Idle {
+        word: "nat",
+        note: Some((
+            "nat changes nothing here: no engine translates addresses, so cake sees each host's own",
+            "leave it out",
+        )),
+    },
+    // tc reads it, and does nothing.
+    Idle { word: "via-ethernet", note: None },
+];
 
 const NO_MARKS: &str = "leave it out: no firewall gives packets a mark; write dscp at the flows";
 
@@ -48,10 +63,11 @@ pub(super) static CAKE: Record = Record {
         words: WORDS,
         flags: flags!(),
         complete: one_way_of_saying,
+        synonyms: SYNONYMS,
+        in_order: LINE,
+        idle: IDLE,
         elsewhere: &[
             ("autorate-ingress", "no engine estimates the rate: write bandwidth RATE"),
-            ("nat", NO_NAT),
-            ("nonat", NO_NAT),
             ("fwmark", NO_MARKS),
         ],
         ..Grammar::NONE
@@ -79,10 +95,11 @@ pub(crate) static CAKE_MQ: Record = Record {
         words: MQ_WORDS,
         flags: flags!(),
         complete: one_way_of_saying,
+        synonyms: SYNONYMS,
+        in_order: LINE,
+        idle: IDLE,
         elsewhere: &[
             ("autorate-ingress", "cake_mq refuses it: write bandwidth RATE"),
-            ("nat", NO_NAT),
-            ("nonat", NO_NAT),
             ("fwmark", NO_MARKS),
         ],
         ..Grammar::NONE
@@ -129,15 +146,15 @@ const MQ_ATTRIBUTES: &[Packed] = &[
         value: |fields| Some(fields.count("bandwidth").unwrap_or(0) / 8),
     },
     packed(3, |fields| number_of(fields, "tins", TINS)),
-    packed(4, |fields| filled_in(fields, "cells", CELLS)),
+    packed(4, |fields| Line::of(fields).cells()),
     packed(5, |fields| number_of(fields, "isolation", ISOLATIONS)),
-    packed(6, |fields| filled_in(fields, "overhead", &[])),
+    packed(6, |fields| Line::of(fields).overhead()),
     packed(7, |fields| Some(filled_in(fields, "rtt_ns", &[])? / 1_000)),
     packed(8, |fields| Some((filled_in(fields, "rtt_ns", &[])? / 20_000).max(1))),
     packed(10, |fields| fields.count("memlimit")),
-    packed(12, |fields| (fields.get("layer").text() == Some("raw")).then_some(0)),
+    packed(12, |fields| Line::of(fields).raw()),
     packed(13, |fields| number_of(fields, "wash", &["nowash", "wash"])),
-    packed(14, |fields| filled_in(fields, "mpu", &[]).filter(|bytes| *bytes > 0)),
+    packed(14, |fields| Line::of(fields).mpu),
     packed(15, |fields| number_of(fields, "shaping", &["egress", "ingress"])),
     packed(16, |fields| number_of(fields, "acks", ACK_FILTERS)),
     packed(17, |fields| number_of(fields, "gso", &["no-split-gso", "split-gso"])),
@@ -157,8 +174,8 @@ const WORDS: &[Word] = &[
     word("bandwidth", "RATE", Read::Rate),
     time("rtt", "rtt_ns", Read::PositiveMicroseconds),
     word("memlimit", "BYTES", Read::Size),
-    word("overhead", "BYTES", Read::Count(0, 256)),
-    word("mpu", "BYTES", Read::Count(0, 256)),
+    Word { word: "overhead", field: "line", shows: "BYTES", read: Read::Integer(-64, 256) },
+    Word { word: "mpu", field: "line", shows: "BYTES", read: Read::Count(0, 256) },
 ];
 
 /// cake's words for an RTT, ns.
@@ -186,7 +203,7 @@ const ISOLATIONS: &[&str] = &[
 /// Likewise.
 const TINS: &[&str] = &["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"];
 const ACK_FILTERS: &[&str] = &["no-ack-filter", "ack-filter", "ack-filter-aggressive"];
-const CELLS: &[&str] = &["noatm", "atm", "ptm"];
+const CELLS: &[Cells] = &[Cells::None, Cells::Atm, Cells::Ptm];
 
 const ATTRIBUTES: &[Attribute] = &[
     Attribute { name: "BASE_RATE64", value: |fields| Some(fields.count("bandwidth")? / 8) },
@@ -210,13 +227,10 @@ const ATTRIBUTES: &[Attribute] = &[
     },
     Attribute { name: "NAT", value: |fields| fields.get("nat").is_on().then_some(1) },
     Attribute { name: "MEMORY", value: |fields| fields.count("memlimit") },
-    Attribute {
-        name: "RAW",
-        value: |fields| (fields.get("layer").text() == Some("raw")).then_some(0),
-    },
-    Attribute { name: "ATM", value: |fields| number_of(fields, "cells", CELLS) },
-    Attribute { name: "OVERHEAD", value: |fields| fields.count("overhead") },
-    Attribute { name: "MPU", value: |fields| fields.count("mpu") },
+    Attribute { name: "RAW", value: |fields| Line::of(fields).raw() },
+    Attribute { name: "ATM", value: |fields| Line::of(fields).cells() },
+    Attribute { name: "OVERHEAD", value: |fields| Line::of(fields).overhead() },
+    Attribute { name: "MPU", value: |fields| Line::of(fields).mpu },
 ];
 
 fn number_of(fields: &Fields, field: &str, words: &[&str]) -> Option<u64> {
@@ -225,7 +239,7 @@ fn number_of(fields: &Fields, field: &str, words: &[&str]) -> Option<u64> {
 }
 
 fn one_way_of_saying(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError> {
-    for (field, other) in [("bandwidth", "free"), ("rtt_ns", "path"), ("overhead", "layer")] {
+    for (field, other) in [("bandwidth", "free"), ("rtt_ns", "path")] {
         if fields.get(field).is_said()
             && let Some(said) = fields.get(other).text()
         {
@@ -247,8 +261,7 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
     let path = fields.get("path").text();
     let path_ns = PATHS_NS.iter().find(|(name, _)| Some(*name) == path).map(|(_, ns)| *ns);
     let rtt_ns = fields.count("rtt_ns").or(path_ns).unwrap_or(100_000_000);
-    let (added, least, cells) = line(fields.get("layer").text());
-    let added = fields.count("overhead").or(added);
+    let line = Line::of(fields);
     vec![
         ("bandwidth", fields.get("bandwidth").clone()),
         ("rtt_ns", Value::Count(rtt_ns)),
@@ -257,30 +270,74 @@ fn simulated(fields: &Fields) -> Vec<(&'static str, Value)> {
         ("isolation", word("isolation", "triple-isolate")),
         ("wash", chosen("wash", "wash")),
         ("ingress", chosen("shaping", "ingress")),
-        ("overhead", added.map_or(Value::Unsaid, Value::Count)),
-        ("mpu", Value::Count(fields.count("mpu").unwrap_or(least))),
+        ("raw", Value::Flag(line.raw || line.overhead.is_none())),
+        ("overhead", Value::Integer(line.overhead.unwrap_or(0))),
+        ("mpu", Value::Count(line.mpu.unwrap_or(0))),
         ("acks", word("acks", ACK_FILTERS[0])),
-        ("cells", cells.map_or_else(|| word("cells", "noatm"), Value::word)),
+        ("cells", Value::word(cells_word(line.cells.unwrap_or(Cells::None)))),
     ]
 }
 
-/// What tc makes of a link layer's name: bytes beside the IP packet (`None`: as queued), the least
-/// packet, and cells if the name tells.
-fn line(name: Option<&str>) -> (Option<u64>, u64, Option<&'static str>) {
-    match name {
-        None => (None, 0, None),
-        Some("raw") => (None, 0, Some("noatm")),
-        Some("conservative") => (Some(48), 0, Some("atm")),
-        Some("ether-vlan") => (Some(4), 0, None),
-        Some(name) => {
-            let (_, layer) = LAYERS
-                .iter()
-                .find(|(each, _)| *each == name)
-                .expect("cake's other names are those of link layers");
-            let Framing { overhead_bytes, minimum_bytes, cells, .. } = *layer;
-            let cells = (name != "ethernet").then(|| cells_word(cells));
-            (Some(overhead_bytes.into()), minimum_bytes.into(), cells)
+/// What a line's words come to. What none of them says is `None`, and tc tells the kernel nothing
+/// of it.
+#[derive(Default)]
+struct Line {
+    /// `overhead` is beside the packet as queued, not beside the IP packet.
+    raw: bool,
+    overhead: Option<i64>,
+    mpu: Option<u64>,
+    cells: Option<Cells>,
+}
+
+impl Line {
+    /// As tc does it, a word after the other: a name adds its overhead to what there is, and
+    /// `overhead`, `raw` and `conservative` replace it.
+    fn of(fields: &Fields) -> Line {
+        let mut line = Line::default();
+        let mut words = fields.get("line").text().unwrap_or_default().split(' ');
+        while let Some(word) = words.next() {
+            let mut number = || words.next().unwrap_or_default().parse::<i64>().unwrap_or(0);
+            let added = line.overhead.unwrap_or(0);
+            match word {
+                "" => {}
+                "overhead" => line.overhead = Some(number()),
+                "mpu" => line.mpu = Some(number() as u64),
+                "noatm" => line.cells = Some(Cells::None),
+                "atm" => line.cells = Some(Cells::Atm),
+                "ptm" => line.cells = Some(Cells::Ptm),
+                "raw" => (line.raw, line.overhead, line.cells) = (true, Some(0), Some(Cells::None)),
+                VLAN => line.overhead = Some(added + i64::from(VLAN_BYTES)),
+                name => {
+                    let (_, layer) = LAYERS
+                        .iter()
+                        .find(|(each, _)| *each == name)
+                        .expect("cake's other names are those of link layers");
+                    let Framing { overhead_bytes, minimum_bytes, cells, .. } = *layer;
+                    let before = if name == "conservative" { 0 } else { added };
+                    line.overhead = Some(before + i64::from(overhead_bytes));
+                    if minimum_bytes > 0 {
+                        line.mpu = Some(minimum_bytes.into());
+                    }
+                    if name != "ethernet" {
+                        line.cells = Some(cells);
+                    }
+                }
+            }
         }
+        line
+    }
+
+    /// The attributes of the kernel's options.
+    fn raw(&self) -> Option<u64> {
+        self.raw.then_some(0)
+    }
+
+    fn overhead(&self) -> Option<u64> {
+        self.overhead.map(|bytes| u64::from(bytes as u32))
+    }
+
+    fn cells(&self) -> Option<u64> {
+        CELLS.iter().position(|cells| Some(*cells) == self.cells).map(|number| number as u64)
     }
 }
 
@@ -303,13 +360,12 @@ static LIVE: Grammar = Grammar {
     words: WORDS,
     flags: flags!(on("nat", "nat"), off("nonat", "nat")),
     complete: one_way_of_saying,
+    synonyms: SYNONYMS,
+    in_order: LINE,
     elsewhere: &[
         ("bandwidth", RATE_SAID),
         ("free", RATE_SAID),
-        ("overhead", LINE_SAID),
-        ("mpu", LINE_SAID),
-        ("cells", LINE_SAID),
-        ("layer", LINE_SAID),
+        ("line", LINE_SAID),
         ("autorate-ingress", "sojourn tune finds the rate"),
     ],
     ..Grammar::NONE
@@ -353,11 +409,11 @@ pub fn live(
         _ => Value::Flag(true),
     };
     cake = cake.with("path", Value::Unsaid).with("nat", nat).with("bandwidth", Value::Count(bps));
-    Ok(match layer {
-        None => cake.with("layer", Value::word("raw")),
-        Some(Framing { overhead_bytes, minimum_bytes, cells, .. }) => cake
-            .with("cells", Value::word(cells_word(cells)))
-            .with("overhead", Value::Count(overhead_bytes.into()))
-            .with("mpu", Value::Count(minimum_bytes.into())),
-    })
+    let line = match layer {
+        None => "raw".to_owned(),
+        Some(Framing { overhead_bytes, minimum_bytes, cells, .. }) => {
+            format!("{} overhead {overhead_bytes} mpu {minimum_bytes}", cells_word(cells))
+        }
+    };
+    Ok(cake.with("line", Value::Text(line.into())))
 }

@@ -25,11 +25,8 @@ pub(super) static TBF: Record = Record {
         ],
         required: &["rate", "burst"],
         complete,
-        elsewhere: &[
-            ("buffer", "it is tc's other name of burst: write burst"),
-            ("maxburst", "it is tc's other name of burst: write burst"),
-            ("minburst", "it is tc's other name of mtu: write mtu"),
-        ],
+        synonyms: &[("buffer", "burst"), ("maxburst", "burst"), ("minburst", "mtu")],
+        shortened: &["limit", "latency", "burst", "peakrate", "overhead", "linklayer"],
         ..Grammar::NONE
     }],
     simulated: true,

@@ -146,7 +146,14 @@ def plan(wanted: WantedShape, interface: Interface, former: Former) -> ShapePlan
             tc.AddQdisc(interface.name, "ingress", tc.INGRESS, tc.Ingress()),
             tc.Redirect(interface.name, ifb),
         ]
-    return ShapePlan(tuple(operations), tuple(_notes(wanted, interface, former)), ifb)
+    doubts = {
+        f"{message}; {hint}": None
+        for one in operations
+        if isinstance(one, tc.AddQdisc) and isinstance(one.qdisc, Qdisc)
+        for message, hint, _ in one.qdisc.notes
+    }
+    notes = (*doubts, *_notes(wanted, interface, former))
+    return ShapePlan(tuple(operations), notes, ifb)
 
 
 def again(wanted: WantedShape, interface: Interface, ifb: str | None) -> list[tc.Operation]:
