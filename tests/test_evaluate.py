@@ -467,6 +467,19 @@ def test_what_an_engine_has_no_means_for_is_listed_with_its_reason(
     assert "no tunnels here" in capsys.readouterr().err
 
 
+def test_the_words_of_a_candidate_are_noted_before_it_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise UserError("far enough", "")
+
+    monkeypatch.setattr("sojourn.evaluation.evaluate.evaluate", refused)
+    assert status(["evaluate", "cake bandwidth 20Mbps", "--json"]) == 2
+    said = capsys.readouterr().err
+    assert "note: cake bandwidth 20Mbps: bandwidth 20Mbps is 160 Mbit/s" in said
+    assert "hint: write bandwidth 20mbit" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
