@@ -15,7 +15,8 @@ from synthetic_live import Line
 
 from sojourn.cli import measurement_text as terminal
 from sojourn.live.measure import change, intervals, sentences
-from sojourn.live.measure.change import BeforeAfter
+from sojourn.live.measure.change import BeforeAfter, Change
+from sojourn.live.measure.intervals import Interval
 from sojourn.records import Run
 
 ZERO = 1_800_000_000 * 10**9
@@ -144,8 +145,10 @@ def test_a_cured_line_is_better_and_its_price_is_said() -> None:
     assert verdict_of(found, "upload", "goodput up") == "worse"
     assert verdict_of(found, "idle", change.RTT_MEDIAN) == "same"
     said = sentences.compared(found)
-    assert said[0].startswith("Better: with after the delay")
-    assert any("up in upload" in sentence for sentence in said)
+    assert said[0].startswith("Better and worse: the delay that the load adds (")
+    assert 'is shorter in "after" than in "before": ' in said[0]
+    assert said[1].startswith("Worse: goodput up in upload from ")
+    assert " Mbit/s (-1" in said[1]
     assert "block bootstrap" in said[-1]
 
 
@@ -160,6 +163,64 @@ def test_a_worse_line_is_worse() -> None:
     found = change.compare(run(measured(1)), run(measured(2, 5, up_buffer=500_000)))
     assert verdict_of(found, "both", change.ADDED_P95) == "worse"
     assert sentences.compared(found)[0].startswith("Worse")
+
+
+def changed(phase: str, what: str, before: float, after: float, verdict: str) -> Change:
+    apart = Interval(after - before, after - before - 0.1, after - before + 0.1)
+    unit, better = ("Mbit/s", "more") if what.startswith("goodput") else ("ms", "less")
+    return Change(phase, what, unit, better, before, after, apart, verdict)  # type: ignore[arg-type]
+
+
+def told(*changes: Change) -> list[str]:
+    return sentences.compared(
+        BeforeAfter("before", "after", "blocks", (1, 1), ("server", "server"), changes)
+    )[:-1]
+
+
+LESS = changed("upload", change.ADDED_P95, 395, 21, "better")
+
+
+@pytest.mark.parametrize(
+    "price",
+    [
+        changed("upload", "goodput up", 1.88, 0.224, "worse"),
+        changed("both", "goodput down", 9.5, 5.0, "worse"),
+        changed("download", change.ADDED_P95, 20, 90, "worse"),
+        changed("upload", change.ADDED_MEDIAN, 2, 19, "worse"),
+        changed("idle", change.RTT_MEDIAN, 20, 30, "worse"),
+        changed("whole", change.RTT_MEDIAN, 20, 30, "worse"),
+    ],
+    ids=lambda each: f"{each.phase} {each.what}",
+)
+def test_whatever_got_worse_is_in_the_first_words_and_in_the_second_sentence(
+    price: Change,
+) -> None:
+    gain = changed("both", "goodput up", 1.0, 2.0, "better")
+    said = told(changed("download", change.ADDED_MEDIAN, 5, 4, "same"), LESS, gain, price)
+    assert said[0].startswith("Better and worse: ")
+    assert said[1].startswith("Worse: ")
+    assert price.phase in said[1]
+    assert said[2].startswith("Better too: goodput up in both from 1.00 to 2.00 Mbit/s (+100 %, ")
+    # Where the delay did not change, it is not said that nothing did.
+    same = changed("upload", change.ADDED_P95, 91, 91, "same")
+    first, second = told(same, price)
+    assert first == (
+        "The delay that the load adds (upload, 95th percentile) did not change significantly:"
+        " 91.0 to 91.0 ms (0, 95 % interval -0.100 to 0.100)."
+    )
+    assert second.startswith("Worse: ")
+    worse = changed("upload", change.ADDED_P95, 21, 395, "worse")
+    assert told(worse, price)[0].startswith("Worse: ")
+
+
+def test_better_alone_is_said_where_nothing_got_worse() -> None:
+    as_before = changed("upload", "goodput up", 1.88, 1.87, "same")
+    first, last = told(LESS, as_before)
+    assert first == (
+        'Better: the delay that the load adds (upload, 95th percentile) is shorter in "after" than in "before":'
+        " 395 to 21.0 ms (-374, 95 % interval -374 to -374)."
+    )
+    assert last == "Goodput: no significant change."
 
 
 def test_a_difference_that_nobody_feels_is_none_however_sure() -> None:

@@ -178,7 +178,7 @@ def test_measurements_of_other_phases_share_no_axis(runs: list[Run]) -> None:
 
 def test_the_page_opens_with_what_changed(page: str) -> None:
     opening = page[page.index('aria-label="Verdict"') : page.index("</header>")]
-    assert "Better: with after" in opening
+    assert "is shorter in &quot;after&quot; than in &quot;before&quot;" in opening
     assert "block bootstrap" in opening
 
 

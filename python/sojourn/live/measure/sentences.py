@@ -13,9 +13,16 @@ from sojourn.digits import three
 from sojourn.facts import MeasurementFacts
 from sojourn.live.measure import findings as of
 from sojourn.live.measure import marks
-from sojourn.live.measure.change import WORDS, BeforeAfter, Change
+from sojourn.live.measure.change import (
+    ADDED_P95,
+    RTT_P95,
+    WORDS,
+    BeforeAfter,
+    Change,
+)
 from sojourn.live.measure.findings import Findings
 from sojourn.live.measure.intervals import Interval
+from sojourn.live.measure.phases import WHOLE
 
 LATE_MS = 2.0
 """Requests that are sent later than this make short delays uncertain."""
@@ -216,45 +223,71 @@ def _and(words: Sequence[str]) -> str:
 
 
 def compared(found: BeforeAfter) -> list[str]:
-    """The verdict on a change: first delay, then its cost in goodput, then how certain that is."""
+    """The verdict on a change: the delay under load, what got worse, what else got better, then how
+    certain that is."""
     head = found.headline
     if head is None:
         return [
-            f"{found.before} and {found.after} have no phase with probes in common: there is nothing to compare."
+            f'"{found.before}" and "{found.after}" have no phase with probes in common: there is nothing to compare.'
         ]
-    said = [f"{_headline(found, head)}"]
-    others = [
-        change
-        for change in found.changes
-        if change is not head and change.what == head.what and change.verdict != "same"
-    ]
-    if others:
-        said.append(
-            " ".join(f"{change.phase.capitalize()}: {_from_to(change)}." for change in others)
-        )
     goodputs = [change for change in found.changes if change.what.startswith("goodput")]
-    told = [change for change in goodputs if change.verdict in ("better", "worse")]
-    if told:
-        said.append(
-            "Goodput: " + "; ".join(f"{_where(change)} {_from_to(change)}" for change in told) + "."
-        )
-    elif goodputs:
+    others = [*_delays(found, head), *goodputs]
+    worse, better = ([one for one in others if one.verdict == word] for word in ("worse", "better"))
+    said = [_headline(found, head, better, worse)]
+    if worse:
+        said.append(f"Worse{_too(head, 'worse')}: {'; '.join(map(_told, worse))}.")
+    if better:
+        said.append(f"Better{_too(head, 'better')}: {'; '.join(map(_told, better))}.")
+    if goodputs and all(one.verdict == "same" for one in goodputs):
         said.append("Goodput: no significant change.")
     return [*said, how(found)]
 
 
-def _headline(found: BeforeAfter, change: Change) -> str:
+def _delays(found: BeforeAfter, head: Change) -> list[Change]:
+    """The delays that changed: of each phase the 95th percentile, and the median if it alone did or
+    went the other way."""
+    delays = [one for one in found.changes if one.unit == "ms"]
+    each = {(head.phase, head.verdict): head}
+    for change in sorted(delays, key=lambda one: one.what not in (ADDED_P95, RTT_P95)):
+        each.setdefault((change.phase, change.verdict), change)
+    return [one for one in delays if one is not head and one is each[one.phase, one.verdict]]
+
+
+def _too(head: Change, verdict: str) -> str:
+    return " too" if head.verdict == verdict else ""
+
+
+def _headline(
+    found: BeforeAfter, change: Change, better: Sequence[Change], worse: Sequence[Change]
+) -> str:
+    """What became of the delay under load; `better` and `worse`: what else changed."""
     what = "delay that the load adds" if change.what.startswith("added") else "RTT"
+    whole = f"the {what} ({change.phase}, 95th percentile)"
     if change.verdict == "same":
-        difference = change.difference
+        if better or worse:
+            return f"T{whole[1:]} did not change significantly: {_from_to(change)}."
+        apart = change.difference
         return (
-            f"No significant change: the {what} ({change.phase}, 95th percentile) goes from {three(change.before)} to {three(change.after)} ms, "
-            f"and the 95 % interval of the difference is {three(difference.low)} to {three(difference.high)} ms."
+            f"No significant change: {whole} goes from {three(change.before)} to {three(change.after)} ms, "
+            f"and the 95 % interval of the difference is {three(apart.low)} to {three(apart.high)} ms."
         )
     if change.verdict == "unknown":
         return f"Whether the {what} changed can't be said: {three(change.before)} ms before, {three(change.after)} ms after, without an interval."
-    word = "less" if change.verdict == "better" else "more"
-    return f"{change.verdict.capitalize()}: with {found.after} the {what} ({change.phase}, 95th percentile) is {word}: {_from_to(change)}."
+    word = "shorter" if change.verdict == "better" else "longer"
+    begin = (
+        "Better and worse" if worse and change.verdict == "better" else change.verdict.capitalize()
+    )
+    return f'{begin}: {whole} is {word} in "{found.after}" than in "{found.before}": {_from_to(change)}.'
+
+
+def _told(change: Change) -> str:
+    """`goodput up in upload from 1.88 to 0.224 Mbit/s (-88 %, ...)`."""
+    if change.what.startswith("goodput"):
+        what = change.what if change.phase == WHOLE else f"{change.what} in {change.phase}"
+        return f"{what} from {_from_to(change)}"
+    quantity, percentile = change.what.split(", ")
+    part = "median" if percentile == "median" else "95th percentile"
+    return f"{quantity} ({change.phase}, {part}) from {_from_to(change)}"
 
 
 def _from_to(change: Change) -> str:
@@ -264,14 +297,15 @@ def _from_to(change: Change) -> str:
         if not math.isnan(apart.low)
         else ""
     )
+    share = (
+        f"{100 * change.share:+.0f} %, "
+        if change.what.startswith("goodput") and not math.isnan(change.share)
+        else ""
+    )
     return (
         f"{three(change.before)} to {three(change.after)} {change.unit} "
-        f"({'+' if apart.value > 0 else ''}{three(apart.value)}{between})"
+        f"({share}{'+' if apart.value > 0 else ''}{three(apart.value)}{between})"
     )
-
-
-def _where(change: Change) -> str:
-    return f"{change.what.removeprefix('goodput').strip() or 'all'} in {change.phase}"
 
 
 def how(found: BeforeAfter) -> str:
