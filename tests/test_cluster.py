@@ -17,7 +17,7 @@ import cloudpickle
 import pytest
 
 import sojourn
-from sojourn import _core, engine, metrics
+from sojourn import _core, engine, errors, metrics
 from sojourn.cli import status
 from sojourn.engine import Interrupted, Progress, UnfinishedError, cluster, worker
 from sojourn.engine.made import Source, key
@@ -516,4 +516,4 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(sojourn.UserError, match="needs Dask") as told:
         sojourn.run(short().variants()[0], cluster="tcp://127.0.0.1:1")
-    assert told.value.hint == "pip install 'sojourn[cluster]'"
+    assert told.value.hint == errors.install_extra("cluster")

@@ -4,13 +4,15 @@ second kind."""
 import importlib
 import inspect
 import pkgutil
+import shlex
+import subprocess
 
 import pytest
 
 import sojourn
 from sojourn import cli
 from sojourn.engine import UnfinishedError
-from sojourn.errors import UserError
+from sojourn.errors import UserError, install_extra
 
 
 def test_the_place_comes_first_and_the_hint_has_a_line_of_its_own() -> None:
@@ -42,3 +44,11 @@ def test_each_kind_derives_from_it_directly() -> None:
         for _, kind in inspect.getmembers(module, inspect.isclass):
             if issubclass(kind, UserError) and kind is not UserError:
                 assert {UserError, UnfinishedError} & {*kind.__bases__}, kind
+
+
+def test_the_hint_of_a_missing_extra_finds_this_sojourn_without_an_index() -> None:
+    # sojourn is on no index: another Python's pip would find nothing, or a stranger's package.
+    command = [*shlex.split(install_extra("own")), "--dry-run", "--no-index", "--no-deps"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Would install" not in done.stdout

@@ -5,6 +5,8 @@ where some code tells it from the others. The command line prints what `told` re
 2; any other exception is a bug, with a traceback.
 """
 
+import sys
+
 
 class UserError(Exception):
     """Something that its reader can mend."""
@@ -25,3 +27,11 @@ class UserError(Exception):
     def told(self) -> str:
         """As the command line prints it: `error: ...`, and `hint: ...` on a line of its own."""
         return f"error: {self}\nhint: {self.hint}" if self.hint else f"error: {self}"
+
+
+def install_extra(name: str) -> str:
+    """The command that installs an extra of sojourn's ("own", "cluster") where this sojourn is.
+
+    sojourn is not on PyPI. Only the pip of its own environment finds it, as installed already.
+    """
+    return f"{sys.executable} -m pip install 'sojourn[{name}]'"

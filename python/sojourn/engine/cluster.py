@@ -33,12 +33,11 @@ from sojourn.engine.executors import Job
 from sojourn.engine.made import MadeSeed, Source, key
 from sojourn.engine.protocol import Cancelled
 from sojourn.engine.worker import Asked, Installed, Ran, Refused, build_of, installed, work_off
-from sojourn.errors import UserError
+from sojourn.errors import UserError, install_extra
 
 if TYPE_CHECKING:
     from distributed import Client
 
-EXTRA = "sojourn[cluster]"
 CONNECT_S = 10.0
 """How long a scheduler may take to answer."""
 WORKERS_S = 30.0
@@ -370,7 +369,7 @@ class Cluster:
             said = [self._sentence(why) for why in self._refused]
             raise UserError(
                 "\n".join(["no worker of the cluster can take part", *said]),
-                f"install the same sojourn there, with the extra {EXTRA}, and start them anew",
+                "install the same sojourn there, with its extra `cluster`, and start them anew",
             )
 
     @property
@@ -456,7 +455,7 @@ def _client(where: str | ClusterAddress) -> Client:
         import distributed
     except ImportError:
         raise UserError(
-            "a cluster needs Dask, which is not installed", f"pip install '{EXTRA}'"
+            "a cluster needs Dask, which is not installed", install_extra("cluster")
         ) from None
     # What it would log with tracebacks is told in our words.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sojourn import _core
-from sojourn.errors import UserError
+from sojourn.errors import UserError, install_extra
 from sojourn.foreign import plain
 from sojourn.own.language import (
     BASES,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 FAILED = -(1 << 63)
 KIND = "own"
-EXTRA = "pip install 'sojourn[own]'"
 _LOCK = threading.Lock()
 """numba compiles for one thread at a time."""
 
@@ -183,7 +182,9 @@ def _maker() -> str:
 
 
 def _missing() -> UserError:
-    return UserError("code of one's own is compiled by numba, which is not installed", EXTRA)
+    return UserError(
+        "code of one's own is compiled by numba, which is not installed", install_extra("own")
+    )
 
 
 def failed(
