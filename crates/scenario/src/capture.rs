@@ -16,7 +16,7 @@ use values::quantity::{format_duration, format_size};
 use values::{Table, Value, Wrong, quoted};
 
 /// The keys that are resolved.
-const KEYS: [&str; 4] = ["file", "interface", "src", "dst"];
+pub(crate) const KEYS: [&str; 4] = ["file", "interface", "src", "dst"];
 const PACKETS: &str = "packets";
 
 /// Replaces each capture's file by its packets; gives what was wrong.

@@ -6,7 +6,7 @@
 
 use crate::laws::{Spread, read_draw, write_draw};
 use crate::problem::{Key, below};
-use crate::reader::{Form, Reader, Tables};
+use crate::reader::{Form, KeyOf, Reader, Tables};
 use crate::wire::{self, Loss};
 use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
 use std::collections::HashSet;
@@ -45,6 +45,10 @@ impl<T: Tables> Form<T> for Sub {
 
     fn write(&self, value: &T, all: bool) -> Value {
         Value::Table(value.entries(all))
+    }
+
+    fn below(&self) -> Option<fn() -> Vec<KeyOf>> {
+        Some(T::keys_whole)
     }
 }
 

@@ -11,6 +11,7 @@ mod capture;
 mod check;
 mod code;
 mod forms;
+mod hints;
 mod laws;
 mod links;
 mod meaning;
@@ -29,10 +30,11 @@ mod wire;
 pub use check::base_names;
 pub use forms::{Code, Hosts, LinkRate};
 pub use laws::Spread;
+pub use hints::dotted_key;
 pub use meaning::Meaning;
 pub use model::{
     Axis, Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, Kind, LinkEntry, Periods, Ping, Record,
-    Scenario, Stream, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Web, Wire, dotted_key, language,
+    Scenario, Stream, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Web, Wire, language,
 };
 pub use problem::{Key, Part, Problem, Source, below, dotted};
 pub use reader::KeyOf;
@@ -43,7 +45,7 @@ pub use trace::Open;
 pub use values::{Table, Value};
 pub use wire::Loss;
 
-use model::hint_for_key;
+use hints::hint_for_key;
 use reader::{Place, Reader, Tables};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -112,9 +114,11 @@ impl Loaded {
             )]);
         }
         let (mut document, places) = toml::read(text).map_err(|wrong| {
-            let (message, hint) = syntax::explained(&wrong.message, text, wrong.place.0);
+            let line = syntax::blamed(&wrong.message, text, wrong.place.0);
+            let place = if line == wrong.place.0 { wrong.place } else { (line, 1) };
+            let (message, hint) = syntax::explained(&wrong.message, text, line);
             let problem = Problem::new(format!("not TOML: {message}"), hint, Key::new());
-            vec![plain().at(problem, wrong.place, 0)]
+            vec![plain().at(problem, place, 0)]
         })?;
         if let Some(title) = untitled.filter(|_| !document.has("title"))
             && title.chars().all(values::text::printable)

@@ -398,7 +398,7 @@ impl Flow {
             meaning: "What it sends.".into(),
             default: None,
             required: true,
-            below: Vec::new(),
+            below: None,
         }];
         keys.extend(FlowEntry::keys());
         let parts: &[fn() -> Vec<KeyOf>] = match kind {
@@ -419,6 +419,10 @@ impl Flow {
 }
 
 impl Tables for Flow {
+    fn keys_whole() -> Vec<KeyOf> {
+        KINDS.iter().flat_map(|kind| Flow::keys(kind)).collect()
+    }
+
     fn read_whole(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Flow> {
         let Some(given) = table.get("kind") else {
             reader.missing("kind", key);
@@ -549,6 +553,10 @@ impl<T: Tables> Form<Vec<T>> for Entries {
 
     fn write(&self, entries: &Vec<T>, all: bool) -> Value {
         Value::List(entries.iter().map(|entry| Value::Table(entry.entries(all))).collect())
+    }
+
+    fn below(&self) -> Option<fn() -> Vec<KeyOf>> {
+        Some(T::keys_whole)
     }
 }
 
@@ -725,140 +733,17 @@ impl Scenario {
     }
 }
 
-// Keys that are not there
-// ---------------------------------------------------------------------------------------------
-
-/// Other programs' words for ours.
-const MEANT: &[(&[&str], &str)] = &[
-    (&["bandwidth", "speed", "bw", "capacity"], "rate"),
-    (&["latency", "propagation"], "delay"),
-    (&["aqm", "queue_discipline", "buffer", "discipline"], "qdisc"),
-    (&["cc", "tcp_cc", "congestion_control"], "congestion"),
-    (&["type", "traffic"], "kind"),
-    (&["base_rtt"], "rtt"),
-    (&["tos", "ds", "dsfield", "diffserv", "ipqos", "priority", "prio"], "dscp"),
-    (&["overhead", "linklayer", "framing"], "link_layer"),
-    (&["tx_ring", "txring", "ring_buffer", "descriptors", "tx"], "ring"),
-    (&["reordering"], "reorder"),
-    (&["duplication"], "duplicate"),
-    (&["remark", "bleach", "bleaching"], "ecn"),
-    (&["slots"], "slot"),
-    (&["overtaking"], "overtake"),
-    (&["byte_queue_limits", "dql"], "bql"),
-    (&["numtxqueues", "tx_queues", "txqueues"], "queues"),
-    (&["queue_mapping", "xps", "pin"], "pinned"),
-    (&["tx_usecs", "coalescing", "interrupts"], "coalesce"),
-    (&["htb", "tbf", "shape", "shaping"], "shaper"),
-    (&["policer", "policing", "car"], "police"),
-    (&["anti_replay", "replay"], "replay_window"),
-    (&["vpn", "wireguard", "ipsec"], "tunnel"),
-    (&["flows"], "flow"),
-    (&["links"], "link"),
-    (&["warm_up"], "warmup"),
-    (&["time", "length", "stop_time"], "duration"),
-    (&["number", "n"], "count"),
-    (&["host", "subscriber", "subscribers"], "hosts"),
-];
-
-/// What others' links have and ours don't.
-const NOT_OF_A_LINK: &[(&[&str], &str)] = &[
-    (
-        &["mtu", "mss", "packet"],
-        "sizes are of a [[flow]]: tcp = { mss = 1400 }, or packet = \"1400 B\"",
-    ),
-    (
-        &["corrupt", "corruption"],
-        "no engine damages packets: what its checksum refuses is lost, so write loss",
-    ),
-];
-
-fn meant(name: &str) -> Option<&'static str> {
-    MEANT.iter().find(|(words, _)| words.contains(&name)).map(|(_, key)| *key)
-}
-
-/// What to write instead of a key that the table at `key` doesn't have among its `keys`.
-pub(crate) fn hint_for_key(name: &str, key: &Key, keys: &[KeyOf], document: &Table) -> String {
-    let lower = name.to_ascii_lowercase();
-    let mut known: Vec<&str> = keys.iter().map(|key| key.name).collect();
-    let has = |word: &str| keys.iter().any(|key| key.name == word);
-    // The loader turns these into what the model knows.
-    if has("seeds") {
-        known.push("seed");
-    }
-    if has("schedule") || has("frames") {
-        known.push("trace");
-    }
-    if has("delay_schedule") {
-        known.push("delay_trace");
-    }
-    if has("mss") && ["congestion", "ecn", "profile"].contains(&name) {
-        return format!("{name} belongs to the flow itself, beside tcp");
-    }
-    if key.is_empty()
-        && let Some(below) = in_a_table(name, document)
-    {
-        return format!("did you mean {below}?");
-    }
-    let elsewhere = NOT_OF_A_LINK.iter().find(|(words, _)| words.contains(&&*lower));
-    if has("rate")
-        && has("qdisc")
-        && let Some((_, hint)) = elsewhere
-    {
-        return (*hint).to_owned();
-    }
-    let guess = meant(&lower).filter(|guess| known.contains(guess));
-    let guess = guess.or_else(|| nearest(name, known.iter().copied()));
-    let listed: Vec<_> = known.into_iter().filter(|key| *key != "label").collect();
-    let listed = format!("known keys: {}", listed.join(", "));
-    did_you_mean(guess, &listed)
-}
-
-/// The dotted key that a key of the whole file was probably meant to be, if a table has it.
-fn in_a_table(name: &str, document: &Table) -> Option<String> {
-    let long = document.has("link");
-    for (table, dotted) in
-        [("bottleneck", "bottleneck"), ("link", "link.*"), ("flow", "flow.*"), ("record", "record")]
-    {
-        if (table == "bottleneck" && long) || (table == "link" && !long) {
-            continue;
-        }
-        let known = match table {
-            "bottleneck" => Bottleneck::keys(),
-            "link" => LinkEntry::keys(),
-            "flow" => KINDS.iter().flat_map(|kind| Flow::keys(kind)).collect(),
-            _ => Record::keys(),
-        };
-        if known.iter().any(|key| key.name == name) {
-            let inner = document.get(name).and_then(Value::table).filter(|table| table.len() == 1);
-            let inner = inner.and_then(|table| table.iter().next());
-            return Some(match inner {
-                Some((inner, _)) => format!("{dotted}.{name}.{inner}"),
-                None => format!("{dotted}.{name}"),
-            });
-        }
-    }
-    None
-}
-
-/// The key of a scenario with a [bottleneck] that a word, ours or another program's, means.
-pub fn dotted_key(word: &str) -> Option<String> {
-    let lower = word.to_ascii_lowercase();
-    let name = meant(&lower).unwrap_or(&lower);
-    let lists = ["link", "flow"];
-    if !lists.contains(&name) && Scenario::keys().iter().any(|key| key.name == name) {
-        return Some(name.to_owned());
-    }
-    in_a_table(name, &Table::default())
-}
+// Its tables
+// -------------------------------------------------------------------------------------------------
 
 /// Every table of the language and its keys.
 pub fn language() -> Vec<(&'static str, Vec<KeyOf>)> {
     let mut tables = vec![
-        ("", Scenario::keys()),
-        ("bottleneck", Bottleneck::keys()),
-        ("link", LinkEntry::keys()),
-        ("record", Record::keys()),
-        ("tcp", TcpSettings::keys()),
+        ("", Scenario::keys_whole()),
+        ("bottleneck", Bottleneck::keys_whole()),
+        ("link", LinkEntry::keys_whole()),
+        ("record", Record::keys_whole()),
+        ("tcp", TcpSettings::keys_whole()),
     ];
     tables.extend(KINDS.map(|kind| (kind, Flow::keys(kind))));
     tables

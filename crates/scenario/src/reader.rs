@@ -15,6 +15,11 @@ pub(crate) trait Form<T> {
 
     /// As a file would hold it; `all`: with what is a default.
     fn write(&self, value: &T, all: bool) -> Value;
+
+    /// The keys of the tables that it reads; `None`: it reads none.
+    fn below(&self) -> Option<fn() -> Vec<KeyOf>> {
+        None
+    }
 }
 
 /// A key of a table, for those who list the language.
@@ -28,8 +33,8 @@ pub struct KeyOf {
     pub default: Option<Value>,
     /// Whether it must be given.
     pub required: bool,
-    /// The keys of the table that it is.
-    pub below: Vec<KeyOf>,
+    /// The keys of the table, or of each table of the list, that it is.
+    pub below: Option<fn() -> Vec<KeyOf>>,
 }
 
 /// A struct whose fields are keys, of a table or of a part of one.
@@ -47,6 +52,9 @@ pub(crate) trait Fields: Sized {
 
 /// A whole table.
 pub(crate) trait Tables: Sized {
+    /// Its keys, in order.
+    fn keys_whole() -> Vec<KeyOf>;
+
     fn read_whole(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Self>;
 
     fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<Value>)>;
@@ -93,7 +101,12 @@ impl Reader<'_> {
             Some(table) => T::read_whole(table, key, self),
             None => {
                 let message = format!("{} is not a table", quoted(value));
-                self.refuse(Wrong::new(message, "write it as a table, not as a value"), key);
+                let tables = value.list().is_some_and(|list| list.iter().any(is_table));
+                let hint = match &key[..] {
+                    [name] if tables => format!("there is one: write [{name}], in single brackets"),
+                    _ => "write it as a table, not as a value".to_owned(),
+                };
+                self.refuse(Wrong::new(message, hint), key);
                 None
             }
         }
@@ -101,7 +114,12 @@ impl Reader<'_> {
 
     pub(crate) fn list<'v>(&mut self, value: &'v Value, key: &Key) -> Option<&'v [Value]> {
         if value.list().is_none() {
-            let hint = "write it in brackets; tables of a list take two: [[flow]]";
+            let hint = match &key[..] {
+                [name] if is_table(value) => {
+                    format!("there may be several: write [[{name}]], in double brackets")
+                }
+                _ => "write it in brackets; tables of a list take two: [[flow]]".to_owned(),
+            };
             self.refuse(Wrong::new(format!("{} is not a list", quoted(value)), hint), key);
         }
         value.list()
@@ -132,6 +150,10 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+fn is_table(value: &Value) -> bool {
+    value.table().is_some()
 }
 
 macro_rules! field_type {
@@ -239,7 +261,7 @@ macro_rules! keys {
                         $kind, $form, $type, $crate::reader::keys!(@default $($default)?)
                     ),
                     required: stringify!($kind) == "Required",
-                    below: Vec::new(),
+                    below: $crate::reader::Form::<$type>::below(&$form),
                 }),+]
             }
         }
@@ -254,13 +276,17 @@ macro_rules! keys {
 macro_rules! whole {
     ($table:ident) => {
         impl $crate::reader::Tables for $table {
+            fn keys_whole() -> Vec<$crate::KeyOf> {
+                <$table as $crate::reader::Fields>::keys()
+            }
+
             fn read_whole(
                 table: &$crate::Table,
                 key: &$crate::Key,
                 reader: &mut $crate::reader::Reader<'_>,
             ) -> Option<$table> {
                 let read = <$table as $crate::reader::Fields>::read(table, key, reader);
-                reader.unknown(table, key, &<$table as $crate::reader::Fields>::keys());
+                reader.unknown(table, key, &$table::keys_whole());
                 read
             }
 
@@ -276,21 +302,18 @@ macro_rules! whole {
 /// The parts of a table, one behind the other.
 macro_rules! joined {
     ($table:ident { $($field:ident: $part:ident),+ }) => {
-        impl $table {
-            /// Its keys, in order.
-            pub(crate) fn keys() -> Vec<$crate::KeyOf> {
+        impl $crate::reader::Tables for $table {
+            fn keys_whole() -> Vec<$crate::KeyOf> {
                 [$(<$part as $crate::reader::Fields>::keys()),+].concat()
             }
-        }
 
-        impl $crate::reader::Tables for $table {
             fn read_whole(
                 table: &$crate::Table,
                 key: &$crate::Key,
                 reader: &mut $crate::reader::Reader<'_>,
             ) -> Option<$table> {
                 $(let $field = <$part as $crate::reader::Fields>::read(table, key, reader);)+
-                reader.unknown(table, key, &$table::keys());
+                reader.unknown(table, key, &$table::keys_whole());
                 Some($table { $($field: $field?),+ })
             }
 

@@ -5,6 +5,25 @@
 
 use values::quantity::with_point;
 
+/// Tables of which a scenario has several.
+const SEVERAL: [&str; 2] = ["flow", "link"];
+
+/// The line (from 1) that is to blame for what the parser found at `line`: of a `[flow]` with a
+/// `[[flow]]` below, which is right, the first.
+pub(crate) fn blamed(message: &str, text: &str, line: usize) -> usize {
+    let second = header(text.split('\n').nth(line.max(1) - 1).unwrap_or_default());
+    let name = SEVERAL.into_iter().find(|name| second == format!("[[{name}]]"));
+    let single =
+        |name| text.split('\n').take(line).position(|first| header(first) == format!("[{name}]"));
+    let found = name.filter(|_| message.contains("duplicate")).and_then(single);
+    found.map_or(line, |index| index + 1)
+}
+
+/// A line without its comment and the blanks around.
+fn header(line: &str) -> &str {
+    line.split('#').next().unwrap_or_default().trim()
+}
+
 /// What is wrong and what to write instead, by the parser's message and the line (from 1) that it
 /// is about.
 pub(crate) fn explained(message: &str, text: &str, line: usize) -> (String, String) {
@@ -36,6 +55,12 @@ fn meant(message: &str, text: &str, line: usize) -> (String, String) {
     let lines = text.split('\n').count();
     let here = text.split('\n').nth(line.min(lines) - 1).unwrap_or_default().trim_end_matches('\r');
     if message.contains("duplicate") {
+        if let Some(name) = SEVERAL.into_iter().find(|name| header(here) == format!("[{name}]")) {
+            return (
+                format!("[{name}] is one table, and there is another"),
+                format!("write each as [[{name}]], in double brackets"),
+            );
+        }
         return same("a key may stand in a table once; several flows are several [[flow]]");
     }
     let start = text.trim_start();

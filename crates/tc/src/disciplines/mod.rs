@@ -104,6 +104,10 @@ const CLASSFUL: &[&str] = &["htb", "hfsc", "qfq", "cbs", "multiq", "mqprio", "ta
 const NO_QUEUES: &[(&str, &str)] = &[
     ("netem", r#"write the link's own keys: delay = "10 ms", loss = "0.1 %", rate = "10 Mbit/s""#),
     ("blackhole", r#"write loss = "100 %" at the link"#),
+    (
+        "sqm",
+        r#"SQM is a shaper with a discipline: write qdisc = "fq_codel" and shaper = "htb rate 18mbit", or qdisc = "cake bandwidth 18mbit""#,
+    ),
     ("plug", r#"write a schedule with a step of "0 bit/s" at the link: an outage"#),
 ];
 

@@ -1,0 +1,159 @@
+"""What the scenario language says of a key that a table does not have, and of single brackets."""
+
+import re
+
+import pytest
+
+from sojourn import _core, loads
+from sojourn.scenario import ScenarioError, dotted_key
+
+WHOLE = 'duration = "6 s"\n'
+LINK = '[bottleneck]\nrate = "20 Mbit/s"\ndelay = "10 ms"\n'
+FLOW = '[[flow]]\nkind = "bulk"\n'
+RECORD = "[record]\n"
+LINE = 'from = "a"\nto = "b"\nrate = "20 Mbit/s"\ndelay = "10 ms"\n'
+FLOW_OF_KIND = {
+    "transfers": 'size = "1 kB"\n',
+    "web": 'size = "1 kB"\n',
+    "udp": 'rate = "1 Mbit/s"\n',
+    "onoff": 'rate = "1 Mbit/s"\n',
+    "video": 'rate = "1 Mbit/s"\n',
+    "capture": 'packets = [["0 s", "100 B"]]\n',
+}
+
+
+def hint(text: str) -> str:
+    with pytest.raises(ScenarioError) as refused:
+        loads(text)
+    (problem,) = [each for each in refused.value.problems if "missing" not in each.message]
+    assert problem.message == "unknown key"
+    return problem.hint
+
+
+def in_link(line: str) -> str:
+    return hint(WHOLE + LINK + line + "\n" + FLOW)
+
+
+def in_flow(line: str, kind: str = "bulk") -> str:
+    return hint(WHOLE + LINK + f'[[flow]]\nkind = "{kind}"\n{line}\n')
+
+
+def test_a_key_of_another_table_is_answered_with_that_table() -> None:
+    assert in_link('rtt = "50 ms"').startswith("an RTT is a [[flow]]'s")
+    assert in_flow('delay = "5 ms"').startswith("a delay is a link's")
+    assert in_flow('qdisc = "codel"') == "qdisc is a key of [bottleneck]"
+    assert in_flow('speed = "1 Mbit/s"', "ping") == (
+        "rate is a key of a [[flow]] of kind udp, onoff or video, and of [bottleneck]"
+    )
+    assert in_link('cc = "bbr"') == (
+        "congestion is a key of a [[flow]] of kind bulk, transfers, web or stream"
+    )
+    assert in_link('congestoin = "bbr"').startswith("did you mean congestion? congestion is a key")
+    assert in_link("seed = 3") == "seed is a key of the whole file: write it above the first table"
+    assert in_flow("mss = 1400") == "mss is a key of a [[flow]]'s tcp: tcp = { mss = … }"
+    assert in_flow('tcp = { rate = "1 Mbit/s" }') == (
+        "rate is a key of a [[flow]] of kind udp, onoff or video, and of [bottleneck]"
+    )
+    assert in_flow("tcp = { ecn = true }") == "ecn belongs to the flow itself, beside tcp"
+    assert in_flow('up.rate = "1 Mbit/s"').endswith('a flow has direction = "up" or "down"')
+    assert in_link("record.queue = 3") == "record is a table of the whole file: [record]"
+    assert in_link('file = "a.pcapng"') == "file is a key of a [[flow]] of kind capture"
+
+
+def test_what_the_table_itself_has_comes_first() -> None:
+    assert in_link('queue = "codel"').startswith("did you mean qdisc?")
+    assert in_link('Dealy = "1 ms"').startswith("did you mean delay?")
+    assert in_flow('fil = "a.pcapng"', "capture").startswith("did you mean file?")
+    assert in_link("limit = 100") == (
+        "limit is a word of the discipline: write it into qdisc, as tc has it"
+    )
+    assert "limit is a word" not in in_flow("limit = 100")
+
+
+def test_in_the_long_form_the_table_is_link() -> None:
+    links = f"[[link]]\n{LINE}"
+    assert hint(f'{WHOLE}{links}{FLOW}from = "a"\nto = "b"\nqdisc = "red"\n') == (
+        "qdisc is a key of [[link]]"
+    )
+
+
+def test_every_key_of_every_table_is_known_in_every_other() -> None:
+    """A hint that guesses names a key that the table takes, or says which table has it."""
+    tables = _core.scenario_keys()
+    everywhere = {key for keys in tables.values() for key in keys}
+    places = {
+        "bottleneck": WHOLE + LINK + "{} = 0\n" + FLOW,
+        "record": WHOLE + LINK + FLOW + RECORD + "{} = 0\n",
+        "tcp": WHOLE + LINK + FLOW + "tcp = {{ {} = 0 }}\n",
+        **{
+            kind: WHOLE
+            + LINK
+            + f'[[flow]]\nkind = "{kind}"\n{FLOW_OF_KIND.get(kind, "")}{{}} = 0\n'
+            for kind in ("bulk", "ping", "capture")
+        },
+    }
+    for table, text in places.items():
+        taken = {*tables[table], "trace", "delay_trace", "file", "interface", "src", "dst"}
+        for key in sorted(everywhere - taken - {"label"}):
+            told = hint(text.format(key))
+            guess = re.match(r"did you mean (\S+)\?", told)
+            if guess:
+                assert guess[1] in taken or f"{guess[1]} is a key of" in told, (table, key, told)
+            else:
+                # By its own name, or by the one that replaces it.
+                assert not told.startswith("known keys"), (table, key, told)
+
+
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [
+        ("up", "bottleneck.up.rate"),
+        ("upload", "bottleneck.up.rate"),
+        ("down", "bottleneck.down.rate"),
+        ("rate", "bottleneck.rate"),
+        ("queue", "record.queue"),
+        ("record", "record.queue"),
+        ("mss", "flow.*.tcp.mss"),
+        ("duration", "duration"),
+        ("sweep", None),
+    ],
+)
+def test_an_option_that_is_a_key_is_answered_with_one_that_can_be_set(
+    word: str, key: str | None
+) -> None:
+    assert dotted_key(word) == key
+    if key and "rate" in key:
+        assert loads(WHOLE + LINK + FLOW).with_({key: "5 Mbit/s"})
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (f'{LINK}[flow]\nkind = "bulk"\n', 5, "is not a list"),
+        # The second is right: the first is to blame.
+        (f'{LINK}[flow]  # one\nkind = "bulk"\n{FLOW}', 5, "[flow] is one table"),
+        (f'{LINK}{FLOW}[flow]\nkind = "ping"\n', 7, "[flow] is one table"),
+        (f"[link]\n{LINE}[[link]]\n{LINE}{FLOW}", 2, "[link] is one table"),
+    ],
+)
+def test_one_bracket_for_two_is_answered_where_it_is(text: str, line: int, message: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        loads(WHOLE + text)
+    problem = refused.value.problems[0]
+    assert (problem.line, message in problem.message) == (line, True)
+    name = "link" if "link" in message else "flow"
+    assert f"[[{name}]], in double brackets" in problem.hint
+
+
+def test_two_brackets_for_one_are_answered() -> None:
+    with pytest.raises(ScenarioError) as refused:
+        loads(WHOLE + LINK.replace("[bottleneck]", "[[bottleneck]]") + FLOW)
+    assert refused.value.problems[0].hint == "there is one: write [bottleneck], in single brackets"
+
+
+def test_sqm_is_named_for_what_it_is() -> None:
+    with pytest.raises(ScenarioError) as refused:
+        loads(WHOLE + LINK + 'qdisc = "sqm"\n' + FLOW)
+    (problem,) = refused.value.problems
+    assert 'qdisc = "fq_codel" and shaper = "htb rate' in problem.hint
+    assert "sfq?" not in problem.hint
