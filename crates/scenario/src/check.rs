@@ -439,9 +439,11 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
     if entry.stop.as_ref().is_some_and(|stop| stops_unstarted(&entry.start, stop, count)) {
         tell(problems, "it stops before it starts", "write a later stop", below(at, "stop"));
     }
-    for (name, what, spread) in
-        [("rtt", "RTTs", entry.rtt.as_ref()), ("start", "starts", Some(&entry.start))]
-    {
+    for (name, what, spread) in [
+        ("rtt", "RTTs", entry.rtt.as_ref()),
+        ("start", "starts", Some(&entry.start)),
+        ("stop", "stops", entry.stop.as_ref()),
+    ] {
         if let Some(Spread::List(values)) =
             spread.filter(|each| each.values().len() > count as usize)
         {

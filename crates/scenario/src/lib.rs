@@ -16,6 +16,7 @@ mod laws;
 mod links;
 mod meaning;
 mod model;
+mod notes;
 mod problem;
 mod reader;
 pub mod realised;
@@ -29,8 +30,8 @@ mod wire;
 
 pub use check::base_names;
 pub use forms::{Code, Hosts, LinkRate};
-pub use laws::Spread;
 pub use hints::dotted_key;
+pub use laws::Spread;
 pub use meaning::Meaning;
 pub use model::{
     Axis, Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, Kind, LinkEntry, Periods, Ping, Record,
@@ -75,6 +76,8 @@ pub struct Loaded {
     document: Table,
     /// The files that values of its sweep name: its variants are read without them.
     files: Arc<Files>,
+    /// Keys that change nothing, at no point of its sweep.
+    idle: Vec<Problem>,
 }
 
 /// Contents by name.
@@ -136,7 +139,9 @@ impl Loaded {
 
     /// The scenario that plain values describe.
     pub fn of(document: Table, source: &Source, open: &Open<'_>) -> Result<Loaded, Vec<Problem>> {
-        Loaded::of_known(document, source, open, &Files::new())
+        let mut loaded = Loaded::of_known(document, source, open, &Files::new())?;
+        loaded.notes.extend(loaded.idle.iter().cloned());
+        Ok(loaded)
     }
 
     /// The same where these files are there already.
@@ -155,7 +160,17 @@ impl Loaded {
             files.borrow_mut().insert(name.to_owned(), content.clone());
             Ok(content)
         };
-        let mut notes = notes_of(&scenario, source);
+        let whole = |scenario: &Scenario| {
+            let unseen = notes::unseen(scenario).into_iter().map(|note| source.locate(note, 0));
+            (notes_of(scenario, source), unseen.collect::<Vec<_>>())
+        };
+        let (mut notes, unseen) = whole(&scenario);
+        let mut idle = notes::idle(&scenario);
+        let own: Vec<_> = notes.iter().chain(&unseen).cloned().collect();
+        if scenario.sweep.is_empty() {
+            // Of a sweep its variants alone are run.
+            notes.extend(unseen);
+        }
         let mut problems: Vec<Problem> = Vec::new();
         let mut single = document.clone();
         single.remove("sweep");
@@ -179,15 +194,23 @@ impl Loaded {
                     }
                 }
                 Ok((variant, _)) => {
-                    for note in notes_of(&variant, source) {
-                        add_note(&mut notes, change.relocate(note, source));
+                    let (words, unseen) = whole(&variant);
+                    for note in words.into_iter().chain(unseen) {
+                        let known = own.iter().find(|own| same(own, &note) && !change.is_of(&note));
+                        let note = known.cloned().unwrap_or_else(|| change.relocate(note, source));
+                        add_note(&mut notes, note);
+                    }
+                    if !idle.is_empty() {
+                        let its = notes::idle(&variant);
+                        idle.retain(|note| its.iter().any(|its| same(its, note)));
                     }
                 }
             }
         }
         if problems.is_empty() {
             let files = Arc::new(files.into_inner());
-            Ok(Loaded { scenario, notes, settings: Vec::new(), document, files })
+            let idle = idle.into_iter().map(|note| source.locate(note, 0)).collect();
+            Ok(Loaded { scenario, notes, settings: Vec::new(), document, files, idle })
         } else {
             Err(problems)
         }
@@ -225,10 +248,28 @@ impl Loaded {
         }
         let stays = |key: &str| sweep::stays(key, &document, &settled);
         let settings = self.settings.iter().filter(|(key, _)| stays(key)).cloned().collect();
-        let changed = Loaded::of_known(document, &Source::default(), open, &self.files)?;
-        let changed = Loaded { settings, ..changed };
-        let kept = self.notes.iter().filter(|note| !settled.contains(&note.key)).cloned();
-        Ok(changed.with_notes(kept))
+        let mut changed = Loaded::of_known(document, &Source::default(), open, &self.files)?;
+        changed.settings = settings;
+        // What was without effect before, or is set now.
+        let known = |note: &&Problem| {
+            settled.contains(&note.key) || self.idle.iter().any(|own| same(own, note))
+        };
+        let idle: Vec<_> = changed.idle.iter().filter(known).cloned().collect();
+        changed.notes.extend(idle);
+        // Of words there is nothing to be read again; all else holds while it is found again.
+        let found = notes::unseen(&self.scenario);
+        let kept: Vec<_> = self
+            .notes
+            .iter()
+            .filter(|note| !settled.contains(&note.key))
+            .filter(|note| {
+                let again = note.key.first() == Some(&sweep)
+                    || found.iter().chain(&self.idle).any(|found| same(found, note));
+                !again || changed.notes.iter().any(|own| same(own, note))
+            })
+            .cloned()
+            .collect();
+        Ok(changed.with_notes(kept.into_iter()))
     }
 
     /// The key by which a discipline competes with others: the bottleneck's, both ways, except a way
@@ -297,11 +338,7 @@ impl Loaded {
     /// same without one.
     fn with_notes(mut self, notes: impl Iterator<Item = Problem>) -> Loaded {
         for note in notes {
-            match self
-                .notes
-                .iter_mut()
-                .find(|own| own.key == note.key && own.message == note.message)
-            {
+            match self.notes.iter_mut().find(|own| same(own, &note)) {
                 Some(own) => *own = note,
                 None => self.notes.push(note),
             }
@@ -392,8 +429,13 @@ fn plain_text(text: &str, out: &mut String) {
     out.push('"');
 }
 
+/// Whether two notes say the same of the same key, wherever it stands.
+fn same(one: &Problem, other: &Problem) -> bool {
+    one.key == other.key && one.message == other.message
+}
+
 fn add_note(notes: &mut Vec<Problem>, note: Problem) {
-    if !notes.iter().any(|own| own.key == note.key && own.message == note.message) {
+    if !notes.iter().any(|own| same(own, &note)) {
         notes.push(note);
     }
 }

@@ -52,16 +52,26 @@ impl Change<'_> {
         if problems.is_empty() { Ok(result) } else { Err(problems) }
     }
 
+    /// The setting of the key that a problem of the changed scenario is of.
+    fn near(&self, problem: &Problem) -> Option<&Setting<'_>> {
+        let written: Vec<_> = problem.key.iter().map(Part::to_string).collect();
+        self.settings.iter().find(|setting| {
+            reaches(&setting.key.split('.').collect::<Vec<_>>(), &written)
+                || problem.dotted().starts_with(setting.key)
+        })
+    }
+
+    /// Whether a problem of the changed scenario is of a key that the sweep sets.
+    pub(crate) fn is_of(&self, problem: &Problem) -> bool {
+        self.near(problem).is_some()
+    }
+
     /// A problem of the changed scenario, placed at the value in `[sweep]` that made it.
     pub(crate) fn relocate(&self, problem: Problem, source: &Source) -> Problem {
         if problem.key.first() == Some(&"sweep".into()) {
             return problem;
         }
-        let written: Vec<_> = problem.key.iter().map(Part::to_string).collect();
-        let near = self.settings.iter().find(|setting| {
-            reaches(&setting.key.split('.').collect::<Vec<_>>(), &written)
-                || problem.dotted().starts_with(setting.key)
-        });
+        let near = self.near(&problem);
         let message = match near {
             Some(_) => problem.message.clone(),
             None => format!("with {}: {}: {}", self.words(), problem.dotted(), problem.message),
@@ -308,6 +318,12 @@ fn name_of(entry: &Value, head: &str) -> String {
 const RATES: &[&str] = &["rate", "schedule", "repeat", "trace"];
 const DELAYS: &[&str] = &["delay", "delay_schedule", "delay_repeat", "delay_trace"];
 
+/// The keys of a link of which a table's own one takes the place of all: `key` and those beside it.
+pub(crate) fn together(key: &str) -> Vec<&str> {
+    let group = [RATES, DELAYS].into_iter().find(|keys| keys.contains(&key));
+    group.map_or(vec![key], <[_]>::to_vec)
+}
+
 /// Refuses a common value of the bottleneck that neither direction would take: setting it would
 /// change nothing.
 fn check_common(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
@@ -315,9 +331,7 @@ fn check_common(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
     if head != "bottleneck" || key == "up" || key == "down" {
         return Ok(());
     }
-    let own = [&**key];
-    let together = [RATES, DELAYS].into_iter().find(|keys| keys.contains(&&**key));
-    let rivals = together.unwrap_or(&own);
+    let rivals = together(key);
     let Some(bottleneck) = document.get(head).and_then(Value::table) else { return Ok(()) };
     let takes_its_own = |way: &str| {
         bottleneck
