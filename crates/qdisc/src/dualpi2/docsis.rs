@@ -156,15 +156,9 @@ impl<B: Body> DocsisDualPi2<B> {
     #[cold]
     fn pie_at(&self, now: Time) -> DocsisPie {
         let (mut pie, mut timer) = (self.pie.clone(), self.timer);
-        let mut l_sent = self.l_sent;
-        for _ in 0..timer.expiries(now) {
-            let before = pie.clone();
-            pie.calculate_drop_prob(self.c_delay(l_sent));
-            if l_sent == 0 && pie == before {
-                break;
-            }
-            l_sent = 0;
-        }
+        let times = timer.expiries(now);
+        pie.updates(self.c_delay(self.l_sent), times.min(1));
+        pie.updates(self.c_delay(0), times.saturating_sub(1));
         pie
     }
 

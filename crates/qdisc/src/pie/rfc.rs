@@ -100,7 +100,7 @@ pub(super) struct RfcPie {
     pub(super) burst: Span,
 }
 
-const MAX_BURST: Span = Span::from_millis(150);
+pub(super) const MAX_BURST: Span = Span::from_millis(150);
 /// mark_ecnth.
 const ECN_THRESHOLD: f64 = 0.1;
 
@@ -122,11 +122,15 @@ impl RfcPie {
         self.p
     }
 
+    /// So many updates at once, between which nothing comes or leaves.
     pub(super) fn update(&mut self, times: u64) {
-        for _ in 0..times {
-            let before = self.clone();
+        for done in 1..=times {
+            let before = (self.p, self.delay_old);
             self.calculate_drop_prob();
-            if *self == before {
+            if before == (self.p, self.delay_old) {
+                // The burst allowance alone is left to change: by a subtraction for each update.
+                let left = Span(self.update.0.saturating_mul(times - done));
+                self.burst = Span(self.burst.0.saturating_sub(left.0));
                 return;
             }
         }
@@ -196,7 +200,7 @@ pub(crate) struct DocsisPie {
     quiet: Span,
 }
 
-const DOCSIS_MAX_BURST: Span = Span::from_millis(142);
+pub(super) const DOCSIS_MAX_BURST: Span = Span::from_millis(142);
 const BURST_RESET_TIMEOUT: Span = Span::from_secs(1);
 const MEAN_PACKET: f64 = 1024.0;
 const MIN_PACKET: f64 = 64.0;
@@ -237,13 +241,43 @@ impl DocsisPie {
 
     pub(super) fn update(&mut self, backlog: Backlog, times: u64) {
         let delay = if self.rate > 0.0 { backlog.bytes as f64 / self.rate } else { 0.0 };
-        for _ in 0..times {
+        self.updates(delay, times);
+    }
+
+    /// So many updates at once, with the same delay.
+    pub(crate) fn updates(&mut self, delay: f64, mut times: u64) {
+        while times > 0 {
             let before = self.clone();
             self.calculate_drop_prob(delay);
+            times -= 1;
             if *self == before {
                 return;
             }
+            let settled = (self.p, self.delay_old, self.status)
+                == (before.p, before.delay_old, before.status);
+            if settled {
+                times -= self.run_clocks(times);
+            }
         }
+    }
+
+    /// What up to so many further updates do while nothing but the allowance for a burst or the
+    /// quiet time changes; how many these are. What ends either is left to the next update.
+    fn run_clocks(&mut self, times: u64) -> u64 {
+        let interval = self.interval.0.max(1);
+        let (burst, quiet) = (self.burst, self.quiet);
+        if burst > Span::ZERO {
+            // With an allowance p is 0, and nothing is quiet.
+            let fits = ((burst.0 - 1) / interval).min(times);
+            self.burst = Span(burst.0 - fits * interval);
+            return fits;
+        }
+        if self.status == Status::Quiescent && quiet > Span::ZERO && quiet <= BURST_RESET_TIMEOUT {
+            let fits = ((BURST_RESET_TIMEOUT.0 - quiet.0) / interval).min(times);
+            self.quiet = Span(quiet.0 + fits * interval);
+            return fits;
+        }
+        0
     }
 
     pub(crate) fn calculate_drop_prob(&mut self, delay: f64) {

@@ -1,5 +1,5 @@
 use super::linux::{LinuxPie, timer};
-use super::rfc::{DocsisPie, RfcPie, Status};
+use super::rfc::{DOCSIS_MAX_BURST, DocsisPie, MAX_BURST, RfcPie, Status};
 use super::*;
 use crate::Ecn;
 
@@ -156,6 +156,38 @@ fn many_updates_at_once_are_as_many_one_by_one() {
         quick.update(backlog, 20_000);
         assert_eq!(slow.vars, quick.vars, "{delay} ms");
         quick.update(backlog, 1_600_000_000);
+    }
+}
+
+#[test]
+fn many_updates_of_the_rfcs_laws_at_once_are_as_many_one_by_one() {
+    // What an allowance of 150 ms takes at an update per microsecond is 150 000 updates.
+    let tupdates_ns = [1_000_u64, 7_001, 333_333, 15 * MS, 2_000 * MS];
+    for (tupdate_ns, packets) in tupdates_ns.into_iter().flat_map(|t| [(t, 0), (t, 1), (t, 90)]) {
+        let backlog = Backlog { packets, bytes: 1514 * u64::from(packets) };
+        let times = [1, 2, 3, 900, 300_000];
+        let mut rfc = RfcPie::new(&RfcPieParams { tupdate_ns, ..rfc() }, 1514);
+        rfc.burst = MAX_BURST;
+        rfc.delay = f64::from(packets) * 1e-3;
+        let mut slow = rfc.clone();
+        for times in times {
+            rfc.update(times);
+            (0..times).for_each(|_| slow.update(1));
+            assert_eq!(rfc, slow, "{tupdate_ns} ns, {packets} packets, {times} times");
+        }
+        for status in [Status::Inactive, Status::Quiescent, Status::Active] {
+            for burst in [Span::ZERO, DOCSIS_MAX_BURST] {
+                let params = DocsisPieParams { tupdate_ns, ..docsis() };
+                let mut quick = DocsisPie::new(&params, Some(Rate::from_mbit(10)));
+                (quick.status, quick.burst, quick.p) = (status, burst, 0.001);
+                let mut slow = quick.clone();
+                for times in times {
+                    quick.update(backlog, times);
+                    (0..times).for_each(|_| slow.update(backlog, 1));
+                    assert_eq!(quick, slow, "{tupdate_ns} ns, {packets} packets, {times} times");
+                }
+            }
+        }
     }
 }
 
