@@ -38,17 +38,23 @@ pub fn ratio(part: f64, whole: f64) -> f64 {
 /// Bits on the wire over the bits the link could have carried; NaN for a link without a rate limit,
 /// and of bytes that nothing counted.
 ///
-/// A packet counts when its transmission begins, so the last one may reach beyond the end, and a
-/// shaper lets its burst and what framing it does not charge through on top of its rate: hence the
-/// bound.
+/// A packet counts when its transmission begins, so the last one may reach beyond the end: up to a
+/// packet more than the link could have carried is all of it. What is above 1 beyond that is of a
+/// shaper, which lets its burst and the framing that it does not charge through on top of its rate.
 pub fn utilisation(wire_bytes: f64, capacity_bits: Option<f64>) -> f64 {
     match capacity_bits {
         // `min` would take its other operand for a NaN.
         _ if wire_bytes.is_nan() => f64::NAN,
         None | Some(0.0) => f64::NAN,
-        Some(capacity) => (wire_bytes * 8.0 / capacity).min(1.0),
+        Some(capacity) if wire_bytes * 8.0 <= capacity + 8.0 * LONGEST_PACKET => {
+            (wire_bytes * 8.0 / capacity).min(1.0)
+        }
+        Some(capacity) => wire_bytes * 8.0 / capacity,
     }
 }
+
+/// The longest IP packet, bytes.
+const LONGEST_PACKET: f64 = 65_535.0;
 
 /// Application bytes as Mbit/s (10^6).
 pub fn goodput_mbps(delivered_bytes: f64, measured_s: f64) -> f64 {
@@ -75,9 +81,13 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_used_at_most_wholly_and_one_without_a_rate_not_at_all() {
+    fn a_link_is_used_wholly_above_that_by_what_its_shaper_does_not_charge_and_without_a_rate_not()
+    {
         assert_eq!(utilisation(500.0, Some(8000.0)), 0.5);
+        // The last packet reaches beyond the end.
         assert_eq!(utilisation(1500.0, Some(8000.0)), 1.0);
+        // 1.06 Mbyte in cells of 53 bytes, of which a shaper at 8 Mbit/s charged 48.
+        assert_eq!(utilisation(1_380_000.0, Some(8e6)), 1.38);
         assert!(utilisation(1500.0, None).is_nan());
         assert!(utilisation(f64::NAN, Some(8000.0)).is_nan());
     }
