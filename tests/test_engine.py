@@ -746,3 +746,71 @@ def test_what_a_kernel_can_run_is_refused_for_want_of_a_guest_with_the_command_t
     file.write_text(SHORT)
     assert status(["run", str(file), "-e", "kernel-7.3", "-q"]) == 2
     assert "sojourn kernel setup --linux 7.3" in capsys.readouterr().err
+
+
+STEPS = """
+duration = "10 h"
+[bottleneck]
+delay = "10 ms"
+schedule = [["0 s", "10 Mbit/s"], ["1 us", "5 Mbit/s"]]
+repeat = "2 us"
+[[flow]]
+kind = "ping"
+"""
+CROWD = """
+duration = "700 ms"
+[bottleneck]
+rate = "2 Mbit/s"
+delay = "100 ms"
+[[flow]]
+kind = "bulk"
+count = 20000
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "least_s"),
+    [
+        # 10 000 flows took 2.7 s of user time, and 6e7 steps of two links 3 s.
+        (CROWD, 2),
+        (STEPS, 1000),
+        # 7.2e9 updates of two links' controllers.
+        (STEPS.replace("10 h", "1 h").replace("schedule", 'rate = "9 Mbit/s"\n#').replace(
+            "repeat =", 'qdisc = "dualpi2 tupdate 1us"\n#'), 10),
+    ],
+)  # fmt: skip
+def test_what_takes_long_without_packets_is_foreseen(text: str, least_s: float) -> None:
+    foreseen = foresight.cost([loads(text)], 1)
+    assert least_s < foreseen.cpu_s < 30 * least_s
+    assert foreseen.packets < 1_000_000
+
+
+def test_a_run_that_has_no_room_in_memory_or_takes_weeks_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crowd = loads(CROWD)
+    assert 4e8 < foresight.cost([crowd], 1).memory_bytes < 1.6e9
+    monkeypatch.setattr(foresight, "_free_memory", lambda: 500_000_000)
+    with pytest.raises(UserError, match=r"about 0\.7 GB of memory, and 0\.5 GB are free"):
+        run(crowd, seeds=1)
+    with pytest.raises(UserError, match=r"one seed would take about [0-9]+ days"):
+        run(loads(STEPS.replace("2 us", "2 ns").replace("1 us", "1 ns")), seeds=1)
+
+
+def test_a_run_without_packets_can_be_stopped() -> None:
+    asked = 0
+
+    def stop(_: int) -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    with pytest.raises(_core.Cancelled):
+        _core.run(loads(STEPS).realise(1), stop)
+    assert asked == 1
+
+
+def test_a_kernel_is_not_told_of_a_thousand_million_steps() -> None:
+    kernel = next(fit for fit in foresight.fits([loads(STEPS)]) if fit.engine == "kernel")
+    assert kernel.refused
+    assert "steps of rate and delay" in kernel.problems[0]

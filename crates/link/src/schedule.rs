@@ -109,11 +109,30 @@ impl Schedule {
         let (mut at, mut bit_ns) = (from, 0u128);
         while at < to {
             let (index, base) = self.locate(at.0);
+            if let Some(period) = self.period
+                && at.0 == base
+                && at.0 + period < to.0
+            {
+                // Whole passes at once.
+                let passes = to.since(at).0 / period;
+                bit_ns += u128::from(passes) * self.pass_bit_ns(most);
+                at += Span(passes * period);
+                continue;
+            }
             let end = self.end_of(index, base).min(to);
             bit_ns += u128::from(self.steps[index].bps).min(most) * u128::from(end.since(at).0);
             at = end;
         }
         bit_ns
+    }
+
+    /// Of one pass of a schedule that repeats.
+    fn pass_bit_ns(&self, most: u128) -> u128 {
+        let each = (0..self.steps.len()).map(|index| {
+            let (begins, ends) = (self.steps[index].at_ns, self.end_of(index, 0).0);
+            u128::from(self.steps[index].bps).min(most) * u128::from(ends - begins)
+        });
+        each.sum()
     }
 
     fn finish_over_steps(&self, start: Time, bytes: u64) -> Time {
@@ -185,6 +204,22 @@ mod tests {
         assert_eq!(schedule.capacity_bits(from, to, Some(Rate(10))), Some(4 + 10 + 8 + 5));
         assert_eq!(schedule.rate_at(Time(3_000_000_000)), Some(Rate(16)));
         assert_eq!(schedule.next_change(Time(3_000_000_000)), Time(4_000_000_000));
+    }
+
+    #[test]
+    fn the_capacity_over_many_passes_is_that_of_each() {
+        let schedule = Schedule::new(steps(&[(0, 8), (3, 0), (5, 40)]), Some(7));
+        for (from, to) in [(0, 7), (0, 700), (6, 701), (7, 14), (13, 15), (350, 699)] {
+            let each = (from..to).map(|at| schedule.rate_at(Time(at)).expect("it has one").0);
+            for most in [None, Some(Rate(10))] {
+                let least = |bps: u64| u128::from(most.map_or(bps, |rate| bps.min(rate.0)));
+                let whole = each.clone().map(least).sum::<u128>() / 1_000_000_000;
+                let most_bits = most.map_or(u128::MAX, |rate| u128::from(rate.0));
+                let bit_ns = schedule.bit_ns(Time(from), Time(to), most_bits);
+                assert_eq!(bit_ns, each.clone().map(least).sum(), "{from} to {to}");
+                assert_eq!(schedule.capacity_bits(Time(from), Time(to), most), Some(whole));
+            }
+        }
     }
 
     #[test]

@@ -94,6 +94,9 @@ enum Mark {
     End,
 }
 
+/// What a window costs beside its packets.
+const WINDOW_EVENTS: u64 = 8;
+
 impl Sim {
     /// A run at its start. The scenario must be consistent (indices in range, names unique): it was
     /// made so in `scenario/`.
@@ -145,10 +148,13 @@ impl Sim {
     }
 
     /// Goes on to the end, or until some `budget` further events have happened; true when the run
-    /// is complete.
+    /// is complete. Each window counts as `WINDOW_EVENTS` more, and each step of a rate as one, so
+    /// that a call ends soon however long no packet comes.
     pub fn run(&mut self, budget: u64) -> bool {
-        let pause_at = self.events.saturating_add(budget);
+        let pause_at = (self.events + self.net.rate_steps).saturating_add(budget);
+        let mut windows = 0;
         while !self.finished {
+            windows += WINDOW_EVENTS;
             let (until, mark) = self.next_mark();
             let next = self.net.hosts_due.soonest().min(self.net.links_due.soonest());
             if next >= until {
@@ -159,7 +165,7 @@ impl Sim {
             self.net.began = next;
             self.now = until.min(next + self.lookahead.window);
             self.pass(self.now);
-            if self.events >= pause_at {
+            if self.events + self.net.rate_steps + windows >= pause_at {
                 return false;
             }
         }
@@ -361,6 +367,7 @@ impl Drive {
         while self.rate_change <= now {
             link.advance(Time(self.rate_change.0 - 1), behind);
             link.rate_stepped(self.rate_change);
+            behind.net.rate_steps += 1;
             self.rate_change = link.schedule().next_change(self.rate_change);
         }
     }

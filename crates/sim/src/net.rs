@@ -66,6 +66,8 @@ pub struct Net {
     places: Vec<u32>,
     /// The lanes to each link.
     lanes_to: Vec<Vec<u32>>,
+    /// Steps of links' rates so far.
+    pub rate_steps: u64,
 }
 
 impl Net {
@@ -82,6 +84,7 @@ impl Net {
             links_due: Due::new(vec![Time::NEVER; links]),
             places: vec![0; links],
             lanes_to: vec![Vec::new(); links],
+            rate_steps: 0,
         };
         for (place, &link) in order.iter().enumerate() {
             net.places[link as usize] = place as u32;

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST_LABELS = 12
 """Variants that are named; of more only the keys and their values are."""
+MUCH_MEMORY = 500_000_000
+"""Bytes: what takes more is said to."""
 NONE_CAN = 1
 """Exit status: the scenario is sound, and no engine can run it."""
 
@@ -92,6 +94,7 @@ def _outline(
             "cpu_s": cost.cpu_s,
             "guest_cpu_s": cost.guest_cpu_s,
             "table_bytes": cost.table_bytes,
+            "memory_bytes": cost.memory_bytes,
         },
     }
 
@@ -235,6 +238,11 @@ def _expected(expected: Mapping[str, Any]) -> str:
     return (
         f"{runs}, about {_count(expected['packets'])} packets: {text.number(expected['cpu_s'])} s of CPU time in the simulator"
         f" (at {_count(PACKETS_PER_CPU_S)} packets a second), {text.number(expected['guest_cpu_s'])} s in a guest of the kernel; tables up to {expected['table_bytes'] / 1e6:.0f} MB"
+        + (
+            f"; {expected['memory_bytes'] / 1e9:.1f} GB of memory"
+            if expected["memory_bytes"] > MUCH_MEMORY
+            else ""
+        )
     )
 
 

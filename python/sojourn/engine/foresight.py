@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import platform
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn.engine.registry import find, stands_for, why_not
@@ -39,6 +41,19 @@ PACKETS_PER_CPU_S = 2_000_000
 """Of the simulator: docs/performance.md has 0.9 to 5 million."""
 RUN_CPU_S = 0.01
 """To set up a run, write its tables and sum them up."""
+FLOW_CPU_S = 0.3e-3
+"""For each flow of a run: to realise it, and to write, read and sum up its rows. Measured with
+1000, 10 000 and 100 000 flows."""
+STEP_CPU_S = 40e-9
+"""For each step of a link's rate."""
+UPDATE_CPU_S = 4e-9
+"""For each update of a controller that updates in each microsecond that it is told to."""
+FLOW_MEMORY_BYTES = 37_000
+"""For each flow, where a Run of them is made and summed up."""
+ROW_MEMORY_BYTES = 250
+"""For each row of a time line, which has up to thirty columns."""
+MOST_CPU_S = 7 * 86400.0
+"""That one seed may take: what takes longer was not meant."""
 TAKES: dict[str, tuple[float, float, float]] = {
     "sim": (RUN_CPU_S, 0.0, PACKETS_PER_CPU_S),
     "kernel-uml": (0.45, 0.01, 90_000),
@@ -94,6 +109,8 @@ class Cost:
     """Of the kernel's guest that is built, over all runs."""
     table_bytes: int
     """On disk, rather too much."""
+    memory_bytes: int
+    """Of the largest of the runs."""
 
 
 def fits(variants: Sequence[Scenario]) -> list[Fit]:
@@ -110,14 +127,66 @@ def cost(variants: Sequence[Scenario], seeds: int) -> Cost:
     sim, guest = (
         seeds * sum(run_s(name, one) for one in realised) for name in ("sim", "kernel-uml")
     )
-    return Cost(runs, packets, sim, guest, seeds * sum(map(expected_bytes, realised)))
+    written = seeds * sum(map(expected_bytes, realised))
+    memory = max(map(expected_memory, realised), default=0)
+    return Cost(runs, packets, sim, guest, written, memory)
 
 
 def run_s(engine: str, realised: Realised) -> float:
     """Seconds that a run takes on a processor of its own."""
     own, second, packets_per_s = TAKES.get(engine, TAKES["kernel-uml"])
     length_s = int(realised.duration_ns) / 1e9
-    return own + second * length_s + expected_packets(realised) / packets_per_s
+    took = own + second * length_s + expected_packets(realised) / packets_per_s
+    took += FLOW_CPU_S * len(realised.flows)
+    return took + (_idle_s(realised) if engine == "sim" else 0.0)
+
+
+def _idle_s(realised: Realised) -> float:
+    """What takes the simulator time though no packet comes: steps of a rate, and a controller's
+    updates."""
+    steps, updates = 0.0, 0.0
+    for link in realised.links:
+        passes = realised.duration_ns / link.rate_period_ns if link.rate_period_ns else 1.0
+        steps += passes * max(0, len(link.rate) - (link.rate_period_ns is None))
+        if link.qdisc.kind == "dualpi2":
+            period = link.qdisc.params.get("tupdate_ns") or 16_000_000
+            updates += realised.duration_ns / max(1_000, float(str(period)))
+    return STEP_CPU_S * steps + UPDATE_CPU_S * updates
+
+
+def check_bounds(engine: str, realised: Sequence[Realised]) -> None:
+    """Refuses what would take longer than anybody waits, or more memory than there is.
+
+    Raises:
+        UserError: one of these would.
+    """
+    for one in realised:
+        if (took := run_s(engine, one)) > MOST_CPU_S:
+            raise UserError(
+                f"one seed would take about {took / 86400:.0f} days",
+                "a shorter duration, slower links, or a schedule with longer steps",
+            )
+        need, free = expected_memory(one), _free_memory()
+        if free is not None and need > free:
+            raise UserError(
+                f"the run would take about {need / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free here",
+                "fewer flows (count), a shorter duration, or longer intervals in [record]",
+            )
+
+
+def _free_memory() -> int | None:
+    """What this process can have, bytes; None where the system does not say."""
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return None
+    found = re.search(r"^MemAvailable: *(\d+) kB$", text, re.MULTILINE)
+    # Only systems with such a file come here, and they have the module.
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    limits = [] if limit == resource.RLIM_INFINITY else [limit]
+    return min([*([int(found[1]) * 1024] if found else []), *limits], default=None)
 
 
 def expected_s(engine: str, realised: Sequence[tuple[Realised, int]], threads: int) -> float:
@@ -257,8 +326,17 @@ def _propagation_s(flow: Flow, realised: Realised) -> float:
 
 
 def expected_bytes(realised: Realised) -> int:
-    """Roughly what one seed takes on disk, rather too much: rows of the time lines, and packets
-    where they are kept."""
+    """Roughly what one seed takes on disk, rather too much."""
+    return FOLDER_BYTES + _rows(realised) * ROW_BYTES
+
+
+def expected_memory(realised: Realised) -> int:
+    """Roughly what a run takes of memory while its tables are made."""
+    return FLOW_MEMORY_BYTES * len(realised.flows) + ROW_MEMORY_BYTES * _rows(realised)
+
+
+def _rows(realised: Realised) -> int:
+    """Of the time lines, and of packets where they are kept."""
     duration_ns, record = realised.duration_ns, realised.record
     rows = len(realised.links) * duration_ns // max(1, record.queue_ns)
     rows += len(realised.flows) * duration_ns // max(1, record.flow_ns)
@@ -274,4 +352,4 @@ def expected_bytes(realised: Realised) -> int:
         )
         packets = bits * duration_ns // 10**9 // (8 * TYPICAL_PACKET_BYTES)
         rows += packets * (record.packets + HEADER_ROWS * record.headers)
-    return FOLDER_BYTES + int(rows) * ROW_BYTES
+    return int(rows)

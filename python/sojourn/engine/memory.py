@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from sojourn import _core, metrics
 from sojourn.engine.asked import Progress, cores, loaded, meta_of, seeds_of
+from sojourn.engine.foresight import check_bounds
 from sojourn.engine.protocol import Cancelled, check_all
 from sojourn.engine.registry import find
 from sojourn.errors import UserError
@@ -221,6 +222,7 @@ def _metas(variants: Sequence[Scenario], seeds: Sequence[int]) -> list[Meta]:
     engine = find("sim")
     first = [variant.realise(seeds[0]) for variant in variants]
     check_all(engine, first)
+    check_bounds(engine.name, first)
     return [
         meta_of(engine, variant, seeds, realised)
         for variant, realised in zip(variants, first, strict=True)

@@ -32,7 +32,7 @@ from sojourn import _core, metrics
 from sojourn.engine.asked import Progress, cores, loaded, meta_of, seeds_of
 from sojourn.engine.cluster import ClusterAt, connected
 from sojourn.engine.executors import Executor, Job, Threads
-from sojourn.engine.foresight import expected_bytes, expected_s
+from sojourn.engine.foresight import check_bounds, expected_bytes, expected_s
 from sojourn.engine.made import Source
 from sojourn.engine.protocol import Engine, build_for, by_reason, check_all, fingerprint
 from sojourn.engine.registry import find
@@ -334,6 +334,7 @@ def _run(
     # much.
     first = [variant.realise(each[0]) for variant, each in zip(variants, asked, strict=True)]
     check_all(engine, first)
+    check_bounds(engine.name, first)
     places: Sequence[Path | None] = folders or [None] * len(variants)
     wanted = [
         _Wanted(meta_of(engine, variant, each, one), variant.to_toml(), place)

@@ -192,6 +192,8 @@ class Expected(TypedDict):
     cpu_s: float
     guest_cpu_s: float
     table_bytes: float
+    memory_bytes: float
+    """Of the largest of the runs."""
 
 
 class CheckOutput(TypedDict):

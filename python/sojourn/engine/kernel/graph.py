@@ -36,6 +36,16 @@ def delay_steps(link: Link, duration_ns: int) -> list[tuple[int, int]]:
     return _written_out(wire.delay_steps, wire.delay_period_ns, duration_ns)
 
 
+def written_steps(link: Link, duration_ns: int) -> int:
+    """How many steps `rate_steps` and `delay_steps` write out, at most."""
+    wire = link.impairments
+    delays = (len(wire.delay_steps), wire.delay_period_ns) if wire else (0, None)
+    both = ((len(link.rate), link.rate_period_ns), delays)
+    return sum(
+        steps * (-(-duration_ns // period) if period else 1) for steps, period in both if steps > 1
+    )
+
+
 def _written_out(
     steps: Sequence[tuple[int, int]], period_ns: int | None, duration_ns: int
 ) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ from typing import Literal
 from sojourn.engine.kernel.graph import (
     has_queue,
     transmitter,
+    written_steps,
 )
 from sojourn.engine.kernel.plan.endpoints import TcpSide, tcp_side
 from sojourn.engine.kernel.releases import RELEASES, LinuxVersion, version_in
@@ -26,6 +27,7 @@ MOST_FLOWS = 20_000
 """Each has a port; the kernel's own choices begin at 32768."""
 MOST_RATE = 10**12
 MOST_DELAY_NS = 3600 * 10**9
+MOST_STEPS = 1_000_000
 MOST_RING = 1 << 20
 MOST_COALESCE_NS = 10**9
 LEAST_DATAGRAM = 32
@@ -70,7 +72,7 @@ def problems_of(
     it shares may be written. `linux`: the kernel's release."""
     links, flows = realised.links, realised.flows
     for link in links:
-        yield from _link_problems(link, wiring, linux)
+        yield from _link_problems(link, wiring, linux, realised.duration_ns)
     if len(flows) > MOST_FLOWS:
         yield Problem(
             "scenario",
@@ -94,8 +96,16 @@ def problems_of(
                 yield Problem(f"flow {flow.name!r}: via", why, "give it a path without a loop")
 
 
-def _link_problems(link: Link, wiring: Wiring, linux: LinuxVersion) -> Iterator[Problem]:
+def _link_problems(
+    link: Link, wiring: Wiring, linux: LinuxVersion, duration_ns: int
+) -> Iterator[Problem]:
     place = f"link {link.name!r}"
+    if (steps := written_steps(link, duration_ns)) > MOST_STEPS:
+        yield Problem(
+            f"{place}: schedule",
+            f"{steps:.3g} steps of rate and delay, and a kernel is told each one",
+            f"at most {MOST_STEPS}: longer steps, a shorter run, or simulate it",
+        )
     if has_queue(link):
         try:
             link.qdisc.command()
