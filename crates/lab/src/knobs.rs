@@ -197,7 +197,7 @@ fn bounds(word: &Word, now: f64) -> Option<(&'static str, bool, f64, f64)> {
             ("ns", true, (now / 50.0).clamp(10_000.0, MS), (now * 20.0).max(100.0 * MS))
         }
         Read::Rate => ("bit/s", true, 128e3, 1e9),
-        Read::Count(least, most) => {
+        Read::Count(least, most) | Read::SizeWithin(least, most) => {
             let unit = if word.shows == "PACKETS" { "packets" } else { "" };
             (unit, true, least.max(1) as f64, (most as f64).min((now * 10.0).max(1000.0)))
         }

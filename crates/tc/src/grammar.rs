@@ -3,7 +3,7 @@
 use crate::error::{Note, TcError};
 use crate::numbers::{
     note_bytes_a_second, read_count, read_integer, read_link_layer, read_positive_time, read_rate,
-    read_real, read_size, read_time, write_rate, write_time,
+    read_real, read_size, read_time, within, write_rate, write_time,
 };
 use link::Cells;
 use serde::de::value::{CowStrDeserializer, UnitDeserializer};
@@ -118,6 +118,8 @@ impl Fields {
 pub enum Read {
     /// Bytes, or packets that tc reads as it reads bytes.
     Size,
+    /// Bytes within these bounds.
+    SizeWithin(u64, u64),
     /// A whole number within these bounds.
     Count(u64, u64),
     /// A whole number within these bounds, of which the first is below zero.
@@ -186,6 +188,9 @@ impl Word {
         };
         let read = match self.read {
             Read::Size => Value::Count(read_size(text)?),
+            Read::SizeWithin(least, most) => {
+                Value::Count(within(text, read_size(text)?, least, most)?)
+            }
             Read::Count(least, most) => Value::Count(read_count(text, least, most)?),
             Read::Integer(least, most) => Value::Integer(read_integer(text, least, most)?),
             Read::Real(least, most) => Value::Real(read_real(text, least, most, false)?),

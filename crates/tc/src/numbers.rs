@@ -7,6 +7,7 @@
 
 use crate::error::{Note, TcError};
 use link::Cells;
+use std::fmt;
 use std::ops::Range;
 use values::quantity::format_rate;
 use values::text::{listed, number, quoted};
@@ -195,26 +196,28 @@ pub fn read_count(text: &str, least: u64, most: u64) -> Result<u64, TcError> {
             "write it like 1000".to_owned(),
         ));
     };
-    if !(least..=most).contains(&number) {
-        return Err(TcError::new(
-            format!("{} is out of range", quoted(text)),
-            format!("write a number from {least} to {most}"),
-        ));
-    }
-    Ok(number)
+    within(text, number, least, most)
 }
 
 /// A whole number that may be below zero.
 pub fn read_integer(text: &str, least: i64, most: i64) -> Result<i64, TcError> {
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
     let integer = sign * read_count(digits, 0, U32)? as i64;
-    if !(least..=most).contains(&integer) {
-        return Err(TcError::new(
-            format!("{} is out of range", quoted(text)),
-            format!("write a number from {least} to {most}"),
-        ));
+    within(text, integer, least, most)
+}
+
+/// The number of this text, if it is within these bounds.
+pub(crate) fn within<T: PartialOrd + fmt::Display>(
+    text: &str,
+    number: T,
+    least: T,
+    most: T,
+) -> Result<T, TcError> {
+    if (&least..=&most).contains(&&number) {
+        return Ok(number);
     }
-    Ok(integer)
+    let problem = format!("{} is out of range", quoted(text));
+    Err(TcError::new(problem, format!("write a number from {least} to {most}")))
 }
 
 /// A real number; `open_below`: above `least`, not from it on.

@@ -17,9 +17,9 @@ pub(super) static FQ_PIE: Record = Record {
             pie::TUPDATE,
             pie::ALPHA,
             pie::BETA,
-            word("quantum", "BYTES", Read::Count(256, 1 << 20)),
+            word("quantum", "BYTES", Read::SizeWithin(256, 1 << 20)),
             word("memory_limit", "BYTES", Read::Size),
-            word("ecn_prob", "NUMBER", Read::Count(0, 100)),
+            word("ecn_prob", "NUMBER", Read::Count(0, 99)),
         ],
         flags: pie::FLAGS,
         defaults: &[

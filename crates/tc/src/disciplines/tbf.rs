@@ -67,7 +67,9 @@ fn complete(fields: &mut Fields, _given: &[&'static str]) -> Result<(), TcError>
         let problem = format!("tbf: peakrate {peak} bit/s is not above rate {rate} bit/s");
         return refused(problem, "write a peakrate above the rate, or leave it out");
     }
-    match (fields.get("limit").is_said(), fields.count("latency_ns")) {
+    // To tc a zero is as good as none.
+    let something = |field: &str| fields.count(field).filter(|count| *count > 0);
+    match (something("limit").is_some(), something("latency_ns")) {
         (true, Some(_)) => {
             let problem = "tbf: limit and latency say the same thing differently";
             return refused(problem.to_owned(), "keep one of them");
