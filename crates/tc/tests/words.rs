@@ -303,6 +303,11 @@ fn a_wrong_word_is_pointed_at() {
         ("tbf rate 1mbit burst 5k limit 0", 0, "limit in bytes"),
         ("tbf rate 1mbit burst 5k latency 0ms", 0, "latency 50ms"),
         ("fq_pie ecn_prob 100", 16, "0 to 99"),
+        // It divides by these.
+        ("sfq redflowlimit 400000 avpkt 0", 30, "1 to"),
+        ("choke limit 1000 bandwidth 10mbit avpkt 0", 40, "1 to"),
+        ("red limit 400000 avpkt 0", 0, "avpkt 1000"),
+        ("gred limit 60000 avpkt 0", 0, "avpkt 1000"),
         ("fq_pie quantum 100b", 15, "256 to"),
         ("cake fwmark 0xff", 5, "dscp"),
         ("cake_mq fwmark 0xff", 8, "dscp"),

@@ -17,7 +17,7 @@ pub(super) static CHOKE: Record = Record {
             word("bandwidth", "RATE", Read::Rate),
             word("min", "PACKETS", Read::Count(1, U32)),
             word("max", "PACKETS", Read::Count(1, U32)),
-            word("avpkt", "BYTES", Read::Size),
+            word("avpkt", "BYTES", Read::SizeWithin(1, U32)),
             word("burst", "PACKETS", Read::Count(1, U32)),
             word("probability", "NUMBER", Read::Above(0.0, 1.0)),
         ],

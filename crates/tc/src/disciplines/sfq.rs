@@ -28,7 +28,7 @@ pub(super) static SFQ: Record = Record {
             word("redflowlimit", "BYTES", Read::Count(1, U32)),
             word("min", "BYTES", Read::Count(1, U32)),
             word("max", "BYTES", Read::Count(1, U32)),
-            word("avpkt", "BYTES", Read::Size),
+            word("avpkt", "BYTES", Read::SizeWithin(1, U32)),
             word("burst", "PACKETS", Read::Count(1, U32)),
             word("probability", "NUMBER", Read::Above(0.0, 1.0)),
         ],
