@@ -387,6 +387,16 @@ def test_links_and_bombs_are_not_unpacked(
     assert status(["verify", "-q", str(bomb)]) == 2
     assert "bytes that unpack to" in capsys.readouterr().err
 
+    # Three bytes of JSON take sixty in memory: 188 MB of it took 5 GB.
+    def swell(files: dict[str, bytes]) -> None:
+        listed = b"[]," * 2_000_000
+        files[bundles.MANIFEST] = b'{"schema": "sojourn/manifest/1", "x": [' + listed + b"0]}"
+        files["pad"] = os.urandom(200_000)
+
+    swollen = again(made, tmp_path / "swollen.zip", swell, zipfile.ZIP_DEFLATED)
+    assert status(["verify", "-q", "--sums", str(swollen)]) == 2
+    assert "more than 1500000 values" in capsys.readouterr().err
+
 
 def test_no_more_of_a_file_is_unpacked_than_the_manifest_lists(
     made: Path, place: Path, tmp_path: Path

@@ -3,6 +3,7 @@ traceback, and never goes unnoticed."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from damage import DAMAGES, spoil
 from small_run import small_run
 from synthetic_live import Line
 
+from sojourn import foreign
 from sojourn import meta as metas
 from sojourn.cli import status
 from sojourn.records import INDEX, META, SCENARIO, SUMS, Run, RunError, write_index
@@ -170,6 +172,45 @@ def test_a_table_of_another_run_is_refused_even_without_sums(tmp_path: Path) -> 
     )
     with pytest.raises(RunError, match="its column sent_packets holds String"):
         Run.open(spoilt).table("flows", 1)
+
+
+def test_a_table_of_few_bytes_and_many_rows_is_refused(tmp_path: Path) -> None:
+    # Equal rows take nothing in Parquet: 40 million of them had 5 GB in memory.
+    run = Path(small_run(tmp_path / "run").path)
+    seed = run / "seed-1"
+    row = pl.read_parquet(seed / "queue.parquet").head(1)
+    many = pl.concat([row] * 1000)
+    many = pl.concat([many] * 1000)
+    many.write_parquet(seed / "queue.parquet", compression="zstd")
+    size = (seed / "queue.parquet").stat().st_size
+    assert size < 200_000
+    lines = [line.partition("  ")[2] for line in (seed / SUMS).read_text().splitlines()]
+    sums = "".join(
+        f"{hashlib.sha256((seed / name).read_bytes()).hexdigest()}  {name}\n" for name in lines
+    )
+    (seed / SUMS).write_text(sums)
+    meta = json.loads((run / META).read_text())
+    meta["checksums"]["1"] = hashlib.sha256(sums.encode()).hexdigest()
+    (run / META).write_text(json.dumps(meta))
+    with pytest.raises(RunError, match=f"1000000 rows in {size} bytes are none that sojourn wrote"):
+        Run.open(run).table("queue", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b" " * (foreign.MOST_JSON_BYTES + 1), "bytes, and at most"),
+        (b'{"x": [' + b"[]," * foreign.MOST_JSON_VALUES + b"0]}", "more than 1500000 values"),
+    ],
+    ids=["long", "many"],
+)
+def test_a_meta_that_would_fill_the_memory_is_refused(
+    tmp_path: Path, text: bytes, says: str
+) -> None:
+    run = Path(small_run(tmp_path / "run").path)
+    (run / META).write_bytes(text)
+    with pytest.raises(RunError, match=says):
+        Run.open(run)
 
 
 @pytest.mark.parametrize(

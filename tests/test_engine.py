@@ -790,7 +790,7 @@ def test_a_run_that_has_no_room_in_memory_or_takes_weeks_is_refused(
 ) -> None:
     crowd = loads(CROWD)
     assert 4e8 < foresight.cost([crowd], 1).memory_bytes < 1.6e9
-    monkeypatch.setattr(foresight, "_free_memory", lambda: 500_000_000)
+    monkeypatch.setattr(foresight, "free_memory", lambda: 500_000_000)
     with pytest.raises(UserError, match=r"about 0\.7 GB of memory, and 0\.5 GB are free"):
         run(crowd, seeds=1)
     with pytest.raises(UserError, match=r"one seed would take about [0-9]+ days"):

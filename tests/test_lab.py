@@ -69,6 +69,30 @@ def test_what_is_endless_when_unpacked_is_refused() -> None:
         read_link("1=" + base64.urlsafe_b64encode(body).decode().rstrip("="))
 
 
+def link_of(body: bytes) -> str:
+    import base64
+
+    squeezed = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = squeezed.compress(body) + squeezed.flush()
+    return "1=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[" * 100_000 + b"]" * 100_000, b'{"text": "\\ud800", "qdiscs": []}', b'{"seeds": NaN}'],
+    ids=["deep", "half a surrogate pair", "no number"],
+)
+def test_a_hostile_link_is_refused(body: bytes) -> None:
+    with pytest.raises(UserError, match="damaged"):
+        read_link(link_of(body))
+
+
+def test_what_a_link_says_is_no_command_to_a_terminal() -> None:
+    state = read_link(link_of(b'{"text": "a\\n\\u001b]0;x\\u0007", "qdiscs": ["\\u001b[2J"]}'))
+    assert state.text == "a\n\N{REPLACEMENT CHARACTER}]0;x\N{REPLACEMENT CHARACTER}"
+    assert state.qdiscs == ("\N{REPLACEMENT CHARACTER}[2J",)
+
+
 # ------------------------------------------------------------------------------------------ lessons
 
 

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -573,8 +574,15 @@ def test_the_page_is_refused_to_whoever_does_not_know_the_token_or_comes_from_el
         assert fetch(url, Origin=f"http://127.0.0.1:{port}")[0] == 200
         assert fetch(url, Host=f"localhost:{port}")[0] == 200
         assert fetch(url.replace("/?", "/etc/passwd?"))[0] == 404
-        for wrong in ("span=7", "span=600&since=-1", "span=600&since=99999999999999", "span=x", ""):
-            assert fetch(url.replace("/?", f"/data?{wrong}&"))[0] == 400
+        wrong_ones = ("span=7", "span=x", f"span={'9' * 5000}", "span=٦٠٠", "")
+        since = ("-1", "99999999999999", "999999999999", "9999999999")
+        for wrong in (*wrong_ones, *(f"span=600&since={each}" for each in since)):
+            quoted = urllib.parse.quote(wrong, safe="=&")
+            assert fetch(url.replace("/?", f"/data?{quoted}&"))[0] == 400, wrong
+        assert fetch(url.replace("/?", "/data?span=600&since=8999999999&"))[0] == 200
+        with socket.create_connection(("127.0.0.1", int(port)), timeout=PATIENCE_S) as rude:
+            rude.sendall(b"GET http://[::1/ HTTP/1.0\r\n\r\n")
+            assert rude.recv(100).startswith(b"HTTP/1.0 400 ")
         # It listens on loopback only, and says nothing to what is no request.
         with socket.create_connection(("127.0.0.1", int(port)), timeout=PATIENCE_S) as rude:
             rude.sendall(b"\xff\x00garbage\r\n\r\n")

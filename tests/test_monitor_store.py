@@ -338,6 +338,42 @@ def test_what_is_none_of_ours_is_refused_and_left_alone(tmp_path: Path) -> None:
         Reader(tmp_path / "new.db")
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            "DROP TABLE events; CREATE VIEW events AS WITH RECURSIVE r(t_ns, kind, text) AS"
+            " (SELECT 1, 'a', 'b' UNION ALL SELECT t_ns, kind, text FROM r) SELECT * FROM r",
+            "a view that no monitor wrote",
+        ),
+        ("CREATE TRIGGER x AFTER INSERT ON targets BEGIN SELECT 1; END", "a trigger that no"),
+        ("UPDATE targets SET name = CAST(zeroblob(3000000) AS TEXT)", "too big"),
+    ],
+    ids=["endless view", "trigger", "long name"],
+)
+def test_a_database_that_somebody_made_up_is_refused(
+    change: str, says: str, tmp_path: Path
+) -> None:
+    with Store.open(tmp_path / "m.db") as store:
+        store.target("router", "192.0.2.1", 1_000_000_000)
+    with sqlite3.connect(tmp_path / "m.db") as db:
+        db.executescript(change)
+    db.close()
+    with pytest.raises(StoreError, match=says), Reader(tmp_path / "m.db") as reader:
+        reader.targets()
+
+
+def test_names_in_a_database_are_no_commands_to_a_terminal(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "m.db") as store:
+        store.target("\x1b]0;x\x07", "192.0.2.1", 1_000_000_000)
+        store.interface("\x1b[2J")
+        store.event(Event(5, "start", "\x1b[2J"))
+    with Reader(tmp_path / "m.db") as reader:
+        said = f"{reader.targets()} {reader.interfaces()} {reader.events(0, 1)}"
+    assert "\\x1b" not in said
+    assert said.count("\N{REPLACEMENT CHARACTER}") == 4
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_database_is_read_where_nothing_may_be_written(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:

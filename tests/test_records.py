@@ -279,7 +279,8 @@ def test_while_tables_are_held_each_is_read_once(
     read: list[str] = []
     real = disk.content_of
     monkeypatch.setattr(
-        "sojourn.records.run.content_of", lambda file: (read.append(file.name), real(file))[1]
+        "sojourn.records.run.content_of",
+        lambda file, *most: (read.append(file.name), real(file, *most))[1],
     )
     with records.holding([run]), records.holding([run]):
         tables = [run.table("links"), run.table("links"), run.table("flows", 1)]

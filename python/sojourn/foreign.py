@@ -9,8 +9,9 @@ that a reader sees that there was one. HTML is escaped where it is written.
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 SHOWN = "\N{REPLACEMENT CHARACTER}"
 
@@ -34,6 +35,37 @@ def plain(text: str, *, lines: bool = False) -> str:
 def is_plain(text: str) -> bool:
     """Whether there are none in it."""
     return _CONTROLS.search(text) is None
+
+
+MOST_JSON_BYTES = 32 << 20
+MOST_JSON_VALUES = 1_500_000
+"""A Run of 100 000 flows has a meta.json of 15 MB and a million values. In Python a value takes a
+hundred bytes and more, whatever it takes in the text."""
+
+
+def read_json(content: bytes) -> Any:
+    """What JSON from elsewhere holds.
+
+    Raises:
+        ValueError: it is not JSON, nested too deeply, or larger than what sojourn writes.
+    """
+    if len(content) > MOST_JSON_BYTES:
+        raise ValueError(f"{len(content)} bytes, and at most {MOST_JSON_BYTES} are read")
+    if sum(map(content.count, (b",", b"[", b"{"))) > MOST_JSON_VALUES:
+        raise ValueError(f"more than {MOST_JSON_VALUES} values")
+    try:
+        raw = json.loads(content, parse_constant=_no_number)
+        # Half of a surrogate pair can be written in JSON, and stands for nothing.
+        json.dumps(raw, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("Invalid JSON: too deep") from None
+    except ValueError as error:
+        raise ValueError(f"Invalid JSON: {error}") from None
+    return raw
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number")
 
 
 def plain_values(value: Any) -> Any:

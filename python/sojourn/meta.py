@@ -9,7 +9,6 @@ not known.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -183,19 +182,7 @@ def read(text: bytes) -> Meta:
 
 
 def _json(text: bytes) -> dict[str, Any]:
-    def no_number(word: str) -> None:
-        raise ValueError(f"Invalid JSON: {word} is no number")
-
-    try:
-        raw = json.loads(text, parse_constant=no_number)
-        # Half of a surrogate pair can be written in JSON, and stands for nothing.
-        json.dumps(raw, ensure_ascii=False).encode()
-    except UnicodeError as error:
-        raise ValueError(f"Invalid JSON: {error}") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"Invalid JSON: {error}") from None
-    except RecursionError:
-        raise ValueError("Invalid JSON: too deep") from None
+    raw = foreign.read_json(text)
     if not isinstance(raw, dict):
         raise ValueError("not an object")
     return raw

@@ -202,14 +202,14 @@ def read(content: bytes, name: str) -> Manifest:
         BundleError: it is damaged, none of ours, or names what lies outside of its folder.
     """
     try:
-        raw = json.loads(content)
+        raw = foreign.read_json(content)
         schema = raw.get("schema") if isinstance(raw, dict) else None
         if schema != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
         found = shapes.read(Manifest, raw)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BundleError(
-            f"{name} is no manifest of sojourn's: {foreign.plain(str(error)) or 'too deep'}",
+            f"{name} is no manifest of sojourn's: {foreign.plain(str(error))}",
             "give the manifest.json that sojourn wrote",
         ) from None
     for each in found.files:

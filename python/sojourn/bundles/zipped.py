@@ -47,8 +47,6 @@ DATE = (1980, 1, 1, 0, 0, 0)
 MOST_TIMES = 100
 """How much more than the zip takes may come out of it. Ours are stored; a zip of text that somebody
 made again of our files takes a tenth."""
-MOST_MANIFEST = 256 << 20
-"""Bytes."""
 _KNOWN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = (zipfile.BadZipFile, struct.error, zlib.error, EOFError, ValueError, NotImplementedError)
 """What zipfile makes of bytes that are no zip."""
@@ -212,10 +210,10 @@ def _manifest(
 ) -> Manifest:
     if MANIFEST not in members:
         raise BundleError(f"{file} has no {MANIFEST}", "give a zip that sojourn bundle wrote")
-    if members[MANIFEST].file_size > MOST_MANIFEST:
+    if members[MANIFEST].file_size > foreign.MOST_JSON_BYTES:
         raise _refused(file, f"its {MANIFEST} has {members[MANIFEST].file_size} bytes")
     with whole.open(members[MANIFEST]) as stream:
-        return read(stream.read(MOST_MANIFEST), f"{MANIFEST} in {file}")
+        return read(stream.read(foreign.MOST_JSON_BYTES), f"{MANIFEST} in {file}")
 
 
 def _unpack(

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 import platform
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn.engine.registry import find, stands_for, why_not
 from sojourn.errors import UserError
+from sojourn.records import free_memory
 from sojourn.scenario import Scenario
 from sojourn.scenario.qdisc import Police, Shaper
 from sojourn.scenario.realised import (
@@ -166,27 +165,12 @@ def check_bounds(engine: str, realised: Sequence[Realised]) -> None:
                 f"one seed would take about {took / 86400:.0f} days",
                 "a shorter duration, slower links, or a schedule with longer steps",
             )
-        need, free = expected_memory(one), _free_memory()
+        need, free = expected_memory(one), free_memory()
         if free is not None and need > free:
             raise UserError(
                 f"the run would take about {need / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free here",
                 "fewer flows (count), a shorter duration, or longer intervals in [record]",
             )
-
-
-def _free_memory() -> int | None:
-    """What this process can have, bytes; None where the system does not say."""
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-    except OSError:
-        return None
-    found = re.search(r"^MemAvailable: *(\d+) kB$", text, re.MULTILINE)
-    # Only systems with such a file come here, and they have the module.
-    import resource
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    limits = [] if limit == resource.RLIM_INFINITY else [limit]
-    return min([*([int(found[1]) * 1024] if found else []), *limits], default=None)
 
 
 def expected_s(engine: str, realised: Sequence[tuple[Realised, int]], threads: int) -> float:

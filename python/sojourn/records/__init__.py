@@ -12,6 +12,7 @@ from sojourn.records.disk import (
     RunError,
     check_room,
     check_vacant,
+    free_memory,
     write_index,
     write_whole,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "columns",
     "dtype",
     "frame",
+    "free_memory",
     "holding",
     "names_of",
     "nothing",

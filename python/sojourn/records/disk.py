@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 META = "meta.json"
 SCENARIO = "scenario.toml"
 SUMS = "SHA256SUMS"
+MOST_SUMS_BYTES = 1 << 20
 INDEX = "runs.json"
 _LONG = 5000
 """Rows of a column with more of which `unique` is worth its call."""
@@ -34,6 +36,14 @@ class RunError(UserError):
 
 
 # -------------------------------------------------------------------------------- what is written
+
+
+FEW_ROWS = 300_000
+MOST_ROWS_PER_BYTE = 4
+"""Of a table as sojourn writes it, in Parquet: a time line's rows take a byte and more each, since
+their times differ."""
+ROW_BYTES_READ = 200
+"""What a row takes in memory, about: up to thirty columns of 8 bytes."""
 
 
 def write_index(folder: Path, names: Iterable[str], sweep: Mapping[str, Any] | None = None) -> None:
@@ -70,6 +80,21 @@ def check_vacant(folder: Path, *, force: bool = False) -> None:
             f"{folder} already holds a Run",
             "choose another folder with -o, or replace it with --force",
         )
+
+
+def free_memory() -> int | None:
+    """What this process can have, bytes; None where the system does not say."""
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return None
+    # Only systems with such a file come here, and they have the module.
+    import resource
+
+    found = re.search(r"^MemAvailable: *(\d+) kB$", text, re.MULTILINE)
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    limits = [] if limit == resource.RLIM_INFINITY else [limit]
+    return min([*([int(found[1]) * 1024] if found else []), *limits], default=None)
 
 
 def check_room(folder: Path, needed_bytes: int) -> None:
@@ -125,7 +150,7 @@ def remove_run(folder: Path) -> None:
 
 def read_meta(file: Path) -> Meta:
     try:
-        return metas.read(content_of(file))
+        return metas.read(content_of(file, foreign.MOST_JSON_BYTES))
     except metas.NewerError as newer:
         raise RunError(
             f"{file} was written by a newer sojourn ({newer})", "update sojourn"
@@ -136,10 +161,16 @@ def read_meta(file: Path) -> Meta:
         ) from None
 
 
-def content_of(file: Path) -> bytes:
-    """A file of a Run."""
+def content_of(file: Path, most: int | None = None) -> bytes:
+    """A file of a Run. `most`: bytes that it may have; None: as many as there is memory for."""
     try:
         if file.is_file():
+            size, room = file.stat().st_size, free_memory() if most is None else most
+            if room is not None and size > room:
+                raise RunError(
+                    f"{file} has {size} bytes, and at most {room} of it are read",
+                    "it is no file that sojourn wrote for a Run that can be read here",
+                )
             return file.read_bytes()
     except OSError as error:
         raise RunError(
@@ -158,7 +189,11 @@ def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
 
     try:
         # From memory: polars takes no name of a file that is not UTF-8.
-        table = pl.read_parquet(io.BytesIO(content))
+        table = pl.read_parquet(io.BytesIO(content), n_rows=FEW_ROWS + 1)
+        if table.height > FEW_ROWS:
+            rows = pl.scan_parquet(io.BytesIO(content)).select(pl.len()).collect().item()
+            _check_rows(file, rows, len(content))
+            table = pl.read_parquet(io.BytesIO(content))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise damaged(file, foreign.plain(str(error))) from None
     if list(table.schema.items()) != _shape(file.stem):
@@ -166,6 +201,19 @@ def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
     if problem := _strangers(file.stem, table, meta):
         raise damaged(file, problem)
     return table
+
+
+def _check_rows(file: Path, rows: int, size: int) -> None:
+    """Refuses a table that has far more rows than what takes these bytes, or than there is memory
+    for: a few bytes of Parquet may stand for any number of equal rows."""
+    takes = rows * ROW_BYTES_READ
+    if rows > MOST_ROWS_PER_BYTE * size:
+        raise damaged(file, f"{rows} rows in {size} bytes are none that sojourn wrote")
+    if (free := free_memory()) is not None and takes > free:
+        raise RunError(
+            f"{file} has {rows} rows, which take about {takes / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free",
+            "read it on a larger machine",
+        )
 
 
 @cache

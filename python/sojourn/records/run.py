@@ -33,6 +33,7 @@ from sojourn.meta import FORMAT, Meta
 from sojourn.records.disk import (
     INDEX,
     META,
+    MOST_SUMS_BYTES,
     SCENARIO,
     SUMS,
     RunError,
@@ -270,7 +271,7 @@ class Run:
         """The SHA-256 of each file of a seed, by its name."""
         if seed not in self._sums:
             file = self._seed_folder(seed) / SUMS
-            listed = content_of(file)
+            listed = content_of(file, MOST_SUMS_BYTES)
             if hashlib.sha256(listed).hexdigest() != self.meta.checksums[str(seed)]:
                 raise damaged(file, "it is not the one that meta.json names")
             lines = listed.decode(errors="replace").splitlines()
@@ -308,11 +309,11 @@ class Run:
         if not index.is_file():
             return [cls.open(folder)]
         try:
-            names = json.loads(content_of(index))["runs"]
+            names = foreign.read_json(content_of(index, foreign.MOST_JSON_BYTES))["runs"]
             plain = all(name == Path(name).name and name not in ("", "..") for name in names)
             if not isinstance(names, list) or not names or not plain:
                 raise ValueError
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             raise RunError(f"{index} is not a list of Runs", "run the comparison again") from None
         return [cls.open(folder / name) for name in names]
 

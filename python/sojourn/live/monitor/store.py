@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from sojourn import foreign
 from sojourn.arrays import Floats, Ints
 from sojourn.errors import UserError
 from sojourn.live.monitor import rtt_histogram
@@ -165,6 +166,8 @@ _SCHEMA = (
     + f"PRAGMA application_id = {MARK}; PRAGMA user_version = {FORMAT};"
 )
 
+MOST_VALUE_BYTES = 1 << 20
+"""Of a name or a distribution that is read: sojourn's take some kilobytes."""
 _STEPS = {1: ""}
 """For each format, the statements that convert it to the next. The tables of 2 are those of 1
 (sojourn 0.1)."""
@@ -431,6 +434,15 @@ def _check(db: sqlite3.Connection, path: Path) -> int:
             f"{path} is a database, but none that a monitor wrote",
             "name the file that `sojourn monitor --db` wrote",
         )
+    # A view may have rows without end, a trigger may write anything.
+    foreign_kind = db.execute(
+        "SELECT type FROM sqlite_master WHERE type NOT IN ('table', 'index') OR sql LIKE '%VIRTUAL%'"
+    ).fetchone()
+    if foreign_kind is not None:
+        raise StoreError(
+            f"{path} has a {foreign_kind[0]} that no monitor wrote",
+            "sojourn writes plain tables: do not trust where it is from",
+        )
     found = int(db.execute("PRAGMA user_version").fetchone()[0])
     if not 1 <= found <= FORMAT:
         raise StoreError(
@@ -511,6 +523,7 @@ class Reader:
         db = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
         try:
             db.execute("PRAGMA query_only = 1")
+            db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
             _check(db, self.path)
         except BaseException:
             db.close()
@@ -531,11 +544,15 @@ class Reader:
     def targets(self) -> list[StoredTarget]:
         """In the order in which they were first probed."""
         rows = self._all("SELECT id, name, address, interval_ns FROM targets ORDER BY id")
-        return [StoredTarget(*row) for row in rows]
+        return [
+            StoredTarget(id, foreign.plain(str(name)), foreign.plain(str(address)), interval_ns)
+            for id, name, address, interval_ns in rows
+        ]
 
     def interfaces(self) -> dict[str, int]:
         """Interface numbers by name."""
-        return dict(self._all("SELECT name, id FROM interfaces ORDER BY id"))
+        rows = self._all("SELECT name, id FROM interfaces ORDER BY id")
+        return {foreign.plain(str(name)): id for name, id in rows}
 
     def span(self) -> tuple[int, int] | None:
         """The first second (UTC) of any data and the one after the last; None: there is none."""
@@ -616,7 +633,9 @@ class Reader:
             "SELECT t_ns, kind, text FROM events WHERE t_ns >= ? AND t_ns < ? ORDER BY t_ns",
             (round(start_s * S), round(end_s * S)),
         )
-        return [Event(*row) for row in rows]
+        return [
+            Event(t, foreign.plain(str(kind)), foreign.plain(str(text))) for t, kind, text in rows
+        ]
 
     def _all(self, query: str, values: Sequence[float] = ()) -> list[tuple[Any, ...]]:
         with _explained(self.path):
