@@ -126,6 +126,8 @@ def test_the_shaper_stands_before_the_line_for_what_is_sent_and_behind_it_for_wh
 def test_what_the_simulator_lacks_is_said() -> None:
     assert caveats(BFIFO, "cubic") == []
     assert caveats(WantedShape(None, None, "cake nat"), "cubic") == []
+    [doubt] = caveats(WantedShape(None, None, "codel target 5"), "cubic")
+    assert doubt.startswith("target 5 is 5 us")
     filtered = caveats(WantedShape(None, None, "cake ack-filter"), "bic")
     assert filtered == ["the simulator has no bic: predicted with cubic"]
 

@@ -17,7 +17,9 @@
 //!
 //! Deviations: packets are as large as on the wire, so `split-gso` has nothing to split. There is
 //! no `autorate-ingress`. Hashes and the fraction of a turn are drawn from the
-//! discipline's own stream. A sender isn't told (NET_XMIT_CN) that its packet was dropped.
+//! discipline's own stream. A sender isn't told (NET_XMIT_CN) that its packet was dropped. A packet
+//! that a negative `overhead` makes smaller than nothing counts as 0 bytes; in Linux its size wraps
+//! round, to 4 GB.
 
 mod acks;
 mod flows;

@@ -146,13 +146,7 @@ def plan(wanted: WantedShape, interface: Interface, former: Former) -> ShapePlan
             tc.AddQdisc(interface.name, "ingress", tc.INGRESS, tc.Ingress()),
             tc.Redirect(interface.name, ifb),
         ]
-    doubts = {
-        f"{message}; {hint}": None
-        for one in operations
-        if isinstance(one, tc.AddQdisc) and isinstance(one.qdisc, Qdisc)
-        for message, hint, _ in one.qdisc.notes
-    }
-    notes = (*doubts, *_notes(wanted, interface, former))
+    notes = (*doubts(wanted), *_notes(wanted, interface, former))
     return ShapePlan(tuple(operations), notes, ifb)
 
 
@@ -268,6 +262,15 @@ def _law(bps: int, packet_bytes: int, *, codel: bool) -> dict[str, int]:
 
 
 # ------------------------------------------------------------------------------------------ notes
+
+
+def doubts(wanted: WantedShape) -> list[str]:
+    """What its discipline's words probably don't mean."""
+    if wanted.qdisc.split()[:1] == ["cake"]:
+        qdisc = Qdisc.live_cake(wanted.qdisc, LEAST_BPS, wanted.link, arriving=False)
+    else:
+        qdisc = Qdisc.parse(wanted.qdisc)
+    return [f"{message}; {hint}" for message, hint, _ in qdisc.notes]
 
 
 def _notes(wanted: WantedShape, interface: Interface, former: Former) -> Iterator[str]:

@@ -31,7 +31,7 @@ from sojourn.linux.rtnl import Interface
 from sojourn.live.measure.findings import Findings, find
 from sojourn.live.measure.intervals import LEAST_REPEATS, Interval, over_repeats
 from sojourn.live.measure.phases import cut
-from sojourn.live.shape.operations import LEAST_BPS, WantedShape
+from sojourn.live.shape.operations import LEAST_BPS, WantedShape, doubts
 from sojourn.live.shape.simulated import shaper_and_leaf
 from sojourn.records import Run
 from sojourn.scenario import Scenario, loads
@@ -165,8 +165,8 @@ def known_congestion(name: str | None) -> str:
 
 
 def caveats(wanted: WantedShape, congestion: str) -> list[str]:
-    """Where the simulated line differs from the real one."""
-    found = []
+    """What its words probably don't mean, and where the simulated line differs from the real one."""
+    found = doubts(wanted)
     if substitute(wanted) != wanted:
         near = substitute(wanted).qdisc
         kind = wanted.qdisc.partition(" ")[0]
