@@ -330,7 +330,7 @@ def test_a_folder_s_name_need_not_be_utf_8(
         'duration = "1 s"\n[bottleneck]\nrate = "1 Mbit/s"\ndelay = "1 ms"\n[[flow]]\nkind = "bulk"\n'
     )
     assert status(["run", str(scenario), "-o", folder, "-q"]) == 0
-    assert status(["run", str(scenario), "-o", folder, "-q"]) == 2
+    assert status(["run", str(scenario), "-o", folder, "-q", "--seeds", "2"]) == 2
     assert "o\ufffd already holds a Run" in capsys.readouterr().err
     assert status(["report", folder, "-o", f"{folder}.html"]) == 0
     assert status(["verify", "-q", folder]) == 0

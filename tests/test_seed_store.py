@@ -260,10 +260,14 @@ def test_a_seed_that_is_damaged_is_made_again(tmp_path: Path) -> None:
     Run.open(out).check_sums()
 
 
-def test_a_folder_with_all_of_it_or_of_something_else_is_refused(tmp_path: Path) -> None:
-    run(scenario(), seeds=1, out=tmp_path / "whole")
-    with pytest.raises(RunError, match="already holds a Run"):
-        run(scenario(), seeds=1, out=tmp_path / "whole")
+def test_a_folder_with_all_of_it_is_taken_and_one_of_something_else_is_refused(
+    tmp_path: Path, ran: list[int]
+) -> None:
+    made = run(scenario(), seeds=1, out=tmp_path / "whole")
+    ran.clear()
+    SeedStore().clear()
+    assert run(scenario(), seeds=1, out=tmp_path / "whole").meta == made.meta
+    assert not ran
     with pytest.raises(Interrupted):
         run(scenario(), seeds=9, out=tmp_path / "begun", jobs=1, progress=interrupted_after(1))
     for other in (scenario(title="T"), scenario(duration="3 s")):
@@ -271,6 +275,27 @@ def test_a_folder_with_all_of_it_or_of_something_else_is_refused(tmp_path: Path)
             run(other, seeds=9, out=tmp_path / "begun")
     with pytest.raises(RunError, match="already holds a Run"):
         run(scenario(), seeds=9, out=tmp_path / "begun", fresh=True)
+
+
+@pytest.mark.parametrize("verb", [["compare", "pfifo", "codel"], ["run"]], ids=["compare", "sweep"])
+def test_a_command_that_was_killed_after_its_last_seed_goes_on_to_its_report(
+    verb: list[str], place: Path, tmp_path: Path, ran: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, *qdiscs = verb
+    file, out = tmp_path / "s.toml", tmp_path / "out"
+    sweep = '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel"]\n'
+    file.write_text(TEXT + ("" if qdiscs else sweep))
+    words = [name, str(file), *qdiscs, "-o", str(out), "-q"]
+    assert status(words) == 0
+    first = capsys.readouterr().out
+    for written in (*out.glob("*.html"), *out.glob("*.png"), *out.glob("*.svg")):
+        written.unlink()
+    ran.clear()
+    SeedStore().clear()
+    assert status(words) == 0
+    assert capsys.readouterr().out == first
+    assert not ran
+    assert (out / "report.html").exists() == bool(qdiscs)
 
 
 def command(*words: str) -> list[str]:

@@ -126,8 +126,8 @@ def run(
     None: a temporary one that lives as long as the Run. `engine`: see `ENGINES`. `jobs`: threads;
     None: as many as there are cores. `cluster`: the scheduler of a Dask cluster whose workers run it
     in place of threads, as an address ("tcp://10.0.0.1:8786"), a `sojourn.ClusterAddress` or a
-    `distributed.Client` (docs/cluster.md). `force`: replace a Run in `out`; without it, the rest is added
-    to a Run in `out` of the same scenario, seeds and engine that was stopped. `fresh`: run what the
+    `distributed.Client` (docs/cluster.md). `force`: replace a Run in `out`; without it, a Run in `out` of the same
+    scenario, seeds and engine is taken, and what it lacks is added. `fresh`: run what the
     store has, too.
 
     Raises:
@@ -195,18 +195,14 @@ def run_each(
     fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
     whole: Callable[[Run], None] | None = None,
-    again: bool = False,
 ) -> list[Run]:
     """Runs several scenarios, each with its own seeds and into its own folder, none of them a
     sweep.
 
-    `whole` is called on this thread with each Run, as soon as all its seeds have finished. `again`:
-    if all of this is there already it is taken as it is. The other arguments, and what is raised,
-    are those of `run`.
+    `whole` is called on this thread with each Run, as soon as all its seeds have finished. The other
+    arguments, and what is raised, are those of `run`.
     """
-    return _run(
-        scenarios, folders, _How(engine, jobs, cluster, force, fresh, progress, whole, again)
-    )
+    return _run(scenarios, folders, _How(engine, jobs, cluster, force, fresh, progress, whole))
 
 
 def run_more(
@@ -304,7 +300,6 @@ class _How:
     fresh: bool
     progress: Callable[[Progress], None] | None
     whole: Callable[[Run], None] | None = None
-    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -558,17 +553,11 @@ class _Wanted:
 
 
 def _begun(wanted: Sequence[_Wanted], how: _How) -> list[Run | None]:
-    """The Runs that are in their folders already, as a call that was stopped has left them. None of
-    them where nothing is missing: nobody meant to run it again into the same folder."""
-    none: list[Run | None] = [None] * len(wanted)
+    """The Runs that are in their folders already, whole or as a call that was stopped has left
+    them."""
     if how.force or how.fresh:
-        return none
-    found = [_left(each) for each in wanted]
-    lacking = (
-        run is None or not set(each.meta.seeds_asked) <= set(run.seeds)
-        for run, each in zip(found, wanted, strict=True)
-    )
-    return found if how.again or any(lacking) else none
+        return [None] * len(wanted)
+    return [_left(each) for each in wanted]
 
 
 def _left(wanted: _Wanted) -> Run | None:

@@ -228,7 +228,6 @@ def _run_and_judged(
             fresh=how.fresh,
             progress=how.progress,
             whole=judge.whole,
-            again=True,
         )
     except (Interrupted, UnfinishedError) as stop:
         counts = {paper.id: (0, 0) for paper in papers}
