@@ -363,6 +363,14 @@ def test_a_database_that_somebody_made_up_is_refused(
         reader.targets()
 
 
+def test_a_pipe_is_no_database(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "m.db")
+    with pytest.raises(StoreError, match="not a plain file"):
+        Store.open(tmp_path / "m.db")
+    with pytest.raises(StoreError, match="there is no file"):
+        Reader(tmp_path / "m.db")
+
+
 def test_names_in_a_database_are_no_commands_to_a_terminal(tmp_path: Path) -> None:
     with Store.open(tmp_path / "m.db") as store:
         store.target("\x1b]0;x\x07", "192.0.2.1", 1_000_000_000)

@@ -195,6 +195,8 @@ class Store:
         """Opens the database, and makes it if there is none. Raises StoreError if it is in use, not
         ours or can't be written."""
         path = Path(path)
+        if path.exists() and not path.is_file():
+            raise StoreError(f"{path} is not a plain file", "name a file: --db FILE")
         try:
             # The lock is on the file itself, so no lock file is left behind. SQLite's own locks are
             # of another kind and don't collide with it.
