@@ -1,4 +1,4 @@
-"""`sojourn advise`: what stands for choice, what is chosen, what is to be typed."""
+"""`sojourn advise`: what may be chosen, what is chosen, what is to be typed."""
 
 import json
 import math

@@ -833,7 +833,7 @@ def test_simulations_on_disk_are_compared_like_with_like(say: Command) -> None:
     assert "3 seeds, mean ±95 % interval, compared seed by seed" in said.out
     assert "fq_codel wins. Against pfifo limit 1000" in said.out
     said = say("compare", "good", "slow")
-    assert "not in competition" in said.out
+    assert "No two of these Runs have the same link and traffic" in said.out
     assert "rate 2 Mbit/s" in said.out
     assert "wins" not in said.out
     assert "*" not in said.out

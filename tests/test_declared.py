@@ -26,6 +26,7 @@ from sojourn.figures import comparison, distribution, series, style
 from sojourn.judgement import likeness, quantities
 from sojourn.numbers import GroupNumbers
 from sojourn.offered import ENGINES, GOALS
+from sojourn.own.language import BASES
 from sojourn.papers import NAMES
 from sojourn.records import schema
 from sojourn.report import QUEUE, USERS
@@ -203,6 +204,14 @@ def test_what_can_be_listed_is_what_the_command_takes() -> None:
 def test_each_hint_for_another_program_s_word_names_a_command_of_ours() -> None:
     said = [*usage._VERBS.values(), *usage._MOVED.values()]
     assert {each.split()[1] for each in said} <= set(cli.commands)
+
+
+def test_each_method_of_one_s_own_has_a_hint() -> None:
+    pytest.importorskip("numba", reason="pip install sojourn[own]")
+    from sojourn.own import compiled
+
+    assert set(compiled._ANSWERS) == set(BASES["Discipline"].asked)
+    assert set(compiled._BOUNDS) == set(BASES["CongestionControl"].shared)
 
 
 def test_each_paper_s_folder_is_named() -> None:

@@ -514,11 +514,11 @@ def test_a_candidate_of_the_suite_that_an_engine_lacks_takes_no_part(
     mine = own(tmp_path / "own", CLAIMS, "congestion", other='reno", "illinois')
     asked = ["evaluate", "--suite", str(mine), "--seeds", "2", "-q"]
     assert status([*asked, "-o", "out"]) == 0
-    assert "takes no part: illinois: Linux alone has it" in capsys.readouterr().out
-    assert "Linux alone has it" in (tmp_path / "out" / "report.html").read_text()
+    assert "not evaluated: illinois: only Linux has it" in capsys.readouterr().out
+    assert "only Linux has it" in (tmp_path / "out" / "report.html").read_text()
     assert status([*asked, "--json"]) == 0
     whole = json.loads(capsys.readouterr().out)
     assert whole["candidates"] == ["cubic", "reno"]
-    assert whole["left_out"] == [{"candidate": "illinois", "why": "Linux alone has it"}]
+    assert whole["left_out"] == [{"candidate": "illinois", "why": "only Linux has it"}]
     # Whoever names it is refused.
     assert status([*asked, "illinois"]) == 2

@@ -102,7 +102,7 @@ def test_another_rate_rtt_traffic_or_length_is_no_competitor(old: str, new: str)
     assert [len(contest.runs) for contest in found.contests] == [1, 1]
     assert all(contest.winner is None and not contest.differences for contest in found.contests)
     assert all(contest.conditions for contest in found.contests)
-    assert "not in competition" in found.sentences()[0]
+    assert "No two of these Runs have the same link and traffic" in found.sentences()[0]
 
 
 @pytest.mark.parametrize("more", ['title = "B"', 'congestion = "reno"', "ecn = true"])
@@ -165,7 +165,7 @@ def test_runs_of_different_traffic_are_told_apart_by_their_titles() -> None:
     made = [sojourn.run(sojourn.loads(each)) for each in (LINE + UPLOADS, other)]
     found = compare(made)
     assert [contest.conditions for contest in found.contests] == ["A line", "Pages"]
-    assert found.sentences()[0].endswith("of the same link and traffic: A line and Pages.")
+    assert found.sentences()[0].endswith("so nothing is compared: A line and Pages.")
     # Of the same title: what each has; nothing of a flow that it has not.
     [_, pages] = compare(
         [made[0], sojourn.run(sojourn.loads(other.replace('"Pages"', '"A line"')))]
@@ -199,7 +199,7 @@ def test_a_sweep_is_judged_line_by_line() -> None:
     ]
     assert (
         found.sentences()[0]
-        == "Of 2 comparisons of Runs with the same link and traffic fq_codel wins 2."
+        == "fq_codel wins 2 of 2 comparisons between Runs of the same link and traffic."
     )
     assert found.sentences()[1].startswith(
         "rate 2 Mbit/s: fq_codel wins. Against pfifo limit 1000: ping RTT p95 from"
@@ -270,7 +270,7 @@ def test_runs_with_the_same_tables_are_said_to_be_the_same(seeds: int, tmp_path:
     ):
         found = compare(pair)
         assert only(found).same
-        assert found.sentences() == [f"No winner: {names} are the same: equal tables."]
+        assert found.sentences() == [f"No winner: {names} gave equal tables."]
     other = synthetic.run(tmp_path / "other", dataclasses.replace(shape, qdisc="fq_codel"))
     assert not only(compare([made[0], other])).same
 
@@ -370,8 +370,8 @@ def test_without_a_winner_it_is_said_who_is_better_than_whom(tmp_path: Path) -> 
     assert set(contest.beaten) == set(contest.runs) - set(contest.front)
     assert contest.beaten["bad"] == ("slow",)
     assert found.sentences()[0] == (
-        "No winner among fast, middle and slow: fast is better than each of the others for ping RTT p95;"
-        " slow is better than each of the others for goodput at bottleneck. bad does worse than slow."
+        "No winner among fast, middle and slow. fast is best for ping RTT p95."
+        " slow is best for goodput at bottleneck. bad does worse than slow."
     )
 
 
@@ -452,7 +452,7 @@ def test_the_quality_of_calls_decides_and_is_told_first_with_one_seed_too() -> N
     assert only(found).winner == "fq_codel"
     assert "Against pfifo: phone MOS from" in found.sentences()[0]
     one = compare(runs(text.replace("seeds = 3", "seed = 1")))
-    assert "In it: phone MOS " in one.sentences()[0]
+    assert "Its numbers: phone MOS " in one.sentences()[0]
 
 
 def test_the_lab_s_opening_scenario_has_a_verdict() -> None:
@@ -476,7 +476,7 @@ def test_lost_pings_that_got_fewer_are_said(tmp_path: Path) -> None:
     fast = made_up(tmp_path, "fast", three(ping=20, loss=0, up=10, down=30))
     price = judge([slow, fast]).sentences()[1]
     assert price == (
-        "Nothing that is felt got worse, nor any goodput. Better too: pings lost from 2.50 to 0 %."
+        "Nothing that users notice got worse, and no goodput fell. Better too: pings lost from 2.50 to 0 %."
     )
 
 
@@ -542,7 +542,48 @@ def test_of_many_contests_it_is_said_who_wins_how_many(pair: list[Run]) -> None:
         dataclasses.replace(one, conditions=f"rate {i}") for i in range(words.MOST_CONTESTS + 1)
     ]
     said = words.sentences(many)
-    assert said == ["Of 13 comparisons of Runs with the same link and traffic fq_codel wins 13."]
+    assert said == ["fq_codel wins 13 of 13 comparisons between Runs of the same link and traffic."]
+
+
+def test_the_winners_of_several_contests_are_counted(pair: list[Run]) -> None:
+    one = only(compare(pair))
+    none, other = (dataclasses.replace(one, winner=winner) for winner in (None, "pfifo"))
+    between = "between Runs of the same link and traffic"
+    for contests, said in (
+        ([one, one, other, none], f"fq_codel wins 2 of 4 comparisons {between}; pfifo wins 1; 1 has no winner."),
+        ([one, none, none], f"fq_codel wins 1 of 3 comparisons {between}; 2 have no winner."),
+        ([none, none], f"Nobody wins any of 2 comparisons {between}."),
+    ):  # fmt: skip
+        assert words.sentences(contests)[0] == said
+
+
+def test_without_a_winner_each_sentence_has_one_fact(tmp_path: Path) -> None:
+    shapes = {"fast": (20, 4), "slow": (800, 10), "middle": (100, 7)}
+    one = only(
+        judge(
+            [
+                made_up(tmp_path, name, three(ping=ping, up=up, down=30))
+                for name, (ping, up) in shapes.items()
+            ]
+        )
+    )
+    strengths = {"fast": tuple(f"q{i}" for i in range(7)), "slow": ("q7",) * 5}
+    first, *others = words.of_contest(dataclasses.replace(one, strengths=strengths))
+    assert first == (
+        "No winner among fast, middle and slow. fast is best for q0, q1, q2, q3 and 3 more."
+        " slow is best for q7, q7, q7, q7 and q7."
+    )
+    assert [each.partition(". Better: ")[0] for each in others] == [
+        "fast against slow",
+        "middle against slow",
+    ]
+    assert all(" Mbit/s (" in each.partition(". Worse: ")[2] for each in others)
+    nothing = words.of_contest(dataclasses.replace(one, strengths={}))[0]
+    assert nothing == "No winner among fast, middle and slow: none of them is best for anything."
+    alone = dataclasses.replace(one, strengths={}, front=("fast",), beaten={"slow": ("middle",)})
+    assert words.of_contest(alone)[0] == (
+        "No winner: no other beats fast, which does not beat each of them. slow does worse than middle."
+    )
 
 
 def test_an_interval_tells_when_it_leaves_out_zero() -> None:

@@ -121,7 +121,7 @@ def test_in_a_sweep_too(tmp_path: Path) -> None:
     runs = sweep(tmp_path)
     found = compare(runs)
     assert [len(contest.runs) for contest in found.contests] == [2, 2]
-    assert found.sentences()[0].endswith("traffic Late target 5ms wins 2.")
+    assert found.sentences()[0].startswith("Late target 5ms wins 2 of 2 comparisons")
     grid = of_runs(runs)
     for form in ("table", "md", "latex"):
         table = grid_text.rendered(grid, form, ())

@@ -31,7 +31,7 @@ def _all_compete(said: str) -> None:
     assert "ms with Late target 5ms" in " ".join(said.split())
     for shown in (said, page.partition("<body")[2], judged._repr_html_()):
         assert "Late target 5ms" in shown
-        assert "ot in competition" not in shown
+        assert "ot compared" not in shown
         assert "late.py default" not in shown
     assert "Late: late.py:Late\n" in said
     assert "5000000" not in said + judged._repr_html_()

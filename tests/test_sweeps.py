@@ -243,7 +243,7 @@ def test_compare_takes_turns_at_each_point(tell: Told) -> None:
     code, out, err = tell(*words, "-o", "runs")
     assert code == 0, err
     assert "4 cells" in out
-    assert "Of 2 comparisons of Runs with the same link and traffic" in out
+    assert "of 2 comparisons between Runs of the same link and traffic" in out
     assert max(map(len, out.split("*")[0].splitlines())) <= 80
     code, out, _ = tell("compare", "runs", "--format", "csv", "--columns", "goodput")
     assert code == 0

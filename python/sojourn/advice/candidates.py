@@ -2,7 +2,7 @@
 
 CoDel's interval is about the longest usual RTT, its target 5 to 10 % of it (RFC 8289 §4.2, §4.3).
 The defaults, 100 ms and 5 ms, are for the open internet. Where the longest RTT is far from that,
-the same discipline stands for choice a second time, with parameters for this RTT.
+the same discipline is a candidate a second time, with parameters for this RTT.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TARGET_SHARE = 20
 
 @dataclass(frozen=True)
 class Candidate:
-    """A discipline that stands for choice."""
+    """A discipline that may be chosen."""
 
     words: str
     """tc's."""

@@ -13,7 +13,7 @@ Only those that are as good are asked about the next quantity. Of those that are
 the discipline that is there already is chosen, or else the usual one (`USUAL_CHOICE`), or else the
 one with the best bound in the first quantity.
 
-A goal also has a price that is too high: who pays it does not stand for choice, unless all do.
+A goal also has a price that is too high: who pays it is not chosen, unless all do.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Goal:
     every [[flow]] entry. Those of the queue count where nothing is felt: no ping, no call."""
     wanted: str
     price: str
-    """Who pays this does not stand for choice, in words."""
+    """Who pays this is not chosen, in words."""
     affordable: Callable[[Measured, Sequence[Measured]], bool]
 
 

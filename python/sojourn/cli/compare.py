@@ -328,8 +328,7 @@ def _show(
         stars = "* better than every other in its column, by the 95 % interval of the difference"
         work.show(_filled(f"{stars}; shortest delay first"))
     if any(sign in table for table in tables for sign in "≤≥"):
-        end = "the end of an interval whose other end is that of its range: 0, 100 % or 1"
-        work.show(_filled(f"≤ and ≥ {end}"))
+        work.show(_filled(text.RANGES))
     for run, name in zip(runs, found.runs, strict=True):
         at = next(contest.link for contest in found.contests if name in contest.runs)
         if at is None or name not in written:

@@ -171,7 +171,7 @@ def _show(whole: Evaluation) -> None:
         said = f"not run: {missing.section} {missing.title}: needs {missing.needs}"
         work.show(textwrap.fill(said, WIDTH, subsequent_indent="  "))
     for why, those in phrases.left_out(whole):
-        said = f"takes no part: {those}: {why}"
+        said = f"not evaluated: {those}: {why}"
         work.show(textwrap.fill(said, WIDTH, subsequent_indent="  "))
 
 

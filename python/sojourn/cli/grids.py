@@ -84,7 +84,7 @@ def _explain(grid: Grid, written: str) -> None:
         work.show("* better than every other of the same link and traffic, by the 95 % interval")
         work.show("  of the difference")
     if any(sign in written for sign in "≤≥"):
-        work.show("≤ ≥ the end of an interval that leaves 0 to 100 % (or 1)")
+        work.show(text.RANGES)
     if max(cell.at.summary.samples for cell in grid.cells) == 1 and any(
         len(cell.at.summary.seeds) > 1 for cell in grid.cells
     ):

@@ -27,6 +27,10 @@ def as_json(whole: Mapping[str, Any], schema: str = "") -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
 
 
+RANGES = "≤a: the interval is 0 to a; ≥a: it is a to the largest value, 100 % or 1"
+"""What the signs of `with_interval` mean."""
+
+
 def with_interval(
     entry: "MeanAndInterval[float]", scale: float = 1.0, most: float = math.inf
 ) -> str:

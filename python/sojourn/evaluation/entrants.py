@@ -29,7 +29,7 @@ REST = "the rest"
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A candidate of a suite that takes no part."""
+    """A candidate of a suite that is not evaluated."""
 
     candidate: str
     why: str
@@ -129,11 +129,11 @@ def _why(refused: UserError, word: str, engine: str) -> str:
     else:
         simulated, in_linux = CONGESTION[kind].simulated, CONGESTION[kind].in_linux
     if engine == "sim" and not simulated:
-        return "Linux alone has it"
+        return "only Linux has it"
     if engine != "sim" and not in_linux:
-        return "the simulator alone has it"
+        return "only the simulator has it"
     if isinstance(refused, ScenarioError):
-        return f"it needs words that only you can say: {refused.problems[0].message}"
+        return f"it has parameters without defaults: {refused.problems[0].message}"
     return refused.problem.rpartition(": ")[2]
 
 

@@ -308,5 +308,5 @@ def _facts(whole: Evaluation) -> str:
         ("Baseline", whole.candidates[0]),
         ("Candidates", ", ".join(whole.candidates[1:])),
     ]
-    facts += [(f"Take no part: {those}", why) for why, those in phrases.left_out(whole)]
+    facts += [(f"Not evaluated: {those}", why) for why, those in phrases.left_out(whole)]
     return parts.facts(facts)

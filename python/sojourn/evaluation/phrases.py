@@ -77,13 +77,13 @@ def counts(found: list[Judged]) -> dict[Standing, int]:
 
 
 def sentence(whole: Evaluation, candidate: str) -> str:
-    """`fq_codel: 20 of 24 hold; fails: 5.1.1 goodput`."""
+    """`fq_codel: 20 of 24 claims hold; fails: 5.1.1 goodput`."""
     found = whole.of(candidate)
     count = counts(found)
     judged = count["holds"] + count["fails"] + count["unclear"]
     if not judged:
-        return f"{whole.called[candidate]}: the baseline, which is reported."
-    said = [f"{whole.called[candidate]}: {count['holds']} of {judged} hold"]
+        return f"{whole.called[candidate]}: the baseline: its numbers are shown and not judged."
+    said = [f"{whole.called[candidate]}: {count['holds']} of {judged} claims hold"]
     for verdict, word in (
         ("fails", "fails"),
         ("unclear", "not clear with these seeds"),
@@ -101,16 +101,17 @@ def sentence(whole: Evaluation, candidate: str) -> str:
 
 
 def ranking(whole: Evaluation) -> str:
-    """`Of 29 judged claims hold: pie 21, cake 21, codel 19.`"""
+    """`Claims that hold, of 29 with a threshold: pie 21, cake 21, codel 19.`"""
     found = {name: counts(whole.of(name)) for name in whole.candidates[1:]}
     judged = {one["holds"] + one["fails"] + one["unclear"] for one in found.values()}
     best = sorted(found, key=lambda each: -found[each]["holds"])
     said = ", ".join(f"{whole.called[each]} {found[each]['holds']}" for each in best)
-    return f"Of {max(judged, default=0)} judged claims hold: {said}. The baseline is {whole.called[whole.candidates[0]]}."
+    count, baseline = max(judged, default=0), whole.called[whole.candidates[0]]
+    return f"Claims that hold, of {count} with a threshold: {said}. The baseline is {baseline}."
 
 
 def left_out(whole: Evaluation) -> list[tuple[str, str]]:
-    """Why candidates of the suite take no part, and which, those with one reason together."""
+    """Why candidates of the suite are not evaluated, and which, those with one reason together."""
     reasons: dict[str, list[str]] = {}
     for one in whole.left_out:
         reasons.setdefault(one.why, []).append(one.candidate)

@@ -18,6 +18,8 @@ _Of = TypeVar("_Of", Quantity, Difference)
 
 MOST_CONTESTS = 12
 """So many contests have sentences each; of more it is said who wins how many."""
+MOST_NAMED = 4
+"""So many quantities are named of a Run that is best for several."""
 LEAST_COUNT = 0.02
 """Numbers of finished transfers that differ by more, as a share of the larger, are told with the
 times."""
@@ -38,8 +40,9 @@ def sentences(contests: Sequence[Contest]) -> list[str]:
         whose = _and([_alone(contest) for contest in alone[:MOST_CONTESTS]])
         more = f" and {len(alone) - MOST_CONTESTS} more" if len(alone) > MOST_CONTESTS else ""
         said.append(
-            f"{'Side by side, not' if not competing else 'Not'} in competition, for want of another Run of the same"
-            f" link and traffic: {whose}{more}."
+            f"Not compared, because no other Run has the same link and traffic: {whose}{more}."
+            if competing
+            else f"No two of these Runs have the same link and traffic, so nothing is compared: {whose}{more}."
         )
     return said
 
@@ -55,9 +58,15 @@ def _tally(contests: Sequence[Contest]) -> str:
         contest.called[contest.winner] for contest in contests if contest.winner is not None
     )
     undecided = len(contests) - sum(won.values())
-    parts = [f"{run} wins {count}" for run, count in won.most_common()]
-    parts += [f"{undecided} {'has' if undecided == 1 else 'have'} no winner"] if undecided else []
-    return f"Of {len(contests)} comparisons of Runs with the same link and traffic {_and(parts)}."
+    (first, times), *others = won.most_common() or [("Nobody", len(contests))]
+    parts = [f"{run} wins {count}" for run, count in others]
+    parts += (
+        [f"{undecided} {'has' if undecided == 1 else 'have'} no winner"]
+        if undecided and won
+        else []
+    )
+    whole = f"{first} wins {'any' if not won else times} of {len(contests)} comparisons"
+    return f"{'; '.join([f'{whole} between Runs of the same link and traffic', *parts])}."
 
 
 def of_contest(contest: Contest) -> list[str]:
@@ -68,7 +77,7 @@ def of_contest(contest: Contest) -> list[str]:
         return ["No winner: no packet was measured after the warm-up."]
     if contest.same:
         return [
-            f"No winner: {_and([contest.called[run] for run in contest.runs])} are the same: equal tables."
+            f"No winner: {_and([contest.called[run] for run in contest.runs])} gave equal tables."
         ]
     if contest.by == "one sample":
         return [*_one_sample(contest)]
@@ -103,7 +112,7 @@ def _price(found: Sequence[Difference]) -> str:
     said = (
         f"Worse: {'; '.join(_all_told(worse, found))}."
         if worse
-        else "Nothing that is felt got worse, nor any goodput."
+        else "Nothing that users notice got worse, and no goodput fell."
     )
     # Of whose first quantity all is said already, the rest is said briefly.
     gains = [*map(_briefly, felt), *map(_told, paid)]
@@ -118,23 +127,24 @@ def _undecided(contest: Contest) -> list[str]:
         for run, by in contest.beaten.items()
     )
     strengths = {called[run]: names for run, names in contest.strengths.items() if names}
-    many = len(front) > 2
-    if strengths:
-        than = " than each of the others" if many else ""
-        among = f" among {_and(front)}" if many else ""
-        parts = [f"{run} is better{than} for {_and(names)}" for run, names in strengths.items()]
-        said = [f"No winner{among}: {'; '.join(parts)}.{beaten}"]
-    elif many:
-        said = [
-            f"No winner: of {_and(front)} none is better than each of the others for anything.{beaten}"
-        ]
+    among = f"No winner among {_and(front)}"
+    if len(front) == 1:
+        why = f"No winner: no other beats {front[0]}, which does not beat each of them."
+    elif not strengths:
+        apart = f"No winner: {_and(front)} can't be told apart."
+        why = apart if len(front) == 2 else f"{among}: none of them is best for anything."
+    elif len(front) == 2:
+        parts = [f"{run} is better for {_few(names)}" for run, names in strengths.items()]
+        why = f"No winner: {'; '.join(parts)}."
     else:
-        said = [f"No winner: {_and(front)} can't be told apart.{beaten}"]
+        parts = [f"{run} is best for {_few(names)}." for run, names in strengths.items()]
+        why = " ".join([f"{among}.", *parts])
+    said = [f"{why}{beaten}"]
     for run in contest.front:
         if run != contest.baseline and (
             changed := _changed(contest.against(run, contest.baseline))
         ):
-            said.append(f"{called[run]} against {called[contest.baseline]}: {changed}")
+            said.append(f"{called[run]} against {called[contest.baseline]}. {changed}")
     return said
 
 
@@ -145,7 +155,7 @@ def _changed(found: Sequence[Difference]) -> str:
     ]
     parts = [
         f"{word}: {'; '.join(_all_told(those, found))}."
-        for word, verdict in (("better", "better"), ("worse", "worse"))
+        for word, verdict in (("Better", "better"), ("Worse", "worse"))
         if (those := [each for each in weighed if each.verdict == verdict])
     ]
     return " ".join(parts)
@@ -177,7 +187,10 @@ def _one_sample(contest: Contest) -> list[str]:
         if contest.seeds > 1
         else "One seed is one sample. Several would tell: run them again with --seeds 5."
     )
-    return [f"No winner: a difference of one sample may be chance. In it: {'; '.join(told)}.", why]
+    return [
+        f"No winner: with one sample a difference may be chance. Its numbers: {'; '.join(told)}.",
+        why,
+    ]
 
 
 def alike_seeds(seeds: int) -> str:
@@ -262,6 +275,12 @@ def _briefly(one: Difference) -> str:
 
 def _unit(unit: str) -> str:
     return f" {unit}" if unit else ""
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first of these, and how many more."""
+    more = len(names) - MOST_NAMED
+    return _and([*names[:MOST_NAMED], f"{more} more"] if more > 1 else names)
 
 
 def _and(parts: Sequence[str]) -> str:

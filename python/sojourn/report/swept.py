@@ -17,7 +17,7 @@ from itertools import groupby
 
 from sojourn.digits import decimals, number, sides, with_interval
 from sojourn.figures import series, style
-from sojourn.judgement import Contest, words
+from sojourn.judgement import MOST_COST, Contest, words
 from sojourn.judgement.contest import Difference
 from sojourn.judgement.likeness import is_choice
 from sojourn.judgement.quantities import Quantity
@@ -33,6 +33,12 @@ MOST_BOXES = 30
 """Values of a key that may be chosen among."""
 
 Settings = tuple[Setting | None, ...]
+
+_WINS = (
+    "better in something that users notice, worse in nothing that they notice,"
+    f" and at most {100 * MOST_COST:.0f} % less goodput"
+)
+"""How a winner is found (`sojourn.judgement`)."""
 
 
 def is_sweep(runs: Sequence[Run]) -> bool:
@@ -219,7 +225,7 @@ class _Swept:
         ]
         key = self.grid.quantities[0]
         hint = (
-            f"Each field names the winner by the judge: better in what is felt, and not too dear. Below it the"
+            f"Each field names the winner: {_WINS}. Below it the"
             f" {key.name} of the winner, and of the best other. Its colour is the winner's; grey: nobody wins."
         )
         return f'<p class="hint">{escape(hint)}</p><div class="heat">{"".join(tables)}</div>{self._verdicts()}'
@@ -235,10 +241,7 @@ class _Swept:
             for those in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells)
             for other in vertical or [None]
         ]
-        hint = (
-            "A dot is a point that was drawn, in the colour of its winner by the judge: better in what is"
-            " felt, and not too dear. Grey: nobody wins."
-        )
+        hint = f"A dot is a point that was drawn, in the colour of its winner: {_WINS}. Grey: nobody wins."
         none = f"<li>{multiples.swatch(style.MUTED, style.SOLID)}nobody</li>"
         return (
             f'<p class="hint">{escape(hint)}</p><ul class="legend">{self._legend()}{none}</ul>'
