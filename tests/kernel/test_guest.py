@@ -32,10 +32,12 @@ from sojourn.engine.kernel.guest import (
     Guest,
     GuestError,
     GuestRunError,
+    awake,
     cache,
     cpio,
     elf,
     guests,
+    host,
     initrd,
     overlay,
     packages,
@@ -431,7 +433,7 @@ def test_a_package_that_can_not_be_had_is_named(own_cache: Path) -> None:
 def test_without_apt_the_way_around_is_named(
     own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shutil, "which", lambda *_: None)
+    monkeypatch.setattr(host, "has", lambda _: False)
     with pytest.raises(GuestError) as caught:
         packages.fetch("flex")
     assert "flex" in caught.value.problem
@@ -532,12 +534,41 @@ def test_a_broken_package_is_named_and_fetched_anew_next_time(tmp_path: Path) ->
 def test_what_the_host_lacks_is_named_by_its_package(
     absent: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        shutil, "which", lambda name: None if name == absent else f"/usr/bin/{name}"
-    )
+    monkeypatch.setattr(host, "has", lambda name: name != absent)
     why = uml.missing_from_host()
     assert why
     assert f"apt-get install {package}" in why
+
+
+@pytest.mark.parametrize(
+    ("name", "why_not"),
+    [
+        (qemu.EMULATOR, qemu.unready),
+        (awake.COMPILER, awake.why_not),
+        ("perl", uml.missing_from_host),
+    ],
+)
+def test_a_program_counts_where_a_run_finds_it(
+    name: str,
+    why_not: Callable[[], str | None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    only_ours, a_run_s = tmp_path / "ours", tmp_path / "run"
+    for folder in (only_ours, a_run_s):
+        folder.mkdir()
+    for tool in {*uml._FROM_THE_HOST, name}:
+        (only_ours / tool).write_text("#!/bin/sh\nexit 0\n")
+        (only_ours / tool).chmod(0o755)
+    monkeypatch.setattr(host, "PATH", str(a_run_s))
+    assert qemu.environment(tmp_path)["PATH"] == host.PATH
+    monkeypatch.setenv("PATH", str(only_ours))
+    said = why_not()
+    assert said is not None
+    assert name in said
+    monkeypatch.setenv("PATH", str(a_run_s))
+    monkeypatch.setattr(host, "PATH", str(only_ours))
+    assert why_not() is None
 
 
 # ------------------------------------------------------------------------------------------- boot

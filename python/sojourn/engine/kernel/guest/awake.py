@@ -7,12 +7,13 @@ tc, moves the flag. It is compiled when it is needed, by the compiler that built
 """
 
 import hashlib
-import shutil
+import os
 import subprocess
 from importlib.resources import files
 from pathlib import Path
 
 from sojourn import remains
+from sojourn.engine.kernel.guest import host
 from sojourn.engine.kernel.guest.endings import GuestError
 
 COMPILER = "gcc"
@@ -22,7 +23,7 @@ CONDITION = {"red adaptive": "the flag set where the kernel looks for it"}
 
 def why_not() -> str | None:
     """Why there can be no such guest here; None if there can."""
-    if shutil.which(COMPILER) is None:
+    if not host.has(COMPILER):
         return f"{COMPILER} is missing, which compiles the library under tc: apt-get install {COMPILER}"
     return None
 
@@ -41,8 +42,11 @@ def library() -> dict[str, bytes]:
     with remains.temporary_folder() as folder:
         target = Path(folder) / "awake.so"
         command = [COMPILER, "-O2", "-shared", "-fPIC", "-x", "c", "-", "-o", str(target), "-ldl"]
+        environment = {**os.environ, "PATH": host.PATH}
         try:
-            done = subprocess.run(command, input=_source(), capture_output=True, check=False)
+            done = subprocess.run(
+                command, input=_source(), env=environment, capture_output=True, check=False
+            )
         except OSError as error:
             raise GuestError(
                 f"can't run {COMPILER}: {error.strerror or error}", why_not() or ""

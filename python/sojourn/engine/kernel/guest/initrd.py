@@ -5,11 +5,10 @@ mount on. It is made once, with the guest. Each run appends an archive of its ow
 plan, and other files of the run. There is no shell.
 """
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from sojourn.engine.kernel.guest import cpio, elf, packages
+from sojourn.engine.kernel.guest import cpio, elf, host, packages
 from sojourn.engine.kernel.guest.endings import GuestError
 
 MOUNT_POINTS = ("dev", "proc", "sys", "run", "tmp", "host", "etc", "root")
@@ -85,7 +84,7 @@ def _fetched(into: Path, given: Path | None) -> Path:
     """Unpacks iproute2 and the packages of its libraries; returns the folder that is their root."""
     names = (
         ["iproute2"]
-        if shutil.which("apt-cache") is None
+        if not host.has("apt-cache")
         else ["iproute2", *packages.libraries_of("iproute2")]
     )
     packages.unpack([packages.fetch(name, given) for name in names], into)

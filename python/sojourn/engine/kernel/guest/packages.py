@@ -7,13 +7,12 @@ host's apt does not have is fetched by lists of its own (`suites`).
 """
 
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sojourn.engine.kernel.guest import cache, suites
+from sojourn.engine.kernel.guest import cache, host, suites
 from sojourn.engine.kernel.guest.endings import GuestError
 
 
@@ -60,7 +59,7 @@ _AS_OURSELVES = ("-o", "APT::Sandbox::User=root")
 
 def _lists_of(suite: str, name: str) -> list[str]:
     """Fetches what a suite has, for a package of it; returns the options to apt's commands."""
-    if not shutil.which("apt-get"):
+    if not host.has("apt-get"):
         raise GuestError(
             f"needs the package {name} of {suite}, and there is no apt", _how_to_get(name, suite)
         )
@@ -79,7 +78,7 @@ def _lists_of(suite: str, name: str) -> list[str]:
 def candidate_version(name: str, options: Sequence[str] = ()) -> str | None:
     """The version that `apt-get download` would fetch; None if apt is missing or does not know the
     package."""
-    if not shutil.which("apt-cache") or not shutil.which("apt-get"):
+    if not host.has("apt-cache") or not host.has("apt-get"):
         return None
     done = _run(["apt-cache", *options, "policy", name])
     found = re.search(r"^  Candidate: (\S+)$", done.stdout, re.MULTILINE)
@@ -104,7 +103,7 @@ def depends(name: str) -> list[str]:
 
 def unpack(packages: Sequence[Package], into: Path) -> None:
     """Unpacks packages into one folder, as if it were the root."""
-    if not shutil.which("dpkg-deb"):
+    if not host.has("dpkg-deb"):
         raise GuestError("needs dpkg-deb to unpack packages", "install the package dpkg")
     into.mkdir(parents=True, exist_ok=True)
     for package in packages:
@@ -129,7 +128,7 @@ def _newest(folder: Path, name: str) -> Package | None:
 
 
 def _how_to_get(name: str, suite: str | None = None) -> str:
-    if not shutil.which("apt-get"):
+    if not host.has("apt-get"):
         return f"without apt: put {name} and what else is missing, as Debian's .deb files, into a folder, and give it with --from FOLDER"
     if suite is not None:
         return f"put {name}_*.deb of Debian's {suite} into a folder, and give it with --from FOLDER"
@@ -145,7 +144,7 @@ def _complaint(done: subprocess.CompletedProcess[str]) -> str:
 
 def _run(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     # The output is searched for English words, so no translations.
-    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C"}
+    environment = {"PATH": host.PATH, "LC_ALL": "C"}
     return subprocess.run(
         command,
         cwd=folder,

@@ -30,6 +30,7 @@ from pathlib import Path
 from sojourn.engine.kernel.guest import (
     cache,
     cpio,
+    host,
     initrd,
     packages,
 )
@@ -268,7 +269,7 @@ def uncompressed(image: bytes, scratch: Path, given: Path | None) -> bytes:
 
 
 def _unzstd(payload: bytes, scratch: Path, given: Path | None) -> bytes:
-    program = shutil.which("zstd")
+    program = shutil.which("zstd", path=host.PATH)
     if program is None:
         packages.unpack([packages.fetch("zstd", given)], scratch / "zstd")
         program = str(scratch / "zstd/usr/bin/zstd")
@@ -283,8 +284,8 @@ def unready() -> str | None:
     """Why the stock guest can't run here, other than not being fetched; None if it can."""
     if sys.platform != "linux":
         return f"it is made for Linux, and this is {sys.platform}"
-    if not shutil.which(EMULATOR):
-        return f"there is no {EMULATOR}: apt-get install qemu-system-x86"
+    if not host.has(EMULATOR):
+        return f"there is no {EMULATOR} in {host.PATH}: apt-get install qemu-system-x86"
     return None
 
 
@@ -293,7 +294,9 @@ def decides() -> bytes:
     """What decides the bytes of a run beside the guest's files, the scenario and the seed: QEMU's
     version and command line."""
     try:
-        said = subprocess.run([EMULATOR, "--version"], capture_output=True, check=False).stdout
+        said = subprocess.run(
+            [EMULATOR, "--version"], env={"PATH": host.PATH}, capture_output=True, check=False
+        ).stdout
     except OSError:
         # It can't run here; `unready` reports why.
         said = b""
@@ -329,4 +332,4 @@ def command(folder: Path, seed: int, memory_mb: int) -> list[str]:
 
 def environment(folder: Path) -> dict[str, str]:
     """QEMU's whole environment."""
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LC_ALL": "C"}
+    return {"PATH": host.PATH, "HOME": str(folder), "LC_ALL": "C"}

@@ -22,7 +22,7 @@ from importlib import resources
 from pathlib import Path
 
 from sojourn import remains
-from sojourn.engine.kernel.guest import cache, initrd, packages
+from sojourn.engine.kernel.guest import cache, host, initrd, packages
 from sojourn.engine.kernel.guest.endings import GuestError, last_lines
 from sojourn.engine.kernel.releases import Release
 
@@ -137,12 +137,13 @@ def missing_from_host() -> str | None:
     """Why a guest can't be built here; None if it can."""
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         return f"user-mode Linux runs on x86-64 Linux, and this is {sys.platform} on {os.uname().machine}"
-    absent = [package for tool, package in _FROM_THE_HOST.items() if not shutil.which(tool)]
+    absent = [package for tool, package in _FROM_THE_HOST.items() if not host.has(tool)]
     if absent:
         return f"building it needs {', '.join(absent)}: apt-get install {' '.join(absent)}"
     test = subprocess.run(
         ["gcc", "-E", "-x", "c", "-"],
         input=b"#include <sys/ptrace.h>\n#include <linux/ptrace.h>\n",
+        env={"PATH": host.PATH},
         capture_output=True,
         check=False,
     )
@@ -214,17 +215,19 @@ def build(
 
 
 def _compiler() -> str:
-    done = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["gcc", "--version"], env={"PATH": host.PATH}, capture_output=True, text=True, check=False
+    )
     return done.stdout.partition("\n")[0]
 
 
 def _with_tools(scratch: Path, given: Path | None) -> dict[str, str]:
     """The build's environment, with the tools that the host lacks unpacked into `scratch`."""
     tools = scratch / "tools"
-    lacking = [package for tool, package in _TOOLS.items() if not shutil.which(tool)]
+    lacking = [package for tool, package in _TOOLS.items() if not host.has(tool)]
     packages.unpack([packages.fetch(package, given) for package in lacking], tools)
     environment = {
-        "PATH": f"{tools}/usr/bin:{tools}/bin:/usr/local/bin:/usr/bin:/bin",
+        "PATH": f"{tools}/usr/bin:{tools}/bin:{host.PATH}",
         "HOME": str(scratch),
         "TMPDIR": str(scratch),
         "LC_ALL": "C",
