@@ -322,7 +322,7 @@ def test_the_verb_writes_runs_a_page_and_an_object(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(advice, "MOST_SEEDS", 2)
-    asked = ["advise", "--rate", "10mbit", "--rtt", "90ms", *FEW, "-q"]
+    asked = ["advise", "--up", "10mbit", "--rtt", "90ms", *FEW, "-q"]
     assert status([*asked, "-o", str(tmp_path / "a")]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["goal"] == "delay"
@@ -335,7 +335,7 @@ def test_more_seeds_are_run_where_they_do_not_decide(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(advice, "MOST_SEEDS", 3)
-    assert status(["advise", "--rate", "10mbit", "--rtt", "90ms", *FEW]) == 0
+    assert status(["advise", "--up", "10mbit", "--rtt", "90ms", *FEW]) == 0
     told, said = capsys.readouterr()
     assert "undecided with 2 seeds among" in said
     assert "6 further runs" in said
@@ -345,7 +345,7 @@ def test_more_seeds_are_run_where_they_do_not_decide(
     assert found["undecided"]
     assert {each["key"]: each["unit"] for each in found["margins"]}["ping_p95"] == "ms"
     # And for people: among which, and how to go on.
-    assert status(["advise", "--rate", "10mbit", "--rtt", "90ms", *FEW[:-1], "-q"]) == 0
+    assert status(["advise", "--up", "10mbit", "--rtt", "90ms", *FEW[:-1], "-q"]) == 0
     told, _ = capsys.readouterr()
     among = "3 seeds do not decide among"
     assert among in told
@@ -356,11 +356,11 @@ def test_more_seeds_are_run_where_they_do_not_decide(
     ("arguments", "said"),
     [
         ([], "say what it is about"),
-        (["home-uplink", "--rate", "10mbit"], "say what it is about"),
+        (["home-uplink", "--up", "10mbit"], "say what it is about"),
         (["home-uplink", "--rtt", "10ms"], "a SCENARIO has its own"),
-        (["--rate", "10mbit", "--rtt", "9ms..3ms"], "the shortest and the longest"),
-        (["--rate", "10"], "10bit"),
-        (["--rate", "10mbit", "--link-layer", "x"], "unknown link layer"),
+        (["--up", "10mbit", "--rtt", "9ms..3ms"], "the shorter first"),
+        (["--up", "10"], "write 10mbit"),
+        (["--up", "10mbit", "--link", "x"], "unknown link layer"),
     ],
 )
 def test_wrong_input_is_said(

@@ -259,7 +259,7 @@ def test_the_ifb_s_name_is_one_that_linux_takes(name: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"up": "18mbps", "qdisc": "red limit 400000 avpkt 1000"}, "no shaper is built with red"),
+        ({"up": "18mbit", "qdisc": "red limit 400000 avpkt 1000"}, "no shaper is built with red"),
         ({"qdisc": "fq_codell"}, "unknown queue discipline"),
         ({"qdisc": "codel variant rfc"}, "variant rfc"),
         ({"qdisc": "adt"}, "no shaper is built with adt"),
@@ -289,7 +289,7 @@ def test_what_can_t_be_is_refused_with_what_to_write(
 
 
 @pytest.mark.parametrize(
-    "text", ["0bit", "50kbit", "41gbit", "18", "fast", "18mb", "", "100%", "1e6bit"]
+    "text", ["0bit", "50kbit", "41gbit", "fast", "18mb", "", "100%", "1e6bit", "18 Mbit Mbit"]
 )
 def test_a_rate_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UserError):
@@ -297,8 +297,31 @@ def test_a_rate_that_is_none_is_refused(text: str) -> None:
 
 
 def test_a_rate_is_written_as_tc_or_as_we_do() -> None:
-    assert parse_shaped_rate("18mbit") == parse_shaped_rate("18 Mbit/s") == 18_000_000
-    assert parse_shaped_rate("2250kbps") == 18_000_000
+    for text in ("18mbit", "18 Mbit/s", "18Mbit", "18 mbit", "18000kbit"):
+        assert parse_shaped_rate(text) == 18_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "hint"),
+    [
+        ("18Mbps", "'Mbps' is not a unit of rate", "write 18mbit"),
+        ("18 Mbps", "'Mbps' is not a unit of rate", "write 18mbit"),
+        ("18mbps", "'mbps' is not a unit of rate", "write 18mbit"),
+        ("2250kbps", "'kbps' is not a unit of rate", "write 2250kbit"),
+        ("1gbps", "'gbps' is not a unit of rate", "write 1gbit"),
+        ("64000bps", "'bps' is not a unit of rate", "write 64000bit"),
+        ("18MBps", "'MBps' is not a unit of rate", "that is bytes a second: write 144mbit"),
+        ("18 MB/s", "'MB/s' is not a unit of rate", "that is bytes a second: write 144mbit"),
+        ("18", "a rate needs a unit; '18' has none", "write 18mbit"),
+    ],
+)
+def test_a_rate_that_tc_and_a_provider_read_differently_is_refused(
+    text: str, problem: str, hint: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        parse_shaped_rate(text)
+    assert error.value.problem == problem
+    assert error.value.hint == hint
 
 
 def test_the_loopback_is_no_line() -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from sojourn.cli import contest_text, options, rounds, text, work
+from sojourn.errors import UserError
 from sojourn.offered import GOALS
 
 if TYPE_CHECKING:
@@ -25,22 +26,46 @@ SHOWN = ("ping_p95", "mos", "late", "sojourn_p95", "goodput", "goodput_other")
 """Quantities of which the gain is told."""
 
 
+def _ends(rtt: str) -> tuple[int, int]:
+    """The shortest and the longest of RTTs."""
+    from sojourn.units import parse_duration
+
+    ends = [
+        parse_duration(end.strip(), what="an RTT", example="20 ms", zero=False)
+        for end in rtt.split("..")
+    ]
+    if len(ends) > 2 or ends[0] > ends[-1]:
+        raise UserError(
+            f"{rtt!r} is neither one time nor two, the shorter first", "write 20ms, or 10ms..80ms"
+        )
+    return ends[0], ends[-1]
+
+
 @click.command()
 @click.argument(
     "path", required=False, type=click.Path(path_type=Path), metavar="[SCENARIO]", default=None
 )
-@click.option("--rate", metavar="RATE", help="What the line carries from here: 18mbit.")
-@click.option("--down", metavar="RATE", help="What it carries to here, if that is shaped, too.")
+@options.block(
+    options.RateOptions,
+    up={"also": ["--rate"], "help": "What the line carries from here: 18mbit."},
+    down="What it carries to here, if that is shaped, too.",
+)
 @click.option(
     "--rtt",
     metavar="TIME|TIME..TIME",
+    callback=options.placed(_ends),
     help="RTTs without a queue: 20ms, or 10ms..80ms. [default: 10ms..150ms, as good as unknown]",
 )
-@click.option(
-    "--link-layer",
-    "layer",
-    metavar="LAYER",
-    help="What the line adds to a packet, by cake's names: docsis, pppoe-ptm, ethernet.",
+@options.one(
+    options.ShaperOptions,
+    "link",
+    {
+        "also": ["--link-layer"],
+        "metavar": "LAYER|NAME",
+        "callback": None,
+        "help": "What the line adds to a packet: docsis (cable), pppoe-ptm (VDSL), ethernet (fibre), ..."
+        " Of a SCENARIO: the link at which the disciplines take turns. [default: the bottleneck]",
+    },
 )
 @click.option(
     "--goal",
@@ -66,12 +91,11 @@ SHOWN = ("ping_p95", "mos", "late", "sojourn_p95", "goodput", "goodput_other")
 @options.block(options.TalkOptions)
 def advise(
     path: Path | None,
-    rate: str | None,
-    down: str | None,
-    rtt: str | None,
-    layer: str | None,
+    rtt: tuple[int, int] | None,
+    link: str | None,
     goal: str,
     interface: str,
+    rate: options.RateOptions,
     output: options.OutputOptions,
     variation: options.VariationOptions,
     execution: options.ExecutionOptions,
@@ -92,26 +116,27 @@ def advise(
     goodput  the most goodput, of those that add less than 100 ms
 
     \b
-    sojourn advise --rate 18mbit --down 90mbit --link-layer docsis
+    sojourn advise --up 18mbit --down 90mbit --link docsis
     sojourn advise home-uplink --goal calls
     """
-    if (path is None) == (rate is None):
-        raise click.UsageError("say what it is about: a SCENARIO, or the --rate of a line")
-    if path is not None and (down or rtt or layer):
-        raise click.UsageError(
-            "--down, --rtt and --link-layer are of a line; a SCENARIO has its own"
-        )
+    if (path is None) == (rate.up is None):
+        raise click.UsageError("say what it is about: a SCENARIO, or a line: --up RATE")
+    if path is not None and (rate.down or rtt):
+        raise click.UsageError("--down and --rtt are of a line; a SCENARIO has its own")
     from sojourn import advice
 
     if path is None:
-        line: AccessLine | None = _line(rate or "", down, rtt, layer, interface)
-        assert line is not None
-        plain = work.changed(line.scenario(), variation.changes)
-        scenarios, link = line.variants(plain), "up"
+        assert rate.up is not None
+        rtts = rtt or advice.UNKNOWN_RTT_NS
+        layer = options.parsed("--link", options.layer, link) if link else None
+        asked = advice.AccessLine(rate.up, rate.down, rtts, layer, interface=interface)
+        line: AccessLine | None = asked
+        plain = work.changed(asked.scenario(), variation.changes)
+        scenarios, link = asked.variants(plain), "up"
     else:
         plain = work.scenario(path, variation.changes, quiet=True)
         line = advice.of_scenario(plain, interface)
-        scenarios, link = advice.in_scenario(plain), None
+        scenarios = advice.in_scenario(plain, link)
     how = _How(output, execution, cluster, store, talk)
     runs = _run(scenarios, variation.wanted(plain), how)
     found = advice.choose(runs, advice.GOALS[goal], link)
@@ -126,37 +151,6 @@ def advise(
         _write(runs, output.out, talk.quiet)
     if work.invalid(runs):
         raise click.exceptions.Exit(work.INVALID)
-
-
-def _line(
-    rate: str, down: str | None, rtt: str | None, layer: str | None, interface: str
-) -> AccessLine:
-    from sojourn.advice import UNKNOWN_RTT_NS, AccessLine
-    from sojourn.live.shape.operations import parse_shaped_rate
-    from sojourn.scenario.qdisc import LinkLayer
-
-    return AccessLine(
-        parse_shaped_rate(rate),
-        parse_shaped_rate(down) if down else None,
-        _ends(rtt) if rtt else UNKNOWN_RTT_NS,
-        LinkLayer.parse(layer) if layer else None,
-        interface=interface,
-    )
-
-
-def _ends(rtt: str) -> tuple[int, int]:
-    from sojourn.units import parse_duration
-
-    ends = [
-        parse_duration(end.strip(), what="an RTT", example="20 ms", zero=False)
-        for end in rtt.split("..")
-    ]
-    if len(ends) > 2 or ends[0] > ends[-1]:
-        raise click.BadParameter(
-            f"{rtt}: write one time, or the shortest and the longest: 10ms..80ms",
-            param_hint="--rtt",
-        )
-    return ends[0], ends[-1]
 
 
 @dataclass(frozen=True)

@@ -16,22 +16,25 @@ import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from sojourn.cli.work import MOST_SEEDS
+from sojourn.errors import UserError
 from sojourn.offered import ENGINES, PORT, SAMPLINGS, SEEDS_END, Caps
 
 if TYPE_CHECKING:
     from sojourn.engine import ClusterAddress
     from sojourn.scenario import Scenario
+    from sojourn.scenario.qdisc import LinkLayer
     from sojourn.sweeps.until import Precision
 
 Verb = Callable[..., Any]
 Option = Callable[[Verb], Verb]
+Parsed = TypeVar("Parsed")
 OwnWords = str | Mapping[str, Any]
-"""What a verb words in its own way: the help, or settings of click's."""
+"""What a verb words in its own way: the help, or settings of click's; `also`: further names."""
 
 
 def option(*names: str, **settings: Any) -> Any:
@@ -67,10 +70,9 @@ def one(kind: type[Any], name: str, own: OwnWords = "") -> Option:
 
 
 def _click(field: dataclasses.Field[Any], own: OwnWords) -> Option:
-    told = {"help": own} if isinstance(own, str) else own
-    return click.option(
-        *field.metadata["names"], field.name, **{**field.metadata["settings"], **told}
-    )
+    told = {"help": own} if isinstance(own, str) else dict(own)
+    names = (*field.metadata["names"], *told.pop("also", ()))
+    return click.option(*names, field.name, **{**field.metadata["settings"], **told})
 
 
 # -------------------------------------------------------------------------- what is kept and said
@@ -347,6 +349,94 @@ class UntilOptions:
         return Precision(*self.until, self.most or MOST_UNASKED)
 
 
+# ---------------------------------------------------------------------- a line, and a shaper on it
+
+
+def placed(parse: Callable[[str], Parsed]) -> Callable[..., Any]:
+    """A callback that reads an option's words, or those of each time that it is given. What is
+    wrong with them is said with the option's name."""
+
+    def read(
+        _: click.Context, parameter: click.Parameter, given: str | tuple[str, ...] | None
+    ) -> Parsed | tuple[Parsed, ...] | None:
+        name = parameter.opts[0]
+        if isinstance(given, tuple):
+            return tuple(parsed(name, parse, each) for each in given)
+        return None if given is None else parsed(name, parse, given)
+
+    return read
+
+
+def parsed(name: str, parse: Callable[[str], Parsed], given: str) -> Parsed:
+    """What the option of this name was given."""
+    try:
+        return parse(given)
+    except UserError as error:
+        error.place = name
+        raise
+
+
+def rate(given: str) -> int:
+    """Bit/s of a line, or of a shaper on it."""
+    from sojourn.live.shape.operations import parse_shaped_rate
+
+    return parse_shaped_rate(given)
+
+
+USUAL_LAYERS = {
+    **dict.fromkeys(("cable", "docsis3", "hfc"), "docsis"),
+    **dict.fromkeys(("fiber", "fibre", "ftth", "gpon", "lan", "eth"), "ethernet"),
+    **dict.fromkeys(("vdsl", "vdsl2"), "pppoe-ptm"),
+    **dict.fromkeys(("adsl", "adsl2"), "pppoe-llcsnap"),
+    **dict.fromkeys(
+        ("dsl", "xdsl", "pppoe"), "pppoe-ptm, that of most VDSL; pppoe-llcsnap is that of old ADSL"
+    ),
+}
+"""What people call a line, and what the link layers of most such lines are called."""
+
+
+def layer(given: str) -> LinkLayer:
+    """What a line adds to a packet."""
+    from sojourn.scenario.qdisc import LinkLayer
+    from sojourn.units import UnitError
+
+    try:
+        return LinkLayer.parse(given)
+    except UnitError as error:
+        usual = USUAL_LAYERS.get(given.strip().lower().rstrip("+"))
+        if usual is not None:
+            error.hint = f"write {usual}"
+        raise
+
+
+@dataclass(frozen=True)
+class RateOptions:
+    """Rates in each direction, bit/s. Whose they are each verb says."""
+
+    up: int | None = option("--up", metavar="RATE", callback=placed(rate))
+    down: int | None = option("--down", metavar="RATE", callback=placed(rate))
+
+
+@dataclass(frozen=True)
+class ShaperOptions:
+    """The queue below a shaper, and what the line adds to a packet."""
+
+    qdisc: str = option(
+        "--qdisc",
+        default="fq_codel",
+        show_default=True,
+        metavar="WORDS",
+        help="fq_codel, codel, cake, bfifo or pfifo with tc's words; what they leave open is chosen for the rate.",
+    )
+    link: LinkLayer | None = option(
+        "--link",
+        metavar="LAYER",
+        callback=placed(layer),
+        help="What the line adds to a packet: docsis (cable), pppoe-ptm (VDSL), ethernet (fibre), ... or"
+        " `atm overhead 40`.",
+    )
+
+
 # ------------------------------------------------------------------------- a line, and its server
 
 LEAST_SECRET = 8
@@ -474,7 +564,7 @@ def _duration(given: str) -> int:
 def _size(given: str) -> int:
     from sojourn.units import parse_size
 
-    return parse_size(given, least=1)
+    return parse_size(given, example="100 GB", least=1)
 
 
 @dataclass(frozen=True)

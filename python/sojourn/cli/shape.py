@@ -22,24 +22,6 @@ WITHIN = "60s"
 
 
 @dataclass(frozen=True)
-class ShaperOptions:
-    """The queue below a shaper, and what the line adds to a packet."""
-
-    qdisc: str = options.option(
-        "--qdisc",
-        default="fq_codel",
-        show_default=True,
-        metavar="WORDS",
-        help="fq_codel, codel, cake, bfifo or pfifo with tc's words; what they leave open is chosen for the rate.",
-    )
-    link: str | None = options.option(
-        "--link",
-        metavar="LAYER",
-        help="What the line adds to a packet: pppoe-ptm, docsis, ethernet, ... or `atm overhead 40`.",
-    )
-
-
-@dataclass(frozen=True)
 class ApplyOptions:
     """Whether it is done, and when it is undone."""
 
@@ -59,11 +41,12 @@ class ApplyOptions:
 
 @click.command()
 @click.argument("interface", metavar="IFACE")
-@click.option(
-    "--up", metavar="RATE", help="What IFACE may send: 18mbit. About 90 % of what the line carries."
+@options.block(
+    options.RateOptions,
+    up="What IFACE may send: 18mbit. About 90 % of what the line carries.",
+    down="What IFACE may receive: 90mbit. Needs an IFB.",
 )
-@click.option("--down", metavar="RATE", help="What IFACE may receive: 90mbit. Needs an IFB.")
-@options.block(ShaperOptions)
+@options.block(options.ShaperOptions)
 @options.block(ApplyOptions)
 @click.option("--confirm", is_flag=True, help="Keep what was applied.")
 @click.option("--undo", is_flag=True, help="Put back what was there before.")
@@ -71,9 +54,8 @@ class ApplyOptions:
 @options.one(options.TalkOptions, "as_json")
 def shape(
     interface: str,
-    up: str | None,
-    down: str | None,
-    shaper: ShaperOptions,
+    rate: options.RateOptions,
+    shaper: options.ShaperOptions,
     apply: ApplyOptions,
     confirm: bool,
     undo: bool,
@@ -105,7 +87,7 @@ def shape(
     ]
     if len(asked) > 1:
         raise click.UsageError(f"{' and '.join(asked)}: one at a time")
-    if asked and asked != ["--apply"] and (up or down or shaper.link):
+    if asked and asked != ["--apply"] and (rate.up or rate.down or shaper.link):
         raise click.UsageError(f"{asked[0]} takes no rate and no link")
     from sojourn.live.shape import apply as applying
 
@@ -123,26 +105,23 @@ def shape(
         )
         _show(replace(entry, why=differs), as_json, differs if applying.absent(entry) else words)
     else:
-        wanted = wanted_of(up, down, shaper)
+        wanted = wanted_of(shaper, rate)
         if apply.act:
             apply_shaper(interface, wanted, apply.confirm_within, as_json)
         else:
             _print(interface, wanted, as_json)
 
 
-def wanted_of(up: str | None, down: str | None, shaper: ShaperOptions) -> WantedShape:
-    """What the options ask for."""
-    from sojourn.live.shape.operations import WantedShape, parse_shaped_rate
-    from sojourn.scenario.qdisc import LinkLayer
+def wanted_of(
+    shaper: options.ShaperOptions, rate: options.RateOptions | None = None
+) -> WantedShape:
+    """What the options ask for; without a rate yet."""
+    from sojourn.live.shape.operations import WantedShape
 
     if not shaper.qdisc.strip():
         raise click.BadParameter("no queue discipline", param_hint="--qdisc")
-    return WantedShape(
-        parse_shaped_rate(up) if up else None,
-        parse_shaped_rate(down) if down else None,
-        shaper.qdisc,
-        LinkLayer.parse(shaper.link) if shaper.link else None,
-    )
+    ways = (None, None) if rate is None else (rate.up, rate.down)
+    return WantedShape(*ways, shaper.qdisc, shaper.link)
 
 
 def _print(interface: str, wanted: WantedShape, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options, text, work
-from sojourn.cli.shape import ApplyOptions, ShaperOptions, apply_shaper, wanted_of
+from sojourn.cli.shape import ApplyOptions, apply_shaper, wanted_of
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
@@ -44,12 +44,13 @@ PROBE_NS = 20 * 10**6
     metavar="TIME",
     help="The most that the load may add to the idle RTT, at the 95th percentile.",
 )
-@options.block(ShaperOptions)
+@options.block(options.ShaperOptions)
 @click.option(
     "--rate",
     "rates",
     multiple=True,
     metavar="RATE",
+    callback=options.placed(options.rate),
     help="Try this rate. May be repeated. [default: five around the predicted one]",
 )
 @options.block(
@@ -74,8 +75,8 @@ def tune(
     host: str,
     directions: tuple[str, ...],
     target_p95: str,
-    shaper: ShaperOptions,
-    rates: tuple[str, ...],
+    shaper: options.ShaperOptions,
+    rates: tuple[int, ...],
     load: options.LoadOptions,
     server: options.ServerOptions,
     output: options.OutputOptions,
@@ -91,7 +92,6 @@ def tune(
     from sojourn.engine import folder_names
     from sojourn.live.measure import session
     from sojourn.live.shape import search
-    from sojourn.live.shape.operations import parse_shaped_rate
     from sojourn.units import parse_duration
 
     which = tuple(dict.fromkeys(directions)) or ("up", "down")
@@ -99,8 +99,8 @@ def tune(
         raise click.UsageError("--rate is of one direction: say --up or --down")
     target_ms = parse_duration(target_p95, what="a delay", zero=False) / 1e6
     load_ns = parse_duration(load.length, what="the length of a load", example="8 s", zero=False)
-    wanted = wanted_of(None, None, shaper)
-    tried = tuple(sorted({parse_shaped_rate(rate) for rate in rates}))
+    wanted = wanted_of(shaper)
+    tried = tuple(sorted(set(rates)))
     folder = output.out or work.unused(Path("runs") / f"tune-{folder_names([host])[0]}")
     if folder.exists() and not output.force:
         raise UserError(

@@ -27,7 +27,7 @@ from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.linux.rtnl import Former, Interface
 from sojourn.scenario.qdisc import LinkLayer, Qdisc, read_rate, write_rate
-from sojourn.units import parse_rate
+from sojourn.units import UnitError, parse_rate
 
 LEAST_BPS = 64_000
 """The least rate. A full packet takes 190 ms at it: no shaper makes that a usable line."""
@@ -106,14 +106,27 @@ class ShapePlan:
         return [tc.command(operation) for operation in self.operations]
 
 
+_BITS = re.compile(r"([0-9.]+) ?((?:[kmgt]i?)?bit)", re.IGNORECASE)
+_OURS = re.compile(r'"([^" ]+) ([kMGT]?bit)/s"')
+
+
 def parse_shaped_rate(text: str) -> int:
-    """Bit/s of `18mbit` (tc's words) or `18 Mbit/s`. Refuses rates that no home or office has."""
-    bps = parse_rate(text) if "/" in text else read_rate(text)
+    """Bit/s of `18mbit` (tc's words) or `18 Mbit/s`. Refuses rates that no home or office has, and
+    what else a scenario refuses: `18Mbps` is bytes to tc and bits to a provider."""
+    if bits := _BITS.fullmatch(text.strip()):
+        bps = read_rate("".join(bits.groups()))
+    else:
+        try:
+            bps = parse_rate(text)
+        except UnitError as error:
+            # In a command line tc's word needs no quotes.
+            error.hint = _OURS.sub(lambda found: found[1] + found[2].lower(), error.hint)
+            raise
     if not LEAST_BPS <= bps <= MOST_BPS:
         least, most = write_rate(LEAST_BPS), write_rate(MOST_BPS)
         raise UserError(
-            f"a shaper at {write_rate(bps)} is outside of what this is for",
-            f"write a rate from {least} to {most}; bit is bits, bps is bytes a second",
+            f"{write_rate(bps)} is outside of what this is for",
+            f"write a rate from {least} to {most}",
         )
     return bps
 
