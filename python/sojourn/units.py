@@ -67,9 +67,23 @@ def parse_rate(value: object, *, zero: bool = False) -> int:
     return _core.parse_rate(value, zero=zero)
 
 
-def parse_size(value: object, *, what: str = "a size", least: int = 0, most: int = MAX_SIZE) -> int:
+_EXAMPLE_SIZE = "1500 B"
+
+
+def parse_size(
+    value: object,
+    *,
+    what: str = "a size",
+    example: str = _EXAMPLE_SIZE,
+    least: int = 0,
+    most: int = MAX_SIZE,
+) -> int:
     """Bytes. `1500 B`, `50 kB` (50000), `5 MiB` (5 × 2^20)."""
-    return _core.parse_size(value, what=what, least=least, most=most)
+    try:
+        return _core.parse_size(value, what=what, least=least, most=most)
+    except UnitError as error:
+        error.hint = error.hint.replace(_EXAMPLE_SIZE, example)
+        raise
 
 
 def parse_probability(value: object) -> float:

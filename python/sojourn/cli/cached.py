@@ -52,11 +52,16 @@ def bound(size: str, as_json: bool) -> None:
     is kept or taken.
     """
     from sojourn.records.seed_store import SeedStore
-    from sojourn.units import parse_size
 
     store = SeedStore()
-    most = 0 if size.strip() == "0" else parse_size(size, what="the bound")
+    most = 0 if size.strip() == "0" else options.parsed("SIZE", _bound, size)
     _tell(store, as_json, store.set_bound(most))
+
+
+def _bound(size: str) -> int:
+    from sojourn.units import parse_size
+
+    return parse_size(size, example="20 GB")
 
 
 def _tell(store: SeedStore, as_json: bool, removed: int = 0) -> None:

@@ -68,10 +68,12 @@ def lab(
 
 def _state(given: str | None, qdiscs: tuple[str, ...]) -> Shown | None:
     from sojourn.lab.permalink import MOST_QDISCS, Shown, is_link, read_link
-    from sojourn.scenario import examples, load
+    from sojourn.scenario import Qdisc, examples, load
 
     if given is None:
         return None
+    for words in qdiscs:
+        Qdisc.parse(words)
     if is_link(given):
         state = read_link(given)
         return Shown(state.text, qdiscs or state.qdiscs, state.link, state.seeds)

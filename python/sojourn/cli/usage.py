@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Collection
 
 import click
 
@@ -19,16 +20,34 @@ _VERBS = {
     **dict.fromkeys(("convert", "csv"), "sojourn export RUN"),
 }
 """Other programs' words for ours."""
-_OPTIONS = {
-    **dict.fromkeys(
-        ("-v", "--verbose"), "progress shows by itself on a terminal, and -q turns it off"
+_OPTIONS = (
+    (("-v", "--verbose"), {"-q": "progress shows by itself on a terminal, and -q turns it off"}),
+    (("-V",), {"--version": "--version"}),
+    (("--output", "--outdir", "--dir"), {"-o": "-o DIR"}),
+    (("--format", "--csv"), {"--json": "--json; sojourn export writes CSV"}),
+    (("--threads", "--cores", "--workers"), {"-j": "-j N"}),
+    (("--repeat", "--runs"), {"--seeds": "--seeds N", "--repeats": "--repeats N"}),
+    (
+        ("--duration", "--time", "--seconds", "--timeout"),
+        {"--length": "--length TIME", "--for": "--for TIME"},
     ),
-    **dict.fromkeys(("-V",), "--version"),
-    **dict.fromkeys(("--output", "--outdir", "--dir"), "-o DIR"),
-    **dict.fromkeys(("--format", "--csv"), "--json; sojourn export writes CSV"),
-    **dict.fromkeys(("--threads", "--cores"), "-j N"),
-    **dict.fromkeys(("--repeat", "--runs"), "--seeds N"),
-}
+    (
+        ("--rate", "--bandwidth", "--speed"),
+        {"--rate": "--rate RATE", "--up": "--up RATE and --down RATE"},
+    ),
+    (
+        ("--upload", "--upstream", "--uplink", "--up-rate"),
+        {"--up": "--up", "--phase": "--phase upload"},
+    ),
+    (
+        ("--download", "--downstream", "--downlink", "--down-rate"),
+        {"--down": "--down", "--phase": "--phase download"},
+    ),
+    (("--link-layer", "--layer", "--overhead"), {"--link": "--link LAYER"}),
+    (("--discipline", "--queue", "--aqm"), {"--qdisc": "--qdisc WORDS"}),
+)
+"""Other programs' options, and those of other verbs here, for the options that a verb may have in
+their place, each with what to write."""
 
 
 _MOVED = {
@@ -79,11 +98,22 @@ def _said(error: click.ClickException, context: click.Context | None) -> tuple[s
     if isinstance(error, click.BadParameter):
         name = error.param_hint or (error.param and error.param.get_error_hint(context))
         place = str(name).replace("'", "") if name else ""
+        if number := _number(error):
+            problem, hint = number
+            return f"{place}: {problem}", hint
         # The choices of an argument are in the message.
         return (f"{place}: " if place and place[0] != "[" else "") + _plain(error.message), _choice(
             error
         )
-    return _plain(error.format_message()), ""
+    return _plain(error.format_message()), _extra(error, context)
+
+
+def _extra(error: click.ClickException, context: click.Context | None) -> str:
+    """A word too many that belongs to the option before it."""
+    found = re.match(r"Got unexpected extra arguments? \((\S+?)[ )]", error.format_message())
+    if found is None or context is None or context.command.name != "tune":
+        return ""
+    return f"--up and --down say which way: --rate {found[1]} tries this rate"
 
 
 def _choice(error: click.BadParameter) -> str:
@@ -107,21 +137,59 @@ def _plain(message: str) -> str:
 
 
 def _option(error: click.NoSuchOption, context: click.Context | None) -> str:
-    if context is not None and (meant := _key(error.option_name, context)):
-        return meant
-    if meant := _OPTIONS.get(error.option_name, ""):
-        return meant
-    return f"did you mean {error.possibilities[0]}?" if error.possibilities else ""
-
-
-def _key(option: str, context: click.Context) -> str:
-    """An option that is a key of the scenario, where --set sets those."""
-    if not any("--set" in parameter.opts for parameter in context.command.params):
+    name = error.option_name
+    if context is None:
         return ""
-    from sojourn.scenario import dotted_key
+    own = {each for parameter in context.command.params for each in parameter.opts}
+    known = next((instead for foreign, instead in _OPTIONS if name in foreign), {})
+    meant = next((words for each, words in known.items() if each in own), "")
+    # What is meant by a word that is known is no mystery: the nearest word would not be it.
+    near = f"did you mean {error.possibilities[0]}?" if error.possibilities and not known else ""
+    return meant or _key(name, own) or _word(name, context, own) or near
+
+
+def _key(option: str, own: Collection[str]) -> str:
+    """An option that is a key of the scenario, where --set sets those."""
+    if "--set" not in own:
+        return ""
+    from sojourn.scenario import dotted_key, scenario_keys
 
     dotted = dotted_key(option.lstrip("-"))
     if not dotted:
         return ""
+    if dotted.rpartition(".")[2] in scenario_keys():
+        return f"it is a table of the scenario: --set {dotted}.KEY=VALUE"
+    if dotted in ("bottleneck.up", "bottleneck.down"):
+        return f"it is a table of the scenario: --set {dotted}.rate=RATE"
+    if dotted == "sweep":
+        return "--vary KEY=VALUE,..." if "--vary" in own else ""
     more = "; sojourn compare tries several" if dotted.endswith("qdisc") else ""
     return f"it is a key of the scenario: --set {dotted}=VALUE{more}"
+
+
+def _word(option: str, context: click.Context, own: Collection[str]) -> str:
+    """An option that is a word of some queue discipline, where those can be given."""
+    takes = any("QDISC" in (parameter.metavar or "") for parameter in context.command.params)
+    if not takes and "--qdisc" not in own and "--set" not in own:
+        return ""
+    from sojourn.scenario.qdisc import QDISCS
+
+    for kind in sorted(QDISCS, key=lambda kind: kind not in ("codel", "fq_codel", "cake")):
+        record = QDISCS[kind]
+        words = dict(record.words(record.variants[0]))
+        if (word := option.lstrip("-")) in words:
+            whole = " ".join(filter(None, (kind, word, words[word])))
+            given = "" if takes else "--qdisc " if "--qdisc" in own else "--set bottleneck.qdisc="
+            return f'it is a word of a queue discipline: {given}"{whole}"'
+    return ""
+
+
+def _number(error: click.BadParameter) -> tuple[str, str] | None:
+    """What is wrong with what should be a whole number, and what to write."""
+    given = re.match(r"('.*') is not a valid integer", error.message)
+    if given is None:
+        return None
+    kind = error.param.type if error.param else None
+    low, high = (getattr(kind, end, None) for end in ("min", "max"))
+    bounds = "" if low is None else f" from {low} to {high}" if high else f" of at least {low}"
+    return f"{given[1]} is not a whole number", f"write one{bounds}"

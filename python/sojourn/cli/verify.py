@@ -112,6 +112,11 @@ def _opened(path: Path) -> Iterator[_Given]:
     ):
         yield _Given(path, Run.find(path))
         return
+    if path.suffix == ".toml":
+        raise UserError(
+            f"{path} is a scenario: what is verified is a Run of it",
+            f"run it first: sojourn run {path} -o DIR, then sojourn verify DIR",
+        )
     if path.is_file() and path.suffix != ".json":
         with bundles.unpacked(path) as (folder, manifest, apart):
             yield _with_manifest(path, folder, manifest, apart)

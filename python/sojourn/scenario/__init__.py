@@ -12,7 +12,7 @@ reference of the language.
 from pathlib import Path
 from typing import BinaryIO
 
-from sojourn._core import Scenario, dotted_key
+from sojourn._core import Scenario, dotted_key, scenario_keys
 from sojourn.foreign import is_plain, plain
 from sojourn.scenario import examples
 from sojourn.scenario.errors import Problem, ScenarioError
@@ -22,7 +22,17 @@ from sojourn.scenario.trace import opener
 MAX_BYTES = 16 * 2**20
 """The largest scenario file: 16 MiB."""
 
-__all__ = ["Problem", "Qdisc", "Scenario", "ScenarioError", "dotted_key", "load", "loads", "read"]
+__all__ = [
+    "Problem",
+    "Qdisc",
+    "Scenario",
+    "ScenarioError",
+    "dotted_key",
+    "load",
+    "loads",
+    "read",
+    "scenario_keys",
+]
 
 
 def load(path: str | Path) -> Scenario:

@@ -47,6 +47,15 @@ def endpoint(text: str) -> tuple[str, int | None]:
     Raises:
         LiveError: it is none of these.
     """
+    scheme, is_url, rest = text.partition("://")
+    if is_url:
+        host = rest.partition("/")[0]
+        raise LiveError(
+            f"{text!r} is a URL; what is wanted is a host",
+            f"write {host or 'HOST'}, if `sojourn serve` runs there; sojourn rpm measure takes a URL"
+            if scheme in ("http", "https")
+            else f"write {host or 'HOST'}",
+        )
     try:
         return _core.endpoint(text)
     except _core.MeasureError as error:
