@@ -76,6 +76,9 @@ def test_a_time_that_only_the_scenario_says_has_its_unit(tmp_path: Path) -> None
         "Late target 5ms least 1500us room 9000",
         "pfifo limit 1000",
     ]
+    # A label may have the scenario's words as well.
+    plain = "mine.py:Late target 5000000"
+    assert "Late target 5ms" in names(made(tmp_path / "c", plain, plain), runs[1])
 
 
 def test_classes_of_one_name_in_two_files_are_called_with_their_files(tmp_path: Path) -> None:

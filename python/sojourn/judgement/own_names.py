@@ -68,10 +68,10 @@ def _own_words(run: Run) -> list[str]:
 
 
 def _given(run: Run) -> Iterator[tuple[str, str]]:
-    """What was written for classes of one's own, and as the scenario has it."""
+    """What was written for classes of one's own in other words than the scenario has, and those."""
     for text in (run.meta.label, *run.meta.settings.values()):
-        if isinstance(text, str) and is_own(text) and (words := _plain(text)):
-            yield text, words
+        if isinstance(text, str) and is_own(text) and _plain(text) not in (None, text):
+            yield text, str(_plain(text))
 
 
 @lru_cache(maxsize=256)
