@@ -12,7 +12,7 @@ import pytest
 
 from sojourn import advice, engine, offered
 from sojourn.advice import AccessLine, Advice, choice
-from sojourn.cli import status
+from sojourn.cli import advise, status
 from sojourn.errors import UserError
 from sojourn.judgement import Judgement
 from sojourn.judgement.quantities import QUANTITY
@@ -85,6 +85,23 @@ def test_a_flow_queue_wins_where_delay_is_wanted(runs: list) -> None:
     ping = next(each for each in found.gains if each.key == "ping_p95")
     assert ping.verdict == "better"
     assert ping.value < ping.reference / 5
+
+
+def test_what_the_chosen_does_worse_is_said_to_be_worse(runs: list) -> None:
+    found = advice.choose(runs, advice.GOALS["delay"], "up")
+    turned = {"ping_p95": "better", "goodput": "worse", "sojourn_p95": "worse"}
+    differences = [
+        replace(each, verdict=turned[each.key]) for each in found.gains if each.key in turned
+    ]
+    contest = replace(found.contest, differences=tuple(differences))
+    one = replace(found, judgement=replace(found.judgement, contests=(contest,)))
+    said = advise._sentences(one, cast("Any", {"chosen": one.chosen}))
+    better, worse = (each for each in said if " than as it is: " in each)
+    assert better.startswith("Better than as it is: ping RTT p95 from ")
+    assert "goodput" not in better
+    assert worse.startswith("Worse than as it is: ")
+    assert "goodput up from " in worse
+    assert "sojourn p95 from " in worse
 
 
 def test_who_bloats_does_not_stand_for_goodput_though_it_has_most(runs: list) -> None:
@@ -241,7 +258,7 @@ def test_a_noisier_copy_never_wins() -> None:
         assert chosen(numbers).chosen != "copy"
 
 
-def test_where_all_are_too_dear_all_stand_for_choice(runs: list) -> None:
+def test_where_all_are_too_dear_none_is_left_out(runs: list) -> None:
     nobody = replace(advice.GOALS["delay"], affordable=lambda one, every: False)
     found = advice.choose(runs, nobody, "up")
     assert found.too_dear == ()
@@ -284,7 +301,7 @@ def test_the_discipline_that_is_there_stands_once() -> None:
     assert "fq_codel" not in labels[1:]
 
 
-def test_dualpi2_stands_for_choice_where_a_sender_is_l4s_s() -> None:
+def test_dualpi2_is_a_candidate_where_a_sender_is_l4s_s() -> None:
     labels = [each.label for each in advice.in_scenario(_with("fq_codel"))]
     assert "dualpi2" not in labels
     prague = _with("fq_codel").with_({"flow.bulk.congestion": "prague", "flow.bulk.ecn": "accecn"})

@@ -289,13 +289,15 @@ def _sentences(found: Advice, told: Advised) -> list[str]:
     if told["chosen"] == found.contest.baseline:
         there = "no change is shown to be better" if found.undecided else "nothing is to be changed"
         return [*said, _margins(found), f"That is what is there: {there}."]
-    gains = [
-        f"{each.name} from {text.number(each.reference)} to {text.number(each.value)} {each.unit}".rstrip()
-        for each in found.gains
-        if each.key.partition(":")[0] in SHOWN and each.verdict in ("better", "worse")
-    ]
-    if gains:
-        said.append(f"Against {found.contest.baseline}: {'; '.join(gains)}.")
+    for verdict in ("better", "worse"):
+        changes = [
+            f"{each.name} from {text.number(each.reference)} to {text.number(each.value)} {each.unit}".rstrip()
+            for each in found.gains
+            if each.key.partition(":")[0] in SHOWN and each.verdict == verdict
+        ]
+        if changes:
+            than = f"{verdict.capitalize()} than {found.contest.baseline}"
+            said.append(f"{than}: {'; '.join(changes)}.")
     return [*said, _margins(found)]
 
 
