@@ -73,6 +73,10 @@ def test_the_page_s_files_and_commands_do_what_it_says(
     ]
     exec(script.replace('"10 s"', '"1 s", "warmup": "0 s"'), {})
     assert "mean" in capsys.readouterr().out
+    assert status(["compare", "beside"]) == 0
+    beside = capsys.readouterr().out
+    assert all(name in beside for name in ("\ncubic ", "\nCalm ", "\nCalm queueing 5ms "))
+    assert not any(word in beside for word in ("calm.py", "5000000", "ot compared"))
     sweep = ["--vary", "bottleneck.qdisc=codel,late.py:Late", "--vary", "bottleneck.up.rate=2mbit"]
     wide = ["--columns", "ping_p95,sojourn_p95", "--format", "latex", "-o", "swept"]
     assert status(["run", "home-uplink", *sweep, *SHORTER[:-1], "2", *wide, "-q"]) == 0
