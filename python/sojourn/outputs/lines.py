@@ -28,7 +28,8 @@ class SpreadNumbers(TypedDict):
 
     sent: int
     """Probes."""
-    lost: int
+    lost: int | None
+    """Null: not known."""
     min: Known
     p10: Known
     median: Known

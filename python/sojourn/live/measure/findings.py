@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -47,7 +47,8 @@ class Spread:
     """RTTs of one target in one phase, ms; NaN without a reply."""
 
     sent: int
-    lost: int
+    lost: int | None
+    """None: not known."""
     min: float
     p10: float
     median: float
@@ -58,8 +59,8 @@ class Spread:
 
     @property
     def loss(self) -> float:
-        """The share of probes without an answer."""
-        return self.lost / self.sent if self.sent else math.nan
+        """The share of probes without an answer; NaN: not known."""
+        return self.lost / self.sent if self.sent and self.lost is not None else math.nan
 
 
 @dataclass(frozen=True)
@@ -234,7 +235,7 @@ def find(run: Run) -> Findings:
 def spread(whole: Cut, name: str, target: str) -> Spread:
     """The RTTs of a target in a phase, all repeats pooled."""
     pings = [part.pings[target] for part in whole.of(name)]
-    sent, lost = sum(each.sent for each in pings), sum(each.lost for each in pings)
+    sent, lost = sum(each.sent for each in pings), counted(each.lost for each in pings if each.sent)
     rtt = whole.rtts(name, target)
     if rtt.size == 0:
         return Spread(sent, lost, *[math.nan] * 7)
@@ -242,6 +243,12 @@ def spread(whole: Cut, name: str, target: str) -> Spread:
     return Spread(
         sent, lost, float(rtt.min()), p10, median, float(rtt.mean()), p90, p95, float(rtt.max())
     )
+
+
+def counted(counts: Iterable[int | None]) -> int | None:
+    """Their sum; None: one of them is not known."""
+    known = list(counts)
+    return None if None in known else sum(filter(None, known))
 
 
 def _row(whole: Cut, name: str, by: str) -> PhaseRow:
@@ -338,7 +345,6 @@ def buffers(whole: Cut) -> list[Buffer]:
 def _buffer(whole: Cut, name: str, direction: str, ms: float) -> Buffer:
     rates = [_settled(part, direction) for part in whole.of(name)]
     mbps = _mean(rates)
-    sent_again = _sent_again(whole.of(name), direction)
     ms = max(ms, 0.0) if not math.isnan(ms) else math.nan
     return Buffer(
         direction,
@@ -346,7 +352,7 @@ def _buffer(whole: Cut, name: str, direction: str, ms: float) -> Buffer:
         ms,
         ms / 1e3 * mbps * 1e6 / 8 * _wire(whole, direction),
         mbps,
-        None if sent_again is None else sent_again > 0,
+        _overflowed(whole.of(name), direction),
     )
 
 
@@ -372,12 +378,25 @@ def _wire(whole: Cut, direction: str) -> float:
 
 
 def _sent_again(parts: Sequence[Part], direction: str | None = None) -> int | None:
-    """Segments retransmitted by the streams of these phases; None: not known."""
-    streams = [
-        stream for part in parts for stream in part.streams if direction in (None, stream.direction)
+    """Segments retransmitted by the streams of these phases; None: not known of all of them."""
+    each = _retransmits(parts, direction)
+    return counted(each) if each else None
+
+
+def _retransmits(parts: Sequence[Part], direction: str | None = None) -> list[int | None]:
+    """Of each stream."""
+    return [
+        stream.retransmits
+        for part in parts
+        for stream in part.streams
+        if direction in (None, stream.direction)
     ]
-    known = [stream.retransmits for stream in streams if stream.retransmits is not None]
-    return sum(known) if known else None
+
+
+def _overflowed(parts: Sequence[Part], direction: str) -> bool | None:
+    """Whether any stream retransmitted; None: none is known to, and of some it is not known."""
+    known = _retransmits(parts, direction)
+    return any(known) or (None if not known or None in known else False)
 
 
 def _standing(rtt: Floats) -> float:

@@ -22,6 +22,9 @@ from sojourn.records import FlowInfo, Phase, Run
 IDLE = "idle"
 WHOLE = "whole"
 """The kind of the only phase in a Run without phases."""
+UNSAMPLED = 2.0
+"""Where the last sample of a phase is no further from its end than this many intervals, the rest of
+the phase is in no mean."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Pings:
     forward_ms: Floats
     """The one-way part from here to the target, accurate relative to its least only; NaN: not
     known."""
+    losses_known: bool = True
+    """Whether a probe without an answer is here; else only answered ones are."""
 
     @property
     def answered(self) -> Floats:
@@ -47,9 +52,9 @@ class Pings:
         return int(self.rtt_ms.size)
 
     @property
-    def lost(self) -> int:
-        """Probes without an answer."""
-        return self.sent - int(self.answered.size)
+    def lost(self) -> int | None:
+        """Probes without an answer; None: not known."""
+        return self.sent - int(self.answered.size) if self.losses_known else None
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,11 @@ class Part:
         if t.size == 0:
             return math.nan
         took = np.diff(np.concatenate(([self.phase.start_ns / 1e9], t)))
-        return float((total * took).sum() / took.sum()) if took.sum() > 0 else math.nan
+        measured, rest = float(took.sum()), self.phase.end_ns / 1e9 - float(t[-1])
+        if rest > UNSAMPLED * float(np.median(took)):
+            # No sample is due only a little later: nothing arrived until the phase's end.
+            measured += rest
+        return float((total * took).sum()) / measured if measured > 0 else math.nan
 
     def srtt_ms(self, direction: str | None = None) -> Floats:
         """The smoothed RTTs of the load's connections, all samples of one direction or of both, ms,
@@ -197,6 +206,7 @@ def cut(run: Run) -> Cut:
 
 def _parts(run: Run, seed: int) -> list[Part]:
     probes = _by(run.table("probe", seed), "probe")
+    uncounted = run.table("flows", seed).filter(pl.col("lost_packets").is_null())["flow"].to_list()
     flows = _by(run.table("flow", seed), "flow")
     phases: Sequence[Phase] = run.meta.phases_of(seed)
     if not run.meta.phases:
@@ -206,7 +216,7 @@ def _parts(run: Run, seed: int) -> list[Part]:
             seed,
             phase,
             {
-                flow.name: _pings(probes.get(flow.name), phase)
+                flow.name: _pings(probes.get(flow.name), phase, flow.name not in uncounted)
                 for flow in run.meta.flows
                 if flow.kind == "ping"
             },
@@ -228,30 +238,31 @@ def _by(table: pl.DataFrame, key: str) -> dict[str, pl.DataFrame]:
     }
 
 
-def _pings(table: pl.DataFrame | None, phase: Phase) -> Pings:
+def _pings(table: pl.DataFrame | None, phase: Phase, losses_known: bool) -> Pings:
     if table is None:
         return Pings(np.empty(0), np.empty(0), np.empty(0))
     here = table.filter((pl.col("t_ns") >= phase.start_ns) & (pl.col("t_ns") < phase.end_ns))
-    return Pings(here["t_ns"].to_numpy() / 1e9, _ms(here["rtt_ns"]), _ms(here["forward_ns"]))
+    t_s = here["t_ns"].to_numpy() / 1e9
+    return Pings(t_s, _ms(here["rtt_ns"]), _ms(here["forward_ns"]), losses_known)
 
 
 def _stream(table: pl.DataFrame, flow: FlowInfo, phase: Phase) -> list[Stream]:
-    """The samples of a connection in this phase; empty without samples. The first interval begins
-    with the phase."""
+    """The samples of a connection in this phase; empty without samples, and where nothing arrived
+    while idle. The first interval begins with the phase."""
     t = table["t_ns"].to_numpy()
     inside = (t > phase.start_ns) & (t <= phase.end_ns)
     if not inside.any():
+        return []
+    delivered = table["delivered_bytes"].to_numpy()
+    # The bytes that had arrived when the phase began are between two samples: interpolate.
+    before = float(np.interp(phase.start_ns, t, delivered, left=0))
+    if phase.kind == IDLE and delivered[inside][-1] - before < 1:
         return []
     first = int(np.argmax(inside))
     if inside.sum() > 2 and t[first] - phase.start_ns < np.median(np.diff(t[inside])) / 2:
         # A sample just after the beginning: its interval is too short for a rate, so it is merged
         # into the next.
         inside[first] = False
-    delivered = table["delivered_bytes"].to_numpy()
-    # The bytes that had arrived when the phase began are between two samples: interpolate.
-    before = (
-        float(np.interp(phase.start_ns, t[: first + 1], delivered[: first + 1])) if first else 0.0
-    )
     began = max(int(t[first - 1]) if first else phase.start_ns, phase.start_ns)
     sent = table["retransmits"].to_list()
     known = [value for value, here in zip(sent, inside, strict=True) if here and value is not None]

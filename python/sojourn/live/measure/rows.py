@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sojourn.live.measure.findings import Findings, Grade
+from sojourn.live.measure.findings import Findings, Grade, counted
 from sojourn.live.measure.intervals import Interval
 
 TableCell = str | int | float | Interval | Grade | None
@@ -43,7 +43,7 @@ def targets(found: Findings) -> list[TableRow]:
         [
             target,
             *(spreads[name].median for name in names),
-            sum(spreads[name].lost for name in names),
+            counted(spreads[name].lost for name in names),
         ]
         for target, spreads in (found.others.items() if len(found.others) > 1 else ())
     ]

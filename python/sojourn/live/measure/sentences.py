@@ -32,6 +32,13 @@ NOTHING_MS = 1.0
 
 WAYS = {"down": "download", "up": "upload"}
 
+_DEEPER = {
+    True: "",
+    False: ", and may be deeper: nothing had to be sent again, so it did not overflow",
+    None: ", and may be deeper: what TCP retransmitted is not known, so neither is whether it overflowed",
+}
+"""How far the queue's depth is known, by whether it overflowed."""
+
 
 def within(interval: Interval) -> str:
     """`98.1 (95 % interval 90.2 to 107)`; without the second part where the interval is not
@@ -104,12 +111,9 @@ def buffer(one: of.Buffer) -> str:
     depth = f"{three(one.ms)} ms, {size(one.bytes)} at {three(one.mbps)} Mbit/s"
     if one.ms < of.LEAST_RISE_MS:
         return f"Hardly any queue stands in front of the {WAYS[one.direction]}: {depth}."
-    more = (
-        ""
-        if one.overflowed
-        else ", and may be deeper: nothing had to be sent again, so it did not overflow"
+    return (
+        f"The queue in front of the {WAYS[one.direction]} holds {depth}{_DEEPER[one.overflowed]}."
     )
-    return f"The queue in front of the {WAYS[one.direction]} holds {depth}{more}."
 
 
 def places(found: Findings) -> list[str]:
@@ -149,7 +153,7 @@ def _places(alike: Sequence[of.Place]) -> str:
 def confidence(found: Findings) -> list[str]:
     """How certain the verdict is: samples, lateness, clocks, how the session ended, its notes."""
     sent = sum(row.spread.sent for row in found.rows)
-    lost = sum(row.spread.lost for row in found.rows)
+    lost = of.counted(row.spread.lost for row in found.rows)
     repeats = f"{found.repeats} repeat" + ("s" if found.repeats != 1 else "")
     missing = f" of {found.asked}" if found.asked > found.repeats else ""
     over = (
@@ -158,7 +162,8 @@ def confidence(found: Findings) -> list[str]:
         else "over blocks of time within the phases (block bootstrap)"
     )
     said = [
-        f"{sent} probes to {found.target or 'nobody'} in {repeats}{missing}, {lost} lost; 95 % intervals are {over}."
+        f"{sent} probes to {found.target or 'nobody'} in {repeats}{missing}, "
+        f"{'how many were lost is not known' if lost is None else f'{lost} lost'}; 95 % intervals are {over}."
     ]
     said += _lost_ways(found)
     late = [fact["lateness_ns"] for fact in found.facts if "lateness_ns" in fact]
