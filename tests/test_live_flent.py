@@ -342,6 +342,13 @@ def test_streams_of_different_intervals_add_up(tmp_path: Path) -> None:
     assert part.mbps("down") == pytest.approx(25, rel=0.002)
 
 
+def test_a_sample_that_is_told_at_once_after_another_is_no_rate(tmp_path: Path) -> None:
+    told = sampled(5, count=49)
+    told += [{"t": told[-1]["t"] + 1e-6, "val": 10.0, "dur": 0.05}]
+    (part,) = phases.cut(netperfs(tmp_path, s0=told, s1=sampled(5.01))).of("download")
+    assert part.mbps("down") == pytest.approx(20, rel=0.01)
+
+
 def test_a_stream_that_outlasts_the_load_is_in_the_next_phase_by_what_fell_into_it(
     tmp_path: Path,
 ) -> None:

@@ -457,6 +457,8 @@ class _Curve:
     t: Floats
     delivered: Floats
     """Bytes."""
+    rates: tuple[float, float]
+    """Of the first and of the last sample, bytes/s."""
     state_t: Floats
     cwnd: Floats
     """Bytes; NaN: not known."""
@@ -484,15 +486,14 @@ class _Curve:
         t, delivered = self.t, self.delivered
         if t.size < 2:
             return t, delivered
-        rates = np.diff(delivered) / np.maximum(np.diff(t), 1e-9)
         reach = UNTOLD * float(np.median(np.diff(t)))
         early, late = t[0] - start_s, end_s - t[-1]
         if 0 < late <= reach:
             t = np.append(t, end_s)
-            delivered = np.append(delivered, delivered[-1] + rates[-1] * late)
+            delivered = np.append(delivered, delivered[-1] + self.rates[1] * late)
         if 0 < early <= reach:
             t = np.insert(t, 0, start_s)
-            delivered = np.insert(delivered + rates[0] * early, 0, 0)
+            delivered = np.insert(delivered + self.rates[0] * early, 0, 0)
         return t, delivered
 
     def latest(self, values: Floats) -> Floats:
@@ -539,6 +540,7 @@ def _curve(
 ) -> _Curve:  # fmt: skip
     t: list[float] = []
     delivered: list[float] = []
+    rates: list[float] = []
     for point in points:
         if point.get("val") is None:
             continue
@@ -554,7 +556,8 @@ def _curve(
             # Samples that flent dropped leave a hole, in which nothing is known to have arrived.
             t.append(at - took)
             delivered.append(delivered[-1])
-        delivered.append(delivered[-1] + mbps * took * 1e6 / 8)
+        rates.append(mbps * 1e6 / 8)
+        delivered.append(delivered[-1] + rates[-1] * took)
         t.append(at)
     mss = int(_real(about.get("TCP_MSS") or lab.get("mss") or MSS, 1e6, 1))
     told = sorted(state, key=lambda point: float(point["t"]))
@@ -571,6 +574,7 @@ def _curve(
     return _Curve(
         np.array(t if t else [0.0]),
         np.array(delivered if t else [0.0]),
+        (rates[0], rates[-1]) if rates else (0.0, 0.0),
         np.array([float(point["t"]) for point in told]),
         of("tcp_cwnd", MOST_COUNT / mss, mss),
         of("tcp_rtt", MOST_MS, 1e6),
