@@ -49,8 +49,8 @@ GRID_S = 0.1
 """How far apart streams are sampled, as in a session of our own."""
 EARLY_S = 1.0
 """A load that begins earlier than this before flent's DELAY is over was not to wait for it."""
-UNTOLD = 2.0
-"""Intervals of a stream that may be missing at either end of the load."""
+UNTOLD = 1.5
+"""So many STEP_SIZE may be missing of a stream at either end of the load."""
 LONGEST_S = 36_000
 """A stream that lasts longer is not interpolated, but refused."""
 
@@ -217,12 +217,16 @@ def _points(name: str, file: Json, x: Floats, t0: float, doubts: _Doubts) -> lis
     return sorted(found, key=lambda point: float(point["t"]))
 
 
+def _step(metadata: Json) -> float:
+    return _real(metadata.get("STEP_SIZE") or STEP_S, MOST_S)
+
+
 def _check_times(file: Json, x: Floats) -> None:
     """A file without times of its own has those of its columns, one `STEP_SIZE` after another.
     flent's tests of iterations count these instead."""
     if any(file["raw_values"].values()) or x.size < 2:
         return
-    step = _real(file["metadata"].get("STEP_SIZE") or STEP_S, MOST_S)
+    step = _step(file["metadata"])
     if abs(float(np.median(np.diff(x))) - step) > step / 100:
         raise ValueError("its values are of iterations, not of times")
 
@@ -265,7 +269,8 @@ def _session(file: Json) -> _Session:
             next((phase[key] / S for phase in phases if phase["kind"] != IDLE), 0.0)
             for key in ("start_ns", "end_ns")
         )
-        curves = {name: curve.on_grid(start, end) for name, curve in curves.items()}
+        reach = UNTOLD * _step(metadata)
+        curves = {name: curve.on_grid(start, end, reach) for name, curve in curves.items()}
     flows = _flows(what.streams, pings, meta, lab)
     tables = {
         **{name: nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
@@ -467,10 +472,10 @@ class _Curve:
     retransmits: float
     """Of the whole stream; NaN: not known."""
 
-    def on_grid(self, start_s: float, end_s: float) -> _Curve:
+    def on_grid(self, start_s: float, end_s: float, reach_s: float) -> _Curve:
         """The same every `GRID_S` from `start_s`, from the last time before it began to the first
         after it ended."""
-        t, delivered = self._reaching(start_s, end_s)
+        t, delivered = self._reaching(start_s, end_s, reach_s)
         if t[-1] - t[0] > LONGEST_S:
             raise ValueError(f"a stream lasts longer than {LONGEST_S} s")
         first = math.floor((t[0] - start_s) / GRID_S + 1e-6)
@@ -479,19 +484,16 @@ class _Curve:
         grid = grid[grid >= 0]
         return dataclasses.replace(self, t=grid, delivered=np.interp(grid, t, delivered))
 
-    def _reaching(self, start_s: float, end_s: float) -> tuple[Floats, Floats]:
+    def _reaching(self, start_s: float, end_s: float, reach_s: float) -> tuple[Floats, Floats]:
         """The curve without the parts of an interval that netperf does not tell: a stream's rate is
-        that of its first interval from the load's beginning, and that of its last one to the load's
-        end, if these are no more than two usual intervals away."""
+        that of its first sample from the load's beginning, and that of its last one to the load's
+        end, if these are no further away than `reach_s`."""
         t, delivered = self.t, self.delivered
-        if t.size < 2:
-            return t, delivered
-        reach = UNTOLD * float(np.median(np.diff(t)))
         early, late = t[0] - start_s, end_s - t[-1]
-        if 0 < late <= reach:
+        if 0 < late <= reach_s:
             t = np.append(t, end_s)
             delivered = np.append(delivered, delivered[-1] + self.rates[1] * late)
-        if 0 < early <= reach:
+        if 0 < early <= reach_s:
             t = np.insert(t, 0, start_s)
             delivered = np.insert(delivered + self.rates[0] * early, 0, 0)
         return t, delivered
