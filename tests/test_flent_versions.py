@@ -30,11 +30,7 @@ EPOCH_S = 1557233200.125
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, Run]:
-    return {name: flent.read(RECORDED / name) for name in SAID if name not in UNREAD}
-
-
-UNREAD = {"qdisc-stats-3.flent.gz"}
-"""Files of neither pings nor streams."""
+    return {name: flent.read(RECORDED / name) for name in SAID}
 
 
 def notes(run: Run) -> str:
@@ -70,7 +66,7 @@ def check_pings(run: Run, said: dict[str, Any]) -> None:
             assert mine["rtt_ns"].null_count() / mine.height == pytest.approx(said["loss"][series])
 
 
-@pytest.mark.parametrize("name", sorted(set(SAID) - UNREAD))
+@pytest.mark.parametrize("name", sorted(SAID))
 def test_goodput_and_pings_are_those_of_flents_summary(name: str, runs: dict[str, Run]) -> None:
     for ours, theirs in goodputs(runs[name], SAID[name]):
         assert ours == pytest.approx(theirs, rel=0.005)
@@ -148,10 +144,17 @@ def test_what_netperf_sent_again_is_that_of_the_load(runs: dict[str, Run]) -> No
     assert "not known" in sentences.buffer(buffer)
 
 
+def test_drops_that_an_old_file_counts_from_the_start_are_those_of_each_interval(
+    runs: dict[str, Run],
+) -> None:
+    dropped = runs["tcp_ndown-3.flent.gz"].table("queue", 1)["dropped_packets"].to_list()
+    theirs = SAID["tcp_ndown-3.flent.gz"]["dropped"]
+    assert -5 in theirs
+    assert dropped == [None if count < 0 else count for count in theirs]
+    assert "the first: -5" in notes(runs["tcp_ndown-3.flent.gz"])
+
+
 def test_what_is_not_taken_is_named(runs: dict[str, Run]) -> None:
-    assert "Taken of the file: 1 stream down, 3 series of pings." not in notes(
-        runs["rrul-4.flent.gz"]
-    )
     assert "Taken of the file: 4 streams down, 4 streams up, 4 series of pings." in notes(
         runs["rrul-4.flent.gz"]
     )

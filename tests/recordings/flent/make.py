@@ -6,7 +6,7 @@
 The values are drawn here. flent's own code makes the rest of a file of them: which series a test has
 (its test files), columns and computed series (its aggregator and runners), the file (its ResultSet).
 Files of older versions are written from that. `said.json` has flent's means (its summary formatter)
-and its loss rate (`raw_seq_loss`) of each series, after flent read the file again, and how many
+and its loss rate (`raw_seq_loss`) of each series, a qdisc's drops, after flent read the file again, and how many
 seconds each stream ran from x = 0 on: without pings that is the end of the first sample.
 """
 
@@ -35,23 +35,24 @@ RECORDED = (
     ("rrul", 1, {}),
     ("rrul", None, {}),
     ("tcp_nup", 2, {}),
-    ("tcp_ndown", 3, {"uneven": True}),
+    ("tcp_ndown", 3, {"uneven": True, "qdisc": True}),
     ("rtt_fair_var", 3, {}),
     ("tcp_2up_square", 4, {}),
     ("voip-1up", 4, {}),
     ("http-rrul", 4, {}),
     ("sctp_vs_tcp", 4, {}),
     ("udp_flood", 4, {}),
-    ("qdisc-stats", 3, {}),
 )
 
 
-def options(test: str) -> settings.Settings:
+def options(test: str, special: dict | None = None) -> settings.Settings:
     """flent's settings for a test of a few seconds."""
     made = settings.new()
     made.NAME, made.HOST, made.HOSTS = test, HOSTS[0], HOSTS
     made.LENGTH, made.STEP_SIZE, made.TIME, made.TITLE = LENGTH_S, STEP_S, BEGAN, ""
     made.TEST_PARAMETERS = {}
+    if (special or {}).get("qdisc"):
+        made.TEST_PARAMETERS = {"qdisc_stats_hosts": "router", "qdisc_stats_interfaces": "eth0"}
     return made
 
 
@@ -220,7 +221,7 @@ class Aggregator(aggregators.TimeseriesAggregator):
 
 def made(test: str, special: dict) -> tuple[dict, dict[str, float]]:
     """A file's content in version 4, and how long each stream ran from x = 0 on."""
-    how = options(test)
+    how = options(test, special)
     env = environment(test, how)
     drawn = Drawn(test, how.TOTAL_LENGTH, special)
     aggregator = Aggregator(how)
@@ -281,7 +282,7 @@ def said(file: Path) -> dict:
     return {
         "means": {name: summary.get_res(name, "mean") for name in result.series_names},
         "loss": {name: rate for name, rate in lost.items() if rate is not None},
-        "t0": result.t0 if "T0" in result.meta() else None,
+        "dropped": [point["dropped"] for point in result.raw_values.get("qdisc_stats_router", [])],
     }
 
 
