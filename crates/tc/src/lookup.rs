@@ -70,9 +70,20 @@ impl Discipline {
             grammar = sized.grammar;
         }
         let mut fields = grammar.fields();
+        let former = record.former.iter().filter_map(|former| {
+            let (_, value) = params.iter().find(|(name, _)| name == former)?;
+            Some(value.count().map_or_else(
+                || value.text().unwrap_or_default().to_owned(),
+                |count| format!("{former} {count}"),
+            ))
+        });
+        let former = former.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ");
+        if let Some(words) = grammar.in_order.filter(|_| !former.is_empty()) {
+            fields.set(words.field, Value::Text(former.into()));
+        }
         for (name, value) in &params {
             let Some(field) = fields.iter().map(|(each, _)| each).find(|each| each == name) else {
-                if name == "kind" {
+                if name == "kind" || record.former.contains(&&**name) {
                     continue;
                 }
                 return Err(wrong(format!("{kind} has no parameter {}", quoted(name))));

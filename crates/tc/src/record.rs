@@ -30,6 +30,9 @@ pub struct Record {
     /// The simulator's parameters, where they are others than Linux's words; what is not said has
     /// its default there.
     pub translated: Option<Translated>,
+    /// Parameters of recordings of former releases. The words that they stand for are now in that of
+    /// its `in_order`, in this order.
+    pub former: &'static [&'static str],
     /// Its canonical words, where they don't begin with its name.
     pub written: Option<fn(&Fields) -> String>,
     /// How the kernel's is configured and read; `None`: Linux has none of this name.
@@ -91,6 +94,7 @@ impl Record {
         simulated: false,
         lacking: |_| None,
         translated: None,
+        former: &[],
         written: None,
         linux: None,
         tree: None,

@@ -937,6 +937,26 @@ fn a_line_s_words_come_to_what_tc_sends_the_kernel() {
 }
 
 #[test]
+fn a_cake_of_a_recording_of_a_former_release_has_its_line() {
+    let cake = |params: &[(&str, Value)]| {
+        let kind = ("kind", text("cake"));
+        let params = params.iter().chain([&kind]);
+        Discipline::from_params(params.map(|(name, value)| ((*name).to_owned(), value.clone())))
+    };
+    for (params, words) in [
+        (vec![("layer", UNSAID), ("cells", UNSAID), ("overhead", UNSAID), ("mpu", UNSAID)], "cake"),
+        (
+            vec![("mpu", n(64)), ("overhead", n(44)), ("cells", text("atm"))],
+            "cake atm overhead 44 mpu 64",
+        ),
+        (vec![("mpu", n(60)), ("layer", text("ethernet"))], "cake ethernet mpu 60"),
+    ] {
+        assert_eq!(cake(&params), Ok(parse(words)), "{words}");
+    }
+    assert!(cake(&[("size", n(1))]).is_err());
+}
+
+#[test]
 fn nat_changes_nothing_and_a_note_says_so() {
     assert_eq!(parse("cake nonat besteffort"), parse("cake besteffort"));
     assert_eq!(parse("cake nonat").notes, []);

@@ -39,6 +39,9 @@ macro_rules! flags {
 /// A line's words add up, and each replaces what it says of those before.
 const LINE: Option<InOrder> = Some(InOrder { field: "line", repeatable: &["ether-vlan"] });
 
+/// Each had a parameter of its own, and a name's cells and `mpu` were the last to be heard.
+const FORMER: &[&str] = &["cells", "layer", "overhead", "mpu"];
+
 const SYNONYMS: &[(&str, &str)] = &[("diffserv", "diffserv4")];
 
 const IDLE: &[Idle] = &[
@@ -74,6 +77,7 @@ pub(super) static CAKE: Record = Record {
     }],
     simulated: true,
     translated: Some(simulated),
+    former: FORMER,
     linux: Some(Linux {
         options: Options::Attributes("TCA_CAKE", ATTRIBUTES),
         end: End::Departure,
@@ -106,6 +110,7 @@ pub(crate) static CAKE_MQ: Record = Record {
     }],
     simulated: true,
     translated: Some(simulated_mq),
+    former: FORMER,
     linux: Some(Linux {
         since: Some((7, 3)),
         options: Options::Packed(MQ_ATTRIBUTES),
