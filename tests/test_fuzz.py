@@ -30,6 +30,20 @@ def test_no_scenario_is_too_hostile() -> None:
     assert "refused" in done.stdout
 
 
+def test_a_class_of_one_s_own_runs_beside_its_scenario(tmp_path: Path) -> None:
+    pytest.importorskip("numba", reason="pip install sojourn[own]")
+    (tmp_path / "mine.py").write_text(
+        "from sojourn.own import Discipline\nclass Mine(Discipline):\n    x: int = 0\n"
+    )
+    (tmp_path / "mine.toml").write_text(
+        'duration = "1 s"\nflow = [{ kind = "ping" }]\n'
+        'bottleneck = { rate = "1 Mbit/s", delay = "1 ms", qdisc = "mine.py:Mine" }\n'
+    )
+    done = fuzz("--file", str(tmp_path / "mine.toml"), "--cpu", "30")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 ran" in done.stdout
+
+
 def test_a_case_is_its_number_s() -> None:
     assert fuzz("--show", "8").stdout == fuzz("--show", "8").stdout != fuzz("--show", "9").stdout
 

@@ -6,6 +6,7 @@ import gc
 import itertools
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -126,18 +127,38 @@ FAILURES = [
     ("raise ValueError('too late')", "raised: too late"),
     ("assert link.now < 0, 'late'", "raised: late"),
     ("self.x = 1 << (link.now - link.now - 1)", "a shift by less than 0"),
+    ("self.x = abs(-(1 << 62) - (1 << 62) - link.now * 0)", "a whole number beyond 64 bits"),
+    ("self.x = int(math.log(-1.0 - link.now))", "a logarithm of a number that is not above 0"),
+    ("self.x = int(math.sqrt(-1 - link.now))", "a square root of a negative number"),
+    ("self.x = int((-2.5 - link.now) ** 0.5)", "a power with a fraction of a negative number"),
+    ("self.x = int((0.0 * link.now) ** -1)", "a division by zero"),
+    ("self.x = int(math.exp(1e3 + link.now))", "a real number beyond 64 bits"),
+    ("for i in range(0, 9, link.now - link.now): self.x = i", "a range with a step of 0"),
+    ("self.x = self.nothing() // (link.now - link.now)", "a division by zero"),
+    ("self.x = self.tree()", "loops that had not ended after 10000000 turns and calls"),
 ]
+METHODS = (
+    "\n    def nothing(self) -> int:\n        return 0\n"
+    "\n    def tree(self) -> int:\n        for i in range(2000):\n            self.tree4()\n        return 0\n"
+    "\n    def tree0(self):\n        self.x = self.x * 5 % 1000003\n"
+) + "".join(
+    f"\n    def tree{i}(self):\n" + f"        self.tree{i - 1}()\n" * 10 for i in range(1, 5)
+)
+"""`tree` has 2000 turns and ends in 20 million calls."""
 
 
 def test_what_fails_ends_as_a_sentence_with_its_line(tmp_path: Path) -> None:
     # One class has them all: it is compiled once.
     cases = "\n".join(f"if self.case == {i}:\n    {body}" for i, (body, _) in enumerate(FAILURES))
-    source = dequeuing(f"{cases}\nreturn PASS", "case: int = 0\n    x: int = 0")
+    source = dequeuing(f"{cases}\nreturn PASS", "case: int = 0\n    x: int = 0") + METHODS
     for i, (body, why) in enumerate(FAILURES):
         line = next(n for n, text in enumerate(source.splitlines(), 1) if text.strip() == body)
         with pytest.raises(UserError) as raised:
             columns(scenario(tmp_path, source, f"own.py:Mine case {i}"))
         problem = raised.value.problem
+        if "tree" in body:  # the line is of the call that was one too many
+            line = int(problem.split(":")[1])
+            assert "def tree" in source.splitlines()[line - 1]
         assert problem.startswith(f"own.py:{line}: Mine.dequeue failed at 0."), problem
         assert why in problem
     columns(scenario(tmp_path, source, "own.py:Mine case 99"))
@@ -218,11 +239,157 @@ def test_a_number_that_the_class_lacks_is_refused_by_name() -> None:
     assert raised.value.hint.startswith("did you mean target?")
 
 
-def test_what_numba_cannot_type_is_refused_with_its_line(tmp_path: Path) -> None:
+def branch(then: str, after: str = "return x") -> str:
+    return dequeuing(f"if link.now > 5:\n    {then}\n{after}")
+
+
+HELPER = "\n    def helper(self, a: int) -> int:\n        return a\n"
+UNREAL = "takes no real one"
+
+REFUSED_BY_KIND = [
+    # a variable that is not set on some way
+    (branch("x = 5"), "own.py:11: x may not be set here"),
+    (dequeuing("while link.now > 5:\n    x = 1\nreturn x"), "own.py:11: x may not be set here"),
+    (dequeuing("for i in range(link.now):\n    pass\nreturn i"), "own.py:11: i may not be set here"),
+    (dequeuing("while True:\n    if link.now > 5:\n        break\n    x = 1\nreturn x"), "own.py:13: x may"),
+    (dequeuing("for i in range(3):\n    if i:\n        self.x = y\n    y = i\nreturn 0"), "own.py:11: y may"),
+    (dequeuing("x += 1\nreturn 0"), "own.py:9: x may not be set here"),
+    # what is returned
+    (dequeuing("x = 1"), "own.py:8: dequeue returns nothing"),
+    (branch("return PASS", "self.x = 1"), "own.py:8: dequeue returns a number on some ways"),
+    (branch("return", "return PASS"), "own.py:8: dequeue returns a number on some ways"),
+    (dequeuing("return 0.7"), "own.py:9: dequeue returns a real number"),
+    (dequeuing("return 1, 2"), "own.py:9: (1, 2) is several numbers"),
+    (dequeuing("x, y = self.helper(1)\nreturn x") + HELPER, "is not 2 numbers"),
+    (dequeuing("x = self.helper(1)\nreturn x") + HELPER.replace("return a", "pass"), "own.py:9: helper returns no number"),
+    # whole and real
+    (dequeuing("self.x = 0.5\nreturn PASS"), f"own.py:9: x is a field of whole numbers and {UNREAL}"),
+    (branch("self.x = packet.bytes / 2", "return 0"), f"own.py:10: x is a field of whole numbers and {UNREAL}"),
+    (dequeuing("x = 1\nfor i in range(3):\n    x = x << 1\n    x = x * 0.5\nreturn 0"), "own.py:11: << is of whole numbers"),
+    (dequeuing("return link.queue_packets[0.5]"), "own.py:9: an index is of whole numbers"),
+    (dequeuing("return packet.bytes & 1.5"), "own.py:9: & is of whole numbers"),
+    (dequeuing("for i in range(2.5):\n    pass\nreturn 0"), "own.py:9: range is of whole numbers"),
+    # what is shown
+    (dequeuing("link = packet\nreturn 0"), "own.py:9: link is an argument that stays"),
+    (dequeuing("self = 3\nreturn 0"), "own.py:9: self is an argument that stays"),
+    (dequeuing("x = packet\nreturn 0"), "own.py:9: packet is no number"),
+    (dequeuing("return self.helper(packet)") + HELPER, "own.py:9: a of helper is a number, and is given the packet"),
+    (dequeuing("return self.helper(1)") + HELPER.replace("a: int", "a: Link").replace("return a", "return 0"), "a of helper is the link, and is given a number"),
+    (dequeuing("return 0").replace("packet: Packet, link: Link", "link: Link, packet: Packet"), "own.py:8: link of dequeue is the packet"),
+    # arguments and names
+    (dequeuing("return bool(1, 2)"), "own.py:9: bool takes 1 argument, not 2"),
+    (dequeuing("return max(1)"), "own.py:9: max takes 2 to 16 arguments, not 1"),
+    (dequeuing("return round(1.5, 1)"), "own.py:9: round takes 1 argument, not 2"),
+    (dequeuing("for i in range():\n    pass\nreturn 0"), "own.py:9: range takes no 0 numbers"),
+    (dequeuing("return 0").replace("link: Link", "packet: Link"), "own.py:8: dequeue has two arguments packet"),
+    (dequeuing("break"), "own.py:9: break outside of a loop"),
+    (dequeuing("x = y = 0\nreturn 0"), "own.py:9: two = in a line"),
+    (dequeuing("return self.a", "a: list[int] = [0] * 3"), "own.py:9: a is an array"),
+    (dequeuing("return 0", "__why: int = 0"), "own.py:6: __why is a name of Python's own"),
+    (dequeuing("return 0") + "\n    def dequeue(self, packet, link):\n        return 1\n", "own.py:11: Mine has a dequeue already"),
+    (dequeuing("return 0") + "\n    def __init__(self):\n        self.x = 1\n", "own.py:11: __init__ is never called"),
+    ("MS = 5\n" + dequeuing("return 0"), "there already"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "why"), REFUSED_BY_KIND)
+def test_what_python_would_find_in_the_run_is_refused_with_its_line(source: str, why: str) -> None:
     with pytest.raises(UserError) as raised:
-        columns(scenario(tmp_path, dequeuing("self.x = 0.5\nreturn PASS"), "own.py:Mine"))
-    assert raised.value.problem.startswith("own.py:9: numba can't compile Mine.dequeue")
-    assert "write int(" in raised.value.problem
+        language.read(source, "own.py", "Mine", "")
+    assert why in raised.value.problem
+    assert "numba" not in str(raised.value)
+
+
+def methods(count: int, calls: int) -> str:
+    """So many methods, each of which calls the one before so many times."""
+    body = [
+        f"\n    def f{i}(self):\n" + f"        self.f{i - 1}()\n" * calls for i in range(1, count)
+    ]
+    return dequeuing(f"self.f{count - 1}()\nreturn PASS") + (
+        "\n    def f0(self):\n        self.x = self.x * 5 % 1000003\n" + "".join(body)
+    )
+
+
+LARGE = [
+    "A0 = 9999999999\n" + "".join(f"A{i} = A{i - 1} * A{i - 1}\n" for i in range(1, 36)) + dequeuing("return 0"),
+    "A = 0x" + "F" * 5000 + "\n" + dequeuing("return 0"),
+    dequeuing("return 0x" + "F" * 5000),
+    dequeuing("return 0", "a: float = 0x" + "F" * 5000),
+    dequeuing("return " + "1+" * 600 + "1"),
+    "A = " + "1+" * 600 + "1\n" + dequeuing("return 0"),
+    dequeuing("return " + "-" * 800 + "1"),
+    dequeuing("return " + "not " * 70_000 + "1"),
+    dequeuing("return 0", "a: " + "list[" * 100 + "int" + "]" * 100 + " = 0"),
+    dequeuing("if link.now == 0:\n    return 0\n" + "".join(f"elif link.now == {i}:\n    return 0\n" for i in range(600)) + "return 0"),
+    "".join(f"def f{i}(x):\n    return {f'f{i - 1}(x)' if i else 'x'}\n" for i in range(1200)) + dequeuing("return f1199(1)"),
+    dequeuing("return " + "max(" * 9 + "0" + ", 1)" * 9 + "+ max(" + "1, " * 99 + "1)"),
+    dequeuing("x = 0\n" + "x = x + 1\n" * 3000 + "return 0"),
+    dequeuing("return 0", "".join(f"a{i}: list[int] = [0] * 4194304\n    " for i in range(300))),
+    dequeuing("".join("    " * i + f"for i{i} in range(3):\n" for i in range(12)) + "    " * 12 + "pass\nreturn 0"),
+    methods(40, 1), methods(40, 2), methods(7, 60), methods(70, 0),
+    "#" * 300_000 + "\n" + dequeuing("return 0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", LARGE, ids=range(len(LARGE)))
+def test_what_would_take_for_ever_is_refused_at_once(source: str) -> None:
+    before = time.process_time()
+    with pytest.raises(UserError) as raised:
+        language.read(source, "own.py", "Mine", "")
+    assert raised.value.problem.startswith("own.py:")
+    assert len(str(raised.value)) < 300
+    assert time.process_time() - before < 5
+
+
+def test_a_congestion_control_s_state_is_small_as_each_connection_has_one() -> None:
+    source = (
+        "from sojourn.own import CongestionControl\nclass Mine(CongestionControl):\n"
+        "    a: list[int] = [0] * 5000\n"
+    )
+    with pytest.raises(UserError, match=r"own.py:3: an array of 5000 numbers"):
+        language.read(source, "own.py", "Mine", "")
+
+
+NAMES = [
+    "turns_",
+    "luck_",
+    "why_",
+    "line_",
+    "end1_",
+    "dtype",
+    "shape",
+    "size",
+    "own_x",
+    "check_add",
+    "end_",
+    "größe",
+    "_x",
+    "real",
+]
+
+
+def test_fields_and_variables_may_have_any_name_but_python_s_own(tmp_path: Path) -> None:
+    sums = "".join(f"{name} = self.{name} + 1\nself.{name} = {name}\n" for name in NAMES)
+    fields = "".join(f"{name}: int = {i}\n    " for i, name in enumerate(NAMES))
+    checks = "".join(f"assert self.{name} == {i + 1}\n" for i, name in enumerate(NAMES))
+    body = f"if link.now >= 0 and self.first:\n    return 0\nself.first = True\n{sums}{checks}return PASS"
+    source = dequeuing(body, f"{fields}first: bool = False")
+    assert columns(scenario(tmp_path, source, "own.py:Mine"))
+
+
+def test_a_function_need_not_end_where_numba_asks_for_an_end(tmp_path: Path) -> None:
+    # Either raises at its first packet, in a sentence of ours.
+    called = dequeuing("return self.f()") + "\n    def f(self):\n        raise ValueError('no')\n"
+    for source, why in ((dequeuing("while True:\n    pass"), "loops"), (called, "raised: no")):
+        with pytest.raises(UserError, match=rf"Mine.dequeue failed at 0\.\d+ s of the run: {why}"):
+            columns(scenario(tmp_path, source, "own.py:Mine"))
+
+
+def test_what_is_refused_says_its_place_in_the_scenario(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as raised:
+        columns(scenario(tmp_path, DRR, "own.py:Fair queues 100000"))
+    said = str(raised.value)
+    assert said == "link 'down': qdisc: own.py:5: queues is a whole number, not 100000", said
 
 
 SUMS = [
@@ -358,8 +525,9 @@ def test_without_numba_a_sentence_says_what_to_install(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
-    assert "UserError: code of one's own is compiled by numba, which is not installed" in (
-        done.stderr
+    assert (
+        "UserError: link 'down': qdisc: code of one's own is compiled by numba, which is not installed"
+        in done.stderr
     )
 
 

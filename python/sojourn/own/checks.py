@@ -1,7 +1,8 @@
 """What arithmetic becomes in compiled code of one's own: whole numbers of 64 bits that never wrap,
 divisions that are never by zero, indexes of their arrays, loops with an end.
 
-Each function gets the state first. What fails is noted there, by its number in `WHYS`, and raised.
+Each function gets the state and its line first. What fails is noted in the state, by its number in
+`WHYS` and its line, and raised. `kinds` has refused what these functions have no answer to.
 """
 
 from __future__ import annotations
@@ -12,25 +13,43 @@ from typing import Any
 
 import numba
 from numba import types
-from numba.core import errors
 from numba.extending import intrinsic, overload
 
-from sojourn.own.language import CHECK
+from sojourn.own.bases import CHECK
 
 MOST_TURNS = 10_000_000
-"""Of all loops together, for one question of the engine."""
+"""Of all loops and calls together, for one question of the engine."""
 
 WHYS = {
     1: "a whole number beyond 64 bits",
     2: "a division by zero",
     3: "an index that its array does not have",
     4: "a real number that is no whole number of 64 bits",
-    5: f"loops that had not ended after {MOST_TURNS} turns",
+    5: f"loops that had not ended after {MOST_TURNS} turns and calls",
     6: "a shift by less than 0 or more than 63 bits",
     7: "raised",
     8: "a power below zero of a whole number",
+    9: "a logarithm of a number that is not above 0",
+    10: "a square root of a negative number",
+    11: "a power with a fraction of a negative number",
+    12: "a real number beyond 64 bits",
+    13: "a range with a step of 0",
 }
-OVERFLOW, DIVISION, INDEX, NOT_WHOLE, TURNS, SHIFT, RAISED, POWER = WHYS
+(
+    OVERFLOW,
+    DIVISION,
+    INDEX,
+    NOT_WHOLE,
+    TURNS,
+    SHIFT,
+    RAISED,
+    POWER,
+    LOGARITHM,
+    ROOT,
+    FRACTION,
+    INFINITE,
+    STEP,
+) = WHYS
 
 FUNCTIONS: dict[str, Any] = {}
 """By the names that rewritten code calls."""
@@ -43,11 +62,6 @@ _Compiled = Callable[..., Any]
 
 def _is_whole(*kinds: Any) -> bool:
     return all(isinstance(kind, types.Integer | types.Boolean) for kind in kinds)
-
-
-def _is_number(*kinds: Any) -> bool:
-    known = (types.Integer, types.Boolean, types.Float)
-    return all(isinstance(kind, known) for kind in kinds)
 
 
 def _with_overflow(instruction: str) -> Any:
@@ -71,180 +85,194 @@ _multiplied = _with_overflow("smul_with_overflow")
 
 
 @numba.njit(inline="never")
-def _fail(state, why):  # type: ignore[no-untyped-def]
-    state.why_ = why
+def _fail(state, line, why):  # type: ignore[no-untyped-def]
+    state.__why = why
+    state.__line = line
     raise ArithmeticError
 
 
-def _declared(name: str, arity: int, choose: Callable[..., _Compiled | None]) -> None:
+def _declared(name: str, arity: int, choose: Callable[..., _Compiled]) -> None:
     """A function that rewritten code calls: `choose` gives, of the arguments' types, what it does."""
-
-    def typed(state: Any, *kinds: Any) -> _Compiled:
-        if len(kinds) != arity:
-            raise errors.TypingError(f"{name} takes {arity} arguments, not {len(kinds)}")
-        made = choose(*kinds)
-        if made is None:
-            raise errors.TypingError(f"{name} is of numbers")
-        return made
 
     def stub(*arguments: Any) -> Any:
         raise NotImplementedError
 
     stub.__name__ = CHECK + name
     shapes: dict[int, Callable[..., Any]] = {
-        0: lambda state: typed(state),
-        1: lambda state, a: typed(state, a),
-        2: lambda state, a, b: typed(state, a, b),
-        3: lambda state, a, b, c: typed(state, a, b, c),
+        0: lambda state, line: choose(),
+        1: lambda state, line, a: choose(a),
+        2: lambda state, line, a, b: choose(a, b),
+        3: lambda state, line, a, b, c: choose(a, b, c),
     }
     overload(stub, strict=False)(shapes[arity])
     FUNCTIONS[CHECK + name] = stub
 
 
-def _arithmetic(checked: Any, plain: _Compiled) -> Callable[..., _Compiled | None]:
-    def whole(state, a, b):  # type: ignore[no-untyped-def]
+def _of(whole: _Compiled, real: _Compiled) -> Callable[..., _Compiled]:
+    """One function where all arguments are whole, and another where one is real."""
+    return lambda *kinds: whole if _is_whole(*kinds) else real
+
+
+def _arithmetic(checked: Any) -> _Compiled:
+    def whole(state, line, a, b):  # type: ignore[no-untyped-def]
         result, beyond = checked(numba.int64(a), numba.int64(b))
         if beyond:
-            _fail(state, OVERFLOW)
+            _fail(state, line, OVERFLOW)
         return result
 
-    def choose(a: Any, b: Any) -> _Compiled | None:
-        if not _is_number(a, b):
-            return None
-        return whole if _is_whole(a, b) else plain
-
-    return choose
+    return whole
 
 
-_declared("add", 2, _arithmetic(_added, lambda state, a, b: a + b))
-_declared("sub", 2, _arithmetic(_subtracted, lambda state, a, b: a - b))
-_declared("mul", 2, _arithmetic(_multiplied, lambda state, a, b: a * b))
+_declared("add", 2, _of(_arithmetic(_added), lambda state, line, a, b: a + b))
+_declared("sub", 2, _of(_arithmetic(_subtracted), lambda state, line, a, b: a - b))
+_declared("mul", 2, _of(_arithmetic(_multiplied), lambda state, line, a, b: a * b))
 
 
-def _dividing(whole: _Compiled, real: _Compiled) -> Callable[..., _Compiled | None]:
-    def choose(a: Any, b: Any) -> _Compiled | None:
-        if not _is_number(a, b):
-            return None
-        return whole if _is_whole(a, b) else real
-
-    return choose
-
-
-def _div(state, a, b):  # type: ignore[no-untyped-def]
+def _div(state, line, a, b):  # type: ignore[no-untyped-def]
     divisor = float(b)
     if divisor == 0.0:
-        _fail(state, DIVISION)
+        _fail(state, line, DIVISION)
     return float(a) / divisor
 
 
-def _whole_floordiv(state, a, b):  # type: ignore[no-untyped-def]
+def _whole_floordiv(state, line, a, b):  # type: ignore[no-untyped-def]
     divisor = numba.int64(b)
     if divisor == 0:
-        _fail(state, DIVISION)
+        _fail(state, line, DIVISION)
     if divisor == -1:
         result, beyond = _subtracted(0, numba.int64(a))
         if beyond:
-            _fail(state, OVERFLOW)
+            _fail(state, line, OVERFLOW)
         return result
     return numba.int64(a) // divisor
 
 
-def _whole_mod(state, a, b):  # type: ignore[no-untyped-def]
+def _whole_mod(state, line, a, b):  # type: ignore[no-untyped-def]
     divisor = numba.int64(b)
     if divisor == 0:
-        _fail(state, DIVISION)
+        _fail(state, line, DIVISION)
     if divisor == -1:
         return numba.int64(0)
     return numba.int64(a) % divisor
 
 
-def _real_floordiv(state, a, b):  # type: ignore[no-untyped-def]
+def _real_floordiv(state, line, a, b):  # type: ignore[no-untyped-def]
     if float(b) == 0.0:
-        _fail(state, DIVISION)
+        _fail(state, line, DIVISION)
     return float(a) // float(b)
 
 
-def _real_mod(state, a, b):  # type: ignore[no-untyped-def]
+def _real_mod(state, line, a, b):  # type: ignore[no-untyped-def]
     if float(b) == 0.0:
-        _fail(state, DIVISION)
+        _fail(state, line, DIVISION)
     return float(a) % float(b)
 
 
-_declared("div", 2, _dividing(_div, _div))
-_declared("floordiv", 2, _dividing(_whole_floordiv, _real_floordiv))
-_declared("mod", 2, _dividing(_whole_mod, _real_mod))
+_declared("div", 2, lambda *_: _div)
+_declared("floordiv", 2, _of(_whole_floordiv, _real_floordiv))
+_declared("mod", 2, _of(_whole_mod, _real_mod))
 
 
-def _shl(state, a, b):  # type: ignore[no-untyped-def]
+def _shl(state, line, a, b):  # type: ignore[no-untyped-def]
     if b < 0 or b > 63:
-        _fail(state, SHIFT)
+        _fail(state, line, SHIFT)
     result = numba.int64(a) << numba.int64(b)
     if result >> numba.int64(b) != a:
-        _fail(state, OVERFLOW)
+        _fail(state, line, OVERFLOW)
     return result
 
 
-def _shr(state, a, b):  # type: ignore[no-untyped-def]
+def _shr(state, line, a, b):  # type: ignore[no-untyped-def]
     if b < 0 or b > 63:
-        _fail(state, SHIFT)
+        _fail(state, line, SHIFT)
     return numba.int64(a) >> numba.int64(b)
 
 
-_declared("shl", 2, lambda a, b: _shl if _is_whole(a, b) else None)
-_declared("shr", 2, lambda a, b: _shr if _is_whole(a, b) else None)
+_declared("shl", 2, lambda *_: _shl)
+_declared("shr", 2, lambda *_: _shr)
 
 
-def _whole_power(state, a, b):  # type: ignore[no-untyped-def]
+def _whole_power(state, line, a, b):  # type: ignore[no-untyped-def]
     if b < 0:
-        _fail(state, POWER)
+        _fail(state, line, POWER)
     result, base, left = numba.int64(1), numba.int64(a), numba.int64(b)
     while left > 0:
         if left & 1:
             result, beyond = _multiplied(result, base)
             if beyond:
-                _fail(state, OVERFLOW)
+                _fail(state, line, OVERFLOW)
         left >>= 1
         if left > 0:
             base, beyond = _multiplied(base, base)
             if beyond:
-                _fail(state, OVERFLOW)
+                _fail(state, line, OVERFLOW)
     return result
 
 
-_declared(
-    "power", 2, _dividing(_whole_power, lambda state, a, b: numba.float64(a) ** numba.float64(b))
-)
+def _real_power(state, line, a, b):  # type: ignore[no-untyped-def]
+    base, exponent = numba.float64(a), numba.float64(b)
+    if base == 0.0 and exponent < 0.0:
+        _fail(state, line, DIVISION)
+    finite = math.isfinite(base) and math.isfinite(exponent)
+    if finite and base < 0.0 and exponent != math.floor(exponent):
+        _fail(state, line, FRACTION)
+    result = base**exponent
+    if finite and math.isinf(result):
+        _fail(state, line, INFINITE)
+    return result
 
 
-def _real_whole(state, a):  # type: ignore[no-untyped-def]
-    if not (-_LARGEST <= a <= _LARGEST):
-        _fail(state, NOT_WHOLE)
+_declared("power", 2, _of(_whole_power, _real_power))
+
+
+def _whole_abs(state, line, a):  # type: ignore[no-untyped-def]
+    if a >= 0:
+        return numba.int64(a)
+    result, beyond = _subtracted(0, numba.int64(a))
+    if beyond:
+        _fail(state, line, OVERFLOW)
+    return result
+
+
+_declared("abs", 1, _of(_whole_abs, lambda state, line, a: abs(a)))
+
+
+def _min(state, line, a, b):  # type: ignore[no-untyped-def]
+    return b if b < a else a
+
+
+def _max(state, line, a, b):  # type: ignore[no-untyped-def]
+    return b if b > a else a
+
+
+_declared("min", 2, lambda *_: _min)
+_declared("max", 2, lambda *_: _max)
+
+
+def _same(state, line, a):  # type: ignore[no-untyped-def]
     return numba.int64(a)
 
 
-def _to_whole(a: Any) -> _Compiled | None:
-    if not _is_number(a):
-        return None
-    return (lambda state, a: numba.int64(a)) if _is_whole(a) else _real_whole
+def _real_whole(state, line, a):  # type: ignore[no-untyped-def]
+    if not (-_LARGEST <= a <= _LARGEST):
+        _fail(state, line, NOT_WHOLE)
+    return numba.int64(a)
 
 
-_declared("whole", 1, _to_whole)
+_declared("whole", 1, _of(_same, _real_whole))
+_declared("float", 1, lambda *_: lambda state, line, a: numba.float64(a))
+_declared("bool", 1, lambda *_: lambda state, line, a: numba.int64(a != 0))
 
 
-def _rounding(rounded: _Compiled) -> Callable[..., _Compiled | None]:
+def _rounding(rounded: _Compiled) -> Callable[..., _Compiled]:
     compiled = numba.njit(rounded)
 
-    def real(state, a):  # type: ignore[no-untyped-def]
+    def real(state, line, a):  # type: ignore[no-untyped-def]
         if not (-_LARGEST <= a <= _LARGEST):
-            _fail(state, NOT_WHOLE)
+            _fail(state, line, NOT_WHOLE)
         return numba.int64(compiled(a))
 
-    def choose(a: Any) -> _Compiled | None:
-        if not _is_number(a):
-            return None
-        return (lambda state, a: numba.int64(a)) if _is_whole(a) else real
-
-    return choose
+    return _of(_same, real)
 
 
 _declared("floor", 1, _rounding(lambda a: math.floor(a)))
@@ -252,58 +280,47 @@ _declared("ceil", 1, _rounding(lambda a: math.ceil(a)))
 _declared("nearest", 1, _rounding(lambda a: round(a)))
 
 
-def _fitting(a: Any) -> _Compiled:
-    if not _is_whole(a):
-        raise errors.TypingError("a field of whole numbers takes no real one: write int(...)")
-    return lambda state, a: numba.int64(a)
-
-
-_declared("fitting", 1, _fitting)
-
-
-def _get(state, array, index):  # type: ignore[no-untyped-def]
+def _get(state, line, array, index):  # type: ignore[no-untyped-def]
     if index < 0 or index >= len(array):
-        _fail(state, INDEX)
+        _fail(state, line, INDEX)
     return array[index]
 
 
-def _put(state, array, index, value):  # type: ignore[no-untyped-def]
+def _put(state, line, value, array, index):  # type: ignore[no-untyped-def]
     if index < 0 or index >= len(array):
-        _fail(state, INDEX)
+        _fail(state, line, INDEX)
     array[index] = value
 
 
-def _indexing(made: _Compiled) -> Callable[..., _Compiled]:
-    def choose(array: Any, index: Any, *value: Any) -> _Compiled:
-        if not _is_whole(index):
-            raise errors.TypingError("an index is a whole number: write int(...)")
-        return made
-
-    return choose
+_declared("get", 2, lambda *_: _get)
+_declared("put", 3, lambda *_: _put)
 
 
-_declared("get", 2, _indexing(_get))
-_declared("put", 3, _indexing(_put))
+def _turn(state, line, turns):  # type: ignore[no-untyped-def]
+    state.__turns += turns
+    if state.__turns > MOST_TURNS:
+        _fail(state, line, TURNS)
 
 
-def _turn(state):  # type: ignore[no-untyped-def]
-    state.turns_ += 1
-    if state.turns_ > MOST_TURNS:
-        _fail(state, TURNS)
+def _raised(state, line):  # type: ignore[no-untyped-def]
+    _fail(state, line, RAISED)
 
 
-def _raised(state):  # type: ignore[no-untyped-def]
-    _fail(state, RAISED)
+def _step(state, line, a):  # type: ignore[no-untyped-def]
+    if a == 0:
+        _fail(state, line, STEP)
+    return numba.int64(a)
 
 
-_declared("turn", 0, lambda: _turn)
+_declared("turn", 1, lambda *_: _turn)
 _declared("raised", 0, lambda: _raised)
+_declared("step", 1, lambda *_: _step)
 
 
-def _random(state):  # type: ignore[no-untyped-def]
+def _random(state, line):  # type: ignore[no-untyped-def]
     # splitmix64: 53 bits of a counter that is mixed.
-    state.luck_ += numba.uint64(0x9E3779B97F4A7C15)
-    mixed = numba.uint64(state.luck_)
+    state.__luck += numba.uint64(0x9E3779B97F4A7C15)
+    mixed = numba.uint64(state.__luck)
     mixed = (mixed ^ (mixed >> numba.uint64(30))) * numba.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> numba.uint64(27))) * numba.uint64(0x94D049BB133111EB)
     mixed = mixed ^ (mixed >> numba.uint64(31))
@@ -313,18 +330,34 @@ def _random(state):  # type: ignore[no-untyped-def]
 _declared("random", 0, lambda: _random)
 
 
-def _of_reals(function: _Compiled) -> Callable[..., _Compiled | None]:
-    compiled = numba.njit(function)
-
-    def real(state, a):  # type: ignore[no-untyped-def]
-        return compiled(numba.float64(a))
-
-    return lambda a: real if _is_number(a) else None
+def _sqrt(state, line, a):  # type: ignore[no-untyped-def]
+    if a < 0:
+        _fail(state, line, ROOT)
+    return math.sqrt(numba.float64(a))
 
 
-_declared("sqrt", 1, _of_reals(lambda a: math.sqrt(a)))
-_declared("exp", 1, _of_reals(lambda a: math.exp(a)))
-_declared("log", 1, _of_reals(lambda a: math.log(a)))
-_declared("log2", 1, _of_reals(lambda a: math.log2(a)))
-_declared("isnan", 1, _of_reals(lambda a: math.isnan(a)))
-_declared("isinf", 1, _of_reals(lambda a: math.isinf(a)))
+def _exp(state, line, a):  # type: ignore[no-untyped-def]
+    result = math.exp(numba.float64(a))
+    if math.isinf(result) and not math.isinf(numba.float64(a)):
+        _fail(state, line, INFINITE)
+    return result
+
+
+def _log(state, line, a):  # type: ignore[no-untyped-def]
+    if a <= 0:
+        _fail(state, line, LOGARITHM)
+    return math.log(numba.float64(a))
+
+
+def _log2(state, line, a):  # type: ignore[no-untyped-def]
+    if a <= 0:
+        _fail(state, line, LOGARITHM)
+    return math.log2(numba.float64(a))
+
+
+_declared("sqrt", 1, lambda *_: _sqrt)
+_declared("exp", 1, lambda *_: _exp)
+_declared("log", 1, lambda *_: _log)
+_declared("log2", 1, lambda *_: _log2)
+_declared("isnan", 1, lambda *_: lambda state, line, a: numba.int64(math.isnan(numba.float64(a))))
+_declared("isinf", 1, lambda *_: lambda state, line, a: numba.int64(math.isinf(numba.float64(a))))

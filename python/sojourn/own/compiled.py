@@ -13,6 +13,7 @@ import functools
 import hashlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,20 +23,23 @@ import numpy as np
 from sojourn import _core
 from sojourn.errors import UserError, install_extra
 from sojourn.foreign import plain
-from sojourn.own.language import (
+from sojourn.own.bases import (
+    ANSWERS,
     BASES,
     FUNCTION,
     LINE,
     LUCK,
+    REAL,
     SILENT,
     TURNS,
     VIEWS,
+    WHOLE,
     WHY,
+    Call,
     Law,
     Number,
-    base_of,
-    read,
 )
+from sojourn.own.language import base_of, read
 from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.trace import opened
 
@@ -44,6 +48,8 @@ if TYPE_CHECKING:
 
 FAILED = -(1 << 63)
 KIND = "own"
+MOST_TOLD = 200
+"""Characters of what numba says."""
 _LOCK = threading.Lock()
 """numba compiles for one thread at a time."""
 
@@ -58,7 +64,8 @@ def code_of(links: Sequence[Link]) -> dict[str, _core.OwnCode]:
     found: dict[str, _core.OwnCode] = {}
     for link in links:
         if link.qdisc.kind == KIND and link.qdisc.text not in found:
-            found[link.qdisc.text] = _code(link)
+            with _placed(f"link {link.name!r}: qdisc"):
+                found[link.qdisc.text] = _code(link)
     return found
 
 
@@ -70,13 +77,24 @@ def controls_of(flows: Sequence[Flow]) -> dict[str, _core.OwnControlCode]:
         UserError: as `code_of`.
     """
     found: dict[str, _core.OwnControlCode] = {}
-    for own in _controls(flows):
+    for flow, own in _controls(flows):
         if own.text not in found:
-            law, built = _compiled(own, "CongestionControl")
+            with _placed(f"flow {flow!r}: congestion"):
+                law, built = _compiled(own, "CongestionControl")
             found[own.text] = _core.OwnControlCode(
                 built.addresses, _state(law, built), built, paces=law.paces
             )
     return found
+
+
+@contextmanager
+def _placed(place: str) -> Iterator[None]:
+    """Says of what is refused where in the scenario it is."""
+    try:
+        yield
+    except UserError as error:
+        error.place = error.place or place
+        raise
 
 
 def given(words: str) -> Qdisc:
@@ -146,11 +164,12 @@ def _discipline(link: Link) -> _Own:
     )
 
 
-def _controls(flows: Sequence[Flow]) -> Iterator[_Own]:
+def _controls(flows: Sequence[Flow]) -> Iterator[tuple[str, _Own]]:
+    """Each, with the flow that has it."""
     for flow in flows:
         if flow.tcp is not None and (own := flow.tcp.own) is not None:
             file, name, words, source = own
-            yield _Own(flow.tcp.congestion, file, name, words or "", source)
+            yield flow.name, _Own(flow.tcp.congestion, file, name, words or "", source)
 
 
 def maker(realised: Realised) -> str:
@@ -201,7 +220,7 @@ def failed(
         return UserError(problem, _BOUNDS[what])
     if answer is not None:
         problem = f"{file}: {name}.{asked} answered {answer} {when}: {_meaningless(asked, answer)}"
-        return UserError(problem, f"its answer is {_ANSWERS[asked]}")
+        return UserError(problem, f"its answer is {ANSWERS[asked]}")
     said = _said(links, flows, file, name, line) if why == RAISED else ""
     what = WHYS.get(why, "no answer")
     shown = f"{what}: {said}" if said else what
@@ -211,20 +230,12 @@ def failed(
 def _said(links: Sequence[Link], flows: Sequence[Flow], file: str, name: str, line: int) -> str:
     """What the line of a `raise` or an `assert` says."""
     ours = [_discipline(link) for link in links if link.qdisc.kind == KIND]
-    for own in (*ours, *_controls(flows)):
+    for own in (*ours, *(own for _, own in _controls(flows))):
         if (own.file, own.name) == (file, name):
             return plain(own.law().said.get(line, ""))
     return ""
 
 
-_ANSWERS = {
-    "enqueue": "the number of a queue, with MARK added or not, or DROP",
-    "overflow": "the number of a queue that has packets",
-    "choose": "the number of a queue that has packets",
-    "dequeue": "PASS, MARK or DROP",
-    "idle": "nothing",
-    "timer": "a time in ns later than link.now",
-}
 _BOUNDS = {
     "cwnd": "cwnd is from 1 segment to 2^31: write max(1.0, ...)",
     "ssthresh": "ssthresh is at least 1 segment, and after a loss at most 2^31",
@@ -282,16 +293,18 @@ class _Shape:
     fields: tuple[tuple[str, str, int], ...]
     """Name, type, and numbers of an array (0: one number)."""
     asked: tuple[str, ...]
+    calls: tuple[Call, ...]
     base: str
     queues: int
 
     @classmethod
     def of(cls, law: Law) -> _Shape:
-        module = ast.Module(list(law.functions), [])
+        module = ast.Module([function.node for function in law.functions], [])
         fields = tuple((name, *_field(value)) for name, value in law.values.items())
         code = ast.dump(module, include_attributes=True)
         queues = law.settings.get("queues", 1)
-        shape = cls(law.name, law.file, code, fields, law.asked, law.base.name, queues)
+        base = law.base.name
+        shape = cls(law.name, law.file, code, fields, law.asked, law.calls, base, queues)
         _TREES[shape] = module
         return shape
 
@@ -331,23 +344,30 @@ def _built(shape: _Shape) -> _Built:
             (TURNS, "i8"),
             *((name, kind, (many,)) if many else (name, kind) for name, kind, many in shape.fields),
             # So that no state is the beginning of another: numba would take one for the other.
-            (f"end{len(shape.fields)}_", "i8"),
+            (f"__end{len(shape.fields)}", "i8"),
         ]
     )
     pointer = numba.types.CPointer
-    own = pointer(numba.from_dtype(state))
+    own = numba.from_dtype(state)
+    views = {name: numba.from_dtype(_view(name, shape.queues)) for name in VIEWS}
+    kinds = {WHOLE: numba.int64, REAL: numba.float64, **views}
     functions = _functions(shape, numba.njit, checks.FUNCTIONS)
     compiled = {}
-    for asked in shape.asked:
-        views = BASES[shape.base].asked[asked]
-        # A discipline's method that is not shown the packet gets its pointer all the same.
-        given = ("packet", "link") if shape.base == "Discipline" else (*views, *views)
-        seen = [pointer(numba.from_dtype(_view(name, shape.queues))) for name in given]
-        outer = _outer(functions[FUNCTION + asked], asked, views, numba)
-        try:
-            compiled[asked] = numba.cfunc(numba.int64(own, *seen))(outer)
-        except numba.core.errors.NumbaError as error:
-            raise _uncompiled(shape, asked, error) from None
+    name = shape.name
+    try:
+        # Each behind what it calls: numba would follow calls by recursion.
+        for call in shape.calls:
+            name = call.name
+            functions[FUNCTION + name].compile((own, *(kinds[kind] for kind in call.arguments)))
+        for name in shape.asked:
+            shown = BASES[shape.base].asked[name]
+            # A discipline's method that is not shown the packet gets its pointer all the same.
+            given = ("packet", "link") if shape.base == "Discipline" else (*shown, *shown)
+            signature = numba.int64(pointer(own), *(pointer(views[each]) for each in given))
+            outer = _outer(functions[FUNCTION + name], name, shown, numba)
+            compiled[name] = numba.cfunc(signature)(outer)
+    except Exception as error:  # numba's own, and what its passes fail by
+        raise _uncompiled(shape, name, error) from None
     addresses = {asked: function.address for asked, function in compiled.items()}
     return _Built(addresses, state, tuple(compiled.values()))
 
@@ -357,8 +377,7 @@ def _functions(
 ) -> dict[str, Any]:
     """Each function of the class, to be compiled as it is called."""
     names: dict[str, Any] = {
-        "__builtins__": {"abs": abs, "bool": bool, "float": float, "len": len}
-        | {"max": max, "min": min, "range": range},
+        "__builtins__": {"len": len, "range": range},
         **checks,
     }
     exec(compile(_TREES[shape], shape.file, "exec"), names)
@@ -381,7 +400,7 @@ def _outer(inner: Any, asked: str, views: Sequence[str], numba: Any) -> Callable
 
         def decide(state, packet, link):  # type: ignore[no-untyped-def]
             own = carray(state, 1)[0]
-            own.turns_ = 0
+            own.__turns = 0
             try:
                 return numba.int64(inner(own, carray(packet, 1)[0], carray(link, 1)[0]))
             except Exception:
@@ -392,7 +411,7 @@ def _outer(inner: Any, asked: str, views: Sequence[str], numba: Any) -> Callable
 
         def ask(state, packet, link):  # type: ignore[no-untyped-def]
             own = carray(state, 1)[0]
-            own.turns_ = 0
+            own.__turns = 0
             try:
                 return numba.int64(inner(own, carray(link, 1)[0]))
             except Exception:
@@ -403,7 +422,7 @@ def _outer(inner: Any, asked: str, views: Sequence[str], numba: Any) -> Callable
 
         def idle(state, packet, link):  # type: ignore[no-untyped-def]
             own = carray(state, 1)[0]
-            own.turns_ = 0
+            own.__turns = 0
             try:
                 inner(own, carray(link, 1)[0])
             except Exception:
@@ -414,7 +433,7 @@ def _outer(inner: Any, asked: str, views: Sequence[str], numba: Any) -> Callable
 
     def tell(state, seen, nothing):  # type: ignore[no-untyped-def]
         own = carray(state, 1)[0]
-        own.turns_ = 0
+        own.__turns = 0
         try:
             inner(own, carray(seen, 1)[0])
         except Exception:
@@ -424,28 +443,13 @@ def _outer(inner: Any, asked: str, views: Sequence[str], numba: Any) -> Callable
     return tell
 
 
-def _uncompiled(shape: _Shape, asked: str, error: Exception) -> UserError:
-    """What numba said, as one sentence: the last that is of the file, and its line."""
+def _uncompiled(shape: _Shape, name: str, error: Exception) -> UserError:
+    """What numba says of what `kinds` let pass."""
     import re
 
-    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    lines = [
-        int(found)
-        for found in re.findall(re.escape(f'File "{shape.file}", line ') + r"(\d+)", text)
-    ]
-    lines += [int(found) for found in re.findall(re.escape(shape.file) + r" \((\d+)\)", text)]
-    where = f"{shape.file}:{lines[-1]}" if lines else shape.file
-    said = [line.strip() for line in text.splitlines() if line.strip()]
-    reasons = [
-        line
-        for line in said
-        if "write int(" in line
-        or "is of numbers" in line
-        or "Cannot unify" in line
-        or "cast" in line
-    ]
-    told = plain((reasons or said or ["it has types that it can't tell"])[0])
+    said = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split("\n")
+    told = plain(next((line.strip() for line in said if line.strip()), "it does not say why"))
     return UserError(
-        f"{where}: numba can't compile {shape.name}.{asked}: {told}",
-        "each variable is one number, whole or real, throughout its function",
+        f"{shape.file}: {shape.name}.{name} is beyond numba {numba_version()}: {told[:MOST_TOLD]}",
+        "write it with simpler statements, and report it: sojourn should have found the line",
     )

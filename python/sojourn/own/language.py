@@ -10,9 +10,15 @@ Each function is rewritten before it is compiled:
 |---|---|
 | `a + b`, `a - b`, `a * b`, `a << b`, `a // b`, ... | a function of `checks`: a result beyond 64 bits and a division by zero are failures |
 | `self.x[i]` | the same: an index is one of the array |
-| a turn of a loop | is counted: a loop has an end |
-| a statement | notes its line first, so that a failure has a place |
+| a turn of a loop, the beginning of a function | is counted: loops and trees of calls have an end |
 | `f(...)`, `self.method(...)` | the compiled function, with the state as its first argument |
+| `a < b`, `not a` where a number is meant | 0 or 1 |
+
+Each of these functions is told its line, so that a failure has a place. What is rewritten has two
+kinds of numbers; `kinds` tells them apart, and refuses what Python would only find in the run.
+
+A file is bounded before it is read any further: its length, how deep it is nested, its numbers. So
+whoever reads a stranger's file is done in a moment.
 """
 
 from __future__ import annotations
@@ -21,55 +27,33 @@ import ast
 import math
 import operator
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
+from itertools import pairwise
 
 from sojourn import own
 from sojourn.errors import UserError
+from sojourn.foreign import plain
+from sojourn.own import kinds
+from sojourn.own.bases import (
+    BASES,
+    CHECK,
+    FUNCTION,
+    PLAIN,
+    STATE,
+    VIEWS,
+    Base,
+    Function,
+    Law,
+    Number,
+    refusal,
+)
 from sojourn.units import nearest
 
 PUBLIC = {name: getattr(own, name) for name in ("PASS", "DROP", "MARK", "US", "MS", "S")}
 """Constants of `sojourn.own`."""
 
-Number = int | float
-
-
-@dataclass(frozen=True)
-class View:
-    """What a method is shown: whole numbers under names, and arrays of them, one for each queue."""
-
-    numbers: tuple[str, ...]
-    arrays: tuple[str, ...] = ()
-
-
-VIEWS = {
-    "packet": View(("bytes", "flow", "hash", "ecn", "ce", "dscp", "enqueued", "sojourn")),
-    "link": View(("now", "packets", "bytes", "mtu", "rate"), ("queue_packets", "queue_bytes")),
-    "ack": View(
-        ("now", "acked", "rtt", "srtt", "una", "nxt", "cwnd_limited", "open", "mss"),
-    ),
-    "event": View(("now", "inflight", "mss")),
-    "delivery": View(
-        (
-            "now",
-            "delivered",
-            "interval",
-            "rate",
-            "prior_delivered",
-            "total_delivered",
-            "app_limited",
-            "acked",
-            "losses",
-            "prior_inflight",
-            "inflight",
-            "rtt",
-            "repair",
-            "cwnd_limited",
-            "mss",
-        ),
-    ),
-}
-"""By the name of an argument, in the engine's order (crates/qdisc, own.rs; crates/tcp, own.rs)."""
 _TYPES = {
     "Packet": "packet",
     "Link": "link",
@@ -80,60 +64,24 @@ _TYPES = {
 """By the annotation of an argument."""
 
 
-@dataclass(frozen=True)
-class Base:
-    """What a class may begin from."""
-
-    name: str
-    word: str
-    asked: Mapping[str, tuple[str, ...]]
-    """What the engine asks, and of what."""
-    settings: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Fields that the engine reads, each with its bounds."""
-    shared: Mapping[str, Number] = field(default_factory=dict)
-    """Fields that the engine reads and sets, ahead of the class's own."""
-
-
-BASES = {
-    base.name: base
-    for base in (
-        Base(
-            "Discipline",
-            "discipline",
-            {
-                "enqueue": ("packet", "link"),
-                "overflow": ("link",),
-                "choose": ("link",),
-                "dequeue": ("packet", "link"),
-                "idle": ("link",),
-                "timer": ("link",),
-            },
-            {
-                "queues": (1, 1 << 16),
-                "limit": (0, 1 << 32),
-                "timer_start": (0, 1 << 62),
-                "bypass": (0, 1),
-            },
-        ),
-        Base(
-            "CongestionControl",
-            "congestion control",
-            {
-                "on_ack": ("ack",),
-                "on_loss": ("event",),
-                "on_ecn": ("event",),
-                "on_timeout": ("event",),
-                "on_delivery": ("delivery",),
-            },
-            shared={"cwnd": 10.0, "ssthresh": math.inf, "pacing_rate": 0},
-        ),
-    )
-}
-SILENT = ("idle", "on_ack", "on_loss", "on_ecn", "on_timeout", "on_delivery")
-"""Methods that answer nothing."""
 _STARTS = {"cwnd": "window", "ssthresh": "ssthresh"}
-MOST_NUMBERS = 1 << 22
-"""Of a state."""
+
+MOST_TEXT = 200_000
+"""Characters of a file."""
+MOST_NODES = 20_000
+"""Of a file: names, numbers, operations, statements."""
+MOST_DEPTH = 60
+"""Of what is nested in each other: each `elif`, and each term of a sum, is one deeper."""
+MOST_LOOPS = 10
+"""Nested in each other."""
+MOST_COMPARED = 16
+"""Arguments of `min` and `max`."""
+NODES_A_TURN = 64
+"""A loop or function of so many counts as one more turn."""
+A_FUNCTION, A_LOOP, A_POWER, A_CALL, A_BRANCH = 30, 25, 15, 6, 4
+"""What numba has to do for each, in names and numbers (see `_work`)."""
+MOST_SAID = 200
+"""Characters of what a `raise` says."""
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -146,7 +94,6 @@ _BINARY: dict[type[ast.operator], str] = {
     ast.RShift: "shr",
     ast.Pow: "power",
 }
-_PLAIN = (ast.BitAnd, ast.BitOr, ast.BitXor)
 _CONSTANT: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -155,31 +102,12 @@ _CONSTANT: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-_BUILTINS = ("abs", "bool", "float", "len", "max", "min")
-_CHECKED_BUILTINS = {"int": "whole", "round": "nearest"}
-_MATH = ("sqrt", "exp", "log", "log2", "isnan", "isinf")
-_CHECKED_MATH = {"floor": "floor", "ceil": "ceil"}
+_OF_ONE = {"abs": "abs", "bool": "bool", "float": "float", "int": "whole", "round": "nearest"}
+"""Functions of Python with one argument, and what they become."""
+_OF_SEVERAL = ("max", "min")
+_BUILTINS = (*_OF_ONE, *_OF_SEVERAL, "len")
+_MATH = ("sqrt", "exp", "log", "log2", "isnan", "isinf", "floor", "ceil")
 _MATH_CONSTANTS = ("pi", "e", "inf")
-
-
-@dataclass(frozen=True)
-class Law:
-    """A class, read."""
-
-    file: str
-    name: str
-    base: Base
-    values: Mapping[str, Number | list[Number]]
-    """Its fields at their start."""
-    settings: Mapping[str, int]
-    functions: tuple[ast.FunctionDef, ...]
-    """Rewritten, each ahead of those that call it."""
-    asked: tuple[str, ...]
-    """What of `base.asked` it has: functions of the same names."""
-    paces: bool = False
-    """A congestion control that sets a pacing rate."""
-    said: Mapping[int, str] = field(default_factory=dict)
-    """By line: what a `raise` or `assert` says."""
 
 
 def read(source: str, file: str, name: str, words: str) -> Law:
@@ -206,6 +134,11 @@ are counted together (gh-106905)."""
 
 
 def _parsed(source: str, file: str) -> _File:
+    if len(source) > MOST_TEXT:
+        raise UserError(
+            f"{file}: a file of {len(source)} characters",
+            f"the most is {MOST_TEXT}: make it shorter",
+        )
     try:
         with _PARSES:
             tree = ast.parse(source, file)
@@ -213,9 +146,65 @@ def _parsed(source: str, file: str) -> _File:
         raise UserError(
             f"{file}:{error.lineno or 1}: not Python: {error.msg}", "correct the line"
         ) from None
-    except (ValueError, RecursionError, MemoryError):
+    except (RecursionError, MemoryError):
+        raise UserError(f"{file}: nested too deep", _FLATTEN) from None
+    except ValueError:
         raise UserError(f"{file}: not Python", "give a file of Python") from None
+    _bounded(tree, file)
     return _File(file, tree)
+
+
+_FLATTEN = "write it in several statements or functions"
+_NAMELESS = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
+
+
+def _size(nodes: Sequence[ast.AST]) -> int:
+    """Names, numbers, operations and statements."""
+    every = (each for node in nodes for each in ast.walk(node))
+    return sum(not isinstance(each, _NAMELESS) for each in every)
+
+
+def _work(node: ast.AST, loops: int = 0) -> int:
+    """How much numba has to do for a statement, in names and numbers of a plain one: measured. LLVM
+    unrolls loops, also those in each other."""
+    work = 0 if isinstance(node, _NAMELESS) else 1
+    match node:
+        case ast.While() | ast.For():
+            work += A_LOOP << loops
+            loops += 1
+        case ast.BinOp(op=ast.Pow()):
+            work += A_POWER
+        case ast.Call():
+            work += A_CALL
+        case ast.BoolOp(values=values):
+            work += A_BRANCH * len(values)
+        case ast.IfExp() | ast.If():
+            work += A_BRANCH
+    return work + sum(_work(child, loops) for child in ast.iter_child_nodes(node))
+
+
+def _bounded(tree: ast.Module, file: str) -> None:
+    """Refuses what is too long or nested too deep to be read by recursion, and endless numbers."""
+    left = deque[tuple[ast.AST, ast.AST, int]]((each, each, 0) for each in tree.body)
+    nodes = 0
+    while left:
+        node, at, depth = left.popleft()
+        at = node if hasattr(node, "lineno") else at
+        if isinstance(node, _NAMELESS):
+            continue
+        nodes += 1
+        if nodes > MOST_NODES:
+            hint = f"the most is {MOST_NODES} names, numbers and operations: make it shorter"
+            raise refusal(file, at, "the file is too long from here", hint)
+        if depth > MOST_DEPTH:
+            hint = (
+                f"the most is {MOST_DEPTH} levels, of which each elif and term is one: {_FLATTEN}"
+            )
+            raise refusal(file, at, "nested too deep", hint)
+        number = node.value if isinstance(node, ast.Constant) else 0
+        if isinstance(number, int) and number > 1 << 63:
+            raise refusal(file, at, "a whole number beyond 64 bits", "write a real one: 1e20")
+        left.extend((child, at, depth + 1) for child in ast.iter_child_nodes(node))
 
 
 def _set(words: str) -> dict[str, Number]:
@@ -240,8 +229,17 @@ class _File:
             self._top(statement)
 
     def refuse(self, node: ast.AST, problem: str, hint: str) -> UserError:
-        line = getattr(node, "lineno", 1)
-        return UserError(f"{self.file}:{line}: {problem}", hint)
+        return refusal(self.file, node, problem, hint)
+
+    def name(self, at: ast.AST, name: str) -> None:
+        """Refuses what is Python's own or, at the top of a file, was named before."""
+        if name.startswith("__"):
+            raise self.refuse(at, f"{name} is a name of Python's own", "choose another")
+
+    def _new(self, at: ast.AST, name: str) -> None:
+        self.name(at, name)
+        if name in self.constants or name in self.functions or name in self.classes:
+            raise self.refuse(at, f"{name} is there already", "choose another name")
 
     def _top(self, statement: ast.stmt) -> None:
         match statement:
@@ -258,8 +256,10 @@ class _File:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 self._constant(statement, name, value)
             case ast.FunctionDef(name=name):
+                self._new(statement, name)
                 self.functions[name] = statement
             case ast.ClassDef(name=name):
+                self._new(statement, name)
                 self.classes[name] = statement
             case ast.Import() | ast.ImportFrom():
                 raise self.refuse(
@@ -285,46 +285,67 @@ class _File:
             if alias.name in BASES:
                 self.bases.add(alias.name)
             if alias.name in PUBLIC:
+                if self.constants.get(alias.name) != PUBLIC[alias.name]:
+                    self._new(statement, alias.name)
                 self.constants[alias.name] = PUBLIC[alias.name]
 
     def _constant(self, statement: ast.stmt, name: str, value: ast.expr) -> None:
+        self._new(statement, name)
         number = self.value(value, self.constants)
         if isinstance(number, list):
-            raise self.refuse(statement, "a constant is one number", "make it a field of the class")
+            raise self.refuse(statement, "a constant is one number", _FIELD)
         self.constants[name] = number
 
-    def value(self, node: ast.expr, known: Mapping[str, Number]) -> Number | list[Number]:
-        """What an expression of constants is."""
+    def value(
+        self, node: ast.expr, known: Mapping[str, Number], most: int = 1
+    ) -> Number | list[Number]:
+        """What an expression of constants is, an array of at most so many numbers."""
         match node:
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+                return -number
             case ast.Constant(value=bool() | int() | float() as number):
-                return number
+                return self._whole(node, number)
             case ast.Name(id=name) if name in known:
                 return known[name]
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -self._one(operand, known)
+                return self._whole(node, -self._one(operand, known))
             case ast.BinOp(left=ast.List(elts=[item]), op=ast.Mult(), right=count):
                 times = self._one(count, known)
-                if not isinstance(times, int) or not 0 < times <= MOST_NUMBERS:
-                    raise self.refuse(
-                        node, f"an array of {times} numbers", f"from 1 to {MOST_NUMBERS}"
-                    )
+                if not isinstance(times, int) or not 0 < times <= most:
+                    hint = f"write a whole number from 1 to {most}" if most > 1 else _FIELD
+                    raise self.refuse(node, f"an array of {times} numbers", hint)
                 return [self._one(item, known)] * times
             case ast.List(elts=items) if items:
+                if len(items) > most:
+                    hint = f"write at most {most}" if most > 1 else _FIELD
+                    raise self.refuse(node, f"an array of {len(items)} numbers", hint)
                 return [self._one(item, known) for item in items]
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _CONSTANT:
                 try:
-                    return _CONSTANT[type(op)](self._one(left, known), self._one(right, known))
+                    made = _CONSTANT[type(op)](self._one(left, known), self._one(right, known))
                 except ArithmeticError:
                     raise self.refuse(node, "not a number", "divide by another one") from None
+                return self._whole(node, made)
         raise self.refuse(
             node, "not a constant", "write a number, or what is computed of constants above"
         )
+
+    def _whole(self, node: ast.expr, number: Number) -> Number:
+        if isinstance(number, int) and not -(1 << 63) <= number < 1 << 63:
+            raise self.refuse(node, "a whole number beyond 64 bits", "write a real one: 1e20")
+        return number
 
     def _one(self, node: ast.expr, known: Mapping[str, Number]) -> Number:
         value = self.value(node, known)
         if isinstance(value, list):
             raise self.refuse(node, "an array is not a number", "write a number")
         return value
+
+    def shown(self, node: ast.AST, name: str, kind: ast.expr | None) -> str | None:
+        """What of the engine's an argument is, by its annotation, or by its name without one."""
+        if kind is None:
+            return name if name in VIEWS else None
+        return _TYPES.get(_shown(kind).strip("'\""))
 
     def found(self, name: str) -> tuple[ast.ClassDef, Base]:
         """A class and what it begins from."""
@@ -339,10 +360,17 @@ class _File:
                 f"{name} is no discipline and no congestion control",
                 f"write from sojourn.own import Discipline, and class {name}(Discipline)",
             )
+        if found.decorator_list or found.keywords:
+            raise self.refuse(
+                found, f"{name} is more than a class", f"write class {name}({bases[0]})"
+            )
         return found, BASES[bases[0]]
 
     def law(self, name: str, words: Mapping[str, Number]) -> Law:
         return _Class(self, *self.found(name), words).law()
+
+
+_FIELD = "make it a field of the class"
 
 
 class _Class:
@@ -356,6 +384,7 @@ class _Class:
         self.base = base
         self.words = words
         self.values: dict[str, Number | list[Number]] = dict(base.shared)
+        self.numbers = len(self.values)
         self.settings = {name: getattr(own.Discipline, name) for name in base.settings}
         self.paces = False
         # A setting that no line of the class has can be set as well.
@@ -372,7 +401,7 @@ class _Class:
             case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                 pass
             case ast.FunctionDef(name=name):
-                self.methods[name] = statement
+                self._method(statement, name)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in self.base.settings:
                 self._field(statement, name, "int", value)
             case ast.AnnAssign(target=ast.Name(id=name), annotation=kind, value=value):
@@ -380,18 +409,45 @@ class _Class:
                     raise self.file.refuse(
                         statement, f"{name} has no first value", f"write {name}: int = 0"
                     )
-                self._field(statement, name, ast.unparse(kind), value)
+                self._field(statement, name, _shown(kind), value)
             case _:
                 raise self.file.refuse(
                     statement, "not a field or a method", "write a field like target: int = 5 * MS"
                 )
 
+    def _method(self, statement: ast.FunctionDef, name: str) -> None:
+        if name.startswith("__"):
+            hint = "give fields their first values in the class" if name == "__init__" else ""
+            raise self.file.refuse(statement, f"{name} is never called", hint or "leave it out")
+        if name == "random":
+            raise self.file.refuse(
+                statement, "self.random() is the engine's", "choose another name"
+            )
+        self._new(statement, name)
+        if name in self.file.functions:
+            raise self.file.refuse(
+                statement, f"{name} is a function of the file, too", "choose another name"
+            )
+        self.methods[name] = statement
+
+    def _new(self, at: ast.AST, name: str) -> None:
+        self.file.name(at, name)
+        if name in self.methods or (name in self.values and name not in self.base.shared):
+            raise self.file.refuse(
+                at, f"{self.node.name} has a {name} already", "choose another name"
+            )
+
     def _field(self, statement: ast.stmt, name: str, kind: str, node: ast.expr) -> None:
+        self._new(statement, name)
         known = {**self.file.constants, **self.settings}
         known.update({k: v for k, v in self.values.items() if not isinstance(v, list)})
-        value = self.file.value(node, known)
-        if name.startswith("_") and name[1:2] == "_":
-            raise self.file.refuse(statement, f"{name} is a name of Python's own", "choose another")
+        most = self.base.most_numbers
+        if self.numbers >= most:
+            raise self.file.refuse(
+                statement, f"a state of more than {most} numbers", f"the most is {most}"
+            )
+        value = self.file.value(node, known, most - self.numbers)
+        self.numbers += len(value) if isinstance(value, list) else 1
         if name in self.base.shared:
             self._shared(statement, name, value)
             return
@@ -435,7 +491,7 @@ class _Class:
         if one == "float":
             reals: list[Number] = [float(item) for item in items]
             return reals if array else reals[0]
-        for item in items:
+        for item in dict.fromkeys(items):
             if item % 1 != 0 or not -(1 << 63) <= item < 1 << 63:
                 raise self.file.refuse(
                     statement, f"{name} is a whole number of 64 bits, not {item}", "or a float"
@@ -460,11 +516,6 @@ class _Class:
                 )
 
     def law(self) -> Law:
-        many = sum(len(v) if isinstance(v, list) else 1 for v in self.values.values())
-        if many > MOST_NUMBERS:
-            raise self.file.refuse(
-                self.node, f"a state of {many} numbers", f"the most is {MOST_NUMBERS}"
-            )
         asked = tuple(name for name in self.base.asked if name in self.methods)
         if self.settings.get("queues", 1) > 1 and "choose" not in asked:
             raise self.file.refuse(
@@ -474,63 +525,57 @@ class _Class:
             )
         for name in asked:
             self._check_parameters(name)
-        for name in self.methods.keys() & self.file.functions.keys():
-            raise self.file.refuse(
-                self.methods[name], f"{name} is a function of the file, too", "choose another name"
-            )
         functions = {
-            **{
-                name: _Function(self, node, None).made()
-                for name, node in self.file.functions.items()
-            },
-            **{
-                name: _Function(self, node, _self(self.file, node)).made()
-                for name, node in self.methods.items()
-            },
+            name: _Function(self, node, None).made() for name, node in self.file.functions.items()
         }
-        ordered = self._ordered(functions)
-        return Law(
+        for name, node in self.methods.items():
+            functions[name] = _Function(self, node, _self(self.file, node)).made()
+        law = Law(
             self.file.file,
             self.node.name,
             self.base,
             self.values,
             self.settings,
-            ordered,
+            self._ordered(functions),
             asked,
             self.paces,
             self.said,
         )
+        return replace(law, calls=kinds.calls_of(law))
 
     def _check_parameters(self, name: str) -> None:
-        wanted = ("self", *self.base.asked[name])
-        given = self.methods[name].args.args
-        if len(given) != len(wanted):
-            raise self.file.refuse(
-                self.methods[name],
-                f"{name} takes {len(given)} arguments",
-                f"write def {name}({', '.join(wanted)})",
-            )
+        wanted = self.base.asked[name]
+        method = self.methods[name]
+        given = method.args.args
+        written = f"write def {name}({', '.join(('self', *wanted))})"
+        if len(given) != 1 + len(wanted):
+            raise self.file.refuse(method, f"{name} takes {len(given)} arguments", written)
+        for argument, view in zip(given[1:], wanted, strict=True):
+            said = self.file.shown(argument, argument.arg, argument.annotation)
+            if said is not None and said != view:
+                problem = f"{argument.arg} of {name} is the {view}, not the {said}"
+                raise self.file.refuse(argument, problem, written)
 
-    def _ordered(self, functions: Mapping[str, ast.FunctionDef]) -> tuple[ast.FunctionDef, ...]:
+    def _ordered(self, functions: Mapping[str, Function]) -> tuple[Function, ...]:
         """Each behind those that it calls."""
-        done: dict[str, ast.FunctionDef] = {}
-        under_way: list[str] = []
-
-        def visit(name: str) -> None:
-            if name in done:
-                return
-            if name in under_way:
-                raise self.file.refuse(
-                    functions[name], f"{name} calls itself", "write a loop: calls have no end"
-                )
-            under_way.append(name)
-            for other in _called(functions[name], functions):
-                visit(other)
-            under_way.pop()
-            done[name] = functions[name]
-
-        for name in functions:
-            visit(name)
+        calls = {name: tuple(_called(made.node)) for name, made in functions.items()}
+        done: dict[str, Function] = {}
+        for first in functions:
+            under_way = {first: iter(calls[first])}
+            while under_way:
+                name, left = next(reversed(under_way.items()))
+                other = next((other for other in left if other not in done), None)
+                if other is None:
+                    del under_way[name]
+                    done[name] = functions[name]
+                elif other in under_way:
+                    raise self.file.refuse(
+                        functions[other].node,
+                        f"{other} calls itself",
+                        "write a loop: calls have no end",
+                    )
+                else:
+                    under_way[other] = iter(calls[other])
         return tuple(done.values())
 
 
@@ -540,25 +585,13 @@ def _self(file: _File, node: ast.FunctionDef) -> str:
     return node.args.args[0].arg
 
 
-def _called(function: ast.FunctionDef, functions: Mapping[str, ast.FunctionDef]) -> Iterator[str]:
+def _called(function: ast.FunctionDef) -> Iterator[str]:
     for node in ast.walk(function):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            name = node.func.id.removeprefix(FUNCTION)
-            if node.func.id.startswith(FUNCTION) and name in functions:
-                yield name
+        if isinstance(node, ast.Name) and node.id.startswith(FUNCTION):
+            yield node.id.removeprefix(FUNCTION)
 
 
-FUNCTION = "own_"
-"""Ahead of the names of the file's functions, so that none hides one of ours."""
-CHECK = "check_"
-"""Ahead of those of `checks`."""
-STATE = "state_"
-"""The first argument of each function."""
-LUCK, WHY, LINE, TURNS = "luck_", "why_", "line_", "turns_"
-"""Ahead of the fields of a state."""
-
-
-class _Function(ast.NodeTransformer):
+class _Function:
     """Rewrites one function, and refuses what is not of the language."""
 
     def __init__(self, owner: _Class, node: ast.FunctionDef, own_name: str | None) -> None:
@@ -572,42 +605,56 @@ class _Function(ast.NodeTransformer):
         if odd or node.decorator_list:
             raise self.file.refuse(node, "more than plain arguments", "write def f(a, b)")
         names = [argument.arg for argument in arguments.args]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise self.file.refuse(
+                    node, f"{node.name} has two arguments {name}", "give each a name of its own"
+                )
         self.arguments = names if own_name is None else names[1:]
         self.views = self._views()
-        self.locals = {*self.arguments, *_assigned(node)}
+        self.locals = {*self.arguments}
+        for stored in _stored(node):
+            if stored.id in self.views or stored.id == own_name:
+                hint = "choose another name for the variable"
+                raise self.file.refuse(stored, f"{stored.id} is an argument that stays", hint)
+            self.locals.add(stored.id)
         for name in self.locals:
-            if name.endswith("_") or name.startswith((FUNCTION, CHECK)):
-                raise self.file.refuse(node, f"the name {name} is taken", "choose another")
+            self.file.name(node, name)
         self.counter = 0
+        self.loops = 0
 
     def _views(self) -> dict[str, str]:
         """Arguments that are the packet, the link and their like, by what they are."""
         asked = self.owner.base.asked
         if self.own_name is not None and self.node.name in asked:
             return dict(zip(self.arguments, asked[self.node.name], strict=False))
-        kinds: dict[str, str] = {}
-        for argument in self.node.args.args:
-            kind = ast.unparse(argument.annotation) if argument.annotation else ""
-            shown = _TYPES.get(kind.strip("'\""), argument.arg)
-            if shown in VIEWS:
-                kinds[argument.arg] = shown
-        return kinds
+        own = self.node.args.args[len(self.node.args.args) - len(self.arguments) :]
+        shown = ((each.arg, self.file.shown(each, each.arg, each.annotation)) for each in own)
+        return {name: view for name, view in shown if view is not None}
 
     def refuse(self, node: ast.AST, problem: str, hint: str) -> UserError:
         return self.file.refuse(node, problem, hint)
 
-    def made(self) -> ast.FunctionDef:
+    def made(self) -> Function:
         arguments = [ast.arg(STATE), *(ast.arg(name) for name in self.arguments)]
         made = ast.FunctionDef(
             name=FUNCTION + self.node.name,
             args=ast.arguments([], arguments, None, [], [], None, []),
-            body=self._block(self.node.body),
+            body=self._turn(self.node, self.node.body),
             decorator_list=[],
             returns=None,
         )
         if "type_params" in ast.FunctionDef._fields:
             made.type_params = []  # type: ignore[attr-defined]
-        return ast.fix_missing_locations(ast.copy_location(made, self.node))
+        rewritten = ast.fix_missing_locations(ast.copy_location(made, self.node))
+        return Function(
+            self.node.name,
+            self.node.lineno,
+            rewritten,
+            self.views,
+            A_FUNCTION + sum(map(_work, self.node.body)),
+            frozenset(self.locals),
+        )
 
     # --- statements
 
@@ -616,41 +663,66 @@ class _Function(ast.NodeTransformer):
         for statement in statements:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 continue
-            note = ast.Assign([_state(LINE, ast.Store())], ast.Constant(statement.lineno))
             made = self._statement(statement)
-            written += [ast.copy_location(each, statement) for each in (note, *made)]
+            written += [ast.copy_location(each, statement) for each in made]
         return written or [ast.Pass()]
 
     def _statement(self, node: ast.stmt) -> list[ast.stmt]:
         match node:
-            case ast.Pass() | ast.Break() | ast.Continue():
+            case ast.Pass():
                 return [node]
-            case ast.Return(value=value):
-                return [ast.Return(None if value is None else self.visit(value))]
+            case ast.Break() | ast.Continue():
+                if self.loops == 0:
+                    word = type(node).__name__.lower()
+                    raise self.refuse(node, f"{word} outside of a loop", "leave it out")
+                return [node]
+            case ast.Return(value=None | ast.Constant(value=None)):
+                return [ast.Return(None)]
+            case ast.Return(value=ast.expr() as value):
+                return [ast.Return(self.visit(value))]
             case ast.Expr(value=ast.Call()):
                 return [ast.Expr(self.visit(node.value))]
+            case ast.Expr(value=value):
+                raise self.refuse(
+                    node, f"{_shown(value)} is a value that nothing takes", "write x = ..."
+                )
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=value):
+                return self._together(node, names, value)
             case ast.Assign(targets=[target], value=value):
                 return self._assigned(target, self.visit(value))
+            case ast.Assign():
+                raise self.refuse(node, "two = in a line", "write a line for each")
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 return self._assigned(target, self.visit(value))
+            case ast.AnnAssign(target=target):
+                name = _shown(target)
+                raise self.refuse(node, f"{name} gets no value", f"write {name} = 0")
             case ast.AugAssign(target=target, op=op, value=value):
                 return self._augmented(node, target, op, value)
             case ast.If(test=test, body=body, orelse=orelse):
-                return [ast.If(self.visit(test), self._block(body), self._else(orelse))]
+                return [ast.If(self._test(test), self._block(body), self._else(orelse))]
             case ast.While(test=test, body=body, orelse=[]):
-                return [ast.While(self.visit(test), self._turn(body), [])]
-            case ast.For(target=ast.Name(), iter=ast.Call(func=ast.Name(id="range")), orelse=[]):
-                assert isinstance(node.iter, ast.Call)
-                numbers: list[ast.expr] = [
-                    self._check("whole", self.visit(each)) for each in node.iter.args
-                ]
+                always = self.visit(test)
+                asked = always if isinstance(always, ast.Constant) else self._test(test)
+                return [ast.While(asked, self._loop(node, body), [])]
+            case ast.For(
+                target=ast.Name(),
+                iter=ast.Call(func=ast.Name(id="range"), args=bounds, keywords=[]),
+                orelse=[],
+            ):
+                if not 1 <= len(bounds) <= 3:
+                    hint = "write range(count), range(from, to) or range(from, to, step)"
+                    raise self.refuse(node, f"range takes no {len(bounds)} numbers", hint)
+                numbers: list[ast.expr] = [self.visit(each) for each in bounds]
+                if len(bounds) == 3:
+                    numbers[2] = self._check(node, "step", numbers[2])
                 turns = ast.Call(ast.Name("range", ast.Load()), numbers, [])
-                return [ast.For(node.target, turns, self._turn(node.body), [])]
+                return [ast.For(node.target, turns, self._loop(node, node.body), [])]
             case ast.Raise(exc=exc):
                 return self._failure(node, exc)
             case ast.Assert(test=test, msg=said):
                 failing = self._failure(node, said)
-                return [ast.If(ast.UnaryOp(ast.Not(), self.visit(test)), failing, [])]
+                return [ast.If(ast.UnaryOp(ast.Not(), self._test(test)), failing, [])]
         raise self.refuse(
             node,
             f"{type(node).__name__} is not of this language",
@@ -660,53 +732,75 @@ class _Function(ast.NodeTransformer):
     def _else(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         return self._block(statements) if statements else []
 
-    def _turn(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        return [ast.Expr(self._check("turn")), *self._block(body)]
+    def _loop(self, node: ast.stmt, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        self.loops += 1
+        if self.loops > MOST_LOOPS:
+            raise self.refuse(
+                node, f"{self.loops} loops in each other", f"the most is {MOST_LOOPS}"
+            )
+        made = self._turn(node, body)
+        self.loops -= 1
+        return made
+
+    def _turn(self, node: ast.AST, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        turns = ast.Constant(1 + _size(body) // NODES_A_TURN)
+        count = ast.copy_location(ast.Expr(self._check(node, "turn", turns)), node)
+        return [count, *self._block(body)]
 
     def _failure(self, node: ast.stmt, said: ast.expr | None) -> list[ast.stmt]:
         for each in ast.walk(said) if said is not None else ():
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                self.owner.said[node.lineno] = each.value
-        return [ast.Expr(self._check("raised"))]
+                self.owner.said[node.lineno] = each.value[:MOST_SAID]
+        return [ast.copy_location(ast.Expr(self._check(node, "raised")), node)]
+
+    def _together(
+        self, node: ast.stmt, targets: Sequence[ast.expr], value: ast.expr
+    ) -> list[ast.stmt]:
+        """`a, b = b, a`."""
+        names = [target for target in targets if isinstance(target, ast.Name)]
+        if len(names) != len(targets):
+            raise self.refuse(node, "only variables can be set together", "write a line for each")
+        if not isinstance(value, ast.Tuple) or len(value.elts) != len(names):
+            raise self.refuse(
+                node,
+                f"{_shown(value)} is not {len(names)} numbers",
+                "write as many on the right, as in a, b = b, a; a function returns one number",
+            )
+        values: list[ast.expr] = [self.visit(each) for each in value.elts]
+        pair = ast.copy_location(ast.Tuple(values, ast.Load()), value)
+        return [ast.Assign([ast.Tuple(list(names), ast.Store())], pair)]
 
     def _assigned(self, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
         match target:
             case ast.Name():
                 return [ast.Assign([target], value)]
-            case ast.Tuple(elts=parts) if all(isinstance(part, ast.Name) for part in parts):
-                return [ast.Assign([target], value)]
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.own_name:
-                kind = self._field(target, attr)
-                if isinstance(kind, list):
+                if isinstance(self._field(target, attr), list):
                     raise self.refuse(target, f"{attr} is an array", f"set {attr}[i]")
-                return [ast.Assign([_state(attr, ast.Store())], self._fitting(attr, kind, value))]
+                return [ast.Assign([_state(attr, ast.Store())], value)]
             case ast.Subscript(
                 value=ast.Attribute(value=ast.Name(id=name), attr=attr), slice=index
             ) if name == self.own_name:
-                array = self._array(target, attr)
-                fitting = self._fitting(attr, array[0], value)
-                place = self.visit(index)
-                return [ast.Expr(self._check("put", _state(attr), place, fitting))]
+                self._array(target, attr)
+                return [
+                    ast.Expr(self._check(target, "put", value, _state(attr), self.visit(index)))
+                ]
         raise self.refuse(
             target,
-            f"{ast.unparse(target)} can't be set",
+            f"{_shown(target)} can't be set",
             "a method sets its own variables, and fields of self",
         )
-
-    def _fitting(self, name: str, kind: Number, value: ast.expr) -> ast.expr:
-        if isinstance(kind, float):
-            return ast.Call(ast.Name("float", ast.Load()), [value], [])
-        return self._check("fitting", value)
 
     def _augmented(
         self, node: ast.stmt, target: ast.expr, op: ast.operator, value: ast.expr
     ) -> list[ast.stmt]:
         if isinstance(target, ast.Subscript):
             self.counter += 1
-            place = f"place{self.counter}_"
+            place = f"__place{self.counter}"
             first = ast.Assign([ast.Name(place, ast.Store())], self.visit(target.slice))
             target = ast.Subscript(target.value, _Made(place), target.ctx)
             ast.copy_location(target, node)
+            ast.copy_location(target.slice, node)
             rest = self._augmented_at(node, target, op, value)
             return [first, *rest]
         return self._augmented_at(node, target, op, value)
@@ -721,7 +815,23 @@ class _Function(ast.NodeTransformer):
     # --- expressions
 
     def visit(self, node: ast.AST) -> ast.expr:
-        made = self._expression(node)
+        """A number."""
+        return ast.copy_location(self._expression(node), node)
+
+    def _test(self, node: ast.expr) -> ast.expr:
+        """Whether something is so. A test of constants is made one that numba does not see through:
+        it would leave out what such a branch has, and find no end where there is none else."""
+        match node:
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                made: ast.expr = self._comparison(node, left, ops, others)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                made = ast.UnaryOp(ast.Not(), self._test(operand))
+            case ast.BoolOp(op=op, values=values):
+                made = ast.BoolOp(op, [self._test(value) for value in values])
+            case _:
+                made = self.visit(node)
+                if isinstance(made, ast.Constant):
+                    made = self._check(node, "bool", made)
         return ast.copy_location(made, node)
 
     def _expression(self, node: ast.AST) -> ast.expr:
@@ -735,25 +845,29 @@ class _Function(ast.NodeTransformer):
             case ast.Attribute(value=ast.Name(id=name), attr=attr):
                 return self._attribute(node, name, attr)
             case ast.Subscript(value=ast.Attribute() as array, slice=index):
-                return self._check("get", self._array_of(array), self.visit(index))
+                return self._check(node, "get", self._array_of(array), self.visit(index))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-                return self._check(_BINARY[type(op)], self.visit(left), self.visit(right))
-            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _PLAIN):
+                return self._check(node, _BINARY[type(op)], self.visit(left), self.visit(right))
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, PLAIN):
                 return ast.BinOp(self.visit(left), op, self.visit(right))
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
                 return self._constant(ast.copy_location(ast.Constant(-number), node))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return self._check("sub", ast.Constant(0), self.visit(operand))
+                return self._check(node, "sub", ast.Constant(0), self.visit(operand))
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.visit(operand)
+            case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+                return self._check(node, "bool", self._test(node))
             case ast.UnaryOp(op=op, operand=operand):
                 return ast.UnaryOp(op, self.visit(operand))
             case ast.BoolOp(op=op, values=values):
                 return ast.BoolOp(op, [self.visit(value) for value in values])
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                return self._comparison(node, left, ops, others)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return ast.IfExp(self.visit(test), self.visit(body), self.visit(orelse))
-            case ast.Tuple(elts=parts):
-                return ast.Tuple([self.visit(part) for part in parts], ast.Load())
+                return ast.IfExp(self._test(test), self.visit(body), self.visit(orelse))
+            case ast.Tuple():
+                raise self.refuse(
+                    node, f"{_shown(node)} is several numbers", "keep them in fields of self"
+                )
             case ast.Call(func=func, args=arguments, keywords=[]):
                 return self._call(node, func, arguments)
         raise self.refuse(
@@ -767,21 +881,32 @@ class _Function(ast.NodeTransformer):
     ) -> ast.expr:
         if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in ops):
             raise self.refuse(node, "only numbers are compared", "write == or <")
-        return ast.Compare(self.visit(left), ops, [self.visit(other) for other in others])
+        numbers = [self.visit(each) for each in (left, *others)]
+        for index, (one, other) in enumerate(pairwise(numbers)):
+            if isinstance(one, ast.Constant) and isinstance(other, ast.Constant):
+                hidden = "float" if isinstance(one.value, float) else "whole"
+                numbers[index] = ast.copy_location(self._check(node, hidden, one), one)
+        return ast.Compare(numbers[0], ops, numbers[1:])
 
     def _constant(self, node: ast.Constant) -> ast.expr:
         number = node.value
         if isinstance(number, int) and not -(1 << 63) <= number < 1 << 63:
             raise self.refuse(node, f"{number} is beyond 64 bits", "write a smaller number")
-        return node
+        # True is 1, as a field of them is.
+        return ast.Constant(int(number)) if isinstance(number, bool) else node
 
     def _name(self, node: ast.AST, name: str) -> ast.expr:
+        if name in self.views:
+            fields = VIEWS[self.views[name]].numbers
+            raise self.refuse(
+                node, f"{name} is no number", f"write one of it, such as {name}.{fields[0]}"
+            )
         if name in self.locals:
             return ast.Name(name, ast.Load())
         if name in self.file.constants:
             return self._constant(ast.copy_location(ast.Constant(self.file.constants[name]), node))
         raise self.refuse(
-            node, f"there is no {name} here", "use constants, arguments and fields of self"
+            node, f"there is no {plain(name)} here", "use constants, arguments and fields of self"
         )
 
     def _attribute(self, node: ast.AST, name: str, attr: str) -> ast.expr:
@@ -789,12 +914,16 @@ class _Function(ast.NodeTransformer):
             if attr in self.owner.settings and attr not in self.owner.values:
                 return ast.Constant(self.owner.settings[attr])
             self._field(node, attr)
+            if isinstance(self.owner.values[attr], list):
+                raise self.refuse(node, f"{attr} is an array", f"write {attr}[i]")
             return _state(attr)
         if name in self.views:
             view = VIEWS[self.views[name]]
             known = (*view.numbers, *view.arrays)
             if attr not in known:
                 raise self.refuse(node, f"{name} has no {attr}", f"it has {', '.join(known)}")
+            if attr in view.arrays:
+                raise self.refuse(node, f"{attr} is an array", f"write {attr}[i]")
             return ast.Attribute(ast.Name(name, ast.Load()), attr, ast.Load())
         if name == "math" and self.file.imports_math and attr in _MATH_CONSTANTS:
             return ast.Constant(getattr(math, attr))
@@ -832,7 +961,7 @@ class _Function(ast.NodeTransformer):
                 if attr in VIEWS[self.views[name]].arrays:
                     return ast.Attribute(ast.Name(name, ast.Load()), attr, ast.Load())
         raise self.refuse(
-            node, f"{ast.unparse(node)} is no array", "arrays are fields of self, or of the link"
+            node, f"{_shown(node)} is no array", "arrays are fields of self, or of the link"
         )
 
     def _call(self, node: ast.AST, func: ast.expr, arguments: Sequence[ast.expr]) -> ast.expr:
@@ -840,31 +969,49 @@ class _Function(ast.NodeTransformer):
             case ast.Attribute(value=ast.Name(id=name), attr="random") if (
                 name == self.own_name and not arguments
             ):
-                return self._check("random")
+                return self._check(node, "random")
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.own_name:
                 return self._own_call(node, attr, self.owner.methods, arguments, 1)
-            case ast.Attribute(value=ast.Name(id="math"), attr=attr) if self.file.imports_math:
-                if attr in _CHECKED_MATH:
-                    return self._check(_CHECKED_MATH[attr], *map(self.visit, arguments))
-                if attr in _MATH:
-                    return self._check(attr, *map(self.visit, arguments))
-            case ast.Name(id="len") if len(arguments) == 1:
-                array = arguments[0]
-                if isinstance(array, ast.Attribute):
-                    return ast.Call(ast.Name("len", ast.Load()), [self._array_of(array)], [])
+            case ast.Attribute(value=ast.Name(id="math"), attr=attr) if (
+                self.file.imports_math and attr in _MATH
+            ):
+                return self._of_one(node, f"math.{attr}", attr, arguments)
             case ast.Name(id=name) if name in self.file.functions:
                 return self._own_call(node, name, self.file.functions, arguments, 0)
-            case ast.Name(id=name) if name in _CHECKED_BUILTINS:
-                return self._check(_CHECKED_BUILTINS[name], *map(self.visit, arguments))
-            case ast.Name(id=name) if name in _BUILTINS:
-                given = [self.visit(argument) for argument in arguments]
-                return ast.Call(ast.Name(name, ast.Load()), given, [])
+            case ast.Name(id="len"):
+                if len(arguments) != 1 or not isinstance(arguments[0], ast.Attribute):
+                    raise self.refuse(
+                        node, f"{_shown(node)}: len is of an array", "write len(self.x)"
+                    )
+                array = self._array_of(arguments[0])
+                return ast.Call(ast.Name("len", ast.Load()), [array], [])
+            case ast.Name(id=name) if name in _OF_ONE:
+                return self._of_one(node, name, _OF_ONE[name], arguments)
+            case ast.Name(id=name) if name in _OF_SEVERAL:
+                if not 2 <= len(arguments) <= MOST_COMPARED:
+                    raise self.refuse(
+                        node,
+                        f"{name} takes 2 to {MOST_COMPARED} arguments, not {len(arguments)}",
+                        f"write {name}(a, b)",
+                    )
+                first, *others = map(self.visit, arguments)
+                for other in others:
+                    first = ast.copy_location(self._check(node, name, first, other), node)
+                return first
         raise self.refuse(
             node,
-            f"there is no function {ast.unparse(func)} here",
-            f"of Python there are {', '.join((*_BUILTINS, *_CHECKED_BUILTINS))};"
-            f" of math {', '.join((*_MATH, *_CHECKED_MATH))}",
+            f"there is no function {_shown(func)} here",
+            f"of Python there are {', '.join(_BUILTINS)}; of math {', '.join(_MATH)}",
         )
+
+    def _of_one(
+        self, node: ast.AST, name: str, check: str, arguments: Sequence[ast.expr]
+    ) -> ast.expr:
+        if len(arguments) != 1:
+            raise self.refuse(
+                node, f"{name} takes 1 argument, not {len(arguments)}", f"write {name}(x)"
+            )
+        return self._check(node, check, self.visit(arguments[0]))
 
     def _own_call(
         self,
@@ -893,9 +1040,9 @@ class _Function(ast.NodeTransformer):
             return ast.Name(argument.id, ast.Load())
         return self.visit(argument)
 
-    def _check(self, name: str, *arguments: ast.expr) -> ast.Call:
-        state = ast.Name(STATE, ast.Load())
-        return ast.Call(ast.Name(CHECK + name, ast.Load()), [state, *arguments], [])
+    def _check(self, node: ast.AST, name: str, *arguments: ast.expr) -> ast.Call:
+        state, line = ast.Name(STATE, ast.Load()), ast.Constant(getattr(node, "lineno", 1))
+        return ast.Call(ast.Name(CHECK + name, ast.Load()), [state, line, *arguments], [])
 
 
 class _Made(ast.expr):
@@ -921,10 +1068,10 @@ def _loaded(target: ast.expr) -> ast.expr:
     return target
 
 
-def _assigned(function: ast.FunctionDef) -> Iterator[str]:
+def _stored(function: ast.FunctionDef) -> Iterator[ast.Name]:
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
+            yield node
 
 
 def _shown(node: ast.AST) -> str:
@@ -932,4 +1079,4 @@ def _shown(node: ast.AST) -> str:
         text = ast.unparse(node)
     except Exception:
         text = type(node).__name__
-    return text if len(text) <= 40 else text[:38] + "…"
+    return plain(text if len(text) <= 40 else text[:38] + "…")
