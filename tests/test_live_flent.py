@@ -361,6 +361,12 @@ def test_a_stream_that_outlasts_the_load_is_in_the_next_phase_by_what_fell_into_
     assert last.mbps("down") == pytest.approx(8 * 0.5 / 5)
 
 
+def test_a_stream_that_stops_delivers_nothing_in_the_rest_of_the_load(tmp_path: Path) -> None:
+    (part,) = phases.cut(netperfs(tmp_path, s0=sampled(5, count=25))).of("download")
+    assert part.seconds == pytest.approx(10)
+    assert part.mbps("down") == pytest.approx(5)
+
+
 def test_pings_that_are_missing_in_seq_were_lost(tmp_path: Path) -> None:
     # Numbers begin again at 2^16; one answer came twice.
     numbers = [i for i in range(100) if not 40 <= i < 60]
@@ -536,8 +542,19 @@ SMALL = flent.document(
 )
 
 
+RECORDED = Path(__file__).parent / "recordings" / "flent"
+SPOILED = [
+    SMALL,
+    *(
+        json.loads(gzip.decompress((RECORDED / f"{name}.flent.gz").read_bytes()))
+        for name in ("voip-1up-4", "tcp_nup-2", "rrul-none")
+    ),
+]
+
+
 @settings(max_examples=150)
 @given(
+    content=st.sampled_from(SPOILED),
     where=st.lists(st.integers(0, 50), min_size=1, max_size=5),
     what=st.none()
     | st.integers(-(2**70), 2**70)
@@ -546,10 +563,10 @@ SMALL = flent.document(
     | st.lists(st.integers(), max_size=3),
 )
 def test_a_spoiled_file_is_read_or_refused_but_never_a_crash(
-    where: list[int], what: Any, tmp_path_factory: pytest.TempPathFactory
+    content: dict[str, Any], where: list[int], what: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     file = tmp_path_factory.mktemp("spoiled") / "x.flent.gz"
-    file.write_bytes(gzip.compress(json.dumps(_spoiled(SMALL, where, what)).encode()))
+    file.write_bytes(gzip.compress(json.dumps(_spoiled(content, where, what)).encode()))
     try:
         found = flent.read(file)
     except UserError as error:
