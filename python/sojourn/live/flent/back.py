@@ -444,8 +444,9 @@ def _load_span(length: float, curves: Sequence[_Curve]) -> tuple[float, float]:
     """When the load began and ended, on flent's axis. It begins when the first stream does: after
     `DELAY_S`, or at once in tests that leave no time for idling (`tcp_2up_square`). It lasts for
     LENGTH, or longer if a stream did by more than `EARLY_S`."""
-    began = min((curve.t[0] for curve in curves), default=DELAY_S)
-    ended = max((curve.t[-1] for curve in curves), default=0.0)
+    sampled = [curve.t for curve in curves if curve.t.size > 1]
+    began = min((t[0] for t in sampled), default=DELAY_S)
+    ended = max((t[-1] for t in sampled), default=0.0)
     start = 0.0 if began < DELAY_S - EARLY_S else began
     # Without pings, time 0 is that of the first sample, at its end.
     end = start + length + min(began, 0.0)
@@ -462,8 +463,6 @@ class _Curve:
     t: Floats
     delivered: Floats
     """Bytes."""
-    rates: tuple[float, float]
-    """Of the first and of the last sample, bytes/s."""
     state_t: Floats
     cwnd: Floats
     """Bytes; NaN: not known."""
@@ -485,17 +484,17 @@ class _Curve:
         return dataclasses.replace(self, t=grid, delivered=np.interp(grid, t, delivered))
 
     def _reaching(self, start_s: float, end_s: float, reach_s: float) -> tuple[Floats, Floats]:
-        """The curve without the parts of an interval that netperf does not tell: a stream's rate is
-        that of its first sample from the load's beginning, and that of its last one to the load's
-        end, if these are no further away than `reach_s`."""
+        """The curve with the parts of an interval that netperf does not tell: to the ends of the
+        load, if these are no further away than `reach_s`, at the stream's mean rate."""
         t, delivered = self.t, self.delivered
+        mean = delivered[-1] / max(t[-1] - t[0], 1e-9)
         early, late = t[0] - start_s, end_s - t[-1]
         if 0 < late <= reach_s:
             t = np.append(t, end_s)
-            delivered = np.append(delivered, delivered[-1] + self.rates[1] * late)
+            delivered = np.append(delivered, delivered[-1] + mean * late)
         if 0 < early <= reach_s:
             t = np.insert(t, 0, start_s)
-            delivered = np.insert(delivered + self.rates[0] * early, 0, 0)
+            delivered = np.insert(delivered + mean * early, 0, 0)
         return t, delivered
 
     def latest(self, values: Floats) -> Floats:
@@ -542,7 +541,6 @@ def _curve(
 ) -> _Curve:  # fmt: skip
     t: list[float] = []
     delivered: list[float] = []
-    rates: list[float] = []
     for point in points:
         if point.get("val") is None:
             continue
@@ -558,8 +556,7 @@ def _curve(
             # Samples that flent dropped leave a hole, in which nothing is known to have arrived.
             t.append(at - took)
             delivered.append(delivered[-1])
-        rates.append(mbps * 1e6 / 8)
-        delivered.append(delivered[-1] + rates[-1] * took)
+        delivered.append(delivered[-1] + mbps * took * 1e6 / 8)
         t.append(at)
     mss = int(_real(about.get("TCP_MSS") or lab.get("mss") or MSS, 1e6, 1))
     told = sorted(state, key=lambda point: float(point["t"]))
@@ -576,7 +573,6 @@ def _curve(
     return _Curve(
         np.array(t if t else [0.0]),
         np.array(delivered if t else [0.0]),
-        (rates[0], rates[-1]) if rates else (0.0, 0.0),
         np.array([float(point["t"]) for point in told]),
         of("tcp_cwnd", MOST_COUNT / mss, mss),
         of("tcp_rtt", MOST_MS, 1e6),
