@@ -70,6 +70,22 @@ def test_both_ways_are_shaped_where_both_rates_are_given() -> None:
     assert both.commands("fq_codel")[-1].startswith("tc filter add dev eth0 parent ffff:")
 
 
+def test_a_fast_line_is_run_for_a_shorter_time() -> None:
+    def seconds(up: int, down: int | None = None, rtt_ms: int = 1) -> float:
+        line = AccessLine(up, down, (rtt_ms * 10**6, rtt_ms * 10**6))
+        plain = line.scenario().realise(1)
+        assert plain.duration_ns == line.duration_ns
+        assert plain.warmup_ns == line.duration_ns // 6
+        return line.duration_ns / 1e9
+
+    # The price is that of 30 s of 2 Gbit/s, but the windows need their RTTs.
+    assert seconds(10**7) == seconds(10**9, 10**9) == 30
+    assert seconds(10**10) == 6
+    assert seconds(10**10, 10**10) == seconds(4 * 10**10) == 3
+    assert seconds(10**10, rtt_ms=150) == 9
+    assert seconds(10**10, rtt_ms=600) == 30
+
+
 @pytest.fixture(scope="module")
 def runs() -> list:
     return engine.run_all(LINE.variants(LINE.scenario().with_(SHORT)))

@@ -27,6 +27,14 @@ MODEM = "pfifo limit 1000"
 CALL_BPS = 1_500_000
 CALL_SHARE = 8
 """A call takes at most this part of the line."""
+DURATION_NS = 30 * 10**9
+WARMUP_SHARE = 6
+"""The warm-up is this part of a run; transfers begin in the first fifth of it."""
+LONG_BPS = 2 * 10**9
+"""Of a faster line, both ways together, runs are so many times shorter: they cost by the packet."""
+LEAST_DURATION_NS = 3 * 10**9
+LEAST_RTTS = 60
+"""But a run has at least so many of the longest RTT: a window grows by the RTT."""
 NO_DELAY_NS = 10_000
 MTU = 1500
 
@@ -72,6 +80,13 @@ class AccessLine:
         """The commands of ip and tc for this discipline."""
         return plan(self.wanted(words), self.device, untouched(self.device)).commands
 
+    @property
+    def duration_ns(self) -> int:
+        """Of a run."""
+        both = self.up_bps + (self.down_bps or 0)
+        least = max(LEAST_DURATION_NS, LEAST_RTTS * self.rtt_ns[1])
+        return min(DURATION_NS, max(least, DURATION_NS * LONG_BPS // both))
+
     def scenario(self) -> Scenario:
         """The line as it is, with transfers that fill it, a call and a ping."""
         return loads(self._text())
@@ -104,6 +119,8 @@ class AccessLine:
         layer = (self.link or LINK_LAYERS["linux"]).text
         call = min(CALL_BPS, self.up_bps // CALL_SHARE)
         ways = ["up"] if self.down_bps is None else ["up", "down"]
+        warmup = self.duration_ns // WARMUP_SHARE
+        start = f"uniform 0 s .. {warmup // 5} ns"
         bulk = "".join(
             f"""
 [[flow]]
@@ -112,14 +129,14 @@ kind = "bulk"
 count = {self.flows}
 direction = "{way}"
 rtt = "{rtt}"
-start = "uniform 0 s .. 1 s"
+start = "{start}"
 """
             for way in ways
         )
         return f"""
 title = "{self}"
-duration = "30 s"
-warmup = "5 s"
+duration = "{self.duration_ns} ns"
+warmup = "{warmup} ns"
 seeds = 5
 [bottleneck]
 delay = "{delay} ns"
@@ -136,7 +153,7 @@ direction = "up"
 rate = "{call} bit/s"
 fps = 30
 rtt = "{low} ns"
-start = "uniform 0 s .. 1 s"
+start = "{start}"
 [[flow]]
 kind = "ping"
 interval = "45 ms"
