@@ -136,7 +136,7 @@ WRITTEN = {
 """What a kind requires."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_flow_of_each_kind_that_sends_datagrams_has_headers(kind: str) -> None:
     text = (
         'duration = "2 s"\n[bottleneck]\nrate = "9 Mbit/s"\ndelay = "5 ms"\n'
