@@ -277,6 +277,18 @@ def utilisation(wire_bytes: int, capacity_bits: float | None) -> float:
     return _core.utilisation(wire_bytes, capacity_bits)
 
 
+def mean_rates(run: Run) -> dict[str, float]:
+    """What each link could carry while it was measured, bit/s, over all seeds: the mean of a rate
+    that moves; without links of no limit."""
+    links = run.table("links").select("link", "capacity_bits", "measured_ns").drop_nulls()
+    carried: dict[str, float] = {}
+    measured: dict[str, float] = {}
+    for link, bits, ns in links.iter_rows():
+        carried[link] = carried.get(link, 0.0) + bits
+        measured[link] = measured.get(link, 0.0) + ns / 1e9
+    return {link: bits / measured[link] for link, bits in carried.items() if measured[link]}
+
+
 def jain(shares: Sequence[float]) -> float:
     """Jain's fairness index: 1 when all shares are equal, 1/n when one has everything; NaN without
     any share."""

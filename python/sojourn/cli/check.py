@@ -71,7 +71,7 @@ def _outline(
         "seeds": list(seeds),
         "sweep": _swept(variants) if scenario.sweep else {},
         "variants": [variant.label for variant in variants] if scenario.sweep else [],
-        "links": [_link(link) for link in first.links if link.sampled],
+        "links": [_link(link, first.duration_ns) for link in first.links if link.sampled],
         "flows": _flows(first),
         "notes": [
             {"key": note.dotted, "line": note.line, "message": note.message, "hint": note.hint}
@@ -107,13 +107,16 @@ def _swept(variants: Sequence[Scenario]) -> dict[str, list[Any]]:
     }
 
 
-def _link(link: Link) -> CheckedLink:
+def _link(link: Link, duration_ns: int) -> CheckedLink:
+    from sojourn.engine.foresight import mean_rate_bps
+
     steps = [step.bps for step in link.rate]
     return {
         "name": link.name,
         "rate_bps": steps[0] if steps else None,
         "least_bps": min(steps, default=None),
         "greatest_bps": max(steps, default=None),
+        "mean_bps": mean_rate_bps(link, duration_ns),
         "delay_ms": link.delay_ns / 1e6,
         "qdisc": link.qdisc.text,
         "shaper": link.shaper.text if link.shaper else None,
@@ -192,6 +195,7 @@ def _link_table(links: Sequence[Mapping[str, Any]]) -> str:
         rate = text.rate(link["rate_bps"])
         if link["least_bps"] != link["greatest_bps"]:
             rate = f"{text.rate(link['least_bps'])} to {text.rate(link['greatest_bps'])}"
+            rate += f", mean {text.about_rate(link['mean_bps'])}"
         below = [f"police {link['police']}"] if link["police"] else []
         below += [f"shaper {link['shaper']}"] if link["shaper"] else []
         below += [f"ring {link['ring']}"] if link["ring"] else []

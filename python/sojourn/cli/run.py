@@ -225,12 +225,15 @@ def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) ->
     # --json.
     limited = [queue for queue in limited if run.meta.link(queue["link"]).sampled] or limited
     times: tuple[_Time, ...] = ("mean", "p50", "p95", "p99", "max")
+    from sojourn.metrics import mean_rates
+
+    means = mean_rates(run)
     header = ["link", "rate", "qdisc", "util %", "goodput Mbit/s", "dropped", "marked"]
     header += [f"sojourn {name} ms" if name == "mean" else f"{name} ms" for name in times]
     rows = [
         [
             queue["link"],
-            text.rate(run.meta.link(queue["link"]).rate_bps),
+            _rate(run.meta.link(queue["link"]).rate_bps, means.get(queue["link"])),
             queue["qdisc"],
             text.percent(queue["utilisation"]),
             text.with_interval(queue["goodput_mbps"]),
@@ -256,6 +259,13 @@ def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) ->
         if max(map(len, beside)) <= shutil.get_terminal_size().columns:
             shown = "\n".join([*beside, *shown.splitlines()[len(drawn) :]])
     return shown
+
+
+def _rate(first: int | None, mean: float | None) -> str:
+    """A link's rate, of one that moves the mean: `mean 4.56 Mbit/s`."""
+    if first is None or mean is None or math.isclose(first, mean, rel_tol=1e-3):
+        return text.rate(first)
+    return f"mean {text.about_rate(mean)}"
 
 
 COURSE_WIDE = 16

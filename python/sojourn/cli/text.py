@@ -99,6 +99,11 @@ def ranges(numbers: Sequence[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans) or "none"
 
 
+def about_rate(bps: float) -> str:
+    """`4.56 Mbit/s`: three figures."""
+    return rate(int(float(f"{bps:.3g}")))
+
+
 def rate(bps: int | None) -> str:
     """`20 Mbit/s`."""
     if bps is None:

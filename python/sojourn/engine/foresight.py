@@ -257,14 +257,27 @@ def expected_packets(realised: Realised) -> int:
 
 def capacity_bps(link: Link, duration_ns: int) -> float:
     """The mean rate of a link over the run, bit/s; infinite without a limit."""
-    steps, period = link.rate, link.rate_period_ns or duration_ns
-    ends = [step.at_ns for step in steps[1:]] + [period]
-    bits = sum(
-        step.bps * max(0, min(end, period) - step.at_ns)
-        for step, end in zip(steps, ends, strict=False)
-    )
-    limit = slower([bits // period] if steps else [], link.shaper, link.police)
+    rate = mean_rate_bps(link, duration_ns)
+    limit = slower([] if rate is None else [rate], link.shaper, link.police)
     return math.inf if limit is None else float(limit)
+
+
+def mean_rate_bps(link: Link, duration_ns: int) -> int | None:
+    """The mean over the run of a link's own rate, whatever else limits it; None: it has no limit."""
+    if not link.rate:
+        return None
+    period = link.rate_period_ns or duration_ns
+    ends = [*(step.at_ns for step in link.rate[1:]), period]
+
+    def bits(until_ns: int) -> int:
+        """Of one pass, bit/s times ns."""
+        return sum(
+            step.bps * max(0, min(end, until_ns) - step.at_ns)
+            for step, end in zip(link.rate, ends, strict=True)
+        )
+
+    passes, rest = divmod(duration_ns, period)
+    return (passes * bits(period) + bits(rest)) // duration_ns
 
 
 def slower(rate: list[int], *limits: Shaper | Police | None) -> int | None:

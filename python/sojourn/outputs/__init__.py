@@ -138,6 +138,8 @@ class CheckedLink(TypedDict):
     """The first of a schedule; null: no limit."""
     least_bps: int | None
     greatest_bps: int | None
+    mean_bps: int | None
+    """Over the run."""
     delay_ms: float
     qdisc: str
     shaper: str | None
