@@ -3,15 +3,19 @@
 //! `kind = "capture"` with `file = "line.pcapng"` becomes `packets`, the time and the IP bytes of each
 //! packet, so that a scenario is complete without the file. Nothing of what they carried is kept.
 //! `interface` (a name or a number from 0), `src` and `dst` (addresses) choose among them. Times count
-//! from the first chosen packet. Packets of one instant get times 1 ns apart.
+//! from the first chosen packet. Packets of one instant get times 1 ns apart. Whatever flows and
+//! directions they were of, they become one flow in one direction: of several a note says how many.
 //!
 //! Formats: draft-ietf-opsawg-pcapng, draft-ietf-opsawg-pcap; Ethernet with VLAN tags, Linux's cooked
-//! frames of both versions, bare IP. What is not IP is passed over. The file is handed in.
+//! frames of both versions, bare IP. What is not IP is passed over; link types by their numbers of
+//! tcpdump.org/linktypes.html. The file is handed in.
 
 use crate::forms::MAX_ROWS;
 use crate::problem::{Problem, below};
 use crate::trace::{MAX_BYTES, Open};
+use core::cmp::Reverse;
 use core::net::IpAddr;
+use std::collections::{BTreeMap, HashSet};
 use values::quantity::{format_duration, format_size};
 use values::{Table, Value, Wrong, quoted};
 
@@ -19,8 +23,12 @@ use values::{Table, Value, Wrong, quoted};
 pub(crate) const KEYS: [&str; 4] = ["file", "interface", "src", "dst"];
 const PACKETS: &str = "packets";
 
-/// Replaces each capture's file by its packets; gives what was wrong.
-pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Vec<Problem> {
+/// Replaces each capture's file by its packets; gives what was wrong, and adds to what is to be noted.
+pub(crate) fn resolve(
+    document: &mut Table,
+    notes: &mut Vec<Problem>,
+    open: &Open<'_>,
+) -> Vec<Problem> {
     let mut problems = Vec::new();
     let Some(Value::List(entries)) = document.get_mut("flow") else { return problems };
     for (index, entry) in entries.iter_mut().enumerate() {
@@ -36,7 +44,11 @@ pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Vec<Problem> {
             chosen(&given, open)
         };
         match found {
-            Ok(rows) => table.set(PACKETS, rows),
+            Ok((rows, said)) => {
+                table.set(PACKETS, rows);
+                let note = |(message, hint)| Problem::new(message, hint, below(&at, "file"));
+                notes.extend(said.into_iter().map(note));
+            }
             Err(wrong) => {
                 problems.push(Problem::new(wrong.message, wrong.hint, below(&at, key)));
                 let row = Value::List(vec!["0 s".into(), "100 B".into()]);
@@ -47,8 +59,11 @@ pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Vec<Problem> {
     problems
 }
 
-/// The packets as a scenario has them, or what is wrong with which key.
-fn chosen(given: &[Option<Value>; 4], open: &Open<'_>) -> (&'static str, Result<Value, Wrong>) {
+/// The packets as a scenario has them with what is to be said of them, each a message and a hint.
+type Chosen = (Value, Vec<(String, String)>);
+
+/// The packets, or what is wrong with which key.
+fn chosen(given: &[Option<Value>; 4], open: &Open<'_>) -> (&'static str, Result<Chosen, Wrong>) {
     let [file, interface, from, to] = given;
     let mut addresses = [None, None];
     for ((key, value), address) in [("src", from), ("dst", to)].into_iter().zip(&mut addresses) {
@@ -73,24 +88,138 @@ fn chosen(given: &[Option<Value>; 4], open: &Open<'_>) -> (&'static str, Result<
         },
     };
     let [from, to] = addresses;
-    let found: Vec<(u64, u32)> = capture
+    let found: Vec<&Recorded> = capture
         .packets
         .iter()
         .filter(|packet| number.is_none_or(|number| packet.interface == number))
         .filter(|packet| from.is_none_or(|from| packet.from == from))
         .filter(|packet| to.is_none_or(|to| packet.to == to))
-        .map(|packet| (packet.at_ns, packet.bytes))
         .collect();
-    ("file", rows(&found, name))
+    if found.is_empty() {
+        let picked = given[1..].iter().any(Option::is_some);
+        return ("file", Err(nothing(name, &capture, number, picked)));
+    }
+    let times: Vec<_> = found.iter().map(|packet| (packet.at_ns, packet.bytes)).collect();
+    let mut said = Vec::new();
+    said.extend(several(name, &found));
+    said.extend(unread(name, &capture, number));
+    ("file", rows(&times, name).map(|rows| (rows, said)))
 }
+
+/// Of a capture of which no packet is left.
+fn nothing(name: &Value, capture: &Capture, number: Option<usize>, picked: bool) -> Wrong {
+    let name = quoted(name);
+    if let Some((message, hint)) = unread_types(capture, number) {
+        return Wrong::new(format!("{name} has no IP packets that can be read: {message}"), hint);
+    }
+    if picked && !capture.packets.is_empty() {
+        let pairs = counted(capture.packets.iter());
+        let hint = format!("it has {}: choose among these", listed(&pairs));
+        return Wrong::new(format!("{name} has no such IP packets"), hint);
+    }
+    let hint = "give a capture of IPv4 or IPv6";
+    Wrong::new(format!("{name} has no IP packets"), hint)
+}
+
+/// That packets of several flows become one, and which there are.
+fn several(name: &Value, found: &[&Recorded]) -> Option<(String, String)> {
+    let flows: HashSet<_> = found.iter().map(|each| (each.from, each.to, each.ports)).collect();
+    if flows.len() < 2 {
+        return None;
+    }
+    let pairs = counted(found.iter().copied());
+    let back = pairs.iter().any(|(&(from, to), _)| pairs.contains_key(&(to, from)));
+    let ways = if back { "of both directions, " } else { "" };
+    let message = format!(
+        "{} packets of {}, {ways}{} flows in all, become one flow in one direction",
+        found.len(),
+        quoted(name),
+        flows.len()
+    );
+    let hint = if pairs.len() > 1 {
+        format!("choose with src, dst or interface; there are {}", listed(&pairs))
+    } else {
+        "a discipline that separates flows sees one: write a [[flow]] of a capture for each".into()
+    };
+    Some((message, hint))
+}
+
+/// How many packets went from where to where.
+type Pairs = BTreeMap<(IpAddr, IpAddr), usize>;
+
+fn counted<'p>(packets: impl Iterator<Item = &'p Recorded>) -> Pairs {
+    let mut pairs = Pairs::new();
+    packets.for_each(|packet| *pairs.entry((packet.from, packet.to)).or_default() += 1);
+    pairs
+}
+
+/// The most of them: `40 from 192.0.2.1 to 192.0.2.2`.
+fn listed(pairs: &Pairs) -> String {
+    const SHOWN: usize = 3;
+    let mut most: Vec<_> = pairs.iter().collect();
+    units::put_in_order(&mut most, |(_, count)| Reverse(**count));
+    let shown: Vec<_> = most
+        .iter()
+        .take(SHOWN)
+        .map(|((from, to), count)| format!("{count} from {from} to {to}"))
+        .collect();
+    let more = most.len().saturating_sub(SHOWN);
+    let more =
+        if more > 0 { format!(" and {more} more pairs of addresses") } else { String::new() };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// That the frames of some of the chosen interfaces can't be read.
+fn unread(name: &Value, capture: &Capture, number: Option<usize>) -> Option<(String, String)> {
+    let (message, hint) = unread_types(capture, number)?;
+    Some((format!("of {} {message}", quoted(name)), hint))
+}
+
+fn unread_types(capture: &Capture, number: Option<usize>) -> Option<(String, String)> {
+    let chosen = |(each, _): &(&usize, &usize)| number.is_none_or(|number| number == **each);
+    let unread: Vec<_> = capture.unread.iter().filter(chosen).collect();
+    let &(first, _) = unread.first()?;
+    let link = capture.interfaces[*first].link;
+    let frames: usize = unread.iter().map(|(_, frames)| **frames).sum();
+    let known = LINK_TYPES.iter().find(|(number, _)| *number == link).map(|(_, known)| *known);
+    let link = known.map_or(format!("{link}"), |known| format!("{known} ({link})"));
+    let message = format!("{frames} frames are not read: their link type is {link}");
+    let hint = "Ethernet, Linux's cooked frames (tcpdump -i any) and bare IP are read";
+    Some((message, hint.to_owned()))
+}
+
+/// Link types that are not read.
+const LINK_TYPES: &[(u16, &str)] = &[
+    (0, "BSD loopback"),
+    (8, "SLIP"),
+    (9, "PPP"),
+    (50, "PPP in HDLC"),
+    (51, "PPPoE"),
+    (104, "Cisco HDLC"),
+    (105, "IEEE 802.11"),
+    (108, "OpenBSD loopback"),
+    (117, "OpenBSD pflog"),
+    (119, "IEEE 802.11 with a Prism header"),
+    (127, "IEEE 802.11 with radiotap"),
+    (149, "Apple's PKTAP"),
+    (163, "IEEE 802.11 with an AVS header"),
+    (189, "USB of Linux"),
+    (192, "PPI"),
+    (195, "IEEE 802.15.4"),
+    (201, "Bluetooth"),
+    (220, "USB of Linux"),
+    (226, "ipnet of Solaris"),
+    (230, "IEEE 802.15.4 without FCS"),
+    (242, "IP over InfiniBand"),
+    (249, "USBPcap"),
+    (253, "netlink"),
+    (258, "Apple's PKTAP"),
+];
 
 fn rows(found: &[(u64, u32)], name: &Value) -> Result<Value, Wrong> {
     let keys: Vec<_> = found.iter().map(|&(at, _)| (at, 0)).collect();
     let found: Vec<_> = units::ascending(&keys).into_iter().map(|row| found[row]).collect();
-    let Some(&(first, _)) = found.first() else {
-        let message = format!("{} has no such IP packets", quoted(name));
-        return Err(Wrong::new(message, "take interface, src or dst away"));
-    };
+    let first = found[0].0;
     if found.len() > MAX_ROWS {
         let message = format!("{} has {} packets", quoted(name), found.len());
         return Err(Wrong::new(message, format!("the most is {MAX_ROWS}: give a shorter capture")));
@@ -116,6 +245,8 @@ struct Recorded {
     interface: usize,
     from: IpAddr,
     to: IpAddr,
+    /// The protocol, and of TCP and UDP both ports.
+    ports: (u8, u16, u16),
     /// Of the IP packet.
     bytes: u32,
 }
@@ -131,6 +262,8 @@ struct Interface {
 struct Capture {
     interfaces: Vec<Interface>,
     packets: Vec<Recorded>,
+    /// Frames of each interface whose link type is not read.
+    unread: BTreeMap<usize, usize>,
 }
 
 impl Capture {
@@ -155,9 +288,12 @@ impl Capture {
 
     fn add(&mut self, interface: usize, at_ns: u64, frame: &[u8], length: u32) {
         let Some(found) = self.interfaces.get(interface) else { return };
-        if let Some((from, to, bytes)) = packet(found.link, frame, length) {
-            self.packets.push(Recorded { at_ns, interface, from, to, bytes });
-        }
+        let Some(at) = header(found.link) else {
+            *self.unread.entry(interface).or_default() += 1;
+            return;
+        };
+        let Some((from, to, ports, bytes)) = packet(found.link, at, frame, length) else { return };
+        self.packets.push(Recorded { at_ns, interface, from, to, ports, bytes });
     }
 }
 
@@ -230,6 +366,7 @@ impl Bytes<'_> {
                 self.big = true;
                 self.pcap(1_000_000_000)
             }
+            magic if magic & 0xffff == 0x8b1f => Err((0, "it is compressed: unpack it (gunzip)")),
             _ => Err((0, "this is no capture")),
         }
     }
@@ -311,16 +448,24 @@ impl Bytes<'_> {
     }
 }
 
-/// The addresses and the IP bytes of a frame; `None`: it is not IP, or too little of it was kept.
-fn packet(link: u16, frame: &[u8], length: u32) -> Option<(IpAddr, IpAddr, u32)> {
+/// The bytes before the IP packet in a frame of a link type; `None`: it is not read.
+fn header(link: u16) -> Option<usize> {
+    match link {
+        1 => Some(14),
+        113 => Some(16),
+        276 => Some(20),
+        12 | 101 | 228 | 229 => Some(0),
+        _ => None,
+    }
+}
+
+/// From where, to where, the ports, and the IP bytes.
+type Addressed = (IpAddr, IpAddr, (u8, u16, u16), u32);
+
+/// What a frame carries `skip` bytes from its start; `None`: it is not IP, or too little of it was
+/// kept.
+fn packet(link: u16, mut skip: usize, frame: &[u8], length: u32) -> Option<Addressed> {
     let kind = |at: usize| Some(u16::from_be_bytes(frame.get(at..at + 2)?.try_into().ok()?));
-    let mut skip = match link {
-        1 => 14,
-        113 => 16,
-        276 => 20,
-        12 | 101 | 228 | 229 => 0,
-        _ => return None,
-    };
     let mut carried = match link {
         1 => kind(12)?,
         113 => kind(14)?,
@@ -335,20 +480,25 @@ fn packet(link: u16, frame: &[u8], length: u32) -> Option<(IpAddr, IpAddr, u32)>
     let ip = frame.get(skip..)?;
     let number =
         |at: usize| Some(u32::from(u16::from_be_bytes(ip.get(at..at + 2)?.try_into().ok()?)));
-    let (from, to, said) = match carried {
+    let (from, to, said, protocol, next) = match carried {
         0x0800 => {
             let address =
                 |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
-            (address(12)?, address(16)?, number(2)?)
+            (address(12)?, address(16)?, number(2)?, ip[9], usize::from(ip[0] & 15) * 4)
         }
         0x86dd => {
             let address =
                 |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?));
-            (address(8)?, address(24)?, number(4)? + 40)
+            (address(8)?, address(24)?, number(4)? + 40, ip[6], 40)
         }
         _ => return None,
     };
     // A packet above segmentation offload says no length, or 0.
     let whole = length.checked_sub(skip as u32)?;
-    Some((from, to, if said == 0 || said == 40 && carried == 0x86dd { whole } else { said }))
+    // Fragments are taken for a flow of their own: the later ones have no ports.
+    let fragment = carried == 0x0800 && number(6)? & 0x3fff != 0;
+    let has_ports = [6, 17].contains(&protocol) && !fragment;
+    let port = |at: usize| number(next + at).filter(|_| has_ports);
+    let ports = (protocol, port(0).unwrap_or(0) as u16, port(2).unwrap_or(0) as u16);
+    Some((from, to, ports, if said == 0 || said == 40 && carried == 0x86dd { whole } else { said }))
 }

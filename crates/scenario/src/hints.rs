@@ -8,6 +8,7 @@ use crate::capture;
 use crate::model::{Flow, KINDS, language};
 use crate::problem::{Key, Part};
 use crate::reader::KeyOf;
+use crate::sweep::table_at;
 use values::text::{did_you_mean, nearest};
 use values::{Table, Value};
 
@@ -98,7 +99,7 @@ fn accepted(keys: &[KeyOf]) -> Vec<&'static str> {
 }
 
 /// Which table of the language is at a place in the document.
-fn table_at(key: &Key) -> &'static str {
+fn table_of(key: &Key) -> &'static str {
     let is = |part: Option<&Part>, name: &str| part == Some(&Part::from(name));
     match key.first() {
         None => "",
@@ -113,7 +114,7 @@ fn table_at(key: &Key) -> &'static str {
 pub(crate) fn hint_for_key(name: &str, key: &Key, keys: &[KeyOf], document: &Table) -> String {
     let lower = name.to_ascii_lowercase();
     let other = meant(&lower);
-    let here = table_at(key);
+    let here = table_of(key);
     let known = accepted(keys);
     let listed: Vec<_> = known.iter().copied().filter(|key| *key != "label").collect();
     let listed = format!("known keys: {}", listed.join(", "));
@@ -227,20 +228,8 @@ fn is_of(word: &str, here: &str, document: &Table) -> Option<String> {
 
 /// Whether a word is one of the discipline that the link at `key` has.
 fn word_of_the_qdisc(word: &str, key: &Key, document: &Table) -> bool {
-    let mut table = Some(document);
-    let mut words = None;
-    let mut parts = key.iter().peekable();
-    while let (Some(Part::Name(name)), Some(around)) = (parts.next(), table) {
-        table = match (around.get(name), parts.peek()) {
-            (Some(Value::List(items)), Some(Part::Index(index))) => {
-                parts.next();
-                items.get(*index).and_then(Value::table)
-            }
-            (Some(value), _) => value.table(),
-            (None, _) => None,
-        };
-        words = table.and_then(|table| table.get("qdisc")).and_then(Value::text).or(words);
-    }
+    let of = |at: &[Part]| table_at(document, at)?.get("qdisc")?.text();
+    let words = (1..=key.len()).rev().find_map(|length| of(&key[..length]));
     let kind = words.and_then(|words| words.split_whitespace().next()).unwrap_or("pfifo");
     tc::record(kind).is_some_and(|record| record.grammars.iter().any(|grammar| grammar.has(word)))
 }

@@ -10,6 +10,7 @@ mod amount;
 mod capture;
 mod check;
 mod code;
+mod columns;
 mod forms;
 mod hints;
 mod laws;
@@ -152,7 +153,6 @@ impl Loaded {
         known: &Files,
     ) -> Result<Loaded, Vec<Problem>> {
         let open = &|name: &str| known.get(name).cloned().map_or_else(|| open(name), Ok);
-        let (scenario, document) = validated(document, source, open)?;
         let files = RefCell::new(Files::new());
         let kept = |name: &str| {
             let known = files.borrow().get(name).cloned();
@@ -160,11 +160,15 @@ impl Loaded {
             files.borrow_mut().insert(name.to_owned(), content.clone());
             Ok(content)
         };
+        let Validated { scenario, document, notes: of_files, in_part } =
+            validated(document, source, &kept)?;
+        files.borrow_mut().retain(|name, _| in_part.contains(name));
         let whole = |scenario: &Scenario| {
             let unseen = notes::unseen(scenario).into_iter().map(|note| source.locate(note, 0));
             (notes_of(scenario, source), unseen.collect::<Vec<_>>())
         };
         let (mut notes, unseen) = whole(&scenario);
+        notes.extend(of_files);
         let mut idle = notes::idle(&scenario);
         let own: Vec<_> = notes.iter().chain(&unseen).cloned().collect();
         if scenario.sweep.is_empty() {
@@ -193,9 +197,9 @@ impl Loaded {
                         break;
                     }
                 }
-                Ok((variant, _)) => {
+                Ok(Validated { scenario: variant, notes: of_files, .. }) => {
                     let (words, unseen) = whole(&variant);
-                    for note in words.into_iter().chain(unseen) {
+                    for note in words.into_iter().chain(unseen).chain(of_files) {
                         let known = own.iter().find(|own| same(own, &note) && !change.is_of(&note));
                         let note = known.cloned().unwrap_or_else(|| change.relocate(note, source));
                         add_note(&mut notes, note);
@@ -227,6 +231,9 @@ impl Loaded {
         let mut document = self.document.clone();
         for (key, value) in changes {
             sweep::change(&mut document, key, value.as_ref())?;
+        }
+        for (key, _) in changes.iter().filter(|(_, value)| value.is_some()) {
+            sweep::check_set(&document, key)?;
         }
         // Of what was not changed the words are gone, and what was to be said of them is kept.
         let mut settled: HashSet<Key> = changes
@@ -469,13 +476,22 @@ fn notes_of(scenario: &Scenario, source: &Source) -> Vec<Problem> {
     notes
 }
 
-/// The document as a scenario, and as it was read: one `seed` being a list of one and traces being
-/// rows.
+/// A document that is a scenario.
+struct Validated {
+    scenario: Scenario,
+    /// As it was read: one `seed` being a list of one and traces being rows.
+    document: Table,
+    /// What is to be said of the files that it names.
+    notes: Vec<Problem>,
+    /// The files of which it holds a part, and a run of another length another part.
+    in_part: Vec<String>,
+}
+
 fn validated(
     mut document: Table,
     source: &Source,
     open: &Open<'_>,
-) -> Result<(Scenario, Table), Vec<Problem>> {
+) -> Result<Validated, Vec<Problem>> {
     for name in ["flow", "link"] {
         if let Some(entries) =
             document.get(name).and_then(Value::list).filter(|list| list.len() > MAX_ENTRIES)
@@ -503,9 +519,10 @@ fn validated(
         let flat = sweep::flat(sweep);
         document.set("sweep", Value::Table(flat));
     }
-    let traces = trace::resolve(&mut document, open);
-    problems.extend(traces.into_iter().map(|problem| source.locate(problem, 0)));
-    let captures = capture::resolve(&mut document, open);
+    let mut traces = trace::resolve(&mut document, open);
+    problems.extend(traces.problems.drain(..).map(|problem| source.locate(problem, 0)));
+    let mut notes = std::mem::take(&mut traces.notes);
+    let captures = capture::resolve(&mut document, &mut notes, open);
     problems.extend(captures.into_iter().map(|problem| source.locate(problem, 0)));
     let code = code::resolve(&mut document, open);
     problems.extend(code.into_iter().map(|problem| source.locate(problem, 0)));
@@ -535,7 +552,11 @@ fn validated(
     units::put_in_order(&mut wrong, |problem| problem.place.unwrap_or((0, 0)));
     problems.extend(wrong);
     match scenario {
-        Some(scenario) if problems.is_empty() => Ok((scenario, document)),
+        Some(scenario) if problems.is_empty() => {
+            let in_part = traces.restore(&mut document);
+            let notes = notes.into_iter().map(|note| source.locate(note, 0)).collect();
+            Ok(Validated { scenario, document, notes, in_part })
+        }
         _ => Err(problems),
     }
 }

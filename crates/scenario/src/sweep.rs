@@ -9,6 +9,7 @@
 use crate::model::{Axis, MAX_VARIANTS, Sweep};
 use crate::problem::{Key, Part, Problem, Source, below, dotted};
 use std::collections::HashSet;
+use values::quantity::{TIME, parse_duration};
 use values::text::{nearest, quoted as quoted_words};
 use values::{Table, Value, quoted, real};
 
@@ -42,11 +43,18 @@ impl Change<'_> {
     /// The document with the values set.
     pub(crate) fn apply(&self, document: &Table, source: &Source) -> Result<Table, Vec<Problem>> {
         let mut result = document.clone();
+        let moved = |setting: &Setting<'_>, found: Result<(), Vec<Problem>>| {
+            let found = found.err().unwrap_or_default().into_iter();
+            let at = move |problem| Problem { key: setting.at(), ..problem };
+            found.map(|problem| source.locate(at(problem), 0)).collect::<Vec<_>>()
+        };
         let mut problems = Vec::new();
         for setting in &self.settings {
-            let changed = change(&mut result, setting.key, Some(&setting.value));
-            for problem in changed.err().into_iter().flatten() {
-                problems.push(source.locate(Problem { key: setting.at(), ..problem }, 0));
+            problems.extend(moved(setting, change(&mut result, setting.key, Some(&setting.value))));
+        }
+        if problems.is_empty() {
+            for setting in &self.settings {
+                problems.extend(moved(setting, check_set(&result, setting.key)));
             }
         }
         if problems.is_empty() { Ok(result) } else { Err(problems) }
@@ -105,14 +113,17 @@ pub(crate) fn change(
     key: &str,
     value: Option<&Value>,
 ) -> Result<(), Vec<Problem>> {
-    let refused = |wrong: NoSuchKey| {
-        vec![Problem::new(wrong.0, wrong.1, key.split('.').map(Part::from).collect())]
-    };
-    for path in paths(document, key).map_err(refused)? {
-        if value.is_some() {
-            check_common(document, &path).map_err(refused)?;
-        }
-        set(document, &path, value).map_err(refused)?;
+    for path in paths(document, key).map_err(|wrong| wrong.of(key))? {
+        set(document, &path, value).map_err(|wrong| wrong.of(key))?;
+    }
+    Ok(())
+}
+
+/// Refuses a key that was set and changes nothing: once all are set, in whatever order.
+pub(crate) fn check_set(document: &Table, key: &str) -> Result<(), Vec<Problem>> {
+    for path in paths(document, key).map_err(|wrong| wrong.of(key))? {
+        check_common(document, &path).map_err(|wrong| wrong.of(key))?;
+        check_steps(document, &path).map_err(|wrong| wrong.of(key))?;
     }
     Ok(())
 }
@@ -246,6 +257,13 @@ pub(crate) fn flat(sweep: &Table) -> Table {
 /// What is wrong with a dotted key, and what to write instead.
 pub(crate) struct NoSuchKey(String, String);
 
+impl NoSuchKey {
+    /// As a problem of the key.
+    fn of(self, key: &str) -> Vec<Problem> {
+        vec![Problem::new(self.0, self.1, key.split('.').map(Part::from).collect())]
+    }
+}
+
 /// The places in the document that a dotted key names.
 pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> {
     let plain = || key.split('.').map(Part::from).collect::<Key>();
@@ -347,6 +365,42 @@ fn check_common(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
         ));
     }
     Ok(())
+}
+
+/// Refuses a rate or delay of a table whose steps begin at once: setting it would change nothing.
+fn check_steps(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
+    let Some((Part::Name(key), around)) = path.split_last() else { return Ok(()) };
+    let (steps, file) = match &**key {
+        "rate" => ("schedule", "trace"),
+        "delay" => ("delay_schedule", "delay_trace"),
+        _ => return Ok(()),
+    };
+    let of_a_link =
+        |part: &Part| matches!(part, Part::Name(name) if name == "link" || name == "bottleneck");
+    let Some(table) = table_at(document, around).filter(|_| around.first().is_some_and(of_a_link))
+    else {
+        return Ok(());
+    };
+    let first = table.get(steps).and_then(Value::list).and_then(<[_]>::first);
+    let at = first.and_then(Value::list).and_then(<[_]>::first).and_then(Value::text);
+    let at_once = at.and_then(|at| parse_duration(&at.into(), &TIME).ok()) == Some(0);
+    if !at_once && !table.has(file) {
+        return Ok(());
+    }
+    let message = format!("setting it changes nothing: its steps begin at 0 s ({steps} or {file})");
+    Err(NoSuchKey(message, format!("take {steps} or {file} away as well")))
+}
+
+/// The table at a place.
+pub(crate) fn table_at<'d>(document: &'d Table, at: &[Part]) -> Option<&'d Table> {
+    let Some((Part::Name(name), rest)) = at.split_first() else { return Some(document) };
+    match (document.get(name)?, rest) {
+        (Value::Table(inner), _) => table_at(inner, rest),
+        (Value::List(items), [Part::Index(index), rest @ ..]) => {
+            table_at(items.get(*index)?.table()?, rest)
+        }
+        _ => None,
+    }
 }
 
 /// Sets a value; `None` takes the key away.

@@ -13,16 +13,20 @@
 //! that ends then. Deviation: what a chance leaves unused is not lost, and a packet of 1501 bytes
 //! takes no whole second chance.
 //!
-//! Columns are separated by spaces, tabs, commas or semicolons; lines that begin with # (and one
-//! line of column names) are skipped. Times count from the first line's. A trace repeats: its last
-//! row lasts as long as the one before it. Reading one turns `trace = "file"` into the rows
-//! themselves, so that a scenario is complete without the file. The file is handed in: nothing is
-//! opened here.
+//! Columns are separated by tabs, commas, semicolons or blanks; lines that begin with # are skipped.
+//! The first line may name the columns (`columns.rs`), and must where there are more than two. Times
+//! count from the first row's. A trace repeats: its last row lasts as long as the one before it. One
+//! with more than `MAX_ROWS` rows is read as far as the run lasts. Reading one turns `trace = "file"`
+//! into the rows themselves, so that a scenario is complete without the file. The file is handed in:
+//! nothing is opened here.
 
+use crate::columns::{Chosen, Quantity, chosen, fields};
 use crate::forms::MAX_ROWS;
 use crate::laws::{CDF, MAX_POINTS};
-use crate::problem::{Key, Problem, below};
-use values::quantity::{format_duration, format_rate, format_size, is_blank};
+use crate::problem::{Key, Part, Problem, below};
+use values::quantity::{
+    TIME, Times, format_duration, format_rate, format_size, is_blank, parse_duration,
+};
 use values::text::quoted as quoted_words;
 use values::{Table, Value, Wrong, quoted, real};
 
@@ -30,19 +34,61 @@ use values::{Table, Value, Wrong, quoted, real};
 pub type Open<'o> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'o;
 
 /// The longest file, bytes.
-pub const MAX_BYTES: usize = 16 << 20;
+pub const MAX_BYTES: usize = 64 << 20;
 
-/// Replaces every `trace` of the document by its rows; gives what was wrong.
-pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Vec<Problem> {
-    let mut problems = Vec::new();
+/// What became of the traces of a document.
+#[derive(Default)]
+pub(crate) struct Resolved {
+    /// What was wrong.
+    pub(crate) problems: Vec<Problem>,
+    /// Columns that were not read.
+    pub(crate) notes: Vec<Problem>,
+    /// Traces that were read as far as the run lasts: their tables, and the files' names.
+    pub(crate) cut: Vec<(Key, Value)>,
+}
+
+impl Resolved {
+    /// Puts the files' names back in place of the rows of a part, since a run of another length needs
+    /// another part; gives the names.
+    pub(crate) fn restore(&self, document: &mut Table) -> Vec<String> {
+        for (at, name) in &self.cut {
+            if let Some(table) = table_at(document, at) {
+                table.remove(RATE.rows);
+                table.set(RATE.trace, name.clone());
+            }
+        }
+        self.cut.iter().filter_map(|(_, name)| Some(name.text()?.to_owned())).collect()
+    }
+}
+
+fn table_at<'d>(document: &'d mut Table, at: &[Part]) -> Option<&'d mut Table> {
+    let Some((Part::Name(name), rest)) = at.split_first() else { return Some(document) };
+    match (document.get_mut(name)?, rest) {
+        (Value::Table(inner), _) => table_at(inner, rest),
+        (Value::List(items), [Part::Index(index), rest @ ..]) => match items.get_mut(*index)? {
+            Value::Table(inner) => table_at(inner, rest),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Replaces every `trace` of the document by its rows.
+pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Resolved {
+    let mut found = Resolved::default();
+    let times = Times { zero: false, ..TIME };
+    let run = document.get("duration").and_then(|value| parse_duration(value, &times).ok());
+    let mut each = |table: &mut Table, at: &Key, kind: &Kind| {
+        resolve_table(table, at, kind, run, open, &mut found);
+    };
     if let Some(Value::Table(bottleneck)) = document.get_mut("bottleneck") {
         let at: Key = vec!["bottleneck".into()];
-        resolve_table(bottleneck, &at, &RATE, open, &mut problems);
-        resolve_table(bottleneck, &at, &DELAY, open, &mut problems);
+        each(bottleneck, &at, &RATE);
+        each(bottleneck, &at, &DELAY);
         for way in ["up", "down"] {
             if let Some(Value::Table(own)) = bottleneck.get_mut(way) {
-                resolve_table(own, &below(&at, way), &RATE, open, &mut problems);
-                resolve_table(own, &below(&at, way), &DELAY, open, &mut problems);
+                each(own, &below(&at, way), &RATE);
+                each(own, &below(&at, way), &DELAY);
             }
         }
     }
@@ -50,26 +96,28 @@ pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Vec<Problem> {
         let Some(Value::List(entries)) = document.get_mut(list) else { continue };
         for (index, entry) in entries.iter_mut().enumerate() {
             let Value::Table(table) = entry else { continue };
-            if list == "flow"
-                && let Some(size) = table.get("size").and_then(measured)
-            {
-                match distribution(&size, open) {
-                    Ok(points) => table.set("size", points),
-                    Err(wrong) => {
-                        let at = vec![list.into(), index.into(), "size".into()];
-                        problems.push(Problem::new(wrong.message, wrong.hint, at));
-                        // Said once: what stands in for it is right.
-                        table.set("size", "1 B".into());
-                    }
-                }
-            }
             if list == "link" || table.get("kind").and_then(Value::text) == Some("video") {
                 let at = vec![list.into(), index.into()];
-                kinds.iter().for_each(|kind| resolve_table(table, &at, kind, open, &mut problems));
+                kinds.iter().for_each(|kind| each(table, &at, kind));
             }
         }
     }
-    problems
+    if let Some(Value::List(entries)) = document.get_mut("flow") {
+        for (index, entry) in entries.iter_mut().enumerate() {
+            let Value::Table(table) = entry else { continue };
+            let Some(size) = table.get("size").and_then(measured) else { continue };
+            match distribution(&size, open) {
+                Ok(points) => table.set("size", points),
+                Err(wrong) => {
+                    let at = vec!["flow".into(), index.into(), "size".into()];
+                    found.problems.push(Problem::new(wrong.message, wrong.hint, at));
+                    // Said once: what stands in for it is right.
+                    table.set("size", "1 B".into());
+                }
+            }
+        }
+    }
+    found
 }
 
 /// What a trace is of.
@@ -81,8 +129,11 @@ struct Kind {
     repeat: &'static str,
     /// A key that is needed, and stands in for a file that can't be read.
     needs: Option<(&'static str, &'static str)>,
-    /// The second column times ten to this power is a whole number, at least and at most these.
-    scale: i32,
+    /// What its second column is.
+    of: Quantity,
+    /// It may be read as far as the run lasts.
+    in_part: bool,
+    /// As whole numbers of what a scenario counts, at least and at most these.
     least: u128,
     most: u128,
     write: fn(u64) -> String,
@@ -93,7 +144,8 @@ const RATE: Kind = Kind {
     rows: "schedule",
     repeat: "repeat",
     needs: Some(("rate", "1 Mbit/s")),
-    scale: 6,
+    of: Quantity::Rate,
+    in_part: true,
     least: 0,
     most: 10u128.pow(13),
     write: format_rate,
@@ -103,7 +155,8 @@ const DELAY: Kind = Kind {
     rows: "delay_schedule",
     repeat: "delay_repeat",
     needs: Some(("delay", "0 s")),
-    scale: 6,
+    of: Quantity::Delay,
+    in_part: false,
     least: 0,
     most: 3_600_000_000_000,
     write: format_duration,
@@ -113,7 +166,8 @@ const FRAMES: Kind = Kind {
     rows: "frames",
     repeat: "repeat",
     needs: None,
-    scale: 0,
+    of: Quantity::Size,
+    in_part: false,
     least: 1,
     most: 1 << 31,
     write: format_size,
@@ -126,21 +180,32 @@ fn resolve_table(
     table: &mut Table,
     at: &Key,
     kind: &Kind,
+    run: Option<u64>,
     open: &Open<'_>,
-    problems: &mut Vec<Problem>,
+    found: &mut Resolved,
 ) {
     let Kind { trace, rows, repeat, .. } = *kind;
     let Some(name) = table.remove(trace) else { return };
-    let mut tell =
-        |wrong: Wrong| problems.push(Problem::new(wrong.message, wrong.hint, below(at, trace)));
+    let mut tell = |wrong: Wrong| {
+        found.problems.push(Problem::new(wrong.message, wrong.hint, below(at, trace)));
+    };
     if let Some(clash) = [rows, repeat].into_iter().find(|name| table.has(name)) {
         tell(Wrong::new(format!("{trace} and {clash} are both given"), "keep one of them"));
         return;
     }
-    match read(&name, kind, open) {
-        Ok((steps, length)) => {
-            table.set(rows, steps);
-            table.set(repeat, length.into());
+    match read(&name, kind, open).and_then(|trace| trace.within(&name, kind, run)) {
+        Ok(steps) => {
+            let row = |&(at, each): &(u64, u64)| {
+                Value::List(vec![format_duration(at).into(), (kind.write)(each).into()])
+            };
+            table.set(rows, Value::List(steps.rows.iter().map(row).collect()));
+            match steps.length {
+                Some(length) => table.set(repeat, format_duration(length).into()),
+                None => found.cut.push((at.clone(), name)),
+            }
+            if let Some((message, hint)) = steps.note {
+                found.notes.push(Problem::new(message, hint, below(at, trace)));
+            }
         }
         Err(wrong) => {
             tell(wrong);
@@ -152,8 +217,46 @@ fn resolve_table(
     }
 }
 
-/// The rows and after which time they begin again, in the words of a scenario.
-fn read(name: &Value, kind: &Kind, open: &Open<'_>) -> Result<(Value, String), Wrong> {
+/// What is in a file.
+#[derive(Debug, Default)]
+struct Trace {
+    /// Times from the start, ns, and what holds from then on.
+    rows: Vec<(u64, u64)>,
+    /// After which time they begin again, ns; `None`: the run is over before.
+    length: Option<u64>,
+    /// What of it was not read, and what to write instead.
+    note: Option<(String, String)>,
+}
+
+impl Trace {
+    /// As much of it as a scenario holds: of too many rows those that a run of `run` ns meets. Behind
+    /// them are the greatest value, which disciplines are made for, and none: a longer run would show
+    /// that there is no more.
+    fn within(mut self, name: &Value, kind: &Kind, run: Option<u64>) -> Result<Trace, Wrong> {
+        if self.rows.len() <= MAX_ROWS {
+            return Ok(self);
+        }
+        let wrong = |message: String| {
+            let hint =
+                format!("the most is {MAX_ROWS}: give a shorter trace, or a shorter duration");
+            Err(Wrong::new(format!("{} {message}", quoted(name)), hint))
+        };
+        let Some(run) = run.filter(|run| kind.in_part && self.length >= Some(*run)) else {
+            return wrong(format!("has {} steps", self.rows.len()));
+        };
+        let most = self.rows.iter().map(|(_, value)| *value).max().unwrap_or(0);
+        self.rows.retain(|(at, _)| *at < run);
+        if self.rows.len() > MAX_ROWS - 2 {
+            return wrong(format!("has {} steps within the run", self.rows.len()));
+        }
+        self.rows.extend([(run, most), (run + MS, 0)]);
+        self.length = None;
+        Ok(self)
+    }
+}
+
+/// The text of a file, without the mark that some programs begin one with.
+fn text_of(name: &Value, open: &Open<'_>) -> Result<String, Wrong> {
     let file =
         name.text().filter(|name| !name.is_empty() && !name.contains('\0')).ok_or_else(|| {
             let hint = "write a path in quotes, like \"lte.csv\"";
@@ -165,36 +268,39 @@ fn read(name: &Value, kind: &Kind, open: &Open<'_>) -> Result<(Value, String), W
     })?;
     if data.len() > MAX_BYTES {
         let message = format!("{} is larger than {}", quoted(name), format_size(MAX_BYTES as u64));
-        return Err(Wrong::new(message, "give a shorter trace"));
+        return Err(Wrong::new(message, "give a shorter one"));
     }
     let text = String::from_utf8(data).map_err(|_| {
         Wrong::new(format!("{} is not text (UTF-8)", quoted(name)), "give two columns of numbers")
     })?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// What a file has, in the units that a scenario counts in.
+fn read(name: &Value, kind: &Kind, open: &Open<'_>) -> Result<Trace, Wrong> {
+    let text = text_of(name, open)?;
+    let file = name.text().unwrap_or_default();
     if kind.rows == RATE.rows
         && let Some(chances) = chances(&text, file)?
     {
         return Ok(rate_of_chances(&chances));
     }
-    let pairs = pairs(&text, file)?;
-    let Kind { scale, least, most, write, .. } = *kind;
+    let (pairs, note) = pairs(&text, file, kind.of)?;
+    let Kind { least, most, write, .. } = *kind;
     let start = pairs[0].at;
-    let mut table = Vec::with_capacity(pairs.len());
+    let mut rows = Vec::with_capacity(pairs.len());
     for pair in &pairs {
-        let value = whole(pair.number, scale).filter(|value| *value <= most);
+        let value = whole(pair.number, pair.scale).filter(|value| *value <= most);
         let Some(value) = value.filter(|value| *value >= least) else {
             let message =
                 format!("{file}, line {}: {} is out of range", pair.line, decimal(pair.number));
             return Err(Wrong::new(message, format!("the most is {}", write(most as u64))));
         };
-        table.push(Value::List(vec![
-            format_duration(pair.at - start).into(),
-            write(value as u64).into(),
-        ]));
+        rows.push((pair.at - start, value as u64));
     }
-    let last = pairs[pairs.len() - 1].at - start;
-    let step =
-        if pairs.len() > 1 { last - (pairs[pairs.len() - 2].at - start) } else { 1_000_000_000 };
-    Ok((Value::List(table), format_duration(last + step)))
+    let last = rows[rows.len() - 1].0;
+    let step = if rows.len() > 1 { last - rows[rows.len() - 2].0 } else { 1_000_000_000 };
+    Ok(Trace { rows, length: Some(last + step), note })
 }
 
 /// The milliseconds of a Mahimahi trace and how many chances each has; `None`: it is none.
@@ -226,22 +332,18 @@ fn chances(text: &str, name: &str) -> Result<Option<Vec<(u64, u64)>>, Wrong> {
             let hint = "its last line is the millisecond at which it begins again";
             Err(Wrong::new(format!("{name} is a trace of no time"), hint))
         }
-        Some(_) if found.len() > MAX_ROWS / 2 => {
-            let message = format!("{name} has chances in more than {} milliseconds", MAX_ROWS / 2);
-            Err(Wrong::new(message, "give a shorter trace"))
-        }
         Some(_) => Ok(Some(found)),
     }
 }
 
 /// Steps of the rate at which these chances are over when they are.
-fn rate_of_chances(chances: &[(u64, u64)]) -> (Value, String) {
+fn rate_of_chances(chances: &[(u64, u64)]) -> Trace {
     let last = chances[chances.len() - 1].0;
     let mut steps: Vec<(u64, u64)> = Vec::new();
-    let mut step = |at: u64, bps: u64| match steps.last_mut() {
-        Some((before, rate)) if *before == at => *rate += bps,
+    let mut step = |ms: u64, bps: u64| match steps.last_mut() {
+        Some((before, rate)) if *before == ms * MS => *rate += bps,
         Some((_, rate)) if *rate == bps => {}
-        _ => steps.push((at, bps)),
+        _ => steps.push((ms * MS, bps)),
     };
     let mut over = 0;
     // A chance at 0 is one at the end of the pass before.
@@ -254,10 +356,7 @@ fn rate_of_chances(chances: &[(u64, u64)]) -> (Value, String) {
         step(ms - 1, (count + more) * CHANCE_BPS);
         over = ms;
     }
-    let row = |(at, bps): (u64, u64)| {
-        Value::List(vec![format_duration(at * MS).into(), format_rate(bps).into()])
-    };
-    (Value::List(steps.into_iter().map(row).collect()), format_duration(last * MS))
+    Trace { rows: steps, length: Some(last * MS), note: None }
 }
 
 struct Pair<'t> {
@@ -265,6 +364,8 @@ struct Pair<'t> {
     /// ns.
     at: u64,
     number: &'t str,
+    /// Times ten to this power it is what a scenario counts.
+    scale: i32,
 }
 
 /// The file of `cdf FILE`: what follows is neither several points nor one.
@@ -277,21 +378,12 @@ fn measured(value: &Value) -> Option<String> {
 
 /// Its points, as a scenario has them.
 fn distribution(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
-    let name = quoted(&file.into());
-    let data = open(file).map_err(|why| {
-        let hint = "the path counts from the scenario's folder";
-        Wrong::new(format!("can't read {name}: {why}"), hint)
-    })?;
     let columns = "write on each line bytes, and the share of all that is no larger";
-    let text = String::from_utf8(data)
-        .map_err(|_| Wrong::new(format!("{name} is not text (UTF-8)"), columns))?;
+    let text = text_of(&file.into(), open)?;
     let mut points: Vec<(u64, f64)> = Vec::new();
     let mut headed = false;
     for (line, row) in text.lines().enumerate() {
-        let fields: Vec<_> = row
-            .split(|c: char| c.is_whitespace() || c == ',' || c == ';')
-            .filter(|field| !field.is_empty())
-            .collect();
+        let fields = fields(row);
         let Some(first) = fields.first().filter(|first| !first.starts_with('#')) else { continue };
         if points.is_empty() && !headed && first.starts_with(char::is_alphabetic) {
             headed = true;
@@ -322,56 +414,87 @@ fn distribution(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
     Ok(format!("{CDF} {}", points.join(", ")).into())
 }
 
-/// Times rising.
-fn pairs<'t>(text: &'t str, name: &str) -> Result<Vec<Pair<'t>>, Wrong> {
+/// What is said of columns that are not read: a message and a hint.
+type Said = Option<(String, String)>;
+
+/// The time and the value of each row, times rising.
+fn pairs<'t>(text: &'t str, name: &str, of: Quantity) -> Result<(Vec<Pair<'t>>, Said), Wrong> {
     let mut pairs: Vec<Pair<'t>> = Vec::new();
-    let mut headed = false;
+    let mut names: Option<Vec<String>> = None;
+    // A comment that names as many columns as there are.
+    let mut comment = Vec::new();
+    let mut found: Option<(usize, Chosen)> = None;
     for (line, row) in text.lines().enumerate() {
         let line = line + 1;
-        let fields: Vec<_> = row
-            .split(|c: char| c.is_whitespace() || c == ',' || c == ';')
-            .filter(|field| !field.is_empty())
-            .collect();
-        let Some(first) = fields.first().filter(|first| !first.starts_with('#')) else { continue };
-        let [time, number, ..] = fields[..] else {
-            if pairs.is_empty() && !headed && first.starts_with(char::is_alphabetic) {
-                headed = true;
-                continue;
+        let row = row.trim();
+        if let Some(words) = row.strip_prefix('#') {
+            comment = names_in(words.trim_start_matches('#').trim());
+            continue;
+        }
+        if row.is_empty() {
+            continue;
+        }
+        if pairs.is_empty()
+            && names.is_none()
+            && row.starts_with(|c: char| c.is_alphabetic() || c == '"')
+        {
+            names = Some(names_in(row));
+            continue;
+        }
+        let cells = fields(row);
+        let (count, columns) = match &found {
+            Some(found) => found,
+            None => {
+                let named = names.take().unwrap_or_else(|| {
+                    let by_comment = cells.len() > 2 && comment.len() == cells.len();
+                    if by_comment { std::mem::take(&mut comment) } else { Vec::new() }
+                });
+                names = Some(Vec::new());
+                if cells.len() < 2 || !cells.iter().any(|cell| is_number(cell)) {
+                    return Err(not_two(name, line, row));
+                }
+                &*found.insert((cells.len(), chosen(name, cells.len(), &named, of)?))
             }
+        };
+        let cell = |column: usize| cells.get(column).copied().filter(|cell| is_number(cell));
+        let (Some(time), Some(number)) = (cell(columns.time.0), cell(columns.value.0)) else {
             return Err(not_two(name, line, row));
         };
-        if !is_number(time) || !is_number(number) {
-            if pairs.is_empty() && !headed && first.starts_with(char::is_alphabetic) {
-                headed = true;
-                continue;
-            }
-            return Err(not_two(name, line, row));
+        if cells.len() > *count {
+            let message = format!("{name}, line {line}: {} columns behind {count}", cells.len());
+            return Err(Wrong::new(message, "write as many columns on each line"));
         }
-        let at = whole(time, 9).filter(|at| *at <= 10u128.pow(18)).ok_or_else(|| {
-            Wrong::new(
-                format!("{name}, line {line}: a time of {time} s is too long"),
-                "times are in seconds",
-            )
-        })? as u64;
+        let at =
+            whole(time, columns.time.1).filter(|at| *at <= 10u128.pow(18)).ok_or_else(|| {
+                let message = format!("{name}, line {line}: a time of {time} is too long");
+                Wrong::new(message, "times are in seconds, unless the first line says time_ms")
+            })? as u64;
         if pairs.last().is_some_and(|last| at <= last.at) {
-            let hint = "the first column is the time in seconds";
+            let hint = format!("column {} is the time", columns.time.0 + 1);
             return Err(Wrong::new(format!("{name}, line {line}: times must rise"), hint));
         }
-        pairs.push(Pair { line, at, number });
-        if pairs.len() > MAX_ROWS {
-            return Err(Wrong::new(
-                format!("{name} has more than {MAX_ROWS} rows"),
-                "give a shorter trace",
-            ));
-        }
+        pairs.push(Pair { line, at, number, scale: columns.value.1 });
     }
-    if pairs.is_empty() {
+    let Some((_, columns)) = found else {
         return Err(Wrong::new(
             format!("{name} has no rows"),
             "write a time and a value on each line",
         ));
-    }
-    Ok(pairs)
+    };
+    let note = (!columns.unread.is_empty()).then(|| {
+        let [time, value] = [columns.time.0 + 1, columns.value.0 + 1];
+        let unread: Vec<_> = columns.unread.iter().map(|name| quoted_words(name)).collect();
+        (
+            format!("of {name} columns {time} and {value} are read, and not {}", unread.join(", ")),
+            "leave the others out, or name the columns otherwise".to_owned(),
+        )
+    });
+    Ok((pairs, note))
+}
+
+/// The names of columns in a line, without quotes.
+fn names_in(line: &str) -> Vec<String> {
+    fields(line).into_iter().map(|name| name.trim_matches('"').trim().to_owned()).collect()
 }
 
 fn not_two(name: &str, line: usize, row: &str) -> Wrong {
@@ -379,7 +502,7 @@ fn not_two(name: &str, line: usize, row: &str) -> Wrong {
     Wrong::new(message, "write a time and a value")
 }
 
-/// Up to 15 digits, 15 decimals and an exponent of two digits.
+/// Up to 18 digits, 20 decimals (a double has 17 figures) and an exponent of three digits.
 fn is_number(text: &str) -> bool {
     let digits = |text: &str, most: usize| {
         (1..=most).contains(&text.len()) && text.bytes().all(|c| c.is_ascii_digit())
@@ -392,9 +515,9 @@ fn is_number(text: &str) -> bool {
         Some((whole, decimals)) => (whole, Some(decimals)),
         None => (number, None),
     };
-    digits(whole, 15)
-        && decimals.is_none_or(|decimals| digits(decimals, 15))
-        && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e), 2))
+    digits(whole, 18)
+        && decimals.is_none_or(|decimals| digits(decimals, 20))
+        && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e), 3))
 }
 
 /// The number times ten to the power of `scale`, rounded to the nearest, halves to the even;
@@ -441,10 +564,9 @@ mod tests {
 
     fn steps(text: &str) -> (Vec<(String, String)>, String) {
         let found = chances(text, "lte").expect("it is right").expect("it is Mahimahi's");
-        let (rows, length) = rate_of_chances(&found);
-        let cell = |row: &Value, i: usize| row.list().and_then(|r| r[i].text()).unwrap().to_owned();
-        let rows = rows.list().unwrap().iter().map(|row| (cell(row, 0), cell(row, 1))).collect();
-        (rows, length)
+        let trace = rate_of_chances(&found);
+        let rows = trace.rows.iter().map(|&(at, bps)| (format_duration(at), format_rate(bps)));
+        (rows.collect(), format_duration(trace.length.expect("it repeats")))
     }
 
     #[test]
