@@ -126,6 +126,14 @@ def test_an_option_that_is_a_key_is_answered_with_one_that_can_be_set(
         assert loads(WHOLE + LINK + FLOW).with_({key: "5 Mbit/s"})
 
 
+def test_a_value_for_a_table_is_answered_with_a_key_of_it() -> None:
+    scenario = loads(WHOLE + LINK + FLOW)
+    for key, meant in (("bottleneck.up", "up.rate"), ("record", "record.queue")):
+        with pytest.raises(ScenarioError) as refused:
+            scenario.with_({key: "5 Mbit/s"})
+        assert refused.value.problems[0].hint == f"write a key of it, such as {meant}"
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [

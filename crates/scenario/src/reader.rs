@@ -5,7 +5,7 @@
 //! form. `whole!` makes a table of one part, `joined!` of several. The tables themselves are in
 //! `model.rs` and `tcp.rs`, the forms in `forms.rs`.
 
-use crate::problem::{Key, Problem, below};
+use crate::problem::{Key, Part, Problem, below};
 use values::{Table, Value, Wrong, quoted};
 
 /// How a key's value is read and written.
@@ -102,8 +102,13 @@ impl Reader<'_> {
             None => {
                 let message = format!("{} is not a table", quoted(value));
                 let tables = value.list().is_some_and(|list| list.iter().any(is_table));
-                let hint = match &key[..] {
-                    [name] if tables => format!("there is one: write [{name}], in single brackets"),
+                let hint = match (&key[..], T::keys_whole().first()) {
+                    ([name], _) if tables => {
+                        format!("there is one: write [{name}], in single brackets")
+                    }
+                    ([.., name @ Part::Name(_)], Some(first)) => {
+                        format!("write a key of it, such as {name}.{}", first.name)
+                    }
                     _ => "write it as a table, not as a value".to_owned(),
                 };
                 self.refuse(Wrong::new(message, hint), key);
