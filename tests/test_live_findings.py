@@ -20,6 +20,7 @@ from sojourn.cli import measurement_text as terminal
 from sojourn.digits import three
 from sojourn.live.measure import findings, phases, sample_files, sentences
 from sojourn.live.measure.findings import Findings
+from sojourn.live.shape.operations import parse_shaped_rate
 from sojourn.records import Run, RunError
 
 
@@ -438,3 +439,17 @@ def test_a_measurement_without_a_repeat_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(RunError, match="no seed has finished"):
         made.table("probe")
+
+
+def test_the_next_commands_have_the_measured_rates() -> None:
+    found = findings.find(synthetic_live.of_sessions(synthetic_live.session(Line())))
+    advise, shape = terminal.next_steps(found).splitlines()
+    rates = {
+        way: max(row.mbps[way] for row in found.rows if row.mbps[way] > 0) for way in ("up", "down")
+    }
+    words = advise.partition("sojourn advise ")[2].split()
+    assert shape.endswith(f"sojourn shape IFACE {' '.join(words)}")
+    for way, given in zip(words[::2], words[1::2], strict=True):
+        assert parse_shaped_rate(given) == pytest.approx(1e6 * rates[way[2:]], rel=0.01)
+    one_way = synthetic_live.session(Line(phases=(("idle", 2), ("upload", 3))))
+    assert terminal.next_steps(findings.find(synthetic_live.of_sessions(one_way))) == ""

@@ -14,6 +14,7 @@ from sojourn.errors import UserError
 from sojourn.offered import LOADS, USUAL_LOADS
 
 if TYPE_CHECKING:
+    from sojourn.live.measure.findings import Findings
     from sojourn.live.measure.measurement import (
         MeasurementOutcome,
         MeasurementProgress,
@@ -254,6 +255,7 @@ def _once(
 ) -> int:
     from sojourn.figures import slug
     from sojourn.live import flent
+    from sojourn.live.measure import findings
     from sojourn.live.measure.measurement import MeasurementSettings
 
     folder = output.out
@@ -265,13 +267,16 @@ def _once(
     if run is None:
         work.say("interrupted: no phase was finished, nothing is kept")
         raise click.exceptions.Exit(130)
-    added_ms = _show(run, talk.as_json)
+    found = findings.find(run)
+    added_ms = _show(found, talk.as_json)
     if result.flent is not None:
         work.say(f"wrote {flent.export(run, result.flent)}", talk.quiet)
     if result.csv is not None:
         work.say(f"wrote {work.write(result.csv, _csv(run))}", talk.quiet)
     if folder is not None:
         work.say(f"wrote {folder}; as a page: sojourn report {folder}", talk.quiet)
+    if steps := measurement_text.next_steps(found):
+        work.say(steps, talk.quiet)
     if outcome.interrupted:
         kept = f", kept in {folder}" if folder is not None else ""
         work.say(f"interrupted: the above is what was finished{kept}")
@@ -349,11 +354,8 @@ def _told(tell: work.Tell, repeats: int) -> MeasurementProgress:
     return reached
 
 
-def _show(run: Run, as_json: bool) -> float:
+def _show(found: Findings, as_json: bool) -> float:
     """Prints the findings; what the worst load adds at the 95th percentile, ms."""
-    from sojourn.live.measure import findings
-
-    found = findings.find(run)
     if as_json:
         work.show(text.as_json(found.to_dict(), "measure"))
     else:

@@ -46,6 +46,29 @@ def text_of(found: Findings) -> str:
     return "\n\n".join(parts)
 
 
+def next_steps(found: Findings) -> str:
+    """What to type to try a cure for a line of the measured rates, and to set it up; "" where not
+    both rates were measured.
+
+    The goodput is about 95 % of what the line carries, so that it will do as a shaper's rate.
+    """
+    from sojourn.live.shape.prediction import round_bps
+    from sojourn.scenario.qdisc import write_rate
+
+    options = []
+    for way in ("up", "down"):
+        rates = [row.mbps.get(way, math.nan) for row in found.rows]
+        best = max((rate for rate in rates if rate > 0), default=math.nan)
+        if math.isnan(best):
+            return ""
+        options.append(f"--{way} {write_rate(round_bps(best * 1e6))}")
+    rates_of_both = " ".join(options)
+    return (
+        f"to try queue disciplines on such a line: sojourn advise {rates_of_both}\n"
+        f"to shape it here: sojourn shape IFACE {rates_of_both}"
+    )
+
+
 def _cell(cell: TableCell) -> str:
     from sojourn.live.measure import sentences
     from sojourn.live.measure.findings import Grade
