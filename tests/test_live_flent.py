@@ -361,6 +361,12 @@ def test_a_stream_that_outlasts_the_load_is_in_the_next_phase_by_what_fell_into_
     assert last.mbps("down") == pytest.approx(8 * 0.5 / 5)
 
 
+def test_a_slow_stream_is_averaged_over_the_whole_load(tmp_path: Path) -> None:
+    # Four intervals of two seconds: netperf tells nothing of the last two.
+    (part,) = phases.cut(netperfs(tmp_path, s0=sampled(5, 1, 2.0, 4))).of("download")
+    assert part.mbps("down") == pytest.approx(0.8)
+
+
 def test_a_stream_that_stops_delivers_nothing_in_the_rest_of_the_load(tmp_path: Path) -> None:
     (part,) = phases.cut(netperfs(tmp_path, s0=sampled(5, count=25))).of("download")
     assert part.seconds == pytest.approx(10)

@@ -264,7 +264,7 @@ def _session(file: Json) -> _Session:
     ends = [_real(x[-1], MOST_S)] if x.size else []
     ends += [points[name][-1]["t"] for name in (*what.pings, *what.streams)]
     phases = _phases_in(metadata, what.loads, list(curves.values()), max(ends, default=0.0))
-    if not _together(list(curves.values())):
+    if not (ours and _together(list(curves.values()))):
         start, end = (
             next((phase[key] / S for phase in phases if phase["kind"] != IDLE), 0.0)
             for key in ("start_ns", "end_ns")
