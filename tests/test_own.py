@@ -134,6 +134,7 @@ FAILURES = [
     ("self.x = int((0.0 * link.now) ** -1)", "a division by zero"),
     ("self.x = int(math.exp(1e3 + link.now))", "a real number beyond 64 bits"),
     ("for i in range(0, 9, link.now - link.now): self.x = i", "a range with a step of 0"),
+    ("for i in range(1 - (1 << 62), 1 << 62, 1 << 60): self.x = i", "a range from, to or by"),
     ("self.x = self.nothing() // (link.now - link.now)", "a division by zero"),
     ("self.x = self.tree()", "loops that had not ended after 10000000 turns and calls"),
 ]

@@ -34,6 +34,7 @@ WHYS = {
     11: "a power with a fraction of a negative number",
     12: "a real number beyond 64 bits",
     13: "a range with a step of 0",
+    14: "a range from, to or by a number beyond 2^61",
 }
 (
     OVERFLOW,
@@ -49,6 +50,7 @@ WHYS = {
     FRACTION,
     INFINITE,
     STEP,
+    RANGE,
 ) = WHYS
 
 FUNCTIONS: dict[str, Any] = {}
@@ -315,6 +317,16 @@ def _step(state, line, a):  # type: ignore[no-untyped-def]
 _declared("turn", 1, lambda *_: _turn)
 _declared("raised", 0, lambda: _raised)
 _declared("step", 1, lambda *_: _step)
+
+
+def _bound(state, line, a):  # type: ignore[no-untyped-def]
+    # numba's ranges count their turns in 64 bits, and have none where that wraps.
+    if a > 1 << 61 or a < -(1 << 61):
+        _fail(state, line, RANGE)
+    return numba.int64(a)
+
+
+_declared("bound", 1, lambda *_: _bound)
 
 
 def _random(state, line):  # type: ignore[no-untyped-def]

@@ -45,7 +45,7 @@ NOTHING, NEVER = "nothing", "never"
 _ALIKE = ("add", "sub", "mul", "floordiv", "mod", "power", "min", "max", "abs")
 """Real where something is that they take."""
 _REALS = ("div", "float", "random", "sqrt", "exp", "log", "log2")
-_WHOLES = {"shl": "<<", "shr": ">>", "step": "range"}
+_WHOLES = {"shl": "<<", "shr": ">>", "step": "range", "bound": "range"}
 """Of whole numbers alone."""
 
 _Known = dict[str, str]

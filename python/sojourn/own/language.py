@@ -714,6 +714,8 @@ class _Function:
                     hint = "write range(count), range(from, to) or range(from, to, step)"
                     raise self.refuse(node, f"range takes no {len(bounds)} numbers", hint)
                 numbers: list[ast.expr] = [self.visit(each) for each in bounds]
+                if len(bounds) > 1:
+                    numbers = [self._check(node, "bound", each) for each in numbers]
                 if len(bounds) == 3:
                     numbers[2] = self._check(node, "step", numbers[2])
                 turns = ast.Call(ast.Name("range", ast.Load()), numbers, [])
