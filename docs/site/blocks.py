@@ -1,27 +1,41 @@
-"""The code blocks of a page, and what becomes of them when the page is made.
+"""The code blocks of a page, and what becomes of them when the page is made or tested.
 
-A page shows a file, a command or a program. Comments around a block, which a reader of the Markdown
-does not see, say what to do with it:
+A page shows a file, a command, a program or what they print. Comments around a block, which a reader
+of the Markdown does not see, say what to do with it:
 
     <!-- file: home.toml -->          before a block: it is this file, in the page's folder
-    <!-- folder: in: tests/line -->   before: the page's folder has one of the repository as `in`
-    <!-- checked -->                  before: it is not run, its options alone are checked
+    <!-- folder: in: tests/line -->   before: the page's folder has a folder or file of the repository as `in`
+    <!-- not run: REASON -->          before: it is not run, its options alone are checked
     <!-- guest -->                    before: it needs the kernel's guest, and is run where one is ready
-    <!-- output -->                   behind: here the page has what the block printed
-    <!-- figure: cdf.svg: a text -->  behind: here the page has a file that the block wrote
+    <!-- line -->                     before: it needs a line: a host in front of it, and one beyond it
+    <!-- long -->                     before: it takes a minute or more: `make test-long` runs it
+    <!-- short: --only 5.1 -->        before: what its commands get where simulations are to be short
+    <!-- exit: 2 -->                  before: its last command ends with this status
+    <!-- after: home-uplink -->       before TOML: it is what follows in this example or file
+    <!-- excerpt: FILE -->            before TOML: its tables are in this file of the repository
+    <!-- printed -->                  before text: it is what the block above prints
+    <!-- printed: a part -->          before text: its lines are among what the block above prints
+    <!-- output -->                   behind: here the site has what the block printed
+    <!-- figure: cdf.svg: a text -->  behind: here the site has a file that the block wrote
 
-Blocks of `sh` are commands of sojourn, a line each. Those of `python` are programs that share their
-names within a page. All run in one folder, in the order of the page.
+Blocks of `sh` are commands of sojourn, a line each, and recipes of make (`make demo`) that consist of
+such. Those of `python` are programs that share their names within a page. Those of `toml` are
+scenarios, which load, and of `json` are JSON. All run in one folder, in the order of the page. `text`
+is for whatever else has the form of code; no line of it begins with a command of ours.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
+import json
 import os
 import re
 import shlex
 import shutil
+import subprocess
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,12 +45,38 @@ ROOT = Path(__file__).parent.parent.parent
 COLUMNS = "110"
 """Characters of a line of output."""
 
+LANGUAGES = ("sh", "python", "toml", "json", "text")
+OURS = ("sojourn", "make")
+"""The programs whose commands are run."""
+
 _FENCE = re.compile(
-    r"^(?P<before>(?:<!--[^\n]*-->\n)*)```(?P<language>\w+)\n(?P<text>.*?)^```\n"
+    r"^(?P<before>(?:<!--[^\n]*-->\n)*)```(?P<language>[^`\n]*)\n(?P<text>.*?)^```\n"
     r"(?P<behind>(?:\n?<!-- (?:output|figure)[^\n]*-->\n)*)",
     re.DOTALL | re.MULTILINE,
 )
-_COMMENT = re.compile(r"<!-- (?P<name>[a-z]+)(?:: (?P<value>.*?))? -->")
+_INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*\n|\n(?= {4}))+")
+_COMMENT = re.compile(r"<!-- (?P<name>not run|[a-z]+)(?:: (?P<value>.*?))? -->")
+_BEFORE = frozenset(
+    (
+        "file",
+        "folder",
+        "not run",
+        "guest",
+        "line",
+        "long",
+        "short",
+        "exit",
+        "after",
+        "excerpt",
+        "printed",
+    )
+)
+
+
+def _is_ours(line: str) -> bool:
+    return (
+        line.removeprefix("$ ").removeprefix("sudo ").startswith(tuple(f"{each} " for each in OURS))
+    )
 
 
 class BlockError(Exception):
@@ -60,18 +100,44 @@ class Block:
 
     @property
     def runs(self) -> bool:
-        """Whether it does something when the page is made."""
-        return self.language in ("sh", "python") and "checked" not in self.before
+        """Whether it is run when the page is made."""
+        return self.language in ("sh", "python") and "not run" not in self.before
 
     @property
-    def guest(self) -> bool:
-        return "guest" in self.before
+    def waits(self) -> bool:
+        """Whether it is run only where what it needs is there, or where there is time."""
+        return any(each in self.before for each in ("guest", "line", "long"))
+
+    @property
+    def tried(self) -> bool:
+        """Whether anything is done with it but to look at its words."""
+        return (
+            self.runs or self.printed or self.file is not None or self.language in ("toml", "json")
+        )
+
+    @property
+    def status(self) -> int:
+        """The exit status of its last command."""
+        return int(self.before.get("exit", 0))
+
+    @property
+    def printed(self) -> bool:
+        """Whether it is what another block prints."""
+        return "printed" in self.before
+
+    @property
+    def ours(self) -> list[str]:
+        """Lines that begin with a command of ours, in whatever language."""
+        if self.printed:
+            return []
+        return [line for line in self.text.splitlines() if _is_ours(line)]
 
     def commands(self) -> Iterator[list[str]]:
         """The words of each command of a block of `sh`."""
         for line in self.text.replace("\\\n", " ").splitlines():
-            if words := shlex.split(line, comments=True):
-                yield words
+            for command in line.split(" && "):
+                if words := shlex.split(command, comments=True):
+                    yield words
 
 
 @dataclass
@@ -89,26 +155,59 @@ class Player:
     page: str
     folder: Path
     guest: bool = False
+    """Whether the kernel's guest is ready."""
+    long: bool = False
+    """Whether blocks that take a minute or more are run."""
+    short: bool = False
+    """Whether simulations are of some seconds: a command is no more right for being long. What is
+    printed is then compared by its first words alone."""
+    line: Callable[[Sequence[str], Path], int] | None = None
+    """Runs a command of sojourn on a host in front of a line, in a folder, and gives its exit status.
+    `serve` it starts on the host beyond the line."""
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
+    said: str | None = ""
+    """What the last block printed; None: it was not run."""
 
     def play(self, block: Block) -> Outcome:
         """Carries a block out, in `folder`."""
+        if block.printed:
+            self._compare(block)
+            return Outcome("")
         if block.file is not None:
+            (self.folder / block.file).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / block.file).write_text(block.text, encoding="utf-8")
             return Outcome("")
-        if not block.runs or (block.guest and not self.guest):
+        if block.language in ("toml", "json"):
+            self._read(block)
+            return Outcome("")
+        if block.language not in ("sh", "python"):
+            return Outcome()
+        self.said = None
+        if not block.runs or self._lacks(block):
             return Outcome()
         if "folder" in block.before:
             name, _, source = block.before["folder"].partition(": ")
-            shutil.copytree(ROOT / source, self.folder / name)
-        said = io.StringIO()
+            copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
+            copy(ROOT / source, self.folder / name)
+        said, talk = io.StringIO(), io.StringIO()
         with _inside(self.folder), contextlib.redirect_stdout(said):
             if block.language == "python":
                 self._python(block)
             else:
-                for words in block.commands():
-                    self._command(words, block)
-        return Outcome(said.getvalue().rstrip("\n"))
+                with contextlib.redirect_stderr(talk):
+                    codes = [self._command(words, block) for words in block.commands()]
+                if any(codes[:-1]) or codes[-1:] != [block.status]:
+                    raise self._error(block, f"exit status {codes}: {talk.getvalue()}")
+        # An error is on stderr.
+        self.said = (said.getvalue() + (talk.getvalue() if block.status else "")).rstrip("\n")
+        return Outcome(self.said)
+
+    def _lacks(self, block: Block) -> bool:
+        return (
+            ("guest" in block.before and not self.guest)
+            or ("long" in block.before and not self.long)
+            or ("line" in block.before and self.line is None)
+        )
 
     def _python(self, block: Block) -> None:
         # Lines count as in the page.
@@ -116,35 +215,114 @@ class Player:
         try:
             exec(compile(text, self.page, "exec"), self.names)
         except Exception as error:
-            raise BlockError(f"{self.page}, line {block.line}: {error!r}") from error
+            raise self._error(block, repr(error)) from error
 
-    def _command(self, words: Sequence[str], block: Block) -> None:
+    def _command(self, words: Sequence[str], block: Block) -> int:
+        """The exit status of a command."""
         from sojourn.cli import status
 
+        if words[0] == "make":
+            codes = [self._command(recipe, block) for recipe in recipe(tuple(words[1:]))]
+            return next(filter(None, codes), 0)
+        if words[0] == "sudo" and "line" in block.before:
+            words = words[1:]
         if words[0] != "sojourn":
-            raise BlockError(f"{self.page}, line {block.line}: {words[0]} is no command of ours")
-        talk = io.StringIO()
-        with contextlib.redirect_stderr(talk):
-            code = status(words[1:])
-        if code:
-            raise BlockError(
-                f"{self.page}, line {block.line}: exit status {code}: {talk.getvalue()}"
-            )
+            raise self._error(block, f"{words[0]} is no command of ours")
+        if "line" in block.before and self.line is not None:
+            return self.line(words[1:], self.folder)
+        return status([*words[1:], *(self._shorter(words[1:], block) if self.short else ())])
+
+    def _shorter(self, words: Sequence[str], block: Block) -> Sequence[str]:
+        """Options that shorten what a command simulates."""
+        verb, *rest = words
+        if "short" in block.before:
+            return shlex.split(block.before["short"])
+        if verb in ("run", "compare", "advise") and not any(Path(each).is_dir() for each in rest):
+            seeds = {"run": ("--seeds", "1"), "compare": ("--seeds", "2")}.get(verb, ())
+            less = () if "--until" in rest else seeds
+            return ("--set", "duration=5 s", "--set", "warmup=1 s", *less)
+        return ("--quick", "--seeds", "2") if verb == "evaluate" else ()
+
+    def _read(self, block: Block) -> None:
+        """A scenario or JSON that is shown."""
+        from sojourn.errors import UserError
+        from sojourn.scenario import load
+
+        try:
+            if block.language == "json":
+                json.loads(block.text)
+            elif "excerpt" in block.before:
+                whole = tomllib.loads((ROOT / block.before["excerpt"]).read_text(encoding="utf-8"))
+                for key, entries in tomllib.loads(block.text).items():
+                    if lacking := [each for each in entries if each not in whole[key]]:
+                        raise ValueError(f"{block.before['excerpt']} has no {key} {lacking}")
+            else:
+                base = self._base(block.before["after"]) if "after" in block.before else ""
+                file = self.folder / "shown.toml"
+                file.write_text(f"{base}\n{block.text}", encoding="utf-8")
+                load(file)
+        except (UserError, ValueError) as error:
+            raise self._error(block, str(error)) from error
+
+    def _base(self, name: str) -> str:
+        """The text that a fragment follows: a file of the page, or of the repository."""
+        files = [self.folder / name, ROOT / name, ROOT / "scenarios" / f"{name}.toml"]
+        return next(file for file in files if file.is_file()).read_text(encoding="utf-8")
+
+    def _compare(self, block: Block) -> None:
+        """What a page shows as printed, with what was printed now."""
+        if self.said is None:
+            return
+        now, shown = self.said.splitlines(), block.text.splitlines()
+        if block.before["printed"]:
+            same = set(shown) <= set(now)
+        elif self.short:
+            same = now[:1] == shown[:1]
+        else:
+            same = now == shown
+        if not same:
+            raise self._error(block, f"now it prints\n{self.said}")
+
+    def _error(self, block: Block, why: str) -> BlockError:
+        return BlockError(f"{self.page}, line {block.line}: {why}")
+
+
+@functools.cache
+def recipe(target: tuple[str, ...]) -> list[list[str]]:
+    """The commands of sojourn that make runs for a target, once all is built."""
+    built = (f"--old-file=.venv/{mark}" for mark in (".installed", ".dev", ".guided"))
+    done = subprocess.run(
+        ["make", "--dry-run", "--no-print-directory", *built, *target],
+        capture_output=True, text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
+    commands = [shlex.split(line) for line in done.stdout.splitlines()]
+    return [[Path(program).name, *rest] for program, *rest in commands]
 
 
 @contextlib.contextmanager
 def _inside(folder: Path) -> Iterator[None]:
-    """In a folder, with lines of one width wherever it runs."""
-    before = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = COLUMNS
+    """In a folder, with lines of one width wherever it runs, and a user's files of its own: a page
+    may fill or clear the store. The guests are the user's."""
+    from sojourn import places
+
+    home, guests = folder / ".home", places.cache() / "kernel"
+    cache = home / ".cache" / "sojourn"
+    cache.mkdir(parents=True, exist_ok=True)
+    if guests.is_dir() and not (cache / "kernel").exists():
+        (cache / "kernel").symlink_to(guests.resolve())
+    ours = {"COLUMNS": COLUMNS, "HOME": str(home), "XDG_CACHE_HOME": str(cache.parent)}
+    theirs = {name: os.environ.get(name) for name in (*ours, "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
+    for name in theirs:
+        os.environ.pop(name, None)
+    os.environ |= ours
     try:
         with contextlib.chdir(folder):
             yield
     finally:
-        if before is None:
-            del os.environ["COLUMNS"]
-        else:
-            os.environ["COLUMNS"] = before
+        for name, value in theirs.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 def find(page: str) -> list[Block]:
@@ -153,13 +331,36 @@ def find(page: str) -> list[Block]:
         Block(
             found["language"],
             found["text"],
-            {each["name"]: each["value"] or "" for each in _COMMENT.finditer(found["before"])},
+            _before(found["before"]),
             [(each["name"], each["value"] or "") for each in _COMMENT.finditer(found["behind"])],
             page.count("\n", 0, found.start("text")),
             found.span("behind"),
         )
         for found in _FENCE.finditer(page)
     ]
+
+
+def _before(comments: str) -> dict[str, str]:
+    said = {}
+    for line in comments.splitlines():
+        told = _COMMENT.fullmatch(line)
+        if told is None or told["name"] not in _BEFORE:
+            raise BlockError(f"no block is told {line}")
+        said[told["name"]] = told["value"] or ""
+    return said
+
+
+def indented(page: str) -> list[str]:
+    """Commands of ours in blocks by indentation, which nothing runs."""
+    bare = _FENCE.sub("", page)
+    lines = [line.strip() for found in _INDENTED.finditer(bare) for line in found[0].splitlines()]
+    return [line for line in lines if _is_ours(line)]
+
+
+def reprinted(page: str, block: Block, said: str) -> str:
+    """The page with what was printed in place of what a block has as printed."""
+    head, tail = page.split(block.text, 1)
+    return f"{head}{said}\n{tail}"
 
 
 def fill(page: str, outcomes: Sequence[Outcome], picture: Callable[[str, str], str]) -> str:

@@ -22,8 +22,10 @@ import programs
 import schemas
 
 ROOT = Path(__file__).parent.parent.parent
+RUN = ("README.md", "docs/")
+"""Where the pages are whose blocks a test runs."""
 PLAYED = ("docs/learn/", "docs/concepts/", "docs/gallery/", "docs/qdiscs/", "docs/congestion/")
-"""Folders whose pages have blocks that are run."""
+"""Folders whose pages have blocks that are run when the site is made, for what they print and draw."""
 
 OPENED = ".html"
 """What a block wrote and a reader opens by itself."""
@@ -55,6 +57,11 @@ def pages() -> dict[str, str]:
     for make in _MADE:
         texts |= make()
     return {path: linked(path, text, texts) for path, text in texts.items()}
+
+
+def is_run(path: str) -> bool:
+    """Whether somebody wrote the page for users, of sojourn as it is now."""
+    return path.startswith(RUN) and not path.startswith("docs/history/")
 
 
 def is_played(path: str) -> bool:

@@ -23,7 +23,11 @@ INTERRUPTED = 130
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[PAPER]...")
-@click.option("--quick", is_flag=True, help="Shorter runs and fewer seeds: all in about a minute.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Shorter runs and fewer seeds: all in some three minutes of CPU time.",
+)
 @options.block(
     options.ExecutionOptions,
     engine="What runs them; a kernel runs home-upload, queue-anatomy and video-testbed, in part.",
