@@ -18,6 +18,7 @@ MARKS = {
     "papers": ("papers/",),
     "slow": (
         "test_core_stub",
+        "test_documents",
         "test_figures",
         "test_fuzz",
         "test_lab",

@@ -1,22 +1,23 @@
 """docs/own.md: its files and commands, as they stand there."""
 
-import re
-import shlex
-import shutil
+import sys
 from pathlib import Path
 
 import pytest
+from tree import ROOT
 
 import sojourn
 from sojourn.records import Run
 
 pytest.importorskip("numba", reason="pip install sojourn[own]")
 
-PAGE = (Path(__file__).parent.parent / "docs" / "own.md").read_text()
-FENCES = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+
+import blocks
+
+PAGE = (ROOT / "docs" / "own.md").read_text(encoding="utf-8")
 SHORTER = ["--set", "warmup=0 s", "--set", "duration=1 s", "--seeds", "1"]
 """The example is a minute long: a second shows that the command is right."""
-NAMED = re.compile(r"`(\w+\.(?:py|toml))`:\n\n```(?:python|toml)\n(.*?)```", re.DOTALL)
 
 
 def _all_compete(said: str) -> None:
@@ -41,38 +42,16 @@ def test_the_page_s_files_and_commands_do_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from sojourn.cli import status
-    from sojourn.scenario import examples
 
+    player = blocks.Player("docs/own.md", tmp_path, short=True)
+    said = {block.text: player.play(block).said or "" for block in blocks.find(PAGE)}
     monkeypatch.chdir(tmp_path)
-    files = dict(NAMED.findall(PAGE))
-    assert set(files) == {"late.py", "patient.py", "fair.py", "calm.py", "calm.toml"}
-    for name, text in files.items():
-        Path(name).write_text(text)
-    shutil.copy(examples.FOLDER / "own_rate.py", ".")
-    commands = [
-        shlex.split(line)
-        for kind, text in FENCES.findall(PAGE)
-        for line in text.splitlines()
-        if kind == "sh" and line.startswith("sojourn ")
-    ]
-    verbs = ["run", "compare", "evaluate", "run", "run", "evaluate", "run"]
-    assert [command[1] for command in commands] == verbs
-    for _, verb, *rest in commands:
-        less = SHORTER
-        if verb == "evaluate":
-            less = ["--only", "5.1.2" if "calm.py:Calm" in rest else "short", "--seeds", "2"]
-        assert status([verb, *rest, *less, "-q"]) == 0
-        if verb == "compare":
-            _all_compete(capsys.readouterr().out)
+    [compared] = [text for block, text in said.items() if "sojourn compare" in block]
+    _all_compete(f"users{compared.rpartition('users     ')[2]}")
     for folder in ("evaluation", "evaluation-calm"):
         assert Path(folder, "report.html").stat().st_size > 0
-    (script,) = [
-        text
-        for kind, text in FENCES.findall(PAGE)
-        if kind == "python" and "import sojourn\n" in text
-    ]
-    exec(script.replace('"10 s"', '"1 s", "warmup": "0 s"'), {})
-    assert "mean" in capsys.readouterr().out
+    [printed] = [text for block, text in said.items() if "import sojourn\n" in block]
+    assert "mean" in printed
     assert status(["compare", "beside"]) == 0
     beside = capsys.readouterr().out
     assert all(name in beside for name in ("\ncubic ", "\nCalm ", "\nCalm queueing 5ms "))

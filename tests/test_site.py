@@ -1,21 +1,19 @@
 """The site's pages: every link leads somewhere, every block runs, every file that a page shows is
 made, and nothing that the code declares lacks its page. HTML is not made here."""
 
-import inspect
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from matplotlib.figure import Figure
+from shortened import shortened, undrawn
 from test_readme import understand
 from tree import ROOT
 
-from sojourn import figures, report
+from sojourn import figures
 from sojourn.cli import TRADES, cli
-from sojourn.figures import style
 from sojourn.outputs import SCHEMAS
 from sojourn.scenario import examples
 from sojourn.scenario.linux import CONGESTION
@@ -43,41 +41,7 @@ GALLERIES = ("docs/gallery/figures.md", "docs/gallery/pages.md")
 """All but the examples, which other tests load and run."""
 
 
-def shortened(text: str) -> str:
-    """A page whose simulations are of twelve seconds, two seeds and slow lines: a command is no more
-    right for being long."""
-    text = re.sub(r'(duration"?\s*[=:]\s*)"\d\d s"', r'\1"12 s"', text)
-    text = re.sub(r'(warmup"?\s*[=:]\s*)"\d+ s"', r'\1"1 s"', text)
-    text = re.sub(r"\b90( M|m)bit", r"20\1bit", text)
-    text = text.replace("sojourn advise ", 'sojourn advise --set duration="12 s" ')
-    return re.sub(r"(seeds\s*=?\s*)[3-9]\b", r"\g<1>2", text)
-
-
-@pytest.fixture
-def _undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures and pages of Runs are files with nothing in them: other tests look at them. What they
-    are called with has to fit."""
-    for name in gallery.DRAWN:
-        monkeypatch.setattr(figures, name, empty(getattr(figures, name)))
-    monkeypatch.setattr(style, "render", lambda *_args, **_more: b"<svg/>")
-    monkeypatch.setattr(report, "write", _touched)
-    monkeypatch.setattr(Figure, "savefig", lambda _figure, file, **_more: Path(file).touch())
-
-
-def _touched(_runs: object, file: str | Path, *_args: object, **_more: object) -> Path:
-    Path(file).touch()
-    return Path(file)
-
-
-def empty(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """A figure's function that draws nothing of what it takes."""
-    signature = inspect.signature(draw)
-
-    def drawn(*args: object, **more: object) -> Figure:
-        signature.bind(*args, **more)
-        return Figure()
-
-    return drawn
+_undrawn = pytest.fixture(undrawn)
 
 
 def test_every_link_leads_to_a_page_and_a_section() -> None:
@@ -116,7 +80,7 @@ def test_what_a_page_shows_runs_and_makes_its_files(path: str, tmp_path: Path) -
         said = player.play(block).said
         for name, value in block.behind:
             if said is None:
-                assert block.guest, f"{path}, line {block.line}"
+                assert block.waits, f"{path}, line {block.line}"
             elif name == "output":
                 assert said, f"{path}, line {block.line}: it printed nothing"
             else:
@@ -127,7 +91,11 @@ def test_what_a_page_shows_runs_and_makes_its_files(path: str, tmp_path: Path) -
 def test_the_command_line_knows_what_a_page_shows(path: str) -> None:
     text = TEXTS[path]
     shown = [
-        words for block in blocks.find(text) if block.language == "sh" for words in block.commands()
+        words
+        for block in blocks.find(text)
+        if block.language == "sh"
+        for words in block.commands()
+        if words[0] != "make"
     ]
     shown += [shlex.split(words) for words in re.findall(r"`(sojourn [^`\n]+)`", text)]
     for words in shown:
@@ -223,7 +191,7 @@ def test_a_block_says_what_is_to_be_done_with_it() -> None:
     file, command = blocks.find(page)
     assert file.file == "a.toml"
     assert not file.runs
-    assert command.guest
+    assert command.waits
     assert list(command.commands()) == [["sojourn", "run", "a", "-q"]]
     assert command.behind == [("output", ""), ("figure", "a.svg: an a")]
     filled = blocks.fill(page, [blocks.Outcome(""), blocks.Outcome("said")], "![{1}]({0})".format)

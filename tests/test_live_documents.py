@@ -1,0 +1,64 @@
+"""What the documents show of a line, on one made of network namespaces: the commands that are typed at
+home, and `sojourn serve` beyond the line. In real time, some minutes a page."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from live_network import ROUTER_TO_CLIENT, SERVER, LiveNetwork, live_network
+from tree import ROOT
+
+sys.path.insert(0, str(ROOT / "docs" / "site"))
+
+import blocks
+import pages
+
+__all__ = ["live_network"]
+
+TEXTS = {
+    path: text
+    for path, text in pages.written().items()
+    if pages.is_run(path) and any("line" in block.before for block in blocks.find(text))
+}
+NAMES = {"HOST": SERVER, "far.example": SERVER, "192.168.1.1": ROUTER_TO_CLIENT}
+"""What the pages call hosts."""
+PATIENCE_S = 600.0
+
+
+class Line:
+    """Runs commands of sojourn at either end."""
+
+    def __init__(self, network: LiveNetwork, servers: contextlib.ExitStack) -> None:
+        self.network, self.servers = network, servers
+
+    def __call__(self, words: Sequence[str], folder: Path) -> int:
+        named = [NAMES.get(word, word) for word in words]
+        command = (sys.executable, "-m", "sojourn", *named)
+        if named[0] == "serve":
+            server = self.network.start("server", *command, cwd=folder)
+            self.servers.enter_context(server)
+            time.sleep(3)
+            return 0
+        done = self.network.run("client", *command, check=False, timeout=PATIENCE_S, cwd=folder)
+        # What reaches stderr is shown where a block fails.
+        print(done.stderr, file=sys.stderr)
+        print(done.stdout)
+        return done.returncode
+
+
+@pytest.fixture
+def line(live_network: LiveNetwork) -> Iterator[Line]:
+    with contextlib.ExitStack() as servers:
+        yield Line(live_network, servers)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", TEXTS)
+def test_what_a_page_types_on_a_line_works(path: str, tmp_path: Path, line: Line) -> None:
+    player = blocks.Player(path, tmp_path, line=line)
+    for block in blocks.find(TEXTS[path]):
+        if "line" in block.before:
+            player.play(block)
