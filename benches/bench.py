@@ -4,7 +4,7 @@ ns-3 on the same dumbbells.
     make bench                         the dumbbells, 5 interleaved repeats, beside the peers
     make bench-quick                   shorter and fewer, with instructions, without peers: a minute
     python benches/bench.py --scale    many flows, fast links, many links, an hour
-    python benches/bench.py --instructions --page docs/performance.md
+    python benches/bench.py --instructions --record
     python benches/bench.py --only reno-codel --repeats 1 --json
 
 What is measured, and what makes it fair:
@@ -602,14 +602,14 @@ def peers_run(made: history.Entry) -> str:
     return "\n".join(f"- {case['title']}: {case['peers_run']}" for case in ran)
 
 
-Show = Callable[[page.Table], str]
+Show = Callable[[page.Table], str | page.Table]
 
 
-def parts_of_the_page(made: history.Entry, show: Show) -> dict[str, str]:
+def parts_of_the_page(made: history.Entry, show: Show) -> dict[str, str | page.Table]:
     """What this run fills in: the names of the places in docs/performance.md, and the text of each."""
     form = made["form"]
     rows = scale_table(made) if form == "scale" else speed_table(made)
-    texts = {"machine": about(made), "table": show(rows)}
+    texts: dict[str, str | page.Table] = {"machine": about(made), "table": show(rows)}
     if form == "speed":
         texts["memory"] = show(memory_table(made))
     if form != "scale" and any(case.get("instructions") for case in made["cases"]):
@@ -676,7 +676,9 @@ def _parser() -> argparse.ArgumentParser:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--json", action="store_true", help="the run as JSON, on stdout")
     shown.add_argument("--markdown", action="store_true", help="the page's tables, on stdout")
-    shown.add_argument("--page", type=Path, metavar="FILE", help="put the tables into this page")
+    shown.add_argument(
+        "--record", action="store_true", help="keep the tables for docs/performance.md"
+    )
     parser.add_argument(
         "--last", action="store_true", help="measure nothing: show the history's last run"
     )
@@ -731,18 +733,15 @@ def main() -> int:
 
 def show(made: history.Entry, changes: Iterable[str], options: argparse.Namespace) -> int:
     """In the form that was asked for; what changed is on stderr if stdout has data."""
-    as_text = not (options.json or options.markdown or options.page)
+    as_text = not (options.json or options.markdown or options.record)
     if options.json:
         print(json.dumps(made, indent=1))
-    elif options.page:
-        try:
-            page.put(options.page, parts_of_the_page(made, page.as_markdown))
-        except (OSError, page.NoPlaceError) as problem:
-            return _wrong(str(problem), "--markdown prints the tables; --last needs no new run")
+    elif options.record:
+        page.record(parts_of_the_page(made, lambda table: table), made["commit"], made["date"])
     elif options.markdown:
         print(page.between_comments(parts_of_the_page(made, page.as_markdown)))
     else:
-        print("\n\n".join(parts_of_the_page(made, page.as_text).values()))
+        print("\n\n".join(map(str, parts_of_the_page(made, page.as_text).values())))
         if ran := peers_run(made):
             print(f"\nThe peers ran:\n{ran}")
     told = list(changes)

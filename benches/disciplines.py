@@ -1,7 +1,7 @@
 """What a packet costs with each queue discipline, in instructions (callgrind.py): no other work on the
 machine moves them.
 
-    python benches/disciplines.py [--page docs/performance.md] [WORDS ...]
+    python benches/disciplines.py [--record] [WORDS ...]
 
 Ten CUBIC flows share 100 Mbit/s. *Of its own* are those in crates/qdisc; what of Rust's library is
 inlined there counts elsewhere. The whole also has what other drops and delays cost TCP.
@@ -17,6 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import bench  # noqa: E402
 import callgrind  # noqa: E402
 import page  # noqa: E402
 
@@ -60,7 +61,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("words", nargs="*", default=WORDS, metavar="WORDS")
-    parser.add_argument("--page", type=Path)
+    parser.add_argument("--record", action="store_true", help="keep them for docs/performance.md")
     options = parser.parse_args()
     speed = callgrind.program()
     if speed is None:
@@ -71,8 +72,9 @@ def main() -> None:
         rows.append((f"`{words}`", f"{whole:.0f}", f"{own:.0f}"))
         print(f"{words}: {whole:.0f}, {own:.0f}", file=sys.stderr, flush=True)
     print(page.as_text(rows))
-    if options.page is not None:
-        page.put(options.page, {PLACE: page.as_markdown(rows)})
+    if options.record:
+        of = bench.tree_and_machine()
+        page.record({PLACE: rows}, of["commit"], of["date"])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ line, the page of big Runs.
 
     python benches/sweep.py                     all cases, the least of three repeats each
     python benches/sweep.py --only memory --repeats 5 --json
-    python benches/sweep.py --page docs/performance.md
+    python benches/sweep.py --record
 
 Each repeat is a fresh process. It prints the least wall time, and the CPU time of that repeat (user
 and system, of its children too): other work on the machine adds to both, and nothing subtracts.
@@ -174,7 +174,9 @@ def main() -> int:
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--json", action="store_true", help="a JSON object on stdout")
     shown.add_argument("--markdown", action="store_true", help="the page's table, on stdout")
-    shown.add_argument("--page", type=Path, metavar="FILE", help="put the table into this page")
+    shown.add_argument(
+        "--record", action="store_true", help="keep the table for docs/performance.md"
+    )
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -193,25 +195,20 @@ def main() -> int:
         print(json.dumps({name: vars(cost) for name, cost in found.items()}, indent=1))
         return 0
     rows = [(case.title, found[case.name]) for case in cases]
-    if not (options.markdown or options.page):
+    if not (options.markdown or options.record):
         for title, cost in rows:
             print(f"{title:<50} {cost.wall_s:8.3f} s wall {cost.cpu_s:8.3f} s CPU")
         return 0
     table = [["case", "wall, s", "CPU, s"]]
     table += [[title, f"{cost.wall_s:.3f}", f"{cost.cpu_s:.3f}"] for title, cost in rows]
     how = f"the least of {options.repeats} runs"
-    texts = {
-        "sweep: machine": bench.about_machine(bench.tree_and_machine(), load, how),
-        "sweep: table": pages.as_markdown(table),
-    }
+    of = bench.tree_and_machine()
+    about = bench.about_machine(of, load, how)
     if options.markdown:
-        print(pages.between_comments(texts))
+        places = {"sweep: machine": about, "sweep: table": pages.as_markdown(table)}
+        print(pages.between_comments(places))
         return 0
-    try:
-        pages.put(options.page, texts)
-    except (OSError, pages.NoPlaceError) as problem:
-        print(f"error: {problem}\nhint: --markdown prints the table", file=sys.stderr)
-        return 2
+    pages.record({"sweep: machine": about, "sweep: table": table}, of["commit"], of["date"])
     return 0
 
 

@@ -3,6 +3,7 @@
     make validate                            every case, 3 seeds each
     python benches/validate.py --only CoDel  the cases whose name contains CoDel
     python benches/validate.py --all         every number, not only those that differ
+    python benches/validate.py --record      keep them for docs/validation.md
 
 The scenarios are in cases/: a base file for each simulator, and here what each case sets otherwise,
 in scenario words. The other side's numbers are in oracle/*.csv, measured once with the versions
@@ -29,6 +30,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import page  # noqa: E402
+
 CASES = HERE / "cases"
 ORACLE = HERE / "oracle"
 
@@ -361,7 +366,103 @@ def compare(
     return found
 
 
-def main() -> int:
+# ------------------------------------------------------------------------------------- the page
+
+RECORD = HERE.parent / "docs" / "recorded" / "validation.json"
+
+GROUPS = {
+    "ns-2, 1 and 4 flows: Newreno": ("ns-2", "small", ("Newreno-", "Newreno/")),
+    "ns-2, 1 and 4 flows: Sack1": ("ns-2", "small", ("Sack1",)),
+    "ns-2, 1 and 4 flows: Vegas": ("ns-2", "small", ("Vegas",)),
+    "the same: the Vegas of ns-2's TCP/Linux": ("ns-2", "small", ("Linux-vegas",)),
+    "ns-2, 1000 flows": ("ns-2", "adt", ("",)),
+    "ns-3, 1 and 4 flows: NewReno without PRR, and as ns-2 has it": (
+        "ns-3",
+        "small",
+        ("NewReno-classic", "NewReno-ns2like"),
+    ),
+    "ns-3: Cubic without PRR": ("ns-3", "small", ("Cubic-classic",)),
+    "ns-3 unmodified, with PRR: NewReno, LinuxReno, Cubic, ECN": (
+        "ns-3",
+        "small",
+        ("NewReno/", "NewReno+ecn", "LinuxReno", "Cubic/"),
+    ),
+    "ns-3, 1 and 4 flows: Vegas": ("ns-3", "small", ("Vegas",)),
+    "ns-3, 1000 flows": ("ns-3", "adt", ("",)),
+}
+"""The rows of the page's table: simulator, table of the oracle, beginnings of the cases' names."""
+HEAD = (
+    "",
+    "numbers",
+    "within 5 %",
+    "explained by seeds or steps",
+    "differ (mechanism, below)",
+)
+
+
+def numbers_of(results: Sequence[tuple[Case, Sequence[Difference]]]) -> dict[str, Any]:
+    """What the record keeps of each case: both sides of each number, and its mark."""
+    return {
+        case.title: {
+            each.metric: [float(f"{each.ours:.6g}"), float(f"{each.theirs:.6g}"), each.mark]
+            for each in found
+        }
+        for case, found in results
+    }
+
+
+def agreement(numbers: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[list[str]]:
+    """The page's table, of what the record keeps."""
+    every = [*small_cases(), *adt_cases()]
+    rows = [list(HEAD)]
+    for title, (simulator, table, beginnings) in GROUPS.items():
+        cases = [
+            case
+            for case in every
+            if case.simulator.startswith(simulator)
+            and case.table.startswith(table)
+            and case.name.startswith(beginnings)
+        ]
+        marks = [mark for case in cases for _, _, mark in numbers[case.title].values()]
+        letters = {
+            letter
+            for case in cases
+            if any(mark == "!" for _, _, mark in numbers[case.title].values())
+            for letter in mechanisms(case)
+        }
+        known = ", ".join(letter for letter in MECHANISMS if letter in letters)
+        differ = f"{marks.count('!')} ({known})" if known else f"{marks.count('!')}"
+        rows.append([title, f"{len(marks)}", f"{marks.count('')}", f"{marks.count('~')}", differ])
+    return rows
+
+
+SOME = {
+    "ns-2 Newreno, DropTail, 1 flow": "ns-2.35  Newreno-delack0/DropTail  N=1",
+    "ns-2 Newreno with delayed ACKs, DropTail, 1000 flows": "ns-2.35  Newreno-da1/DropTail  N=1000",
+    "ns-2 Newreno, ARED, 1000 flows": "ns-2.35  Newreno-da0/ARED-auto  N=1000",
+    "ns-3 NewReno without PRR, CoDel, 1 flow": "ns-3.44  NewReno-classic/CoDel  N=1",
+    "ns-3 Cubic without PRR, device queue, 1 flow": "ns-3.44  Cubic-classic/dev  N=1",
+    "ns-3 Cubic without PRR, device queue, 4 flows": "ns-3.44  Cubic-classic/dev  N=4",
+}
+"""The rows of the page's examples, and their cases."""
+
+
+def examples(numbers: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[list[str]]:
+    """The page's table of some numbers, each as ours / theirs."""
+    columns = {"wait mean ms": "wait_mean_ms", "p95": "wait_p95_ms", "p99": "wait_p99_ms"}
+    rows = [["", *columns, "loss %"]]
+    for title, case in SOME.items():
+        found = numbers[case]
+        waits = [_both(found[name], 1, 4) if name in found else "" for name in columns.values()]
+        rows.append([title, *waits, _both(found["loss"], 100, 3)])
+    return rows
+
+
+def _both(number: Sequence[Any], unit: float, digits: int) -> str:
+    return " / ".join(f"{side * unit:#.{digits}g}" for side in number[:2])
+
+
+def main(words: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(
         description="Our simulator beside ns-2 and ns-3, number by number."
@@ -378,7 +479,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, help="threads (default: one per core)")
     parser.add_argument("--all", action="store_true", help="print numbers that agree, too")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    options = parser.parse_args()
+    parser.add_argument("--record", action="store_true", help="keep all for docs/validation.md")
+    options = parser.parse_args(words)
+    if options.record and (options.only or options.seeds):
+        print("error: --record is of all cases and their seeds", file=sys.stderr)
+        print("hint: leave --only and --seeds out", file=sys.stderr)
+        return 2
     every = [*small_cases(), *adt_cases()]
     cases = [
         case
@@ -399,6 +505,8 @@ def main() -> int:
         (case, compare(case, mine, theirs(case)))
         for case, mine in zip(cases, ours(cases, options.seeds, options.jobs), strict=True)
     ]
+    if options.record:
+        page.record_of(RECORD, numbers_of(results))
     if options.json:
         print(
             json.dumps(

@@ -1,12 +1,19 @@
-"""Writes the pages that follow from declarations in the code; a test holds them against it.
+"""Writes what of the pages follows from declarations in the code, and from records of runs; a test holds
+them against both.
 
-python docs/generate.py
+python docs/generate.py          of what is declared and recorded: seconds
+python docs/generate.py --all    after simulating anew what is recorded: the tables of docs/validation.md
+                                 and docs/qdiscs.md, what pages have as printed, and the home uplink's
+                                 picture: some ten minutes of CPU time
+
+docs/performance.md is measured, on a quiet machine, by benches/ with --record.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,15 +21,23 @@ from typing import Any
 from pydantic import TypeAdapter
 from typing_extensions import is_typeddict
 
-from sojourn import facts, numbers, outputs
+from sojourn import Run, facts, figures, numbers, outputs
 from sojourn._core import TableSchema
 from sojourn.meta import FORMAT
 from sojourn.records import TABLES, ColumnSchema
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "docs" / "site"))
+sys.path[:0] = [str(ROOT / "docs" / "site"), str(ROOT / "benches")]
 
+import blocks  # noqa: E402
 import drawings  # noqa: E402
+import page as places  # noqa: E402
+import situations  # noqa: E402
+import validate  # noqa: E402
+
+PICTURE = ROOT / "docs" / "home-uplink.png"
+DEMO = "tutorial.md"
+"""The page that runs `make demo`, of whose Runs the picture is."""
 
 _INTRODUCTION = """\
 # Tables
@@ -162,6 +177,58 @@ def _type(value: dict[str, Any]) -> str:
     return f"list of {_type(value['items'])}" if kind == "array" else kind
 
 
+def _when(record: dict[str, Any], command: str) -> str:
+    return f"Run on {record['date']} at commit {record['commit']}, by `{command}`."
+
+
+def filled() -> dict[Path, str]:
+    """The pages with tables of records."""
+    validation = json.loads(validate.RECORD.read_text(encoding="utf-8"))
+    three = json.loads(situations.RECORD.read_text(encoding="utf-8"))
+    texts = {
+        "docs/performance.md": places.recorded(),
+        "docs/validation.md": {
+            "validate: agreement": places.as_markdown(validate.agreement(validation["numbers"])),
+            "validate: examples": places.as_markdown(validate.examples(validation["numbers"])),
+            "validate: when": _when(validation, "benches/validate.py --record"),
+        },
+        "docs/qdiscs.md": {
+            "situations: table": places.as_markdown(situations.table(three["numbers"])),
+            "situations: when": _when(three, "docs/generate.py --all"),
+        },
+        "README.md": {"situations: result": situations.result(three["numbers"])},
+    }
+    return {
+        ROOT / path: places.filled((ROOT / path).read_text(encoding="utf-8"), of_page)
+        for path, of_page in texts.items()
+    }
+
+
+def run_again() -> None:
+    """Simulates anew what pages have of runs: records, what is printed, and the picture."""
+    places.record_of(situations.RECORD, situations.measured())
+    if validate.main(["--record"]):
+        raise SystemExit("error: benches/validate.py --record failed")
+    for path in sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]):
+        page = path.read_text(encoding="utf-8")
+        if any(block.printed for block in blocks.find(page)):
+            with tempfile.TemporaryDirectory() as folder:
+                _print_again(path, page, Path(folder))
+
+
+def _print_again(path: Path, page: str, folder: Path) -> None:
+    """A page's outputs, of its commands as they are run now."""
+    player = blocks.Player(path.name, folder, long=True)
+    for block in blocks.find(page):
+        if block.before.get("printed") == "" and player.said is not None:
+            page = blocks.reprinted(page, block, player.said)
+        elif not block.printed:
+            player.play(block)
+    path.write_text(page, encoding="utf-8")
+    if path.name == DEMO:
+        figures.save(figures.cdf(Run.find(folder / "demo"), "ping"), PICTURE)
+
+
 def pages() -> dict[Path, str]:
     """What is written: each file and its text."""
     schemas = {
@@ -171,6 +238,7 @@ def pages() -> dict[Path, str]:
     drawn = {ROOT / "docs" / "concepts" / name: text for name, text in drawings.files().items()}
     return {
         **drawn,
+        **filled(),
         ROOT / "docs" / "tables.md": tables_page(),
         ROOT / "docs" / "json.md": json_page(),
         outputs.FOLDER / "tables.json": json.dumps(tables_schema(), indent=1) + "\n",
@@ -179,6 +247,10 @@ def pages() -> dict[Path, str]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--all"]:
+        run_again()
+    elif sys.argv[1:]:
+        raise SystemExit(__doc__)
     for file, text in pages().items():
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")

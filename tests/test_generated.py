@@ -1,10 +1,15 @@
-"""What is generated from declarations in the code is what the code declares now."""
+"""What is generated is of what the code declares now, and of the records of runs; the records are of runs
+of this engine."""
 
 import importlib.util
+import json
+import re
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-ROOT = Path(__file__).parent.parent
+import pytest
+from tree import ROOT
 
 
 def generator() -> ModuleType:
@@ -16,8 +21,41 @@ def generator() -> ModuleType:
     return module
 
 
+GENERATE = generator()
+
+
+def recorded() -> dict[str, Any]:
+    """The numbers of *Three situations*."""
+    record = json.loads(GENERATE.situations.RECORD.read_text(encoding="utf-8"))
+    numbers: dict[str, Any] = record["numbers"]
+    return numbers
+
+
 def test_each_generated_page_is_of_this_tree() -> None:
-    pages: dict[Path, str] = generator().pages()
+    pages: dict[Path, str] = GENERATE.pages()
     assert pages
     for file, text in pages.items():
         assert file.read_text(encoding="utf-8") == text, f"{file.name}: run python docs/generate.py"
+
+
+def test_what_the_readme_says_of_a_ping_is_so_with_this_engine() -> None:
+    now = GENERATE.situations.measured(["home-uplink"], ["pfifo", "cake"])
+    for words, numbers in now["home-uplink"].items():
+        assert recorded()["home-uplink"][words] == numbers, "run python docs/generate.py --all"
+
+
+@pytest.mark.long
+def test_the_three_situations_are_so_with_this_engine() -> None:
+    assert GENERATE.situations.measured() == recorded(), "run python docs/generate.py --all"
+
+
+def test_the_table_of_the_tutorial_has_the_recorded_numbers() -> None:
+    text = (ROOT / "docs" / "learn" / "tutorial.md").read_text(encoding="utf-8")
+    [printed] = [block.text for block in GENERATE.blocks.find(text) if block.printed]
+    users = printed.partition("users ")[2].partition("\n\n")[0]
+    # The name, idle, mean and p95.
+    rows = re.findall(r"^(\w+) +\S+ ±\S+ +\S+ ±\S+ +([\d.]+) ±", users, flags=re.MULTILINE)
+    assert len(rows) == 6
+    for words, shown in rows:
+        p95 = recorded()["home-uplink"][words]["ping_p95_ms"]
+        assert shown == f"{p95:#.3g}".rstrip("."), words
