@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import synthetic
 
 import sojourn
+from sojourn import figures
 from sojourn.scenario import examples, notebook
 
 SCENARIO = """
@@ -136,6 +138,13 @@ def test_a_run_and_its_summary_show_what_they_have(tmp_path: Path) -> None:
     )
     assert len(list(groups.iter("tr"))) == 2
     assert len(list(probes.iter("tr"))) == 2
+
+
+def test_a_figure_shows_itself_as_a_picture(tmp_path: Path) -> None:
+    """What Jupyter asks an object for at a cell's end, without pyplot and its inline backend."""
+    run = synthetic.run(tmp_path, synthetic.Shape())
+    for figure in (figures.timeline(run), figures.cdf([run], paper=figures.ONE_COLUMN)):
+        assert figure._repr_png_().startswith(b"\x89PNG\r\n")  # type: ignore[attr-defined]
 
 
 def test_pandas_is_asked_for_where_a_frame_is_to_become_one(

@@ -394,6 +394,14 @@ def heading(figure: Figure, title: str, subtitle: str) -> float:
     return top + 0.1
 
 
+class NotebookFigure(Figure):
+    """A figure that a notebook shows as a picture where it is a cell's last line: no pyplot, and no
+    inline backend, is needed."""
+
+    def _repr_png_(self) -> bytes:
+        return render(self, "png")
+
+
 def blank(width: float, height: float) -> Figure:
     """An empty figure, inches. `panels` places panels in inches, too, so that labels beside lines
     have room. For a paper it is as wide as that says."""
@@ -403,10 +411,10 @@ def blank(width: float, height: float) -> Figure:
         assert found is not None
         return found
     if drawing.paper is None:
-        return Figure(figsize=(width, height), dpi=110)
+        return NotebookFigure(figsize=(width, height), dpi=110)
     wide = drawing.paper.width
     _DRAWING.set(replace(drawing, scale=wide / width))
-    return Figure(figsize=(wide, height), dpi=110)
+    return NotebookFigure(figsize=(wide, height), dpi=110)
 
 
 @dataclass(frozen=True)
