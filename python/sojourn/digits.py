@@ -6,8 +6,15 @@ belongs to.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 MOST_DECIMALS = 4
+
+
+def counted(counts: Iterable[int], word: str) -> str:
+    """`1 seed`, `5 seeds`, `3 or 5 seeds`: how many there are of each of several."""
+    found = sorted(set(counts))
+    return f"{' or '.join(map(str, found))} {word}{'' if found == [1] else 's'}"
 
 
 def number(value: float, places: int | None = None) -> str:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from sojourn import _core, papers
 from sojourn.cli import status
@@ -21,7 +22,7 @@ from sojourn.engine import Progress, runs
 from sojourn.engine.protocol import Outcome
 from sojourn.engine.sim import Simulator
 from sojourn.errors import UserError
-from sojourn.papers import page, verdict
+from sojourn.papers import page, story, verdict
 from sojourn.papers.evidence import Estimate, Evidence, Seed
 from sojourn.papers.paper import (
     Bar,
@@ -634,7 +635,7 @@ def test_the_sentence_counts_predictions_and_sets_the_others_beside_them(
     assert said.startswith(
         "Of 2 predicted numbers 1 are reproduced, in 0 the direction holds, 1 are"
     )
-    assert "Reproduced, but not counted: input 1 of 1, fitted 1 of 2." in said
+    assert "proves nothing: reproduced are input 1 of 1, fitted 1 of 2." in said
     overview = page.write(found, tmp_path / "out").read_text()
     row = overview[overview.index('href="adt/index.html"') :]
     cells = re.findall(r'<td class="number"[^>]*>([^<]*)</td>', row)[:8]
@@ -657,3 +658,20 @@ def test_what_a_searched_reading_names_is_no_prediction_alone(name: str) -> None
     searched = any(one.searched for one in paper.readings)
     assert searched == any(one.role is Role.FITTED for one in paper.numbers)
     assert any(one.role is Role.PREDICTED for one in paper.numbers)
+
+
+def test_a_heading_of_the_overviews_picture_is_whole(paper: Paper, tmp_path: Path) -> None:
+    found = reproduce([paper], out=tmp_path / "out")
+    longest = max(
+        map(papers.load, papers.NAMES), key=lambda one: len(f"{one.id}: {one.story_axis}")
+    )
+    named = replace(paper, id=longest.id, story_axis=longest.story_axis)
+    figure = story.draw([replace(found[0], paper=named)])
+    figure.canvas.draw()
+    cut = [
+        text.get_text()
+        for text in figure.findobj(Text)
+        if text.get_window_extent().x0 < 0 and text.get_text()
+    ]
+    assert cut == []
+    assert any(longest.story_axis in text.get_text() for text in figure.findobj(Text))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import contest_text, grids, measurement_text, options, rounds, text, work
+from sojourn.digits import counted
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
@@ -351,7 +352,7 @@ def _filled(sentence: str) -> str:
 
 def _seeds(found: Judgement) -> str:
     counts = sorted({contest.seeds for contest in found.contests})
-    word = "1 seed" if counts == [1] else f"{' or '.join(map(str, counts))} seeds"
+    word = counted(counts, "seed")
     samples = max(contest.samples for contest in found.contests)
     if counts[-1] > 1 and samples == 1:
         return f"{word}, which gave the same: one sample"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options, text, work
+from sojourn.digits import counted
 
 if TYPE_CHECKING:
     from sojourn.judgement import Judgement
@@ -71,7 +72,7 @@ def _heading(grid: Grid, runs: Sequence[Run]) -> str:
         parts.append(f"{first.duration_ns / 1e9:g} s, {first.warmup_ns / 1e9:g} s warm-up left out")
     counts = sorted({len(cell.at.summary.seeds) for cell in grid.cells})
     samples = max(cell.at.summary.samples for cell in grid.cells)
-    seeds = "1 seed" if counts == [1] else f"{' or '.join(map(str, counts))} seeds"
+    seeds = counted(counts, "seed")
     parts.append(f"{seeds}, mean ±95 % interval" if samples > 1 else seeds)
     count = f"{len(grid.cells)} {'cell' if len(grid.cells) == 1 else 'cells'}"
     titles = ", ".join(dict.fromkeys(run.meta.title for run in runs))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options, text, work
+from sojourn.digits import counted
 
 if TYPE_CHECKING:
     from sojourn.engine import Progress
@@ -219,8 +220,8 @@ def _table(one: Reproduction) -> str:
     ]
     claims = [f"{row.verdict}: {row.claim.says}\n    {row.because}" for row in one.claims]
     quick = " (quick version: shorter, fewer seeds)" if one.evidence.quick else ""
-    seeds = sorted({row.ours.seeds for row in one.rows})
-    about = f"{one.paper.id}: {one.paper.title}\n{one.paper.source}{quick}; mean over {' or '.join(map(str, seeds))} seeds ± 95 % interval"
+    seeds = counted((row.ours.seeds for row in one.rows), "seed")
+    about = f"{one.paper.id}: {one.paper.title}\n{one.paper.source}{quick}; mean over {seeds} ± 95 % interval"
     about = "\n".join([*map(work.refusal, one.invalid), about])
     return "\n".join(
         [about, "", text.table(header, rows), "", *claims, "", page.sentence([one]), ""]

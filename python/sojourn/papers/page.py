@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from sojourn import bundles
+from sojourn.digits import counted
 from sojourn.digits import on_page as shown
 from sojourn.errors import UserError
 from sojourn.papers import bibliography, frozen, pictured, readings, story, tornado, verdict
@@ -285,7 +286,7 @@ def _numbers(one: Reproduction) -> str:
                 f'</tbody><tbody><tr class="study"><th colspan="5" scope="rowgroup">{escape(studies[latest].what)}</th></tr>'
             )
         parts_.append(_number(row))
-    seeds = sorted({row.ours.seeds for row in one.rows})
+    seeds = counted((row.ours.seeds for row in one.rows), "seed")
     left_out = (
         f" {one.left_out} more numbers need the full version."
         if one.evidence.quick and one.left_out
@@ -293,7 +294,7 @@ def _numbers(one: Reproduction) -> str:
     )
     return (
         _TABLE.format("Numbers") + "<caption>Ours: mean over "
-        f"{' or '.join(map(str, seeds))} seeds ± half the 95 % confidence interval; a warm-up, "
+        f"{seeds} ± half the 95 % confidence interval; a warm-up, "
         f"where there is one, is left out. {_frozen(one.paper)} {_ROLES}{left_out}</caption>"
         '<thead><tr><th scope="col">What</th><th scope="col" class="number">Published</th><th scope="col" class="number">Ours</th>'
         '<th scope="col" class="number">Difference</th><th scope="col">Verdict</th></tr></thead><tbody>'
@@ -506,9 +507,9 @@ def sentence(found: Sequence[Reproduction]) -> str:
     roles = verdict.by_role(row for one in found for row in one.rows)
     counts = roles[Role.PREDICTED]
     others = [
-        f"{role} {_of(counted)}"
-        for role, counted in roles.items()
-        if role is not Role.PREDICTED and counted
+        f"{role} {_of(tally)}"
+        for role, tally in roles.items()
+        if role is not Role.PREDICTED and tally
     ]
     claims = [row for one in found for row in one.claims]
     held = Counter(row.verdict for row in claims)
@@ -516,7 +517,12 @@ def sentence(found: Sequence[Reproduction]) -> str:
         f"Of {counts.total()} predicted numbers {counts[Verdict.REPRODUCED]} are reproduced, in "
         f"{counts[Verdict.DIRECTION]} "
         f"the direction holds, {counts[Verdict.NOT_REPRODUCED]} are not reproduced. "
-        + (f"Reproduced, but not counted: {', '.join(others)}. " if others else "")
+        + (
+            "Other numbers were set, fitted or derived, so that their agreement proves nothing: "
+            f"reproduced are {', '.join(others)}. "
+            if others
+            else ""
+        )
         + "Of "
         f"{len(claims)} claims "
         f"{held[Verdict.REPRODUCED]} hold, {held[Verdict.DIRECTION]} in direction, "

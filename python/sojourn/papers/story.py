@@ -22,8 +22,8 @@ SENTENCE = "A queue that stands full adds its whole length to every packet's del
 
 _COLOURS = {"idle": style.MUTED, "bloated": style.VERMILLION, "cured": style.BLUE}
 _NAMES = {"idle": "empty queues", "bloated": "bloated", "cured": "cured"}
-_ROW = 0.24
-"""Inches."""
+_ROW, _LABELS, _EDGE = 0.24, 2.9, 0.15
+"""Height of a row, room for the labels left of the bars, and beside them; inches."""
 
 
 @style.drawn
@@ -38,9 +38,9 @@ def draw(found: Sequence[Reproduction]) -> Figure:
         "Bufferbloat and its cures, in the systems of " + _named(found),
         f"engine {', '.join(engine)} · mean over seeds · what the cure cost stands beside its bar",
     )
-    axes = style.panels(figure, style.Margins(top=top + 0.25, left=2.9, right=2.1, bottom=0.55))[0][
-        0
-    ]
+    axes = style.panels(
+        figure, style.Margins(top=top + 0.25, left=_LABELS, right=2.1, bottom=0.55)
+    )[0][0]
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
     axes.set_xlabel("delay [ms], logarithmic")
@@ -54,9 +54,9 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     at = 0.0
     for one, bars in stories:
         name = f"{one.paper.id}: {one.paper.story_axis}"
-        note(
-            axes, name, (0, at), (-6, 0), of="row", size=8.5, ha="right", va="center", weight="bold"
-        )
+        # From the figure's edge, over the panel: there is no bar in its row.
+        left = 72 * (_EDGE - _LABELS)
+        note(axes, name, (0, at), (left, 0), of="row", size=8.5, va="center", weight="bold")
         at += 1.05
         for bar in bars:
             _bar(axes, bar, at, least)
