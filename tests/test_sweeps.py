@@ -542,7 +542,9 @@ def test_a_field_names_the_winner_of_its_cell(page: str, cells: grid.Grid) -> No
 def test_every_chart_has_every_contender_at_its_means(page: str, cells: grid.Grid) -> None:
     charts = re.findall(r'<svg class="multiple".*?</svg>', page)
     quantities = [each.key for each in cells.telling()][:4]
-    assert 2 * len(quantities) - 1 <= len(charts) <= 2 * len(quantities)
+    # One may be there twice: on a linear axis and on a logarithmic one.
+    named = {re.search('aria-label="[^"]*"', chart)[0] for chart in charts}  # type: ignore[index]
+    assert 2 * len(quantities) - 1 <= len(named) <= 2 * len(quantities)
     first = charts[0]
     assert first.count("<circle") == len(QDISCS) * 2
     assert first.count('class="band"') == len(QDISCS)
@@ -553,6 +555,41 @@ def test_every_chart_has_every_contender_at_its_means(page: str, cells: grid.Gri
             cell.values("ping_p95")[0] for cell in cells.cells if cell.label.endswith(f", {name}")
         ]
         assert any(mean == pytest.approx(each, rel=0.01) for each in means)
+
+
+def test_charts_name_whose_key_they_are_over(page: str) -> None:
+    assert "<figcaption>bulk count 1</figcaption>" in page
+
+
+def test_goodput_over_its_own_rate_is_a_share_of_it(page: str, cells: grid.Grid) -> None:
+    charts = page.partition("goodput up, share of the rate <small")[2].partition("<h3>")[0]
+    drawn = re.findall(r"<title>[^:]+: ([0-9.]+)", charts)
+    shares = [
+        100 * cell.values("goodput")[0] / float(str(cell.settings["bottleneck.up.rate"]).split()[0])
+        for cell in cells.cells
+    ]
+    assert sorted(map(float, drawn)) == pytest.approx(sorted(shares), rel=0.01)
+    assert min(shares) > 70
+    ticks = re.findall(r'text-anchor="end">([0-9.]+)<', charts)
+    assert min(map(float, ticks)) > 0
+
+
+@in_a_browser
+def test_a_box_changes_a_chart_to_a_logarithmic_axis(
+    page: str, browser: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "sweep.html").write_text(page)
+    opened = Opened(browser, tmp_path / "sweep.html")
+    box = opened.page.locator(".scaled").first.get_by_label("logarithmic")
+    seen = [
+        opened.page.locator(f".scaled >> nth=0 >> .multiples.{kind}:visible")
+        for kind in ("linear", "log")
+    ]
+    before = [each.count() for each in seen]
+    assert sorted(before) == [0, 1]
+    box.set_checked(not box.is_checked())
+    assert [each.count() for each in seen] == before[::-1]
+    opened.close()
 
 
 def test_pairs_are_the_judges(page: str, cells: grid.Grid) -> None:

@@ -68,8 +68,9 @@ class Span:
         return start + min(max(share, 0.0), 1.0) * (end - start)
 
 
-def span_of(values: Sequence[float], log: bool) -> Span:
-    """An axis for these values, with round ticks; a linear one begins at 0."""
+def span_of(values: Sequence[float], log: bool, *, from_0: bool = True) -> Span:
+    """An axis for these values, with round ticks; a linear one begins at 0, or where the values
+    do."""
     known = [value for value in values if math.isfinite(value)]
     if log:
         low = 10 ** math.floor(math.log10(min(known)))
@@ -79,9 +80,11 @@ def span_of(values: Sequence[float], log: bool) -> Span:
             steps = [step * n for step in steps for n in (1, 2, 5)]
         ticks = [step for step in steps if low <= step <= high]
         return Span(low, high, True, tuple((tick, f"{tick:g}") for tick in ticks))
-    low = min(0.0, *known)
-    high = max(max(known) * 1.05, low + 1e-9)
+    low = min(0.0, *known) if from_0 else min(known)
+    high = max(max(known) * 1.05 if from_0 else max(known), low + 1e-9)
     step = _round_step((high - low) / 4)
+    if not from_0:
+        low, high = step * math.floor(low / step), step * math.ceil(high / step)
     first = math.ceil(low / step)
     ticks = [n * step for n in range(first, math.floor(high / step) + 1)]
     return Span(low, high, False, tuple((tick, _plain(tick, step)) for tick in ticks))

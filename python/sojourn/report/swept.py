@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
 
@@ -93,6 +93,17 @@ class _Contender:
     dash: style.Dash
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """How charts show a quantity."""
+
+    name: str
+    unit: str
+    most: float
+    rates: Mapping[Setting | None, float] = field(default_factory=dict)
+    """By swept value what it is a share of; empty: it is shown as it is."""
+
+
 class _Swept:
     """A grid as the sections of the page."""
 
@@ -106,7 +117,9 @@ class _Swept:
         apart = self.drawn or [self.across]
         self.rest = [key for key in self.conditions if key not in apart]
         self.contenders = self._contenders()
-        self.heading = dict(zip(grid.keys, grid.headings, strict=True))
+        self.heading = {
+            key: _named(key, heading) for key, heading in zip(grid.keys, grid.headings, strict=True)
+        }
         self.boxes = self._boxes()
 
     def _horizontal(self) -> str:
@@ -388,39 +401,84 @@ class _Swept:
         )
 
     def _charts_of(self, quantity: Quantity) -> str:
-        means = [cell.values(quantity.key) for cell in self.grid.cells]
+        """Charts on one axis. Where a linear one would crowd small values there is a logarithmic one
+        as well, and a box that chooses."""
+        shown = self._as_share(quantity) or _Shown(quantity.name, quantity.unit, quantity.most)
+        means = [self._value(cell, quantity, shown) for cell in self.grid.cells]
         known = [mean for mean, _ in means if math.isfinite(mean)]
-        log = min(known) > 0 and logarithmic(known) and _wide(known)
+        # Of a share the means set the axis: intervals of few seeds would hide what they differ by.
         ends = [
-            min(end, quantity.most)
+            min(end, shown.most)
             for mean, half in means
-            for end in (mean + half, mean)
+            for end in ((mean,) if shown.rates else (mean + half, mean))
             if math.isfinite(end)
         ]
-        up = multiples.span_of(ends, log)
+        better = {"less": ", less is better", "more": ", more is better"}.get(quantity.better, "")
+        axis = ", the axis does not begin at 0" if shown.rates else ""
+        label = f"{shown.unit}{better}{axis}".removeprefix(", ")
+        heading = f'<h3>{escape(shown.name)} <small class="hint">{escape(label)}</small></h3>'
+        linear = self._multiples(
+            quantity, shown, multiples.span_of(ends, log=False, from_0=not shown.rates), "linear"
+        )
+        if not logarithmic(known):
+            return heading + linear
+        box = f'<label class="scale"><input type="checkbox"{" checked" if _wide(known) else ""}> logarithmic</label>'
+        steps = self._multiples(quantity, shown, multiples.span_of(ends, log=True), "log")
+        return f'<div class="scaled">{heading}{box}{linear}{steps}</div>'
+
+    def _as_share(self, quantity: Quantity) -> _Shown | None:
+        """Goodput over the rate of its own link is one diagonal, on which nothing can be told apart:
+        it is shown as a share of that rate."""
+        read = scale(self.grid.distinct(self.across))
+        links = {cell.at.link for cell in self.grid.cells}
+        owner = self.across.removesuffix(".rate").split(".")
+        if (
+            quantity.key != "goodput"
+            or self.drawn
+            or read is None
+            or read.unit != "Mbit/s"
+            or not self.across.endswith(".rate")
+            or not (owner == ["bottleneck"] or links == {owner[-1]})
+        ):
+            return None
+        rates: dict[Setting | None, float] = dict(
+            zip(self.grid.distinct(self.across), read.numbers, strict=True)
+        )
+        means = [
+            cell.values(quantity.key)[0] / rates[cell.settings[self.across]]
+            for cell in self.grid.cells
+        ]
+        most = math.inf if max(means) > 1 else 100.0
+        return _Shown(f"{quantity.name}, share of the rate", "%", most, rates)
+
+    def _value(self, cell: SweepCell, quantity: Quantity, shown: _Shown) -> tuple[float, float]:
+        """The mean in a cell and half its interval, as the charts show it."""
+        mean, half = cell.values(quantity.key)
+        if not shown.rates:
+            return mean, half
+        rate = shown.rates[cell.settings[self.across]]
+        return 100 * mean / rate, 100 * half / rate
+
+    def _multiples(self, quantity: Quantity, shown: _Shown, up: multiples.Span, kind: str) -> str:
         figures = [
-            self._chart(quantity, key, those, up)
+            self._chart(quantity, shown, key, those, up)
             for those in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells)
             for key in self.drawn or [self.across]
         ]
-        axis = ", logarithmic" if log else ""
-        better = {"less": ", less is better", "more": ", more is better"}.get(quantity.better, "")
-        label = f"{quantity.unit}{axis}{better}".removeprefix(", ")
-        return (
-            f'<h3>{escape(quantity.name)} <small class="hint">{escape(label)}</small></h3>'
-            f'<div class="multiples">{"".join(figures)}</div>'
-        )
+        return f'<div class="multiples {kind}">{"".join(figures)}</div>'
 
-    def _chart(self, quantity: Quantity, key: str, those: Settings, up: multiples.Span) -> str:
+    def _chart(
+        self, quantity: Quantity, shown: _Shown, key: str, those: Settings, up: multiples.Span
+    ) -> str:
         """Over one key, at these settings of the others; empty if nothing is known there."""
         places, across = self._places(key)
-        curves = [self._curve(one, key, those, quantity, places) for one in self.contenders]
+        curves = [self._curve(one, key, those, quantity, shown, places) for one in self.contenders]
         curves = [curve for curve in curves if curve.points]
         if not curves:
             return ""
         said = self._said(self.rest, those)
         caption = f"<figcaption>{escape(said)}</figcaption>" if said else ""
-        named = ", ".join(filter(None, (quantity.name, said)))
+        named = ", ".join(filter(None, (shown.name, said)))
         chart = multiples.chart(named, curves, across, up, self._unit(key))
         mark = self._marked(dict(zip(self.rest, those, strict=True)))
         return f"<figure{mark}>{caption}{chart}</figure>"
@@ -431,10 +489,11 @@ class _Swept:
         key: str,
         those: Settings,
         quantity: Quantity,
+        shown: _Shown,
         places: dict[Setting, float],
     ) -> multiples.Curve:
         spots = [
-            _spot(places[cell.settings[key]], *cell.values(quantity.key), quantity.most)
+            _spot(places[cell.settings[key]], *self._value(cell, quantity, shown), shown.most)
             for cell in self.grid.cells
             if self._of(cell, self.rest) == those and self._of(cell, self.grid.chosen) == one.chosen
         ]
@@ -614,6 +673,12 @@ class _Swept:
             f"<details><summary>The scenario of the first cell: {escape(first.name)}</summary>"
             f'<pre tabindex="0" aria-label="Scenario">{escape(first.scenario_text)}</pre></details>'
         )
+
+
+def _named(key: str, heading: str) -> str:
+    """What a key is called: of a flow or a link with the name of that, `upload rtt`."""
+    table, *words = key.split(".")
+    return " ".join(words) if table in ("flow", "link") and len(words) == 2 else heading
 
 
 def _spot(x: float, mean: float, half: float, most: float) -> multiples.Spot:
