@@ -198,6 +198,34 @@ def test_the_page_has_phases_changes_and_scores(page: str) -> None:
         assert words in page, words
 
 
+def test_the_delay_under_load_is_in_the_first_columns(page: str) -> None:
+    head = re.findall(r'<th scope="col"[^>]*>([^<]*)', page.partition("<caption><span>RTT to")[2])
+    assert head[:4] == ["Phase", "median", "added, median", "added, p95"]
+    row = re.search(r'<th scope="row">upload</th>(.*?)</tr>', page.partition("RTT to")[2])
+    assert row is not None
+    median, added, p95, down, up, least, low, *_ = re.findall(r"<td>([^<]*)", row[1])
+    assert float(least) <= float(low) <= float(median) < float(p95) + 30
+    assert float(added) == pytest.approx(float(median) - 20, abs=2)
+    assert not down.strip("–")
+    assert 8 < float(up) < 10
+
+
+def test_a_measurement_is_headed_by_its_host(runs: list[Run], page: str) -> None:
+    alone = report.render(runs[:1])
+    assert "<h1>Measurement of lab.example: before</h1>" in alone
+    assert '<p class="about">4 streams cubic · live' in alone
+    assert "<h1>Measurement of lab.example</h1>" in page
+
+
+def test_a_queue_that_was_always_empty_has_no_chart(tmp_path: Path) -> None:
+    idle = synthetic_live.run(tmp_path, Line(phases=(("idle", 4),)))
+    packed = payload(report.render([idle]))
+    assert all("backlog" not in view["lines"] for view in packed["views"])
+    titles = [panel["title"] for view in packed["views"] for panel in view["panels"]]
+    assert "RTT of each target" in titles
+    assert not [title for title in titles if "Backlog" in title or "Drops" in title]
+
+
 def test_the_page_shades_the_common_phases_and_each_run_s_own(runs: list[Run], page: str) -> None:
     packed = payload(page)
     assert packed["measured"] is True

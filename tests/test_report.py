@@ -19,9 +19,11 @@ import polars as pl
 import pytest
 import synthetic
 from in_chromium import Opened, in_a_browser
+from matplotlib.figure import Figure
 from synthetic import Shape
 
-from sojourn import digits, report
+import sojourn
+from sojourn import digits, figures, report
 from sojourn.figures import series, style
 from sojourn.figures.series import Line
 from sojourn.judgement import compare, judge, quantities
@@ -351,7 +353,7 @@ def test_how_late_datagrams_come_is_shown_over_time(tmp_path: Path) -> None:
     np.testing.assert_allclose(values(packed, t), mine["t_ns"].to_numpy() / 1e9, rtol=1e-6)
     np.testing.assert_allclose(values(packed, y), mine["delay_max_ns"].to_numpy() / 1e6, rtol=1e-6)
     titles = [panel["title"] for panel in packed["views"][0]["panels"]]
-    assert "One-way delay of what isn't TCP's" in titles
+    assert "One-way delay of video, calls and other datagrams" in titles
 
 
 def test_a_million_points_become_levels_that_keep_every_peak() -> None:
@@ -589,7 +591,28 @@ def test_a_phone_reads_it(browser: Any, page: str, tmp_path: Path) -> None:
     shown = Page(browser, file, viewport={"width": 400, "height": 800})
     shown.page.wait_for_selector("html.ready")
     assert shown.page.evaluate("document.documentElement.scrollWidth") == 400
+    # A figure is as large as it was drawn, and scrolls: its type is that of a printed page.
+    sizes = shown.page.evaluate(
+        "[...document.querySelectorAll('.picture:not(.topology) > svg')]"
+        ".map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
+    )
+    assert sizes
+    assert min(sizes) > 1.3
     shown.close()
+
+
+KEYS = """names => names.filter(row => row.checkVisibility()).map(row => [
+  row.querySelector(".u-label").textContent, row.querySelector(".u-marker")?.checkVisibility() ?? false])"""
+
+
+@in_a_browser
+def test_what_is_named_under_a_chart_has_a_colour(opened: Page) -> None:
+    names = opened.page.locator(".u-legend .u-series").evaluate_all(KEYS)
+    assert len(names) > 4
+    assert [name for name, marked in names if not marked] == []
+    # The time is there where the cursor is.
+    opened.page.locator("#hero .u-over").first.hover()
+    assert "time" in opened.page.locator("#hero").first.inner_text()
 
 
 # ---------------------------------------------------------------------------------- accessibility
@@ -643,3 +666,42 @@ def test_all_can_be_read_and_has_a_name(
     assert shown.faint() == []
     assert shown.nameless() == []
     shown.close()
+
+
+# ------------------------------------------------------------------------- what a chart has to explain
+
+BURSTY = """
+title = "Two uploads through a short queue"
+duration = "5 s"
+[bottleneck]
+delay = "8 ms"
+rate = "5 Mbit/s"
+qdisc = "pfifo limit 8"
+[[flow]]
+kind = "bulk"
+direction = "up"
+count = 2
+rtt = "100 ms"
+"""
+
+
+def test_goodput_above_the_links_rate_is_explained_where_it_is_drawn(tmp_path: Path) -> None:
+    whole = sojourn.engine.contenders(sojourn.loads(BURSTY), ("pfifo limit 8", "pfifo limit 9"))
+    runs = sojourn.run_all(whole, seeds=1, out=tmp_path / "runs")
+    packed = data.payload(runs)
+    words = packed["above_rate"]["goodput"]
+    assert words == f"above the link's rate: {series.PEAKS}"
+    page = report.render(runs)
+    assert f"on the same axes. Goodput {words}." in page.replace("&#x27;", "'")
+    assert words in texts_of(figures.stacked(runs))
+
+
+def test_goodput_that_the_link_carries_needs_no_words() -> None:
+    steady = BURSTY.replace("limit 8", "limit 1000").replace('"5 s"', '"2 s"')
+    [run] = sojourn.run_all(sojourn.loads(steady), seeds=1)
+    assert data.payload([run])["above_rate"] == {}
+
+
+def texts_of(figure: Figure) -> str:
+    """What is written above a figure."""
+    return " ".join(text.get_text() for text in figure.texts)

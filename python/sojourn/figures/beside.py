@@ -36,7 +36,10 @@ def stacked(
     looks = style.looks(runs, links)
     rows = _rows(runs, links, seed)
     figure = style.blank(max(4.6, 1.1 + 2.1 * len(runs)), 1.5 * max(len(rows), 1) + 1.3)
-    top = style.heading(figure, series.title(runs), series.subtitle(runs, seed))
+    above = ""
+    if peaks(runs, links, seed):
+        above = f" · goodput {series.ABOVE_RATE}"
+    top = style.heading(figure, series.title(runs), series.subtitle(runs, seed) + above)
     margins = style.Margins(top=top + 0.3, left=0.75, right=0.2, bottom=0.45)
     grid = style.panels(figure, margins, [1.0] * max(len(rows), 1), len(runs), gap=0.2)
     if not rows:
@@ -55,6 +58,15 @@ def stacked(
     for axes in grid[-1]:
         axes.set_xlabel("time [s]")
     return figure
+
+
+def peaks(runs: Sequence[Run], links: Sequence[str | None], seed: int | None = None) -> bool:
+    """Whether the goodput of any of them, of this seed or the first, is at some time above its link's
+    rate."""
+    return any(
+        series.above_rate(run, run.seeds[0] if seed is None else seed, link)
+        for run, link in zip(runs, links, strict=True)
+    )
 
 
 def _rows(

@@ -24,7 +24,7 @@ WORDS: dict[str, str] = {
     "rtt": "RTT as TCP samples it",
     "ping": "ping RTT",
     "completion": "completion time of transfers",
-    "one_way": "one-way delay of what isn't TCP's",
+    "one_way": "one-way delay of video, calls and other datagrams",
 }
 
 MARKED = (0.5, 0.95, 0.99)

@@ -7,6 +7,7 @@ values or, where there are more points than pixels, the least and the largest of
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn.arrays import Floats
+from sojourn.digits import counted
 from sojourn.judgement import quantities
 from sojourn.judgement.quantities import bottleneck as bottleneck
 from sojourn.judgement.quantities import bottlenecks as bottlenecks
@@ -143,6 +145,41 @@ def by_way(run: Run, lines: Mapping[str, Line], link: str | None) -> tuple[Line,
     crossing = {flow.name for flow in run.meta.flows if link in flow.path}
     here = [line for name, line in lines.items() if name in crossing]
     return total(here), total([line for name, line in lines.items() if name not in crossing])
+
+
+def above_rate(run: Run, seed: int, link: str | None) -> set[str]:
+    """Which goodputs are at some time more than links carried then or ever: "there", across this
+    link, "back", of all other flows, "goodput", of all. A measurement has none."""
+    if is_measured(run):
+        return set()
+    flows = goodputs(run, seed)
+    there, back = by_way(run, flows, link)
+    found = {"there": there, "back": back, "goodput": total(list(flows.values()))}
+    most = _most_carried(run, seed, link)
+    return {
+        way
+        for way, line in found.items()
+        if float(np.nanmax(line.y, initial=0.0)) > 1.02 * most[way]
+    }
+
+
+def _most_carried(run: Run, seed: int, link: str | None) -> dict[str, float]:
+    """The most that the links of these flows carried in any interval, Mbit/s. Flows share the link on
+    their path that carries least; infinite where a flow crosses none that is sampled."""
+    table = run.table("queue", seed)
+    most = {
+        str(key[0]): float(
+            _rate(ordered["t_ns"].to_numpy(), ordered["sent_bytes"].cum_sum().to_numpy()).y.max()
+        )
+        for key, part in table.partition_by("link", as_dict=True).items()
+        if not (ordered := part.sort("t_ns"))["sent_bytes"].has_nulls()
+    }
+    found: dict[str, dict[str, float]] = {"there": {}, "back": {}, "goodput": {}}
+    for flow in carriers(run):
+        least, name = min((most.get(name, math.inf), name) for name in flow.path or ("",))
+        for way in ("there" if link in flow.path else "back", "goodput"):
+            found[way][name] = least
+    return {way: sum(links.values()) for way, links in found.items()}
 
 
 def ways(runs: Sequence[Run], links: Sequence[str | None]) -> tuple[str, str]:
@@ -273,6 +310,7 @@ def ceiling(goodput: Line, rate_mbps: float | None = None) -> float | None:
 
 PEAKS = "what waited behind a lost segment, delivered at once"
 """What the peaks above the ceiling are."""
+ABOVE_RATE = f"above the link's rate: {PEAKS}"
 
 
 def quantiles(lines: Sequence[Line], levels: Sequence[float]) -> tuple[Floats, Floats]:
@@ -646,8 +684,7 @@ def subtitle(runs: Sequence[Run], seed: int | None = None) -> str:
     if seed is not None:
         seeds = f"{word} {seed}"
     else:
-        counts = sorted({len(run.seeds) for run in runs})
-        seeds = " or ".join(map(str, counts)) + (f" {word}" if counts == [1] else f" {word}s")
+        seeds = counted((len(run.seeds) for run in runs), word)
     warmups = {run.meta.warmup_ns for run in runs}
     # A measurement's duration is exact to the nanosecond: round it.
     duration_ns = round(first.duration_ns, -8) if is_measured(runs[0]) else first.duration_ns

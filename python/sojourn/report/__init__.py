@@ -25,8 +25,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from sojourn import figures, scenario
-from sojourn.digits import on_page, with_interval
-from sojourn.figures import series, style
+from sojourn.digits import counted, on_page, with_interval
+from sojourn.figures import beside, series, style
 from sojourn.judgement import Judgement, judge, quantities
 from sojourn.judgement.quantities import Measured, Quantity
 from sojourn.live.measure import peers
@@ -118,9 +118,10 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
     pictures = dict.fromkeys(PICTURES, "") if page is not None else _pictures(runs)
     toggles = _run_toggles(looks) if len(runs) > 1 else ""
     seeds = {view["seed"] for view in packed["views"]}
+    heading, about = _heading(runs)
     return parts.template("page.html").substitute(
-        title=escape(series.title(runs)),
-        about=escape(series.subtitle(runs)),
+        title=escape(heading),
+        about=escape(about),
         verdict=_refusals(runs, labels)
         + "\n".join(
             f"<p>{escape(sentence)}</p>"
@@ -130,6 +131,7 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
         ),
         contents=_contents(bool(pictures["tradeoff"])),
         css=parts.text("vendor/uPlot.min.css")
+        + parts.text("legend.css")
         + parts.text("page.css")
         + parts.colours(toggles + "".join(pictures.values())),
         run_toggles=toggles,
@@ -151,6 +153,18 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
 
 
 # ----------------------------------------------------------------------------------------- pieces
+
+
+def _heading(runs: Sequence[Run]) -> tuple[str, str]:
+    """The page's title, and the line under it. A measurement's title is of host, load and date: the
+    host is enough for a heading."""
+    title, about = series.title(runs), series.subtitle(runs)
+    if not all(map(series.is_measured, runs)):
+        return title, about
+    hosts = dict.fromkeys(run.meta.title.partition(", ")[0] for run in runs)
+    label = f": {runs[0].meta.label}" if len(runs) == 1 and runs[0].meta.label else ""
+    loads = dict.fromkeys(run.meta.title.partition(", ")[2] for run in runs)
+    return "; ".join(hosts) + label, " · ".join(filter(None, (*loads, about)))
 
 
 def _refusals(runs: Sequence[Run], labels: Sequence[str]) -> str:
@@ -190,7 +204,7 @@ def _left_out(seeds: int) -> str:
     if seeds == 0:
         return ""
     return (
-        f'<p class="hint">To keep the page small the time lines of the last {seeds} seeds are left out; '
+        f'<p class="hint">To keep the page small the time lines of the last {counted([seeds], "seed")} are left out; '
         "they are in the numbers and the distributions, and in the Run folder.</p>"
     )
 
@@ -256,14 +270,14 @@ def _cell(one: Measured, quantity: Quantity, best: bool) -> str:
 def _how(measured: Sequence[Measured]) -> str:
     """How many samples the numbers are means of."""
     counts = sorted({len(one.summary.seeds) for one in measured})
-    seeds = " or ".join(map(str, counts))
+    seeds = counted(counts, "seed")
     alike = [one for one in measured if one.summary.samples < len(one.summary.seeds)]
     if counts[-1] == 1:
         return "One seed"
     if len(alike) == len(measured):
-        return f"One sample: all {seeds} seeds gave the same Run"
+        return f"One sample: all {seeds} gave the same Run"
     some = " (one sample where all seeds gave the same)" if alike else ""
-    return f"Means over {seeds} seeds{some} ± half the 95 % confidence interval"
+    return f"Means over {seeds}{some} ± half the 95 % confidence interval"
 
 
 def _topology(runs: Sequence[Run]) -> str:
@@ -367,7 +381,10 @@ def _pictures(runs: Sequence[Run]) -> dict[str, str]:
     """The figures, by their places in the page. They compare Runs, so one Run alone has none."""
     if len(runs) < 2:
         return dict.fromkeys(PICTURES, "")
-    drawn = {name: _picture(draw(runs), says) for name, (draw, says) in PICTURES.items()}
+    said = {name: says for name, (_, says) in PICTURES.items()}
+    if beside.peaks(runs, series.bottlenecks(runs)):
+        said["stacked"] += f". Goodput {series.ABOVE_RATE}"
+    drawn = {name: _picture(draw(runs), said[name]) for name, (draw, _) in PICTURES.items()}
     heading = '<h2 id="tradeoff">Delay against goodput</h2>'
     drawn["tradeoff"] = (
         f'<section aria-labelledby="tradeoff">{heading}{drawn["tradeoff"]}</section>'

@@ -106,6 +106,15 @@ def payload(runs: Sequence[Run], watching: Mapping[int, OurTime] = MappingProxyT
                     continue
                 views.append({"run": i, **_view(run, seed, links[i], shown, buffers, common)})
     first = [lines(i, run.seeds[0]) for i, run in enumerate(runs) if run.seeds]
+    means = [
+        {"run": i, **found}
+        for i, run in enumerate(runs)
+        if (found := _means(run, [lines(i, seed) for seed in run.seeds], buffers)) is not None
+    ]
+    kept = {(view["run"], view["seed"]) for view in views}
+    told = {name for key in kept for name, line in lines(*key).items() if _tells(name, line)}
+    for one in (*views, *means):
+        one["lines"] = {name: found for name, found in one["lines"].items() if name in told}
     return {
         "duration": end_s,
         "warmup": max(run.meta.warmup_ns for run in runs) / 1e9,
@@ -114,11 +123,15 @@ def payload(runs: Sequence[Run], watching: Mapping[int, OurTime] = MappingProxyT
             for look in looks
         ],
         "views": views,
-        "means": [
-            {"run": i, **found}
-            for i, run in enumerate(runs)
-            if (found := _means(run, [lines(i, seed) for seed in run.seeds], buffers)) is not None
-        ],
+        "means": means,
+        "above_rate": dict.fromkeys(
+            sorted(
+                way
+                for run, link in zip(runs, links, strict=True)
+                for way in series.above_rate(run, run.seeds[0], link)
+            ),
+            series.ABOVE_RATE,
+        ),
         "ways": list(series.ways(runs, links)),
         "measured": all(map(series.is_measured, runs)),
         "repeats": "repeat" if all(map(series.is_measured, runs)) else "seed",
@@ -157,6 +170,12 @@ def _lines(run: Run, seed: int, link: str | None) -> dict[str, Line]:
         shown["largest"] = series.column(table, "sojourn_max_ns", 1e-6)
         shown["backlog"] = series.column(table, "backlog_packets")
     return shown
+
+
+def _tells(name: str, line: Line) -> bool:
+    """Whether a line shows anything: a value, and of a backlog one that isn't 0."""
+    known = line.y[np.isfinite(line.y)]
+    return bool(known.any() if name == "backlog" else known.size)
 
 
 def _idle(runs: Sequence[Run], end_s: float, buffers: Buffers) -> list[Json]:
@@ -326,7 +345,7 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
 
     late = series.one_way_lines(run, seed)
     add(
-        "One-way delay of what isn't TCP's",
+        distribution.WORDS["one_way"].capitalize(),
         "ms",
         _spread(late, buffers) if len(late) > FEW else _flows(late, looks, buffers),
         log=spans_decades([line.y for line in late.values()]),
@@ -335,7 +354,8 @@ def _panels(run: Run, seed: int, link: str | None, buffers: Buffers) -> list[Jso
 
     if link is not None:
         _queue_panels(run, link, table, buffers, add)
-        panels.append(_losses(run, seed, link, buffers))
+        if ticks := _losses(run, seed, link, buffers):
+            panels.append({"title": "Drops and marks", "unit": "", "ticks": ticks})
 
     add(
         "cwnd of each direction's connections together" if measured else "cwnd",
@@ -363,8 +383,8 @@ def _waits(run: Run, seed: int, table: Any) -> list[tuple[str, Line, str, dict[s
     return waits
 
 
-def _losses(run: Run, seed: int, link: str, buffers: Buffers) -> Json:
-    ticks = [
+def _losses(run: Run, seed: int, link: str, buffers: Buffers) -> list[Json]:
+    return [
         {
             "label": f"{one.name} ({one.t.size})",
             "name": one.name,
@@ -373,7 +393,6 @@ def _losses(run: Run, seed: int, link: str, buffers: Buffers) -> Json:
         }
         for one in series.losses(run, seed, link)
     ]
-    return {"title": "Drops and marks", "unit": "", "ticks": ticks}
 
 
 def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -> None:
@@ -398,7 +417,8 @@ def _queue_panels(run: Run, link: str, table: Any, buffers: Buffers, add: Any) -
             entries.append(_level(label, level, run.meta.duration_ns / 1e9, buffers))
         else:
             remark += f"; {name} {on_page(level)} {unit}, off the scale"
-    add(f"Backlog of {link}{remark}", unit, entries)
+    if most > 0:
+        add(f"Backlog of {link}{remark}", unit, entries)
     if state.own is not None:
         name, line = state.own
         title = {

@@ -102,13 +102,15 @@ def _cell(cell: rows.TableCell) -> str:
 
 def _phases(found: Findings) -> str:
     head = [
-        "Phase", "sent", "lost<small>%</small>", "min", "10 %", "median", "mean", "90 %", "max", "download<small>Mbit/s</small>",
-        "upload<small>Mbit/s</small>", "added, median<small>ms, 95 % interval</small>", "added, p95<small>ms, 95 % interval</small>",
+        "Phase", "median", "added, median<small>ms, 95 % interval</small>", "added, p95<small>ms, 95 % interval</small>",
+        "download<small>Mbit/s</small>", "upload<small>Mbit/s</small>", "min", "10 %", "mean", "90 %", "max", "sent",
+        "lost<small>%</small>",
     ]  # fmt: skip
-    whole = [
-        [*map(_cell, phase), *("–" if cell is None else _cell(cell) for cell in added)]
-        for phase, (_, *added) in zip(rows.phases(found), rows.added(found), strict=True)
-    ]
+    whole = []
+    for phase, (_, *added) in zip(rows.phases(found), rows.added(found), strict=True):
+        name, sent, lost, least, low, median, mean, high, most, down, up = map(_cell, phase)
+        more = ["–" if cell is None else _cell(cell) for cell in added]
+        whole.append([name, median, *more, down, up, least, low, mean, high, most, sent, lost])
     about = "in ms, goodput, and what the load adds to the median idle RTT"
     table = _table(f"RTT to {found.target or 'nobody'} {about}", head, whole)
     return f'<p class="hint narrow">Tables scroll sideways.</p>{table}'

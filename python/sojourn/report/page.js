@@ -615,7 +615,10 @@
     }
     // Last, since a band's edges are counted from its line.
     if (kind.key === "ping" && entries.length) entries.push(...data.idle);
-    const hint = chosen.seed === ALL ? "mean over the seeds; the band goes from the lowest to the highest of them" : kind.hint;
+    const hint = [
+      chosen.seed === ALL ? "mean over the seeds; the band goes from the lowest to the highest of them" : kind.hint,
+      data.above_rate[kind.key],
+    ].filter(Boolean).join("; ");
     return { title: kind.title, hint, unit: kind.unit, log: data.log[kind.key] || false, series: entries, phases: data.phases,
       top: top || undefined };
   };
