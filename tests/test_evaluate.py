@@ -359,7 +359,7 @@ def test_a_cell_whose_runs_failed_is_empty_and_the_others_keep_their_rows(tmp_pa
     rows = re.findall(r'<th scope="row">rtt (\d+ ms).*?</tr>', page)
     fields = re.findall(r'<th scope="row">rtt \d+ ms.*?(<td.*?)</tr>', page)
     assert rows == ["30 ms", "90 ms"]
-    assert fields[0].endswith('<td class="unknown">–</td>')
+    assert fields[0].endswith('<td class="unknown" data-name="codel">–</td>')
     assert 'class="unknown"' not in fields[1]
 
 
@@ -399,8 +399,8 @@ def test_the_matrix_the_page_and_the_json_say_the_same(
             rf"^{name} +{' +'.join(map(re.escape, map(signs.get, verdicts)))}$", said, re.M
         )
     for claim in whole["criteria"][0]["claims"]:
-        for one in claim["candidates"]:
-            assert f'<td class="{one["verdict"]}">' in page
+        for name, one in zip(whole["candidates"], claim["candidates"], strict=True):
+            assert f'<td class="{one["verdict"]}" data-name="{name}">' in page
     assert "my own wish" in page
     assert "not run: 2 Another: needs time" in said
     assert f"sojourn evaluate --suite {mine} --only both" in page

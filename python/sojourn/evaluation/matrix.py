@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sojourn import report
+from sojourn.digits import counted
 from sojourn.digits import number as digits
 from sojourn.errors import UserError
 from sojourn.evaluation import phrases
@@ -117,9 +118,9 @@ def _matrix(whole: Evaluation) -> str:
         f'<ul class="signs">{signs}</ul>'
         '<p class="hint">Each field is of the cell of its criterion that decides: the one furthest beyond the'
         " threshold, or nearest to it. A number with × is a share of the baseline's in the same cell, seed by"
-        ' seed.<span class="narrow"> The table scrolls sideways.</span></p>'
+        " seed.</p>"
         '<div class="scroll" tabindex="0" role="region" aria-label="All criteria and candidates">'
-        f'<table class="evaluated"><thead><tr><td></td>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>{_sources(whole)}'
+        f'<table class="evaluated by-candidate"><thead><tr><td></td>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>{_sources(whole)}'
     )
 
 
@@ -132,7 +133,7 @@ def _sources(whole: Evaluation) -> str:
 
 
 def _claim(whole: Evaluation, assessment: Assessment, row: Sequence[Judged]) -> str:
-    fields = "".join(_decisive(each) for each in row)
+    fields = "".join(map(_decisive, whole.candidates, row))
     return f"<tr>{_asked(whole, assessment, row[0])}{fields}</tr>"
 
 
@@ -144,19 +145,20 @@ def _asked(whole: Evaluation, assessment: Assessment, one: Judged) -> str:
     return f'<th scope="row">{escape(phrases.name(assessment, claim))}{told}</th>'
 
 
-def _decisive(one: Judged) -> str:
+def _decisive(candidate: str, one: Judged) -> str:
     found = one.decisive
-    return _field(found, "" if found is None else phrases.where(found.conditions))
+    return _field(candidate, found, "" if found is None else phrases.where(found.conditions))
 
 
-def _field(found: Finding | None, *small: str) -> str:
+def _field(candidate: str, found: Finding | None, *small: str) -> str:
     """None: its runs failed."""
+    name = f'data-name="{escape(candidate)}"'
     if found is None:
-        return '<td class="unknown">–</td>'
+        return f'<td class="unknown" {name}>–</td>'
     number, half = phrases.number(found)
     told = ", ".join(filter(None, (half, *small)))
     return (
-        f'<td class="{found.verdict}"><span class="sign" title="{found.verdict}">{phrases.SIGNS[found.verdict]}</span>'
+        f'<td class="{found.verdict}" {name}><span class="sign" title="{found.verdict}">{phrases.SIGNS[found.verdict]}</span>'
         f" {escape(number)}<small>{escape(told)}</small></td>"
     )
 
@@ -198,7 +200,7 @@ def _cells(whole: Evaluation, assessment: Assessment) -> str:
     return (
         "<details><summary>Every cell</summary>"
         '<div class="scroll" tabindex="0" role="region" aria-label="Every cell of this criterion">'
-        f'<table class="evaluated"><thead><tr><td></td>{heads}</tr></thead>'
+        f'<table class="evaluated by-candidate"><thead><tr><td></td>{heads}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div></details>"
     )
 
@@ -216,7 +218,10 @@ def _row(whole: Evaluation, assessment: Assessment, row: Sequence[Judged], cell:
         for each in (phrases.name(assessment, claim), asks, reference)
         if each
     )
-    fields = "".join(_field(each.at(cell)) for each in row)
+    fields = "".join(
+        _field(candidate, each.at(cell))
+        for candidate, each in zip(whole.candidates, row, strict=True)
+    )
     return f'<tr><th scope="row">{escape(phrases.where(cell))}{told}</th>{fields}</tr>'
 
 
@@ -300,11 +305,11 @@ def _facts(whole: Evaluation) -> str:
     runs = [run for assessment in whole.assessments for run in assessment.runs]
     first = runs[0].meta
     builds = sorted({run.meta.engine_build or "not recorded" for run in runs})
-    seeds = sorted({len(run.meta.seeds) for run in runs})
+    seeds = counted((len(run.meta.seeds) for run in runs), "seed")
     facts = [
         ("Engine", f"{first.engine} {first.version}"),
         ("Build of the engine", ", ".join(builds)),
-        ("Runs", f"{len(runs)}, each with {' or '.join(map(str, seeds))} seeds"),
+        ("Runs", f"{len(runs)}, each with {seeds}"),
         ("Baseline", whole.candidates[0]),
         ("Candidates", ", ".join(whole.candidates[1:])),
     ]
