@@ -124,6 +124,13 @@ def test_a_lesson_is_not_solved_as_it_begins_and_is_by_its_solution(lesson: Any)
         assert _met(solved, check), check.says
 
 
+def test_a_check_is_said_in_the_unit_in_which_its_number_is_shown() -> None:
+    for check in (check for lesson in lessons() for check in lesson.checks):
+        unit, scale = check.shown_in
+        bound = (check.below if check.below is not None else check.above or 0.0) * scale
+        assert f"{bound:g} {unit}" in check.says
+
+
 # ------------------------------------------------------------------------------------------- engine
 
 
@@ -445,6 +452,15 @@ def test_every_lesson_is_solved_by_its_own_solution_in_the_page(shown: Lab) -> N
         shown.after(lambda: shown.page.get_by_role("button", name="Show me").click())
         assert shown.page.get_attribute("#lesson", "data-done") == "true", lesson.title
         assert shown.page.locator("#lesson .answer").is_visible()
+    bullets = "list => getComputedStyle(list).listStyleType"
+    assert shown.page.locator("#lesson ul").evaluate(bullets) == "none"
+    # Sliders are still there where the results are read.
+    shown.page.evaluate("document.getElementById('charts').scrollIntoView()")
+    sliders = shown.page.locator(".turned").bounding_box()
+    assert sliders is not None
+    assert 0 <= sliders["y"] < 10
+    assert sliders["height"] < 0.5 * 800
+    assert shown.page.locator("#charts").bounding_box()["y"] >= sliders["height"] - 1
 
 
 @built

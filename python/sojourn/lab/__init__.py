@@ -89,7 +89,9 @@ def _page() -> Template:
     """The page, all but its state."""
     vendor = files("sojourn.report") / "vendor"
     filled = Template(_text("page.html")).safe_substitute(
-        css=(vendor / "uPlot.min.css").read_text(encoding="utf-8") + _bare("page.css"),
+        css=(vendor / "uPlot.min.css").read_text(encoding="utf-8")
+        + (files("sojourn.report") / "legend.css").read_text(encoding="utf-8")
+        + _bare("page.css"),
         uplot=(vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),
         worker=_bare("worker.js"),
         engine=base64.b64encode(_here(_ENGINE).read_bytes()).decode(),

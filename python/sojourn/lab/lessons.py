@@ -30,6 +30,13 @@ class Check:
     below: float | None = None
     above: float | None = None
 
+    @property
+    def shown_in(self) -> tuple[str, float]:
+        """The unit in which people read the number, and by what it is multiplied for it."""
+        if "_ms" in self.number:
+            return "ms", 1.0
+        return ("Mbit/s", 1.0) if self.number.endswith("_mbps") else ("%", 100.0)
+
 
 @dataclass(frozen=True)
 class Lesson:
@@ -59,6 +66,7 @@ class Lesson:
             "link": self.link,
             "checks": [
                 {key: value for key, value in asdict(check).items() if value is not None}
+                | dict(zip(("unit", "scale"), check.shown_in, strict=True))
                 for check in self.checks
             ],
             "solution": {

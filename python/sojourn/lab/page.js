@@ -532,12 +532,12 @@
     const holder = element("div");
     figure.append(holder);
     $$("charts").append(figure);
-    const value = (_, v) => (v === null || v === undefined ? "–" : short(v));
+    const value = (_, v, series, at) => (at === null || at === undefined ? "" : short(v));
     const u = new uPlot({
       width, height: HEIGHT, cursor: { sync: { key: "lab" } }, legend: { live: true },
       scales: { x: { time: false, range: () => [0, read.duration_ns / 1e9] }, y: log ? { distr: 3 } : { range: (_, low, high) => [Math.min(0, low), high * 1.05 || 1] } },
       axes: [{ ...axis, label: last ? "time s" : undefined, values: (_, ticks) => ticks.map(t => `${t} s`) }, { ...axis, size: 56, values: (_, ticks) => ticks.map(t => (t === null ? "" : short(t, 2))) }],
-      series: [{ label: "time", value: (_, v) => (v === null ? "–" : `${short(v, 4)} s`) },
+      series: [{ label: "time", value: (_, v) => (v === null || v === undefined ? "" : `${short(v, 4)} s`) },
         ...looks.map(({ label, colour, dash }) => ({ label, stroke: colour, width: 1.4, dash, value, spanGaps: false, points: { show: false }, paths: steps ? uPlot.paths.stepped({ align: 1 }) : undefined }))],
     }, data, holder);
     u.over.addEventListener("click", () => { if (u.cursor.left >= 0) { setAt(u.posToVal(u.cursor.left, "x")); } });
@@ -752,7 +752,8 @@
     if (!lesson) return;
     const rows = lesson.checks.map(check => {
       const value = lookup(check), met = holds(check);
-      return element("li", { className: met ? "done" : "", textContent: `${met ? "✓" : "·"} ${check.says}: now ${short(value)}` });
+      const now = value === undefined || value === null ? "–" : `${short(value * check.scale)} ${check.unit}`;
+      return element("li", { className: met ? "done" : "", textContent: `${met ? "✓" : "·"} ${check.says}: now ${now}` });
     });
     const all = lesson.checks.every(holds);
     const box = $$("lesson");
