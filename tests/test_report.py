@@ -601,8 +601,10 @@ def test_a_phone_reads_it(browser: Any, page: str, tmp_path: Path) -> None:
     shown.close()
 
 
-KEYS = """names => names.filter(row => row.checkVisibility()).map(row => [
-  row.querySelector(".u-label").textContent, row.querySelector(".u-marker")?.checkVisibility() ?? false])"""
+KEYS = """names => names.filter(row => row.checkVisibility()).map(row => {
+  const marker = row.querySelector(".u-marker");
+  return [row.querySelector(".u-label").textContent, marker !== null && marker.style.cssText !== ""];
+})"""
 
 
 @in_a_browser
