@@ -74,10 +74,10 @@ def missing(path: tuple[str, ...], words: str) -> list[str]:
         ("cache bound five", "SIZE: 'five' is not a size", "20 GB"),
         ("run home-uplink --seeds abc", "--seeds: 'abc' is not a whole", "write one from 1 to"),
         ("run home-uplink -j abc", "'abc' is not a whole number", "write one of at least 1"),
-        ("compare home-uplink --up 9mbit", "no option --up", "--set bottleneck.up.rate=RATE"),
+        ("compare home-uplink --up 9mbit", "no option --up", "--set bottleneck.up.rate=VALUE"),
         ("compare home-uplink codel --target 5ms", "no option --target", '"codel target TIME"'),
         ("run home-uplink --memlimit 4mb", "no option", '--qdisc "cake memlimit BYTES"'),
-        ("run home-uplink --record x", "no option", "--set record.KEY=VALUE"),
+        ("run home-uplink --record x", "no option", "--set record.queue=VALUE"),
         ("run home-uplink --sweep x", "no option", "--vary KEY=VALUE,..."),
         ("verify home.toml", "home.toml is a scenario", "run it first: sojourn run home.toml -o"),
         ("lab home-uplink nope", "unknown queue discipline 'nope'", "did you mean"),
@@ -118,7 +118,7 @@ def test_a_key_that_is_hinted_at_can_be_set() -> None:
     for key in KEYS:
         _, hint = usage._said(click.NoSuchOption(f"--{key}", ctx=context), context)
         found = re.search(r"--set (\S+)=", hint)
-        if found is None or found[1].endswith(".KEY"):
+        if found is None:
             continue
         # Some value is wrong, but never the place.
         try:

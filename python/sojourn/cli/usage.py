@@ -44,6 +44,7 @@ _OPTIONS = (
         {"--down": "--down", "--phase": "--phase download"},
     ),
     (("--link-layer", "--layer", "--overhead"), {"--link": "--link LAYER"}),
+    (("--sweep",), {"--vary": "--vary KEY=VALUE,..."}),
     (("--discipline", "--queue", "--aqm"), {"--qdisc": "--qdisc WORDS"}),
 )
 """Other programs' options, and those of other verbs here, for the options that a verb may have in
@@ -152,17 +153,11 @@ def _key(option: str, own: Collection[str]) -> str:
     """An option that is a key of the scenario, where --set sets those."""
     if "--set" not in own:
         return ""
-    from sojourn.scenario import dotted_key, scenario_keys
+    from sojourn.scenario import dotted_key
 
     dotted = dotted_key(option.lstrip("-"))
     if not dotted:
         return ""
-    if dotted.rpartition(".")[2] in scenario_keys():
-        return f"it is a table of the scenario: --set {dotted}.KEY=VALUE"
-    if dotted in ("bottleneck.up", "bottleneck.down"):
-        return f"it is a table of the scenario: --set {dotted}.rate=RATE"
-    if dotted == "sweep":
-        return "--vary KEY=VALUE,..." if "--vary" in own else ""
     more = "; sojourn compare tries several" if dotted.endswith("qdisc") else ""
     return f"it is a key of the scenario: --set {dotted}=VALUE{more}"
 
