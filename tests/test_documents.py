@@ -18,11 +18,7 @@ from sojourn.cli import status
 from sojourn.engine import why_not
 
 TEXTS = {path: text for path, text in pages.written().items() if pages.is_run(path)}
-PAGES = [
-    path
-    for path, text in TEXTS.items()
-    if not pages.is_played(path) and any(block.tried for block in blocks.find(text))
-]
+TRIED = [path for path, text in TEXTS.items() if any(block.tried for block in blocks.find(text))]
 ELSEWHERE = {
     "README.md": "test_readme",
     "docs/own.md": "test_own_page",
@@ -36,6 +32,10 @@ README_WORDS = 900
 _undrawn = pytest.fixture(undrawn)
 
 
+def is_elsewhere(path: str) -> bool:
+    return path in ELSEWHERE or pages.is_played(path)
+
+
 def player(path: str, folder: Path, **how: bool) -> blocks.Player:
     if path == "docs/own.md":
         pytest.importorskip("numba", reason="numba is missing")
@@ -47,7 +47,7 @@ def play(text: str, playing: blocks.Player) -> None:
         playing.play(block)
 
 
-@pytest.mark.parametrize("path", [path for path in PAGES if path not in ELSEWHERE])
+@pytest.mark.parametrize("path", [path for path in TRIED if not is_elsewhere(path)])
 @pytest.mark.usefixtures("_undrawn")
 def test_what_a_page_shows_is_so(path: str, tmp_path: Path) -> None:
     playing = player(path, tmp_path, short=True)
@@ -55,7 +55,7 @@ def test_what_a_page_shows_is_so(path: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("path", TRIED)
 def test_what_a_page_shows_is_so_in_full(path: str, tmp_path: Path) -> None:
     playing = player(path, tmp_path, long=True, guest=why_not("kernel") is None)
     play(TEXTS[path], playing)
