@@ -219,3 +219,12 @@ def test_no_block_is_left_out_unsaid() -> None:
     # What has an output or a figure is run, or needs a guest.
     for block in played():
         assert block.runs or not block.behind, block.text
+
+
+def test_a_figure_scrolls_on_a_phone_and_the_text_around_it_does_not() -> None:
+    assert pages.picture("made/cdf.svg", "a text") == (
+        "````{container} scrolls\n```{image} made/cdf.svg\n:alt: a text\n:class: figure\n```\n````"
+    )
+    narrow = (ROOT / "docs/site/static/site.css").read_text().partition("@media (max-width: 48em)")
+    assert ".scrolls { overflow-x: auto; }" in narrow[2]
+    assert ".scrolls img.figure { width: auto; max-width: none;" in narrow[2]

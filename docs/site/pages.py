@@ -108,7 +108,9 @@ def picture(file: str, text: str) -> str:
     """A figure of a run; of a whole page the way to it."""
     if file.endswith(OPENED):
         return f'<p><a class="opened" href="{escape(file)}">{escape(text)}</a></p>'
-    return f"```{{image}} {file}\n:alt: {text}\n:class: figure\n```"
+    image = f"```{{image}} {file}\n:alt: {text}\n:class: figure\n```"
+    # On a phone it scrolls in this box, and the text around it does not.
+    return f"````{{container}} scrolls\n{image}\n````"
 
 
 def anchors(text: str) -> set[str]:
