@@ -226,6 +226,13 @@ def test_reruns_of_the_same_are_called_by_their_folders(tmp_path: Path) -> None:
     assert likeness.labels(deep) == ["pfifo, a/run", "pfifo, b/run"]
 
 
+def test_a_value_of_more_than_forty_characters_is_cut() -> None:
+    whole = "fq_codel limit 10240 target 5ms ecn 4567"
+    assert len(whole) == 40
+    for text, said in ((whole, whole), (f"{whole}8", "fq_codel limit 10240 target 5ms ecn 456…")):
+        assert likeness.words({("qdisc",): text}, [("qdisc",)]) == said
+
+
 # -------------------------------------------------------------------------------------- intervals
 
 
@@ -291,11 +298,13 @@ def test_seeds_without_luck_are_one_sample() -> None:
 # -------------------------------------------------------------------------- made up, seed by seed
 
 
-def made_up(path: Path, label: str, seeds: list[dict[str, float]]) -> Measured:
+def made_up(
+    path: Path, label: str, seeds: list[dict[str, float]], qdisc: str = "pfifo limit 1000"
+) -> Measured:
     """A Run whose numbers are these: ping (p95), mean, p50 and p95 (sojourn), up and down
     (goodput)."""
     # Tables of their own: Runs of equal ones are the same.
-    own = Shape(seeds=(1,), label=label, ping_ms=50 + sum(label.encode()) % 97)
+    own = Shape(qdisc, seeds=(1,), label=label, ping_ms=50 + sum(label.encode()) % 97)
     run = synthetic.run(path / label, own)
     each = []
     for seed in seeds:
@@ -323,6 +332,18 @@ def made_up(path: Path, label: str, seeds: list[dict[str, float]]) -> Measured:
 def three(**values: float) -> list[dict[str, float]]:
     """Seeds that differ by 10 % each, all numbers together."""
     return [{key: value * scale for key, value in values.items()} for scale in (0.9, 1.0, 1.1)]
+
+
+def test_runs_of_which_no_sums_are_known_are_not_said_to_be_the_same(tmp_path: Path) -> None:
+    slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
+    fast = made_up(tmp_path, "fast", three(ping=20, up=10, down=30))
+    for one in (slow, fast):
+        # As a Run of format 1 is read.
+        one.run.meta = dataclasses.replace(one.run.meta, format=1, checksums={})
+    contest = only(judge([slow, fast]))
+    assert (contest.same, contest.winner) == (False, "fast")
+    # One folder is the same as itself without sums too.
+    assert only(judge([slow, slow])).same
 
 
 def test_luck_that_both_share_hides_nothing(tmp_path: Path) -> None:
@@ -400,6 +421,16 @@ def test_a_fifo_that_wins_is_said_to(tmp_path: Path) -> None:
     found = judge([fifo, other])
     assert only(found).winner == "pfifo"
     assert "Against other: ping RTT p95 from 80.0 to 20.0 ms" in found.sentences()[0]
+
+
+def test_of_several_fifos_the_worst_is_the_baseline(tmp_path: Path) -> None:
+    short = made_up(tmp_path, "short", three(ping=40, up=10, down=30))
+    long = made_up(tmp_path, "long", three(ping=800, up=10, down=30))
+    # The worst of all is no FIFO.
+    other = made_up(tmp_path, "other", three(ping=900, up=10, down=30), "codel")
+    contest = only(judge([long, other, short]))
+    assert contest.runs == ("short", "long", "other")
+    assert contest.baseline == "long"
 
 
 def test_whoever_is_called_better_has_an_interval_without_zero(pair: list[Run]) -> None:
@@ -489,6 +520,50 @@ def test_goodput_of_up_and_down_are_not_added() -> None:
     assert (up.quantity.name, down.quantity.name) == ("goodput up", "goodput down")
     assert max(up.means) < 4.0, "Mbit/s, as the line"
     assert min(down.means) > 4.0
+
+
+def test_a_rounding_error_is_no_goodput_of_another_way() -> None:
+    def rest(total: float, here: float) -> float:
+        seed, queue = {"goodput_mbps": total}, {"goodput_mbps": here}
+        return quantities.QUANTITY["goodput_other"].read(seed, queue)
+
+    # 0.1 + 0.2 is 0.3 + 5.6e-17.
+    assert 0.1 + 0.2 > 0.3
+    assert math.isnan(rest(0.1 + 0.2, 0.3))
+    # A flow of 10 bit/s beside one of 1 Gbit/s.
+    assert rest(1000.00001, 1000) == pytest.approx(1e-5)
+
+
+@pytest.mark.parametrize(
+    ("congestions", "jain"), [(("cubic", "reno"), 0.8), (("cubic", None), math.nan)]
+)
+def test_fairness_is_among_flows_with_a_congestion_control(
+    congestions: tuple[str | None, ...], jain: float
+) -> None:
+    flows = [{"kind": "bulk", "congestion": each} for each in congestions]
+    found = quantities.QUANTITY["jain"].read({"flows": flows}, {"jain": 0.8})
+    assert found == pytest.approx(jain, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("completed", "said"), [(97.0, ", page completed from 100 to 97.0"), (98.0, "")]
+)
+def test_the_count_of_transfers_is_told_where_it_differs_by_more_than_two_percent(
+    completed: float, said: str, pair: list[Run]
+) -> None:
+    times = Difference(
+        "completion_mean:page", "page completion mean", "ms", "page", "felt", "fq_codel", "pfifo", 200.0, 300.0,
+        Interval(-100.0, -150.0, -50.0), "better",
+    )  # fmt: skip
+    count = Difference(
+        "completed:page", "page completed", "", "page", "context", "fq_codel", "pfifo", completed, 100.0,
+        Interval(completed - 100, math.nan, math.nan), "unknown",
+    )  # fmt: skip
+    won = dataclasses.replace(only(compare(pair)), differences=(times, count))
+    assert words.sentences([won])[0] == (
+        "fq_codel wins. Against pfifo: page completion mean from 300 to 200 ms"
+        f" (-100, 95 % interval -150 to -50){said}."
+    )
 
 
 def test_late_packets_by_hand() -> None:
