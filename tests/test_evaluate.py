@@ -44,6 +44,7 @@ kind = "bulk"
 start = "uniform 0 s .. 1 s"
 """
 ALONE = SCENARIO.replace(SCENARIO[SCENARIO.index("[[flow]]") : SCENARIO.rindex("[[flow]]")], "")
+PFIFO = "pfifo limit 60"
 SUITE = """
 [suite]
 title = "Criteria of one's own"
@@ -332,6 +333,82 @@ def test_harm_is_the_share_of_what_the_legacy_flow_has_alone(cells) -> None:
     expected = sum(100 * (1 - each / solo) for each in shared) / len(shared)
     assert found.number.value == pytest.approx(expected)
     assert 20 < expected < 80
+
+
+def by_hand(cells, own: list[dict[str, float]], base: list[dict[str, float]]):
+    """codel with the numbers `own` and pfifo with `base`, seed by seed: goodput and legacy in
+    Mbit/s, pings lost in %. A legacy flow alone has 10 Mbit/s."""
+
+    def numbers(seed: dict[str, float]) -> dict[str, Any]:
+        queue = {"link": "down", "goodput_mbps": seed.get("goodput", math.nan)}
+        groups = [
+            {"name": name, "kind": "bulk", "goodput_mbps": seed.get(name, math.nan)}
+            for name in ("new", "legacy")
+        ]
+        lost = {"loss_rate": seed.get("lost", math.nan) / 100}
+        return {
+            "queues": [queue],
+            "flows": [],
+            "groups": groups,
+            "probes": [lost],
+            "goodput_mbps": 0,
+        }
+
+    def given(whole, values):
+        changed = []
+        for cell, seeds in zip(whole.cells, values, strict=True):
+            summary = dataclasses.replace(
+                cell.at.summary, runs=[numbers(seed) for seed in seeds], samples=len(seeds)
+            )
+            at = dataclasses.replace(cell.at, summary=summary)
+            changed.append(dataclasses.replace(cell, at=at))
+        return dataclasses.replace(whole, cells=tuple(changed))
+
+    grid, alone = cells
+    assert [cell.settings["bottleneck.down.qdisc"] for cell in grid.cells] == [PFIFO, "codel"]
+    return given(grid, [base, own]), given(alone, [[{"goodput": 10.0}] * len(own)])
+
+
+def test_an_interval_on_both_sides_of_the_widened_threshold_is_unclear(cells) -> None:
+    # 10.076 to 10.324: all of it is above 10 Mbit/s, not all of it by more than 2 %.
+    seeds = [{"goodput": goodput} for goodput in (10.15, 10.2, 10.25)]
+    grid, alone = by_hand(cells, seeds, seeds)
+    claim = Claim("goodput", at_most=10.0, source="x")
+    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    assert found.findings[0].number.low == pytest.approx(10.2 - 4.303 * 0.05 / math.sqrt(3))
+    assert found.verdict == "unclear"
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(1.4, "holds"), (1.6, "fails")])
+def test_a_threshold_of_the_baseline_is_widened_by_what_nobody_cares_about(
+    cells, lost: float, verdict: str
+) -> None:
+    # Half a percent of the pings, which is more than 2 % of the baseline's 1 %.
+    grid, alone = by_hand(cells, [{"lost": lost}] * 3, [{"lost": 1.0}] * 3)
+    claim = Claim("ping_loss", at_most=1.0, times_baseline=True, source="x")
+    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    assert found.verdict == verdict
+
+
+def test_a_seed_in_which_the_legacy_flow_gains_makes_up_for_no_harm(cells) -> None:
+    # Of 10 Mbit/s alone: nothing lost with 12, 20 % with 8; the mean is 10 %, not 0.
+    seeds = [{"legacy": 12.0}, {"legacy": 8.0}]
+    grid, alone = by_hand(cells, seeds, seeds)
+    claim = Claim("own_goodput:legacy", harm=True, source="x")
+    at = "bottleneck.down.qdisc"
+    found = judged.judge(claim, grid, at, "codel", PFIFO, alone).findings[0]
+    assert (found.number.value, found.reference) == pytest.approx((10, 10))
+    assert found.strain == pytest.approx(1)
+
+
+def test_of_two_ends_the_nearer_says_how_near_a_number_is(cells) -> None:
+    # 9 of 5 to 10: 5 / 9 of the lower end, 9 / 10 of the upper.
+    seeds = [{"goodput": 9.0}] * 3
+    grid, alone = by_hand(cells, seeds, seeds)
+    claim = Claim("goodput", between=(5.0, 10.0), source="x")
+    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    assert found.verdict == "holds"
+    assert found.findings[0].strain == pytest.approx(0.9)
 
 
 def test_the_ellipse_is_one_standard_deviation_along_its_axes() -> None:
