@@ -149,6 +149,24 @@ def test_a_key_is_called_by_what_tells_it_from_the_others() -> None:
     assert axes.headings(["duration"]) == ["duration"]
 
 
+def test_an_axis_is_logarithmic_where_the_largest_is_more_than_eight_times_the_smallest() -> None:
+    assert not axes.logarithmic([1, 2, 8])
+    assert axes.logarithmic([1, 2, 8.1])
+    assert not axes.logarithmic([0, 1, 100])
+    assert not axes.logarithmic([])
+
+
+@pytest.mark.parametrize(("values", "drawn"), [(16, ()), (17, ("bottleneck.rate",))])
+def test_one_key_of_more_than_sixteen_values_was_drawn(
+    cells: grid.Grid, values: int, drawn: tuple[str, ...]
+) -> None:
+    rates = [f"{rate} Mbit/s" for rate in range(1, values + 1)]
+    one = tuple(
+        grid.SweepCell({"bottleneck.rate": rate}, rate, cells.cells[0].at) for rate in rates
+    )
+    assert grid.Grid(("bottleneck.rate",), one, ()).drawn == drawn
+
+
 def test_what_decides_comes_first(cells: grid.Grid) -> None:
     assert [one.key for one in cells.quantities][:2] == ["ping_p95", "goodput"]
     silent = SCENARIO.replace('[[flow]]\nkind = "ping"\n', "")
