@@ -1,11 +1,13 @@
 """A shaper's plan: what the words for each discipline and link layer are, what is chosen for a
-rate, what is refused."""
+rate, what is refused. Whose an interface's entry in the journal is."""
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,6 +18,7 @@ from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.linux.encoding import options
 from sojourn.linux.rtnl import Former, Interface, TcObject
+from sojourn.live.shape import apply, journal, watchdog
 from sojourn.live.shape.operations import (
     WantedShape,
     again,
@@ -205,6 +208,14 @@ def test_at_1_mbit_the_target_is_one_packet_s_time() -> None:
     assert "target 13992us interval 108992us" in commands(wanted("1mbit"))[-1]
 
 
+@pytest.mark.parametrize(
+    ("rate", "quantum"), [("1mbit", 300), ("99999kbit", 300), ("100mbit", 1514), ("1gbit", 1514)]
+)
+def test_small_packets_go_first_below_100_mbit(rate: str, quantum: int) -> None:
+    last = commands(wanted(rate), replace(ETH0, speed_bps=None))[-1]
+    assert f" quantum {quantum} " in last
+
+
 def test_what_is_said_is_not_chosen() -> None:
     last = commands(wanted("1mbit", qdisc="fq_codel target 20ms limit 500 quantum 1514 noecn"))[-1]
     assert last.endswith(
@@ -296,6 +307,14 @@ def test_a_rate_that_is_none_is_refused(text: str) -> None:
         parse_shaped_rate(text)
 
 
+def test_the_least_and_the_most_rate_are_taken() -> None:
+    assert parse_shaped_rate("64kbit") == 64_000
+    assert parse_shaped_rate("40gbit") == 40 * 10**9
+    for text in ("63999bit", "40000000001bit"):
+        with pytest.raises(UserError, match="outside"):
+            parse_shaped_rate(text)
+
+
 def test_a_rate_is_written_as_tc_or_as_we_do() -> None:
     for text in ("18mbit", "18 Mbit/s", "18Mbit", "18 mbit", "18000kbit"):
         assert parse_shaped_rate(text) == 18_000_000
@@ -369,3 +388,40 @@ def test_a_discipline_s_words_are_the_scenario_s() -> None:
     last = commands(wanted("5mbit", qdisc="fq_codel target 8ms"))[-1]
     applied = Qdisc.parse(re.sub(r".* handle 10: ", "", last))
     assert applied.params["target_ns"] == 8 * 10**6
+
+
+# ------------------------------------------------------------------------------------- the journal
+
+ENTRY = journal.ShaperEntry("eth0", {}, (), None, EMPTY, 0.0, 60.0, state="applied")
+
+
+def test_a_later_process_with_the_watchdogs_number_is_not_the_watchdog() -> None:
+    pid, started = journal.process(os.getpid())
+    assert replace(ENTRY, watchdog=(pid, started)).watched
+    # The same number, begun a tick (10 ms) later.
+    assert not replace(ENTRY, watchdog=(pid, str(int(started) + 1))).watched
+    assert not ENTRY.watched
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_watchdog_puts_back_only_what_it_watches_over(
+    later: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undone: list[str] = []
+
+    def put_back(entry: journal.ShaperEntry) -> str:
+        undone.append(entry.interface)
+        return ""
+
+    monkeypatch.setattr(journal, "FOLDER", tmp_path)
+    monkeypatch.setattr(apply, "put_back", put_back)
+    pid, started = journal.process(os.getpid())
+    with journal.locked():
+        # A later start: the interface was undone and shaped again, with a watchdog of its own.
+        journal.save(replace(ENTRY, watchdog=(pid, str(int(started) + later))))
+    watchdog._roll_back("eth0", "it was not confirmed in time")
+    entry = journal.load("eth0")
+    assert entry is not None
+    left = ([], "applied", "")
+    rolled_back = (["eth0"], "rolled back", "it was not confirmed in time")
+    assert (undone, entry.state, entry.why) == (left if later else rolled_back)
