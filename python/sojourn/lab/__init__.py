@@ -90,7 +90,7 @@ def _page() -> Template:
     vendor = files("sojourn.report") / "vendor"
     filled = Template(_text("page.html")).safe_substitute(
         css=(vendor / "uPlot.min.css").read_text(encoding="utf-8")
-        + (files("sojourn.report") / "legend.css").read_text(encoding="utf-8")
+        + _bare("legend.css", "sojourn.report")
         + _bare("page.css"),
         uplot=(vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),
         worker=_bare("worker.js"),
@@ -129,9 +129,10 @@ def _here(name: str) -> Any:
     return files(__package__) / name
 
 
-def _bare(name: str) -> str:
+def _bare(name: str, room: str = __package__) -> str:
     """A script or style of ours without its lines of comment: they are not for who is sent the page."""
-    return re.sub(r"(?m)^ *(//.*|/\*[^*]*\*/)\n", "", _text(name))
+    text = (files(room) / name).read_text(encoding="utf-8")
+    return re.sub(r"(?m)^ *(//.*|/\*[^*]*\*/)\n", "", text)
 
 
 def _text(name: str) -> str:
