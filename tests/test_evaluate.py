@@ -411,6 +411,22 @@ def test_of_two_ends_the_nearer_says_how_near_a_number_is(cells) -> None:
     assert found.findings[0].strain == pytest.approx(0.9)
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [
+        Claim("goodput", at_least=0.9, times_baseline=True, source="x"),
+        Claim("goodput", at_least=1.0, source="x"),
+        Claim("goodput", between=(1.0, 10.0), source="x"),
+    ],
+    ids=["of the baseline", "at least", "between"],
+)
+def test_a_candidate_that_carries_nothing_fails(cells, claim: Claim) -> None:
+    grid, alone = by_hand(cells, [{"goodput": 0.0}] * 3, [{"goodput": 9.0}] * 3)
+    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    assert found.verdict == "fails"
+    assert found.findings[0].strain == math.inf
+
+
 def test_the_ellipse_is_one_standard_deviation_along_its_axes() -> None:
     # Four points at (3, 2) -+ 2 along a line of 45 degrees and -+ 1 across: variances 2 and 0.5.
     along, across = np.array([1, 1]) / math.sqrt(2), np.array([1, -1]) / math.sqrt(2)

@@ -153,7 +153,7 @@ def _finding(
     sign = 1 if claim.at_most is not None else -1
     beyond = [sign * (x - factor * y) for x, y in _pairs(own, base)]
     slack = max(quantity.least, LEAST_SHARE * abs(factor * reference))
-    strain = _share(mean, factor * reference) ** sign
+    strain = _strain(mean, factor * reference, sign)
     return made(number, "×", _decided(over_repeats(beyond), slack), strain, reference)
 
 
@@ -195,7 +195,7 @@ def _bounded(claim: Claim, number: Interval, least: float) -> tuple[Standing, fl
         slack = max(least, LEAST_SHARE * abs(end))
         beyond = sorted((sign * (number.low - end), sign * (number.high - end)))
         verdicts.append(_decided(Interval(sign * (number.value - end), *beyond), slack))
-        strains.append(_share(number.value, end) ** sign)
+        strains.append(_strain(number.value, end, sign))
     return next(word for word in WORST if word in verdicts), max(strains)
 
 
@@ -240,6 +240,11 @@ def _pairs(one: Sequence[float], other: Sequence[float]) -> list[tuple[float, fl
 def _mean(values: Sequence[float]) -> float:
     known = [each for each in values if not math.isnan(each)]
     return math.fsum(known) / len(known) if known else math.nan
+
+
+def _strain(value: float, end: float, sign: int) -> float:
+    """How near a number is to its threshold, 1 at it: an upper one (`sign` 1) or a lower one."""
+    return _share(value, end) if sign > 0 else _share(end, value)
 
 
 def _share(value: float, of: float) -> float:
