@@ -36,13 +36,14 @@ class Line:
 
     def __call__(self, words: Sequence[str], folder: Path) -> int:
         named = [NAMES.get(word, word) for word in words]
-        command = (sys.executable, "-m", "sojourn", *named)
+        # A host has a mount namespace of its own, and who enters it is at the root.
+        command = ("env", f"--chdir={folder}", sys.executable, "-m", "sojourn", *named)
         if named[0] == "serve":
-            server = self.network.start("server", *command, cwd=folder)
+            server = self.network.start("server", *command)
             self.servers.enter_context(server)
             time.sleep(3)
             return 0
-        done = self.network.run("client", *command, check=False, timeout=PATIENCE_S, cwd=folder)
+        done = self.network.run("client", *command, check=False, timeout=PATIENCE_S)
         # What reaches stderr is shown where a block fails.
         print(done.stderr, file=sys.stderr)
         print(done.stdout)
@@ -62,3 +63,4 @@ def test_what_a_page_types_on_a_line_works(path: str, tmp_path: Path, line: Line
     for block in blocks.find(TEXTS[path]):
         if "line" in block.before:
             player.play(block)
+    assert list(tmp_path.glob("runs/*")) or (tmp_path / "before").is_dir()
