@@ -227,4 +227,17 @@ mod tests {
             assert_eq!(one.holds_until(), Qdisc::<Sent>::holds_until(&cake));
         }
     }
+
+    #[test]
+    fn a_queue_that_has_sent_its_only_packet_counts_until_the_next_look() {
+        let mut q = mq(4, 200, &[0, 1]);
+        send(&mut q, 2, 1, 0);
+        assert_eq!(served(&mut q, 0), [(0, 2)]);
+        // Queue 1 is empty, and has sent since queue 0 looked last; 200 us later it has not.
+        let mut active = |now| {
+            send(&mut q, 0, 1, now);
+            q.looks[0].active
+        };
+        assert_eq!([100, 299, 300].map(|us| active(us * US)), [2, 2, 1]);
+    }
 }

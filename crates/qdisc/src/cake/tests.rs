@@ -425,3 +425,34 @@ fn without_a_rate_nothing_is_held_back_and_tins_share_by_turns() {
         assert!(left.abs_diff(expected) <= 4, "{left} for {expected}");
     }
 }
+
+#[test]
+fn a_tin_without_packets_saves_up_one_turn_and_no_more() {
+    let free = CakeParams { bandwidth: None, tins: TinMode::Diffserv4, ..params() };
+    let mut cake = cake(&free);
+    let now = Time(1_000 * MS);
+    let mut deficits = || {
+        cake.enqueue(packet(2, 34), now, &mut Vec::new());
+        cake.dequeue(now, &mut Vec::new()).expect("it has just come");
+        cake.tins.iter().map(|tin| tin.deficit).collect::<Vec<_>>()
+    };
+    // The first two tins are passed by on the way to the third.
+    assert_eq!(deficits(), [1024, 64, -1514, 0]);
+    // Three turns of 512 bytes later the third is above 0, and the others were passed three times.
+    assert_eq!(deficits(), [1024, 64, -1514 + 3 * 512 - 1514, 256]);
+}
+
+#[test]
+fn the_last_packet_of_a_queue_is_sent_where_the_law_drops_it() {
+    let mut cake = cake(&params());
+    let mut fates = Vec::new();
+    cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut fates);
+    cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut fates);
+    // Over target from the first one on: at the second one a signal is due.
+    for at in [1_100 * MS, 1_150 * MS] {
+        cake.dequeue(Time(at), &mut fates).expect("one leaves");
+    }
+    assert_eq!(fates, []);
+    let count = (0..flows::QUEUES).map(|index| cake.tins[0].flows.at(index).signals.count).max();
+    assert_eq!(count, Some(2), "the law counts the signal all the same");
+}

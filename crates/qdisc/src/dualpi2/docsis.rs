@@ -133,7 +133,7 @@ impl<B: Body> DocsisDualPi2<B> {
 
     /// How long C's backlog takes at the rate that L leaves it, s: L's of the last interval, and of
     /// its share at most.
-    fn c_delay(&self, l_sent: u64) -> f64 {
+    pub(super) fn c_delay(&self, l_sent: u64) -> f64 {
         if self.rate == 0 {
             return 0.0;
         }

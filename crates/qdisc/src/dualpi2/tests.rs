@@ -593,3 +593,17 @@ fn docsis_couples_l_to_the_root_of_c_s_probability() {
     assert!(early > 100 && p_l > 0.05, "{p_c} {p_l}");
     assert!((p_l / (2.0 * p_c.sqrt()) - 1.0).abs() < 0.3, "{p_c} {p_l}");
 }
+
+#[test]
+fn docsis_computes_c_s_delay_from_the_rate_that_l_leaves() {
+    let mut played = of(DualPi2Params::Docsis(docsis()), 10);
+    played.come(Ecn::NotEct, 10, Time(1));
+    let Law::Docsis(law) = &played.queue.0 else { unreachable!("it is docsis") };
+    // 15 140 bytes wait. In an update's 16 ms the link carries 20 000 bytes, of which L sends none,
+    // half or all; of those all its share counts, 230/256.
+    for (l_sent, mbit) in [(0, 10.0), (10_000, 5.0), (20_000, 260.0 / 256.0)] {
+        let expected = 8.0 * 15_140.0 / (mbit * 1e6);
+        let found = law.c_delay(l_sent);
+        assert!((found - expected).abs() < 1e-9, "{l_sent}: {found}, not {expected}");
+    }
+}
