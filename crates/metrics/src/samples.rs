@@ -175,6 +175,14 @@ mod tests {
     }
 
     #[test]
+    fn a_quantile_at_the_end_of_a_bin_is_that_end_and_not_where_the_next_bin_begins() {
+        // Half of the samples are below 10; no sample is between 10 and 20.
+        let bins = [(0, 10, 2), (20, 30, 2)];
+        assert_eq!(histogram_quantile(&bins, 0.5), 10.0);
+        assert_eq!(histogram_quantile(&bins, 1.0), 30.0);
+    }
+
+    #[test]
     fn what_is_lost_is_late() {
         assert_eq!(late_rate(&[(100_000_000, 200_000_000, 90)], 10.0, LATE_MS), 0.55);
         assert!(late_rate(&[], 0.0, LATE_MS).is_nan());

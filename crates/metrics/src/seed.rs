@@ -439,3 +439,75 @@ fn quantiles_ms(bins: &Bins, least: Option<f64>, most: Option<f64>) -> [f64; 3] 
         most.filter(|most| *most < value).unwrap_or(value) / 1e6
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tables::CauseId;
+
+    /// A second with a warm-up of 100 ns, one link and one bulk flow.
+    fn about() -> About {
+        let flow = FlowAbout {
+            name: "bulk".into(),
+            kind: "bulk".into(),
+            congestion: Some("cubic".into()),
+            group: 0,
+            path: vec![0],
+            finite: false,
+        };
+        About {
+            duration_ns: 1_000_000_000,
+            warmup_ns: 100,
+            links: vec![LinkAbout { name: "link".into(), qdisc: "fifo".into() }],
+            flows: vec![flow],
+            causes: vec!["limit".into(), "target".into()],
+        }
+    }
+
+    /// Tables with a row of totals for that link and that flow.
+    fn tables(flow: flows::Row) -> Tables {
+        Tables {
+            links: [links::Row::default()].into_iter().collect(),
+            flows: [flow].into_iter().collect(),
+            engine: [engine::Row::default()].into_iter().collect(),
+            ..Tables::default()
+        }
+    }
+
+    #[test]
+    fn the_instant_at_which_the_warm_up_ends_is_measured() {
+        let mut tables = tables(flows::Row::default());
+        for (t_ns, cause, marked) in [(99, 0, 0), (100, 0, 0), (100, 1, 1), (101, 0, 0)] {
+            let cause = CauseId(cause);
+            tables.drops.push(drops::Row { t_ns, cause, marked, ..drops::Row::default() });
+        }
+        for (t_ns, rtt_ns) in [(99, None), (100, None), (101, Some(7))] {
+            tables.probe.push(probe::Row { t_ns, rtt_ns, ..probe::Row::default() });
+        }
+        for start_ns in [99, 100, 101] {
+            tables.transfers.push(transfers::Row { start_ns, ..transfers::Row::default() });
+        }
+        let of = |kind: &str| {
+            let mut about = about();
+            (about.flows[0].kind, about.flows[0].finite) = (kind.into(), kind == "transfers");
+            of_seed(&about, &tables)
+        };
+        let (seed, transfers) = (of("ping"), of("transfers"));
+        assert_eq!(seed.queues[0].drops, [("limit".to_string(), 2)]);
+        assert_eq!(seed.queues[0].marks, [("target".to_string(), 1)]);
+        assert_eq!((seed.probes[0].sent, seed.probes[0].received), (2, 1));
+        assert_eq!(transfers.flows[0].transfers.0.as_ref().map(|all| all.completed), Some(2));
+    }
+
+    #[test]
+    fn a_packet_in_flight_at_the_end_is_neither_lost_nor_received() {
+        // Of 100 packets 10 are still in flight: the loss rate is of the other 90.
+        let flow = flows::Row {
+            sent_packets: Some(100),
+            received_packets: Some(81),
+            lost_packets: Some(9),
+            ..flows::Row::default()
+        };
+        assert_eq!(of_seed(&about(), &tables(flow)).flows[0].loss_rate, 0.1);
+    }
+}
