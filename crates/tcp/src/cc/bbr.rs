@@ -879,4 +879,63 @@ mod tests {
         }
         panic!("the policer of round {found_at:?} is never doubted");
     }
+
+    #[test]
+    fn an_app_limited_sample_counts_only_if_it_is_no_less_than_the_largest() {
+        // 10 Mbit/s are 13 981/2^24 segments a µs, 17 segments in 40 ms are 7130, 68 are 28 521.
+        let largest = |app_limited, delivered: u32| {
+            let mut bbr = cruising(10, 40, 2);
+            for round in 1..=12 {
+                let all = delivered * round;
+                let mut rs = ack(40 * u64::from(round), delivered, delivered, 40, (all, delivered));
+                rs.sample.as_mut().unwrap().app_limited = app_limited;
+                bbr.on_rate_sample(&rs);
+            }
+            assert_eq!(bbr.rounds, 12);
+            bbr.bw()
+        };
+        assert_eq!(largest(false, 17), 7130, "ten round trips later the largest is forgotten");
+        assert_eq!(largest(true, 17), 13_981);
+        assert_eq!(largest(true, 68), 28_521);
+    }
+
+    #[test]
+    fn the_time_of_probe_rtt_begins_with_four_segments_in_flight() {
+        let mut bbr = cruising(10, 40, 2);
+        let mut done = |ms, in_flight: u32| {
+            bbr.on_rate_sample(&ack(ms, 1, 34, 41, (100, in_flight + 1)));
+            let Mode::ProbeRtt { done, .. } = bbr.mode else { panic!("{:?}", bbr.mode) };
+            done
+        };
+        // 10 016 ms are 2504 jiffies, and 200 ms 50.
+        let in_flight = [(10_004, 73), (10_008, 8), (10_012, 5), (10_016, 4)];
+        assert_eq!(in_flight.map(|(ms, many)| done(ms, many)), [None, None, None, Some(2554)]);
+    }
+
+    #[test]
+    fn a_restart_after_idle_paces_at_the_bandwidth_whatever_the_phase() {
+        for phase in [0, 1, 2] {
+            let mut bbr = cruising(10, 40, phase);
+            bbr.set_pacing_rate(PACING_GAINS[phase]);
+            bbr.on_idle_restart(Time(500 * MS), Totals::default());
+            assert_eq!(bbr.rate(), Some(1_194_598), "phase {phase}");
+        }
+        // Startup has found no bandwidth: its rate stays.
+        let mut starting = established(Some(40));
+        starting.on_idle_restart(Time(500 * MS), Totals::default());
+        assert_eq!(starting.rate(), established(Some(40)).rate());
+    }
+
+    #[test]
+    fn after_an_undo_the_bandwidth_is_found_after_three_round_trips_again() {
+        let mut bbr = cruising(10, 40, 2);
+        bbr.undo(0.0, Totals::default());
+        // The first round trip has nothing to compare with; three more bring no more than it.
+        let mut found = |round: u32| {
+            let rs = ack(40 * u64::from(round), 34, 34, 40, (34 * round, 34));
+            bbr.on_rate_sample(&rs);
+            bbr.full_bw_reached()
+        };
+        assert_eq!([1, 2, 3, 4].map(&mut found), [false, false, false, true]);
+    }
 }
