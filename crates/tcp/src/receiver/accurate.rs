@@ -247,4 +247,16 @@ mod tests {
         assert_eq!(fits(3, Ecn::Ect1, TIMESTAMPS), (Some((2, 8)), 2));
         assert_eq!(fits(MAX_SACK_BLOCKS as u8, Ecn::Ect0, 0), (Some((3, 12)), 3));
     }
+
+    #[test]
+    fn a_counter_that_an_option_has_carried_is_not_needed_in_the_next() {
+        let mut accurate = Accurate::default();
+        let mut option = |sacks| accurate.option(sacks, TIMESTAMPS).0.map(|option| option.fields);
+        assert_eq!(option(2), Some(2), "nothing has come: two counters fit");
+        accurate.on_segment(Ecn::Ect0, 1);
+        let mut option = |sacks| accurate.option(sacks, TIMESTAMPS).0.map(|option| option.fields);
+        assert_eq!(option(2), None, "ECT(0) is the third counter, and does not fit");
+        assert_eq!(option(0), Some(3));
+        assert_eq!(option(2), Some(2));
+    }
 }

@@ -630,9 +630,9 @@ mod tests {
         prague.size_packets();
         assert_eq!((prague.packet, prague.window, prague.payload()), (750, 6 * ONE, 698));
         // Eight of them are four full packets.
-        prague.cwnd = 8.0;
+        (prague.cwnd, prague.ssthresh) = (8.0, 8.0);
         prague.choose_state(0);
-        assert!(prague.by_rate);
+        assert_eq!((prague.by_rate, prague.packet), (true, 750));
         prague.cwnd = 9.0;
         prague.choose_state(0);
         assert_eq!((prague.by_rate, prague.packet), (false, 1500));
@@ -642,5 +642,42 @@ mod tests {
     fn without_a_virtual_rtt_packets_keep_their_size() {
         let params = TcpParams::LINUX.with(|p| p.growth.prague_virtual_rtt_ns = 0);
         assert!(!TcpPrague::new(&params).shrinks());
+    }
+
+    #[test]
+    fn up_to_four_full_segments_the_state_is_a_rate_once_there_were_marks() {
+        let by_rate = |saw_ce, cwnd| {
+            let mut prague = prague();
+            (prague.saw_ce, prague.cwnd) = (saw_ce, cwnd);
+            prague.choose_state(0);
+            prague.by_rate
+        };
+        assert_eq!(
+            [3.0, 4.0, 5.0, 8.0].map(|cwnd| by_rate(true, cwnd)),
+            [true, true, false, false]
+        );
+        assert!(!by_rate(false, 4.0));
+    }
+
+    #[test]
+    fn round_trips_of_slow_start_do_not_count_towards_independence_of_the_rtt() {
+        let mut prague = TcpPrague::new(&TcpParams::LINUX);
+        let round = |prague: &mut TcpPrague, number: u32| {
+            prague.end_round(&AckEvent {
+                delivered: Delivered { packets: 10 * number, ce: 0 },
+                una: 10 * number,
+                nxt: 10 * number + 10,
+                now: Time(u64::from(number) * 5_000_000),
+                srtt: Some(Span::from_millis(5)),
+                in_flight: 10,
+                cwnd_limited: true,
+                lossless: true,
+            });
+            (prague.rounds, prague.is_rtt_independent())
+        };
+        assert_eq!([1, 2, 3, 4, 5].map(|number| round(&mut prague, number)), [(0, false); 5]);
+        prague.ssthresh = prague.cwnd;
+        let later = [6, 7, 8, 9].map(|number| round(&mut prague, number));
+        assert_eq!(later, [(1, false), (2, false), (3, false), (4, true)]);
     }
 }
