@@ -3,10 +3,13 @@ their own, at loopback."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import signal
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -276,6 +279,8 @@ def test_a_scheduler_that_is_lost_costs_what_was_running(there: Cluster, tmp_pat
         (["--cluster", "tcp://127.0.0.1:1", "-j", "2"], "--jobs are threads of this machine"),
         (["--cluster", "ten"], "'ten' is no scheduler's address"),
         (["--cluster", "tcp://127.0.0.1:1"], "can't reach a scheduler at tcp://127.0.0.1:1"),
+        (["--cluster", "tcp://host"], "'tcp://host' is no scheduler's address: missing port"),
+        (["--cluster", "tcp://host:65536"], "no port is 65536"),
         (
             ["--cluster", "tcp://127.0.0.1:1", "--tls-cert", "a.pem"],
             "there is no certificate a.pem",
@@ -296,6 +301,49 @@ def test_what_is_asked_wrongly_is_told_and_nothing_is_begun(
     assert status(["run", "short.toml", "-o", "runs", *words]) == 2
     assert problem in capsys.readouterr().err
     assert not Path("runs").exists()
+
+
+@contextlib.contextmanager
+def answering(said: bytes) -> Iterator[str]:
+    """The address of a server that says this to whoever connects."""
+
+    class Saying(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.sendall(said)
+            # Until the other side has had enough.
+            with contextlib.suppress(OSError):
+                while self.request.recv(4096):
+                    pass
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Saying) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"tcp://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"\xff" * 4000,
+        # As Dask's own dashboard answers, whose port is easily taken for the scheduler's.
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    ],
+    ids=["garbage", "http"],
+)
+def test_what_is_no_scheduler_is_told_in_a_sentence(said: bytes, tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SCENARIO)
+    # A process of its own: what Dask leaves behind would speak up when it ends.
+    command = [sys.executable, "-m", "sojourn", "run", "short.toml", "-o", "runs", "--cluster"]
+    with answering(said) as address:
+        ended = subprocess.run(
+            [*command, address], cwd=tmp_path, capture_output=True, text=True, timeout=WAIT_S
+        )
+    assert ended.returncode == 2, ended.stderr
+    problem, hint = ended.stderr.splitlines()
+    assert problem.startswith(f"error: can't read what {address} answers: ")
+    assert hint.startswith("hint: is a Dask scheduler there?")
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(

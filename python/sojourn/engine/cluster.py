@@ -50,6 +50,9 @@ MOST_BATCHED = 64
 """Seeds of a batch."""
 MOST_UNDER_WAY = 4096
 """Seeds."""
+CLOSE_S = 2.0
+"""How long it may take to leave a scheduler."""
+ADDRESS_HINT = "write tcp://HOST:8786, or tls://HOST:8786 with certificates"
 
 
 @dataclass(frozen=True)
@@ -199,7 +202,7 @@ class Cluster:
         self._pool.shutdown()
         if self._ours:
             with contextlib.suppress(Exception):
-                self._client.close(timeout=2)
+                self._client.close(timeout=CLOSE_S)
 
     # ------------------------------------------------------------------------------------ batches
 
@@ -459,30 +462,56 @@ def _client(where: str | ClusterAddress) -> Client:
         ) from None
     # What it would log with tracebacks is told in our words.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+
+    class Connecting(distributed.Client):  # type: ignore[misc]
+        """Is closed whatever stops it from connecting. Dask closes it after an OSError only: any
+        other error leaves its end to the garbage collector, which prints a traceback."""
+
+        def start(self, **words: Any) -> None:
+            try:
+                super().start(**words)
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    self.close(timeout=CLOSE_S)
+                raise
+
+    place, security = _where(at.address), _security(at)
     try:
-        return distributed.Client(
-            **_where(at.address),
-            security=_security(at),
-            timeout=CONNECT_S,
-            set_as_default=False,
-            name="sojourn",
+        return Connecting(
+            **place, security=security, timeout=CONNECT_S, set_as_default=False, name="sojourn"
         )
-    except (OSError, TimeoutError, ValueError) as error:
+    except (OSError, TimeoutError) as error:
         raise UserError(
             f"can't reach a scheduler at {at.address}: {error}",
             "is it running, and its port open? dask scheduler --host 127.0.0.1 starts one",
+        ) from None
+    except Exception as error:
+        # It is no scheduler that answers. Dask decodes the bytes all the same, and each of its
+        # decoders fails with errors of its own.
+        raise UserError(
+            f"can't read what {at.address} answers: {error}",
+            "is a Dask scheduler there? write the address that dask scheduler prints",
         ) from None
 
 
 def _where(address: str) -> dict[str, str]:
     if address.startswith(("tcp://", "tls://")):
+        from distributed.comm import get_address_host_port
+
+        try:
+            _, port = get_address_host_port(address, strict=True)
+        except ValueError as error:
+            raise UserError(
+                f"{address!r} is no scheduler's address: {error}", ADDRESS_HINT
+            ) from None
+        if not 0 < port < 2**16:
+            raise UserError(
+                f"{address!r} is no scheduler's address: no port is {port}", ADDRESS_HINT
+            )
         return {"address": address}
     if Path(address).is_file():
         return {"scheduler_file": address}
-    raise UserError(
-        f"{address!r} is no scheduler's address and no scheduler file",
-        "write tcp://HOST:8786, or tls://HOST:8786 with certificates",
-    )
+    raise UserError(f"{address!r} is no scheduler's address and no scheduler file", ADDRESS_HINT)
 
 
 def _security(at: ClusterAddress) -> Any:
