@@ -148,6 +148,20 @@ def test_a_folder_with_other_files_is_refused_even_by_force(tmp_path: Path) -> N
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
+@pytest.mark.parametrize("left", ["", "title = ", "title = 'mine'\n"])
+def test_what_a_kill_leaves_before_meta_json_is_no_obstacle(tmp_path: Path, left: str) -> None:
+    text = "title = 'mine'\n"
+    (tmp_path / "scenario.toml").write_text(left)
+    assert Run.create(tmp_path, small_meta(), text).scenario_text == text
+
+
+def test_another_scenario_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text("title = 'another'\n")
+    with pytest.raises(RunError, match="not a Run"):
+        Run.create(tmp_path, small_meta(), "title = 'mine'\n", force=True)
+    assert (tmp_path / "scenario.toml").read_text() == "title = 'another'\n"
+
+
 def test_a_run_is_replaced_only_by_force(tmp_path: Path) -> None:
     small_run(tmp_path / "run", seeds=(1, 2))
     with pytest.raises(RunError, match="already holds a Run") as error:

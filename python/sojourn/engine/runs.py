@@ -341,9 +341,9 @@ def _run(
         for each, run in zip(asked, begun, strict=True)
     ]
     if folders is not None:
-        vacant = [folder for folder, run in zip(folders, begun, strict=True) if run is None]
-        for folder in vacant:
-            check_vacant(folder, force=how.force)
+        for folder, each, run in zip(folders, wanted, begun, strict=True):
+            if run is None:
+                check_vacant(folder, each.text, force=how.force)
         sizes = (len(each) * expected_bytes(one) for each, one in zip(missing, first, strict=True))
         check_room(folders[0], sum(sizes))
     if not any(missing):

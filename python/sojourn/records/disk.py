@@ -60,13 +60,23 @@ def write_index(folder: Path, names: Iterable[str], sweep: Mapping[str, Any] | N
         ) from None
 
 
-def check_vacant(folder: Path, *, force: bool = False) -> None:
+def check_vacant(folder: Path, scenario: str | None = None, *, force: bool = False) -> None:
     """Refuses a folder that a new Run would overwrite: anything not empty, except one of our Runs
-    when `force`."""
+    when `force`, and what a process leaves that is killed before it has written meta.json: the
+    beginning of this same `scenario`, and nothing else."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file, not a folder", "choose another folder with -o")
     try:
-        if not folder.is_dir() or not any(folder.iterdir()):
+        if not folder.is_dir():
+            return
+        names = {file.name for file in folder.iterdir()}
+        if not names:
+            return
+        if (
+            scenario is not None
+            and names == {SCENARIO}
+            and scenario.encode().startswith((folder / SCENARIO).read_bytes())
+        ):
             return
     except OSError as error:
         raise RunError(

@@ -328,7 +328,7 @@ class Run:
         A folder with something in it is refused, unless it is a Run and `force` says it may go.
         """
         folder = Path(path)
-        check_vacant(folder, force=force)
+        check_vacant(folder, scenario, force=force)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             remove_run(folder)
