@@ -152,6 +152,7 @@ def test_a_folder_with_other_files_is_refused_even_by_force(tmp_path: Path) -> N
 def test_what_a_kill_leaves_before_meta_json_is_no_obstacle(tmp_path: Path, left: str) -> None:
     text = "title = 'mine'\n"
     (tmp_path / "scenario.toml").write_text(left)
+    (tmp_path / ".meta.json.d0a7c9bec349f010").write_text("{")
     assert Run.create(tmp_path, small_meta(), text).scenario_text == text
 
 

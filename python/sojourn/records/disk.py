@@ -69,7 +69,9 @@ def check_vacant(folder: Path, scenario: str | None = None, *, force: bool = Fal
     try:
         if not folder.is_dir():
             return
-        names = {file.name for file in folder.iterdir()}
+        # A half meta.json (`remains.beside`) is nobody's: the next process to write removes it.
+        all_names = {file.name for file in folder.iterdir()}
+        names = {name for name in all_names if not name.startswith(f".{META}.")}
         if not names:
             return
         if (
