@@ -30,6 +30,7 @@ def test_no_scenario_is_too_hostile() -> None:
     assert "refused" in done.stdout
 
 
+@pytest.mark.long
 def test_a_class_of_one_s_own_runs_beside_its_scenario(tmp_path: Path) -> None:
     pytest.importorskip("numba", reason="pip install sojourn[own]")
     (tmp_path / "mine.py").write_text(

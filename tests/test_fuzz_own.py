@@ -23,6 +23,7 @@ def test_no_class_is_too_hostile_to_be_read() -> None:
     assert sum(count for each, count in outcomes.items() if each.outcome == "refused") > 15
 
 
+@pytest.mark.long
 def test_a_class_computes_what_python_does_and_a_difference_is_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
