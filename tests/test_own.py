@@ -18,6 +18,7 @@ import sojourn
 from sojourn import Scenario, _core
 from sojourn.agreement import decisions
 from sojourn.engine.recording import Recording
+from sojourn.engine.registry import find
 from sojourn.errors import UserError
 from sojourn.own import language
 from sojourn.scenario import examples
@@ -69,6 +70,31 @@ def test_codel_of_one_s_own_is_short() -> None:
         line for line in CODEL.read_text().split("class CoDel")[1].splitlines() if line.strip()
     ]
     assert len(lines) <= 60
+
+
+SLOW = """
+from sojourn.own import Discipline
+class Slow(Discipline):
+    seen: int = 0
+    def enqueue(self, packet, link):
+        for turn in range(3_000_000):
+            self.seen = self.seen ^ turn
+        return 0
+"""
+
+
+def test_a_class_that_takes_long_for_each_packet_can_be_stopped(tmp_path: Path) -> None:
+    loaded = scenario(tmp_path, SLOW, "own.py:Slow")
+    reached = []
+
+    def stop(now_ns: int) -> bool:
+        reached.append(now_ns)
+        return False
+
+    with pytest.raises(_core.Cancelled):
+        find("sim").tables(loaded.realise(1), stop)
+    # The first 65 536 events would be all of the run.
+    assert reached[0] < 1_000_000_000
 
 
 @pytest.mark.parametrize(

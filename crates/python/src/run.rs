@@ -22,6 +22,8 @@ pyo3::create_exception!(
 
 /// Events between two looks at the clock: a few milliseconds.
 const SLICE: u64 = 1 << 16;
+/// The same with code of the user's own, which may take a tenth of a second for each.
+const OWN_SLICE: u64 = 1 << 4;
 /// Wall time between two calls of the progress function.
 const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
@@ -35,11 +37,13 @@ pub fn run(
     own: Option<HashMap<String, Py<OwnCode>>>,
     controls: Option<HashMap<String, Py<OwnControlCode>>>,
 ) -> PyResult<SeedTables> {
+    let has_own = own.is_some() || controls.is_some();
+    let slice = if has_own { OWN_SLICE } else { SLICE };
     let scenario = simulated(realised, own, controls)?;
     // A panic is a broken invariant of ours; it must not look like an exit request to Python's
     // `except Exception`.
     let outcome =
-        py.detach(|| catch_unwind(AssertUnwindSafe(|| drive(&scenario, progress.as_ref()))));
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| drive(&scenario, slice, progress.as_ref()))));
     let tables = outcome.map_err(thrown)??;
     Ok(SeedTables::new(tables))
 }
@@ -101,10 +105,14 @@ pub fn thrown(panic: Box<dyn std::any::Any + Send>) -> PyErr {
     ))
 }
 
-fn drive(scenario: &Scenario, progress: Option<&Py<PyAny>>) -> PyResult<Vec<tables::Table>> {
+fn drive(
+    scenario: &Scenario,
+    slice: u64,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<Vec<tables::Table>> {
     let mut sim = Sim::new(scenario);
     let mut told = Instant::now();
-    while !sim.run(SLICE) {
+    while !sim.run(slice) {
         if told.elapsed() < PROGRESS_EVERY {
             continue;
         }
