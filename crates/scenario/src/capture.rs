@@ -12,7 +12,7 @@
 
 use crate::forms::MAX_ROWS;
 use crate::problem::{Problem, below};
-use crate::trace::{MAX_BYTES, Open};
+use crate::trace::{MAX_BYTES, Open, READS_FILES, not_read};
 use core::cmp::Reverse;
 use core::net::IpAddr;
 use std::collections::{BTreeMap, HashSet};
@@ -80,6 +80,9 @@ fn chosen(given: &[Option<Value>; 4], open: &Open<'_>) -> (&'static str, Result<
         Ok(capture) => capture,
         Err(wrong) => return ("file", Err(wrong)),
     };
+    if !READS_FILES {
+        return ("file", Err(not_read()));
+    }
     let number = match interface {
         None => None,
         Some(value) => match capture.interface(value) {
@@ -307,6 +310,9 @@ fn read(name: &Value, open: &Open<'_>) -> Result<Capture, Wrong> {
         let hint = "the path counts from the scenario's folder";
         Wrong::new(format!("can't read {}: {why}", quoted(name)), hint)
     })?;
+    if !READS_FILES {
+        return Err(not_read());
+    }
     if data.len() > MAX_BYTES {
         let message = format!("{} is larger than {}", quoted(name), format_size(MAX_BYTES as u64));
         let hint = "give a shorter capture, or the headers alone (tcpdump -s 96)";

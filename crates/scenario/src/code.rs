@@ -6,7 +6,7 @@
 //! names is left out. The file is handed in: nothing is opened here. Nothing is run here, either.
 
 use crate::problem::{Key, Problem, below};
-use crate::trace::Open;
+use crate::trace::{Open, READS_FILES, not_read};
 use std::collections::BTreeMap;
 use values::quantity::format_size;
 use values::{Table, Value, Wrong, quoted};
@@ -86,6 +86,9 @@ fn read(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
         let hint = "the path counts from the scenario's folder; -q's from yours";
         Wrong::new(format!("can't read {name}: {why}"), hint)
     })?;
+    if !READS_FILES {
+        return Err(not_read());
+    }
     if data.len() > MAX_BYTES {
         let message = format!("{name} is larger than {}", format_size(MAX_BYTES as u64));
         return Err(Wrong::new(message, "give the file of one class"));

@@ -393,13 +393,7 @@ impl Flow {
 
     /// The keys of a kind.
     pub(crate) fn keys(kind: &str) -> Vec<KeyOf> {
-        let mut keys = vec![KeyOf {
-            name: "kind",
-            meaning: "What it sends.".into(),
-            default: None,
-            required: true,
-            below: None,
-        }];
+        let mut keys = vec![KeyOf { name: "kind", below: None }];
         keys.extend(FlowEntry::keys());
         let parts: &[fn() -> Vec<KeyOf>] = match kind {
             "bulk" => &[TcpFlow::keys, Bulk::keys],

@@ -27,12 +27,6 @@ pub(crate) trait Form<T> {
 pub struct KeyOf {
     /// As it is written.
     pub name: &'static str,
-    /// What it means.
-    pub meaning: String,
-    /// As a file would hold it; `None`: there is none.
-    pub default: Option<Value>,
-    /// Whether it must be given.
-    pub required: bool,
     /// The keys of the table, or of each table of the list, that it is.
     pub below: Option<fn() -> Vec<KeyOf>>,
 }
@@ -210,16 +204,6 @@ macro_rules! list_field {
     };
 }
 
-macro_rules! default_of {
-    (Defaulted, $form:expr, $type:ty, $default:expr) => {{
-        let default: $type = $default;
-        Some($crate::reader::Form::write(&$form, &default, false))
-    }};
-    ($kind:ident, $form:expr, $type:ty, $default:expr) => {
-        None
-    };
-}
-
 macro_rules! keys {
     ($(#[doc = $about:expr])+ $table:ident {
         $($(#[doc = $meaning:expr])+ $field:ident $(as $name:literal)?:
@@ -261,11 +245,6 @@ macro_rules! keys {
             fn keys() -> Vec<$crate::KeyOf> {
                 vec![$($crate::KeyOf {
                     name: $crate::reader::keys!(@name $field $($name)?),
-                    meaning: [$($meaning),+].map(str::trim).join(" "),
-                    default: $crate::reader::default_of!(
-                        $kind, $form, $type, $crate::reader::keys!(@default $($default)?)
-                    ),
-                    required: stringify!($kind) == "Required",
                     below: $crate::reader::Form::<$type>::below(&$form),
                 }),+]
             }
@@ -331,4 +310,4 @@ macro_rules! joined {
     };
 }
 
-pub(crate) use {default_of, field_type, joined, keys, list_field, read_field, whole};
+pub(crate) use {field_type, joined, keys, list_field, read_field, whole};

@@ -33,6 +33,14 @@ use values::{Table, Value, Wrong, quoted, real};
 /// The bytes of a file beside the scenario, or why it can't be read.
 pub type Open<'o> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'o;
 
+/// Whether this build carries what reads files: a page in a browser opens none.
+pub const READS_FILES: bool = cfg!(not(target_arch = "wasm32"));
+
+/// Where `Open` has given a file and this build reads none.
+pub fn not_read() -> Wrong {
+    Wrong::new("a page reads no files", "write what it has into the scenario")
+}
+
 /// The longest file, bytes.
 pub const MAX_BYTES: usize = 64 << 20;
 
@@ -279,6 +287,9 @@ fn text_of(name: &Value, open: &Open<'_>) -> Result<String, Wrong> {
 /// What a file has, in the units that a scenario counts in.
 fn read(name: &Value, kind: &Kind, open: &Open<'_>) -> Result<Trace, Wrong> {
     let text = text_of(name, open)?;
+    if !READS_FILES {
+        return Err(not_read());
+    }
     let file = name.text().unwrap_or_default();
     if kind.rows == RATE.rows
         && let Some(chances) = chances(&text, file)?
@@ -380,6 +391,9 @@ fn measured(value: &Value) -> Option<String> {
 fn distribution(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
     let columns = "write on each line bytes, and the share of all that is no larger";
     let text = text_of(&file.into(), open)?;
+    if !READS_FILES {
+        return Err(not_read());
+    }
     let mut points: Vec<(u64, f64)> = Vec::new();
     let mut headed = false;
     for (line, row) in text.lines().enumerate() {
