@@ -499,7 +499,7 @@ def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None
         (("run", "home.toml", "--output", "x"), "there is no option --output", "-o DIR"),
         (("run",), "missing argument 'SCENARIO...'", "sojourn run --help"),
         (("run", "home.toml", "--seeds", "0"), "--seeds: 0 is not in the range", "sojourn run --help"),
-        (("run", "home.toml", "--seeds", "x"), "--seeds: 'x' is not a valid integer range", "sojourn run --help"),
+        (("run", "home.toml", "--seeds", "x"), "--seeds: 'x' is not a whole number", "write one from 1 to 10000"),
         (("run", "home.toml", "-e", "ns3"), "-e / --engine: 'ns3' is not one of", "sojourn run --help"),
         (("run", "home.toml", "--set", "x"), "--set: 'x' is not KEY=VALUE", "--set KEY=VALUE"),
         (("graph", "none.db", "--last", "7q", "-o", "a.png"), "--last: 'q' is not a unit", "known units"),

@@ -208,9 +208,9 @@ def test_each_hint_for_another_program_s_word_names_a_command_of_ours() -> None:
 
 def test_each_method_of_one_s_own_has_a_hint() -> None:
     pytest.importorskip("numba", reason="pip install sojourn[own]")
-    from sojourn.own import compiled
+    from sojourn.own import bases, compiled
 
-    assert set(compiled._ANSWERS) == set(BASES["Discipline"].asked)
+    assert set(bases.ANSWERS) == set(BASES["Discipline"].asked)
     assert set(compiled._BOUNDS) == set(BASES["CongestionControl"].shared)
 
 

@@ -30,6 +30,7 @@ from sojourn.engine.kernel.guest.endings import GuestError
 from sojourn.engine.kernel.observed.archive import Archive, doubts
 from sojourn.engine.kernel.observed.tables import tables
 from sojourn.engine.kernel.plan.guest_plan import plan, this_host
+from sojourn.engine.protocol import NotReadyError
 from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.records import Run
@@ -358,7 +359,7 @@ def test_a_missing_program_is_told_by_its_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(netns, "PATH", str(tmp_path))
-    with pytest.raises(GuestError) as caught:
+    with pytest.raises(NotReadyError) as caught:
         netns.way()
     assert caught.value.problem == f"ip, tc, unshare: not in {tmp_path}"
     assert {"iproute2", "util-linux"} <= set(caught.value.hint.split())

@@ -47,12 +47,12 @@ from sojourn.engine.kernel.guest.boot import (
     Child,
     see_to_its_end,
 )
-from sojourn.engine.kernel.guest.endings import GuestError, GuestRunError, NotHereError
+from sojourn.engine.kernel.guest.endings import GuestError, GuestRunError
 from sojourn.engine.kernel.observed import selfcheck
 from sojourn.engine.kernel.observed.archive import Archive
 from sojourn.engine.kernel.observed.passage import Passage
 from sojourn.engine.kernel.plan import guest_plan as plan
-from sojourn.engine.protocol import Cancelled, Outcome
+from sojourn.engine.protocol import Cancelled, NotReadyError, Outcome
 from sojourn.linux import tc
 from sojourn.linux.programs import PATH
 from sojourn.scenario import linux
@@ -277,15 +277,15 @@ def way() -> Way:
     """How namespaces can be made here.
 
     Raises:
-        NotHereError: they can't; in the kernel's own words.
+        NotReadyError: they can't; in the kernel's own words.
     """
     if sys.platform != "linux":
-        raise NotHereError("the engine netns is Linux's own", "use the engine sim")
+        raise NotReadyError("the engine netns is Linux's own", "use the engine sim")
     absent = {
         name: package for name, package in PROGRAMS.items() if shutil.which(name, path=PATH) is None
     }
     if absent:
-        raise NotHereError(
+        raise NotReadyError(
             f"{', '.join(absent)}: not in {PATH}",
             f"Debian: apt-get install {' '.join(set(absent.values()))}",
         )
@@ -302,7 +302,7 @@ def way() -> Way:
         if os.geteuid()
         else "run it where root has CAP_SYS_ADMIN and CAP_NET_ADMIN"
     )
-    raise NotHereError(
+    raise NotReadyError(
         f"network namespaces can't be made here: {'; '.join(reasons)}",
         f"{hint}; or allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone);"
         f" {GUEST_INSTEAD}",
@@ -313,7 +313,7 @@ def why_not() -> str | None:
     """Why no scenario can be run here, and what to do; None if some can."""
     try:
         found = way()
-    except GuestError as error:
+    except (GuestError, NotReadyError) as error:
         return f"{error.problem}; {error.hint}"
     return None if (words := _refusal(found, _RATE)) is None else f"htb: {words}; {_module('htb')}"
 

@@ -100,13 +100,14 @@ def free_memory() -> int | None:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:
         return None
-    # Only systems with such a file come here, and they have the module.
-    import resource
-
     found = re.search(r"^MemAvailable: *(\d+) kB$", text, re.MULTILINE)
+    free = None if found is None else int(found[1]) * 1024
+    try:
+        import resource
+    except ImportError:
+        return free
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    limits = [] if limit == resource.RLIM_INFINITY else [limit]
-    return min([*([int(found[1]) * 1024] if found else []), *limits], default=None)
+    return limit if limit != resource.RLIM_INFINITY and (free is None or limit < free) else free
 
 
 def check_room(folder: Path, needed_bytes: int) -> None:

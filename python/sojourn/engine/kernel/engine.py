@@ -25,7 +25,7 @@ from sojourn.engine.kernel.observed.tables import tables
 from sojourn.engine.kernel.plan import fits
 from sojourn.engine.kernel.plan import guest_plan as plan
 from sojourn.engine.kernel.releases import RELEASES, USUAL, LinuxVersion, version_in
-from sojourn.engine.protocol import Outcome
+from sojourn.engine.protocol import NotReadyError, Outcome
 from sojourn.engine.recording import Recording
 from sojourn.scenario.realised import Realised
 
@@ -148,7 +148,7 @@ class KernelEngine:
         """Refuses what Linux has no word for."""
         try:
             guest = self._guest
-        except GuestError:
+        except NotReadyError:
             # What no guest can run is refused for that reason: to make one would not help.
             if problems := list(fits.problems_of(realised, *kernel_of(self._wanted))):
                 raise fits.PlanError(problems) from None

@@ -7,7 +7,6 @@ prints them in two lines and exits with 2.
 
 from typing import Literal
 
-from sojourn.engine.protocol import NotReadyError
 from sojourn.errors import UserError
 
 Ending = Literal["hung", "panicked", "out of memory", "killed", "refused", "gave up"]
@@ -26,10 +25,6 @@ TAIL_LINES = 12
 
 class GuestError(UserError):
     """A guest can't be made or started here."""
-
-
-class NotHereError(GuestError, NotReadyError):
-    """There is no guest here yet, or this host makes no network namespaces."""
 
 
 class GuestRunError(UserError):

@@ -17,6 +17,7 @@ from sojourn.engine.kernel.guest import (
     endings as errors,
 )
 from sojourn.engine.kernel.releases import RELEASES, LinuxVersion, Release, version_in
+from sojourn.engine.protocol import NotReadyError
 
 Name = Literal["uml", "qemu", "uml-7.3"]
 
@@ -185,13 +186,13 @@ def choose(name: Name | None = None) -> Guest:
     """The guest of that name, or the first of `PREFERRED` that can be used.
 
     Raises:
-        GuestError: there is none, and why.
+        NotReadyError: there is none, and why.
     """
     for one in PREFERRED if name is None else (name,):
         state = ready(one)
         if state.guest and not state.why_not:
             return state.guest
-    raise errors.NotHereError(
+    raise NotReadyError(
         f"no guest to run the kernel in ({why_none(name)})",
         f"{setup_command(name or PREFERRED[0])} makes one, sojourn kernel status says more",
     )
