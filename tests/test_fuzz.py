@@ -23,6 +23,7 @@ def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.long
 def test_no_scenario_is_too_hostile() -> None:
     done = fuzz("--first", "9000", "--cases", "120")
     assert done.returncode == 0, done.stdout + done.stderr

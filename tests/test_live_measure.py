@@ -354,6 +354,7 @@ def test_a_server_that_vanishes_leaves_a_partial_result(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------- a known bottleneck
 
 
+@pytest.mark.long
 def test_bloat_is_measured_as_deep_as_it_is_and_its_cure_is_seen(say: Say, tmp_path: Path) -> None:
     """The router's bfifos are 125 kB at 5 Mbit/s up and 250 kB at 20 Mbit/s down; then short
     ones."""

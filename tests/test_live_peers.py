@@ -34,6 +34,7 @@ def measured(port: int, folder: Path, *spans: tuple[str, float], **more: Any) ->
     return outcome.run
 
 
+@pytest.mark.long
 def test_a_queue_that_the_peer_shares_is_told_from_one_of_our_own(
     live_network: LiveNetwork, tmp_path: Path
 ) -> None:

@@ -558,6 +558,7 @@ def test_without_numba_a_sentence_says_what_to_install(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_command_line_takes_it_wherever_a_discipline_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ def shown(net: LiveNetwork) -> str:
     return re.sub(r"refcnt \d+ ?|direct_packets_stat \d+", "", said)
 
 
+@pytest.mark.long
 def test_it_finds_the_rate_above_which_the_queue_is_the_line_s(
     net: LiveNetwork, tmp_path: Path
 ) -> None:

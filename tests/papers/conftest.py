@@ -7,6 +7,17 @@ from sojourn.papers import Reproduction
 
 pytest.register_assert_rewrite("laws")
 
+LONG = {"adt", "buffer-sizing", "codel", "queue-anatomy"}
+"""Papers of which even the quick version takes `make test` too long."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs the Runs of these."""
+    for item in items:
+        paper = getattr(getattr(item, "module", None), "PAPER", None)
+        if paper is not None and paper.id in LONG and "quick" in getattr(item, "fixturenames", ()):
+            item.add_marker("long")
+
 
 @pytest.fixture(scope="module")
 def quick(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
