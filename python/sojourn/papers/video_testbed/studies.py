@@ -175,7 +175,6 @@ _CHANGING: dict[str, Changes] = {
         words,
         {
             "bottleneck.shaper": "none",
-            "bottleneck.rate": HALVES[0],
             "bottleneck.schedule": [["0 s", HALVES[0]], ["20 s", HALVES[1]]],
             "bottleneck.repeat": "40 s",
         },
