@@ -37,7 +37,6 @@ from sojourn.papers.paper import (
     Reading,
     Role,
     Sentence,
-    Tolerance,
 )
 from sojourn.papers.published import Entry, PublishedError
 from sojourn.papers.study import Study
@@ -89,7 +88,6 @@ def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleTyp
     id_ = entry["id"]
     study = by_id[_known(entry["study"], by_id, f"{id_}: study")]
     variant = _known(entry.get("variant", ""), study.variants, f"{id_}: variant of {study.id}")
-    tolerance = entry.get("tolerance")
     return Number(
         id=id_,
         where=entry["where"],
@@ -100,7 +98,7 @@ def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleTyp
         measure=_function(entry["measure"], modules["measures"], id_)
         if "measure" in entry
         else None,
-        tolerance=None if tolerance is None else _tolerance(tolerance, id_),
+        tolerance=entry.get("tolerance"),
         role=Role(entry["role"]) if "role" in entry else None,
         role_because=entry.get("role_because", ""),
         relation=entry.get("relation", "="),
@@ -108,15 +106,6 @@ def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleTyp
         reason=_sentence(entry.get("reason", ""), modules["claims"], id_),
         whole=_function(entry["whole"], modules["measures"], id_) if "whole" in entry else None,
     )
-
-
-def _tolerance(entry: Entry, id_: str) -> Tolerance:
-    match entry:
-        case {"share": size, "because": str(because)}:
-            return Tolerance(size, because)
-        case {"absolute": size, "because": str(because)}:
-            return Tolerance(size, because, relative=False)
-    raise PublishedError(f"{id_}: a tolerance is a share or absolute, and says why: {entry}")
 
 
 def _claim(entry: Entry, checks: ModuleType) -> Claim:

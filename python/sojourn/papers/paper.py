@@ -57,17 +57,39 @@ class Tolerance:
     relative: bool = True
     """`size` is a share of the published number; else in the number's own unit."""
 
+    def room(self, published: float) -> float:
+        """How far ours may lie from it, in its unit."""
+        return self.size * abs(published) if self.relative else self.size
+
     def allows(self, ours: float, published: float) -> bool:
         """Whether ours is near enough."""
-        room = self.size * abs(published) if self.relative else self.size
         # Not narrower than the arithmetic is exact.
-        return abs(ours - published) <= room * (1 + 1e-9)
+        return abs(ours - published) <= self.room(published) * (1 + 1e-9)
 
     def words(self, unit: str) -> str:
         """`± 10 %`, `± 0.05`, `± 2 ms`, `± 1 points` of a percentage."""
         if self.relative:
             return f"± {100 * self.size:g} %"
         return f"± {self.size:g} {'points' if unit == '%' else unit}".rstrip()
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the source states of a number: the one place that says whether ours agrees."""
+
+    published: float
+    tolerance: Tolerance | None
+    """None of a bound."""
+    relation: Relation = "="
+
+    def met(self, ours: float) -> bool:
+        """Whether ours is within the tolerance, or on the stated side of the bound."""
+        if self.relation == "<":
+            return ours < self.published
+        if self.relation == ">":
+            return ours > self.published
+        assert self.tolerance is not None, "a value without a tolerance"
+        return self.tolerance.allows(ours, self.published)
 
 
 @dataclass(frozen=True)
@@ -100,6 +122,12 @@ class Number:
     whole: Callable[[Evidence], Estimate] | None = None
     """For a number made of several variants ("90 % below RED"): ours as a whole, instead of
     `measure` on one variant."""
+
+    @property
+    def target(self) -> Target:
+        """What ours is compared with; of a number with a published value."""
+        assert self.published is not None, f"{self.id}: nothing is published"
+        return Target(self.published, self.tolerance, self.relation)
 
     def ours(self, evidence: Evidence) -> Estimate:
         """Ours."""

@@ -33,7 +33,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sojourn.papers.paper import Role
+from sojourn.papers.paper import Role, Target, Tolerance
 
 Entry = dict[str, Any]
 
@@ -84,12 +84,14 @@ class Published:
         stated = {one["id"]: one["published"] for one in self.numbers if "published" in one}
         return {**self.quoted, **stated}
 
-
-def near(entry: Entry, ours: float) -> bool:
-    """Whether ours is within the tolerance of one of its numbers."""
-    tolerance, stated = entry["tolerance"], float(entry["published"])
-    room: float = tolerance["share"] * stated if "share" in tolerance else tolerance["absolute"]
-    return abs(ours - stated) <= room
+    @property
+    def targets(self) -> Mapping[str, Target]:
+        """What ours is compared with, by the number's id."""
+        return {
+            one["id"]: Target(one["published"], one.get("tolerance"), one.get("relation", "="))
+            for one in self.numbers
+            if "published" in one
+        }
 
 
 @cache
@@ -117,10 +119,8 @@ def read(path: Path) -> Published:
 
     numbers = entries("numbers", NUMBER_FIELDS, "id")
     for one in numbers:
-        if isinstance(one.get("tolerance"), str):
-            if one["tolerance"] not in tolerances:
-                raise PublishedError(f"{path}: {one['id']}: no tolerance {one['tolerance']!r}")
-            one["tolerance"] = tolerances[one["tolerance"]]
+        if "tolerance" in one:
+            one["tolerance"] = _tolerance(one["tolerance"], tolerances, f"{path}: {one['id']}")
         _check_role(one, path)
     return Published(
         raw["paper"],
@@ -160,6 +160,20 @@ def _grids(raw: Iterable[Entry], numbers: set[str], path: Path) -> list[Entry]:
     return grids
 
 
+def _tolerance(said: str | Entry, named: Mapping[str, Entry], place: str) -> Tolerance:
+    if isinstance(said, str) and said not in named:
+        raise PublishedError(f"{place}: no tolerance {said!r}")
+    match named[said] if isinstance(said, str) else said:
+        case {"share": size, "because": str(because)}:
+            return Tolerance(size, because)
+        case {"absolute": size, "because": str(because)}:
+            return Tolerance(size, because, relative=False)
+        case other:
+            raise PublishedError(
+                f"{place}: a tolerance is a share or absolute, and says why: {other}"
+            )
+
+
 def _check_role(number: Entry, path: Path) -> None:
     """Refuses a number whose role is missing, unknown, or without its reason."""
     place, role = f"{path}: {number['id']}", number.get("role")
@@ -183,6 +197,11 @@ def _check_role(number: Entry, path: Path) -> None:
 def beside(file: str) -> Mapping[str, Any]:
     """The published values of the paper whose folder `file`, a module's `__file__`, lies in."""
     return read(Path(file).with_name("published.toml")).values
+
+
+def targets(file: str) -> Mapping[str, Target]:
+    """The same of what ours is compared with."""
+    return read(Path(file).with_name("published.toml")).targets
 
 
 def _entries(raw: Entry, fields: frozenset[str], words: Entry, place: str) -> Iterator[Entry]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from sojourn.papers.evidence import Estimate, Evidence, NotRun, Swap
 from sojourn.papers.paper import Number, Paper
-from sojourn.papers.verdict import Row, meets
+from sojourn.papers.verdict import Row
 
 CHOSEN = "as chosen"
 ON_OTHER_SEEDS = f"{CHOSEN}, on the search's seeds"
@@ -118,4 +118,4 @@ def _swapped(evidence: Evidence, swap: Swap, rows: Sequence[Row]) -> dict[str, E
 
 
 def _judged(number: Number, ours: Estimate) -> Under:
-    return Under(ours.mean, not math.isnan(ours.mean) and meets(number, ours.mean))
+    return Under(ours.mean, not math.isnan(ours.mean) and number.target.met(ours.mean))

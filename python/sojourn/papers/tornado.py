@@ -154,8 +154,7 @@ def _band(number: Number, at: _Scale, height: int) -> str:
     """What the tolerance allows."""
     if number.tolerance is None or number.published is None or number.relation != "=":
         return ""
-    size, stated = number.tolerance.size, number.published
-    room = size * abs(stated) if number.tolerance.relative else size
+    stated, room = number.published, number.tolerance.room(number.published)
     left, right = at(stated - room), at(stated + room)
     return f'<rect class="band" x="{left:.1f}" y="0" width="{max(right - left, 1):.1f}" height="{height - 18}"/>'
 

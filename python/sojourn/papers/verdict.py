@@ -159,23 +159,11 @@ def judge(number: Number, ours: Estimate, others: Sequence[tuple[Number, Estimat
         return Verdict.NOT_STATED
     if math.isnan(ours.mean):
         return Verdict.NOT_REPRODUCED
-    if meets(number, ours.mean):
+    if number.target.met(ours.mean):
         return Verdict.REPRODUCED
     if others and all(_same_order(number, ours, other, theirs) for other, theirs in others):
         return Verdict.DIRECTION
     return Verdict.NOT_REPRODUCED
-
-
-def meets(number: Number, mean: float) -> bool:
-    """Within its tolerance, or on its stated side."""
-    published = number.published
-    assert published is not None
-    if number.relation == "<":
-        return mean < published
-    if number.relation == ">":
-        return mean > published
-    assert number.tolerance is not None, f"{number.id}: a value without a tolerance"
-    return number.tolerance.allows(mean, published)
 
 
 def _same_order(number: Number, ours: Estimate, other: Number, theirs: Estimate) -> bool:

@@ -18,7 +18,6 @@ from sojourn.papers import published, searched
 from sojourn.papers.adt import measures as m
 from sojourn.papers.adt.studies import CHOSEN, READINGS, ROWS, Reading
 from sojourn.papers.evidence import Estimate, Seed, estimated
-from sojourn.papers.paper import Tolerance
 from sojourn.papers.readings import ON_OTHER_SEEDS
 from sojourn.scenario import load
 
@@ -99,11 +98,9 @@ def found() -> dict[str, Table]:
 
 
 def _cell(at: tuple[str, str], values: list[float]) -> Cell:
-    number = _NUMBERS[f"table/{at[0]}/{at[1]}"]
-    said = number["tolerance"]
-    tolerance = Tolerance(said.get("share", said.get("absolute")), said["because"], "share" in said)
+    target = published.targets(__file__)[f"table/{at[0]}/{at[1]}"]
     mean = math.fsum(values) / len(values)
-    return Cell(number["published"], mean, tolerance.allows(mean, number["published"]))
+    return Cell(target.published, mean, target.met(mean))
 
 
 def by_number() -> dict[str, dict[str, Estimate]]:
@@ -129,11 +126,6 @@ def by_number() -> dict[str, dict[str, Estimate]]:
         for asked, answers in published.beside(__file__)["peers"].items()
     }
     return ours | peers
-
-
-_NUMBERS = {
-    one["id"]: one for one in published.read(Path(__file__).with_name("published.toml")).numbers
-}
 
 
 def fitting(table: Table, *rows: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from statistics import median
 
 from sojourn.papers import published
@@ -50,6 +49,7 @@ from sojourn.papers.said import each
 from sojourn.papers.study import Variant
 
 SAYS = published.beside(__file__)
+TARGETS = published.targets(__file__)
 FULL_ONLY = "In the full version."
 
 # ------------------------------------------------------------------------------------ static links
@@ -534,13 +534,9 @@ _COLUMNS: Mapping[str, Measure] = {
 
 def home_fits(evidence: Evidence, products: int, name: str) -> int:
     """How many of the table's numbers of one discipline fit with buffers of so many products."""
-    entries = {
-        one["id"]: one for one in published.read(Path(__file__).with_name("published.toml")).numbers
-    }
     return sum(
-        published.near(
-            entries[f"table/{kbps}/{column}"],
-            evidence.mean(HOMES[home(products, name, kbps)], measure),
+        TARGETS[f"table/{kbps}/{column}"].met(
+            evidence.mean(HOMES[home(products, name, kbps)], measure)
         )
         for kbps in EDGE_KBPS
         for column, measure in _COLUMNS.items()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from sojourn.papers import published
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.l4s_tests import measures as m
@@ -64,6 +62,7 @@ from sojourn.papers.paper import Finding
 from sojourn.papers.said import each
 
 SAYS = published.beside(__file__)
+TARGETS = published.targets(__file__)
 UNEQUAL_160 = "Prague, dualpi2, 160 and 10 ms"
 FULL_ONLY = "the full version has an experiment on it"
 STARVED = 10
@@ -408,15 +407,12 @@ def reno_beside(evidence: Evidence) -> str:
 def fit_late(evidence: Evidence, most_ms: float, end: str = "longer") -> int:
     """How many rates of one end of two flows of unequal RTTs in the short queue fit if packets leave their
     hosts up to so much late, as the search found."""
-    entries = {
-        one["id"]: one for one in published.read(Path(__file__).with_name("published.toml")).numbers
-    }
     measure = {"longer": m.prague_mbps, "shorter": m.other_mbps}[end]
     found = {
         at: evidence.mean(LATENESS[late(most_ms, at)], measure)
         for at in (f"Prague, dualpi2, {ends}" for ends in APART_MS)
     }
-    return sum(published.near(entries[f"unequal/{at}/{end}"], ours) for at, ours in found.items())
+    return sum(TARGETS[f"unequal/{at}/{end}"].met(ours) for at, ours in found.items())
 
 
 def exact_time(evidence: Evidence) -> str:

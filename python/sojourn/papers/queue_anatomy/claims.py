@@ -63,6 +63,7 @@ from sojourn.papers.queue_anatomy.studies import (
 from sojourn.papers.study import Variant
 
 SAYS = published.beside(__file__)
+TARGETS = published.targets(__file__)
 FULL_ONLY = "Measured in the full version."
 
 BASE_MS = 0.5
@@ -130,7 +131,7 @@ def more(evidence: Evidence) -> Finding:
         return f". In a FIFO 1000 packets of qdisc add to both, and it is {apart:+.0f} %"
 
     return Finding(
-        holds=abs(ours - SAYS["rtt/more"]) <= 0.15 * SAYS["rtt/more"],
+        holds=TARGETS["rtt/more"].met(ours),
         partly=orders(1 + ours / 100) == 1,
         because=f"Stated up to {SAYS['rtt/more']:+.0f} %, ours {ours:+.0f} %"
         + _beside(evidence, unlimited)
@@ -478,7 +479,7 @@ def twenty(evidence: Evidence) -> Finding:
         return f". In a FIFO {apart / 1e3:.1f} s, at any rate as much as 4016 packets take"
 
     return Finding(
-        holds=abs(ours - SAYS["p95/apart"]) < 0.25 * SAYS["p95/apart"],
+        holds=TARGETS["p95/apart"].met(ours),
         partly=ours > 1,
         because=f"95th percentile at a qdisc of 4920 less that at 904: {_none(ours)}, for pings "
         f"pass the files{_beside(evidence, fifo)}",

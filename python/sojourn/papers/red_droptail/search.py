@@ -21,7 +21,6 @@ from typing import Any, cast
 from sojourn import engine
 from sojourn.papers import published, searched
 from sojourn.papers.evidence import Seed
-from sojourn.papers.paper import Tolerance
 from sojourn.papers.red_droptail import measures as m
 from sojourn.papers.red_droptail.studies import (
     DROP_TAIL,
@@ -130,12 +129,8 @@ def off(ours: Mapping[Cell, float], kind: str, queue: str = RED) -> float:
 
 def within(ours: Mapping[Cell, float], queue: str) -> int:
     """How many cells are within their tolerance."""
-    said = _said()
-    return sum(
-        tolerance(id_).allows(value, said[id_])
-        for cell, value in ours.items()
-        for id_ in [_cell_id(cell, queue)]
-    )
+    targets = published.targets(__file__)
+    return sum(targets[_cell_id(cell, queue)].met(value) for cell, value in ours.items())
 
 
 def _cell_id(cell: Cell, queue: str) -> str:
@@ -151,25 +146,15 @@ def mean_lead(ours: Mapping[Cell, float], tails: Mapping[Cell, float], case: int
 
 def leads(ours: Mapping[Cell, float], tails: Mapping[Cell, float], case: int) -> int:
     """How many of RED's leads in one case are within their tolerance."""
+    targets = published.targets(__file__)
     return sum(
-        tolerance(lead_id(cell)).allows(
-            m.lead(cell[0], ours[cell], tails[cell]), _said()[lead_id(cell)]
-        )
-        for cell in CASES[case]
+        targets[lead_id(cell)].met(m.lead(cell[0], ours[cell], tails[cell])) for cell in CASES[case]
     )
 
 
 def lead_id(cell: Cell) -> str:
     """The number of a lead: "lead/throughput/80/12"."""
     return "lead/" + "/".join(map(str, cell))
-
-
-@cache
-def tolerance(id_: str) -> Tolerance:
-    """That of a number."""
-    numbers = published.read(Path(__file__).with_name("published.toml")).numbers
-    [said] = [one["tolerance"] for one in numbers if one["id"] == id_]
-    return Tolerance(said.get("share", said.get("absolute")), said["because"], "share" in said)
 
 
 def _said() -> Mapping[str, Any]:

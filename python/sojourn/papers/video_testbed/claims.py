@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from pathlib import Path
 
 from sojourn.papers import published, said
 from sojourn.papers.evidence import Evidence, Measure
@@ -37,9 +36,7 @@ from sojourn.papers.video_testbed.studies import (
 )
 
 SAYS = published.beside(__file__)
-_ENTRIES = {
-    one["id"]: one for one in published.read(Path(__file__).with_name("published.toml")).numbers
-}
+TARGETS = published.targets(__file__)
 
 
 def _each(evidence: Evidence, name: str, measure: Measure) -> list[float]:
@@ -407,8 +404,8 @@ def which_red(evidence: Evidence) -> Finding:
 
     def fitting(name: str, variants: Mapping[int, Variant]) -> dict[str, bool]:
         return {
-            f"{kbps} {column}": published.near(
-                _ENTRIES[f"{name}/{kbps}/{column}"], evidence.mean(variant, measure)
+            f"{kbps} {column}": TARGETS[f"{name}/{kbps}/{column}"].met(
+                evidence.mean(variant, measure)
             )
             for kbps, variant in variants.items()
             for column, measure in measures.items()
