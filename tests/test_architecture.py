@@ -10,14 +10,19 @@ import json
 import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rust import bare, paths, shipped, shipped_files
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sojourn"
+WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
 CORE_READERS = {
     "units",
     "scenario",
@@ -78,23 +83,28 @@ def test_the_tables_have_no_cycle() -> None:
 
 
 @pytest.fixture(scope="session")
-def crates() -> dict[str, set[str]]:
-    """Each crate of the workspace, by its folder, and those of the workspace that it needs outside
-    of tests."""
+def packages() -> dict[str, list[dict[str, Any]]]:
+    """What each crate of the workspace, by its folder, needs outside of tests, as cargo says it."""
     cargo = shutil.which("cargo")
     assert cargo is not None, "cargo is needed to read the crates' dependencies"
     command = [cargo, "metadata", "--format-version", "1", "--no-deps", "--offline"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    packages = json.loads(done.stdout)["packages"]
-    folder = {package["name"]: Path(package["manifest_path"]).parent.name for package in packages}
     return {
-        folder[package["name"]]: {
-            folder[each["name"]]
-            for each in package["dependencies"]
-            if each["name"] in folder and each["kind"] is None
-        }
-        for package in packages
+        Path(package["manifest_path"]).parent.name: [
+            each for each in package["dependencies"] if each["kind"] is None
+        ]
+        for package in json.loads(done.stdout)["packages"]
+    }
+
+
+@pytest.fixture(scope="session")
+def crates(packages: dict[str, list[dict[str, Any]]]) -> dict[str, set[str]]:
+    """Each crate of the workspace, by its folder, and those of the workspace that it needs outside
+    of tests."""
+    return {
+        crate: {Path(each["path"]).name for each in needed if "path" in each}
+        for crate, needed in packages.items()
     }
 
 
@@ -113,31 +123,225 @@ def test_only_the_crate_python_knows_python(crates: dict[str, set[str]]) -> None
         assert ("pyo3" in manifest) == (crate == "python"), crate
 
 
-@pytest.mark.parametrize(
-    "crate",
-    [
-        "units",
-        "qdisc",
-        "tcp",
-        "link",
-        "tc",
-        "tables",
-        "files",
-        "metrics",
-        "traffic",
-        "sim",
-        "scenario",
-    ],
+def test_each_test_that_the_page_names_is_there() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    # A test's name is a statement: four words or more.
+    named = set(re.findall(r"`((?:[a-z0-9]+_){3,}\w+)`", page))
+    sources = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "crates").rglob("*.rs")]
+    there = {
+        name
+        for file in sources
+        for name in re.findall(r"\b(?:def|fn) (\w+)", file.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 40
+    assert named - there == set()
+
+
+# ------------------------------------------------------------------------------------------ purity
+
+
+def invariant(number: int) -> str:
+    """The text of one of ARCHITECTURE.md's invariants, in one line."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = text.partition("\n## Invariants\n")[2].partition("\n## ")[0]
+    [found] = re.findall(rf"^{number}\. (.*?)(?=^\d+\. |\Z)", section, re.MULTILINE | re.DOTALL)
+    return " ".join(found.split())
+
+
+PURE, _, IMPURE = invariant(1).partition("do no I/O")
+CORE = [name for name in re.findall(r"`(\w+)`", PURE) if name in CRATES]
+OTHERS = [name for name in re.findall(r"`(\w+)`", IMPURE) if name in CRATES]
+
+STD = {
+    *("array", "borrow", "cell", "cmp", "error", "fmt", "iter", "marker", "mem", "ops", "ptr"),
+    *("rc", "str", "vec", "string", "num", "convert", "default", "option", "result", "slice"),
+    *("any", "ascii", "boxed", "char", "hint", "f64::consts"),
+    # A set by hashes has another order in each process.
+    *("collections::BTreeMap", "collections::BTreeSet", "collections::BinaryHeap"),
+    *("collections::VecDeque", "sync::Arc", "sync::OnceLock", "net::IpAddr"),
+    # What a panic says is taken to where it can be read.
+    *("panic::resume_unwind", "panic::set_hook", "panic::catch_unwind", "panic::AssertUnwindSafe"),
+}
+"""What the core may name of std, core and alloc: with what lies in it. No entry reads a clock, a
+file, the environment or the network, sleeps, or starts a thread or a process."""
+
+WRITES_OR_READS = re.compile(
+    r"\b(?:e?print(?:ln)?|dbg|(?:option_)?env|include(?:_str|_bytes)?|(?:global_|naked_)?asm)\s*!"
+    # Functions of C that are declared here.
+    r'|\bextern\s*(?:"")?\s*\{'
+    r"|\bextern\s+crate\s+(?!self\b|alloc\b)\w+"
 )
+OF_THE_C_LIBRARY = re.compile(
+    r"(?:\.|\bf(?:32|64)\s*::)\s*(powf|powi|exp|exp2|exp_m1|ln|ln_1p|log|log2|log10|cbrt|hypot|sin"
+    r"|cos|tan|sin_cos|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|acosh|atanh|gamma|ln_gamma)\b\s*\("
+)
+"""Functions of real numbers whose last bit the host's C library or the compiler decides. Roots,
+remainders and roundings are the same everywhere (IEEE 754)."""
+
+
+def impure(code: str) -> set[str]:
+    """What core code, without its tests, has that reads or does what lies outside of it."""
+    found = {"".join(each.split()) for each in WRITES_OR_READS.findall(code)}
+    for path in paths(code):
+        root, *names = path.split("::")
+        ways = {"::".join(names[:length]) for length in range(1, len(names) + 1)}
+        if root in ("std", "core", "alloc") and not ways & STD:
+            found.add(path)
+    # Another name for all of std would hide what is taken from it.
+    found |= set(re.findall(r"\buse\s+(?:::)?(?:std|core|alloc)\s+as\b", code))
+    return found
+
+
+@cache
+def code_of(crate: str) -> dict[Path, str]:
+    return shipped_files(ROOT / "crates" / crate / "src")
+
+
+def test_the_core_and_the_crates_that_may_do_io_are_all_crates() -> None:
+    assert sorted([*CORE, *OTHERS]) == sorted(CRATES)
+
+
+@pytest.mark.parametrize("crate", CORE)
 def test_the_core_reads_no_clock_and_does_no_io(crate: str) -> None:
-    forbidden = re.compile(
-        r"\bstd::(?:time|fs|net|io|env|thread|process)\b|\bSystemTime\b|\bInstant\b|\bHashMap\b"
-    )
-    for file in sorted((ROOT / "crates" / crate / "src").rglob("*.rs")):
-        code = file.read_text(encoding="utf-8").split("#[cfg(test)]")[0]
-        code = re.sub(r"//.*", "", code)
-        found = forbidden.search(code)
-        assert found is None, f"{file.relative_to(ROOT)}: {found.group() if found else ''}"
+    assert CRATES[crate] <= set(CORE), "what the core depends on is of the core"
+    assert not (ROOT / "crates" / crate / "build.rs").exists()
+    for file, code in code_of(crate).items():
+        assert impure(code) == set(), file.relative_to(ROOT)
+
+
+@pytest.mark.parametrize("crate", CORE)
+def test_the_core_s_mathematics_is_libm_s(crate: str) -> None:
+    for file, code in code_of(crate).items():
+        assert OF_THE_C_LIBRARY.findall(code) == [], f"{file.relative_to(ROOT)}: libm has it"
+
+
+OTHER_PEOPLE_S = {"bytes", "libm", "parquet", "serde", "serde_json", "sha2", "toml"}
+"""Crates that the core may use. As it uses them, they read no clock, draw no random numbers and do
+no I/O."""
+
+
+@pytest.mark.parametrize("crate", CORE)
+def test_the_core_uses_few_crates_of_other_people(
+    crate: str, packages: dict[str, list[dict[str, Any]]]
+) -> None:
+    assert {each["name"] for each in packages[crate] if "path" not in each} <= OTHER_PEOPLE_S
+
+
+IMPURE_LINES = [
+    "let now = std::time::SystemTime::now();",
+    "let now = ::std::time::Instant::now();",
+    "use std::{fmt, fs};",
+    "use std::{collections::VecDeque, time::{self, Duration}};",
+    "pub use std::io::{self, Write as _};",
+    "use std::fs as files;",
+    "use std as all;",
+    "use std::*;",
+    "use std::collections::{BTreeMap, HashMap};",
+    "let set = std::collections::HashSet::new();",
+    "let home = std::env::var(name);",
+    "std::thread::sleep(pause);",
+    "std :: thread :: spawn(work);",
+    "std::process::exit(1);",
+    "let socket = std::net::UdpSocket::bind(at);",
+    "let start = core::arch::x86_64::_rdtsc();",
+    "fn drawn() -> std::hash::RandomState { todo!() }",
+    'println!("{x}");',
+    "eprint!();",
+    "dbg!(x);",
+    'let text = include_str!("a.txt");',
+    'let home = option_env!("HOME");',
+    'unsafe extern "C" { fn time(at: *mut i64) -> i64; }',
+    "extern crate libc;",
+]
+
+
+BEFORE = [
+    "",
+    "#[cfg(test)]\nmod tests;\n",
+    '#[cfg(test)]\n#[path = "a/b.rs"]\nmod linux;\n',
+    '#[cfg(test)]\nmod tests {\n    use super::*;\n    fn f() { g("}") }\n}\n',
+    "#[cfg(test)]\nuse a::{b, c};\n",
+    "#[cfg(all(test, unix))]\npub(crate) fn held(&self) -> [u8; 3] {\n    [0; 3]\n}\n",
+    "#[cfg(test)]\nimpl Bbr {\n    const X: [u8; 2] = { [1, 2] };\n}\n",
+    "#[cfg(test)]\nconst ONE: fn() = { || () };\n",
+    "#[cfg(test)]\nextern crate self as sim;\n",
+    "struct A {\n    #[cfg(test)]\n    pub seen: Vec<(u8, u8)>,\n    b: u8,\n}\n",
+    "struct A {\n    #[cfg(test)]\n    seen: u8 }\n",
+    "#[cfg(any(test, unix))]\nfn f() {}\n",
+    "// #[cfg(test)]\n",
+    "/* #[cfg(test)] /* */ */",
+    'const TEXT: &str = "#[cfg(test)] //";\n',
+    "const QUOTE: char = '\"';\n",
+    'const URL: &str = r#"a"//"#;\n',
+    "fn f<'a>(x: &'a str) -> &'a str { x }\n",
+]
+"""What may stand before a line and must not hide it."""
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_what_the_core_may_not_do_is_seen_behind(before: str) -> None:
+    assert impure(shipped(before)) == set()
+    assert [line for line in IMPURE_LINES if not impure(shipped(before + line))] == []
+
+
+def test_what_tests_comments_and_literals_do_is_not_the_core_s() -> None:
+    for line in IMPURE_LINES:
+        held = f"#[cfg(test)]\nmod tests {{\n    fn f() {{ let x = '}}'; {line} }}\n}}\n"
+        assert impure(shipped(held)) == set(), line
+        assert impure(shipped(f"#![cfg(test)]\n{line}")) == set()
+        assert impure(shipped(f"// {line}\n/* {line} */\n")) == set()
+        assert impure(shipped(f'const A: &str = r#"{line}"#;\n')) == set()
+
+
+def test_functions_of_the_c_library_are_seen() -> None:
+    for line in ("x.powf(2.0)", "x.ln()", "f64::sin(x)", "(1.0 - x)\n    .exp()"):
+        assert OF_THE_C_LIBRARY.search(line), line
+    for line in ("libm::pow(x, 2.0)", "x.sqrt()", "x.floor()", "f64::from(x)", "x.ilog2()"):
+        assert not OF_THE_C_LIBRARY.search(line), line
+
+
+def test_a_file_that_only_tests_name_is_no_part_of_the_core(tmp_path: Path) -> None:
+    files = {
+        "lib.rs": "#[cfg(test)]\nmod plain;\npub mod host;\n",
+        "plain.rs": "use std::fs;",
+        "plain/deep.rs": "use std::fs;",
+        "host.rs": "#[cfg(test)]\nmod cases;\nuse std::fs;",
+        "host/cases.rs": "use std::fs;",
+        "host/plain.rs": "use std::fs;",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = {str(file.relative_to(tmp_path)) for file in shipped_files(tmp_path)}
+    assert found == {"lib.rs", "host.rs", "host/plain.rs"}
+
+
+# ---------------------------------------------------------------------------- unsafe and overflows
+
+
+def test_unsafe_is_allowed_in_the_files_of_the_invariant_alone() -> None:
+    # The compiler denies it everywhere else, and clippy asks for the reason.
+    allowing = {
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "crates").rglob("*.rs")
+        if "unsafe_code" in (text := file.read_text(encoding="utf-8"))
+        and re.search(r"\b(?:allow|expect|warn)\s*\([^)]*\bunsafe_code\b", bare(text))
+    }
+    assert allowing == set(re.findall(r"`(crates/[\w/]+\.rs)`", invariant(2)))
+    for crate in CRATES:
+        manifest = tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text())
+        assert manifest["lints"] == {"workspace": True}, crate
+    lints = WORKSPACE["workspace"]["lints"]
+    assert lints["rust"]["unsafe_code"] == "deny"
+    assert lints["clippy"]["undocumented_unsafe_blocks"] == "warn"
+
+
+def test_what_tests_run_is_compiled_with_overflow_checks() -> None:
+    checked = WORKSPACE["profile"]["checked"]
+    assert checked["overflow-checks"] is True
+    others = {"*"}  # other people's crates
+    for name, settings in checked["package"].items():
+        assert name in others or settings.get("overflow-checks", True), name
 
 
 # ------------------------------------------------------------------------------------ the modules
@@ -255,10 +459,9 @@ def test_there_is_no_circle_inside_a_room(room: Path) -> None:
     assert circle(graph) == []
 
 
-def modules_used(source: str, exported: dict[str, str], *, top: bool) -> set[str]:
-    """Modules of its own crate that a Rust source names: `crate::wire::Frame`,
+def modules_used(code: str, exported: dict[str, str], *, top: bool) -> set[str]:
+    """Modules of its own crate that Rust code names: `crate::wire::Frame`,
     `use crate::{wire, host::Host}`; at the top also `super::`."""
-    code = re.sub(r"//.*", "", source.split("#[cfg(test)]")[0])
     root = "(?:crate|super)" if top else "crate"
     found = set(re.findall(rf"\b{root}::(\w+)", code))
     for group in re.findall(rf"\b{root}::(\{{[^;]*);", code):
@@ -288,9 +491,7 @@ def test_there_is_no_circle_inside_a_crate(crate: str) -> None:
         )
         for name in re.findall(r"\w+", names)
     }
-    files = {
-        file: file.relative_to(source).parts[0].removesuffix(".rs") for file in source.rglob("*.rs")
-    }
+    files = {file: file.relative_to(source).parts[0].removesuffix(".rs") for file in code_of(crate)}
     graph: dict[str, set[str]] = {
         module: set() for file, module in files.items() if file not in roots
     }
@@ -298,9 +499,7 @@ def test_there_is_no_circle_inside_a_crate(crate: str) -> None:
     exported = {name: module for name, module in exported.items() if name not in graph}
     for file, module in files.items():
         if module in graph:
-            used = modules_used(
-                file.read_text(encoding="utf-8"), exported, top=file.parent == source
-            )
+            used = modules_used(code_of(crate)[file], exported, top=file.parent == source)
             graph[module] |= (used & set(graph)) - {module}
     assert circle(graph) == []
 
@@ -310,6 +509,8 @@ def test_a_circle_is_seen() -> None:
     assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
     source = "use crate::{host::{Host, Way}, wire};\nlet x = crate::Packet::new();\n"
     assert modules_used(source, {"Packet": "payload"}, top=False) == {"host", "wire", "payload"}
+    hidden = "#[cfg(test)]\nmod tests;\nuse crate::wire;\n#[cfg(test)]\nuse crate::host;\n"
+    assert modules_used(shipped(hidden), {}, top=False) == {"wire"}
 
 
 SEVERAL_OF_A_NAME = {"scenario", "papers"}
@@ -319,7 +520,7 @@ SEVERAL_OF_A_NAME = {"scenario", "papers"}
 def house() -> Iterator[Path]:
     """The files of the rooms that share one set of names."""
     for file in sorted(PACKAGE.rglob("*.py")):
-        if module_of(file) not in SEVERAL_OF_A_NAME and not file.name.startswith("__"):
+        if module_of(file) not in SEVERAL_OF_A_NAME:
             yield file
 
 
@@ -335,7 +536,9 @@ def test_no_crate_has_an_example_in_its_documentation() -> None:
 
 def test_no_two_files_have_one_name() -> None:
     # A verb's file bears the verb's name, beside the one that it calls: cli/run and records/run.
-    files = [file for file in house() if module_of(file) != "cli"]
+    files = [
+        file for file in house() if module_of(file) != "cli" and not file.name.startswith("__")
+    ]
     assert several((file.name, str(file.relative_to(PACKAGE))) for file in files) == {}
 
 

@@ -19,7 +19,7 @@ struct Desk {
     unpacking: RefCell<Option<Unpacking>>,
 }
 
-// Safe since the module has one thread.
+// SAFETY: the module has one thread.
 unsafe impl Sync for Desk {}
 
 static DESK: Desk = Desk { packed: RefCell::new(Vec::new()), unpacking: RefCell::new(None) };
@@ -64,7 +64,7 @@ struct Taken {
     end: Cell<usize>,
 }
 
-// Safe since the module has one thread.
+// SAFETY: the module has one thread.
 unsafe impl Sync for Taken {}
 
 #[global_allocator]
@@ -72,7 +72,7 @@ static TAKEN: Taken = Taken { from: Cell::new(0), end: Cell::new(0) };
 
 const PAGE: usize = 65536;
 
-// Safe since what it gives lies in memory that is grown here, behind all that it gave before.
+// SAFETY: what it gives lies in memory that is grown here, behind all that it gave before.
 unsafe impl GlobalAlloc for Taken {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let from = self.from.get().next_multiple_of(layout.align());
@@ -94,7 +94,7 @@ unsafe impl GlobalAlloc for Taken {
     unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // What is grown is zero.
+        // SAFETY: what `alloc` asks of its caller is asked of this one's. What is grown is zero.
         unsafe { self.alloc(layout) }
     }
 }

@@ -15,7 +15,7 @@ use crate::problem::{Problem, below};
 use crate::trace::{MAX_BYTES, Open, READS_FILES, not_read};
 use core::cmp::Reverse;
 use core::net::IpAddr;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use values::quantity::{format_duration, format_size};
 use values::{Table, Value, Wrong, quoted};
 
@@ -126,7 +126,7 @@ fn nothing(name: &Value, capture: &Capture, number: Option<usize>, picked: bool)
 
 /// That packets of several flows become one, and which there are.
 fn several(name: &Value, found: &[&Recorded]) -> Option<(String, String)> {
-    let flows: HashSet<_> = found.iter().map(|each| (each.from, each.to, each.ports)).collect();
+    let flows: BTreeSet<_> = found.iter().map(|each| (each.from, each.to, each.ports)).collect();
     if flows.len() < 2 {
         return None;
     }

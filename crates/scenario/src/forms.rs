@@ -9,7 +9,7 @@ use crate::problem::{Key, below};
 use crate::reader::{Form, KeyOf, Reader, Tables};
 use crate::wire::{self, Loss};
 use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use tc::disciplines::own::OwnClass;
 use tc::{Discipline, Police, Shaper, TcError};
 use units::Ecn;
@@ -628,7 +628,7 @@ fn seeds(value: &Value) -> Result<Vec<u64>, Wrong> {
         }
         seeds.push(*seed as u64);
     }
-    let different = seeds.iter().collect::<HashSet<_>>().len();
+    let different = seeds.iter().collect::<BTreeSet<_>>().len();
     if !(1..=10_000).contains(&seeds.len()) || different != seeds.len() {
         let message = format!("{} seeds, {different} of them different", seeds.len());
         return Err(Wrong::new(message, "give 1 to 10000 different seeds"));

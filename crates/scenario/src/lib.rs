@@ -51,7 +51,7 @@ use hints::hint_for_key;
 use reader::{Place, Reader, Tables};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Tables `[[flow]]` or `[[link]]`.
@@ -178,7 +178,7 @@ impl Loaded {
         let mut problems: Vec<Problem> = Vec::new();
         let mut single = document.clone();
         single.remove("sweep");
-        let mut told = HashSet::new();
+        let mut told = BTreeSet::new();
         for change in sweep::changes(&scenario.sweep, source)? {
             let variant =
                 change.apply(&single, source).and_then(|changed| validated(changed, source, &kept));
@@ -236,7 +236,7 @@ impl Loaded {
             sweep::check_set(&document, key)?;
         }
         // Of what was not changed the words are gone, and what was to be said of them is kept.
-        let mut settled: HashSet<Key> = changes
+        let mut settled: BTreeSet<Key> = changes
             .iter()
             .filter_map(|(key, _)| sweep::paths(&document, key).ok())
             .flatten()

@@ -13,7 +13,7 @@ use std::fmt;
 use values::text::printable;
 
 /// A step on the way to a value: a table's key, or a place in a list.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// A table's key.
     Name(String),
@@ -58,7 +58,7 @@ pub fn dotted(key: &[Part]) -> String {
 }
 
 /// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Problem {
     /// What is wrong.
     pub message: String,

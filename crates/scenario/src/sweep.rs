@@ -8,7 +8,7 @@
 
 use crate::model::{Axis, MAX_VARIANTS, Sweep};
 use crate::problem::{Key, Part, Problem, Source, below, dotted};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use values::quantity::{TIME, parse_duration};
 use values::text::{nearest, quoted as quoted_words};
 use values::{Table, Value, quoted, real};
@@ -181,7 +181,7 @@ fn check(sweep: &Sweep, source: &Source) -> Result<(), Vec<Problem>> {
                 "write [\"codel\", \"fq_codel\"]".into(),
                 at,
             );
-        } else if values.iter().map(|value| format!("{value:?}")).collect::<HashSet<_>>().len()
+        } else if values.iter().map(|value| format!("{value:?}")).collect::<BTreeSet<_>>().len()
             < values.len()
         {
             tell("a value stands there twice".into(), "write each value once".into(), at);
@@ -218,7 +218,7 @@ fn drawn(sweep: &Sweep) -> Vec<Change<'_>> {
             .collect(),
     };
     // Of few whole numbers the same ones are drawn again.
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     (0..sampling.count)
         .map(point)
         .filter(|point| seen.insert(format!("{:?}", point.values())))
@@ -228,7 +228,7 @@ fn drawn(sweep: &Sweep) -> Vec<Change<'_>> {
 /// A short name for each point, unique.
 pub(crate) fn labels(points: &[Change<'_>]) -> Vec<String> {
     let short: Vec<_> = points.iter().map(Change::words).collect();
-    if short.iter().collect::<HashSet<_>>().len() == short.len() {
+    if short.iter().collect::<BTreeSet<_>>().len() == short.len() {
         return short;
     }
     let whole = |point: &Change<'_>| {
@@ -303,7 +303,7 @@ pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> 
 
 /// What is left of a sweep once the values at these places are settled: keys that name something
 /// else too.
-pub(crate) fn unsettled(sweep: &Sweep, document: &Table, settled: &HashSet<Key>) -> Sweep {
+pub(crate) fn unsettled(sweep: &Sweep, document: &Table, settled: &BTreeSet<Key>) -> Sweep {
     let axes: Vec<_> =
         sweep.axes.iter().filter(|(key, _)| stays(key, document, settled)).cloned().collect();
     let ranged = axes.iter().any(|(_, axis)| matches!(axis, Axis::Range(_)));
@@ -311,7 +311,7 @@ pub(crate) fn unsettled(sweep: &Sweep, document: &Table, settled: &HashSet<Key>)
 }
 
 /// Whether this key of a sweep names something else than the settled places.
-pub(crate) fn stays(key: &str, document: &Table, settled: &HashSet<Key>) -> bool {
+pub(crate) fn stays(key: &str, document: &Table, settled: &BTreeSet<Key>) -> bool {
     match paths(document, key) {
         // It is refused where the sweep is read.
         Err(_) => true,

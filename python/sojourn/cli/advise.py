@@ -18,7 +18,7 @@ from sojourn.offered import GOALS
 
 if TYPE_CHECKING:
     from sojourn.advice import AccessLine, Advice
-    from sojourn.outputs import Advised, Judgement
+    from sojourn.outputs import Advised, JudgedRuns
     from sojourn.records import Run
     from sojourn.scenario import Scenario
 
@@ -253,7 +253,7 @@ def _told(found: Advice, first: Run, line: AccessLine | None, device: str | None
         "decided_by": [quantity.key for quantity in found.decided],
         "commands": commands,
         "sqm": snippet,
-        "judgement": cast("Judgement", found.judgement.to_dict()),
+        "judgement": cast("JudgedRuns", found.judgement.to_dict()),
     }
 
 

@@ -17,7 +17,7 @@ from sojourn.digits import three
 if TYPE_CHECKING:
     from sojourn.live.measure.change import BeforeAfter
     from sojourn.live.measure.findings import Findings
-    from sojourn.live.measure.rows import TableCell, TableRow
+    from sojourn.live.measure.rows import TableCell, MeasuredRow
 
 WIDTH = 100
 
@@ -86,7 +86,7 @@ def _cell(cell: TableCell) -> str:
     return str(cell)
 
 
-def _table(header: Sequence[str], rows: Iterable[TableRow], left: int = 1) -> str:
+def _table(header: Sequence[str], rows: Iterable[MeasuredRow], left: int = 1) -> str:
     return text.table(header, [list(map(_cell, row)) for row in rows], left)
 
 

@@ -31,7 +31,7 @@ from sojourn.outputs.lines import (
 FOLDER = Path(__file__).parent.parent / "schemas"
 """Holds NAME.json for each name in `SCHEMAS`."""
 
-Number: TypeAlias = MeanAndInterval[Known]
+NumberOverSeeds: TypeAlias = MeanAndInterval[Known]
 
 
 class FailedRun(TypedDict):
@@ -67,7 +67,7 @@ class RunNumbers(TypedDict):
     """Why the numbers are not to be used, each a sentence; empty: nothing is known against them."""
     runs: list[Numbers[Known]]
     """One for each seed."""
-    summary: Numbers[Number]
+    summary: Numbers[NumberOverSeeds]
     """Over the seeds."""
 
 
@@ -302,7 +302,7 @@ class JudgedRow(TypedDict):
     of: str
     role: Literal["felt", "queue", "cost", "context"]
     better: Literal["less", "more", "neither"]
-    values: dict[str, Number]
+    values: dict[str, NumberOverSeeds]
     best: str | None
 
 
@@ -355,7 +355,7 @@ class JudgedContest(TypedDict):
     differences: list[JudgedDifference]
 
 
-class Judgement(TypedDict):
+class JudgedRuns(TypedDict):
     """Of the one judge."""
 
     runs: list[str]
@@ -369,7 +369,7 @@ class CompareOutput(TypedDict):
     link: str | None
     """The one under study."""
     verdict: str
-    judgement: Judgement
+    judgement: JudgedRuns
     variants: list[RunNumbers]
     failed: list[FailedRun]
 
@@ -408,7 +408,7 @@ class Advised(TypedDict):
     """What to type, as root; empty: nothing is to be changed."""
     sqm: list[str] | None
     """Lines of OpenWrt's /etc/config/sqm; null: it has no such discipline, or none is asked for."""
-    judgement: Judgement
+    judgement: JudgedRuns
 
 
 class AdviseOutput(Advised):

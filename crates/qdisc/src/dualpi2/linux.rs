@@ -301,7 +301,8 @@ impl<B: Body> LinuxDualPi2<B> {
             && 0 < p
             && p < MOST
         {
-            let chance = (p as f64 / (MOST + 1) as f64).powi(times);
+            let once = p as f64 / (MOST + 1) as f64;
+            let chance = (0..times).map(|_| once).product();
             self.hindsight.now = Judged { dropped: false, chance, drew: told };
             return told;
         }

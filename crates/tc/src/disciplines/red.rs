@@ -240,8 +240,8 @@ pub(super) fn sizes(
         return refused(format!("burst {burst} is too small for min {min}"), hint);
     }
     let passes = |log: i32| {
-        let weight = 0.5_f64.powi(log);
-        passing <= (1.0 - (1.0 - weight).powf(burst as f64)) / weight
+        let weight = libm::ldexp(1.0, -log);
+        passing <= (1.0 - libm::pow(1.0 - weight, burst as f64)) / weight
     };
     if !(1..32).any(passes) {
         let hint = format!("give a burst near {least}");

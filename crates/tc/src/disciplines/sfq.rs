@@ -173,7 +173,7 @@ impl Red {
         };
         let wlog = weight.weight_log().map_or(0, u64::from);
         let a_byte = self.probability / (self.max - self.min) as f64;
-        let plog = (0..32).find(|log| 0.5_f64.powi(*log) < a_byte).unwrap_or(31) as u64;
+        let plog = (0..32).find(|log| libm::ldexp(1.0, -log) < a_byte).unwrap_or(31) as u64;
         let flags = u64::from(self.ecn) | u64::from(self.harddrop) << 1;
         wlog | plog << 8 | flags << 24
     }

@@ -11,13 +11,13 @@ from sojourn.live.measure.intervals import Interval
 
 TableCell = str | int | float | Interval | Grade | None
 """None: an empty cell. A real number that is not known is NaN."""
-TableRow = list[TableCell]
+MeasuredRow = list[TableCell]
 
 
-def phases(found: Findings) -> list[TableRow]:
+def phases(found: Findings) -> list[MeasuredRow]:
     """Phase, probes sent, lost in %; RTT in the order of betterspeedtest.sh: min, 10 %, median,
     mean, 90 %, max in ms; goodput down and up in Mbit/s."""
-    rows: list[TableRow] = []
+    rows: list[MeasuredRow] = []
     for row in found.rows:
         rtt = row.spread
         name = row.phase + ("" if row.complete else " (cut short)")
@@ -26,7 +26,7 @@ def phases(found: Findings) -> list[TableRow]:
     return rows
 
 
-def added(found: Findings) -> list[TableRow]:
+def added(found: Findings) -> list[MeasuredRow]:
     """A row for each of `phases`: its name, what the load adds to the idle RTT at the median and at
     the 95th percentile, ms."""
     return [
@@ -35,7 +35,7 @@ def added(found: Findings) -> list[TableRow]:
     ]
 
 
-def targets(found: Findings) -> list[TableRow]:
+def targets(found: Findings) -> list[MeasuredRow]:
     """Target, its median RTT in each phase in ms, probes lost in all of them. Empty if there is but
     one target."""
     names = [row.phase for row in found.rows]
@@ -56,7 +56,7 @@ def score_phases(found: Sequence[Findings]) -> list[str]:
     )
 
 
-def scores(found: Sequence[Findings], labels: Sequence[str]) -> list[TableRow]:
+def scores(found: Sequence[Findings], labels: Sequence[str]) -> list[MeasuredRow]:
     """Score, whose (the label of its measurement), its grade overall and in each of `score_phases`,
     formula. The same scores of all measurements follow each other."""
     every = [
