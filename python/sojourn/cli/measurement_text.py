@@ -17,7 +17,7 @@ from sojourn.digits import three
 if TYPE_CHECKING:
     from sojourn.live.measure.change import BeforeAfter
     from sojourn.live.measure.findings import Findings
-    from sojourn.live.measure.rows import TableCell, MeasuredRow
+    from sojourn.live.measure.rows import MeasuredRow, TableCell
 
 WIDTH = 100
 
