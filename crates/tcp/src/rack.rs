@@ -11,19 +11,21 @@
 //! ```
 //!
 //! A round trip with a DSACK adds one to reo_wnd_mult; sixteen recoveries without an undo make it
-//! one again.
+//! one again. A DSACK takes effect with the next ACK that delivers anything, and not if all that
+//! delivers left before reo_wnd_mult last grew.
 //!
-//! Source: RFC 8985 §6.2, as in Linux (tcp_recovery.c). Deviations from Linux: the timestamp echo
-//! too tells whether the retransmission or the original was acknowledged, as RFC 8985 advises;
-//! otherwise RACK would reduce again what an undo has just restored. Times are in ns, Linux's in
-//! µs. DSACKs count once a round trip as in RFC 8985. Linux's adaptation of DupThresh is left out:
-//! once reordering was seen, DupThresh plays no part in RACK.
+//! Source: RFC 8985 §6.2, as in Linux (tcp_recovery.c). Deviation from Linux: times are in ns, its
+//! own in µs.
 
+use crate::scoreboard::DUP_THRESH;
 use units::{Span, Time};
 
 /// RACK.reo_wnd_persist at first: recoveries for which a widened window stays (RFC 8985 §6.2 step
 /// 4).
 const REO_WND_PERSIST: u8 = 16;
+
+/// The largest degree of reordering that is told apart (tcp_max_reordering).
+const MAX_REORDERING: u32 = 300;
 
 /// RACK's variables (RFC 8985 §5.2).
 pub struct Rack {
@@ -34,13 +36,17 @@ pub struct Rack {
     /// A segment was delivered since losses were last looked for (rack.advanced).
     pub advanced: bool,
     /// RACK.reordering_seen: an original was delivered below one that was SACKed before.
-    pub reordering_seen: bool,
+    reordering_seen: bool,
     /// RACK.reo_wnd_mult: quarters of min_rtt in the reordering window.
     reo_wnd_mult: u32,
     /// RACK.reo_wnd_persist: recoveries until `reo_wnd_mult` is one again.
     reo_wnd_persist: u8,
-    /// RACK.dsack_round: DSACKs do not count until this segment is acknowledged.
-    dsack_round: Option<u32>,
+    /// A DSACK waits for an ACK that delivers anything (rack.dsack_seen).
+    dsack_seen: bool,
+    /// When `reo_wnd_mult` last grew (RACK.dsack_round; rack.last_delivered).
+    grown_at: Time,
+    /// The degree of reordering: by how many segments one was overtaken (tp->reordering).
+    reordering: u32,
 }
 
 /// RACK's verdict on a segment.
@@ -63,7 +69,9 @@ impl Rack {
             reordering_seen: false,
             reo_wnd_mult: 1,
             reo_wnd_persist: 0,
-            dsack_round: None,
+            dsack_seen: false,
+            grown_at: Time::ZERO,
+            reordering: DUP_THRESH,
         }
     }
 
@@ -86,21 +94,61 @@ impl Rack {
         self.xmit = self.xmit.max((sent, seq));
     }
 
-    /// A DSACK, not of a tail loss probe (RACK_update_reo_wnd).
-    pub fn on_dsack(&mut self, una: u32, nxt: u32) {
-        if self.reordering_seen && self.dsack_round.is_none_or(|end| una >= end) {
-            self.dsack_round = Some(nxt);
-            self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(255);
-            self.reo_wnd_persist = REO_WND_PERSIST;
+    /// tcp_check_sack_reordering: `low`, which was sent once, is delivered after segments up to
+    /// `highest_sacked`, exclusive.
+    pub fn check_reordering(&mut self, low: u32, highest_sacked: u32) {
+        if low < highest_sacked {
+            self.reordering_seen = true;
+            self.reordering = self.reordering.max((highest_sacked - low).min(MAX_REORDERING));
         }
     }
 
-    /// A recovery has ended, without an undo.
-    pub fn on_recovery_exit(&mut self) {
-        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
-        if self.reo_wnd_persist == 0 {
+    /// The path is known to reorder by more than DupThresh: an ACK that only SACKs lets cwnd grow,
+    /// too (tcp_may_raise_cwnd).
+    pub fn reorders_much(&self) -> bool {
+        self.reordering > DUP_THRESH
+    }
+
+    /// A timeout while nothing was known to be lost, with so many segments SACKed: the degree of
+    /// reordering was overestimated (tcp_enter_loss).
+    pub fn on_timeout_in_disorder(&mut self, sacked_out: u32) {
+        if sacked_out >= DUP_THRESH {
+            self.reordering = DUP_THRESH;
+        }
+    }
+
+    /// A DSACK, not of a tail loss probe (tcp_dsack_seen).
+    pub fn on_dsack(&mut self) {
+        self.dsack_seen |= self.reordering_seen;
+    }
+
+    /// A DSACK waits for the next ACK that delivers anything.
+    pub fn has_dsack(&self) -> bool {
+        self.dsack_seen
+    }
+
+    /// RACK_update_reo_wnd: an ACK delivers segments, the last of which left at `sent`.
+    pub fn update_reo_wnd(&mut self, sent: Time, now: Time) {
+        if sent < self.grown_at {
+            self.dsack_seen = false;
+        }
+        if std::mem::take(&mut self.dsack_seen) {
+            self.reo_wnd_mult = (self.reo_wnd_mult + 1).min(255);
+            self.grown_at = now;
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        } else if self.reo_wnd_persist == 0 {
             self.reo_wnd_mult = 1;
         }
+    }
+
+    /// A recovery or a timeout has ended, without an undo.
+    pub fn on_recovery_exit(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+    }
+
+    /// DSACKs have undone a reduction (tcp_try_undo_dsack).
+    pub fn on_dsack_undo(&mut self) {
+        self.reo_wnd_persist = (self.reo_wnd_persist + 1).min(REO_WND_PERSIST);
     }
 
     /// The reordering window (RACK_update_reo_wnd). `no_window_unless_reordering`: in a recovery,
@@ -176,17 +224,40 @@ mod tests {
         let (least, smooth) = (Some(Span::from_millis(40)), Some(Span::from_millis(45)));
         assert_eq!(rack.reo_wnd(true, least, smooth), Span::ZERO);
         assert_eq!(rack.reo_wnd(false, least, smooth), Span::from_millis(10));
-        rack.on_dsack(0, 10);
+        rack.on_dsack();
+        rack.update_reo_wnd(at(100), at(110));
         assert_eq!(rack.reo_wnd(false, least, smooth), Span::from_millis(10), "no reordering seen");
-        rack.reordering_seen = true;
-        for (una, window) in [(0, 20), (5, 20), (10, 30), (20, 40), (30, 45)] {
-            rack.on_dsack(una, una + 10);
-            assert_eq!(rack.reo_wnd(true, least, smooth), Span::from_millis(window));
+        rack.check_reordering(4, 6);
+        // What left before the window last grew does not widen it again.
+        for (sent, now, window) in [(100, 110, 20), (105, 115, 20), (112, 125, 30), (125, 140, 40)]
+        {
+            rack.on_dsack();
+            assert!(rack.has_dsack());
+            rack.update_reo_wnd(at(sent), at(now));
+            assert_eq!(rack.reo_wnd(true, least, smooth), Span::from_millis(window), "{sent}");
+            assert!(!rack.has_dsack());
         }
+        rack.on_dsack();
+        rack.update_reo_wnd(at(140), at(150));
         for _ in 0..16 {
+            rack.update_reo_wnd(at(150), at(160));
             assert_eq!(rack.reo_wnd(true, least, smooth), Span::from_millis(45));
             rack.on_recovery_exit();
         }
+        rack.update_reo_wnd(at(160), at(170));
         assert_eq!(rack.reo_wnd(true, least, smooth), Span::from_millis(10));
+    }
+
+    #[test]
+    fn the_degree_of_reordering_is_how_far_a_segment_was_overtaken() {
+        let mut rack = rack();
+        for (low, highest_sacked, much) in [(5, 5, false), (5, 8, false), (5, 9, true)] {
+            rack.check_reordering(low, highest_sacked);
+            assert_eq!(rack.reorders_much(), much, "{low} {highest_sacked}");
+        }
+        rack.on_timeout_in_disorder(2);
+        assert!(rack.reorders_much());
+        rack.on_timeout_in_disorder(3);
+        assert!(!rack.reorders_much());
     }
 }

@@ -277,6 +277,11 @@ impl RttSource {
     }
 }
 
+/// An ACK's echo is of a time before `sent`, in whole ms (tcp_tsopt_ecr_before).
+pub fn echo_is_before(echo: Time, sent: Time) -> bool {
+    echo.0 / 1_000_000 < sent.0 / 1_000_000
+}
+
 /// The RTT by an ACK's echo (tcp_rtt_tsopt_us): whole ms, at least one.
 pub fn rtt_by_echo(ack: &AckSegment, now: Time) -> Option<Span> {
     let ms = |time: Time| time.0 / 1_000_000;

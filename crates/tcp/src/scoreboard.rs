@@ -16,6 +16,13 @@
 //! prefix too. Retransmissions are queued in the order in which they left; those found lost count
 //! in `to_retransmit` again, ahead of the others.
 //!
+//! An undo under RACK takes the marks back, and two kinds of segments remain below `lost_below`
+//! that are neither SACKed nor lost (`Cleared`). What RACK had found lost and was not
+//! retransmitted is in flight, but RACK does not look at it again: it takes a segment off its list
+//! as it finds it lost (tsorted_sent_queue), and only a retransmission puts it back. What was
+//! retransmitted is in flight twice, as original and as retransmission, so `to_retransmit` counts
+//! it as -1.
+//!
 //! Sources: RFC 6675 §§2-5, RFC 8985 §6. Deviations: sets of segments, not of bytes, as all
 //! segments but a transfer's last are of one size. Without RACK a lost retransmission is found by
 //! the timer only (RFC 6675 §5.1). What NextSeg's rules 3 and 4 retransmit is in flight once, not
@@ -36,7 +43,7 @@ pub struct Scoreboard {
     sacked_out: u32,
     lost_below: u32,
     retransmitted_below: u32,
-    to_retransmit: u32,
+    to_retransmit: i32,
     lists: Box<Lists>,
 }
 
@@ -53,13 +60,26 @@ struct Lists {
     /// Half-open ranges of SACKed segments, in order, neither touching nor overlapping, all beyond
     /// `una`.
     ranges: Vec<(u32, u32)>,
-    /// Retransmissions in flight, in the order in which they left; those below SND.UNA or SACKed
-    /// have arrived.
+    /// Segments below `retransmitted_below` that RACK looks at, in the order in which they left;
+    /// those below SND.UNA or SACKed have arrived. Those that a timeout marked as lost stay.
     retransmissions: VecDeque<u32>,
-    /// Segments below `retransmitted_below` whose retransmissions are lost too, ascending.
+    /// Segments below `retransmitted_below` that are lost and to be retransmitted, ascending: their
+    /// retransmissions are lost too.
     lost_retransmissions: Vec<u32>,
+    /// Ranges of originals that timeouts marked as lost: RACK looks at them again after an undo.
+    timed_out: Vec<(u32, u32)>,
+    /// What an undo has cleared, ascending.
+    cleared: Vec<Cleared>,
     /// How often a segment or its retransmission was marked as lost (tp->lost).
     lost: u32,
+}
+
+/// A segment below `lost_below` that is not lost, by an undo.
+#[derive(Clone, Copy, Debug)]
+struct Cleared {
+    seq: u32,
+    /// It was retransmitted: original and retransmission are in flight.
+    twice: bool,
 }
 
 /// What RACK's detection of losses found.
@@ -84,9 +104,10 @@ impl Scoreboard {
         if self.sacked_out == 0 { 0 } else { self.sacked_out - self.lists.ranges.len() as u32 }
     }
 
-    /// Segments lost and not retransmitted: lost_out - retrans_out.
+    /// Segments lost and not retransmitted: lost_out - retrans_out, less than 0 where originals are
+    /// in flight beside their retransmissions.
     #[inline]
-    pub fn to_retransmit(&self) -> u32 {
+    pub fn to_retransmit(&self) -> i32 {
         self.to_retransmit
     }
 
@@ -119,7 +140,14 @@ impl Scoreboard {
     /// Segments lost, retransmitted or not (lost_out).
     pub fn lost_out(&self, una: u32) -> u32 {
         let below = self.lost_below.max(una);
-        below - una - self.sacked_below(below)
+        let cleared = self.cleared_from(una).filter(|it| self.sacked_to(it.seq).is_none());
+        below - una - self.sacked_below(below) - cleared.count() as u32
+    }
+
+    /// What an undo has cleared from `una` on.
+    fn cleared_from(&self, una: u32) -> impl Iterator<Item = &Cleared> {
+        let from = self.lists.cleared.partition_point(|it| it.seq < una);
+        self.lists.cleared[from..].iter()
     }
 
     /// One past the highest SACKed segment; 0 without any (tcp_highest_sack_seq).
@@ -214,20 +242,42 @@ impl Scoreboard {
 
     /// Retransmitted segments in flight (retrans_out).
     pub fn retrans_out(&self, una: u32) -> u32 {
-        let below = self.retransmitted_below.max(una);
-        below - una - self.sacked_below(below) - self.lists.lost_retransmissions.len() as u32
+        (self.lost_out(una) as i32 - self.to_retransmit) as u32
     }
 
-    /// Undo under RACK: no segment is lost. One that was retransmitted is in flight as its
-    /// retransmission.
+    /// Undo under RACK: no segment is lost.
     pub fn unmark_lost_rack<T: Ord>(&mut self, una: u32, sent: impl Fn(u32) -> T) {
-        self.retransmitted_below = self.retransmitted_below.max(una);
-        self.lost_below = self.retransmitted_below;
-        self.lists.lost_retransmissions.sort_unstable_by_key(|&seq| sent(seq));
-        for seq in self.lists.lost_retransmissions.drain(..).rev() {
-            self.lists.retransmissions.push_front(seq);
+        let (copied, below) = (self.retransmitted_below.max(una), self.lost_below.max(una));
+        let timed_out = std::mem::take(&mut self.lists.timed_out);
+        let timed_out = |seq| seq >= copied && timed_out.iter().any(|r| r.0 <= seq && seq < r.1);
+        let mut unsacked = Vec::new();
+        self.unsacked_below(below, una, |start, end| unsacked.extend(start..end));
+        // The last ones that RACK still looks at, none of them retransmitted, are as if never marked.
+        while unsacked.pop_if(|&mut last| timed_out(last)).is_some() {}
+        let lists = &mut *self.lists;
+        let still_cleared = std::mem::take(&mut lists.cleared);
+        for &seq in &unsacked {
+            let lost_again = lists.lost_retransmissions.binary_search(&seq).is_ok();
+            let twice = match still_cleared.binary_search_by_key(&seq, |it| it.seq) {
+                Ok(at) => still_cleared[at].twice,
+                Err(_) => seq < copied && !lost_again,
+            };
+            lists.cleared.push(Cleared { seq, twice });
+            if timed_out(seq) {
+                lists.retransmissions.push_back(seq);
+            }
         }
-        self.to_retransmit = 0;
+        lists.cleared.extend(
+            still_cleared.iter().filter(|it| {
+                it.twice && it.seq >= una && range_end(&lists.ranges, it.seq).is_some()
+            }),
+        );
+        lists.cleared.sort_unstable_by_key(|it| it.seq);
+        lists.lost_retransmissions.clear();
+        lists.retransmissions.make_contiguous().sort_by_key(|&seq| sent(seq));
+        self.lost_below = unsacked.last().map_or(copied, |last| last + 1).max(copied);
+        self.retransmitted_below = self.lost_below;
+        self.recount(una);
     }
 
     /// Undo without RACK: no segment is lost or retransmitted.
@@ -239,10 +289,21 @@ impl Scoreboard {
         self.to_retransmit = 0;
     }
 
+    /// A DSACK tells that the retransmission of a segment has arrived, whose original had before:
+    /// of the two in flight one is left.
+    pub fn on_dsack(&mut self, seq: u32, una: u32) {
+        if let Ok(at) = self.lists.cleared.binary_search_by_key(&seq, |it| it.seq)
+            && self.lists.cleared[at].twice
+        {
+            self.lists.cleared[at].twice = false;
+            self.recount(una);
+        }
+    }
+
     /// All below `una` is acknowledged.
     #[inline]
     pub fn advance(&mut self, una: u32) {
-        if self.sacked_out > 0 || self.lost_below > una || self.to_retransmit > 0 {
+        if self.sacked_out > 0 || self.lost_below > una || self.to_retransmit != 0 {
             self.advance_slow(una);
         }
     }
@@ -290,16 +351,43 @@ impl Scoreboard {
         self.recount_lost(una);
     }
 
-    /// A timeout under RACK: the first segment is lost, and those of the others that `is_old`.
+    /// A timeout under RACK: the first segment is lost, and those of the others that `is_old`. RACK
+    /// goes on looking at them.
     pub fn timeout_mark_lost_rack(&mut self, una: u32, nxt: u32, is_old: impl Fn(u32) -> bool) {
-        let old = |seq| if seq == una || is_old(seq) { Verdict::Lost } else { Verdict::Unknown };
-        self.detect_loss(una, nxt, old);
-        // The first segment's retransmission may have left after others that are not old.
-        if self.retransmitted_below > una && !self.lists.lost_retransmissions.contains(&una) {
-            self.lists.retransmissions.retain(|&seq| seq != una);
-            self.lists.lost_retransmissions.insert(0, una);
+        let is_lost = |seq| seq == una || is_old(seq);
+        let from = self.lost_below.max(una);
+        let mut seq = from;
+        while seq < nxt {
+            if let Some(end) = self.sacked_to(seq) {
+                seq = end;
+            } else if is_lost(seq) {
+                seq += 1;
+                self.lost_below = seq;
+            } else {
+                break;
+            }
+        }
+        self.lists.timed_out.retain(|range| range.1 > una);
+        self.lists.timed_out.push((from, self.lost_below));
+        let mut again = Vec::new();
+        self.unsacked_below(self.retransmitted_below, una, |start, end| again.extend(start..end));
+        for seq in again.into_iter().filter(|&seq| is_lost(seq)) {
+            self.lose_again(seq, seq == una);
         }
         self.recount_lost(una);
+    }
+
+    /// A segment below `retransmitted_below` is found lost (tcp_mark_skb_lost). Where the original
+    /// was in flight beside its retransmission, the retransmission is left in flight, except that a
+    /// timeout retransmits the `first` segment at once. True if it was a retransmission.
+    fn lose_again(&mut self, seq: u32, first: bool) -> bool {
+        let Err(place) = self.lists.lost_retransmissions.binary_search(&seq) else { return false };
+        let cleared = self.lists.cleared.binary_search_by_key(&seq, |it| it.seq);
+        let cleared = cleared.ok().map(|at| self.lists.cleared.remove(at));
+        if cleared.is_none_or(|it| !it.twice || first) {
+            self.lists.lost_retransmissions.insert(place, seq);
+        }
+        cleared.is_none()
     }
 
     /// RACK_detect_loss: marks what `verdict` finds lost. Originals and retransmissions are looked
@@ -332,24 +420,25 @@ impl Scoreboard {
         }
         let mut index = 0;
         while let Some(&seq) = self.lists.retransmissions.get(index) {
-            let arrived = seq < una || self.sacked_to(seq).is_some();
-            let verdict = if arrived { Verdict::Lost } else { verdict(seq) };
-            match verdict {
-                Verdict::Lost if index == 0 => {
-                    self.lists.retransmissions.pop_front();
-                    if !arrived {
-                        found.lost_retransmission = true;
-                        let at =
-                            self.lists.lost_retransmissions.partition_point(|&other| other < seq);
-                        self.lists.lost_retransmissions.insert(at, seq);
-                    }
-                    continue;
+            if seq < una || self.sacked_to(seq).is_some() {
+                self.lists.retransmissions.remove(index);
+                continue;
+            }
+            if self.lists.lost_retransmissions.binary_search(&seq).is_ok() {
+                index += 1;
+                continue;
+            }
+            match verdict(seq) {
+                Verdict::Lost => {
+                    self.lists.retransmissions.remove(index);
+                    found.lost_retransmission |= self.lose_again(seq, false);
                 }
-                Verdict::Lost => {}
-                Verdict::Wait(wait) => found.reo_timeout = found.reo_timeout.max(wait),
+                Verdict::Wait(wait) => {
+                    found.reo_timeout = found.reo_timeout.max(wait);
+                    index += 1;
+                }
                 Verdict::Unknown => break,
             }
-            index += 1;
         }
         self.recount_lost(una);
         found
@@ -364,7 +453,7 @@ impl Scoreboard {
     /// NextSeg rule 1 (RFC 6675 §4): the next lost segment to retransmit, if any.
     #[inline]
     pub fn next_to_retransmit(&self) -> Option<u32> {
-        if self.to_retransmit == 0 {
+        if self.to_retransmit <= 0 {
             return None;
         }
         Some(
@@ -387,6 +476,7 @@ impl Scoreboard {
     pub fn on_retransmit(&mut self, seq: u32) {
         if seq < self.retransmitted_below {
             self.lists.lost_retransmissions.remove(0);
+            self.lists.retransmissions.retain(|&other| other != seq);
         }
         self.retransmitted_below = self.retransmitted_below.max(seq + 1);
         self.to_retransmit -= 1;
@@ -410,6 +500,11 @@ impl Scoreboard {
         self.sacked_to(seq).unwrap_or(seq)
     }
 
+    /// Whether the segment is SACKed.
+    pub fn is_sacked(&self, seq: u32) -> bool {
+        self.sacked_to(seq).is_some()
+    }
+
     /// The end of the SACKed range that has the segment, if one has.
     fn sacked_to(&self, seq: u32) -> Option<u32> {
         range_end(&self.lists.ranges, seq)
@@ -428,22 +523,30 @@ impl Scoreboard {
         while self.lists.retransmissions.front().is_some_and(|&seq| seq < una) {
             self.lists.retransmissions.pop_front();
         }
-        self.to_retransmit = self.lists.lost_retransmissions.len() as u32;
+        if !self.lists.cleared.is_empty() {
+            let ranges = &self.lists.ranges;
+            // A retransmission stays in flight when its original is SACKed.
+            self.lists
+                .cleared
+                .retain(|it| it.seq >= una && (it.twice || range_end(ranges, it.seq).is_none()));
+        }
+        self.to_retransmit = self.lists.lost_retransmissions.len() as i32;
+        self.to_retransmit -= self.lists.cleared.iter().filter(|it| it.twice).count() as i32;
         let (from, to) = (self.retransmitted_below, self.lost_below);
         if from >= to {
             return;
         }
         let first = self.lists.ranges.partition_point(|r| r.1 <= from);
         let inside = self.lists.ranges[first..].iter().take_while(|r| r.0 < to);
-        self.to_retransmit +=
-            to - from - inside.map(|&(s, e)| e.min(to) - s.max(from)).sum::<u32>();
+        let sacked = inside.map(|&(s, e)| e.min(to) - s.max(from)).sum::<u32>();
+        self.to_retransmit += (to - from - sacked) as i32;
     }
 
     /// The same after segments were marked as lost, which it counts.
     fn recount_lost(&mut self, una: u32) {
         let before = self.to_retransmit;
         self.recount(una);
-        self.lists.lost += self.to_retransmit.saturating_sub(before);
+        self.lists.lost += (self.to_retransmit - before).max(0) as u32;
     }
 
     /// After SACKs were taken in.
@@ -476,6 +579,7 @@ mod tests {
         DetectLoss { recent: u32 },
         TimeoutRack { recent: u32 },
         UnmarkRack,
+        Dsack { from: u32 },
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -492,26 +596,41 @@ mod tests {
             3 => (0..30u32).prop_map(|recent| Step::DetectLoss { recent }),
             1 => (0..30u32).prop_map(|recent| Step::TimeoutRack { recent }),
             1 => Just(Step::UnmarkRack),
+            1 => (0..20u32).prop_map(|from| Step::Dsack { from }),
         ]
     }
 
-    /// A segment in a table of all that were sent.
+    /// A segment in a table of all that were sent, with Linux's three tags.
     #[derive(Clone, Copy, Default)]
     struct Entry {
         sacked: bool,
         lost: bool,
+        /// Its retransmission is in flight.
         resent: bool,
+        /// RACK looks at it.
+        listed: bool,
         /// The order of sending.
         sent: u32,
     }
 
     impl Entry {
-        fn lose(&mut self) {
-            (self.lost, self.resent) = (!self.sacked, false);
+        fn sack(&mut self) {
+            if self.lost {
+                (self.lost, self.resent) = (false, false);
+            }
+            (self.sacked, self.listed) = (true, false);
         }
 
-        fn in_flight(&self) -> bool {
-            !self.sacked && (!self.lost || self.resent)
+        /// True if its retransmission was lost.
+        fn lose(&mut self) -> bool {
+            let again = !self.sacked && self.lost && self.resent;
+            self.resent &= !again;
+            self.lost = !self.sacked;
+            again
+        }
+
+        fn to_retransmit(&self) -> i32 {
+            i32::from(self.lost) - i32::from(self.resent)
         }
     }
 
@@ -528,17 +647,23 @@ mod tests {
             let mut clock = 0;
             for step in steps {
                 // Losses are found by counting or by time.
-                let timed = matches!(step, Step::DetectLoss { .. } | Step::TimeoutRack { .. } | Step::UnmarkRack);
+                let timed = matches!(
+                    step,
+                    Step::DetectLoss { .. } | Step::TimeoutRack { .. } | Step::UnmarkRack | Step::Dsack { .. }
+                );
                 let either = matches!(step, Step::Send { .. } | Step::Sack { .. } | Step::Advance { .. } | Step::Resend);
                 if !either && timed != by_time {
                     continue;
                 }
                 let nxt = table.len() as u32;
-                let resend = |table: &mut [Entry]| table.iter().position(|e| !e.sacked && e.lost && !e.resent);
+                let resend = |table: &mut [Entry]| {
+                    let any = table.iter().map(Entry::to_retransmit).sum::<i32>() > 0;
+                    table.iter().position(|e| any && e.lost && !e.resent)
+                };
                 match step {
                     Step::Send { segments } => {
                         for _ in 0..segments {
-                            table.push(Entry { sent: clock, ..Entry::default() });
+                            table.push(Entry { sent: clock, listed: true, ..Entry::default() });
                             clock += 1;
                         }
                     }
@@ -552,8 +677,8 @@ mod tests {
                         let uncovered: Vec<u32> = outstanding.filter(|&seq| !table[seq as usize].sacked).collect();
                         prop_assert_eq!(told, uncovered);
                         let covered = table.iter_mut().take(block.1 as usize).skip(block.0 as usize);
-                        let found = covered.map(|e| u32::from(!std::mem::replace(&mut e.sacked, true))).sum::<u32>();
-                        prop_assert_eq!(new, found);
+                        let found = covered.filter(|e| !e.sacked).map(Entry::sack).count();
+                        prop_assert_eq!(new, found as u32);
                     }
                     Step::Advance { segments } => {
                         una = nxt.min(una + segments);
@@ -563,7 +688,7 @@ mod tests {
                         }
                         let below = table[..una as usize].iter().filter(|e| e.sacked).count();
                         let gone = table[..una as usize].iter_mut();
-                        gone.for_each(|e| *e = Entry { sacked: false, lost: true, resent: true, sent: 0 });
+                        gone.for_each(|e| *e = Entry::default());
                         prop_assert_eq!(board.sacked_below(una), below as u32);
                         board.advance(una);
                     }
@@ -585,15 +710,16 @@ mod tests {
                         prop_assert_eq!(board.next_to_retransmit(), next.map(|i| i as u32));
                         if let Some(next) = next {
                             board.on_retransmit(next as u32);
-                            table[next].resent = true;
+                            (table[next].resent, table[next].listed) = (true, true);
                             table[next].sent = clock;
                             clock += 1;
                         }
                     }
                     Step::NextSegRule3 if board.to_retransmit() == 0 => {
                         let top = table.iter().rposition(|e| e.sacked).unwrap_or(0);
-                        let doubtful = table[..top].iter().position(|e| !e.sacked && !e.lost);
-                        prop_assert_eq!(board.next_seg_rule_3(una), doubtful.map(|i| i as u32));
+                        let first = una as usize;
+                        let doubtful = table[first.min(top)..top].iter().position(|e| !e.sacked && !e.lost);
+                        prop_assert_eq!(board.next_seg_rule_3(una), doubtful.map(|i| una + i as u32));
                         let last = table[una as usize..].iter().rposition(|e| !e.sacked);
                         prop_assert_eq!(board.last_unsacked(una, nxt), last.map(|i| una + i as u32));
                     }
@@ -604,7 +730,7 @@ mod tests {
                         board.timeout_mark_lost(una, nxt);
                         for entry in &mut table[una as usize..] {
                             entry.sacked &= !forget;
-                            entry.lose();
+                            (entry.lost, entry.resent) = (!entry.sacked, false);
                         }
                     }
                     Step::UnmarkLost => {
@@ -618,33 +744,43 @@ mod tests {
                             false => Verdict::Unknown,
                         };
                         let found = board.detect_loss(una, nxt, verdict);
-                        let lost = table[una as usize..].iter_mut().filter(|e| e.in_flight() && old(e.sent));
-                        let retransmissions = lost.map(|e| (e.resent, e.lose()).0).fold(false, |any, copy| any | copy);
+                        let lost = table[una as usize..]
+                            .iter_mut()
+                            .filter(|e| e.listed && (!e.lost || e.resent) && old(e.sent));
+                        let retransmissions = lost.map(|e| (e.lose(), e.listed = false).0);
+                        let retransmissions = retransmissions.fold(false, |any, copy| any | copy);
                         prop_assert_eq!(found.lost_retransmission, retransmissions);
                     }
                     Step::TimeoutRack { recent } if una < nxt => {
                         let old = |sent: u32| sent + recent < clock;
                         board.timeout_mark_lost_rack(una, nxt, |seq| old(table[seq as usize].sent));
-                        table[una as usize].lose();
-                        let out = table[una as usize..].iter_mut().filter(|e| e.in_flight());
-                        out.filter(|e| old(e.sent)).for_each(Entry::lose);
+                        let head = &mut table[una as usize];
+                        (head.lost, head.resent) = (true, false);
+                        for entry in table[una as usize..].iter_mut().filter(|e| !e.sacked && old(e.sent)) {
+                            entry.lose();
+                        }
                     }
                     Step::UnmarkRack => {
                         board.unmark_lost_rack(una, |seq| table[seq as usize].sent);
-                        let copied = board.retransmitted_below;
-                        for (seq, entry) in table.iter_mut().enumerate().filter(|(_, e)| e.lost && !e.sacked) {
-                            // What was sent again before is on its way as that copy.
-                            entry.lost = (seq as u32) < copied;
-                            entry.resent = entry.lost;
+                        table.iter_mut().for_each(|e| e.lost = false);
+                    }
+                    Step::Dsack { from } => {
+                        let seq = una + from;
+                        board.on_dsack(seq, una);
+                        if let Some(entry) = table.get_mut(seq as usize) {
+                            // Of what is lost, the block is a SACK as well.
+                            entry.resent &= entry.lost;
                         }
                     }
                     Step::MarkFirstLost | Step::NextSegRule3 | Step::TimeoutRack { .. } => {}
                 }
                 prop_assert_eq!(board.sacked_out(), table.iter().filter(|e| e.sacked).count() as u32);
-                let to_retransmit = table.iter().filter(|e| !e.sacked && e.lost && !e.resent).count();
-                prop_assert_eq!(board.to_retransmit(), to_retransmit as u32);
-                let copies = table[una as usize..].iter().filter(|e| !e.sacked && e.lost && e.resent);
-                prop_assert_eq!(board.retrans_out(una), copies.count() as u32);
+                let to_retransmit = table.iter().map(Entry::to_retransmit).sum::<i32>();
+                prop_assert_eq!(board.to_retransmit(), to_retransmit);
+                prop_assert_eq!(board.retrans_out(una), table.iter().filter(|e| e.resent).count() as u32);
+                if timed {
+                    prop_assert_eq!(board.lost_out(una), table.iter().filter(|e| e.lost).count() as u32);
+                }
             }
         }
     }

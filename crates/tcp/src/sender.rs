@@ -172,6 +172,11 @@ pub struct Sender {
     inflation: i32,
     dup_acks: u32,
     ca_state: CaState,
+    /// `Open` is TCP_CA_Disorder: something is SACKed, or the first segment was retransmitted. No
+    /// loss probe is armed.
+    disorder: bool,
+    /// A DSACK waits for what the next ACK delivers (`Rack::has_dsack`).
+    dsack_waits: bool,
     /// SND.NXT when cwnd last stopped the sender; cwnd is the limit until this is acknowledged
     /// (cwnd_usage_seq).
     cwnd_usage_seq: u32,
@@ -247,6 +252,8 @@ impl Sender {
             inflation: 0,
             dup_acks: 0,
             ca_state: CaState::Open,
+            disorder: false,
+            dsack_waits: false,
             cwnd_usage_seq: 0,
             ecn: match (params.ecn, params.accecn) {
                 (false, _) => EcnState::Off,
@@ -392,6 +399,8 @@ impl Sender {
             || self.scoreboard.sacked_out() > 0
             || self.dup_acks > 0
             || !self.ca_state.is_open()
+            || self.disorder
+            || self.dsack_waits
             || self.tlp.is_sent()
             || self.settings.exact
             || self.rate.is_some();
@@ -441,6 +450,7 @@ impl Sender {
             delivered += end - first;
         }
         let alert = !self.ca_state.is_open()
+            || self.disorder
             || self.scoreboard.sacked_out() > 0
             || sacks
             || self.tlp.is_sent();
@@ -451,8 +461,8 @@ impl Sender {
             && !sacks
             && !self.tlp.is_sent()
             && self.una >= self.xmit.retransmitted_end();
-        let looks = alert && !in_order;
-        let sacktag = if looks { self.sacktag(ack, now) } else { SacktagState::default() };
+        let looks = alert && !in_order || self.dsack_waits;
+        let sacktag = if looks { self.sacktag(ack, dsack, now) } else { SacktagState::default() };
         self.update_snd_wnd(ack.ack, ack.window);
         let mut rtt = None;
         if acked > 0 {
@@ -516,6 +526,7 @@ impl Sender {
                 dsack_end,
             };
             rearm &= !self.fastretrans_alert(ack, news, now).rack_armed_timer;
+            self.try_keep_open();
         }
         if self.settings.sets_cwnd && delivery.is_none() {
             self.control_by_marks(delivered, now);
@@ -594,10 +605,8 @@ impl Sender {
                 self.rearm_rto(now);
             }
             Some(Pending::LossProbe) => {
-                let anything =
-                    self.nxt < self.send_limit || self.scoreboard.highest_sacked() < self.nxt;
                 if !self.tlp.is_sent() {
-                    self.tlp = if anything { Tlp::Due } else { Tlp::None };
+                    self.tlp = Tlp::Due;
                 }
                 // The probe arms the timer anew. Without a probe the first segment's RTO runs on.
                 self.rearm_rto(now);
@@ -651,9 +660,9 @@ impl Sender {
 
     #[inline]
     fn pipe(&self) -> u32 {
-        let left = (self.scoreboard.sacked_out() + self.scoreboard.to_retransmit())
-            .wrapping_add_signed(self.inflation);
-        ((self.nxt - self.una).wrapping_sub(left) as i32).max(0) as u32
+        let left =
+            self.scoreboard.sacked_out() as i32 + self.scoreboard.to_retransmit() + self.inflation;
+        ((self.nxt - self.una) as i32).wrapping_sub(left).max(0) as u32
     }
 
     #[inline]
@@ -729,7 +738,7 @@ impl Sender {
         self.rearm_timer(now);
         let new = self.nxt < self.send_limit;
         let segment =
-            if new { self.send_new(self.pipe(), now) } else { self.retransmit(self.nxt - 1, now) };
+            if new { self.send_new(self.pipe(), now) } else { self.send_again(self.nxt - 1, now) };
         self.stats.probes += 1;
         self.tlp = Tlp::Sent { end_seq: self.nxt, retransmitted: (!new).then_some(now) };
         self.rearm = Rearm::No;
@@ -791,10 +800,15 @@ impl Sender {
         if let CaState::Recovery(recovery) = &mut self.ca_state {
             recovery.fast_retransmit = false;
         }
+        self.cold.undo.on_retransmit(now);
+        self.send_again(seq, now)
+    }
+
+    /// Sends a segment again: a lost one, or as a probe.
+    fn send_again(&mut self, seq: u32, now: Time) -> Segment {
         self.stats.retransmits += 1;
         self.rtt_source.on_retransmit();
         self.xmit.retransmit(seq, now);
-        self.cold.undo.on_retransmit(now);
         self.send(seq, true, now)
     }
 

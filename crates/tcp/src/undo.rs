@@ -6,10 +6,10 @@
 //! the reduction, or stay if they are larger now.
 //!
 //! Sources: RFC 3522 and RFC 4015 (Eifel), RFC 2883 and RFC 3708 (DSACK); Linux's tcp_may_undo and
-//! the functions it calls, whose fields have the same names here. Deviations from Linux: its stamps
-//! are in ms, ours in ns; the decisions are the same. RFC 9438 §4.9 would have CUBIC return to its
-//! old epoch as well. Linux starts a new epoch at the restored cwnd, and so do we.
+//! the functions it calls, whose fields have the same names here. RFC 9438 §4.9 would have CUBIC
+//! return to its old epoch as well. Linux starts a new epoch at the restored cwnd, and so do we.
 
+use crate::rtt::echo_is_before;
 use units::Time;
 
 /// A reduction that may be undone.
@@ -65,7 +65,18 @@ impl Undo {
     /// A retransmission leaves.
     pub fn on_retransmit(&mut self, now: Time) {
         self.retrans_stamp = self.retrans_stamp.min(now);
+        self.expect_dsack();
+    }
+
+    /// A retransmission is in flight that was not one of a recovery's, but a tail loss probe's: its
+    /// DSACK may come.
+    pub fn expect_dsack(&mut self) {
         self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
+    }
+
+    /// A reduction may be undone (undo_marker).
+    pub fn is_possible(&self) -> bool {
+        self.undo_marker.is_some()
     }
 
     /// A DSACK: the receiver had this segment before a retransmission of it came.
@@ -86,7 +97,7 @@ impl Undo {
     /// (Eifel), or nothing was retransmitted.
     pub fn packet_delayed(&self, echo: Time) -> bool {
         self.undo_marker.is_some()
-            && (self.retrans_stamp == Time::NEVER || echo < self.retrans_stamp)
+            && (self.retrans_stamp == Time::NEVER || echo_is_before(echo, self.retrans_stamp))
     }
 
     /// Ends the undo; gives the cwnd and ssthresh to return to, if any.
@@ -99,6 +110,10 @@ impl Undo {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn ms(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
 
     fn reduced() -> Undo {
         let mut undo = Undo::new();
@@ -125,22 +140,24 @@ mod tests {
     fn an_echo_from_before_the_first_copy_proves_it() {
         let mut undo = reduced();
         assert!(undo.packet_delayed(Time::NEVER));
-        undo.on_retransmit(Time(5));
-        undo.on_retransmit(Time(9));
-        assert_eq!([4, 5, 8].map(|echo| undo.packet_delayed(Time(echo))), [true, false, false]);
+        undo.on_retransmit(ms(5));
+        undo.on_retransmit(ms(9));
+        assert_eq!([4, 5, 8].map(|echo| undo.packet_delayed(ms(echo))), [true, false, false]);
+        // Stamps are whole ms.
+        assert!(undo.packet_delayed(Time(4_999_999)) && !undo.packet_delayed(Time(5_999_999)));
         assert!(!undo.packet_delayed(Time::NEVER), "without timestamps there is no echo");
         undo.take();
-        assert!(!undo.packet_delayed(Time(4)));
+        assert!(!undo.packet_delayed(ms(4)));
     }
 
     #[test]
     fn copies_from_before_a_further_reduction_answer_for_it() {
         let mut undo = reduced();
-        undo.on_retransmit(Time(5));
+        undo.on_retransmit(ms(5));
         undo.begin_with_retrans(Some(30), 10.0, 7.0, 1);
-        assert!(undo.packet_delayed(Time(4)) && !undo.packet_delayed(Time(5)));
-        undo.on_retransmit(Time(9));
-        assert!(!undo.packet_delayed(Time(8)));
+        assert!(undo.packet_delayed(ms(4)) && !undo.packet_delayed(ms(5)));
+        undo.on_retransmit(ms(9));
+        assert!(!undo.packet_delayed(ms(8)));
         undo.on_dsack(30);
         assert!(!undo.all_retrans_dsacked());
         undo.on_dsack(31);

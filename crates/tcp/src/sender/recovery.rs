@@ -10,6 +10,7 @@ use super::{AckNews, SacktagState, Sender};
 use crate::AckSegment;
 use crate::cc::{Congestion, CongestionControl, Signal};
 use crate::params::FastRecovery;
+use crate::rtt::echo_is_before;
 use crate::scoreboard::{DUP_THRESH, Detected};
 use crate::timer::Pending;
 use crate::undo::Undo;
@@ -50,9 +51,12 @@ impl Sender {
             if seq < self.una || self.xmit.retransmitted(seq) {
                 self.cold.undo.on_dsack(seq);
             }
+            if seq >= self.una {
+                self.scoreboard.on_dsack(seq, self.una);
+            }
         }
         if !self.is_tlp_retransmission(first.1) {
-            self.cold.rack.on_dsack(self.una, self.nxt);
+            self.cold.rack.on_dsack();
         }
         Some(first)
     }
@@ -65,33 +69,63 @@ impl Sender {
     /// Looks at each segment that the ACK is the first to acknowledge or SACK (tcp_sacktag_one,
     /// tcp_clean_rtx_queue).
     #[cold]
-    pub(super) fn sacktag(&mut self, ack: &AckSegment, now: Time) -> SacktagState {
+    pub(super) fn sacktag(
+        &mut self,
+        ack: &AckSegment,
+        dsack: Option<(u32, u32)>,
+        now: Time,
+    ) -> SacktagState {
         let mut sacktag = SacktagState::default();
         if !self.settings.rack && !self.ca_state.in_frto() {
             return sacktag;
         }
         let (sacks, outstanding) = (self.sacks(ack), (self.una, self.nxt));
         let (xmit, rack, recover) = (&self.xmit, &mut self.cold.rack, self.recover);
-        let (highest_sacked, min_rtt) = (self.scoreboard.highest_sacked(), self.rtt.min_rtt());
+        let prior_fack = self.scoreboard.highest_sacked().max(self.una);
+        let min_rtt = self.rtt.min_rtt();
+        // The first segments that were sent once and are SACKed behind others, and acknowledged.
+        let (mut reord, mut reord_acked) = (self.nxt, self.nxt);
+        // When the segment left that left last.
+        let mut newest = None;
         let mut look = |from: u32, to: u32| {
             for seq in from..to {
-                let retransmitted = xmit.retransmitted(seq);
+                let (sent, retransmitted) = (xmit.xmit_ts(seq), xmit.retransmitted(seq));
                 sacktag.original |= !retransmitted && seq < recover;
                 if !retransmitted && seq >= ack.ack {
-                    sacktag.first_sackt = sacktag.first_sackt.or(Some(xmit.xmit_ts(seq)));
-                    sacktag.last_sackt = Some(xmit.xmit_ts(seq));
+                    sacktag.first_sackt = sacktag.first_sackt.or(Some(sent));
+                    sacktag.last_sackt = Some(sent);
                 }
-                rack.reordering_seen |= !retransmitted && seq < highest_sacked;
+                if !retransmitted && seq < prior_fack {
+                    let reord = if seq < ack.ack { &mut reord_acked } else { &mut reord };
+                    *reord = (*reord).min(seq);
+                }
+                newest = newest.max(Some(sent));
                 // The echo is from before the retransmission left, so the original is acknowledged
                 // (RFC 8985 §6.2 step 2). The echo says nothing about segments beyond a gap.
-                let of_original = retransmitted && seq < ack.ack && ack.echo < xmit.xmit_ts(seq);
+                let of_original = retransmitted && seq < ack.ack && echo_is_before(ack.echo, sent);
                 if !of_original {
-                    rack.update(seq, xmit.xmit_ts(seq), retransmitted, min_rtt, now);
+                    rack.update(seq, sent, retransmitted, min_rtt, now);
                 }
             }
         };
         // RACK.rtt is that of the segment looked at last.
         self.scoreboard.newly_delivered(ack.ack, sacks, outstanding, &mut look);
+        if let Some((start, end)) = dsack {
+            // A retransmission was needless whose original is SACKed: that was overtaken.
+            let found = (start.max(self.una)..end.min(self.nxt))
+                .find(|&seq| self.xmit.retransmitted(seq) && self.scoreboard.is_sacked(seq));
+            reord = reord.min(found.unwrap_or(reord));
+        }
+        let fack = sacks.iter().map(|block| block.1.min(self.nxt)).fold(prior_fack, u32::max);
+        let in_loss = matches!(self.ca_state, CaState::Loss(_));
+        if !in_loss || self.cold.undo.is_possible() {
+            self.cold.rack.check_reordering(reord, fack);
+        }
+        self.cold.rack.check_reordering(reord_acked, fack.max(ack.ack));
+        if let Some(newest) = newest {
+            self.cold.rack.update_reo_wnd(newest, now);
+        }
+        self.dsack_waits = self.cold.rack.has_dsack();
         sacktag
     }
 
@@ -134,6 +168,8 @@ impl Sender {
             self.try_undo(&news);
         }
         let before = self.scoreboard.to_retransmit();
+        let sacks_raise_cwnd =
+            self.settings.rack && news.duplicate && self.cold.rack.reorders_much();
         let mut detected = Detected::default();
         match self.ca_state {
             CaState::Open => {
@@ -156,7 +192,7 @@ impl Sender {
                 } else if echo && (self.is_new_window() || self.settings.exact) {
                     self.enter_cwr(now);
                     self.cwnd_reduction(delivered, acked > 0);
-                } else if acked > 0 {
+                } else if acked > 0 || sacks_raise_cwnd {
                     self.cong_avoid(delivered, rtt, ack.one_way, now);
                 }
             }
@@ -205,7 +241,7 @@ impl Sender {
                     // A retransmission is lost: a new reduction (Linux).
                     self.enter_recovery(now);
                     self.cwnd_reduction(delivered, self.progress(acked, before));
-                } else if acked > 0 {
+                } else if acked > 0 || sacks_raise_cwnd {
                     self.cong_avoid(delivered, rtt, ack.one_way, now);
                 }
             }
@@ -223,8 +259,18 @@ impl Sender {
 
     /// The ACK advances SND.UNA and shows no new loss, where so many segments were to be
     /// retransmitted before it (FLAG_SND_UNA_ADVANCED without newly_lost).
-    fn progress(&self, acked: u32, to_retransmit: u32) -> bool {
+    fn progress(&self, acked: u32, to_retransmit: i32) -> bool {
         acked > 0 && self.scoreboard.to_retransmit() <= to_retransmit
+    }
+
+    /// tcp_try_keep_open: whether TCP_CA_Open is TCP_CA_Disorder.
+    pub(super) fn try_keep_open(&mut self) {
+        if self.settings.tlp {
+            self.disorder = self.ca_state.is_open()
+                && (self.scoreboard.sacked_out() > 0
+                    || self.scoreboard.retrans_out(self.una) > 0
+                    || (self.una < self.nxt && self.xmit.retransmitted(self.una)));
+        }
     }
 
     /// Nothing is lost (TCP_CA_Open, TCP_CA_CWR).
@@ -249,6 +295,7 @@ impl Sender {
         match self.ca_state {
             CaState::Open => {
                 if self.cold.undo.all_retrans_dsacked() {
+                    self.cold.rack.on_dsack_undo();
                     self.undo_cwnd_reduction(false);
                 }
             }
@@ -257,6 +304,8 @@ impl Sender {
                 if news.acked > 0 && self.cold.undo.packet_delayed(news.echo) {
                     // tcp_try_undo_partial: an original filled the hole. Until the retransmissions
                     // are acknowledged, losses are in doubt.
+                    let fack = self.scoreboard.highest_sacked().max(self.una);
+                    self.cold.rack.check_reordering(self.una - news.acked, fack);
                     if self.scoreboard.retrans_out(self.una) > 0 {
                         recovery.in_doubt = true;
                         self.ca_state = CaState::Recovery(recovery);
@@ -264,6 +313,7 @@ impl Sender {
                         self.undo_cwnd_reduction(true);
                     }
                 } else if self.cold.undo.all_retrans_dsacked() {
+                    self.cold.rack.on_dsack_undo();
                     self.undo_cwnd_reduction(false);
                 }
             }
@@ -372,6 +422,7 @@ impl Sender {
     pub(super) fn rack_reo_timeout(&mut self, now: Time) {
         let before = self.scoreboard.to_retransmit();
         let noted = self.losses();
+        self.ca_state.reset_rexmit();
         self.rack_detect_loss(now);
         if let Some((marks, lost)) = noted {
             self.report_losses(&marks, lost, now);
@@ -431,10 +482,15 @@ impl Sender {
     /// tcp_enter_recovery: a segment is lost. In TCP_CA_CWR cwnd was reduced for this round trip
     /// already, and lost segments are only retransmitted.
     fn enter_recovery(&mut self, now: Time) {
+        self.init_undo();
         let prr = if let CaState::Cwr(prr) = self.ca_state {
+            // The reduction stands, and the recovery ends with its window. Evidence that nothing
+            // was lost ends the recovery.
+            self.cold.undo.on_ecn_echo();
             prr
         } else {
-            self.init_undo();
+            self.recover = self.nxt;
+            self.tlp = Tlp::None;
             self.init_cwnd_reduction(Signal::Loss, now)
         };
         let fast_retransmit = !(self.settings.prr && self.settings.sack);
@@ -447,8 +503,6 @@ impl Sender {
         });
         self.control.on_recovery();
         self.stats.fast_recoveries += 1;
-        self.recover = self.nxt;
-        self.tlp = Tlp::None;
         if !self.settings.sack {
             // Three duplicates show only that the first segment is lost.
             self.scoreboard.mark_lost_below(self.una + 1, self.una);
@@ -509,8 +563,8 @@ impl Sender {
             0 => self.cold.undo.begin(marker, cwnd, ssthresh),
             retrans_out => self.cold.undo.begin_with_retrans(marker, cwnd, ssthresh, retrans_out),
         }
-        if let Tlp::Sent { retransmitted: Some(sent), .. } = self.tlp {
-            self.cold.undo.on_retransmit(sent);
+        if let Tlp::Sent { retransmitted: Some(_), .. } = self.tlp {
+            self.cold.undo.expect_dsack();
         }
     }
 

@@ -73,7 +73,7 @@ impl Sender {
     #[inline]
     pub(super) fn schedule_loss_probe(&mut self, now: Time, after_ack: bool) -> bool {
         let eligible = match self.ca_state {
-            CaState::Open => self.scoreboard.sacked_out() == 0,
+            CaState::Open => !self.disorder,
             CaState::Cwr(_) => true,
             CaState::Recovery(_) | CaState::Loss(_) => false,
         };
@@ -109,6 +109,17 @@ impl Sender {
         // §2.1 step 1, §3.2; tcp_enter_loss).
         let possible = again || matches!(self.ca_state, CaState::Open | CaState::Cwr(_));
         let frto = if self.settings.frto && possible { Frto::Undecided } else { Frto::Off };
+        let noted = self.losses();
+        if self.settings.rack {
+            if self.ca_state.is_open() {
+                self.cold.rack.on_timeout_in_disorder(self.scoreboard.sacked_out());
+            }
+            // Segments sent within the last RTT are still in flight.
+            let (latest_rtt, xmit) = (self.rtt.latest_rtt(), &self.xmit);
+            self.scoreboard.timeout_mark_lost_rack(self.una, self.nxt, |seq| {
+                xmit.xmit_ts(seq) + latest_rtt <= now
+            });
+        }
         // RFC 5681 §3.1: ssthresh stays when the same data times out again.
         let each = self.settings.ns2.reduces_at_each_timeout;
         match self.ca_state {
@@ -140,13 +151,7 @@ impl Sender {
         if self.settings.ns2.timeout_forgets_sacks {
             self.scoreboard.forget_sacks();
         }
-        let noted = self.losses();
         if self.settings.rack {
-            let (latest_rtt, xmit) = (self.rtt.latest_rtt(), &self.xmit);
-            self.scoreboard.timeout_mark_lost_rack(self.una, self.nxt, |seq| {
-                xmit.xmit_ts(seq) + latest_rtt <= now
-            });
-            // Segments sent within the last RTT are still in flight.
             self.control.set_cwnd(f64::from(self.pipe() + 1));
         } else {
             self.scoreboard.timeout_mark_lost(self.una, self.nxt);

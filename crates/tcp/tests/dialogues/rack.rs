@@ -132,6 +132,38 @@ fn after_reordering_three_sacks_are_not_enough() {
 }
 
 #[test]
+fn a_duplicate_widens_the_window_of_the_next_delivery() {
+    // 1 comes after 2, so reordering was seen, and 3 and 4 are sent again too early: 5 is SACKed,
+    // and they had min_rtt/4 = 25 ms. The DSACKs deliver nothing new. With the next delivery the
+    // window is min_rtt/2.
+    play(
+        &room(40, unprobing()),
+        "
+        > seq 0..10
+        +0.1 < ack 1
+        > seq 10..12
+        < ack 1 sack 2..3
+        > seq 12
+        < ack 3
+        > seq 13..15
+        < ack 3 sack 5..6
+        > seq 15
+        +0.027 timer
+        > seq 3 again
+        +0.01 < ack 6 echo 0
+        > seq 16..20
+        +0.09 < ack 6 sack 3..4       # the copy of 3
+        < ack 16
+        > seq 20..40
+        +0.01 < ack 16 sack 18..19
+        > seq 40
+        +0.052 timer                  # 50 ms and 2
+        > seq 16 again
+        ",
+    );
+}
+
+#[test]
 fn a_timeout_spares_what_was_sent_a_moment_ago() {
     // The window opens 50 ms before the timer, which is less than the RTT: 3 is still on its way.
     let params = room(2, unprobing()).with(|p| p.growth.initial_window = 2);

@@ -119,9 +119,13 @@ fn a_sack_of_an_original_after_a_timeout_undoes_it() {
         @1 timer
         > seq 0 again
         +0.1 < ack 0 sack 3..4
-        > seq 10                      # of ten nine are out and one is SACKed; 0 counts once
+        > nothing                     # of ten nine are out and one is SACKed; 0 is out twice
         undos == 1
         cwnd == 10
+        inflight == 10
+        +0.01 < ack 3 sack 3..4       # with the original of 0 its copy counts no more
+        > seq 10..17                  # 4..10 are out; SACKs grew cwnd by 3, and 0..3 by 3
+        cwnd == 13
         ",
     );
 }
@@ -181,6 +185,80 @@ fn a_fast_retransmit_of_what_was_late_is_undone_by_its_stamp() {
         ssthresh == none
         cwnd == 12                    # 10, and slow start by 0 and 4; 1..4 had their share
         retransmits == 1
+        ",
+    );
+}
+
+#[test]
+fn what_an_undo_cleared_is_not_found_lost_again() {
+    // 4 overtakes 0..4 by more than the reordering window. The undo takes them back: they are in
+    // flight, and what arrives later says nothing more about them.
+    play(
+        &linux(),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 4..5
+        > seq 10
+        @0.127 timer
+        > seq 0 again
+        inflight == 7                 # 1..4 are lost
+        +0.01 < ack 1 sack 4..5 echo 0
+        > seq 11..13                  # 10, and slow start by 0
+        undos == 1
+        inflight == 11
+        ssthresh == none
+        < ack 1 sack 4..10
+        > seq 13..23                  # SACKs grow cwnd, too, where more than three were overtaken
+        cwnd == 16
+        +0.2 < ack 1 sack 4..20
+        > seq 23..43
+        < ack 20 echo 0
+        > seq 43..49
+        retransmits == 1
+        recoveries == 1
+        ",
+    );
+}
+
+#[test]
+fn what_an_undo_cleared_and_is_lost_waits_for_the_timer() {
+    play(
+        &room(11, linux()),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 4..5
+        > seq 10
+        @0.127 timer
+        > seq 0 again
+        +0.01 < ack 1 sack 4..5 echo 0
+        > seq 11
+        +0.1 < ack 1 sack 4..12
+        > nothing
+        retransmits == 1
+        @0.441625 timer                # 1..4 are lost indeed
+        timeouts == 1
+        > seq 1 again
+        ",
+    );
+}
+
+#[test]
+fn in_a_reduction_for_marks_an_undo_ends_the_recovery_and_gives_nothing_back() {
+    let params = linux().with(|p| p.ecn = true);
+    play(
+        &params,
+        "
+        > seq 0..10
+        +0.1 < ack 1 ece
+        > seq 10 cwr
+        ssthresh == 7
+        < ack 1 sack 2..5
+        > seq 1 again not-ect
+        recoveries == 1
+        +0.01 < ack 6 echo 0
+        > seq 11..13
+        undos == 1
+        ssthresh == 7
         ",
     );
 }
