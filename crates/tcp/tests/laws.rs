@@ -237,7 +237,12 @@ impl World {
                 assert_eq!(segment.ecn != Ecn::NotEct, self.ecn);
             }
             if self.is_modelled() {
-                self.table.sent(&segment);
+                // A probe that sends the last segment again says nothing of whether that is lost, and
+                // may be of one that is SACKed.
+                let probe = segment.retransmit && self.sender.stats().probes > probes;
+                if !probe {
+                    self.table.sent(&segment);
+                }
                 self.check_pipe();
             }
             assert!(self.sender.deadline().is_some(), "data is outstanding and no timer runs");
