@@ -51,6 +51,17 @@ const ALIASES: &[(&str, &str)] = &[
     ("bridged-llc", "bridged-llcsnap"),
     ("ipoa-llc", "ipoa-llcsnap"),
 ];
+/// What people call a line, and what to write for most such lines.
+const EVERYDAY: &[(&[&str], &str)] = &[
+    (&["cable", "docsis3", "hfc"], "docsis"),
+    (&["fiber", "fibre", "ftth", "gpon", "lan", "eth"], "ethernet"),
+    (&["vdsl", "vdsl2", "fttc"], "pppoe-ptm"),
+    (&["adsl", "adsl2", "adsl2+"], "pppoe-llcsnap"),
+    (
+        &["dsl", "xdsl", "pppoe"],
+        "pppoe-ptm, which is that of most VDSL, or pppoe-llcsnap, that of old ADSL",
+    ),
+];
 const NUMBERS: &[&str] = &["header", "overhead", "mpu"];
 const MOST: u32 = 1000;
 
@@ -83,6 +94,15 @@ fn known() -> String {
     format!("known link layers: {}", listed(LAYERS.iter().map(|(name, _)| *name)))
 }
 
+/// What to write for a word that is not a link layer.
+fn instead_of(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    if let Some((_, layer)) = EVERYDAY.iter().find(|(words, _)| words.contains(&name.as_str())) {
+        return format!("write {layer}");
+    }
+    did_you_mean(nearest(&name, LAYERS.iter().map(|(name, _)| *name)), &known())
+}
+
 /// `ethernet`; `pppoe-ptm ether-vlan`; `overhead 44`; `atm overhead 40 mpu 64 header 14`.
 pub fn read_layer(text: &str) -> Result<Framing, TcError> {
     let tokens = words(up_to(text, 1_000));
@@ -95,9 +115,8 @@ pub fn read_layer(text: &str) -> Result<Framing, TcError> {
         // Numbers alone are those of a line that cuts nothing.
         None if NUMBERS.contains(first) => (Framing::NONE, &tokens[..]),
         None => {
-            let guess = nearest(name, LAYERS.iter().map(|(name, _)| *name));
             let problem = format!("unknown link layer {}", quoted(name));
-            return Err(TcError::new(problem, did_you_mean(guess, &known())).at(at.clone()));
+            return Err(TcError::new(problem, instead_of(name)).at(at.clone()));
         }
     };
     while let [(word, at), after @ ..] = rest {

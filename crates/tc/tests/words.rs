@@ -656,6 +656,24 @@ fn link_layers_have_cake_s_overheads() {
     }
 }
 
+#[test]
+fn what_people_call_a_line_has_a_hint_that_can_be_read() {
+    for (word, layer) in [
+        ("cable", "docsis"),
+        ("Fibre", "ethernet"),
+        ("VDSL2", "pppoe-ptm"),
+        ("adsl2+", "pppoe-llcsnap"),
+        ("dsl", "pppoe-ptm"),
+    ] {
+        let error = read_layer(word).unwrap_err();
+        let written = error.hint.strip_prefix("write ").expect(&error.hint);
+        let first = written.split([' ', ',']).next().unwrap();
+        assert_eq!(first, layer, "{word}");
+        assert!(read_layer(first).is_ok(), "{word}");
+    }
+    assert!(read_layer("dokis").unwrap_err().hint.contains("did you mean"));
+}
+
 /// Any sentence of a discipline's grammar.
 fn sentence() -> impl Strategy<Value = String> {
     let grammars: Vec<_> = RECORDS.iter().flat_map(|record| record.grammars).collect();

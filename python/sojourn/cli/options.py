@@ -383,30 +383,11 @@ def rate(given: str) -> int:
     return parse_shaped_rate(given)
 
 
-USUAL_LAYERS = {
-    **dict.fromkeys(("cable", "docsis3", "hfc"), "docsis"),
-    **dict.fromkeys(("fiber", "fibre", "ftth", "gpon", "lan", "eth"), "ethernet"),
-    **dict.fromkeys(("vdsl", "vdsl2"), "pppoe-ptm"),
-    **dict.fromkeys(("adsl", "adsl2"), "pppoe-llcsnap"),
-    **dict.fromkeys(
-        ("dsl", "xdsl", "pppoe"), "pppoe-ptm, that of most VDSL; pppoe-llcsnap is that of old ADSL"
-    ),
-}
-"""What people call a line, and what the link layers of most such lines are called."""
-
-
 def layer(given: str) -> LinkLayer:
     """What a line adds to a packet."""
     from sojourn.scenario.qdisc import LinkLayer
-    from sojourn.units import UnitError
 
-    try:
-        return LinkLayer.parse(given)
-    except UnitError as error:
-        usual = USUAL_LAYERS.get(given.strip().lower().rstrip("+"))
-        if usual is not None:
-            error.hint = f"write {usual}"
-        raise
+    return LinkLayer.parse(given)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import ipaddress
 import os
 import socket
 import time
+import urllib.parse
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -49,6 +50,12 @@ def aim(written: str) -> Aim:
 
     Raises UserError if it makes no sense or has no address.
     """
+    if "://" in written:
+        host = urllib.parse.urlsplit(written).hostname
+        raise UserError(
+            f"{written!r} is a URL, and a target is a host",
+            f"write {host}" if host else "write a host's name or address",
+        )
     if not written.startswith("udp:"):
         return Aim(written, _address(written, socket.SOCK_RAW))
     host, colon, port = written.removeprefix("udp:").rpartition(":")
