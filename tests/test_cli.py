@@ -531,7 +531,7 @@ def test_a_measurement_is_announced_once_the_server_is_there(
 ) -> None:
     def gone_after(*times_ns: int) -> Any:
         def measure(
-            _: session.SessionPlan, reached: Callable[[int, int, str], bool]
+            _: session.SessionPlan, reached: Callable[[int, int, str], bool], _keep: object
         ) -> session.Session:
             assert all(reached(now, 10**9, "") for now in times_ns)
             raise session.LiveError("nobody serves", "serve there")

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import synthetic
@@ -22,7 +23,7 @@ from live_network import SERVER, SLOW_DOWN, SLOW_UP, Bottleneck, network
 from synthetic_live import Line
 
 from sojourn.cli import status
-from sojourn.records import Run
+from sojourn.records import MEASUREMENT, Run
 
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 SOJOURN = (sys.executable, "-m", "sojourn")
@@ -349,6 +350,101 @@ def test_a_server_that_vanishes_leaves_a_partial_result(tmp_path: Path) -> None:
     assert "ended early" in err
     assert "download (cut short)" in out
     assert Run.open(tmp_path / "half").meta.phases[0].complete
+
+
+def killed_when(folder: Path, phases: int, *asked: str) -> Run:
+    """What is in the folder of a measurement that is killed as soon as so many phases are in it."""
+    command = [*SOJOURN, *asked, "-o", str(folder)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=ENV) as client:
+        assert client.stderr is not None
+        while client.poll() is None:
+            if (folder / "meta.json").exists():
+                run = Run.open(folder)
+                if run.seeds and len(run.meta.phases) >= phases:
+                    break
+            time.sleep(0.02)
+        client.kill()
+        err = client.stderr.read()
+    assert client.returncode == -signal.SIGKILL, err
+    return Run.open(folder)
+
+
+def test_a_measurement_that_is_killed_is_a_run_of_the_phases_until_then(
+    say: Say, port: str, tmp_path: Path
+) -> None:
+    load = ("--phase", "idle", "--phase", "download", "--idle", "600ms", "-l", "60 s")
+    asked = ("measure", "127.0.0.1", "--port", port, "--ping", "udp", *load)
+    run = killed_when(tmp_path / "cut", 1, *asked)
+    assert [(phase.name, phase.complete) for phase in run.meta.phases] == [("idle", True)]
+    run.check_sums()
+    assert run.table("probe").height > 5
+    assert run.meta.facts["1"]["outcome"] == "partial"
+    # Of 4 streams, whichever of the phases was the last.
+    assert re.search(r"4 streams \w+, ", run.meta.title)
+    assert say("report", "cut", "-o", "page.html").code == 0
+    assert "sojourn was killed, or is measuring still" in (tmp_path / "page.html").read_text()
+    assert say("compare", "cut", "cut").code == 0
+    assert "already holds a Run" in say(*asked, "-o", "cut").err
+
+
+@pytest.mark.long
+def test_a_long_phase_is_kept_as_far_as_it_got(port: str, tmp_path: Path) -> None:
+    load = ("--phase", "idle", "--phase", "both", "--idle", "1 s", "-l", "120 s")
+    run = killed_when(
+        tmp_path / "cut", 2, "measure", "127.0.0.1", "--port", port, "--ecn", "--ping", "udp", *load
+    )
+    idle, both = run.meta.phases
+    assert (idle.complete, both.complete) == (True, False)
+    assert both.end_ns - both.start_ns > 10 * 10**9
+    flow = run.table("flow", 1)
+    assert set(flow["flow"]) == {
+        f"both-{way}-{number}" for way in ("down", "up") for number in (1, 2, 3, 4)
+    }
+    assert flow["t_ns"].max() > both.end_ns - 10**9
+    facts = run.meta.facts["1"]
+    assert all(one["bps"] > 10**6 for one in facts["goodput"])
+    assert facts["marks"]["answered"]
+
+
+def test_the_default_folder_is_taken_before_anything_is_measured(
+    say: Say, port: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sojourn.live.measure import session
+
+    seen: list[list[str]] = []
+    measure = session.measure
+
+    def watched(*arguments: Any) -> session.Session:
+        seen.append(sorted(path.name for path in (tmp_path / "runs").iterdir()))
+        return measure(*arguments)
+
+    monkeypatch.setattr(session, "measure", watched)
+    (tmp_path / "runs" / "measure-127.0.0.1").mkdir(parents=True)
+    said = say("measure", "127.0.0.1", "--port", port, *QUICK, "--phase", "idle")
+    assert said.code == 0, said.err
+    assert seen == [["measure-127.0.0.1", "measure-127.0.0.1-2"]]
+    assert "wrote runs/measure-127.0.0.1-2" in said.err
+    # One that measures nothing leaves no folder.
+    assert say("measure", "127.0.0.1", "--port", "1", *QUICK).code == 2
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+@pytest.mark.parametrize("left", ["", "# A measurement of a live", MEASUREMENT + "\ntitle = 'x'\n"])
+def test_what_a_measurement_leaves_that_is_killed_at_its_beginning_is_no_run(
+    say: Say, port: str, tmp_path: Path, left: str
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "scenario.toml").write_text(left)
+    said = say("measure", "127.0.0.1", "--port", port, *QUICK, "--phase", "idle", "-o", "home")
+    assert said.code == 0, said.err
+
+
+def test_a_scenario_of_the_users_is_not_written_over(say: Say, tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text("title = 'mine'\n")
+    for verb in (["measure"], ["rpm", "measure"]):
+        said = say(*verb, "127.0.0.1:1", "-o", ".", "--force")
+        assert "holds files that are not a Run" in said.err
+    assert (tmp_path / "scenario.toml").read_text() == "title = 'mine'\n"
 
 
 # ----------------------------------------------------------------------------- a known bottleneck

@@ -128,7 +128,9 @@ def test_scores_are_of_the_last_intervals_and_each_formula_s_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tables, facts = known()
-    monkeypatch.setattr(_core, "measure_rpm", lambda _plan, _reached: (tables, json.dumps(facts)))
+    monkeypatch.setattr(
+        _core, "measure_rpm", lambda _plan, _reached, _keep: (tables, json.dumps(facts))
+    )
     run = rpm.measure(rpm.RpmPlan("lab.example")).run
     assert run is not None
     (result,) = responsiveness.results(run)
@@ -348,7 +350,9 @@ def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(
     tables, facts = known()
     facts |= {"outcome": "partial", "why": "lab.example broke off download-2: reset"}
     facts["phases"][0]["complete"] = False
-    monkeypatch.setattr(_core, "measure_rpm", lambda _plan, _reached: (tables, json.dumps(facts)))
+    monkeypatch.setattr(
+        _core, "measure_rpm", lambda _plan, _reached, _keep: (tables, json.dumps(facts))
+    )
     assert status(["rpm", "measure", "-o", str(tmp_path / "run"), "lab.example"]) == 1
     said = capsys.readouterr()
     assert "ended early: lab.example broke off download-2: reset" in said.err
@@ -373,6 +377,24 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     assert "Traceback" not in err
     kept = [(phase.kind, phase.complete) for phase in Run.open(tmp_path / "run").meta.phases]
     assert kept == [("idle", True), ("download", False)]
+
+
+def test_what_is_killed_keeps_the_phases_until_then(server: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    asked = ["rpm", "measure", "--insecure", "--interval", "300ms", "-o", str(folder), server]
+    with subprocess.Popen([*SOJOURN, *asked], stderr=subprocess.DEVNULL) as client:
+        while client.poll() is None:
+            if (folder / "meta.json").exists() and len(Run.open(folder).meta.phases) >= 2:
+                client.kill()
+            time.sleep(0.02)
+    assert client.returncode == -signal.SIGKILL
+    run = Run.open(folder)
+    run.check_sums()
+    kept = [(phase.kind, phase.complete) for phase in run.meta.phases]
+    assert kept == [("idle", True), ("download", True)]
+    assert run.meta.facts["1"]["outcome"] == "partial"
+    assert [result.phase for result in responsiveness.results(run)] == ["download"]
+    assert "sojourn was killed" in report.render([run])
 
 
 @pytest.mark.parametrize(

@@ -1144,15 +1144,19 @@ class Server:
         of times."""
 
 def measure(
-    plan_json: str, reached: Callable[[int, int, str], bool] | None = None
+    plan_json: str,
+    reached: Callable[[int, int, str], bool] | None = None,
+    keep: Callable[[dict[str, Columns], str], None] | None = None,
 ) -> tuple[dict[str, Columns], str]:
     """One measuring session, the GIL released: tables, and facts as JSON.
     `sojourn.live.measure.session` says what both hold.
 
     `plan_json` is `sojourn.live.measure.session.SessionPlan`. `reached` is called about ten times a
     second with (time reached in ns, total in ns, phase); returning False, or Ctrl-C in the main
-    thread, ends the session, and what was measured is returned. Raises MeasureError when nothing
-    could be measured, ValueError when the JSON is not a plan.
+    thread, ends the session, and what was measured is returned. `keep` is called after each phase,
+    and now and then in a long one, with all that was measured so far, as it would be returned.
+    Raises MeasureError when nothing could be measured, ValueError when the JSON is not a plan, and
+    whatever either of them raises.
     """
 
 def endpoint(text: str) -> tuple[str, int | None]:
@@ -1193,7 +1197,9 @@ class RpmServer:
         """Ends every connection and frees the port; from any thread, any number of times."""
 
 def measure_rpm(
-    plan_json: str, reached: Callable[[int, int, str, int, float], bool] | None = None
+    plan_json: str,
+    reached: Callable[[int, int, str, int, float], bool] | None = None,
+    keep: Callable[[dict[str, Columns], str], None] | None = None,
 ) -> tuple[dict[str, Columns], str]:
     """One measurement of responsiveness, the GIL released: tables, and facts as JSON.
     `sojourn.live.rpm` says what both hold.
@@ -1201,8 +1207,9 @@ def measure_rpm(
     `plan_json` is `sojourn.live.rpm.Plan`. `reached` is called about ten times a second with (time
     reached in ns, phase from 0, what is waited for, intervals of this phase, goodput of the last
     second in bit/s); returning False, or Ctrl-C in the main thread, ends the measurement, and what
-    was measured is returned. Raises MeasureError when nothing could be measured, ValueError when
-    the JSON is not a plan, and whatever `reached` raises.
+    was measured is returned. `keep` is called after each phase but the last with all that was
+    measured so far, as it would be returned. Raises MeasureError when nothing could be measured,
+    ValueError when the JSON is not a plan, and whatever either of them raises.
     """
 
 LOSSES: list[str]

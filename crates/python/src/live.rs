@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use live::Failure;
 use live::server::{self, Options, Owner, Stopper};
-use live::session::{self, Plan, Watcher};
+use live::session::{self, Measured, Plan, Watcher};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -73,7 +73,7 @@ impl Server {
         tell: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let until = seconds.map(|s| Instant::now() + Duration::from_secs_f64(s.clamp(0.0, 1e9)));
-        let mut owner = Caller { until, tell, error: None, interrupt: None };
+        let mut owner = Caller { until, tell, keep: None, error: None, interrupt: None };
         let outcome = py.detach(|| {
             let server = self.server.try_lock().map_err(|_| "it serves already")?;
             Ok::<_, &str>(catch_unwind(AssertUnwindSafe(|| server.serve(once, &mut owner))))
@@ -95,6 +95,8 @@ impl Server {
 struct Caller {
     until: Option<Instant>,
     tell: Option<Py<PyAny>>,
+    /// Takes what a session has measured so far.
+    keep: Option<Py<PyAny>>,
     /// What Python raised, which ends it.
     error: Option<PyErr>,
     /// Ctrl-C.
@@ -127,7 +129,27 @@ impl Watcher for Caller {
                 None => Ok(true),
             }
         });
-        go_on.unwrap_or_else(|error| {
+        self.goes_on(go_on)
+    }
+
+    fn keeps(&self) -> bool {
+        self.keep.is_some()
+    }
+
+    fn keep(&mut self, so_far: Measured) -> bool {
+        let kept = Python::attach(|py| {
+            if let Some(keep) = &self.keep {
+                keep.call1(py, told(py, &so_far)?)?;
+            }
+            Ok(true)
+        });
+        self.goes_on(kept)
+    }
+}
+
+impl Caller {
+    fn goes_on(&mut self, answer: PyResult<bool>) -> bool {
+        answer.unwrap_or_else(|error| {
             // Ctrl-C may come while Python runs as well.
             let ctrl_c = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
             let slot = if ctrl_c { &mut self.interrupt } else { &mut self.error };
@@ -137,17 +159,24 @@ impl Watcher for Caller {
     }
 }
 
+/// Tables, and facts as JSON.
+fn told<'py>(py: Python<'py>, measured: &Measured) -> PyResult<(Bound<'py, PyDict>, String)> {
+    let facts = serde_json::to_string(&measured.facts).expect("facts are plain values");
+    Ok((columns(py, &measured.tables)?, facts))
+}
+
 /// One measuring session; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (plan_json, reached = None))]
+#[pyo3(signature = (plan_json, reached = None, keep = None))]
 pub fn measure<'py>(
     py: Python<'py>,
     plan_json: &str,
     reached: Option<Py<PyAny>>,
+    keep: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyDict>, String)> {
     let plan =
         Plan::parse(plan_json).map_err(|e| PyValueError::new_err(format!("not a plan: {e}")))?;
-    let mut watcher = Caller { until: None, tell: reached, error: None, interrupt: None };
+    let mut watcher = Caller { until: None, tell: reached, keep, error: None, interrupt: None };
     let outcome =
         py.detach(|| catch_unwind(AssertUnwindSafe(|| session::measure(&plan, &mut watcher))));
     let measured = unbroken(outcome)?;
@@ -158,8 +187,7 @@ pub fn measure<'py>(
     // what it is elsewhere.
     let measured =
         measured.map_err(|failure| watcher.interrupt.unwrap_or_else(|| refusal(failure)))?;
-    let facts = serde_json::to_string(&measured.facts).expect("facts are plain values");
-    Ok((columns(py, &measured.tables)?, facts))
+    told(py, &measured)
 }
 
 /// Host and port of what names a server; see `_core.pyi`.

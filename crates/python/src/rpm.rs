@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rpm::Problem;
-use rpm::client::{Plan, Reached, measure};
+use rpm::client::{Outcome, Plan, Reached, measure};
 use rpm::server::{Options, Served, Server};
 
 use crate::live::{MeasureError, unbroken};
@@ -121,23 +121,35 @@ impl RpmServer {
 
 /// One measurement of responsiveness; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (plan_json, reached = None))]
+#[pyo3(signature = (plan_json, reached = None, keep = None))]
 pub fn measure_rpm<'py>(
     py: Python<'py>,
     plan_json: &str,
     reached: Option<Py<PyAny>>,
+    keep: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyDict>, String)> {
     let plan: Plan = serde_json::from_str(plan_json)
         .map_err(|error| PyValueError::new_err(format!("not a plan: {error}")))?;
-    let mut raised = None;
-    let mut tell = |now: &Reached| {
-        go_on(now, reached.as_ref()).unwrap_or_else(|error| {
-            raised = Some(error);
+    let raised = Mutex::new(None);
+    let goes_on = |answer: PyResult<bool>| {
+        answer.unwrap_or_else(|error| {
+            *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             false
         })
     };
-    let outcome =
-        unbroken(py.detach(|| catch_unwind(AssertUnwindSafe(|| measure(&plan, &mut tell)))))?;
+    let mut tell = |now: &Reached| goes_on(go_on(now, reached.as_ref()));
+    let mut keep = |so_far: &Outcome| {
+        goes_on(Python::attach(|py| {
+            if let Some(keep) = &keep {
+                keep.call1(py, told(py, so_far, &plan)?)?;
+            }
+            Ok(true)
+        }))
+    };
+    let outcome = unbroken(
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| measure(&plan, &mut tell, &mut keep)))),
+    )?;
+    let raised = raised.into_inner().unwrap_or_else(PoisonError::into_inner);
     // Ctrl-C ends the measurement and keeps what there is; what the callback raises is the
     // caller's.
     let outcome = match (outcome, raised) {
@@ -145,7 +157,16 @@ pub fn measure_rpm<'py>(
         (_, Some(error)) => return Err(error),
         (outcome, None) => outcome.map_err(refusal)?,
     };
-    let facts = serde_json::to_string(&outcome.facts(&plan)).expect("facts are plain values");
+    told(py, &outcome, &plan)
+}
+
+/// Tables, and facts as JSON.
+fn told<'py>(
+    py: Python<'py>,
+    outcome: &Outcome,
+    plan: &Plan,
+) -> PyResult<(Bound<'py, PyDict>, String)> {
+    let facts = serde_json::to_string(&outcome.facts(plan)).expect("facts are plain values");
     Ok((columns(py, &outcome.tables())?, facts))
 }
 

@@ -191,7 +191,12 @@ pub enum Stopped {
     Asked,
     /// The server did not do its part.
     Failed(Problem),
+    /// It goes on: this is what there is so far, every stage of it whole.
+    Not,
 }
+
+/// Takes what was measured so far, after each stage but the last.
+pub type Keep<'a> = &'a mut dyn FnMut(&Outcome) -> bool;
 
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 /// The capacity that probes may take a share of is the goodput over this.
@@ -204,10 +209,14 @@ const IDLE_EVERY: Duration = Duration::from_millis(100);
 /// longer tell no more.
 const UNDER_WAY_S: f64 = 10.0;
 
-/// Measures. `tell` is called every 100 ms and ends the measurement early by answering `false`. An
-/// error means that nothing was measured; what goes wrong later is in the outcome, beside what was
-/// measured until then.
-pub fn measure(plan: &Plan, tell: &mut dyn FnMut(&Reached) -> bool) -> Result<Outcome, Problem> {
+/// Measures. `tell` is called every 100 ms and ends the measurement early by answering `false`, as
+/// `keep` does. An error means that nothing was measured; what goes wrong later is in the outcome,
+/// beside what was measured until then.
+pub fn measure(
+    plan: &Plan,
+    tell: &mut dyn FnMut(&Reached) -> bool,
+    keep: Keep,
+) -> Result<Outcome, Problem> {
     let url = whole_url(&plan.url)?;
     let tls = TlsConnector::from(Arc::new(plan.trust.clone().client()?));
     // Probes have threads of their own: gigabits of load must not make them late.
@@ -216,7 +225,7 @@ pub fn measure(plan: &Plan, tell: &mut dyn FnMut(&Reached) -> bool) -> Result<Ou
         let begun = attended(Session::begin(plan, &url, tls, load.handle().clone()), tell).await;
         let session = begun
             .unwrap_or_else(|| Err(Problem::new("ended before the server had answered", "")))?;
-        Ok(session.run(plan, tell).await)
+        Ok(session.run(plan, tell, keep).await)
     });
     probes.shutdown_background();
     load.shutdown_background();
@@ -397,7 +406,12 @@ impl Session {
         since(self.zero, Instant::now())
     }
 
-    async fn run(self, plan: &Plan, tell: &mut dyn FnMut(&Reached) -> bool) -> Outcome {
+    async fn run(
+        self,
+        plan: &Plan,
+        tell: &mut dyn FnMut(&Reached) -> bool,
+        keep: Keep<'_>,
+    ) -> Outcome {
         let mut outcome = Outcome {
             document: (*self.document).clone(),
             address: self.way.address,
@@ -419,6 +433,13 @@ impl Session {
             if outcome.stopped.is_some() {
                 break;
             }
+            outcome.stopped = Some(Stopped::Not);
+            self.bring_up(&mut outcome);
+            if !keep(&outcome) {
+                outcome.stopped = Some(Stopped::Asked);
+                break;
+            }
+            outcome.stopped = None;
             let rest = if number > 0 { REST } else { Duration::ZERO };
             if attended(sleep(rest), tell).await.is_none() {
                 outcome.stopped = Some(Stopped::Asked);
@@ -430,12 +451,15 @@ impl Session {
             outcome.loaded.push(loaded);
             outcome.stopped = ended.err();
         }
-        outcome.end_ns = self.now_ns();
-        let mut probes: Vec<Probe> =
-            locked(&self.shared.probes).done.iter().map(|done| done.probe).collect();
-        probes.sort_by_key(|probe| (probe.t_ns, probe.seq, probe.kind));
-        outcome.probes = probes;
+        self.bring_up(&mut outcome);
         outcome
+    }
+
+    /// Its end and its probes are those until now.
+    fn bring_up(&self, outcome: &mut Outcome) {
+        outcome.end_ns = self.now_ns();
+        outcome.probes = locked(&self.shared.probes).done.iter().map(|done| done.probe).collect();
+        outcome.probes.sort_by_key(|probe| (probe.t_ns, probe.seq, probe.kind));
     }
 
     /// Foreign probes, one after the other, through empty queues.

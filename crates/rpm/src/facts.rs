@@ -4,7 +4,9 @@
 //! carried load.
 
 use serde::Serialize;
-use tables::facts::{FORMAT, Flow, FlowDirection, FlowKind, Link, Outcome as Ended, Phase};
+use tables::facts::{
+    FORMAT, Flow, FlowDirection, FlowKind, Link, Outcome as Ended, Phase, UNFINISHED,
+};
 use tables::{FlowId, Table, engine, flow, flows, probe};
 
 use crate::algorithm::Parameters;
@@ -87,6 +89,7 @@ impl Outcome {
             None => (Ended::Complete, String::new()),
             Some(Stopped::Asked) => (Ended::Interrupted, "it was interrupted".into()),
             Some(Stopped::Failed(problem)) => (Ended::Partial, problem.to_string()),
+            Some(Stopped::Not) => (Ended::Partial, UNFINISHED.into()),
         };
         Facts {
             format: FORMAT,
@@ -116,19 +119,20 @@ impl Outcome {
     }
 
     fn phases(&self) -> Vec<Phase> {
+        let whole = matches!(self.stopped, None | Some(Stopped::Not));
         let idle = Phase {
             name: "idle".into(),
             kind: "idle",
             start_ns: 0,
             end_ns: self.idle_end_ns,
-            complete: self.stopped.is_none() || !self.loaded.is_empty(),
+            complete: whole || !self.loaded.is_empty(),
         };
         let loaded = self.loaded.iter().enumerate().map(|(number, loaded)| Phase {
             name: kind(&loaded.directions).into(),
             kind: kind(&loaded.directions),
             start_ns: loaded.start_ns,
             end_ns: loaded.end_ns,
-            complete: self.stopped.is_none() || number + 1 < self.loaded.len(),
+            complete: whole || number + 1 < self.loaded.len(),
         });
         std::iter::once(idle).chain(loaded).collect()
     }

@@ -48,7 +48,7 @@ fn plan_of(address: SocketAddr) -> Plan {
 }
 
 fn quietly(plan: &Plan) -> Result<Outcome, rpm::Problem> {
-    measure(plan, &mut |_| true)
+    measure(plan, &mut |_| true, &mut |_| true)
 }
 
 fn whole(plan: &Plan) -> Outcome {
@@ -264,12 +264,16 @@ fn a_server_that_vanishes_leaves_what_was_measured() {
     let mut server = Some(Server::start(&options()).unwrap());
     let mut plan = plan(server.as_ref().unwrap());
     (plan.parameters.stage_intervals, plan.patience_ns) = (1000, 2_000_000_000);
-    let outcome = measure(&plan, &mut |reached: &Reached| {
-        if reached.intervals == 2 {
-            server = None;
-        }
-        true
-    })
+    let outcome = measure(
+        &plan,
+        &mut |reached: &Reached| {
+            if reached.intervals == 2 {
+                server = None;
+            }
+            true
+        },
+        &mut |_| true,
+    )
     .unwrap();
     let Some(Stopped::Failed(problem)) = &outcome.stopped else { panic!("{:?}", outcome.stopped) };
     assert!(problem.problem.contains("broke off download-"), "{problem}");
@@ -284,16 +288,20 @@ fn a_measurement_ends_when_asked_and_keeps_what_it_has() {
     let mut plan = plan(&server);
     plan.parameters.stage_intervals = 1000;
     let mut stages = Vec::new();
-    let outcome = measure(&plan, &mut |reached: &Reached| {
-        stages.push((reached.phase, reached.stage));
-        reached.intervals < 3
-    })
+    let outcome = measure(
+        &plan,
+        &mut |reached: &Reached| {
+            stages.push((reached.phase, reached.stage));
+            reached.intervals < 3
+        },
+        &mut |_| true,
+    )
     .unwrap();
     assert_eq!(outcome.stopped, Some(Stopped::Asked));
     assert_eq!(outcome.loaded[0].intervals.len(), 3);
     assert_eq!(stages[0].0, 0);
     assert!(stages.contains(&(1, Stage::Goodput)));
-    let none = measure(&plan, &mut |_| false).unwrap();
+    let none = measure(&plan, &mut |_| false, &mut |_| true).unwrap();
     assert_eq!((none.stopped, none.loaded.len()), (Some(Stopped::Asked), 0));
 }
 

@@ -8,6 +8,9 @@ use serde::Serialize;
 /// The version of the shape.
 pub const FORMAT: u32 = 1;
 
+/// Why what was handed over before a measurement's end is not whole.
+pub const UNFINISHED: &str = "the measurement had not ended when this was written: sojourn was killed, or is measuring still";
+
 /// How a measurement ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -377,20 +377,22 @@ def _first(cases: Sequence[_Case], how: KernelAsked, stops: list[UnfinishedError
 
 def _check_vacant(cases: Sequence[_Case], how: KernelAsked) -> None:
     """Refuses, before anything is run, a folder of any side that has Runs already."""
-    from sojourn.engine import folder_names
+    from sojourn.engine import folder_names, seeds_of
     from sojourn.records import check_vacant
 
     if how.output.out is None:
         return
-    sides: dict[str, list[str]] = {}
+    sides: dict[str, list[Scenario]] = {}
     for case in cases:
-        sides.setdefault("sim", []).append(case.sides.ours.label)
+        seeds = seeds_of(case.sides.theirs, how.seeds)
+        sides.setdefault("sim", []).append(case.sides.ours.with_(seeds=list(seeds)))
         sides.setdefault(_side(how.execution.engine, case.sides.awake), []).append(
-            case.sides.theirs.label
+            case.sides.theirs
         )
-    for name, labels in sides.items():
-        for folder in folder_names(labels):
-            check_vacant(how.output.out / name / folder, force=how.output.force)
+    for name, scenarios in sides.items():
+        folders = folder_names([scenario.label for scenario in scenarios])
+        for folder, scenario in zip(folders, scenarios, strict=True):
+            check_vacant(how.output.out / name / folder, scenario.to_toml(), force=how.output.force)
 
 
 def _side(engine: str, awake: bool) -> str:

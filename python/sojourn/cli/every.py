@@ -31,7 +31,7 @@ HEADER = (
 WIDTHS = (19, 7, 13, 11, 8, 11, 9, 5)
 """Of the columns: rows are printed one at a time."""
 MeasuresInto = Callable[[Path], "MeasurementOutcome"]
-"""Measures into this folder."""
+"""Measures into this folder, or the first of those numbered after it that does not exist."""
 NAP_S = 30.0
 """The longest sleep: a clock that is stepped, or a host that was suspended, is noticed after it."""
 
@@ -113,7 +113,7 @@ def _one(
     from sojourn.live.measure.session import LiveError
 
     try:
-        outcome = measured(work.unused(folder / kept.name(t_ns)))
+        outcome = measured(folder / kept.name(t_ns))
     except LiveError as error:
         if first and not folder.exists():
             raise

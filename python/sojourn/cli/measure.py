@@ -258,10 +258,14 @@ def _once(
     from sojourn.live.measure import findings
     from sojourn.live.measure.measurement import MeasurementSettings
 
-    folder = output.out
-    if folder is None and not talk.as_json:
-        folder = work.unused(Path("runs") / f"measure-{slug(plan.host)}")
-    how = MeasurementSettings(repeats=repeats, out=folder, force=output.force, label=result.title)
+    default = None if talk.as_json else Path("runs") / f"measure-{slug(plan.host)}"
+    how = MeasurementSettings(
+        repeats=repeats,
+        out=output.out or default,
+        numbered=output.out is None,
+        force=output.force,
+        label=result.title,
+    )
     outcome = _measured(plan, how, talk.quiet)
     run = outcome.run
     if run is None:
@@ -273,12 +277,12 @@ def _once(
         work.say(f"wrote {flent.export(run, result.flent)}", talk.quiet)
     if result.csv is not None:
         work.say(f"wrote {work.write(result.csv, _csv(run))}", talk.quiet)
-    if folder is not None:
-        work.say(f"wrote {folder}; as a page: sojourn report {folder}", talk.quiet)
+    if how.out is not None:
+        work.say(f"wrote {run.path}; as a page: sojourn report {run.path}", talk.quiet)
     if steps := measurement_text.next_steps(found):
         work.say(steps, talk.quiet)
     if outcome.interrupted:
-        kept = f", kept in {folder}" if folder is not None else ""
+        kept = f", kept in {run.path}" if how.out is not None else ""
         work.say(f"interrupted: the above is what was finished{kept}")
         raise click.exceptions.Exit(130)
     if outcome.why:
@@ -315,7 +319,9 @@ def _series(
         )
 
     def measured(into: Path) -> MeasurementOutcome:
-        how = measurement.MeasurementSettings(repeats=load.repeats, out=into, label=title)
+        how = measurement.MeasurementSettings(
+            repeats=load.repeats, out=into, numbered=True, label=title
+        )
         with work.progress(quiet, lambda step: step) as tell:
             return measurement.measure(plan, how, _told(tell, load.repeats))
 

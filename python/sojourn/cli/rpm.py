@@ -228,10 +228,14 @@ def measure_(
         parameters=RpmParameters(id_ns=interval_ns),
         stages=BOTH if both else SERIAL,
     )
-    folder = output.out
-    if folder is None and not talk.as_json:
-        folder = work.unused(Path("runs") / f"rpm-{slug(host.removeprefix('https://'))}")
-    how = MeasurementSettings(repeats=repeats, out=folder, force=output.force, label=title)
+    default = None if talk.as_json else Path("runs") / f"rpm-{slug(host.removeprefix('https://'))}"
+    how = MeasurementSettings(
+        repeats=repeats,
+        out=output.out or default,
+        numbered=output.out is None,
+        force=output.force,
+        label=title,
+    )
     return _measure(plan, how, talk)
 
 
@@ -255,7 +259,7 @@ def _measure(plan: RpmPlan, how: MeasurementSettings, talk: options.TalkOptions)
     else:
         work.show(described(run, plan.parameters))
     if how.out is not None:
-        work.say(f"wrote {how.out}; as a page: sojourn report {how.out}", talk.quiet)
+        work.say(f"wrote {run.path}; as a page: sojourn report {run.path}", talk.quiet)
     if outcome.interrupted:
         work.say("interrupted: the above is what was measured")
         raise click.exceptions.Exit(130)

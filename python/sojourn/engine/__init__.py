@@ -1,7 +1,7 @@
 """Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel
 in a guest, `netns` this host's own."""
 
-from sojourn.engine.asked import Progress
+from sojourn.engine.asked import Progress, seeds_of
 from sojourn.engine.cluster import ClusterAddress, ClusterAt
 from sojourn.engine.compare import contenders, taking_turns, variants
 from sojourn.engine.memory import Interruption, Simulated, Summed, simulate, simulate_all
@@ -50,6 +50,7 @@ __all__ = [
     "run_all",
     "run_each",
     "run_more",
+    "seeds_of",
     "simulate",
     "simulate_all",
     "stands_for",

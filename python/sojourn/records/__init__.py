@@ -6,6 +6,7 @@
 from sojourn.meta import FORMAT, FlowInfo, LinkInfo, Meta, Phase
 from sojourn.records.disk import (
     INDEX,
+    MEASUREMENT,
     META,
     SCENARIO,
     SUMS,
@@ -13,6 +14,7 @@ from sojourn.records.disk import (
     check_room,
     check_vacant,
     free_memory,
+    reserved,
     write_index,
     write_whole,
 )
@@ -32,6 +34,7 @@ from sojourn.records.schema import (
 __all__ = [
     "FORMAT",
     "INDEX",
+    "MEASUREMENT",
     "META",
     "NONE",
     "SCENARIO",
@@ -54,6 +57,7 @@ __all__ = [
     "holding",
     "names_of",
     "nothing",
+    "reserved",
     "write_index",
     "write_whole",
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,10 +61,14 @@ def write_index(folder: Path, names: Iterable[str], sweep: Mapping[str, Any] | N
         ) from None
 
 
-def check_vacant(folder: Path, scenario: str | None = None, *, force: bool = False) -> None:
+MEASUREMENT = "# A measurement of a live link: what was asked. `sojourn run` can't run it again."
+"""How the scenario.toml of a measurement begins, and no scenario."""
+
+
+def check_vacant(folder: Path, scenario: str, *, force: bool = False) -> None:
     """Refuses a folder that a new Run would overwrite: anything not empty, except one of our Runs
     when `force`, and what a process leaves that is killed before it has written meta.json: the
-    beginning of this same `scenario`, and nothing else."""
+    beginning of this same `scenario`, or what was asked of a measurement, and nothing else."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder} is a file, not a folder", "choose another folder with -o")
     try:
@@ -74,12 +79,10 @@ def check_vacant(folder: Path, scenario: str | None = None, *, force: bool = Fal
         names = {name for name in all_names if not name.startswith(f".{META}.")}
         if not names:
             return
-        if (
-            scenario is not None
-            and names == {SCENARIO}
-            and scenario.encode().startswith((folder / SCENARIO).read_bytes())
-        ):
-            return
+        if names == {SCENARIO}:
+            left = content_of(folder / SCENARIO)
+            if scenario.encode().startswith(left) or left.startswith(MEASUREMENT.encode()):
+                return
     except OSError as error:
         raise RunError(
             f"can't read {folder}: {error.strerror or error}", "choose another folder with -o"
@@ -92,6 +95,44 @@ def check_vacant(folder: Path, scenario: str | None = None, *, force: bool = Fal
             f"{folder} already holds a Run",
             "choose another folder with -o, or replace it with --force",
         )
+
+
+@contextlib.contextmanager
+def reserved(folder: Path, *, numbered: bool) -> Iterator[Path]:
+    """The folder for a Run that will be made later, made at once, so that no other process is told
+    that its name is free. It is gone at the end if nothing was put into it.
+
+    `numbered`: the first of folder, folder-2, folder-3, ... that does not exist.
+    """
+    made = [each for each in folder.parents if not each.exists()]
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        candidate, new = folder, _made(folder)
+        number = 1
+        while numbered and not new:
+            number += 1
+            candidate = folder.with_name(f"{folder.name}-{number}")
+            new = _made(candidate)
+    except OSError as error:
+        raise RunError(
+            f"can't make {folder}: {error.strerror or error}", "choose another folder with -o"
+        ) from None
+    try:
+        yield candidate
+    finally:
+        for each in ([candidate] if new else []) + made:
+            # One that holds something stays.
+            with contextlib.suppress(OSError):
+                each.rmdir()
+
+
+def _made(folder: Path) -> bool:
+    """Makes a folder; False: its name is taken."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return False
+    return True
 
 
 def free_memory() -> int | None:

@@ -19,7 +19,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import shutil
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -395,24 +394,27 @@ class Run:
         self._check_ours()
         target = self._seed_folder(seed)
         try:
-            with remains.beside(target) as temporary:
+            with contextlib.ExitStack() as stack:
+                temporary = stack.enter_context(remains.beside(target))
                 temporary.mkdir()
                 for name, content in packed.files.items():
                     (temporary / name).write_bytes(content)
-                shutil.rmtree(target, ignore_errors=True)
+                if target.exists():
+                    # It is removed when meta.json no longer names it.
+                    os.replace(target, stack.enter_context(remains.beside(target)))
                 os.replace(temporary, target)
-            self.meta = dataclasses.replace(
-                self.meta,
-                seeds=tuple(sorted({*self.meta.seeds, seed})),
-                cpu_s={**self.meta.cpu_s, str(seed): cpu_ns / 1e9},
-                checksums={**self.meta.checksums, str(seed): packed.checksum},
-                invalid=_with_reasons(self.meta.invalid, seed, invalid),
-            )
-            self._sums.pop(seed, None)
-            self.numbers.pop(seed, None)
-            self._unnamed = True
-            if named:
-                self._write_meta()
+                self.meta = dataclasses.replace(
+                    self.meta,
+                    seeds=tuple(sorted({*self.meta.seeds, seed})),
+                    cpu_s={**self.meta.cpu_s, str(seed): cpu_ns / 1e9},
+                    checksums={**self.meta.checksums, str(seed): packed.checksum},
+                    invalid=_with_reasons(self.meta.invalid, seed, invalid),
+                )
+                self._sums.pop(seed, None)
+                self.numbers.pop(seed, None)
+                self._unnamed = True
+                if named:
+                    self._write_meta()
         except OSError as error:
             raise RunError(
                 f"seed {seed} could not be written to {self.path}: {error.strerror or error}",

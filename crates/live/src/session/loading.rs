@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use probe::bulk::Options;
@@ -39,15 +40,6 @@ pub struct Spec {
     pub patience: i64,
 }
 
-/// What a load thread brought back.
-#[derive(Debug, Default)]
-pub struct Loaded {
-    /// Samples of this end, on our clock.
-    pub rows: Vec<Row>,
-    /// What went wrong, if something did.
-    pub broken: Option<String>,
-}
-
 /// What is wanted of a thread; it begins with making the connections ready, 0.
 const GO: u8 = 1;
 const STOP: u8 = 2;
@@ -66,7 +58,9 @@ struct Shared {
 #[derive(Debug)]
 pub struct Loading {
     shared: Arc<Shared>,
-    thread: JoinHandle<Loaded>,
+    /// What went wrong, if something did.
+    thread: JoinHandle<Option<String>>,
+    rows: Receiver<Vec<Row>>,
 }
 
 impl Loading {
@@ -74,15 +68,23 @@ impl Loading {
     pub fn start(spec: Spec, clock: Clock) -> io::Result<Loading> {
         let shared = Arc::new(Shared::default());
         let seen = shared.clone();
+        let (sender, rows) = channel();
         let thread = std::thread::Builder::new().name("load".into()).spawn(move || {
             sys::defer_thread();
             let load = Load::new(spec.direction == Direction::Up, spec.streams);
             let mut load = load.with_ecn(spec.ecn);
-            let result = drive(&mut load, &spec, &clock, &seen);
+            let result = drive(&mut load, &spec, &clock, &seen, &sender);
+            // Nobody is left to be told after a session that failed.
+            let _ = sender.send(load.take_rows());
             let broken = result.err().map(|e| e.to_string());
-            Loaded { broken: broken.or(load.broken().map(str::to_string)), rows: load.take_rows() }
+            broken.or(load.broken().map(str::to_string))
         })?;
-        Ok(Loading { shared, thread })
+        Ok(Loading { shared, thread, rows })
+    }
+
+    /// Samples of this end since the last call, on our clock.
+    pub fn take_rows(&self) -> impl Iterator<Item = Row> {
+        self.rows.try_iter().flatten()
     }
 
     /// Connections that are ready.
@@ -109,14 +111,21 @@ impl Loading {
         self.shared.wanted.fetch_max(what, Ordering::Relaxed);
     }
 
-    /// Ends it now.
-    pub fn finish(self) -> Loaded {
+    /// Ends it now: its last samples, and what went wrong, if something did.
+    pub fn finish(self) -> (Vec<Row>, Option<String>) {
         self.want(ABANDON);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let broken = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (self.rows.try_iter().flatten().collect(), broken)
     }
 }
 
-fn drive(load: &mut Load, spec: &Spec, clock: &Clock, shared: &Shared) -> io::Result<()> {
+fn drive(
+    load: &mut Load,
+    spec: &Spec,
+    clock: &Clock,
+    shared: &Shared,
+    rows: &Sender<Vec<Row>>,
+) -> io::Result<()> {
     let mut epoll = Epoll::new()?;
     if !connect(load, spec, clock, shared, &mut epoll)? {
         return Ok(());
@@ -144,6 +153,7 @@ fn drive(load: &mut Load, spec: &Spec, clock: &Clock, shared: &Shared) -> io::Re
             && over.is_none()
         {
             load.sample(now);
+            let _ = rows.send(load.take_rows());
             due = Some(at + spec.interval * ((now - at) / spec.interval + 1));
         }
         if load.is_over() && (over.is_some() || load.sends())

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use probe::marks::{self, Marked};
@@ -81,7 +81,16 @@ pub struct Whom {
 pub struct Marking {
     stop: Arc<AtomicBool>,
     tried: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<Vec<Asked>>>,
+    asked: Shared,
+    /// `None`: it has ended.
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+/// The requests so far.
+type Shared = Arc<Mutex<Vec<Asked>>>;
+
+fn lock(asked: &Shared) -> MutexGuard<'_, Vec<Asked>> {
+    asked.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Marking {
@@ -89,13 +98,14 @@ impl Marking {
     pub fn start(whom: Whom, clock: Clock) -> io::Result<Marking> {
         let (stop, tried) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
         let (seen, told) = (Arc::clone(&stop), Arc::clone(&tried));
-        let asking = Asking::new(whom, clock)?;
+        let asked = Shared::default();
+        let asking = Asking::new(whom, clock, Arc::clone(&asked))?;
         let thread = std::thread::Builder::new().name("marks".into()).spawn(move || {
-            let asked = asking.run(&seen, &told);
+            let ended = asking.run(&seen, &told);
             told.store(true, Ordering::Relaxed);
-            asked
+            ended
         })?;
-        Ok(Marking { stop, tried, thread })
+        Ok(Marking { stop, tried, asked, thread: Some(thread) })
     }
 
     /// Whether all fields have been tried.
@@ -103,10 +113,16 @@ impl Marking {
         self.tried.load(Ordering::Relaxed)
     }
 
-    /// Ends it.
-    pub fn finish(self) -> io::Result<Vec<Asked>> {
+    /// What was asked by now.
+    pub fn so_far(&self) -> Vec<Asked> {
+        lock(&self.asked).clone()
+    }
+
+    /// Ends it; `so_far` is the whole then.
+    pub fn finish(&mut self) -> io::Result<()> {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
@@ -115,12 +131,12 @@ struct Asking {
     clock: Clock,
     socket: OwnedFd,
     batch: Batch,
-    asked: Vec<Asked>,
+    asked: Shared,
     answers: usize,
 }
 
 impl Asking {
-    fn new(whom: Whom, clock: Clock) -> io::Result<Asking> {
+    fn new(whom: Whom, clock: Clock, asked: Shared) -> io::Result<Asking> {
         let any: IpAddr = match whom.server.ip() {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -128,10 +144,10 @@ impl Asking {
         let socket = sys::socket(Kind::Datagram, any)?;
         sys::bind(&socket, SocketAddr::new(any, 0))?;
         marks::hear(&socket, any)?;
-        Ok(Asking { whom, clock, socket, batch: Batch::new(16), asked: Vec::new(), answers: 0 })
+        Ok(Asking { whom, clock, socket, batch: Batch::new(16), asked, answers: 0 })
     }
 
-    fn run(mut self, stop: &AtomicBool, tried: &AtomicBool) -> io::Result<Vec<Asked>> {
+    fn run(mut self, stop: &AtomicBool, tried: &AtomicBool) -> io::Result<()> {
         let mut epoll = Epoll::new()?;
         let timer = Timer::new()?;
         epoll.add(&timer, Interest::ReadableEdge, TIMER)?;
@@ -146,11 +162,14 @@ impl Asking {
             if end.is_none() && stop.load(Ordering::Relaxed) {
                 end = Some(now + LINGER);
             }
-            if end.is_some_and(|end| now >= end || self.answers == self.asked.len()) {
-                return Ok(self.asked);
+            let (count, last) = {
+                let asked = lock(&self.asked);
+                (asked.len(), asked.last().map_or(now, |one| one.t))
+            };
+            if end.is_some_and(|end| now >= end || self.answers == count) {
+                return Ok(());
             }
             if end.is_none() && now >= due {
-                let count = self.asked.len();
                 if let Some(&(there, back)) = first.get(count) {
                     self.ask(there, back, true);
                     due = now + QUICK;
@@ -159,7 +178,7 @@ impl Asking {
                     let field = self.whom.dscp << 2 | ect;
                     self.ask(field, field, false);
                     due = (due + SLOW).max(now);
-                } else if self.answers == count || now >= self.asked[count - 1].t + LINGER {
+                } else if self.answers == count || now >= last + LINGER {
                     tried.store(true, Ordering::Relaxed);
                 } else {
                     due = now + QUICK;
@@ -175,15 +194,17 @@ impl Asking {
     }
 
     fn ask(&mut self, there: u8, back: u8, first: bool) {
-        let number = self.asked.len() as u32;
+        let number = lock(&self.asked).len() as u32;
         let request = Marked { number, token: self.whom.token, wanted: back, came: None };
         let t = self.clock.now();
         // What can't be sent is not answered, as what is lost.
         let _ = sys::send_marked(&self.socket, &request.write(), self.whom.server, there);
-        self.asked.push(Asked { t, first, there, there_came: None, back, back_came: None });
+        let asked = Asked { t, first, there, there_came: None, back, back_came: None };
+        lock(&self.asked).push(asked);
     }
 
     fn hear(&mut self) {
+        let mut all = lock(&self.asked);
         // An error is one of an earlier request, which the socket no longer holds.
         while let Ok(1..) =
             self.batch.receive(&self.socket).or_else(|_| self.batch.receive(&self.socket))
@@ -194,7 +215,7 @@ impl Asking {
                 else {
                     continue;
                 };
-                let asked = self.asked.get_mut(number as usize);
+                let asked = all.get_mut(number as usize);
                 let asked = asked.filter(|a| a.there_came.is_none() && token == self.whom.token);
                 if let (Some(asked), Some(ds)) = (asked, datagram.ds) {
                     (asked.there_came, asked.back_came) = (Some(came), Some(ds));

@@ -3,7 +3,9 @@
 //! This thread says what is done when and reads this host's interface; the probes have a thread of
 //! their own, and so has each direction of load. The server's samples are said after each phase, so
 //! that saying them disturbs nothing. However a session ends, whole or by the server's going away
-//! or by its owner's wish, what was measured until then is handed over with the reason.
+//! or by its owner's wish, what was measured until then is handed over with the reason. Whoever
+//! wants to keep it even if this process is killed is handed all of it after each phase, and now
+//! and then in a long one.
 
 mod clock;
 mod control;
@@ -25,6 +27,7 @@ use probe::Clock;
 use probe::prober::{Prober, Timing};
 
 use ::tables::Table;
+use ::tables::facts::UNFINISHED;
 
 use crate::Failure;
 use crate::caps::Caps;
@@ -32,11 +35,11 @@ use crate::load::Row;
 use crate::protocol::{Direction, Reply, Request};
 use clock::Exchange;
 use control::{Control, Gone};
-use loading::{Loaded, Loading, Spec};
+use loading::{Loading, Spec};
 use local::{Local, Surroundings};
 use marking::{Marking, Whom};
 pub use plan::{How, Kind, PORT, Phase as PlannedPhase, Plan, Target, endpoint};
-use probing::{Probed, Probing};
+use probing::Probing;
 use targets::Aim;
 
 const MS: i64 = 1_000_000;
@@ -53,12 +56,26 @@ const LINGER: i64 = SECOND;
 const QUIET: i64 = SECOND / 2;
 /// For what the server has measured, when the session is ended early.
 const HASTE: i64 = 3 * SECOND;
+/// Within a phase what was measured is handed over this long after the last time; or after a
+/// quarter of the session's time, if that is more, so that all of it together costs a few times
+/// what the last one costs.
+const KEEP: i64 = 20 * SECOND;
 
 /// Who looks on.
 pub trait Watcher {
     /// The session has reached `now` of about `total` ns, in this phase ("": between two). False
     /// ends it.
     fn reached(&mut self, now: i64, total: i64, phase: &str) -> bool;
+
+    /// Whether it wants what was measured so far, as soon as a phase is complete.
+    fn keeps(&self) -> bool {
+        false
+    }
+
+    /// All that was measured so far, in the place of what it had before. False ends the session.
+    fn keep(&mut self, _so_far: Measured) -> bool {
+        true
+    }
 }
 
 /// What a session brought back.
@@ -106,6 +123,16 @@ struct Pair {
     theirs: Vec<Row>,
 }
 
+/// A load that is going on.
+#[derive(Debug)]
+struct Going {
+    number: u32,
+    direction: Direction,
+    loading: Loading,
+    /// Samples of this end so far.
+    ours: Vec<Row>,
+}
+
 /// What the server has said of a load.
 #[derive(Debug, Default)]
 struct Said {
@@ -135,6 +162,8 @@ struct Session<'a> {
     around: Surroundings,
     local: Option<Local>,
     aims: Vec<Aim>,
+    probing: Probing,
+    marking: Option<Marking>,
     notes: Vec<String>,
     exchanges: Vec<Exchange>,
     /// Loads by their numbers.
@@ -147,8 +176,13 @@ struct Session<'a> {
     last_said: i64,
     next_watch: i64,
     next_sample: i64,
+    next_keep: i64,
     phases: Vec<Phase>,
+    /// Whether the last of them goes on.
+    in_phase: bool,
+    /// Loads that are over, and those that go on.
     loads: Vec<Pair>,
+    going: Vec<Going>,
     total: i64,
 }
 
@@ -192,6 +226,8 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
         around,
         local,
         aims,
+        probing,
+        marking,
         notes,
         exchanges: Vec::new(),
         said: HashMap::new(),
@@ -202,15 +238,16 @@ pub fn measure(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, Failu
         last_said: 0,
         next_watch: 0,
         next_sample: 0,
+        next_keep: KEEP,
         phases: Vec::new(),
+        in_phase: false,
         loads: Vec::new(),
+        going: Vec::new(),
         total,
     };
-    let ended = session.run(marking.as_ref());
-    let (probed, duration) = session.finish(probing, &ended)?;
-    let marked = marking.map(Marking::finish).transpose();
-    let marked = marked.map_err(|e| Failure::new(format!("ECN's requests broke off: {e}"), ""))?;
-    Ok(result::make(session, probed, marked, &ended, duration))
+    let ended = session.run();
+    let duration = session.finish(&ended)?;
+    Ok(result::make(&session, &ended, duration))
 }
 
 /// Has the server's echoes bear the codepoint of our own.
@@ -321,16 +358,14 @@ fn start_probing(
 }
 
 impl Session<'_> {
-    fn run(&mut self, marking: Option<&Marking>) -> Result<(), End> {
+    fn run(&mut self) -> Result<(), End> {
         for _ in 0..EXCHANGES {
             let had = self.exchanges.len();
             self.exchange()?;
             self.wait(self.plan.patience_ns, |s| s.exchanges.len() > had)?;
         }
-        if let Some(marking) = marking {
-            // Before the phases: the path is tried without load.
-            self.wait(self.plan.patience_ns, |_| marking.is_through())?;
-        }
+        // Before the phases: the path is tried without load.
+        self.wait(self.plan.patience_ns, |s| s.marking.as_ref().is_none_or(Marking::is_through))?;
         // What was asked of clocks and marks comes on top.
         self.total = self.clock.now() + self.plan.total();
         let names = self.plan.phase_names();
@@ -342,19 +377,46 @@ impl Session<'_> {
             };
             self.phase = String::new();
             result?;
+            self.keep()?;
         }
         Ok(())
     }
 
+    /// Hands over what was measured so far, once a phase is complete.
+    fn keep(&mut self) -> Result<(), End> {
+        if !self.watcher.keeps() || !self.phases.iter().any(|phase| phase.complete) {
+            return Ok(());
+        }
+        let so_far = self.so_far();
+        let goes_on = self.watcher.keep(so_far);
+        let now = self.clock.now();
+        self.next_keep = now + KEEP.max(now / 4);
+        if goes_on { Ok(()) } else { Err(End::Interrupted) }
+    }
+
+    fn so_far(&mut self) -> Measured {
+        let now = self.clock.now();
+        if let (true, Some(phase)) = (self.in_phase, self.phases.last_mut()) {
+            phase.end = now;
+        }
+        let (over, phase) = (self.loads.len(), self.phases.len().wrapping_sub(1));
+        for going in &mut self.going {
+            going.ours.extend(going.loading.take_rows());
+            // The server's samples come after the phase.
+            let (ours, theirs) = (going.ours.clone(), Vec::new());
+            self.loads.push(Pair { phase, direction: going.direction, ours, theirs });
+        }
+        self.probing.update();
+        let measured = result::make(self, &Err(End::Refused(UNFINISHED.into())), now);
+        self.loads.truncate(over);
+        measured
+    }
+
     /// What is left of the session: the last replies, what the server heard.
-    fn finish(
-        &mut self,
-        probing: Probing,
-        ended: &Result<(), End>,
-    ) -> Result<(Probed, i64), Failure> {
+    fn finish(&mut self, ended: &Result<(), End>) -> Result<i64, Failure> {
         let duration = self.clock.now();
         self.sample(duration);
-        let probed = probing
+        self.probing
             .finish()
             .map_err(|e| Failure::new(format!("the probes broke off: {e}"), "please report it"))?;
         if !matches!(ended, Err(End::Gone(_))) {
@@ -363,7 +425,12 @@ impl Session<'_> {
             let _ = self.wait_on(HASTE.min(self.plan.patience_ns), false, |s| s.heard.is_some());
             let _ = self.control.say(&Request::Bye);
         }
-        Ok((probed, duration))
+        if let Some(marking) = &mut self.marking {
+            marking
+                .finish()
+                .map_err(|e| Failure::new(format!("ECN's requests broke off: {e}"), ""))?;
+        }
+        Ok(duration)
     }
 
     // ------------------------------------------------------------------------------------- phases
@@ -372,11 +439,13 @@ impl Session<'_> {
         let start = self.clock.now();
         let name = self.phase.clone();
         self.phases.push(Phase { name, kind, start, end: start, complete: false });
+        self.in_phase = true;
     }
 
     /// The phase that was begun last is over.
     fn end(&mut self, complete: bool) {
         let now = self.clock.now();
+        self.in_phase = false;
         if let Some(phase) = self.phases.last_mut() {
             (phase.end, phase.complete) = (now, complete);
         }
@@ -396,12 +465,11 @@ impl Session<'_> {
             Kind::Upload => &[Direction::Up],
             Kind::Both => &[Direction::Down, Direction::Up],
         };
-        let mut going = Vec::new();
-        let result = self.load(kind, duration, directions, &mut going);
+        let result = self.load(kind, duration, directions);
         // However it ended: what both ends saw, as far as there is time.
-        for (number, loading) in &going {
-            loading.stop();
-            let _ = self.control.say(&Request::Stop { load: *number });
+        for going in &self.going {
+            going.loading.stop();
+            let _ = self.control.say(&Request::Stop { load: going.number });
         }
         let limit = match &result {
             Err(End::Gone(_)) => 0,
@@ -410,12 +478,13 @@ impl Session<'_> {
         };
         let drained = match result {
             Err(End::Gone(_)) => Ok(true),
-            _ => self.drain(limit, &going),
+            _ => self.drain(limit),
         };
         let phase = self.phases.len().wrapping_sub(1);
         let mut broken = None;
-        for ((number, loading), &direction) in going.into_iter().zip(directions) {
-            let Loaded { rows: ours, broken: why } = loading.finish();
+        for Going { number, direction, loading, mut ours } in std::mem::take(&mut self.going) {
+            let (last, why) = loading.finish();
+            ours.extend(last);
             let said = self.said.remove(&number).unwrap_or_default();
             let word = direction.word();
             if let Some(why) = why.or(said.over.map(|over| over.0).filter(|why| !why.is_empty())) {
@@ -433,16 +502,10 @@ impl Session<'_> {
         })
     }
 
-    fn load(
-        &mut self,
-        kind: Kind,
-        duration: i64,
-        directions: &[Direction],
-        going: &mut Vec<(u32, Loading)>,
-    ) -> Result<(), End> {
+    fn load(&mut self, kind: Kind, duration: i64, directions: &[Direction]) -> Result<(), End> {
         let patience = self.plan.patience_ns;
         for &direction in directions {
-            let number = self.loads.len() as u32 + going.len() as u32 + 1;
+            let number = self.loads.len() as u32 + self.going.len() as u32 + 1;
             self.said.insert(number, Said::default());
             self.control.say(&Request::Load {
                 load: number,
@@ -469,23 +532,23 @@ impl Session<'_> {
             };
             let loading = Loading::start(spec, self.clock)
                 .map_err(|e| End::Refused(format!("a thread for load: {e}")))?;
-            going.push((number, loading));
+            self.going.push(Going { number, direction, loading, ours: Vec::new() });
         }
         let streams = self.plan.streams as usize;
         self.expect(patience, "did not get all streams", |s| {
-            going.iter().all(|(number, loading)| {
+            s.going.iter().all(|Going { number, loading, .. }| {
                 loading.is_finished() || s.said[number].complete && loading.ready() == streams
             })
         })?;
         self.begin(kind);
-        for (number, loading) in going.iter() {
-            self.control.say(&Request::Go { load: *number })?;
-            loading.go();
+        for going in &self.going {
+            self.control.say(&Request::Go { load: going.number })?;
+            going.loading.go();
         }
         let ended_early = |s: &Session| {
-            going
-                .iter()
-                .any(|(number, loading)| loading.is_finished() || s.said[number].over.is_some())
+            s.going.iter().any(|Going { number, loading, .. }| {
+                loading.is_finished() || s.said[number].over.is_some()
+            })
         };
         // The server ends a load by itself when its time is over, perhaps a moment before ours is.
         let result = self.wait(duration, |s| {
@@ -498,11 +561,11 @@ impl Session<'_> {
     }
 
     /// Waits for the ends of loads.
-    fn drain(&mut self, limit: i64, going: &[(u32, Loading)]) -> Result<bool, End> {
+    fn drain(&mut self, limit: i64) -> Result<bool, End> {
         // The end of a connection may be lost like any packet; what the server says comes behind
         // what it sent.
         let over = |s: &Session| {
-            going.iter().all(|(number, loading)| {
+            s.going.iter().all(|Going { number, loading, .. }| {
                 let said = s.said[number].over.as_ref();
                 said.is_some_and(|over| loading.is_finished() || s.clock.now() - over.1 >= QUIET)
             })
@@ -557,6 +620,9 @@ impl Session<'_> {
                 if !self.watcher.reached(now, self.total, &self.phase) {
                     return Err(End::Interrupted);
                 }
+            }
+            if self.in_phase && now >= self.next_keep {
+                self.keep()?;
             }
             if now >= self.next_sample {
                 self.next_sample = now - now.rem_euclid(self.plan.sample_ns) + self.plan.sample_ns;

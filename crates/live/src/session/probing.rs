@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
 use probe::prober::{Counts, Prober, Sample};
@@ -25,7 +26,11 @@ pub struct Probed {
 #[derive(Debug)]
 pub struct Probing {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<io::Result<Probed>>,
+    /// `None`: it has ended.
+    thread: Option<JoinHandle<io::Result<()>>>,
+    /// What settles, in parts: a channel, since the probe thread waits for nobody.
+    parts: Receiver<Probed>,
+    so_far: Probed,
 }
 
 const TIMER: u64 = u64::MAX;
@@ -42,19 +47,44 @@ impl Probing {
     ) -> io::Result<Probing> {
         let stop = Arc::new(AtomicBool::new(false));
         let seen = stop.clone();
+        let (sender, parts) = channel();
         let thread = std::thread::Builder::new().name("probes".into()).spawn(move || {
             let priority = sys::prefer_thread();
-            let samples = probe(&mut prober, &clock, &seen, linger)?;
-            let counts = (0..targets).map(|index| prober.counts(index)).collect();
-            Ok(Probed { samples, counts, priority })
+            let told = |prober: &mut Prober| {
+                let counts = (0..targets).map(|index| prober.counts(index)).collect();
+                // Nobody is left to be told after a session that failed.
+                let _ = sender.send(Probed { samples: prober.take(), counts, priority });
+            };
+            probe(&mut prober, &clock, &seen, linger, &told)
         })?;
-        Ok(Probing { stop, thread })
+        let so_far = Probed {
+            samples: Vec::new(),
+            counts: vec![Counts::default(); targets],
+            priority: Priority::Normal,
+        };
+        Ok(Probing { stop, thread: Some(thread), parts, so_far })
     }
 
-    /// Ends it.
-    pub fn finish(self) -> io::Result<Probed> {
+    /// Takes in what has settled by now.
+    pub fn update(&mut self) {
+        for part in self.parts.try_iter() {
+            self.so_far.samples.extend(part.samples);
+            (self.so_far.counts, self.so_far.priority) = (part.counts, part.priority);
+        }
+    }
+
+    /// What had settled at the last `update`.
+    pub fn so_far(&self) -> &Probed {
+        &self.so_far
+    }
+
+    /// Ends it; `so_far` is the whole then.
+    pub fn finish(&mut self) -> io::Result<()> {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        self.update();
+        ended
     }
 }
 
@@ -63,14 +93,14 @@ fn probe(
     clock: &Clock,
     stop: &AtomicBool,
     linger: i64,
-) -> io::Result<Vec<Sample>> {
+    told: &dyn Fn(&mut Prober),
+) -> io::Result<()> {
     let mut epoll = Epoll::new()?;
     let timer = Timer::new()?;
     epoll.add(&timer, Interest::ReadableEdge, TIMER)?;
     for (index, socket) in prober.sockets().enumerate() {
         epoll.add(socket, Interest::Readable, index as u64)?;
     }
-    let mut samples = Vec::new();
     let mut happened = Vec::new();
     let mut end = None;
     loop {
@@ -92,8 +122,8 @@ fn probe(
         for event in happened.iter().filter(|event| event.token != TIMER) {
             prober.on_readable(event.token as usize, clock);
         }
-        samples.extend(prober.take());
+        told(prober);
     }
-    samples.extend(prober.take());
-    Ok(samples)
+    told(prober);
+    Ok(())
 }

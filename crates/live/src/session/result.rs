@@ -9,9 +9,8 @@ use super::facts::{
     Client, Clock, Congestion, Facts, Goodput, Lateness, Load, MarkedTcp, Marks, Probe,
     ProbedPhase, Server, priority,
 };
-use super::marking::{self, Asked};
+use super::marking;
 use super::plan::{How, Kind};
-use super::probing::Probed;
 use super::tables::{self, Request, Stream};
 use super::{End, MS, Measured, Session};
 use crate::protocol::Direction;
@@ -22,22 +21,18 @@ const TOLD: u64 = 64;
 const STEPPED: i64 = 100 * MS;
 
 /// Makes them. `duration`: the session's time at its end.
-pub fn make(
-    mut session: Session,
-    probed: Probed,
-    marked: Option<Vec<Asked>>,
-    ended: &Result<(), End>,
-    duration: i64,
-) -> Measured {
-    let offsets = Offsets::of(&session, &probed.samples);
-    let probes = requests(&session, &probed.samples, offsets.best());
+pub fn make(session: &Session, ended: &Result<(), End>, duration: i64) -> Measured {
+    let probed = session.probing.so_far();
+    let mut notes = session.notes.clone();
+    let offsets = Offsets::of(session, &probed.samples);
+    let probes = requests(session, &probed.samples, offsets.best());
     let plan = session.plan;
     let mut streams: Vec<Stream> = Vec::new();
     let mut flows = Vec::new();
     let mut goodput = Vec::new();
     let mut acked = false;
     let mut tcp = Vec::new();
-    let names = LoadNames::of(&session);
+    let names = LoadNames::of(session);
     for (group, pair) in session.loads.iter().enumerate() {
         let count = plan.streams as usize;
         let (made, by_ack) = tables::streams(pair, count, offsets.best(), plan.sample_ns);
@@ -67,13 +62,13 @@ pub fn make(
                 },
                 phase: begun.map(|_| pair.phase),
                 group,
-                congestion: Some(congestion(&session, pair.direction)),
+                congestion: Some(congestion(session, pair.direction)),
             });
         }
         streams.extend(made);
     }
     if acked {
-        session.notes.push(
+        notes.push(
             "the server's samples of an upload are missing: delivered_bytes is what it acknowledged".into(),
         );
     }
@@ -81,7 +76,7 @@ pub fn make(
     for (index, aim) in session.aims.iter().enumerate() {
         flows.push(Flow::probe(&aim.name, session.loads.len() + index));
     }
-    let told = tell_probes(&mut session, &probed, &probes);
+    let told = tell_probes(session, &probes, &mut notes);
     let (queue, links) = tables::queue_and_links(session.local.as_ref());
     let mut all = vec![
         tables::flow(&streams),
@@ -92,12 +87,12 @@ pub fn make(
     ];
     let received = streams.iter().filter_map(Stream::received);
     all.extend(tables::others(received.reduce(|sum, more| sum + more)));
-    let marks = marked.map(|asked| {
+    let marks = session.marking.as_ref().map(|marking| {
         let phases: Vec<(i64, i64)> = session.phases.iter().map(|p| (p.start, p.end)).collect();
-        Marks { tcp, ..marking::told(&asked, plan.dscp, &phases) }
+        Marks { tcp, ..marking::told(&marking.so_far(), plan.dscp, &phases) }
     });
-    let more = Told { flows, probes: told, goodput, marks };
-    let facts = facts(session, &probed, ended, duration, &offsets, more);
+    let more = Told { flows, probes: told, goodput, marks, notes };
+    let facts = facts(session, ended, duration, &offsets, more);
     Measured { tables: all, facts }
 }
 
@@ -282,9 +277,9 @@ fn lost<'a>(requests: impl Iterator<Item = &'a Request>) -> (usize, Option<usize
     (all, known(there), known(back))
 }
 
-fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) -> Vec<Probe> {
+fn tell_probes(session: &Session, probes: &[Vec<Request>], notes: &mut Vec<String>) -> Vec<Probe> {
+    let probed = session.probing.so_far();
     let mut told = Vec::new();
-    let mut notes = Vec::new();
     for (index, (aim, requests)) in session.aims.iter().zip(probes).enumerate() {
         let udp = aim.how == How::Udp;
         let where_lost = |requests: &mut dyn Iterator<Item = &Request>| {
@@ -350,7 +345,6 @@ fn tell_probes(session: &mut Session, probed: &Probed, probes: &[Vec<Request>]) 
             phases,
         });
     }
-    session.notes.extend(notes);
     told
 }
 
@@ -362,16 +356,17 @@ struct Told {
     probes: Vec<Probe>,
     goodput: Vec<Goodput>,
     marks: Option<Marks>,
+    notes: Vec<String>,
 }
 
 fn facts(
-    mut session: Session,
-    probed: &Probed,
+    session: &Session,
     ended: &Result<(), End>,
     duration: i64,
     offsets: &Offsets,
-    more: Told,
+    mut more: Told,
 ) -> Facts {
+    let probed = session.probing.so_far();
     let (outcome, why) = match ended {
         Ok(()) => (facts::Outcome::Complete, String::new()),
         Err(End::Interrupted) => {
@@ -382,12 +377,12 @@ fn facts(
     let stepped = session.clock.stepped();
     if stepped.abs() >= STEPPED {
         let seconds = stepped as f64 / 1e9;
-        session.notes.push(format!(
+        more.notes.push(format!(
             "the time of day was stepped by {seconds:.3} s meanwhile; no time here follows it"
         ));
     }
     if let Some(why) = session.local.as_ref().and_then(|local| local.broken.as_ref()) {
-        session.notes.push(format!(
+        more.notes.push(format!(
             "{} was watched until it broke off: {why}",
             session.local.as_ref().map_or("", |l| &l.name)
         ));
@@ -450,8 +445,8 @@ fn facts(
             streams: session.plan.streams,
             congestion: Congestion {
                 asked: session.plan.congestion.clone(),
-                client: congestion(&session, Direction::Up),
-                server: congestion(&session, Direction::Down),
+                client: congestion(session, Direction::Up),
+                server: congestion(session, Direction::Down),
             },
             dscp: session.plan.dscp,
         },
@@ -470,7 +465,7 @@ fn facts(
             version: env!("CARGO_PKG_VERSION"),
             kernel: crate::kernel(),
         },
-        notes: session.notes,
+        notes: more.notes,
         marks: more.marks,
     }
 }

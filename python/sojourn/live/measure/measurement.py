@@ -1,6 +1,8 @@
 """A measurement as a Run: the tables of sessions, one seed for each repeat.
 
-So figures, reports and comparisons read it as any other Run. Two things that only a measurement has
+So figures, reports and comparisons read it as any other Run. A repeat is written after each of its
+phases, in the place of what it was before: whatever ends the process, the phases that were complete
+are a Run. Two things that only a measurement has
 are in meta.json: the phases of each seed, and its facts (clocks, lateness, who answered).
 `scenario.toml` has what was asked for.
 """
@@ -12,15 +14,18 @@ import hashlib
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from sojourn.arrays import Columns
+from sojourn.arrays import Columns, Tables
 from sojourn.facts import MeasurementFacts, SessionFacts, SessionFlow, SessionLink, SessionPhase
 from sojourn.foreign import plain, plain_values
+from sojourn.live.measure.planned import LiveError
 from sojourn.records import (
+    MEASUREMENT,
     FlowInfo,
     LinkInfo,
     Meta,
@@ -30,10 +35,11 @@ from sojourn.records import (
     check_vacant,
     names_of,
     nothing,
+    reserved,
 )
 
 if TYPE_CHECKING:
-    from sojourn.live.measure.session import Session, SessionPlan
+    from sojourn.live.measure.session import SessionPlan
 
 ENGINE = "live"
 EMPTY = ("drops", "sojourn", "rtt", "transfers")
@@ -68,6 +74,8 @@ class MeasurementSettings:
     """The Run's folder; None: a temporary one that lives as long as the Run."""
     force: bool = False
     """Whether to replace a Run in `out`."""
+    numbered: bool = False
+    """Whether the folder is the first of `out`, `out`-2, `out`-3, ... that does not exist."""
     label: str = ""
     """Distinguishes it from others in a comparison."""
 
@@ -77,36 +85,82 @@ def measure(
     how: MeasurementSettings | None = None,
     reached: MeasurementProgress | None = None,
 ) -> MeasurementOutcome:
-    """Measures as often as asked, and writes each repeat as soon as it is over. A repeat that ended
-    early has its phases so far.
+    """Measures as often as asked. A repeat that ended early has its phases so far.
 
     Raises:
         LiveError: nothing could be measured.
     """
     from sojourn.live.measure import session
 
-    how = how or MeasurementSettings()
-    if how.out is not None:
-        check_vacant(how.out, force=how.force)
-        check_room(how.out, REPEAT_BYTES * how.repeats)
+    def one(repeat: int, keep: Keeper | None) -> tuple[Tables, SessionFacts]:
+        got = session.measure(
+            plan, _told(reached, repeat), keep and (lambda some: keep(some.tables, some.facts))
+        )
+        return got.tables, got.facts
+
+    def begin(facts: SessionFacts, how: MeasurementSettings) -> Run:
+        return start(plan, facts, how)
+
+    return repeated(how or MeasurementSettings(), REPEAT_BYTES, begin, one)
+
+
+Facts = TypeVar("Facts", bound=MeasurementFacts)
+Keeper: TypeAlias = Callable[[Tables, MeasurementFacts], None]
+"""Writes what a repeat has so far, in the place of what it had before."""
+
+
+def repeated(
+    how: MeasurementSettings,
+    repeat_bytes: int,
+    begin: Callable[[Facts, MeasurementSettings], Run],
+    one: Callable[[int, Keeper | None], tuple[Tables, Facts]],
+) -> MeasurementOutcome:
+    """Measures as often as asked, and writes each repeat as it grows.
+
+    `repeat_bytes`: disk space that a repeat may take. `begin`: makes the Run, without a seed yet.
+    `one`: measures the repeat of this number, from 0.
+    """
+    if how.out is None:
+        return _repeated(how, begin, one)
+    if not how.numbered:
+        check_vacant(how.out, MEASUREMENT, force=how.force)
+    check_room(how.out, repeat_bytes * how.repeats)
+    with reserved(how.out, numbered=how.numbered) as folder:
+        return _repeated(dataclasses.replace(how, out=folder), begin, one)
+
+
+def _repeated(
+    how: MeasurementSettings,
+    begin: Callable[[Facts, MeasurementSettings], Run],
+    one: Callable[[int, Keeper | None], tuple[Tables, Facts]],
+) -> MeasurementOutcome:
     run: Run | None = None
+
+    def write(seed: int, tables: Tables, facts: Facts) -> None:
+        nonlocal run
+        run = begin(facts, how) if run is None else run
+        add(run, seed, tables, facts)
+
     for repeat in range(how.repeats):
+        put = partial(write, repeat + 1)
         try:
-            got = session.measure(plan, _told(reached, repeat))
-        except session.LiveError as error:
+            # A temporary Run goes with its process.
+            tables, facts = one(repeat, None if how.out is None else put)
+        except KeyboardInterrupt:
+            return MeasurementOutcome(run, interrupted=True)
+        except LiveError as error:
             if run is None:
                 raise
             return MeasurementOutcome(
                 run, f"repeat {repeat + 1} could not be measured: {error.problem}"
             )
-        interrupted = got.facts["outcome"] == "interrupted"
-        if not interrupted or any(phase["complete"] for phase in got.facts["phases"]):
-            run = start(plan, got, how) if run is None else run
-            add(run, repeat + 1, got.tables, got.facts)
+        interrupted = facts["outcome"] == "interrupted"
+        if not interrupted or any(phase["complete"] for phase in facts["phases"]):
+            put(tables, facts)
         if interrupted:
-            return MeasurementOutcome(run, "", interrupted=True)
-        if got.facts["outcome"] != "complete":
-            return MeasurementOutcome(run, str(got.facts["why"]))
+            return MeasurementOutcome(run, interrupted=True)
+        if facts["outcome"] != "complete":
+            return MeasurementOutcome(run, str(facts["why"]))
     return MeasurementOutcome(run)
 
 
@@ -116,10 +170,10 @@ def _told(
     return None if reached is None else lambda now, whole, phase: reached(repeat, now, whole, phase)
 
 
-def start(plan: SessionPlan, first: Session, how: MeasurementSettings) -> Run:
+def start(plan: SessionPlan, first: SessionFacts, how: MeasurementSettings) -> Run:
     """The Run of a measurement, without a seed yet, named and described by its first session."""
-    began = began_at(first.facts)
-    server = first.facts["server"]
+    began = began_at(first)
+    server = first["server"]
     asked = [
         ("host", plan.host),
         ("address", server["address"]),
@@ -133,10 +187,10 @@ def start(plan: SessionPlan, first: Session, how: MeasurementSettings) -> Run:
         ("probe_interval_ms", plan.probe_interval_ns / 1e6),
         ("repeats", how.repeats),
     ]
-    title = f"Measurement of {plan.host}, {plan.streams} streams{_with(first.facts)}, {began:%Y-%m-%d %H:%M} UTC"
+    title = f"Measurement of {plan.host}, {plan.streams} streams{_with(plan, first)}, {began:%Y-%m-%d %H:%M} UTC"
     asked_json = dataclasses.replace(plan, secret="").to_json()
-    fingerprint = hashlib.sha256(f"{asked_json} {first.facts['zero_ns']}".encode()).hexdigest()[:16]
-    version = str(first.facts["client"]["version"])
+    fingerprint = hashlib.sha256(f"{asked_json} {first['zero_ns']}".encode()).hexdigest()[:16]
+    version = str(first["client"]["version"])
     return create(title, version, asked, how, fingerprint)
 
 
@@ -180,18 +234,25 @@ def began_at(facts: MeasurementFacts) -> datetime:
     return datetime.fromtimestamp(facts["zero_ns"] / 1e9, UTC)
 
 
-def _with(facts: SessionFacts) -> str:
-    used = {flow["congestion"] or "" for flow in facts["flows"] if flow["kind"] == "bulk"} - {""}
+def _with(plan: SessionPlan, facts: SessionFacts) -> str:
+    """The congestion controls of those who send in the phases that were asked for."""
+    told = facts["load"]["congestion"]
+    senders = {"download": [told["server"]], "upload": [told["client"]]}
+    senders["both"] = senders["download"] + senders["upload"]
+    used = {one for phase in plan.phases for one in senders.get(phase.kind, [])} - {""}
     return " " + " and ".join(sorted(used)) if used else ""
 
 
 def _text(title: str, asked: Iterable[tuple[str, object]]) -> str:
-    lines = [
-        "# A measurement of a live link: what was asked. `sojourn run` can't run it again.",
-        f"title = {_toml(title)}",
-    ]
     return "\n".join(
-        [*lines, "", "[measurement]", *(f"{key} = {_toml(value)}" for key, value in asked), ""]
+        [
+            MEASUREMENT,
+            f"title = {_toml(title)}",
+            "",
+            "[measurement]",
+            *(f"{key} = {_toml(value)}" for key, value in asked),
+            "",
+        ]
     )
 
 
@@ -212,12 +273,21 @@ def add(
     tables: dict[str, dict[str, np.ndarray[Any, Any]]],
     facts: MeasurementFacts,
 ) -> None:
-    """Writes a session into the Run as this seed. Its flows and links that no earlier seed had are
-    added to the Run's."""
+    """Writes a session into the Run as this seed, in the place of what the seed was before. Its
+    flows and links that no other seed has are added to the Run's."""
     # Some of the facts come from a server, or from whoever made the file that is imported.
     facts = cast(MeasurementFacts, plain_values(facts))
-    flows = _joined(run.meta.flows, [_flow(flow) for flow in facts["flows"]])
-    links = _joined(run.meta.links, [_link(link) for link in facts["links"]])
+    others = {other: told for other, told in run.meta.facts.items() if other != str(seed)}
+    known = {flow["name"] for told in others.values() for flow in told["flows"]}
+    flows = _joined(
+        tuple(flow for flow in run.meta.flows if flow.name in known),
+        [_flow(flow) for flow in facts["flows"]],
+    )
+    known = {link["name"] for told in others.values() for link in told["links"]}
+    links = _joined(
+        tuple(link for link in run.meta.links if link.name in known),
+        [_link(link) for link in facts["links"]],
+    )
     own_flows = _numbers((flow.name for flow in flows), (flow["name"] for flow in facts["flows"]))
     own_links = _numbers((link.name for link in links), (link["name"] for link in facts["links"]))
     numbers = {"flow": own_flows, "probe": own_flows, "link": own_links}
@@ -235,8 +305,11 @@ def add(
         flows=flows,
         links=links,
         duration_ns=max(run.meta.duration_ns, int(facts["duration_ns"])),
-        phases=(*run.meta.phases, *_phases(facts["phases"], seed)),
-        facts={**run.meta.facts, str(seed): facts},
+        phases=(
+            *(phase for phase in run.meta.phases if phase.seed != seed),
+            *_phases(facts["phases"], seed),
+        ),
+        facts={**others, str(seed): facts},
     )
     run.add_seed(seed, renumbered, ())
 

@@ -17,7 +17,7 @@ from sojourn.arrays import Json, Tables
 from sojourn.errors import UserError
 from sojourn.facts import SessionFacts
 from sojourn.live.measure import measurement
-from sojourn.live.measure.planned import Session, SessionPlan
+from sojourn.live.measure.planned import SessionPlan
 from sojourn.records import NONE, TABLES, Run
 from sojourn.shapes import read as shaped
 
@@ -43,7 +43,7 @@ def read(path: Path, how: measurement.MeasurementSettings | None = None) -> Run:
         tables = _tables(raw["tables"], facts)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from None
-    run = measurement.start(plan, Session(tables, facts), how or measurement.MeasurementSettings())
+    run = measurement.start(plan, facts, how or measurement.MeasurementSettings())
     measurement.add(run, 1, tables, facts)
     return run
 

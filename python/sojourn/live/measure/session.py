@@ -29,6 +29,7 @@ __all__ = [
     "ProbeTarget",
     "S",
     "Session",
+    "SessionKeeper",
     "SessionPlan",
     "SessionProgress",
     "endpoint",
@@ -38,6 +39,9 @@ __all__ = [
 SessionProgress = Callable[[int, int, str], bool]
 """Called about ten times a second with the time reached, the expected time of the whole (both ns)
 and the phase's name ("" between phases). Returning False ends the session as Ctrl-C does."""
+SessionKeeper = Callable[[Session], None]
+"""Called after each phase, and now and then in a long one, with the whole session so far: its facts
+say that it had not ended."""
 
 
 def endpoint(text: str) -> tuple[str, int | None]:
@@ -62,7 +66,9 @@ def endpoint(text: str) -> tuple[str, int | None]:
         raise LiveError(*error.args) from None
 
 
-def measure(plan: SessionPlan, reached: SessionProgress | None = None) -> Session:
+def measure(
+    plan: SessionPlan, reached: SessionProgress | None = None, keep: SessionKeeper | None = None
+) -> Session:
     """Measures. It takes as long as its phases and a little more.
 
     If the server goes away, or after Ctrl-C, the result is a Session of what was measured so far;
@@ -72,8 +78,13 @@ def measure(plan: SessionPlan, reached: SessionProgress | None = None) -> Sessio
         LiveError: nothing could be measured: no such host or interface, no server there, or the
             server refused, in its words.
     """
+
+    def kept(tables: dict[str, _core.Columns], facts: str) -> None:
+        assert keep is not None, "else nobody is told"
+        keep(Session(tables, json.loads(facts)))
+
     try:
-        tables, facts = _core.measure(plan.to_json(), reached)
+        tables, facts = _core.measure(plan.to_json(), reached, keep and kept)
     except _core.MeasureError as error:
         problem, hint = error.args
         raise LiveError(problem, hint) from None

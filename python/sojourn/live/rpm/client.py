@@ -12,20 +12,18 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sojourn import _core
 from sojourn import linux_only as linux_only
+from sojourn.arrays import Tables
 from sojourn.facts import RpmFacts
 from sojourn.live.measure import measurement, scores
-from sojourn.live.measure.measurement import MeasurementOutcome
+from sojourn.live.measure.measurement import Keeper, MeasurementOutcome, MeasurementSettings
 from sojourn.live.measure.session import LiveError
-from sojourn.records import Run, check_room, check_vacant, nothing
-
-if TYPE_CHECKING:
-    from sojourn.live.measure.measurement import MeasurementSettings
+from sojourn.records import Run, nothing
 
 S = 10**9
 
@@ -122,40 +120,30 @@ class RpmPlan:
 def measure(
     plan: RpmPlan, how: MeasurementSettings | None = None, reached: RpmProgress | None = None
 ) -> MeasurementOutcome:
-    """Measures as often as asked, and keeps each repeat as soon as it is over; of one that ended
-    early what there is.
+    """Measures as often as asked. A repeat that ended early has its phases so far.
 
     Raises:
         LiveError: nothing could be measured: no such host, no responsiveness server there, or none
             to be trusted.
     """
-    how = how or measurement.MeasurementSettings()
-    if how.out is not None:
-        check_vacant(how.out, force=how.force)
-        check_room(how.out, REPEAT_BYTES * how.repeats)
-    run: Run | None = None
-    for repeat in range(how.repeats):
+
+    def one(repeat: int, keep: Keeper | None) -> tuple[Tables, RpmFacts]:
         asked = dataclasses.replace(plan, seed=plan.seed + repeat)
+
+        def kept(tables: Mapping[str, _core.Columns], told: str) -> None:
+            assert keep is not None, "else nobody is told"
+            keep(_whole(tables), json.loads(told))
+
         try:
-            tables, told = _core.measure_rpm(asked.to_json(), reached)
-        except KeyboardInterrupt:
-            return MeasurementOutcome(run, interrupted=True)
+            tables, told = _core.measure_rpm(asked.to_json(), reached, keep and kept)
         except _core.MeasureError as error:
-            if run is None:
-                raise LiveError(*error.args) from None
-            return MeasurementOutcome(
-                run, f"repeat {repeat + 1} could not be measured: {error.args[0]}"
-            )
-        facts: RpmFacts = json.loads(told)
-        interrupted = facts["outcome"] == "interrupted"
-        if not interrupted or any(phase["complete"] for phase in facts["phases"]):
-            run = _start(plan, facts, how) if run is None else run
-            measurement.add(run, repeat + 1, _whole(tables), facts)
-        if interrupted:
-            return MeasurementOutcome(run, interrupted=True)
-        if facts["outcome"] != "complete":
-            return MeasurementOutcome(run, str(facts["why"]))
-    return MeasurementOutcome(run)
+            raise LiveError(*error.args) from None
+        return _whole(tables), json.loads(told)
+
+    def begin(facts: RpmFacts, how: MeasurementSettings) -> Run:
+        return _start(plan, facts, how)
+
+    return measurement.repeated(how or MeasurementSettings(), REPEAT_BYTES, begin, one)
 
 
 def _whole(tables: Mapping[str, _core.Columns]) -> dict[str, dict[str, np.ndarray[Any, Any]]]:

@@ -179,7 +179,7 @@ class _Keep:
                 force=True,
                 label=f"{self._asked.direction}, {label}",
             )
-            self.runs[label] = measurement.start(self._asked.plan, got, how)
+            self.runs[label] = measurement.start(self._asked.plan, got.facts, how)
         measurement.add(self.runs[label], repeat, got.tables, got.facts)
         return True
 
