@@ -168,7 +168,7 @@ def test_each_number_of_a_discipline_s_state_has_a_word_in_the_figures() -> None
 
 def test_each_engine_has_a_guest_and_a_pace() -> None:
     alone = {"sim", "netns"}
-    assert set(registry._GUESTS) | alone == set(ENGINES)
+    assert set(registry.GUESTS) | alone == set(ENGINES)
     assert set(foresight.TAKES) | {"kernel"} == set(ENGINES), "kernel is one of its guests"
     assert set(foresight._KERNELS) | {"sim", "kernel-uml", "kernel-qemu"} == set(ENGINES)
 

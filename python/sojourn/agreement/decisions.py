@@ -58,7 +58,7 @@ from sojourn import _core
 from sojourn.agreement.mechanisms import dated
 from sojourn.arrays import Ints, Mask
 from sojourn.engine.asked import Progress, cores
-from sojourn.engine.foresight import expected_s
+from sojourn.engine.foresight import expected_s, seconds_of
 from sojourn.engine.kernel.graph import rate_steps
 from sojourn.engine.kernel.releases import version_in
 from sojourn.engine.protocol import check_all
@@ -564,7 +564,11 @@ def record(
     ]
     first = [(one, one.realise(one.seeds[0])) for one in scenarios]
     check_all(kernel, (realised for _, realised in first))
-    counted = [(realised, sum(each is one for each, _ in work)) for one, realised in first]
+    took = seconds_of(kernel.name, [realised for _, realised in first])
+    counted = [
+        (each, sum(asked is one for asked, _ in work))
+        for each, (one, _) in zip(took, first, strict=True)
+    ]
     threads = jobs or cores()
     stop = threading.Event()
     reached = [0.0] * len(work)
@@ -583,9 +587,7 @@ def record(
     with ThreadPoolExecutor(threads, thread_name_prefix="sojourn") as pool:
         futures = [pool.submit(one, number, *each) for number, each in enumerate(work)]
         try:
-            progress(
-                Progress(0, len(work), 0.0, expected_s=expected_s(kernel.name, counted, threads))
-            )
+            progress(Progress(0, len(work), 0.0, expected_s=expected_s(counted, threads)))
             left: set[Future[list[Recording]]] = set(futures)
             while left:
                 ended, left = wait(left, POLL_S, FIRST_COMPLETED)

@@ -8,12 +8,10 @@ time and disk follow from packets, runs and rows. All of it is about right, no m
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from sojourn.engine.registry import find, stands_for, why_not
+from sojourn.engine.registry import GUESTS, find, stands_for, why_not
 from sojourn.errors import UserError
 from sojourn.records import free_memory
 from sojourn.scenario import Scenario
@@ -33,9 +31,6 @@ from sojourn.scenario.realised import (
     Video,
 )
 
-if TYPE_CHECKING:
-    from sojourn.engine.kernel.plan.fits import Wiring
-
 PACKETS_PER_CPU_S = 2_000_000
 """Of the simulator: docs/performance.md has 0.9 to 5 million."""
 RUN_CPU_S = 0.01
@@ -51,6 +46,8 @@ FLOW_MEMORY_BYTES = 37_000
 """For each flow, where a Run of them is made and summed up."""
 ROW_MEMORY_BYTES = 250
 """For each row of a time line, which has up to thirty columns."""
+FEW_MEMORY_BYTES = 50_000_000
+"""What is less is there: Python took as much to come here."""
 MOST_CPU_S = 7 * 86400.0
 """That one seed may take: what takes longer was not meant."""
 TAKES: dict[str, tuple[float, float, float]] = {
@@ -64,20 +61,15 @@ TAKES: dict[str, tuple[float, float, float]] = {
 1000 Mbit/s, 1 to 64 flows: about right within a third. `kernel-qemu` is ten times slower than
 `kernel-uml` once was, with taps as it has (docs/kernel.md). `netns` does not compute, it waits."""
 ROW_BYTES = 40
+"""A row of a time line in Parquet: measured 8 to 30."""
 HEADER_ROWS = 2
 """What a packet's headers take, in rows of other tables."""
-"""A row of a time line in Parquet: measured 8 to 30."""
 FOLDER_BYTES = 500_000
 """Everything else of a seed: totals, histograms, drops."""
 TYPICAL_PACKET_BYTES = 700
 """Between full packets and acknowledgements."""
-_KERNELS: dict[str, tuple[Wiring, bool, str]] = {
-    "kernel": ("simnic", True, "6.12"),
-    "kernel-7.3": ("simnic", True, "7.3"),
-    "netns": ("veth", False, platform.release()),
-}
-"""How links are wired, whether the kernel is the run's own, and its release; `kernel` is the better
-of its two guests."""
+_KERNELS = ("kernel", "kernel-7.3", "netns")
+"""`kernel` is the better of its two guests."""
 
 
 @dataclass(frozen=True)
@@ -153,32 +145,38 @@ def _idle_s(realised: Realised) -> float:
     return STEP_CPU_S * steps + UPDATE_CPU_S * updates
 
 
-def check_bounds(engine: str, realised: Sequence[Realised]) -> None:
-    """Refuses what would take longer than anybody waits, or more memory than there is.
+def check_bounds(engine: str, realised: Sequence[Realised]) -> list[float]:
+    """The seconds that a run of each takes.
 
     Raises:
-        UserError: one of these would.
+        UserError: one would take longer than anybody waits, or more memory than there is.
     """
-    for one in realised:
-        if (took := run_s(engine, one)) > MOST_CPU_S:
-            raise UserError(
-                f"one seed would take about {took / 86400:.0f} days",
-                "a shorter duration, slower links, or a schedule with longer steps",
-            )
-        need, free = expected_memory(one), free_memory()
-        if free is not None and need > free:
-            raise UserError(
-                f"the run would take about {need / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free here",
-                "fewer flows (count), a shorter duration, or longer intervals in [record]",
-            )
+    each = seconds_of(engine, realised)
+    if (most := max(each, default=0.0)) > MOST_CPU_S:
+        raise UserError(
+            f"one seed would take about {most / 86400:.0f} days",
+            "a shorter duration, slower links, or a schedule with longer steps",
+        )
+    need = max(map(expected_memory, realised), default=0)
+    if need > FEW_MEMORY_BYTES and (free := free_memory()) is not None and need > free:
+        raise UserError(
+            f"the run would take about {need / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free here",
+            "fewer flows (count), a shorter duration, or longer intervals in [record]",
+        )
+    return each
 
 
-def expected_s(engine: str, realised: Sequence[tuple[Realised, int]], threads: int) -> float:
-    """Seconds that all these runs take, so many seeds of each, on so many threads."""
+def seconds_of(engine: str, realised: Sequence[Realised]) -> list[float]:
+    """The seconds that a run of each takes on a processor of its own."""
     name = stands_for(engine) or engine
-    each = [(run_s(name, one), count) for one, count in realised]
-    threads = min(threads, sum(count for _, count in each))
-    return max(sum(took * count for took, count in each) / threads, *(took for took, _ in each))
+    return [run_s(name, one) for one in realised]
+
+
+def expected_s(runs: Sequence[tuple[float, int]], threads: int) -> float:
+    """The seconds that all these take on so many threads: of each, how long it takes and how many
+    seeds of it there are."""
+    threads = min(threads, sum(count for _, count in runs))
+    return max(sum(took * count for took, count in runs) / threads, *(took for took, _ in runs))
 
 
 def _simulator(realised: Sequence[Realised]) -> Fit:
@@ -195,11 +193,9 @@ def _simulator(realised: Sequence[Realised]) -> Fit:
 
 def _kernel(name: str, realised: Sequence[Realised]) -> Fit:
     # Slow to import, for a run of the simulator.
-    from sojourn.engine.kernel.plan.fits import PlanError, problems_of
-    from sojourn.engine.kernel.releases import version_in
+    from sojourn.engine.kernel.plan.fits import PlanError, kernel_of, problems_of, this_kernel
 
-    wiring, own, release = _KERNELS[name]
-    kernel = (wiring, own, version_in(release))
+    kernel = this_kernel() if name == "netns" else kernel_of(GUESTS[name])
     wrong = [problems for one in realised if (problems := list(problems_of(one, *kernel)))]
     error = PlanError([problem for problems in wrong for problem in problems])
     not_ready = why_not(name)

@@ -13,12 +13,13 @@ from sojourn.engine.protocol import Engine
 from sojourn.errors import UserError
 from sojourn.offered import ENGINES
 
-_GUESTS: dict[str, Literal["uml", "qemu", "uml-7.3"] | None] = {
+GUESTS: dict[str, Literal["uml", "qemu", "uml-7.3"] | None] = {
     "kernel": None,
     "kernel-uml": "uml",
     "kernel-qemu": "qemu",
     "kernel-7.3": "uml-7.3",
 }
+"""The guest of each engine that has one; None: the best there is."""
 
 
 def find(name: str) -> Engine:
@@ -29,10 +30,10 @@ def find(name: str) -> Engine:
         return Simulator()
     if name in ENGINES:
         from sojourn import linux_only as linux_only
-    if name in _GUESTS:
+    if name in GUESTS:
         from sojourn.engine.kernel.engine import KernelEngine
 
-        return KernelEngine(name, _GUESTS[name])
+        return KernelEngine(name, GUESTS[name])
     if name == "netns":
         from sojourn.engine.netns import Netns
 
@@ -50,11 +51,11 @@ def find_awake(name: str) -> Engine:
     from sojourn.engine.kernel.engine import KernelEngine
     from sojourn.engine.kernel.guest import awake
 
-    if name not in _GUESTS:
+    if name not in GUESTS:
         raise UserError(f"the engine {name} can't wake red adaptive", "a guest can: -e kernel")
     if reason := awake.why_not():
         raise UserError(f"red adaptive can't be woken: {reason}")
-    return KernelEngine(name, _GUESTS[name], adapting=True)
+    return KernelEngine(name, GUESTS[name], adapting=True)
 
 
 def why_not(name: str) -> str | None:
@@ -65,18 +66,18 @@ def why_not(name: str) -> str | None:
         from sojourn.engine import netns
 
         return netns.why_not()
-    if name not in _GUESTS:
+    if name not in GUESTS:
         return None
     from sojourn.engine.kernel.guest import why_none
 
-    return why_none(_GUESTS[name])
+    return why_none(GUESTS[name])
 
 
 def profile_of(name: str) -> str:
     """The simulator's TCP that is that of the kernel which this engine runs."""
     from sojourn.engine.kernel.guest import RELEASES
 
-    guest = _GUESTS.get(name)
+    guest = GUESTS.get(name)
     return next((each.profile for each in RELEASES if each.guest == guest), "linux")
 
 

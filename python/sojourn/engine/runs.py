@@ -32,7 +32,7 @@ from sojourn import _core, metrics
 from sojourn.engine.asked import Progress, cores, loaded, meta_of, seeds_of
 from sojourn.engine.cluster import ClusterAt, connected
 from sojourn.engine.executors import Executor, Job, Threads
-from sojourn.engine.foresight import check_bounds, expected_bytes, expected_s
+from sojourn.engine.foresight import check_bounds, expected_bytes, expected_s, seconds_of
 from sojourn.engine.made import Source
 from sojourn.engine.protocol import Engine, build_for, by_reason, check_all, fingerprint
 from sojourn.engine.registry import find
@@ -254,14 +254,12 @@ def run_more(
     ]
     if not work:
         return
-    counted = [
-        (scenario.realise(each[0]), len(each))
-        for scenario, each in zip(scenarios, new, strict=True)
-        if each
-    ]
+    begun = [(scenario, each) for scenario, each in zip(scenarios, new, strict=True) if each]
+    took = seconds_of(found.name, [scenario.realise(each[0]) for scenario, each in begun])
+    counted = [(one, len(each)) for one, (_, each) in zip(took, begun, strict=True)]
     how = _How(found, jobs, cluster, False, fresh, progress)
     with _executor(found, how) as executor:
-        expected = expected_s(found.name, counted, executor.slots)
+        expected = expected_s(counted, executor.slots)
         _work_off(executor, work, how, Progress(0, len(work), 0.0, expected_s=expected))
 
 
@@ -329,7 +327,7 @@ def _run(
     # much.
     first = [variant.realise(each[0]) for variant, each in zip(variants, asked, strict=True)]
     check_all(engine, first)
-    check_bounds(engine.name, first)
+    took = check_bounds(engine.name, first)
     places: Sequence[Path | None] = folders or [None] * len(variants)
     wanted = [
         _Wanted(meta_of(engine, variant, each, one), variant.to_toml(), place)
@@ -358,12 +356,12 @@ def _run(
             for one, variant, each in zip(runs, variants, missing, strict=True)
             for job in _jobs(one, variant, each)
         ]
-        counted = [(one, len(each)) for one, each in zip(first, missing, strict=True) if each]
+        counted = [(one, len(each)) for one, each in zip(took, missing, strict=True) if each]
         ahead = Progress(
             0,
             len(work),
             0.0,
-            expected_s=expected_s(engine.name, counted, executor.slots) if counted else None,
+            expected_s=expected_s(counted, executor.slots) if counted else None,
             stored=executor.source.may_take,
             there=sum(map(len, asked)) - len(work),
         )

@@ -24,7 +24,6 @@ from sojourn.engine.kernel.observed import recorded as recording
 from sojourn.engine.kernel.observed.tables import tables
 from sojourn.engine.kernel.plan import fits
 from sojourn.engine.kernel.plan import guest_plan as plan
-from sojourn.engine.kernel.releases import RELEASES, USUAL, LinuxVersion, version_in
 from sojourn.engine.protocol import NotReadyError, Outcome
 from sojourn.engine.recording import Recording
 from sojourn.scenario.realised import Realised
@@ -101,13 +100,6 @@ def _sources() -> str:
     return total.hexdigest()
 
 
-def kernel_of(guest: guests.Name | None) -> tuple[fits.Wiring, bool, LinuxVersion]:
-    """How links are wired in this guest, whether the kernel is the run's own, and its version;
-    without a name: of the best guest. It need not have been made."""
-    built = next((each for each in RELEASES if each.guest == guest), USUAL)
-    return ("veth" if guest == "qemu" else "simnic", True, version_in(built.name))
-
-
 class KernelEngine:
     """Scenarios in a guest. `adapting`: one whose red adapts where it is told to (awake.py)."""
 
@@ -150,7 +142,7 @@ class KernelEngine:
             guest = self._guest
         except NotReadyError:
             # What no guest can run is refused for that reason: to make one would not help.
-            if problems := list(fits.problems_of(realised, *kernel_of(self._wanted))):
+            if problems := list(fits.problems_of(realised, *fits.kernel_of(self._wanted))):
                 raise fits.PlanError(problems) from None
             raise
         plan.plan(realised, plan.machine_of(guest))

@@ -5,9 +5,10 @@ Linux's TCP is what it is: much of what the simulator's lets one choose is fixed
 modules let one choose holds for all flows.
 """
 
+import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from sojourn.engine.kernel.graph import (
     has_queue,
@@ -15,7 +16,7 @@ from sojourn.engine.kernel.graph import (
     written_steps,
 )
 from sojourn.engine.kernel.plan.endpoints import TcpSide, tcp_side
-from sojourn.engine.kernel.releases import RELEASES, LinuxVersion, version_in
+from sojourn.engine.kernel.releases import RELEASES, USUAL, LinuxVersion, version_in
 from sojourn.engine.protocol import by_reason
 from sojourn.errors import UserError
 from sojourn.linux import tc
@@ -34,6 +35,8 @@ LEAST_DATAGRAM = 32
 """IP and UDP headers, and the number by which the far end knows a datagram."""
 
 Wiring = Literal["simnic", "veth"]
+Kernel: TypeAlias = tuple[Wiring, bool, LinuxVersion]
+"""How links are wired, whether the kernel is the run's own, and its version."""
 
 ACCECN: LinuxVersion = (7, 0)
 """Since then Linux has accurate feedback (tcp_ecn 3)."""
@@ -59,6 +62,17 @@ class PlanError(UserError):
         hints = dict.fromkeys(each.hint for each in problems)
         super().__init__("\n".join(lines), "; ".join(hints))
         self.problems = tuple(problems)
+
+
+def kernel_of(guest: str | None) -> Kernel:
+    """That of the guest of this name, or of the best one. It need not have been made."""
+    built = next((each for each in RELEASES if each.guest == guest), USUAL)
+    return ("veth" if guest == "qemu" else "simnic", True, version_in(built.name))
+
+
+def this_kernel() -> Kernel:
+    """That of this host, of which a run has its namespaces only."""
+    return ("veth", False, version_in(platform.release()))
 
 
 _NEWER_WORDS = ("priomap", "weights")

@@ -23,7 +23,6 @@ What Linux has no word for is refused, all of it at once: in `PlanError`.
 
 import math
 import os
-import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
@@ -54,8 +53,9 @@ from sojourn.engine.kernel.plan.fits import (
     Problem,
     Wiring,
     problems_of,
+    this_kernel,
 )
-from sojourn.engine.kernel.releases import LinuxVersion, version_in
+from sojourn.engine.kernel.releases import LinuxVersion
 from sojourn.linux import tc
 from sojourn.scenario.realised import (
     Flow,
@@ -138,10 +138,11 @@ def machine_of(guest: Guest) -> Machine:
 
 def this_host() -> Machine:
     """The kernel of this host, of which a run has its namespaces only."""
+    wiring, own, linux = this_kernel()
     return Machine(
-        "veth",
-        own=False,
-        linux=version_in(platform.release()),
+        wiring,
+        own=own,
+        linux=linux,
         ipv6=os.path.isdir("/proc/sys/net/ipv6"),
         rehash=os.path.isfile("/proc/sys/net/core/txrehash"),
     )
