@@ -20,6 +20,7 @@ import pytest
 import synthetic
 from in_chromium import Opened, in_a_browser
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from synthetic import Shape
 
 import sojourn
@@ -406,6 +407,27 @@ def test_the_line_of_all_flows_is_none_of_theirs(tmp_path: Path) -> None:
     ]
     assert len(black) == 2, "the seventh flow and the sum"
     assert black[0]["dash"] != black[1]["dash"]
+
+
+def test_of_a_rate_that_moves_the_mean_is_shown_and_called_so() -> None:
+    text = """
+title = "moves"
+duration = "4 s"
+[bottleneck]
+delay = "5 ms"
+schedule = [["0 s", "%s"], ["2 s", "5 Mbit/s"]]
+[[flow]]
+kind = "bulk"
+"""
+    moving, still = (
+        sojourn.run(sojourn.loads(text % first, name="moves"), seeds=1)
+        for first in ("15 Mbit/s", "5 Mbit/s")
+    )
+    assert re.search(r"\bmean 10(\.0)? Mbit/s, delay 5 ms", report.render([moving]))
+    assert not re.search(r"mean \d+ Mbit/s", report.render([still]))
+    for run, called in ((moving, "mean rate 10"), (still, "rate 5")):
+        words = [text.get_text() for text in figures.timeline(run).findobj(Text)]
+        assert [each for each in words if each.startswith(called)], words
 
 
 def test_a_thousand_flows_are_a_median_and_a_band(tmp_path: Path) -> None:

@@ -278,15 +278,21 @@ def utilisation(wire_bytes: int, capacity_bits: float | None) -> float:
 
 
 def mean_rates(run: Run) -> dict[str, float]:
-    """What each link could carry while it was measured, bit/s, over all seeds: the mean of a rate
-    that moves; without links of no limit."""
+    """Of each link whose rate moves what it could carry while it was measured: the mean over all
+    seeds, bit/s. `LinkInfo.rate_bps` is where it begins."""
     links = run.table("links").select("link", "capacity_bits", "measured_ns").drop_nulls()
     carried: dict[str, float] = {}
     measured: dict[str, float] = {}
     for link, bits, ns in links.iter_rows():
         carried[link] = carried.get(link, 0.0) + bits
         measured[link] = measured.get(link, 0.0) + ns / 1e9
-    return {link: bits / measured[link] for link, bits in carried.items() if measured[link]}
+    means = {link: bits / measured[link] for link, bits in carried.items() if measured[link]}
+    first = {link.name: link.rate_bps or math.inf for link in run.meta.links}
+    return {
+        link: mean
+        for link, mean in means.items()
+        if not math.isclose(first[link], mean, rel_tol=1e-3)
+    }
 
 
 def jain(shares: Sequence[float]) -> float:

@@ -263,9 +263,7 @@ def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) ->
 
 def _rate(first: int | None, mean: float | None) -> str:
     """A link's rate, of one that moves the mean: `mean 4.56 Mbit/s`."""
-    if first is None or mean is None or math.isclose(first, mean, rel_tol=1e-3):
-        return text.rate(first)
-    return f"mean {text.about_rate(mean)}"
+    return text.rate(first) if mean is None else f"mean {text.about_rate(mean)}"
 
 
 COURSE_WIDE = 16

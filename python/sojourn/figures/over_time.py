@@ -22,6 +22,7 @@ from sojourn.arrays import Floats
 from sojourn.digits import on_page
 from sojourn.figures import series, style
 from sojourn.figures.series import Line
+from sojourn.metrics import mean_rates
 from sojourn.records import Run
 
 FEW = 8
@@ -165,10 +166,10 @@ def _goodput(axes: Axes, view: _View) -> None:
     if view.state is not None and view.state.estimate is not None:
         _plot(axes, view.state.estimate, _Pen(style.MUTED, style.DOTTED), "estimate")
         ends["adt's estimate"] = (view.state.estimate, style.MUTED)
-    rate = _rate_of_all(view)
+    called, rate = _rate_of_all(view)
     if rate is not None:
         axes.axhline(rate, color=style.MUTED, linewidth=0.8, linestyle=style.LONG, gid="rate")
-        ends[f"rate {on_page(rate)}"] = (Line(np.array([0.0]), np.array([rate])), style.MUTED)
+        ends[f"{called} {on_page(rate)}"] = (Line(np.array([0.0]), np.array([rate])), style.MUTED)
     most = max(float(np.nanmax(total.y, initial=0.0)), rate or 0.0)
     top = series.ceiling(total, rate)
     axes.set_ylim(0, max(1.06 * (top or most), 1e-3))
@@ -178,14 +179,16 @@ def _goodput(axes: Axes, view: _View) -> None:
     _label_ends(axes, ends)
 
 
-def _rate_of_all(view: _View) -> float | None:
-    """The link's rate, Mbit/s, if every flow that carries data crosses it. Otherwise their sum is
-    no share of it."""
-    if view.link is None:
-        return None
-    rate = view.run.meta.link(view.link).rate_bps
+def _rate_of_all(view: _View) -> tuple[str, float | None]:
+    """The link's rate, of one that moves the mean: what it is called, and Mbit/s; None unless every
+    flow that carries data crosses the link. Otherwise their sum is no share of it."""
+    if view.link is None or view.measured:
+        return "rate", None
+    mean = mean_rates(view.run).get(view.link)
+    rate = view.run.meta.link(view.link).rate_bps if mean is None else mean
     crossing = all(view.link in flow.path for flow in series.carriers(view.run))
-    return rate / 1e6 if rate is not None and crossing else None
+    called = "rate" if mean is None else "mean rate"
+    return called, rate / 1e6 if rate is not None and crossing else None
 
 
 def _goodput_spread(axes: Axes, view: _View) -> None:

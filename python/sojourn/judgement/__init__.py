@@ -123,7 +123,12 @@ def _plain(contest: Contest) -> dict[str, Any]:
     ]
     differences = []
     for each in contest.differences:
-        plain = {key: finite(value) for key, value in asdict(each).items() if key != "difference"}
+        plain = {
+            key: finite(value)
+            for key, value in asdict(each).items()
+            # How it is written.
+            if key not in ("difference", "count")
+        }
         apart = {key: finite(value) for key, value in asdict(each.difference).items()}
         differences.append({**plain, "difference": apart})
     simple = {
@@ -348,6 +353,7 @@ def _difference(
         reference=field.measured[b].over_seeds(quantity.key)[0],
         difference=field.intervals[quantity.key, a, b],
         verdict=field.verdicts[quantity.key, a, b],
+        count=quantity.count,
     )
 
 

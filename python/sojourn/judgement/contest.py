@@ -33,6 +33,8 @@ class Difference:
     verdict: Verdict
     """Of `run`: better, worse; alike: by no more than chance or than anybody cares; unknown: no
     interval; neither: no way is better."""
+    count: bool = False
+    """Whether it is a number of things."""
 
     @property
     def share(self) -> float:

@@ -255,7 +255,8 @@ def _told(one: Difference) -> str:
         if one.unit == "%"
         else (apart.low, apart.high)
     )
-    ends = [number(end, decimals(apart.value)) for end in (low, high)]
+    whole = one.count and apart.value == round(apart.value)
+    ends = [number(end, 0 if whole else decimals(apart.value)) for end in (low, high)]
     points = " points" if one.unit == "%" else ""
     share = (
         f"{'+' if apart.value > 0 else ''}{100 * one.share:.0f} %, "
@@ -264,13 +265,20 @@ def _told(one: Difference) -> str:
     )
     return (
         f"{_briefly(one)}"
-        f" ({share}{'+' if apart.value > 0 else ''}{number(apart.value)}{points}, 95 % interval {ends[0]} to {ends[1]})"
+        f" ({share}{'+' if apart.value > 0 else ''}{_shown(one, apart.value)}{points}, 95 % interval {ends[0]} to {ends[1]})"
     )
 
 
 def _briefly(one: Difference) -> str:
     """`ping RTT p95 from 803 to 22.2 ms`."""
-    return f"{one.name} from {number(one.reference)} to {number(one.value)}{_unit(one.unit)}"
+    return (
+        f"{one.name} from {_shown(one, one.reference)} to {_shown(one, one.value)}{_unit(one.unit)}"
+    )
+
+
+def _shown(one: Difference, value: float) -> str:
+    """A value or a difference; of a count whole, where it is: 97, not 97.0."""
+    return number(value, 0) if one.count and value == round(value) else number(value)
 
 
 def _unit(unit: str) -> str:

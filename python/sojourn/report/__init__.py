@@ -30,6 +30,7 @@ from sojourn.figures import beside, series, style
 from sojourn.judgement import Judgement, judge, quantities
 from sojourn.judgement.quantities import Measured, Quantity
 from sojourn.live.measure import peers
+from sojourn.metrics import mean_rates
 from sojourn.records import Run, RunError, holding, write_whole
 from sojourn.report import data, live, parts, swept, verdict
 from sojourn.scenario import ScenarioError, notebook
@@ -320,7 +321,7 @@ def _text(one: Measured, first: Run | None) -> str:
 def _facts(one: Measured, label: str, first: Run | None) -> str:
     meta = one.run.meta
     seeds = "Repeats" if series.is_measured(one.run) else "Seeds"
-    rate = {link.name: link.rate_bps for link in meta.links}
+    means = {} if series.is_measured(one.run) else mean_rates(one.run)
     facts = [
         ("Title", meta.title),
         ("Engine", f"{meta.engine} {meta.version}"),
@@ -347,8 +348,9 @@ def _facts(one: Measured, label: str, first: Run | None) -> str:
                 )
             )
             continue
-        bps = rate[link.name]
+        bps = means.get(link.name, link.rate_bps)
         speed = f"{on_page(bps / 1e6)} Mbit/s" if bps is not None else "no rate limit"
+        speed = f"mean {speed}" if link.name in means else speed
         here = " (the bottleneck)" if link.name == one.link else ""
         queue = f"qdisc {link.qdisc}" + (f" over {link.below}" if link.below else "")
         facts.append(
