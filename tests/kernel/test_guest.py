@@ -25,6 +25,7 @@ from first_program import compiled
 from tree import probe_of_the_tree
 
 from sojourn import engine as engines
+from sojourn import remains
 from sojourn.engine.kernel import engine
 from sojourn.engine.kernel.guest import (
     Boot,
@@ -359,9 +360,35 @@ def test_being_interrupted_leaves_nothing(own_cache: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_swept(own_cache: Path) -> None:
-    (own_cache / "making-old").mkdir(parents=True)
-    with cache.making():
-        assert not (own_cache / "making-old").exists()
+    (own_cache / ".making.0123456789abcdef").mkdir(parents=True)
+    with cache.making() as scratch:
+        assert [path.name for path in own_cache.glob(".making.*")] == [scratch.name]
+
+
+def test_what_is_fetched_and_unpacked_for_a_guest_ends_with_a_setup_that_is_killed(
+    own_cache: Path, tmp_path: Path
+) -> None:
+    """Its folder goes with the next process of ours, whichever that is."""
+    program = """
+from pathlib import Path
+from sojourn.engine.kernel.guest import cache, packages
+with cache.making() as scratch:
+    (scratch / "half").write_bytes(b"x")
+    packages._run(["sh", "-c", "echo $$ > pid.new; mv pid.new pid; exec sleep 600"], Path.cwd())
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, cwd=tmp_path) as setup:
+        file = tmp_path / "pid"
+        while not file.exists():
+            assert setup.poll() is None
+            time.sleep(0.02)
+        child = Path("/proc") / file.read_text().strip() / "stat"
+        assert list(own_cache.glob(".making.*/half"))
+        setup.kill()
+    while child.exists() and child.read_text().rpartition(")")[2].split()[0] not in "ZX":
+        time.sleep(0.02)
+    remains.clean()
+    assert not list(own_cache.glob(".making.*"))
 
 
 def publish(name: str, edits: str, at: int) -> Path:

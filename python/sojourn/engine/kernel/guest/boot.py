@@ -192,7 +192,7 @@ def see_to_its_end(
             stderr=child.console,
             start_new_session=True,
             pass_fds=child.files,
-            preexec_fn=functools.partial(_die_with, os.getpid()),
+            preexec_fn=dying_with_us(),
         )
     except OSError as error:
         raise GuestError(f"can't run {child.command[0]}: {error.strerror}", child.remedy) from None
@@ -203,9 +203,13 @@ _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 
 
+def dying_with_us() -> Callable[[], None]:
+    """For a child to call before its program begins. The kernel then kills the child when the
+    thread that started it ends, for whatever reason."""
+    return functools.partial(_die_with, os.getpid())
+
+
 def _die_with(parent: int) -> None:
-    """Runs in the child. The kernel then kills the child when the thread that started it ends, for
-    whatever reason, and with it the guest's own processes."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # PR_SET_PDEATHSIG does not see a parent that has ended before.
     if os.getppid() != parent:

@@ -16,17 +16,16 @@ import fcntl
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sojourn import places
+from sojourn import places, remains
 from sojourn.engine.kernel.guest.endings import GuestError
 
 MANIFEST = "guest.json"
-_UNFINISHED = "making-"
+_UNFINISHED = "making"
 
 
 def root() -> Path:
@@ -102,10 +101,9 @@ def making() -> Iterator[Path]:
         with open(root() / "lock", "w", encoding="utf-8") as lock:
             _take(lock.fileno())
             _sweep()
-            with tempfile.TemporaryDirectory(
-                prefix=_UNFINISHED, dir=root(), ignore_cleanup_errors=True
-            ) as folder:
-                yield Path(folder)
+            with remains.beside(root() / _UNFINISHED) as folder:
+                folder.mkdir(mode=0o700)
+                yield folder
     except PermissionError as error:
         raise GuestError(
             f"can't write into {root()}: {error.strerror}",
@@ -125,7 +123,7 @@ def _take(lock: int) -> None:
 def _sweep() -> None:
     """Removes what a killed process left behind. Call it with the lock held: then nobody is at work
     on it."""
-    for left in root().glob(f"{_UNFINISHED}*"):
+    for left in root().glob(f".{_UNFINISHED}.*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
@@ -145,12 +143,9 @@ def publish(made: Path, name: str, manifest: Mapping[str, Any]) -> Kept:
     text = json.dumps(dict(manifest), indent=1, sort_keys=True) + "\n"
     (made / MANIFEST).write_text(text, encoding="utf-8")
     final = root() / name
-    if final.exists():
-        old = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=root()))
-        final.rename(old / "old")
-        made.rename(final)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
+    with remains.beside(final) as old:
+        if final.exists():
+            final.rename(old)
         made.rename(final)
     return Kept(final, dict(manifest))
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.engine.kernel.guest import cache, host, suites
+from sojourn.engine.kernel.guest.boot import dying_with_us
 from sojourn.engine.kernel.guest.endings import GuestError
 
 
@@ -153,4 +154,5 @@ def _run(command: Sequence[str], folder: Path | None = None) -> subprocess.Compl
         text=True,
         errors="replace",
         check=False,
+        preexec_fn=dying_with_us(),
     )

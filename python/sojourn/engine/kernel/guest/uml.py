@@ -23,6 +23,7 @@ from pathlib import Path
 
 from sojourn import remains
 from sojourn.engine.kernel.guest import cache, host, initrd, packages
+from sojourn.engine.kernel.guest.boot import dying_with_us
 from sojourn.engine.kernel.guest.endings import GuestError, last_lines
 from sojourn.engine.kernel.releases import Release
 
@@ -355,6 +356,8 @@ def _lines_of(
             text=True,
             errors="replace",
             start_new_session=True,
+            # Else what unpacks or compiles goes on after us, in a folder that is removed.
+            preexec_fn=dying_with_us(),
         ) as step:
             assert step.stdout is not None
             try:
