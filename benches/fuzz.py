@@ -557,7 +557,7 @@ def main() -> int:
     beside = sorted({each for path in asked.file or () for each in path.parent.glob("*.py")})
     cases = enumerate(files) if files else ((index, case(index)) for index in numbers)
     counts: Counter[str] = Counter()
-    failed, largest = [], Result(-1, "", "", 0, 0.0)
+    largest = Result(-1, "", "", 0, 0.0)
     with (
         tempfile.TemporaryDirectory(prefix="sojourn-fuzz-") as home,
         contextlib.ExitStack() as stack,
@@ -571,7 +571,6 @@ def main() -> int:
             counts[result.outcome] += 1
             largest = max(largest, result, key=lambda one: one.bytes)
             if result.outcome == "failed":
-                failed.append(result)
                 print(f"case {result.index}: {result.why}", flush=True)
                 if asked.keep:
                     asked.keep.mkdir(parents=True, exist_ok=True)
@@ -584,9 +583,15 @@ def main() -> int:
                     file=sys.stderr,
                     flush=True,
                 )
-    print(f"{', '.join(f'{count} {outcome}' for outcome, count in sorted(counts.items()))}")
+    status = ended(counts)
     print(f"largest: {largest.bytes / 1e6:.0f} MB (case {largest.index})")
-    return 1 if failed else 0
+    return status
+
+
+def ended(counts: Counter[str]) -> int:
+    """Prints how many cases ended in which way; the exit status."""
+    print(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())))
+    return 1 if counts["failed"] else 0
 
 
 if __name__ == "__main__":

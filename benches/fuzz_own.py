@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fuzz import ended
 
 from sojourn.errors import UserError
 from sojourn.own import language
@@ -792,8 +793,7 @@ def main() -> int:
         counts[result.outcome] += 1
         if result.outcome == "failed":
             print(f"case {index}: {result.why}", flush=True)
-    print(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())))
-    return 1 if counts["failed"] else 0
+    return ended(counts)
 
 
 if __name__ == "__main__":

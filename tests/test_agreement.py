@@ -689,6 +689,16 @@ def test_further_seeds_are_kept_with_the_others(
         "they are not overwritten unasked"
     )
     assert "already holds a Run" in capsys.readouterr().err
+    # What a kill before meta.json leaves is no Run; another scenario is nothing of ours.
+    for text, refused in (("", ""), ("title = 'mine'\n", "holds files that are not a Run")):
+        for run in (run for side in ("sim", "kernel") for run in Run.find(out / side)):
+            whole_text = run.scenario_text
+            shutil.rmtree(run.path)
+            run.path.mkdir()
+            (run.path / "scenario.toml").write_text(text or whole_text[:40])
+        code = status(["agree", "-q", str(two), "-o", str(out)])
+        assert refused in (said := capsys.readouterr().err)
+        assert (code == 2) == bool(refused), said
 
 
 def test_ctrl_c_in_a_further_round_keeps_what_was_judged(

@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any, NoReturn
+
+from sojourn.errors import UserError
 
 SHOWN = "\N{REPLACEMENT CHARACTER}"
 
@@ -35,6 +38,32 @@ def plain(text: str, *, lines: bool = False) -> str:
 def is_plain(text: str) -> bool:
     """Whether there are none in it."""
     return _CONTROLS.search(text) is None
+
+
+def content_of(path: Path, most: int, hint: str) -> bytes:
+    """What a file that somebody sent holds, and of a longer one a byte more than `most`.
+
+    Raises:
+        UserError: it can't be read; with this hint.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(most + 1)
+    except OSError as error:
+        raise UserError(f"can't read {path}: {error.strerror or error}", hint) from None
+
+
+def check_json(text: bytes, most_bytes: int, most_values: int) -> None:
+    """Refuses JSON with more bytes, or more values and keys.
+
+    Raises:
+        ValueError: this has.
+    """
+    if len(text) > most_bytes:
+        raise ValueError(f"it is larger than {most_bytes // 10**6} MB")
+    # At least as many as there are: those in a text count as well.
+    if sum(map(text.count, (b",", b":", b"[", b"{"))) > most_values:
+        raise ValueError(f"it has more than {most_values / 1e6:g} million values")
 
 
 MOST_JSON_BYTES = 32 << 20

@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from sojourn import foreign
 from sojourn.arrays import Json
 from sojourn.errors import UserError
 from sojourn.live.flent.form import VERSION
@@ -41,13 +42,7 @@ def content(path: Path) -> Json:
     Raises:
         UserError: it is no flent file, or a later version's.
     """
-    try:
-        with path.open("rb") as file:
-            packed = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise UserError(
-            f"can't read {path}: {error.strerror or error}", "give a .flent.gz file"
-        ) from None
+    packed = foreign.content_of(path, LARGEST_FILE, "give a .flent.gz file")
     try:
         if packed[:2] == b"\x1f\x8b":
             with gzip.open(io.BytesIO(packed)) as stream:
@@ -56,11 +51,7 @@ def content(path: Path) -> Json:
             text = bz2.BZ2Decompressor().decompress(packed, LARGEST_FILE + 1)
         else:
             text = packed
-        if len(text) > LARGEST_FILE:
-            raise ValueError(f"it is larger than {LARGEST_FILE // 10**6} MB")
-        # At least as many as there are: those in a text count as well.
-        if sum(map(text.count, (b",", b":", b"[", b"{"))) > MOST_VALUES:
-            raise ValueError(f"it has more than {MOST_VALUES / 1e6:g} million values")
+        foreign.check_json(text, LARGEST_FILE, MOST_VALUES)
         raw = json.loads(text)
     except (OSError, EOFError, ValueError, RecursionError, MemoryError, zlib.error) as error:
         raise damaged(path, str(error) or "it takes more memory than there is") from None

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sojourn import foreign
 from sojourn.arrays import Json, Tables
 from sojourn.errors import UserError
 from sojourn.facts import SessionFacts
@@ -56,19 +57,9 @@ def _damaged(path: Path, why: str) -> UserError:
 
 
 def _load(path: Path) -> Json:
+    text = foreign.content_of(path, LARGEST_FILE, "give a file of sojourn-probe")
     try:
-        with path.open("rb") as file:
-            text = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise UserError(
-            f"can't read {path}: {error.strerror or error}", "give a file of sojourn-probe"
-        ) from None
-    if len(text) > LARGEST_FILE:
-        raise _damaged(path, f"it is larger than {LARGEST_FILE // 10**6} MB")
-    # At least as many as there are: those in a text count as well.
-    if sum(map(text.count, (b",", b":", b"[", b"{"))) > MOST_VALUES:
-        raise _damaged(path, f"it has more than {MOST_VALUES // 10**6} million values")
-    try:
+        foreign.check_json(text, LARGEST_FILE, MOST_VALUES)
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, str(error)) from None
