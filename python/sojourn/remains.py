@@ -8,10 +8,10 @@ and removed after it. The kernel takes a lock from a process however that ends, 
 lock is free is a dead process's: whoever makes a folder first removes, without a word, what the
 links of dead ones lead to; `sojourn clean` does the same and tells.
 
-Processes need no note: guests die with the thread that started them (PR_SET_PDEATHSIG), and what of
-one was stopped at that moment ends when its folder is removed. Where there
-can be no folder (a home that can't be written) work goes on without one: what is to be removed at
-its end still is.
+Processes need no note: guests, and what makes one, die with the thread that started them
+(PR_SET_PDEATHSIG), and what of one was stopped at that moment ends when its folder is removed.
+Where there can be no folder (a home that can't be written) work goes on without one: what is to be
+removed at its end still is.
 """
 
 from __future__ import annotations
