@@ -77,7 +77,7 @@ def superseded(current: Iterable[tuple[str, str]]) -> list[Path]:
 def remove(paths: Sequence[Path]) -> int:
     """Removes these folders and unfinished ones, and returns the bytes freed. Refused while a guest
     is being made."""
-    with making():
+    with _locked():
         downloads_here = [downloads()] if downloads().exists() else []
         freed = sum(_size(path) for path in (*paths, *downloads_here))
         for path in (*paths, *downloads_here):
@@ -94,6 +94,15 @@ def _size(path: Path) -> int:
 def making() -> Iterator[Path]:
     """A temporary folder in the cache in which one guest is made; removed at the end. Only one
     process makes guests at a time."""
+    with _locked(), remains.beside(root() / _UNFINISHED) as folder:
+        folder.mkdir(mode=0o700)
+        yield folder
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[None]:
+    """The cache without any other process that makes guests or removes them, nor what one has
+    left."""
     try:
         root().mkdir(parents=True, exist_ok=True)
         # The lock lasts as long as the file is open. It is released by closing the file, and by the
@@ -101,9 +110,7 @@ def making() -> Iterator[Path]:
         with open(root() / "lock", "w", encoding="utf-8") as lock:
             _take(lock.fileno())
             _sweep()
-            with remains.beside(root() / _UNFINISHED) as folder:
-                folder.mkdir(mode=0o700)
-                yield folder
+            yield
     except PermissionError as error:
         raise GuestError(
             f"can't write into {root()}: {error.strerror}",
