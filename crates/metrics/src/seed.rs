@@ -35,7 +35,7 @@ pub struct LinkAbout {
 pub struct FlowAbout {
     /// Its name.
     pub name: String,
-    /// bulk, transfers, udp, ping, video
+    /// One of crates/scenario's `KINDS`; of a measurement bulk or ping.
     pub kind: String,
     /// `None`: not TCP.
     pub congestion: Option<String>,

@@ -557,9 +557,10 @@ impl<'a> Test<'a> {
         let ended = self.intervals(tell).await;
         locked(&self.session.shared.probes).phase = None;
         drop(probing);
-        locked(&self.session.shared.load).clear();
         self.loads.abort_all();
         while self.loads.join_next().await.is_some() {}
+        // Only now none is added any more.
+        locked(&self.session.shared.load).clear();
         let probes = locked(&self.session.shared.probes);
         let (launched, done) =
             (probes.launched - launched_before, probes.done_count() - done_before);
