@@ -431,12 +431,15 @@ def test_the_default_folder_is_taken_before_anything_is_measured(
 
 @pytest.mark.parametrize("left", ["", "# A measurement of a live", MEASUREMENT + "\ntitle = 'x'\n"])
 def test_what_a_measurement_leaves_that_is_killed_at_its_beginning_is_no_run(
-    say: Say, port: str, tmp_path: Path, left: str
+    say: Say, tmp_path: Path, left: str
 ) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "scenario.toml").write_text(left)
-    said = say("measure", "127.0.0.1", "--port", port, *QUICK, "--phase", "idle", "-o", "home")
-    assert said.code == 0, said.err
+    for verb in (["measure"], ["rpm", "measure"]):
+        # It goes on to a server that is not there.
+        said = say(*verb, "127.0.0.1:1", "-o", "home")
+        assert said.code == 2
+        assert "home" not in said.err
 
 
 def test_a_scenario_of_the_users_is_not_written_over(say: Say, tmp_path: Path) -> None:

@@ -379,21 +379,26 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     assert kept == [("idle", True), ("download", False)]
 
 
-def test_what_is_killed_keeps_the_phases_until_then(server: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "phases", [["idle"], pytest.param(["idle", "download"], marks=pytest.mark.long)]
+)
+def test_what_is_killed_keeps_the_phases_until_then(
+    phases: list[str], server: str, tmp_path: Path
+) -> None:
     folder = tmp_path / "run"
     asked = ["rpm", "measure", "--insecure", "--interval", "300ms", "-o", str(folder), server]
     with subprocess.Popen([*SOJOURN, *asked], stderr=subprocess.DEVNULL) as client:
         while client.poll() is None:
-            if (folder / "meta.json").exists() and len(Run.open(folder).meta.phases) >= 2:
+            if (folder / "meta.json").exists() and len(Run.open(folder).meta.phases) >= len(phases):
                 client.kill()
             time.sleep(0.02)
     assert client.returncode == -signal.SIGKILL
     run = Run.open(folder)
     run.check_sums()
     kept = [(phase.kind, phase.complete) for phase in run.meta.phases]
-    assert kept == [("idle", True), ("download", True)]
+    assert kept == [(phase, True) for phase in phases]
     assert run.meta.facts["1"]["outcome"] == "partial"
-    assert [result.phase for result in responsiveness.results(run)] == ["download"]
+    assert [result.phase for result in responsiveness.results(run)] == phases[1:]
     assert "sojourn was killed" in report.render([run])
 
 
