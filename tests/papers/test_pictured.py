@@ -27,10 +27,21 @@ from sojourn.figures import style
 from sojourn.papers import bibliography, drawn, frozen, page, published, readings, searched, tornado
 from sojourn.papers.drawing import curve, grid_of_numbers, look, stated_level
 from sojourn.papers.evidence import Estimate, Evidence, Seed, estimated
-from sojourn.papers.paper import Claim, Finding, Grid, Number, Paper, Picture, Role, Tolerance
+from sojourn.papers.paper import (
+    Claim,
+    Finding,
+    Grid,
+    Number,
+    Paper,
+    Picture,
+    Role,
+    Threshold,
+    Tolerance,
+)
 from sojourn.papers.published import PublishedError
 from sojourn.papers.reproduce import reproduce
 from sojourn.papers.study import Study, Variant
+from sojourn.papers.verdict import Verdict
 
 SCENARIO = """
 title = "A queue and a ping"
@@ -100,6 +111,10 @@ def rtt_ms(seed: Seed) -> float:
     return float(seed.probe()["rtt_ms"]["mean"])
 
 
+def half_ms(seed: Seed) -> float:
+    return rtt_ms(seed) / 2
+
+
 def both(evidence: Evidence) -> Estimate:
     return evidence.compared(NEAR, NEAR, rtt_ms, lambda one, other: one + other)
 
@@ -111,7 +126,7 @@ def drawing(evidence: Evidence) -> Figure:
 
 
 def found(_: Evidence) -> Finding:
-    return Finding(True, "10 ms")
+    return Finding({"ping, ms": 10.0})
 
 
 @pytest.fixture
@@ -146,7 +161,16 @@ def paper(tmp_path: Path) -> Paper:
             ),
         ),
         numbers=(near, replace(near, id="twice", published=20.0, measure=None, whole=both)),
-        claims=(Claim("a line", "section 1", "the ping is short", found, ("pings",)),),
+        claims=(
+            Claim(
+                "a line",
+                "section 1",
+                "the ping is short",
+                found,
+                {"ping, ms": Threshold("< 15", lambda ours: ours < 15)},
+                pictures=("pings",),
+            ),
+        ),
         readings=(),
         pictures=(Picture("pings", "Pings", "One of them.", drawing, "Figure 1"),),
         story=lambda _: [],
@@ -177,6 +201,12 @@ def test_a_number_is_asked_for_under_each_reading_that_changes_it(
     # The ping fits as chosen, and 20 ms do not.
     assert matrix.fitting("a longer line") == (0, 2, 2)
     assert matrix.fitting("searched") == (1, 1, 1)
+    assert matrix.told("searched") == "searched: fits 1 of 1 number that it changes, 1 as chosen"
+    assert matrix.told("a line that was not run").startswith(
+        "a line that was not run: not run here"
+    )
+    assert matrix.elsewhere(matrix.numbers[0]) == "Other readings fit it: searched (11.0)."
+    assert matrix.elsewhere(matrix.numbers[1]).startswith("Of 1 other readings the nearest: a long")
     assert tornado.least_contradicted(matrix).startswith("No other reading fits more")
     worse = replace(matrix, chosen=longer)
     assert tornado.least_contradicted(worse).endswith(
@@ -184,6 +214,31 @@ def test_a_number_is_asked_for_under_each_reading_that_changes_it(
     )
     told = replace(worse, refused={"searched": "It was made up."})
     assert tornado.least_contradicted(told).endswith("as chosen 0): It was made up.")
+
+
+def test_a_claim_under_another_reading_is_told_where_its_verdict_changes(
+    paper: Paper, tmp_path: Path
+) -> None:
+    def measured(evidence: Evidence) -> Finding:
+        return Finding({"ping, ms": evidence.mean(NEAR, rtt_ms)})
+
+    asked = replace(paper, claims=(replace(paper.claims[0], check=measured),))
+    [one] = reproduce([asked], out=tmp_path / "out")
+    matrix = readings.matrix(asked, one.evidence, one.rows, one.claims)
+    # 20 ms are not below 15; what was not run changes nothing.
+    assert matrix.claims == {"a longer line": {"a line": Verdict.NOT_REPRODUCED}}
+    assert "a line is not reproduced" in matrix.told("a longer line")
+    assert "a line: not reproduced" in tornado.table(matrix)
+
+
+def test_what_no_difference_would_score_is_counted(paper: Paper, tmp_path: Path) -> None:
+    alike = replace(paper, no_difference={NEAR: FAR})
+    [one] = reproduce([alike], out=tmp_path / "out")
+    # Both numbers are of NEAR: 10 and 20 ms as chosen, 20 and 40 if NEAR were FAR.
+    assert readings.no_difference(alike, one.evidence, one.rows) == (2, 0, 2)
+    said = page.sentence([one])
+    assert "2 compare disciplines: 2 of them are within the tolerance, and with no" in said
+    assert "no difference between the disciplines 0 would be" in said
 
 
 def test_a_tornado_s_longest_bar_is_on_top(paper: Paper, tmp_path: Path) -> None:
@@ -393,25 +448,41 @@ def test_the_page_names_the_frozen_tolerances_and_what_has_changed_since(
         return (tmp_path / "out" / "adt" / "index.html").read_text()
 
     again = False
-    assert "are not frozen yet" in shown(paper)
+    assert "is not frozen yet" in shown(paper)
     again = True
     file = paper.folder / frozen.FILE
     file.write_text(frozen.text(paper, date(2026, 1, 2)))
     kept = frozen.of(paper)
     assert kept is not None
-    assert kept.judged == {"the ping": "10 ± 20 %", "twice": "20 ± 20 %"}
+    assert kept.judged == {
+        "the ping": "10 ± 20 %: rtt_ms of line/10 ms there and back",
+        "twice": "20 ± 20 %: both",
+    }
+    assert kept.claims == {"a line": "ping, ms: < 15"}
     told = shown(paper)
-    assert f'stand since 2026-01-02 in <a href="{frozen.FILE}">' in told
+    assert f'frozen on 2026-01-02, after the first runs, in <a href="{frozen.FILE}">' in told
     assert hashlib.sha256(file.read_bytes()).hexdigest() in told
     assert "Judged otherwise" not in told
     wider = Tolerance(0.3, "it did not fit")
     numbers = (replace(paper.numbers[0], tolerance=wider), paper.numbers[1])
     assert "Judged otherwise than there: the ping." in shown(replace(paper, numbers=numbers))
+    # So is what is measured, what it is compared with, and what a claim asks.
+    [claim] = paper.claims
+    for other in (
+        replace(paper, numbers=(replace(paper.numbers[0], measure=half_ms), paper.numbers[1])),
+        replace(paper, numbers=(replace(paper.numbers[0], against=("twice",)), paper.numbers[1])),
+    ):
+        assert frozen.changed(other, kept) == ["the ping"]
+    lenient = replace(claim, asks={"ping, ms": Threshold("< 50", lambda ours: ours < 50)})
+    assert frozen.changed(replace(paper, claims=(lenient,)), kept) == ["a line"]
+    # A new date for a threshold leaves the tolerances theirs.
+    again_ = frozen.text(replace(paper, claims=(lenient,)), date(2026, 3, 4))
+    assert "frozen = 2026-03-04\ntolerances = 2026-01-02\n" in again_
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
-def test_no_tolerance_has_changed_since_it_was_frozen(name: str) -> None:
+def test_nothing_is_judged_otherwise_than_was_frozen(name: str) -> None:
     paper = papers.load(name)
     kept = frozen.of(paper)
-    if kept is not None:
-        assert frozen.changed(paper, kept) == [], "a change needs a new file with a new date"
+    assert kept is not None
+    assert frozen.changed(paper, kept) == [], "a change needs a new file with a new date"

@@ -7,15 +7,15 @@ import pytest
 from laws import *  # noqa: F403
 
 from sojourn import papers
-from sojourn.papers.evidence import Along, Estimate, Evidence, Measure, NotRun
-from sojourn.papers.queue_anatomy import claims, studies
+from sojourn.papers.evidence import Along, Estimate, Measure, NotRun
+from sojourn.papers.queue_anatomy import figures, studies
 from sojourn.papers.queue_anatomy import measures as m
 from sojourn.papers.reproduce import Reproduction
 from sojourn.scenario import load
 
 PAPER = papers.load("queue-anatomy")
 
-MUST_HOLD = 13
+MUST_HOLD = 12
 IN_PART: set[str] = set()
 REPRODUCED = {"rtt/4096", "rtt/more", "window", "throughput/apart"}
 UNEXPLAINED: set[str] = set()
@@ -58,7 +58,7 @@ def test_limited_windows_wait_in_a_ring_that_holds_them_all(quick: Reproduction)
 
 
 def test_the_limit_lies_where_both_stated_numbers_hold() -> None:
-    rtt, more = (claims.SAYS[one] for one in ("rtt/4096", "rtt/more"))
+    rtt, more = (figures.SAYS[one] for one in ("rtt/4096", "rtt/more"))
     packets = 30 * studies.SEGMENTS
     assert waits_s(packets) > rtt
     assert abs(100 * (packets / 512 - 1) / more - 1) < 0.15
@@ -83,9 +83,13 @@ def test_in_a_fifo_only_the_sum_of_both_queues_counts(quick: Reproduction) -> No
     assert long == pytest.approx(waits_s(5000), rel=0.02)
 
 
-def test_the_ring_is_nothing_with_bql(quick: Reproduction) -> None:
+def test_with_bql_the_ring_holds_what_completes_at_a_time(quick: Reproduction) -> None:
+    # 43 ms at this rate are 16 packets: what is being sent, and what waits to be heard of.
+    assert studies.coalesced(RATE / 1e6) == {"bottleneck.down.coalesce": "42980 us"}
     for cure in ("fifo", "bands", "codel", "fq_codel"):
-        assert quick.evidence.mean(studies.cure(cure, True), m.in_ring) < 4
+        assert 16 < quick.evidence.mean(studies.cure(cure, True), m.in_ring) < 2 * 16
+    at_once = studies.OTHERS[studies.at_once(2048)]
+    assert quick.evidence.mean(at_once, m.in_ring) < 4
 
 
 def test_drops_vanish_above_a_qdisc_of_512_if_windows_end_at_64_kb(quick: Reproduction) -> None:
@@ -136,10 +140,6 @@ def test_the_sources_own_sizes_are_all_there() -> None:
         int(variant.split()[4]) + int(variant.split()[2]) == 5000
         for variant in studies.BQL.variants
     )
-
-
-def test_an_order_of_magnitude_is_the_nearest_power_of_ten() -> None:
-    assert [claims.orders(ratio) for ratio in (2, 5, 10, 30, 40, 123, 400)] == [0, 1, 1, 1, 2, 2, 3]
 
 
 class _Tables:
@@ -193,14 +193,6 @@ def test_measures_end_with_the_last_copy() -> None:
     assert m.throughput_mbps(seed) == pytest.approx(4.0)  # type: ignore[arg-type]
 
 
-def test_queues_are_averaged_over_the_copies_not_over_the_run() -> None:
-    seed = _Tables()
-    # The Run lasts 20 s, the copies 8: all that waited did so in them.
-    assert m.in_ring(seed) == pytest.approx(7.5)  # type: ignore[arg-type]
-    assert m.in_qdisc(seed) == pytest.approx(22.5)  # type: ignore[arg-type]
-    assert m.in_qdisc_percent(seed) == pytest.approx(75)  # type: ignore[arg-type]
-
-
 def test_a_guest_runs_the_cases_that_decide() -> None:
     asked = {study.id: study.scenarios(PAPER.folder, True, "kernel") for study in PAPER.studies}
     assert sum(map(len, asked.values())) == 16
@@ -228,12 +220,6 @@ def test_a_guest_runs_the_cases_that_decide() -> None:
 def test_sizes_that_were_not_run_are_said_to_be() -> None:
     with pytest.raises(NotRun, match="512"):
         Along({80: 1.0})[512]
-
-
-def test_on_another_engine_a_sentence_says_what_was_not_run() -> None:
-    guest = Evidence(quick=True, runs={}, engine="kernel")
-    told = claims.felt_or_not(guest)
-    assert "(not run on the engine kernel: bql/fifo ring 80 qdisc 4920 BQL)" in told
 
 
 def test_a_retransmission_is_needless_if_nothing_was_lost_for_it() -> None:

@@ -33,6 +33,7 @@ from sojourn.papers.paper import (
     Picture,
     Reading,
     Role,
+    Threshold,
     Tolerance,
 )
 from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped, reproduce
@@ -162,6 +163,49 @@ def test_one_seed_tells_no_direction() -> None:
     assert verdict.judge(number(), partly, [(below, ours(12.0, 13.0))]) is Verdict.NOT_REPRODUCED
 
 
+def claim(asks: dict[str, Threshold], partly: dict[str, Threshold] | None = None) -> Claim:
+    def check(_: Evidence) -> Finding:
+        return Finding({"one": 5.0, "other": 1.0})
+
+    return Claim("c", "section 1", "so it is", check, asks, partly or {})
+
+
+NO_RUNS = Evidence(quick=False, runs={})
+
+
+def test_a_claim_s_verdict_follows_from_what_was_measured_and_its_thresholds() -> None:
+    for asks, partly, wanted in (
+        ({"one": above(4), "other": above(0)}, {}, Verdict.REPRODUCED),
+        ({"one": above(6)}, {}, Verdict.NOT_REPRODUCED),
+        ({"one": above(6)}, {"one": above(4)}, Verdict.DIRECTION),
+        ({"one": above(6)}, {"one": above(4), "other": above(1)}, Verdict.NOT_REPRODUCED),
+    ):
+        row = verdict.checked(claim(asks, partly), NO_RUNS)
+        assert row.verdict is wanted
+        # All that decided is printed, and beside it what was asked.
+        assert all(f"{what}: " in row.found for what in asks)
+        assert all(f"asked {one.words}" in row.found for one in asks.values())
+
+
+def test_a_claim_whose_runs_are_missing_is_not_run_here() -> None:
+    missing = verdict.checked(claim({"one": above(4), "third": above(0)}), NO_RUNS)
+    assert missing.verdict is Verdict.NOT_RUN
+    assert "third: not run here" in missing.found
+
+    def needs_a_run(evidence: Evidence) -> Finding:
+        return Finding({"one": evidence.mean(SHORT, nothing)})
+
+    asked = replace(claim({"one": above(4)}), check=needs_a_run)
+    assert verdict.checked(asked, NO_RUNS).verdict is Verdict.NOT_RUN
+
+
+def test_no_direction_is_told_of_what_is_the_same_as_printed() -> None:
+    below = number("other", published=9.0)
+    near = [(below, ours(20.0, 21.0, 22.0))]
+    assert verdict.judge(number(), ours(20.001, 21.001, 22.001), near) is Verdict.NOT_REPRODUCED
+    assert verdict.judge(number(), ours(21.0, 22.0, 23.0), near) is Verdict.DIRECTION
+
+
 # -------------------------------------------------------------------------------- a made-up paper
 
 
@@ -175,11 +219,15 @@ def drawing(_: Evidence) -> Figure:
 
 def shorter(evidence: Evidence) -> Finding:
     long, short = (evidence.mean(Variant("queues", name), ping_mean) for name in ("long", "short"))
-    return Finding(short < long, f"{short:.1f} ms against {long:.1f} ms")
+    return Finding({"shorter, ms": long - short}, f"{short:.1f} ms against {long:.1f} ms")
 
 
 def wrong(_: Evidence) -> Finding:
-    return Finding(False, "the opposite was found")
+    return Finding({"curvature, 1/km": 0.00016})
+
+
+def above(bound: float) -> Threshold:
+    return Threshold(f"> {bound:g}", lambda ours: ours > bound)
 
 
 @pytest.fixture
@@ -229,7 +277,8 @@ def paper(tmp_path: Path) -> Paper:
                 "section 1",
                 "a shorter queue waits less",
                 shorter,
-                ("nothing",),
+                {"shorter, ms": above(0)},
+                pictures=("nothing",),
                 must_hold=True,
             ),
         ),
@@ -239,7 +288,7 @@ def paper(tmp_path: Path) -> Paper:
                 "not stated",
                 "5 Mbit/s",
                 "because",
-                lambda e: f"{len({run.study for run in e.runs})} studies",
+                "nothing else was run",
             ),
         ),
         pictures=(
@@ -308,8 +357,6 @@ def test_ctrl_c_leaves_the_papers_that_had_finished(
     [found] = stopped.value.finished
     assert stopped.value.counts == {"adt": (4, 4), "endless": (0, 4)}
     place = found.evidence.run(LONG).path
-    # The reading looks at the Runs only now.
-    assert found.to_dict()["readings"][0]["others"] == "1 studies"
     assert found.evidence.seeds(LONG)[0].table("queue").height > 0
     stopped.value.finished = ()
     del found
@@ -404,7 +451,7 @@ def test_the_page_shows_every_number_claim_and_picture(paper: Paper, tmp_path: P
     assert 'id="claim-shorter"' in text
     assert '<a href="#picture-nothing">Figure 1</a>' in text
     assert 'id="picture-nothing"' in text
-    assert "1 studies" in text
+    assert "nothing else was run" in text
     assert 'href="./adt/index.html#picture-nothing"' in overview
     # Nothing is fetched: the only addresses are names of XML's vocabularies.
     assert set(re.findall(r"https?://[^/\"]+", text)) <= {"http://www.w3.org"}
@@ -452,11 +499,24 @@ def test_a_claim_that_must_hold_and_does_not_ends_with_1(
     one: Callable[[Paper], None], paper: Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken = replace(
-        paper, claims=(Claim("c", "section 1", "the earth is flat", wrong, must_hold=True),)
+        paper,
+        claims=(
+            Claim(
+                "c",
+                "section 1",
+                "the earth is flat",
+                wrong,
+                {"curvature, 1/km": Threshold("= 0", lambda ours: ours == 0)},
+                must_hold=True,
+            ),
+        ),
     )
     one(broken)
     assert status(["reproduce", "-o", str(tmp_path / "out")]) == 1
-    assert "does not hold, and must: the earth is flat" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    # What was found stands beside what was asked.
+    assert "does not hold, and must: the earth is flat (curvature, 1/km: 0.00016" in said
+    assert "(asked = 0)" in said
 
 
 class DoubtsTheLongQueue(Simulator):
@@ -632,10 +692,8 @@ def test_the_sentence_counts_predictions_and_sets_the_others_beside_them(
     both = replace(paper, numbers=(*paper.numbers, missed, *others, fitted_badly))
     found = reproduce([both], out=tmp_path / "out")
     said = page.sentence(found)
-    assert said.startswith(
-        "Of 2 predicted numbers 1 are reproduced, in 0 the direction holds, 1 are"
-    )
-    assert "proves nothing: reproduced are input 1 of 1, fitted 1 of 2." in said
+    assert said.startswith("Predicted numbers: 1 of 2 reproduced, 0 in direction, 1 not. ")
+    assert "proves nothing; reproduced are input numbers 1 of 1, fitted numbers 1 of 2." in said
     overview = page.write(found, tmp_path / "out").read_text()
     row = overview[overview.index('href="adt/index.html"') :]
     cells = re.findall(r'<td class="number"[^>]*>([^<]*)</td>', row)[:8]
@@ -657,7 +715,7 @@ def test_what_a_searched_reading_names_is_no_prediction_alone(name: str) -> None
     paper = papers.load(name)
     searched = any(one.searched for one in paper.readings)
     assert searched == any(one.role is Role.FITTED for one in paper.numbers)
-    assert any(one.role is Role.PREDICTED for one in paper.numbers)
+    assert any(one.role is Role.PREDICTED for one in (*paper.numbers, *paper.claims))
 
 
 def test_a_heading_of_the_overviews_picture_is_whole(paper: Paper, tmp_path: Path) -> None:

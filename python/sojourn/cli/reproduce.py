@@ -128,7 +128,7 @@ def reproduce(
     untrusted = [work.invalid(one.invalid) for one in found]
     broken = [row for one in found for row in one.broken]
     for row in broken:
-        work.say(f"does not hold, and must: {row.claim.says} ({row.because})")
+        work.say(f"does not hold, and must: {row.claim.says} ({row.found})")
     failed = work.failed(stops)
     for each in stops:
         kept = "" if folder is None else f"; its finished runs are kept in {folder}/PAPER/runs"
@@ -206,7 +206,7 @@ def _known(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
 def _table(one: Reproduction) -> str:
     from sojourn.papers import page
 
-    header = ("what", "published", "ours", "difference", "role", "verdict")
+    header = ("what", one.paper.beside, "ours", "difference", "role", "verdict")
     rows = [
         (
             f"{row.number.what}{f' [{row.number.unit}]' if row.number.unit else ''}",
@@ -218,7 +218,7 @@ def _table(one: Reproduction) -> str:
         )
         for row in one.rows
     ]
-    claims = [f"{row.verdict}: {row.claim.says}\n    {row.because}" for row in one.claims]
+    claims = [f"{row.verdict}: {row.claim.says}\n    {row.found}" for row in one.claims]
     quick = " (quick version: shorter, fewer seeds)" if one.evidence.quick else ""
     seeds = counted((row.ours.seeds for row in one.rows), "seed")
     about = f"{one.paper.id}: {one.paper.title}\n{one.paper.source}{quick}; mean over {seeds} ± 95 % interval"

@@ -514,6 +514,18 @@ class PaperNumber(TypedDict):
     variant: str
 
 
+class PaperThreshold(TypedDict):
+    """A quantity that decides a claim, beside what is asked of it."""
+
+    what: str
+    threshold: str
+    ours: float | None
+    """null: its Runs are not run here."""
+    met: bool
+    needed: str
+    """For "all" of the claim, or for its "direction"."""
+
+
 class PaperClaim(TypedDict):
     """A claim, judged."""
 
@@ -521,6 +533,9 @@ class PaperClaim(TypedDict):
     where: str
     says: str
     verdict: str
+    role: str
+    role_because: str
+    judged: list[PaperThreshold]
     because: str
     must_hold: bool
 
@@ -532,8 +547,10 @@ class PaperReading(TypedDict):
     source: str
     chosen: str
     why: str
-    others: Any
-    searched: Any
+    others: str
+    under: list[str]
+    """The other readings, by their names in the matrix of the page."""
+    searched: bool
 
 
 class PaperOutput(TypedDict):

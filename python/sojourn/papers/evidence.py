@@ -21,8 +21,20 @@ At = TypeVar("At")
 
 
 class NotRun(Exception):  # noqa: N818  (a gap that is meant to be, not an error)
-    """What was asked of the evidence is not there: engines other than the simulator run a part of a
-    paper."""
+    """What was asked of the evidence is not there: the quick version and engines other than the
+    simulator run a part of a paper."""
+
+
+def some(values: Iterable[Answer]) -> list[Answer]:
+    """The values, of which there is one at least.
+
+    Raises:
+        NotRun: there is none.
+    """
+    found = list(values)
+    if not found:
+        raise NotRun("none of them")
+    return found
 
 
 class Seed:
@@ -157,39 +169,22 @@ class Evidence:
     _known: dict[tuple[Variant, Measure], Estimate] = field(default_factory=dict)
 
     def asked(self, question: Callable[[Evidence], Answer]) -> Answer | None:
-        """What a check or a figure makes of it; None where it needs what this engine does not
-        run."""
+        """What a check or a figure makes of it; None where it needs what was not run here."""
         try:
             return question(self)
         except NotRun:
-            if self.engine == "sim":
-                raise
             return None
 
-    def said(self, sentence: Callable[[Evidence], str], missing: str = "{}") -> str:
-        """A sentence, or that this engine does not run what it needs, put as `missing` has it."""
-        try:
-            return sentence(self)
-        except NotRun as gap:
-            if self.engine == "sim":
-                raise
-            return missing.format(f"not run on the engine {self.engine}: {gap}")
-
     def variants(self, study: Study) -> tuple[Variant, ...]:
-        """The variants of a study that were run or searched; another engine than the simulator may
-        not run the study at all."""
+        """The variants of a study that were run or searched."""
         there = (*self.runs, *(study[name] for name in study.variants if self._stored(study[name])))
         found = tuple(variant for variant in there if variant.study == study.id)
-        if self.engine != "sim" and not found:
+        if not found:
             raise NotRun(f"the study {study.id}")
         return found
 
     def has(self, *variants: Variant) -> bool:
         """Whether these were run: the quick version leaves some out."""
-        studies = {run.study for run in self.runs}
-        gaps = [variant.study for variant in variants if variant.study not in studies]
-        if self.engine != "sim" and gaps:
-            raise NotRun(f"the study {gaps[0]}")
         return all(variant in self.runs or self._stored(variant) for variant in variants)
 
     def _stored(self, variant: Variant) -> bool:
@@ -226,21 +221,7 @@ class Evidence:
     def under(self, reading: Swap) -> Evidence:
         """What it would be under another reading, in which other variants stand for some of
         these."""
-        stands = {one: reading.get(one, one) for one in self.runs}
-        runs = {
-            one: self.runs[other] for one, other in stands.items() if other and other in self.runs
-        }
-        known = {key: value for key, value in self._known.items() if key[0] not in reading}
-        whose: dict[Variant | None, list[Variant]] = {}
-        for one, other in stands.items():
-            whose.setdefault(other, []).append(one)
-        searched = {
-            (one, measure): value
-            for (variant, measure), value in self.searched.known.items()
-            for one in whose.get(variant, ())
-        }
-        stored = SearchResults(self.searched.made, {**self.searched.known, **searched})
-        return Evidence(self.quick, runs, self.engine, stored, _known=known)
+        return _Swapped(self.quick, self.runs, self.engine, self.searched, of=self, swap=reading)
 
     def mean(self, variant: Variant, measure: Measure) -> float:
         """The mean of a measure over the seeds of a variant."""
@@ -253,8 +234,9 @@ class Evidence:
         )
 
     def means(self, variants: Mapping[At, Variant], measure: Measure) -> Along[At, float]:
-        """As `over`, the means alone."""
-        return Along((at, one.mean) for at, one in self.over(variants, measure).items())
+        """As `over`, the means alone; there is one at least."""
+        found = some(self.over(variants, measure).items())
+        return Along((at, one.mean) for at, one in found)
 
     def compared(
         self, one: Variant, other: Variant, measure: Measure, how: Callable[[float, float], float]
@@ -265,3 +247,43 @@ class Evidence:
             self.estimate(one, measure).values, self.estimate(other, measure).values, strict=False
         )
         return estimated(how(a, b) for a, b in pairs)
+
+
+@dataclass
+class _Swapped(Evidence):
+    """Evidence in which other variants stand for some. It keeps nothing itself. A question that needs
+    what was run, and was not under the other reading, has no answer: never one of fewer points."""
+
+    of: Evidence = field(kw_only=True)
+    swap: Swap = field(kw_only=True)
+
+    def _stands(self, variant: Variant) -> Variant:
+        self.used.add(variant)
+        other = self.swap.get(variant, variant)
+        if other is None:
+            raise NotRun(f"{variant} under another reading")
+        return other
+
+    def variants(self, study: Study) -> tuple[Variant, ...]:
+        return tuple(filter(self.has, self.of.variants(study)))
+
+    def has(self, *variants: Variant) -> bool:
+        if not self.of.has(*variants):
+            return False
+        for one in map(self._stands, variants):
+            if not self.of.has(one):
+                raise NotRun(str(one))
+        return True
+
+    def can_say(self, variant: Variant, measure: Measure) -> bool:
+        other = self.swap.get(variant, variant)
+        return other is not None and self.of.can_say(other, measure)
+
+    def run(self, variant: Variant) -> Run:
+        return self.of.run(self._stands(variant))
+
+    def seeds(self, variant: Variant) -> list[Seed]:
+        return self.of.seeds(self._stands(variant))
+
+    def estimate(self, variant: Variant, measure: Measure) -> Estimate:
+        return self.of.estimate(self._stands(variant), measure)

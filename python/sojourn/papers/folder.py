@@ -19,6 +19,7 @@ drifts is found when the paper is loaded.
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Callable, Iterable
 from functools import partial
 from importlib import import_module
@@ -36,9 +37,9 @@ from sojourn.papers.paper import (
     Picture,
     Reading,
     Role,
-    Sentence,
+    Threshold,
 )
-from sojourn.papers.published import Entry, PublishedError
+from sojourn.papers.published import Entry, Published, PublishedError
 from sojourn.papers.study import Study
 
 
@@ -65,20 +66,19 @@ def read(package: str) -> Paper:
         folder=folder,
         studies=studies,
         numbers=tuple(_number(one, studies, modules) for one in said.numbers),
-        claims=tuple(_claim(one, modules["claims"]) for one in said.claims),
-        readings=tuple(_reading(one, modules["claims"]) for one in said.readings),
+        claims=tuple(_claim(one, modules["claims"], said) for one in said.claims),
+        readings=tuple(_reading(one) for one in said.readings),
         pictures=tuple(_picture(one, modules) for one in said.pictures),
         story=modules["figures"].story,
         story_axis=said.paper["story"],
+        beside=said.paper.get("beside", "published"),
         cite=said.paper.get("cite", {}),
         swaps=getattr(modules["studies"], "SWAPS", {}),
         stored=getattr(search, "by_number", dict)(),
         search_studies=() if as_studies is None else tuple(as_studies.studies),
         searched=as_studies.results if as_studies else lambda _quick: SearchResults(),
-        refused={
-            one["reading"]: _sentence(one["why"], modules["claims"], one["reading"])
-            for one in said.refused
-        },
+        no_difference=getattr(modules["studies"], "NO_DIFFERENCE", {}),
+        refused={one["reading"]: one["why"] for one in said.refused},
         grids=tuple(Grid(one["title"], one["head"], one["rows"]) for one in said.grids),
     )
 
@@ -103,45 +103,90 @@ def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleTyp
         role_because=entry.get("role_because", ""),
         relation=entry.get("relation", "="),
         against=tuple(entry.get("against", ())),
-        reason=_sentence(entry.get("reason", ""), modules["claims"], id_),
+        reason=entry.get("reason", ""),
         whole=_function(entry["whole"], modules["measures"], id_) if "whole" in entry else None,
     )
 
 
-def _claim(entry: Entry, checks: ModuleType) -> Claim:
+def _claim(entry: Entry, checks: ModuleType, said: Published) -> Claim:
+    asks, partly = (
+        {what: _threshold(words, said, entry["id"]) for what, words in entry.get(key, {}).items()}
+        for key in ("asks", "partly")
+    )
     return Claim(
         id=entry["id"],
         where=entry["where"],
         says=entry["says"],
         check=_function(entry["check"], checks, entry["id"]),
+        asks=asks,
+        partly=partly,
+        role=Role(entry["role"]),
+        role_because=entry.get("role_because", ""),
         pictures=tuple(entry.get("pictures", ())),
         must_hold=entry.get("must_hold", False),
     )
+
+
+_BOUNDS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+}
+
+
+def _threshold(words: str, said: Published, place: str) -> Threshold:
+    """`> 10`, `0.9 .. 1.1`, `as ID`: within the tolerance of this number."""
+    match words.split():
+        case [sign, bound] if sign in _BOUNDS and _number_in(bound) is not None:
+            return Threshold(words, partial(_beyond, _BOUNDS[sign], float(bound)))
+        case [low, "..", high] if None not in (_number_in(low), _number_in(high)):
+            return Threshold(words, partial(_between, float(low), float(high)))
+        case ["as", *_] if (id_ := words.removeprefix("as ")) in said.targets:
+            unit = next(one["unit"] for one in said.numbers if one["id"] == id_)
+            target = said.targets[id_]
+            return Threshold(target.words(unit), target.met)
+    raise PublishedError(
+        f"{place}: a threshold is '> 10', '0.9 .. 1.1', or 'as ID' with a number's id: {words!r}"
+    )
+
+
+def _beyond(sign: Callable[[float, float], bool], bound: float, ours: float) -> bool:
+    return sign(ours, bound)
+
+
+def _between(low: float, high: float, ours: float) -> bool:
+    return low <= ours <= high
+
+
+def _number_in(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _picture(entry: Entry, modules: dict[str, ModuleType]) -> Picture:
     return Picture(
         id=entry["id"],
         title=entry["title"],
-        caption=_sentence(entry["caption"], modules["claims"], entry["id"]),
+        caption=entry["caption"],
         draw=_function(entry["draw"], modules["figures"], entry["id"]),
         source=entry.get("source", ""),
     )
 
 
-def _reading(entry: Entry, sentences: ModuleType) -> Reading:
+def _reading(entry: Entry) -> Reading:
     return Reading(
         parameter=entry["parameter"],
         source=entry["source"],
         chosen=entry["chosen"],
         why=entry["why"],
-        others=_sentence(entry.get("others", ""), sentences, entry["parameter"]),
+        others=entry.get("others", ""),
+        under=tuple(entry.get("under", ())),
         searched=entry.get("searched", False),
     )
-
-
-def _sentence(said: str | Entry, sentences: ModuleType, place: str) -> Sentence:
-    return said if isinstance(said, str) else _function(said, sentences, place)
 
 
 def _function(named: str | Entry, module: ModuleType, place: str) -> Callable[..., Any]:

@@ -1,14 +1,20 @@
-"""Tolerances as they stood on a date: `tolerances.toml` in a paper's folder.
+"""How numbers and claims are judged, as it stood on a date: `tolerances.toml` in a paper's folder.
 
-    # adt: what counts as the same, by number. A change is a new file with a new date.
-    frozen = 2026-11-23
+    # adt: how numbers and claims are judged. A change is a new file with a new date.
+    frozen = 2026-11-26
+    tolerances = 2026-11-23
     [judged]
-    "table/DT/loss" = "4.73 ± 15 %"
+    "table/DT/loss" = "4.73 ± 15 %: loss of table/DT"
+    [claims]
+    "price" = "utilisation lost, points: 0.5 .. 2.5"
 
-The page prints the SHA-256 of the file, so that whoever reads a verdict can tell that the tolerance
-was not made for it. What published.toml has otherwise is named on the page, and a test refuses it.
+Of a number: what is published with its tolerance, the measure and the variant, and the numbers that
+its order is judged by. Of a claim: its thresholds. `tolerances` is the date since when the
+tolerances are as they are. The page prints the SHA-256 of the file, so that whoever reads a verdict
+can tell that its terms were not made for it. What published.toml has otherwise is named on the page,
+and a test refuses it.
 
-    python -m sojourn.papers.frozen adt 2026-11-23    the file, on standard output
+    python -m sojourn.papers.frozen adt 2026-11-26    the file, on standard output
 """
 
 from __future__ import annotations
@@ -20,9 +26,10 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 
-from sojourn.papers.paper import Number, Paper
+from sojourn.papers.paper import Claim, Number, Paper, Threshold
 
 FILE = "tolerances.toml"
 
@@ -33,49 +40,106 @@ class Frozen:
 
     file: Path
     on: date
+    tolerances: date
+    """Since when the tolerances are as they are; no later than `on`."""
     sha256: str
     judged: Mapping[str, str]
-    """What counts as the same, in words, by the number's id."""
+    """How each published number is judged, in words, by its id."""
+    claims: Mapping[str, str]
+    """How each claim is, by its id."""
 
 
 def of(paper: Paper) -> Frozen | None:
-    """The paper's file; None: nobody has frozen its tolerances."""
+    """The paper's file; None: nobody has frozen how it is judged."""
     file = paper.folder / FILE
     if not file.is_file():
         return None
     content = file.read_bytes()
     said = tomllib.loads(content.decode())
-    return Frozen(file, said["frozen"], hashlib.sha256(content).hexdigest(), said["judged"])
+    on = said["frozen"]
+    return Frozen(
+        file,
+        on,
+        said.get("tolerances", on),
+        hashlib.sha256(content).hexdigest(),
+        said["judged"],
+        said.get("claims", {}),
+    )
 
 
 def judged(paper: Paper) -> dict[str, str]:
-    """What counts as the same now."""
-    return {one.id: _words(one) for one in paper.numbers if one.published is not None}
+    """How the numbers are judged now."""
+    return {one.id: _number(one) for one in paper.numbers if one.published is not None}
+
+
+def claims(paper: Paper) -> dict[str, str]:
+    """How the claims are judged now."""
+    return {one.id: _claim(one) for one in paper.claims}
 
 
 def changed(paper: Paper, frozen: Frozen) -> list[str]:
-    """The numbers, by id, that are judged otherwise than was frozen."""
-    now = judged(paper)
-    return sorted(id_ for id_ in {*now, *frozen.judged} if now.get(id_) != frozen.judged.get(id_))
+    """The numbers and claims, by id, that are judged otherwise than was frozen."""
+    return sorted(
+        {*_changed(judged(paper), frozen.judged), *_changed(claims(paper), frozen.claims)}
+    )
+
+
+def _changed(now: Mapping[str, str], then: Mapping[str, str]) -> list[str]:
+    return [id_ for id_ in {*now, *then} if now.get(id_) != then.get(id_)]
 
 
 def text(paper: Paper, on: date) -> str:
     """The file that freezes them as they are now."""
-    lines = [
-        f"{json.dumps(id_)} = {json.dumps(said, ensure_ascii=False)}"
+    before = of(paper)
+    same = before is not None and all(
+        before.judged.get(id_, "").partition(": ")[0] == said.partition(": ")[0]
         for id_, said in judged(paper).items()
-    ]
-    head = (
-        f"# {paper.id}: what counts as the same, by number. A change is a new file with a new date."
     )
-    return "\n".join([head, f"frozen = {on.isoformat()}", "[judged]", *lines, ""])
+    since = before.tolerances if before is not None and same else on
+    return "\n".join(
+        [
+            f"# {paper.id}: how numbers and claims are judged. A change is a new file with a new date.",
+            f"frozen = {on.isoformat()}",
+            f"tolerances = {since.isoformat()}",
+            "[judged]",
+            *_lines(judged(paper)),
+            "[claims]",
+            *_lines(claims(paper)),
+            "",
+        ]
+    )
 
 
-def _words(number: Number) -> str:
-    """`4.73 ± 15 %`, or `< 40`."""
-    if number.tolerance is None or number.relation != "=":
-        return f"{number.relation} {number.published:g}"
-    return f"{number.published:g} {number.tolerance.words(number.unit)}"
+def _lines(said: Mapping[str, str]) -> list[str]:
+    return [
+        f"{json.dumps(id_, ensure_ascii=False)} = {json.dumps(words, ensure_ascii=False)}"
+        for id_, words in said.items()
+    ]
+
+
+def _number(number: Number) -> str:
+    """`4.73 ± 15 %: loss of table/DT, beside table/ADT/loss`."""
+    how = number.measure or number.whole
+    of_what = f"{_named(how)} of {number.variant}" if number.measure else _named(how)
+    beside = f", beside {', '.join(number.against)}" if number.against else ""
+    return f"{number.target.words(number.unit)}: {of_what}{beside}"
+
+
+def _named(how: object) -> str:
+    """A function's name, and what it takes beside the evidence."""
+    if isinstance(how, partial):
+        function, of_ = how.args
+        return f"{function.__name__} {' '.join(map(str, of_))}"
+    return str(getattr(how, "__name__", how))
+
+
+def _claim(claim: Claim) -> str:
+    """`least lead, ms: > 3; in part: > 0`."""
+
+    def all_of(asked: Mapping[str, Threshold]) -> str:
+        return ", ".join(f"{what}: {threshold.words}" for what, threshold in asked.items())
+
+    return all_of(claim.asks) + (f"; in part, {all_of(claim.partly)}" if claim.partly else "")
 
 
 if __name__ == "__main__":

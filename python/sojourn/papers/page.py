@@ -29,10 +29,11 @@ from sojourn.digits import on_page as shown
 from sojourn.errors import UserError
 from sojourn.papers import bibliography, frozen, pictured, readings, story, tornado, verdict
 from sojourn.papers.paper import Claim, Grid, Number, Paper, Picture, Reading, Role
+from sojourn.papers.readings import Matrix
 from sojourn.papers.reproduce import Reproduction
 from sojourn.papers.study import Study
 from sojourn.papers.tornado import anchor
-from sojourn.papers.verdict import ClaimRow, Row, Verdict, worded
+from sojourn.papers.verdict import ClaimRow, Judged, Row, Verdict
 from sojourn.records import write_whole
 from sojourn.report import parts
 
@@ -44,12 +45,14 @@ _CLASS = {
     Verdict.DIRECTION: "direction",
     Verdict.NOT_REPRODUCED: "not",
     Verdict.NOT_STATED: "unstated",
+    Verdict.NOT_RUN: "unstated",
 }
 _SIGN = {
     Verdict.REPRODUCED: "✓",
     Verdict.DIRECTION: "↗",
     Verdict.NOT_REPRODUCED: "✗",
     Verdict.NOT_STATED: "·",
+    Verdict.NOT_RUN: "–",
 }
 
 
@@ -166,11 +169,17 @@ def _write_paper(one: Reproduction, folder: Path) -> Pictures:
 
 def _paper(one: Reproduction, pictures: Pictures) -> str:
     paper = one.paper
+    matrix = readings.matrix(paper, one.evidence, one.rows, one.claims)
+    others = _readings(one, matrix) + tornado.table(matrix) + tornado.plots(matrix)
     body = [
         _section("claims", "Claims", _claims([one], {paper.id: pictures}, links="")),
         _section("pictures", "Figures", "\n".join(pictures.values())),
-        _section("numbers", "Published beside ours", _grids(one) + _numbers(one)),
-        _section("readings", "How the source was read", _readings(one) + _matrix(one)),
+        _section(
+            "numbers",
+            f"{paper.beside.capitalize()} beside ours",
+            _grids(one) + _numbers(one, matrix),
+        ),
+        _section("readings", "How the source was read", others),
         _section("runs", "What was run", _studies(one)),
     ]
     return _page(
@@ -180,12 +189,6 @@ def _paper(one: Reproduction, pictures: Pictures) -> str:
         "\n".join(body),
         up='<p class="up"><a href="../index.html">All papers</a></p>',
     )
-
-
-def _matrix(one: Reproduction) -> str:
-    """What the other readings make of the numbers."""
-    found = readings.matrix(one.paper, one.evidence, one.rows)
-    return tornado.table(found) + tornado.plots(found)
 
 
 def _claims(found: Sequence[Reproduction], drawn: Mapping[str, Pictures], links: str) -> str:
@@ -224,18 +227,41 @@ def _claim(row: ClaimRow, base: str, pictures: Sequence[Picture]) -> str:
     return (
         f'<tr{own}><th scope="row"><p>{escape(claim.says)}</p>'
         f"<small>{escape(claim.where)} {link}</small></th>"
-        f"<td>{_badge(row.verdict)}</td>"
-        f"<td><p>{escape(row.because)}{f' ({seen})' if seen else ''}</p></td></tr>"
+        f"<td>{_badge(row.verdict, *_role(claim.role, claim.role_because))}</td>"
+        f"<td><ul>{''.join(map(_judged, row.judged))}</ul>"
+        f"<p>{escape(row.because)}{f' ({seen})' if seen else ''}</p></td></tr>"
+    )
+
+
+def _judged(one: Judged) -> str:
+    """A quantity beside its threshold: `✓ least lead, ms: 3.1 (> 0)`."""
+    sign = _SIGN[
+        Verdict.NOT_RUN
+        if one.ours is None
+        else Verdict.REPRODUCED
+        if one.met
+        else Verdict.NOT_REPRODUCED
+    ]
+    return f"<li>{sign} {escape(one.found)}</li>"
+
+
+def _role(role: Role | None, because: str) -> tuple[str, str]:
+    """The class of the badge and what stands beside it, where it is no prediction."""
+    if role in (None, Role.PREDICTED):
+        return "", ""
+    return (
+        " weak",
+        f' <span class="role">{escape(str(role))}</span><small>{escape(because)}</small>',
     )
 
 
 def _grids(one: Reproduction) -> str:
     """The source's tables in its own layout: published over ours."""
     rows = {row.number.id: row for row in one.rows}
-    return "\n".join(_grid(grid, rows) for grid in one.paper.grids)
+    return "\n".join(_grid(grid, rows, one.paper.beside) for grid in one.paper.grids)
 
 
-def _grid(grid: Grid, rows: Mapping[str, Row]) -> str:
+def _grid(grid: Grid, rows: Mapping[str, Row], beside: str) -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in grid.head)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
@@ -245,7 +271,7 @@ def _grid(grid: Grid, rows: Mapping[str, Row]) -> str:
     )
     return (
         _TABLE.format(escape(grid.title)).replace("judged", "grid")
-        + f"<caption>{escape(grid.title)}: published over ours, dashed where it is no prediction"
+        + f"<caption>{escape(grid.title)}: {escape(beside)} over ours, dashed where it is no prediction"
         f"</caption><thead><tr><td></td>{head}</tr></thead><tbody>{body}{_END}"
     )
 
@@ -267,15 +293,10 @@ def _mean(row: Row) -> str:
     """Ours, with the digits of the published number."""
     if row.number.published is None or math.isnan(row.ours.mean):
         return ours(row).partition(" ±")[0]
-    return f"{row.ours.mean:.{max(_decimals(row.number.published), 2)}f}"
+    return f"{row.ours.mean:.{max(verdict.decimals(row.number.published), 2)}f}"
 
 
-def _decimals(stated: float) -> int:
-    """Of a published number."""
-    return len(f"{stated:.10g}".partition(".")[2])
-
-
-def _numbers(one: Reproduction) -> str:
+def _numbers(one: Reproduction, matrix: Matrix) -> str:
     studies = {study.id: study for study in one.paper.studies}
     parts_: list[str] = []
     latest = ""
@@ -285,7 +306,7 @@ def _numbers(one: Reproduction) -> str:
             parts_.append(
                 f'</tbody><tbody><tr class="study"><th colspan="5" scope="rowgroup">{escape(studies[latest].what)}</th></tr>'
             )
-        parts_.append(_number(row))
+        parts_.append(_number(row, matrix))
     seeds = counted((row.ours.seeds for row in one.rows), "seed")
     left_out = (
         f" {one.left_out} more numbers need the full version."
@@ -296,7 +317,9 @@ def _numbers(one: Reproduction) -> str:
         _TABLE.format("Numbers") + "<caption>Ours: mean over "
         f"{seeds} ± half the 95 % confidence interval; a warm-up, "
         f"where there is one, is left out. {_frozen(one.paper)} {_ROLES}{left_out}</caption>"
-        '<thead><tr><th scope="col">What</th><th scope="col" class="number">Published</th><th scope="col" class="number">Ours</th>'
+        '<thead><tr><th scope="col">What</th><th scope="col" class="number">'
+        f"{escape(one.paper.beside.capitalize())}"
+        '</th><th scope="col" class="number">Ours</th>'
         '<th scope="col" class="number">Difference</th><th scope="col">Verdict</th></tr></thead><tbody>'
         + "\n".join(parts_)
         + _END
@@ -307,11 +330,12 @@ def _frozen(paper: Paper) -> str:
     """Since when the tolerances stand, and the sum of the file that says so."""
     kept = frozen.of(paper)
     if kept is None:
-        return "Tolerances were written down after first trial runs, and are not frozen yet."
+        return "How numbers and claims are judged is not frozen yet."
     said = (
-        "Tolerances were written down after first trial runs and stand since "
-        f'{kept.on.isoformat()} in <a href="{frozen.FILE}">{frozen.FILE}</a>, '
-        f"SHA-256 <code>{kept.sha256}</code>."
+        "Tolerances, measures, orders and the thresholds of claims were frozen on "
+        f"{kept.on.isoformat()}, after the first runs, in "
+        f'<a href="{frozen.FILE}">{frozen.FILE}</a>, SHA-256 <code>{kept.sha256}</code>; '
+        f"the tolerances stand since {kept.tolerances.isoformat()}."
     )
     changed = frozen.changed(paper, kept)
     return said + (
@@ -320,26 +344,23 @@ def _frozen(paper: Paper) -> str:
 
 
 _ROLES = (
-    "A number without a role is a prediction. The others prove nothing: an input was set by us, a "
+    "What has no role is a prediction. The others prove nothing: an input was set by us, a "
     "parameter was searched until a fitted one fits, a derived one follows from another number."
 )
 
 
-def _number(row: Row) -> str:
+def _number(row: Row, matrix: Matrix) -> str:
     number: Number = row.number
     id_ = anchor("number", number.id)
     unit = f" {escape(number.unit)}" if number.unit else ""
     tolerance = ""
     if number.tolerance is not None and number.published is not None:
         tolerance = f"<small>{escape(number.tolerance.words(number.unit))}: {escape(number.tolerance.because)}</small>"
-    reason = f"<small>{escape(row.reason)}</small>" if row.reason else ""
-    weak, role = "", ""
-    if number.role not in (None, Role.PREDICTED):
-        weak = " weak"
-        role = (
-            f' <span class="role">{escape(str(number.role))}</span>'
-            f"<small>{escape(number.role_because)}</small>"
-        )
+    reason = ""
+    if row.reason:
+        why = " ".join(filter(None, (row.reason, matrix.elsewhere(number))))
+        reason = f"<small>{escape(why)}</small>"
+    weak, role = _role(number.role, number.role_because)
     return (
         f'<tr id="{escape(id_)}"><th scope="row">{escape(number.what)}'
         f"<small>{escape(number.where)} {pictured.here(id_, 'number')}</small></th>"
@@ -347,7 +368,7 @@ def _number(row: Row) -> str:
         f"{unit if number.published is not None else ''}</td>"
         f'<td class="number" data-name="ours">{escape(ours(row))}{unit}</td>'
         f'<td class="number" data-name="difference">{escape(difference(row))}</td>'
-        f"<td>{_badge(row.verdict, weak)}{role}{reason or tolerance}</td></tr>"
+        f"<td>{_badge(row.verdict, weak, role)}{reason or tolerance}</td></tr>"
     )
 
 
@@ -365,7 +386,7 @@ def ours(row: Row) -> str:
     if math.isnan(row.ours.mean):
         return "-"
     spread = "" if math.isnan(row.ours.ci95) else f" ± {shown(row.ours.ci95)}"
-    mean, digits = shown(row.ours.mean), _decimals(row.number.published or 0)
+    mean, digits = shown(row.ours.mean), verdict.decimals(row.number.published or 0)
     if len(mean.partition(".")[2]) < digits:
         mean = f"{row.ours.mean:.{digits}f}"
     return f"{mean}{spread}"
@@ -382,18 +403,18 @@ def difference(row: Row) -> str:
     return f"{100 * row.relative:+.3g} %"
 
 
-def _readings(one: Reproduction) -> str:
+def _readings(one: Reproduction, matrix: Matrix) -> str:
     return (
         _TABLE.format("Readings")
         + '<thead><tr><th scope="col">Parameter</th><th scope="col">The source</th>'
         '<th scope="col">Chosen</th><th scope="col">Why</th><th scope="col">Other readings</th></tr></thead><tbody>'
-        + "\n".join(_reading(reading, one) for reading in one.paper.readings)
+        + "\n".join(_reading(reading, matrix) for reading in one.paper.readings)
         + _END
     )
 
 
-def _reading(reading: Reading, one: Reproduction) -> str:
-    others = worded(reading.others, one.evidence)
+def _reading(reading: Reading, matrix: Matrix) -> str:
+    others = ". ".join([*map(matrix.told, reading.under), *filter(None, [reading.others])])
     found = (
         "<small>Found by search: its agreement is no independent proof.</small>"
         if reading.searched
@@ -467,7 +488,7 @@ def _papers(found: Sequence[Reproduction]) -> str:
     rows = []
     for one in found:
         counts = verdict.by_role(one.rows)
-        held = Counter(row.verdict for row in one.claims)
+        held = verdict.by_role(one.claims)[Role.PREDICTED]
         predicted = counts[Role.PREDICTED]
         shown_ = [str(predicted[word] or "-") for word in _JUDGED]
         shown_ += [_of(counts[role]) for role in Role if role is not Role.PREDICTED]
@@ -479,13 +500,13 @@ def _papers(found: Sequence[Reproduction]) -> str:
         rows.append(
             f'<tr><th scope="row"><a href="{escape(one.paper.id)}/index.html">{escape(one.paper.title)}</a>'
             f"<small>{escape(one.paper.source)}</small></th>"
-            '<td class="number" data-name="claims that hold">'
-            f"{held[Verdict.REPRODUCED]} of {len(one.claims)}</td>{cells}</tr>"
+            '<td class="number" data-name="predicted claims that hold">'
+            f"{_of(held)}</td>{cells}</tr>"
         )
     head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in names)
     return (
         _TABLE.format("Papers")
-        + '<thead><tr><th scope="col">Paper</th><th scope="col" class="number">claims that hold</th>'
+        + '<thead><tr><th scope="col">Paper</th><th scope="col" class="number">predicted claims that hold</th>'
         f"{head}</tr></thead><tbody>{''.join(rows)}{_END}"
     )
 
@@ -502,31 +523,46 @@ def _of(counts: Counter[Verdict]) -> str:
 
 
 def sentence(found: Sequence[Reproduction]) -> str:
-    """How many predictions and claims got which verdict, in sentences; the numbers of other roles
-    stand beside them."""
-    roles = verdict.by_role(row for one in found for row in one.rows)
-    counts = roles[Role.PREDICTED]
-    others = [
-        f"{role} {_of(tally)}"
+    """How many predictions got which verdict, numbers and claims; those of other roles stand beside
+    them."""
+    numbers = verdict.by_role(row for one in found for row in one.rows)
+    claims = verdict.by_role(row for one in found for row in one.claims)
+    left_out = sum(row.verdict is Verdict.NOT_RUN for one in found for row in one.claims)
+    rest = [
+        f"{role} {what} {_of(tally)}"
+        for what, roles in (("numbers", numbers), ("claims", claims))
         for role, tally in roles.items()
         if role is not Role.PREDICTED and tally
     ]
-    claims = [row for one in found for row in one.claims]
-    held = Counter(row.verdict for row in claims)
-    return (
-        f"Of {counts.total()} predicted numbers {counts[Verdict.REPRODUCED]} are reproduced, in "
-        f"{counts[Verdict.DIRECTION]} "
-        f"the direction holds, {counts[Verdict.NOT_REPRODUCED]} are not reproduced. "
-        + (
-            "Other numbers were set, fitted or derived, so that their agreement proves nothing: "
-            f"reproduced are {', '.join(others)}. "
-            if others
-            else ""
+    said = [_counted(numbers, "number"), *map(_compared, found), _counted(claims, "claim")]
+    if rest:
+        said.append(
+            f"What was set, fitted or derived proves nothing; reproduced are {', '.join(rest)}."
         )
-        + "Of "
-        f"{len(claims)} claims "
-        f"{held[Verdict.REPRODUCED]} hold, {held[Verdict.DIRECTION]} in direction, "
-        f"{held[Verdict.NOT_REPRODUCED]} do not."
+    if left_out:
+        said.append(f"Claims that are not run here: {left_out}.")
+    return " ".join(filter(None, said))
+
+
+def _counted(roles: Mapping[Role, Counter[Verdict]], what: str) -> str:
+    """`Predicted numbers: 10 of 14 reproduced, 1 in direction, 3 not.`"""
+    tally = roles[Role.PREDICTED]
+    if not tally:
+        return ""
+    return (
+        f"Predicted {what}s: {_of(tally)} reproduced, {tally[Verdict.DIRECTION]} in direction, "
+        f"{tally[Verdict.NOT_REPRODUCED]} not."
+    )
+
+
+def _compared(one: Reproduction) -> str:
+    """What the predictions would be if the disciplines did not differ."""
+    fit, same, of = readings.no_difference(one.paper, one.evidence, one.rows)
+    if not of:
+        return ""
+    return (
+        f"Of the predicted numbers of {one.paper.id} {of} compare disciplines: {fit} of them are "
+        f"within the tolerance, and with no difference between the disciplines {same} would be."
     )
 
 
@@ -550,8 +586,10 @@ def _sentences(found: Sequence[Reproduction]) -> list[str]:
     return said
 
 
-def _badge(word: Verdict, weak: str = "") -> str:
-    return f'<span class="badge {_CLASS[word]}{weak}">{_SIGN[word]} {escape(str(word))}</span>'
+def _badge(word: Verdict, weak: str = "", beside: str = "") -> str:
+    """A verdict in its frame; `weak`: not a prediction's."""
+    said = f"{_SIGN[word]} {escape(str(word))}"
+    return f'<span class="badge {_CLASS[word]}{weak}">{said}</span>{beside}'
 
 
 def _section(id_: str, heading: str, content: str) -> str:

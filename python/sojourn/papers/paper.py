@@ -31,7 +31,8 @@ Relation = Literal["=", "<", ">"]
 
 
 class Role(StrEnum):
-    """What the agreement of a published number with ours can prove. Only a prediction can fail."""
+    """What the agreement of a published number or claim with ours can prove. Only a prediction can
+    fail."""
 
     INPUT = "input"
     """We set it."""
@@ -41,10 +42,6 @@ class Role(StrEnum):
     """It follows from another number of the source."""
     PREDICTED = "predicted"
     """Nothing was set or chosen by it."""
-
-
-Sentence = str | Callable[[Evidence], str]
-"""A sentence; where it holds numbers of our Runs, a function that writes it from them."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +79,12 @@ class Target:
     """None of a bound."""
     relation: Relation = "="
 
+    def words(self, unit: str) -> str:
+        """`4.73 ± 15 %`, or `< 40`."""
+        if self.tolerance is None or self.relation != "=":
+            return f"{self.relation} {self.published:g}"
+        return f"{self.published:g} {self.tolerance.words(unit)}"
+
     def met(self, ours: float) -> bool:
         """Whether ours is within the tolerance, or on the stated side of the bound."""
         if self.relation == "<":
@@ -117,8 +120,9 @@ class Number:
     against: tuple[str, ...] = ()
     """Numbers that this one stands to in an order: where the value isn't reproduced, the order may
     still hold."""
-    reason: Sentence = ""
-    """Why it is not reproduced, found by experiment; shown only if it is not."""
+    reason: str = ""
+    """Why it is not reproduced, found by experiment; shown only if it is not. What other readings
+    give is in the matrix."""
     whole: Callable[[Evidence], Estimate] | None = None
     """For a number made of several variants ("90 % below RED"): ours as a whole, instead of
     `measure` on one variant."""
@@ -139,22 +143,39 @@ class Number:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: whether the claim holds, and the numbers that say so."""
+    """What a check measured."""
 
-    holds: bool
-    because: str
-    partly: bool = False
-    """It does not hold as stated, but in direction."""
+    measured: Mapping[str, float]
+    """The quantities that thresholds ask for, by name, with the unit in the name. A quantity whose
+    Runs are missing is missing."""
+    because: str = ""
+    """What else was measured, as a sentence."""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """What a claim asks of a quantity. It is data: `folder` reads it from published.toml."""
+
+    words: str
+    """`> 10`, `0.9 .. 1.1`, or `585 ± 15 %`, the tolerance of a published number."""
+    met: Callable[[float], bool] = field(compare=False)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the source, in our words, and its check."""
+    """A sentence of the source, in our words, and its check. The verdict follows from the
+    quantities that the check measures and the thresholds, and from nothing else."""
 
     id: str
     where: str
     says: str
     check: Callable[[Evidence], Finding]
+    asks: Mapping[str, Threshold]
+    """It holds if all of these are met; by the name of the quantity."""
+    partly: Mapping[str, Threshold] = field(default_factory=dict)
+    """Its direction holds if all of these are met. Empty: it has none."""
+    role: Role = Role.PREDICTED
+    role_because: str = ""
     pictures: tuple[str, ...] = ()
     """Pictures that show it, by id."""
     must_hold: bool = False
@@ -171,8 +192,10 @@ class Reading:
     """What the source says: "not stated", "1500 B"."""
     chosen: str
     why: str
-    others: Sentence = ""
-    """What other readings give: measured, so written from the evidence."""
+    others: str = ""
+    """What is to be said of other readings, beside what they give."""
+    under: tuple[str, ...] = ()
+    """The other readings, by their names in `Paper.swaps` and `Paper.stored`."""
     searched: bool = False
     """Found by a search for what fits the published numbers, so their agreement is no independent
     proof."""
@@ -184,7 +207,7 @@ class Picture:
 
     id: str
     title: str
-    caption: Sentence
+    caption: str
     draw: Callable[[Evidence], Figure]
     source: str = ""
     """ "Figure 2"; empty: ours alone."""
@@ -233,10 +256,14 @@ class Paper:
     story: Callable[[Evidence], Sequence[Bar]]
     story_axis: str = "delay"
     """What the bars of its story are: "ping RTT", "mean queueing delay"."""
+    beside: str = "published"
+    """What ours stands beside: "model" where the numbers are our evaluation of its equations."""
     grids: tuple[Grid, ...] = ()
     swaps: Mapping[str, Swap] = field(default_factory=dict)
     """Other readings that were run, by name: which variants stand for which."""
-    refused: Mapping[str, Sentence] = field(default_factory=dict)
+    no_difference: Swap = field(default_factory=dict)
+    """Which variant stands for which if the disciplines that are compared did not differ."""
+    refused: Mapping[str, str] = field(default_factory=dict)
     """Why other readings are not the chosen one, by their names in `swaps` or `stored`."""
     cite: Mapping[str, str] = field(default_factory=dict)
     """Its entry in a bibliography; see `bibliography`."""
@@ -273,9 +300,10 @@ class Paper:
             assert not stated or number.tolerance is not None, (
                 f"{self.id}: {number.id}: no tolerance"
             )
-        nameless = set(self.refused) - set(self.swaps) - set(self.stored)
-        assert not nameless, f"{self.id}: refused: no such reading {nameless}"
-        for name, swap in self.swaps.items():
+        named = {*self.refused, *(name for one in self.readings for name in one.under)}
+        nameless = named - set(self.swaps) - set(self.stored)
+        assert not nameless, f"{self.id}: no such reading {nameless}"
+        for name, swap in {**self.swaps, "no difference": self.no_difference}.items():
             unknown_ = {*swap, *swap.values()} - variants - searched - {None}
             assert not unknown_, f"{self.id}: reading {name}: no such variant {unknown_}"
         for grid in self.grids:
@@ -283,3 +311,4 @@ class Paper:
             assert not unknown, f"{self.id}: {grid.title}: no number {unknown}"
         for claim in self.claims:
             assert set(claim.pictures) <= pictures, f"{self.id}: {claim.id}: no such picture"
+            assert claim.asks, f"{self.id}: {claim.id}: a claim has a threshold"

@@ -20,7 +20,6 @@ from sojourn.papers.paper import Picture
 from sojourn.papers.reproduce import Reproduction
 from sojourn.papers.study import Variant
 from sojourn.papers.tornado import anchor
-from sojourn.papers.verdict import worded
 from sojourn.report import parts
 
 
@@ -38,8 +37,7 @@ def draw(one: Reproduction, folder: Path) -> Mapping[Picture, str]:
         file, svg = parts.file_and_svg(figure, picture.title)
         (into / f"{picture.id}.svg").write_bytes(file)
         (into / f"{picture.id}.csv").write_text(drawn.as_csv(figure), encoding="utf-8")
-        caption = worded(picture.caption, one.evidence)
-        found[picture] = _html(picture, caption, svg, _below(one, folder, picture, made_of))
+        found[picture] = _html(picture, picture.caption, svg, _below(one, folder, picture, made_of))
     return found
 
 

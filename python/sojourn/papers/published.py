@@ -1,15 +1,16 @@
 """Reads a paper's published.toml: what the source says, as data.
 
-    [paper]          title, source, about, story (what the bars of its story are)
+    [paper]          title, source, about, story (what the bars of its story are), beside (what ours stands
+                     beside, if that is not published)
     [paper.cite]     its entry in papers.bib: kind, key, and BibTeX's fields
     [words]          texts that others hold as {word}
     [tolerances.NAME]  share (of the number) or absolute (in its unit), because
     [quoted]         values of the source that no number judges, for sentences and figures
     [[numbers]]      id, where, what, unit, published, role, role_because, relation, tolerance, study, variant,
                      measure or whole, against, reason
-    [[claims]]       id, where, says, check, pictures, must_hold
+    [[claims]]       id, where, says, check, asks, partly, role, role_because, pictures, must_hold
     [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
-    [[readings]]     parameter, source, chosen, why, others, searched
+    [[readings]]     parameter, source, chosen, why, under (names in the matrix), others, searched
     [[refused]]      reading (its name in the matrix), why: why it is not chosen, though it may fit more
     [[grids]]        title, rows, columns: a table in the source's layout. Columns are a number's id, in which {row}
                      stands for the row, and the column's name. names: what rows are called, where that is
@@ -18,8 +19,10 @@
 An entry of `numbers` with `rows`, `columns` or both is a whole table: a number for each row and
 column, which say what differs from the entry. A list in a row has one value for each column, ""
 where the column's own holds (of `against`, a list already, a list of lists). What is no field is a
-word: {word} in any text stands for it. A published value has a `role` (`paper.Role`); all but
-predictions say what made them one, `role_because`. A function is named: `measure = "delay_ms"`, or
+word: {word} in any text stands for it. A published value and a claim have a `role`
+(`paper.Role`); all but predictions say what made them one, `role_because`. `asks` and `partly` of a
+claim have a threshold for each quantity: "> 10", "0.9 .. 1.1", or "as ID", the tolerance of a
+number. A function is named: `measure = "delay_ms"`, or
 `{ by = "narrower", of = ["RED"] }` with what it takes beside the evidence. `folder` looks functions
 up.
 """
@@ -53,12 +56,25 @@ NUMBER = (
     "whole",
 )
 NUMBER_FIELDS = frozenset((*NUMBER, "against", "reason"))
-CLAIM_FIELDS = frozenset(("id", "where", "says", "check", "pictures", "must_hold"))
+CLAIM_FIELDS = frozenset(
+    (
+        "id",
+        "where",
+        "says",
+        "check",
+        "asks",
+        "partly",
+        "role",
+        "role_because",
+        "pictures",
+        "must_hold",
+    )
+)
 PICTURE_FIELDS = frozenset(("id", "source", "title", "caption", "draw"))
 GRID_FIELDS = frozenset(("title", "rows", "columns"))
 GRID_OPTIONS = frozenset(("names", "instead"))
 REFUSED_FIELDS = frozenset(("reading", "why"))
-READING_FIELDS = frozenset(("parameter", "source", "chosen", "why", "others", "searched"))
+READING_FIELDS = frozenset(("parameter", "source", "chosen", "why", "under", "others", "searched"))
 
 
 class PublishedError(ValueError):
@@ -121,11 +137,17 @@ def read(path: Path) -> Published:
     for one in numbers:
         if "tolerance" in one:
             one["tolerance"] = _tolerance(one["tolerance"], tolerances, f"{path}: {one['id']}")
-        _check_role(one, path)
+        if "published" in one or "role" in one:
+            _check_role(one, path)
+    claims = entries("claims", CLAIM_FIELDS, "id")
+    for one in claims:
+        if not one.get("asks"):
+            raise PublishedError(f"{path}: {one['id']}: a claim asks for something: asks")
+        _check_role(one, path, "a claim")
     return Published(
         raw["paper"],
         numbers,
-        entries("claims", CLAIM_FIELDS, "id"),
+        claims,
         entries("pictures", PICTURE_FIELDS, "id"),
         entries("readings", READING_FIELDS, "parameter"),
         _grids(raw.get("grids", ()), {one["id"] for one in numbers}, path),
@@ -174,20 +196,16 @@ def _tolerance(said: str | Entry, named: Mapping[str, Entry], place: str) -> Tol
             )
 
 
-def _check_role(number: Entry, path: Path) -> None:
-    """Refuses a number whose role is missing, unknown, or without its reason."""
-    place, role = f"{path}: {number['id']}", number.get("role")
-    if "published" not in number:
-        if role is not None:
-            raise PublishedError(
-                f"{place}: a number without a published value has no role: {role!r}"
-            )
-        return
+def _check_role(entry: Entry, path: Path, what: str = "a published value") -> None:
+    """Refuses an entry whose role is missing, unknown, or without its reason."""
+    place, role = f"{path}: {entry['id']}", entry.get("role")
+    if what != "a claim" and "published" not in entry:
+        raise PublishedError(f"{place}: a number without a published value has no role: {role!r}")
     if role not in list(Role):
         raise PublishedError(
-            f"{place}: a published value needs a role, one of {', '.join(Role)}; not {role!r}"
+            f"{place}: {what} needs a role, one of {', '.join(Role)}; not {role!r}"
         )
-    if ("role_because" in number) == (role == Role.PREDICTED):
+    if ("role_because" in entry) == (role == Role.PREDICTED):
         raise PublishedError(
             f"{place}: role_because says what made it {role!r}; a prediction has none, and all "
             "others need it"

@@ -75,7 +75,8 @@ class Reproduction:
                 "source": one.source,
                 "chosen": one.chosen,
                 "why": one.why,
-                "others": verdict.worded(one.others, self.evidence),
+                "others": one.others,
+                "under": list(one.under),
                 "searched": one.searched,
             }
             for one in self.paper.readings

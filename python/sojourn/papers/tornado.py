@@ -30,19 +30,23 @@ def anchor(kind: str, id_: str) -> str:
 
 def table(found: Matrix) -> str:
     """The matrix as a table; empty without other readings."""
-    if not found.others:
+    if not found.others and not found.claims:
         return ""
     head = "".join(f'<th scope="col">{_named(one)}</th>' for one in found.numbers)
     stated = "".join(f"<td>{_stated(one)}</td>" for one in found.numbers)
-    body = "".join(_reading(name, under, found) for name, under in found.readings())
+    shown_ = {
+        **dict(found.readings()),
+        **{name: {} for name in found.claims if name not in found.others},
+    }
+    body = "".join(_reading(name, under, found) for name, under in shown_.items())
     return (
         f"<p>{escape(least_contradicted(found))}</p>"
         '<div class="scroll" tabindex="0" role="region" aria-label="Readings and numbers">'
         '<table class="grid matrix"><caption>Ours under each reading: ✓ within the tolerance of '
         "the published number. A reading has a number where it changes it and was run."
         f'</caption><thead><tr><td></td>{head}<th scope="col">fits</th>'
-        '<th scope="col">of these as chosen</th></tr></thead><tbody>'
-        f'<tr><th scope="row">published</th>{stated}<td></td><td></td></tr>{body}'
+        '<th scope="col">of these as chosen</th><th scope="col">claims with another verdict</th></tr>'
+        f'</thead><tbody><tr><th scope="row">published</th>{stated}<td></td><td></td><td></td></tr>{body}'
         "</tbody></table></div>"
     )
 
@@ -94,8 +98,14 @@ def _reading(name: str, under: Mapping[str, Under], found: Matrix) -> str:
     as_chosen = f"{found.fitting(name)[1]} of {len(under)}" if name in found.others else ""
     return (
         f'<tr><th scope="row">{escape(name)}</th>{cells}'
-        f'<td class="count">{fits} of {len(under)}</td><td class="count">{as_chosen}</td></tr>'
+        f'<td class="count">{fits} of {len(under)}</td><td class="count">{as_chosen}</td>'
+        f"<td>{escape(_claims(name, found))}</td></tr>"
     )
+
+
+def _claims(name: str, found: Matrix) -> str:
+    """Claims whose verdict is another one under a reading."""
+    return ", ".join(f"{claim}: {word}" for claim, word in found.claims.get(name, {}).items())
 
 
 def _cell(under: Under | None) -> str:
@@ -109,7 +119,7 @@ def plots(found: Matrix) -> str:
     """A tornado plot for each number that other readings change."""
     drawn = [_plot(number, found) for number in found.numbers]
     return (
-        f"<details><summary>A tornado plot for each of {len(drawn)} numbers</summary>"
+        f"<details><summary>A tornado plot for each number ({len(drawn)})</summary>"
         f'<div class="tornados">{"".join(drawn)}</div></details>'
         if drawn
         else ""

@@ -4,25 +4,29 @@
     direction holds          not within it, but it stands to the numbers it is compared with as in the source
     not reproduced           neither; the reason beside it was found by experiment
     not stated in the text   the value exists only in a lost picture: ours is shown alone
+    not run here             a claim asks for a quantity whose Runs this version or engine leaves out
+
+A claim's verdict follows from the quantities that its check measured and its thresholds.
 
 The tolerance does not grow with our uncertainty: an interval that is wide because seeds are few
 proves nothing. An order holds only if the paired difference of the seeds has an interval that
-leaves out zero; where the source shows two equal numbers, ours must differ by no more than the
-tolerance.
+leaves out zero, and is not zero at the precision of the published number; where the source shows
+two equal numbers, ours must differ by no more than the tolerance.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from sojourn import metrics
+from sojourn.digits import on_page
 from sojourn.papers.evidence import Estimate, Evidence
-from sojourn.papers.paper import Claim, Finding, Number, Paper, Role, Sentence
+from sojourn.papers.paper import Claim, Finding, Number, Paper, Role, Threshold
 
 
 class Verdict(StrEnum):
@@ -32,6 +36,7 @@ class Verdict(StrEnum):
     DIRECTION = "direction holds"
     NOT_REPRODUCED = "not reproduced"
     NOT_STATED = "not stated in the text"
+    NOT_RUN = "not run here"
 
 
 NO_REASON = "no reason found"
@@ -90,7 +95,31 @@ class ClaimRow:
 
     claim: Claim
     verdict: Verdict
+    measured: Mapping[str, float]
     because: str
+
+    @property
+    def judged(self) -> Sequence[Judged]:
+        """What its verdict follows from: all that it asks, and if not all of it is met, what its
+        direction asks."""
+        asked = [self._judged(what, one, "all") for what, one in self.claim.asks.items()]
+        if self.verdict in (Verdict.REPRODUCED, Verdict.NOT_RUN):
+            return asked
+        return asked + [
+            self._judged(what, one, "direction")
+            for what, one in self.claim.partly.items()
+            if self.claim.asks.get(what) != one
+        ]
+
+    def _judged(self, what: str, threshold: Threshold, needed: str) -> Judged:
+        ours = self.measured.get(what)
+        return Judged(what, threshold.words, ours, ours is not None and threshold.met(ours), needed)
+
+    @property
+    def found(self) -> str:
+        """In a sentence: `least lead, ms: 3.1 (asked > 0). And what else was measured`."""
+        told = "; ".join(one.found for one in self.judged)
+        return f"{told}. {self.because}" if self.because else told
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -99,8 +128,42 @@ class ClaimRow:
             "where": self.claim.where,
             "says": self.claim.says,
             "verdict": str(self.verdict),
+            "role": str(self.claim.role),
+            "role_because": self.claim.role_because,
+            "judged": [one.to_dict() for one in self.judged],
             "because": self.because,
             "must_hold": self.claim.must_hold,
+        }
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A quantity beside its threshold."""
+
+    what: str
+    threshold: str
+    ours: float | None
+    """None: not run here."""
+    met: bool
+    needed: str
+    """For "all" of the claim, or for its "direction"."""
+
+    @property
+    def found(self) -> str:
+        """`least lead, ms: 3.1 (asked > 0)`."""
+        ours = "not run here" if self.ours is None else on_page(self.ours)
+        part = "in part, " if self.needed == "direction" else ""
+        return f"{self.what}: {ours} ({part}asked {self.threshold})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        ours = None if self.ours is None else _known(self.ours)
+        return {
+            "what": self.what,
+            "threshold": self.threshold,
+            "ours": ours,
+            "met": self.met,
+            "needed": self.needed,
         }
 
 
@@ -113,44 +176,48 @@ def rows(paper: Paper, evidence: Evidence) -> list[Row]:
     for number in present:
         others = [(known[id_], ours[id_]) for id_ in number.against if id_ in known]
         verdict = judge(number, ours[number.id], others)
-        found.append(Row(number, ours[number.id], verdict, _reason(number, verdict, evidence)))
+        found.append(Row(number, ours[number.id], verdict, _reason(number, verdict)))
     return found
 
 
-def by_role(rows: Iterable[Row]) -> dict[Role, Counter[Verdict]]:
-    """How many published numbers of each role got which verdict."""
+def by_role(rows: Iterable[Row | ClaimRow]) -> dict[Role, Counter[Verdict]]:
+    """How many published numbers, or claims, of each role got which verdict; without those that
+    were not run here."""
     found: dict[Role, Counter[Verdict]] = {role: Counter() for role in Role}
     for row in rows:
-        if row.number.role is not None:
-            found[row.number.role][row.verdict] += 1
+        role = row.number.role if isinstance(row, Row) else row.claim.role
+        if role is not None and row.verdict is not Verdict.NOT_RUN:
+            found[role][row.verdict] += 1
     return found
 
 
-def _reason(number: Number, verdict: Verdict, evidence: Evidence) -> str:
+def _reason(number: Number, verdict: Verdict) -> str:
     """Why it is off, where it is; a number whose direction holds need not say."""
-    if verdict is Verdict.NOT_REPRODUCED or (verdict is Verdict.DIRECTION and number.reason != ""):
-        return worded(number.reason, evidence) or NO_REASON
-    return ""
-
-
-def worded(said: Sentence, evidence: Evidence) -> str:
-    """The words themselves, or what they are from the evidence."""
-    return said if isinstance(said, str) else evidence.said(said)
+    if verdict is Verdict.NOT_REPRODUCED:
+        return number.reason or NO_REASON
+    return number.reason if verdict is Verdict.DIRECTION else ""
 
 
 def claims(paper: Paper, evidence: Evidence) -> list[ClaimRow]:
-    """The paper's claims, checked: on another engine than the simulator those whose studies it
-    runs."""
-    checked = ((claim, evidence.asked(claim.check)) for claim in paper.claims)
-    return [_judged(claim, finding) for claim, finding in checked if finding is not None]
+    """The paper's claims, checked."""
+    return [checked(claim, evidence) for claim in paper.claims]
 
 
-def _judged(claim: Claim, finding: Finding) -> ClaimRow:
-    if finding.holds:
-        verdict = Verdict.REPRODUCED
-    else:
-        verdict = Verdict.DIRECTION if finding.partly else Verdict.NOT_REPRODUCED
-    return ClaimRow(claim, verdict, finding.because)
+def checked(claim: Claim, evidence: Evidence) -> ClaimRow:
+    """One claim: not run here if a quantity that it asks for is missing."""
+    finding = evidence.asked(claim.check) or Finding({})
+    return ClaimRow(claim, _verdict(claim, finding.measured), finding.measured, finding.because)
+
+
+def _verdict(claim: Claim, measured: Mapping[str, float]) -> Verdict:
+    def met(asked: Mapping[str, Threshold]) -> bool:
+        return all(threshold.met(measured[what]) for what, threshold in asked.items())
+
+    if {*claim.asks, *claim.partly} - set(measured):
+        return Verdict.NOT_RUN
+    if met(claim.asks):
+        return Verdict.REPRODUCED
+    return Verdict.DIRECTION if claim.partly and met(claim.partly) else Verdict.NOT_REPRODUCED
 
 
 def judge(number: Number, ours: Estimate, others: Sequence[tuple[Number, Estimate]]) -> Verdict:
@@ -173,7 +240,15 @@ def _same_order(number: Number, ours: Estimate, other: Number, theirs: Estimate)
     if published == 0:
         return number.tolerance is not None and number.tolerance.allows(ours.mean, theirs.mean)
     low, high = difference(ours, theirs)
+    seen = max(decimals(number.published), decimals(other.published))
+    if round(ours.mean - theirs.mean, seen) == 0:
+        return False
     return low > 0 if published > 0 else high < 0
+
+
+def decimals(stated: float) -> int:
+    """Of a published number."""
+    return len(f"{stated:.10g}".partition(".")[2])
 
 
 def difference(one: Estimate, other: Estimate) -> tuple[float, float]:

@@ -8,15 +8,13 @@ rows of ADT and of Adaptive RED can contradict it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 from sojourn import engine, remains
 from sojourn.papers import published, searched
 from sojourn.papers.adt import measures as m
-from sojourn.papers.adt.studies import CHOSEN, READINGS, ROWS, Reading
+from sojourn.papers.adt.studies import CHOSEN, READINGS, Reading
 from sojourn.papers.evidence import Estimate, Seed, estimated
 from sojourn.papers.readings import ON_OTHER_SEEDS
 from sojourn.scenario import load
@@ -68,41 +66,6 @@ def _cells(seed: Seed, reading: Reading) -> dict[str, str]:
 # ---------------------------------------------------------------------------------- what was found
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A cell of the table under a reading."""
-
-    published: float
-    ours: float
-    fits: bool
-    """Within the tolerance of its number."""
-
-
-Table = Mapping[tuple[str, str], Cell]
-"""By row and column."""
-
-
-def found() -> dict[str, Table]:
-    """The table under each reading, means over the seeds. A reading that changes some rows only has
-    the others of the chosen one."""
-    values: dict[str, dict[tuple[str, str], list[float]]] = {}
-    for one in searched.beside(__file__).rows:
-        table = values.setdefault(one["reading"], {})
-        for column in COLUMNS:
-            table.setdefault((one["row"], column), []).append(float(one[column]))
-    chosen = values[CHOSEN]
-    return {
-        reading: {at: _cell(at, own.get(at, chosen[at])) for at in chosen}
-        for reading, own in values.items()
-    }
-
-
-def _cell(at: tuple[str, str], values: list[float]) -> Cell:
-    target = published.targets(__file__)[f"table/{at[0]}/{at[1]}"]
-    mean = math.fsum(values) / len(values)
-    return Cell(target.published, mean, target.met(mean))
-
-
 def by_number() -> dict[str, dict[str, Estimate]]:
     """What each reading gives for the table's numbers, by their id, the chosen one too, which is judged
     on other seeds. And what ns-2 and ns-3 themselves answered."""
@@ -126,14 +89,3 @@ def by_number() -> dict[str, dict[str, Estimate]]:
         for asked, answers in published.beside(__file__)["peers"].items()
     }
     return ours | peers
-
-
-def fitting(table: Table, *rows: str) -> int:
-    """How many cells of these rows, or of all, are within their tolerances."""
-    return sum(cell.fits for (row, _), cell in table.items() if row in (rows or ROWS))
-
-
-def row_words(table: Table, row: str) -> str:
-    """`loss 4.6 %, delay 25.4 ms, Jain 0.60, goodput 98.9 %`."""
-    loss, delay, fairness, goodput = (table[row, one].ours for one in list(COLUMNS)[1:])
-    return f"loss {loss:.1f} %, delay {delay:.1f} ms, Jain {fairness:.2f}, goodput {goodput:.1f} %"

@@ -177,39 +177,6 @@ AVERAGING = Study(
     quick_variants=(weighed(16, 0.01),),
     quick_seeds=2,
 )
-FIXED_PACKETS = (188, 250)
-"""1500 / sqrt(64), and what q_adt settles at."""
-FIXED = Study(
-    "fixed",
-    "64 users of figure 2 over Drop-Tail of as many packets as the rule has, and as ADT",
-    "users.toml",
-    variants={
-        f"{packets} packets": {
-            "flow.user.count": 64,
-            "bottleneck.down.qdisc": f"pfifo limit {packets}",
-            "duration": "300 s",
-            "warmup": "100 s",
-        }
-        for packets in FIXED_PACKETS
-    },
-    seeds=3,
-    quick_variants=(),
-)
-TWICE_USERS = Study(
-    "twice-users",
-    "Figure 2 with RTTs twice as long, as section III-A is read",
-    "users.toml",
-    variants={
-        f"N = {users}": {
-            "flow.user.count": users,
-            "flow.user.rtt": "uniform 160 ms .. 200 ms",
-            "bottleneck.down.qdisc": "adt limit 3000",
-        }
-        for users in (16, 250, 2000)
-    },
-    seeds=3,
-    quick_variants=(),
-)
 CHANGING = Study(
     "changing",
     "10, 500 and again 10 TCP users at 100 Mbit/s over ADT (section III-C, figure 3)",
@@ -389,8 +356,6 @@ STUDIES = (
     REVERSE,
     BY_USERS,
     AVERAGING,
-    FIXED,
-    TWICE_USERS,
     CHANGING,
     TWICE_CHANGING,
     PARAMETERS,
@@ -424,3 +389,5 @@ SWAPS: Mapping[str, Swap] = {
     "RTTs of figure 3 one way, too": {CHANGING.only: TWICE_CHANGING.only},
 }
 """Readings that were run, beside those of the table that were searched."""
+NO_DIFFERENCE: Swap = {TABLE[name]: TABLE["Drop-Tail"] for name in ("ADT", "Adaptive RED")}
+"""If the disciplines did not differ."""

@@ -18,15 +18,12 @@ from sojourn import metrics
 from sojourn.papers.buffer_sizing import model
 from sojourn.papers.buffer_sizing.studies import (
     BY_SIZE,
-    MIXED,
     ONE,
     PARETO_PAUSE_S,
     PRODUCT_80,
     QUEUES,
-    ROOT,
     SIZES,
     SMALL,
-    WHOLE,
 )
 from sojourn.papers.evidence import Estimate, Evidence, Seed, estimated
 
@@ -130,13 +127,6 @@ def longer(evidence: Evidence, mbps: int) -> Estimate:
     """How much longer flows of 14 packets take with the small buffer than with an endless one, %."""
     return evidence.compared(
         SMALL[mbps], QUEUES[14, mbps], completion_s, lambda small, whole: 100 * (small / whole - 1)
-    )
-
-
-def of_whole(evidence: Evidence, n: int) -> Estimate:
-    """Completion time of short flows with the small buffer over that with the whole product, %."""
-    return evidence.compared(
-        MIXED[n, ROOT], MIXED[n, WHOLE], completion_s, lambda small, whole: 100 * small / whole
     )
 
 

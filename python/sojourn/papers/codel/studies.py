@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn.papers.evidence import Swap
+from sojourn.papers.readings import ON_OTHER_SEEDS
 from sojourn.papers.study import Changes, Study, Variant
 
 CODEL, TAIL, RED = "CoDel", "Tail Drop", "RED"
@@ -80,7 +81,6 @@ class Setting:
 
 
 FTP_LOADS, MIX = ("1 FTP", "4 FTPs", "20 FTPs"), "4 FTPs and more"
-LOADS = (*FTP_LOADS, MIX)
 
 
 def _settings(loads: Iterable[str]) -> tuple[Setting, ...]:
@@ -151,21 +151,6 @@ READINGS = Study(
     seeds=2,
     quick_variants=(),
 )
-ADAPTIVE = Study(
-    "adaptive",
-    "Four FTPs at 100 ms under ns-2's Adaptive RED",
-    "static.toml",
-    variants={
-        f"{mbps:g} Mbit/s": {
-            **Setting(RED, mbps, 100, "4 FTPs").changes(),
-            "bottleneck.qdisc": f"{queue(RED, mbps)} adaptive",
-        }
-        for mbps in MBPS
-    },
-    seeds=2,
-    quick_variants=(),
-)
-
 # -------------------------------------------------------------------------------------- slow links
 
 
@@ -364,7 +349,6 @@ STUDIES = (
     STATIC,
     MIXED,
     READINGS,
-    ADAPTIVE,
     SLOW,
     WEB,
     DEGRADED,
@@ -388,6 +372,14 @@ SWAPS: Mapping[str, Swap] = {
     },
     f"the stepping link: {IN_BYTES}": {
         STEPPED[RED, packets]: STEPPED[IN_BYTES, packets] for packets in (LARGE, SMALL)
+    },
+    **{
+        ON_OTHER_SEEDS
+        if products == HOME_PRODUCTS
+        else f"the home line: buffers of {products} products, searched": {
+            LINES[name, kbps]: HOMES[home(products, name, kbps)] for name, kbps in LINES
+        }
+        for products in SEARCHED_PRODUCTS
     },
     **{
         f"the home line: {reading}": {

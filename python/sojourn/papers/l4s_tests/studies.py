@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sojourn.papers.evidence import Swap
+from sojourn.papers.readings import ON_OTHER_SEEDS
 from sojourn.papers.study import Changes, Study, Variant
 
 # ---------------------------------------------------------------------------- one queue that marks
@@ -295,29 +296,6 @@ SINCE = Study(
 # --------------------------------------------------------------- what else the source leaves open
 
 EXACT: Changes = {"flow.*.jitter": "0 s"}
-ON_TIME = "hosts that keep exact time"
-EXACTLY = Study(
-    "exactly",
-    "Findings 3 and 4 with hosts that keep exact time",
-    "pair.toml",
-    variants={
-        **{
-            equal("Prague", mbps, rtt): {**EQUAL.variants[equal("Prague", mbps, rtt)], **EXACT}
-            for mbps in MBPS
-            for rtt in RTT_MS
-        },
-        **{
-            at: {**changes, **EXACT}
-            for at, changes in UNEQUAL.variants.items()
-            if "DCTCP" not in at
-        },
-    },
-    seeds=3,
-    quick={"duration": "60 s", "warmup": "30 s"},
-    quick_variants=("Prague, dualpi2, 160 and 10 ms",),
-    quick_seeds=1,
-)
-
 LATE_MS = (0, 0.1, 0.5, 2)
 """By how much packets leave their host late at most, as it was searched, ms."""
 CHOSEN_LATE_MS = 0.5
@@ -346,12 +324,12 @@ LATENESS = Study(
 """Run by `search` alone."""
 
 RIVALS: Mapping[str, Changes] = {
-    "Prague": {},
-    "Prague, exact time": EXACT,
-    "Prague, an htb": {"bottleneck.rate": "unlimited", "bottleneck.shaper": "htb rate 50mbit"},
+    "exact time": EXACT,
+    "an htb": {"bottleneck.rate": "unlimited", "bottleneck.shaper": "htb rate 50mbit"},
     "DCTCP": SCALABLE["DCTCP"],
 }
 RIVAL_QUEUES = ("fq_codel", "pie")
+_BESIDE_RIVALS = ("Reno with ECN", "CUBIC with ECN")
 
 
 def rivals(name: str, other: str, queue: str) -> str:
@@ -361,12 +339,12 @@ def rivals(name: str, other: str, queue: str) -> str:
 
 RENO = Study(
     "reno",
-    "Finding 1 under other readings: what Reno with ECN has, and CUBIC",
+    "Finding 1 under other readings",
     "pair.toml",
     variants={
         rivals(name, other, queue): {**SHARED.variants[in_one(other, queue)], **changes}
         for name, changes in RIVALS.items()
-        for other in ("Reno with ECN", "CUBIC with ECN")
+        for other in _BESIDE_RIVALS
         for queue in RIVAL_QUEUES
     },
     seeds=3,
@@ -558,7 +536,6 @@ STUDIES = (
     EQUAL,
     UNEQUAL,
     SINCE,
-    EXACTLY,
     FALLING,
     BURSTY,
     TUNNEL,
@@ -593,17 +570,13 @@ SWAPS: Mapping[str, Swap] = {
         for which in TODAY
     },
     **{
-        f"packets up to {most_ms:g} ms late": {
+        ON_OTHER_SEEDS if most_ms == CHOSEN_LATE_MS else f"packets up to {most_ms:g} ms late": {
             study[at]: LATENESS[late(most_ms, at)]
             for study in (EQUAL, UNEQUAL)
             for at in study.variants
             if "DCTCP" not in at
         }
         for most_ms in LATE_MS
-        if most_ms not in (0, CHOSEN_LATE_MS)
-    },
-    ON_TIME: {
-        (EQUAL if at in EQUAL.variants else UNEQUAL)[at]: EXACTLY[at] for at in EXACTLY.variants
     },
     **{
         reading: {CALL[at]: CALLED[called(reading, at)] for at in CALL.variants}
@@ -615,6 +588,14 @@ SWAPS: Mapping[str, Swap] = {
         if f"{HALF_GAINS}: {at}" in BESIDE_READINGS.variants
     },
     PARTLY: {VIDEO[at]: BESIDE_READINGS[f"{PARTLY}: {at}"] for at in ("Prague, video in L",)},
+    **{
+        f"finding 1 with {name}": {
+            SHARED[in_one(other, queue)]: RENO[rivals(name, other, queue)]
+            for other in _BESIDE_RIVALS
+            for queue in RIVAL_QUEUES
+        }
+        for name in RIVALS
+    },
     "DCTCP in Prague's place": {
         SCALED["Prague", mbps, rtt]: SCALED["DCTCP", mbps, rtt] for mbps in MBPS for rtt in RTT_MS
     },

@@ -63,13 +63,6 @@ def rtts_s(seed: Seed) -> NDArray[np.float64]:
     return sent["rtt_ns"].drop_nulls().to_numpy() / 1e9
 
 
-def unanswered_percent(seed: Seed) -> float:
-    """Pings sent while copies went on that were not answered, %."""
-    end = end_s(seed) * 1e9
-    sent = seed.table("probe").filter((pl.col("probe") == "ping") & (pl.col("t_ns") < end))
-    return 100 * sent["rtt_ns"].null_count() / sent.height if sent.height else math.nan
-
-
 def rtt_s(seed: Seed) -> float:
     """Mean RTT of the pings, s: figures 3(a), 4(a) and 5."""
     found = rtts_s(seed)
@@ -142,11 +135,6 @@ def throughput_mbps(seed: Seed) -> float:
 def in_ring(seed: Seed) -> float:
     """Mean packets in the ring while copies go on."""
     return _while_copying(seed, "ring_mean_packets")
-
-
-def in_qdisc(seed: Seed) -> float:
-    """Mean packets in the qdisc while copies go on."""
-    return _while_copying(seed, "backlog_mean_packets")
 
 
 def _while_copying(seed: Seed, column: str) -> float:

@@ -49,14 +49,6 @@ def throughput_mbps(seed: Seed) -> float:
     return math.fsum(received_bytes(seed)) * 8 / seed.run.meta.measured_s / 1e6
 
 
-def throughput_per_connection_mbps(seed: Seed, stagger_s: float) -> float:
-    """The same with each flow's bytes over its own time, where flow i starts `stagger_s` after the
-    one before."""
-    length = seed.run.meta.measured_s
-    rates = (got / (length - i * stagger_s) for i, got in enumerate(received_bytes(seed)))
-    return math.fsum(rates) * 8 / 1e6
-
-
 def fairness(seed: Seed) -> float:
     """Jain's index of the flows' throughputs."""
     return metrics.jain(received_bytes(seed))

@@ -9,6 +9,7 @@ queue, as what differs from short.toml.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -57,12 +58,12 @@ class Setting:
             return f"pfifo limit {self.places - 1}"
         return f"red variant ns2 limit {self.places} {self.red}".rstrip()
 
-    def rtt_ms(self, tp: float, d: float, i: int) -> float:
+    def rtt_ms(self, tp: float, d: float, i: float) -> float:
         """Base RTT of flow i, counted from 0."""
         path = 2 * tp if self.one_way else tp
         return path + 4 * self.access_ms + (4 if self.both_sides else 2) * d * i
 
-    def flow(self, tp: float, d: float, i: int) -> dict[str, Any]:
+    def flow(self, tp: float, d: float, i: float) -> dict[str, Any]:
         """Flow i as an entry of the scenario. Data follows the SYN one round trip later."""
         rtt = self.rtt_ms(tp, d, i)
         first = rtt + i * self.stagger_ms
@@ -71,7 +72,7 @@ class Setting:
         return {
             **access,
             "kind": "bulk",
-            "name": f"ftp{i + 1}",
+            "name": f"ftp{i + 1:g}",
             "rtt": f"{rtt:g} ms",
             "start": f"uniform {first:g} ms .. {first + self.spread_ms:g} ms"
             if self.spread_ms
@@ -218,6 +219,32 @@ FAIRNESS = Study(
     seeds=10,
     first_seed=JUDGED,
 )
+
+
+DRAWS = range(20)
+
+
+def drawn(tp: int, d: int, draw: int) -> str:
+    """The name of a variant of case 3 or 4 whose delays are drawn."""
+    return f"draw {draw}: {cell(tp, 16, DROP_TAIL, d)}"
+
+
+def _drawn(tp: int, d: int, draw: int) -> Changes:
+    """Delays that are drawn uniformly over the range that D gives."""
+    draws = random.Random(f"{tp} {d} {draw}")
+    flows = [{**MAIN.flow(tp, d, draws.uniform(0, 15)), "name": f"ftp{i + 1}"} for i in range(16)]
+    return {**MAIN.variant(tp, 16, DROP_TAIL, d), "flow": flows}
+
+
+DRAWN = Study(
+    "drawn",
+    "Cases 3 and 4 with delays that each run draws, Drop-Tail",
+    "short.toml",
+    {drawn(tp, d, draw): _drawn(tp, d, draw) for tp in TP_FAIRNESS for d in D for draw in DRAWS},
+    seeds=1,
+    first_seed=JUDGED,
+    quick_seeds=1,
+)
 WITH_QUEUES = Study(
     "queues",
     "Cases 1 and 2 with other queues",
@@ -288,7 +315,7 @@ STEADY_FAIRNESS = Study(
     quick_variants={cell(75, 16, queue, d) for d in D for queue in (RED, DROP_TAIL)},
 )
 
-STUDIES = (THROUGHPUT, FAIRNESS, WITH_QUEUES, OTHERS, NS2, STEADY, STEADY_FAIRNESS)
+STUDIES = (THROUGHPUT, FAIRNESS, DRAWN, WITH_QUEUES, OTHERS, NS2, STEADY, STEADY_FAIRNESS)
 
 
 def over_n(study: Study, tp: int, queue: str) -> dict[int, Variant]:
@@ -337,6 +364,8 @@ def _other_queue(name: str) -> Swap:
     }
 
 
+NO_DIFFERENCE: Swap = {one: _CELLS[at.replace(RED, DROP_TAIL)] for at, one in _CELLS.items()}
+"""If the disciplines did not differ."""
 SWAPS: Mapping[str, Swap] = {
     **{name: _other_setting(name) for name in OTHER_SETTINGS},
     **{name: _other_queue(name) for name in OTHER_QUEUES},

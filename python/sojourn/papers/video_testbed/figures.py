@@ -26,6 +26,7 @@ from sojourn.papers.video_testbed.studies import (
     CITED,
     CITED_BY,
     DEFAULTS,
+    FEW_SETTING,
     FUTURE,
     OVERLOAD,
     OVERLOADED,
@@ -40,7 +41,7 @@ from sojourn.papers.video_testbed.studies import (
 
 SAYS = published.beside(__file__)
 _LOOKS: dict[str, Look] = {"Drop Tail": look("pfifo"), "RED": look("red"), "CoDel": look("codel")}
-_CALLED = {"CoDel": "CoDel, limit 4"}
+_CALLED = {"CoDel": f"CoDel, {FEW_SETTING}"}
 _PLAIN = "CoDel, tc's defaults"
 _PLAIN_LOOK: Look = look("fq_codel")[0], style.DOTTED
 
@@ -430,5 +431,5 @@ def story(evidence: Evidence) -> Sequence[Bar]:
         ),
         cured("RED", BEHIND["RED"][250], SAYS["RED/250/mean"]),
         cured("CoDel, tc's defaults", DEFAULTS[250]),
-        cured("CoDel, limit 4", BEHIND["CoDel"][250]),
+        cured(_CALLED["CoDel"], BEHIND["CoDel"][250]),
     )

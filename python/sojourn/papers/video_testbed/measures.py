@@ -105,12 +105,6 @@ def ping_loss_percent(seed: Seed) -> float:
     return loss_percent(sent_pings(seed), received_pings(seed))
 
 
-def dropped_pings_percent(seed: Seed) -> float:
-    """Pings that a queue dropped, per cent: without the probe's impatience."""
-    sent, latency = pings(seed)
-    return loss_percent(sent.size, int(np.isfinite(latency).sum()))
-
-
 # ------------------------------------------------------------------------------------------ video
 
 
@@ -119,21 +113,6 @@ def throughput_kbps(seed: Seed) -> float:
     Ethernet header."""
     row = seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
     return rate_kbps(row["wire_bytes"], row["measured_ns"] / 1e9)
-
-
-_HEADERS = {"film": 12 + 28 + 14, "scenes": 28 + 14}
-"""Bytes of RTP (the film alone, as a source of datagrams has none), of UDP and IP, of Ethernet."""
-
-
-def received_kbps(seed: Seed) -> float:
-    """Equation 2 by the letter: the film's frames that reached the client. It is sent all the
-    time, so the time between its first packet and its last is the Run's."""
-    rows = _film(seed).rows(named=True)
-    received = sum(
-        row["delivered_bytes"] + _HEADERS[row["flow"]] * row["received_packets"] for row in rows
-    )
-    link = seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
-    return rate_kbps(received, link["measured_ns"] / 1e9)
 
 
 def _film(seed: Seed) -> pl.DataFrame:
@@ -146,14 +125,6 @@ def film_loss_percent(seed: Seed) -> float:
         cast(int, _film(seed)[column].sum()) for column in ("sent_packets", "lost_packets")
     )
     return loss_percent(sent, sent - lost)
-
-
-def film_latency_ms(seed: Seed) -> float:
-    """Equation 1 on the packets of the film: one way, mean of those that arrived."""
-    sum_ns, samples = (
-        cast(int, _film(seed)[column].sum()) for column in ("rtt_sum_ns", "rtt_samples")
-    )
-    return metrics.ratio(sum_ns, samples) / 1e6
 
 
 def film_throughput_percent(seed: Seed) -> float:
@@ -236,8 +207,8 @@ def carried_above(evidence: Evidence, name: str) -> Estimate:
 
 
 def lost_below(evidence: Evidence, name: str) -> Estimate:
-    """A discipline's loss of the film below CoDel's, points."""
-    return over_bottlenecks(evidence, "CoDel", name, film_loss_percent, points)
+    """A discipline's loss of pings below CoDel's, points: equation 3 as the tables have it."""
+    return over_bottlenecks(evidence, "CoDel", name, ping_loss_percent, points)
 
 
 def loss_above_red(evidence: Evidence) -> Estimate:

@@ -10,8 +10,7 @@ probe. Its numbers do:
               passages. One shape for all three: two thirds of the mean rate in a quarter of its time leaves 4.5, 3.5 and 0 % idle
     limits    the largest latency under Drop Tail times the rate is the full queue: 1.64, 1.89 and 1.37 MB
     shaper    RED's least latency, 0.5 ms, is a lone ping's on the wire of 100 Mbit/s: a token bucket, and not a slow link
-    RED       its mean latencies at 150 and 200 are 67 and 47 kB of queue, its largest at 150 is 100 kB: the example of tc-red(8),
-              30 to 90 kB with `adaptive`, which holds the average between 54 and 66 kB
+    RED       its mean latencies at 150 and 200 are 67 and 47 kB of queue, its largest at 150 is 100 kB: thresholds up to 90 kB
     probe     "xmt rcv %loss" is how fping sums up, which forgets a ping after 10 s and doesn't wait for the last ones
 
 Constant overloads have a closed form. An excess of x packets a second stays, and in its dropping
@@ -47,11 +46,13 @@ FIRST_PING = {250: 3, 200: 10, 150: 7}
 """Bottleneck -> seconds from the video's start to the first ping: the least latency under Drop Tail
 over the queue's growth."""
 
-RED = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 adaptive bandwidth 10Mbit"
-RED_PLAIN = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55"
-FEW = "codel limit 4"
-CODEL_LIMITS = (2, 3, 5, 20, 1000)
-"""The other limits tried; 1000 is tc's default."""
+RED = "red limit 400000 min 10000 max 90000 avpkt 1000 burst 39 probability 0.3"
+RED_ADAPTIVE = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 adaptive bandwidth 10Mbit"
+FEW_PACKETS = 8
+FEW_SETTING = f"limit {FEW_PACKETS}"
+FEW = f"codel {FEW_SETTING}"
+CODEL_LIMITS = (2, 4, 20, 1000)
+"""Other limits; 1000 is tc's default."""
 
 _QUIET, _LIVELY = 0.66, 0.75
 """The quiet rate over the mean one; the share of time that is lively."""
@@ -111,7 +112,7 @@ _CODELS: dict[str, Changes] = {
 }
 _OTHERS: dict[str, Changes] = {
     **{f"{kbps} limit 1000": shaped(kbps, "pfifo limit 1000") for kbps in (250, 200)},
-    **{f"{kbps} RED plain": shaped(kbps, RED_PLAIN) for kbps in BOTTLENECKS},
+    **{f"{kbps} RED adaptive": shaped(kbps, RED_ADAPTIVE) for kbps in BOTTLENECKS},
     **{
         f"{kbps} {name} table 1": shaped(kbps, qdisc(name, kbps), film(rate))
         for name in ("Drop Tail", "RED")
@@ -139,8 +140,11 @@ _OTHERS: dict[str, Changes] = {
         250, RED, {"bottleneck.rate": "2000 kbit/s", "bottleneck.shaper": "none"}
     ),
 }
-_PLAIN_RED = tuple(f"{kbps} RED plain" for kbps in BOTTLENECKS)
-_OTHERS_QUICK = ("250 limit 1000", "250 RED slow link", *_PLAIN_RED)
+_OTHERS_QUICK = (
+    "250 limit 1000",
+    "250 RED slow link",
+    *(f"{kbps} RED adaptive" for kbps in BOTTLENECKS),
+)
 
 WIRE = 100
 """Mbit/s: at which the source's hosts send a frame's packets."""
@@ -217,7 +221,7 @@ _CITED_QUICK = tuple(
 
 TARGETS_MS = (1, 5, 20, 60, 200, 600)
 SETTINGS = {
-    "limit 4": ("limit 4", 100),
+    FEW_SETTING: (FEW_SETTING, 100),
     "limit 20": ("limit 20", 100),
     "limit 1000": ("limit 1000", 100),
     "limit 1000, interval 20 ms": ("limit 1000", 20),
@@ -237,7 +241,7 @@ _FUTURE: dict[str, Changes] = {
     for target in TARGETS_MS
 }
 _FUTURE_QUICK = tuple(
-    future(name, target) for name in ("limit 4", "limit 1000") for target in (5, 60, 600)
+    future(name, target) for name in (FEW_SETTING, "limit 1000") for target in (5, 60, 600)
 )
 
 # ---------------------------------------------------------------------------------------- overload
@@ -262,11 +266,6 @@ def excess(times: float) -> float:
 def predicted_peak_packets(times: float) -> float:
     """The longest queue of the closed form."""
     return (excess(times) * INTERVAL_S) ** 2
-
-
-def predicted_seconds(times: float) -> float:
-    """From the first drop until the queue is gone, in the closed form."""
-    return 4 * INTERVAL_S**2 * excess(times)
 
 
 _OVERLOAD: dict[str, Changes] = {
@@ -309,7 +308,6 @@ OTHERS = Study(
     "testbed.toml",
     variants=_OTHERS,
     quick_variants=_OTHERS_QUICK,
-    kernel_variants=_PLAIN_RED,
 )
 BURSTS = Study(
     "bursts",
@@ -370,8 +368,6 @@ SMALL_BY = {
 SWEPT = {name: {target: FUTURE[future(name, target)] for target in TARGETS_MS} for name in SETTINGS}
 """CoDel's limit and interval -> target in ms -> variant."""
 OVERLOADED = {times: OVERLOAD[overload(times)] for times in OVERLOADS}
-PLAIN_RED = {kbps: OTHERS[f"{kbps} RED plain"] for kbps in BOTTLENECKS}
-"""Bottleneck -> RED without `adaptive`, which is what Linux runs if tc 6.1 sets it."""
 
 
 # ------------------------------------------------------------------------ readings, for the matrix
@@ -392,7 +388,9 @@ def _behind(name: str, found: Mapping[int, Variant]) -> Swap:
 
 
 SWAPS: Mapping[str, Swap] = {
-    "RED without adaptive": _behind("RED", PLAIN_RED),
+    "RED adaptive, of tc-red(8)": _behind(
+        "RED", {kbps: OTHERS[f"{kbps} RED adaptive"] for kbps in BOTTLENECKS}
+    ),
     **{
         f"CoDel's limit {limit}": _behind(
             "CoDel", {kbps: CODEL[f"{kbps} limit {limit}"] for kbps in BOTTLENECKS}
@@ -431,3 +429,11 @@ SWAPS: Mapping[str, Swap] = {
         for sender in SENDERS
     },
 }
+NO_DIFFERENCE: Swap = {
+    one: disciplines["Drop Tail"][rate]
+    for disciplines in (BEHIND, CITED_BY)
+    for name, variants in disciplines.items()
+    if name != "Drop Tail"
+    for rate, one in variants.items()
+}
+"""If the disciplines did not differ."""
