@@ -6,7 +6,7 @@ import pytest
 from laws import *  # noqa: F403
 
 from sojourn import papers
-from sojourn.papers import Reproduction
+from sojourn.papers import Reproduction, page
 from sojourn.papers.bbr_shares import measures as m
 from sojourn.papers.bbr_shares import model
 from sojourn.papers.bbr_shares import studies as s
@@ -21,8 +21,17 @@ UNEXPLAINED: set[str] = set()
 
 def test_what_physics_settles_is_reproduced(quick: Reproduction) -> None:
     """Nothing here is settled by physics alone; that a queue for each flow shares equally is."""
+    share = quick.evidence.mean(s.LAW[s.law("BBR", "fq_codel")], m.share_percent)
+    assert share == pytest.approx(50, abs=10)
+
+
+def test_a_claim_on_disciplines_of_which_one_was_not_run_is_not_run_here(
+    quick: Reproduction,
+) -> None:
+    # The quick version has no cake, and the model's shares of several flows at one depth only.
     verdicts = {row.claim.id: row.verdict for row in quick.claims}
-    assert verdicts["flows-apart"] == "reproduced"
+    assert verdicts["flows-apart"] == verdicts["as-many"] == "not run here"
+    assert "Claims that are not run here: 2." in page.sentence([quick])
 
 
 def test_the_published_curve_is_the_model_s() -> None:

@@ -25,7 +25,14 @@ from sojourn.cli import status
 from sojourn.errors import UserError
 from sojourn.figures import style
 from sojourn.papers import bibliography, drawn, frozen, page, published, readings, searched, tornado
-from sojourn.papers.drawing import curve, grid_of_numbers, look, stated_level
+from sojourn.papers.drawing import (
+    Series,
+    curve,
+    grid_of_numbers,
+    grouped,
+    look,
+    stated_level,
+)
 from sojourn.papers.evidence import Estimate, Evidence, Seed, estimated
 from sojourn.papers.paper import (
     Claim,
@@ -101,6 +108,27 @@ def test_the_data_of_a_figure_is_what_its_panels_show() -> None:
     assert rows[7:] == [
         ["ring", "512", "80", "1.234", "", ""],
         ["ring", "512", "4096", "2.345", "", ""],
+    ]
+
+
+def test_the_data_of_groups_have_their_names_and_each_discipline_its_published_values() -> None:
+    figure = Figure()
+    axes = figure.subplots()
+    one, other = estimated((1.0, 3.0)), estimated((5.0,))
+    series = [
+        Series("RED", "red", [one, other], [2.5, None]),
+        Series("CoDel", "blue", [other, None], [None, 4.0]),
+    ]
+    grouped(axes, ["few", "many"], series, lambda value: f"{value:.0f}")
+    axes.set_ylabel("delay [ms]")
+    axes.tick_params(labelbottom=False)
+    rows = [row[1:4] for row in csv.reader(io.StringIO(drawn.as_csv(figure)))][1:]
+    assert rows == [
+        ["RED", "few", "2.0"],
+        ["RED", "many", "5.0"],
+        ["RED, published", "few", "2.5"],
+        ["CoDel", "few", "5.0"],
+        ["CoDel, published", "many", "4.0"],
     ]
 
 

@@ -2,6 +2,7 @@
 for."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,7 +153,9 @@ def test_the_conclusion_s_losses_are_of_pings_as_the_source_counts_them() -> Non
             asked.append(measure)
             return estimated([10.0, 12.0])
 
-    evidence = Noted(quick=True, runs=dict.fromkeys(studies.BEHIND["RED"].values()))  # type: ignore[arg-type]
+    along = [*studies.BEHIND.values(), studies.DEFAULTS]
+    runs: Any = dict.fromkeys(one for variants in along for one in variants.values())
+    evidence = Noted(quick=True, runs=runs)
     m.lost_below(evidence, "RED")
     claims.ten(evidence)
     claims.least_lost(evidence)

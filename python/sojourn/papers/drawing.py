@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -106,6 +107,52 @@ def curve(
             markerfacecolor="none",
             label=f"{label}, published",
         )
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one look has in each group of `grouped`."""
+
+    name: str
+    colour: str
+    ours: Sequence[Estimate | None]
+    """By group; None: not run."""
+    published: Sequence[float | None] = ()
+
+
+def grouped(
+    axes: Axes,
+    groups: Sequence[str],
+    series: Sequence[Series],
+    shown: Callable[[float], str],
+) -> None:
+    """Dots with their 95 % intervals, side by side in each group: a logarithmic axis has no zero for
+    bars to begin at. Published values are hollow diamonds."""
+    step = 0.8 / len(series)
+    for i, one in enumerate(series):
+        places = [group + (i - (len(series) - 1) / 2) * step for group in range(len(groups))]
+        known = [(at, ours) for at, ours in zip(places, one.ours, strict=True) if ours is not None]
+        x, means = [at for at, _ in known], [ours.mean for _, ours in known]
+        spread = [half(ours) for _, ours in known]
+        axes.plot(x, means, "o", markersize=5, color=one.colour, label=one.name)
+        axes.errorbar(
+            x, means, yerr=spread, fmt="none", ecolor=one.colour, elinewidth=0.9, capsize=2
+        )
+        for at, ours in known:
+            top = (at, ours.mean + half(ours))
+            note(axes, shown(ours.mean), top, (0, 4), size=7, ha="center", va="bottom")
+        stated = [
+            (at - 0.3 * step, value)
+            for at, value in zip(places, one.published or (), strict=False)
+            if value is not None
+        ]
+        if stated:
+            hollow: dict[str, Any] = {"markersize": 6, "markerfacecolor": "none"}
+            label = f"{one.name}, published"
+            axes.plot(*zip(*stated, strict=True), "D", color=one.colour, label=label, **hollow)
+    axes.set_xticks(range(len(groups)), list(groups))
+    axes.set_xlim(-0.5, len(groups) - 0.5)
+    axes.grid(axis="x", visible=False)
 
 
 def half(one: Estimate) -> float:

@@ -2,7 +2,7 @@
 cured ones.
 
 One logarithmic axis for all, because that is the point: the same cure works from a home line
-of 1 Mbit/s to a router of 200 Mbit/s. What the cure cost stands beside its bar.
+of 1 Mbit/s to a router of 200 Mbit/s. What the cure cost stands beside its delay.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     top = style.heading(
         figure,
         "Bufferbloat and its cures, in the systems of " + _named(found),
-        f"engine {', '.join(engine)} · mean over seeds · what the cure cost stands beside its bar",
+        f"engine {', '.join(engine)} · mean over seeds · beside each delay what its cure cost",
     )
     axes = style.panels(
         figure, style.Margins(top=top + 0.25, left=_LABELS, right=2.1, bottom=0.55)
@@ -65,7 +65,7 @@ def draw(found: Sequence[Reproduction]) -> Figure:
     axes.set_ylim(at - 0.5, -0.7)
     axes.set_xlim(least, max(delays) * 1.6)
     for x, (kind, name) in enumerate(_NAMES.items()):
-        note(axes, f"■ {name}", (0, 1), (95 * x, 5), of="panel", colour=_COLOURS[kind], va="bottom")
+        note(axes, f"● {name}", (0, 1), (95 * x, 5), of="panel", colour=_COLOURS[kind], va="bottom")
     if any(bar.published_ms is not None for bar in shown):
         note(axes, "◇ published", (0, 1), (95 * len(_NAMES), 5), of="panel", va="bottom")
     return figure
@@ -78,7 +78,8 @@ def _named(found: Sequence[Reproduction]) -> str:
 
 def _bar(axes: Axes, bar: Bar, at: float, least: float) -> None:
     delay = max(bar.delay_ms, least)
-    axes.barh(at, delay - least, left=least, height=0.72, color=_COLOURS[bar.kind], linewidth=0)
+    # A dot: a logarithmic axis has no zero for a bar to begin at.
+    axes.plot([delay], [at], "o", markersize=7, color=_COLOURS[bar.kind], clip_on=False)
     note(axes, style.shorten(bar.label, 44), (0, at), (-6, 0), of="row", ha="right", va="center")
     said = f"{number(bar.delay_ms)} ms" + (f" · {bar.cost}" if bar.cost else "")
     end = delay

@@ -225,15 +225,15 @@ def parts(evidence: Evidence) -> Figure:
     axes.set_xlim(SAYS["without/idle"] / 2, 6000)
     ticks(axes, (10, 20, 50, 100, 200, 500, 1000, 5000))
     axes.set_xlabel("median ping RTT during the upload [ms], logarithmic")
-    axes.legend(loc="lower right")
+    style.corner(axes, "hollow: published")
     return figure
 
 
 def _bar(axes: Axes, evidence: Evidence, row: Variant, at: int) -> None:
     delay = evidence.estimate(row, m.median_ms)
     colour = {BEFORE: style.VERMILLION, AFTER: style.BLUE}.get(row, style.SKY)
-    bar: dict[str, Any] = {"height": 0.66, "color": colour, "linewidth": 0, "ecolor": style.INK}
-    axes.barh(at, delay.mean, xerr=delay.ci95, error_kw={"elinewidth": 0.8, "capsize": 2}, **bar)
+    look: dict[str, Any] = {"fmt": "o", "markersize": 7, "elinewidth": 0.9, "capsize": 2}
+    axes.errorbar(delay.mean, at, xerr=delay.ci95, color=colour, label="ours", **look)
     end = delay.mean + delay.ci95
     stated = {BEFORE: BLOATED_MS, AFTER: CURED_MS}.get(row)
     if stated is not None:
@@ -243,8 +243,7 @@ def _bar(axes: Axes, evidence: Evidence, row: Variant, at: int) -> None:
             "markerfacecolor": "white",
             "linestyle": "none",
         }
-        label = "published" if row == BEFORE else None
-        axes.plot([stated], [at], color=style.INK, label=label, **hollow)
+        axes.plot([stated], [at], color=style.INK, label="published", **hollow)
         end = max(end, stated)
     lost, seconds = (evidence.mean(row, one) for one in (m.loss_percent, m.upload_s))
     said = f"{delay.mean:,.0f} ms · {lost:.1f} % of pings lost · {seconds:.1f} s".replace(

@@ -20,14 +20,15 @@ from sojourn.figures import style
 from sojourn.papers import published, said
 from sojourn.papers.drawing import (
     Look,
+    Series,
     curve,
     grid_of_numbers,
+    grouped,
     half,
     legend,
     level,
     look,
     note,
-    row_labels,
     sheet,
     stated_level,
     stated_mark,
@@ -59,10 +60,8 @@ from sojourn.papers.queue_anatomy.studies import (
     READING,
     RING,
     RINGS,
-    SEARCHED,
     SEGMENT_BYTES,
     SEGMENTS,
-    SHORT,
     SPEEDS,
     SURFACE,
     TOTAL,
@@ -76,7 +75,6 @@ from sojourn.papers.queue_anatomy.studies import (
     over_qdiscs,
     over_rings,
     qdiscs_within,
-    rings_within,
     sized,
 )
 from sojourn.papers.study import Study, Variant
@@ -100,139 +98,6 @@ _SIZES = (style.BLACK, style.BLUE, style.GREEN, style.ORANGE, style.VERMILLION)
 
 def _with_sem(estimate: Estimate) -> Estimate:
     return replace(estimate, ci95=estimate.sem)
-
-
-# -------------------------------------------------------------------------------------- the stated
-
-
-def _under_each(evidence: Evidence, measured: Callable[[Evidence, str], float]) -> dict[str, float]:
-    """Ours by reading: those that were run."""
-    return {
-        reading: value
-        for reading in QDISC
-        if (value := _known(evidence, measured, reading)) is not None
-    }
-
-
-def _known(
-    evidence: Evidence, measured: Callable[[Evidence, str], float], reading: str
-) -> float | None:
-    try:
-        return evidence.asked(lambda all_: measured(all_, reading))
-    except KeyError:
-        # A study without this reading.
-        return None
-
-
-def _in(unit: str, value: float) -> str:
-    """A value as a column has it: "7.9 s", "+667 %", "0.4 %", "7.3 s" for 7300 ms."""
-    if unit == "ms" and value > 995:
-        return f"{value / 1e3:.1f} s"
-    if unit == "ms" and abs(value) < 0.05:
-        return "0 ms"
-    if unit == "%":
-        return f"{value:+.0f} %" if value > 100 else f"{value:.1f} %"
-    return f"{value:.1f} {unit}"
-
-
-@style.drawn
-def stated_values(evidence: Evidence) -> Figure:
-    def at(variant: Callable[[str], Variant], measure: Measure) -> Callable[[Evidence, str], float]:
-        return lambda all_, reading: all_.mean(variant(reading), measure)
-
-    # What it is, how it is stated, its unit, ours, and the published number.
-    stated: list[tuple[str, str, str, Callable[[Evidence, str], float], str]] = [
-        (
-            "mean RTT, ring 4096",
-            "> {:g} s",
-            "s",
-            at(lambda r: over_rings(r)[4096], m.rtt_s),
-            "rtt/4096",
-        ),
-        (
-            "RTT, ring 4096 over default",
-            "{:+.0f} %",
-            "%",
-            lambda all_, r: m.more_at_4096(all_, r).mean,
-            "rtt/more",
-        ),
-        (
-            "95 %, ring 2048, no BQL",
-            "{:g} s",
-            "s",
-            at(lambda r: over_bql(r, False)[2048], m.p95_s),
-            "p95/2048",
-        ),
-        (
-            "95 %, ring 2048, BQL",
-            "{:g} ms",
-            "ms",
-            at(lambda r: over_bql(r, True)[2048], m.p95_ms),
-            "p95/2048 BQL",
-        ),
-        (
-            "95 %, qdisc 4920 less 904, BQL",
-            "{:g} ms",
-            "ms",
-            lambda all_, r: m.qdisc_apart(all_, r).mean,
-            "p95/apart",
-        ),
-        (
-            "throughput, rings 80 and 4096",
-            "< {:g} %",
-            "%",
-            lambda all_, r: m.throughput_apart(all_, r).mean,
-            "throughput/apart",
-        ),
-    ]
-    rows = [
-        (what, how.format(SAYS[number]), unit, ours, SAYS[number])
-        for what, how, unit, measured, number in stated
-        if (ours := _under_each(evidence, measured))
-    ]
-    figure, [[axes]] = sheet(
-        "What the text states, under three readings",
-        evidence,
-        RING,
-        size=(11, 4.2),
-        says="ours as a multiple of the published value",
-        margins=style.Margins(top=1.2, left=2.6, right=3.6, bottom=0.55),
-    )
-    least, most = 0.004, 2000.0
-    axes.set_xscale("log")
-    axes.set_xlim(least, most)
-    axes.axvline(1, color=style.INK, linewidth=0.9, linestyle=":")
-    for i, (_, words, unit, ours, value) in enumerate(rows):
-        for shift, reading in zip((-0.22, 0, 0.22), QDISC, strict=True):
-            if reading not in ours:
-                continue
-            ratio = ours[reading] / value
-            none = ratio <= least * 1.3
-            axes.plot(
-                [max(ratio, least * 1.3)],
-                [i + shift],
-                marker="<" if none else _MARKERS[reading],
-                color=_LOOKS[reading][0],
-                linestyle="none",
-                markersize=5,
-                label=READING[reading] if i == 0 else None,
-            )
-        written = [
-            (words, style.INK),
-            *(
-                (_in(unit, ours[reading]) if reading in ours else "–", _LOOKS[reading][0])
-                for reading in QDISC
-            ),
-        ]
-        for column, (text, colour) in enumerate(written):
-            note(axes, text, (1, i), (10 + 62 * column, 0), of="row", va="center", colour=colour)
-        axes.axhline(i + 0.5, color=style.GRID, linewidth=0.5)
-    for column, text in enumerate(("published", *SHORT.values())):
-        note(axes, text, (1, 1), (10 + 62 * column, 5), of="panel", colour=style.MUTED)
-    row_labels(axes, [what for what, *_ in rows])
-    axes.set_xlabel("ours / published, logarithmic")
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.54, 1.09), ncols=3)
-    return figure
 
 
 # -------------------------------------------------------------------------------- figures 3 and 4
@@ -325,77 +190,6 @@ def narrow_windows(evidence: Evidence) -> Figure:
     axes[0].set_ylim(0, 1.6)
     _key(axes[0], {MAIN: "F-RTO and undo, as Linux", BELIEVED: "TCP believes every timer"})
     return figure
-
-
-@style.drawn
-def limits(evidence: Evidence) -> Figure:
-    figure, [[rtt, more, drops]] = sheet(
-        "How far the servers' windows may grow",
-        evidence,
-        LIMITS,
-        columns=3,
-        size=(11, 3.9),
-        says=f"pings pass the files, {_SAYS_RATE}",
-        margins=_ROOM,
-    )
-    within = {
-        **{segments: (rings_within(segments), qdiscs_within(segments)) for segments in SEARCHED},
-        SEGMENTS: (over_rings(MAIN), over_qdiscs(MAIN)),
-        _NO_LIMIT: (over_rings(UNLIMITED), over_qdiscs(UNLIMITED)),
-    }
-    known = {
-        segments: (rings, qdiscs)
-        for segments, (rings, qdiscs) in sorted(within.items())
-        if evidence.has(rings[4096])
-    }
-    at = {segments: i for i, segments in enumerate(known)}
-    curve(
-        rtt,
-        "ring 4096",
-        {at[one]: evidence.estimate(rings[4096], m.rtt_s) for one, (rings, _) in known.items()},
-        _LOOKS[MAIN],
-    )
-    level(rtt, SAYS["rtt/4096"], f"stated: above {SAYS['rtt/4096']:g} s", right=False)
-    apart = {
-        at[one]: evidence.compared(rings[4096], rings[512], m.rtt_s, m.more_percent)
-        for one, (rings, _) in known.items()
-        if evidence.has(rings[512])
-    }
-    curve(more, "ring 4096 over 512", apart, _LOOKS[MAIN])
-    stated_level(more, SAYS["rtt/more"])
-    more.axhspan(0.85 * SAYS["rtt/more"], 1.15 * SAYS["rtt/more"], color=style.GRID, linewidth=0)
-    note(more, "stated, ± 15 %", (0, 1.15 * SAYS["rtt/more"]), (4, 3), of="row", size=7.5)
-    for label, size, which, drawn in (
-        ("ring 4096", 4096, 0, MAIN),
-        ("qdisc 4096", 4096, 1, UNLIMITED),
-        ("qdisc 512", 512, 1, OTHER),
-    ):
-        ours = {
-            at[one]: evidence.estimate(along[which][size], m.drops)
-            for one, along in known.items()
-            if evidence.has(along[which][size])
-        }
-        curve(drops, label, ours, _LOOKS[drawn], marker=_MARKERS[drawn])
-    drops.legend(loc="upper left")
-    drops.yaxis.set_major_formatter(lambda value, _: f"{value / 1e3:g}k" if value else "0")
-    words = ["none" if one == _NO_LIMIT else str(one) for one in known]
-    for panel, label in (
-        (rtt, "mean RTT, ring 4096 [s]"),
-        (more, "RTT, ring 4096 over 512 [%]"),
-        (drops, "dropped packets"),
-    ):
-        panel.set_xticks(range(len(known)), words)
-        panel.set_xlim(-0.3, len(known) - 0.7)
-        panel.set_ylim(bottom=0)
-        panel.set_xlabel("windows end at [segments]")
-        note(panel, label, (0, 1), (-30, 4), of="panel", size=8.5, va="bottom")
-    rtt.set_ylim(0, 13)
-    more.set_ylim(0, 850)
-    return figure
-
-
-_NO_LIMIT = 10**6
-"""After every limit."""
 
 
 # -------------------------------------------------------------------------------- figures 5 and 6
@@ -664,22 +458,17 @@ def cures(evidence: Evidence) -> Figure:
         "codel": "CoDel",
         "fq_codel": "fq_codel",
     }
-    for shift, bql, colour in ((-0.2, False, style.VERMILLION), (0.2, True, style.BLUE)):
-        for i, discipline in enumerate(CURES):
-            ours = evidence.estimate(cure(discipline, bql), m.rtt_s)
-            least = 1e-3
-            axes.bar(
-                i + shift,
-                ours.mean - least,
-                bottom=least,
-                width=0.36,
-                color=colour,
-                label=("with" if bql else "without") + " BQL" if i == 0 else None,
-            )
-            note(axes, said.time(ours.mean), (i + shift, ours.mean), (0, 3), ha="center")
+    series = [
+        Series(
+            f"{'with' if bql else 'without'} BQL",
+            style.BLUE if bql else style.VERMILLION,
+            [evidence.estimate(cure(discipline, bql), m.rtt_s) for discipline in CURES],
+        )
+        for bql in (False, True)
+    ]
+    grouped(axes, [words[discipline] for discipline in CURES], series, said.time)
     axes.set_yscale("log")
-    axes.set_ylim(1e-3, 150)
-    axes.set_xticks(range(len(CURES)), [words[discipline] for discipline in CURES])
+    axes.set_ylim(0.02, 50)
     axes.set_ylabel("mean RTT [s], logarithmic")
     axes.legend(loc="upper right", ncols=2)
     return figure
@@ -696,26 +485,22 @@ def coexistence(evidence: Evidence) -> Figure:
         says="10 Mbit/s, 50 ms",
     )
     colours = {"LEDBAT": style.BLUE, "Vegas": style.GREEN, "CUBIC": style.MUTED}
-    for j, low in enumerate(LOW):
-        for i, qdisc in enumerate(COEXISTENCE_QDISCS):
-            at = i + 0.27 * (j - 1)
-            for panel, measure in ((shares[0], m.low_share), (delays[0], m.ping_ms)):
-                ours = evidence.estimate(COEXISTENCE[f"{low}, {qdisc}"], measure)
-                panel.bar(
-                    at,
-                    ours.mean,
-                    width=0.25,
-                    color=colours[low],
-                    yerr=half(ours),
-                    error_kw={"elinewidth": 0.8},
-                    label=low if i == 0 and panel is shares[0] else None,
-                )
-            ours = evidence.estimate(COEXISTENCE[f"{low}, {qdisc}"], m.low_share)
-            share, spread = ours.mean, half(ours)
-            words = f"{share:.0f}" if share >= 9.5 else f"{share:.1f}"
-            # The dotted line passes behind the figure.
-            behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
-            note(shares[0], words, (at, share + spread), (0, 3), size=7.5, ha="center", bbox=behind)
+    for panel, measure, shown in (
+        (shares[0], m.low_share, lambda share: f"{share:.{0 if share >= 9.5 else 1}f}"),
+        (delays[0], m.ping_ms, lambda ms: f"{ms:.0f}"),
+    ):
+        series = [
+            Series(
+                low,
+                colours[low],
+                [
+                    evidence.estimate(COEXISTENCE[f"{low}, {qdisc}"], measure)
+                    for qdisc in COEXISTENCE_QDISCS
+                ],
+            )
+            for low in LOW
+        ]
+        grouped(panel, list(COEXISTENCE_QDISCS), series, shown)
     stated_level(shares[0], 50)
     shares[0].set_ylabel("share of goodput [%]")
     shares[0].set_ylim(0, 72)
@@ -724,8 +509,6 @@ def coexistence(evidence: Evidence) -> Figure:
     delays[0].set_yscale("log")
     delays[0].set_ylim(10, 3000)
     delays[0].set_ylabel("ping RTT [ms], log.")
-    for panel in (shares[0], delays[0]):
-        panel.set_xticks(range(len(COEXISTENCE_QDISCS)), list(COEXISTENCE_QDISCS))
     return figure
 
 

@@ -15,7 +15,18 @@ from matplotlib.figure import Figure
 
 from sojourn.figures import style
 from sojourn.papers import published
-from sojourn.papers.drawing import Look, curve, legend, look, note, sheet, stated_level, ticks
+from sojourn.papers.drawing import (
+    Look,
+    Series,
+    curve,
+    grouped,
+    legend,
+    look,
+    note,
+    sheet,
+    stated_level,
+    ticks,
+)
 from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Bar
 from sojourn.papers.study import Variant
@@ -154,36 +165,27 @@ _HOLLOW: dict[str, Any] = {
 def _grouped(
     axes: Axes, evidence: Evidence, measure: Measure, column: str | None = None, digits: int = 0
 ) -> None:
-    """A group of bars for each bottleneck; the published column as hollow marks over their bars."""
-    groups = [(name, BEHIND[name], drawn[0]) for name, drawn in _LOOKS.items()]
+    """A group for each bottleneck, with the published column."""
+    groups = [(_CALLED.get(name, name), BEHIND[name], drawn[0]) for name, drawn in _LOOKS.items()]
     groups.append((_PLAIN, DEFAULTS, _PLAIN_LOOK[0]))
-    width = 0.8 / len(groups)
-    marked = False
-    for i, (name, variants, colour) in enumerate(groups):
-        for group, kbps in enumerate(BOTTLENECKS):
-            if not evidence.has(variants[kbps]):
-                continue
-            ours = evidence.estimate(variants[kbps], measure)
-            at = group + (i - (len(groups) - 1) / 2) * width
-            bar: dict[str, Any] = {"color": colour, "linewidth": 0, "ecolor": style.INK}
-            label = _CALLED.get(name, name) if group == 0 else None
-            bar["error_kw"] = {"elinewidth": 0.8, "capsize": 2}
-            axes.bar(at, ours.mean, width * 0.92, yerr=ours.ci95, label=label, **bar)
-            top = (at, ours.mean + ours.ci95)
-            note(axes, f"{ours.mean:.{digits}f}", top, (0, 3), size=7, ha="center", va="bottom")
-            stated = SAYS.get(f"{name}/{kbps}/{column}")
-            if stated is not None:
-                label = None if marked else "published"
-                axes.plot([at - 0.42 * width], [stated], markersize=6, label=label, **_HOLLOW)
-                marked = True
-    axes.set_xticks(
-        range(len(BOTTLENECKS)), [f"{kbps} kbps\n{8 * kbps} kbit/s" for kbps in BOTTLENECKS]
-    )
-    axes.grid(axis="x", visible=False)
+    series = [
+        Series(
+            name,
+            colour,
+            [
+                evidence.estimate(variants[kbps], measure) if evidence.has(variants[kbps]) else None
+                for kbps in BOTTLENECKS
+            ],
+            [SAYS.get(f"{name}/{kbps}/{column}") for kbps in BOTTLENECKS],
+        )
+        for name, variants, colour in groups
+    ]
+    names = [f"{kbps} kbps, {8 * kbps} kbit/s" for kbps in BOTTLENECKS]
+    grouped(axes, names, series, lambda value: f"{value:.{digits}f}")
 
 
 def _key(axes: Axes) -> None:
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=5)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=6)
 
 
 @style.drawn
@@ -224,7 +226,7 @@ def loss(evidence: Evidence) -> Figure:
     film.set_ylabel("packets of the film lost [%]")
     for axes in (pings, film):
         axes.set_ylim(0, 58)
-    pings.set_xticklabels([])
+    pings.tick_params(labelbottom=False)
     _key(pings)
     return figure
 
@@ -257,7 +259,7 @@ def tries(evidence: Evidence) -> Figure:
     for axes, (label, measure, column, of_link) in zip(columns, parts, strict=True):
         for i, (name, drawn) in enumerate(_LOOKS.items()):
             for group, kbps in enumerate(BOTTLENECKS):
-                at = 4 * group + i
+                at = group + 0.28 * (i - 1)
                 _tried(
                     axes,
                     evidence,
@@ -265,17 +267,21 @@ def tries(evidence: Evidence) -> Figure:
                     measure,
                     at,
                     drawn[0],
-                    name if group == 0 else None,
+                    name,
                 )
                 stated = SAYS.get(f"{name}/{kbps}/{column}")
                 if stated is not None:
                     value = 100 * stated / (8 * kbps) if of_link else stated
-                    axes.plot([at], [value], markersize=7, **_HOLLOW)
-        axes.set_xticks([1, 5, 9], [f"{kbps} kbps" for kbps in BOTTLENECKS])
+                    axes.plot([at], [value], markersize=7, label=f"{name}, published", **_HOLLOW)
+        axes.set_xticks(range(len(BOTTLENECKS)), [f"{kbps} kbps" for kbps in BOTTLENECKS])
         axes.grid(axis="x", visible=False)
         style.corner(axes, label)
     columns[0].set_yscale("log")
-    columns[0].legend(loc="center left", bbox_to_anchor=(0, 0.29))
+    handles, labels = columns[0].get_legend_handles_labels()
+    first = [labels.index(name) for name in _LOOKS]
+    columns[0].legend(
+        [handles[at] for at in first], list(_LOOKS), loc="center left", bbox_to_anchor=(0, 0.29)
+    )
     return figure
 
 
@@ -284,18 +290,19 @@ def _tried(
     evidence: Evidence,
     variant: Variant,
     measure: Measure,
-    at: int,
+    at: float,
     colour: str,
-    label: str | None,
+    name: str,
 ) -> None:
     """The first three seeds, the further ones, and the mean of all."""
     ours = evidence.estimate(variant, measure)
     values = np.array(ours.values)
-    beside = at + np.linspace(-0.22, 0.22, values.size)
-    axes.plot(beside[3:], values[3:], "o", markersize=3, color=colour, alpha=0.35, linewidth=0)
-    axes.plot(beside[:3], values[:3], "o", markersize=4, color=colour, label=label)
+    beside = at + np.linspace(-0.06, 0.06, values.size)
+    pale: dict[str, Any] = {"markersize": 3, "alpha": 0.35, "linewidth": 0}
+    axes.plot(beside[3:], values[3:], "o", color=colour, label=f"{name}, further seeds", **pale)
+    axes.plot(beside[:3], values[:3], "o", markersize=4, color=colour, label=name)
     bar: dict[str, Any] = {"fmt": "_", "color": style.INK, "elinewidth": 0.9, "capsize": 2}
-    axes.errorbar([at + 0.38], [ours.mean], yerr=[ours.ci95], **bar)
+    axes.errorbar([at + 0.11], [ours.mean], yerr=[ours.ci95], label=f"{name}, mean of all", **bar)
 
 
 @style.drawn
