@@ -22,7 +22,8 @@ PAPER = papers.load("codel")
 PAPER_TARGETS = {one.id: one.target for one in PAPER.numbers if one.published is not None}
 
 MUST_HOLD = 3
-IN_PART: set[str] = set()
+# At 3 Mbit/s the median is twice the target, at 45 and 100 half of it.
+IN_PART: set[str] = {"static"}
 REPRODUCED = {
     "steps/worst",
     "steps/worst-small",

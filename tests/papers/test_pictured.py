@@ -265,8 +265,8 @@ def test_what_no_difference_would_score_is_counted(paper: Paper, tmp_path: Path)
     # Both numbers are of NEAR: 10 and 20 ms as chosen, 20 and 40 if NEAR were FAR.
     assert readings.no_difference(alike, one.evidence, one.rows) == (2, 0, 2)
     said = page.sentence([one])
-    assert "2 compare disciplines: 2 of them are within the tolerance, and with no" in said
-    assert "no difference between the disciplines 0 would be" in said
+    assert "that compare disciplines 2 of 2 are within the tolerance; with no difference" in said
+    assert "between the disciplines 0 would be." in said
 
 
 def test_a_tornado_s_longest_bar_is_on_top(paper: Paper, tmp_path: Path) -> None:

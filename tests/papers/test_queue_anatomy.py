@@ -85,7 +85,7 @@ def test_in_a_fifo_only_the_sum_of_both_queues_counts(quick: Reproduction) -> No
 
 def test_with_bql_the_ring_holds_what_completes_at_a_time(quick: Reproduction) -> None:
     # 43 ms at this rate are 16 packets: what is being sent, and what waits to be heard of.
-    assert studies.coalesced(RATE / 1e6) == {"bottleneck.down.coalesce": "42980 us"}
+    assert studies.coalesced(RATE / 1e6) == {"bottleneck.down.coalesce": "42982 us"}
     for cure in ("fifo", "bands", "codel", "fq_codel"):
         assert 16 < quick.evidence.mean(studies.cure(cure, True), m.in_ring) < 2 * 16
     at_once = studies.OTHERS[studies.at_once(2048)]

@@ -140,7 +140,7 @@ def _threshold(words: str, said: Published, place: str) -> Threshold:
     """`> 10`, `0.9 .. 1.1`, `as ID`: within the tolerance of this number."""
     match words.split():
         case [sign, bound] if sign in _BOUNDS and _number_in(bound) is not None:
-            return Threshold(words, partial(_beyond, _BOUNDS[sign], float(bound)))
+            return Threshold(_printed(words), partial(_beyond, _BOUNDS[sign], float(bound)))
         case [low, "..", high] if None not in (_number_in(low), _number_in(high)):
             return Threshold(words, partial(_between, float(low), float(high)))
         case ["as", *_] if (id_ := words.removeprefix("as ")) in said.targets:
@@ -150,6 +150,10 @@ def _threshold(words: str, said: Published, place: str) -> Threshold:
     raise PublishedError(
         f"{place}: a threshold is '> 10', '0.9 .. 1.1', or 'as ID' with a number's id: {words!r}"
     )
+
+
+def _printed(words: str) -> str:
+    return words.replace("<=", "≤").replace(">=", "≥")
 
 
 def _beyond(sign: Callable[[float, float], bool], bound: float, ours: float) -> bool:

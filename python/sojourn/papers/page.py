@@ -561,8 +561,8 @@ def _compared(one: Reproduction) -> str:
     if not of:
         return ""
     return (
-        f"Of the predicted numbers of {one.paper.id} {of} compare disciplines: {fit} of them are "
-        f"within the tolerance, and with no difference between the disciplines {same} would be."
+        f"Of those of {one.paper.id} that compare disciplines {fit} of {of} are within the tolerance; "
+        f"with no difference between the disciplines {same} would be."
     )
 
 

@@ -87,4 +87,4 @@ def _bar(axes: Axes, bar: Bar, at: float, least: float) -> None:
         stated_mark(axes, bar.published_ms, at, "published", markersize=5, clip_on=False)
         # A mark just behind the bar's end would be under the words.
         end = max(delay, bar.published_ms * 1.05) if bar.published_ms < 2 * delay else delay
-    note(axes, said, (end, at), (4, 0), size=7.5, ha="left", va="center")
+    note(axes, said, (end, at), (8, 0), size=7.5, ha="left", va="center")
