@@ -19,12 +19,12 @@ from typing import Any
 
 from sojourn.engine.kernel.guest import (
     Boot,
-    engine,
     guests,
     overlay,
     run,
 )
 from sojourn.engine.kernel.plan import guest_plan as plan
+from sojourn.engine.kernel.program import program
 from sojourn.scenario import loads
 
 SCENARIO = """
@@ -53,7 +53,7 @@ def cost(guest: guests.Guest, made: plan.Planned, planned: dict[str, Any]) -> tu
         files = {"plan.json": json.dumps(planned).encode()}
         one = Boot(
             Path(folder),
-            overlay(engine.program(), files),
+            overlay(program(), files),
             memory_mb=made.memory_mb,
             pairs=made.pairs,
             wall_limit_s=3600,

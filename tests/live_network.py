@@ -26,7 +26,7 @@ from typing import Any
 
 import pytest
 
-from sojourn.engine import netns
+from sojourn.engine import namespaces
 from sojourn.engine.kernel.guest.endings import GuestError
 
 HOSTS = ("client", "router", "server")
@@ -109,7 +109,7 @@ def queue(device: str, bottleneck: Bottleneck) -> list[str]:
 class LiveNetwork:
     """The three hosts, and how to run programs on them."""
 
-    def __init__(self, holder: subprocess.Popen[str], way: netns.Way) -> None:
+    def __init__(self, holder: subprocess.Popen[str], way: namespaces.Way) -> None:
         self._holder = holder
         self.way = way
 
@@ -117,7 +117,7 @@ class LiveNetwork:
         """The command line that runs `words` on a host. Each of its steps becomes the next one: it
         is one process, which dies with us."""
         joins = ["nsenter", f"--target={self._holder.pid}", "--mount"]
-        if self.way is netns.USER:
+        if self.way is namespaces.USER:
             joins += ["--user", "--preserve-credentials"]
         return [
             *joins,
@@ -177,12 +177,12 @@ def network(up: Bottleneck = SLOW_UP, down: Bottleneck = SLOW_DOWN) -> Iterator[
     """A network that lasts as long as the block; skips the test where none can be made, with the
     reason."""
     try:
-        way = netns.way()
+        way = namespaces.way()
     except GuestError as error:
         pytest.skip(f"{error.problem}; {error.hint}")
     command = way.command(_script(up, down))
     pipe = subprocess.PIPE
-    env = {**os.environ, "PATH": f"{netns.PATH}:{os.environ.get('PATH', '')}"}
+    env = {**os.environ, "PATH": f"{namespaces.PATH}:{os.environ.get('PATH', '')}"}
     with subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=env, start_new_session=True
     ) as holder:

@@ -24,12 +24,13 @@ import numpy as np
 import pytest
 
 from sojourn import _core, metrics
-from sojourn.engine import netns, protocol, registry, runs
-from sojourn.engine.kernel.engine import program
+from sojourn.engine import namespaces, netns, protocol, registry, runs
 from sojourn.engine.kernel.guest.endings import GuestError
+from sojourn.engine.kernel.observed import real_time
 from sojourn.engine.kernel.observed.archive import Archive, doubts
 from sojourn.engine.kernel.observed.tables import tables
 from sojourn.engine.kernel.plan.guest_plan import plan, this_host
+from sojourn.engine.kernel.program import program
 from sojourn.engine.protocol import NotReadyError
 from sojourn.errors import UserError
 from sojourn.linux import tc
@@ -71,7 +72,7 @@ kind = "ping"
 @pytest.fixture(scope="module")
 def here() -> None:
     """Skips where no scenario can be run."""
-    if reason := netns.why_not():
+    if reason := namespaces.why_not():
         pytest.skip(reason)
 
 
@@ -242,32 +243,35 @@ def test_every_discipline_of_a_plan_is_tried() -> None:
         (delayed, {"htb", "pfifo", "netem"}),
     ):
         planned = plan(scenario.realise(1), this_host()).plan
-        tried = dict(netns._disciplines(planned))
+        tried = dict(namespaces._disciplines(planned))
         assert set(tried) == expected
         assert all(line.startswith("qdisc add dev t0 root handle 1: ") for line in tried.values())
     assert "stab overhead -14 htb" in tried["htb"]
 
 
 def test_without_netem_it_is_said_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refusal(_: netns.Way, line: str) -> str | None:
+    def refusal(_: namespaces.Way, line: str) -> str | None:
         return "Specified qdisc kind is unknown." if "netem" in line else None
 
-    monkeypatch.setattr(netns, "_refusal", refusal)
+    monkeypatch.setattr(namespaces, "_refusal", refusal)
 
     def missing(scenario: Scenario) -> list[str]:
         realised = scenario.realise(1)
         planned = plan(realised, this_host()).plan
-        return [each.hint for each in netns._missing(realised, planned, netns.ROOT)]
+        return [each.hint for each in namespaces.missing(realised, planned, namespaces.ROOT)]
 
     [hint] = missing(loads(DUMBBELL).with_({"bottleneck.delay": "5 ms"}))
-    assert hint.endswith(netns.WITHOUT_NETEM)
+    assert hint.endswith(namespaces.WITHOUT_NETEM)
     # And it is so.
     assert missing(loads(DUMBBELL)) == []
-    monkeypatch.setattr(netns, "way", lambda: netns.ROOT)
-    assert netns.WITHOUT_NETEM in (netns.lacks() or "")
+    monkeypatch.setattr(namespaces, "way", lambda: namespaces.ROOT)
+    monkeypatch.setattr(
+        namespaces, "_refused", lambda way, lines: {line for line in lines if refusal(way, line)}
+    )
+    assert namespaces.WITHOUT_NETEM in (namespaces.lacks() or "")
 
 
-@pytest.mark.parametrize("words", netns.TYPICAL)
+@pytest.mark.parametrize("words", namespaces.TYPICAL)
 def test_a_discipline_is_the_same_elsewhere(words: str) -> None:
     qdisc = Qdisc.parse(words)
     lines = tc.queue("v0a", qdisc, header_bytes=14, transmitter=tc.Transmitter(10**6, 14))
@@ -284,10 +288,23 @@ def test_a_discipline_is_the_same_elsewhere(words: str) -> None:
 
 
 @pytest.mark.usefixtures("here")
+def test_what_is_asked_in_one_namespace_is_answered_as_in_one_each() -> None:
+    there = namespaces.way()
+    lines = [
+        *("qdisc add dev t0 root pfifo limit 10", "qdisc add dev t0 root no_such_kind"),
+        *("qdisc add dev t0 root bfifo limit 9000", "qdisc add dev t0 root pfifo limit many"),
+        "qdisc add dev t0 root pfifo_fast",
+    ]
+    alone = {line for line in lines if namespaces._refusal(there, line) is not None}
+    assert alone == {lines[1], lines[3]}
+    assert namespaces._refused(there, lines) == alone
+
+
+@pytest.mark.usefixtures("here")
 def test_what_this_kernel_lacks_is_refused_in_its_words() -> None:
-    absent = (netns.lacks() or "").split(", ")
+    absent = (namespaces.lacks() or "").split(", ")
     # What is younger than a kernel is refused before tc is asked.
-    kinds = [words for words in netns.TYPICAL if words.split()[0] in {*absent} - {"dualpi2"}]
+    kinds = [words for words in namespaces.TYPICAL if words.split()[0] in {*absent} - {"dualpi2"}]
     if not kinds:
         pytest.skip("this kernel has every queue discipline")
     engine = netns.Netns()
@@ -299,8 +316,8 @@ def test_what_this_kernel_lacks_is_refused_in_its_words() -> None:
         assert caught.value.problem.startswith(f"link 'down': qdisc: {kind}: ")
         # What tc says of it by itself, in a namespace of its own.
         said = subprocess.run(
-            netns.way().command(
-                f"{netns._PAIR} && tc qdisc add dev t0 root {Qdisc.parse(words).command()}"
+            namespaces.way().command(
+                f"{namespaces._PAIR} && tc qdisc add dev t0 root {Qdisc.parse(words).command()}"
             ),
             capture_output=True,
             text=True,
@@ -313,7 +330,7 @@ def test_what_this_kernel_lacks_is_refused_in_its_words() -> None:
 
 @pytest.mark.usefixtures("here")
 def test_everything_missing_is_told_at_once_on_the_command_line(tmp_path: Path) -> None:
-    absent = (netns.lacks() or "").split(", ")
+    absent = (namespaces.lacks() or "").split(", ")
     if "codel" not in absent or "vegas" not in absent:
         pytest.skip("this kernel has codel or vegas")
     scenario = tmp_path / "scenario.toml"
@@ -358,9 +375,9 @@ def test_without_root_and_user_namespaces_it_says_so(tmp_path: Path) -> None:
 def test_a_missing_program_is_told_by_its_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(netns, "PATH", str(tmp_path))
+    monkeypatch.setattr(namespaces, "PATH", str(tmp_path))
     with pytest.raises(NotReadyError) as caught:
-        netns.way()
+        namespaces.way()
     assert caught.value.problem == f"ip, tc, unshare: not in {tmp_path}"
     assert {"iproute2", "util-linux"} <= set(caught.value.hint.split())
     assert "iproute2" in str(registry.why_not("netns"))
@@ -613,16 +630,16 @@ ON_TIME = [100 * MS * number + 20_000 for number in range(30)] + [3 * S]
 
 
 def test_a_link_that_sends_at_its_rate_is_trusted() -> None:
-    assert netns.doubts(realised(), archive(at_rate({}), ON_TIME)) == []
+    assert real_time.doubts(realised(), archive(at_rate({}), ON_TIME)) == []
     # 10 ms late is 0.4 % of the run.
-    assert netns.doubts(realised(), archive(at_rate({700: 10 * MS}), ON_TIME)) == []
+    assert real_time.doubts(realised(), archive(at_rate({700: 10 * MS}), ON_TIME)) == []
     # Nor does an idle link send less than its rate.
     idle = [(10 * MS * number, 10 * MS * number + 1000) for number in range(200)]
-    assert netns.doubts(realised(), archive(idle, ON_TIME)) == []
+    assert real_time.doubts(realised(), archive(idle, ON_TIME)) == []
 
 
 def test_a_link_that_was_held_up_is_not_trusted() -> None:
-    (doubt,) = netns.doubts(realised(), archive(at_rate({700: 20 * MS, 900: 30 * MS}), ON_TIME))
+    (doubt,) = real_time.doubts(realised(), archive(at_rate({700: 20 * MS, 900: 30 * MS}), ON_TIME))
     # 50 ms of 2.45 s.
     assert doubt == "link 'down' sent 2.0% less than its rate while packets waited"
 
@@ -635,44 +652,44 @@ def test_the_rate_is_that_of_the_moment_and_of_the_shaper() -> None:
     after = [number * 1_200_000 for number in range(1, 834)]
     after += [after[-1] + number * 2_400_000 for number in range(1, 700)]
     passed = [(max(0, now - 30 * MS), now) for now in after]
-    assert netns.doubts(changing, archive(passed, ON_TIME)) == []
-    assert netns.doubts(realised(), archive(passed, ON_TIME)) != []
+    assert real_time.doubts(changing, archive(passed, ON_TIME)) == []
+    assert real_time.doubts(realised(), archive(passed, ON_TIME)) != []
     shaped = realised(**{"bottleneck.down.shaper": "htb rate 5mbit burst 1600 overhead 24"})
     half = [(max(0, number * 2_400_000 - 30 * MS), number * 2_400_000) for number in range(1, 1200)]
-    assert netns.doubts(shaped, archive(half, ON_TIME)) == []
-    assert netns.doubts(realised(), archive(half, ON_TIME)) != []
+    assert real_time.doubts(shaped, archive(half, ON_TIME)) == []
+    assert real_time.doubts(realised(), archive(half, ON_TIME)) != []
 
 
 def test_a_program_that_was_held_up_is_not_trusted() -> None:
     once = [at + 30 * MS * (number == 4) for number, at in enumerate(ON_TIME)]
-    assert netns.doubts(realised(), archive(at_rate({}), once)) == []
+    assert real_time.doubts(realised(), archive(at_rate({}), once)) == []
     late = [at + 30 * MS * (number in (4, 9)) for number, at in enumerate(ON_TIME)]
-    (doubt,) = netns.doubts(realised(), archive(at_rate({}), late))
+    (doubt,) = real_time.doubts(realised(), archive(at_rate({}), late))
     assert doubt == "2 of 30 samples came more than 5 ms late or not at all"
-    assert netns.lateness(np.array([*ON_TIME[:5], *ON_TIME[8:]]), 100 * MS, 3 * S) == (3, 30)
+    assert real_time.lateness(np.array([*ON_TIME[:5], *ON_TIME[8:]]), 100 * MS, 3 * S) == (3, 30)
     # No samples were asked for.
-    assert netns.lateness(np.array([], dtype=np.int64), 0, 3 * S) == (0, 0)
+    assert real_time.lateness(np.array([], dtype=np.int64), 0, 3 * S) == (0, 0)
 
 
 def test_a_module_that_is_set_otherwise_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(netns, "MODULES", tmp_path)
-    monkeypatch.setattr(netns, "_refusal", lambda *_: None)
+    monkeypatch.setattr(namespaces, "MODULES", tmp_path)
+    monkeypatch.setattr(namespaces, "_refusal", lambda *_: None)
     scenario: Scenario = loads(DUMBBELL.replace("reno", "cubic"))
     run = scenario.realise(1)
     planned = plan(run, this_host()).plan
     file = tmp_path / "tcp_cubic" / "parameters" / "hystart"
     file.parent.mkdir(parents=True)
     file.write_text("1\n")
-    assert list(netns._missing(run, planned, netns.ROOT)) == []
+    assert list(namespaces.missing(run, planned, namespaces.ROOT)) == []
     file.write_text("0\n")
-    (missing,) = netns._missing(run, planned, netns.ROOT)
+    (missing,) = namespaces.missing(run, planned, namespaces.ROOT)
     assert missing.why == f"{file} is 0, and the scenario has 1"
 
 
 def test_the_examples_are_refused_or_accepted_but_never_break_it() -> None:
-    if reason := netns.why_not():
+    if reason := namespaces.why_not():
         pytest.skip(reason)
     engine = netns.Netns()
     for file in sorted((ROOT / "scenarios").glob("*.toml")):

@@ -82,9 +82,9 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version
+        from sojourn._core import VERSION
 
-        return version("sojourn")
+        return VERSION
     if name not in _HOME:
         raise AttributeError(f"module 'sojourn' has no attribute {name!r}")
     value = getattr(import_module(f"sojourn.{_HOME[name]}"), name)

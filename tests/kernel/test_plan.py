@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from sojourn.engine.kernel.engine import program
 from sojourn.engine.kernel.plan.fits import PlanError
 from sojourn.engine.kernel.plan.guest_plan import Machine, Planned, plan
+from sojourn.engine.kernel.program import program
 from sojourn.errors import UserError
 from sojourn.linux import tc
 from sojourn.scenario import Scenario, load, loads

@@ -17,6 +17,7 @@ from sojourn.arrays import Ints
 from sojourn.engine.kernel.observed import selfcheck
 from sojourn.engine.kernel.observed.archive import Archive
 from sojourn.engine.kernel.plan import guest_plan as planning
+from sojourn.engine.kernel.plan import known_traffic as planned
 from sojourn.engine.kernel.plan.guest_plan import Machine, plan
 from sojourn.records import Run
 from sojourn.scenario import loads
@@ -59,7 +60,7 @@ def realised(**changes: Any) -> Realised:
 
 
 def test_the_fastest_link_is_made_once_more_without_what_is_drawn() -> None:
-    check = selfcheck.scenario(realised(), False)
+    check = planned.scenario(realised(), False)
     for link in check.links:
         assert [(step.at_ns, step.bps) for step in link.rate] == [(0, 10_000_000)]
         assert (link.delay_ns, link.ring, link.loss) == (10 * MS, None, None)
@@ -74,7 +75,7 @@ def test_the_fastest_link_is_made_once_more_without_what_is_drawn() -> None:
 def test_a_link_of_any_rate_is_full_for_some_packets_and_not_for_long() -> None:
     for rate in ("10 kbit/s", "1 Mbit/s", "100 Mbit/s", "10 Gbit/s"):
         for real_time, most in ((True, 10_001), (False, 601)):
-            check = selfcheck.scenario(
+            check = planned.scenario(
                 realised(bottleneck__rate=rate, bottleneck__up__rate=rate), real_time
             )
             full = check.flows[1]
@@ -86,7 +87,7 @@ def test_a_link_of_any_rate_is_full_for_some_packets_and_not_for_long() -> None:
 @pytest.mark.parametrize("burst", ["1600b", "15k", "1mb"])
 def test_a_shaper_s_burst_is_spent_before_half_of_the_time_is_over(burst: str) -> None:
     change = {"bottleneck__up": None, "bottleneck__rate": "unlimited"}
-    check = selfcheck.scenario(
+    check = planned.scenario(
         realised(**change, bottleneck__shaper=f"htb rate 7mbit burst {burst}"), False
     )
     shaper, full = check.links[0].shaper, check.flows[1]
@@ -98,10 +99,10 @@ def test_a_shaper_s_burst_is_spent_before_half_of_the_time_is_over(burst: str) -
 
 
 def test_without_a_queue_there_is_a_link_to_check_all_the_same() -> None:
-    check = selfcheck.scenario(
+    check = planned.scenario(
         realised(bottleneck__rate="unlimited", bottleneck__up=None, bottleneck__loss=None), False
     )
-    assert check.links[0].rate[0].bps == selfcheck.USUAL_BPS
+    assert check.links[0].rate[0].bps == planned.USUAL_BPS
 
 
 @pytest.mark.parametrize("machine", [SIMNIC, VETH])
@@ -142,10 +143,10 @@ def checked(
     """The self-check of a 10 Mbit/s link, 10 ms each way: pings that are late or lost, packets of
     1500 bytes this far apart."""
     base = 20 * MS + 2 * 84 * 800
-    sent = np.arange(selfcheck.PINGS, dtype=np.int64) * selfcheck.EVERY_NS
+    sent = np.arange(planned.PINGS, dtype=np.int64) * planned.EVERY_NS
     back = sent + base + late_ns
     back[:lost] = -1
-    after = selfcheck.IDLE_NS + np.arange(1, packets + 1, dtype=np.int64) * gap_ns
+    after = planned.IDLE_NS + np.arange(1, packets + 1, dtype=np.int64) * gap_ns
     before = after - (5 * MS if waits else 0)
     zero = np.zeros(packets, dtype=np.int64)
     tap: dict[str, Ints] = {

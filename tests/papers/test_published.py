@@ -176,3 +176,9 @@ def test_red_droptail_is_the_article_of_three_authors() -> None:
     assert (cite["volume"], cite["number"], cite["year"]) == ("9", "2", "2009")
     assert cite["pages"] == "405--408"
     assert "doi" not in cite, "that of 2008 is another article's"
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_what_names_a_paper_is_what_its_file_says(name: str) -> None:
+    whole = published.read(Path(papers.__file__).parent / name.replace("-", "_") / "published.toml")
+    assert papers.about(name) == whole.paper

@@ -18,7 +18,6 @@ import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
@@ -94,6 +93,8 @@ class FileDifference:
 
 def now() -> dict[str, str]:
     """The versions of this process."""
+    from importlib.metadata import version
+
     return {"python": platform.python_version()} | {name: version(name) for name in LOCKED}
 
 

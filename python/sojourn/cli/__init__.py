@@ -24,9 +24,9 @@ WRONG_INPUT = 2
 
 def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not context.resilient_parsing:
-        from importlib.metadata import version
+        from sojourn._core import VERSION
 
-        click.echo(f"sojourn {version('sojourn')}")
+        click.echo(f"sojourn {VERSION}")
         context.exit()
 
 

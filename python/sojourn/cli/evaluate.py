@@ -78,7 +78,7 @@ def evaluate(
     result.
     """
     from sojourn.engine import Interrupted
-    from sojourn.evaluation import entrants, matrix
+    from sojourn.evaluation import entrants
     from sojourn.evaluation import suite as suites
     from sojourn.evaluation.evaluate import How
     from sojourn.evaluation.evaluate import evaluate as run
@@ -87,6 +87,8 @@ def evaluate(
     found = suites.read(suite or entrants.suite_of(candidates))
     if only:
         found = found.only(only)
+    from sojourn.evaluation import matrix
+
     work.tell_doubts(candidates if found.head.of == "qdisc" else (), talk.quiet)
     folder = output.out
     if folder is None and not talk.as_json:

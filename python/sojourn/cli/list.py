@@ -98,8 +98,8 @@ def _papers() -> list[str]:
     from sojourn import papers
 
     width = max(map(len, papers.NAMES))
-    found = [papers.load(name) for name in papers.NAMES]
-    return [f"{one.id:{width}}  {one.title} ({one.source})" for one in found]
+    found = {name: papers.about(name) for name in papers.NAMES}
+    return [f"{name:{width}}  {one['title']} ({one['source']})" for name, one in found.items()]
 
 
 def _link_layers() -> list[str]:

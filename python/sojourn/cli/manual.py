@@ -42,13 +42,13 @@ def man(install: bool, quiet: bool) -> None:
 
 def lines(root: click.Context) -> Iterator[str]:
     """The page. `root` is the context of the program itself."""
-    from importlib.metadata import version
+    from sojourn._core import VERSION
 
     program = root.command
     assert isinstance(program, Trade), "it is the whole command line"
     name = str(root.info_name)
     about = program.get_short_help_str(1000).rstrip(".")
-    yield f'.TH {name.upper()} 1 "" "{name} {version(name)}" "User commands"'
+    yield f'.TH {name.upper()} 1 "" "{name} {VERSION}" "User commands"'
     yield from (".SH NAME", f"{name} \\- {_plain(about)}")
     yield from (".SH SYNOPSIS", ".B " + _plain(name), "[OPTION]... COMMAND [ARGUMENT]...")
     yield from (".SH DESCRIPTION", *_prose(program.help or ""))

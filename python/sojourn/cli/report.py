@@ -24,12 +24,13 @@ def report(paths: tuple[Path, ...], out: Path) -> None:
 
     RUN is the folder of a Run, or of a comparison or sweep: then all its Runs.
     """
-    from sojourn import report as pages
     from sojourn.records import Run
 
     runs = [run for path in paths for run in Run.find(path)]
     for run in runs:
         if not run.seeds:
             raise UserError(f"{run.path}: no seed has finished", "run it again")
+    from sojourn import report as pages
+
     work.say(f"wrote {pages.write(runs, out)}")
     work.invalid(runs)

@@ -66,11 +66,12 @@ def reproduce(
     where it was stopped. Ends with 1 if a claim that must hold does not.
     """
     from sojourn import papers
-    from sojourn.papers import page
-    from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
 
     where = cluster.wanted(execution)
     chosen = [papers.load(name) for name in _known(names, papers.NAMES)]
+    from sojourn.papers import page
+    from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
+
     if search:
         _search(chosen)
         return

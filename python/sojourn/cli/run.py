@@ -225,9 +225,7 @@ def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) ->
     # --json.
     limited = [queue for queue in limited if run.meta.link(queue["link"]).sampled] or limited
     times: tuple[_Time, ...] = ("mean", "p50", "p95", "p99", "max")
-    from sojourn.metrics import mean_rates
-
-    means = mean_rates(run)
+    means = _mean_rates(run)
     header = ["link", "rate", "qdisc", "util %", "goodput Mbit/s", "dropped", "marked"]
     header += [f"sojourn {name} ms" if name == "mean" else f"{name} ms" for name in times]
     rows = [
@@ -259,6 +257,16 @@ def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) ->
         if max(map(len, beside)) <= shutil.get_terminal_size().columns:
             shown = "\n".join([*beside, *shown.splitlines()[len(drawn) :]])
     return shown
+
+
+def _mean_rates(run: Run) -> dict[str, float]:
+    """What each link could carry (`metrics.mean_rates`), bit/s; empty where no link's rate moves. Then
+    no table is read, and polars, which takes longer to import than a short run does, stays out."""
+    from sojourn.metrics import mean_rates
+    from sojourn.scenario import loads
+
+    links = loads(run.scenario_text, folder=run.path).realise(run.seeds[0]).links
+    return mean_rates(run) if any(len(link.rate) > 1 for link in links) else {}
 
 
 def _rate(first: int | None, mean: float | None) -> str:

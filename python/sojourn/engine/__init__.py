@@ -1,8 +1,7 @@
 """Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel
 in a guest, `netns` this host's own."""
 
-from sojourn.engine.asked import Progress, seeds_of
-from sojourn.engine.cluster import ClusterAddress, ClusterAt
+from sojourn.engine.asked import ClusterAddress, ClusterAt, Progress, seeds_of
 from sojourn.engine.compare import contenders, taking_turns, variants
 from sojourn.engine.memory import Interruption, Simulated, Summed, simulate, simulate_all
 from sojourn.engine.protocol import Cancelled, Engine, fingerprint

@@ -1,4 +1,5 @@
-"""What is asked for: a scenario, its seeds, and how a Run describes them; and how far the work is."""
+"""What is asked for: a scenario, its seeds, where they run, and how a Run describes them; and how far
+the work is."""
 
 from __future__ import annotations
 
@@ -10,12 +11,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from sojourn.engine.foresight import slower
 from sojourn.engine.protocol import Engine, build_for, fingerprint
 from sojourn.records import FlowInfo, LinkInfo, Meta
 from sojourn.scenario import Scenario, load
 from sojourn.scenario.realised import Bulk, Flow, Realised, Stream, Transfers
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 PACKAGES = ("sojourn", "numpy", "polars")
 """Whose versions a Run keeps: what makes its tables and reads them."""
@@ -43,6 +48,24 @@ class Progress:
     """Seeds that the folder had already, beside `runs`; told once, before it begins."""
     news: tuple[str, ...] = ()
     """Sentences for whoever waits, each told once."""
+
+
+@dataclass(frozen=True)
+class ClusterAddress:
+    """A scheduler, and the certificates to talk to it with."""
+
+    address: str
+    """"tcp://HOST:PORT", "tls://HOST:PORT", or the path of a scheduler file."""
+    ca_file: str | None = None
+    """Who signed the scheduler's and the workers' certificates (PEM)."""
+    cert: str | None = None
+    """Our own certificate (PEM)."""
+    key: str | None = None
+    """Its key, unless it is in the same file."""
+
+
+ClusterAt: TypeAlias = "str | ClusterAddress | Client"
+"""Where a cluster is."""
 
 
 def loaded(scenario: Scenario | str | os.PathLike[str]) -> Scenario:

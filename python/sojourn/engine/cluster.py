@@ -25,10 +25,10 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
-from sojourn.engine.asked import cores
+from sojourn.engine.asked import ClusterAddress, ClusterAt, cores
 from sojourn.engine.executors import Job
 from sojourn.engine.made import MadeSeed, Source, key
 from sojourn.engine.protocol import Cancelled
@@ -53,24 +53,6 @@ MOST_UNDER_WAY = 4096
 CLOSE_S = 2.0
 """How long it may take to leave a scheduler."""
 ADDRESS_HINT = "write tcp://HOST:8786, or tls://HOST:8786 with certificates"
-
-
-@dataclass(frozen=True)
-class ClusterAddress:
-    """A scheduler, and the certificates to talk to it with."""
-
-    address: str
-    """"tcp://HOST:PORT", "tls://HOST:PORT", or the path of a scheduler file."""
-    ca_file: str | None = None
-    """Who signed the scheduler's and the workers' certificates (PEM)."""
-    cert: str | None = None
-    """Our own certificate (PEM)."""
-    key: str | None = None
-    """Its key, unless it is in the same file."""
-
-
-ClusterAt: TypeAlias = "str | ClusterAddress | Client"
-"""Where a cluster is."""
 
 
 def connected(where: ClusterAt, source: Source) -> Cluster:

@@ -63,9 +63,9 @@ def why_not(name: str) -> str | None:
     if name != "sim" and not _core.LINUX:
         return "it needs Linux"
     if name == "netns":
-        from sojourn.engine import netns
+        from sojourn.engine import namespaces
 
-        return netns.why_not()
+        return namespaces.why_not()
     if name not in GUESTS:
         return None
     from sojourn.engine.kernel.guest import why_none
@@ -97,6 +97,6 @@ def lacks(name: str) -> str | None:
     has."""
     if name != "netns" or not _core.LINUX:
         return None
-    from sojourn.engine import netns
+    from sojourn.engine import namespaces
 
-    return netns.lacks()
+    return namespaces.lacks()

@@ -29,8 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core, metrics
-from sojourn.engine.asked import Progress, cores, loaded, meta_of, seeds_of
-from sojourn.engine.cluster import ClusterAt, connected
+from sojourn.engine.asked import ClusterAt, Progress, cores, loaded, meta_of, seeds_of
 from sojourn.engine.executors import Executor, Job, Threads
 from sojourn.engine.foresight import check_bounds, expected_bytes, expected_s, seconds_of
 from sojourn.engine.made import Source
@@ -385,6 +384,8 @@ def _executor(engine: Engine, how: _How) -> Iterator[Executor]:
     source = Source.of(engine, how.fresh)
     made: Executor
     if how.cluster is not None:
+        from sojourn.engine.cluster import connected
+
         made = connected(how.cluster, source)
     else:
         made = Threads(source, 1 if engine.alone else how.jobs or cores())

@@ -15,9 +15,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from sojourn import remains
 from sojourn.engine.asked import Progress
@@ -28,6 +26,9 @@ from sojourn.errors import UserError
 from sojourn.offered import ENGINES
 from sojourn.records import FORMAT, SCENARIO, TABLES, Run
 from sojourn.scenario import Scenario, loads
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Value = int | float | str | None
 _REAL_TIME = "netns"

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sojourn import _core
 from sojourn.errors import UserError, install_extra
 from sojourn.foreign import plain
@@ -44,6 +42,8 @@ from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.trace import opened
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from sojourn.scenario.realised import Flow, Link, Realised
 
 FAILED = -(1 << 63)
@@ -277,6 +277,8 @@ def _compiled(own: _Own, base: str) -> tuple[Law, _Built]:
 
 def _state(law: Law, built: _Built) -> bytes:
     """At its start."""
+    import numpy as np
+
     state = np.zeros(1, dtype=built.state)
     for name, value in law.values.items():
         state[name] = value
@@ -334,6 +336,9 @@ def _built(shape: _Shape) -> _Built:
         import numba
     except ImportError:
         raise _missing() from None
+    # numba brings it; whoever runs no code of one's own does without.
+    import numpy as np
+
     from sojourn.own import checks
 
     state = np.dtype(
@@ -388,6 +393,8 @@ def _functions(
 
 def _view(name: str, queues: int) -> np.dtype[np.void]:
     """What a method is shown, as the engine lays it out."""
+    import numpy as np
+
     view = VIEWS[name]
     arrays = [(each, "i8", (queues,)) for each in view.arrays]
     return np.dtype([*((each, "i8") for each in view.numbers), *arrays])

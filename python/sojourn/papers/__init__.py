@@ -8,20 +8,45 @@ with a verdict.
         print(row.number.what, row.number.published, row.ours.mean, row.verdict)
 
 One folder per paper, with the same files in each: `folder` says which. `paper` says what a paper is
-made of, `verdict` how it is judged, `page` how it is shown.
+made of, `verdict` how it is judged, `page` how it is shown. Names are imported when first used: what
+only names the papers needs nothing that runs or draws them.
 """
 
 from __future__ import annotations
 
+import re
+import tomllib
 from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from sojourn.papers import folder
-from sojourn.papers.evidence import Evidence, Seed
-from sojourn.papers.paper import Paper
-from sojourn.papers.reproduce import Reproduction, reproduce
-from sojourn.papers.verdict import Verdict
+if TYPE_CHECKING:
+    from sojourn.papers.evidence import Evidence, Seed
+    from sojourn.papers.paper import Paper
+    from sojourn.papers.reproduce import Reproduction, reproduce
+    from sojourn.papers.verdict import Verdict
 
-__all__ = ["NAMES", "Evidence", "Paper", "Reproduction", "Seed", "Verdict", "load", "reproduce"]
+_HOME = {
+    "Evidence": "evidence",
+    "Paper": "paper",
+    "Reproduction": "reproduce",
+    "Seed": "evidence",
+    "Verdict": "verdict",
+    "reproduce": "reproduce",
+}
+
+__all__ = [
+    "NAMES",
+    "Evidence",
+    "Paper",
+    "Reproduction",
+    "Seed",
+    "Verdict",
+    "about",
+    "load",
+    "reproduce",
+]
 
 NAMES = (
     "home-upload",
@@ -43,4 +68,28 @@ def load(name: str) -> Paper:
     """The paper of this name; see `NAMES`."""
     if name not in NAMES:
         raise KeyError(f"no paper {name!r}; there are {', '.join(NAMES)}")
-    return folder.read(f"{__name__}.{name.replace('-', '_')}")
+    from sojourn.papers import folder
+
+    return folder.read(f"{__name__}.{_folder(name)}")
+
+
+def about(name: str) -> dict[str, Any]:
+    """What the paper of this name says of its source: `title`, `source`, `about`. Of its published.toml
+    the first table, [paper], is read: the rest is a hundred times as long, and `load` imports all that
+    runs and draws the paper."""
+    text = (Path(__file__).parent / _folder(name) / "published.toml").read_text(encoding="utf-8")
+    head = re.split(r"^\[+(?!paper\b)", text, maxsplit=1, flags=re.MULTILINE)[0]
+    said: dict[str, Any] = tomllib.loads(head)["paper"]
+    return said
+
+
+def _folder(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

@@ -4,6 +4,9 @@ from what it measured.
 Each seed is a guest of its own, in a folder of its own that goes when its tables are made. What a
 guest measured but can't be trusted (records lost, a processor too busy to keep time, a self-check
 that failed) is handed on with the reasons, and its Run is marked invalid.
+
+What reads measurements (`observed`) is imported once there are some: `sojourn check` and `sojourn
+list` ask an engine what it can run, and need neither numpy nor polars for the answer.
 """
 
 from __future__ import annotations
@@ -14,19 +17,20 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sojourn import _core, remains
 from sojourn.engine.kernel.guest import awake, boot, guests
 from sojourn.engine.kernel.guest.endings import GuestError
-from sojourn.engine.kernel.observed import archive, selfcheck
-from sojourn.engine.kernel.observed import recorded as recording
-from sojourn.engine.kernel.observed.tables import tables
 from sojourn.engine.kernel.plan import fits
 from sojourn.engine.kernel.plan import guest_plan as plan
+from sojourn.engine.kernel.program import program
 from sojourn.engine.protocol import NotReadyError, Outcome
-from sojourn.engine.recording import Recording
 from sojourn.scenario.realised import Realised
+
+if TYPE_CHECKING:
+    from sojourn.engine.kernel.observed.archive import Archive
+    from sojourn.engine.recording import Recording
 
 _Read = TypeVar("_Read")
 
@@ -37,30 +41,13 @@ SOURCES = (
     ("scenario", "tcp.py"),
 )
 """What decides the tables beside this folder."""
-PROGRAM = "sojourn-guest"
-"""The guest's first program (crates/guest), beside this file in an installed sojourn."""
 LEAST_WALL_S = 600.0
 WALL_PER_SECOND = 60.0
 """Of the run: the slowest guest takes a tenth of that at 200 Mbit/s."""
 
 
-def program() -> Path:
-    """The program that makes a plan's traffic and measures it.
-
-    Raises:
-        GuestError: it has not been built.
-    """
-    found = Path(str(files("sojourn.engine.kernel").joinpath(PROGRAM)))
-    if not found.is_file():
-        raise GuestError(
-            f"{PROGRAM}, the guest's program, is not there",
-            "make setup builds it; by hand: cargo build --release -p guest, and copy it beside engine/kernel/engine.py",
-        )
-    return found
-
-
 def outcome(
-    realised: Realised, file: Path, doubts: Callable[[archive.Archive], Sequence[str]], cpu_ns: int
+    realised: Realised, file: Path, doubts: Callable[[Archive], Sequence[str]], cpu_ns: int
 ) -> Outcome:
     """The tables of the archive in this file, and why they can't be trusted: by themselves, or
     because of these doubts.
@@ -68,6 +55,9 @@ def outcome(
     Raises:
         GuestError: it is not whole.
     """
+    from sojourn.engine.kernel.observed import archive
+    from sojourn.engine.kernel.observed.tables import tables
+
     measured = archive.Archive.read(file)
     return Outcome(
         tables(realised, measured), cpu_ns, (*archive.doubts(measured), *doubts(measured))
@@ -172,6 +162,9 @@ class KernelEngine:
                 f"{self.name} keeps a link's rate by htb, whose times no link of ours has",
                 "record with -e kernel-uml: sojourn kernel setup makes it",
             )
+        from sojourn.engine.kernel.observed import archive
+        from sojourn.engine.kernel.observed import recorded as recording
+
         packets = sum(map(recording.expected_packets, realised.links)) * realised.duration_ns / 1e9
         planned = plan.recorded(realised, plan.machine_of(self._guest), packets)
 
@@ -208,7 +201,9 @@ class KernelEngine:
             booted = boot.run(self._guest, one, reached)
             return read(booted.archive, round(booted.cpu_s * 1e9))
 
-    def _doubts(self, realised: Realised, measured: archive.Archive) -> list[str]:
+    def _doubts(self, realised: Realised, measured: Archive) -> list[str]:
+        from sojourn.engine.kernel.observed import archive, selfcheck
+
         found = list(selfcheck.doubts(realised, measured, self._guest.kind))
         if (
             self._guest.kind != "uml"

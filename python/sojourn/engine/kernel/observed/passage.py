@@ -10,14 +10,14 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sojourn import _core
 from sojourn.arrays import Ints, Mask
 from sojourn.engine.kernel.observed.archive import Archive
-from sojourn.scenario.qdisc import QDISCS, Qdisc, QdiscRecord
+from sojourn.scenario.qdisc import QDISCS, QdiscRecord
 
 if TYPE_CHECKING:
     from sojourn._core import QdiscCounter
@@ -82,21 +82,6 @@ class Passage:
     def left(self) -> Mask:
         """Which packets left the queue."""
         return self.after >= 0
-
-
-def drops_of(qdisc: Qdisc) -> dict[str, Any]:
-    """How a discipline drops, for a program that sees packets only before and after the queue
-    (crates/guest, plan.rs)."""
-    record = qdisc.record
-    # A discipline that keeps order may also drop packets that it has accepted. Then a packet that
-    # is missing behind the queue was refused if the queue was full, and dropped later otherwise.
-    # The limit decides which.
-    kept = record.in_order and record.drops_at != "arrival"
-    return {
-        "in_order": record.in_order,
-        "how": record.drops_at,
-        "limit": qdisc.params["limit"] if kept else None,
-    }
 
 
 @dataclass(frozen=True)

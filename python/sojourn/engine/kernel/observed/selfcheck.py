@@ -1,45 +1,22 @@
-"""The self-check: a third of a second of known traffic, in the same guest, just before the
-scenario's traffic.
+"""The self-check's results (`plan/known_traffic` has its traffic): the time of an idle round trip, and the
+rate at which packets leave a full link.
 
-The scenario's fastest link is made once more between namespaces of its own, with a fifo. First it
-is idle and pings cross it. Then it is offered a fifth more than it carries, so that it is never
-idle. Both results are known beforehand: the time of an idle round trip, and the rate at which
-packets leave. A guest with other results would also give wrong tables, so its Run is marked
-invalid, with the reason.
-
-In virtual time the check costs some milliseconds of CPU, in real time a second.
+Both are known beforehand. A guest with other results would also give wrong tables, so its Run is
+marked invalid, with the reason.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from sojourn.engine.kernel.graph import has_queue, rate_steps
+from sojourn.engine.kernel.graph import rate_steps
 from sojourn.engine.kernel.observed.archive import Archive, busy_share
 from sojourn.engine.kernel.observed.archive import doubts as losses
 from sojourn.engine.kernel.observed.links import carried, wire_bytes
 from sojourn.engine.kernel.observed.passage import Passage
-from sojourn.scenario.qdisc import LinkLayer, Qdisc, Shaper
-from sojourn.scenario.realised import Flow, Link, Ping, Realised, Udp
-from sojourn.scenario.tcp import MTU
+from sojourn.engine.kernel.plan.known_traffic import OVERLOAD, PINGS, scenario
+from sojourn.scenario.realised import Link, Realised
 
-PINGS = 8
-EVERY_NS = 10**7
-IDLE_NS = 15 * 10**7
-"""Length of the idle part: eight pings and their replies."""
-FULL_NS = 10**8
-"""Length of the full part. In real time it has to be long enough to show a program that is held
-up."""
-LEAST_PACKETS = 20
-MOST_PACKETS = 500
-"""Most packets of the full part in virtual time, where no program is held up. A datagram costs as
-much there as four packets of TCP."""
-OVERLOAD = 1.2
-BURSTS = 4
-"""The full part lasts at least this many times what a shaper's burst takes at its rate, so that the
-shaper is without tokens for most of it."""
-LEAST_BPS, MOST_BPS, USUAL_BPS = 10**6, 10**9, 10**7
-MOST_DELAY_NS = 2 * 10**7
 MOST_OFF = 0.02
 """Tolerance of the rate. In a tenth of a second one packet more or less is counted."""
 MOST_BUSY = 0.5
@@ -51,88 +28,6 @@ time the tolerance is small."""
 LEAST_WAITED = 0.25
 """Least share of the full part in which packets waited. With less the link was not full and its
 rate can't be judged."""
-
-
-def scenario(realised: Realised, real_time: bool) -> Realised:
-    """The check of a realised scenario, itself a realised scenario."""
-    link, back = _links(realised)
-    slower = _bps(link)
-    packet_ns = MTU * 8 * 10**9 // slower
-    full = max(
-        FULL_NS if real_time else min(FULL_NS, MOST_PACKETS * packet_ns), LEAST_PACKETS * packet_ns
-    )
-    burst = link.shaper.burst_bytes if link.shaper else 0
-    full = max(full, BURSTS * burst * 8 * 10**9 // slower)
-    # The burst passes at once. It is offered in addition, so that as many packets wait at the end
-    # as without one.
-    flood = Udp(round(OVERLOAD * slower + burst * 8e9 / full), MTU)
-    return Realised(
-        duration_ns=IDLE_NS + 2 * full,
-        seed=realised.seed,
-        links=[link, back],
-        flows=[
-            _flow("idle", 0, 0, PINGS * EVERY_NS, Ping(EVERY_NS, 84)),
-            _flow("full", 1, IDLE_NS, IDLE_NS + full, flood),
-        ],
-        queue_ns=IDLE_NS,
-        flow_ns=0,
-    )
-
-
-def _links(realised: Realised) -> tuple[Link, Link]:
-    """The scenario's fastest link with a queue, without what is drawn or changes: losses, rate
-    steps, ring."""
-    queued = [link for link in realised.links if has_queue(link) and link.sampled]
-    if queued:
-        link = max(queued, key=_bps)
-        bps = max((step.bps for step in link.rate), default=0)
-        rate = [(0, min(max(bps, LEAST_BPS), MOST_BPS))] if bps else []
-        shaper = link.shaper and _shaper(link.shaper, rate[0][1] if rate else None)
-        framing, delay_ns = link.framing, min(link.delay_ns, MOST_DELAY_NS)
-    else:
-        rate, shaper, framing, delay_ns = [(0, USUAL_BPS)], None, LinkLayer(0, 0), 0
-
-    def made(name: str, tail: str, head: str) -> Link:
-        fifo = Qdisc.parse("pfifo limit 10000")
-        return Link(
-            *(name, tail, head),
-            qdisc=fifo,
-            framing=framing,
-            rate=rate,
-            delay_ns=delay_ns,
-            shaper=shaper,
-        )
-
-    return made("check", "near", "far"), made("check-back", "far", "near")
-
-
-def _shaper(shaper: Shaper, most: int | None) -> Shaper:
-    """The same at a rate that the check can do with, no faster than `most`."""
-    bps = max(shaper.bps, LEAST_BPS)
-    return Shaper(
-        bps if most is None else min(bps, most),
-        shaper.burst_bytes,
-        shaper.overhead_bytes,
-        shaper.minimum_bytes,
-        shaper.cells,
-    )
-
-
-def _bps(link: Link) -> int:
-    rates = [max(step.bps for step in link.rate)] if link.rate else []
-    return min([*rates, *([link.shaper.bps] if link.shaper else [])])
-
-
-def _flow(name: str, group: int, start: int, stop: int, traffic: Ping | Udp) -> Flow:
-    return Flow(
-        f"check/{name}",
-        traffic,
-        group=group,
-        path=[0],
-        back=[1],
-        start_ns=start,
-        stop_ns=stop,
-    )
 
 
 def doubts(realised: Realised, measured: Archive, kind: str) -> Iterator[str]:

@@ -38,9 +38,7 @@ from sojourn.engine.kernel.graph import (
     transmitter,
 )
 from sojourn.engine.kernel.guest.guests import Guest
-from sojourn.engine.kernel.observed import selfcheck
-from sojourn.engine.kernel.observed.passage import drops_of
-from sojourn.engine.kernel.plan import sizes
+from sojourn.engine.kernel.plan import known_traffic, sizes
 from sojourn.engine.kernel.plan.endpoints import (
     TcpSide,
     module_settings,
@@ -57,6 +55,7 @@ from sojourn.engine.kernel.plan.fits import (
 )
 from sojourn.engine.kernel.releases import LinuxVersion
 from sojourn.linux import tc
+from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.realised import (
     Flow,
     GilbertLoss,
@@ -252,7 +251,7 @@ def plan(realised: Realised, machine: Machine, *, rows: bool = False) -> Planned
     planned = whole.build()
     # Its devices are numbered behind those of the run, and gone through before them.
     check = _Builder(
-        selfcheck.scenario(realised, not machine.own), machine, "c-", len(whole.cables)
+        known_traffic.scenario(realised, not machine.own), machine, "c-", len(whole.cables)
     ).build()
     made = {**check.plan, "linger_ns": 0, "modules": []}
     deadline = planned.plan["deadline_ns"] + made["settle_ns"] + made["duration_ns"]
@@ -798,7 +797,7 @@ class _Builder:
             "ring_bytes": max(memory // points, _QUIET_RING_BYTES),
             "delay_ns": link.delay_ns,
             "loses": loses(link),
-            "drops": drops_of(link.qdisc),
+            "drops": _drops(link.qdisc),
         }
 
     def _flow_plans(self) -> list[dict[str, Any]]:
@@ -901,3 +900,18 @@ def _write(namespace: str | None, path: str, value: int | str) -> dict[str, Any]
 
 def _dotted(address: int) -> str:
     return ".".join(str(address >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def _drops(qdisc: Qdisc) -> dict[str, Any]:
+    """How a discipline drops, for a program that sees packets only before and after the queue
+    (crates/guest, plan.rs)."""
+    record = qdisc.record
+    # A discipline that keeps order may also drop packets that it has accepted. Then a packet that
+    # is missing behind the queue was refused if the queue was full, and dropped later otherwise.
+    # The limit decides which.
+    kept = record.in_order and record.drops_at != "arrival"
+    return {
+        "in_order": record.in_order,
+        "how": record.drops_at,
+        "limit": qdisc.params["limit"] if kept else None,
+    }

@@ -1,0 +1,24 @@
+"""The guest's first program, as a file."""
+
+from importlib.resources import files
+from pathlib import Path
+
+from sojourn.engine.kernel.guest.endings import GuestError
+
+PROGRAM = "sojourn-guest"
+"""The guest's first program (crates/guest), beside this file in an installed sojourn."""
+
+
+def program() -> Path:
+    """The program that makes a plan's traffic and measures it.
+
+    Raises:
+        GuestError: it has not been built.
+    """
+    found = Path(str(files("sojourn.engine.kernel").joinpath(PROGRAM)))
+    if not found.is_file():
+        raise GuestError(
+            f"{PROGRAM}, the guest's program, is not there",
+            "make setup builds it; by hand: cargo build --release -p guest, and copy it beside engine/kernel/engine.py",
+        )
+    return found

@@ -1,0 +1,137 @@
+"""What only names things, shows help or refuses a word imports nothing that is slow to import; nor does
+a short run, beside what it computes with.
+
+`import matplotlib.figure` takes a second of CPU time, polars a third, numpy and asyncio a tenth and
+more each. In a process of its own each command follows the last one, and says what it imported.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sojourn.cli import TRADES
+
+SLOW = (
+    *("asyncio", "dateutil", "distributed", "email", "importlib.metadata", "matplotlib", "multiprocessing"),
+    *("numba", "numpy", "polars", "pydantic", "pyroute2", "rich", "sojourn._core", "sqlite3", "ssl", "tarfile"),
+)  # fmt: skip
+"""Modules that cost what a whole light command does, or nearly."""
+SCENARIO = """
+duration = "2 s"
+warmup = "1 s"
+
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "5 ms"
+qdisc = "fq_codel"
+
+[[flow]]
+kind = "bulk"
+"""
+VERBS = [name for names in TRADES.values() for name in names]
+LIGHT: Mapping[str, list[str]] = {
+    "the help": ["--help"],
+    **{f"the help of {verb}": [verb, "--help"] for verb in VERBS},
+    "the version": ["--version"],
+    "a command that is none": ["nope"],
+    "an option that is none": ["measure", "--nope"],
+    "the completion's script": ["completion", "bash"],
+    "the manual page": ["man"],
+    "every list": ["list"],
+    "the store": ["cache", "show"],
+    "the guests": ["kernel", "status"],
+    "check": ["check", "short.toml"],
+    "a run": ["run", "short.toml", "-o", "run"],
+    "a run from the store": ["run", "short.toml", "-o", "again"],
+    "a run as JSON": ["run", "short.toml", "--json"],
+    "no scenario to run": ["run", "nope.toml"],
+    "no scenario to check": ["check", "nope.toml"],
+    "no scenario to compare": ["compare", "nope.toml"],
+    "no Run to report": ["report", "nope"],
+    "no Run to verify": ["verify", "nope"],
+    "no Run to bundle": ["bundle", "nope"],
+    "no Run to export": ["export", "nope"],
+    "no database to draw": ["graph", "nope.db"],
+    "no paper": ["reproduce", "nope"],
+    "no candidate": ["evaluate", "nope"],
+}
+"""Commands, by what they ask for."""
+CHILD = """
+import json, sys
+from sojourn import cli
+slow, commands = json.loads(sys.argv[1])
+seen = set()
+for name, words in commands.items():
+    ended = cli.status(words)
+    found = [each for each in slow if each in sys.modules and each not in seen]
+    seen.update(found)
+    print(json.dumps([name, ended, found]), file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="session")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, tuple[int, list[str]]]:
+    """Of each command its exit status, and the slow modules that it imported."""
+    folder = tmp_path_factory.mktemp("light")
+    (folder / "short.toml").write_text(SCENARIO, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, json.dumps([SLOW, LIGHT])],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache")},
+    )
+    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith('["')]
+    assert [name for name, _, _ in lines] == [*LIGHT], done.stderr[-2000:]
+    return {name: (ended, found) for name, ended, found in lines}
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_a_light_command_imports_nothing_slow(
+    name: str, imported: Mapping[str, tuple[int, list[str]]]
+) -> None:
+    ended, found = imported[name]
+    # The extension knows the version, and is needed by all that follows.
+    assert found == (["sojourn._core"] if name == "the version" else [])
+    # Without a guest `kernel status` ends with 1.
+    assert (ended == 2) == name.startswith(("no ", "a command", "an option"))
+
+
+def test_what_completes_a_word_imports_nothing_slow(tmp_path: Path) -> None:
+    """A shell starts it at each press of a key."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c"),
+            "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+            "from sojourn.__main__ import main; main()",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "_SOJOURN_COMPLETE": "bash_complete",
+            "COMP_WORDS": "sojourn run --se",
+            "COMP_CWORD": "2",
+        },
+    )
+    assert "--seeds" in done.stdout
+    assert not {*SLOW} & {*done.stderr.split()}
+
+
+def test_what_is_imported_is_seen() -> None:
+    child = f"import sqlite3\n{CHILD}"
+    done = subprocess.run(
+        [sys.executable, "-c", child, json.dumps([SLOW, {"the version": ["--version"]}])],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stderr) == ["the version", 0, ["sojourn._core", "sqlite3"]]
