@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "sojourn"
 WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
 CORE_READERS = {
+    "traffic",
     "units",
     "scenario",
     "own",

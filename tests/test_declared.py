@@ -19,7 +19,6 @@ from sojourn.cli import advise, cli, contest_text, usage
 from sojourn.cli import list as listed
 from sojourn.engine import foresight, registry
 from sojourn.engine.kernel.guest import guests
-from sojourn.engine.kernel.observed import flows
 from sojourn.engine.kernel.releases import RELEASES
 from sojourn.evaluation import judged, phrases
 from sojourn.figures import comparison, distribution, series, style
@@ -120,30 +119,6 @@ def test_each_key_of_a_scenario_is_a_choice_or_a_condition_or_says_nothing() -> 
     assert (choices | CONDITIONS) - keys == set(), "no such key"
     assert {"tcp", "record"} <= choices | silent
     assert below
-
-
-KINDS = [name for name, keys in _core.scenario_keys().items() if "kind" in keys]
-"""Of a [[flow]]."""
-WRITTEN = {
-    "capture": 'packets = [["0 s", "100 B"]]',
-    "onoff": 'rate = "1 Mbit/s"\non = "exp 1 s"\noff = "exp 1 s"',
-    "stream": "",
-    "transfers": 'size = "30 kB"',
-    "udp": 'rate = "1 Mbit/s"',
-    "video": 'rate = "1 Mbit/s"',
-    "web": 'size = "30 kB"\nobjects = 5',
-}
-"""What a kind requires."""
-
-
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_a_flow_of_each_kind_that_sends_datagrams_has_headers(kind: str) -> None:
-    text = (
-        'duration = "2 s"\n[bottleneck]\nrate = "9 Mbit/s"\ndelay = "5 ms"\n'
-        f'[[flow]]\nkind = "{kind}"\n{WRITTEN.get(kind, "")}'
-    )
-    [flow, *_] = sojourn.loads(text).realise(1).flows
-    assert flow.tcp or flow.kind == "ping" or flow.kind in flows.DATAGRAM_HEADERS
 
 
 # ----------------------------------------------------------------------- disciplines, causes, links

@@ -18,7 +18,7 @@ const TC: &[&str] = &["link", "qdisc", "tc", "tcp", "units"];
 /// Those that make a table's file of a table.
 const FILES: &[&str] = &["files", "tables"];
 /// Those that make numbers of tables.
-const METRICS: &[&str] = &["metrics", "tables"];
+const METRICS: &[&str] = &["metrics", "tables", "traffic", "units"];
 
 fn main() {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");

@@ -329,6 +329,53 @@ def scenario_keys() -> dict[str, list[str]]:
     """The keys of each table of a scenario; the file's own under the empty name, a flow's under its
     kind."""
 
+@final
+class TrafficKind:
+    """A kind of traffic, as crates/traffic declares it."""
+
+    @property
+    def word(self) -> str:
+        """A [[flow]]'s `kind`."""
+
+    @property
+    def also(self) -> list[str]:
+        """Other programs' words for it."""
+
+    @property
+    def requires(self) -> str:
+        """Keys that it requires, with a value of each, as lines of a [[flow]]."""
+
+    @property
+    def tcp(self) -> bool:
+        """Its packets are segments of TCP connections."""
+
+    @property
+    def probe(self) -> bool:
+        """Its packets are echo requests, which are answered."""
+
+    @property
+    def headers(self) -> int | None:
+        """Bytes of a datagram that are no payload; None: it sends none."""
+
+    @property
+    def greedy(self) -> bool:
+        """It sends as fast as its way allows, for as long as it is let."""
+
+    @property
+    def speech(self) -> bool:
+        """Its quality is told as a mean opinion score."""
+
+    @property
+    def in_linux(self) -> bool:
+        """Linux's engines can send it."""
+
+    @property
+    def told_as(self) -> str:
+        """The kind that tables and numbers call it."""
+
+def traffic_kinds() -> list[TrafficKind]:
+    """Every kind there is."""
+
 def dotted_key(word: str) -> str | None:
     """The key of a scenario with a [bottleneck] that a word, ours or another program's, means."""
 
@@ -858,6 +905,10 @@ class Flow:
     @property
     def kind(self) -> str:
         """As in the scenario, where an on/off flow is a `udp`."""
+
+    @property
+    def finite(self) -> bool:
+        """It transfers a size and completes."""
 
     @property
     def group(self) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from sojourn import foreign, shapes
+from sojourn import foreign, shapes, traffic
 from sojourn.facts import MeasurementFacts
 from sojourn.shapes import Count, Real, Within
 
@@ -71,6 +71,11 @@ class FlowInfo:
     """It transfers a size and completes."""
     direction: Literal["", "down", "up"] = ""
     """"down" or "up", seen from who measures; "" where the path says it all."""
+
+    @property
+    def probe(self) -> bool:
+        """It asks rather than sends."""
+        return traffic.is_probe(self.kind)
 
 
 @dataclass(frozen=True)

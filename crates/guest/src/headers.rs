@@ -186,7 +186,10 @@ impl<'a> Known<'a> {
         match self.traffic.get(flow as usize / 2)? {
             Traffic::Video { .. } => Some(self.unwrapped(flow, pair(payload, 2)?)),
             Traffic::Echo { .. } => probe::echo::Echo::parse(payload).map(|echo| echo.sequence),
-            _ => Some(u32::from_le_bytes(payload.get(..4)?.try_into().ok()?)),
+            Traffic::Bulk { .. }
+            | Traffic::Transfers { .. }
+            | Traffic::Udp { .. }
+            | Traffic::Ping { .. } => Some(u32::from_le_bytes(payload.get(..4)?.try_into().ok()?)),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::text::{load, refused};
 use metrics::{About, FlowAbout, LinkAbout};
 use scenario::{Loaded, Problem, no_file, realised};
 use serde_json::{Value, json};
-use sim::{Cause, Sim, Traffic};
+use sim::{Cause, Sim};
 use tables::Table;
 use tc::Discipline;
 use tc::disciplines::own::KIND as OWN;
@@ -193,16 +193,11 @@ fn about(run: &realised::Run) -> About {
         |link: &realised::Link| LinkAbout { name: link.name.clone(), qdisc: link.qdisc.text() };
     let flow = |flow: &realised::Flow| FlowAbout {
         name: flow.name.clone(),
-        kind: flow.traffic.kind().to_owned(),
+        kind: flow.traffic.kind().word().to_owned(),
         congestion: flow.traffic.tcp().map(|tcp| tcp.congestion.clone().into_owned()),
         group: flow.group.into(),
         path: flow.path.clone(),
-        finite: matches!(
-            flow.traffic,
-            Traffic::Bulk { bytes: Some(_), .. }
-                | Traffic::Transfers { .. }
-                | Traffic::Stream { .. }
-        ),
+        finite: flow.traffic.finite(),
     };
     About {
         duration_ns: run.duration_ns,

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use tables::{drops, engine, flows, links, probe, rtt, sojourn, transfers};
+use traffic::TrafficKind;
 
 use crate::samples::{
     Distribution, LATE_MS, QUANTILES, distribution, exact_sum, histogram_quantile, late_rate,
@@ -35,7 +36,8 @@ pub struct LinkAbout {
 pub struct FlowAbout {
     /// Its name.
     pub name: String,
-    /// One of crates/scenario's `KINDS`; of a measurement bulk or ping.
+    /// A `TrafficKind`'s word; of a measurement bulk or ping. That of a Run from elsewhere may be no
+    /// kind's.
     pub kind: String,
     /// `None`: not TCP.
     pub congestion: Option<String>,
@@ -222,7 +224,7 @@ pub fn of_seed(about: &About, tables: &Tables) -> Seed {
     let queue_of = |number: usize| queue(about, &cut, number, &flows);
     let queues = (0..about.links.len()).map(queue_of).collect();
     let groups = groups(about, &cut, &flows);
-    let probes = (0..about.flows.len()).filter(|&number| about.flows[number].kind == "ping");
+    let probes = (0..about.flows.len()).filter(|&number| is_probe(&about.flows[number].kind));
     let probes = probes.map(|number| probe_numbers(about, &cut, number)).collect();
     let packets = Count(tables.engine.row(0).packets);
     let all: Vec<&Flow> = flows.iter().collect();
@@ -267,14 +269,26 @@ fn cut(about: &About, tables: &Tables) -> Cut {
     Cut { totals, rtts, completions_ms, requests, links, sojourns, fates }
 }
 
+fn is_probe(kind: &str) -> bool {
+    TrafficKind::of(kind).is_some_and(TrafficKind::is_probe)
+}
+
+fn is_greedy(kind: &str) -> bool {
+    TrafficKind::of(kind).is_some_and(|kind| kind.record().greedy)
+}
+
+fn is_speech(kind: &str) -> bool {
+    TrafficKind::of(kind).is_some_and(|kind| kind.record().speech)
+}
+
 /// Goodput of the TCP flows that send all the time: those whose shares can be compared.
 fn endless(flows: &[&Flow]) -> Vec<f64> {
-    let alike = flows.iter().filter(|flow| flow.kind == "bulk" && flow.congestion.is_some());
+    let alike = flows.iter().filter(|flow| is_greedy(&flow.kind) && flow.congestion.is_some());
     alike.map(|flow| flow.goodput_mbps).collect()
 }
 
 fn together(flows: &[&Flow]) -> f64 {
-    flows.iter().filter(|flow| flow.kind != "ping").fold(0.0, |sum, flow| sum + flow.goodput_mbps)
+    flows.iter().filter(|flow| !is_probe(&flow.kind)).fold(0.0, |sum, flow| sum + flow.goodput_mbps)
 }
 
 fn ms(ns: Option<u64>) -> f64 {
@@ -376,7 +390,7 @@ fn took(ms: Vec<f64>) -> Transfers {
 /// The entries of the scenario, in the order of their first flows; probes are no group.
 fn groups(about: &About, cut: &Cut, flows: &[Flow]) -> Vec<Group> {
     let mut members: Vec<(u64, Vec<usize>)> = Vec::new();
-    for (number, info) in about.flows.iter().enumerate().filter(|(_, info)| info.kind != "ping") {
+    for (number, info) in about.flows.iter().enumerate().filter(|(_, info)| !is_probe(&info.kind)) {
         match members.iter_mut().find(|(group, _)| *group == info.group) {
             Some((_, numbers)) => numbers.push(number),
             None => members.push((info.group, vec![number])),
@@ -408,7 +422,7 @@ fn group(about: &About, cut: &Cut, flows: &[Flow], numbers: &[usize]) -> Group {
         goodput_mbps: exact_sum(numbers.iter().map(|&n| flows[n].goodput_mbps)),
         transfers: Sometimes(first.finite.then(|| took(pooled()))),
         late_rate: Sometimes(first.congestion.is_none().then(late)),
-        mos: Sometimes((first.kind == "call").then(sounds)),
+        mos: Sometimes(is_speech(&first.kind).then(sounds)),
     }
 }
 

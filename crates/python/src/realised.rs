@@ -533,7 +533,12 @@ impl Flow {
 
     #[getter]
     fn kind(&self) -> &'static str {
-        self.spec.traffic.kind()
+        self.spec.traffic.kind().word()
+    }
+
+    #[getter]
+    fn finite(&self) -> bool {
+        self.spec.traffic.finite()
     }
 
     #[getter]

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyTuple};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use traffic::{KindRecord, Packets, TrafficKind};
 
 // Values
 // -------------------------------------------------------------------------------------------------
@@ -65,6 +66,44 @@ pub fn dotted_key(word: &str) -> Option<String> {
 pub fn scenario_keys() -> HashMap<&'static str, Vec<&'static str>> {
     let names = |keys: Vec<scenario::KeyOf>| keys.into_iter().map(|key| key.name).collect();
     scenario::language().into_iter().map(|(table, keys)| (table, names(keys))).collect()
+}
+
+/// See `_core.pyi`.
+#[pyclass(frozen, get_all, module = "sojourn._core", name = "TrafficKind")]
+pub struct Kind {
+    word: &'static str,
+    also: &'static [&'static str],
+    requires: &'static str,
+    tcp: bool,
+    probe: bool,
+    headers: Option<u32>,
+    greedy: bool,
+    speech: bool,
+    in_linux: bool,
+    told_as: &'static str,
+}
+
+#[pymethods]
+impl Kind {
+    fn __repr__(&self) -> String {
+        format!("<TrafficKind {}>", self.word)
+    }
+}
+
+/// See `_core.pyi`.
+#[pyfunction]
+pub fn traffic_kinds() -> Vec<Kind> {
+    let kind = |kind: &TrafficKind| {
+        let &KindRecord { word, also, requires, packets, greedy, speech, in_linux, told_as } =
+            kind.record();
+        let headers = match packets {
+            Packets::Datagrams { headers } => Some(headers),
+            Packets::Segments | Packets::Echoes => None,
+        };
+        let (tcp, probe, told_as) = (kind.is_tcp(), kind.is_probe(), told_as.word());
+        Kind { word, also, requires, tcp, probe, headers, greedy, speech, in_linux, told_as }
+    };
+    TrafficKind::ALL.iter().map(kind).collect()
 }
 
 /// See `_core.pyi`.
@@ -486,5 +525,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dotted_key, module)?)?;
     module.add_function(wrap_pyfunction!(tcp_profiles, module)?)?;
     module.add("MTU", scenario::MTU)?;
+    module.add_class::<Kind>()?;
+    module.add_function(wrap_pyfunction!(traffic_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(scenario_keys, module)?)
 }

@@ -16,8 +16,6 @@ use values::quantity::{format_duration, format_rate, format_size};
 const MAX_PACKETS: u64 = 100_000_000;
 /// Rows of `drops`: some 100 bytes each while they are written down.
 const MAX_DROPPED: u64 = 5_000_000;
-/// IP, UDP and RTP.
-const VIDEO_HEADERS: u64 = 40;
 /// Rows of `probe`, as of a time line.
 const MAX_PINGS: u128 = 20_000_000;
 /// Packets of a frame, all sent in one instant: 40 MB.
@@ -40,7 +38,7 @@ pub(crate) fn check_amount(
         Kind::Bulk(..) | Kind::Transfers(..) | Kind::Web(..) | Kind::Stream(..) => {
             clocked(flow, scenario, way, links)
         }
-        Kind::Call => datagrams(flow, &Udp::call(), span, at),
+        Kind::Call() => datagrams(flow, &Udp::call(), span, at),
         Kind::Udp(udp) => datagrams(flow, udp, span, at),
         Kind::OnOff(udp, periods) => on_off(flow, udp, periods, span, at),
         Kind::Ping(ping) => {
@@ -91,11 +89,19 @@ pub(crate) fn check_dropped(
 fn dropped(flow: &Flow, way: &Way, links: &[Link], duration: u64) -> f64 {
     let span = span(flow, duration);
     let (packets, size) = match &flow.kind {
-        Kind::Call => (udp_packets(flow, &Udp::call(), span), Udp::call().packet),
+        Kind::Call() => (udp_packets(flow, &Udp::call(), span), Udp::call().packet),
         Kind::Udp(udp) => (udp_packets(flow, udp, span), udp.packet),
         Kind::OnOff(udp, periods) => (on_off_packets(flow, udp, periods, span), udp.packet),
-        Kind::Video(own) => (video_packets(flow, own, span), own.payload + VIDEO_HEADERS),
-        _ => return 0.0,
+        Kind::Video(own) => {
+            (video_packets(flow, own, span), own.payload + u64::from(traffic::RTP_HEADERS))
+        }
+        // TCP sends what its way carries; probes, and captures, are as many packets as are written.
+        Kind::Bulk(..)
+        | Kind::Transfers(..)
+        | Kind::Web(..)
+        | Kind::Stream(..)
+        | Kind::Ping(_)
+        | Kind::Capture(_) => return 0.0,
     };
     let mut left = packets;
     for line in way.path.iter().map(|index| &links[*index].line) {

@@ -16,6 +16,7 @@ use crate::trace::{MAX_BYTES, Open, READS_FILES, not_read};
 use core::cmp::Reverse;
 use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
+use traffic::TrafficKind;
 use values::quantity::{format_duration, format_size};
 use values::{Table, Value, Wrong, quoted};
 
@@ -33,7 +34,9 @@ pub(crate) fn resolve(
     let Some(Value::List(entries)) = document.get_mut("flow") else { return problems };
     for (index, entry) in entries.iter_mut().enumerate() {
         let Value::Table(table) = entry else { continue };
-        if table.get("kind").and_then(Value::text) != Some("capture") || !table.has("file") {
+        if table.get("kind").and_then(Value::text) != Some(TrafficKind::Capture.word())
+            || !table.has("file")
+        {
             continue;
         }
         let given = KEYS.map(|key| table.remove(key));

@@ -474,7 +474,7 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
                 tell(problems, message, hint, below(at, "ahead"));
             }
         }
-        Kind::Call => {
+        Kind::Call() => {
             if entry.access.is_some_and(|access| access < sim::CALL.0) {
                 let hint = format!("write access = \"{}\" or more", format_rate(sim::CALL.0));
                 let message = "a call takes more than the access link, which never drops";

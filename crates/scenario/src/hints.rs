@@ -5,10 +5,11 @@
 //! those of `model::language`. A hint names a key that is accepted where the hint says.
 
 use crate::capture;
-use crate::model::{Flow, KINDS, language};
+use crate::model::{Flow, language};
 use crate::problem::{Key, Part};
 use crate::reader::KeyOf;
 use crate::sweep::table_at;
+use traffic::TrafficKind;
 use values::text::{did_you_mean, nearest};
 use values::{Table, Value};
 
@@ -195,7 +196,7 @@ fn is_of(word: &str, here: &str, document: &Table) -> Option<String> {
         let closing = &"]]"[..brackets.len()];
         return Some(format!("{word} is a table of the whole file: {brackets}{word}{closing}"));
     }
-    if here == "tcp" && has(&Flow::keys(KINDS[0]), word) {
+    if here == "tcp" && has(&Flow::keys(TrafficKind::Bulk), word) {
         return Some(format!("{word} belongs to the flow itself, beside tcp"));
     }
     let mut kinds = Vec::new();
@@ -213,7 +214,7 @@ fn is_of(word: &str, here: &str, document: &Table) -> Option<String> {
             kind => kinds.push(kind),
         }
     }
-    if kinds.len() == KINDS.len() {
+    if kinds.len() == TrafficKind::ALL.len() {
         homes.insert(0, "[[flow]]".to_owned());
     } else if !kinds.is_empty() {
         let kinds = kinds.join(", ");

@@ -35,7 +35,7 @@ pub use hints::dotted_key;
 pub use laws::Spread;
 pub use meaning::Meaning;
 pub use model::{
-    Axis, Bottleneck, Bulk, Ends, Flow, FlowEntry, KINDS, Kind, LinkEntry, Periods, Ping, Record,
+    Axis, Bottleneck, Bulk, Ends, Flow, FlowEntry, Kind, LinkEntry, Periods, Ping, Record,
     Scenario, Stream, Sweep, TcpFlow, Transfers, Udp, Video, Ways, Web, Wire, language,
 };
 pub use problem::{Key, Part, Problem, Source, below, dotted};

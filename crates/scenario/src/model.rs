@@ -20,7 +20,7 @@ use crate::tcp::{PROFILES, TcpSettings};
 use crate::wire::Loss;
 use link::{DelayJitter, Duplication, EcnRemark, Framing, Reordering, Slots};
 use tc::{Discipline, Police, Shaper};
-use traffic::Draw;
+use traffic::{Draw, TrafficKind};
 use units::Ecn;
 use values::text::{did_you_mean, nearest};
 use values::{Table, Value, Wrong, quoted};
@@ -319,20 +319,68 @@ impl Udp {
     }
 }
 
-/// What a flow sends.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)]
-pub enum Kind {
-    Bulk(TcpFlow, Bulk),
-    Transfers(TcpFlow, Transfers),
-    Web(TcpFlow, Web),
-    Stream(TcpFlow, Stream),
-    Call,
-    Udp(Udp),
-    OnOff(Udp, Periods),
-    Ping(Ping),
-    Video(Video),
-    Capture(Capture),
+macro_rules! flows {
+    ($($Name:ident($($part:ident: $Part:ty),*);)+) => {
+        /// What a flow sends, with the keys of its kind.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum Kind {
+            $($Name($($Part),*),)+
+        }
+
+        impl Kind {
+            /// Which kind it is.
+            pub fn kind(&self) -> TrafficKind {
+                match self {
+                    $(Kind::$Name(..) => TrafficKind::$Name,)+
+                }
+            }
+
+            /// The keys that a kind has beside those of every kind.
+            fn keys(kind: TrafficKind) -> Vec<KeyOf> {
+                let parts: &[fn() -> Vec<KeyOf>] = match kind {
+                    $(TrafficKind::$Name => &[$(<$Part>::keys),*],)+
+                };
+                parts.iter().flat_map(|part| part()).collect()
+            }
+
+            #[allow(unused_variables)]
+            fn read(
+                kind: TrafficKind,
+                table: &Table,
+                key: &Key,
+                reader: &mut Reader<'_>,
+            ) -> Option<Kind> {
+                match kind {
+                    $(TrafficKind::$Name => {
+                        // All that is wrong is told, so each part is read before one is missed.
+                        $(let $part = <$Part>::read(table, key, reader);)*
+                        Some(Kind::$Name($($part?),*))
+                    })+
+                }
+            }
+
+            #[allow(unused_variables)]
+            fn list(&self, all: bool, out: &mut Vec<(&'static str, Option<Value>)>) {
+                match self {
+                    $(Kind::$Name($($part),*) => { $($part.list(all, out);)* })+
+                }
+            }
+        }
+    };
+}
+
+flows! {
+    Bulk(tcp: TcpFlow, own: Bulk);
+    Transfers(tcp: TcpFlow, own: Transfers);
+    Web(tcp: TcpFlow, own: Web);
+    Stream(tcp: TcpFlow, own: Stream);
+    Call();
+    Udp(own: Udp);
+    OnOff(udp: Udp, periods: Periods);
+    Ping(own: Ping);
+    Video(own: Video);
+    Capture(own: Capture);
 }
 
 /// `[[flow]]`.
@@ -344,25 +392,10 @@ pub struct Flow {
     pub kind: Kind,
 }
 
-/// The kinds of flow.
-pub const KINDS: [&str; 10] =
-    ["bulk", "transfers", "web", "stream", "call", "udp", "onoff", "ping", "video", "capture"];
-
 impl Flow {
     /// The kind's word.
     pub fn word(&self) -> &'static str {
-        match self.kind {
-            Kind::Bulk(..) => "bulk",
-            Kind::Transfers(..) => "transfers",
-            Kind::Web(..) => "web",
-            Kind::Stream(..) => "stream",
-            Kind::Call => "call",
-            Kind::Udp(_) => "udp",
-            Kind::OnOff(..) => "onoff",
-            Kind::Ping(_) => "ping",
-            Kind::Video(_) => "video",
-            Kind::Capture(_) => "capture",
-        }
+        self.kind.kind().word()
     }
 
     /// The ECN field of its packets, where it is no TCP's business.
@@ -371,13 +404,18 @@ impl Flow {
             Kind::Udp(own) | Kind::OnOff(own, _) => own.ecn,
             Kind::Ping(own) => own.ecn,
             Kind::Video(own) => own.ecn,
-            _ => Ecn::NotEct,
+            Kind::Bulk(..)
+            | Kind::Transfers(..)
+            | Kind::Web(..)
+            | Kind::Stream(..)
+            | Kind::Call()
+            | Kind::Capture(_) => Ecn::NotEct,
         }
     }
 
     /// Whether it asks rather than sends.
     pub fn probe(&self) -> bool {
-        matches!(self.kind, Kind::Ping(_))
+        self.kind.kind().is_probe()
     }
 
     /// What its TCP is, if it has one.
@@ -387,34 +425,27 @@ impl Flow {
             | Kind::Transfers(tcp, _)
             | Kind::Web(tcp, _)
             | Kind::Stream(tcp, _) => Some(tcp),
-            _ => None,
+            Kind::Call()
+            | Kind::Udp(_)
+            | Kind::OnOff(..)
+            | Kind::Ping(_)
+            | Kind::Video(_)
+            | Kind::Capture(_) => None,
         }
     }
 
     /// The keys of a kind.
-    pub(crate) fn keys(kind: &str) -> Vec<KeyOf> {
+    pub(crate) fn keys(kind: TrafficKind) -> Vec<KeyOf> {
         let mut keys = vec![KeyOf { name: "kind", below: None }];
         keys.extend(FlowEntry::keys());
-        let parts: &[fn() -> Vec<KeyOf>] = match kind {
-            "bulk" => &[TcpFlow::keys, Bulk::keys],
-            "transfers" => &[TcpFlow::keys, Transfers::keys],
-            "web" => &[TcpFlow::keys, Web::keys],
-            "stream" => &[TcpFlow::keys, Stream::keys],
-            "call" => &[],
-            "udp" => &[Udp::keys],
-            "onoff" => &[Udp::keys, Periods::keys],
-            "ping" => &[Ping::keys],
-            "capture" => &[Capture::keys],
-            _ => &[Video::keys],
-        };
-        keys.extend(parts.iter().flat_map(|part| part()));
+        keys.extend(Kind::keys(kind));
         keys
     }
 }
 
 impl Tables for Flow {
     fn keys_whole() -> Vec<KeyOf> {
-        KINDS.iter().flat_map(|kind| Flow::keys(kind)).collect()
+        TrafficKind::ALL.iter().flat_map(|&kind| Flow::keys(kind)).collect()
     }
 
     fn read_whole(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Flow> {
@@ -422,70 +453,20 @@ impl Tables for Flow {
             reader.missing("kind", key);
             return None;
         };
-        let Some(kind) = KINDS.into_iter().find(|kind| given.text() == Some(kind)) else {
+        let Some(kind) = given.text().and_then(TrafficKind::of) else {
             reader.refuse(not_a_kind(given), &below(key, "kind"));
             return None;
         };
         let entry = FlowEntry::read(table, key, reader);
-        let tcp = if matches!(kind, "bulk" | "transfers" | "web" | "stream") {
-            TcpFlow::read(table, key, reader)
-        } else {
-            None
-        };
-        let udp =
-            if matches!(kind, "udp" | "onoff") { Udp::read(table, key, reader) } else { None };
-        let kind_read = match kind {
-            "bulk" => Bulk::read(table, key, reader).and_then(|own| Some(Kind::Bulk(tcp?, own))),
-            "transfers" => {
-                Transfers::read(table, key, reader).and_then(|own| Some(Kind::Transfers(tcp?, own)))
-            }
-            "web" => Web::read(table, key, reader).and_then(|own| Some(Kind::Web(tcp?, own))),
-            "stream" => {
-                Stream::read(table, key, reader).and_then(|own| Some(Kind::Stream(tcp?, own)))
-            }
-            "call" => Some(Kind::Call),
-            "udp" => udp.map(Kind::Udp),
-            "onoff" => {
-                Periods::read(table, key, reader).and_then(|own| Some(Kind::OnOff(udp?, own)))
-            }
-            "ping" => Ping::read(table, key, reader).map(Kind::Ping),
-            "capture" => Capture::read(table, key, reader).map(Kind::Capture),
-            _ => Video::read(table, key, reader).map(Kind::Video),
-        };
+        let own = Kind::read(kind, table, key, reader);
         reader.unknown(table, key, &Flow::keys(kind));
-        Some(Flow { entry: entry?, kind: kind_read? })
+        Some(Flow { entry: entry?, kind: own? })
     }
 
     fn list_whole(&self, all: bool) -> Vec<(&'static str, Option<Value>)> {
         let mut out = vec![("kind", Some(Value::from(self.word())))];
         self.entry.list(all, &mut out);
-        match &self.kind {
-            Kind::Bulk(tcp, own) => {
-                tcp.list(all, &mut out);
-                own.list(all, &mut out);
-            }
-            Kind::Transfers(tcp, own) => {
-                tcp.list(all, &mut out);
-                own.list(all, &mut out);
-            }
-            Kind::Web(tcp, own) => {
-                tcp.list(all, &mut out);
-                own.list(all, &mut out);
-            }
-            Kind::Stream(tcp, own) => {
-                tcp.list(all, &mut out);
-                own.list(all, &mut out);
-            }
-            Kind::Call => {}
-            Kind::Udp(own) => own.list(all, &mut out),
-            Kind::OnOff(udp, own) => {
-                udp.list(all, &mut out);
-                own.list(all, &mut out);
-            }
-            Kind::Ping(own) => own.list(all, &mut out),
-            Kind::Video(own) => own.list(all, &mut out),
-            Kind::Capture(own) => own.list(all, &mut out),
-        }
+        self.kind.list(all, &mut out);
         out
     }
 }
@@ -493,16 +474,13 @@ impl Tables for Flow {
 fn not_a_kind(given: &Value) -> Wrong {
     let text = given.text().map_or_else(|| quoted(given), str::to_owned);
     let lower = text.to_ascii_lowercase();
-    let meant = match &*lower {
-        "tcp" | "ftp" | "greedy" => Some("bulk"),
-        "cbr" => Some("udp"),
-        "voip" | "voice" => Some("call"),
-        "http" | "page" | "browser" => Some("web"),
-        "dash" | "hls" | "abr" => Some("stream"),
-        "pcap" | "pcapng" | "replay" => Some("capture"),
-        _ => nearest(&text, KINDS),
+    let also = TrafficKind::ALL.iter().find(|kind| kind.record().also.contains(&&*lower));
+    let words: Vec<_> = TrafficKind::words().collect();
+    let meant = match also {
+        Some(kind) => Some(kind.word()),
+        None => nearest(&text, words.iter().copied()),
     };
-    let known = format!("known kinds: {}", KINDS.join(", "));
+    let known = format!("known kinds: {}", words.join(", "));
     let message = format!("{} is not a kind of flow", quoted(given));
     Wrong::new(message, did_you_mean(meant, &known))
 }
@@ -739,6 +717,6 @@ pub fn language() -> Vec<(&'static str, Vec<KeyOf>)> {
         ("record", Record::keys_whole()),
         ("tcp", TcpSettings::keys_whole()),
     ];
-    tables.extend(KINDS.map(|kind| (kind, Flow::keys(kind))));
+    tables.extend(TrafficKind::ALL.iter().map(|&kind| (kind.word(), Flow::keys(kind))));
     tables
 }

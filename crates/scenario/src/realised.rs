@@ -279,7 +279,7 @@ fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
             ahead_ns: own.ahead,
             tcp: endpoints(tcp),
         },
-        Kind::Call => Traffic::Call,
+        Kind::Call() => Traffic::Call,
         Kind::Udp(own) => udp(own, None, None),
         Kind::OnOff(own, periods) => udp(own, Some(periods.on.clone()), Some(periods.off.clone())),
         Kind::Ping(own) => {

@@ -24,6 +24,7 @@ use crate::columns::{Chosen, Quantity, chosen, fields};
 use crate::forms::MAX_ROWS;
 use crate::laws::{CDF, MAX_POINTS};
 use crate::problem::{Key, Part, Problem, below};
+use traffic::TrafficKind;
 use values::quantity::{
     TIME, Times, format_duration, format_rate, format_size, is_blank, parse_duration,
 };
@@ -104,7 +105,9 @@ pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Resolved {
         let Some(Value::List(entries)) = document.get_mut(list) else { continue };
         for (index, entry) in entries.iter_mut().enumerate() {
             let Value::Table(table) = entry else { continue };
-            if list == "link" || table.get("kind").and_then(Value::text) == Some("video") {
+            if list == "link"
+                || table.get("kind").and_then(Value::text) == Some(TrafficKind::Video.word())
+            {
                 let at = vec![list.into(), index.into()];
                 kinds.iter().for_each(|kind| each(table, &at, kind));
             }

@@ -10,14 +10,13 @@ use crate::payload::{NO_ECHO, Parcel, SackPool, ace, kind};
 use qdisc::DsField;
 use tables::headers::Row;
 use tables::{FlowId, LinkId};
+use traffic::UDP_HEADERS;
 use units::Time;
 
 /// IP's numbers of the protocols.
 const ICMP: u32 = 1;
 const TCP: u32 = 6;
 const UDP: u32 = 17;
-/// Bytes of the headers of IP and UDP, or of IP and an echo.
-const UDP_HEADERS: u32 = 28;
 /// Bytes of the headers of IP and TCP without options.
 const IP_AND_TCP: u32 = 40;
 /// Flags of TCP.
@@ -45,6 +44,7 @@ pub fn row(
         connection: packet.epoch.into(),
         protocol: UDP,
         bytes: packet.size,
+        // Those of an echo, IP's and ICMP's, are as long.
         payload_bytes: packet.size.saturating_sub(UDP_HEADERS),
         ds: ds.0.into(),
         seq: packet.seq,

@@ -9,13 +9,13 @@ use crate::payload::{
     Envelope, Parcel, SackPool, kind, pack_ack, pack_segment, unpack_ack, unpack_segment,
 };
 use crate::player::Player;
-use crate::scenario::{FlowSpec, RTP_HEADERS, Traffic};
+use crate::scenario::{FlowSpec, Traffic};
 
 use std::collections::BTreeSet;
 use tables::Histogram;
 use tcp::params::ACCECN_BYTES;
 use tcp::{AckSegment, Receiver, Sender, TcpParams};
-use traffic::{Draw, UdpSource, VideoSource};
+use traffic::{Draw, RTP_HEADERS, UDP_HEADERS, UdpSource, VideoSource};
 use units::{Luck, Rate, Span, Time};
 
 /// What an end of a flow sees of the network.
@@ -174,9 +174,6 @@ struct Share {
     /// When its last object was there; NEVER: not yet.
     over: Time,
 }
-
-/// IP and UDP headers of a datagram.
-const UDP_HEADERS: u32 = 28;
 
 impl Host {
     pub fn new(spec: &FlowSpec, flow: usize, seed: u64) -> Host {

@@ -41,7 +41,7 @@ extern crate self as sim;
 pub use qdisc::{Cause, DsField, Foretold};
 pub use replay::{Arrival, Decision, Fell, Replayed, replay};
 pub use scenario::*;
-pub use traffic::{Draw, Frames};
+pub use traffic::{Draw, Frames, Packets, TrafficKind};
 
 use due::Due;
 use host::{Host, Path};

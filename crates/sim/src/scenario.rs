@@ -8,11 +8,8 @@ use link::{RateStep, Schedule};
 use qdisc::{CardQueues, DsField, Params};
 use serde::{Deserialize, Serialize};
 use tcp::TcpParams;
-use traffic::{Draw, Frames};
+use traffic::{Draw, Frames, RTP_HEADERS, TrafficKind};
 use units::Time;
-
-/// IP, UDP and RTP headers of a packet of video, bytes.
-pub const RTP_HEADERS: u32 = 40;
 
 /// One run: links, flows, what to record.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -320,24 +317,42 @@ impl<T: Clone> Traffic<T> {
                     payload_bytes: tcp::params::MTU - RTP_HEADERS,
                 }
             }
-            other => other.clone(),
+            Traffic::Bulk { .. }
+            | Traffic::Transfers { .. }
+            | Traffic::Stream { .. }
+            | Traffic::Udp { .. }
+            | Traffic::Ping { .. }
+            | Traffic::Video { .. } => self.clone(),
         }
     }
 }
 
 impl<T> Traffic<T> {
-    /// The word for it: a flow's `kind`.
-    pub fn kind(&self) -> &'static str {
+    /// What tables and numbers call it.
+    pub fn kind(&self) -> TrafficKind {
         match self {
-            Traffic::Bulk { .. } => "bulk",
-            Traffic::Transfers { objects: Some(_), .. } => "web",
-            Traffic::Transfers { .. } => "transfers",
-            Traffic::Stream { .. } => "stream",
-            Traffic::Udp { .. } => "udp",
-            Traffic::Call => "call",
-            Traffic::Ping { .. } => "ping",
-            Traffic::Video { .. } => "video",
-            Traffic::Capture { .. } => "capture",
+            Traffic::Bulk { .. } => TrafficKind::Bulk,
+            Traffic::Transfers { objects: Some(_), .. } => TrafficKind::Web,
+            Traffic::Transfers { .. } => TrafficKind::Transfers,
+            Traffic::Stream { .. } => TrafficKind::Stream,
+            Traffic::Udp { .. } => TrafficKind::Udp,
+            Traffic::Call => TrafficKind::Call,
+            Traffic::Ping { .. } => TrafficKind::Ping,
+            Traffic::Video { .. } => TrafficKind::Video,
+            Traffic::Capture { .. } => TrafficKind::Capture,
+        }
+    }
+
+    /// It transfers a size and completes.
+    pub fn finite(&self) -> bool {
+        match self {
+            Traffic::Bulk { bytes, .. } => bytes.is_some(),
+            Traffic::Transfers { .. } | Traffic::Stream { .. } => true,
+            Traffic::Udp { .. }
+            | Traffic::Call
+            | Traffic::Ping { .. }
+            | Traffic::Video { .. }
+            | Traffic::Capture { .. } => false,
         }
     }
 
@@ -347,7 +362,11 @@ impl<T> Traffic<T> {
             Traffic::Bulk { tcp, .. }
             | Traffic::Transfers { tcp, .. }
             | Traffic::Stream { tcp, .. } => Some(tcp),
-            _ => None,
+            Traffic::Udp { .. }
+            | Traffic::Call
+            | Traffic::Ping { .. }
+            | Traffic::Video { .. }
+            | Traffic::Capture { .. } => None,
         }
     }
 
@@ -357,7 +376,11 @@ impl<T> Traffic<T> {
             Traffic::Bulk { tcp, .. }
             | Traffic::Transfers { tcp, .. }
             | Traffic::Stream { tcp, .. } => Some(tcp),
-            _ => None,
+            Traffic::Udp { .. }
+            | Traffic::Call
+            | Traffic::Ping { .. }
+            | Traffic::Video { .. }
+            | Traffic::Capture { .. } => None,
         }
     }
 

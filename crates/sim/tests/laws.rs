@@ -10,7 +10,7 @@ use link::{Cells, RingParams, ShaperParams};
 use proptest::prelude::*;
 use qdisc::Params;
 use scenarios::any_scenario;
-use sim::{FlowSpec, LinkSpec, Scenario, Sim, Traffic};
+use sim::{FlowSpec, LinkSpec, Packets, Scenario, Sim, Traffic};
 use tables::Table;
 
 fn last_backlog(tables: &Tables, link: usize) -> f64 {
@@ -104,7 +104,7 @@ proptest! {
     #[test]
     fn datagrams_that_had_time_to_arrive_were_received_or_dropped(scenario in any_scenario()) {
         let mut scenario = scenario;
-        scenario.flows.retain(|f| matches!(f.traffic, Traffic::Udp { .. } | Traffic::Video { .. }));
+        scenario.flows.retain(|f| matches!(f.traffic.kind().record().packets, Packets::Datagrams { .. }));
         for f in &mut scenario.flows {
             f.stop_ns = Some(S);
         }

@@ -1,8 +1,13 @@
-//! What hosts send that is not TCP: laws of numbers, frames of a video, and sources of datagrams.
+//! What hosts send: the kinds of traffic (`kinds`); of what is not TCP laws of numbers, frames of a
+//! video, and sources of datagrams.
 //!
 //! A source is a small state machine. At its deadline it is asked for the packets to send now, and
 //! when the next ones are due. Each has a random stream of its own. The simulator and the program
 //! in a kernel guest send by the same sources.
+
+mod kinds;
+
+pub use kinds::{KindRecord, Packets, RTP_HEADERS, TrafficKind, UDP_HEADERS};
 
 use serde::{Deserialize, Serialize};
 use units::{Luck, Rate, Span, Time};

@@ -36,6 +36,7 @@ from sojourn.numbers import (
     QueueNumbers,
     Times,
 )
+from sojourn.traffic import is_greedy
 
 TOLERANCE = 0.05
 FULL_PACKET_BYTES = 1514
@@ -256,7 +257,7 @@ def _shares(a: OverSeeds, b: OverSeeds, packet_mbps: float) -> Iterator[_Measure
         for one, other in zip(a["groups"], b["groups"], strict=True):
             numbers = (one["goodput_mbps"], other["goodput_mbps"])
             yield _Measure(one["name"], "group goodput", "Mbit/s", packet_mbps, *numbers)
-    if sum(flow["kind"] == "bulk" and flow["congestion"] is not None for flow in a["flows"]) > 1:
+    if sum(is_greedy(flow["kind"]) and flow["congestion"] is not None for flow in a["flows"]) > 1:
         yield _Measure("", "jain", "", 0.0, a["jain"], b["jain"])
 
 

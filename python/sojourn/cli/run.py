@@ -203,7 +203,7 @@ def _described(run: Run, summary: Summary) -> str:
         f"{summary.duration_s:g} s, of which {summary.warmup_s:g} s warm-up left out; {seeds}",
         _queues(run, numbers["queues"]),
     ]
-    if any(flow.kind != "ping" for flow in meta.flows):
+    if any(not flow.probe for flow in meta.flows):
         parts.append(_flows(run, numbers["flows"], numbers["groups"]))
     if numbers["probes"]:
         parts.append(_probes(numbers["probes"]))
@@ -311,7 +311,7 @@ def _flows(
     their users wait for."""
     members: dict[int, list[FlowNumbers[MeanAndInterval[float]]]] = {}
     for info, flow in zip(run.meta.flows, flows, strict=True):
-        if info.kind != "ping":
+        if not info.probe:
             members.setdefault(info.group, []).append(flow)
     from sojourn.metrics import LATE_MS
 

@@ -17,7 +17,7 @@ from sojourn.engine.foresight import slower
 from sojourn.engine.protocol import Engine, build_for, fingerprint
 from sojourn.records import FlowInfo, LinkInfo, Meta
 from sojourn.scenario import Scenario, load
-from sojourn.scenario.realised import Bulk, Flow, Realised, Stream, Transfers
+from sojourn.scenario.realised import Realised
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -116,7 +116,7 @@ def meta_of(engine: Engine, scenario: Scenario, seeds: Sequence[int], realised: 
                 congestion=flow.tcp.congestion if flow.tcp else None,
                 group=flow.group,
                 path=tuple(links[index] for index in flow.path),
-                finite=_finite(flow),
+                finite=flow.finite,
             )
             for flow in realised.flows
         ),
@@ -133,16 +133,6 @@ def _setting(value: object) -> str | int | float:
     if isinstance(value, str | int | float):
         return value
     return json.dumps(value, ensure_ascii=False)
-
-
-def _finite(flow: Flow) -> bool:
-    """Whether it has an amount of bytes to transfer."""
-    match flow.traffic:
-        case Bulk(bytes=size):
-            return size is not None
-        case Transfers() | Stream():
-            return True
-    return False
 
 
 @functools.cache

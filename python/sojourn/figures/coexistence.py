@@ -17,6 +17,7 @@ from sojourn.errors import UserError
 from sojourn.figures import series, style
 from sojourn.judgement import likeness
 from sojourn.records import Run
+from sojourn.traffic import is_greedy
 
 MOST = 8
 """A ratio from which on a cell has the full colour; the other way round likewise."""
@@ -93,7 +94,7 @@ def _entries(run: Run) -> dict[int, str]:
     """The [[flow]] entries of endless TCP, by number, with the name of each."""
     found: dict[int, str] = {}
     for flow in run.meta.flows:
-        if flow.congestion is not None and flow.kind == "bulk" and not flow.finite:
+        if flow.congestion is not None and is_greedy(flow.kind) and not flow.finite:
             found.setdefault(flow.group, flow.name.removesuffix(".1"))
     return found
 

@@ -42,7 +42,7 @@ EMPTY = Line(np.empty(0), np.empty(0))
 
 def probes(run: Run) -> list[str]:
     """Names of the pings."""
-    return [flow.name for flow in run.meta.flows if flow.kind == "ping"]
+    return [flow.name for flow in run.meta.flows if flow.probe]
 
 
 def answered(run: Run) -> list[str]:
@@ -56,7 +56,7 @@ def answered(run: Run) -> list[str]:
 
 def carriers(run: Run) -> list[FlowInfo]:
     """The flows that carry data: all except pings."""
-    return [flow for flow in run.meta.flows if flow.kind != "ping"]
+    return [flow for flow in run.meta.flows if not flow.probe]
 
 
 def sampled(run: Run) -> list[str]:

@@ -21,6 +21,7 @@ from typing import Literal
 from sojourn.metrics import LATE_MS, Summary, mean_ci95, summary
 from sojourn.numbers import GroupNumbers, QueueNumbers, SeedNumbers
 from sojourn.records import Meta, Run
+from sojourn.traffic import is_greedy
 
 Role = Literal["felt", "queue", "cost", "context"]
 Read = Callable[[SeedNumbers, QueueNumbers[float] | None], float]
@@ -84,7 +85,7 @@ def _at(entry: object, path: Sequence[str]) -> float:
 def _jain(seed: SeedNumbers, queue: QueueNumbers[float] | None) -> float:
     """Among the flows that share the link under study; nothing to be fair about with one."""
     endless = [
-        flow for flow in seed["flows"] if flow["kind"] == "bulk" and flow["congestion"] is not None
+        flow for flow in seed["flows"] if is_greedy(flow["kind"]) and flow["congestion"] is not None
     ]
     return float(queue["jain"]) if queue is not None and len(endless) > 1 else math.nan
 
@@ -151,7 +152,7 @@ OWN_GOODPUT = "own_goodput"
 
 def _own_goodputs(groups: Sequence[GroupNumbers[float]]) -> list[Quantity]:
     """The goodput of each [[flow]] entry, where there are several."""
-    names = list(dict.fromkeys(group["name"] for group in groups if group["kind"] != "ping"))
+    names = list(dict.fromkeys(group["name"] for group in groups))
     return [
         Quantity(
             f"{OWN_GOODPUT}:{name}",

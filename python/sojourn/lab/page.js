@@ -438,7 +438,7 @@
       if (queue.marked_packets.mean > 0) row(`queue ${queue.link}: marked`, "packets", 0, queue.marked_packets);
     }
     for (const group of numbers.groups) {
-      if (group.kind !== "ping") row(`${group.name}: goodput`, "Mbit/s", 1, group.goodput_mbps);
+      row(`${group.name}: goodput`, "Mbit/s", 1, group.goodput_mbps);
       if (group.transfers) row(`${group.name}: completion, 95th percentile`, "ms", -1, group.transfers.completion_ms.p95);
       if (group.late_rate) row(`${group.name}: late or lost`, "%", -1, group.late_rate, 100);
       if (group.mos) row(`${group.name}: call quality (MOS)`, "", 1, group.mos);

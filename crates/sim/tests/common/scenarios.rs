@@ -6,14 +6,15 @@ mod any;
 #[path = "../../../tcp/tests/common/congestion.rs"]
 mod congestion;
 
-use super::common::{MS, S, bulk, flow, link, reno};
+use super::common::{MS, S, flow, link, reno};
 use link::{
     Cells, DelayJitter, DelayStep, Distribution, Duplication, EcnRemark, Impairments, Loss,
     PolicerParams, RateStep, Reordering, RingParams, ShaperParams, Slots,
 };
 use proptest::prelude::*;
+use proptest::strategy::Union;
 use qdisc::{CardQueues, DsField, Ecn};
-use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Traffic};
+use sim::{Draw, FlowSpec, Frames, LinkSpec, RecordSpec, Scenario, Traffic, TrafficKind};
 use tcp::{CongestionKind, TcpParams};
 
 fn any_loss() -> impl Strategy<Value = Loss> {
@@ -147,37 +148,74 @@ fn any_tcp() -> impl Strategy<Value = TcpParams> {
     )
 }
 
+/// Of each kind; mostly TCP that sends all the time.
 fn any_traffic() -> impl Strategy<Value = Traffic> {
-    prop_oneof![
-        3 => any_tcp().prop_map(bulk),
-        1 => (any_tcp(), 1u64..300_000).prop_map(|(tcp, bytes)| Traffic::Bulk { bytes: Some(bytes), tcp }),
-        1 => any_tcp().prop_map(|tcp| Traffic::Transfers {
+    let weighted = |kind: &TrafficKind| {
+        let weight = match kind {
+            TrafficKind::Bulk => 4,
+            TrafficKind::Udp => 2,
+            _ => 1,
+        };
+        (weight, of_kind(*kind))
+    };
+    Union::new_weighted(TrafficKind::ALL.iter().map(weighted).collect())
+}
+
+fn of_kind(kind: TrafficKind) -> BoxedStrategy<Traffic> {
+    let transfers = |objects| {
+        any_tcp().prop_map(move |tcp| Traffic::Transfers {
             bytes: Draw::Pareto { mean: 20_000, shape: 1.5 },
             pause_ns: Draw::Exponential { mean: 50 * MS },
-            objects: None,
+            objects,
             tcp,
-        }),
-        1 => (any_tcp(), 20u64..400).prop_map(|(tcp, ms)| Traffic::Stream {
-            ladder_bps: vec![200_000, 800_000, 3_000_000],
-            segment_ns: ms * MS,
-            ahead_ns: 3 * ms * MS,
-            tcp,
-        }),
-        1 => (100_000u64..10_000_000, 64u32..1500).prop_map(|(bps, packet_bytes)| Traffic::Udp {
-            bps, packet_bytes, on_ns: None, off_ns: None,
-        }),
-        1 => Just(Traffic::Udp {
+        })
+    };
+    match kind {
+        TrafficKind::Bulk => {
+            let size = prop::option::weighted(0.25, 1u64..300_000);
+            (any_tcp(), size).prop_map(|(tcp, bytes)| Traffic::Bulk { bytes, tcp }).boxed()
+        }
+        TrafficKind::Transfers => transfers(None).boxed(),
+        TrafficKind::Web => (1u32..6).prop_flat_map(move |n| transfers(Some(n))).boxed(),
+        TrafficKind::Stream => (any_tcp(), 20u64..400)
+            .prop_map(|(tcp, ms)| Traffic::Stream {
+                ladder_bps: vec![200_000, 800_000, 3_000_000],
+                segment_ns: ms * MS,
+                ahead_ns: 3 * ms * MS,
+                tcp,
+            })
+            .boxed(),
+        TrafficKind::Call => Just(Traffic::Call).boxed(),
+        TrafficKind::Udp => (100_000u64..10_000_000, 64u32..1500)
+            .prop_map(|(bps, packet_bytes)| Traffic::Udp {
+                bps,
+                packet_bytes,
+                on_ns: None,
+                off_ns: None,
+            })
+            .boxed(),
+        TrafficKind::OnOff => Just(Traffic::Udp {
             bps: 4_000_000,
             packet_bytes: 1200,
             on_ns: Some(Draw::Exponential { mean: 100 * MS }),
             off_ns: Some(Draw::Exponential { mean: 300 * MS }),
-        }),
-        1 => Just(Traffic::Ping { interval_ns: 100 * MS, packet_bytes: 84 }),
-        1 => Just(Traffic::Video {
+        })
+        .boxed(),
+        TrafficKind::Ping => {
+            Just(Traffic::Ping { interval_ns: 100 * MS, packet_bytes: 84 }).boxed()
+        }
+        TrafficKind::Video => Just(Traffic::Video {
             frames: Frames::Model { bps: 1_000_000, fps: 25.0, gop: 12, i_ratio: 4.0, cv: 0.3 },
             payload_bytes: 1200,
-        }),
-    ]
+        })
+        .boxed(),
+        TrafficKind::Capture => prop::collection::vec((0..200 * MS, 29u32..1500), 1..8)
+            .prop_map(|mut packets| {
+                packets.sort();
+                Traffic::Capture { packets, period_ns: 200 * MS }
+            })
+            .boxed(),
+    }
 }
 
 /// The DS field of a flow: with ECN bits only where a program sends.
@@ -242,18 +280,11 @@ pub fn any_scenario() -> impl Strategy<Value = Scenario> {
 }
 
 /// With a window of 20 segments: a path without a rate would carry gigabits else.
-fn short(traffic: Traffic) -> Traffic {
-    let short = |tcp: TcpParams| tcp.with(|p| p.growth.max_window = Some(20));
-    match traffic {
-        Traffic::Bulk { bytes, tcp } => Traffic::Bulk { bytes, tcp: short(tcp) },
-        Traffic::Transfers { bytes, pause_ns, objects, tcp } => {
-            Traffic::Transfers { bytes, pause_ns, objects, tcp: short(tcp) }
-        }
-        Traffic::Stream { ladder_bps, segment_ns, ahead_ns, tcp } => {
-            Traffic::Stream { ladder_bps, segment_ns, ahead_ns, tcp: short(tcp) }
-        }
-        other => other,
+fn short(mut traffic: Traffic) -> Traffic {
+    if let Some(tcp) = traffic.tcp_mut() {
+        *tcp = tcp.with(|p| p.growth.max_window = Some(20));
     }
+    traffic
 }
 
 /// Up to four links, which flows cross in any order and direction, over and over: circles, paths

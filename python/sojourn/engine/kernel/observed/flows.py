@@ -25,10 +25,9 @@ from sojourn.engine.kernel.observed.samples import (
     taken,
 )
 from sojourn.scenario.realised import Realised, Tcp
+from sojourn.traffic import KINDS, is_probe
 
 _NO_SSTHRESH = 0x7FFF_FFFF
-DATAGRAM_HEADERS = {"udp": 28, "call": 28, "video": 40, "capture": 40}
-"""Bytes of a packet that are no payload, of each kind of flow that sends datagrams."""
 
 
 class ObservedFlow:
@@ -37,11 +36,11 @@ class ObservedFlow:
     def __init__(self, number: int, realised: Realised, archive: Archive) -> None:
         self.number = number
         self.flow = realised.flows[number]
-        self.kind = self.flow.kind
+        self.probe = is_probe(self.flow.kind)
         self.window = Window(realised.warmup_ns, realised.duration_ns)
         self.about: Mapping[str, Any] = archive.index["flows"][number]
         self.tcp = self.flow.tcp
-        other = "probes" if self.kind == "ping" else "datagrams"
+        other = "probes" if self.probe else "datagrams"
         self.archive = archive
         self.rows = archive.rows("tcp" if self.tcp else other, "flow", number)
 
@@ -52,7 +51,7 @@ class ObservedFlow:
     def rtts(self) -> Ints:
         """RTT samples for the histogram, except those that the guest's program has counted
         already."""
-        if self.tcp or self.kind == "ping":
+        if self.tcp or self.probe:
             return np.empty(0, dtype=np.int64)
         arrived = (self.rows["received_ns"] >= 0) & self.window.holds(self.rows["received_ns"])
         return (self.rows["received_ns"] - self.rows["sent_ns"])[arrived]
@@ -134,20 +133,22 @@ class ObservedFlow:
     @cached_property
     def _far_ns(self) -> Ints:
         """When each packet reached the far end."""
-        return self.rows["turned_ns" if self.kind == "ping" else "received_ns"]
+        return self.rows["turned_ns" if self.probe else "received_ns"]
 
     @cached_property
     def _bytes(self) -> Ints:
-        if self.kind == "ping":
+        if self.probe:
             return np.full(len(self._far_ns), self.flow.packet_bytes[0], dtype=np.int64)
         return self.rows["bytes"]
 
     @cached_property
     def _payload(self) -> Ints:
         """Application bytes; a probe carries none."""
-        if self.kind == "ping":
+        if self.probe:
             return np.zeros(len(self._far_ns), dtype=np.int64)
-        return np.maximum(self._bytes - DATAGRAM_HEADERS[self.kind], 0)
+        headers = KINDS[self.flow.kind].headers
+        assert headers is not None, "what is neither TCP nor a probe sends datagrams"
+        return np.maximum(self._bytes - headers, 0)
 
     def received(self) -> int:
         """Data packets delivered over the whole run."""

@@ -41,12 +41,12 @@ def tables(realised: Realised, archive: Archive) -> Tables:
         ),
         "sojourn": _sojourns(links, archive),
         "rtt": _with_bins(rtt.columns("flow", "samples"), archive, "rtt"),
-        "probe": _appended([flow.probes() for flow in flows if flow.kind == "ping"], "probe"),
+        "probe": _appended([flow.probes() for flow in flows if flow.probe], "probe"),
         "transfers": dict(archive.tables["transfers"]),
         "queue": _by_time(
             [link.queue(queue_edges) for link in links if link.link.sampled], "queue"
         ),
-        "flow": _by_time([flow.line(flow_edges) for flow in flows if flow.kind != "ping"], "flow"),
+        "flow": _by_time([flow.line(flow_edges) for flow in flows if not flow.probe], "flow"),
         "drops": _drops_table([(link.number, link.drops) for link in links if link.watched]),
         "engine": {
             "events": np.array([NEVER]),

@@ -23,6 +23,7 @@ from sojourn.linux import tc
 from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.realised import Flow, Link, Ping, Realised, Tcp, Udp
 from sojourn.scenario.tcp import PROFILES
+from sojourn.traffic import KINDS
 
 MOST_FLOWS = 20_000
 """Each has a port; the kernel's own choices begin at 32768."""
@@ -216,7 +217,7 @@ def _queue_problems(link: Link, place: str, wiring: Wiring) -> Iterator[Problem]
 
 def _flow_problems(flow: Flow, wiring: Wiring, linux: LinuxVersion) -> Iterator[Problem]:
     traffic, place = flow.traffic, f"flow {flow.name!r}"
-    if flow.kind in ("web", "stream"):
+    if not KINDS[flow.kind].in_linux:
         why = f"kind {flow.kind!r} is the simulator's alone so far"
         yield Problem(place, why, "run it on the engine sim, or write transfers in its place")
     if isinstance(traffic, Udp) and traffic.packet_bytes < LEAST_DATAGRAM:
