@@ -17,8 +17,11 @@
 //! Source: RFC 8985 §6.2, as in Linux (tcp_recovery.c). Deviation from Linux: times are in ns, its
 //! own in µs.
 
-use crate::scoreboard::DUP_THRESH;
 use units::{Span, Time};
+
+/// DupThresh: duplicate ACKs, or segments SACKed above, that make a segment lost (RFC 5681, RFC
+/// 6675).
+pub const DUP_THRESH: u32 = 3;
 
 /// RACK.reo_wnd_persist at first: recoveries for which a widened window stays (RFC 8985 §6.2 step
 /// 4).

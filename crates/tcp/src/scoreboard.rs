@@ -29,13 +29,9 @@
 //! twice.
 
 use crate::MAX_SACK_BLOCKS;
-use crate::rack::Verdict;
+use crate::rack::{DUP_THRESH, Verdict};
 use std::collections::VecDeque;
 use units::Span;
-
-/// DupThresh: duplicate ACKs, or segments SACKed above, that make a segment lost (RFC 5681, RFC
-/// 6675).
-pub const DUP_THRESH: u32 = 3;
 
 /// What the sender knows of the segments beyond SND.UNA.
 #[derive(Debug, Default)]

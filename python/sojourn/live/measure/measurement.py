@@ -104,7 +104,7 @@ def measure(
     return repeated(how or MeasurementSettings(), REPEAT_BYTES, begin, one)
 
 
-Facts = TypeVar("Facts", bound=MeasurementFacts)
+_Facts = TypeVar("_Facts", bound=MeasurementFacts)
 Keeper: TypeAlias = Callable[[Tables, MeasurementFacts], None]
 """Writes what a repeat has so far, in the place of what it had before."""
 
@@ -112,8 +112,8 @@ Keeper: TypeAlias = Callable[[Tables, MeasurementFacts], None]
 def repeated(
     how: MeasurementSettings,
     repeat_bytes: int,
-    begin: Callable[[Facts, MeasurementSettings], Run],
-    one: Callable[[int, Keeper | None], tuple[Tables, Facts]],
+    begin: Callable[[_Facts, MeasurementSettings], Run],
+    one: Callable[[int, Keeper | None], tuple[Tables, _Facts]],
 ) -> MeasurementOutcome:
     """Measures as often as asked, and writes each repeat as it grows.
 
@@ -131,12 +131,12 @@ def repeated(
 
 def _repeated(
     how: MeasurementSettings,
-    begin: Callable[[Facts, MeasurementSettings], Run],
-    one: Callable[[int, Keeper | None], tuple[Tables, Facts]],
+    begin: Callable[[_Facts, MeasurementSettings], Run],
+    one: Callable[[int, Keeper | None], tuple[Tables, _Facts]],
 ) -> MeasurementOutcome:
     run: Run | None = None
 
-    def write(seed: int, tables: Tables, facts: Facts) -> None:
+    def write(seed: int, tables: Tables, facts: _Facts) -> None:
         nonlocal run
         run = begin(facts, how) if run is None else run
         add(run, seed, tables, facts)

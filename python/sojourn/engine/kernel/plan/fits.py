@@ -36,7 +36,7 @@ LEAST_DATAGRAM = 32
 """IP and UDP headers, and the number by which the far end knows a datagram."""
 
 Wiring = Literal["simnic", "veth"]
-Kernel: TypeAlias = tuple[Wiring, bool, LinuxVersion]
+TargetKernel: TypeAlias = tuple[Wiring, bool, LinuxVersion]
 """How links are wired, whether the kernel is the run's own, and its version."""
 
 ACCECN: LinuxVersion = (7, 0)
@@ -65,13 +65,13 @@ class PlanError(UserError):
         self.problems = tuple(problems)
 
 
-def kernel_of(guest: str | None) -> Kernel:
+def kernel_of(guest: str | None) -> TargetKernel:
     """That of the guest of this name, or of the best one. It need not have been made."""
     built = next((each for each in RELEASES if each.guest == guest), USUAL)
     return ("veth" if guest == "qemu" else "simnic", True, version_in(built.name))
 
 
-def this_kernel() -> Kernel:
+def this_kernel() -> TargetKernel:
     """That of this host, of which a run has its namespaces only."""
     return ("veth", False, version_in(platform.release()))
 
