@@ -452,7 +452,6 @@ impl Sender {
             // The retransmission filled a hole: a loss, repaired before it was detected.
             self.init_cwnd_reduction(Signal::Loss, now);
             self.ca_state = CaState::Open;
-            self.tlp = Tlp::None;
             self.cold.undo = Undo::new();
             self.leave_reduction();
         }
@@ -491,7 +490,6 @@ impl Sender {
             prr
         } else {
             self.recover = self.nxt;
-            self.tlp = Tlp::None;
             self.init_cwnd_reduction(Signal::Loss, now)
         };
         let fast_retransmit = !(self.settings.prr && self.settings.sack);
@@ -570,8 +568,9 @@ impl Sender {
     }
 
     /// tcp_init_cwnd_reduction: a congestion signal of a window of data that has not reduced cwnd
-    /// yet.
+    /// yet. A loss probe that is out is forgotten, and another may be sent.
     pub(super) fn init_cwnd_reduction(&mut self, signal: Signal, now: Time) -> Prr {
+        self.tlp = Tlp::None;
         let prr = Prr { delivered: 0, out: 0, prior_cwnd: self.control.cwnd() };
         let inflight = self.nxt - self.una;
         self.control.on_congestion(&Congestion { now, signal, inflight });

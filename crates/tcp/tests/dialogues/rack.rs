@@ -230,6 +230,30 @@ fn a_probe_sends_new_data_where_there_is_some_whatever_the_window_says() {
 }
 
 #[test]
+fn a_reduction_for_marks_forgets_the_probe_that_is_out() {
+    // The first probe is not answered yet when marks reduce cwnd. Another is sent all the same, when
+    // the timer of the first segment would expire, and that starts anew.
+    let params = linux().with(|p| p.ecn = true);
+    play(
+        &params,
+        "
+        > seq 0..10
+        +0.1 < ack 1
+        > seq 10..12
+        @0.3 timer
+        > seq 12
+        probes == 1
+        +0.01 < ack 2 ece
+        > seq 13 cwr
+        @0.48625 timer
+        > seq 14
+        probes == 2
+        timeouts == 0
+        ",
+    );
+}
+
+#[test]
 fn a_lone_segment_waits_for_the_delayed_ack_too() {
     // 2 · 100 + 200 ms is beyond the timer's 300, so the probe takes its place.
     play_transfer(
