@@ -329,6 +329,11 @@ impl Receiver {
             self.grow_window(rmem);
         }
         self.window.on_out_of_order(self.ofo.bytes_beyond(self.rcv_nxt));
+        if before.is_some() {
+            // That ACK has answered what was scheduled (inet_csk_ack_scheduled): the next segment
+            // tells of this one.
+            return before;
+        }
         if !at_once && !self.policy.in_quickack_mode() && self.compression.compresses(self.rcv_nxt)
         {
             if self.pending == Pending::None {
@@ -336,12 +341,7 @@ impl Receiver {
                 let rtt = handshake.unwrap_or(self.one_way_min * 2);
                 self.pending = self.compression.pending(rtt, &self.wheel, now);
             }
-            return before;
-        }
-        if before.is_some() {
-            // This segment's own SACK follows at once.
-            self.pending = Pending::Sack { due: now };
-            return before;
+            return None;
         }
         Some(self.acknowledge(self.ofo.rmem(), now))
     }

@@ -407,9 +407,10 @@ fn a_sack_that_waits_goes_before_a_third_block_can_push_one_out() {
         > nothing
         < seq 9 stamp 0.095
         > ack 2 sack 5..8 3..4
+        +0.01 < seq 10 stamp 0.105    # 9 is told of with the next segment, that waits by itself
         > nothing
         +0.0006 timer
-        > ack 2 sack 9..10 5..8 3..4
+        > ack 2 sack 9..11 5..8 3..4
         ",
     );
 }
