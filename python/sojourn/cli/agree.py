@@ -55,6 +55,7 @@ STANDING = (
         "pie",
         "police",
         "reordering",
+        "reordering-alone",
         "ring",
         "rtts",
         "schedule",
