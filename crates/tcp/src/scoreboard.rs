@@ -625,7 +625,7 @@ mod tests {
             again
         }
 
-        fn to_retransmit(&self) -> i32 {
+        fn to_retransmit(self) -> i32 {
             i32::from(self.lost) - i32::from(self.resent)
         }
     }
@@ -653,7 +653,7 @@ mod tests {
                 }
                 let nxt = table.len() as u32;
                 let resend = |table: &mut [Entry]| {
-                    let any = table.iter().map(Entry::to_retransmit).sum::<i32>() > 0;
+                    let any = table.iter().map(|e| e.to_retransmit()).sum::<i32>() > 0;
                     table.iter().position(|e| any && e.lost && !e.resent)
                 };
                 match step {
@@ -771,7 +771,7 @@ mod tests {
                     Step::MarkFirstLost | Step::NextSegRule3 | Step::TimeoutRack { .. } => {}
                 }
                 prop_assert_eq!(board.sacked_out(), table.iter().filter(|e| e.sacked).count() as u32);
-                let to_retransmit = table.iter().map(Entry::to_retransmit).sum::<i32>();
+                let to_retransmit = table.iter().map(|e| e.to_retransmit()).sum::<i32>();
                 prop_assert_eq!(board.to_retransmit(), to_retransmit);
                 prop_assert_eq!(board.retrans_out(una), table.iter().filter(|e| e.resent).count() as u32);
                 if timed {
