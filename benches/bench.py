@@ -4,7 +4,6 @@ ns-3 on the same dumbbells.
     make bench                         the dumbbells, 5 interleaved repeats, beside the peers
     make bench-quick                   shorter and fewer, with instructions, without peers: a minute
     python benches/bench.py --scale    many flows, fast links, many links, an hour
-    python benches/bench.py --instructions --record
     python benches/bench.py --only reno-codel --repeats 1 --json
 
 What is measured, and what makes it fair:
@@ -356,7 +355,7 @@ class Tools:
 
     ns2: peer.Peer | None = None
     ns3: peer.Peer | None = None
-    speed: Path | None = None
+    speed: callgrind.Speed | None = None
     """The program that is counted under callgrind."""
 
     @property
@@ -380,7 +379,7 @@ def measure(case: Case, repeats: int, tools: Tools) -> dict[str, Any]:
     row["medians"] = {name: _medians(runs) for name, runs in samples.items()}
     if tools.speed and case.lengths:
         print(f"{case.name}: instructions", file=sys.stderr)
-        row["instructions"] = _instructions(tools.speed, scenario, case.lengths)
+        row["instructions"] = instructions(tools.speed, scenario, case.lengths)
     return row
 
 
@@ -420,7 +419,8 @@ def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
     return {key: median(run[key] for run in runs) for key in runs[0]}
 
 
-def _instructions(speed: Path, scenario: Any, lengths: Lengths) -> dict[str, Any]:
+def instructions(speed: callgrind.Speed, scenario: Any, lengths: Lengths) -> dict[str, Any]:
+    """Instructions a packet, by part of the engine, and the two lengths that were counted."""
     # What is recorded, and how often, follows from the scenario's own duration: that one stays, and
     # `speed` ends the run earlier.
     warm = scenario.with_({"warmup": f"{lengths.warmup_s} s"}).to_toml()
@@ -523,12 +523,12 @@ def _ran(made: history.Entry) -> list[dict[str, Any]]:
 
 
 def speed_table(made: history.Entry) -> page.Table:
-    """Packets per CPU second beside the peers, and instructions."""
+    """Packets per CPU second beside the peers."""
     versions = made["versions"]
     head = ["case", "packets / CPU s", "least..greatest"]
     head += [f"{version} tuned" for version in versions.values()]
     head += [f"sojourn : {name}" for name in versions]
-    rows = [[*head, "instructions a packet"]]
+    rows = [head]
     for case in _ran(made):
         ours, medians = case["rates"]["sojourn"], case["medians"]
         rows.append(
@@ -538,7 +538,6 @@ def speed_table(made: history.Entry) -> page.Table:
                 f"{_rate(min(ours))}..{_rate(max(ours))}",
                 *(_rate(medians[name]["rate"]) if name in medians else "-" for name in versions),
                 *(_ratio(case["rates"], name) for name in versions),
-                _per_packet(case),
             ]
         )
     return rows
@@ -554,14 +553,19 @@ def memory_table(made: history.Entry) -> page.Table:
     return rows
 
 
-def parts_table(made: history.Entry) -> page.Table:
-    """The instructions of the first case that has them, by part of the engine."""
-    [first] = [case for case in made["cases"] if case.get("instructions")][:1] or [None]
-    if first is None:
-        return [["part", "instructions a packet"]]
+def instructions_tables(made: history.Entry) -> list[page.Table]:
+    """Instructions a packet of the cases that were counted, and of the first of them by part of the
+    engine. The page's are instructions.py's."""
+    counted = [case for case in made["cases"] if case.get("instructions")]
+    if not counted:
+        return []
+    [first, *_] = counted
     parts = sorted(first["instructions"]["parts"].items(), key=lambda part: -part[1])
     head = ["part", f"instructions a packet, {first['title']}"]
-    return [head, *([name, f"{value:.0f}"] for name, value in parts)]
+    return [
+        [["case", "instructions a packet"], *([one["title"], _per_packet(one)] for one in counted)],
+        [head, *([name, f"{value:.0f}"] for name, value in parts)],
+    ]
 
 
 def scale_table(made: history.Entry) -> page.Table:
@@ -612,8 +616,6 @@ def parts_of_the_page(made: history.Entry, show: Show) -> dict[str, str | page.T
     texts: dict[str, str | page.Table] = {"machine": about(made), "table": show(rows)}
     if form == "speed":
         texts["memory"] = show(memory_table(made))
-    if form != "scale" and any(case.get("instructions") for case in made["cases"]):
-        texts["parts"] = show(parts_table(made))
     if words := refusals(made):
         texts["refused"] = words
     return {f"bench {form}: {name}": text for name, text in texts.items()}
@@ -721,7 +723,7 @@ def main() -> int:
         tools = Tools(
             ns2=peer.find_ns2() if peers else None,
             ns3=peer.find_ns3() if peers else None,
-            speed=callgrind.program() if options.instructions or options.quick else None,
+            speed=_counted(options),
         )
         made = entry(form, cases, repeats, tools)
     except peer.PeerError as problem:
@@ -729,6 +731,18 @@ def main() -> int:
         return 1
     history.append(made, options.history)
     return show(made, history.changes(made, before), options)
+
+
+def _counted(options: argparse.Namespace) -> callgrind.Speed | None:
+    """The program whose instructions are counted; None where they are not, and says why."""
+    if not (options.instructions or options.quick):
+        return None
+    print("cargo build --release --example speed (minutes, the first time)", file=sys.stderr)
+    try:
+        return callgrind.program()
+    except callgrind.NoToolError as missing:
+        print(f"{missing}\ngoing on without instructions", file=sys.stderr)
+        return None
 
 
 def show(made: history.Entry, changes: Iterable[str], options: argparse.Namespace) -> int:
@@ -742,6 +756,8 @@ def show(made: history.Entry, changes: Iterable[str], options: argparse.Namespac
         print(page.between_comments(parts_of_the_page(made, page.as_markdown)))
     else:
         print("\n\n".join(map(str, parts_of_the_page(made, page.as_text).values())))
+        if made["form"] != "scale":
+            print(*(f"\n{page.as_text(table)}" for table in instructions_tables(made)), sep="\n")
         if ran := peers_run(made):
             print(f"\nThe peers ran:\n{ran}")
     told = list(changes)

@@ -45,7 +45,7 @@ OWN = "queue disciplines"
 PLACE = "bench disciplines: table"
 
 
-def counted(speed: Path, words: str) -> tuple[float, float]:
+def counted(speed: callgrind.Speed, words: str) -> tuple[float, float]:
     """Instructions a packet: all, and the discipline's own."""
     text = CASE.read_text(encoding="utf-8").replace('"fq_codel"', f'"{words}"')
     text = text.replace('warmup   = "10 s"', f'warmup   = "{LENGTHS.warmup_s} s"')
@@ -63,9 +63,10 @@ def main() -> None:
     parser.add_argument("words", nargs="*", default=WORDS, metavar="WORDS")
     parser.add_argument("--record", action="store_true", help="keep them for docs/performance.md")
     options = parser.parse_args()
-    speed = callgrind.program()
-    if speed is None:
-        raise SystemExit(2)
+    try:
+        speed = callgrind.program()
+    except callgrind.NoToolError as missing:
+        raise SystemExit(f"error: {missing}") from None
     rows = [("discipline", "instructions a packet", "of its own")]
     for words in options.words:
         whole, own = counted(speed, words)

@@ -39,6 +39,9 @@ PICTURE = ROOT / "docs" / "home-uplink.png"
 DEMO = "tutorial.md"
 """The page that runs `make demo`, of whose Runs the picture is."""
 
+WHOLE = ": whole"
+"""The end of the names of what CONTRIBUTING.md says of benches/first_minute.py's times."""
+
 _INTRODUCTION = """\
 # Tables
 
@@ -184,9 +187,13 @@ def _when(record: dict[str, Any], command: str) -> str:
 def filled() -> dict[Path, str]:
     """The pages with tables of records."""
     validation = json.loads(validate.RECORD.read_text(encoding="utf-8"))
+    measured = places.recorded()
     three = json.loads(situations.RECORD.read_text(encoding="utf-8"))
     texts = {
-        "docs/performance.md": places.recorded(),
+        "docs/performance.md": {
+            name: text for name, text in measured.items() if not name.endswith(WHOLE)
+        },
+        "CONTRIBUTING.md": {name: text for name, text in measured.items() if name.endswith(WHOLE)},
         "docs/validation.md": {
             "validate: agreement": places.as_markdown(validate.agreement(validation["numbers"])),
             "validate: examples": places.as_markdown(validate.examples(validation["numbers"])),
