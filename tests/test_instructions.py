@@ -1,5 +1,5 @@
-"""What a packet costs, in instructions, is what benches/instructions.json says. Two cases of the build
-that tests run; `make test-long` counts all eight, of the release."""
+"""What a packet costs, in instructions, is what benches/instructions.json says: two cases of the build
+that tests run, and all eight of the release, both in `make test-long`."""
 
 import json
 import os
@@ -136,7 +136,7 @@ def _hold(speed: callgrind.Speed, name: str) -> None:
     assert not verdict.failed, instructions.line(verdict)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("counted", ["checked"], indirect=True)
 @pytest.mark.parametrize("name", instructions.CHECKED)
 def test_a_packet_takes_as_many_as_are_recorded(counted: callgrind.Speed, name: str) -> None:
