@@ -37,6 +37,11 @@ impl CongestionKind {
         matches!(self, CongestionKind::Dctcp | CongestionKind::Prague)
     }
 
+    /// It has AccECN or no ECN at all (Linux's TCP_CONG_NO_FALLBACK_RFC3168).
+    pub const fn needs_accecn(self) -> bool {
+        matches!(self, CongestionKind::Prague)
+    }
+
     /// The codepoint of its packets.
     pub const fn ect(self) -> Ecn {
         match self {

@@ -122,8 +122,7 @@ impl Receiver {
         let ofo = OutOfOrderQueue::new(params);
         let classic = match params.ecn {
             false => Echo::Off,
-            // Prague has AccECN or no ECN at all (TCP_CONG_NO_FALLBACK_RFC3168).
-            true if params.congestion.sets_cwnd() => Echo::Off,
+            true if params.congestion.needs_accecn() => Echo::Off,
             true if params.congestion.needs_ecn() => Echo::Exact { ce: false },
             true => Echo::Ok,
         };

@@ -654,6 +654,37 @@ proptest! {
 }
 
 #[test]
+fn with_ecn_every_congestion_control_is_marked_and_hears_of_it() {
+    for &congestion in CongestionKind::ALL {
+        for accecn in [false, true] {
+            for handshake in [false, true] {
+                let params = TcpParams::LINUX.with(|p| {
+                    (p.congestion, p.handshake) = (congestion, handshake);
+                    (p.ecn, p.accecn) = (true, accecn);
+                });
+                let channel = Channel {
+                    delay_ms: 10,
+                    data_loss: 0.0,
+                    ack_loss: 0.0,
+                    marks: 0.2,
+                    jitter_us: 0,
+                    seed: 1,
+                };
+                let mut world = World::new(params, Some(300_000), channel);
+                // Where it has no ECN with RFC 3168's feedback, nothing is ECN-capable.
+                let capable = accecn || !congestion.needs_accecn();
+                world.ecn = capable;
+                world.pump();
+                while world.step() {}
+                let found = (world.taken.segments > 0, world.sender.stats().ecn_reductions > 0);
+                let setting = (congestion, accecn, handshake);
+                assert_eq!(found, (capable, capable), "{setting:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_timeout_that_forgets_sacks_forgets_what_was_retransmitted() {
     let params = TcpParams::NS2.with(|p| {
         p.mss = 88;

@@ -1,8 +1,8 @@
 //! ECN at the sender (RFC 3168 §6.1): one reduction a window, CWR on the next new segment.
 
-use crate::player::play;
+use crate::player::{play, play_receiver};
 use crate::profiles::{linux, ns2, reno};
-use tcp::TcpParams;
+use tcp::{CongestionKind, TcpParams};
 
 fn marked() -> TcpParams {
     linux().with(|p| p.ecn = true)
@@ -176,4 +176,33 @@ fn a_connection_without_ecn_ignores_echoes() {
         ssthresh == none
         ",
     );
+}
+
+#[test]
+fn bbr_announces_a_reduction_and_does_not_reduce() {
+    // tcp_enter_cwr, as for any other; but cwnd is BBR's own, which looks at no mark.
+    for congestion in [CongestionKind::Bbr, CongestionKind::Bbr3] {
+        let params = marked().with(|p| p.congestion = congestion);
+        play_receiver(
+            &params,
+            "
+            < seq 0 ce
+            > ack 1 ece
+            < seq 1
+            > ack 2 ece
+            < seq 2 cwr
+            > ack 3
+            ",
+        );
+        play(
+            &params,
+            "
+            > seq 0..10 ect
+            +0.1 < ack 1 ece
+            reductions == 1
+            cwnd == 11
+            > seq 10 cwr ect
+            ",
+        );
+    }
 }
