@@ -207,6 +207,9 @@ pub struct Ns2Mode {
     pub newreno_exit_at_ssthresh: bool,
     /// NewReno's full ACK grows cwnd as well. Otherwise it does not (RFC 6582 §3.2 step 3).
     pub newreno_full_ack_grows: bool,
+    /// An ECN echo reduces cwnd once what was sent before the last reduction is acknowledged (ecn(),
+    /// `recover_`). Otherwise whenever no reduction is under way (Linux).
+    pub ecn_once_a_window: bool,
     /// With SACK, cwnd does not grow by the ACK that ends a recovery (Sack1). Otherwise it does.
     pub sack_full_ack_stands: bool,
     /// With SACK: lost segments count as in flight until they are acknowledged, and their
@@ -231,6 +234,7 @@ impl Ns2Mode {
         reduces_at_each_timeout: false,
         newreno_exit_at_ssthresh: false,
         newreno_full_ack_grows: false,
+        ecn_once_a_window: false,
         sack_full_ack_stands: false,
         sack1_pipe: false,
         sack_bug_fix: false,
@@ -246,6 +250,7 @@ impl Ns2Mode {
         reduces_at_each_timeout: true,
         newreno_exit_at_ssthresh: true,
         newreno_full_ack_grows: true,
+        ecn_once_a_window: true,
         sack_full_ack_stands: true,
         sack1_pipe: true,
         sack_bug_fix: true,

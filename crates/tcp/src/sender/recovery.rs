@@ -190,7 +190,9 @@ impl Sender {
                     }
                     self.count_sack1_pipe();
                     self.cwnd_reduction(delivered, self.progress(acked, before));
-                } else if echo && (self.is_new_window() || self.settings.exact) {
+                } else if echo && (!self.settings.ns2.ecn_once_a_window || self.is_new_window()) {
+                    // tcp_try_to_open looks at no window: after an undo, or right after a recovery,
+                    // an echo reduces cwnd at once.
                     self.enter_cwr(now);
                     self.cwnd_reduction(delivered, acked > 0);
                 } else if acked > 0 || sacks_raise_cwnd {
@@ -464,9 +466,9 @@ impl Sender {
         self.una > self.recover || (self.una == self.recover && !in_cwr)
     }
 
-    /// A congestion signal now is of data sent after the last reduction. Up to `recover` an ECN
-    /// echo belongs to the last one, and without SACK duplicates may answer retransmissions (RFC
-    /// 6582 §3.2 step 2, ns-2's bugFix_).
+    /// A congestion signal now is of data sent after the last reduction. Up to `recover` duplicates
+    /// may answer retransmissions without SACK (RFC 6582 §3.2 step 2, ns-2's bugFix_), and in ns-2
+    /// an ECN echo belongs to the last reduction.
     fn is_new_window(&self) -> bool {
         self.una > self.recover || self.recover == 0
     }
@@ -541,7 +543,7 @@ impl Sender {
         self.update_limits();
     }
 
-    /// tcp_enter_cwr: an ECN echo, of a window of data that has not reduced cwnd yet.
+    /// tcp_enter_cwr: an ECN echo while no reduction is under way.
     fn enter_cwr(&mut self, now: Time) {
         self.stats.ecn_reductions += 1;
         self.cold.undo = Undo::new();

@@ -70,7 +70,9 @@ fn retransmissions_are_not_ecn_capable_and_a_loss_is_told_with_cwr_too() {
 }
 
 #[test]
-fn an_echo_in_recovery_is_of_the_same_congestion() {
+fn an_echo_in_recovery_is_of_the_same_congestion_and_one_that_ends_it_is_not() {
+    // tcp_try_to_open asks for no window: the ACK that ends the recovery reduces again, though the
+    // segment with CWR has not arrived.
     play(
         &marked(),
         "
@@ -81,15 +83,76 @@ fn an_echo_in_recovery_is_of_the_same_congestion() {
         < ack 0 sack 1..10 ece
         > seq 10 cwr
         > seq 11..16
-        +0.1 < ack 10 ece             # 10 with its CWR is not there yet
-        > seq 16
-        ssthresh == 7
         reductions == 0
-        < ack 11                      # now it is
-        > seq 17
-        < ack 12 ece
-        > seq 18 cwr
+        +0.1 < ack 10 ece             # 10 with its CWR is not there yet
+        > seq 16 cwr                  # PRR: one of one
+        ssthresh == 4                 # 0.7 · 7
         reductions == 1
+        < ack 11 ece                  # up to 16 the echo is of this reduction
+        > seq 17
+        reductions == 1
+        ",
+    );
+}
+
+#[test]
+fn ns2_counts_an_echo_once_what_was_outstanding_is_acknowledged() {
+    // recover_ is the highest segment sent when the recovery began.
+    let params = ns2().with(|p| {
+        p.ecn = true;
+        p.growth.initial_window = 10;
+    });
+    play(
+        &params,
+        "
+        > seq 0..10
+        +0.1 < ack 0 times 3
+        > seq 10..12
+        > seq 0 again
+        +0.1 < ack 12 ece             # all of it
+        > seq 12 cwr
+        > seq 13..17
+        reductions == 0
+        +0.1 < ack 13 ece
+        reductions == 1
+        ",
+    );
+}
+
+#[test]
+fn after_an_undo_the_next_echo_reduces_the_window() {
+    // The timeout was needless, and so nothing of the ten that were outstanding then has reduced
+    // cwnd.
+    play(
+        &marked().with(|p| p.recovery.tlp = false),
+        "
+        > seq 0..10
+        @1 timer
+        > seq 0 again
+        +0.01 < ack 1 echo 0
+        > seq 10..12
+        cwnd == 11
+        undos == 1
+        +0.01 < ack 2 ece
+        reductions == 1
+        ssthresh == 7                 # 0.7 · 11
+        > seq 12 cwr
+        ",
+    );
+    // A recovery that was: the late original.
+    play(
+        &marked(),
+        "
+        > seq 0..10
+        +0.1 < ack 0 sack 1..4
+        > seq 0 again
+        +0.01 < ack 5 echo 0
+        > seq 10..17
+        undos == 1
+        +0.01 < ack 6 ece
+        reductions == 1
+        ssthresh == 8                 # 0.7 · 12
+        > seq 17 cwr
         ",
     );
 }
