@@ -104,14 +104,12 @@ impl RttEstimator {
         }
     }
 
-    /// RTT sample of a segment that left at `sent`. `outstanding`: SND.UNA and SND.NXT after the
-    /// ACK.
+    /// RTT sample of an ACK: SRTT and RTTVAR follow from the first segment that it measures, which
+    /// left at `sent`. `outstanding`: SND.UNA and SND.NXT after the ACK.
     #[inline]
     pub fn sample(&mut self, sent: Time, outstanding: (u32, u32), now: Time) -> Span {
         let min_rto = self.min_rto.0 as i64 as f64;
         let rtt = now.since(sent);
-        self.latest_rtt = rtt;
-        self.min_rtt = self.min_rtt.min(rtt);
         let r = if self.tick == 1 {
             rtt.0.max(1) as i64 as f64
         } else {
@@ -151,6 +149,13 @@ impl RttEstimator {
         rtt
     }
 
+    /// The same ACK's RTT by the last segment that it measures (tcp_update_rtt_min).
+    #[inline]
+    pub fn sample_last(&mut self, sent: Time, now: Time) {
+        self.latest_rtt = now.since(sent);
+        self.min_rtt = self.min_rtt.min(self.latest_rtt);
+    }
+
     /// The RTO, with its backoff.
     #[inline]
     pub fn rto(&self) -> Span {
@@ -186,7 +191,7 @@ impl RttEstimator {
         Srtt(self.srtt)
     }
 
-    /// The last sample; 0 before the first.
+    /// That of the last segment measured; 0 before the first.
     pub fn latest_rtt(&self) -> Span {
         self.latest_rtt
     }
@@ -288,6 +293,11 @@ pub fn rtt_by_echo(ack: &AckSegment, now: Time) -> Option<Span> {
     (ack.echo != Time::NEVER).then(|| Span::from_millis((ms(now) - ms(ack.echo)).max(1)))
 }
 
+/// When the segment left that an ACK answers, by its echo.
+pub fn sent_by_echo(ack: &AckSegment, now: Time) -> Option<Time> {
+    Some(Time(now.0.saturating_sub(rtt_by_echo(ack, now)?.0)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,6 +313,7 @@ mod tests {
 
     fn sample(rtt: &mut RttEstimator, ms: u64) {
         rtt.sample(Time(0), (1, 1), Time(ms * MS));
+        rtt.sample_last(Time(0), Time(ms * MS));
     }
 
     #[test]

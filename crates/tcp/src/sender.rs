@@ -29,11 +29,11 @@ mod recovery;
 mod state;
 mod timeouts;
 
-use crate::cc::{Ack, CongestionControl, Control};
+use crate::cc::{Ack, AckSample, CongestionControl, Control};
 use crate::params::{FastRecovery, Ns2Mode};
 use crate::rack::Rack;
-use crate::rate::RateSampler;
-use crate::rtt::{RttEstimator, RttSource, rtt_by_echo};
+use crate::rate::{RateSampler, micros};
+use crate::rtt::{RttEstimator, RttSource, sent_by_echo};
 use crate::scoreboard::Scoreboard;
 use crate::timer::{Pending, RetransmitTimer, TimerWheel};
 use crate::undo::Undo;
@@ -73,6 +73,8 @@ struct SacktagState {
     first_sackt: Option<Time>,
     /// When the last of these left (last_sackt).
     last_sackt: Option<Time>,
+    /// When the last of them left that is acknowledged, not SACKed (last_ackt).
+    last_ackt: Option<Time>,
 }
 
 /// What an ACK did.
@@ -409,12 +411,13 @@ impl Sender {
         }
         self.rtt_source.on_ack(ack.stamp);
         self.update_snd_wnd(ack.ack, ack.window);
-        let rtt = self.rtt_sample(ack, now);
+        let last = self.last_sent(ack, &SacktagState::default(), now);
+        let rtt = self.rtt_sample(ack, last, now);
         let acked = ack.ack - self.una;
         self.una = ack.ack;
         self.scoreboard.advance(ack.ack);
         if self.control.times_segments() {
-            self.on_delivered(None, acked, now);
+            self.on_delivered(last, now);
         }
         self.cong_avoid(acked, rtt, ack.one_way, now);
         self.inflation = 0;
@@ -464,11 +467,14 @@ impl Sender {
         let looks = alert && !in_order || self.dsack_waits;
         let sacktag = if looks { self.sacktag(ack, dsack, now) } else { SacktagState::default() };
         self.update_snd_wnd(ack.ack, ack.window);
+        let last = self.last_sent(ack, &sacktag, now);
         let mut rtt = None;
         if acked > 0 {
             rtt = match self.rtt_source {
-                RttSource::Timestamps { .. } => self.rtt_of_acked(ack, sacktag.first_sackt, now),
-                RttSource::OneSegment { .. } => self.rtt_sample(ack, now),
+                RttSource::Timestamps { .. } => {
+                    self.rtt_of_acked(ack, sacktag.first_sackt, last, now)
+                }
+                RttSource::OneSegment { .. } => self.rtt_sample(ack, last, now),
             };
             // Segments that were SACKed before counted as delivered then.
             delivered -= self.sacked_below(ack.ack);
@@ -492,7 +498,7 @@ impl Sender {
             delivered = 1;
         }
         if self.control.times_segments() {
-            self.on_delivered(sacktag.last_sackt, acked, now);
+            self.on_delivered(last, now);
         }
         let ece = if self.settings.exact {
             self.count_marks(ack, delivered, now)
@@ -501,7 +507,7 @@ impl Sender {
         };
         let mut rearm = acked > 0;
         if let (None, Some(sent), true) = (rtt, sacktag.first_sackt, self.settings.rack) {
-            rearm |= self.rtt_sample_of_sack(sent, now);
+            rearm |= self.rtt_sample_of_sack(sent, last, now);
         }
         let quiet = !alert && self.dup_acks == 0;
         if quiet && !ece {
@@ -541,14 +547,13 @@ impl Sender {
         Acked { rtt, delivered, complete: acked > 0 && self.una == self.end }
     }
 
-    /// Tells the congestion control when the segment left that the ACK measures: the last one that
-    /// it SACKs, or else acknowledges, if that was sent once (pkts_acked).
-    fn on_delivered(&mut self, last_sackt: Option<Time>, acked: u32, now: Time) {
-        let last = self.una.wrapping_sub(1);
-        if let Some(sent) = last_sackt.or_else(|| {
-            (acked > 0 && !self.xmit.retransmitted(last)).then(|| self.xmit.xmit_ts(last))
-        }) {
-            self.control.on_delivered(sent, now);
+    /// Tells the congestion control of the RTT of the segment that left at `last`, if the ACK measures
+    /// one (pkts_acked).
+    fn on_delivered(&mut self, last: Option<Time>, now: Time) {
+        if let Some(sent) = last {
+            let (srtt, una, nxt) = (self.rtt.srtt(), self.una, self.nxt);
+            let rtt_us = micros(now) - micros(sent);
+            self.control.on_delivered(&AckSample { rtt_us, now, srtt, una, nxt });
         }
     }
 
@@ -564,14 +569,13 @@ impl Sender {
         self.update_snd_wnd(0, ack.window);
         self.rtt_source.on_ack(ack.stamp);
         // Of a SYN that was sent again the echo tells which, by a clock of whole ms.
-        let by_echo = || Some(Time(now.0.saturating_sub(rtt_by_echo(ack, now)?.0)));
         let sent = match (self.stats.timeouts, self.rtt_source.has_timestamps()) {
             (0, _) => Some(ack.echo),
-            (_, true) => by_echo(),
+            (_, true) => sent_by_echo(ack, now),
             (_, false) => None,
         };
         if let Some(sent) = sent {
-            self.rtt.sample(sent, (0, 0), now);
+            self.sample(sent, None, 0, now);
         }
         if self.rate.is_some() {
             self.established(now);
@@ -904,17 +908,20 @@ impl Sender {
     /// The RTT sample of an ACK that advances SND.UNA in the common case, if it gives one. Of one
     /// segment that was sent once the echo is the time of sending.
     #[inline]
-    fn rtt_sample(&mut self, ack: &AckSegment, now: Time) -> Option<Span> {
-        let sent = if !self.rtt_source.has_timestamps() {
-            self.rtt_source.sent(ack)?
-        } else if self.una < self.xmit.retransmitted_end() {
-            return self.rtt_of_acked(ack, None, now);
-        } else if ack.ack - self.una > 1 {
+    fn rtt_sample(&mut self, ack: &AckSegment, last: Option<Time>, now: Time) -> Option<Span> {
+        if !self.rtt_source.has_timestamps() {
+            let sent = self.rtt_source.sent(ack)?;
+            return Some(self.sample(sent, Some(sent), ack.ack, now));
+        }
+        if self.una < self.xmit.retransmitted_end() {
+            return self.rtt_of_acked(ack, None, last, now);
+        }
+        let sent = if ack.ack - self.una > 1 {
             self.xmit.xmit_ts(self.una)
         } else {
             self.rtt_source.sent(ack)?
         };
-        Some(self.rtt.sample(sent, (ack.ack, self.nxt), now))
+        Some(self.sample(sent, last, ack.ack, now))
     }
 
     /// The same, as tcp_clean_rtx_queue and tcp_ack_update_rtt find it: from the first segment that
@@ -925,27 +932,54 @@ impl Sender {
         &mut self,
         ack: &AckSegment,
         first_sackt: Option<Time>,
+        last: Option<Time>,
         now: Time,
     ) -> Option<Span> {
-        let xmit = &self.xmit;
-        let retransmitted =
-            (self.una..ack.ack.min(xmit.retransmitted_end())).any(|seq| xmit.retransmitted(seq));
         // SND.UNA is never SACKed.
-        let first_ackt = (!retransmitted).then(|| xmit.xmit_ts(self.una));
+        let first_ackt = (!self.acks_retransmitted(ack)).then(|| self.xmit.xmit_ts(self.una));
         let sent = match first_ackt.or(first_sackt) {
             Some(sent) => sent,
-            None => Time(now.0.saturating_sub(rtt_by_echo(ack, now)?.0)),
+            None => sent_by_echo(ack, now)?,
         };
-        Some(self.rtt.sample(sent, (ack.ack, self.nxt), now))
+        Some(self.sample(sent, last, ack.ack, now))
     }
 
-    /// RTT sample of a SACK (Linux): an ACK that does not advance SND.UNA SACKs a segment that left
-    /// once, at `sent`. True if that was before the first outstanding segment was last sent: then
-    /// the timer is armed anew.
+    /// RTT sample of a SACK (Linux): an ACK that does not advance SND.UNA SACKs segments that left
+    /// once, the first at `sent`. True if that was before the first outstanding segment was last
+    /// sent: then the timer is armed anew.
     #[cold]
-    fn rtt_sample_of_sack(&mut self, sent: Time, now: Time) -> bool {
-        self.rtt.sample(sent, (self.una, self.nxt), now);
+    fn rtt_sample_of_sack(&mut self, sent: Time, last: Option<Time>, now: Time) -> bool {
+        self.sample(sent, last, self.una, now);
         sent < self.xmit.xmit_ts(self.una)
+    }
+
+    /// tcp_ack_update_rtt: an ACK of all below `una` measures segments that left from `first` to
+    /// `last`.
+    #[inline]
+    fn sample(&mut self, first: Time, last: Option<Time>, una: u32, now: Time) -> Span {
+        self.rtt.sample_last(last.unwrap_or(first), now);
+        self.rtt.sample(first, (una, self.nxt), now)
+    }
+
+    /// When the last segment left that an ACK measures, before SND.UNA advances: the last that is
+    /// SACKed now, or else acknowledged. Where one of those acknowledged was sent twice, by the echo
+    /// (ca_rtt_us).
+    #[inline]
+    fn last_sent(&self, ack: &AckSegment, sacktag: &SacktagState, now: Time) -> Option<Time> {
+        if sacktag.last_sackt.is_some() || ack.ack == self.una {
+            return sacktag.last_sackt;
+        }
+        if self.una < self.xmit.retransmitted_end() && self.acks_retransmitted(ack) {
+            return if self.rtt_source.has_timestamps() { sent_by_echo(ack, now) } else { None };
+        }
+        sacktag.last_ackt.or_else(|| Some(self.xmit.xmit_ts(ack.ack - 1)))
+    }
+
+    /// The ACK is the first to acknowledge a segment that was retransmitted
+    /// (FLAG_RETRANS_DATA_ACKED).
+    fn acks_retransmitted(&self, ack: &AckSegment) -> bool {
+        let xmit = &self.xmit;
+        (self.una..ack.ack.min(xmit.retransmitted_end())).any(|seq| xmit.retransmitted(seq))
     }
 
     /// Lets the congestion control grow cwnd (tcp_cong_avoid). `acked`: the segments that the ACK

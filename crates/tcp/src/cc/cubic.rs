@@ -29,7 +29,7 @@
 //! cubictcp_cwnd_event, if nothing was in flight). `Ns2Mode` changes nothing here.
 
 use super::hystart_plus_plus::HystartPlusPlus;
-use super::{Ack, Congestion, CongestionControl, CwndCnt, Signal};
+use super::{Ack, AckSample, Congestion, CongestionControl, CwndCnt, Signal};
 use crate::TcpParams;
 use units::{Span, Time};
 
@@ -108,24 +108,6 @@ impl Cubic {
             beta_ecn: params.growth.beta_ecn,
             hystart: Box::new(HyStart::new(params)),
             plus_plus: HystartPlusPlus::new(params),
-        }
-    }
-
-    /// cubictcp_acked: an RTT sample for delay_min and HyStart. Samples of an epoch's first second
-    /// are left out, because the queue that caused the loss still stands.
-    #[inline]
-    fn on_rtt_sample(&mut self, ack: &Ack) {
-        let Some(rtt) = ack.rtt else { return };
-        if self.epoch.as_ref().is_some_and(|epoch| ack.now.since(epoch.start) < Span::from_secs(1))
-        {
-            return;
-        }
-        let delay_min = self.delay_min.map_or(rtt, |least| least.min(rtt));
-        self.delay_min = Some(delay_min);
-        if self.cwnd < self.ssthresh
-            && self.hystart.update(ack, rtt, delay_min, f64::from(self.cwnd))
-        {
-            self.ssthresh = self.cwnd;
         }
     }
 
@@ -279,8 +261,30 @@ fn times_beta(cwnd: u32) -> u32 {
 
 impl CongestionControl for Cubic {
     #[inline]
+    fn times_segments(&self) -> bool {
+        true
+    }
+
+    /// cubictcp_acked: an RTT sample for delay_min and HyStart. Samples of an epoch's first second
+    /// are left out, because the queue that caused the loss still stands.
+    #[inline]
+    fn on_delivered(&mut self, sample: &AckSample) {
+        let age = self.epoch.as_ref().map(|epoch| sample.now.since(epoch.start));
+        if age.is_some_and(|age| age < Span::from_secs(1)) {
+            return;
+        }
+        let rtt = Span::from_micros(sample.rtt_us.max(1));
+        let delay_min = self.delay_min.map_or(rtt, |least| least.min(rtt));
+        self.delay_min = Some(delay_min);
+        if self.cwnd < self.ssthresh
+            && self.hystart.update(sample, rtt, delay_min, f64::from(self.cwnd))
+        {
+            self.ssthresh = self.cwnd;
+        }
+    }
+
+    #[inline]
     fn on_ack(&mut self, ack: &Ack) {
-        self.on_rtt_sample(ack);
         if self.plus_plus.is_some() && self.cwnd < self.ssthresh {
             return self.slow_start_plus_plus(ack);
         }
@@ -398,14 +402,14 @@ impl HyStart {
     }
 
     /// hystart_update: whether this ACK, in slow start at `cwnd`, ends slow start.
-    fn update(&mut self, ack: &Ack, rtt: Span, delay_min: Span, cwnd: f64) -> bool {
+    fn update(&mut self, sample: &AckSample, rtt: Span, delay_min: Span, cwnd: f64) -> bool {
         if !self.searching || cwnd < self.reset_from {
             return false;
         }
-        if ack.una > self.end_seq {
-            self.end_seq = ack.nxt;
-            self.round_start = ack.now;
-            self.last_ack = ack.now;
+        if sample.una > self.end_seq {
+            self.end_seq = sample.nxt;
+            self.round_start = sample.now;
+            self.last_ack = sample.now;
             self.sample_cnt = 0;
             self.curr_rtt = Span(u64::MAX);
         }
@@ -413,28 +417,28 @@ impl HyStart {
             return false;
         }
         let found =
-            self.ack_train_is_long(ack, delay_min, cwnd) | self.delay_has_increased(rtt, delay_min);
+            self.ack_train_is_long(sample, delay_min, cwnd) | self.delay_has_increased(rtt, delay_min);
         self.searching = !found;
         found
     }
 
     /// HYSTART_ACK_TRAIN: the ACKs since the start of the round span more than half of delay_min,
     /// the time one way to the receiver.
-    fn ack_train_is_long(&mut self, ack: &Ack, delay_min: Span, cwnd: f64) -> bool {
-        if ack.now.since(self.last_ack) > TRAIN_GAP {
+    fn ack_train_is_long(&mut self, sample: &AckSample, delay_min: Span, cwnd: f64) -> bool {
+        if sample.now.since(self.last_ack) > TRAIN_GAP {
             return false;
         }
-        self.last_ack = ack.now;
-        let threshold = delay_min + self.ack_delay(ack, cwnd);
+        self.last_ack = sample.now;
+        let threshold = delay_min + self.ack_delay(sample, cwnd);
         let threshold = if self.paced { threshold } else { threshold / 2 };
-        ack.now.since(self.round_start) > threshold
+        sample.now.since(self.round_start) > threshold
     }
 
     /// hystart_ack_delay: an allowance for segments sent in bursts. It is the time of four bursts
     /// of 64 KiB at slow start's pacing rate, 2 cwnd/srtt, and at most 1 ms; below 2 Gbit/s it is 1
     /// ms.
-    fn ack_delay(&self, ack: &Ack, cwnd: f64) -> Span {
-        let srtt = ack.srtt.span().map_or(0.0, Span::as_secs_f64);
+    fn ack_delay(&self, sample: &AckSample, cwnd: f64) -> Span {
+        let srtt = sample.srtt.span().map_or(0.0, Span::as_secs_f64);
         let bursts = 4.0 * 65_536.0 * srtt / (2.0 * cwnd * self.mss);
         Span::from_secs_f64(bursts).min(Span::from_millis(1))
     }
@@ -484,14 +488,17 @@ mod tests {
 
         fn ack(&mut self, acked: u32, rtt: Span, cwnd_limited: bool) {
             self.una += acked;
+            let (now, una, nxt) = (self.now, self.una, self.nxt);
+            let srtt = Some(rtt).into();
+            self.cubic.on_delivered(&AckSample { rtt_us: rtt.0 / 1000, now, srtt, una, nxt });
             self.cubic.on_ack(&Ack {
-                now: self.now,
+                now,
                 acked,
                 rtt: Some(rtt),
                 one_way: None,
-                srtt: Some(rtt).into(),
-                una: self.una,
-                nxt: self.nxt,
+                srtt,
+                una,
+                nxt,
                 cwnd_limited,
                 ca_open: true,
             });

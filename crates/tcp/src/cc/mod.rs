@@ -81,6 +81,22 @@ pub struct Ack {
     pub ca_open: bool,
 }
 
+/// The RTT that an ACK gives to the congestion control (Linux's struct ack_sample).
+#[derive(Clone, Copy, Debug)]
+pub struct AckSample {
+    /// The RTT of the last segment that the ACK is the first to SACK, or else to acknowledge; by the
+    /// echo where a segment that it acknowledges was sent twice. Whole µs.
+    pub rtt_us: u64,
+    /// Now.
+    pub now: Time,
+    /// Smoothed RTT (RFC 6298).
+    pub srtt: Srtt,
+    /// The first segment not acknowledged, after this ACK.
+    pub una: u32,
+    /// The next segment to be sent for the first time.
+    pub nxt: u32,
+}
+
 /// How congestion was signalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
@@ -159,10 +175,9 @@ pub trait CongestionControl {
     /// TCP_CA_Recovery).
     fn on_recovery(&mut self) {}
 
-    /// An ACK, in a recovery too, is the first to acknowledge or SACK some segments (`pkts_acked`).
-    /// `sent` is when the last segment that it SACKs left, or else the last one that it
-    /// acknowledges; that segment was sent once. Called before `on_ack`, if `times_segments`.
-    fn on_delivered(&mut self, _sent: Time, _now: Time) {}
+    /// An ACK, in a recovery too, gives an RTT (`pkts_acked`). Called before `on_ack`, if
+    /// `times_segments`.
+    fn on_delivered(&mut self, _sample: &AckSample) {}
 
     /// It makes use of `on_delivered`.
     #[inline]
@@ -383,8 +398,8 @@ impl CongestionControl for Control {
     }
 
     #[inline]
-    fn on_delivered(&mut self, sent: Time, now: Time) {
-        each!(self, c => c.on_delivered(sent, now))
+    fn on_delivered(&mut self, sample: &AckSample) {
+        each!(self, c => c.on_delivered(sample))
     }
 
     #[inline]

@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | numbers | whole segments; RTTs in whole µs, plus one; each division rounds down | real |
 //! | diff | cwnd · (rtt - base_rtt)/base_rtt | cwnd · (rtt - base_rtt)/rtt |
-//! | RTT of an ACK | of the last segment SACKed, else acknowledged; in a recovery too | of the first segment, with a delayed ACK's delay; or of the timed one |
+//! | RTT of an ACK | of the last segment SACKed, else acknowledged, by the echo if one was sent twice; in a recovery too | of the first segment, with a delayed ACK's delay; or of the timed one |
 //! | slow start | doubles each RTT, whether or not cwnd is the limit; ends at cwnd · base_rtt/rtt + 1 | grows every other RTT; ends at 7/8 of cwnd |
 //! | ssthresh after a round | at least 3/4 of cwnd | below cwnd once slow start has ended |
 //! | base_rtt | starts anew when a segment leaves and nothing is in flight | least of the connection |
@@ -34,9 +34,8 @@
 //! SYN, which is short and answered at once. With delayed ACKs it computes a diff of two segments
 //! where none is queued, and a lone flow stays at half the link.
 
-use super::{Ack, Congestion, CongestionControl, CwndCnt, Signal, reno_cong_avoid};
+use super::{Ack, AckSample, Congestion, CongestionControl, CwndCnt, Signal, reno_cong_avoid};
 use crate::TcpParams;
-use units::Time;
 
 /// Fewer RTT samples than this in a round may all be of delayed ACKs (tcp_vegas_cong_avoid).
 const ENOUGH_SAMPLES: u32 = 3;
@@ -197,10 +196,6 @@ impl Vegas {
     }
 }
 
-fn micros(at: Time) -> u64 {
-    at.0 / 1000
-}
-
 /// RFC 5681's growth of cwnd in real numbers.
 fn reno_cong_avoid_real(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
     let mut left = f64::from(acked);
@@ -219,10 +214,10 @@ impl CongestionControl for Vegas {
     }
 
     #[inline]
-    fn on_delivered(&mut self, sent: Time, now: Time) {
+    fn on_delivered(&mut self, sample: &AckSample) {
         if self.algorithm == Algorithm::Linux {
-            // tcp_vegas_pkts_acked: in µs, plus one so that an RTT is never 0.
-            self.sample(micros(now) - micros(sent) + 1);
+            // tcp_vegas_pkts_acked: plus one so that an RTT is never 0.
+            self.sample(sample.rtt_us + 1);
         }
     }
 
@@ -282,7 +277,7 @@ mod tests {
     use super::*;
     use crate::TcpParams;
     use crate::cc::test::params;
-    use units::Span;
+    use units::{Span, Time};
 
     const NOW: Time = Time(10_000_000_000);
 
@@ -327,8 +322,12 @@ mod tests {
 
     /// An ACK, of whose last segment the RTT is this.
     fn hear(vegas: &mut Vegas, ack: &Ack, rtt: Span) {
-        vegas.on_delivered(Time(NOW.0 - rtt.0), NOW);
+        vegas.on_delivered(&sampled(rtt));
         vegas.on_ack(ack);
+    }
+
+    fn sampled(rtt: Span) -> AckSample {
+        AckSample { rtt_us: rtt.0 / 1000, now: NOW, srtt: None.into(), una: 1, nxt: 2 }
     }
 
     fn ack(vegas: &mut Vegas, una: u32, rtt_ms: u64) {
@@ -498,7 +497,7 @@ mod tests {
     fn an_rtt_heard_in_a_recovery_counts_for_the_base() {
         let mut vegas = linux(38.0, 20.0);
         lose(&mut vegas, Signal::Loss);
-        vegas.on_delivered(Time(NOW.0 - 90_000_000), NOW);
+        vegas.on_delivered(&sampled(Span::from_millis(90)));
         assert_eq!(vegas.base_rtt, 90_001);
         ack(&mut vegas, 130, 200);
         assert_eq!(vegas.cnt_rtt, 0, "the round begins behind the recovery");

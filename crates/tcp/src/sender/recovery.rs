@@ -95,6 +95,8 @@ impl Sender {
                 if !retransmitted && seq >= ack.ack {
                     sacktag.first_sackt = sacktag.first_sackt.or(Some(sent));
                     sacktag.last_sackt = Some(sent);
+                } else if seq < ack.ack {
+                    sacktag.last_ackt = Some(sent);
                 }
                 if !retransmitted && seq < prior_fack {
                     let reord = if seq < ack.ack { &mut reord_acked } else { &mut reord };

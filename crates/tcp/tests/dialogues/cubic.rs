@@ -52,6 +52,26 @@ fn hystart_stops_where_the_delay_jumps() {
     );
 }
 
+#[test]
+fn hystart_measures_by_the_last_segment_of_an_ack() {
+    // cubictcp_acked gets the RTT of the last segment acknowledged (ca_rtt_us). Each ACK of the second
+    // round is of one that left 225 ms ago and one that left 205 ms ago: the first is above the
+    // bound, 200 + 16 ms, the last is not. Both would have nine samples.
+    let mut script = String::from("> seq 0..10\n@0.2 < ack 1\n> seq 10..12\n");
+    for ack in 2..=9 {
+        let at = 0.18 + 0.02 * f64::from(ack);
+        let nxt = 8 + 2 * ack;
+        script += &format!("@{at:.3} < ack {ack}\n> seq {nxt}..{}\n", nxt + 2);
+    }
+    script += "cwnd == 19\n@0.405 < ack 11\n> seq 28..32\n";
+    for more in 1..=8 {
+        let at = 0.405 + 0.02 * f64::from(more);
+        let nxt = 28 + 4 * more;
+        script += &format!("@{at:.3} < ack {}\n> seq {nxt}..{}\n", 11 + 2 * more, nxt + 4);
+    }
+    play(&linux(), &(script + "cwnd == 37\nssthresh == none\n"));
+}
+
 /// A sender and a path without loss, which answers each segment an RTT later.
 struct Path {
     sender: Sender,

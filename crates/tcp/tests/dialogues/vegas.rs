@@ -2,7 +2,7 @@
 //! trip, or none.
 
 use crate::player::play;
-use crate::profiles::{counting, ns2, room};
+use crate::profiles::{counting, linux, ns2, room};
 use tcp::{CongestionKind, TcpParams};
 
 fn vegas(params: TcpParams) -> TcpParams {
@@ -109,6 +109,47 @@ fn without_timestamps_one_timed_segment_a_round_is_enough() {
         > seq 20..22
         < ack 14
         > seq 22..24
+        cwnd == 10
+        ",
+    );
+}
+
+#[test]
+fn an_ack_of_what_was_sent_twice_measures_by_its_echo_in_whole_milliseconds() {
+    // tcp_ack_update_rtt hands tcp_rtt_tsopt_us to pkts_acked. The path takes 3.9 ms; the
+    // retransmission leaves at 4.05 ms and its ACK arrives at 7.95: 7 - 4 = 3 ms, which is the base
+    // RTT from now on. At a cwnd of ten 10 · 0.9/3 = 2.99 segments seem to be queued, which is as
+    // many as Vegas wants, so it never grows.
+    play(
+        &vegas(linux()).with(|p| p.growth.initial_window = 20),
+        "
+        > seq 0..20
+        +0.00405 < ack 0 sack 1..4
+        > seq 0 again
+        > seq 20
+        < ack 0 sack 1..20
+        > seq 21..29
+        cwnd == 10
+        +0.0039 < ack 20
+        > seq 29
+        cwnd == 10
+        +0.00001 < ack 22
+        > seq 30..32
+        < ack 24
+        > seq 32..34
+        < ack 29
+        > seq 34..39
+        +0.0039 < ack 30              # the round ends, with four samples
+        > seq 39
+        cwnd == 10
+        < ack 32
+        > seq 40..42
+        < ack 34
+        > seq 42..44
+        < ack 39
+        > seq 44..49
+        +0.0039 < ack 40
+        > seq 49
         cwnd == 10
         ",
     );
