@@ -72,7 +72,7 @@ tables! {
         inflight_bytes: Option<u64> | "not TCP",
         /// of the application, since the start
         delivered_bytes: Option<u64> | UNSEEN,
-        /// segments, since the start
+        /// segments sent again since the start, SYNs too
         retransmits: Option<u64> | UNSEEN,
         /// advertised by the receiver
         window_bytes: Option<u64> | "not TCP",
@@ -280,7 +280,7 @@ tables! {
         delivered_bytes: Option<u64> | UNSEEN,
         /// data packets that a queue or a wire dropped
         lost_packets: Option<u64> | UNSEEN,
-        /// segments
+        /// segments sent again, SYNs too
         retransmits: Option<u64> | UNSEEN,
         /// retransmission timeouts
         timeouts: Option<u64> | UNSEEN,

@@ -94,7 +94,7 @@ pub struct Acked {
 pub struct SenderStats {
     /// Segments with data sent, retransmissions included.
     pub sent_segments: u64,
-    /// Segments with data retransmitted.
+    /// Segments retransmitted, SYNs too (tcpi_total_retrans).
     pub retransmits: u64,
     /// Retransmission timeouts, of a SYN or of data.
     pub timeouts: u64,

@@ -59,6 +59,7 @@ fn a_syn_that_is_lost_is_sent_again_each_second_and_then_ever_later() {
         sender.on_deadline(at(due));
         let [syn] = burst(&mut sender, at(due))[..] else { panic!("a SYN alone") };
         assert!(syn.syn && sender.stats().timeouts == tries);
+        assert_eq!(sender.stats().retransmits, tries, "as tcpi_total_retrans");
         if tries == 7 {
             // An answer to either is an answer; data begin with one segment, since more than one
             // was lost (RFC 5681 §3.1). Which one was answered the echo tells, in whole ms.

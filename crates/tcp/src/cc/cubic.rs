@@ -416,8 +416,8 @@ impl HyStart {
         if cwnd < LOW_WINDOW {
             return false;
         }
-        let found =
-            self.ack_train_is_long(sample, delay_min, cwnd) | self.delay_has_increased(rtt, delay_min);
+        let found = self.ack_train_is_long(sample, delay_min, cwnd)
+            | self.delay_has_increased(rtt, delay_min);
         self.searching = !found;
         found
     }

@@ -90,6 +90,7 @@ impl Sender {
     pub(super) fn on_rto(&mut self, now: Time) {
         if self.handshake.is_some() {
             self.stats.timeouts += 1;
+            self.stats.retransmits += 1;
             if self.stats.timeouts > SYN_LINEAR_TIMEOUTS {
                 self.rtt.back_off();
             }
