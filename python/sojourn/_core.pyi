@@ -1543,6 +1543,14 @@ class CongestionRecord:
         """Whether the simulator has it; else Linux alone."""
 
     @property
+    def needs_ecn(self) -> bool:
+        """Whether its flows have ECN always, of whichever kind. Known of the simulator's."""
+
+    @property
+    def needs_accecn(self) -> bool:
+        """Whether that is AccECN always."""
+
+    @property
     def in_linux(self) -> bool: ...
     @property
     def nearest(self) -> str | None:

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tcp::CongestionKind;
 use tcp::congestion::{ELSEWHERE, RECORDS, Record};
 
 /// See `_core.pyi`.
@@ -18,6 +19,16 @@ impl CongestionRecord {
     #[getter]
     fn simulated(&self) -> bool {
         self.0.simulated.is_some()
+    }
+
+    #[getter]
+    fn needs_ecn(&self) -> bool {
+        self.0.simulated.is_some_and(CongestionKind::needs_ecn)
+    }
+
+    #[getter]
+    fn needs_accecn(&self) -> bool {
+        self.0.simulated.is_some_and(CongestionKind::needs_accecn)
     }
 
     #[getter]

@@ -5,6 +5,7 @@ docs/agreement.md describes method and results; `cases` is the standing set.
 """
 
 from sojourn.agreement.mechanisms import ASLEEP, MECHANISMS, Mechanism, Sides, sides
+from sojourn.agreement.product import combinations
 from sojourn.agreement.side_by_side import (
     TOLERANCE,
     VERDICTS,
@@ -30,6 +31,7 @@ __all__ = [
     "NumberRow",
     "NumberVerdict",
     "Sides",
+    "combinations",
     "compare",
     "digest",
     "sides",

@@ -27,6 +27,7 @@ STANDING = (
         "atm",
         "bands",
         "bbr",
+        "bbr-ecn",
         "both-ways",
         "cake",
         "choke",
@@ -37,12 +38,14 @@ STANDING = (
         "duplicates",
         "ecn",
         "ecn-beside",
+        "ecn-loss",
         "fifty",
         "fq",
         "fq-codel",
         "fq-pie",
         "gred",
         "hhf",
+        "hystart",
         "jitter",
         "leaving",
     ),
@@ -52,6 +55,7 @@ STANDING = (
         "no-header",
         "onoff",
         "overtaking",
+        "packet-time",
         "pie",
         "police",
         "reordering",
@@ -66,8 +70,10 @@ STANDING = (
         "slots",
         "tbf",
         "udp",
+        "undo-ecn",
         "vegas",
         "vegas-beside",
+        "vegas-echo",
         "video",
         "web",
         "wire-jitter",
@@ -76,6 +82,8 @@ STANDING = (
 """In the folder `agreement/cases` of the installed package."""
 OF_LATER = {"kernel-7.3": ("accecn", "cake-mq", "dualpi2", "prague")}
 """The same, of what only a later Linux has, by its engine."""
+PRODUCT = "product"
+"""What `agreement.combinations` puts each congestion control, feedback and discipline into."""
 QUICK = "quick"
 """Names some of their cases."""
 TOLERANCE = "5 %"
@@ -277,13 +285,13 @@ def _share(written: str) -> float:
         raise click.BadParameter(f"{error.problem}{hint}", param_hint="--tolerance") from None
 
 
-def standing(quick: bool, engine: str = "") -> list[Scenario]:
+def standing(quick: bool, engine: str = KERNELS[0]) -> list[Scenario]:
     """The cases of the standing set for this engine, or some of them."""
     from sojourn.scenario import load
 
     if not quick:
         names = STANDING + OF_LATER.get(engine, ())
-        return _variants([load(standing_file(f"{name}.toml")) for name in names])
+        return _variants([load(standing_file(f"{name}.toml")) for name in names]) + products(engine)
     import tomllib
 
     wanted = tomllib.loads(standing_file(f"{QUICK}.toml").read_text(encoding="utf-8"))
@@ -291,6 +299,21 @@ def standing(quick: bool, engine: str = "") -> list[Scenario]:
     return _variants(
         list(loaded.values()), {loaded[name].title: labels for name, labels in wanted.items()}
     )
+
+
+def products(engine: str) -> list[Scenario]:
+    """Each congestion control with each feedback through each discipline that this engine's kernel
+    has."""
+    from sojourn.agreement import combinations
+    from sojourn.engine import fits
+    from sojourn.scenario import load
+
+    base = load(standing_file(f"{PRODUCT}.toml"))
+    return [
+        cell.with_(label=f"{base.title}: {cell.label}")
+        for cell in combinations(base)
+        if fits(engine, cell)
+    ]
 
 
 def standing_file(name: str) -> Path:

@@ -8,6 +8,7 @@ from sojourn.engine.protocol import Cancelled, Engine, fingerprint
 from sojourn.engine.registry import (
     find,
     find_awake,
+    fits,
     lacks,
     profile_of,
     stands_for,
@@ -42,6 +43,7 @@ __all__ = [
     "find",
     "find_awake",
     "fingerprint",
+    "fits",
     "folder_names",
     "lacks",
     "profile_of",

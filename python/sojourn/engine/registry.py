@@ -12,6 +12,7 @@ from sojourn import _core
 from sojourn.engine.protocol import Engine
 from sojourn.errors import UserError
 from sojourn.offered import ENGINES
+from sojourn.scenario import Scenario
 
 GUESTS: dict[str, Literal["uml", "qemu", "uml-7.3"] | None] = {
     "kernel": None,
@@ -79,6 +80,16 @@ def profile_of(name: str) -> str:
 
     guest = GUESTS.get(name)
     return next((each.profile for each in RELEASES if each.guest == guest), "linux")
+
+
+def fits(name: str, scenario: Scenario) -> bool:
+    """Whether the kernel of this engine has all that a scenario (not a sweep) asks for. The engine
+    need not be ready."""
+    from sojourn.engine.kernel.engine import kernel_of
+    from sojourn.engine.kernel.plan.fits import problems_of
+
+    realised = scenario.realise(scenario.seeds[0])
+    return not any(problems_of(realised, *kernel_of(_GUESTS.get(name))))
 
 
 def stands_for(name: str) -> str | None:
