@@ -85,11 +85,10 @@ def profile_of(name: str) -> str:
 def fits(name: str, scenario: Scenario) -> bool:
     """Whether the kernel of this engine has all that a scenario (not a sweep) asks for. The engine
     need not be ready."""
-    from sojourn.engine.kernel.engine import kernel_of
-    from sojourn.engine.kernel.plan.fits import problems_of
+    from sojourn.engine.kernel.plan.fits import kernel_of, problems_of
 
     realised = scenario.realise(scenario.seeds[0])
-    return not any(problems_of(realised, *kernel_of(_GUESTS.get(name))))
+    return not any(problems_of(realised, *kernel_of(GUESTS.get(name))))
 
 
 def stands_for(name: str) -> str | None:
