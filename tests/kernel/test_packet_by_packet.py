@@ -588,3 +588,43 @@ def test_a_single_flow_on_a_wire_that_reorders_sends_the_kernels_packets(
     assert ours.height > 7700
     assert ours["bytes"].to_list() == kernels["bytes"].to_list()
     assert np.abs(ours["left"].to_numpy() - kernels["left"].to_numpy()).max() < APART_NS
+
+
+CROWD = """
+duration = "12 s"
+
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "15.8 ms"
+link_layer = "linux"
+down.qdisc = "fq_codel target 15ms"
+up.qdisc = "pfifo limit 300"
+
+[[flow]]
+name = "bulk"
+kind = "bulk"
+count = 16
+congestion = "reno"
+ecn = true
+start = "uniform 0 s .. 1 s"
+
+[record]
+packets = true
+"""
+
+
+def test_sixteen_flows_that_start_on_a_narrow_link_and_are_marked_are_the_kernels(
+    kernel_uml: str,
+) -> None:
+    """The queue is seconds long: probes, needless timeouts and reductions for marks meet."""
+    ours, kernels = (
+        sojourn.run_all([loads(CROWD)], engine=engine, seeds=1)[0]
+        .table("packets", 1)
+        .filter(pl.col("link") == "down")
+        .sort("t_ns")
+        for engine in ("sim", kernel_uml)
+    )
+    assert ours.height > 900
+    for column in ("flow", "bytes"):
+        assert ours[column].to_list() == kernels[column].to_list()
+    assert np.abs(ours["t_ns"].to_numpy() - kernels["t_ns"].to_numpy()).max() < APART_NS

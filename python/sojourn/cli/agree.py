@@ -33,6 +33,7 @@ STANDING = (
         "choke",
         "coalescing",
         "controls",
+        "crowd",
         "dctcp",
         "delay-steps",
         "duplicates",
