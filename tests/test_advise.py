@@ -130,6 +130,13 @@ def test_who_bloats_does_not_stand_for_goodput_though_it_has_most(runs: list) ->
     assert found.chosen != "as it is"
 
 
+def test_a_run_lasts_as_many_rtts_as_its_longest_flow_needs() -> None:
+    # 60 times 500 ms; the price alone would be 3 s.
+    line = AccessLine(20 * 10**9, rtt_ns=(1_000_000, 500_000_000))
+    assert line.duration_ns == 30 * 10**9
+    assert replace(line, rtt_ns=(1_000_000, 1_000_000)).duration_ns == 3 * 10**9
+
+
 # ------------------------------------------------------------------------- the choice, by numbers
 
 
@@ -228,6 +235,12 @@ def test_a_candidate_without_the_first_quantity_is_not_chosen() -> None:
     lost = Numbers({"ping_p95": [math.nan, math.nan], "goodput": [9.0, 9.0]})
     found = chosen({"as it is": lost, "fq_codel": pings(10.0, 10.0)})
     assert (found.chosen, found.as_good, found.undecided) == ("fq_codel", (), ())
+
+
+def test_where_pings_are_not_known_goodput_costs_no_delay() -> None:
+    most, usual = (Numbers({"goodput": [value, value]}) for value in (20.0, 10.0))
+    found = chosen({"pfifo": usual, "codel": most, "pie": pings(10.0, 10.0)}, "goodput")
+    assert (found.chosen, found.too_dear) == ("codel", ())
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5, 20])

@@ -1205,8 +1205,8 @@ def test_many_seeds_are_told_as_ranges() -> None:
 
 
 def test_numbers_show_about_three_digits() -> None:
-    assert [text.number(value) for value in (812.4, 99.96, 14.23, 0.9712, 0.0, float("nan"))] == [
-        "812", "100", "14.2", "0.97", "0", "-",
+    assert [text.number(value) for value in (812.4, 99.96, 14.23, 9.996, 0.9712, 0.0, float("nan"))] == [
+        "812", "100", "14.2", "10.0", "0.97", "0", "-",
     ]  # fmt: skip
     assert text.with_interval({"mean": 14.23, "ci95": 0.318}) == "14.2 ±0.3"
     assert text.percent({"mean": 0.1423, "ci95": 0.00318}) == "14.2 ±0.3"

@@ -785,6 +785,55 @@ def test_what_takes_long_without_packets_is_foreseen(text: str, least_s: float) 
     assert foreseen.packets < 1_000_000
 
 
+DUMBBELL = """
+duration = "3 s"
+[bottleneck]
+rate = "12 Mbit/s"
+delay = "10 ms"
+[[flow]]
+kind = "bulk"
+"""
+TWO_RATES = 'schedule = [["0 s", "12 Mbit/s"], ["1 s", "6 Mbit/s"]]\nrepeat = "2 s"'
+UDP = 'kind = "udp"\nrate = "100 Mbit/s"'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "packets"),
+    [
+        # 12 Mbit/s are 1000 packets of 1500 bytes a second.
+        ("", "", 3000),
+        ('kind = "bulk"', 'kind = "bulk"\ncount = 2', 3000),
+        ('kind = "bulk"', 'kind = "bulk"\nstop = "2 s"', 2000),
+        # 10 segments of 1448 bytes, and one of 20.
+        ('kind = "bulk"', 'kind = "bulk"\nsize = "14500 B"', 11),
+        ('kind = "bulk"', UDP, 3000),
+        # 12, 6 and again 12 Mbit/s.
+        ('rate = "12 Mbit/s"', TWO_RATES, 2500),
+    ],
+    ids=["one", "two", "stopped", "sized", "too fast", "two rates"],
+)
+def test_packets_are_those_that_the_line_carries(old: str, new: str, packets: int) -> None:
+    realised = loads(DUMBBELL.replace(old, new, 1)).realise(1)
+    assert foresight.expected_packets(realised) == packets
+
+
+def test_the_headers_of_a_packet_take_as_much_room_as_two_rows_of_others() -> None:
+    plain, packets, headers = (
+        foresight.expected_bytes(loads(DUMBBELL + record).realise(1))
+        for record in ("", "[record]\npackets = true", "[record]\nheaders = true")
+    )
+    assert headers - plain == 2 * (packets - plain) > 0
+
+
+def test_dualpi2_updates_each_16_ms_unless_it_is_told_to_otherwise() -> None:
+    def idle_s(qdisc: str) -> float:
+        text = DUMBBELL.replace("delay", f'qdisc = "{qdisc}"\ndelay')
+        return foresight._idle_s(loads(text).realise(1))
+
+    assert idle_s("dualpi2") == idle_s("dualpi2 tupdate 16ms") == 2 * idle_s("dualpi2 tupdate 32ms")
+    assert idle_s("codel") == 0
+
+
 def test_a_run_that_has_no_room_in_memory_or_takes_weeks_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -19,6 +19,7 @@ from sojourn.errors import UserError
 from sojourn.evaluation import entrants, evaluate, judged, matrix, suite
 from sojourn.evaluation.suite import Claim
 from sojourn.figures import ellipses
+from sojourn.metrics import Interval
 from sojourn.scenario import load
 from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.qdisc import QDISCS
@@ -260,6 +261,8 @@ def test_a_ratio_of_means_has_the_interval_of_its_residuals() -> None:
     assert spread.value == pytest.approx(1.5)
     assert spread.high - spread.value == pytest.approx(4.303 * 0.25 / math.sqrt(3), rel=1e-3)
     assert math.isnan(judged.ratio([1, 2], [0, 0]).value)
+    # A seed of which one of the two is not known counts in neither mean.
+    assert judged.ratio([2, 50, 6], [1, math.nan, 3]) == judged.ratio([2, 6], [1, 3])
 
 
 @pytest.fixture(scope="module")
@@ -379,7 +382,7 @@ def test_an_interval_on_both_sides_of_the_widened_threshold_is_unclear(cells) ->
     assert found.verdict == "unclear"
 
 
-@pytest.mark.parametrize(("lost", "verdict"), [(1.4, "holds"), (1.6, "fails")])
+@pytest.mark.parametrize(("lost", "verdict"), [(1.5, "holds"), (1.6, "fails")])
 def test_a_threshold_of_the_baseline_is_widened_by_what_nobody_cares_about(
     cells, lost: float, verdict: str
 ) -> None:
@@ -409,6 +412,20 @@ def test_of_two_ends_the_nearer_says_how_near_a_number_is(cells) -> None:
     found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
     assert found.verdict == "holds"
     assert found.findings[0].strain == pytest.approx(0.9)
+
+
+def test_the_cell_nearest_to_the_threshold_decides() -> None:
+    def at(rate: int, verdict: judged.Standing, strain: float) -> judged.Finding:
+        number = Interval(strain, strain, strain)
+        return judged.Finding({"rate": rate}, "x", number, "", strain, math.nan, verdict, strain)
+
+    cells = (at(1, "holds", 0.5), at(2, "holds", 0.9), at(3, "holds", math.nan))
+    claim = Claim("goodput", at_most=1.0, source="x")
+    assert judged.Judged(claim, "x", cells).decisive is cells[1]
+    # One that fails decides before all that hold.
+    fails = at(4, "fails", 1.1)
+    whole = judged.Judged(claim, "x", (*cells, fails))
+    assert (whole.verdict, whole.decisive) == ("fails", fails)
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,7 @@ def test_bars_are_as_long_as_the_means_of_the_summary(pair: list[Run]) -> None:
 def test_whiskers_of_a_share_end_where_it_can_be() -> None:
     assert sides(0.15, 0.25, 100) == (0.15, 0.25)
     assert sides(99.5, 2, 100) == (2, 0.5)
+    assert sides(100.5, 2, 100) == (2, 0), "above its most"
     assert sides(5, 7) == (7, 7), "no share"
 
 

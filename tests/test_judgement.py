@@ -442,6 +442,46 @@ def test_whoever_is_called_better_has_an_interval_without_zero(pair: list[Run]) 
     assert turned.turned() == told[0]
 
 
+def test_a_contest_has_the_seeds_of_the_run_that_has_fewest(tmp_path: Path) -> None:
+    short = made_up(tmp_path, "short", three(ping=20, up=10, down=30))
+    long = made_up(tmp_path, "long", [*three(ping=80, up=10, down=30)] * 2)
+    contest = only(judge([long, short]))
+    assert (contest.seeds, contest.samples) == (3, 3)
+
+
+def test_a_run_whose_pings_were_all_lost_is_the_last(tmp_path: Path) -> None:
+    mute = made_up(tmp_path, "mute", three(up=10, down=30))
+    slow = made_up(tmp_path, "slow", three(ping=800, up=10, down=30))
+    assert only(judge([mute, slow])).runs == ("slow", "mute")
+
+
+@pytest.mark.parametrize(("ping", "verdict"), [(98.02, "alike"), (97.98, "better")])
+def test_two_percent_of_the_larger_are_a_trifle(tmp_path: Path, ping: float, verdict: str) -> None:
+    # 100 - 98.02 is 1.98 % of 100, and 2.02 % of 98.02.
+    slow = made_up(tmp_path, "slow", three(ping=100, up=10, down=30))
+    fast = made_up(tmp_path, "fast", three(ping=ping, up=10, down=30))
+    contest = only(judge([slow, fast]))
+    assert [each.verdict for each in contest.differences if each.key == "ping_p95"] == [verdict]
+
+
+def test_each_run_is_held_against_the_baseline_of_its_own_contest(tmp_path: Path) -> None:
+    made = [
+        synthetic.run(tmp_path / f"{rate} {qdisc}", Shape(qdisc, rate_bps=rate * 10**6))
+        for rate in (10, 20)
+        for qdisc in ("pfifo limit 1000", "codel", "fq_codel")
+    ]
+    one, other = compare(made, baseline=made[4]).contests
+    # In the other contest it is the FIFO.
+    assert (one.called[one.baseline], other.called[other.baseline]) == ("pfifo limit 1000", "codel")
+
+
+def test_a_difference_the_other_way_round_has_its_interval_the_other_way_round() -> None:
+    one = Difference(
+        "ping_p95", "ping RTT p95", "ms", "ping", "felt", "a", "b", 2.0, 3.0, Interval(-1.0, -1.5, -0.25), "better"
+    )  # fmt: skip
+    assert one.turned().difference == Interval(1.0, 0.25, 1.5)
+
+
 # ----------------------------------------------------------------------------- for whom, and what
 
 
@@ -534,6 +574,11 @@ def test_a_rounding_error_is_no_goodput_of_another_way() -> None:
     assert rest(1000.00001, 1000) == pytest.approx(1e-5)
 
 
+def test_of_several_probes_the_worst_counts() -> None:
+    probes = [{"rtt_ms": {"p95": value}} for value in (20.0, 80.0, math.nan, 50.0)]
+    assert quantities.QUANTITY["ping_p95"].read({"probes": probes}, None) == 80
+
+
 @pytest.mark.parametrize(
     ("congestions", "jain"), [(("cubic", "reno"), 0.8), (("cubic", None), math.nan)]
 )
@@ -616,6 +661,7 @@ def test_of_many_contests_it_is_said_who_wins_how_many(pair: list[Run]) -> None:
     many = [
         dataclasses.replace(one, conditions=f"rate {i}") for i in range(words.MOST_CONTESTS + 1)
     ]
+    assert len(words.sentences(many[1:])) == 1 + words.MOST_CONTESTS
     said = words.sentences(many)
     assert said == ["fq_codel wins 13 of 13 comparisons between Runs of the same link and traffic."]
 
@@ -681,6 +727,6 @@ def test_a_link_that_polices_is_under_study_where_next_to_nothing_waits(tmp_path
     policed = sojourn.run(sojourn.scenario.loads(text), seeds=1, out=tmp_path / "policed")
     assert quantities.bottleneck(policed) == "down"
     links = [link.name for link in policed.meta.links]
-    for waits, expected in (({"up": 0.9, "down": 0.1}, "down"), ({"up": 3, "down": 0.1}, "up")):
+    for waits, expected in (({"up": 0.9, "down": 0.1}, "down"), ({"up": 1, "down": 0.1}, "up")):
         assert sorted(waits) == sorted(links)
         assert quantities.under_study([policed.meta], [waits]) == [expected]

@@ -387,10 +387,34 @@ def test_pings_that_are_missing_in_seq_were_lost(tmp_path: Path) -> None:
     assert "100 probes to ICMP in 1 repeat, 20 lost" in sentences.confidence(found)[0]
 
 
+def test_of_two_answers_to_a_ping_the_first_counts(tmp_path: Path) -> None:
+    told = [*answered([*range(50)]), {"t": T0_S + 3.0, "val": 900.0, "seq": 10}]
+    probes = netperfs(tmp_path, s0=sampled(5), ping=told).table("probe", 1)
+    assert probes["seq"].to_list() == [*range(50)]
+    assert set(probes["rtt_ns"]) == {20_000_000}
+
+
+def test_nothing_arrives_in_a_hole_of_more_than_half_a_sample(tmp_path: Path) -> None:
+    # From 7 to 8.5 s no sample tells of anything.
+    told = [*sampled(5, 8, 2.0, 1), *sampled(8.5, 8, 2.0, 3)]
+    (part,) = phases.cut(netperfs(tmp_path, s0=told)).of("download")
+    t, mbps = part.goodput("down")
+    np.testing.assert_allclose(mbps[(t > 7.05) & (t < 8.45)], 0, atol=1e-6)
+    np.testing.assert_allclose(mbps[(t > 5.15) & (t < 6.95)], 8, rtol=1e-3)
+
+
 def test_a_ping_belongs_to_when_it_was_sent(tmp_path: Path) -> None:
     told = [{"t": T0_S + 0.2 * i + 1.2, "val": 1200.0, "seq": i} for i in range(80)]
     sent = netperfs(tmp_path, s0=sampled(5), ping=told).table("probe", 1)["t_ns"]
     np.testing.assert_allclose(sent.to_numpy() / 1e9, 0.2 * np.arange(80), atol=1e-6)
+
+
+def test_a_ping_that_was_sent_before_the_test_began_belongs_to_its_beginning(
+    tmp_path: Path,
+) -> None:
+    told = [{"t": T0_S + 0.2 * i + 0.05, "val": 120.0, "seq": i} for i in range(80)]
+    sent = netperfs(tmp_path, s0=sampled(5), ping=told).table("probe", 1)["t_ns"]
+    np.testing.assert_allclose(sent.to_numpy()[:2] / 1e9, [0, 0.13], atol=1e-6)
 
 
 def test_values_that_can_not_be_true_are_null_and_named(tmp_path: Path) -> None:

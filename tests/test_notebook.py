@@ -112,6 +112,29 @@ def test_nodes_are_as_far_as_their_links_and_none_lies_on_another() -> None:
     assert len(set(places.values())) == 4
 
 
+def ring(links: int) -> sojourn.Scenario:
+    """One node after another, and from the last to the first."""
+    text = 'title = "A ring"\nduration = "2 s"\n[[flow]]\nkind = "ping"\nfrom = "n0"\nto = "n1"\n'
+    for i in range(links):
+        text += (
+            f'[[link]]\nname = "l{i}"\nfrom = "n{i}"\nto = "n{(i + 1) % links}"\nduplex = false\n'
+        )
+        text += 'rate = "5 Mbit/s"\ndelay = "1 ms"\n'
+    return sojourn.loads(text)
+
+
+def test_forty_links_are_drawn_and_more_are_not() -> None:
+    assert notebook.drawn(ring(40)).count("<path") == 40
+    assert notebook.drawn(ring(41)) == ""
+
+
+def test_links_between_the_same_nodes_lie_apart() -> None:
+    text = GRAPH.replace('from = "b"', 'from = "a"')
+    drawn = ET.fromstring(notebook.drawn(sojourn.loads(text)))
+    arrows = [each.attrib["d"] for each in drawn.findall("path")]
+    assert len(set(arrows)) == len(arrows) > 2
+
+
 def test_a_sweep_shows_its_first_variant() -> None:
     swept = sojourn.loads(SCENARIO).with_(sweep={"bottleneck.qdisc": ["codel", "pfifo"]})
     said = " ".join(texts(shown(swept)))

@@ -153,6 +153,9 @@ FAILURES = [
     ("raise ValueError('too late')", "raised: too late"),
     ("assert link.now < 0, 'late'", "raised: late"),
     ("self.x = 1 << (link.now - link.now - 1)", "a shift by less than 0"),
+    ("self.x = 1 << (link.now - link.now + 64)", "a shift by less than 0 or more than 63 bits"),
+    ("self.two[2 + link.now - link.now] = 1", "an index that its array does not have"),
+    ("self.two[link.now - link.now - 1] = 1", "an index that its array does not have"),
     ("self.x = abs(-(1 << 62) - (1 << 62) - link.now * 0)", "a whole number beyond 64 bits"),
     ("self.x = int(math.log(-1.0 - link.now))", "a logarithm of a number that is not above 0"),
     ("self.x = int(math.sqrt(-1 - link.now))", "a square root of a negative number"),
@@ -161,9 +164,11 @@ FAILURES = [
     ("self.x = int(math.exp(1e3 + link.now))", "a real number beyond 64 bits"),
     ("for i in range(0, 9, link.now - link.now): self.x = i", "a range with a step of 0"),
     ("for i in range(1 - (1 << 62), 1 << 62, 1 << 60): self.x = i", "a range from, to or by"),
+    ("for i in range(-(1 << 62), 0, 1 << 60): self.x = i", "a range from, to or by"),
     ("self.x = self.nothing() // (link.now - link.now)", "a division by zero"),
     ("self.x = self.tree()", "loops that had not ended after 10000000 turns and calls"),
 ]
+FIELDS = "case: int = 0\n    x: int = 0\n    two: list[int] = [0] * 2"
 METHODS = (
     "\n    def nothing(self) -> int:\n        return 0\n"
     "\n    def tree(self) -> int:\n        for i in range(2000):\n            self.tree4()\n        return 0\n"
@@ -177,7 +182,7 @@ METHODS = (
 def test_what_fails_ends_as_a_sentence_with_its_line(tmp_path: Path) -> None:
     # One class has them all: it is compiled once.
     cases = "\n".join(f"if self.case == {i}:\n    {body}" for i, (body, _) in enumerate(FAILURES))
-    source = dequeuing(f"{cases}\nreturn PASS", "case: int = 0\n    x: int = 0") + METHODS
+    source = dequeuing(f"{cases}\nreturn PASS", FIELDS) + METHODS
     for i, (body, why) in enumerate(FAILURES):
         line = next(n for n, text in enumerate(source.splitlines(), 1) if text.strip() == body)
         with pytest.raises(UserError) as raised:
@@ -428,6 +433,7 @@ SUMS = [
     ("-a ^ b", lambda a, b: -a ^ b),
     ("a >> (b & 63)", lambda a, b: a >> (b & 63)),
     ("int(a / b)", lambda a, b: int(a / b)),
+    ("int((0.0 * a) ** 2)", lambda a, b: 0),
     ("min(a, b) + max(a, 3)", lambda a, b: min(a, b) + max(a, 3)),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+import struct
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 import sojourn
 from sojourn import scenario
 from sojourn.cli import status
-from sojourn.records import Run, RunError
+from sojourn.records import Run, RunError, pcapng
 from sojourn.records.pcapng import capture
 
 LINE = """
@@ -109,6 +110,52 @@ def test_segments_say_what_the_sender_said(lossy: Run) -> None:
         seen.update(syn=syn, sacks=bool(sacks), data=row["payload_bytes"] > 0)
         seen.update(pushed=bool(segment.flags & 8))
     assert min(seen.values()) > 10
+
+
+def test_checksums_are_those_of_headers_and_zeros(lossy: Run) -> None:
+    seen: Counter[int] = Counter()
+    for _, frame in dpkt.pcapng.Reader(io.BytesIO(capture(lossy, 1))):
+        head, above = frame[14:34], frame[34:]
+        protocol, length = head[9], int.from_bytes(head[2:4]) - 20
+        pseudo = head[12:20] + struct.pack(">HH", protocol, length) if protocol == 6 else b""
+        if protocol != 17:
+            assert dpkt.in_cksum(pseudo + above) == 0
+        seen[protocol] += 1
+    assert min(seen.values()) > 10
+
+
+def test_echoes_are_requests_and_replies_and_windows_are_linux_s(lossy: Run) -> None:
+    rows = lossy.table("headers", 1).iter_rows(named=True)
+    windows: Counter[tuple[bool, int]] = Counter()
+    for (_, packet), row in zip(_packets(capture(lossy, 1)), rows, strict=True):
+        if packet.p == 1:
+            assert packet.data.type == (0 if row["reply"] else 8)
+        if packet.p == 6 and row["window"] is None:
+            windows[bool(row["flags"] & 2), packet.data.win] += 1
+        elif packet.p == 6:
+            assert packet.data.win == row["window"]
+    assert windows.keys() == {(True, 64_240), (False, 502)}
+
+
+@pytest.mark.parametrize(
+    ("counters", "option"),
+    [
+        ((3, 2, 1), (174, 11, 3, 2, 1)),
+        ((3, 2, None), (174, 8, 3, 2)),
+        ((None, 2, 1), (172, 8, 1, 2)),
+        ((None, None, 1), (172, 5, 1)),
+    ],
+)
+def test_the_counters_of_accurate_feedback_have_two_orders(
+    lossy: Run, counters: tuple[int | None, ...], option: tuple[int, ...]
+) -> None:
+    names = ("accecn_e1b", "accecn_ceb", "accecn_e0b")
+    values = {name: pl.lit(value, pl.Int64) for name, value in zip(names, counters, strict=True)}
+    one = lossy.table("headers", 1).head(1).with_columns(**values)
+    written = [bytes(found[0]) for here, found in pcapng._options(pcapng._Columns(one)) if here[0]]
+    kind, length, *told = option
+    body = b"".join(each.to_bytes(3) for each in told)
+    assert [each for each in written if each[0] in (172, 174)] == [bytes((kind, length)) + body]
 
 
 def test_the_data_of_a_connection_are_one_stream(lossy: Run) -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -169,6 +170,15 @@ def test_what_decides_comes_first(cells: grid.Grid) -> None:
     silent = SCENARIO.replace('[[flow]]\nkind = "ping"\n', "")
     quiet = grid.of_simulated(sojourn.engine.simulate_all(sojourn.loads(silent)))
     assert quiet.quantities[0].key.startswith("sojourn_")
+
+
+def test_a_quantity_that_one_cell_lacks_differs() -> None:
+    def cells(*means: float) -> Any:
+        return [SimpleNamespace(values=lambda _, mean=mean: (mean, 0.0)) for mean in means]
+
+    assert grid._differs("jain", cells(1.0, math.nan))
+    assert not grid._differs("jain", cells(1.0, 1.0))
+    assert not grid._differs("jain", cells(math.nan, math.nan))
 
 
 def test_columns_are_chosen_by_key_name_or_head(cells: grid.Grid) -> None:

@@ -2,15 +2,17 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sojourn import engine, metrics
 from sojourn.cli import status
+from sojourn.offered import SEEDS_END
 from sojourn.records import Run
 from sojourn.scenario import loads
-from sojourn.sweeps.until import Precision, lacking
+from sojourn.sweeps.until import Precision, as_many_again, lacking
 
 TEXT = """
 title = "Downloads that begin at random"
@@ -106,6 +108,11 @@ def test_a_cell_that_tells_has_no_more() -> None:
     assert only.seeds == (5, 6, 7, 8)
     assert lacking(runs, Precision(KEY, max(shares), 100)) == []
     assert [one.seeds for one in lacking(runs, Precision(KEY, 0.0001, 6))] == [(5, 6)] * 2
+
+
+def test_the_last_seed_that_can_be_asked_for_is_the_last_to_be_added() -> None:
+    run: Any = SimpleNamespace(meta=SimpleNamespace(seeds_asked=(1, 2, SEEDS_END - 2)))
+    assert as_many_again(run, 100) == (SEEDS_END - 1,)
 
 
 def test_where_nothing_is_random_more_seeds_tell_no_more() -> None:
