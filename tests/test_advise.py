@@ -239,7 +239,8 @@ def test_a_candidate_without_the_first_quantity_is_not_chosen() -> None:
 
 def test_where_pings_are_not_known_goodput_costs_no_delay() -> None:
     most, usual = (Numbers({"goodput": [value, value]}) for value in (20.0, 10.0))
-    found = chosen({"pfifo": usual, "codel": most, "pie": pings(10.0, 10.0)}, "goodput")
+    short = Numbers({"goodput": [9.0, 9.0], "ping_p95": [25.0, 25.0], "ping_idle": [20.0, 20.0]})
+    found = chosen({"pfifo": usual, "codel": most, "pie": short}, "goodput")
     assert (found.chosen, found.too_dear) == ("codel", ())
 
 

@@ -417,8 +417,9 @@ def test_a_short_delay_at_half_the_goodput_wins_nothing(tmp_path: Path) -> None:
 
 def test_a_fifo_that_wins_is_said_to(tmp_path: Path) -> None:
     fifo = made_up(tmp_path, "pfifo", three(ping=20, up=10, down=30))
-    other = made_up(tmp_path, "other", three(ping=80, up=10, down=30))
+    other = made_up(tmp_path, "other", three(ping=80, up=10, down=30), "codel")
     found = judge([fifo, other])
+    assert only(found).baseline == "pfifo"
     assert only(found).winner == "pfifo"
     assert "Against other: ping RTT p95 from 80.0 to 20.0 ms" in found.sentences()[0]
 

@@ -7,6 +7,8 @@ import dataclasses
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -201,6 +203,40 @@ def test_a_queue_before_the_nearest_target_is_at_home() -> None:
     (place,) = found.places
     assert (place.after, place.nearest) == (None, "gateway")
     assert "this host, its Wi-Fi" in " ".join(sentences.sentences(found))
+
+
+def test_a_load_both_ways_is_located_only_where_no_way_was_measured_alone(found: Findings) -> None:
+    assert [place.phase for place in found.places] == ["download", "upload"]
+    [both] = of(Line(phases=(("idle", 4), ("both", 8)))).places
+    assert both.phase == "both"
+
+
+@pytest.mark.parametrize(
+    ("retransmits", "overflowed"),
+    [((0, 0), False), ((0, 3), True), ((None, 3), True), ((None, 0), None), ((None,), None)],
+)
+def test_a_buffer_overflowed_if_any_stream_sent_again(
+    retransmits: tuple[int | None, ...], overflowed: bool | None
+) -> None:
+    streams = [SimpleNamespace(direction="up", retransmits=each) for each in retransmits]
+    part: Any = SimpleNamespace(
+        streams=[*streams, SimpleNamespace(direction="down", retransmits=9)]
+    )
+    assert findings._overflowed([part], "up") is overflowed
+
+
+@pytest.mark.parametrize(
+    ("added_ms", "words"),
+    [
+        (4.9, "no bufferbloat"),
+        (5, "hardly any"),
+        (30, "some"),
+        (100, "bufferbloat: calls"),
+        (300, "severe"),
+    ],
+)
+def test_an_added_delay_has_the_words_from_its_bound_on(added_ms: float, words: str) -> None:
+    assert findings.judgement(added_ms).startswith(words)
 
 
 def test_a_line_without_a_queue_has_none_anywhere() -> None:

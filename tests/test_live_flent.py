@@ -120,6 +120,17 @@ def test_without_an_idle_phase_there_is_nothing_on_that_side() -> None:
     assert max(value or 0 for value in pings(made, 13.2, 18)) < 22
 
 
+def test_of_several_idle_phases_the_nearest_goes_out() -> None:
+    line = Line(phases=(("idle", 4), ("download", 8), ("idle", 4), ("upload", 8), ("idle", 4)))
+    made = synthetic_live.run(None, line)
+    for phase, names in (
+        ("download", ["idle", "download", "idle 2"]),
+        ("upload", ["idle 2", "upload", "idle 3"]),
+    ):
+        told = document(made, phase=phase)["metadata"]["LAB"]["phases"]
+        assert [each["name"] for each in told] == names
+
+
 def test_pings_by_udp_and_by_icmp_are_two_series_and_come_back_as_two(
     run: Run, tmp_path: Path
 ) -> None:
@@ -392,6 +403,30 @@ def test_of_two_answers_to_a_ping_the_first_counts(tmp_path: Path) -> None:
     probes = netperfs(tmp_path, s0=sampled(5), ping=told).table("probe", 1)
     assert probes["seq"].to_list() == [*range(50)]
     assert set(probes["rtt_ns"]) == {20_000_000}
+
+
+@pytest.mark.parametrize(
+    ("name", "test", "swapped"),
+    [
+        ("TCP download::1", "TCP_MAERTS", False),
+        ("TCP download::1", "TCP_STREAM", True),
+        ("TCP upload", "TCP_STREAM", False),
+        ("TCP upload", "TCP_MAERTS", True),
+    ],
+)
+def test_netperf_s_command_tells_that_the_directions_were_swapped(
+    tmp_path: Path, name: str, test: str, *, swapped: bool
+) -> None:
+    made = {
+        "version": 4, "x_values": [0.2 * i for i in range(60)], "results": {name: [None] * 60},
+        "raw_values": {name: sampled(0)},
+        "metadata": {
+            "NAME": "tcp", "TITLE": "", "HOST": "h", "LENGTH": 10, "T0": "2020-05-07T12:46:40.000000Z",
+            "SERIES_META": {name: {"COMMAND": f"netperf -t {test}"}},
+        },
+    }  # fmt: skip
+    notes = flent.read(saved(tmp_path / "swapped.flent.gz", made)).meta.facts["1"]["notes"]
+    assert any("have the other ones" in note for note in notes) == swapped
 
 
 def test_nothing_arrives_in_a_hole_of_more_than_half_a_sample(tmp_path: Path) -> None:
