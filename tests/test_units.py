@@ -114,6 +114,28 @@ def test_a_probability_is_a_percentage_or_a_fraction(value: object, fraction: fl
     assert parse_probability(value) == fraction
 
 
+def test_the_least_and_the_most_are_allowed() -> None:
+    assert parse_duration("5 ms", most=5_000_000) == 5_000_000
+    assert [parse_size(text, least=10, most=20) for text in ("10 B", "20 B")] == [10, 20]
+    for beyond in ("9 B", "21 B"):
+        with pytest.raises(UnitError):
+            parse_size(beyond, least=10, most=20)
+    with pytest.raises(UnitError, match="too long"):
+        parse_duration("5.000001 ms", most=5_000_000)
+
+
+def test_as_many_digits_are_read_as_a_float_can_print() -> None:
+    assert parse_duration("100000000000000000 ns") == 10**17
+    assert parse_duration("1.000000000000000000000000 ms") == 1_000_000
+    assert parse_duration("5e-003 s") == 5_000_000
+
+
+def test_the_shorter_way_of_writing_is_taken() -> None:
+    assert [format_size(size) for size in (1000, 1999, 2000)] == ["1000 B", "1999 B", "2 kB"]
+    assert format_duration(1_000_000) == "1 ms"
+    assert format_probability(0.000_001_234_567_8) == "0.0000012345678"
+
+
 @pytest.mark.parametrize("value", ["101 %", "2", -0.1, float("nan"), float("inf"), True, "p"])
 def test_what_is_not_a_probability_is_refused(value: object) -> None:
     with pytest.raises(UnitError):
