@@ -359,6 +359,12 @@ impl AsRef<TcpParams> for TcpParams {
 }
 
 impl TcpParams {
+    /// Payload of a full segment without AccECN's option, in bytes: Linux's `mss_cache` and `advmss`,
+    /// which don't know of an option that not every segment has.
+    pub fn mss_without_options(&self) -> u32 {
+        self.mss + if self.accecn { ACCECN_BYTES } else { 0 }
+    }
+
     /// The defaults of a Linux host of today: of Linux 6.12.
     pub const LINUX: TcpParams = TcpParams {
         congestion: CongestionKind::Cubic,

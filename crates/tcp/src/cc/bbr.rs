@@ -96,6 +96,7 @@ pub struct Bbr {
     packet_conservation: bool,
     aggregation: Aggregation,
     policer: Policer,
+    /// By which a rate in packets is one in bytes; with AccECN 12 more than a segment carries, as in Linux.
     mss: u64,
     /// Length of a jiffy, ns.
     tick_ns: u64,
@@ -105,7 +106,7 @@ pub struct Bbr {
 impl Bbr {
     /// Before the connection is established.
     pub fn new(params: &TcpParams) -> Bbr {
-        let mss = params.mss.into();
+        let mss = params.mss_without_options().into();
         Bbr {
             cwnd: params.growth.initial_window,
             ssthresh: f64::INFINITY,
@@ -703,6 +704,7 @@ impl Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::params::ACCECN_BYTES;
 
     const MS: u64 = 1_000_000;
 
@@ -753,6 +755,13 @@ mod tests {
     fn the_first_rate_is_the_first_window_in_an_rtt_or_in_a_millisecond() {
         assert_eq!(established(Some(40)).rate(), Some(1_034_467));
         assert_eq!(established(None).rate(), Some(41_381_651));
+    }
+
+    #[test]
+    fn with_accecn_a_rate_is_one_of_segments_without_its_option() {
+        let plain = TcpParams::LINUX;
+        let params = TcpParams { accecn: true, mss: plain.mss - ACCECN_BYTES, ..plain };
+        assert_eq!(Bbr::new(&params).mss, u64::from(plain.mss));
     }
 
     #[test]

@@ -199,7 +199,7 @@ impl Bbr3 {
             initial_cwnd,
             prior_cwnd: 0.0,
             pacing_rate: 0.0,
-            mss: params.mss.into(),
+            mss: params.mss_without_options().into(),
             luck: Luck::new(0, "bbr3"),
             repair: Repair::None,
             delivered: 0,

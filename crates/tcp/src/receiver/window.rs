@@ -10,7 +10,7 @@
 //! have. Deviations: a buffer of fixed size is offered whole from the start, where Linux opens the
 //! window there too. Most tests are in `receiver`.
 
-use crate::params::{ACCECN_BYTES, RightSizing};
+use crate::params::RightSizing;
 use crate::{Millis, Segment, TcpParams};
 use units::{Span, Time, whole};
 
@@ -84,7 +84,7 @@ impl Window {
         // Of the whole buffer, though not all of it can be advertised (tcp_select_initial_window;
         // RFC 7323 §2.3).
         let scale = rcvbuf_max.max(RMEM_MAX).ilog2().saturating_sub(15).min(14);
-        let advmss = params.mss + if params.accecn { ACCECN_BYTES } else { 0 };
+        let advmss = params.mss_without_options();
         let mss = u64::from(advmss);
         let mut rcv_ssthresh = space;
         if rcvbuf < rcvbuf_max {
