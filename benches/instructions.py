@@ -7,13 +7,16 @@ creep up unseen.
 
 More than 1 % above what is recorded ends with 1, and names the part that grew by most. `--record` keeps
 what was counted in instructions.json, with the compiler that it is of: another one makes other code.
-Those of the release it keeps for docs/performance.md, too.
+Those of the release it keeps for docs/performance.md, too. .ci/run compiles what tests run without
+`incremental`, which inlines more, and so it has numbers of its own: record them with the variables that
+.ci/run exports.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -63,6 +66,12 @@ def cases(build: str, only: Sequence[str] = ()) -> list[bench.Case]:
     return [case for case in bench.ALL if case.name in (only or names)]
 
 
+def kept_as(build: str) -> str:
+    """The name of a build's numbers in the record."""
+    alone = build == "checked" and os.environ.get("CARGO_INCREMENTAL") == "0"
+    return "checked, not incremental" if alone else build
+
+
 def count(speed: callgrind.Speed, case: bench.Case) -> dict[str, Any]:
     """A case as it is recorded: its lengths, and instructions a packet by part."""
     lengths = case.lengths if speed.build == "release" else SHORT
@@ -81,7 +90,7 @@ def compiler() -> dict[str, str]:
 
 
 def recorded(file: Path = RECORD) -> dict[str, Any]:
-    """Of each build its compiler and its cases."""
+    """Of each build (`kept_as`) its compiler and its cases."""
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
@@ -166,7 +175,8 @@ def main() -> int:
     except callgrind.NoToolError as missing:
         print(f"error: {missing}", file=sys.stderr)
         return 2
-    by, kept, of = compiler(), recorded().get(options.build, {}), bench.tree_and_machine()
+    build = kept_as(options.build)
+    by, kept, of = compiler(), recorded().get(build, {}), bench.tree_and_machine()
     found: dict[str, Any] = {}
     verdicts = []
     for case in asked:
@@ -174,7 +184,7 @@ def main() -> int:
         verdicts.append(judged(case.name, found[case.name], kept, by))
         print(line(verdicts[-1]), flush=True)
     if options.record:
-        keep(options.build, found, by, speed.valgrind.version, of)
+        keep(build, found, by, speed.valgrind.version, of)
         if options.build == "release":
             now = recorded()["release"]
             page.record(places(now), now["commit"], now["date"])
