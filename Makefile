@@ -270,7 +270,7 @@ $(VENV)/.dev: $(VENV)/.tools $(GUEST) $(RUST_SOURCES)
 # live lines. PROFILE=checked takes what the tests have compiled already. (An editable install leaves wheels of its own in
 # target/wheels.)
 WHEELS  := target/wheel
-PROFILE := release
+PROFILE := wheel
 
 wheel: $(WHEELS)/.made-$(PROFILE)
 
