@@ -307,7 +307,7 @@ def test_a_run_whose_text_is_gone_or_no_scenario_is_told(
 
 
 def test_a_paper_s_runs_of_another_build_are_not_redrawn(tmp_path: Path) -> None:
-    reproduce: Any = importlib.import_module("sojourn.papers.reproduce")
+    reproduce: Any = importlib.import_module("sojourn.papers.reproduction")
 
     run(short(), out=tmp_path / "run")
     job = reproduce._Job(None, None, short(), tmp_path / "run")

@@ -12,7 +12,7 @@ import pytest
 from sojourn import metrics
 from sojourn.arrays import Tables
 from sojourn.engine import runs as engines
-from sojourn.engine.kernel import engine as kernel_engine
+from sojourn.engine.kernel.observed import tables as observed
 from sojourn.engine.kernel.observed.archive import Archive
 from sojourn.engine.kernel.observed.tables import tables
 from sojourn.engine.kernel.plan import guest_plan as planning
@@ -165,7 +165,7 @@ def test_netlink_makes_what_tc_makes(
         return planned
 
     scenario = loads(SCENARIO).with_({"link.line.qdisc": qdisc, "duration": "5 s"})
-    monkeypatch.setattr(kernel_engine, "tables", noting)
+    monkeypatch.setattr(observed, "tables", noting)
     engines.run(scenario, engine="kernel-uml", out=tmp_path / "tc")
     monkeypatch.setattr(planning, "plan", by_netlink)
     engines.run(scenario, engine="kernel-uml", out=tmp_path / "netlink")

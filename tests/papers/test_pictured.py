@@ -46,7 +46,7 @@ from sojourn.papers.paper import (
     Tolerance,
 )
 from sojourn.papers.published import PublishedError
-from sojourn.papers.reproduce import reproduce
+from sojourn.papers.reproduction import reproduce
 from sojourn.papers.study import Study, Variant
 from sojourn.papers.verdict import Verdict
 

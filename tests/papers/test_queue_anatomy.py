@@ -10,7 +10,7 @@ from sojourn import papers
 from sojourn.papers.evidence import Along, Estimate, Measure, NotRun
 from sojourn.papers.queue_anatomy import figures, studies
 from sojourn.papers.queue_anatomy import measures as m
-from sojourn.papers.reproduce import Reproduction
+from sojourn.papers.reproduction import Reproduction
 from sojourn.scenario import load
 
 PAPER = papers.load("queue-anatomy")

@@ -41,7 +41,7 @@ from sojourn.papers.red_droptail.studies import (
     Setting,
     cell,
 )
-from sojourn.papers.reproduce import Reproduction
+from sojourn.papers.reproduction import Reproduction
 
 PAPER = papers.load("red-droptail")
 

@@ -36,7 +36,7 @@ from sojourn.papers.paper import (
     Threshold,
     Tolerance,
 )
-from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped, reproduce
+from sojourn.papers.reproduction import ReproductionUnfinishedError, Stopped, reproduce
 from sojourn.papers.study import Study, Variant
 from sojourn.papers.verdict import Verdict
 from sojourn.records import RunError

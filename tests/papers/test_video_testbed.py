@@ -10,7 +10,7 @@ from laws import *  # noqa: F403
 
 from sojourn import papers
 from sojourn.papers.evidence import Estimate, Evidence, Measure, Seed, estimated
-from sojourn.papers.reproduce import Reproduction
+from sojourn.papers.reproduction import Reproduction
 from sojourn.papers.study import Variant
 from sojourn.papers.video_testbed import claims, studies
 from sojourn.papers.video_testbed import measures as m

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sojourn.engine import Progress
     from sojourn.papers import Paper, Reproduction
     from sojourn.papers.page import Pages
-    from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
+    from sojourn.papers.reproduction import ReproductionUnfinishedError, Stopped
 
 FAILED = 1
 INTERRUPTED = 130
@@ -70,7 +70,7 @@ def reproduce(
     where = cluster.wanted(execution)
     chosen = [papers.load(name) for name in _known(names, papers.NAMES)]
     from sojourn.papers import page
-    from sojourn.papers.reproduce import ReproductionUnfinishedError, Stopped
+    from sojourn.papers.reproduction import ReproductionUnfinishedError, Stopped
 
     if search:
         _search(chosen)

@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sojourn.papers.evidence import Evidence, Seed
     from sojourn.papers.paper import Paper
-    from sojourn.papers.reproduce import Reproduction, reproduce
+    from sojourn.papers.reproduction import Reproduction, reproduce
     from sojourn.papers.verdict import Verdict
 
 _HOME = {
     "Evidence": "evidence",
     "Paper": "paper",
-    "Reproduction": "reproduce",
+    "Reproduction": "reproduction",
     "Seed": "evidence",
     "Verdict": "verdict",
-    "reproduce": "reproduce",
+    "reproduce": "reproduction",
 }
 
 __all__ = [

@@ -30,7 +30,7 @@ from sojourn.errors import UserError
 from sojourn.papers import bibliography, frozen, pictured, readings, story, tornado, verdict
 from sojourn.papers.paper import Claim, Grid, Number, Paper, Picture, Reading, Role
 from sojourn.papers.readings import Matrix
-from sojourn.papers.reproduce import Reproduction
+from sojourn.papers.reproduction import Reproduction
 from sojourn.papers.study import Study
 from sojourn.papers.tornado import anchor
 from sojourn.papers.verdict import ClaimRow, Judged, Row, Verdict

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from sojourn.papers import drawn, searched
 from sojourn.papers.paper import Picture
-from sojourn.papers.reproduce import Reproduction
+from sojourn.papers.reproduction import Reproduction
 from sojourn.papers.study import Variant
 from sojourn.papers.tornado import anchor
 from sojourn.report import parts

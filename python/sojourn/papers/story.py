@@ -16,7 +16,7 @@ from sojourn.digits import on_page as number
 from sojourn.figures import style
 from sojourn.papers.drawing import note, stated_mark
 from sojourn.papers.paper import Bar
-from sojourn.papers.reproduce import Reproduction
+from sojourn.papers.reproduction import Reproduction
 
 SENTENCE = "A queue that stands full adds its whole length to every packet's delay; short or controlled queues carry nearly as much with a fraction of the delay."
 
