@@ -342,10 +342,6 @@ class TrafficKind:
         """Other programs' words for it."""
 
     @property
-    def requires(self) -> str:
-        """Keys that it requires, with a value of each, as lines of a [[flow]]."""
-
-    @property
     def tcp(self) -> bool:
         """Its packets are segments of TCP connections."""
 

@@ -73,7 +73,6 @@ pub fn scenario_keys() -> HashMap<&'static str, Vec<&'static str>> {
 pub struct Kind {
     word: &'static str,
     also: &'static [&'static str],
-    requires: &'static str,
     tcp: bool,
     probe: bool,
     headers: Option<u32>,
@@ -94,14 +93,13 @@ impl Kind {
 #[pyfunction]
 pub fn traffic_kinds() -> Vec<Kind> {
     let kind = |kind: &TrafficKind| {
-        let &KindRecord { word, also, requires, packets, greedy, speech, in_linux, told_as } =
-            kind.record();
+        let &KindRecord { word, also, packets, greedy, speech, in_linux, told_as } = kind.record();
         let headers = match packets {
             Packets::Datagrams { headers } => Some(headers),
             Packets::Segments | Packets::Echoes => None,
         };
         let (tcp, probe, told_as) = (kind.is_tcp(), kind.is_probe(), told_as.word());
-        Kind { word, also, requires, tcp, probe, headers, greedy, speech, in_linux, told_as }
+        Kind { word, also, tcp, probe, headers, greedy, speech, in_linux, told_as }
     };
     TrafficKind::ALL.iter().map(kind).collect()
 }

@@ -628,7 +628,7 @@ fn seeds(value: &Value) -> Result<Vec<u64>, Wrong> {
         }
         seeds.push(*seed as u64);
     }
-    let different = seeds.iter().collect::<BTreeSet<_>>().len();
+    let different = seeds.iter().copied().collect::<BTreeSet<_>>().len();
     if !(1..=10_000).contains(&seeds.len()) || different != seeds.len() {
         let message = format!("{} seeds, {different} of them different", seeds.len());
         return Err(Wrong::new(message, "give 1 to 10000 different seeds"));

@@ -178,7 +178,6 @@ impl Loaded {
         let mut problems: Vec<Problem> = Vec::new();
         let mut single = document.clone();
         single.remove("sweep");
-        let mut told = BTreeSet::new();
         for change in sweep::changes(&scenario.sweep, source)? {
             let variant =
                 change.apply(&single, source).and_then(|changed| validated(changed, source, &kept));
@@ -187,9 +186,7 @@ impl Loaded {
                     for problem in wrong {
                         let moved = change.relocate(problem, source);
                         // What is wrong with a key, not with its values, is told once.
-                        let about =
-                            (moved.key[..moved.key.len().min(2)].to_vec(), moved.message.clone());
-                        if told.insert(about) {
+                        if !problems.iter().any(|known| same_fault(known, &moved)) {
                             problems.push(moved);
                         }
                     }
@@ -439,6 +436,12 @@ fn plain_text(text: &str, out: &mut String) {
 /// Whether two notes say the same of the same key, wherever it stands.
 fn same(one: &Problem, other: &Problem) -> bool {
     one.key == other.key && one.message == other.message
+}
+
+/// Whether two problems of a sweep's variants are one: what is wrong is a key, not its values.
+fn same_fault(one: &Problem, other: &Problem) -> bool {
+    let table = |key: &Key| key.len().min(2);
+    one.message == other.message && one.key[..table(&one.key)] == other.key[..table(&other.key)]
 }
 
 fn add_note(notes: &mut Vec<Problem>, note: Problem) {

@@ -228,7 +228,7 @@ fn drawn(sweep: &Sweep) -> Vec<Change<'_>> {
 /// A short name for each point, unique.
 pub(crate) fn labels(points: &[Change<'_>]) -> Vec<String> {
     let short: Vec<_> = points.iter().map(Change::words).collect();
-    if short.iter().collect::<BTreeSet<_>>().len() == short.len() {
+    if short.iter().cloned().collect::<BTreeSet<_>>().len() == short.len() {
         return short;
     }
     let whole = |point: &Change<'_>| {

@@ -52,15 +52,12 @@ const ALIASES: &[(&str, &str)] = &[
     ("ipoa-llc", "ipoa-llcsnap"),
 ];
 /// What people call a line, and what to write for most such lines.
-const EVERYDAY: &[(&[&str], &str)] = &[
-    (&["cable", "docsis3", "hfc"], "docsis"),
-    (&["fiber", "fibre", "ftth", "gpon", "lan", "eth"], "ethernet"),
-    (&["vdsl", "vdsl2", "fttc"], "pppoe-ptm"),
-    (&["adsl", "adsl2", "adsl2+"], "pppoe-llcsnap"),
-    (
-        &["dsl", "xdsl", "pppoe"],
-        "pppoe-ptm, which is that of most VDSL, or pppoe-llcsnap, that of old ADSL",
-    ),
+const EVERYDAY: &[(&str, &str)] = &[
+    ("cable docsis3 hfc", "docsis"),
+    ("fiber fibre ftth gpon lan eth", "ethernet"),
+    ("vdsl vdsl2 fttc", "pppoe-ptm"),
+    ("adsl adsl2 adsl2+", "pppoe-llcsnap"),
+    ("dsl xdsl pppoe", "pppoe-ptm, which is that of most VDSL, or pppoe-llcsnap, that of old ADSL"),
 ];
 const NUMBERS: &[&str] = &["header", "overhead", "mpu"];
 const MOST: u32 = 1000;
@@ -97,7 +94,9 @@ fn known() -> String {
 /// What to write for a word that is not a link layer.
 fn instead_of(name: &str) -> String {
     let name = name.to_ascii_lowercase();
-    if let Some((_, layer)) = EVERYDAY.iter().find(|(words, _)| words.contains(&name.as_str())) {
+    if let Some((_, layer)) =
+        EVERYDAY.iter().find(|(words, _)| words.split(' ').any(|each| each == name))
+    {
         return format!("write {layer}");
     }
     did_you_mean(nearest(&name, LAYERS.iter().map(|(name, _)| *name)), &known())

@@ -30,8 +30,6 @@ pub struct KindRecord {
     pub word: &'static str,
     /// Other programs' words for it.
     pub also: &'static [&'static str],
-    /// Keys that it requires, with a value of each: a `[[flow]]` of this kind that can be read.
-    pub requires: &'static str,
     /// What its packets are.
     pub packets: Packets,
     /// It sends for as long as it is let, as fast as its way allows: shares of such flows can be
@@ -81,11 +79,11 @@ traffic_kinds! {
     Bulk "bulk": Packets::Segments, also: &["tcp", "ftp", "greedy"], greedy: true;
 
     /// Transfers one after another, each a new TCP connection.
-    Transfers "transfers": Packets::Segments, requires: "size = \"30 kB\"";
+    Transfers "transfers": Packets::Segments;
 
     /// A browser: pages of many objects over several connections.
     Web "web": Packets::Segments,
-        also: &["http", "page", "browser"], requires: "size = \"30 kB\"", in_linux: false;
+        also: &["http", "page", "browser"], in_linux: false;
 
     /// Video over TCP that adapts its rate.
     Stream "stream": Packets::Segments, also: &["dash", "hls", "abr"], in_linux: false;
@@ -95,21 +93,21 @@ traffic_kinds! {
 
     /// Datagrams at a constant rate.
     Udp "udp": Packets::Datagrams { headers: UDP_HEADERS },
-        also: &["cbr"], requires: "rate = \"1 Mbit/s\"";
+        also: &["cbr"];
 
     /// Datagrams at a constant rate, on and off: realised, `udp` with periods.
     OnOff "onoff": Packets::Datagrams { headers: UDP_HEADERS },
-        requires: "rate = \"1 Mbit/s\"", told_as: TrafficKind::Udp;
+        told_as: TrafficKind::Udp;
 
     /// Echo requests and replies.
     Ping "ping": Packets::Echoes;
 
     /// RTP video at a variable bit rate.
-    Video "video": Packets::Datagrams { headers: RTP_HEADERS }, requires: "rate = \"1 Mbit/s\"";
+    Video "video": Packets::Datagrams { headers: RTP_HEADERS };
 
     /// Packets as a capture has them.
     Capture "capture": Packets::Datagrams { headers: RTP_HEADERS },
-        also: &["pcap", "pcapng", "replay"], requires: "packets = [[\"0 s\", \"100 B\"]]";
+        also: &["pcap", "pcapng", "replay"];
 }
 
 /// Headers of a datagram over IPv4, IP's and UDP's, bytes.
@@ -117,13 +115,12 @@ pub const UDP_HEADERS: u32 = 28;
 /// Those of a packet of video: RTP's, too.
 pub const RTP_HEADERS: u32 = UDP_HEADERS + 12;
 
-/// A kind of which no more is said: it requires no key, every engine sends it, and tables call it as
+/// A kind of which no more is said: every engine sends it, and tables call it as
 /// a scenario does.
 const fn plain(kind: TrafficKind, word: &'static str, packets: Packets) -> KindRecord {
     KindRecord {
         word,
         also: &[],
-        requires: "",
         packets,
         greedy: false,
         speech: false,
