@@ -130,9 +130,10 @@ def _here(name: str) -> Any:
 
 
 def _bare(name: str, room: str = __package__) -> str:
-    """A script or style of ours without its lines of comment: they are not for who is sent the page."""
+    """A script or style of ours without its lines of comment and its indentation: they are not for who
+    is sent the page. No text in these files goes over several lines."""
     text = (files(room) / name).read_text(encoding="utf-8")
-    return re.sub(r"(?m)^ *(//.*|/\*[^*]*\*/)\n", "", text)
+    return re.sub(r"(?m)^ *((//.*|/\*[^*]*\*/)\n)?", "", text)
 
 
 def _text(name: str) -> str:
