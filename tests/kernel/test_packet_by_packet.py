@@ -515,7 +515,7 @@ def test_the_same_acks_are_filtered(kernel_uml: str) -> None:
     assert apart.max() < APART_NS
 
 
-ON_A_LOSSY_WIRE = """
+ON_A_WIRE = """
 duration = "10 s"
 warmup = "1 s"
 
@@ -543,7 +543,7 @@ def test_a_single_flow_on_a_lossy_wire_is_the_kernels(
 ) -> None:
     """Both ways lose. `least`: so many segments of the flow are the same until the first that is
     not (docs/agreement.md says of other seeds)."""
-    variant = loads(ON_A_LOSSY_WIRE).with_({"bottleneck.loss": loss})
+    variant = loads(ON_A_WIRE).with_({"bottleneck.loss": loss})
     ours, kernels = (
         packets(sojourn.run_all([variant], engine=engine, seeds=[seed])[0], "down", seed)
         for engine in ("sim", kernel_uml)
@@ -554,33 +554,14 @@ def test_a_single_flow_on_a_lossy_wire_is_the_kernels(
     assert np.abs(left["left"].to_numpy() - right["left"].to_numpy()).max() < APART_NS
 
 
-REORDERED = """
-duration = "9.5 s"
-warmup = "1 s"
-
-[bottleneck]
-rate = "10 Mbit/s"
-delay = "20 ms"
-link_layer = "linux"
-qdisc = "pfifo limit 100"
-
-[[flow]]
-name = "bulk"
-kind = "bulk"
-congestion = "reno"
-
-[record]
-packets = true
-"""
-
-
 @pytest.mark.parametrize("reorder", ["0.3 %", "1 %", "3 % 50 %"])
 def test_a_single_flow_on_a_wire_that_reorders_sends_the_kernels_packets(
     kernel_uml: str, reorder: str
 ) -> None:
     """What is overtaken is sent again once or not at all: an undone recovery's segments are not
     found lost again. ACKs part earlier (docs/agreement.md)."""
-    variant = loads(REORDERED).with_({"bottleneck.down.reorder": reorder})
+    changes = {"duration": "9.5 s", "bottleneck.delay": "20 ms"}
+    variant = loads(ON_A_WIRE).with_({**changes, "bottleneck.down.reorder": reorder})
     ours, kernels = (
         packets(sojourn.run_all([variant], engine=engine, seeds=1)[0], "down")
         for engine in ("sim", kernel_uml)

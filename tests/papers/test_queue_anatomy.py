@@ -193,6 +193,13 @@ def test_measures_end_with_the_last_copy() -> None:
     assert m.throughput_mbps(seed) == pytest.approx(4.0)  # type: ignore[arg-type]
 
 
+def test_queues_are_averaged_over_the_copies_not_over_the_run() -> None:
+    seed = _Tables()
+    # The Run lasts 20 s, the copies 8: all that waited did so in them.
+    assert m.in_ring(seed) == pytest.approx(7.5)  # type: ignore[arg-type]
+    assert m.in_qdisc_percent(seed) == pytest.approx(75)  # type: ignore[arg-type]
+
+
 def test_a_guest_runs_the_cases_that_decide() -> None:
     asked = {study.id: study.scenarios(PAPER.folder, True, "kernel") for study in PAPER.studies}
     assert sum(map(len, asked.values())) == 16
