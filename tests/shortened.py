@@ -28,10 +28,15 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     drawn = {name for name in figures.__all__ if name[0].islower()} - {"all_for", "save"}
     for name in drawn:
         monkeypatch.setattr(figures, name, empty(getattr(figures, name)))
-    monkeypatch.setattr(style, "render", lambda *_args, **_more: b"<svg/>")
+    unrendered(monkeypatch)
     monkeypatch.setattr(report, "write", _touched)
     monkeypatch.setattr(Figure, "savefig", lambda _figure, file, **_more: Path(file).touch())
     yield
+
+
+def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures become no pictures: a page has all but those."""
+    monkeypatch.setattr(style, "render", lambda *_args, **_more: b"<svg/>")
 
 
 def _touched(_runs: object, file: str | Path, *_args: object, **_more: object) -> Path:

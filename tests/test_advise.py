@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from shortened import unrendered
 
 from sojourn import advice, engine, offered
 from sojourn.advice import AccessLine, Advice, choice
@@ -368,6 +369,7 @@ FEW = ["--set", "duration=3 s", "--set", "warmup=1 s", "--seeds", "2", "--json"]
 def test_the_verb_writes_runs_a_page_and_an_object(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    unrendered(monkeypatch)
     monkeypatch.setattr(advice, "MOST_SEEDS", 2)
     asked = ["advise", "--up", "10mbit", "--rtt", "90ms", *FEW, "-q"]
     assert status([*asked, "-o", str(tmp_path / "a")]) == 0

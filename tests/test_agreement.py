@@ -537,6 +537,7 @@ def test_the_first_three_files_are_every_combination_once() -> None:
     assert {count for *_, count, _ in seen} == {1, 4, 16}
 
 
+@functools.cache
 def cells(engine: str) -> dict[tuple[str, str], set[str]]:
     """The disciplines of each control and feedback."""
     found: dict[tuple[str, str], set[str]] = {}

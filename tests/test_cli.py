@@ -1,6 +1,7 @@
 """The command line as its users meet it: data on stdout, talk on stderr, exit status, wrong input
 told kindly."""
 
+import io
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Never
 
 import pytest
+from shortened import undrawn
 from small_run import small_run
 
 from sojourn.cli import status, text, work
@@ -53,6 +55,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "home.toml").write_text(SCENARIO)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+_undrawn = pytest.fixture(undrawn)
+
+
+@pytest.fixture
+def _page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a comparison the page is made, and no figures beside it."""
+    monkeypatch.setattr(work, "draw", lambda *_: 0)
 
 
 class Said:
@@ -167,6 +178,7 @@ def test_several_seeds_show_their_interval(say: Command) -> None:
     assert "±" not in say("run", "home.toml", "-q").out.replace("mean ±95 % interval", "")
 
 
+@pytest.mark.usefixtures("_page_alone")
 def test_seeds_that_gave_the_same_are_one_sample_and_it_is_said_what_makes_them_differ(
     say: Command,
 ) -> None:
@@ -207,13 +219,14 @@ def test_transfers_and_late_packets_are_in_the_table_of_a_run(
     assert "late_rate" not in groups["bulk"]
 
 
+@pytest.mark.usefixtures("_undrawn")
 def test_a_comparison_fits_a_terminal(
     say: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("compare", "home.toml", "pfifo", "codel", "--seeds", "3", "-q", *RANDOM)
+    words = ("compare", "home.toml", "pfifo", "codel", "--seeds", "3", "-q", *RANDOM, "-o", "out")
     for columns, least in ((80, 60), (200, 90)):
         monkeypatch.setenv("COLUMNS", str(columns))
-        lines = say(*words, "-o", f"out{columns}").out.splitlines()
+        lines = say(*words).out.splitlines()
         assert least < max(map(len, lines)) <= min(columns, 120)
 
 
@@ -221,11 +234,15 @@ def test_quiet_says_nothing_on_stderr(say: Command) -> None:
     assert say("run", "home.toml", "-q").err == ""
 
 
-def test_figures_are_drawn_on_request(say: Command, home: Path) -> None:
-    assert say("run", "home.toml", "-o", "out", "--figures", "svg").code == 0
-    drawn = [path.suffix for path in (home / "out" / "figures").iterdir()]
-    assert drawn
-    assert set(drawn) == {".svg"}
+@pytest.mark.usefixtures("_undrawn")
+@pytest.mark.parametrize(
+    ("asked", "suffixes"), [("svg", {".svg"}), ("svg,.PDF", {".svg", ".pdf"})]
+)
+def test_figures_are_drawn_on_request_in_the_formats_that_are_asked_for(
+    say: Command, home: Path, asked: str, suffixes: set[str]
+) -> None:
+    assert say("run", "home.toml", "-o", "out", "--figures", asked).code == 0
+    assert {path.suffix for path in (home / "out" / "figures").iterdir()} == suffixes
 
 
 # ------------------------------------------------------------------------------------ what is run
@@ -254,14 +271,20 @@ def test_a_comparison_notes_what_is_doubtful_about_its_contenders(say: Command, 
     assert "target 7" not in said.err, "it takes no part"
 
 
-def test_a_scenario_is_read_from_stdin(home: Path) -> None:
-    command = [sys.executable, "-m", "sojourn", "run", "-"]
-    done = subprocess.run(command, input=SCENARIO, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_a_scenario_is_read_from_stdin(
+    say: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def given(content: str) -> Said:
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+            return say("run", "-")
+
+    done = given(SCENARIO)
+    assert done.code == 0, done.err
     assert Run.open(home / "runs" / "stdin").meta.title == "Two uploads and a ping"
-    wrong = subprocess.run(command, input="title: x", capture_output=True, text=True, check=False)
-    assert wrong.returncode == 2
-    assert wrong.stderr.startswith("error: stdin:1:8: not TOML")
+    wrong = given("title: x")
+    assert wrong.code == 2
+    assert wrong.err.startswith("error: stdin:1:8: not TOML")
 
 
 def test_an_example_runs_by_its_name(say: Command, home: Path) -> None:
@@ -536,15 +559,21 @@ def test_help_and_version_are_commands_as_well(say: Command) -> None:
     assert say("help", "xyzzy").code == 2
 
 
-def test_figures_take_several_formats_at_once(say: Command, home: Path) -> None:
-    assert say("run", "home.toml", "-o", "out", "--figures", "svg,.PDF").code == 0
-    assert {path.suffix for path in (home / "out" / "figures").iterdir()} == {".svg", ".pdf"}
-
-
 # ---------------------------------------------------------------------------------------- compare
 
 
-def test_compare_shows_who_wins_and_writes_figures_and_a_page(say: Command, home: Path) -> None:
+def test_compare_writes_figures_and_a_page(say: Command, home: Path) -> None:
+    said = say("compare", "home.toml", "pfifo", "codel", "-o", "out")
+    assert said.code == 0, said.err
+    drawn = list((home / "out" / "figures").iterdir())
+    assert {"timeline-codel.svg", "cdf-ping.svg", "bars.svg"} < {file.name for file in drawn}
+    assert all("<svg" in file.read_text() for file in drawn)
+    assert "<html" in (home / "out" / "report.html").read_text()
+    assert "out/report.html" in said.err
+
+
+@pytest.mark.usefixtures("_undrawn")
+def test_compare_shows_who_wins(say: Command, home: Path) -> None:
     said = say(
         "compare", "home.toml", "pfifo", "red", "fq_codel", "--qdisc", "codel target 20ms", "-o", "out",
         "--seeds", "3", *RANDOM,
@@ -570,9 +599,6 @@ def test_compare_shows_who_wins_and_writes_figures_and_a_page(say: Command, home
         "fq_codel",
         "codel target 20ms",
     ]
-    assert list((home / "out" / "figures").glob("*.svg"))
-    assert "<html" in (home / "out" / "report.html").read_text()
-    assert "out/report.html" in said.err
 
 
 def test_the_winners_are_bold_where_somebody_looks() -> None:
@@ -604,6 +630,7 @@ def test_the_winners_are_bold_where_somebody_looks() -> None:
     assert piped.stdout == f"{words}\n"
 
 
+@pytest.mark.usefixtures("_undrawn")
 def test_compare_over_the_output_of_another_needs_force(say: Command) -> None:
     arguments = ("compare", "home.toml", "pfifo", "codel", "-o", "out", "-q")
     assert say(*arguments).code == 0
@@ -691,6 +718,7 @@ def test_the_examples_are_listed_by_their_titles(
     assert re.search("^home-uplink +A home line", say("list", "scenarios").out, flags=re.MULTILINE)
 
 
+@pytest.mark.usefixtures("_page_alone")
 def test_the_link_under_study_is_the_one_whose_disciplines_are_compared(
     say: Command, home: Path
 ) -> None:
@@ -728,17 +756,12 @@ def test_the_link_under_study_is_the_one_whose_disciplines_are_compared(
 def test_a_closed_pipe_does_not_stop_what_is_kept_on_disk(home: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    command = [
-        sys.executable,
-        "-m",
-        "sojourn",
-        "compare",
-        "home.toml",
-        "pfifo",
-        "codel",
-        "-o",
-        "out",
-    ]
+    program = (
+        "from sojourn import report\nfrom sojourn.cli import main, work\nwork.draw = lambda *_: 0\n"
+        "report.write = lambda _, file: file.touch() or file\nmain()"
+    )
+    words = ["compare", "home.toml", "pfifo", "codel", "-o", "out"]
+    command = [sys.executable, "-c", program, *words]
     done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
     assert done.returncode == 0, done.stderr
@@ -797,6 +820,7 @@ def test_access_links_have_no_rows_in_the_table_of_queues(say: Command, home: Pa
     assert "bulk.1/access" in [queue["link"] for queue in queues]
 
 
+@pytest.mark.usefixtures("_undrawn")
 def test_without_a_ping_that_was_answered_the_sojourn_times_are_compared(
     say: Command, home: Path
 ) -> None:
@@ -827,6 +851,7 @@ def test_simulations_on_disk_are_compared_like_with_like(say: Command) -> None:
     assert "*" not in said.out
 
 
+@pytest.mark.usefixtures("_undrawn")
 def test_a_comparison_of_many_kinds_of_flows_is_cut_into_tables_that_fit(
     say: Command, home: Path
 ) -> None:
@@ -1006,6 +1031,7 @@ def test_a_variant_that_fails_loses_no_other(
     assert said.err.splitlines()[-1] == "hint: say it otherwise"
 
 
+@pytest.mark.usefixtures("_undrawn")
 def test_the_folder_of_what_finished_is_whole(
     say: Command, home: Path, tired: Callable[..., None]
 ) -> None:
@@ -1053,6 +1079,7 @@ def test_where_nothing_finished_it_is_an_error(
     assert said.err.startswith("error: 2 of 2 runs failed\n")
 
 
+@pytest.mark.usefixtures("_undrawn")
 def test_a_comparison_is_among_those_that_remain(
     say: Command, home: Path, tired: Callable[..., None]
 ) -> None:

@@ -438,9 +438,18 @@ SUMS = [
 ]
 
 
-def test_whole_numbers_are_python_s_or_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        [0, -1, 7, (1 << 63) - 1, -(1 << 63)],
+        pytest.param(
+            [0, 1, -1, 7, -7, 1 << 32, (1 << 63) - 1, -(1 << 63)], marks=pytest.mark.long
+        ),
+    ],
+    ids=["some", "more"],
+)
+def test_whole_numbers_are_python_s_or_a_failure(numbers: list[int]) -> None:
     """Each sum of each pair in one class: its field says which, and what it gave."""
-    numbers = [0, 1, -1, 7, -7, 1 << 32, (1 << 63) - 1, -(1 << 63)]
     cases = "".join(
         f"        if self.case == {i}:\n            self.got = {text}\n"
         for i, (text, _) in enumerate(SUMS)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from own_controls import CUBIC, DELIVERIES, HEAD, RANDOM, RANDOM_RATES, acking
+from shortened import unrendered
 
 import sojourn
 from sojourn import Scenario
@@ -322,6 +323,7 @@ def test_the_command_line_takes_it_wherever_a_congestion_control_stands(
 ) -> None:
     from sojourn.cli import status
 
+    unrendered(monkeypatch)
     scenario(tmp_path, RENO, "cubic")
     monkeypatch.chdir(tmp_path)
     key = "flow.bulk.congestion"

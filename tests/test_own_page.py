@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shortened import unrendered
 from tree import ROOT
 
 import sojourn
@@ -43,6 +44,7 @@ def test_the_page_s_files_and_commands_do_what_it_says(
 ) -> None:
     from sojourn.cli import status
 
+    unrendered(monkeypatch)
     player = blocks.Player("docs/own.md", tmp_path, short=True)
     said = {block.text: player.play(block).said or "" for block in blocks.find(PAGE)}
     monkeypatch.chdir(tmp_path)

@@ -51,6 +51,7 @@ def test_the_page_on_python_runs(tmp_path: Path) -> None:
     assert int(fastest) < int(slowest), "a faster line is a shorter queue"
 
 
+@pytest.mark.usefixtures("_undrawn")
 def test_the_demo_has_the_columns_and_the_verdict_that_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

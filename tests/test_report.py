@@ -205,14 +205,12 @@ def test_the_table_shows_the_summarys_means_and_marks_the_best(page: str, pair: 
             assert best == ["", ' class="best"']
 
 
-def test_the_boxes_of_many_runs_are_folded_away(pair: list[Run]) -> None:
-    many = [
-        Run(run.path, dataclasses.replace(run.meta, label=f"{run.name} {i}"))
-        for i in range(5)
-        for run in pair
-    ]
-    assert '<details class="runs"><summary>Runs (10)</summary>' in report.render(many)
-    assert '<details class="runs">' not in report.render(pair)
+def test_the_boxes_of_many_runs_are_folded_away(
+    pair: list[Run], page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert '<details class="runs">' not in page
+    monkeypatch.setattr(report, "MOST_IN_A_ROW", 1)
+    assert '<details class="runs"><summary>Runs (2)</summary>' in report.render(pair)
 
 
 def test_an_interval_has_as_many_decimals_as_its_mean(page: str) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shortened import unrendered
 
 from sojourn import _core, metrics, remains
 from sojourn.cli import status
@@ -279,8 +280,14 @@ def test_a_folder_with_all_of_it_is_taken_and_one_of_something_else_is_refused(
 
 @pytest.mark.parametrize("verb", [["compare", "pfifo", "codel"], ["run"]], ids=["compare", "sweep"])
 def test_a_command_that_was_killed_after_its_last_seed_goes_on_to_its_report(
-    verb: list[str], place: Path, tmp_path: Path, ran: list[int], capsys: pytest.CaptureFixture[str]
+    verb: list[str],
+    place: Path,
+    tmp_path: Path,
+    ran: list[int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    unrendered(monkeypatch)
     name, *qdiscs = verb
     file, out = tmp_path / "s.toml", tmp_path / "out"
     sweep = '[sweep]\n"bottleneck.qdisc" = ["pfifo", "codel"]\n'

@@ -74,7 +74,7 @@ def test_every_page_is_in_the_contents_once() -> None:
 @pytest.mark.parametrize("path", [*WRITTEN, *MADE, *GALLERIES])
 @pytest.mark.usefixtures("_undrawn")
 def test_what_a_page_shows_runs_and_makes_its_files(path: str, tmp_path: Path) -> None:
-    player = blocks.Player(path, tmp_path)
+    player = blocks.Player(path, tmp_path, short=True)
     text = TEXTS[path] if path in MADE else shortened(TEXTS[path])
     for block in blocks.find(text):
         said = player.play(block).said

@@ -2,8 +2,6 @@
 kept, and said to be invalid wherever it is shown."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 from sojourn import engine as engines
 from sojourn import metrics, report
 from sojourn.arrays import Ints
+from sojourn.cli import status
 from sojourn.engine.kernel.observed import selfcheck
 from sojourn.engine.kernel.observed.archive import Archive
 from sojourn.engine.kernel.plan import guest_plan as planning
@@ -307,38 +306,38 @@ def test_reasons_are_kept_by_seed_and_replaced_with_it(tmp_path: Path) -> None:
     assert Run.open(tmp_path / "run").meta.invalid == ("seed 2: full",)
 
 
-def test_the_commands_say_it_and_end_with_1(tmp_path: Path, kernel_uml: str) -> None:
+def test_the_commands_say_it_and_end_with_1(
+    tmp_path: Path,
+    kernel_uml: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """The guest's real clock against a check that is told another one: an environment in which
     nothing is ever in time."""
-    (tmp_path / "scenario.toml").write_text(SCENARIO)
-    told = "import sys; from sojourn.engine.kernel.observed import selfcheck; selfcheck.LATE_NS['uml'] = -MS; "
-    told = told.replace("MS", str(MS)) + "from sojourn.cli import main; sys.exit(main())"
+    monkeypatch.setitem(selfcheck.LATE_NS, "uml", -MS)
+    monkeypatch.chdir(tmp_path)
+    Path("scenario.toml").write_text(SCENARIO)
 
-    def say(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", told, *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def say(*arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        return status(arguments), *capsys.readouterr()
 
-    shown = say("run", "scenario.toml", "-e", kernel_uml, "-o", "out")
-    assert shown.returncode == 1
-    for words in (shown.stdout, shown.stderr):
+    code, *said = say("run", "scenario.toml", "-e", kernel_uml, "-o", "out")
+    assert code == 1
+    for words in said:
         assert "INVALID: the numbers of two seconds are not to be used" in words
         assert "seed 1: self-check: an idle round trip took" in words
-    as_json = say("run", "scenario.toml", "-e", kernel_uml, "--json", "-q")
-    assert as_json.returncode == 1
-    assert json.loads(as_json.stdout)["invalid"][0].startswith("seed 1: self-check")
-    assert "INVALID" in as_json.stderr
-    compared = say("compare", "scenario.toml", "pfifo", "codel", "-e", kernel_uml, "--json", "-q")
-    assert compared.returncode == 1
-    assert all(each["invalid"] for each in json.loads(compared.stdout)["variants"])
-    agreed = say("agree", "scenario.toml", "-e", kernel_uml, "--json", "-q")
-    assert agreed.returncode == 1
-    assert json.loads(agreed.stdout)["invalid"]
-    paged = say("report", "out", "-o", "page.html")
-    assert paged.returncode == 0
-    assert "INVALID" in paged.stderr
-    assert "are not to be used" in (tmp_path / "page.html").read_text()
+    code, out, err = say("run", "scenario.toml", "-e", kernel_uml, "--json", "-q")
+    assert code == 1
+    assert json.loads(out)["invalid"][0].startswith("seed 1: self-check")
+    assert "INVALID" in err
+    code, out, _ = say("compare", "scenario.toml", "pfifo", "codel", "-e", kernel_uml, "--json", "-q")  # fmt: skip
+    assert code == 1
+    assert all(each["invalid"] for each in json.loads(out)["variants"])
+    code, out, _ = say("agree", "scenario.toml", "-e", kernel_uml, "--json", "-q")
+    assert code == 1
+    assert json.loads(out)["invalid"]
+    code, _, err = say("report", "out", "-o", "page.html")
+    assert code == 0
+    assert "INVALID" in err
+    assert "are not to be used" in Path("page.html").read_text()
