@@ -1,12 +1,17 @@
-"""Runs sojourn's command as on a system that is not Linux: `python other_system.py run FILE`.
+"""Runs commands of sojourn as on a system that is not Linux: `python other_system.py '[["list"]]'`.
+Each gives a line of JSON: its exit status, stdout and stderr.
 
 Modules and functions that only Unix or Linux has can't be had by sojourn's own modules; what it
 depends on keeps them, as its authors see to themselves.
 """
 
 import builtins
+import contextlib
+import io
+import json
 import os
 import sys
+import traceback
 from typing import Any
 
 ABSENT = ("fcntl", "resource", "pyroute2", "pwd", "grp", "termios")
@@ -35,6 +40,14 @@ if __name__ == "__main__":
     builtins.__import__ = without
     for name in ABSENT_OF_OS:
         delattr(os, name)
-    from sojourn.__main__ import main
+    from sojourn.cli import status
 
-    sys.exit(main())
+    for words in json.loads(sys.argv[1]):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                ended = status(words)
+            except Exception:
+                ended = 1
+                traceback.print_exc()
+        print(json.dumps([ended, out.getvalue(), err.getvalue()]))

@@ -235,9 +235,7 @@ def test_quiet_says_nothing_on_stderr(say: Command) -> None:
 
 
 @pytest.mark.usefixtures("_undrawn")
-@pytest.mark.parametrize(
-    ("asked", "suffixes"), [("svg", {".svg"}), ("svg,.PDF", {".svg", ".pdf"})]
-)
+@pytest.mark.parametrize(("asked", "suffixes"), [("svg", {".svg"}), ("svg,.PDF", {".svg", ".pdf"})])
 def test_figures_are_drawn_on_request_in_the_formats_that_are_asked_for(
     say: Command, home: Path, asked: str, suffixes: set[str]
 ) -> None:

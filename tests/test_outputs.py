@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import shapes
+from shortened import undrawn
 from small_run import small_run
 
 from sojourn import metrics, outputs
@@ -34,6 +35,9 @@ rate = "1 Mbit/s"
 kind = "ping"
 interval = "100 ms"
 """
+
+
+_undrawn = pytest.fixture(undrawn)
 
 
 @pytest.fixture
@@ -69,6 +73,7 @@ def test_so_has_a_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     shapes.check("sweep", printed(["run", str(tmp_path / "s.toml"), "--json", "-q"], capsys))
 
 
+@pytest.mark.usefixtures("_undrawn")
 def test_so_have_a_comparison_and_a_verification(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

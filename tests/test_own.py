@@ -442,9 +442,7 @@ SUMS = [
     "numbers",
     [
         [0, -1, 7, (1 << 63) - 1, -(1 << 63)],
-        pytest.param(
-            [0, 1, -1, 7, -7, 1 << 32, (1 << 63) - 1, -(1 << 63)], marks=pytest.mark.long
-        ),
+        pytest.param([0, 1, -1, 7, -7, 1 << 32, (1 << 63) - 1, -(1 << 63)], marks=pytest.mark.long),
     ],
     ids=["some", "more"],
 )

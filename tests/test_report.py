@@ -21,6 +21,7 @@ import synthetic
 from in_chromium import Opened, in_a_browser
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from shortened import unrendered
 from synthetic import Shape
 
 import sojourn
@@ -474,7 +475,10 @@ def test_colours_of_the_dark_page_stay_apart() -> None:
         "unknown qdisc",
     ],
 )
-def test_odd_runs_have_a_page(shape: Shape, tmp_path: Path) -> None:
+def test_odd_runs_have_a_page(
+    shape: Shape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unrendered(monkeypatch)
     for count in (1, 2):
         runs = [synthetic.run(tmp_path / f"{count}-{i}", shape) for i in range(count)]
         page = report.write(runs, tmp_path / "page.html").read_text(encoding="utf-8")
