@@ -118,13 +118,14 @@ test: $(VENV)/.dev
 
 # What takes processors, and no accurate time: checks, builds, and the papers, each reproduced once
 # for all tests of its file. The page's engine and the probe are each optimised as a whole, on one
-# processor: side by side, once what compiles for either is there. BUILT is there when everything is
-# built that other tests run.
+# processor: beside each other and the crates' tests. BUILT is there when everything is built that
+# other tests run.
 BESIDE     := target/beside.log
 BUILT      := $(BESIDE:.log=.built)
 REST       := $(BESIDE:.log=.rest)
 RUST_SAID  := $(BESIDE:.log=.rust)
 PROBE_SAID := $(BESIDE:.log=.probe)
+LAB_SAID   := $(BESIDE:.log=.lab)
 # No examples in documentation: there are none (tests/test_architecture.py), and cargo looks for
 # them in each crate. The extension has no tests of its own, but what it asks of other people's crates
 # holds for the whole workspace: without it serde would be built once more, and all that uses it.
@@ -134,9 +135,11 @@ beside: $(VENV)/.dev
 	@failed=; $(CHECKS); \
 	if command -v rustup >/dev/null; then rustup target add $(BROWSER) $(PROBE_TARGET) 2>/dev/null || true; fi; \
 	$(MAKE) --no-print-directory probe >$(PROBE_SAID) 2>&1 & probe=$$!; \
+	$(MAKE) --no-print-directory $(LAB) >$(LAB_SAID) 2>&1 & lab=$$!; \
+	check $(RUST_TESTS) --no-run --quiet; \
+	wait $$lab || failed="$$failed  make $(LAB)\n"; printf '\n== make $(LAB)\n'; cat $(LAB_SAID); \
 	check $(MAKE) --no-print-directory wheel PROFILE=checked; \
 	wait $$probe || failed="$$failed  make probe\n"; printf '\n== make probe\n'; cat $(PROBE_SAID); \
-	check $(RUST_TESTS) --no-run --quiet; \
 	touch $(BUILT); \
 	check $(MAKE) --no-print-directory check; \
 	check $(MAKE) --no-print-directory portable TARGETS=$(lastword $(TARGETS)) ROUTERS=; \
