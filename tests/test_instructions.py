@@ -1,5 +1,6 @@
-"""What a packet costs, in instructions, is what benches/instructions.json says: two cases of the build
-that tests run, and in `make test-long` all eight of the release."""
+"""What a packet costs, in instructions, is what benches/instructions.json says: one case of the build
+that tests run, in which packets cross access links too, and in `make test-long` another of that build
+and all eight of the release."""
 
 import json
 import os
@@ -138,7 +139,10 @@ def _hold(speed: callgrind.Speed, name: str) -> None:
 
 
 @pytest.mark.parametrize("counted", ["checked"], indirect=True)
-@pytest.mark.parametrize("name", instructions.CHECKED)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(instructions.CHECKED[0], marks=pytest.mark.long), *instructions.CHECKED[1:]],
+)
 def test_a_packet_takes_as_many_as_are_recorded(counted: callgrind.Speed, name: str) -> None:
     _hold(counted, name)
 

@@ -70,6 +70,8 @@ to = "server"
 """
 
 
+BRIEF = {"duration": "200 ms", "warmup": "0 s"}
+"""For what is seen before the traffic begins."""
 pytestmark = pytest.mark.usefixtures("kernel_uml")
 
 
@@ -79,7 +81,9 @@ def printed(device: str, wanted: WantedShape) -> list[str]:
     return plan(wanted, card, Former(device, 2, 1, 1000, (), "")).commands
 
 
-def pings_ms(lines: list[str], out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+def pings_ms(
+    lines: list[str], out: Path, monkeypatch: pytest.MonkeyPatch, **changes: str
+) -> dict[str, float]:
     """The ping's RTT where these commands were given at the client before the traffic began; CARD
     is its card there."""
     unchanged = planning.plan
@@ -99,7 +103,7 @@ def pings_ms(lines: list[str], out: Path, monkeypatch: pytest.MonkeyPatch) -> di
         return planned
 
     monkeypatch.setattr(planning, "plan", shaped)
-    run = engines.run(loads(SCENARIO), engine="kernel-uml", out=out)
+    run = engines.run(loads(SCENARIO).with_(changes), engine="kernel-uml", out=out)
     (probe,) = metrics.summary(run).to_dict()["summary"]["probes"]
     return {name: probe["rtt_ms"][name]["mean"] for name in ("p50", "p95")}
 
@@ -164,7 +168,7 @@ def test_netlink_makes_what_tc_makes(
         planned.plan["setup"].append({**step, "options": list(made.options)})
         return planned
 
-    scenario = loads(SCENARIO).with_({"link.line.qdisc": qdisc, "duration": "5 s"})
+    scenario = loads(SCENARIO).with_({"link.line.qdisc": qdisc, **BRIEF})
     monkeypatch.setattr(observed, "tables", noting)
     engines.run(scenario, engine="kernel-uml", out=tmp_path / "tc")
     monkeypatch.setattr(planning, "plan", by_netlink)
@@ -179,6 +183,5 @@ def test_both_ways_are_taken(qdisc: str, tmp_path: Path, monkeypatch: pytest.Mon
     of what arrives would."""
     lines = printed("shaped", WantedShape(9_000_000, 90_000_000, qdisc, None))
     assert any("mirred" in line for line in lines)
-    pings_ms(
-        ["ip link add shaped type veth peer name other", *lines], tmp_path / "run", monkeypatch
-    )
+    lines = ["ip link add shaped type veth peer name other", *lines]
+    pings_ms(lines, tmp_path / "run", monkeypatch, **BRIEF)

@@ -7,7 +7,7 @@ from sojourn.papers import Reproduction
 
 pytest.register_assert_rewrite("laws")
 
-LONG = {"adt", "buffer-sizing", "codel", "queue-anatomy"}
+LONG = {"adt", "buffer-sizing", "codel", "queue-anatomy", "red-droptail"}
 """Papers of which even the quick version takes `make test` too long."""
 
 

@@ -3,6 +3,7 @@ minutes, and of an engine that runs a part."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from typing import Any, cast
@@ -34,10 +35,19 @@ class MadeUp(Evidence):
         return estimated(10 ** (drawn[0] / 64) * (1 + seed / 1000) for seed in drawn[1:6])
 
 
+@functools.cache
+def asked_of(paper: str, engine: str, quick: bool) -> dict[Variant, None]:
+    """What of a paper this engine runs."""
+    loaded = papers.load(paper)
+    return dict.fromkeys(
+        one for study in loaded.studies for one in study.scenarios(loaded.folder, quick, engine)
+    )
+
+
 def run(paper: Paper, engine: str, quick: bool = False) -> Evidence:
-    asked = [one for study in paper.studies for one in study.scenarios(paper.folder, quick, engine)]
+    asked = asked_of(paper.id, engine, quick)
     searched = paper.searched(quick) if engine == "sim" else SearchResults()
-    return MadeUp(quick, cast(Any, dict.fromkeys(asked)), engine, searched)
+    return MadeUp(quick, cast(Any, dict(asked)), engine, searched)
 
 
 @pytest.mark.parametrize("name", papers.NAMES)
