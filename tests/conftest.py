@@ -3,6 +3,7 @@ needs."""
 
 import gc
 import json
+import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ def pytest_configure() -> None:
     # A figure is a hundred thousand objects. To look for circles among them a hundred times, and
     # among those of all modules each tenth time, takes a tenth of the time of drawing it.
     gc.set_threshold(50_000, 20, 20)
+    # A shell's background job ignores SIGINT, and so does all that it starts; tests send it to programs.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
