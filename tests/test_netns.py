@@ -298,6 +298,9 @@ def test_what_is_asked_in_one_namespace_is_answered_as_in_one_each() -> None:
     alone = {line for line in lines if namespaces._refusal(there, line) is not None}
     assert alone == {lines[1], lines[3]}
     assert namespaces._refused(there, lines) == alone
+    # At such a handle tc exits, and says nothing of the lines behind.
+    exits = "qdisc add dev t0 root handle many pfifo limit 10"
+    assert namespaces._refused(there, [exits, *lines]) == {exits, *alone}
 
 
 @pytest.mark.usefixtures("here")

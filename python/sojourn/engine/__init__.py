@@ -1,30 +1,71 @@
 """Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel
-in a guest, `netns` this host's own."""
+in a guest, `netns` this host's own.
 
-from sojourn.engine.asked import ClusterAddress, ClusterAt, Progress, seeds_of
-from sojourn.engine.compare import contenders, taking_turns, variants
-from sojourn.engine.memory import Interruption, Simulated, Summed, simulate, simulate_all
-from sojourn.engine.protocol import Cancelled, Engine, fingerprint
-from sojourn.engine.registry import (
-    find,
-    find_awake,
-    fits,
-    lacks,
-    profile_of,
-    stands_for,
-    why_not,
-)
-from sojourn.engine.runs import (
-    Failure,
-    Interrupted,
-    UnfinishedError,
-    check,
-    folder_names,
-    run,
-    run_all,
-    run_each,
-    run_more,
-)
+Names are imported when first used: `sojourn list` asks which engines are ready, and runs none.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sojourn.engine.asked import ClusterAddress, ClusterAt, Progress, seeds_of
+    from sojourn.engine.compare import contenders, taking_turns, variants
+    from sojourn.engine.memory import Interruption, Simulated, Summed, simulate, simulate_all
+    from sojourn.engine.protocol import Cancelled, Engine, fingerprint
+    from sojourn.engine.registry import (
+        find,
+        find_awake,
+        fits,
+        lacks,
+        profile_of,
+        stands_for,
+        why_not,
+    )
+    from sojourn.engine.runs import (
+        Failure,
+        Interrupted,
+        UnfinishedError,
+        check,
+        folder_names,
+        run,
+        run_all,
+        run_each,
+        run_more,
+    )
+
+_HOME = {
+    "Cancelled": "protocol",
+    "ClusterAddress": "asked",
+    "ClusterAt": "asked",
+    "Engine": "protocol",
+    "Failure": "runs",
+    "Interrupted": "runs",
+    "Interruption": "memory",
+    "Progress": "asked",
+    "Simulated": "memory",
+    "Summed": "memory",
+    "UnfinishedError": "runs",
+    "check": "runs",
+    "contenders": "compare",
+    "find": "registry",
+    "find_awake": "registry",
+    "fingerprint": "protocol",
+    "fits": "registry",
+    "folder_names": "runs",
+    "lacks": "registry",
+    "profile_of": "registry",
+    "run": "runs",
+    "run_all": "runs",
+    "run_each": "runs",
+    "run_more": "runs",
+    "seeds_of": "asked",
+    "simulate": "memory",
+    "simulate_all": "memory",
+    "stands_for": "registry",
+    "taking_turns": "compare",
+    "variants": "compare",
+    "why_not": "registry",
+}
 
 __all__ = [
     "Cancelled",
@@ -59,3 +100,11 @@ __all__ = [
     "variants",
     "why_not",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sojourn.engine' has no attribute {name!r}")
+    value = getattr(import_module(f"sojourn.engine.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from sojourn import _core
 from sojourn.errors import UserError
-from sojourn.own import compiled
 from sojourn.scenario.realised import Realised
 
 if TYPE_CHECKING:
@@ -104,6 +103,8 @@ def check_all(engine: Engine, realised: Iterable[Realised]) -> None:
 def build_for(engine: Engine, realised: Realised) -> str:
     """Names the build of the engine, and of what compiles code of one's own where the scenario has
     some."""
+    from sojourn.own import compiled
+
     return " ".join(filter(None, (engine.build, compiled.maker(realised))))
 
 
