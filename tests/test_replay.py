@@ -640,7 +640,7 @@ def test_a_difference_is_told_and_ends_with_1(
     [
         (["--quick"], "no option --quick"),
         (["--tolerance", "3 %"], "no option --tolerance"),
-        (["nowhere.parquet"], "is no recording of a queue"),
+        (["nowhere.parquet"], "there is no file nowhere.parquet"),
         (["nowhere.toml"], "nowhere.toml"),
         (["-e", "netns"], "keeps no trace of its queues"),
     ],

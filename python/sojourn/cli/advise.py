@@ -123,18 +123,20 @@ def advise(
         raise click.UsageError("say what it is about: a SCENARIO, or a line: --up RATE")
     if path is not None and (rate.down or rtt):
         raise click.UsageError("--down and --rtt are of a line; a SCENARIO has its own")
-    from sojourn import advice
-
     if path is None:
+        layer = options.parsed("--link", options.layer, link) if link else None
+        from sojourn import advice
+
         assert rate.up is not None
         rtts = rtt or advice.UNKNOWN_RTT_NS
-        layer = options.parsed("--link", options.layer, link) if link else None
         asked = advice.AccessLine(rate.up, rate.down, rtts, layer, interface=interface)
         line: AccessLine | None = asked
         plain = work.changed(asked.scenario(), variation.changes)
         scenarios, link = asked.variants(plain), "up"
     else:
         plain = work.scenario(path, variation.changes, quiet=True)
+        from sojourn import advice
+
         line = advice.of_scenario(plain, interface)
         scenarios = advice.in_scenario(plain, link)
     how = _How(output, execution, cluster, store, talk)

@@ -51,11 +51,13 @@ def export(
     quiet: bool,
 ) -> None:
     """Write a measurement for flent, as CSV or JSON, or a simulation's packets for Wireshark."""
-    from sojourn.live import flent
-    from sojourn.live.measure import sample_files
-    from sojourn.records import Run, pcapng
+    from sojourn.records import Run
 
     run = Run.open(path)
+    from sojourn.live import flent
+    from sojourn.live.measure import sample_files
+    from sojourn.records import pcapng
+
     if not run.seeds:
         raise UserError(f"{run.path}: no repeat has finished", "measure again")
     for file in files:

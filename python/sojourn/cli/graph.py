@@ -73,16 +73,17 @@ def graph(
     sojourn graph monitor.db --last 1h -o hour.png
     sojourn graph monitor.db --from "2026-11-01" --to "2026-11-08" -o week.svg
     """
+    if last is not None and (begin is not None or end is not None):
+        raise click.UsageError("--last goes without --from and --to")
+    last_ns = _length(last)
+    work.check_there(database, "name the file that `sojourn monitor --db` wrote")
+    work.check_suffixes([out.suffix], "--out")
     from dateutil.tz import tzlocal  # type: ignore[import-untyped]
 
     from sojourn import figures
     from sojourn.figures.smoke import smoke
     from sojourn.live.monitor.store import Reader
 
-    work.check_suffixes([out.suffix], "--out")
-    last_ns = _length(last)
-    if last is not None and (begin is not None or end is not None):
-        raise click.UsageError("--last goes without --from and --to")
     with Reader(database) as reader:
         targets = _targets(reader, names)
         zone = datetime.UTC if utc else tzlocal()

@@ -22,6 +22,8 @@ def import_(paths: tuple[Path, ...], output: options.OutputOptions, quiet: bool)
     FILE is flent's .flent.gz, or the .json of `sojourn-probe measure -o`. sojourn report, compare
     and export then take them like measurements of our own.
     """
+    for path in paths:
+        work.check_there(path, "give a file of flent or of sojourn-probe measure -o")
     from sojourn.figures import slug
     from sojourn.live import flent
     from sojourn.live.measure import findings, measurement, probe_file

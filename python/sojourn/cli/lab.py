@@ -47,15 +47,15 @@ def lab(
       sojourn lab home-uplink pfifo fq_codel cake
       sojourn lab 'lab.html#1=...' --text > scenario.toml
     """
+    state = _state(given, qdiscs)
+    if text:
+        if state is None:
+            raise UserError("--text needs a link", "copy the address of the page")
+        sys.stdout.write(state.text)
+        return
     from sojourn import lab as page
     from sojourn.places import cache
 
-    state = _state(given, qdiscs)
-    if text:
-        if given is None:
-            raise UserError("--text needs a link", "copy the address of the page")
-        sys.stdout.write((state or page.start()).text)
-        return
     if out is None:
         out = cache() / "lab" / page.FILE
         out.parent.mkdir(parents=True, exist_ok=True)

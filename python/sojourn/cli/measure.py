@@ -173,7 +173,6 @@ def measure(
     page says where the queues are and how deep. With --every a line over days: `sojourn history`
     prints its table again.
     """
-    from sojourn.live import flent
     from sojourn.units import parse_duration
 
     most_ns = None
@@ -182,6 +181,8 @@ def measure(
             result.fail_above, what="the delay of --fail-above", example="100 ms"
         )
     if result.flent is not None:
+        from sojourn.live import flent
+
         flent.check_name(result.flent)
     for file in (result.flent, result.csv):
         work.check_parent(file)

@@ -15,6 +15,7 @@ from sojourn.errors import UserError
 if TYPE_CHECKING:
     from sojourn.agreement.decisions import Compared
     from sojourn.engine.recording import Recording
+    from sojourn.scenario import Scenario
 
 DIFFER = 1
 RECORDING = ".parquet"
@@ -100,20 +101,28 @@ def _standing(engine: str) -> tuple[str, ...]:
 def _replay_all(paths: Sequence[Path], how: KernelAsked, qdisc: str | None) -> None:
     """Compares every scenario, recorded first, and every recording, by ours or by `qdisc`; exits with
     1 if a decision differs."""
-    from sojourn.agreement.decisions import RecordingStopped, RecordingUnfinishedError, compare
-    from sojourn.engine.recording import Recording
+    kept = [path for path in paths if path.suffix == RECORDING]
+    for path in kept:
+        work.check_there(path, "give a file that `sojourn replay SCENARIO -o DIR` wrote")
+    variants = [
+        variant
+        for path in paths
+        if path not in kept
+        for variant in work.scenario(path, quiet=how.talk.quiet).variants()
+    ]
     from sojourn.own.compiled import given
 
     instead = None if qdisc is None else given(qdisc)
+    from sojourn.agreement.decisions import RecordingStopped, RecordingUnfinishedError, compare
+    from sojourn.engine.recording import Recording
 
-    kept = [path for path in paths if path.suffix == RECORDING]
     recordings = [Recording.load(path) for path in kept]
     missing = 0
     stops: list[RecordingUnfinishedError] = []
     if how.output.out is not None:
         _check_vacant(how.output.out, how.output.force)
     try:
-        new = _recorded([path for path in paths if path not in kept], how)
+        new = _recorded(variants, how)
     except RecordingStopped as stop:
         new, missing = list(stop.recordings), stop.missing
     except RecordingUnfinishedError as stop:
@@ -154,14 +163,9 @@ def _replay_all(paths: Sequence[Path], how: KernelAsked, qdisc: str | None) -> N
 # --------------------------------------------------------------------------------------- the work
 
 
-def _recorded(paths: Sequence[Path], how: KernelAsked) -> list[Recording]:
+def _recorded(variants: Sequence[Scenario], how: KernelAsked) -> list[Recording]:
     from sojourn.agreement.decisions import record
 
-    variants = [
-        variant
-        for path in paths
-        for variant in work.scenario(path, quiet=how.talk.quiet).variants()
-    ]
     if not variants:
         return []
     work.say(

@@ -90,6 +90,14 @@ def check_words(paths: Sequence[Path], changes: Sequence[str]) -> None:
             )
 
 
+def check_there(path: Path, hint: str) -> None:
+    """Refuses a file that is not there, before what reads it is imported."""
+    # What can't be looked at is told by what opens it.
+    with contextlib.suppress(OSError):
+        if not path.exists():
+            raise UserError(f"there is no file {path}", hint)
+
+
 def stem(path: Path) -> str:
     """What a scenario's folder is called."""
     return "stdin" if str(path) == STDIN else path.stem

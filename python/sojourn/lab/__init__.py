@@ -26,7 +26,6 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.errors import UserError
-from sojourn.figures import style
 from sojourn.lab.lessons import lessons
 from sojourn.lab.permalink import MOST_QDISCS, MOST_TEXT, Shown, read_link, to_link
 from sojourn.records import write_whole
@@ -105,6 +104,8 @@ def _page() -> Template:
 
 def _facts() -> dict[str, Any]:
     """What the page has to know: examples, lessons, names, colours."""
+    from sojourn.figures import style
+
     simulated = [kind for kind in style.QDISCS if kind in _core.QDISCS and kind != "own"]
     return {
         "qdiscs": simulated,

@@ -14,10 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sojourn.live.measure import findings, measurement
-from sojourn.outputs.lines import HistoryEntry
 from sojourn.records import META, Run, RunError, write_index
+
+if TYPE_CHECKING:
+    from sojourn.outputs.lines import HistoryEntry
 
 FAILED = "failed.jsonl"
 LOADS = ("download", "upload", "both")
@@ -62,6 +64,8 @@ class MeasurementEntry:
 
 def entry(run: Run) -> MeasurementEntry:
     """A measurement in one line. The Run has a seed."""
+    from sojourn.live.measure import findings
+
     found = findings.find(run)
     idle = next((row.spread.median for row in found.rows if row.kind == "idle"), math.nan)
     added: dict[str, float] = {}
@@ -96,10 +100,13 @@ def read(folder: Path) -> list[MeasurementEntry]:
         RunError: it has none, or a line of its failures can't be read.
     """
     runs = [Run.open(path) for path in _folders(folder)]
-    entries = [
-        *_failures(folder / FAILED),
-        *(entry(run) for run in runs if run.seeds and run.meta.engine == measurement.ENGINE),
-    ]
+    entries = _failures(folder / FAILED)
+    if runs:
+        from sojourn.live.measure import measurement
+
+        entries += [
+            entry(run) for run in runs if run.seeds and run.meta.engine == measurement.ENGINE
+        ]
     if not entries:
         raise RunError(
             f"{folder} holds no measurements",

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sojourn.arrays import Tables
 from sojourn.errors import UserError
-from sojourn.facts import SessionFacts
 from sojourn.offered import PORT, USUAL_LOADS
+
+if TYPE_CHECKING:
+    from sojourn.arrays import Tables
+    from sojourn.facts import SessionFacts
 
 MS = 10**6
 S = 10**9

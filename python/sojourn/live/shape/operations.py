@@ -21,13 +21,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sojourn.errors import UserError
 from sojourn.linux import tc
-from sojourn.linux.rtnl import Former, Interface
 from sojourn.scenario.qdisc import LinkLayer, Qdisc, read_rate, write_rate
 from sojourn.units import UnitError, parse_rate
+
+if TYPE_CHECKING:
+    from sojourn.linux.rtnl import Former, Interface
 
 LEAST_BPS = 64_000
 """The least rate. A full packet takes 190 ms at it: no shaper makes that a usable line."""
