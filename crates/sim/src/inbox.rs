@@ -214,4 +214,34 @@ mod tests {
             assert_eq!(inbox.len(), 0);
         }
     }
+
+    /// What comes at 5 ns, told in this order, each from a host of its own, which has the packet's
+    /// number.
+    fn ordered(told: &[(Sender, u32)], began: Time) -> Vec<u32> {
+        let mut inbox = Inbox::default();
+        for &(sender, node) in told {
+            inbox.next_host();
+            inbox.push(5, sender, node);
+        }
+        inbox.put_in_order(began, |node| node);
+        let mut drained = Vec::new();
+        inbox.drain(began, |node, _| drained.push(node));
+        drained
+    }
+
+    #[test]
+    fn at_one_instant_wires_come_first_then_tcp_then_programs() {
+        let [wire, tcp, program] = [(Sender::Wire, 0), (Sender::Kernel, 1), (Sender::Program, 2)];
+        for told in [[program, tcp, wire], [tcp, program, wire], [program, wire, tcp]] {
+            assert_eq!(ordered(&told, Time::ZERO), [0, 1, 2], "{told:?}");
+        }
+    }
+
+    #[test]
+    fn the_lot_of_hosts_is_another_at_each_instant() {
+        let told = [0, 1, 2, 3].map(|host| (Sender::Kernel, host));
+        // At 5, 6, 7 and 8 ns.
+        let drawn = [0, 1, 2, 3].map(|began| ordered(&told, Time(began)));
+        assert_eq!(drawn, [[1, 2, 0, 3], [2, 1, 3, 0], [3, 0, 2, 1], [0, 2, 1, 3]]);
+    }
 }

@@ -10,7 +10,7 @@ use link::{Cells, RingParams, ShaperParams};
 use proptest::prelude::*;
 use qdisc::Params;
 use scenarios::any_scenario;
-use sim::{FlowSpec, LinkSpec, Packets, Scenario, Sim, Traffic};
+use sim::{Draw, FlowSpec, LinkSpec, Packets, Scenario, Sim, Traffic};
 use tables::Table;
 
 fn last_backlog(tables: &Tables, link: usize) -> f64 {
@@ -122,6 +122,30 @@ proptest! {
             // A copy that a wire made may be dropped, too.
             prop_assert!(doubles(&scenario) || sent == received + lost, "{} {} {}", sent, received, lost);
         }
+    }
+}
+
+/// Over links without a rate no flow meets another: what differs are draws.
+#[test]
+fn an_added_flow_changes_no_other_flow_s_draws() {
+    let random = |mean| Draw::Exponential { mean };
+    let (on_ns, off_ns) = (Some(random(20 * MS)), Some(random(30 * MS)));
+    let udp = Traffic::Udp { bps: 1_000_000, packet_bytes: 1500, on_ns, off_ns };
+    let (bytes, pause_ns) = (random(20_000), random(30 * MS));
+    let transfers = Traffic::Transfers { bytes, pause_ns, objects: None, tcp: common::reno() };
+    let drawn = [FlowSpec { jitter_ns: MS, ..flow("udp", udp) }, flow("transfers", transfers)];
+    let tables = |flows: Vec<FlowSpec>| {
+        let links = ["down", "up"].map(|name| link(name, 0, 10 * MS, common::pfifo(1)));
+        run(&common::scenario(2 * S, links.into(), flows))
+    };
+    let ping = flow("ping", Traffic::Ping { interval_ns: 20 * MS, packet_bytes: 84 });
+    let alone = tables(drawn.to_vec());
+    let beside = tables([[ping].as_slice(), &drawn].concat());
+    let flows = alone.0.iter().find(|table| table.name == "flows").expect("there are flows");
+    for (name, _) in flows.columns.iter().filter(|(name, _)| *name != "flow") {
+        let [alone, beside] = [&alone, &beside].map(|tables| tables.column("flows", name));
+        // Debug text compares NaN with NaN.
+        assert_eq!(format!("{alone:?}"), format!("{:?}", &beside[1..]), "{name}");
     }
 }
 
