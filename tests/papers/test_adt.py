@@ -16,7 +16,7 @@ from sojourn.papers import published, searched
 from sojourn.papers.adt import measures as m
 from sojourn.papers.adt import search
 from sojourn.papers.adt.claims import SAYS
-from sojourn.papers.adt.studies import CHOSEN, MAIN, READINGS, STUDIES, USERS
+from sojourn.papers.adt.studies import CHOSEN, MAIN, ONE_WAY, READINGS, STUDIES, USERS
 from sojourn.papers.evidence import Estimate, Evidence, Measure, Seed, estimated
 from sojourn.papers.readings import ON_OTHER_SEEDS
 from sojourn.papers.study import Variant
@@ -41,6 +41,7 @@ REPRODUCED = {
     "table/ADT(R)/fairness",
     "buffer",
     "halving",
+    "doubling",
     "figure2/125/limit",
     "figure3/many",
 }
@@ -84,9 +85,17 @@ def test_the_rule_of_roots_has_1500_packets_for_one_user() -> None:
 
 def test_the_search_has_every_reading_on_seeds_that_judge_nothing() -> None:
     rows = searched.beside(search.__file__).rows
-    asked = {(name, row) for name, reading in READINGS.items() for row in reading.rows}
-    assert {(one["reading"], one["row"]) for one in rows} == asked
-    assert len(rows) == len(asked) * len(search.SEEDS)
+    asked = {
+        *(
+            (name, row, seed)
+            for name, reading in READINGS.items()
+            for row in reading.rows
+            for seed in search.SEEDS
+        ),
+        *((ONE_WAY, f"N = {users}", seed) for users in USERS for seed in search.FEW),
+    }
+    assert {(one["reading"], one["row"], int(one["seed"])) for one in rows} == asked
+    assert len(rows) == len(asked)
     judged = {seed for study in STUDIES for seed in range(1, study.first_seed + study.seeds)}
     assert judged.isdisjoint(search.SEEDS)
 
@@ -95,6 +104,8 @@ def test_the_reading_is_the_one_that_drop_tail_s_row_chooses() -> None:
     targets = published.targets(search.__file__)
     found = search.by_number()
     found[CHOSEN] = found[ON_OTHER_SEEDS]
+    # Figure 2 one way has its rule met for many users, and is not of the table.
+    assert set(found[ONE_WAY]) == {f"figure2/{users}/limit" for users in USERS}
 
     def fitting(name: str, start: str) -> int:
         cells = {**found[CHOSEN], **found[name]}
@@ -223,6 +234,12 @@ def test_halving_is_from_400_to_200_packets() -> None:
     rows = _samples((1, 0, 500, 0, 0), (2, 0, 399, 0, 0), (5, 0, 250, 0, 0), (9, 0, 199, 0, 0))
     assert m.halving_s(_seed(queue=rows)) == pytest.approx(7)
     assert np.isnan(m.halving_s(_seed(queue=rows[:3])))
+
+
+def test_doubling_is_from_150_to_300_packets_on_the_way_up() -> None:
+    rows = _samples((1, 0, 100, 0, 0), (2, 0, 151, 0, 0), (5, 0, 299, 0, 0), (9, 0, 301, 0, 0))
+    assert m.doubling_s(_seed(queue=rows)) == pytest.approx(7)
+    assert np.isnan(m.doubling_s(_seed(queue=rows[:3])))
 
 
 def test_few_users_are_judged_by_the_draw_of_rtts_that_needs_most() -> None:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+from collections.abc import Mapping
 from typing import Any, cast
 
 import pytest
+from tree import ROOT
 
 from sojourn import papers
 from sojourn.papers import published, readings, verdict
@@ -124,21 +126,59 @@ def stated(paper: Paper) -> set[float]:
     return found
 
 
+def unknown(texts: Mapping[str, str], known: set[float]) -> dict[str, list[str]]:
+    """The numbers with a unit in each text that are none of these."""
+    found = {
+        id_: [
+            one.group()
+            for one in COUNTED.finditer(text)
+            if float(WORDS.get(one.group(1), one.group(1))) not in known
+        ]
+        for id_, text in texts.items()
+    }
+    return {id_: numbers for id_, numbers in found.items() if numbers}
+
+
+def settings(paper: Paper) -> set[float]:
+    """All that the paper runs or searches, and what its readings say was chosen."""
+    studies = (*paper.studies, *paper.search_studies)
+    texts = [f"{name} {changes}" for one in studies for name, changes in one.variants.items()]
+    texts += [(paper.folder / one.scenario).read_text() for one in studies]
+    texts += [one.parameter + one.chosen for one in paper.readings]
+    return {float(one) for text in texts for one in re.findall(r"\d+(?:\.\d+)?", text)}
+
+
 @pytest.mark.parametrize("name", papers.NAMES)
 def test_a_caption_has_no_number_of_ours(name: str) -> None:
     # A setting or a result that a caption repeats is wrong as soon as it changes. What the source
     # says may stand there.
     paper = papers.load(name)
-    known = stated(paper)
-    repeated = {
-        picture.id: [found.group() for found in COUNTED.finditer(picture.caption)]
-        for picture in paper.pictures
+    captions = {picture.id: picture.caption for picture in paper.pictures}
+    assert unknown(captions, stated(paper)) == {}
+
+
+@pytest.mark.parametrize("name", papers.NAMES)
+def test_a_reason_has_no_result_of_ours(name: str) -> None:
+    # A reason speaks of settings: those that the source states, and those that are run. What comes
+    # out of a Run is on the page, from the Run.
+    paper = papers.load(name)
+    reasons = {
+        **{one.parameter: f"{one.why} {one.others}" for one in paper.readings},
+        **{f"refused {reading}": why for reading, why in paper.refused.items()},
+        **{one.id: f"{one.reason} {one.engines}" for one in paper.numbers},
     }
-    ours = {
-        id_: [one for one in found if float(WORDS.get(one.split()[0], one.split()[0])) not in known]
-        for id_, found in repeated.items()
-    }
-    assert {id_: found for id_, found in ours.items() if found} == {}
+    assert unknown(reasons, stated(paper) | settings(paper)) == {}
+
+
+def test_the_documentation_has_no_result_of_ours() -> None:
+    known = set().union(*(stated(papers.load(name)) for name in papers.NAMES))
+    text = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+    assert unknown({"docs/papers.md": text}, known) == {}
+
+
+def test_a_number_that_nobody_states_is_found() -> None:
+    text = "124 to 132 segments give 10 s, and three packets are run"
+    assert unknown({"a": text}, {10.0}) == {"a": ["132 segments", "three packets"]}
 
 
 @pytest.mark.parametrize("name", papers.NAMES)

@@ -205,7 +205,7 @@ def _known(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:
 
 
 def _table(one: Reproduction) -> str:
-    from sojourn.papers import page
+    from sojourn.papers import engines, page
 
     header = ("what", one.paper.beside, "ours", "difference", "role", "verdict")
     rows = [
@@ -224,6 +224,5 @@ def _table(one: Reproduction) -> str:
     seeds = counted((row.ours.seeds for row in one.rows), "seed")
     about = f"{one.paper.id}: {one.paper.title}\n{one.paper.source}{quick}; mean over {seeds} ± 95 % interval"
     about = "\n".join([*map(work.refusal, one.invalid), about])
-    return "\n".join(
-        [about, "", text.table(header, rows), "", *claims, "", page.sentence([one]), ""]
-    )
+    summary = " ".join(filter(None, (page.sentence([one]), engines.sentence(one))))
+    return "\n".join([about, "", text.table(header, rows), "", *claims, "", summary, ""])

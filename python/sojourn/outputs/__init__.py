@@ -504,6 +504,8 @@ class PaperNumber(TypedDict):
     role: str | None
     role_because: str
     ours: Estimate
+    simulator: Estimate | None
+    """The simulator's, of the same scenario, where another engine ran; else null."""
     difference: Known
     relative_difference: Known
     tolerance: str | None

@@ -104,6 +104,7 @@ def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleTyp
         relation=entry.get("relation", "="),
         against=tuple(entry.get("against", ())),
         reason=entry.get("reason", ""),
+        engines=entry.get("engines", ""),
         whole=_function(entry["whole"], modules["measures"], id_) if "whole" in entry else None,
     )
 

@@ -7,7 +7,7 @@ what was run.
     DIR/PAPER/rows.json            what `sojourn reproduce --json` prints of it
     DIR/PAPER/tolerances.toml      what counts as the same, as it stood on a date
     DIR/papers.bib, manifest.json  how to cite it; what all of it consists of, for `sojourn verify`
-    DIR/PAPER/runs/STUDY/VARIANT   the Runs
+    DIR/PAPER/runs/STUDY/VARIANT   the Runs; in simulator/ the simulator's, where another engine ran
 
 A verdict is a word in a frame, not a colour alone.
 """
@@ -27,7 +27,17 @@ from sojourn import bundles
 from sojourn.digits import counted
 from sojourn.digits import on_page as shown
 from sojourn.errors import UserError
-from sojourn.papers import bibliography, frozen, pictured, readings, story, tornado, verdict
+from sojourn.papers import (
+    bibliography,
+    engines,
+    frozen,
+    pictured,
+    readings,
+    story,
+    tornado,
+    verdict,
+)
+from sojourn.papers.engines import Pair
 from sojourn.papers.paper import Claim, Grid, Number, Paper, Picture, Reading, Role
 from sojourn.papers.readings import Matrix
 from sojourn.papers.reproduction import Reproduction
@@ -104,7 +114,7 @@ class Pages:
         runs = {
             run.path.relative_to(self.folder).as_posix(): run
             for one in found
-            for run in one.evidence.runs.values()
+            for run in one.runs
             if run.path.is_relative_to(self.folder)
         }
         try:
@@ -122,7 +132,7 @@ class Pages:
         folder = self.folder / one.paper.id
         pages = ["index.html", "rows.json", *([frozen.FILE] if frozen.of(one.paper) else [])]
         yield from (f"{one.paper.id}/{name}" for name in pages)
-        parts_ = [folder / "figures", *(run.path for run in one.evidence.runs.values())]
+        parts_ = [folder / "figures", *(run.path for run in one.runs)]
         for part in (each for each in parts_ if each.is_relative_to(self.folder)):
             within = part.relative_to(self.folder).as_posix()
             yield from (f"{within}/{name}" for name in bundles.files_in(part))
@@ -179,6 +189,7 @@ def _paper(one: Reproduction, pictures: Pictures) -> str:
             f"{paper.beside.capitalize()} beside ours",
             _grids(one) + _numbers(one, matrix),
         ),
+        *([_section("engines", "Both engines", _engines(one))] if one.simulated else []),
         _section("readings", "How the source was read", others),
         _section("runs", "What was run", _studies(one)),
     ]
@@ -401,6 +412,46 @@ def difference(row: Row) -> str:
     if math.isnan(row.relative) or (number.tolerance is not None and not number.tolerance.relative):
         return f"{row.difference:+.3g} {'points' if number.unit == '%' else number.unit}".rstrip()
     return f"{100 * row.relative:+.3g} %"
+
+
+def _engines(one: Reproduction) -> str:
+    """A kernel's numbers beside the simulator's, those first that differ."""
+    both = sorted(engines.pairs(one), key=lambda pair: not pair.differ)
+    moved = [
+        f"<li>{escape(kernel.claim.says)}: {escape(one.evidence.engine)} {_badge(kernel.verdict)}, "
+        f"simulator {_badge(simulator.verdict)}</li>"
+        for kernel, simulator in engines.claims(one)
+    ]
+    return (
+        f"<p>{escape(engines.sentence(one))}</p><ul>{''.join(moved)}</ul>"
+        + _TABLE.format("Both engines")
+        + '<thead><tr><th scope="col">What</th><th scope="col" class="number">'
+        f'{escape(one.paper.beside.capitalize())}</th><th scope="col" class="number">'
+        f'{escape(one.evidence.engine.capitalize())}</th><th scope="col" class="number">Simulator</th>'
+        '<th scope="col" class="number">Apart</th><th scope="col">Differ</th></tr></thead><tbody>'
+        + "\n".join(map(_pair, both))
+        + _END
+    )
+
+
+def _pair(pair: Pair) -> str:
+    number = pair.number
+    unit = f" [{number.unit}]" if number.unit else ""
+    apart = "" if math.isnan(pair.distance) else f"{100 * pair.distance:+.1f} %"
+    why = f"<small>{escape(number.engines or verdict.NO_REASON)}</small>" if pair.differ else ""
+    cells = "".join(
+        f'<td class="number" data-name="{name}">{escape(cell)}</td>'
+        for name, cell in (
+            ("published", published(pair.kernel)),
+            ("kernel", ours(pair.kernel)),
+            ("simulator", ours(pair.simulator)),
+            ("apart", apart),
+        )
+    )
+    return (
+        f'<tr><th scope="row">{escape(number.what + unit)}</th>{cells}'
+        f"<td>{'yes' if pair.differ else 'no'}{why}</td></tr>"
+    )
 
 
 def _readings(one: Reproduction, matrix: Matrix) -> str:

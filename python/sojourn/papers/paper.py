@@ -123,6 +123,9 @@ class Number:
     reason: str = ""
     """Why it is not reproduced, found by experiment; shown only if it is not. What other readings
     give is in the matrix."""
+    engines: str = ""
+    """Why a kernel gives another value than the simulator, found by experiment; shown only if it
+    does."""
     whole: Callable[[Evidence], Estimate] | None = None
     """For a number made of several variants ("90 % below RED"): ours as a whole, instead of
     `measure` on one variant."""

@@ -7,7 +7,7 @@
     [tolerances.NAME]  share (of the number) or absolute (in its unit), because
     [quoted]         values of the source that no number judges, for sentences and figures
     [[numbers]]      id, where, what, unit, published, role, role_because, relation, tolerance, study, variant,
-                     measure or whole, against, reason
+                     measure or whole, against, reason, engines (why a kernel's and the simulator's differ)
     [[claims]]       id, where, says, check, asks, partly, role, role_because, pictures, must_hold
     [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
     [[readings]]     parameter, source, chosen, why, under (names in the matrix), others, searched
@@ -55,7 +55,7 @@ NUMBER = (
     "measure",
     "whole",
 )
-NUMBER_FIELDS = frozenset((*NUMBER, "against", "reason"))
+NUMBER_FIELDS = frozenset((*NUMBER, "against", "reason", "engines"))
 CLAIM_FIELDS = frozenset(
     (
         "id",

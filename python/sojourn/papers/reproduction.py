@@ -4,6 +4,9 @@ ends, on a thread of its own, while the next one's runs go on.
 The Runs of a paper lie in DIR/PAPER/runs/STUDY/VARIANT, so that any of them can be opened with
 `sojourn report`. The same call again goes on where one was stopped: the Runs that lie there are
 taken, and seeds that the store has. Asked to `redraw`, nothing is run: the Runs are judged again.
+
+Another engine than the simulator runs a part of a paper. The simulator then runs the same scenarios,
+into DIR/PAPER/simulator, so that the page has both engines' numbers side by side.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,8 @@ from sojourn.papers.verdict import ClaimRow, Row, Verdict
 from sojourn.records import Run
 from sojourn.scenario import Scenario
 
+SIMULATOR = "sim"
+
 
 @dataclass(frozen=True)
 class Reproduction:
@@ -46,6 +51,8 @@ class Reproduction:
     evidence: Evidence
     rows: list[Row]
     claims: list[ClaimRow]
+    simulated: Reproduction | None = None
+    """The same scenarios on the simulator, where another engine ran them."""
 
     @property
     def broken(self) -> list[ClaimRow]:
@@ -59,7 +66,14 @@ class Reproduction:
     @property
     def invalid(self) -> list[Run]:
         """Runs whose numbers are not to be used."""
-        return [run for run in self.evidence.runs.values() if run.meta.invalid]
+        simulated = self.simulated.invalid if self.simulated else []
+        return [run for run in self.evidence.runs.values() if run.meta.invalid] + simulated
+
+    @property
+    def runs(self) -> list[Run]:
+        """All that were made for it, by either engine."""
+        simulated = self.simulated.runs if self.simulated else []
+        return [*self.evidence.runs.values(), *simulated]
 
     @property
     def left_out(self) -> int:
@@ -69,6 +83,7 @@ class Reproduction:
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON: what was run, and every row of the tables."""
         runs = list(self.evidence.runs.values())
+        same = {row.number.id: row.ours for row in self.simulated.rows} if self.simulated else {}
         readings = [
             {
                 "parameter": one.parameter,
@@ -90,7 +105,7 @@ class Reproduction:
             "version": sorted({run.meta.version for run in runs}),
             "invalid": [f"{run.name}: {why}" for run in self.invalid for why in run.meta.invalid],
             "claims": [row.to_dict() for row in self.claims],
-            "numbers": [row.to_dict() for row in self.rows],
+            "numbers": [row.to_dict(same.get(row.number.id)) for row in self.rows],
             "numbers_left_out": self.left_out,
             "readings": readings,
         }
@@ -132,6 +147,8 @@ class _Job:
     variant: Variant
     scenario: Scenario
     folder: Path
+    simulated: Path
+    """Where the simulator's Run of the same scenario is, if another engine runs it."""
 
 
 def reproduce(
@@ -198,7 +215,7 @@ class _How:
 def _reproduce(papers: Sequence[Paper], what: _What, root: Path, how: _How) -> list[Reproduction]:
     # The last paper's page is drawn when nothing runs any more: it is the one of fewest figures.
     in_turn = sorted(papers, key=lambda paper: -len(paper.pictures))
-    work = [job for paper in in_turn for job in _jobs(paper, what, root / paper.id / "runs")]
+    work = [job for paper in in_turn for job in _jobs(paper, what, root / paper.id)]
     for paper in papers:
         if not any(job.paper is paper for job in work):
             raise UserError(
@@ -206,29 +223,39 @@ def _reproduce(papers: Sequence[Paper], what: _What, root: Path, how: _How) -> l
                 "run it on sim",
             )
     with _Judge(work, what, how.finished) as judge:
-        if how.redraw:
-            engine = find(what.engine)
-            for run in [_reopened(job, engine) for job in work]:
-                judge.whole(run)
-            return judge.given(papers)
-        return _run_and_judged(papers, work, what, how, judge)
+        # The simulator's are a matter of seconds, so their progress is not told.
+        quiet = replace(how, progress=None)
+        if what.engine != SIMULATOR:
+            same = [replace(job, folder=job.simulated) for job in work]
+            _each(papers, same, SIMULATOR, quiet, judge, judge.simulated)
+        _each(papers, work, what.engine, how, judge, judge.whole)
+        return judge.given(papers)
 
 
-def _run_and_judged(
-    papers: Sequence[Paper], work: Sequence[_Job], what: _What, how: _How, judge: _Judge
-) -> list[Reproduction]:
-    scenarios, folders = [job.scenario for job in work], [job.folder for job in work]
+def _each(
+    papers: Sequence[Paper],
+    work: Sequence[_Job],
+    engine: str,
+    how: _How,
+    judge: _Judge,
+    whole: Callable[[Run], None],
+) -> None:
+    """Runs, or reopens, all of the work; `whole` is called with each Run."""
+    if how.redraw:
+        for run in [_reopened(job, find(engine)) for job in work]:
+            whole(run)
+        return
     try:
         run_each(
-            scenarios,
-            folders,
-            engine=what.engine,
+            [job.scenario for job in work],
+            [job.folder for job in work],
+            engine=engine,
             jobs=how.jobs,
             cluster=how.cluster,
             force=how.force,
             fresh=how.fresh,
             progress=how.progress,
-            whole=judge.whole,
+            whole=whole,
         )
     except (Interrupted, UnfinishedError) as stop:
         counts = {paper.id: (0, 0) for paper in papers}
@@ -240,7 +267,6 @@ def _run_and_judged(
             raise Stopped(judge.given(papers), counts, stored=stop.stored) from None
         left_out = [paper.id for paper in papers if counts[paper.id][0] < counts[paper.id][1]]
         raise ReproductionUnfinishedError(stop, judge.given(papers), left_out) from None
-    return judge.given(papers)
 
 
 class _Judge:
@@ -256,6 +282,7 @@ class _Judge:
         self._jobs = {job.folder: job for job in work}
         self._left = Counter(job.paper.id for job in work)
         self._runs: dict[Path, Run] = {}
+        self._simulated: dict[Path, Run] = {}
         self._what = what
         self._finished = finished or (lambda _: None)
         self._desk = ThreadPoolExecutor(1, thread_name_prefix="judge")
@@ -279,10 +306,17 @@ class _Judge:
             if future.done():
                 future.result()
 
+    def simulated(self, run: Run) -> None:
+        """The simulator's Run of a scenario that another engine runs."""
+        self._simulated[run.path] = run
+
     def _judged(self, paper: Paper) -> Reproduction:
         its = [job for job in self._jobs.values() if job.paper is paper]
         runs = {job.variant: self._runs[job.folder] for job in its}
         found = _judged(paper, _evidence(paper, runs, self._what))
+        if self._what.engine != SIMULATOR:
+            same = {job.variant: self._simulated[job.simulated] for job in its}
+            found = replace(found, simulated=_judged(paper, Evidence(self._what.quick, same)))
         self._finished(found)
         return found
 
@@ -301,7 +335,13 @@ def _jobs(paper: Paper, what: _What, folder: Path) -> list[_Job]:
         scenarios = study.scenarios(paper.folder, what.quick, what.engine)
         names = folder_names([variant.name for variant in scenarios])
         jobs += [
-            _Job(paper, variant, scenario, folder / study.id / name)
+            _Job(
+                paper,
+                variant,
+                scenario,
+                folder / "runs" / study.id / name,
+                folder / "simulator" / study.id / name,
+            )
             for (variant, scenario), name in zip(scenarios.items(), names, strict=True)
         ]
     return jobs
@@ -309,7 +349,7 @@ def _jobs(paper: Paper, what: _What, folder: Path) -> list[_Job]:
 
 def _evidence(paper: Paper, runs: Mapping[Variant, Run], what: _What) -> Evidence:
     # What was searched was searched on the simulator.
-    searched = paper.searched(what.quick) if what.engine == "sim" else SearchResults()
+    searched = paper.searched(what.quick) if what.engine == SIMULATOR else SearchResults()
     return Evidence(what.quick, runs, what.engine, searched)
 
 

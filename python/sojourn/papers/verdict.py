@@ -61,8 +61,8 @@ class Row:
         """The difference as a share of the published number; NaN where that is 0 or unknown."""
         return self.difference / abs(self.number.published) if self.number.published else math.nan
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain values; NaN becomes None."""
+    def to_dict(self, simulated: Estimate | None = None) -> dict[str, Any]:
+        """As plain values; NaN becomes None. `simulated`: the simulator's, where another engine ran."""
         number = self.number
         return {
             "id": number.id,
@@ -73,11 +73,8 @@ class Row:
             "published": number.published,
             "role": str(number.role) if number.role else None,
             "role_because": number.role_because,
-            "ours": {
-                "mean": _known(self.ours.mean),
-                "ci95": _known(self.ours.ci95),
-                "seeds": self.ours.seeds,
-            },
+            "ours": _plain(self.ours),
+            "simulator": _plain(simulated) if simulated else None,
             "difference": _known(self.difference),
             "relative_difference": _known(self.relative),
             "tolerance": number.tolerance.words(number.unit) if number.tolerance else None,
@@ -261,6 +258,10 @@ def difference(one: Estimate, other: Estimate) -> tuple[float, float]:
     apart = [a - b for a, b in zip(one.values[:count], other.values[:count], strict=True)]
     whole = metrics.mean_ci95(apart)
     return whole["mean"] - whole["ci95"], whole["mean"] + whole["ci95"]
+
+
+def _plain(ours: Estimate) -> dict[str, float | None]:
+    return {"mean": _known(ours.mean), "ci95": _known(ours.ci95), "seeds": ours.seeds}
 
 
 def _known(value: float) -> float | None:

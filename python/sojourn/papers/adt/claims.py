@@ -7,27 +7,7 @@ from itertools import pairwise
 
 from sojourn.papers import published, said
 from sojourn.papers.adt import measures as m
-from sojourn.papers.adt.studies import (
-    AVERAGING,
-    CHANGING,
-    DATAGRAMS,
-    DELAY_BASED,
-    HARMONIC,
-    LONG_SPELLS,
-    OFFERED,
-    REVERSE,
-    RHOS,
-    RULE,
-    RULE_USERS,
-    SETTINGS,
-    SHORT_SPELLS,
-    STEADY,
-    TABLE,
-    TRANSFERS,
-    WITH_USERS,
-    harmonic,
-    weighed,
-)
+from sojourn.papers.adt import studies as s
 from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Finding
 
@@ -37,7 +17,7 @@ U = 99
 
 
 def _row(evidence: Evidence, measure: Measure) -> dict[str, float]:
-    return evidence.means({name: TABLE[name] for name in TABLE.variants}, measure)
+    return evidence.means({name: s.TABLE[name] for name in s.TABLE.variants}, measure)
 
 
 # ------------------------------------------------------------------------------ II: the algorithm
@@ -54,7 +34,7 @@ def regulates(evidence: Evidence) -> Finding:
 def uncongested(evidence: Evidence) -> Finding:
     """Comment 1: from 100 packets up to the buffer's 500 at any load below u, with a queue of less
     than a packet's time."""
-    limits, delays = (evidence.means(OFFERED, one) for one in (m.limit, m.delay_ms))
+    limits, delays = (evidence.means(s.OFFERED, one) for one in (m.limit, m.delay_ms))
     return Finding(
         {
             "least q_adt that it grows to, packets": min(limits.values()),
@@ -66,9 +46,9 @@ def uncongested(evidence: Evidence) -> Finding:
 
 def lower_rho(evidence: Evidence) -> Finding:
     """A tenth of the weight for few users."""
-    along = {users: AVERAGING[weighed(users, 0.01)] for users in RHOS if users < 100}
+    along = {users: s.AVERAGING[s.weighed(users, 0.01)] for users in s.RHOS if users < 100}
     longer = evidence.means(along, m.utilisation)
-    usual = {users: evidence.mean(WITH_USERS[users], m.utilisation) for users in longer}
+    usual = {users: evidence.mean(s.WITH_USERS[users], m.utilisation) for users in longer}
     nearer = [abs(longer[users] - U) < abs(usual[users] - U) for users in longer]
     return Finding(
         {"nearer to the wanted utilisation, of those tried, %": 100 * sum(nearer) / len(nearer)},
@@ -82,7 +62,7 @@ def lower_rho(evidence: Evidence) -> Finding:
 def delay_based(evidence: Evidence) -> Finding:
     """Comment 2: over Drop-Tail Vegas loses nothing and leaves no capacity."""
     lost, busy, delay = (
-        evidence.means({name: DELAY_BASED[name] for name in ("Drop-Tail", "ADT")}, one)
+        evidence.means({name: s.DELAY_BASED[name] for name in ("Drop-Tail", "ADT")}, one)
         for one in (m.loss, m.utilisation, m.delay_ms)
     )
     return Finding(
@@ -129,7 +109,7 @@ def similar_losses(evidence: Evidence) -> Finding:
 
 
 def reverse_regulates(evidence: Evidence) -> Finding:
-    busy, limit = (evidence.mean(REVERSE[""], one) for one in (m.utilisation, m.limit))
+    busy, limit = (evidence.mean(s.REVERSE[""], one) for one in (m.utilisation, m.limit))
     return Finding(
         {"utilisation off the wanted, points": abs(busy - U)},
         f"{busy:.2f} % with a mean q_adt of {limit:.0f} packets, ACKs among them",
@@ -138,8 +118,8 @@ def reverse_regulates(evidence: Evidence) -> Finding:
 
 def reverse_goodput(evidence: Evidence) -> Finding:
     """The table has 3.2 points."""
-    alone, both = _row(evidence, m.goodput)["ADT"], evidence.mean(REVERSE[""], m.goodput)
-    acks = evidence.mean(REVERSE[""], m.ack_share)
+    alone, both = _row(evidence, m.goodput)["ADT"], evidence.mean(s.REVERSE[""], m.goodput)
+    acks = evidence.mean(s.REVERSE[""], m.ack_share)
     return Finding(
         {"less goodput, points": alone - both},
         f"{both:.1f} % for {alone:.1f} %. The other direction's ACKs take {acks:.1f} % of the bytes",
@@ -150,7 +130,7 @@ def reverse_goodput(evidence: Evidence) -> Finding:
 
 
 def close_fit(evidence: Evidence) -> Finding:
-    limits = evidence.means(WITH_USERS, m.limit)
+    limits = evidence.means(s.WITH_USERS, m.limit)
     ratios = {users: limit / SAYS[f"figure2/{users}/limit"] for users, limit in limits.items()}
     close = [abs(ratio - 1) <= 0.25 for ratio in ratios.values()]
     return Finding(
@@ -164,7 +144,7 @@ def close_fit(evidence: Evidence) -> Finding:
 
 
 def fewer_packets_for_more_users(evidence: Evidence) -> Finding:
-    limits = evidence.means(WITH_USERS, m.limit)
+    limits = evidence.means(s.WITH_USERS, m.limit)
     return Finding(
         {
             "q_adt of 16 users over that of 125": limits[16] / limits[125],
@@ -177,7 +157,7 @@ def fewer_packets_for_more_users(evidence: Evidence) -> Finding:
 
 def loss_grows_slowly(evidence: Evidence) -> Finding:
     """By less than N does, from each N to the next: an elasticity between 0 and 1."""
-    losses = evidence.means(WITH_USERS, m.loss)
+    losses = evidence.means(s.WITH_USERS, m.loss)
     known = {users: loss for users, loss in losses.items() if loss > 0}
     steps = {
         second: math.log(known[second] / known[first]) / math.log(second / first)
@@ -194,7 +174,7 @@ def loss_grows_slowly(evidence: Evidence) -> Finding:
 
 
 def timeouts(evidence: Evidence) -> Finding:
-    shares = evidence.means(WITH_USERS, m.timeouts_per_loss)
+    shares = evidence.means(s.WITH_USERS, m.timeouts_per_loss)
     return Finding(
         {"timeouts for each drop with 2000 users over those with 125": shares[2000] / shares[125]},
         f"For each hundred drops, by users: {said.at(shares)}. No TCP without timeouts was run",
@@ -205,8 +185,8 @@ def timeouts(evidence: Evidence) -> Finding:
 
 
 def follows_the_users(evidence: Evidence) -> Finding:
-    many = evidence.mean(CHANGING.only, m.limit_with_many)
-    each = sorted(evidence.estimate(CHANGING.only, m.limit_with_few).values)
+    many = evidence.mean(s.CHANGING.only, m.limit_with_many)
+    each = sorted(evidence.estimate(s.CHANGING.only, m.limit_with_few).values)
     return Finding(
         {
             "q_adt with 450 users and more, packets": many,
@@ -218,14 +198,14 @@ def follows_the_users(evidence: Evidence) -> Finding:
 
 
 def stays_busy(evidence: Evidence) -> Finding:
-    busy = evidence.mean(CHANGING.only, m.changing_utilisation)
+    busy = evidence.mean(s.CHANGING.only, m.changing_utilisation)
     return Finding(
         {"utilisation off the wanted, points": abs(busy - U)}, f"{busy:.2f} % with 50 users or more"
     )
 
 
 def robust(evidence: Evidence) -> Finding:
-    busy = evidence.means({one.name: one for one in SETTINGS.values()}, m.utilisation)
+    busy = evidence.means({one.name: one for one in s.SETTINGS.values()}, m.utilisation)
     off = {name: abs(value - U) for name, value in busy.items()}
     worst = max(off, key=off.__getitem__)
     return Finding(
@@ -255,9 +235,9 @@ def in_sum(evidence: Evidence) -> Finding:
 
 def any_bursts(evidence: Evidence) -> Finding:
     """A longer queue for longer bursts."""
-    kinds = {name: DATAGRAMS[name] for name in (STEADY, SHORT_SPELLS, LONG_SPELLS)}
+    kinds = {name: s.DATAGRAMS[name] for name in (s.STEADY, s.SHORT_SPELLS, s.LONG_SPELLS)}
     limits, busy = (evidence.means(kinds, one) for one in (m.limit, m.utilisation))
-    fetched = evidence.mean(TRANSFERS.only, m.utilisation)
+    fetched = evidence.mean(s.TRANSFERS.only, m.utilisation)
     return Finding(
         {
             "farthest from the wanted utilisation, points": max(
@@ -268,15 +248,15 @@ def any_bursts(evidence: Evidence) -> Finding:
             ),
         },
         f"Datagrams: {said.at(limits)} packets; short transfers: "
-        f"{evidence.mean(TRANSFERS.only, m.limit):.0f}",
+        f"{evidence.mean(s.TRANSFERS.only, m.limit):.0f}",
     )
 
 
 def rule_of_thumb(evidence: Evidence) -> Finding:
     busy = evidence.means(
-        {users: RULE[f"N = {users}, {HARMONIC}"] for users in RULE_USERS}, m.utilisation
+        {users: s.RULE[f"N = {users}, {s.HARMONIC}"] for users in s.RULE_USERS}, m.utilisation
     )
-    means = {users: 1e3 * harmonic(users) for users in busy}
+    means = {users: 1e3 * s.harmonic(users) for users in busy}
     return Finding(
         {"least used, %": min(busy.values())},
         f"By users: {said.at(busy, 2)} %; harmonic means: {said.at(means, 0, 'ms')}",

@@ -12,19 +12,7 @@ from matplotlib.figure import Figure
 from sojourn.figures import style
 from sojourn.papers import published
 from sojourn.papers.adt import measures as m
-from sojourn.papers.adt.studies import (
-    BY_USERS,
-    CHANGING,
-    DISCIPLINES,
-    FACTORS,
-    FEW_MANY,
-    PARAMETERS,
-    PERIODS_MS,
-    SETTINGS,
-    TABLE,
-    USERS,
-    WITH_USERS,
-)
+from sojourn.papers.adt import studies as s
 from sojourn.papers.drawing import Look, curve, look, note, sheet, stated_level, ticks
 from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Bar
@@ -49,13 +37,13 @@ def queue(evidence: Evidence) -> Figure:
     figure, rows = sheet(
         "Queue sizes for Drop-Tail, Adaptive RED and ADT",
         evidence,
-        TABLE,
+        s.TABLE,
         rows=(1, 1, 1),
         size=(10, 6.4),
         says="seed 1 shown",
     )
     for [axes], (name, (colour, _)) in zip(rows, LOOKS.items(), strict=True):
-        line = m.timeline(evidence.seeds(DISCIPLINES[name])[0])
+        line = m.timeline(evidence.seeds(s.DISCIPLINES[name])[0])
         t = line["t_ns"].to_numpy() / 1e9
         axes.plot(
             t,
@@ -87,19 +75,19 @@ def users(evidence: Evidence) -> Figure:
     figure, rows = sheet(
         "ADT under N users: mean q_adt, loss rate, utilisation",
         evidence,
-        BY_USERS,
+        s.BY_USERS,
         rows=(1.3, 1, 1),
         size=(10, 7.6),
     )
     [[top], [middle], [bottom]] = rows
-    known = [count for count in USERS if evidence.has(WITH_USERS[count])]
+    known = [count for count in s.USERS if evidence.has(s.WITH_USERS[count])]
     panels: tuple[tuple[Axes, str, Measure], ...] = (
         (top, "mean q_adt", m.limit),
         (middle, "loss rate", m.loss),
         (bottom, "utilisation", m.utilisation),
     )
     for axes, label, measure in panels:
-        curve(axes, label, evidence.over(WITH_USERS, measure), LOOKS["ADT"])
+        curve(axes, label, evidence.over(s.WITH_USERS, measure), LOOKS["ADT"])
         axes.set_xscale("log")
         ticks(axes, known)
     top.plot(
@@ -131,13 +119,13 @@ def changing(evidence: Evidence) -> Figure:
     figure, rows = sheet(
         "ADT while users come and go",
         evidence,
-        CHANGING,
+        s.CHANGING,
         rows=(0.7, 1, 1),
         size=(10, 7.2),
         says="seed 1 shown",
     )
     [[top], [middle], [bottom]] = rows
-    seed = evidence.seeds(CHANGING.only)[0]
+    seed = evidence.seeds(s.CHANGING.only)[0]
     line = m.timeline(seed)
     t = line["t_ns"].to_numpy() / 1e9
     colour = LOOKS["ADT"][0]
@@ -171,13 +159,17 @@ def changing(evidence: Evidence) -> Figure:
 def parameters(evidence: Evidence) -> Figure:
     """Figure 4."""
     figure, [panels] = sheet(
-        "Utilisation under other parameters of ADT", evidence, PARAMETERS, columns=2, size=(10, 4.0)
+        "Utilisation under other parameters of ADT",
+        evidence,
+        s.PARAMETERS,
+        columns=2,
+        size=(10, 4.0),
     )
-    colours = dict(zip(FACTORS, (style.SKY, style.GREEN, style.VERMILLION), strict=True))
-    dashes = dict(zip(FACTORS, (style.SHORT, style.SOLID, style.LONG), strict=True))
-    for axes, count in zip(panels, FEW_MANY, strict=True):
-        for factor in FACTORS:
-            along = {period: SETTINGS[count, factor, period] for period in PERIODS_MS}
+    colours = dict(zip(s.FACTORS, (style.SKY, style.GREEN, style.VERMILLION), strict=True))
+    dashes = dict(zip(s.FACTORS, (style.SHORT, style.SOLID, style.LONG), strict=True))
+    for axes, count in zip(panels, s.FEW_MANY, strict=True):
+        for factor in s.FACTORS:
+            along = {period: s.SETTINGS[count, factor, period] for period in s.PERIODS_MS}
             busy = evidence.over(along, m.utilisation)
             if busy:
                 curve(axes, f"c = {factor}", busy, (colours[factor], dashes[factor]))
@@ -218,11 +210,11 @@ def _only_last_labels(column: Iterable[Axes], label: str) -> None:
 
 def story(evidence: Evidence) -> list[Bar]:
     """Drop-Tail, Adaptive RED and ADT."""
-    full = evidence.mean(TABLE["Drop-Tail"], m.utilisation)
+    full = evidence.mean(s.TABLE["Drop-Tail"], m.utilisation)
     bars = [
         Bar(
             "Drop-Tail, 500 packets",
-            evidence.mean(TABLE["Drop-Tail"], m.backlog_ms),
+            evidence.mean(s.TABLE["Drop-Tail"], m.backlog_ms),
             "bloated",
             published_ms=SAYS["table/DT/delay"],
         )
@@ -231,7 +223,7 @@ def story(evidence: Evidence) -> list[Bar]:
         ("Adaptive RED", "Adaptive RED", "ARED"),
         ("ADT", "Active Drop-Tail", "ADT"),
     ):
-        busy, delay = (evidence.mean(TABLE[name], one) for one in (m.utilisation, m.backlog_ms))
+        busy, delay = (evidence.mean(s.TABLE[name], one) for one in (m.utilisation, m.backlog_ms))
         cost = f"{busy:.1f} % of the link for {full:.1f} %"
         bars.append(Bar(label, delay, "cured", cost, SAYS[f"table/{row}/delay"]))
     return bars

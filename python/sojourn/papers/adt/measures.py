@@ -119,6 +119,19 @@ def halving_s(seed: Seed) -> float:
     return first_below(line, 200) - first_below(line, 400)
 
 
+def doubling_s(seed: Seed) -> float:
+    """How long q_adt takes from 150 to 300 packets on its way up, s; NaN where it does not come
+    there."""
+    line = timeline(seed)
+    return first_above(line, 300) - first_above(line, 150)
+
+
+def first_above(line: pl.DataFrame, packets: float) -> float:
+    """When q_adt is first above this, s; NaN if never."""
+    above = line.filter(pl.col("limit") > packets)
+    return float(above["t_ns"][0]) / 1e9 if above.height else float("nan")
+
+
 def first_below(line: pl.DataFrame, packets: float) -> float:
     """When q_adt is first below this, s; NaN if never."""
     below = line.filter(pl.col("limit") < packets)

@@ -1,4 +1,5 @@
-"""The search for a reading of section III-A: the table's four rows under each reading of `studies`.
+"""The search for a reading of section III-A: the table's four rows under each reading of `studies`;
+and figure 2 with its RTTs read as those of the table are.
 
 sojourn reproduce --search adt > searched.csv
 
@@ -14,12 +15,15 @@ from pathlib import Path
 from sojourn import engine, remains
 from sojourn.papers import published, searched
 from sojourn.papers.adt import measures as m
-from sojourn.papers.adt.studies import CHOSEN, READINGS, Reading
+from sojourn.papers.adt.studies import BY_USERS, CHOSEN, ONE_WAY, READINGS, Reading
 from sojourn.papers.evidence import Estimate, Seed, estimated
 from sojourn.papers.readings import ON_OTHER_SEEDS
+from sojourn.papers.study import Changes
 from sojourn.scenario import load
 
 SEEDS = range(101, 106)
+FEW = SEEDS[:2]
+"""Of figure 2, where q_adt is a mean over 220 s."""
 SHORTER = {False: ("60 s", "140 s"), True: ("120 s", "200 s")}
 """Warm-up and length, one way and both: what settles is there, in half of the time."""
 COLUMNS = {
@@ -33,19 +37,34 @@ COLUMNS = {
 BESIDE = {"sojourn": m.delay_ms, "limit": m.limit}
 
 
-def rows(names: tuple[str, ...] = tuple(READINGS)) -> Iterator[dict[str, object]]:
-    """A line for each reading, row of the table and seed."""
-    for name in names:
-        for row in READINGS[name].rows:
-            for seed, cells in measured(READINGS[name], row, SEEDS).items():
+def rows() -> Iterator[dict[str, object]]:
+    """A line for each reading, row of the table, and seed; and for each N of figure 2."""
+    for name, reading in READINGS.items():
+        for row in reading.rows:
+            for seed, cells in measured(reading, row, SEEDS).items():
                 yield {"reading": name, "row": row, "seed": seed, **cells}
+    for row in BY_USERS.variants:
+        for seed, cells in one_way(row, FEW).items():
+            yield {"reading": ONE_WAY, "row": row, "seed": seed, **cells}
+
+
+def one_way(row: str, seeds: range) -> dict[int, dict[str, str]]:
+    """The columns of one N of figure 2, its RTTs twice as long, by seed."""
+    changes = {**BY_USERS.variants[row], "flow.user.rtt": "uniform 160 ms .. 200 ms"}
+    return _run(BY_USERS.scenario, row, changes, seeds, Reading())
 
 
 def measured(reading: Reading, row: str, seeds: range) -> dict[int, dict[str, str]]:
     """The columns of one row of the table under one reading, by seed."""
     warmup, duration = SHORTER[row == "ADT(R)"]
     changes = {**reading.changes(row), "warmup": warmup, "duration": duration}
-    base = load(Path(__file__).with_name(reading.scenario(row)))
+    return _run(reading.scenario(row), row, changes, seeds, reading)
+
+
+def _run(
+    scenario: str, row: str, changes: Changes, seeds: range, reading: Reading
+) -> dict[int, dict[str, str]]:
+    base = load(Path(__file__).with_name(scenario))
     folder = remains.make_folder()
     try:
         [run] = engine.run_each(
@@ -71,6 +90,10 @@ def by_number() -> dict[str, dict[str, Estimate]]:
     on other seeds. And what ns-2 and ns-3 themselves answered."""
     values: dict[str, dict[str, list[float]]] = {}
     for one in searched.beside(__file__).rows:
+        if one["reading"] == ONE_WAY:
+            at = f"figure2/{one['row'].removeprefix('N = ')}/limit"
+            values.setdefault(ONE_WAY, {}).setdefault(at, []).append(float(one["limit"]))
+            continue
         for column in COLUMNS:
             at = f"table/{one['row']}/{column}"
             values.setdefault(one["reading"], {}).setdefault(at, []).append(float(one[column]))

@@ -84,6 +84,9 @@ READINGS: Mapping[str, Reading] = {
     "one way, Reno": replace(MAIN, tcp=_RENO),
     "one way, Tahoe": replace(MAIN, tcp=_TAHOE),
     "one way, ADT in bytes": replace(MAIN, adt=f"{ADT} packet 1500", rows=("ADT(R)",)),
+    "one way, ADT in bytes, 800 packets": replace(
+        MAIN, adt="adt limit 800 packet 1500", rows=("ADT(R)",)
+    ),
     "60..660 ms": replace(MAIN, rtt_ms=(60, 660)),
     "40..440 ms": _STATED,
     "40..440 ms, RTO from 0.2 s": replace(_STATED, tcp=_SOON),
@@ -103,6 +106,8 @@ READINGS: Mapping[str, Reading] = {
     },
 }
 """What was searched: `search` runs the table's four rows under each, settled."""
+ONE_WAY = "RTTs of figure 2 one way, too"
+"""Figure 2 as section III-A is read; searched, too."""
 
 WIDER = "20 users with the RTTs of section III-C"
 """Figure 4 with c = 1.01 and 300 ms, as in parameters.toml."""

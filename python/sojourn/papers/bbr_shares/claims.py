@@ -5,18 +5,8 @@ from __future__ import annotations
 from statistics import fmean, median
 
 from sojourn.papers.bbr_shares import measures as m
+from sojourn.papers.bbr_shares import studies as s
 from sojourn.papers.bbr_shares.model import share
-from sojourn.papers.bbr_shares.studies import (
-    BDP,
-    CUBICS,
-    DEEP,
-    LAW,
-    LAWS,
-    RTT_S,
-    SEVERAL,
-    VERSIONS,
-    law,
-)
 from sojourn.papers.evidence import Evidence, NotRun, some
 from sojourn.papers.paper import Finding
 from sojourn.papers.said import at
@@ -29,14 +19,14 @@ def _found(evidence: Evidence, version: str, bbrs: int, cubics: int) -> dict[flo
 def _deep(evidence: Evidence, bbrs: int, cubics: int) -> dict[float, float]:
     """BBR's share in the FIFOs that the model is of."""
     found = _found(evidence, "BBR", bbrs, cubics)
-    return {depth: ours for depth, ours in found.items() if depth in DEEP}
+    return {depth: ours for depth, ours in found.items() if depth in s.DEEP}
 
 
 def whoever(evidence: Evidence) -> Finding:
     """The share by the number of CUBIC's flows, in deep FIFOs."""
-    by_cubics = {cubics: _deep(evidence, 1, cubics) for cubics in CUBICS}
+    by_cubics = {cubics: _deep(evidence, 1, cubics) for cubics in s.CUBICS}
     spread = []
-    for depth in DEEP:
+    for depth in s.DEEP:
         found = [shares[depth] for shares in by_cubics.values() if depth in shares]
         if len(found) > 1:
             spread.append(max(found) - min(found))
@@ -69,7 +59,7 @@ def newer(evidence: Evidence) -> Finding:
     """How far both versions are from an equal share, one flow of each."""
     off = {
         version: fmean(abs(ours - 50) for ours in some(_found(evidence, version, 1, 1).values()))
-        for version in VERSIONS
+        for version in s.VERSIONS
     }
     return Finding(
         {"nearer to a half, points": off["BBR"] - off["BBR 3"]},
@@ -80,11 +70,11 @@ def newer(evidence: Evidence) -> Finding:
 def as_many(evidence: Evidence) -> Finding:
     """As many flows of each: the model with its term for several."""
     off, told = [], []
-    for flows in SEVERAL:
+    for flows in s.SEVERAL:
         found = _deep(evidence, flows, flows)
         if len(found) < 2:
             raise NotRun(f"{flows} and {flows} flows")
-        model = {depth: 100 * share(depth, BDP, RTT_S, flows) for depth in found}
+        model = {depth: 100 * share(depth, s.BDP, s.RTT_S, flows) for depth in found}
         off += [100 * abs(ours / model[depth] - 1) for depth, ours in found.items()]
         told.append(f"{flows} and {flows}, {at(found)} (model: {at(model)})")
     return Finding(
@@ -96,7 +86,8 @@ def as_many(evidence: Evidence) -> Finding:
 def flows_apart(evidence: Evidence) -> Finding:
     """Shares behind disciplines that keep flows apart, and behind those that don't."""
     off = {
-        qdisc: abs(evidence.mean(LAW[law("BBR", qdisc)], m.share_percent) - 50) for qdisc in LAWS
+        qdisc: abs(evidence.mean(s.LAW[s.law("BBR", qdisc)], m.share_percent) - 50)
+        for qdisc in s.LAWS
     }
     return Finding(
         {

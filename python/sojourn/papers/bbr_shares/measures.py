@@ -20,16 +20,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn import metrics
+from sojourn.papers.bbr_shares import studies as s
 from sojourn.papers.bbr_shares.model import IN_PROBE, share
-from sojourn.papers.bbr_shares.studies import (
-    BDP,
-    DEPTH,
-    DEPTHS,
-    MANY,
-    PROBED,
-    RTT_S,
-    beside,
-)
 from sojourn.papers.evidence import Estimate, Evidence, Seed
 
 PAYLOAD = 1448
@@ -91,11 +83,11 @@ def _of_bbr(seed: Seed, column: str) -> NDArray[np.float64]:
 
 def along(evidence: Evidence, version: str, bbrs: int, cubics: int) -> dict[float, Estimate]:
     """BBR's share by the depth of the FIFO, where it was run."""
-    study = DEPTH if bbrs == 1 else MANY
+    study = s.DEPTH if bbrs == 1 else s.MANY
     return {
         depth: evidence.estimate(variant, share_percent)
-        for depth in DEPTHS
-        if evidence.has(variant := study[beside(version, bbrs, cubics, depth)])
+        for depth in s.DEPTHS
+        if evidence.has(variant := study[s.beside(version, bbrs, cubics, depth)])
     }
 
 
@@ -122,7 +114,7 @@ class Assumed:
 
 def assumed(evidence: Evidence, cubics: int, depth: float) -> Assumed | None:
     """Measured; None where it was not run."""
-    variant = PROBED[beside("BBR", 1, cubics, depth)]
+    variant = s.PROBED[s.beside("BBR", 1, cubics, depth)]
     if not evidence.has(variant):
         return None
     own = evidence.mean(variant, share_percent) / 100
@@ -130,10 +122,10 @@ def assumed(evidence: Evidence, cubics: int, depth: float) -> Assumed | None:
     window, flown = (evidence.mean(variant, one) for one in (window_packets, inflight_packets))
     # In products of rate and RTT, a queue of so many packets makes the RTT (1 + packets / BDP) times
     # as long.
-    product = 2 * own * (BDP + seen)
+    product = 2 * own * (s.BDP + seen)
     return Assumed(
         own,
-        queue / round(depth * BDP),
+        queue / round(depth * s.BDP),
         seen / ((1 - own) * queue + IN_PROBE),
         flown / window,
         window / product,
@@ -145,8 +137,8 @@ def modelled(depth: float, one: Assumed, measured: Collection[str] = ()) -> floa
     named."""
     return 100 * share(
         depth,
-        BDP,
-        RTT_S,
+        s.BDP,
+        s.RTT_S,
         full=one.full if "full" in measured else 1.0,
         seen=one.seen if "seen" in measured else 1.0,
         kept=one.kept if "kept" in measured else None,

@@ -6,23 +6,7 @@ from itertools import pairwise
 
 from sojourn.papers.buffer_sizing import measures as m
 from sojourn.papers.buffer_sizing import model
-from sojourn.papers.buffer_sizing.studies import (
-    BESIDE,
-    BY_SIZE,
-    LOAD,
-    MANY,
-    MIXED,
-    ONE,
-    ONE_SIZES,
-    PACKETS,
-    PRODUCT,
-    QUEUES,
-    RATES,
-    ROOT,
-    TABLE,
-    WHOLE,
-    N,
-)
+from sojourn.papers.buffer_sizing import studies as s
 from sojourn.papers.evidence import Evidence, some
 from sojourn.papers.paper import Finding
 from sojourn.papers.said import at, each
@@ -30,7 +14,7 @@ from sojourn.papers.said import at, each
 
 def one_flow(evidence: Evidence) -> Finding:
     use, queue, emptiest = (
-        [evidence.mean(one, measure) for one in ONE.values()]
+        [evidence.mean(one, measure) for one in s.ONE.values()]
         for measure in (m.utilisation, m.mean_queue, m.least_queue)
     )
     return Finding(
@@ -40,27 +24,27 @@ def one_flow(evidence: Evidence) -> Finding:
             "with two, %": use[2],
             "least queue of two products over that of one, packets": emptiest[2] - emptiest[1],
         },
-        f"With {each(ONE_SIZES)} packets the mean queue is {each(queue)} packets, the least at a "
+        f"With {each(s.ONE_SIZES)} packets the mean queue is {each(queue)} packets, the least at a "
         f"sample {each(emptiest)}",
     )
 
 
 def root(evidence: Evidence) -> Finding:
     once, twice = (
-        evidence.means({n: TABLE[n, share] for n in N}, m.utilisation) for share in (1, 2)
+        evidence.means({n: s.TABLE[n, share] for n in s.N}, m.utilisation) for share in (1, 2)
     )
-    packets = {n: PACKETS[n][1] for n in once}
+    packets = {n: s.PACKETS[n][1] for n in once}
     return Finding(
         {
             "least used with the rule's buffer, %": min(once.values()),
             "with twice that, %": min(twice.values()),
         },
-        f"By flows: {at(once, 1)} % with {at(packets)} packets, of a product of {PRODUCT}",
+        f"By flows: {at(once, 1)} % with {at(packets)} packets, of a product of {s.PRODUCT}",
     )
 
 
 def few_synchronise(evidence: Evidence) -> Finding:
-    use = evidence.means({n: TABLE[n, 1] for n in N}, m.utilisation)
+    use = evidence.means({n: s.TABLE[n, 1] for n in s.N}, m.utilisation)
     steps = [after - before for before, after in pairwise(use.values())]
     return Finding(
         {"least gain from more flows, points": min(some(steps)), "all gains, points": sum(steps)},
@@ -70,7 +54,9 @@ def few_synchronise(evidence: Evidence) -> Finding:
 
 def fewer_packets(evidence: Evidence) -> Finding:
     needed = {
-        n: m.least(evidence, n, 98).mean * m.rule(n) for n in MANY if evidence.has(BY_SIZE[n, 1])
+        n: m.least(evidence, n, 98).mean * m.rule(n)
+        for n in s.MANY
+        if evidence.has(s.BY_SIZE[n, 1])
     }
     steps = [before - after for before, after in pairwise(needed.values())]
     return Finding(
@@ -80,7 +66,7 @@ def fewer_packets(evidence: Evidence) -> Finding:
 
 
 def short_rate(evidence: Evidence) -> Finding:
-    queues = evidence.means({mbps: QUEUES[14, mbps] for mbps in RATES}, m.mean_queue)
+    queues = evidence.means({mbps: s.QUEUES[14, mbps] for mbps in s.RATES}, m.mean_queue)
     return Finding(
         {
             "longest queue of flows of 14 packets over the shortest": max(queues.values())
@@ -91,10 +77,10 @@ def short_rate(evidence: Evidence) -> Finding:
 
 
 def short_lengths(evidence: Evidence) -> Finding:
-    longer, shorter = (evidence.mean(QUEUES[packets, 40], m.mean_queue) for packets in (14, 16))
+    longer, shorter = (evidence.mean(s.QUEUES[packets, 40], m.mean_queue) for packets in (14, 16))
     return Finding(
         {"longer, packets": longer - shorter},
-        f"By the formula {model.mean_queue(14, LOAD) - model.mean_queue(16, LOAD):.1f}",
+        f"By the formula {model.mean_queue(14, s.LOAD) - model.mean_queue(16, s.LOAD):.1f}",
     )
 
 
@@ -102,8 +88,8 @@ def short_bound(evidence: Evidence) -> Finding:
     """A mean over a minute of bursts moves by some per cent."""
     apart = {
         f"{packets} packets at {mbps} Mbit/s": evidence.mean(one, m.mean_queue)
-        / model.mean_queue(packets, LOAD)
-        for (packets, mbps), one in QUEUES.items()
+        / model.mean_queue(packets, s.LOAD)
+        for (packets, mbps), one in s.QUEUES.items()
         if evidence.has(one)
     }
     return Finding(
@@ -117,8 +103,8 @@ def short_bound(evidence: Evidence) -> Finding:
 
 def mix_shorter(evidence: Evidence) -> Finding:
     small, whole = (
-        evidence.means({n: MIXED[n, name] for n in BESIDE}, m.completion_s)
-        for name in (ROOT, WHOLE)
+        evidence.means({n: s.MIXED[n, name] for n in s.BESIDE}, m.completion_s)
+        for name in (s.ROOT, s.WHOLE)
     )
     return Finding(
         {

@@ -10,27 +10,7 @@ from sojourn.figures import style
 from sojourn.papers import published
 from sojourn.papers.buffer_sizing import measures as m
 from sojourn.papers.buffer_sizing import model
-from sojourn.papers.buffer_sizing.studies import (
-    BESIDE,
-    BY_SIZE,
-    LEAST,
-    LENGTHS,
-    LOAD,
-    MANY,
-    MIX,
-    MIXED,
-    ONE,
-    QUEUES,
-    RATES,
-    ROOT,
-    ROUTER,
-    SHARES,
-    SHORT,
-    SINGLE,
-    TABLE,
-    WHOLE,
-    N,
-)
+from sojourn.papers.buffer_sizing import studies as s
 from sojourn.papers.drawing import curve, sheet, stated_level, ticks
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.paper import Bar
@@ -45,13 +25,13 @@ def single(evidence: Evidence) -> Figure:
     figure, rows = sheet(
         "The queue of one flow at 1000 packets a second and 142 ms",
         evidence,
-        SINGLE,
+        s.SINGLE,
         rows=(1, 1, 1),
         size=(10, 5.6),
         says="seed 1 shown",
         spread="",
     )
-    for [axes], (size, variant), colour in zip(rows, ONE.items(), _COLOURS, strict=True):
+    for [axes], (size, variant), colour in zip(rows, s.ONE.items(), _COLOURS, strict=True):
         table = evidence.seeds(variant)[0].table("queue").filter(pl.col("link") == "down")
         use = evidence.mean(variant, m.utilisation)
         axes.plot(table["t_ns"] / 1e9, table["backlog_packets"], color=colour, linewidth=0.9)
@@ -70,9 +50,9 @@ def single(evidence: Evidence) -> Figure:
 def least(evidence: Evidence) -> Figure:
     """Figure 11."""
     figure, [[axes]] = sheet(
-        "The least buffer for a wanted utilisation", evidence, LEAST, size=(10, 4.4)
+        "The least buffer for a wanted utilisation", evidence, s.LEAST, size=(10, 4.4)
     )
-    many = [n for n in MANY if evidence.has(BY_SIZE[n, 1])]
+    many = [n for n in s.MANY if evidence.has(s.BY_SIZE[n, 1])]
     for wanted, colour in zip((98.0, 99.5, 99.9), _COLOURS, strict=True):
         found = {n: m.least(evidence, n, wanted) for n in many}
         scaled = {n: one.mean * m.rule(n) for n, one in found.items()}
@@ -110,20 +90,20 @@ def table(evidence: Evidence) -> Figure:
     figure, rows = sheet(
         "Utilisation over the buffer in rate * RTT / sqrt(n)",
         evidence,
-        ROUTER,
+        s.ROUTER,
         rows=(1, 1),
         columns=2,
         size=(10, 6),
     )
     panels = [axes for line in rows for axes in line]
-    for axes, n in zip(panels, N, strict=True):
-        ours = {share: TABLE[n, share] for share in SHARES}
+    for axes, n in zip(panels, s.N, strict=True):
+        ours = {share: s.TABLE[n, share] for share in s.SHARES}
         known = evidence.over(ours, m.utilisation)
         curve(axes, "utilisation", known, (style.VERMILLION, style.SOLID))
         for kind, label, marker in (("sim", "its ns-2", "s"), ("exp", "its router", "D")):
             axes.plot(
-                SHARES,
-                [SAYS[f"table/{n}/{share:g}/{kind}"] for share in SHARES],
+                s.SHARES,
+                [SAYS[f"table/{n}/{share:g}/{kind}"] for share in s.SHARES],
                 color=style.INK,
                 linestyle=":",
                 linewidth=0.8,
@@ -132,7 +112,7 @@ def table(evidence: Evidence) -> Figure:
                 markerfacecolor="none",
                 label=f"published, {label}",
             )
-        again = {share: SAYS["ns2"].get(f"{n}/{share:g}") for share in SHARES}
+        again = {share: SAYS["ns2"].get(f"{n}/{share:g}") for share in s.SHARES}
         axes.plot(
             [share for share, found in again.items() if found],
             [found for found in again.values() if found],
@@ -142,7 +122,7 @@ def table(evidence: Evidence) -> Figure:
             label="ns-2.35, our reading",
         )
         axes.set_ylim(80, 101)
-        ticks(axes, SHARES)
+        ticks(axes, s.SHARES)
         style.corner(axes, f"{n} flows", style.INK)
     for axes in rows[0]:
         axes.tick_params(labelbottom=False)
@@ -158,15 +138,15 @@ def table(evidence: Evidence) -> Figure:
 def short(evidence: Evidence) -> Figure:
     """Figure 10."""
     figure, [[axes]] = sheet(
-        "Short flows of one length: the mean queue", evidence, SHORT, size=(10, 4.2)
+        "Short flows of one length: the mean queue", evidence, s.SHORT, size=(10, 4.2)
     )
-    for mbps, colour in zip(RATES, _COLOURS, strict=True):
-        along = {packets: QUEUES[packets, mbps] for packets in LENGTHS}
+    for mbps, colour in zip(s.RATES, _COLOURS, strict=True):
+        along = {packets: s.QUEUES[packets, mbps] for packets in s.LENGTHS}
         curve(axes, f"{mbps} Mbit/s", evidence.over(along, m.mean_queue), (colour, style.SOLID))
     lengths = np.arange(2, 64)
     axes.plot(
         lengths,
-        [model.mean_queue(int(one), LOAD) for one in lengths],
+        [model.mean_queue(int(one), s.LOAD) for one in lengths],
         color=style.INK,
         linestyle=":",
         label="the M/G/1 formula, published",
@@ -184,17 +164,17 @@ def mix(evidence: Evidence) -> Figure:
     figure, [[use, time]] = sheet(
         "Short flows of 80 Mbit/s beside n long ones at 400 Mbit/s",
         evidence,
-        MIX,
+        s.MIX,
         columns=2,
         size=(10, 4),
     )
-    for name, colour in ((WHOLE, style.VERMILLION), (ROOT, style.BLUE)):
-        along = {n: MIXED[n, name] for n in BESIDE}
+    for name, colour in ((s.WHOLE, style.VERMILLION), (s.ROOT, style.BLUE)):
+        along = {n: s.MIXED[n, name] for n in s.BESIDE}
         curve(use, name, evidence.over(along, m.utilisation), (colour, style.SOLID))
         curve(time, name, evidence.over(along, m.completion_s), (colour, style.SOLID))
     for axes, title in ((use, "utilisation [%]"), (time, "completion of short flows [s]")):
         axes.set_title(title)
-        ticks(axes, BESIDE)
+        ticks(axes, s.BESIDE)
         axes.set_xlabel("n, long-lived flows")
     stated_level(use, SAYS["mix/200/utilisation"], "published: over 95 %")
     use.set_ylim(85, 101)
@@ -208,15 +188,15 @@ def story(evidence: Evidence) -> list[Bar]:
     bars = [
         Bar(
             "200 long flows, rate * RTT",
-            evidence.mean(MIXED[200, WHOLE], m.delay_ms),
+            evidence.mean(s.MIXED[200, s.WHOLE], m.delay_ms),
             "bloated",
         )
     ]
-    use, full = (evidence.mean(MIXED[200, name], m.utilisation) for name in (ROOT, WHOLE))
+    use, full = (evidence.mean(s.MIXED[200, name], m.utilisation) for name in (s.ROOT, s.WHOLE))
     bars.append(
         Bar(
             "200 long flows, rate * RTT / sqrt(n)",
-            evidence.mean(MIXED[200, ROOT], m.delay_ms),
+            evidence.mean(s.MIXED[200, s.ROOT], m.delay_ms),
             "cured",
             f"{use:.1f} % of the link for {full:.1f} %",
         )

@@ -16,15 +16,7 @@ import polars as pl
 
 from sojourn import metrics
 from sojourn.papers.buffer_sizing import model
-from sojourn.papers.buffer_sizing.studies import (
-    BY_SIZE,
-    ONE,
-    PARETO_PAUSE_S,
-    PRODUCT_80,
-    QUEUES,
-    SIZES,
-    SMALL,
-)
+from sojourn.papers.buffer_sizing import studies as s
 from sojourn.papers.evidence import Estimate, Evidence, Seed, estimated
 
 APART_S = 1.0
@@ -88,7 +80,7 @@ def at_a_time(seed: Seed) -> float:
     Little's law as many as begin a pause in the second that a pause takes."""
     done = seed.table("transfers").filter(pl.col("end_ns") > seed.run.meta.warmup_ns)
     seconds = (seed.run.meta.duration_ns - seed.run.meta.warmup_ns) / 1e9
-    return len(seed.run.meta.flows) - done.height / seconds * PARETO_PAUSE_S
+    return len(seed.run.meta.flows) - done.height / seconds * s.PARETO_PAUSE_S
 
 
 def _link(seed: Seed) -> dict[str, int]:
@@ -100,7 +92,7 @@ def _link(seed: Seed) -> dict[str, int]:
 
 def least(evidence: Evidence, n: int, wanted: float) -> Estimate:
     """The least buffer with which n flows use this much of the link, in rate * RTT / sqrt(n)."""
-    runs = {share: BY_SIZE[n, share] for share in SIZES if evidence.has(BY_SIZE[n, share])}
+    runs = {share: s.BY_SIZE[n, share] for share in s.SIZES if evidence.has(s.BY_SIZE[n, share])}
     by_seed = zip(
         *(evidence.estimate(one, utilisation).values for one in runs.values()), strict=True
     )
@@ -109,7 +101,7 @@ def least(evidence: Evidence, n: int, wanted: float) -> Estimate:
 
 def rule(n: int) -> float:
     """Rate * RTT / sqrt(n) in figure 11, packets."""
-    return PRODUCT_80 / math.sqrt(n)
+    return s.PRODUCT_80 / math.sqrt(n)
 
 
 def crossing(at: Sequence[float], values: Sequence[float], wanted: float) -> float:
@@ -126,12 +118,15 @@ def crossing(at: Sequence[float], values: Sequence[float], wanted: float) -> flo
 def longer(evidence: Evidence, mbps: int) -> Estimate:
     """How much longer flows of 14 packets take with the small buffer than with an endless one, %."""
     return evidence.compared(
-        SMALL[mbps], QUEUES[14, mbps], completion_s, lambda small, whole: 100 * (small / whole - 1)
+        s.SMALL[mbps],
+        s.QUEUES[14, mbps],
+        completion_s,
+        lambda small, whole: 100 * (small / whole - 1),
     )
 
 
 def by_equation(evidence: Evidence, n: int, share: float) -> Estimate:
     """Equation 6, which no seed changes."""
     # Of a study that no other reading stands for: it would be shown under each.
-    seeds = evidence.estimate(ONE[142], utilisation).values
+    seeds = evidence.estimate(s.ONE[142], utilisation).values
     return estimated(model.utilisation(n, share) for _ in seeds)

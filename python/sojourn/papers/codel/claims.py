@@ -7,33 +7,14 @@ from statistics import median
 
 from sojourn.papers import published
 from sojourn.papers.codel import measures as m
-from sojourn.papers.codel.studies import (
-    BY_READERS,
-    CODEL,
-    EDGE_KBPS,
-    FALLS_S,
-    LARGE,
-    LINES,
-    MBPS,
-    QUEUES,
-    RED,
-    RTT_MS,
-    SETTINGS,
-    SLOW,
-    SLOW_KBPS,
-    SLOW_RTT_MS,
-    SMALL,
-    STEPPED,
-    TAIL,
-    slow,
-)
+from sojourn.papers.codel import studies as s
 from sojourn.papers.evidence import Evidence, Measure, some
 from sojourn.papers.paper import Finding
 from sojourn.papers.said import at, each
 
 SAYS = published.beside(__file__)
-INNER = [rtt for rtt in RTT_MS if 30 <= rtt <= 200]
-NOT_LONGEST = [rtt for rtt in RTT_MS if rtt < 500]
+INNER = [rtt for rtt in s.RTT_MS if 30 <= rtt <= 200]
+NOT_LONGEST = [rtt for rtt in s.RTT_MS if rtt < 500]
 
 # ------------------------------------------------------------------------------------ static links
 
@@ -48,7 +29,7 @@ def group(
     """A measure of one discipline on all static links of this rate, or this RTT, that were run."""
     return [
         evidence.mean(variant, measure)
-        for at, variant in SETTINGS.items()
+        for at, variant in s.SETTINGS.items()
         if at.queue == name
         and mbps in (None, at.mbps)
         and rtt_ms in (None, at.rtt_ms)
@@ -58,16 +39,16 @@ def group(
 
 def by_rate(evidence: Evidence, measure: Measure, name: str) -> dict[float, float]:
     """The median over loads and RTTs, by rate in Mbit/s."""
-    return {mbps: median(some(group(evidence, measure, name, mbps=mbps))) for mbps in MBPS}
+    return {mbps: median(some(group(evidence, measure, name, mbps=mbps))) for mbps in s.MBPS}
 
 
 def by_rtt(evidence: Evidence, measure: Measure, name: str) -> dict[int, float]:
     """The median over loads and rates, by RTT in ms."""
-    return {rtt: median(some(group(evidence, measure, name, rtt_ms=rtt))) for rtt in RTT_MS}
+    return {rtt: median(some(group(evidence, measure, name, rtt_ms=rtt))) for rtt in s.RTT_MS}
 
 
 def as_expected(evidence: Evidence) -> Finding:
-    delay, use = (by_rate(evidence, one, CODEL) for one in (m.median_ms, m.busy))
+    delay, use = (by_rate(evidence, one, s.CODEL) for one in (m.median_ms, m.busy))
     return Finding(
         {
             "longest median delay, ms": max(delay.values()),
@@ -81,7 +62,7 @@ def as_expected(evidence: Evidence) -> Finding:
 def red_alike(evidence: Evidence) -> Finding:
     codel, red = (
         [by_rate(evidence, one, name)[3.0] for one in (m.median_ms, m.busy)]
-        for name in (CODEL, RED)
+        for name in (s.CODEL, s.RED)
     )
     return Finding(
         {
@@ -94,43 +75,45 @@ def red_alike(evidence: Evidence) -> Finding:
 
 def red_overcontrols(evidence: Evidence) -> Finding:
     delay, use = (
-        {name: by_rate(evidence, one, name) for name in (CODEL, RED)}
+        {name: by_rate(evidence, one, name) for name in (s.CODEL, s.RED)}
         for one in (m.median_ms, m.busy)
     )
-    shorter, less = ([of[CODEL][mbps] - of[RED][mbps] for mbps in MBPS[1:]] for of in (delay, use))
+    shorter, less = (
+        [of[s.CODEL][mbps] - of[s.RED][mbps] for mbps in s.MBPS[1:]] for of in (delay, use)
+    )
     return Finding(
         {
             "least by which RED uses less, points": min(less),
             "least by which its delay is shorter, ms": min(shorter),
             "most, ms": max(shorter),
         },
-        f"By Mbit/s, CoDel: {at(delay[CODEL], 1)} ms; {at(use[CODEL], 1)} %. RED: "
-        f"{at(delay[RED], 1)} ms; {at(use[RED], 1)} %",
+        f"By Mbit/s, CoDel: {at(delay[s.CODEL], 1)} ms; {at(use[s.CODEL], 1)} %. RED: "
+        f"{at(delay[s.RED], 1)} ms; {at(use[s.RED], 1)} %",
     )
 
 
 def over_rtts(evidence: Evidence) -> Finding:
     delay, use = (
-        {name: by_rtt(evidence, one, name) for name in (CODEL, RED)}
+        {name: by_rtt(evidence, one, name) for name in (s.CODEL, s.RED)}
         for one in (m.median_ms, m.busy)
     )
-    more = [use[CODEL][rtt] - use[RED][rtt] for rtt in RTT_MS]
+    more = [use[s.CODEL][rtt] - use[s.RED][rtt] for rtt in s.RTT_MS]
     return Finding(
         {
-            "longest median delay, ms": max(*delay[CODEL].values(), *delay[RED].values()),
+            "longest median delay, ms": max(*delay[s.CODEL].values(), *delay[s.RED].values()),
             "least by which CoDel uses more, points": min(more),
             "the median over RTTs, points": median(more),
         },
-        f"Use by RTT in ms: CoDel {at(use[CODEL], 1)} %; RED {at(use[RED], 1)} %",
+        f"Use by RTT in ms: CoDel {at(use[s.CODEL], 1)} %; RED {at(use[s.RED], 1)} %",
     )
 
 
 def near_tail_drop(evidence: Evidence) -> Finding:
     delay, use = (
-        {name: by_rtt(evidence, one, name) for name in (CODEL, TAIL)}
+        {name: by_rtt(evidence, one, name) for name in (s.CODEL, s.TAIL)}
         for one in (m.median_ms, m.busy)
     )
-    behind = {rtt: use[TAIL][rtt] - use[CODEL][rtt] for rtt in RTT_MS}
+    behind = {rtt: use[s.TAIL][rtt] - use[s.CODEL][rtt] for rtt in s.RTT_MS}
     return Finding(
         {
             "most that CoDel uses less below 500 ms, points": max(
@@ -138,7 +121,7 @@ def near_tail_drop(evidence: Evidence) -> Finding:
             ),
             "at 500 ms, points": behind[500],
             "largest share of Tail Drop's delay below 500 ms": max(
-                delay[CODEL][rtt] / delay[TAIL][rtt] for rtt in NOT_LONGEST
+                delay[s.CODEL][rtt] / delay[s.TAIL][rtt] for rtt in NOT_LONGEST
             ),
         },
         f"Less by RTT in ms: {at(behind, 1)} points",
@@ -148,7 +131,7 @@ def near_tail_drop(evidence: Evidence) -> Finding:
 def same_over_rtts(evidence: Evidence) -> Finding:
     delay, use = (
         [found[rtt] for rtt in INNER]
-        for found in (by_rtt(evidence, one, CODEL) for one in (m.median_ms, m.busy))
+        for found in (by_rtt(evidence, one, s.CODEL) for one in (m.median_ms, m.busy))
     )
     return Finding(
         {
@@ -160,11 +143,11 @@ def same_over_rtts(evidence: Evidence) -> Finding:
 
 
 def drop_shares(evidence: Evidence) -> Finding:
-    fair = {name: by_rtt(evidence, m.down_fairness, name) for name in (CODEL, RED)}
-    ahead = [fair[CODEL][rtt] - fair[RED][rtt] for rtt in RTT_MS]
+    fair = {name: by_rtt(evidence, m.down_fairness, name) for name in (s.CODEL, s.RED)}
+    ahead = [fair[s.CODEL][rtt] - fair[s.RED][rtt] for rtt in s.RTT_MS]
     return Finding(
         {"least lead of CoDel": min(ahead), "the median over RTTs": median(ahead)},
-        f"Jain's index by RTT in ms: CoDel {at(fair[CODEL], 2)}; RED {at(fair[RED], 2)}",
+        f"Jain's index by RTT in ms: CoDel {at(fair[s.CODEL], 2)}; RED {at(fair[s.RED], 2)}",
     )
 
 
@@ -178,39 +161,39 @@ def of_slow(
     sizes = (1500, 500) if packet is None else (packet,)
     return [
         median(
-            evidence.mean(SLOW[slow(name, kbps, rtt, one)], measure)
-            for rtt in SLOW_RTT_MS
+            evidence.mean(s.SLOW[s.slow(name, kbps, rtt, one)], measure)
+            for rtt in s.SLOW_RTT_MS
             for one in sizes
         )
-        for kbps in SLOW_KBPS
+        for kbps in s.SLOW_KBPS
     ]
 
 
 def slow_links(evidence: Evidence) -> Finding:
-    delay, use = (of_slow(evidence, one, CODEL) for one in (m.median_ms, m.busy))
+    delay, use = (of_slow(evidence, one, s.CODEL) for one in (m.median_ms, m.busy))
     return Finding(
         {
             "shortest median delay over the target": min(delay) / SAYS["target_ms"],
             "least use of the link, %": min(use),
         },
-        f"At {each(SLOW_KBPS)} kbit/s: {each(delay, 1)} ms, {each(use, 1)} %",
+        f"At {each(s.SLOW_KBPS)} kbit/s: {each(delay, 1)} ms, {each(use, 1)} %",
     )
 
 
 def larger_mtu(evidence: Evidence) -> Finding:
-    large, small = (of_slow(evidence, m.median_ms, CODEL, packet) for packet in (1500, 500))
+    large, small = (of_slow(evidence, m.median_ms, s.CODEL, packet) for packet in (1500, 500))
     more = [a - b for a, b in zip(large, small, strict=True)]
     return Finding(
         {
             "least that 1500 B wait longer than 500 B, ms": min(more),
             "least that this falls to the next rate, ms": min(a - b for a, b in pairwise(more)),
         },
-        f"At {each(SLOW_KBPS)} kbit/s: {each(more, 1)} ms longer",
+        f"At {each(s.SLOW_KBPS)} kbit/s: {each(more, 1)} ms longer",
     )
 
 
 def web_alone(evidence: Evidence) -> Finding:
-    use, lost = (evidence.means(BY_READERS, measure) for measure in (m.busy, m.down_loss))
+    use, lost = (evidence.means(s.BY_READERS, measure) for measure in (m.busy, m.down_loss))
     above = [lost[readers] for readers, part in use.items() if part > SAYS["web_busy"]]
     return Finding(
         {f"least drops above {SAYS['web_busy']} % of use, %": min(some(above))},
@@ -225,8 +208,8 @@ _PHASES = ((10, 50, 100), (60, 100, 10), (120, 150, 1), (210, 250, 1))
 
 
 def tail_drop_full(evidence: Evidence) -> Finding:
-    full = [LARGE * 1500 * 8e-3 / mbps for _, _, mbps in _PHASES]
-    ours = [evidence.mean(STEPPED[TAIL, LARGE], m.between_ms(a, b)) for a, b, _ in _PHASES]
+    full = [s.LARGE * 1500 * 8e-3 / mbps for _, _, mbps in _PHASES]
+    ours = [evidence.mean(s.STEPPED[s.TAIL, s.LARGE], m.between_ms(a, b)) for a, b, _ in _PHASES]
     return Finding(
         {
             "least mean delay over a full buffer's": min(
@@ -239,8 +222,8 @@ def tail_drop_full(evidence: Evidence) -> Finding:
 
 def red_slower(evidence: Evidence) -> Finding:
     codel, red, tail = (
-        [evidence.mean(STEPPED[name, LARGE], m.between_ms(at_, at_ + 10)) for at_ in FALLS_S]
-        for name in (CODEL, RED, TAIL)
+        [evidence.mean(s.STEPPED[name, s.LARGE], m.between_ms(at_, at_ + 10)) for at_ in s.FALLS_S]
+        for name in (s.CODEL, s.RED, s.TAIL)
     )
     longer = [a - b for a, b in zip(red, codel, strict=True)]
     return Finding(
@@ -258,7 +241,10 @@ def red_slower(evidence: Evidence) -> Finding:
 
 def spikes(evidence: Evidence) -> Finding:
     peak, rest = (
-        [evidence.mean(STEPPED[CODEL, LARGE], m.between_ms(at_ + a, at_ + b)) for at_ in FALLS_S]
+        [
+            evidence.mean(s.STEPPED[s.CODEL, s.LARGE], m.between_ms(at_ + a, at_ + b))
+            for at_ in s.FALLS_S
+        ]
         for a, b in ((0, 2), (40, 50))
     )
     return Finding(
@@ -267,7 +253,7 @@ def spikes(evidence: Evidence) -> Finding:
                 a / b for a, b in zip(peak, rest, strict=True)
             )
         },
-        f"After {each(FALLS_S)} s: {each(peak)} ms; 40 s later {each(rest, 1)} ms",
+        f"After {each(s.FALLS_S)} s: {each(peak)} ms; 40 s later {each(rest, 1)} ms",
     )
 
 
@@ -275,7 +261,7 @@ def control_point(evidence: Evidence) -> Finding:
     return Finding(
         {
             "first drop after a fall of the rate, ms": evidence.mean(
-                STEPPED[CODEL, LARGE], m.reaction_ms
+                s.STEPPED[s.CODEL, s.LARGE], m.reaction_ms
             )
         },
         "CoDel acts when a packet leaves, each 12 ms at 1 Mbit/s: one to see the delay, one to drop",
@@ -283,10 +269,12 @@ def control_point(evidence: Evidence) -> Finding:
 
 
 def same_bytes(evidence: Evidence) -> Finding:
-    codel, tail = (evidence.mean(STEPPED[name, LARGE], m.down_volume) for name in (CODEL, TAIL))
+    codel, tail = (
+        evidence.mean(s.STEPPED[name, s.LARGE], m.down_volume) for name in (s.CODEL, s.TAIL)
+    )
     jumps = sum(
-        evidence.mean(STEPPED[TAIL, LARGE], m.carried_mb(a, b))
-        - evidence.mean(STEPPED[CODEL, LARGE], m.carried_mb(a, b))
+        evidence.mean(s.STEPPED[s.TAIL, s.LARGE], m.carried_mb(a, b))
+        - evidence.mean(s.STEPPED[s.CODEL, s.LARGE], m.carried_mb(a, b))
         for a, b in ((150, 200), (250, 300))
     )
     return Finding(
@@ -299,8 +287,10 @@ def same_bytes(evidence: Evidence) -> Finding:
 
 
 def undersized(evidence: Evidence) -> Finding:
-    less = {name: m.fewer(evidence, name).mean for name in QUEUES}
-    codel, tail = (evidence.mean(STEPPED[name, SMALL], m.down_volume) for name in (CODEL, TAIL))
+    less = {name: m.fewer(evidence, name).mean for name in s.QUEUES}
+    codel, tail = (
+        evidence.mean(s.STEPPED[name, s.SMALL], m.down_volume) for name in (s.CODEL, s.TAIL)
+    )
     return Finding(
         {
             "least by which they carry less, %": min(less.values()),
@@ -316,8 +306,11 @@ def undersized(evidence: Evidence) -> Finding:
 def edge(evidence: Evidence) -> Finding:
     def both(measure: Measure) -> list[tuple[float, float]]:
         return [
-            (evidence.mean(LINES[CODEL, kbps], measure), evidence.mean(LINES[TAIL, kbps], measure))
-            for kbps in EDGE_KBPS
+            (
+                evidence.mean(s.LINES[s.CODEL, kbps], measure),
+                evidence.mean(s.LINES[s.TAIL, kbps], measure),
+            )
+            for kbps in s.EDGE_KBPS
         ]
 
     drops = both(m.down_loss) + both(m.up_loss)

@@ -14,39 +14,16 @@ from sojourn.figures import style
 from sojourn.papers import published
 from sojourn.papers.codel import claims
 from sojourn.papers.codel import measures as m
-from sojourn.papers.codel.studies import (
-    BY_READERS,
-    CODEL,
-    DEGRADED,
-    EDGE,
-    EDGE_KBPS,
-    LARGE,
-    LINES,
-    MBPS,
-    MTU,
-    QUEUES,
-    RED,
-    RTT_MS,
-    SLOW,
-    SLOW_KBPS,
-    SLOW_RTT_MS,
-    SMALL,
-    STATIC,
-    STEPPED,
-    STEPS_S,
-    TAIL,
-    WEB,
-    slow,
-)
+from sojourn.papers.codel import studies as s
 from sojourn.papers.drawing import curve, level, look, note, sheet, stated_level, ticks
 from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Bar
 
 SAYS = published.beside(__file__)
-LOOKS = {CODEL: look("codel"), RED: look("red"), TAIL: look("pfifo")}
+LOOKS = {s.CODEL: look("codel"), s.RED: look("red"), s.TAIL: look("pfifo")}
 LEAST = 0.1
 """Where a median delay of nothing is drawn on a logarithmic axis, ms."""
-MARKERS = {CODEL: "o", RED: "s", TAIL: "^"}
+MARKERS = {s.CODEL: "o", s.RED: "s", s.TAIL: "^"}
 
 
 # ------------------------------------------------------------------------------------ static links
@@ -58,17 +35,17 @@ def rates(evidence: Evidence) -> Figure:
     figure, [[delay, use]] = sheet(
         "CoDel and RED over links of 3 to 100 Mbit/s",
         evidence,
-        STATIC,
+        s.STATIC,
         columns=2,
         size=(10, 4.4),
         spread="",
     )
     for axes, measure in ((delay, m.median_ms), (use, m.busy)):
-        for at, name in enumerate((CODEL, RED)):
-            groups = [claims.group(evidence, measure, name, mbps=one) for one in MBPS]
-            _marks(axes, name, MBPS, groups, 0.96 + 0.08 * at)
+        for at, name in enumerate((s.CODEL, s.RED)):
+            groups = [claims.group(evidence, measure, name, mbps=one) for one in s.MBPS]
+            _marks(axes, name, s.MBPS, groups, 0.96 + 0.08 * at)
         axes.set_xscale("log")
-        ticks(axes, MBPS)
+        ticks(axes, s.MBPS)
         axes.set_xlabel("rate of the link [Mbit/s], logarithmic")
     _delay_axis(delay)
     use.set_title("utilisation [%]")
@@ -82,13 +59,13 @@ def rtts(evidence: Evidence) -> Figure:
     figure, [[delay, use]] = sheet(
         "CoDel, RED and Tail Drop over RTTs of 10 to 500 ms",
         evidence,
-        STATIC,
+        s.STATIC,
         columns=2,
         size=(10, 4.4),
         spread="",
     )
     for axes, measure in ((delay, m.median_ms), (use, m.busy)):
-        _over_rtt(axes, evidence, measure, QUEUES)
+        _over_rtt(axes, evidence, measure, s.QUEUES)
     _delay_axis(delay)
     use.set_title("utilisation [%]")
     use.legend(loc="lower left")
@@ -99,9 +76,13 @@ def rtts(evidence: Evidence) -> Figure:
 def drop_shares(evidence: Evidence) -> Figure:
     """Figure 9."""
     figure, [[axes]] = sheet(
-        "Jain's index over the sources' shares of drops", evidence, STATIC, size=(10, 4), spread=""
+        "Jain's index over the sources' shares of drops",
+        evidence,
+        s.STATIC,
+        size=(10, 4),
+        spread="",
     )
-    _over_rtt(axes, evidence, m.down_fairness, (CODEL, RED))
+    _over_rtt(axes, evidence, m.down_fairness, (s.CODEL, s.RED))
     axes.set_ylim(0, 1.03)
     axes.legend(loc="lower left")
     return figure
@@ -109,10 +90,10 @@ def drop_shares(evidence: Evidence) -> Figure:
 
 def _over_rtt(axes: Axes, evidence: Evidence, measure: Measure, names: Sequence[str]) -> None:
     for at, name in enumerate(names):
-        groups = [claims.group(evidence, measure, name, rtt_ms=one) for one in RTT_MS]
-        _marks(axes, name, RTT_MS, groups, 0.95 + 0.06 * at)
+        groups = [claims.group(evidence, measure, name, rtt_ms=one) for one in s.RTT_MS]
+        _marks(axes, name, s.RTT_MS, groups, 0.95 + 0.06 * at)
     axes.set_xscale("log")
-    ticks(axes, RTT_MS)
+    ticks(axes, s.RTT_MS)
     axes.set_xlabel("RTT [ms], logarithmic")
 
 
@@ -152,37 +133,37 @@ def slow_links(evidence: Evidence) -> Figure:
     figure, [[delay, use]] = sheet(
         "CoDel and RED on links of 128 kbit/s to 1.5 Mbit/s",
         evidence,
-        SLOW,
+        s.SLOW,
         columns=2,
         size=(10, 4.4),
         spread="",
     )
-    looks = {(CODEL, 1500): style.SOLID, (CODEL, 500): style.SHORT}
+    looks = {(s.CODEL, 1500): style.SOLID, (s.CODEL, 500): style.SHORT}
     for axes, measure in ((delay, m.median_ms), (use, m.busy)):
-        for name in (CODEL, RED):
-            for packet in MTU:
+        for name in (s.CODEL, s.RED):
+            for packet in s.MTU:
                 values = [
                     median(
-                        evidence.mean(SLOW[slow(name, kbps, rtt, packet)], measure)
-                        for rtt in SLOW_RTT_MS
+                        evidence.mean(s.SLOW[s.slow(name, kbps, rtt, packet)], measure)
+                        for rtt in s.SLOW_RTT_MS
                     )
-                    for kbps in SLOW_KBPS
+                    for kbps in s.SLOW_KBPS
                 ]
                 axes.plot(
-                    SLOW_KBPS,
+                    s.SLOW_KBPS,
                     values,
                     color=LOOKS[name][0],
-                    linestyle=looks.get((CODEL, packet), style.SOLID),
+                    linestyle=looks.get((s.CODEL, packet), style.SOLID),
                     marker=MARKERS[name],
                     markersize=4,
                     label=f"{name}, MTU {packet}",
                 )
         axes.set_xscale("log")
-        ticks(axes, SLOW_KBPS)
+        ticks(axes, s.SLOW_KBPS)
         axes.set_xlabel("rate of the link [kbit/s], logarithmic")
     _delay_axis(delay)
     low, high = SAYS["red_slow_ms"]
-    delay.axhspan(low, high, color=LOOKS[RED][0], alpha=0.12, linewidth=0)
+    delay.axhspan(low, high, color=LOOKS[s.RED][0], alpha=0.12, linewidth=0)
     note(
         delay,
         f"published, RED: {low:g} to {high:g} ms",
@@ -203,16 +184,20 @@ def slow_links(evidence: Evidence) -> Figure:
 def web(evidence: Evidence) -> Figure:
     """Of figure 6, the runs with web connections alone."""
     figure, [[use, lost]] = sheet(
-        "Web connections alone at 512 kbit/s, under CoDel", evidence, WEB, columns=2, size=(10, 3.8)
+        "Web connections alone at 512 kbit/s, under CoDel",
+        evidence,
+        s.WEB,
+        columns=2,
+        size=(10, 3.8),
     )
     for axes, measure, label, stated in (
         (use, m.busy, "utilisation [%]", SAYS["web_busy"]),
         (lost, m.down_loss, "packets dropped [%]", SAYS["web_drops"]),
     ):
-        curve(axes, CODEL, evidence.over(BY_READERS, measure), LOOKS[CODEL])
+        curve(axes, s.CODEL, evidence.over(s.BY_READERS, measure), LOOKS[s.CODEL])
         level(axes, stated, f"published: {stated:g} %")
         axes.set_xscale("log")
-        ticks(axes, list(BY_READERS))
+        ticks(axes, list(s.BY_READERS))
         axes.set_xlabel("readers, logarithmic")
         axes.set_title(label)
         axes.set_ylim(bottom=0)
@@ -223,29 +208,19 @@ def web(evidence: Evidence) -> Figure:
 
 
 @style.drawn
-def steps(evidence: Evidence) -> Figure:
-    """Figure 7, left."""
-    return _stepping(evidence, LARGE)
-
-
-@style.drawn
-def steps_small(evidence: Evidence) -> Figure:
-    """Figure 7, right."""
-    return _stepping(evidence, SMALL)
-
-
-def _stepping(evidence: Evidence, packets: int) -> Figure:
+def steps(evidence: Evidence, packets: int) -> Figure:
+    """Figure 7, left and right."""
     figure, [[delay], [carried]] = sheet(
         f"The link that steps, {packets} packets of buffer",
         evidence,
-        DEGRADED,
+        s.DEGRADED,
         rows=(1.4, 1),
         size=(10, 6.4),
         says="seed 1 shown",
         spread="",
     )
-    for name in (TAIL, RED, CODEL):
-        line = m.timeline(evidence.seeds(STEPPED[name, packets])[0])
+    for name in (s.TAIL, s.RED, s.CODEL):
+        line = m.timeline(evidence.seeds(s.STEPPED[name, packets])[0])
         t = line["t_ns"].to_numpy() / 1e9
         longest = line["sojourn_max_ns"].cast(pl.Float64).fill_null(np.nan).to_numpy() / 1e6
         colour = LOOKS[name][0]
@@ -260,9 +235,9 @@ def _stepping(evidence: Evidence, packets: int) -> Figure:
     delay.tick_params(labelbottom=False)
     for axes in (delay, carried):
         axes.set_xlim(0, 300)
-        for at in STEPS_S:
+        for at in s.STEPS_S:
             axes.axvline(at, color=style.MUTED, linewidth=0.5)
-    for at, mbps in zip((0, *STEPS_S), (100, 10, 1, 50, 1, 100), strict=True):
+    for at, mbps in zip((0, *s.STEPS_S), (100, 10, 1, 50, 1, 100), strict=True):
         note(
             delay, f"{mbps}", (at + 25, 1), (0, 2), of="column", size=7.5, ha="center", va="bottom"
         )
@@ -280,13 +255,16 @@ def edge(evidence: Evidence) -> Figure:
     figure, [panels] = sheet(
         "A home line of 512 kbit/s and of 1.5 Mbit/s",
         evidence,
-        EDGE,
+        s.EDGE,
         columns=3,
         size=(10, 3.8),
         margins=style.Margins(top=0.95, left=1.6, right=0.3, bottom=0.55),
     )
     rows = [
-        (kbps, way, name) for kbps in EDGE_KBPS for way in ("down", "up") for name in (CODEL, TAIL)
+        (kbps, way, name)
+        for kbps in s.EDGE_KBPS
+        for way in ("down", "up")
+        for name in (s.CODEL, s.TAIL)
     ]
     kinds: tuple[tuple[str, Callable[[str], Measure], str], ...] = (
         ("packets dropped [%]", m.loss, "drops"),
@@ -295,7 +273,7 @@ def edge(evidence: Evidence) -> Figure:
     )
     for axes, (label, measure, key) in zip(panels, kinds, strict=True):
         for at, (kbps, way, name) in enumerate(rows):
-            ours = evidence.estimate(LINES[name, kbps], measure(way))
+            ours = evidence.estimate(s.LINES[name, kbps], measure(way))
             axes.barh(
                 at,
                 ours.mean,
@@ -328,13 +306,17 @@ def edge(evidence: Evidence) -> Figure:
 
 def story(evidence: Evidence) -> list[Bar]:
     """The link that steps under Tail Drop, RED and CoDel."""
-    full = evidence.mean(STEPPED[TAIL, LARGE], m.down_volume)
+    full = evidence.mean(s.STEPPED[s.TAIL, s.LARGE], m.down_volume)
     bars = [
-        Bar("Tail Drop, 830 packets", evidence.mean(STEPPED[TAIL, LARGE], m.median_ms), "bloated")
+        Bar(
+            "Tail Drop, 830 packets",
+            evidence.mean(s.STEPPED[s.TAIL, s.LARGE], m.median_ms),
+            "bloated",
+        )
     ]
-    for name, stated in ((RED, None), (CODEL, SAYS["steps/median"])):
+    for name, stated in ((s.RED, None), (s.CODEL, SAYS["steps/median"])):
         delay, volume = (
-            evidence.mean(STEPPED[name, LARGE], one) for one in (m.median_ms, m.down_volume)
+            evidence.mean(s.STEPPED[name, s.LARGE], one) for one in (m.median_ms, m.down_volume)
         )
         cost = f"{volume:.0f} MB for {full:.0f}"
         bars.append(Bar(name, delay, "cured", cost, stated))

@@ -18,16 +18,7 @@ from statistics import median
 import polars as pl
 
 from sojourn import metrics
-from sojourn.papers.codel.studies import (
-    CODEL,
-    FALLS_S,
-    LARGE,
-    MIX,
-    SETTINGS,
-    SLOW,
-    SMALL,
-    STEPPED,
-)
+from sojourn.papers.codel import studies as s
 from sojourn.papers.evidence import Estimate, Evidence, Measure, Seed, estimated
 from sojourn.papers.study import Variant
 
@@ -151,7 +142,7 @@ def reaction_ms(seed: Seed) -> float:
     """How long after a step to a lower rate the queue drops its first packet, ms: the longest of
     the three steps."""
     drops = seed.table("drops").filter(pl.col("link") == "down")["t_ns"].sort()
-    waits = [first_after(drops, 1e9 * step) for step in FALLS_S]
+    waits = [first_after(drops, 1e9 * step) for step in s.FALLS_S]
     return max(waits) / 1e6
 
 
@@ -194,8 +185,8 @@ def fewer(evidence: Evidence, queue: str) -> Estimate:
     """How many per cent less the link carries with ten packets of buffer than the same queue with
     830."""
     return evidence.compared(
-        STEPPED[queue, SMALL],
-        STEPPED[queue, LARGE],
+        s.STEPPED[queue, s.SMALL],
+        s.STEPPED[queue, s.LARGE],
         down_volume,
         lambda few, all_: 100 * (1 - few / all_),
     )
@@ -204,21 +195,21 @@ def fewer(evidence: Evidence, queue: str) -> Estimate:
 def of_codel(evidence: Evidence, queue: str) -> Estimate:
     """What Tail Drop of ten packets carries, of what CoDel carries with 830, %."""
     return evidence.compared(
-        STEPPED[queue, SMALL],
-        STEPPED[CODEL, LARGE],
+        s.STEPPED[queue, s.SMALL],
+        s.STEPPED[s.CODEL, s.LARGE],
         down_volume,
         lambda few, all_: 100 * few / all_,
     )
 
 
-def of_ftps(evidence: Evidence, mbps: float, name: str = CODEL) -> Estimate:
+def of_ftps(evidence: Evidence, mbps: float, name: str = s.CODEL) -> Estimate:
     """The median over RTTs and numbers of FTPs of their median delays at one rate, ms."""
     return median_of(
         evidence,
         [
             variant
-            for at, variant in SETTINGS.items()
-            if (at.queue, at.mbps) == (name, mbps) and at.load != MIX and evidence.has(variant)
+            for at, variant in s.SETTINGS.items()
+            if (at.queue, at.mbps) == (name, mbps) and at.load != s.MIX and evidence.has(variant)
         ],
     )
 
@@ -232,5 +223,5 @@ def median_of(evidence: Evidence, variants: Sequence[Variant]) -> Estimate:
 
 def pooled(evidence: Evidence, name: str) -> Estimate:
     """The median over figure 6's runs of one discipline of their median delays, ms."""
-    runs = [one for one in evidence.variants(SLOW) if one.name.startswith(name)]
+    runs = [one for one in evidence.variants(s.SLOW) if one.name.startswith(name)]
     return median_of(evidence, runs)

@@ -26,18 +26,7 @@ from sojourn.papers.drawing import (
 )
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.home_upload import measures as m
-from sojourn.papers.home_upload.studies import (
-    AFTER,
-    BEFORE,
-    BUFFER,
-    BY_RATE,
-    DISCIPLINES,
-    IN_KILOBYTES,
-    IN_PACKETS,
-    LINE,
-    RATES,
-    SHAPER,
-)
+from sojourn.papers.home_upload import studies as s
 from sojourn.papers.paper import Bar
 from sojourn.papers.study import Variant
 
@@ -82,12 +71,12 @@ def _graph(evidence: Evidence, variant: Variant, median: float) -> Figure:
 
 @style.drawn
 def unshaped(evidence: Evidence) -> Figure:
-    return _graph(evidence, BEFORE, BLOATED_MS)
+    return _graph(evidence, s.BEFORE, BLOATED_MS)
 
 
 @style.drawn
 def shaped(evidence: Evidence) -> Figure:
-    return _graph(evidence, AFTER, CURED_MS)
+    return _graph(evidence, s.AFTER, CURED_MS)
 
 
 # ----------------------------------------------------------------------------- where the queue is
@@ -96,7 +85,7 @@ def shaped(evidence: Evidence) -> Figure:
 @style.drawn
 def queues(evidence: Evidence) -> Figure:
     figure = style.blank(10, 3.6)
-    runs = evidence.run(BEFORE).meta
+    runs = evidence.run(s.BEFORE).meta
     top = style.heading(
         figure,
         "Backlog of the two queues in series",
@@ -105,7 +94,7 @@ def queues(evidence: Evidence) -> Figure:
     [[left, right]] = style.panels(
         figure, style.Margins(top=top + 0.2, left=0.85, bottom=0.55), columns=2
     )
-    for axes, variant in ((left, BEFORE), (right, AFTER)):
+    for axes, variant in ((left, s.BEFORE), (right, s.AFTER)):
         table = evidence.seeds(variant)[0].table("queue")
         for link, name, (colour, dash) in (
             ("modem", "modem", _MODEM),
@@ -135,9 +124,9 @@ def rates(evidence: Evidence) -> Figure:
     figure, [[delay, time]] = sheet(
         "What the rate of the shaper does",
         evidence,
-        RATES,
+        s.RATES,
         columns=2,
-        says=f"line of {LINE // 1000} kbit/s",
+        says=f"line of {s.LINE // 1000} kbit/s",
         size=(10, 4),
     )
     ink = (style.INK, style.SOLID)
@@ -147,8 +136,8 @@ def rates(evidence: Evidence) -> Figure:
         (delay, "mean sojourn at wlan0", m.standing_ms("wlan0"), _WIFI, "^"),
         (time, "upload time", m.upload_s, ink, "o"),
     ):
-        curve(axes, name, evidence.over(BY_RATE, measure), with_look, marker=marker)
-    at = 100 * SHAPER / LINE
+        curve(axes, name, evidence.over(s.BY_RATE, measure), with_look, marker=marker)
+    at = 100 * s.SHAPER / s.LINE
     for axes, cured, bloated, unit in (
         (delay, CURED_MS, BLOATED_MS, "ms"),
         (time, SAYS["with/upload"], SAYS["without/upload"], "s"),
@@ -174,14 +163,14 @@ def buffer(evidence: Evidence) -> Figure:
     figure, [[delay, lost]] = sheet(
         "The search for the modem's buffer",
         evidence,
-        BUFFER,
+        s.BUFFER,
         columns=2,
         says="no shaper",
         size=(10, 4),
     )
     kinds = (
-        ("counted in packets", IN_PACKETS, 1.518, _MODEM, "o"),
-        ("counted in bytes", IN_KILOBYTES, 1.0, look("bfifo"), "s"),
+        ("counted in packets", s.IN_PACKETS, 1.518, _MODEM, "o"),
+        ("counted in bytes", s.IN_KILOBYTES, 1.0, look("bfifo"), "s"),
     )
     for axes, measure in ((delay, m.median_ms), (lost, m.loss_percent)):
         for name, variants, each, drawn, marker in kinds:
@@ -206,18 +195,18 @@ def buffer(evidence: Evidence) -> Figure:
 
 @style.drawn
 def parts(evidence: Evidence) -> Figure:
-    rows = (BEFORE, *evidence.variants(DISCIPLINES), AFTER)
+    rows = (s.BEFORE, *evidence.variants(s.DISCIPLINES), s.AFTER)
     figure, [[axes]] = sheet(
         "Which part of the cure does it",
         evidence,
-        DISCIPLINES,
+        s.DISCIPLINES,
         says="behind htb rate 125kbps unless it says otherwise",
         size=(10, 3.6),
         margins=style.Margins(top=0.75, left=2.4, right=2.2, bottom=0.55),
     )
     for at, row in enumerate(rows):
         _bar(axes, evidence, row, at)
-    names = {BEFORE: "nothing", AFTER: "fq_codel of May 2012"}
+    names = {s.BEFORE: "nothing", s.AFTER: "fq_codel of May 2012"}
     axes.set_yticks(range(len(rows)), [names.get(variant, variant.name) for variant in rows])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
@@ -231,11 +220,11 @@ def parts(evidence: Evidence) -> Figure:
 
 def _bar(axes: Axes, evidence: Evidence, row: Variant, at: int) -> None:
     delay = evidence.estimate(row, m.median_ms)
-    colour = {BEFORE: style.VERMILLION, AFTER: style.BLUE}.get(row, style.SKY)
+    colour = {s.BEFORE: style.VERMILLION, s.AFTER: style.BLUE}.get(row, style.SKY)
     look: dict[str, Any] = {"fmt": "o", "markersize": 7, "elinewidth": 0.9, "capsize": 2}
     axes.errorbar(delay.mean, at, xerr=delay.ci95, color=colour, label="ours", **look)
     end = delay.mean + delay.ci95
-    stated = {BEFORE: BLOATED_MS, AFTER: CURED_MS}.get(row)
+    stated = {s.BEFORE: BLOATED_MS, s.AFTER: CURED_MS}.get(row)
     if stated is not None:
         hollow: dict[str, Any] = {
             "marker": "D",
@@ -254,24 +243,24 @@ def _bar(axes: Axes, evidence: Evidence, row: Variant, at: int) -> None:
 
 def story(evidence: Evidence) -> Sequence[Bar]:
     """The idle line, the upload, and the upload behind the shaper."""
-    before, after = (evidence.mean(how, m.upload_s) for how in (BEFORE, AFTER))
+    before, after = (evidence.mean(how, m.upload_s) for how in (s.BEFORE, s.AFTER))
     cost = f"upload {after:.1f} s for {before:.1f}"
     return (
         Bar(
             "idle line",
-            evidence.mean(BEFORE, m.idle_median_ms),
+            evidence.mean(s.BEFORE, m.idle_median_ms),
             "idle",
             published_ms=SAYS["without/idle"],
         ),
         Bar(
             "upload at 1 Mbit/s",
-            evidence.mean(BEFORE, m.median_ms),
+            evidence.mean(s.BEFORE, m.median_ms),
             "bloated",
             published_ms=SAYS["without/median"],
         ),
         Bar(
             "htb + fq_codel",
-            evidence.mean(AFTER, m.median_ms),
+            evidence.mean(s.AFTER, m.median_ms),
             "cured",
             cost,
             published_ms=SAYS["with/median"],

@@ -93,6 +93,15 @@ def spread_ms(seed: Seed) -> float:
     return spread(pings(seed))
 
 
+def apart(seed: Seed) -> float:
+    """The 5th percentile of the pings during the upload over the 95th of those before: above 1 the
+    two are bands apart in a graph."""
+    during, before = (one[np.isfinite(one)] for one in (pings(seed), idle_pings(seed)))
+    if not during.size or not before.size:
+        return math.nan
+    return float(np.percentile(during, 5) / np.percentile(before, 95))
+
+
 def worst_ms(seed: Seed) -> float:
     """The longest RTT of a ping during the upload."""
     replies = pings(seed)

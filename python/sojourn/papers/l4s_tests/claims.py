@@ -7,42 +7,7 @@ from statistics import median
 
 from sojourn.papers.evidence import Evidence, Measure, some
 from sojourn.papers.l4s_tests import measures as m
-from sojourn.papers.l4s_tests.studies import (
-    APART,
-    APART_MS,
-    BEHIND,
-    BESIDE,
-    BURSTY,
-    CALL,
-    CALL_MBPS,
-    ENOUGH,
-    FALLEN,
-    FALLING,
-    FIFO,
-    GRID,
-    GRID_MBPS,
-    GRID_MS,
-    MBPS,
-    REPLAY,
-    RTT_MS,
-    SCALED,
-    SHARED,
-    SINCE,
-    STEPS_MS,
-    TUNNEL,
-    UNEQUAL,
-    VIDEO,
-    VRTT,
-    WINDOWS,
-    behind,
-    beside,
-    call,
-    cell,
-    falls,
-    through,
-    today,
-    windowed,
-)
+from sojourn.papers.l4s_tests import studies as s
 from sojourn.papers.paper import Finding
 from sojourn.papers.said import at
 
@@ -51,8 +16,8 @@ def unsafe(evidence: Evidence) -> Finding:
     """Every ratio in one queue."""
     ratios = {
         one.name: evidence.mean(one, m.ratio)
-        for one in evidence.variants(SHARED)
-        if one != SHARED[APART]
+        for one in evidence.variants(s.SHARED)
+        if one != s.SHARED[s.APART]
     }
     return Finding(
         {"Prague's least goodput over the other's": min(some(ratios.values()))}, at(ratios, 1)
@@ -61,16 +26,16 @@ def unsafe(evidence: Evidence) -> Finding:
 
 def apart(evidence: Evidence) -> Finding:
     """fq_codel with a queue each."""
-    return Finding({"Prague's goodput over CUBIC's": evidence.mean(SHARED[APART], m.ratio)})
+    return Finding({"Prague's goodput over CUBIC's": evidence.mean(s.SHARED[s.APART], m.ratio)})
 
 
 def bias(evidence: Evidence) -> Finding:
     """The ratio at each rate and RTT."""
     ratios = evidence.means(
         {
-            f"{mbps} Mbit/s, {rtt} ms": SCALED["Prague", mbps, rtt]
-            for mbps in MBPS
-            for rtt in RTT_MS
+            f"{mbps} Mbit/s, {rtt} ms": s.SCALED["Prague", mbps, rtt]
+            for mbps in s.MBPS
+            for rtt in s.RTT_MS
         },
         m.ratio,
     )
@@ -86,7 +51,7 @@ def bias(evidence: Evidence) -> Finding:
 def unfair(evidence: Evidence) -> Finding:
     """Ratios of the shorter RTT's goodput to the longer's."""
     prague, cubic = (
-        1 / evidence.mean(UNEQUAL[f"{name}, 160 and 10 ms"], m.ratio)
+        1 / evidence.mean(s.UNEQUAL[f"{name}, 160 and 10 ms"], m.ratio)
         for name in ("Prague, dualpi2", "CUBIC, pfifo")
     )
     return Finding(
@@ -98,7 +63,7 @@ def unfair(evidence: Evidence) -> Finding:
 def spikes(evidence: Evidence) -> Finding:
     """How long the RTT stays up after the rate has fallen, of Prague and of CUBIC."""
     prague, cubic = (
-        evidence.means({mbps: FALLING[falls(flow, mbps)] for mbps in FALLEN}, m.late_s)
+        evidence.means({mbps: s.FALLING[s.falls(flow, mbps)] for mbps in s.FALLEN}, m.late_s)
         for flow in ("Prague", "CUBIC")
     )
     # A row each 100 ms: what is shorter is not seen.
@@ -114,9 +79,9 @@ def underuse(evidence: Evidence) -> Finding:
     return Finding(
         {
             f"used with a step of {step} ms, %": evidence.mean(
-                BURSTY[behind(bursts=True, step_ms=step, alone=True)], m.share_percent
+                s.BURSTY[s.behind(bursts=True, step_ms=step, alone=True)], m.share_percent
             )
-            for step in STEPS_MS
+            for step in s.STEPS_MS
         }
     )
 
@@ -124,7 +89,8 @@ def underuse(evidence: Evidence) -> Finding:
 def turned(evidence: Evidence) -> Finding:
     """Prague's goodput over CUBIC's, with bursts and without."""
     with_, without = (
-        evidence.mean(BURSTY[behind(bursts, 1, alone=False)], m.ratio) for bursts in (True, False)
+        evidence.mean(s.BURSTY[s.behind(bursts, 1, alone=False)], m.ratio)
+        for bursts in (True, False)
     )
     return Finding(
         {
@@ -138,15 +104,15 @@ def turned(evidence: Evidence) -> Finding:
 def tunnelled(evidence: Evidence) -> Finding:
     """The ratio in one tunnel and apart, behind each discipline that separates flows."""
     found = {
-        through(queue, tunnel): evidence.mean(TUNNEL[through(queue, tunnel)], m.ratio)
-        for queue in BEHIND
+        s.through(queue, tunnel): evidence.mean(s.TUNNEL[s.through(queue, tunnel)], m.ratio)
+        for queue in s.BEHIND
         for tunnel in (True, False)
     }
-    outside = [found[through(queue, tunnel=False)] for queue in BEHIND]
+    outside = [found[s.through(queue, tunnel=False)] for queue in s.BEHIND]
     return Finding(
         {
             "Prague's least goodput over CUBIC's in the tunnel": min(
-                found[through(queue, tunnel=True)] for queue in BEHIND
+                found[s.through(queue, tunnel=True)] for queue in s.BEHIND
             ),
             "farthest from an equal share outside of it": max(abs(one - 1) for one in outside),
         },
@@ -156,7 +122,7 @@ def tunnelled(evidence: Evidence) -> Finding:
 
 def through_fifo(evidence: Evidence) -> Finding:
     """Who has more of a FIFO."""
-    prague, cubic = (evidence.mean(TUNNEL[FIFO], one) for one in (m.prague_mbps, m.other_mbps))
+    prague, cubic = (evidence.mean(s.TUNNEL[s.FIFO], one) for one in (m.prague_mbps, m.other_mbps))
     return Finding(
         {"CUBIC's goodput over Prague's": cubic / prague}, f"{cubic:.1f} and {prague:.1f} Mbit/s"
     )
@@ -167,8 +133,8 @@ def independence(evidence: Evidence) -> Finding:
     with_, without = (
         {ends: 1 / ratio for ends, ratio in evidence.means(along, m.ratio).items()}
         for along in (
-            {ends: SINCE[today(VRTT, f"Prague, dualpi2, {ends}")] for ends in APART_MS},
-            {ends: UNEQUAL[f"Prague, dualpi2, {ends}"] for ends in APART_MS},
+            {ends: s.SINCE[s.today(s.VRTT, f"Prague, dualpi2, {ends}")] for ends in s.APART_MS},
+            {ends: s.UNEQUAL[f"Prague, dualpi2, {ends}"] for ends in s.APART_MS},
         )
     )
     less = {ends: with_[ends] / without[ends] for ends in with_ if ends in without}
@@ -183,14 +149,16 @@ def independence(evidence: Evidence) -> Finding:
 
 def between(evidence: Evidence) -> Finding:
     """The 99th percentile of the probe's RTT beside a call."""
-    found = evidence.means({mbps: CALL[call("dualpi2", mbps)] for mbps in CALL_MBPS}, m.probe_p99)
+    found = evidence.means(
+        {mbps: s.CALL[s.call("dualpi2", mbps)] for mbps in s.CALL_MBPS}, m.probe_p99
+    )
     return Finding(
         {
             "least p99 of the RTT in the short queue up to 10 Mbit/s, ms": min(
                 some(ms for mbps, ms in found.items() if mbps <= 10)
             ),
             "behind fq_codel at 5 Mbit/s, ms": evidence.mean(
-                CALL[call("fq_codel", 5)], m.probe_p99
+                s.CALL[s.call("fq_codel", 5)], m.probe_p99
             ),
         },
         f"By Mbit/s: {at(found, 1)} ms",
@@ -206,7 +174,7 @@ def backs_off(evidence: Evidence) -> Finding:
 
     def given_up(flow: str, video: str) -> float:
         alone, with_ = (
-            evidence.mean(VIDEO[beside(flow, one)], m.prague_mbps) for one in ("alone", video)
+            evidence.mean(s.VIDEO[s.beside(flow, one)], m.prague_mbps) for one in ("alone", video)
         )
         return alone - with_ - _CALL_MBPS[flow]
 
@@ -217,11 +185,11 @@ def backs_off(evidence: Evidence) -> Finding:
     }
     classic = [
         (flow, video)
-        for flow, videos in BESIDE.items()
+        for flow, videos in s.BESIDE.items()
         for video in videos[1:]
         if flow.startswith("CUBIC")
     ]
-    if not evidence.has(*(VIDEO[beside(*one)] for one in classic)):
+    if not evidence.has(*(s.VIDEO[s.beside(*one)] for one in classic)):
         return Finding(in_l)
     in_c, most = given_up("Prague", "video in C"), max(given_up(*one) for one in classic)
     return Finding(
@@ -233,19 +201,19 @@ def backs_off(evidence: Evidence) -> Finding:
 def replayed(evidence: Evidence) -> Finding:
     """CUBIC's goodput by the window."""
     hurt, healed, told = [], [], []
-    for mbps, windows in WINDOWS.items():
-        if evidence.has(*(REPLAY[windowed(mbps, window)] for window in (0, 32, ENOUGH))):
+    for mbps, windows in s.WINDOWS.items():
+        if evidence.has(*(s.REPLAY[s.windowed(mbps, window)] for window in (0, 32, s.ENOUGH))):
             found = evidence.means(
-                {window: REPLAY[windowed(mbps, window)] for window in (*windows, ENOUGH)},
+                {window: s.REPLAY[s.windowed(mbps, window)] for window in (*windows, s.ENOUGH)},
                 m.other_mbps,
             )
             hurt.append(found[32] / found[0])
-            healed.append(found[ENOUGH] / found[0])
+            healed.append(found[s.ENOUGH] / found[0])
             told.append(f"{mbps} Mbit/s: {at(found, 1)}")
     return Finding(
         {
             "largest share of its goodput that CUBIC has with a window of 32": max(some(hurt)),
-            f"smallest with one of {ENOUGH}": min(healed),
+            f"smallest with one of {s.ENOUGH}": min(healed),
             "smallest with one of 32": min(hurt),
         },
         f"CUBIC's goodput, Mbit/s, by the window (0: none), {'; '.join(told)}",
@@ -257,7 +225,7 @@ def replayed(evidence: Evidence) -> Finding:
 
 def _cells(evidence: Evidence, measure: Measure) -> dict[tuple[int, int], float]:
     return evidence.means(
-        {(mbps, ms): GRID[cell(mbps, ms)] for mbps in GRID_MBPS for ms in GRID_MS}, measure
+        {(mbps, ms): s.GRID[s.cell(mbps, ms)] for mbps in s.GRID_MBPS for ms in s.GRID_MS}, measure
     )
 
 
@@ -269,7 +237,7 @@ def _off(
     worst = max(each, key=each.__getitem__)
     return Finding(
         {f"{what}, largest": each[worst], "the median over cells": median(each.values())},
-        f"{len(each)} cells; largest at {cell(*worst)}: {found[worst]:.3g}",
+        f"{len(each)} cells; largest at {s.cell(*worst)}: {found[worst]:.3g}",
     )
 
 

@@ -12,22 +12,7 @@ from sojourn.papers import published
 from sojourn.papers.drawing import grid_of_numbers, row_labels, sheet, stated_mark, ticks
 from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.l4s_tests import measures as m
-from sojourn.papers.l4s_tests.studies import (
-    BURSTY,
-    EQUAL,
-    GRID,
-    GRID_MBPS,
-    GRID_MS,
-    OTHERS,
-    QUEUES,
-    SCALED,
-    SHARED,
-    SINCE,
-    VRTT,
-    cell,
-    in_one,
-    today,
-)
+from sojourn.papers.l4s_tests import studies as s
 from sojourn.papers.paper import Bar
 
 SAYS = published.beside(__file__)
@@ -35,8 +20,8 @@ TARGET_MS = 15
 VIRTUAL_MS = 25
 MARKERS = {50: "o", 10: "s"}
 """By the rate of the link, Mbit/s."""
-COLOURS = {"Prague": style.BLUE, VRTT: style.GREEN, "DCTCP": style.ORANGE}
-SAID = {"Prague": "Prague of 2020", VRTT: f"Prague, {VRTT}", "DCTCP": "DCTCP"}
+COLOURS = {"Prague": style.BLUE, s.VRTT: style.GREEN, "DCTCP": style.ORANGE}
+SAID = {"Prague": "Prague of 2020", s.VRTT: f"Prague, {s.VRTT}", "DCTCP": "DCTCP"}
 
 
 @style.drawn
@@ -45,14 +30,14 @@ def shared(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "One queue that marks: Prague beside another TCP",
         evidence,
-        SHARED,
+        s.SHARED,
         size=(9, 5.8),
         margins=style.Margins(top=0.85, left=2.3, right=0.35, bottom=0.55),
     )
     names: list[str] = []
-    for other in OTHERS:
-        for queue in QUEUES:
-            variant = SHARED[in_one(other, queue)]
+    for other in s.OTHERS:
+        for queue in s.QUEUES:
+            variant = s.SHARED[s.in_one(other, queue)]
             row = len(names)
             names.append(f"{other} · {queue}")
             stated_mark(axes, SAYS[f"shared/{other}/{queue}"], row, "published" if not row else "")
@@ -73,19 +58,19 @@ def shared(evidence: Evidence) -> Figure:
 @style.drawn
 def equal(evidence: Evidence) -> Figure:
     """Finding 3."""
-    figure, [[axes]] = sheet("DualPI2 at equal RTTs", evidence, EQUAL, size=(9, 4.6))
+    figure, [[axes]] = sheet("DualPI2 at equal RTTs", evidence, s.EQUAL, size=(9, 4.6))
     rtts = np.geomspace(8, 100, 60)
     theory = {
         "Prague": 0.85 * (rtts + TARGET_MS) / (1.22 * rtts),
-        VRTT: (rtts + TARGET_MS) / (1.4 * np.maximum(rtts, VIRTUAL_MS)),
+        s.VRTT: (rtts + TARGET_MS) / (1.4 * np.maximum(rtts, VIRTUAL_MS)),
     }
     for name, ratios in theory.items():
         axes.plot(rtts, ratios, color=COLOURS[name], linewidth=1)
     shown = {
-        **SCALED,
+        **s.SCALED,
         **{
-            (VRTT, mbps, rtt): SINCE[today(VRTT, one.name)]
-            for (name, mbps, rtt), one in SCALED.items()
+            (s.VRTT, mbps, rtt): s.SINCE[s.today(s.VRTT, one.name)]
+            for (name, mbps, rtt), one in s.SCALED.items()
             if name == "Prague"
         },
     }
@@ -118,11 +103,11 @@ def bursty(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "DualPI2 behind a bursty link",
         evidence,
-        BURSTY,
+        s.BURSTY,
         size=(9, 4.4),
         margins=style.Margins(top=0.85, left=2.6, right=0.35, bottom=0.55),
     )
-    there = evidence.variants(BURSTY)
+    there = evidence.variants(s.BURSTY)
     for row, variant in enumerate(there):
         both = ((m.prague_mbps, "Prague"), (m.other_mbps, "CUBIC"))
         shown = both[:1] if "alone" in variant.name else both
@@ -144,7 +129,7 @@ def grid(evidence: Evidence) -> Figure:
     figure, [axes] = sheet(
         "Prague and CUBIC over DualPI2, by the link's rate and the RTT",
         evidence,
-        GRID,
+        s.GRID,
         columns=3,
         size=(11, 3.4),
         spread="",
@@ -157,11 +142,13 @@ def grid(evidence: Evidence) -> Figure:
     for panel, (name, measure, middle) in zip(axes, panels, strict=True):
         there = {
             (mbps, ms): evidence.mean(variant, measure)
-            for mbps in GRID_MBPS
-            for ms in GRID_MS
-            if evidence.has(variant := GRID[cell(mbps, ms)])
+            for mbps in s.GRID_MBPS
+            for ms in s.GRID_MS
+            if evidence.has(variant := s.GRID[s.cell(mbps, ms)])
         }
-        fields = np.array([[there.get((mbps, ms), np.nan) for ms in GRID_MS] for mbps in GRID_MBPS])
+        fields = np.array(
+            [[there.get((mbps, ms), np.nan) for ms in s.GRID_MS] for mbps in s.GRID_MBPS]
+        )
         grid_of_numbers(
             panel,
             fields,
@@ -172,8 +159,8 @@ def grid(evidence: Evidence) -> Figure:
             vmin=-np.log(12),
             vmax=np.log(12),
         )
-        panel.set_xticks(range(len(GRID_MS)), [str(ms) for ms in GRID_MS])
-        panel.set_yticks(range(len(GRID_MBPS)), [str(mbps) for mbps in GRID_MBPS])
+        panel.set_xticks(range(len(s.GRID_MS)), [str(ms) for ms in s.GRID_MS])
+        panel.set_yticks(range(len(s.GRID_MBPS)), [str(mbps) for mbps in s.GRID_MBPS])
         panel.set_xlabel("RTT [ms]")
         panel.set_title(name, size=style.points(9))
     axes[0].set_ylabel("Mbit/s")
@@ -186,7 +173,7 @@ def _cell_text(value: float) -> str:
 
 def story(evidence: Evidence) -> Sequence[Bar]:
     """The RTT of each flow where DualPI2 keeps them apart."""
-    variant = SCALED["Prague", 50, 20]
+    variant = s.SCALED["Prague", 50, 20]
     cubic, prague = (evidence.mean(variant, m.rtt_ms(flow)) for flow in ("other", "prague"))
     share = evidence.mean(variant, m.ratio)
     return (

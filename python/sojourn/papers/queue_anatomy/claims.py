@@ -12,21 +12,7 @@ from sojourn.papers import said
 from sojourn.papers.evidence import Evidence, some
 from sojourn.papers.paper import Finding
 from sojourn.papers.queue_anatomy import measures as m
-from sojourn.papers.queue_anatomy.studies import (
-    BELIEVED,
-    COEXISTENCE,
-    COEXISTENCE_QDISCS,
-    DEFAULT_RING,
-    MAIN,
-    QDISCS,
-    RINGS,
-    WINDOW,
-    cure,
-    other_tcp,
-    over_bql,
-    over_qdiscs,
-    over_rings,
-)
+from sojourn.papers.queue_anatomy import studies as s
 
 BASE_MS = 0.5
 """The path with empty queues."""
@@ -46,7 +32,7 @@ def _percent(values: Mapping[int, float]) -> dict[int, float]:
 
 
 def degrades(evidence: Evidence) -> Finding:
-    rates = evidence.means(over_rings(MAIN), m.throughput_mbps)
+    rates = evidence.means(s.over_rings(s.MAIN), m.throughput_mbps)
     return Finding(
         {"throughput lost from ring 80 to 4096, %": 100 * (1 - rates[4096] / rates[80])},
         f"By ring: {said.at(rates, 2)} Mbit/s",
@@ -62,7 +48,7 @@ def more(evidence: Evidence) -> Finding:
 
 
 def ring(evidence: Evidence) -> Finding:
-    ours = evidence.means(over_rings(MAIN), m.rtt_s)
+    ours = evidence.means(s.over_rings(s.MAIN), m.rtt_s)
     return Finding(
         {"least growth to the next ring, s": min(b - a for a, b in pairwise(ours.values()))},
         f"Mean RTT by ring: {said.times(ours)}",
@@ -70,7 +56,7 @@ def ring(evidence: Evidence) -> Finding:
 
 
 def negligible(evidence: Evidence) -> Finding:
-    ours = evidence.means(over_rings(MAIN), m.rtt_s)
+    ours = evidence.means(s.over_rings(s.MAIN), m.rtt_s)
     return Finding(
         {
             "mean RTT at ring 80 over that of the empty path": 1e3 * ours[80] / BASE_MS,
@@ -82,7 +68,8 @@ def negligible(evidence: Evidence) -> Finding:
 
 def ten(evidence: Evidence) -> Finding:
     mean, half, top = (
-        evidence.mean(over_rings(MAIN)[4096], measure) for measure in (m.rtt_s, m.median_s, m.p95_s)
+        evidence.mean(s.over_rings(s.MAIN)[4096], measure)
+        for measure in (m.rtt_s, m.median_s, m.p95_s)
     )
     return Finding(
         {"mean RTT at ring 4096, s": mean, "95th percentile, s": top}, f"Median {half:.2f} s"
@@ -91,7 +78,7 @@ def ten(evidence: Evidence) -> Finding:
 
 def exchange(evidence: Evidence) -> Finding:
     dropped, again = (
-        evidence.means(over_rings(MAIN), measure) for measure in (m.drops, m.retransmissions)
+        evidence.means(s.over_rings(s.MAIN), measure) for measure in (m.drops, m.retransmissions)
     )
     return Finding(
         {
@@ -103,7 +90,7 @@ def exchange(evidence: Evidence) -> Finding:
 
 
 def needless(evidence: Evidence) -> Finding:
-    share = _percent(evidence.means(over_rings(MAIN), m.needless))
+    share = _percent(evidence.means(s.over_rings(s.MAIN), m.needless))
     return Finding(
         {
             "sent again for nothing at ring 4096, % of retransmissions": share[4096],
@@ -116,8 +103,8 @@ def needless(evidence: Evidence) -> Finding:
 def which(evidence: Evidence) -> Finding:
     """One queue keeps the order, so three duplicate ACKs mean a loss: what is sent again for nothing
     is the timer's."""
-    believed = evidence.mean(other_tcp(BELIEVED, 4096), m.needless)
-    left = evidence.mean(over_rings(MAIN)[4096], m.needless)
+    believed = evidence.mean(s.other_tcp(s.BELIEVED, 4096), m.needless)
+    left = evidence.mean(s.over_rings(s.MAIN)[4096], m.needless)
     return Finding(
         {"needless with F-RTO and undo over needless if TCP believes every timer": left / believed},
         f"Ring 4096: {100 * left:.1f} and {100 * believed:.1f} % of the retransmissions",
@@ -128,7 +115,7 @@ def which(evidence: Evidence) -> Finding:
 
 
 def flat(evidence: Evidence) -> Finding:
-    ours = evidence.means(over_qdiscs(MAIN), m.rtt_s)
+    ours = evidence.means(s.over_qdiscs(s.MAIN), m.rtt_s)
     return Finding(
         {"longest mean RTT over the shortest": _spread(ours.values())},
         f"By qdisc: {said.times(ours)}",
@@ -136,7 +123,9 @@ def flat(evidence: Evidence) -> Finding:
 
 
 def order(evidence: Evidence) -> Finding:
-    most, flat = (evidence.mean(along(MAIN)[4096], m.rtt_s) for along in (over_rings, over_qdiscs))
+    most, flat = (
+        evidence.mean(along(s.MAIN)[4096], m.rtt_s) for along in (s.over_rings, s.over_qdiscs)
+    )
     return Finding(
         {"RTT of ring 4096 over that of qdisc 4096": most / flat},
         f"{said.time(most)} against {said.time(flat)}",
@@ -145,7 +134,7 @@ def order(evidence: Evidence) -> Finding:
 
 def hump(evidence: Evidence) -> Finding:
     dropped, again = (
-        evidence.means(over_qdiscs(MAIN), measure) for measure in (m.drops, m.retransmissions)
+        evidence.means(s.over_qdiscs(s.MAIN), measure) for measure in (m.drops, m.retransmissions)
     )
     above = [
         values[qdisc] / values[512]
@@ -165,7 +154,9 @@ def hump(evidence: Evidence) -> Finding:
 
 
 def absorbs(evidence: Evidence) -> Finding:
-    qdiscs, rings = (evidence.means(along(MAIN), m.drops) for along in (over_qdiscs, over_rings))
+    qdiscs, rings = (
+        evidence.means(along(s.MAIN), m.drops) for along in (s.over_qdiscs, s.over_rings)
+    )
     worst = max(*qdiscs.values(), *rings.values())
     return Finding(
         {
@@ -181,16 +172,16 @@ def surface(evidence: Evidence) -> Finding:
     lines = {
         ring: {
             qdisc: evidence.mean(one, m.rtt_s)
-            for qdisc, one in over_qdiscs(MAIN, ring).items()
+            for qdisc, one in s.over_qdiscs(s.MAIN, ring).items()
             if qdisc and evidence.has(one)
         }
-        for ring in RINGS
+        for ring in s.RINGS
     }
     known = some(line for line in lines.values() if line)
     across = max(_spread(line.values()) for line in known)
     along = min(
         _spread(line[qdisc] for line in known)
-        for qdisc in QDISCS
+        for qdisc in s.QDISCS
         if all(qdisc in line for line in known)
     )
     return Finding(
@@ -209,7 +200,7 @@ def throughput_ring(evidence: Evidence) -> Finding:
 
 
 def throughput_qdisc(evidence: Evidence) -> Finding:
-    line = evidence.means(over_qdiscs(MAIN), m.throughput_mbps)
+    line = evidence.means(s.over_qdiscs(s.MAIN), m.throughput_mbps)
     return Finding(
         {"apart, %": m.apart_percent(max(line.values()), min(line.values()))},
         f"Ring 512, by qdisc: {said.at(line, 2)} Mbit/s",
@@ -220,13 +211,13 @@ def throughput_qdisc(evidence: Evidence) -> Finding:
 
 
 def window(evidence: Evidence) -> Finding:
-    widest = m.widest_of_all_mb(evidence, WINDOW["ring 512"]).mean
-    held = max(evidence.mean(WINDOW[f"ring {ring}"], m.held_back) for ring in (512, 4096))
+    widest = m.widest_of_all_mb(evidence, s.WINDOW["ring 512"]).mean
+    held = max(evidence.mean(s.WINDOW[f"ring {ring}"], m.held_back) for ring in (512, 4096))
     return Finding({"widest, MB": widest, "full in, % of the samples": 100 * held})
 
 
 def bql(evidence: Evidence) -> Finding:
-    without, with_ = (evidence.means(over_bql(MAIN, bql), m.p95_s) for bql in (False, True))
+    without, with_ = (evidence.means(s.over_bql(s.MAIN, bql), m.p95_s) for bql in (False, True))
     ratio = {ring: without[ring] / with_[ring] for ring in without}
     return Finding(
         {"largest ratio of the 95th percentiles": max(ratio.values())},
@@ -236,7 +227,7 @@ def bql(evidence: Evidence) -> Finding:
 
 def shifts(evidence: Evidence) -> Finding:
     ring, share = (
-        [evidence.mean(over_bql(MAIN, bql)[2048], measure) for bql in (False, True)]
+        [evidence.mean(s.over_bql(s.MAIN, bql)[2048], measure) for bql in (False, True)]
         for measure in (m.in_ring, m.in_qdisc_percent)
     )
     return Finding(
@@ -256,7 +247,7 @@ def twenty(evidence: Evidence) -> Finding:
 
 def codel(evidence: Evidence) -> Finding:
     (plain, rtt), (full, rate) = (
-        [evidence.mean(cure(one, True), measure) for one in ("fifo", "codel")]
+        [evidence.mean(s.cure(one, True), measure) for one in ("fifo", "codel")]
         for measure in (m.rtt_s, m.throughput_mbps)
     )
     return Finding(
@@ -266,7 +257,7 @@ def codel(evidence: Evidence) -> Finding:
 
 
 def codel_alone(evidence: Evidence) -> Finding:
-    without, with_ = (evidence.mean(cure("codel", bql), m.rtt_s) for bql in (False, True))
+    without, with_ = (evidence.mean(s.cure("codel", bql), m.rtt_s) for bql in (False, True))
     return Finding(
         {"mean RTT without BQL over that with it": without / with_},
         f"Ring 4096, CoDel: {said.time(without)}, for what is in the ring is out of its reach",
@@ -278,7 +269,7 @@ def codel_alone(evidence: Evidence) -> Finding:
 
 def ledbat_delay(evidence: Evidence) -> Finding:
     alone, cubic = (
-        evidence.mean(COEXISTENCE[variant], m.ping_ms)
+        evidence.mean(s.COEXISTENCE[variant], m.ping_ms)
         for variant in ("LEDBAT alone", "CUBIC, Drop Tail, 1000")
     )
     return Finding(
@@ -289,7 +280,7 @@ def ledbat_delay(evidence: Evidence) -> Finding:
 
 def _share(evidence: Evidence, low: str, qdisc: str) -> float:
     """The low-priority flows' share beside CUBIC, %."""
-    return evidence.mean(COEXISTENCE[f"{low}, {qdisc}"], m.low_share)
+    return evidence.mean(s.COEXISTENCE[f"{low}, {qdisc}"], m.low_share)
 
 
 def unfair(evidence: Evidence) -> Finding:
@@ -302,7 +293,7 @@ def unfair(evidence: Evidence) -> Finding:
 
 
 def reprioritised(evidence: Evidence) -> Finding:
-    share = {qdisc: _share(evidence, "LEDBAT", qdisc) for qdisc in COEXISTENCE_QDISCS}
+    share = {qdisc: _share(evidence, "LEDBAT", qdisc) for qdisc in s.COEXISTENCE_QDISCS}
     return Finding(
         {
             "share of LEDBAT under Drop Tail, %": share["Drop Tail, 1000"],
@@ -319,7 +310,7 @@ def reprioritised(evidence: Evidence) -> Finding:
 
 def good_queue(evidence: Evidence) -> Finding:
     dropped, again = (
-        evidence.means(over_qdiscs(MAIN), measure) for measure in (m.drops, m.retransmissions)
+        evidence.means(s.over_qdiscs(s.MAIN), measure) for measure in (m.drops, m.retransmissions)
     )
     return Finding(
         {
@@ -331,7 +322,7 @@ def good_queue(evidence: Evidence) -> Finding:
 
 
 def only(evidence: Evidence) -> Finding:
-    ours = evidence.mean(over_rings(MAIN)[DEFAULT_RING], m.rtt_s)
+    ours = evidence.mean(s.over_rings(s.MAIN)[s.DEFAULT_RING], m.rtt_s)
     return Finding(
         {"mean RTT with the defaults, ms": 1e3 * ours},
         f"On a path of {BASE_MS} ms: bufferbloat. 512 packets are 6 ms only at 1 Gbit/s",
@@ -339,8 +330,27 @@ def only(evidence: Evidence) -> Finding:
 
 
 def removes(evidence: Evidence) -> Finding:
-    ours = evidence.means(over_bql(MAIN, True), m.rtt_ms)
+    ours = evidence.means(s.over_bql(s.MAIN, True), m.rtt_ms)
     return Finding(
         {"longest mean RTT with BQL, ms": max(ours.values())},
         f"By ring: {said.at(ours, 1)} ms: the delay moves to the qdisc, where a discipline reaches it",
+    )
+
+
+# ------------------------------------------------------------------------------------------- ours
+
+
+def sixteen(evidence: Evidence) -> Finding:
+    """The later pfifo_fast beside the source's, which the kernel engine cannot run."""
+    usual = {80: s.over_qdiscs(s.MAIN)[80], s.DEFAULT_QDISC: s.over_rings(s.MAIN)[s.DEFAULT_RING]}
+    later = {qdisc: s.OTHERS[s.band_name(s.DEFAULT_RING, qdisc)] for qdisc in usual}
+    (short, long), (few, many) = (
+        evidence.means(along, m.drops).values() for along in (later, usual)
+    )
+    return Finding(
+        {
+            "drops with it over those with the source's, ring 512, qdisc 80": short / few,
+            "qdisc 1000": long / many,
+        },
+        f"Dropped: {short:.0f} and {long:.0f} for {few:.0f} and {many:.0f}",
     )

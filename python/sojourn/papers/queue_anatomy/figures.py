@@ -37,59 +37,20 @@ from sojourn.papers.drawing import (
 from sojourn.papers.evidence import Estimate, Evidence, Measure
 from sojourn.papers.paper import Bar
 from sojourn.papers.queue_anatomy import measures as m
-from sojourn.papers.queue_anatomy.studies import (
-    BELIEVED,
-    BOTH,
-    BQL,
-    BQL_RINGS,
-    COEXISTENCE,
-    COEXISTENCE_QDISCS,
-    CURE,
-    CURES,
-    DEFAULT_QDISC,
-    DEFAULT_RING,
-    LIMITS,
-    LOW,
-    MAIN,
-    NARROW_WINDOW,
-    OTHER,
-    OTHERS,
-    QDISC,
-    QDISC_SIZE,
-    RATES,
-    READING,
-    RING,
-    RINGS,
-    SEGMENT_BYTES,
-    SEGMENTS,
-    SPEEDS,
-    SURFACE,
-    TOTAL,
-    UNLIMITED,
-    WINDOW,
-    at_rate,
-    cure,
-    one_interface_mbps,
-    other_tcp,
-    over_bql,
-    over_qdiscs,
-    over_rings,
-    qdiscs_within,
-    sized,
-)
+from sojourn.papers.queue_anatomy import studies as s
 from sojourn.papers.study import Study, Variant
 
 SAYS = published.beside(__file__)
 
-RATE = one_interface_mbps(contended=True)
+RATE = s.one_interface_mbps(contended=True)
 _SAYS_RATE = f"thirty files at {RATE:.2f} Mbit/s"
 _LOOKS: dict[str, Look] = {
-    MAIN: (style.BLUE, style.SOLID),
-    UNLIMITED: (style.PURPLE, style.SHORT),
-    OTHER: look("pfifo"),
-    BELIEVED: (style.GREEN, style.LONG),
+    s.MAIN: (style.BLUE, style.SOLID),
+    s.UNLIMITED: (style.PURPLE, style.SHORT),
+    s.OTHER: look("pfifo"),
+    s.BELIEVED: (style.GREEN, style.LONG),
 }
-_MARKERS = {MAIN: "o", UNLIMITED: "v", OTHER: "s", BELIEVED: "^"}
+_MARKERS = {s.MAIN: "o", s.UNLIMITED: "v", s.OTHER: "s", s.BELIEVED: "^"}
 _SIGNS = {"o": "●", "v": "▼", "s": "■", "^": "▲"}
 _SEM = "standard error"
 _SIZES = (style.BLACK, style.BLUE, style.GREEN, style.ORANGE, style.VERMILLION)
@@ -158,19 +119,21 @@ def _abreast(title: str, evidence: Evidence, study: Study, says: str) -> tuple[F
 
 @style.drawn
 def figure3(evidence: Evidence) -> Figure:
-    figure, axes = _abreast("Over the ring's size, qdisc 1000", evidence, RING, _SAYS_RATE)
-    drawn = _three(axes, evidence, {reading: over_rings(reading) for reading in QDISC}, "ring")
+    figure, axes = _abreast("Over the ring's size, qdisc 1000", evidence, s.RING, _SAYS_RATE)
+    drawn = _three(axes, evidence, {reading: s.over_rings(reading) for reading in s.QDISC}, "ring")
     level(axes[0], SAYS["rtt/4096"], f"stated: above {SAYS['rtt/4096']:g} s past 4000", right=False)
     axes[0].set_ylim(0, 15)
-    _key(axes[0], {reading: READING[reading] for reading in drawn})
+    _key(axes[0], {reading: s.READING[reading] for reading in drawn})
     return figure
 
 
 @style.drawn
 def figure4(evidence: Evidence) -> Figure:
-    figure, axes = _abreast("Over the qdisc's size, ring 512", evidence, QDISC_SIZE, _SAYS_RATE)
-    drawn = _three(axes, evidence, {reading: over_qdiscs(reading) for reading in QDISC}, "qdisc")
-    _key(axes[0], {reading: READING[reading] for reading in drawn})
+    figure, axes = _abreast("Over the qdisc's size, ring 512", evidence, s.QDISC_SIZE, _SAYS_RATE)
+    drawn = _three(
+        axes, evidence, {reading: s.over_qdiscs(reading) for reading in s.QDISC}, "qdisc"
+    )
+    _key(axes[0], {reading: s.READING[reading] for reading in drawn})
     return figure
 
 
@@ -179,16 +142,16 @@ def narrow_windows(evidence: Evidence) -> Figure:
     figure, axes = _abreast(
         "Over the qdisc's size with windows of at most 64 kB",
         evidence,
-        LIMITS,
+        s.LIMITS,
         f"ring 512, {_SAYS_RATE}",
     )
     lines = {
-        MAIN: qdiscs_within(NARROW_WINDOW),
-        BELIEVED: qdiscs_within(NARROW_WINDOW, believed=True),
+        s.MAIN: s.qdiscs_within(s.NARROW_WINDOW),
+        s.BELIEVED: s.qdiscs_within(s.NARROW_WINDOW, believed=True),
     }
     _three(axes, evidence, lines, "qdisc")
     axes[0].set_ylim(0, 1.6)
-    _key(axes[0], {MAIN: "F-RTO and undo, as Linux", BELIEVED: "TCP believes every timer"})
+    _key(axes[0], {s.MAIN: "F-RTO and undo, as Linux", s.BELIEVED: "TCP believes every timer"})
     return figure
 
 
@@ -205,17 +168,19 @@ def _surface(
 ) -> Figure:
     """Ring by qdisc, a number in each field, the two readings side by side."""
     rings = [
-        ring for ring in RINGS if any(evidence.has(one) for one in over_qdiscs(MAIN, ring).values())
+        ring
+        for ring in s.RINGS
+        if any(evidence.has(one) for one in s.over_qdiscs(s.MAIN, ring).values())
     ]
     qdiscs = [
         qdisc
-        for qdisc in over_qdiscs(MAIN)
-        if all(evidence.has(sized(MAIN, ring, qdisc)) for ring in rings)
+        for qdisc in s.over_qdiscs(s.MAIN)
+        if all(evidence.has(s.sized(s.MAIN, ring, qdisc)) for ring in rings)
     ]
     figure, [axes] = sheet(
         title,
         evidence,
-        SURFACE,
+        s.SURFACE,
         columns=2,
         size=(10.5, 4.6),
         says="ring 512: of figure 4",
@@ -224,11 +189,11 @@ def _surface(
     fields = {
         reading: np.array(
             [
-                [evidence.mean(sized(reading, ring, qdisc), measure) for qdisc in qdiscs]
+                [evidence.mean(s.sized(reading, ring, qdisc), measure) for qdisc in qdiscs]
                 for ring in rings
             ]
         )
-        for reading in BOTH
+        for reading in s.BOTH
     }
     drawn = {
         reading: np.log10(values) if logarithmic else values for reading, values in fields.items()
@@ -236,7 +201,7 @@ def _surface(
     # A linear scale begins at zero, so that colours differ as much as their numbers.
     low = min(values.min() for values in drawn.values()) if logarithmic else 0.0
     high = max(values.max() for values in drawn.values())
-    for panel, reading in zip(axes, BOTH, strict=True):
+    for panel, reading in zip(axes, s.BOTH, strict=True):
         # Pale enough for dark figures on every field.
         scale: dict[str, Any] = {"vmin": low, "vmax": high + 0.9 * (high - low)}
         scale["cmap"] = "YlOrRd" if logarithmic else "YlGnBu"
@@ -246,7 +211,7 @@ def _surface(
         panel.set_xlabel("qdisc [packets]")
         note(
             panel,
-            f"{READING[reading]}, {unit}",
+            f"{s.READING[reading]}, {unit}",
             (0, 1),
             (0, 5),
             of="panel",
@@ -289,7 +254,7 @@ def figure7(evidence: Evidence) -> Figure:
     figure, [axes] = sheet(
         "The window that receivers advertise",
         evidence,
-        WINDOW,
+        s.WINDOW,
         columns=2,
         size=(10, 3.9),
         says="the thirty files of the first seed",
@@ -297,7 +262,7 @@ def figure7(evidence: Evidence) -> Figure:
     )
     for panel, ring in zip(axes, (512, 4096), strict=True):
         table = (
-            evidence.seeds(WINDOW[f"ring {ring}"])[0]
+            evidence.seeds(s.WINDOW[f"ring {ring}"])[0]
             .table("flow")
             .filter(pl.col("window_bytes").is_not_null())
         )
@@ -330,11 +295,11 @@ def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
     says = "pings of all seeds together; lines: pings pass the files; dots: one FIFO"
     around = style.Margins(top=0.95, left=0.85, right=2.3, bottom=0.55)
     figure, [[axes]] = sheet(
-        title, evidence, BQL, size=(10, 4.2), says=says, spread="", margins=around
+        title, evidence, s.BQL, size=(10, 4.2), says=says, spread="", margins=around
     )
-    for reading, dash in ((MAIN, style.SOLID), (OTHER, style.DOTTED)):
-        for i, ring in enumerate(BQL_RINGS):
-            variant = over_bql(reading, bql)[ring]
+    for reading, dash in ((s.MAIN, style.SOLID), (s.OTHER, style.DOTTED)):
+        for i, ring in enumerate(s.BQL_RINGS):
+            variant = s.over_bql(reading, bql)[ring]
             if not evidence.has(variant):
                 continue
             values = _pooled(evidence, variant)
@@ -345,8 +310,8 @@ def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
                 (at + 1) / values.size,
                 color=_SIZES[i],
                 linestyle=dash,
-                linewidth=1.3 if reading == MAIN else 1.6,
-                label=f"{ring} + {TOTAL - ring}" if reading == MAIN else None,
+                linewidth=1.3 if reading == s.MAIN else 1.6,
+                label=f"{ring} + {s.TOTAL - ring}" if reading == s.MAIN else None,
                 drawstyle="steps-post",
             )
     stated_mark(axes, stated, 0.95, "stated, 2048 + 2952")
@@ -380,14 +345,14 @@ def timers(evidence: Evidence) -> Figure:
     figure, [[counts, rates]] = sheet(
         "Retransmissions and throughput, if TCP believes its timers or not",
         evidence,
-        OTHERS,
+        s.OTHERS,
         columns=2,
         size=(10, 3.9),
-        says=f"pfifo_fast of 1000, windows of {SEGMENTS} segments, {_SAYS_RATE}",
+        says=f"pfifo_fast of 1000, windows of {s.SEGMENTS} segments, {_SAYS_RATE}",
     )
     cases: tuple[tuple[str, str, str, Callable[[int], Variant]], ...] = (
-        ("F-RTO and undo", style.BLUE, style.SKY, over_rings(MAIN).__getitem__),
-        ("believed", style.GREEN, style.ORANGE, lambda ring: other_tcp(BELIEVED, ring)),
+        ("F-RTO and undo", style.BLUE, style.SKY, s.over_rings(s.MAIN).__getitem__),
+        ("believed", style.GREEN, style.ORANGE, lambda ring: s.other_tcp(s.BELIEVED, ring)),
     )
     for shift, (case, dark, pale, variant) in zip((-0.2, 0.2), cases, strict=True):
         for i, ring in enumerate(rings):
@@ -448,7 +413,7 @@ def cures(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "Disciplines above a ring of 4096, without and with BQL",
         evidence,
-        CURE,
+        s.CURE,
         size=(9, 4),
         says="mean RTT of the pings",
     )
@@ -462,11 +427,11 @@ def cures(evidence: Evidence) -> Figure:
         Series(
             f"{'with' if bql else 'without'} BQL",
             style.BLUE if bql else style.VERMILLION,
-            [evidence.estimate(cure(discipline, bql), m.rtt_s) for discipline in CURES],
+            [evidence.estimate(s.cure(discipline, bql), m.rtt_s) for discipline in s.CURES],
         )
         for bql in (False, True)
     ]
-    grouped(axes, [words[discipline] for discipline in CURES], series, said.time)
+    grouped(axes, [words[discipline] for discipline in s.CURES], series, said.time)
     axes.set_yscale("log")
     axes.set_ylim(0.02, 50)
     axes.set_ylabel("mean RTT [s], logarithmic")
@@ -479,7 +444,7 @@ def coexistence(evidence: Evidence) -> Figure:
     figure, [shares, delays] = sheet(
         "Five flows of LEDBAT, Vegas or CUBIC beside five of CUBIC",
         evidence,
-        COEXISTENCE,
+        s.COEXISTENCE,
         rows=(1.5, 1),
         size=(9, 5.4),
         says="10 Mbit/s, 50 ms",
@@ -494,13 +459,13 @@ def coexistence(evidence: Evidence) -> Figure:
                 low,
                 colours[low],
                 [
-                    evidence.estimate(COEXISTENCE[f"{low}, {qdisc}"], measure)
-                    for qdisc in COEXISTENCE_QDISCS
+                    evidence.estimate(s.COEXISTENCE[f"{low}, {qdisc}"], measure)
+                    for qdisc in s.COEXISTENCE_QDISCS
                 ],
             )
-            for low in LOW
+            for low in s.LOW
         ]
-        grouped(panel, list(COEXISTENCE_QDISCS), series, shown)
+        grouped(panel, list(s.COEXISTENCE_QDISCS), series, shown)
     stated_level(shares[0], 50)
     shares[0].set_ylabel("share of goodput [%]")
     shares[0].set_ylim(0, 72)
@@ -515,31 +480,31 @@ def coexistence(evidence: Evidence) -> Figure:
 @style.drawn
 def rates(evidence: Evidence) -> Figure:
     figure, [axes] = sheet(
-        "Mean RTT over the rate, which is not stated", evidence, RATES, columns=2, size=(10, 4)
+        "Mean RTT over the rate, which is not stated", evidence, s.RATES, columns=2, size=(10, 4)
     )
     speeds = {"4 Mbit/s": 4.0, "10 Mbit/s": 10.0, "100 Mbit/s": 100.0, "1 Gbit/s": 1000.0}
-    for panel, reading in zip(axes, BOTH, strict=True):
+    for panel, reading in zip(axes, s.BOTH, strict=True):
         for ring, colour, dash in (
             (4096, style.VERMILLION, style.SOLID),
-            (DEFAULT_RING, style.BLUE, style.LONG),
+            (s.DEFAULT_RING, style.BLUE, style.LONG),
         ):
-            along = {speeds[rate]: at_rate(rate, reading, ring) for rate in SPEEDS}
-            along[RATE] = over_rings(reading)[ring]
+            along = {speeds[rate]: s.at_rate(rate, reading, ring) for rate in s.SPEEDS}
+            along[RATE] = s.over_rings(reading)[ring]
             curve(
                 panel,
                 f"ring {ring}",
                 evidence.over(dict(sorted(along.items())), m.rtt_s),
                 (colour, dash),
             )
-            packets = ring + DEFAULT_QDISC if reading == OTHER else min(ring, 30 * SEGMENTS)
+            packets = ring + s.DEFAULT_QDISC if reading == s.OTHER else min(ring, 30 * s.SEGMENTS)
             x = np.array([4.0, 1000.0])
             panel.plot(
                 x,
-                packets * SEGMENT_BYTES * 8 / (x * 1e6),
+                packets * s.SEGMENT_BYTES * 8 / (x * 1e6),
                 color=colour,
                 linestyle=":",
                 linewidth=0.8,
-                label=f"{packets} packets" + (" of files" if reading == OTHER else ""),
+                label=f"{packets} packets" + (" of files" if reading == s.OTHER else ""),
             )
         panel.set_xscale("log")
         panel.set_yscale("log")
@@ -548,7 +513,7 @@ def rates(evidence: Evidence) -> Figure:
         ticks(panel, (4, 10, 100, 1000))
         panel.set_xlabel("rate [Mbit/s], logarithmic")
         panel.axhline(SAYS["rtt/4096"], color=style.INK, linestyle=(0, (1, 3)), linewidth=0.9)
-        style.corner(panel, READING[reading], _LOOKS[reading][0])
+        style.corner(panel, s.READING[reading], _LOOKS[reading][0])
         legend(panel)
     axes[0].set_ylabel("mean RTT [s], logarithmic")
     return figure
@@ -556,16 +521,16 @@ def rates(evidence: Evidence) -> Figure:
 
 def story(evidence: Evidence) -> Sequence[Bar]:
     """Two rings, and the cures of the larger."""
-    default = evidence.mean(over_rings(MAIN)[DEFAULT_RING], m.throughput_mbps)
+    default = evidence.mean(s.over_rings(s.MAIN)[s.DEFAULT_RING], m.throughput_mbps)
 
     def cured(label: str, discipline: str) -> Bar:
         rtt, rate = (
-            evidence.mean(cure(discipline, True), one) for one in (m.rtt_ms, m.throughput_mbps)
+            evidence.mean(s.cure(discipline, True), one) for one in (m.rtt_ms, m.throughput_mbps)
         )
         return Bar(label, rtt, "cured", f"{rate:.2f} Mbit/s for {default:.2f}")
 
     large, usual = (
-        evidence.mean(over_rings(MAIN)[ring], m.rtt_ms) for ring in (4096, DEFAULT_RING)
+        evidence.mean(s.over_rings(s.MAIN)[ring], m.rtt_ms) for ring in (4096, s.DEFAULT_RING)
     )
     return (
         Bar("ring 4096, qdisc 1000", large, "bloated", published_ms=1e3 * SAYS["rtt/4096"]),

@@ -16,20 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sojourn.papers.evidence import Estimate, Evidence, Seed
-from sojourn.papers.queue_anatomy.studies import (
-    BOTH,
-    DEFAULT_QDISC,
-    DEFAULT_RING,
-    MAIN,
-    QDISCS,
-    RING,
-    SURFACE,
-    WINDOW,
-    name,
-    over_bql,
-    over_rings,
-    sized,
-)
+from sojourn.papers.queue_anatomy import studies as s
+from sojourn.papers.queue_anatomy.studies import name
 from sojourn.papers.study import Variant
 
 HANDFUL = 10
@@ -157,7 +145,7 @@ def widest_mb(seed: Seed) -> float:
 def widest_of_all_mb(evidence: Evidence, variant: Variant | None = None) -> Estimate:
     """The widest of all seeds in place of their mean: how far the window grows. It has no
     interval."""
-    seeds = evidence.estimate(variant or WINDOW[f"ring {DEFAULT_RING}"], widest_mb)
+    seeds = evidence.estimate(variant or s.WINDOW[f"ring {s.DEFAULT_RING}"], widest_mb)
     return replace(seeds, mean=max(seeds.known, default=math.nan), ci95=math.nan)
 
 
@@ -206,28 +194,28 @@ def less(one: float, other: float) -> float:
     return one - other
 
 
-def more_at_4096(evidence: Evidence, reading: str = MAIN) -> Estimate:
+def more_at_4096(evidence: Evidence, reading: str = s.MAIN) -> Estimate:
     """How much longer the RTT is with the largest ring than with the default one, %."""
-    along = over_rings(reading)
-    return evidence.compared(along[4096], along[DEFAULT_RING], rtt_s, more_percent)
+    along = s.over_rings(reading)
+    return evidence.compared(along[4096], along[s.DEFAULT_RING], rtt_s, more_percent)
 
 
-def qdisc_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
+def qdisc_apart(evidence: Evidence, reading: str = s.MAIN) -> Estimate:
     """With BQL, how much longer the 95th percentile is with the longest qdisc than with the
     shortest, ms."""
-    along = over_bql(reading, True)
+    along = s.over_bql(reading, True)
     return evidence.compared(along[80], along[4096], p95_ms, less)
 
 
-def throughput_apart(evidence: Evidence, reading: str = MAIN) -> Estimate:
+def throughput_apart(evidence: Evidence, reading: str = s.MAIN) -> Estimate:
     """How far the throughputs with the smallest and the largest ring lie apart, %, at the qdisc
     where most."""
-    pairs = [tuple(RING[name(reading, ring, DEFAULT_QDISC)] for ring in (80, 4096))]
-    if reading in BOTH and any(variant.study == SURFACE.id for variant in evidence.runs):
+    pairs = [tuple(s.RING[name(reading, ring, s.DEFAULT_QDISC)] for ring in (80, 4096))]
+    if reading in s.BOTH and any(variant.study == s.SURFACE.id for variant in evidence.runs):
         pairs += [
-            (sized(reading, 80, qdisc), sized(reading, 4096, qdisc))
-            for qdisc in QDISCS
-            if evidence.has(SURFACE[name(MAIN, 4096, qdisc)])
+            (s.sized(reading, 80, qdisc), s.sized(reading, 4096, qdisc))
+            for qdisc in s.QDISCS
+            if evidence.has(s.SURFACE[name(s.MAIN, 4096, qdisc)])
         ]
     known = [
         evidence.compared(small, large, throughput_mbps, apart_percent) for small, large in pairs

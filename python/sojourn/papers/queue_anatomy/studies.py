@@ -324,6 +324,11 @@ def at_once(ring: int) -> str:
     return f"completed at once, ring {ring} qdisc {TOTAL - ring} BQL"
 
 
+def band_name(ring: int, qdisc: int) -> str:
+    """A variant's name: the pfifo_fast of Linux since 4.16, as a guest has it."""
+    return f"limit per band, ring {ring} qdisc {qdisc}"
+
+
 _OTHERS: Named = {
     **{
         tcp_name(BELIEVED, ring, qdisc): queues(MAIN, ring, qdisc, **_BELIEVES)
@@ -331,7 +336,7 @@ _OTHERS: Named = {
     },
     tcp_name(BELIEVED, 4096, 1000, UNLIMITED): queues(UNLIMITED, 4096, 1000, **_BELIEVES),
     **{
-        f"limit per band, ring {ring} qdisc {qdisc}": {
+        band_name(ring, qdisc): {
             **LIMITED,
             "bottleneck.down.qdisc": f"pfifo_fast limit {qdisc}",
             "bottleneck.down.ring": ring,
@@ -346,6 +351,7 @@ _OTHERS: Named = {
 _OTHERS_QUICK = (
     *(tcp_name(BELIEVED, ring, qdisc) for ring, qdisc in SIZES),
     tcp_name(BELIEVED, 4096, 1000, UNLIMITED),
+    *(band_name(DEFAULT_RING, qdisc) for qdisc in (80, DEFAULT_QDISC)),
 )
 
 HALF, FULL = "half duplex", "full duplex"
@@ -655,7 +661,7 @@ SWAPS: Mapping[str, Swap] = {
         for duplex in (HALF, FULL)
     },
     "limit per band": _instead(
-        {ring: OTHERS[f"limit per band, ring {ring} qdisc 1000"] for ring in (512, 4096)}
+        {ring: OTHERS[band_name(ring, DEFAULT_QDISC)] for ring in (512, 4096)}
     ),
     "completions one at a time": {
         over_bql(MAIN, True)[ring]: OTHERS[at_once(ring)] for ring in (80, 2048, 4096)

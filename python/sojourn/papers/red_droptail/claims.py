@@ -16,27 +16,7 @@ from sojourn.papers import published, verdict
 from sojourn.papers.evidence import Estimate, Evidence, some
 from sojourn.papers.paper import Finding
 from sojourn.papers.red_droptail import measures as m
-from sojourn.papers.red_droptail.studies import (
-    DRAWN,
-    DRAWS,
-    DROP_TAIL,
-    FAIRNESS,
-    QUEUES,
-    RED,
-    STEADY,
-    STEADY_FAIRNESS,
-    STEADY_PLACES,
-    THROUGHPUT,
-    TP_FAIRNESS,
-    TP_THROUGHPUT,
-    WITH_QUEUES,
-    D,
-    N,
-    cell,
-    drawn,
-    over_d,
-    over_n,
-)
+from sojourn.papers.red_droptail import studies as s
 from sojourn.papers.said import at, each
 
 SAYS = published.beside(__file__)
@@ -44,19 +24,22 @@ SAYS = published.beside(__file__)
 
 def throughput(evidence: Evidence, tp: int, n: int, queue: str) -> Estimate:
     """Mbit/s in cases 1 and 2."""
-    return evidence.estimate(THROUGHPUT[cell(tp, n, queue)], m.throughput_mbps)
+    return evidence.estimate(s.THROUGHPUT[s.cell(tp, n, queue)], m.throughput_mbps)
 
 
 def index(evidence: Evidence, tp: int, d: int, queue: str) -> Estimate:
     """The fairness index in cases 3 and 4."""
-    return evidence.estimate(FAIRNESS[cell(tp, 16, queue, d)], m.fairness)
+    return evidence.estimate(s.FAIRNESS[s.cell(tp, 16, queue, d)], m.fairness)
 
 
-def leads(evidence: Evidence, tp: int, ns: Iterable[int] = N) -> dict[int, float]:
+def leads(evidence: Evidence, tp: int, ns: Iterable[int] = s.N) -> dict[int, float]:
     """By how much RED's throughput is above Drop-Tail's, %, by N."""
     return {
         n: 100
-        * (throughput(evidence, tp, n, RED).mean / throughput(evidence, tp, n, DROP_TAIL).mean - 1)
+        * (
+            throughput(evidence, tp, n, s.RED).mean / throughput(evidence, tp, n, s.DROP_TAIL).mean
+            - 1
+        )
         for n in ns
     }
 
@@ -77,7 +60,7 @@ def almost_equal(evidence: Evidence) -> Finding:
 
 
 def grows(evidence: Evidence) -> Finding:
-    rows = {queue: [throughput(evidence, 80, n, queue).mean for n in N] for queue in QUEUES}
+    rows = {queue: [throughput(evidence, 80, n, queue).mean for n in s.N] for queue in s.QUEUES}
     return Finding(
         {"least growth to the next N, Mbit/s": _least_step(rows.values())},
         "; ".join(f"{queue}: {each(row, 1)} Mbit/s" for queue, row in rows.items()),
@@ -95,20 +78,20 @@ def equal_to_eight(evidence: Evidence) -> Finding:
 
 
 def ahead_above_eight(evidence: Evidence) -> Finding:
-    above = [n for n in N if n > 8]
+    above = [n for n in s.N if n > 8]
     low = [
-        verdict.difference(*(throughput(evidence, 250, n, queue) for queue in QUEUES))[0]
+        verdict.difference(*(throughput(evidence, 250, n, queue) for queue in s.QUEUES))[0]
         for n in above
     ]
     found = leads(evidence, 250, above)
-    early = sum(evidence.mean(THROUGHPUT[cell(250, n, RED)], m.dropped_early) for n in N)
+    early = sum(evidence.mean(s.THROUGHPUT[s.cell(250, n, s.RED)], m.dropped_early) for n in s.N)
     apart = max(
         abs(
-            evidence.mean(WITH_QUEUES[cell(250, n, "Drop-Tail, 30 places")], m.throughput_mbps)
-            / throughput(evidence, 250, n, RED).mean
+            evidence.mean(s.WITH_QUEUES[s.cell(250, n, "Drop-Tail, 30 places")], m.throughput_mbps)
+            / throughput(evidence, 250, n, s.RED).mean
             - 1
         )
-        for n in N
+        for n in s.N
     )
     return Finding(
         {
@@ -124,10 +107,10 @@ def ahead_above_eight(evidence: Evidence) -> Finding:
 
 
 def fairer(evidence: Evidence, tp: int) -> Finding:
-    pairs = {d: [index(evidence, tp, d, queue) for queue in QUEUES] for d in D}
+    pairs = {d: [index(evidence, tp, d, queue) for queue in s.QUEUES] for d in s.D}
     apart = {d: red.mean - tail.mean for d, (red, tail) in pairs.items()}
-    lost = max(evidence.means(over_d(FAIRNESS, tp, DROP_TAIL), m.dropped_packets).values())
-    early = max(evidence.means(over_d(FAIRNESS, tp, RED), m.dropped_early).values())
+    lost = max(evidence.means(s.over_d(s.FAIRNESS, tp, s.DROP_TAIL), m.dropped_packets).values())
+    early = max(evidence.means(s.over_d(s.FAIRNESS, tp, s.RED), m.dropped_early).values())
     return Finding(
         {"RED's least lead in the index": min(apart.values())},
         f"By D: {at(apart, 3)}. In these short runs at most {lost:.2g} packets are dropped, "
@@ -136,15 +119,17 @@ def fairer(evidence: Evidence, tp: int) -> Finding:
 
 
 def below(evidence: Evidence, tp: int) -> Finding:
-    values = {f"{queue}, D {d}": index(evidence, tp, d, queue).mean for queue in QUEUES for d in D}
+    values = {
+        f"{queue}, D {d}": index(evidence, tp, d, queue).mean for queue in s.QUEUES for d in s.D
+    }
     return Finding({"highest index": max(values.values())}, at(values, 3))
 
 
 def _indices(evidence: Evidence) -> dict[str, list[float]]:
     return {
-        f"{queue}, Tp {tp} ms": [index(evidence, tp, d, queue).mean for d in D]
-        for tp in TP_FAIRNESS
-        for queue in QUEUES
+        f"{queue}, Tp {tp} ms": [index(evidence, tp, d, queue).mean for d in s.D]
+        for tp in s.TP_FAIRNESS
+        for queue in s.QUEUES
     }
 
 
@@ -161,7 +146,7 @@ def fairer_over_long_paths(evidence: Evidence) -> Finding:
     rows = _indices(evidence)
     apart = [
         long - short
-        for queue in QUEUES
+        for queue in s.QUEUES
         for long, short in zip(rows[f"{queue}, Tp 250 ms"], rows[f"{queue}, Tp 75 ms"], strict=True)
     ]
     return Finding({"least by which the index is higher": min(apart)})
@@ -171,9 +156,9 @@ def one_run(evidence: Evidence) -> Finding:
     """The published leads beside what two runs under one queue differ by when each draws its
     delays."""
     found = {}
-    for tp in TP_FAIRNESS:
-        for d in D:
-            values = [evidence.mean(DRAWN[drawn(tp, d, draw)], m.fairness) for draw in DRAWS]
+    for tp in s.TP_FAIRNESS:
+        for d in s.D:
+            values = [evidence.mean(s.DRAWN[s.drawn(tp, d, draw)], m.fairness) for draw in s.DRAWS]
             found[f"Tp {tp} ms, D {d}"] = SAYS[f"lead/fairness/{tp}/{d}"] / (
                 math.sqrt(2) * stdev(values)
             )
@@ -187,7 +172,9 @@ def one_run(evidence: Evidence) -> Finding:
 
 
 def more_congestion(evidence: Evidence) -> Finding:
-    rows = {queue: evidence.means(over_n(STEADY, 80, queue), m.drop_share) for queue in QUEUES}
+    rows = {
+        queue: evidence.means(s.over_n(s.STEADY, 80, queue), m.drop_share) for queue in s.QUEUES
+    }
     shares = {queue: {n: 100 * share for n, share in row.items()} for queue, row in rows.items()}
     return Finding(
         {
@@ -201,7 +188,8 @@ def more_congestion(evidence: Evidence) -> Finding:
 
 def drop_tail_degrades(evidence: Evidence) -> Finding:
     used, waited = (
-        evidence.means(over_n(STEADY, 80, DROP_TAIL), one) for one in (m.utilisation, m.sojourn_ms)
+        evidence.means(s.over_n(s.STEADY, 80, s.DROP_TAIL), one)
+        for one in (m.utilisation, m.sojourn_ms)
     )
     few, many = min(used), max(used)
     return Finding(
@@ -213,13 +201,13 @@ def drop_tail_degrades(evidence: Evidence) -> Finding:
 
 def red_keeps_room(evidence: Evidence) -> Finding:
     longest = {
-        queue: max(evidence.means(over_n(STEADY, 80, queue), m.backlog_max_packets).values())
-        for queue in QUEUES
+        queue: max(evidence.means(s.over_n(s.STEADY, 80, queue), m.backlog_max_packets).values())
+        for queue in s.QUEUES
     }
-    red, tail = (evidence.mean(STEADY[cell(80, 32, queue)], m.sojourn_ms) for queue in QUEUES)
+    red, tail = (evidence.mean(s.STEADY[s.cell(80, 32, queue)], m.sojourn_ms) for queue in s.QUEUES)
     return Finding(
         {
-            "longest queue over the buffer": longest[RED] / STEADY_PLACES,
+            "longest queue over the buffer": longest[s.RED] / s.STEADY_PLACES,
             "mean sojourn of 32 flows over Drop-Tail's": red / tail,
         },
         f"Tp = 80 ms; longest queues, packets: {at(longest)}",
@@ -229,8 +217,8 @@ def red_keeps_room(evidence: Evidence) -> Finding:
 def proportional(evidence: Evidence) -> Finding:
     along = {
         f"Tp {tp} ms, D {d}": one
-        for tp in TP_FAIRNESS
-        for d, one in over_d(STEADY_FAIRNESS, tp, RED).items()
+        for tp in s.TP_FAIRNESS
+        for d, one in s.over_d(s.STEADY_FAIRNESS, tp, s.RED).items()
     }
     found = evidence.means(along, m.notified_in_proportion)
     return Finding(
@@ -240,9 +228,9 @@ def proportional(evidence: Evidence) -> Finding:
 
 def red_fairer_later(evidence: Evidence) -> Finding:
     found: dict[str, tuple[Estimate, Estimate]] = {}
-    for tp in TP_FAIRNESS:
+    for tp in s.TP_FAIRNESS:
         reds, tails = (
-            evidence.over(over_d(STEADY_FAIRNESS, tp, queue), m.fairness) for queue in QUEUES
+            evidence.over(s.over_d(s.STEADY_FAIRNESS, tp, queue), m.fairness) for queue in s.QUEUES
         )
         found |= {f"Tp {tp} ms, D {d}": (red, tails[d]) for d, red in reds.items()}
     apart = {name: red.mean - tail.mean for name, (red, tail) in found.items()}
@@ -260,11 +248,11 @@ def red_fairer_later(evidence: Evidence) -> Finding:
 
 
 def slightly_better(evidence: Evidence) -> Finding:
-    ahead = [one for tp in TP_THROUGHPUT for one in leads(evidence, tp).values()]
+    ahead = [one for tp in s.TP_THROUGHPUT for one in leads(evidence, tp).values()]
     apart = [
-        index(evidence, tp, d, RED).mean - index(evidence, tp, d, DROP_TAIL).mean
-        for tp in TP_FAIRNESS
-        for d in D
+        index(evidence, tp, d, s.RED).mean - index(evidence, tp, d, s.DROP_TAIL).mean
+        for tp in s.TP_FAIRNESS
+        for d in s.D
     ]
     return Finding(
         {"mean lead in throughput, %": fmean(ahead), "mean lead in the index": fmean(apart)},

@@ -16,52 +16,26 @@ from sojourn.papers.evidence import Estimate, Evidence, Measure
 from sojourn.papers.paper import Bar
 from sojourn.papers.red_droptail import measures as m
 from sojourn.papers.red_droptail import search
-from sojourn.papers.red_droptail.studies import (
-    DROP_TAIL,
-    FAIRNESS,
-    NS2,
-    RED,
-    STEADY,
-    STEADY_FAIRNESS,
-    THROUGHPUT,
-    TP_FAIRNESS,
-    TP_THROUGHPUT,
-    WITH_QUEUES,
-    D,
-    N,
-    cell,
-    over_d,
-    over_n,
-)
+from sojourn.papers.red_droptail import studies as s
 from sojourn.papers.study import Variant
 
 SAYS = published.beside(__file__)
-LOOKS = {RED: drawing.look("red"), DROP_TAIL: drawing.look("pfifo")}
-MARKERS = {RED: "o", DROP_TAIL: "s"}
+LOOKS = {s.RED: drawing.look("red"), s.DROP_TAIL: drawing.look("pfifo")}
+MARKERS = {s.RED: "o", s.DROP_TAIL: "s"}
 
 
 @style.drawn
-def figure2(evidence: Evidence) -> Figure:
-    """Throughput over N at Tp = 80 ms."""
-    return _throughput(evidence, 80)
-
-
-@style.drawn
-def figure3(evidence: Evidence) -> Figure:
-    """Throughput over N at Tp = 250 ms."""
-    return _throughput(evidence, 250)
-
-
-def _throughput(evidence: Evidence, tp: int) -> Figure:
+def throughput(evidence: Evidence, tp: int) -> Figure:
+    """Figures 2 and 3."""
     figure, [[axes]] = drawing.sheet(
-        f"Throughput of N flows at 45 Mbit/s, Tp = {tp} ms", evidence, THROUGHPUT
+        f"Throughput of N flows at 45 Mbit/s, Tp = {tp} ms", evidence, s.THROUGHPUT
     )
-    for queue in (DROP_TAIL, RED):
-        stated = {n: SAYS[f"throughput/{tp}/{n}/{queue}"] for n in N}
-        _line(axes, evidence, queue, over_n(THROUGHPUT, tp, queue), m.throughput_mbps, stated)
-    [ns2] = [row for row in SAYS["ns2"]["main"] if (row["tp"], row["queue"]) == (tp, DROP_TAIL)]
+    for queue in (s.DROP_TAIL, s.RED):
+        stated = {n: SAYS[f"throughput/{tp}/{n}/{queue}"] for n in s.N}
+        _line(axes, evidence, queue, s.over_n(s.THROUGHPUT, tp, queue), m.throughput_mbps, stated)
+    [ns2] = [row for row in SAYS["ns2"]["main"] if (row["tp"], row["queue"]) == (tp, s.DROP_TAIL)]
     axes.plot(
-        N,
+        s.N,
         ns2["values"],
         linestyle="none",
         marker="x",
@@ -75,24 +49,14 @@ def _throughput(evidence: Evidence, tp: int) -> Figure:
 
 
 @style.drawn
-def figure4(evidence: Evidence) -> Figure:
-    """Fairness over D at Tp = 75 ms."""
-    return _fairness(evidence, 75)
-
-
-@style.drawn
-def figure5(evidence: Evidence) -> Figure:
-    """Fairness over D at Tp = 250 ms."""
-    return _fairness(evidence, 250)
-
-
-def _fairness(evidence: Evidence, tp: int) -> Figure:
+def fairness(evidence: Evidence, tp: int) -> Figure:
+    """Figures 4 and 5."""
     figure, [[axes]] = drawing.sheet(
-        f"Fairness of 16 flows whose delays are spread by D, Tp = {tp} ms", evidence, FAIRNESS
+        f"Fairness of 16 flows whose delays are spread by D, Tp = {tp} ms", evidence, s.FAIRNESS
     )
-    for queue in (DROP_TAIL, RED):
-        stated = {d: SAYS[f"fairness/{tp}/{d}/{queue}"] for d in D}
-        _line(axes, evidence, queue, over_d(FAIRNESS, tp, queue), m.fairness, stated)
+    for queue in (s.DROP_TAIL, s.RED):
+        stated = {d: SAYS[f"fairness/{tp}/{d}/{queue}"] for d in s.D}
+        _line(axes, evidence, queue, s.over_d(s.FAIRNESS, tp, queue), m.fairness, stated)
     _over_d(axes)
     axes.legend(loc="lower left")
     return figure
@@ -116,22 +80,25 @@ def _line(
 def lead(evidence: Evidence) -> Figure:
     """RED's throughput less Drop-Tail's, in percent."""
     figure, [panels] = drawing.sheet(
-        "RED's lead in throughput over Drop-Tail", evidence, THROUGHPUT, columns=2, size=(10, 4.2)
+        "RED's lead in throughput over Drop-Tail", evidence, s.THROUGHPUT, columns=2, size=(10, 4.2)
     )
-    for axes, tp in zip(panels, TP_THROUGHPUT, strict=True):
+    for axes, tp in zip(panels, s.TP_THROUGHPUT, strict=True):
         axes.axhline(0, color=style.MUTED, linewidth=0.8)
-        same = over_n(WITH_QUEUES, tp, "Drop-Tail, 30 places")
+        same = s.over_n(s.WITH_QUEUES, tp, "Drop-Tail, 30 places")
         if evidence.has(*same.values()):
             label = "Drop-Tail with RED's 30 places"
-            drawing.curve(axes, label, _leads(evidence, tp, same), LOOKS[DROP_TAIL], marker="x")
+            drawing.curve(axes, label, _leads(evidence, tp, same), LOOKS[s.DROP_TAIL], marker="x")
         stated = {
             n: 100
-            * (SAYS[f"throughput/{tp}/{n}/{RED}"] / SAYS[f"throughput/{tp}/{n}/{DROP_TAIL}"] - 1)
-            for n in N
+            * (
+                SAYS[f"throughput/{tp}/{n}/{s.RED}"] / SAYS[f"throughput/{tp}/{n}/{s.DROP_TAIL}"]
+                - 1
+            )
+            for n in s.N
         }
-        leads = _leads(evidence, tp, over_n(THROUGHPUT, tp, RED))
-        drawing.curve(axes, "RED", leads, LOOKS[RED], published=stated)
-        _over_n(axes, "lead over Drop-Tail [%]" if tp == TP_THROUGHPUT[0] else "")
+        leads = _leads(evidence, tp, s.over_n(s.THROUGHPUT, tp, s.RED))
+        drawing.curve(axes, "RED", leads, LOOKS[s.RED], published=stated)
+        _over_n(axes, "lead over Drop-Tail [%]" if tp == s.TP_THROUGHPUT[0] else "")
         axes.set_title(f"Tp = {tp} ms")
         axes.set_ylim(-5, 9)
     panels[0].legend(loc="upper left")
@@ -141,7 +108,7 @@ def lead(evidence: Evidence) -> Figure:
 def _leads(evidence: Evidence, tp: int, along: Mapping[int, Variant]) -> dict[int, Estimate]:
     """Over Drop-Tail's throughput, %; seed by seed, since the same seed starts the flows at the
     same times."""
-    tail = over_n(THROUGHPUT, tp, DROP_TAIL)
+    tail = s.over_n(s.THROUGHPUT, tp, s.DROP_TAIL)
     return {
         n: evidence.compared(
             one, tail[n], m.throughput_mbps, lambda ours, theirs: 100 * (ours / theirs - 1)
@@ -162,7 +129,7 @@ def searched_leads(_: Evidence) -> Figure:
     margins = style.Margins(top=top + 0.2, left=0.85, right=0.35, bottom=0.55)
     axes = style.panels(figure, margins)[0][0]
     (chosen, *others) = search.points(4)
-    plain: dict[str, Any] = {"linestyle": "none", "color": LOOKS[RED][0]}
+    plain: dict[str, Any] = {"linestyle": "none", "color": LOOKS[s.RED][0]}
     x, y = ([100 * off for off, _ in others], [lead for _, lead in others])
     axes.plot(x, y, marker="o", markersize=3, label="a RED that was searched", **plain)
     axes.plot(
@@ -189,7 +156,7 @@ def engine(evidence: Evidence) -> Figure:
     figure, [panels] = drawing.sheet(
         "Our engine beside ns-2.35 under the same readings",
         evidence,
-        NS2,
+        s.NS2,
         columns=2,
         size=(10, 4.4),
     )
@@ -197,7 +164,7 @@ def engine(evidence: Evidence) -> Figure:
         here = [pair for pair in pairs if pair.kind == kind]
         ends = [min(pair.ns2 for pair in here) * 0.9, max(pair.ns2 for pair in here) * 1.1]
         axes.plot(ends, ends, color=style.MUTED, linewidth=0.8)
-        for queue in (DROP_TAIL, RED):
+        for queue in (s.DROP_TAIL, s.RED):
             rows = [pair for pair in here if pair.queue == queue]
             if not rows:
                 continue
@@ -228,11 +195,11 @@ def engine(evidence: Evidence) -> Figure:
 @style.drawn
 def steady(evidence: Evidence) -> Figure:
     """Throughput and sojourn over N past the start."""
-    tps = [tp for tp in TP_THROUGHPUT if evidence.has(STEADY[cell(tp, 32, RED)])]
+    tps = [tp for tp in s.TP_THROUGHPUT if evidence.has(s.STEADY[s.cell(tp, 32, s.RED)])]
     figure, rows = drawing.sheet(
         "Past the start: throughput and queueing delay of N flows, 300 packets of buffer",
         evidence,
-        STEADY,
+        s.STEADY,
         rows=(1, 1),
         columns=len(tps),
         size=(10, 6),
@@ -243,11 +210,11 @@ def steady(evidence: Evidence) -> Figure:
             (rows[1], m.sojourn_ms, "mean sojourn [ms]"),
         ):
             axes = panels[column]
-            for queue in (DROP_TAIL, RED):
-                _line(axes, evidence, queue, over_n(STEADY, tp, queue), measure)
+            for queue in (s.DROP_TAIL, s.RED):
+                _line(axes, evidence, queue, s.over_n(s.STEADY, tp, queue), measure)
             _over_n(axes, label if column == 0 else "")
             axes.set_ylim(0, 48 if measure is m.throughput_mbps else 62)
-        rows[0][column].set_title(_when(evidence, tp, STEADY[cell(tp, 32, RED)]))
+        rows[0][column].set_title(_when(evidence, tp, s.STEADY[s.cell(tp, 32, s.RED)]))
         rows[0][column].set_xlabel("")
     rows[0][0].legend(loc="lower right")
     return figure
@@ -256,18 +223,20 @@ def steady(evidence: Evidence) -> Figure:
 @style.drawn
 def steady_fairness(evidence: Evidence) -> Figure:
     """Fairness over D past the start."""
-    tps = [tp for tp in TP_FAIRNESS if evidence.has(STEADY_FAIRNESS[cell(tp, 16, RED, D[0])])]
+    tps = [
+        tp for tp in s.TP_FAIRNESS if evidence.has(s.STEADY_FAIRNESS[s.cell(tp, 16, s.RED, s.D[0])])
+    ]
     figure, [panels] = drawing.sheet(
         "Past the start: fairness of 16 flows whose delays are spread by D",
         evidence,
-        STEADY_FAIRNESS,
+        s.STEADY_FAIRNESS,
         columns=len(tps),
     )
     for axes, tp in zip(panels, tps, strict=True):
-        for queue in (DROP_TAIL, RED):
-            _line(axes, evidence, queue, over_d(STEADY_FAIRNESS, tp, queue), m.fairness)
+        for queue in (s.DROP_TAIL, s.RED):
+            _line(axes, evidence, queue, s.over_d(s.STEADY_FAIRNESS, tp, queue), m.fairness)
         _over_d(axes)
-        axes.set_title(_when(evidence, tp, STEADY_FAIRNESS[cell(tp, 16, RED, D[0])]))
+        axes.set_title(_when(evidence, tp, s.STEADY_FAIRNESS[s.cell(tp, 16, s.RED, s.D[0])]))
         if tp != tps[0]:
             axes.set_ylabel("")
     panels[0].legend(loc="lower left")
@@ -282,21 +251,21 @@ def _when(evidence: Evidence, tp: int, variant: Variant) -> str:
 def _over_n(axes: Axes, label: str) -> None:
     axes.set_xlabel("N, flows")
     axes.set_ylabel(label)
-    axes.set_xticks(N)
+    axes.set_xticks(s.N)
 
 
 def _over_d(axes: Axes) -> None:
     axes.set_xlabel("D, step of one-way delay from flow to flow [ms]")
     axes.set_ylabel("Jain's fairness index")
-    axes.set_xticks(D)
-    axes.set_xlim(D[0] - 1, D[-1] + 1)
+    axes.set_xticks(s.D)
+    axes.set_xlim(s.D[0] - 1, s.D[-1] + 1)
     axes.set_ylim(0, 1)
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:
     """32 flows past their start: the source measures no delay, but this is where the two
     disciplines part."""
-    tail, red = (STEADY[cell(80, 32, queue)] for queue in (DROP_TAIL, RED))
+    tail, red = (s.STEADY[s.cell(80, 32, queue)] for queue in (s.DROP_TAIL, s.RED))
     carried = [evidence.mean(one, m.throughput_mbps) for one in (red, tail)]
     return [
         Bar("Drop-Tail, 300 packets", evidence.mean(tail, m.sojourn_ms), "bloated"),

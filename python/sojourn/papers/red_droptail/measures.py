@@ -18,17 +18,7 @@ import polars as pl
 from sojourn import metrics
 from sojourn.papers import published
 from sojourn.papers.evidence import Estimate, Evidence, Seed
-from sojourn.papers.red_droptail.studies import (
-    DROP_TAIL,
-    FAIRNESS,
-    NS2,
-    RED,
-    THROUGHPUT,
-    D,
-    N,
-    cell,
-    checked,
-)
+from sojourn.papers.red_droptail import studies as s
 
 BOTTLENECK = "down"
 
@@ -131,11 +121,11 @@ def lead_of(evidence: Evidence, kind: str, tp: str, at: str) -> Estimate:
     """The lead in one row of a table, seed by seed: the same seed starts the flows at the same
     times under both. `at`: N or D."""
     study, measure, n, d = (
-        (THROUGHPUT, throughput_mbps, int(at), 0)
+        (s.THROUGHPUT, throughput_mbps, int(at), 0)
         if kind == "throughput"
-        else (FAIRNESS, fairness, 16, int(at))
+        else (s.FAIRNESS, fairness, 16, int(at))
     )
-    red, tail = (study[cell(int(tp), n, queue, d)] for queue in (RED, DROP_TAIL))
+    red, tail = (study[s.cell(int(tp), n, queue, d)] for queue in (s.RED, s.DROP_TAIL))
     return evidence.compared(red, tail, measure, partial(lead, kind))
 
 
@@ -163,10 +153,10 @@ def pairs(evidence: Evidence) -> list[Pair]:
     """All rows that were run."""
     found = []
     for kind, measure in (("throughput", throughput_mbps), ("fairness", fairness)):
-        cells = [(n, 0) for n in N] if kind == "throughput" else [(16, d) for d in D]
+        cells = [(n, 0) for n in s.N] if kind == "throughput" else [(16, d) for d in s.D]
         for row in published.beside(__file__)["ns2"][kind]:
             for (n, d), ns2 in zip(cells, row["values"], strict=True):
-                variant = NS2[checked(row["reading"], cell(row["tp"], n, row["queue"], d))]
+                variant = s.NS2[s.checked(row["reading"], s.cell(row["tp"], n, row["queue"], d))]
                 if evidence.has(variant):
                     ours = evidence.mean(variant, measure)
                     found.append(Pair(row["reading"], kind, row["queue"], ns2, ours))

@@ -22,16 +22,7 @@ from sojourn import engine
 from sojourn.papers import published, searched
 from sojourn.papers.evidence import Seed
 from sojourn.papers.red_droptail import measures as m
-from sojourn.papers.red_droptail.studies import (
-    DROP_TAIL,
-    MAIN,
-    RED,
-    TP_FAIRNESS,
-    TP_THROUGHPUT,
-    D,
-    N,
-    Setting,
-)
+from sojourn.papers.red_droptail import studies as s
 from sojourn.scenario import load
 
 STARTS, REDS = "starts", "reds"
@@ -51,8 +42,8 @@ AUTOMATIC = "packets"
 Cell = tuple[str, int, int]
 """("throughput", Tp, N) or ("fairness", Tp, D)."""
 CELLS: tuple[Cell, ...] = (
-    *(("throughput", tp, n) for tp in TP_THROUGHPUT for n in N),
-    *(("fairness", tp, d) for tp in TP_FAIRNESS for d in D),
+    *(("throughput", tp, n) for tp in s.TP_THROUGHPUT for n in s.N),
+    *(("fairness", tp, d) for tp in s.TP_FAIRNESS for d in s.D),
 )
 CASES = {
     1: [cell for cell in CELLS if cell[:2] == ("throughput", 80)],
@@ -73,18 +64,18 @@ def reds() -> Iterator[str]:
 def rows() -> Iterator[dict[str, object]]:
     """A line for each setting."""
     for length, spread in product(STARTS_LENGTHS_S, STARTS_MS):
-        yield row_of(STARTS, replace(MAIN, length_s=length, spread_ms=spread))
+        yield row_of(STARTS, replace(s.MAIN, length_s=length, spread_ms=spread))
     for length, places, red in product(LENGTHS_S, PLACES, reds()):
-        yield row_of(REDS, replace(MAIN, length_s=length, places=places, red=red))
+        yield row_of(REDS, replace(s.MAIN, length_s=length, places=places, red=red))
 
 
-def row_of(search: str, setting: Setting) -> dict[str, object]:
+def row_of(search: str, setting: s.Setting) -> dict[str, object]:
     """How far its throughputs and indices lie from the source's, how many of the cells are within
     their tolerance, and of RED's leads, case by case, the mean and how many are."""
     # Started at one instant, all seeds are the same run.
     seeds = FEW if search == REDS else SEEDS[: None if setting.spread_ms else 1]
-    ours = {cell: measured(setting, RED, cell, seeds) for cell in CELLS}
-    tails = {cell: measured(replace(setting, red=""), DROP_TAIL, cell, seeds) for cell in CELLS}
+    ours = {cell: measured(setting, s.RED, cell, seeds) for cell in CELLS}
+    tails = {cell: measured(replace(setting, red=""), s.DROP_TAIL, cell, seeds) for cell in CELLS}
     return {
         "search": search,
         "length_s": setting.length_s,
@@ -93,18 +84,18 @@ def row_of(search: str, setting: Setting) -> dict[str, object]:
         "red": setting.red,
         "throughput_off": f"{off(ours, 'throughput'):.3g}",
         "fairness_off": f"{off(ours, 'fairness'):.3g}",
-        "tail_throughput_off": f"{off(tails, 'throughput', DROP_TAIL):.3g}",
-        "tail_fairness_off": f"{off(tails, 'fairness', DROP_TAIL):.3g}",
-        "tail_off": f"{off(tails, '', DROP_TAIL):.4g}",
-        "cells": within(ours, RED),
-        "tail_cells": within(tails, DROP_TAIL),
+        "tail_throughput_off": f"{off(tails, 'throughput', s.DROP_TAIL):.3g}",
+        "tail_fairness_off": f"{off(tails, 'fairness', s.DROP_TAIL):.3g}",
+        "tail_off": f"{off(tails, '', s.DROP_TAIL):.4g}",
+        "cells": within(ours, s.RED),
+        "tail_cells": within(tails, s.DROP_TAIL),
         **{f"lead{case}": f"{mean_lead(ours, tails, case):.3g}" for case in CASES},
         **{f"leads{case}": leads(ours, tails, case) for case in CASES},
     }
 
 
 @cache
-def measured(setting: Setting, queue: str, cell: Cell, seeds: range) -> float:
+def measured(setting: s.Setting, queue: str, cell: Cell, seeds: range) -> float:
     """One cell of a table, mean over the seeds."""
     kind, tp, at = cell
     n, d = (at, 0) if kind == "throughput" else (16, at)
@@ -116,7 +107,7 @@ def measured(setting: Setting, queue: str, cell: Cell, seeds: range) -> float:
     return math.fsum(values) / len(values)
 
 
-def off(ours: Mapping[Cell, float], kind: str, queue: str = RED) -> float:
+def off(ours: Mapping[Cell, float], kind: str, queue: str = s.RED) -> float:
     """Root mean square of ln(ours / published) over the tables of this kind, or of both."""
     said = _said()
     squares = [
@@ -238,10 +229,10 @@ def _found(search: str) -> list[searched.Row]:
 
 def _chosen(search: str) -> searched.Row:
     wanted = {
-        "length_s": MAIN.length_s,
-        "spread_ms": MAIN.spread_ms,
-        "places": MAIN.places,
-        "red": MAIN.red,
+        "length_s": s.MAIN.length_s,
+        "spread_ms": s.MAIN.spread_ms,
+        "places": s.MAIN.places,
+        "red": s.MAIN.red,
     }
     [found] = [
         one

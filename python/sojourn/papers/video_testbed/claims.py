@@ -18,23 +18,12 @@ from sojourn.papers.study import Variant
 from sojourn.papers.verdict import difference
 from sojourn.papers.video_testbed import measures as m
 from sojourn.papers.video_testbed import studies
-from sojourn.papers.video_testbed.studies import (
-    BEHIND,
-    CHANGING,
-    CITED_BY,
-    DEFAULTS,
-    FEW_PACKETS,
-    OVERLOADED,
-    SMALL,
-    SMALL_BY,
-    SWEPT,
-    TRIES,
-)
+from sojourn.papers.video_testbed import studies as s
 
 
 def _behind(evidence: Evidence, measure: Measure) -> dict[str, dict[int, float]]:
     """By discipline and bottleneck in kbps; tc's CoDel too."""
-    along: Mapping[str, Mapping[int, Variant]] = {**BEHIND, "tc's CoDel": DEFAULTS}
+    along: Mapping[str, Mapping[int, Variant]] = {**s.BEHIND, "tc's CoDel": s.DEFAULTS}
     return {name: dict(evidence.means(variants, measure)) for name, variants in along.items()}
 
 
@@ -57,7 +46,7 @@ def _apart(one: Mapping[int, float], other: Mapping[int, float]) -> list[float]:
 
 def bloat(evidence: Evidence) -> Finding:
     latency, used = (
-        evidence.means(BEHIND["Drop Tail"], one) for one in (m.mean_ms, m.film_throughput_percent)
+        evidence.means(s.BEHIND["Drop Tail"], one) for one in (m.mean_ms, m.film_throughput_percent)
     )
     return Finding(
         {
@@ -70,7 +59,7 @@ def bloat(evidence: Evidence) -> Finding:
 
 def harmless(evidence: Evidence) -> Finding:
     (rtt, slow), (carried, most) = (
-        [evidence.mean(one, measure) for one in (DEFAULTS[250], BEHIND["Drop Tail"][250])]
+        [evidence.mean(one, measure) for one in (s.DEFAULTS[250], s.BEHIND["Drop Tail"][250])]
         for measure in (m.mean_ms, m.throughput_kbps)
     )
     return Finding(
@@ -84,7 +73,7 @@ def harmless(evidence: Evidence) -> Finding:
 
 def changing(evidence: Evidence) -> Finding:
     latency, carried = (
-        evidence.means({name: CHANGING[name] for name in studies.CHANGING_QDISCS}, one)
+        evidence.means({name: s.CHANGING[name] for name in studies.CHANGING_QDISCS}, one)
         for one in (m.mean_ms, m.throughput_kbps)
     )
     return Finding(
@@ -110,10 +99,10 @@ def _cited(
     known = some(
         rate
         for rate in studies.RATES
-        if wanted(rate) and evidence.has(*(along[rate] for along in CITED_BY.values()))
+        if wanted(rate) and evidence.has(*(along[rate] for along in s.CITED_BY.values()))
     )
     return {
-        rate: {name: evidence.mean(along[rate], measure) for name, along in CITED_BY.items()}
+        rate: {name: evidence.mean(along[rate], measure) for name, along in s.CITED_BY.items()}
         for rate in known
     }
 
@@ -183,7 +172,7 @@ def grows(evidence: Evidence) -> Finding:
     least = min(
         later[name] / earlier[name]
         for earlier, later in pairwise(rows.values())
-        for name in CITED_BY
+        for name in s.CITED_BY
     )
     return Finding(
         {"least throughput over that of the next narrower": least}, _rows(rows, "kbit/s", 0)
@@ -192,15 +181,15 @@ def grows(evidence: Evidence) -> Finding:
 
 def latency_low(evidence: Evidence) -> Finding:
     rows = _cited(evidence, m.queue_ms, lambda rate: rate < 256)
-    small = evidence.means(SMALL_BY["Drop Tail"], m.queue_ms)
-    lost = evidence.mean(SMALL_BY["Drop Tail"][1000], m.queue_loss_percent)
+    small = evidence.means(s.SMALL_BY["Drop Tail"], m.queue_ms)
+    lost = evidence.mean(s.SMALL_BY["Drop Tail"][1000], m.queue_loss_percent)
     return Finding(
         {
             "Drop Tail's delay over the least of the others', largest": max(
                 row["Drop Tail"] / min(row["RED"], row["CoDel"]) for row in rows.values()
             )
         },
-        f"{_rows(rows, 'ms', 0)}. With a buffer of {SMALL} packets Drop Tail has {said.at(small)} ms, "
+        f"{_rows(rows, 'ms', 0)}. With a buffer of {s.SMALL} packets Drop Tail has {said.at(small)} ms, "
         f"and then loses {lost:.0f} % at 1000 kbit/s, where it is said to lose least",
     )
 
@@ -220,7 +209,7 @@ def latency_high(evidence: Evidence) -> Finding:
 
 def small(evidence: Evidence) -> Finding:
     carried, lost = (
-        {name: evidence.means(along, one) for name, along in SMALL_BY.items()}
+        {name: evidence.means(along, one) for name, along in s.SMALL_BY.items()}
         for one in (m.carried_kbps, m.queue_loss_percent)
     )
     return Finding(
@@ -230,8 +219,51 @@ def small(evidence: Evidence) -> Finding:
             ),
             "most that it loses more, points": max(_apart(lost["Drop Tail"], lost["RED"])),
         },
-        f"{SMALL} packets of buffer, lost by kbit/s: {said.at(lost['Drop Tail'], 1)} %, RED "
+        f"{s.SMALL} packets of buffer, lost by kbit/s: {said.at(lost['Drop Tail'], 1)} %, RED "
         f"{said.at(lost['RED'], 1)} %",
+    )
+
+
+def red_under_udp(evidence: Evidence) -> Finding:
+    """RED beside SFB, where the film fills the link."""
+    (carried, red_carried), (lost, red_lost), (waited, red_waited) = (
+        [evidence.means(along, one) for along in (s.SFB_BY, s.CITED_BY["RED"])]
+        for one in (m.carried_kbps, m.queue_loss_percent, m.queue_ms)
+    )
+    return Finding(
+        {
+            "RED's least throughput over SFB's": min(
+                red_carried[rate] / carried[rate] for rate in carried
+            ),
+            "RED's losses over SFB's, largest": max(red_lost[rate] / lost[rate] for rate in lost),
+        },
+        f"SFB by kbit/s: {said.at(carried)} kbit/s, {said.at(lost, 1)} %, {said.at(waited)} ms; RED "
+        f"waits {said.at({rate: red_waited[rate] for rate in waited})} ms. FRED is not run: no engine "
+        "has it",
+    )
+
+
+def red_carries_more(evidence: Evidence) -> Finding:
+    rows = _cited(evidence, m.carried_kbps, lambda rate: rate in studies.FILLED)
+    return Finding(
+        {
+            "RED's throughput over Drop Tail's, least": min(
+                row["RED"] / row["Drop Tail"] for row in rows.values()
+            )
+        },
+        _rows(rows, "kbit/s", 0),
+    )
+
+
+def red_best(evidence: Evidence) -> Finding:
+    """Bufferbloat is delay; of the three behind the source's own bottlenecks."""
+    found = _behind(evidence, m.mean_ms)
+    return Finding(
+        {
+            f"RED's latency over {name}'s, largest": max(_ratios(found["RED"], found[name]))
+            for name in ("Drop Tail", "CoDel")
+        },
+        _told(found, "ms"),
     )
 
 
@@ -240,7 +272,7 @@ def small(evidence: Evidence) -> Finding:
 
 def unshaped(evidence: Evidence) -> Finding:
     latency, lost, film = (
-        evidence.means(TRIES, one).values()
+        evidence.means(s.TRIES, one).values()
         for one in (m.mean_ms, m.ping_loss_percent, m.film_loss_percent)
     )
     return Finding(
@@ -251,7 +283,7 @@ def unshaped(evidence: Evidence) -> Finding:
 def narrower(evidence: Evidence, name: str) -> Finding:
     """The narrower the bottleneck, the more latency and loss and the less throughput."""
     latency, lost, carried = (
-        list(evidence.means(BEHIND[name], one).values())
+        list(evidence.means(s.BEHIND[name], one).values())
         for one in (m.mean_ms, m.ping_loss_percent, m.throughput_kbps)
     )
 
@@ -284,11 +316,12 @@ def lowest(evidence: Evidence) -> Finding:
 
 def by_age(evidence: Evidence) -> Finding:
     aged, plain = (
-        evidence.means(along, m.dropped_for_age_percent) for along in (BEHIND["CoDel"], DEFAULTS)
+        evidence.means(along, m.dropped_for_age_percent)
+        for along in (s.BEHIND["CoDel"], s.DEFAULTS)
     )
     return Finding(
         {
-            f"drops for age with {FEW_PACKETS} packets, least, %": min(aged.values()),
+            f"drops for age with {s.FEW_PACKETS} packets, least, %": min(aged.values()),
             "with tc's defaults, least, %": min(plain.values()),
         },
         "The rest found the queue full: there it is the limit that keeps latency low, and loses",
@@ -382,9 +415,9 @@ def _won(evidence: Evidence, after: Variant, before: Variant) -> float:
 
 def larger_target(evidence: Evidence) -> Finding:
     carried, latency = (
-        evidence.means(SWEPT["limit 1000"], one) for one in (m.throughput_kbps, m.mean_ms)
+        evidence.means(s.SWEPT["limit 1000"], one) for one in (m.throughput_kbps, m.mean_ms)
     )
-    along = SWEPT["limit 1000"]
+    along = s.SWEPT["limit 1000"]
     return Finding(
         {"won, lower end of the interval, kbit/s": _won(evidence, along[max(carried)], along[5])},
         f"Limit 1000, by target in ms: {said.at(carried)} kbit/s, {said.at(latency)} ms",
@@ -392,20 +425,20 @@ def larger_target(evidence: Evidence) -> Finding:
 
 
 def larger_limit(evidence: Evidence) -> Finding:
-    few, many = (SWEPT[name][5] for name in (studies.FEW_SETTING, "limit 1000"))
+    few, many = (s.SWEPT[name][5] for name in (studies.FEW_SETTING, "limit 1000"))
     (slow, fast), (short, long) = (
         [evidence.mean(one, measure) for one in (few, many)]
         for measure in (m.throughput_kbps, m.mean_ms)
     )
     return Finding(
         {"won, lower end of the interval, kbit/s": _won(evidence, many, few)},
-        f"From {FEW_PACKETS} to 1000 packets at 250 kbps: {slow:.0f} to {fast:.0f} kbit/s, {short:.0f} to "
+        f"From {s.FEW_PACKETS} to 1000 packets at 250 kbps: {slow:.0f} to {fast:.0f} kbit/s, {short:.0f} to "
         f"{long:.0f} ms",
     )
 
 
 def catches_up(evidence: Evidence) -> Finding:
-    peaks = evidence.means(OVERLOADED, m.peak_packets)
+    peaks = evidence.means(s.OVERLOADED, m.peak_packets)
     form = {times: studies.predicted_peak_packets(times) for times in peaks}
     # A target and an interval's worth of the excess gather before CoDel's first drop.
     allowed = {

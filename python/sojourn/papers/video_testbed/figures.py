@@ -31,28 +31,11 @@ from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Bar
 from sojourn.papers.study import Variant
 from sojourn.papers.video_testbed import measures as m
-from sojourn.papers.video_testbed.studies import (
-    BEHIND,
-    BOTTLENECKS,
-    CITED,
-    CITED_BY,
-    DEFAULTS,
-    FEW_SETTING,
-    FUTURE,
-    OVERLOAD,
-    OVERLOADED,
-    SMALL,
-    SMALL_BY,
-    SWEPT,
-    TARGETS_MS,
-    TESTBED,
-    TRIES,
-    predicted_peak_packets,
-)
+from sojourn.papers.video_testbed import studies as s
 
 SAYS = published.beside(__file__)
 _LOOKS: dict[str, Look] = {"Drop Tail": look("pfifo"), "RED": look("red"), "CoDel": look("codel")}
-_CALLED = {"CoDel": f"CoDel, {FEW_SETTING}"}
+_CALLED = {"CoDel": f"CoDel, {s.FEW_SETTING}"}
 _PLAIN = "CoDel, tc's defaults"
 _PLAIN_LOOK: Look = look("fq_codel")[0], style.DOTTED
 
@@ -62,7 +45,7 @@ _PLAIN_LOOK: Look = look("fq_codel")[0], style.DOTTED
 
 def _over_rates(axes: Axes, evidence: Evidence, measure: Measure) -> None:
     for name, drawn in _LOOKS.items():
-        ours = evidence.over(CITED_BY[name], measure)
+        ours = evidence.over(s.CITED_BY[name], measure)
         curve(axes, name, ours, drawn)
     _rate_axis(axes, list(ours))
     legend(axes)
@@ -79,11 +62,11 @@ def figure2(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "Loss under Drop Tail over that under RED",
         evidence,
-        CITED,
+        s.CITED,
         says="where RED loses more than 1 %",
         size=(7, 3.8),
     )
-    tail, red = CITED_BY["Drop Tail"], CITED_BY["RED"]
+    tail, red = s.CITED_BY["Drop Tail"], s.CITED_BY["RED"]
     ours = {
         rate: evidence.compared(tail[rate], red[rate], m.queue_loss_percent, m.above_percent)
         for rate, lost in evidence.means(red, m.queue_loss_percent).items()
@@ -104,7 +87,7 @@ def figure3(evidence: Evidence) -> Figure:
     figure, [[whole, close]] = sheet(
         "Packet loss over the bottleneck's rate",
         evidence,
-        CITED,
+        s.CITED,
         columns=2,
         says="film of 950 kbit/s",
     )
@@ -123,7 +106,7 @@ def figure4(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "Throughput over the bottleneck's rate",
         evidence,
-        CITED,
+        s.CITED,
         says="film of 950 kbit/s",
         size=(7, 3.8),
     )
@@ -138,13 +121,13 @@ def figure5(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "Latency over the bottleneck's rate",
         evidence,
-        CITED,
+        s.CITED,
         says="film of 950 kbit/s",
         size=(7, 3.8),
     )
     _over_rates(axes, evidence, m.queue_ms)
-    small = evidence.over(SMALL_BY["Drop Tail"], m.queue_ms)
-    curve(axes, f"Drop Tail of {SMALL} packets", small, (style.MUTED, style.LONG), marker="s")
+    small = evidence.over(s.SMALL_BY["Drop Tail"], m.queue_ms)
+    curve(axes, f"Drop Tail of {s.SMALL} packets", small, (style.MUTED, style.LONG), marker="s")
     axes.set_yscale("log")
     axes.set_ylabel("mean time in queue [ms], logarithmic")
     legend(axes)
@@ -166,21 +149,21 @@ def _grouped(
     axes: Axes, evidence: Evidence, measure: Measure, column: str | None = None, digits: int = 0
 ) -> None:
     """A group for each bottleneck, with the published column."""
-    groups = [(_CALLED.get(name, name), BEHIND[name], drawn[0]) for name, drawn in _LOOKS.items()]
-    groups.append((_PLAIN, DEFAULTS, _PLAIN_LOOK[0]))
+    groups = [(_CALLED.get(name, name), s.BEHIND[name], drawn[0]) for name, drawn in _LOOKS.items()]
+    groups.append((_PLAIN, s.DEFAULTS, _PLAIN_LOOK[0]))
     series = [
         Series(
             name,
             colour,
             [
                 evidence.estimate(variants[kbps], measure) if evidence.has(variants[kbps]) else None
-                for kbps in BOTTLENECKS
+                for kbps in s.BOTTLENECKS
             ],
-            [SAYS.get(f"{name}/{kbps}/{column}") for kbps in BOTTLENECKS],
+            [SAYS.get(f"{name}/{kbps}/{column}") for kbps in s.BOTTLENECKS],
         )
         for name, variants, colour in groups
     ]
-    names = [f"{kbps} kbps, {8 * kbps} kbit/s" for kbps in BOTTLENECKS]
+    names = [f"{kbps} kbps, {8 * kbps} kbit/s" for kbps in s.BOTTLENECKS]
     grouped(axes, names, series, lambda value: f"{value:.{digits}f}")
 
 
@@ -215,7 +198,7 @@ def loss(evidence: Evidence) -> Figure:
     figure, [[pings], [film]] = sheet(
         "Packets lost behind each bottleneck",
         evidence,
-        TESTBED,
+        s.TESTBED,
         rows=(1, 1),
         size=(9, 6.4),
         margins=around,
@@ -233,7 +216,7 @@ def loss(evidence: Evidence) -> Figure:
 
 def _single(title: str, evidence: Evidence) -> tuple[Figure, list[list[Axes]]]:
     around = style.Margins(top=1.05, left=0.85, right=0.35, bottom=0.65)
-    return sheet(title, evidence, TESTBED, size=(9, 4.2), margins=around)
+    return sheet(title, evidence, s.TESTBED, size=(9, 4.2), margins=around)
 
 
 # ------------------------------------------------------------------- three tries, and one passage
@@ -245,7 +228,7 @@ def tries(evidence: Evidence) -> Figure:
     figure, [columns] = sheet(
         "Three tries, and what more of them say",
         evidence,
-        TESTBED,
+        s.TESTBED,
         columns=3,
         size=(11, 4.2),
         margins=around,
@@ -258,12 +241,12 @@ def tries(evidence: Evidence) -> Figure:
     )
     for axes, (label, measure, column, of_link) in zip(columns, parts, strict=True):
         for i, (name, drawn) in enumerate(_LOOKS.items()):
-            for group, kbps in enumerate(BOTTLENECKS):
+            for group, kbps in enumerate(s.BOTTLENECKS):
                 at = group + 0.28 * (i - 1)
                 _tried(
                     axes,
                     evidence,
-                    BEHIND[name][kbps],
+                    s.BEHIND[name][kbps],
                     measure,
                     at,
                     drawn[0],
@@ -273,7 +256,7 @@ def tries(evidence: Evidence) -> Figure:
                 if stated is not None:
                     value = 100 * stated / (8 * kbps) if of_link else stated
                     axes.plot([at], [value], markersize=7, label=f"{name}, published", **_HOLLOW)
-        axes.set_xticks(range(len(BOTTLENECKS)), [f"{kbps} kbps" for kbps in BOTTLENECKS])
+        axes.set_xticks(range(len(s.BOTTLENECKS)), [f"{kbps} kbps" for kbps in s.BOTTLENECKS])
         axes.grid(axis="x", visible=False)
         style.corner(axes, label)
     columns[0].set_yscale("log")
@@ -310,13 +293,13 @@ def passage(evidence: Evidence) -> Figure:
     figure, rows = sheet(
         "The pings of the first try, behind 250 kbps",
         evidence,
-        TESTBED,
+        s.TESTBED,
         rows=(1, 1, 1),
         size=(9, 6.2),
         says="seed 1",
     )
     for [axes], (name, drawn) in zip(rows, _LOOKS.items(), strict=True):
-        seed = evidence.seeds(BEHIND[name][250])[0]
+        seed = evidence.seeds(s.BEHIND[name][250])[0]
         sent, latency = m.pings(seed)
         known = np.isfinite(latency)
         seen = known & (latency < m.FORGETS_MS) & (sent + latency <= sent.max() + m.WAITS_MS)
@@ -352,13 +335,13 @@ def future(evidence: Evidence) -> Figure:
     figure, [[carried], [latency]] = sheet(
         "CoDel's target, limit and interval at 250 kbps",
         evidence,
-        FUTURE,
+        s.FUTURE,
         rows=(1, 1),
         size=(9, 6.6),
         margins=around,
     )
     colours = (style.VERMILLION, style.ORANGE, style.BLUE, style.SKY, style.GREEN)
-    for (setting, along), colour, dash in zip(SWEPT.items(), colours, style.DASHES, strict=False):
+    for (setting, along), colour, dash in zip(s.SWEPT.items(), colours, style.DASHES, strict=False):
         for axes, measure in ((carried, m.throughput_kbps), (latency, m.mean_ms)):
             ours = evidence.over(along, measure)
             if ours:
@@ -366,8 +349,8 @@ def future(evidence: Evidence) -> Figure:
     for axes in (carried, latency):
         axes.axhline(0, linewidth=0)
         axes.set_xscale("log")
-        ticks(axes, TARGETS_MS)
-    tail = evidence.mean(BEHIND["Drop Tail"][250], m.throughput_kbps)
+        ticks(axes, s.TARGETS_MS)
+    tail = evidence.mean(s.BEHIND["Drop Tail"][250], m.throughput_kbps)
     colour = _LOOKS["Drop Tail"][0]
     carried.axhline(tail, color=colour, linewidth=0.9)
     note(carried, "Drop Tail", (1, tail), (0, -3), size=7.5, colour=colour, va="top")
@@ -386,12 +369,12 @@ def overload(evidence: Evidence) -> Figure:
     figure, [[axes]] = sheet(
         "CoDel under datagrams at a constant rate above the link's",
         evidence,
-        OVERLOAD,
+        s.OVERLOAD,
         size=(9, 4.2),
         margins=around,
         says="seed 1; dotted: (x I)² packets, the closed form's longest queue",
     )
-    known = {times: one for times, one in OVERLOADED.items() if evidence.has(one)}
+    known = {times: one for times, one in s.OVERLOADED.items() if evidence.has(one)}
     for i, (times, one) in enumerate(known.items()):
         colour, dash = style.flow_look(i)
         table = evidence.seeds(one)[0].table("queue")
@@ -403,7 +386,7 @@ def overload(evidence: Evidence) -> Figure:
             linestyle=dash,
             label=f"{times:g} times the link's rate",
         )
-        axes.axhline(predicted_peak_packets(times), color=colour, linestyle=":", linewidth=0.9)
+        axes.axhline(s.predicted_peak_packets(times), color=colour, linestyle=":", linewidth=0.9)
     axes.set_yscale("symlog", linthresh=10)
     axes.set_ylim(0, None)
     axes.set_yticks([0, 5, 10, 100], ["0", "5", "10", "100"])
@@ -416,7 +399,7 @@ def overload(evidence: Evidence) -> Figure:
 
 def story(evidence: Evidence) -> Sequence[Bar]:
     """The bottleneck of 2 Mbit/s under each discipline."""
-    full = evidence.mean(BEHIND["Drop Tail"][250], m.throughput_kbps)
+    full = evidence.mean(s.BEHIND["Drop Tail"][250], m.throughput_kbps)
 
     def cured(label: str, variant: Variant, published_ms: float | None = None) -> Bar:
         latency, carried = (evidence.mean(variant, one) for one in (m.mean_ms, m.throughput_kbps))
@@ -426,17 +409,17 @@ def story(evidence: Evidence) -> Sequence[Bar]:
     return (
         Bar(
             "no bottleneck",
-            evidence.mean(TRIES["1"], m.mean_ms),
+            evidence.mean(s.TRIES["1"], m.mean_ms),
             "idle",
             published_ms=SAYS["unshaped/1/latency"],
         ),
         Bar(
             "Drop Tail, 2 Mbit/s",
-            evidence.mean(BEHIND["Drop Tail"][250], m.mean_ms),
+            evidence.mean(s.BEHIND["Drop Tail"][250], m.mean_ms),
             "bloated",
             published_ms=SAYS["Drop Tail/250/mean"],
         ),
-        cured("RED", BEHIND["RED"][250], SAYS["RED/250/mean"]),
-        cured("CoDel, tc's defaults", DEFAULTS[250]),
-        cured(_CALLED["CoDel"], BEHIND["CoDel"][250]),
+        cured("RED", s.BEHIND["RED"][250], SAYS["RED/250/mean"]),
+        cured("CoDel, tc's defaults", s.DEFAULTS[250]),
+        cured(_CALLED["CoDel"], s.BEHIND["CoDel"][250]),
     )

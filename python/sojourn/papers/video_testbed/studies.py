@@ -193,6 +193,8 @@ RATES = (64, 128, 256, 512, 1000, 2000, 4000)
 FILLED = (64, 128, 256, 512)
 """kbit/s: the bottlenecks that the film of 950 kbit/s overfills."""
 CITED_QDISCS = {"Drop Tail": "pfifo limit 50", "RED": "red variant ns2 limit 50", "CoDel": "codel"}
+SFB = "SFB"
+"""Of the rivals of RED under UDP; no engine has FRED."""
 SMALL = 5
 """Packets: a small buffer."""
 _SMALL_RATES = (64, 128, 256, 1000)
@@ -202,6 +204,13 @@ _CITED: dict[str, Changes] = {
         f"{rate} {name}": {"bottleneck.rate": f"{rate} kbit/s", "bottleneck.down.qdisc": words}
         for name, words in CITED_QDISCS.items()
         for rate in RATES
+    },
+    **{
+        f"{rate} {SFB}": {
+            "bottleneck.rate": f"{rate} kbit/s",
+            "bottleneck.down.qdisc": "sfb limit 50",
+        }
+        for rate in FILLED
     },
     **{
         f"{rate} {name} small": {
@@ -215,6 +224,7 @@ _CITED: dict[str, Changes] = {
 _CITED_QUICK = tuple(
     [f"{rate} {name}" for name in CITED_QDISCS for rate in (64, 256, 512, 1000, 2000)]
     + [f"{rate} {name} small" for name in ("Drop Tail", "RED") for rate in (64, 1000)]
+    + [f"{rate} {SFB}" for rate in (64, 256, 512)]
 )
 
 # --------------------------------------------------------------------------------- the future work
@@ -361,6 +371,7 @@ DEFAULTS = {kbps: CODEL[f"{kbps} limit 1000"] for kbps in BOTTLENECKS}
 """tc's CoDel."""
 CITED_BY = {name: {rate: CITED[f"{rate} {name}"] for rate in RATES} for name in CITED_QDISCS}
 """Discipline -> rate in kbit/s -> variant."""
+SFB_BY = {rate: CITED[f"{rate} {SFB}"] for rate in FILLED}
 SMALL_BY = {
     name: {rate: CITED[f"{rate} {name} small"] for rate in _SMALL_RATES}
     for name in ("Drop Tail", "RED")
