@@ -401,7 +401,11 @@ const Whole = Worker;
 Worker = class extends Whole {
   postMessage(message, ...more) { if (!(window.deaf && message.what === "run")) super.postMessage(message, ...more); }
 };
+const now = performance.now.bind(performance);
+performance.now = () => now() + (window.deaf ? 7000 : 0);
 """
+"""A worker that is sent nothing while `deaf` is true; of the 8 s after which it is ended 7 have then
+passed."""
 
 
 @built
