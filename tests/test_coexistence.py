@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from shortened import undrawn
 
 import sojourn
 from sojourn import Run, figures
@@ -38,6 +39,8 @@ rtt = "20 ms"
 "flow.*.rtt" = ["5 ms", "40 ms"]
 """
 
+_undrawn = pytest.fixture(undrawn)
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
@@ -66,6 +69,7 @@ def test_each_cell_is_the_ratio_of_what_both_entries_delivered(runs: list[Run]) 
         assert shown[column, row] == pytest.approx(ratio, rel=0.03)
 
 
+@pytest.mark.usefixtures("_undrawn")
 def test_it_is_drawn_for_a_sweep_of_rates_and_rtts_and_not_for_others(runs: list[Run]) -> None:
     assert "coexistence" in figures.all_for(runs)
     assert "coexistence" not in figures.all_for(runs[:2])

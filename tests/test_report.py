@@ -47,6 +47,9 @@ def page(pair: list[Run]) -> str:
     return report.render(pair)
 
 
+_unrendered = pytest.fixture(unrendered)
+
+
 class Elements(HTMLParser):
     """The page as a browser sees it: start tags with attributes, and text by element."""
 
@@ -210,6 +213,7 @@ def test_the_boxes_of_many_runs_are_folded_away(
     pair: list[Run], page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert '<details class="runs">' not in page
+    unrendered(monkeypatch)
     monkeypatch.setattr(report, "MOST_IN_A_ROW", 1)
     assert '<details class="runs"><summary>Runs (2)</summary>' in report.render(pair)
 
@@ -234,6 +238,7 @@ def test_the_page_says_what_the_judge_says(page: str, pair: list[Run]) -> None:
         assert sentence in text
 
 
+@pytest.mark.usefixtures("_unrendered")
 def test_a_run_of_another_line_does_not_compete(tmp_path: Path) -> None:
     shapes = {
         "slow": Shape(rate_bps=5_000_000),
@@ -252,6 +257,7 @@ def test_the_verdict_does_not_call_equals_different(tmp_path: Path) -> None:
     assert said(twins).startswith("No winner: twin 0 and twin 1 gave equal tables")
 
 
+@pytest.mark.usefixtures("_unrendered")
 def test_the_verdict_says_when_there_is_one_seed_only(tmp_path: Path) -> None:
     runs = [
         synthetic.run(tmp_path / qdisc, Shape(qdisc=qdisc, seeds=(1,)))
@@ -387,6 +393,7 @@ def test_lines_share_their_times() -> None:
     assert first[0][0] == second[0][0]
 
 
+@pytest.mark.usefixtures("_unrendered")
 def test_a_page_that_would_be_too_large_leaves_out_late_seeds_of_all_runs_and_says_so(
     pair: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -475,10 +482,8 @@ def test_colours_of_the_dark_page_stay_apart() -> None:
         "unknown qdisc",
     ],
 )
-def test_odd_runs_have_a_page(
-    shape: Shape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unrendered(monkeypatch)
+@pytest.mark.usefixtures("_unrendered")
+def test_odd_runs_have_a_page(shape: Shape, tmp_path: Path) -> None:
     for count in (1, 2):
         runs = [synthetic.run(tmp_path / f"{count}-{i}", shape) for i in range(count)]
         page = report.write(runs, tmp_path / "page.html").read_text(encoding="utf-8")
@@ -487,6 +492,7 @@ def test_odd_runs_have_a_page(
         assert payload(page)["views"]
 
 
+@pytest.mark.usefixtures("_unrendered")
 def test_runs_of_different_length_and_seeds_share_a_page(tmp_path: Path) -> None:
     runs = [
         synthetic.run(tmp_path / "a", Shape(seeds=(1, 2), duration_s=20)),
