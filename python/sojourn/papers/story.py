@@ -62,8 +62,7 @@ def draw(found: Sequence[Reproduction]) -> Figure:
             _bar(axes, bar, at, least)
             at += 1.0
         at += 0.35
-    axes.set_ylim(at - 0.5, -0.7)
-    axes.set_xlim(least, max(delays) * 1.6)
+    axes.set(ylim=(at - 0.5, -0.7), xlim=(least, max(delays) * 1.6))
     for x, (kind, name) in enumerate(_NAMES.items()):
         note(axes, f"● {name}", (0, 1), (95 * x, 5), of="panel", colour=_COLOURS[kind], va="bottom")
     if any(bar.published_ms is not None for bar in shown):

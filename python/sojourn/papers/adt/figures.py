@@ -61,9 +61,7 @@ def queue(evidence: Evidence) -> Figure:
             linewidth=1.2,
             label=f"published mean, {PUBLISHED_MS[name]:g} ms",
         )
-        axes.set_ylim(0, 520)
-        axes.set_xlim(0, t[-1])
-        axes.set_ylabel("packets")
+        axes.set(ylim=(0, 520), xlim=(0, t[-1]), ylabel="packets")
         _key_above(axes)
     _only_last_labels([axes for [axes] in rows], "time [s]")
     return figure
@@ -135,8 +133,7 @@ def changing(evidence: Evidence) -> Figure:
     bins, busy = _utilisation(line, every)
     middle.plot(bins, busy, color=colour)
     stated_level(middle, 99, "u, wanted")
-    middle.set_ylabel(f"utilisation [%],\nmeans of {every:g} s")
-    middle.set_ylim(70, 101)
+    middle.set(ylabel=f"utilisation [%],\nmeans of {every:g} s", ylim=(70, 101))
     middle.legend(loc="lower center")
     bottom.plot(t, line["limit"].to_numpy(), color=colour, label="q_adt")
     for packets, words, x in (
@@ -174,8 +171,7 @@ def parameters(evidence: Evidence) -> Figure:
             if busy:
                 curve(axes, f"c = {factor}", busy, (colours[factor], dashes[factor]))
         stated_level(axes, 99, "u, wanted")
-        axes.set_ylim(94, 100.5)
-        axes.set_xlabel("sample period [ms]")
+        axes.set(ylim=(94, 100.5), xlabel="sample period [ms]")
         style.corner(axes, f"N = {count}", style.INK)
     panels[0].set_ylabel("utilisation in 5 minutes [%]")
     panels[0].legend(loc="lower right", ncols=2)

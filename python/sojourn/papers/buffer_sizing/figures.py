@@ -37,9 +37,7 @@ def single(evidence: Evidence) -> Figure:
         axes.plot(table["t_ns"] / 1e9, table["backlog_packets"], color=colour, linewidth=0.9)
         stated_level(axes, size)
         style.corner(axes, f"buffer of {size} packets, {use:.2f} % of the link", style.INK)
-        axes.set_ylabel("packets")
-        axes.set_ylim(0, size * 1.15)
-        axes.set_xlim(60, 400)
+        axes.set(ylabel="packets", ylim=(0, size * 1.15), xlim=(60, 400))
     for [axes] in rows[:-1]:
         axes.tick_params(labelbottom=False)
     rows[-1][0].set_xlabel("time [s]")
@@ -77,9 +75,7 @@ def least(evidence: Evidence) -> Figure:
             label=f"{'2 ' if times == 2 else ''}rate * RTT / sqrt(n), published",
         )
     ticks(axes, many)
-    axes.set_xlabel("n, long-lived flows")
-    axes.set_ylabel("buffer [packets]")
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel="n, long-lived flows", ylabel="buffer [packets]", ylim=(0, None))
     axes.legend(loc="upper right")
     return figure
 
@@ -151,9 +147,7 @@ def short(evidence: Evidence) -> Figure:
         linestyle=":",
         label="the M/G/1 formula, published",
     )
-    axes.set_xlabel("length of the flows [packets]")
-    axes.set_ylabel("mean queue [packets]")
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel="length of the flows [packets]", ylabel="mean queue [packets]", ylim=(0, None))
     axes.legend(loc="upper left")
     return figure
 

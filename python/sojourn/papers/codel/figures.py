@@ -174,8 +174,7 @@ def slow_links(evidence: Evidence) -> Figure:
         ha="right",
         va="top",
     )
-    use.set_title("utilisation [%]")
-    use.set_ylim(90, 100.5)
+    use.set(title="utilisation [%]", ylim=(90, 100.5))
     use.legend(loc="lower right")
     return figure
 
@@ -198,9 +197,7 @@ def web(evidence: Evidence) -> Figure:
         level(axes, stated, f"published: {stated:g} %")
         axes.set_xscale("log")
         ticks(axes, list(s.BY_READERS))
-        axes.set_xlabel("readers, logarithmic")
-        axes.set_title(label)
-        axes.set_ylim(bottom=0)
+        axes.set(xlabel="readers, logarithmic", title=label, ylim=(0, None))
     return figure
 
 
@@ -230,8 +227,7 @@ def steps(evidence: Evidence, packets: int) -> Figure:
     delay.yaxis.set_major_formatter(lambda y, _: f"{y:g}")
     delay.set_ylabel("delay [ms], logarithmic")
     stated_level(delay, SAYS["target_ms"], f"CoDel's target, {SAYS['target_ms']:g} ms")
-    carried.set_ylabel("carried [MB]")
-    carried.set_xlabel("time [s]")
+    carried.set(ylabel="carried [MB]", xlabel="time [s]")
     delay.tick_params(labelbottom=False)
     for axes in (delay, carried):
         axes.set_xlim(0, 300)
@@ -297,8 +293,7 @@ def edge(evidence: Evidence) -> Figure:
         axes.set_yticks(range(len(rows)), [f"{kbps} {way}, {name}" for kbps, way, name in rows])
         axes.invert_yaxis()
         axes.grid(axis="y", visible=False)
-        axes.set_xlabel(label)
-        axes.set_xlim(left=0)
+        axes.set(xlabel=label, xlim=(0, None))
     for axes in panels[1:]:
         axes.tick_params(labelleft=False)
     return figure

@@ -12,18 +12,8 @@ from matplotlib.figure import Figure
 
 from sojourn import figures
 from sojourn.figures import style
-from sojourn.papers import published
-from sojourn.papers.drawing import (
-    curve,
-    legend,
-    level,
-    look,
-    note,
-    sheet,
-    stated_level,
-    stated_mark,
-    ticks,
-)
+from sojourn.papers import drawing, published
+from sojourn.papers.drawing import look
 from sojourn.papers.evidence import Evidence
 from sojourn.papers.home_upload import measures as m
 from sojourn.papers.home_upload import studies as s
@@ -51,7 +41,7 @@ def _graph(evidence: Evidence, variant: Variant, median: float) -> Figure:
     assert window is not None, "the upload ends within the run"
     start, end = (t / 1e9 for t in window)
     axes.hlines(median, start, end, color=style.VERMILLION, linestyle=":", linewidth=1.2, zorder=3)
-    note(
+    drawing.note(
         axes,
         f"published median: {median:g} ms",
         (end, median),
@@ -61,7 +51,7 @@ def _graph(evidence: Evidence, variant: Variant, median: float) -> Figure:
         va="center",
     )
     length = f"upload, {m.upload_s(seed):.1f} s"
-    note(
+    drawing.note(
         axes, length, (start, 0.95), (4, 0), of="column", size=7.5, colour=style.MUTED, va="center"
     )
     for moment in (start, end):
@@ -110,10 +100,12 @@ def queues(evidence: Evidence) -> Figure:
                 label=name,
             )
         style.corner(axes, variant.name)
-        axes.set_xlabel("time [s]")
-        axes.set_xlim(0, runs.duration_ns / 1e9)
-        axes.set_ylim(0, 18)
-        axes.set_yticks(range(0, 17, 4))
+        axes.set(
+            xlabel="time [s]",
+            xlim=(0, runs.duration_ns / 1e9),
+            ylim=(0, 18),
+            yticks=range(0, 17, 4),
+        )
     left.set_ylabel("backlog [packets]")
     left.legend(loc="upper left", ncols=2)
     return figure
@@ -121,7 +113,7 @@ def queues(evidence: Evidence) -> Figure:
 
 @style.drawn
 def rates(evidence: Evidence) -> Figure:
-    figure, [[delay, time]] = sheet(
+    figure, [[delay, time]] = drawing.sheet(
         "What the rate of the shaper does",
         evidence,
         s.RATES,
@@ -136,20 +128,18 @@ def rates(evidence: Evidence) -> Figure:
         (delay, "mean sojourn at wlan0", m.standing_ms("wlan0"), _WIFI, "^"),
         (time, "upload time", m.upload_s, ink, "o"),
     ):
-        curve(axes, name, evidence.over(s.BY_RATE, measure), with_look, marker=marker)
+        drawing.curve(axes, name, evidence.over(s.BY_RATE, measure), with_look, marker=marker)
     at = 100 * s.SHAPER / s.LINE
     for axes, cured, bloated, unit in (
         (delay, CURED_MS, BLOATED_MS, "ms"),
         (time, SAYS["with/upload"], SAYS["without/upload"], "s"),
     ):
-        stated_mark(axes, at, cured, f"published: {cured:g} {unit} at 125kbps")
-        stated_level(axes, bloated, f"published: {bloated:g} {unit} without a shaper")
+        drawing.stated_mark(axes, at, cured, f"published: {cured:g} {unit} at 125kbps")
+        drawing.stated_level(axes, bloated, f"published: {bloated:g} {unit} without a shaper")
         axes.axvline(100, color=style.MUTED, linewidth=0.6)
         axes.set_xlabel("rate of the shaper [% of the line's]")
-    delay.set_ylim(-5, 215)
-    delay.set_ylabel("delay [ms]")
-    time.set_ylabel("upload time [s]")
-    time.set_ylim(40, 66)
+    delay.set(ylim=(-5, 215), ylabel="delay [ms]")
+    time.set(ylabel="upload time [s]", ylim=(40, 66))
     delay.legend(loc="upper left")
     time.legend(loc="upper right")
     return figure
@@ -160,7 +150,7 @@ def rates(evidence: Evidence) -> Figure:
 
 @style.drawn
 def buffer(evidence: Evidence) -> Figure:
-    figure, [[delay, lost]] = sheet(
+    figure, [[delay, lost]] = drawing.sheet(
         "The search for the modem's buffer",
         evidence,
         s.BUFFER,
@@ -175,28 +165,27 @@ def buffer(evidence: Evidence) -> Figure:
     for axes, measure in ((delay, m.median_ms), (lost, m.loss_percent)):
         for name, variants, each, drawn, marker in kinds:
             along = {each * limit: variant for limit, variant in variants.items()}
-            curve(axes, name, evidence.over(along, measure), drawn, marker=marker)
+            drawing.curve(axes, name, evidence.over(along, measure), drawn, marker=marker)
         axes.set_xscale("log")
-        ticks(axes, (12, 20, 50, 100, 200, 400))
+        drawing.ticks(axes, (12, 20, 50, 100, 200, 400))
         axes.set_xlabel("buffer [kB], logarithmic")
         axes.axvline(1.518 * 14, color=style.MUTED, linewidth=0.6)
     delay.set_yscale("log")
-    ticks(delay, (100, 200, 500, 1000, 2000), "y")
+    drawing.ticks(delay, (100, 200, 500, 1000, 2000), "y")
     delay.set_ylabel("median ping RTT [ms], logarithmic")
-    lost.set_ylabel("pings lost [%]")
-    lost.set_ylim(-0.2, 5)
-    level(delay, BLOATED_MS, f"published: {BLOATED_MS:g} ms")
-    level(lost, SAYS["without/loss"], f"published: {SAYS['without/loss']:g} %")
+    lost.set(ylabel="pings lost [%]", ylim=(-0.2, 5))
+    drawing.level(delay, BLOATED_MS, f"published: {BLOATED_MS:g} ms")
+    drawing.level(lost, SAYS["without/loss"], f"published: {SAYS['without/loss']:g} %")
     style.corner(delay, "grey: the 14 packets chosen")
     delay.legend(loc="upper left")
-    legend(lost)
+    drawing.legend(lost)
     return figure
 
 
 @style.drawn
 def parts(evidence: Evidence) -> Figure:
     rows = (s.BEFORE, *evidence.variants(s.DISCIPLINES), s.AFTER)
-    figure, [[axes]] = sheet(
+    figure, [[axes]] = drawing.sheet(
         "Which part of the cure does it",
         evidence,
         s.DISCIPLINES,
@@ -210,9 +199,8 @@ def parts(evidence: Evidence) -> Figure:
     axes.set_yticks(range(len(rows)), [names.get(variant, variant.name) for variant in rows])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
-    axes.set_xscale("log")
-    axes.set_xlim(SAYS["without/idle"] / 2, 6000)
-    ticks(axes, (10, 20, 50, 100, 200, 500, 1000, 5000))
+    axes.set(xscale="log", xlim=(SAYS["without/idle"] / 2, 6000))
+    drawing.ticks(axes, (10, 20, 50, 100, 200, 500, 1000, 5000))
     axes.set_xlabel("median ping RTT during the upload [ms], logarithmic")
     style.corner(axes, "hollow: published")
     return figure
@@ -238,7 +226,7 @@ def _bar(axes: Axes, evidence: Evidence, row: Variant, at: int) -> None:
     said = f"{delay.mean:,.0f} ms · {lost:.1f} % of pings lost · {seconds:.1f} s".replace(
         ",", "\u202f"
     )
-    note(axes, said, (end, at), (8, 0), va="center")
+    drawing.note(axes, said, (end, at), (8, 0), va="center")
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:

@@ -47,8 +47,7 @@ def shared(evidence: Evidence) -> Figure:
                     ours.mean, row, xerr=ours.ci95, fmt="o", color=style.BLUE, markersize=4
                 )
     row_labels(axes, names)
-    axes.set_xscale("log")
-    axes.set_xlim(5, 100)
+    axes.set(xscale="log", xlim=(5, 100))
     ticks(axes, (5, 10, 20, 50, 100))
     axes.set_xlabel("goodput of Prague over the other's, logarithmic")
     axes.legend(loc="lower left")
@@ -90,9 +89,11 @@ def equal(evidence: Evidence) -> Figure:
         axes.plot([], [], marker, color=style.MUTED, markersize=6, label=words)
     axes.set_xscale("log")
     ticks(axes, (10, 20, 50, 80))
-    axes.set_ylim(0, 8)
-    axes.set_xlabel("RTT of both flows [ms], logarithmic")
-    axes.set_ylabel("goodput in the short queue over CUBIC's")
+    axes.set(
+        ylim=(0, 8),
+        xlabel="RTT of both flows [ms], logarithmic",
+        ylabel="goodput in the short queue over CUBIC's",
+    )
     axes.legend(loc="upper left")
     return figure
 
@@ -118,8 +119,7 @@ def bursty(evidence: Evidence) -> Figure:
             axes.barh(row, mbps, left=left, color=colour, height=0.6)
             left += mbps
     row_labels(axes, [variant.name for variant in there])
-    axes.set_xlim(0, m.LINK_MBPS)
-    axes.set_xlabel("goodput [Mbit/s]: Prague, then CUBIC")
+    axes.set(xlim=(0, m.LINK_MBPS), xlabel="goodput [Mbit/s]: Prague, then CUBIC")
     return figure
 
 

@@ -17,23 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sojourn.figures import style
-from sojourn.papers import published, said
-from sojourn.papers.drawing import (
-    Look,
-    Series,
-    curve,
-    grid_of_numbers,
-    grouped,
-    half,
-    legend,
-    level,
-    look,
-    note,
-    sheet,
-    stated_level,
-    stated_mark,
-    ticks,
-)
+from sojourn.papers import drawing, published, said
 from sojourn.papers.evidence import Estimate, Evidence, Measure
 from sojourn.papers.paper import Bar
 from sojourn.papers.queue_anatomy import measures as m
@@ -44,10 +28,10 @@ SAYS = published.beside(__file__)
 
 RATE = s.one_interface_mbps(contended=True)
 _SAYS_RATE = f"thirty files at {RATE:.2f} Mbit/s"
-_LOOKS: dict[str, Look] = {
+_LOOKS: dict[str, drawing.Look] = {
     s.MAIN: (style.BLUE, style.SOLID),
     s.UNLIMITED: (style.PURPLE, style.SHORT),
-    s.OTHER: look("pfifo"),
+    s.OTHER: drawing.look("pfifo"),
     s.BELIEVED: (style.GREEN, style.LONG),
 }
 _MARKERS = {s.MAIN: "o", s.UNLIMITED: "v", s.OTHER: "s", s.BELIEVED: "^"}
@@ -85,12 +69,10 @@ def _three(
         for drawn, some in run.items():
             ours = evidence.over(lines[drawn], measure)
             at = {known.index(size): _with_sem(ours[size]) for size in some}
-            curve(panel, drawn, at, _LOOKS[drawn], marker=_MARKERS[drawn])
+            drawing.curve(panel, drawn, at, _LOOKS[drawn], marker=_MARKERS[drawn])
         panel.set_xticks(range(len(known)), [str(size) for size in known])
-        panel.set_xlim(-0.3, len(known) - 0.7)
-        panel.set_ylim(bottom=0)
-        panel.set_xlabel(f"{what} [packets]")
-        note(panel, label, (0, 1), (-30, 4), of="panel", size=8.5, va="bottom")
+        panel.set(xlim=(-0.3, len(known) - 0.7), ylim=(0, None), xlabel=f"{what} [packets]")
+        drawing.note(panel, label, (0, 1), (-30, 4), of="panel", size=8.5, va="bottom")
         if panel is not axes[0]:
             panel.yaxis.set_major_formatter(lambda value, _: f"{value / 1e3:g}k" if value else "0")
     return [drawn for drawn, some in run.items() if some]
@@ -100,7 +82,7 @@ def _key(axes: Axes, words: Mapping[str, str]) -> None:
     """Which line is which, under the panels."""
     for i, (drawn, meaning) in enumerate(words.items()):
         key = f"{_SIGNS[_MARKERS[drawn]]} {meaning}"
-        note(axes, key, (0, 0), (-30 + 280 * i, -46), of="panel", colour=_LOOKS[drawn][0])
+        drawing.note(axes, key, (0, 0), (-30 + 280 * i, -46), of="panel", colour=_LOOKS[drawn][0])
 
 
 _ROOM = style.Margins(top=0.95, left=0.6, right=0.2, bottom=0.85)
@@ -108,7 +90,7 @@ _ROOM = style.Margins(top=0.95, left=0.6, right=0.2, bottom=0.85)
 
 def _abreast(title: str, evidence: Evidence, study: Study, says: str) -> tuple[Figure, list[Axes]]:
     """Three panels with room for their labels between them, and for a key below."""
-    figure, [axes] = sheet(
+    figure, [axes] = drawing.sheet(
         title, evidence, study, columns=3, size=(11, 3.9), says=says, spread=_SEM, margins=_ROOM
     )
     grid = axes[0].get_gridspec()
@@ -121,7 +103,9 @@ def _abreast(title: str, evidence: Evidence, study: Study, says: str) -> tuple[F
 def figure3(evidence: Evidence) -> Figure:
     figure, axes = _abreast("Over the ring's size, qdisc 1000", evidence, s.RING, _SAYS_RATE)
     drawn = _three(axes, evidence, {reading: s.over_rings(reading) for reading in s.QDISC}, "ring")
-    level(axes[0], SAYS["rtt/4096"], f"stated: above {SAYS['rtt/4096']:g} s past 4000", right=False)
+    drawing.level(
+        axes[0], SAYS["rtt/4096"], f"stated: above {SAYS['rtt/4096']:g} s past 4000", right=False
+    )
     axes[0].set_ylim(0, 15)
     _key(axes[0], {reading: s.READING[reading] for reading in drawn})
     return figure
@@ -177,7 +161,7 @@ def _surface(
         for qdisc in s.over_qdiscs(s.MAIN)
         if all(evidence.has(s.sized(s.MAIN, ring, qdisc)) for ring in rings)
     ]
-    figure, [axes] = sheet(
+    figure, [axes] = drawing.sheet(
         title,
         evidence,
         s.SURFACE,
@@ -205,11 +189,11 @@ def _surface(
         # Pale enough for dark figures on every field.
         scale: dict[str, Any] = {"vmin": low, "vmax": high + 0.9 * (high - low)}
         scale["cmap"] = "YlOrRd" if logarithmic else "YlGnBu"
-        grid_of_numbers(panel, fields[reading], shown, drawn[reading], **scale)
+        drawing.grid_of_numbers(panel, fields[reading], shown, drawn[reading], **scale)
         panel.set_xticks(range(len(qdiscs)), [str(qdisc) for qdisc in qdiscs])
         panel.set_yticks(range(len(rings)), [str(ring) for ring in rings])
         panel.set_xlabel("qdisc [packets]")
-        note(
+        drawing.note(
             panel,
             f"{s.READING[reading]}, {unit}",
             (0, 1),
@@ -251,7 +235,7 @@ def figure6(evidence: Evidence) -> Figure:
 
 @style.drawn
 def figure7(evidence: Evidence) -> Figure:
-    figure, [axes] = sheet(
+    figure, [axes] = drawing.sheet(
         "The window that receivers advertise",
         evidence,
         s.WINDOW,
@@ -274,9 +258,8 @@ def figure7(evidence: Evidence) -> Figure:
                 linewidth=0.7,
                 alpha=0.5,
             )
-        stated_level(panel, SAYS["window"])
-        panel.set_ylim(0, 4.6)
-        panel.set_xlabel("sequence number [MB of 2^20 bytes]")
+        drawing.stated_level(panel, SAYS["window"])
+        panel.set(ylim=(0, 4.6), xlabel="sequence number [MB of 2^20 bytes]")
         style.corner(panel, f"ring {ring}; dotted: stated, {SAYS['window']:g} MB")
     axes[0].set_ylabel("advertised window [MB]")
     return figure
@@ -294,7 +277,7 @@ def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
     title = f"RTT {'with' if bql else 'without'} BQL, 5000 packets in ring and qdisc"
     says = "pings of all seeds together; lines: pings pass the files; dots: one FIFO"
     around = style.Margins(top=0.95, left=0.85, right=2.3, bottom=0.55)
-    figure, [[axes]] = sheet(
+    figure, [[axes]] = drawing.sheet(
         title, evidence, s.BQL, size=(10, 4.2), says=says, spread="", margins=around
     )
     for reading, dash in ((s.MAIN, style.SOLID), (s.OTHER, style.DOTTED)):
@@ -314,12 +297,14 @@ def _cdf(evidence: Evidence, bql: bool, stated: float) -> Figure:
                 label=f"{ring} + {s.TOTAL - ring}" if reading == s.MAIN else None,
                 drawstyle="steps-post",
             )
-    stated_mark(axes, stated, 0.95, "stated, 2048 + 2952")
-    axes.set_xscale("log")
-    axes.set_xlim(3e-3, 30)
-    axes.set_ylim(0, 1.02)
-    axes.set_xlabel("RTT [s], logarithmic")
-    axes.set_ylabel("share of pings")
+    drawing.stated_mark(axes, stated, 0.95, "stated, 2048 + 2952")
+    axes.set(
+        xscale="log",
+        xlim=(3e-3, 30),
+        ylim=(0, 1.02),
+        xlabel="RTT [s], logarithmic",
+        ylabel="share of pings",
+    )
     axes.legend(
         loc="upper left", bbox_to_anchor=(1.01, 1.0), title="ring + qdisc", title_fontsize=8
     )
@@ -342,7 +327,7 @@ def figure9(evidence: Evidence) -> Figure:
 @style.drawn
 def timers(evidence: Evidence) -> Figure:
     rings = (80, 512, 4096)
-    figure, [[counts, rates]] = sheet(
+    figure, [[counts, rates]] = drawing.sheet(
         "Retransmissions and throughput, if TCP believes its timers or not",
         evidence,
         s.OTHERS,
@@ -381,11 +366,11 @@ def timers(evidence: Evidence) -> Figure:
                 rate.mean,
                 width=0.36,
                 color=dark,
-                yerr=half(rate),
+                yerr=drawing.half(rate),
                 error_kw={"elinewidth": 0.8},
                 label=case if i == 0 else None,
             )
-            note(
+            drawing.note(
                 counts,
                 f"{100 * share.mean:.0f} %",
                 (i + shift, again.mean),
@@ -393,24 +378,24 @@ def timers(evidence: Evidence) -> Figure:
                 size=7.5,
                 ha="center",
             )
-            top = (i + shift, rate.mean + half(rate))
-            note(rates, f"{rate.mean:.2f}", top, (0, 3), size=7.5, ha="center")
+            top = (i + shift, rate.mean + drawing.half(rate))
+            drawing.note(rates, f"{rate.mean:.2f}", top, (0, 3), size=7.5, ha="center")
     for panel in (counts, rates):
         panel.set_xticks(range(len(rings)), [f"ring {ring}" for ring in rings])
         panel.grid(axis="x", visible=False)
     counts.yaxis.set_major_formatter(lambda value, _: f"{value / 1e3:g}k" if value else "0")
-    counts.set_ylim(top=1.15 * counts.get_ylim()[1])
-    counts.set_ylabel("retransmissions (written: % needless)")
+    counts.set(
+        ylim=(None, 1.15 * counts.get_ylim()[1]), ylabel="retransmissions (written: % needless)"
+    )
     counts.legend(loc="upper left")
-    rates.set_ylim(0, 6.5)
-    rates.set_ylabel("throughput [Mbit/s]")
+    rates.set(ylim=(0, 6.5), ylabel="throughput [Mbit/s]")
     rates.legend(loc="upper left", ncols=2)
     return figure
 
 
 @style.drawn
 def cures(evidence: Evidence) -> Figure:
-    figure, [[axes]] = sheet(
+    figure, [[axes]] = drawing.sheet(
         "Disciplines above a ring of 4096, without and with BQL",
         evidence,
         s.CURE,
@@ -424,24 +409,22 @@ def cures(evidence: Evidence) -> Figure:
         "fq_codel": "fq_codel",
     }
     series = [
-        Series(
+        drawing.Series(
             f"{'with' if bql else 'without'} BQL",
             style.BLUE if bql else style.VERMILLION,
             [evidence.estimate(s.cure(discipline, bql), m.rtt_s) for discipline in s.CURES],
         )
         for bql in (False, True)
     ]
-    grouped(axes, [words[discipline] for discipline in s.CURES], series, said.time)
-    axes.set_yscale("log")
-    axes.set_ylim(0.02, 50)
-    axes.set_ylabel("mean RTT [s], logarithmic")
+    drawing.grouped(axes, [words[discipline] for discipline in s.CURES], series, said.time)
+    axes.set(yscale="log", ylim=(0.02, 50), ylabel="mean RTT [s], logarithmic")
     axes.legend(loc="upper right", ncols=2)
     return figure
 
 
 @style.drawn
 def coexistence(evidence: Evidence) -> Figure:
-    figure, [shares, delays] = sheet(
+    figure, [shares, delays] = drawing.sheet(
         "Five flows of LEDBAT, Vegas or CUBIC beside five of CUBIC",
         evidence,
         s.COEXISTENCE,
@@ -455,7 +438,7 @@ def coexistence(evidence: Evidence) -> Figure:
         (delays[0], m.ping_ms, lambda ms: f"{ms:.0f}"),
     ):
         series = [
-            Series(
+            drawing.Series(
                 low,
                 colours[low],
                 [
@@ -465,21 +448,18 @@ def coexistence(evidence: Evidence) -> Figure:
             )
             for low in s.LOW
         ]
-        grouped(panel, list(s.COEXISTENCE_QDISCS), series, shown)
-    stated_level(shares[0], 50)
-    shares[0].set_ylabel("share of goodput [%]")
-    shares[0].set_ylim(0, 72)
+        drawing.grouped(panel, list(s.COEXISTENCE_QDISCS), series, shown)
+    drawing.stated_level(shares[0], 50)
+    shares[0].set(ylabel="share of goodput [%]", ylim=(0, 72))
     shares[0].legend(loc="upper left", ncols=3)
     style.corner(shares[0], "dotted: as much as CUBIC")
-    delays[0].set_yscale("log")
-    delays[0].set_ylim(10, 3000)
-    delays[0].set_ylabel("ping RTT [ms], log.")
+    delays[0].set(yscale="log", ylim=(10, 3000), ylabel="ping RTT [ms], log.")
     return figure
 
 
 @style.drawn
 def rates(evidence: Evidence) -> Figure:
-    figure, [axes] = sheet(
+    figure, [axes] = drawing.sheet(
         "Mean RTT over the rate, which is not stated", evidence, s.RATES, columns=2, size=(10, 4)
     )
     speeds = {"4 Mbit/s": 4.0, "10 Mbit/s": 10.0, "100 Mbit/s": 100.0, "1 Gbit/s": 1000.0}
@@ -490,7 +470,7 @@ def rates(evidence: Evidence) -> Figure:
         ):
             along = {speeds[rate]: s.at_rate(rate, reading, ring) for rate in s.SPEEDS}
             along[RATE] = s.over_rings(reading)[ring]
-            curve(
+            drawing.curve(
                 panel,
                 f"ring {ring}",
                 evidence.over(dict(sorted(along.items())), m.rtt_s),
@@ -506,15 +486,12 @@ def rates(evidence: Evidence) -> Figure:
                 linewidth=0.8,
                 label=f"{packets} packets" + (" of files" if reading == s.OTHER else ""),
             )
-        panel.set_xscale("log")
-        panel.set_yscale("log")
-        panel.set_xlim(3.4, 1300)
-        panel.set_ylim(3e-3, 25)
-        ticks(panel, (4, 10, 100, 1000))
+        panel.set(xscale="log", yscale="log", xlim=(3.4, 1300), ylim=(3e-3, 25))
+        drawing.ticks(panel, (4, 10, 100, 1000))
         panel.set_xlabel("rate [Mbit/s], logarithmic")
         panel.axhline(SAYS["rtt/4096"], color=style.INK, linestyle=(0, (1, 3)), linewidth=0.9)
         style.corner(panel, s.READING[reading], _LOOKS[reading][0])
-        legend(panel)
+        drawing.legend(panel)
     axes[0].set_ylabel("mean RTT [s], logarithmic")
     return figure
 

@@ -99,8 +99,7 @@ def lead(evidence: Evidence) -> Figure:
         leads = _leads(evidence, tp, s.over_n(s.THROUGHPUT, tp, s.RED))
         drawing.curve(axes, "RED", leads, LOOKS[s.RED], published=stated)
         _over_n(axes, "lead over Drop-Tail [%]" if tp == s.TP_THROUGHPUT[0] else "")
-        axes.set_title(f"Tp = {tp} ms")
-        axes.set_ylim(-5, 9)
+        axes.set(title=f"Tp = {tp} ms", ylim=(-5, 9))
     panels[0].legend(loc="upper left")
     return figure
 
@@ -142,9 +141,11 @@ def searched_leads(_: Evidence) -> Figure:
     )
     stated = search.trade(4).source
     drawing.level(axes, stated, f"published, {stated:.3f}")
-    axes.set_xlabel("throughputs of cases 1 and 2 off the source's, rms [%]")
-    axes.set_ylabel("lead in Jain's index")
-    axes.set_xlim(left=0)
+    axes.set(
+        xlabel="throughputs of cases 1 and 2 off the source's, rms [%]",
+        ylabel="lead in Jain's index",
+        xlim=(0, None),
+    )
     axes.legend(loc="lower right")
     return figure
 
@@ -179,15 +180,13 @@ def engine(evidence: Evidence) -> Figure:
                 label=f"{queue}, {len(rows)} rows",
             )
         if kind == "throughput":
-            axes.set_xscale("log")
-            axes.set_yscale("log")
+            axes.set(xscale="log", yscale="log")
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_locator(FixedLocator([0.5, 1, 2, 5, 10, 20]))
                 axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
                 axis.set_minor_locator(NullLocator())
         unit = " [Mbit/s]" if kind == "throughput" else " index"
-        axes.set_xlabel(f"{kind}{unit}, ns-2")
-        axes.set_ylabel(f"{kind}{unit}, ours")
+        axes.set(xlabel=f"{kind}{unit}, ns-2", ylabel=f"{kind}{unit}, ours")
         axes.legend(loc="upper left")
     return figure
 
@@ -214,8 +213,7 @@ def steady(evidence: Evidence) -> Figure:
                 _line(axes, evidence, queue, s.over_n(s.STEADY, tp, queue), measure)
             _over_n(axes, label if column == 0 else "")
             axes.set_ylim(0, 48 if measure is m.throughput_mbps else 62)
-        rows[0][column].set_title(_when(evidence, tp, s.STEADY[s.cell(tp, 32, s.RED)]))
-        rows[0][column].set_xlabel("")
+        rows[0][column].set(title=_when(evidence, tp, s.STEADY[s.cell(tp, 32, s.RED)]), xlabel="")
     rows[0][0].legend(loc="lower right")
     return figure
 
@@ -249,17 +247,17 @@ def _when(evidence: Evidence, tp: int, variant: Variant) -> str:
 
 
 def _over_n(axes: Axes, label: str) -> None:
-    axes.set_xlabel("N, flows")
-    axes.set_ylabel(label)
-    axes.set_xticks(s.N)
+    axes.set(xlabel="N, flows", ylabel=label, xticks=s.N)
 
 
 def _over_d(axes: Axes) -> None:
-    axes.set_xlabel("D, step of one-way delay from flow to flow [ms]")
-    axes.set_ylabel("Jain's fairness index")
-    axes.set_xticks(s.D)
-    axes.set_xlim(s.D[0] - 1, s.D[-1] + 1)
-    axes.set_ylim(0, 1)
+    axes.set(
+        xlabel="D, step of one-way delay from flow to flow [ms]",
+        ylabel="Jain's fairness index",
+        xticks=s.D,
+        xlim=(s.D[0] - 1, s.D[-1] + 1),
+        ylim=(0, 1),
+    )
 
 
 def story(evidence: Evidence) -> Sequence[Bar]:

@@ -14,19 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sojourn.figures import style
-from sojourn.papers import published
-from sojourn.papers.drawing import (
-    Look,
-    Series,
-    curve,
-    grouped,
-    legend,
-    look,
-    note,
-    sheet,
-    stated_level,
-    ticks,
-)
+from sojourn.papers import drawing, published
 from sojourn.papers.evidence import Evidence, Measure
 from sojourn.papers.paper import Bar
 from sojourn.papers.study import Variant
@@ -34,10 +22,14 @@ from sojourn.papers.video_testbed import measures as m
 from sojourn.papers.video_testbed import studies as s
 
 SAYS = published.beside(__file__)
-_LOOKS: dict[str, Look] = {"Drop Tail": look("pfifo"), "RED": look("red"), "CoDel": look("codel")}
+_LOOKS: dict[str, drawing.Look] = {
+    "Drop Tail": drawing.look("pfifo"),
+    "RED": drawing.look("red"),
+    "CoDel": drawing.look("codel"),
+}
 _CALLED = {"CoDel": f"CoDel, {s.FEW_SETTING}"}
 _PLAIN = "CoDel, tc's defaults"
-_PLAIN_LOOK: Look = look("fq_codel")[0], style.DOTTED
+_PLAIN_LOOK: drawing.Look = drawing.look("fq_codel")[0], style.DOTTED
 
 
 # ------------------------------------------------------------------------------ the cited figures
@@ -46,20 +38,20 @@ _PLAIN_LOOK: Look = look("fq_codel")[0], style.DOTTED
 def _over_rates(axes: Axes, evidence: Evidence, measure: Measure) -> None:
     for name, drawn in _LOOKS.items():
         ours = evidence.over(s.CITED_BY[name], measure)
-        curve(axes, name, ours, drawn)
+        drawing.curve(axes, name, ours, drawn)
     _rate_axis(axes, list(ours))
-    legend(axes)
+    drawing.legend(axes)
 
 
 def _rate_axis(axes: Axes, rates: Sequence[int]) -> None:
     axes.set_xscale("log")
-    ticks(axes, rates)
+    drawing.ticks(axes, rates)
     axes.set_xlabel("bottleneck [kbit/s], logarithmic")
 
 
 @style.drawn
 def figure2(evidence: Evidence) -> Figure:
-    figure, [[axes]] = sheet(
+    figure, [[axes]] = drawing.sheet(
         "Loss under Drop Tail over that under RED",
         evidence,
         s.CITED,
@@ -72,19 +64,19 @@ def figure2(evidence: Evidence) -> Figure:
         for rate, lost in evidence.means(red, m.queue_loss_percent).items()
         if lost > 1
     }
-    curve(axes, "Drop Tail over RED", ours, look("pfifo"))
+    drawing.curve(axes, "Drop Tail over RED", ours, drawing.look("pfifo"))
     stated = SAYS["cited/figure 2"]
-    stated_level(axes, stated, f"stated: {stated} %")
+    drawing.stated_level(axes, stated, f"stated: {stated} %")
     axes.axhline(0, color=style.MUTED, linewidth=0.6)
     _rate_axis(axes, list(ours))
     axes.set_ylabel("more packets lost [%]")
-    legend(axes)
+    drawing.legend(axes)
     return figure
 
 
 @style.drawn
 def figure3(evidence: Evidence) -> Figure:
-    figure, [[whole, close]] = sheet(
+    figure, [[whole, close]] = drawing.sheet(
         "Packet loss over the bottleneck's rate",
         evidence,
         s.CITED,
@@ -94,8 +86,7 @@ def figure3(evidence: Evidence) -> Figure:
     _over_rates(whole, evidence, m.queue_loss_percent)
     whole.set_ylabel("packets lost [%]")
     _over_rates(close, evidence, m.queue_loss_percent)
-    close.set_xlim(800, 5000)
-    close.set_ylim(-0.4, 9)
+    close.set(xlim=(800, 5000), ylim=(-0.4, 9))
     style.corner(close, "the same, from 1 Mbit/s")
     close.set_ylabel("")
     return figure
@@ -103,7 +94,7 @@ def figure3(evidence: Evidence) -> Figure:
 
 @style.drawn
 def figure4(evidence: Evidence) -> Figure:
-    figure, [[axes]] = sheet(
+    figure, [[axes]] = drawing.sheet(
         "Throughput over the bottleneck's rate",
         evidence,
         s.CITED,
@@ -111,14 +102,13 @@ def figure4(evidence: Evidence) -> Figure:
         size=(7, 3.8),
     )
     _over_rates(axes, evidence, m.carried_kbps)
-    axes.set_yscale("log")
-    axes.set_ylabel("throughput [kbit/s], logarithmic")
+    axes.set(yscale="log", ylabel="throughput [kbit/s], logarithmic")
     return figure
 
 
 @style.drawn
 def figure5(evidence: Evidence) -> Figure:
-    figure, [[axes]] = sheet(
+    figure, [[axes]] = drawing.sheet(
         "Latency over the bottleneck's rate",
         evidence,
         s.CITED,
@@ -127,10 +117,11 @@ def figure5(evidence: Evidence) -> Figure:
     )
     _over_rates(axes, evidence, m.queue_ms)
     small = evidence.over(s.SMALL_BY["Drop Tail"], m.queue_ms)
-    curve(axes, f"Drop Tail of {s.SMALL} packets", small, (style.MUTED, style.LONG), marker="s")
-    axes.set_yscale("log")
-    axes.set_ylabel("mean time in queue [ms], logarithmic")
-    legend(axes)
+    drawing.curve(
+        axes, f"Drop Tail of {s.SMALL} packets", small, (style.MUTED, style.LONG), marker="s"
+    )
+    axes.set(yscale="log", ylabel="mean time in queue [ms], logarithmic")
+    drawing.legend(axes)
     return figure
 
 
@@ -152,7 +143,7 @@ def _grouped(
     groups = [(_CALLED.get(name, name), s.BEHIND[name], drawn[0]) for name, drawn in _LOOKS.items()]
     groups.append((_PLAIN, s.DEFAULTS, _PLAIN_LOOK[0]))
     series = [
-        Series(
+        drawing.Series(
             name,
             colour,
             [
@@ -164,7 +155,7 @@ def _grouped(
         for name, variants, colour in groups
     ]
     names = [f"{kbps} kbps, {8 * kbps} kbit/s" for kbps in s.BOTTLENECKS]
-    grouped(axes, names, series, lambda value: f"{value:.{digits}f}")
+    drawing.grouped(axes, names, series, lambda value: f"{value:.{digits}f}")
 
 
 def _key(axes: Axes) -> None:
@@ -175,9 +166,7 @@ def _key(axes: Axes) -> None:
 def figure7(evidence: Evidence) -> Figure:
     figure, [[axes]] = _single("Latency of the pings behind each bottleneck", evidence)
     _grouped(axes, evidence, m.mean_ms, "mean")
-    axes.set_yscale("log")
-    axes.set_ylim(1, 40_000)
-    axes.set_ylabel("mean latency [ms], logarithmic")
+    axes.set(yscale="log", ylim=(1, 40_000), ylabel="mean latency [ms], logarithmic")
     _key(axes)
     return figure
 
@@ -186,8 +175,7 @@ def figure7(evidence: Evidence) -> Figure:
 def figure8(evidence: Evidence) -> Figure:
     figure, [[axes]] = _single("Throughput behind each bottleneck", evidence)
     _grouped(axes, evidence, m.throughput_kbps, "throughput")
-    axes.set_ylim(0, 2300)
-    axes.set_ylabel("throughput [kbit/s]")
+    axes.set(ylim=(0, 2300), ylabel="throughput [kbit/s]")
     _key(axes)
     return figure
 
@@ -195,7 +183,7 @@ def figure8(evidence: Evidence) -> Figure:
 @style.drawn
 def loss(evidence: Evidence) -> Figure:
     around = style.Margins(top=1.05, left=0.85, right=0.35, bottom=0.65)
-    figure, [[pings], [film]] = sheet(
+    figure, [[pings], [film]] = drawing.sheet(
         "Packets lost behind each bottleneck",
         evidence,
         s.TESTBED,
@@ -216,7 +204,7 @@ def loss(evidence: Evidence) -> Figure:
 
 def _single(title: str, evidence: Evidence) -> tuple[Figure, list[list[Axes]]]:
     around = style.Margins(top=1.05, left=0.85, right=0.35, bottom=0.65)
-    return sheet(title, evidence, s.TESTBED, size=(9, 4.2), margins=around)
+    return drawing.sheet(title, evidence, s.TESTBED, size=(9, 4.2), margins=around)
 
 
 # ------------------------------------------------------------------- three tries, and one passage
@@ -225,7 +213,7 @@ def _single(title: str, evidence: Evidence) -> tuple[Figure, list[list[Axes]]]:
 @style.drawn
 def tries(evidence: Evidence) -> Figure:
     around = style.Margins(top=0.95, left=0.85, right=0.35, bottom=0.7)
-    figure, [columns] = sheet(
+    figure, [columns] = drawing.sheet(
         "Three tries, and what more of them say",
         evidence,
         s.TESTBED,
@@ -290,7 +278,7 @@ def _tried(
 
 @style.drawn
 def passage(evidence: Evidence) -> Figure:
-    figure, rows = sheet(
+    figure, rows = drawing.sheet(
         "The pings of the first try, behind 250 kbps",
         evidence,
         s.TESTBED,
@@ -317,8 +305,7 @@ def passage(evidence: Evidence) -> Figure:
             color=style.LOST,
             label="dropped",
         )
-        axes.set_ylim(-0.06 * latency[known].max(), None)
-        axes.set_ylabel("latency [ms]")
+        axes.set(ylim=(-0.06 * latency[known].max(), None), ylabel="latency [ms]")
         axes.legend(loc="lower right", bbox_to_anchor=(1, 0.97), ncols=3, borderpad=0)
         if axes is not rows[-1][0]:
             axes.set_xticklabels([])
@@ -332,7 +319,7 @@ def passage(evidence: Evidence) -> Figure:
 @style.drawn
 def future(evidence: Evidence) -> Figure:
     around = style.Margins(top=1.1, left=0.85, right=0.35, bottom=0.55)
-    figure, [[carried], [latency]] = sheet(
+    figure, [[carried], [latency]] = drawing.sheet(
         "CoDel's target, limit and interval at 250 kbps",
         evidence,
         s.FUTURE,
@@ -345,20 +332,19 @@ def future(evidence: Evidence) -> Figure:
         for axes, measure in ((carried, m.throughput_kbps), (latency, m.mean_ms)):
             ours = evidence.over(along, measure)
             if ours:
-                curve(axes, setting, ours, (colour, dash))
+                drawing.curve(axes, setting, ours, (colour, dash))
     for axes in (carried, latency):
         axes.axhline(0, linewidth=0)
         axes.set_xscale("log")
-        ticks(axes, s.TARGETS_MS)
+        drawing.ticks(axes, s.TARGETS_MS)
     tail = evidence.mean(s.BEHIND["Drop Tail"][250], m.throughput_kbps)
     colour = _LOOKS["Drop Tail"][0]
     carried.axhline(tail, color=colour, linewidth=0.9)
-    note(carried, "Drop Tail", (1, tail), (0, -3), size=7.5, colour=colour, va="top")
-    carried.set_ylim(1600, 2030)
-    carried.set_ylabel("throughput [kbit/s]")
-    latency.set_yscale("log")
-    latency.set_ylabel("mean latency [ms], logarithmic")
-    latency.set_xlabel("target [ms], logarithmic")
+    drawing.note(carried, "Drop Tail", (1, tail), (0, -3), size=7.5, colour=colour, va="top")
+    carried.set(ylim=(1600, 2030), ylabel="throughput [kbit/s]")
+    latency.set(
+        yscale="log", ylabel="mean latency [ms], logarithmic", xlabel="target [ms], logarithmic"
+    )
     carried.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=3)
     return figure
 
@@ -366,7 +352,7 @@ def future(evidence: Evidence) -> Figure:
 @style.drawn
 def overload(evidence: Evidence) -> Figure:
     around = style.Margins(top=0.95, left=0.85, right=0.35, bottom=0.55)
-    figure, [[axes]] = sheet(
+    figure, [[axes]] = drawing.sheet(
         "CoDel under datagrams at a constant rate above the link's",
         evidence,
         s.OVERLOAD,
@@ -390,9 +376,7 @@ def overload(evidence: Evidence) -> Figure:
     axes.set_yscale("symlog", linthresh=10)
     axes.set_ylim(0, None)
     axes.set_yticks([0, 5, 10, 100], ["0", "5", "10", "100"])
-    axes.set_xlim(0, 12)
-    axes.set_xlabel("time since the overload began [s]")
-    axes.set_ylabel("backlog [packets]")
+    axes.set(xlim=(0, 12), xlabel="time since the overload began [s]", ylabel="backlog [packets]")
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4)
     return figure
 
