@@ -88,44 +88,33 @@ def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleTyp
     id_ = entry["id"]
     study = by_id[_known(entry["study"], by_id, f"{id_}: study")]
     variant = _known(entry.get("variant", ""), study.variants, f"{id_}: variant of {study.id}")
-    return Number(
-        id=id_,
-        where=entry["where"],
-        what=entry["what"],
-        unit=entry["unit"],
-        published=entry.get("published"),
-        variant=study[variant],
-        measure=_function(entry["measure"], modules["measures"], id_)
-        if "measure" in entry
-        else None,
-        tolerance=entry.get("tolerance"),
-        role=Role(entry["role"]) if "role" in entry else None,
-        role_because=entry.get("role_because", ""),
-        relation=entry.get("relation", "="),
-        against=tuple(entry.get("against", ())),
-        reason=entry.get("reason", ""),
-        engines=entry.get("engines", ""),
-        whole=_function(entry["whole"], modules["measures"], id_) if "whole" in entry else None,
-    )
+    functions = {
+        key: _function(entry[key], modules["measures"], id_)
+        for key in ("measure", "whole")
+        if key in entry
+    }
+    told = {
+        "variant": study[variant],
+        "role": Role(entry["role"]) if "role" in entry else None,
+        "against": tuple(entry.get("against", ())),
+    }
+    plain = {key: value for key, value in entry.items() if key != "study"}
+    return Number(**{"published": None, **plain, **told, **functions})
 
 
 def _claim(entry: Entry, checks: ModuleType, said: Published) -> Claim:
-    asks, partly = (
-        {what: _threshold(words, said, entry["id"]) for what, words in entry.get(key, {}).items()}
+    asked = {
+        key: {
+            what: _threshold(words, said, entry["id"]) for what, words in entry.get(key, {}).items()
+        }
         for key in ("asks", "partly")
-    )
-    return Claim(
-        id=entry["id"],
-        where=entry["where"],
-        says=entry["says"],
-        check=_function(entry["check"], checks, entry["id"]),
-        asks=asks,
-        partly=partly,
-        role=Role(entry["role"]),
-        role_because=entry.get("role_because", ""),
-        pictures=tuple(entry.get("pictures", ())),
-        must_hold=entry.get("must_hold", False),
-    )
+    }
+    told = {
+        "check": _function(entry["check"], checks, entry["id"]),
+        "role": Role(entry["role"]),
+        "pictures": tuple(entry.get("pictures", ())),
+    }
+    return Claim(**{**entry, **asked, **told})
 
 
 _BOUNDS: dict[str, Callable[[float, float], bool]] = {
@@ -173,25 +162,12 @@ def _number_in(text: str) -> float | None:
 
 
 def _picture(entry: Entry, modules: dict[str, ModuleType]) -> Picture:
-    return Picture(
-        id=entry["id"],
-        title=entry["title"],
-        caption=entry["caption"],
-        draw=_function(entry["draw"], modules["figures"], entry["id"]),
-        source=entry.get("source", ""),
-    )
+    draw = _function(entry["draw"], modules["figures"], entry["id"])
+    return Picture(**{**entry, "draw": draw})
 
 
 def _reading(entry: Entry) -> Reading:
-    return Reading(
-        parameter=entry["parameter"],
-        source=entry["source"],
-        chosen=entry["chosen"],
-        why=entry["why"],
-        others=entry.get("others", ""),
-        under=tuple(entry.get("under", ())),
-        searched=entry.get("searched", False),
-    )
+    return Reading(**{**entry, "under": tuple(entry.get("under", ()))})
 
 
 def _function(named: str | Entry, module: ModuleType, place: str) -> Callable[..., Any]:

@@ -31,50 +31,22 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sojourn.papers.paper import Role, Target, Tolerance
+from sojourn.papers.paper import Claim, Number, Picture, Reading, Role, Target, Tolerance
 
 Entry = dict[str, Any]
 
-NUMBER = (
-    "id",
-    "where",
-    "what",
-    "unit",
-    "published",
-    "role",
-    "role_because",
-    "relation",
-    "tolerance",
-    "study",
-    "variant",
-    "measure",
-    "whole",
-)
-NUMBER_FIELDS = frozenset((*NUMBER, "against", "reason", "engines"))
-CLAIM_FIELDS = frozenset(
-    (
-        "id",
-        "where",
-        "says",
-        "check",
-        "asks",
-        "partly",
-        "role",
-        "role_because",
-        "pictures",
-        "must_hold",
-    )
-)
-PICTURE_FIELDS = frozenset(("id", "source", "title", "caption", "draw"))
+NUMBER_FIELDS = frozenset(("study", *(one.name for one in fields(Number))))
+CLAIM_FIELDS = frozenset(one.name for one in fields(Claim))
+PICTURE_FIELDS = frozenset(one.name for one in fields(Picture))
 GRID_FIELDS = frozenset(("title", "rows", "columns"))
 GRID_OPTIONS = frozenset(("names", "instead"))
 REFUSED_FIELDS = frozenset(("reading", "why"))
-READING_FIELDS = frozenset(("parameter", "source", "chosen", "why", "under", "others", "searched"))
+READING_FIELDS = frozenset(one.name for one in fields(Reading))
 
 
 class PublishedError(ValueError):

@@ -15,7 +15,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,18 +84,7 @@ class Reproduction:
         """As plain values, for JSON: what was run, and every row of the tables."""
         runs = list(self.evidence.runs.values())
         same = {row.number.id: row.ours for row in self.simulated.rows} if self.simulated else {}
-        readings = [
-            {
-                "parameter": one.parameter,
-                "source": one.source,
-                "chosen": one.chosen,
-                "why": one.why,
-                "others": one.others,
-                "under": list(one.under),
-                "searched": one.searched,
-            }
-            for one in self.paper.readings
-        ]
+        readings = [{**asdict(one), "under": list(one.under)} for one in self.paper.readings]
         return {
             "paper": self.paper.id,
             "title": self.paper.title,
