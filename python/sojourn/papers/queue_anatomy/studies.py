@@ -14,6 +14,7 @@ side, at the same rate:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -405,37 +406,32 @@ _JUDGES, _TELLS = 2, 1
 _KERNEL_SEEDS = 2
 """Seeds differ in when the copies start, within a second of half an hour."""
 
-RING = Study(
+_judges = partial(Study, quick=_SHORT, quick_seeds=_JUDGES, kernel_seeds=_KERNEL_SEEDS)
+_tells = partial(
+    Study, seeds=_TELL_SEEDS, quick=_SHORT, quick_seeds=_TELLS, kernel_seeds=_KERNEL_SEEDS
+)
+
+RING = _judges(
     "ring",
     "The ring's size, qdisc 1000 (section 4.1, figure 3)",
     "testbed.toml",
     variants=_RING,
-    quick=_SHORT,
-    quick_seeds=_JUDGES,
     quick_variants=_RING_QUICK,
     kernel_variants=_RING_KERNEL,
-    kernel_seeds=_KERNEL_SEEDS,
 )
-QDISC_SIZE = Study(
+QDISC_SIZE = _tells(
     "qdisc",
     "The qdisc's size, ring 512 (section 4.2, figure 4)",
     "testbed.toml",
     variants=_QDISC_SIZES,
-    seeds=_TELL_SEEDS,
-    quick=_SHORT,
-    quick_seeds=_TELLS,
     quick_variants=_QDISC_QUICK,
     kernel_variants=_QDISC_KERNEL,
-    kernel_seeds=_KERNEL_SEEDS,
 )
-SURFACE = Study(
+SURFACE = _tells(
     "surface",
     "Both sizes (section 4.3, figures 5 and 6), but for the default ring",
     "testbed.toml",
     variants=_SURFACE,
-    seeds=_TELL_SEEDS,
-    quick=_SHORT,
-    quick_seeds=_TELLS,
     quick_variants=_SURFACE_QUICK,
 )
 # Windows open with what arrives, so the whole files, quick or not.
@@ -446,27 +442,20 @@ WINDOW = Study(
     variants=_WINDOW,
     quick_seeds=_TELLS,
 )
-BQL = Study(
+BQL = _judges(
     "bql",
     "5000 packets in ring and qdisc, without and with BQL (section 4.5, figures 8 and 9)",
     "testbed.toml",
     variants=_BQL,
-    quick=_SHORT,
-    quick_seeds=_JUDGES,
     quick_variants=_BQL_QUICK,
     kernel_variants=_BQL_KERNEL,
-    kernel_seeds=_KERNEL_SEEDS,
 )
-CURE = Study(
+CURE = _tells(
     "cure",
     "Disciplines over a ring of 4096, without and with BQL (section 4.5)",
     "testbed.toml",
     variants=_CURE,
-    seeds=_TELL_SEEDS,
-    quick=_SHORT,
-    quick_seeds=_TELLS,
     kernel_variants=_CURE_KERNEL,
-    kernel_seeds=_KERNEL_SEEDS,
 )
 COEXISTENCE = Study(
     "coexistence",
@@ -476,46 +465,33 @@ COEXISTENCE = Study(
     quick={"duration": "200 s"},
     quick_seeds=2,
 )
-LIMITS = Study(
+LIMITS = _tells(
     "limits",
     "Limits of the servers' windows: how far drops rise, and where they end",
     "testbed.toml",
     variants=_LIMITS,
-    # Seeds differ in the third digit.
-    seeds=2,
     first_seed=101,
-    quick=_SHORT,
-    quick_seeds=_TELLS,
 )
 """Run by `search` alone."""
-RATES = Study(
+RATES = _tells(
     "rates",
     "Other rates",
     "testbed.toml",
     variants=_RATES,
-    seeds=_TELL_SEEDS,
-    quick=_SHORT,
-    quick_seeds=_TELLS,
     quick_variants=_RATES_QUICK,
 )
-STICK = Study(
+STICK = _tells(
     "stick",
     "D with one interface for everything",
     "stick.toml",
     variants=_STICK,
-    seeds=_TELL_SEEDS,
-    quick=_SHORT,
-    quick_seeds=_TELLS,
     quick_variants=_STICK_QUICK,
 )
-OTHERS = Study(
+OTHERS = _tells(
     "others",
     "The other readings",
     "testbed.toml",
     variants=_OTHERS,
-    seeds=_TELL_SEEDS,
-    quick=_SHORT,
-    quick_seeds=_TELLS,
     quick_variants=_OTHERS_QUICK,
 )
 
