@@ -88,12 +88,12 @@ def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleTyp
     id_ = entry["id"]
     study = by_id[_known(entry["study"], by_id, f"{id_}: study")]
     variant = _known(entry.get("variant", ""), study.variants, f"{id_}: variant of {study.id}")
-    functions = {
+    functions: Entry = {
         key: _function(entry[key], modules["measures"], id_)
         for key in ("measure", "whole")
         if key in entry
     }
-    told = {
+    told: Entry = {
         "variant": study[variant],
         "role": Role(entry["role"]) if "role" in entry else None,
         "against": tuple(entry.get("against", ())),
