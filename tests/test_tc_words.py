@@ -12,12 +12,15 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from sojourn.scenario.qdisc import QDISCS, Qdisc, Shaper
+from sojourn.errors import UserError
+from sojourn.linux import tc
+from sojourn.scenario import loads
+from sojourn.scenario.qdisc import QDISCS, Police, Qdisc, Shaper
 from sojourn.units import UnitError
 
 TC = shutil.which("tc", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
@@ -25,6 +28,10 @@ pytestmark = pytest.mark.skipif(TC is None, reason="there is no tc here: apt-get
 
 NOBODY = "nosuchdevice"
 READ = f'Cannot find device "{NOBODY}"'
+SENT = "We have an error talking to the kernel"
+"""Of a filter's action tc reads the words after it has found the device: one that is there, without
+the qdisc that the filter is for."""
+POLICING = "filter replace dev lo parent 7ffe: matchall action"
 ORACLE = (6, 1)
 """The version of which the lists are."""
 
@@ -72,17 +79,21 @@ def asked(lines: Sequence[str], command: str = "qdisc replace dev {} root") -> l
 
 
 def read(said: str) -> bool:
-    return said.endswith(READ)
+    return said.endswith((READ, SENT))
 
 
-def disagreements(lines: Sequence[str]) -> Iterator[tuple[str, bool, str]]:
+def disagreements(
+    lines: Sequence[str],
+    command: str = "qdisc replace dev {} root",
+    parse: Callable[[str], object] = Qdisc.parse,
+) -> Iterator[tuple[str, bool, str]]:
     """Each line that one of the two reads and the other does not; whether tc does, and what who
     does not says."""
-    for line, said in zip(lines, asked(lines), strict=True):
+    for line, said in zip(lines, asked(lines, command), strict=True):
         try:
-            Qdisc.parse(line)
+            parse(line)
             ours = ""
-        except UnitError as error:
+        except UserError as error:
             ours = str(error)
         if read(said) == bool(ours):
             yield line, read(said), ours or said.partition("\n")[0]
@@ -263,6 +274,126 @@ def test_a_shaper_s_words_are_those_of_an_htb_class() -> None:
     lines = [f"htb rate 1mbit {said}" for said in (*words, *others)]
     assert all(Shaper.parse(line) for line in lines)
     assert all(map(read, asked(lines, "class replace dev {} parent 1: classid 1:1")))
+
+
+def policed(line: str) -> Police:
+    """The policer of a link with these words."""
+    text = f"""
+    duration = "1 s"
+    [[link]]
+    name = "line"
+    from = "a"
+    to = "b"
+    rate = "10 Mbit/s"
+    delay = "1 ms"
+    link_layer = "linux"
+    police = "{line}"
+    [[flow]]
+    kind = "ping"
+    from = "a"
+    to = "b"
+    """
+    police = loads(text).realise(1).links[0].police
+    assert police is not None
+    return police
+
+
+POLICER = {"rate": "1mbit", "burst": "5k"}
+"""What a policer needs."""
+POLICER_WORDS = {
+    "rate": "2mbit",
+    **dict.fromkeys(("burst", "buffer", "maxburst"), "64k"),
+    **dict.fromkeys(("mtu", "minburst"), "1600"),
+    "overhead": "24",
+    "conform-exceed": "drop",
+    "drop": "",
+}
+"""Each word of ours, with a value."""
+POLICER_REFUSED = {
+    "peakrate": "2mbit mtu 1600",
+    "mpu": "64",
+    "linklayer": "atm",
+    "index": "7",
+    **dict.fromkeys(("continue", "pass", "ok", "pipe", "reclassify", "shot"), ""),
+}
+"""Words of tc's that are refused, with a value."""
+OTHER_POLICERS = {
+    "pkts_rate": "police pkts_rate 100 pkts_burst 10",
+    "avrate": "police avrate 2mbit",
+}
+"""Words of tc's for what is refused as a whole."""
+
+
+def policer(*pairs: tuple[str, str]) -> str:
+    """The shortest line with these words and their values."""
+    given = {{"buffer": "burst", "maxburst": "burst"}.get(word, word) for word, _ in pairs}
+    needed = [pair for pair in POLICER.items() if pair[0] not in given]
+    return f"police {' '.join(f'{word} {value}'.strip() for word, value in [*needed, *pairs])}"
+
+
+def test_a_policer_s_words_are_those_of_tc_s_action() -> None:
+    lines = [policer(pair) for pair in POLICER_WORDS.items()]
+    said = asked(lines, POLICING)
+    assert all(map(read, said)), said
+    # And what the kernel engine tells tc of it.
+    commands = [tc.policer("lo", policed(line), header_bytes=14)[1] for line in lines]
+    assert all(" egress matchall action " in each for each in commands)
+    told = [each.partition(" action ")[2] for each in commands]
+    assert all(map(read, asked(told, POLICING)))
+
+    refused = [*(policer(pair) for pair in POLICER_REFUSED.items()), OTHER_POLICERS["pkts_rate"]]
+    found = list(disagreements(refused, POLICING, policed))
+    assert [line for line, by_tc, _ in found if by_tc] == refused
+    with pytest.raises(UserError, match="avrate is not offered"):
+        policed(OTHER_POLICERS["avrate"])
+    usage = re.sub(r"Where:.*|<.*?>", " ", asked(["police help"], POLICING)[0], flags=re.DOTALL)
+    words = set(re.findall(r"(?<![\w/-])[a-z][a-z0-9_-]+", usage)) - {"police"}
+    assert words - {*POLICER_WORDS, *POLICER_REFUSED, *OTHER_POLICERS, "pkts_burst"} == set()
+    assert len(words) > 5
+
+
+POLICER_ALONE = {
+    True: {
+        r"(rate|burst|buffer|maxburst|mtu|minburst|overhead) (0x10|010|0\.5)": "C's ways of writing a number",
+        r"(mtu|minburst) 0": "no packet is so small",
+        r"rate 100": "its burst takes more time than tc counts in 32 bits",
+        r"overhead 3000": "more than a header is",
+        r"(burst|buffer|maxburst|mtu|minburst) 10k/8": "the cells of a table that is Linux's own",
+        r"conform-exceed (-?\d+|1/3)": "an action by its number",
+    },
+    False: {r"overhead 0x10": "hexadecimal, where tc reads decimal digits alone"},
+}
+"""As `ALONE`: word and value."""
+
+
+def test_a_policer_s_values_are_read_as_tc_reads_them() -> None:
+    lines = {
+        policer((word, value)): f"{word} {value}"
+        for word, usual in POLICER_WORDS.items()
+        for value in ((*VALUES, "10k/8") if usual else ())
+    }
+    needed, unlisted = set(), []
+    for one, by_tc, said in disagreements(list(lines), POLICING, policed):
+        reason = next(
+            (each for each in POLICER_ALONE[by_tc] if re.fullmatch(each, lines[one])), None
+        )
+        needed.add((by_tc, reason))
+        if reason is None:
+            unlisted.append((lines[one], "tc alone" if by_tc else "sojourn alone", said))
+    assert unlisted == []
+    if version() == ORACLE:
+        rules = {(by_tc, rule) for by_tc, rules in POLICER_ALONE.items() for rule in rules}
+        assert needed == rules
+
+
+def test_a_policer_s_words_stand_beside_one_another_as_in_tc() -> None:
+    lines = [policer(*pair) for pair in itertools.permutations(POLICER_WORDS.items(), 2)]
+    found = [
+        (one, "tc alone" if by_tc else "sojourn alone", said)
+        for one, by_tc, said in disagreements(lines, POLICING, policed)
+        if not (by_tc and "is given twice" in said)
+    ]
+    assert found == []
 
 
 def test_every_refused_word_is_told_in_the_documents() -> None:
