@@ -429,6 +429,32 @@ def test_the_default_folder_is_taken_before_anything_is_measured(
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
+def test_a_folder_is_taken_before_anything_is_measured(
+    say: Say, port: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sojourn.live.measure import session
+
+    asked = ("measure", "127.0.0.1", "--port", port, *QUICK, "--phase", "idle", "-o", "home")
+    others: list[Said] = []
+    measure = session.measure
+
+    def beside(*arguments: Any) -> session.Session:
+        monkeypatch.setattr(session, "measure", measure)
+        rpm = ("rpm", "measure", "127.0.0.1:1", "-o", "home", "--force")
+        others.extend((say(*asked), say(*asked, "--force"), say(*rpm)))
+        return measure(*arguments)
+
+    for force in ((), ("--force",)):
+        monkeypatch.setattr(session, "measure", beside)
+        said = say(*asked, *force)
+        assert said.code == 0, said.err
+    assert [other.code for other in others] == [2] * len(others)
+    taken = "another process is measuring into home"
+    held = "home already holds a Run"
+    for other, why in zip(others, (taken, taken, taken, held, taken, taken), strict=True):
+        assert why in other.err
+
+
 @pytest.mark.parametrize("left", ["", "# A measurement of a live", MEASUREMENT + "\ntitle = 'x'\n"])
 def test_what_a_measurement_leaves_that_is_killed_at_its_beginning_is_no_run(
     say: Say, tmp_path: Path, left: str

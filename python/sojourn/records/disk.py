@@ -102,10 +102,14 @@ def check_vacant(folder: Path, scenario: str, *, force: bool = False) -> None:
 
 @contextlib.contextmanager
 def reserved(folder: Path, *, numbered: bool) -> Iterator[Path]:
-    """The folder for a Run that will be made later, made at once, so that no other process is told
-    that its name is free. It is gone at the end if nothing was put into it.
+    """The folder for a Run that will be made later, made and locked at once, so that no other
+    process takes it meanwhile. The kernel frees the lock however this process ends. The folder is
+    gone at the end if nothing was put into it.
 
     `numbered`: the first of folder, folder-2, folder-3, ... that does not exist.
+
+    Raises:
+        RunError: it can't be made, or another process has reserved it.
     """
     made = [each for each in folder.parents if not each.exists()]
     try:
@@ -116,17 +120,36 @@ def reserved(folder: Path, *, numbered: bool) -> Iterator[Path]:
             number += 1
             candidate = folder.with_name(f"{folder.name}-{number}")
             new = _made(candidate)
+        lock = os.open(candidate, os.O_RDONLY)
     except OSError as error:
         raise RunError(
             f"can't make {folder}: {error.strerror or error}", "choose another folder with -o"
         ) from None
     try:
+        _lock(lock, candidate)
         yield candidate
     finally:
+        os.close(lock)
         for each in ([candidate] if new else []) + made:
             # One that holds something stays.
             with contextlib.suppress(OSError):
                 each.rmdir()
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    """Locks an open folder for this process alone, where the file system has locks."""
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise RunError(
+            f"another process is measuring into {folder}",
+            "choose another folder with -o, or wait until that one has ended",
+        ) from None
+    except OSError:
+        # No lock can be had: the later of two is refused as it writes.
+        return
 
 
 def _made(folder: Path) -> bool:
