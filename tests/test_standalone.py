@@ -311,6 +311,58 @@ def test_ctrl_c_keeps_what_was_measured(program: Path) -> None:
     assert re.search(r"^idle +\d", out, re.MULTILINE)
 
 
+def test_a_client_that_is_killed_has_kept_the_phases_until_then(
+    program: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "line.json"
+    with serving() as port:
+        load = ("--phase", "idle", "--phase", "download", "--idle", "0.3s", "-l", "60s")
+        words = ("measure", f"127.0.0.1:{port}", "--ping", "udp", *load, "-o", str(file))
+        with subprocess.Popen([program, *words], stderr=subprocess.PIPE, text=True) as client:
+            assert client.stderr is not None
+            client.stderr.readline()
+            # It is taken before anything is measured, even from one that would replace it.
+            second = say(program, *words, "--force")
+            assert (second.returncode, second.stdout) == (2, "")
+            assert "another process is measuring into" in second.stderr
+            deadline = time.monotonic() + PATIENCE_S
+            while not file.stat().st_size and time.monotonic() < deadline:
+                time.sleep(0.02)
+            assert "another process is measuring into" in say(program, *words, "--force").stderr
+            client.kill()
+        run = probe_file.read(file)
+        (idle,) = run.meta.phases
+        assert (idle.name, idle.complete) == ("idle", True)
+        assert run.table("probe").height > 3
+        assert "was killed, or is measuring still" in run.meta.facts["1"]["why"]
+        # What it has kept is not written over, unless that is asked for.
+        third = say(program, *words)
+        assert third.returncode == 2
+        assert "there is something in" in third.stderr
+        assert probe_file.read(file).meta.phases == run.meta.phases
+        again = say(program, *words[:2], *SHORT, "--phase", "idle", "-o", str(file), "--force")
+        assert again.returncode == 0, again.stderr
+    assert probe_file.read(file).meta.facts["1"]["outcome"] == "complete"
+    assert [one.name for one in tmp_path.iterdir()] == ["line.json"]
+
+
+def test_where_nothing_was_measured_no_file_is_left_and_a_pipe_stays_one(
+    program: Path, tmp_path: Path
+) -> None:
+    file, pipe = tmp_path / "line.json", tmp_path / "pipe"
+    assert say(program, "measure", "127.0.0.1:1", "-o", str(file)).returncode == 2
+    assert not file.exists()
+    with serving() as port:
+        words = ("--phase", "idle", "--idle", "0.2s", "--ping", "udp", "-q", "-o")
+        os.mkfifo(pipe)
+        with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+            done = say(program, "measure", f"127.0.0.1:{port}", *words, str(pipe))
+            assert reader.stdout is not None
+            assert json.load(reader.stdout)["facts"]["outcome"] == "complete"
+    assert done.returncode == 0, done.stderr
+    assert pipe.is_fifo()
+
+
 # ------------------------------------------------------------------------------- what is refused
 
 

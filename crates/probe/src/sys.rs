@@ -943,6 +943,15 @@ fn set_nice(nice: c_int) -> bool {
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) == 0 }
 }
 
+// ------------------------------------------------------------------------------------------ files
+
+/// Locks an open file until it is closed, or this process ends. An error of the kind `WouldBlock`:
+/// another process has the lock.
+pub fn lock_file(file: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) }).map(drop)
+}
+
 // ------------------------------------------------------------------------------------- namespaces
 
 /// Puts the calling thread into a network namespace.

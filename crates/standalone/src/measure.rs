@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use lexopt::Arg::{Long, Short, Value};
 use lexopt::Parser;
 use live::Failure;
-use live::session::{self, How, Kind, PORT, Plan, PlannedPhase, Target, Watcher};
+use live::session::{self, How, Kind, Measured, PORT, Plan, PlannedPhase, Target, Watcher};
 use tables::facts::Outcome;
 
 use crate::arguments::{codepoint, number, secret, text, time, unexpected, wrong};
+use crate::kept::Place;
 use crate::numbers::Numbers;
-use crate::{INTERRUPTED, Signals, kept, say, show};
+use crate::{INTERRUPTED, Signals, say, show};
 
 /// The measurement was cut short.
 const CUT_SHORT: u8 = 1;
@@ -30,12 +31,13 @@ pub fn measure(words: Vec<OsString>) -> Result<u8, Failure> {
             "make it first",
         ));
     }
+    let place = asked.out.as_ref().map(|file| Place::take(file, asked.force)).transpose()?;
     let signals = Signals::heeded()?;
     if !asked.quiet {
         let seconds = asked.plan.total() as f64 / NS;
         say(&format!("measuring the way to {}: about {seconds:.0} s", asked.plan.host));
     }
-    let mut looker = Looker::new(asked.quiet, signals);
+    let mut looker = Looker::new(&asked, place, signals);
     let measured = session::measure(&asked.plan, &mut looker);
     looker.clear();
     let measured = match measured {
@@ -51,8 +53,8 @@ pub fn measure(words: Vec<OsString>) -> Result<u8, Failure> {
     } else {
         show(&numbers.in_words());
     }
-    if let Some(file) = &asked.out {
-        kept::write(file, &asked.plan, &measured)?;
+    if let (Some(file), Some(place)) = (&asked.out, &mut looker.place) {
+        place.write(&asked.plan, &measured)?;
         if !asked.quiet {
             say(&format!(
                 "wrote {0}; verdict, scores and figures: sojourn import {0}",
@@ -78,6 +80,7 @@ struct Asked {
     plan: Plan,
     json: bool,
     out: Option<PathBuf>,
+    force: bool,
     quiet: bool,
 }
 
@@ -87,7 +90,8 @@ impl Asked {
         let (mut host, mut port, mut word) = (None, None, None);
         let (mut kinds, mut targets) = (Vec::new(), Vec::new());
         let (mut idle, mut load) = (Kind::Idle.usual_ns(), Kind::Both.usual_ns());
-        let mut asked = Asked { plan: plan.clone(), json: false, out: None, quiet: false };
+        let mut asked =
+            Asked { plan: plan.clone(), json: false, out: None, force: false, quiet: false };
         let mut parser = Parser::from_args(words);
         while let Some(arg) = parser.next().map_err(wrong)? {
             match arg {
@@ -119,6 +123,7 @@ impl Asked {
                 }
                 Long("json") => asked.json = true,
                 Short('o') | Long("out") => asked.out = Some(text(&mut parser)?.into()),
+                Long("force") => asked.force = true,
                 Short('q') | Long("quiet") => asked.quiet = true,
                 _ => return Err(unexpected(arg)),
             }
@@ -165,15 +170,18 @@ fn target(word: String) -> Target {
     Target { how, address, name: String::new() }
 }
 
-/// Looks on, and shows how far it is where somebody can see it.
-struct Looker {
+/// Looks on: shows how far it is where somebody can see it, and keeps what was measured so far.
+struct Looker<'a> {
+    plan: &'a Plan,
+    place: Option<Place>,
     shows: bool,
     signals: Signals,
 }
 
-impl Looker {
-    fn new(quiet: bool, signals: Signals) -> Looker {
-        Looker { shows: !quiet && io::stderr().is_terminal(), signals }
+impl Looker<'_> {
+    fn new(asked: &Asked, place: Option<Place>, signals: Signals) -> Looker<'_> {
+        let shows = !asked.quiet && io::stderr().is_terminal();
+        Looker { plan: &asked.plan, place, shows, signals }
     }
 
     fn clear(&self) {
@@ -183,7 +191,7 @@ impl Looker {
     }
 }
 
-impl Watcher for Looker {
+impl Watcher for Looker<'_> {
     fn reached(&mut self, now: i64, total: i64, phase: &str) -> bool {
         if self.shows {
             let doing = if phase.is_empty() { "the queue drains" } else { phase };
@@ -191,5 +199,17 @@ impl Watcher for Looker {
             let _ = write!(io::stderr(), "\r\x1b[K{doing}, {now:.0} of {total:.0} s");
         }
         !self.signals.seen()
+    }
+
+    fn keeps(&self) -> bool {
+        self.place.as_ref().is_some_and(Place::grows)
+    }
+
+    fn keep(&mut self, so_far: Measured) -> bool {
+        if let Some(place) = &mut self.place {
+            // A disk that is full now may have room at the end, which says whether it had.
+            let _ = place.write(self.plan, &so_far);
+        }
+        true
     }
 }

@@ -47,7 +47,8 @@ sojourn-probe measure [OPTIONS] HOST[:PORT]  delay idle and under load, goodput
   --interval TIME    from probe to probe of a target [{interval}]
   --iface IFACE      whose qdisc is watched, or none [that towards the server]
   --json             one JSON object instead of text
-  -o FILE            keep everything for sojourn import FILE
+  -o FILE            keep everything for sojourn import FILE, from the end of the first phase on
+  --force            -o may replace what is in FILE
   -q                 no progress, no talk
 
 sojourn-probe rpm serve [OPTIONS]           serve clients that measure responsiveness
