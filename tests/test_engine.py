@@ -10,6 +10,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +23,7 @@ import pytest
 from small_run import Tables, small_tables
 
 import sojourn
-from sojourn import _core, engine
+from sojourn import _core, engine, metrics
 from sojourn.cli import status
 from sojourn.engine import (
     Interrupted,
@@ -389,6 +390,48 @@ def test_an_interrupt_keeps_what_had_finished_and_says_what_is_missing(
     assert read.seeds == (1, 2)
     assert read.meta.seeds_asked == (1, 2, 3, 4, 5)
     assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith(".")]
+
+
+MANY = """
+duration = "1 s"
+[bottleneck]
+rate = "100 Mbit/s"
+delay = "10 ms"
+[[flow]]
+kind = "bulk"
+count = 99999
+size = "20 kB"
+"""
+
+
+class StoppedError(Exception):
+    """What a signal's handler raises."""
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: [loads(MANY).realise(seed) for seed in range(40)],
+        lambda: loads(MANY).fingerprint(range(60)),
+        lambda: metrics.over_seeds([{"flows": [{"a": 1.0, "b": 2, "c": {"d": 3.0}}] * 99999}] * 40),
+    ],
+    ids=["realise", "fingerprint", "over_seeds"],
+)
+def test_ctrl_c_is_heeded_in_what_a_hundred_thousand_flows_take(work: Callable[[], object]) -> None:
+    def handle(*_: object) -> None:
+        raise StoppedError
+
+    former = signal.signal(signal.SIGPROF, handle)
+    try:
+        # Of CPU time, as the bound is: whatever else this machine does.
+        began = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, 0.3)
+        with pytest.raises(StoppedError):
+            work()
+        assert time.process_time() - began < 2
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, former)
 
 
 def test_no_more_is_run_than_is_written_down_soon(

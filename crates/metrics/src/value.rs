@@ -121,7 +121,10 @@ pub fn over_seeds(seeds: &[Value]) -> Value {
     merged(&seeds.iter().collect::<Vec<_>>())
 }
 
-fn merged(values: &[&Value]) -> Value {
+/// Of what is counted.
+static NONE_OCCURRED: Value = Value::Whole(0);
+
+fn merged<'a>(values: &[&'a Value]) -> Value {
     match values[0] {
         Value::Object(_) => {
             let mut keys: Vec<&String> = Vec::new();
@@ -131,12 +134,11 @@ fn merged(values: &[&Value]) -> Value {
                 }
             }
             let of_key = |key: &String| {
-                let of_seed = |value: &&'_ Value| -> Value {
+                let of_seed = |value: &&'a Value| -> &'a Value {
                     let found = entries(value).iter().find(|(known, _)| known == key);
-                    found.map_or(Value::Whole(0), |(_, value)| value.clone())
+                    found.map_or(&NONE_OCCURRED, |(_, value)| value)
                 };
-                let each: Vec<Value> = values.iter().map(of_seed).collect();
-                merged(&each.iter().collect::<Vec<_>>())
+                merged(&values.iter().map(of_seed).collect::<Vec<_>>())
             };
             Value::Object(keys.into_iter().map(|key| (key.clone(), of_key(key))).collect())
         }

@@ -5,6 +5,7 @@
 
 mod arrays;
 mod congestion;
+mod interrupt;
 mod json;
 #[cfg(all(target_os = "linux", feature = "lines"))]
 mod live;

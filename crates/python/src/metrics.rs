@@ -80,7 +80,8 @@ pub fn over_seeds<'py>(
     if seeds.is_empty() {
         return Err(PyValueError::new_err("there is no seed"));
     }
-    plain(py, &::metrics::over_seeds(&seeds))
+    let over = py.detach(|| ::metrics::over_seeds(&seeds));
+    plain(py, &over)
 }
 
 fn plain<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
@@ -95,6 +96,8 @@ fn plain<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
             PyList::new(py, values)?.into_any()
         }
         Value::Object(entries) => {
+            // Of a hundred thousand flows Ctrl-C does not wait for the last.
+            py.check_signals()?;
             let all = PyDict::new(py);
             for (name, value) in entries {
                 all.set_item(name, plain(py, value)?)?;
@@ -112,6 +115,7 @@ fn value(from: &Bound<'_, PyAny>) -> PyResult<Value> {
         return Ok(Value::Text(text.to_string()));
     }
     if let Ok(entries) = from.cast::<PyDict>() {
+        from.py().check_signals()?;
         let entries = entries.iter().map(|(name, each)| Ok((name.extract()?, value(&each)?)));
         return Ok(Value::Object(entries.collect::<PyResult<_>>()?));
     }

@@ -38,8 +38,17 @@ pub struct Realised {
 impl Realised {
     /// The value with its parts.
     pub fn of(py: Python<'_>, run: Run) -> PyResult<Realised> {
-        let links: PyResult<Vec<_>> = run.links.iter().map(|link| Link::of(py, link)).collect();
-        let flows: PyResult<Vec<_>> = run.flows.iter().map(|flow| Flow::of(py, flow)).collect();
+        // Of a hundred thousand of them Ctrl-C does not wait for the last.
+        let links: PyResult<Vec<_>> = run
+            .links
+            .iter()
+            .map(|link| py.check_signals().and_then(|()| Link::of(py, link)))
+            .collect();
+        let flows: PyResult<Vec<_>> = run
+            .flows
+            .iter()
+            .map(|flow| py.check_signals().and_then(|()| Flow::of(py, flow)))
+            .collect();
         let &RecordSpec { queue_ns, flow_ns, packets, headers } = &run.record;
         Ok(Realised {
             links: PyTuple::new(py, links?)?.unbind(),

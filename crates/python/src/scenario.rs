@@ -1,6 +1,7 @@
 //! The scenario language for Python: text and plain values in, a frozen `Scenario` out; its
 //! problems as one `ScenarioError`.
 
+use crate::interrupt::CtrlC;
 use crate::realised::{Realised, Tcp};
 use crate::values::{table_of, value_of};
 use ::scenario::{Key, Loaded, Part, Source, Table, Value};
@@ -320,7 +321,8 @@ impl Scenario {
                 "a seed is a whole number from 0 to 2^64 - 1, not {seed}"
             ))
         })?;
-        let run = self.0.scenario.realise(number).map_err(PyValueError::new_err)?;
+        let run = py.detach(|| self.0.scenario.realise(number));
+        let run = run.map_err(PyValueError::new_err)?;
         Realised::of(py, run)
     }
 
@@ -337,7 +339,13 @@ impl Scenario {
             }
             None => None,
         };
-        self.0.fingerprint(seeds.as_deref()).map_err(|problems| refusal(py, problems))
+        let mut ctrl_c = CtrlC::watched();
+        let found = py.detach(|| self.0.fingerprint(seeds.as_deref(), &mut || ctrl_c.go_on()));
+        match (found, ctrl_c.raised()) {
+            (_, Some(raised)) => Err(raised),
+            (Ok(found), None) => Ok(found.expect("nothing has ended it")),
+            (Err(problems), None) => Err(refusal(py, problems)),
+        }
     }
 
     fn meaning<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -49,6 +49,7 @@ pub use wire::Loss;
 
 use hints::hint_for_key;
 use reader::{Place, Reader, Tables};
+use realised::Run;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -358,21 +359,67 @@ impl Loaded {
     /// SHA-256 of what an engine is given for each of these seeds, whatever their order; `None`:
     /// the scenario's own.
     ///
-    /// Titles and labels have no part in it, nor has the engine.
-    pub fn fingerprint(&self, seeds: Option<&[u64]>) -> Result<String, Vec<Problem>> {
+    /// Titles and labels have no part in it, nor has the engine. `go_on` is asked at each link and
+    /// flow: false ends the work, and `None` is the answer.
+    pub fn fingerprint(
+        &self,
+        seeds: Option<&[u64]>,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<String>, Vec<Problem>> {
         let mut digest = Sha256::new();
         let seeds: BTreeSet<u64> = seeds.unwrap_or(&self.scenario.seeds).iter().copied().collect();
         for variant in self.variants()? {
             for &seed in &seeds {
                 let run = variant.scenario.realise(seed).expect("a variant is no sweep");
-                let run = serde_json::to_value(run).expect("it is made of plain values");
-                let mut text = String::new();
-                plain_json(&run, &mut text);
-                digest.update(text.as_bytes());
+                if !digest_run(run, &mut digest, go_on) {
+                    return Ok(None);
+                }
             }
         }
-        Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(Some(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()))
     }
+}
+
+/// Adds the text of a run. Its links and flows are written one by one: as a tree, a hundred
+/// thousand of them would take a gigabyte.
+fn digest_run(mut run: Run, digest: &mut Sha256, go_on: &mut dyn FnMut() -> bool) -> bool {
+    let (links, flows) = (std::mem::take(&mut run.links), std::mem::take(&mut run.flows));
+    let serde_json::Value::Object(entries) = tree(&run) else { unreachable!("it has fields") };
+    let mut sorted: Vec<_> = entries.iter().collect();
+    sorted.sort_unstable_by_key(|(key, _)| *key);
+    let mut text = String::from("{");
+    for (index, (key, value)) in sorted.into_iter().enumerate() {
+        text.push_str(if index > 0 { "," } else { "" });
+        plain_text(key, &mut text);
+        text.push(':');
+        let mut each: Box<dyn Iterator<Item = serde_json::Value>> = match key.as_str() {
+            "links" => Box::new(links.iter().map(tree)),
+            "flows" => Box::new(flows.iter().map(tree)),
+            _ => {
+                plain_json(value, &mut text);
+                continue;
+            }
+        };
+        text.push('[');
+        let mut first = true;
+        for item in &mut each {
+            text.push_str(if std::mem::take(&mut first) { "" } else { "," });
+            plain_json(&item, &mut text);
+            digest.update(text.as_bytes());
+            text.clear();
+            if !go_on() {
+                return false;
+            }
+        }
+        text.push(']');
+    }
+    text.push('}');
+    digest.update(text.as_bytes());
+    true
+}
+
+fn tree(of: &impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(of).expect("it is made of plain values")
 }
 
 /// No trace can be read.

@@ -201,7 +201,11 @@ fn code_of_one_s_own_is_a_part_of_the_scenario() {
     assert!(!of(2).contains("# mine.py") && !variants[2].to_toml().contains("# mine.py"));
     let other = |_: &str| Ok(b"# another text\n".to_vec());
     let changed = Loaded::read(text, "a.toml", None, &other).expect("it can be read");
-    assert_ne!(changed.fingerprint(None), loaded.fingerprint(None));
+    let fingerprint = |of: &Loaded| of.fingerprint(None, &mut || true);
+    assert_ne!(fingerprint(&changed), fingerprint(&loaded));
+    let mut asked = 0;
+    assert_eq!(loaded.fingerprint(None, &mut || (asked += 1, asked < 3).1), Ok(None));
+    assert_eq!(asked, 3);
     let missing = Loaded::read(text, "a.toml", None, &scenario::no_file).expect_err("no file");
     assert_eq!(missing[0].message, "can't read 'mine.py': No such file or directory");
 }
