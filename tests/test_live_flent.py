@@ -491,6 +491,23 @@ def test_a_series_without_raw_points_is_read_from_its_column(run: Run, tmp_path:
     assert theirs.mbps("up") == pytest.approx(ours.mbps("up"), rel=0.05)
 
 
+def test_losses_that_are_not_known_go_out_and_come_back_as_not_known(
+    run: Run, tmp_path: Path
+) -> None:
+    made = document(run, phase="upload")
+    pings = [name for name in made["raw_values"] if name.startswith("Ping")]
+    for name in pings:
+        kept = [point for point in made["raw_values"][name] if "val" in point]
+        made["raw_values"][name] = [{"t": one["t"], "val": one["val"]} for one in kept]
+    first = flent.read(saved(tmp_path / "x.flent.gz", made))
+    again = flent.read(saved(tmp_path / "y.flent.gz", document(first)))
+    for back in (first, again):
+        probes = metrics.summary(back).to_dict()["runs"][0]["probes"]
+        assert len(probes) == len(pings) > 0
+        assert [(one["sent"], one["loss_rate"]) for one in probes] == [(None, None)] * len(pings)
+        assert any("Lost probes are not known" in note for note in back.meta.facts["1"]["notes"])
+
+
 # --------------------------------------------------------------------------------------- refusals
 
 

@@ -187,7 +187,7 @@ numbers! {
     #[allow(missing_docs)]
     pub struct Probe {
         pub name: String,
-        pub sent: u64,
+        pub sent: Count,
         pub received: u64,
         pub loss_rate: f64,
         pub base_rtt_ms: f64,
@@ -430,12 +430,14 @@ fn probe_numbers(about: &About, cut: &Cut, number: usize) -> Probe {
     // Requests still under way at the end are neither received nor lost: they are not in the table.
     let rtts = &cut.requests[number];
     let answered: Vec<f64> = rtts.iter().flatten().map(|&ns| ns as f64 / 1e6).collect();
-    let (sent, received) = (rtts.len(), answered.len());
+    let received = answered.len();
+    // Where losses are not known, only answered requests are in the table.
+    let sent = cut.totals[number].lost_packets.map(|_| rtts.len() as u64);
     Probe {
         name: about.flows[number].name.clone(),
-        sent: sent as u64,
+        sent: Count(sent),
         received: received as u64,
-        loss_rate: ratio((sent - received) as f64, sent as f64),
+        loss_rate: sent.map_or(f64::NAN, |sent| ratio(sent as f64 - received as f64, sent as f64)),
         base_rtt_ms: ms(cut.totals[number].base_rtt_ns),
         rtt_ms: distribution(&answered),
     }
@@ -490,7 +492,7 @@ mod tests {
 
     #[test]
     fn the_instant_at_which_the_warm_up_ends_is_measured() {
-        let mut tables = tables(flows::Row::default());
+        let mut tables = tables(flows::Row { lost_packets: Some(1), ..flows::Row::default() });
         for (t_ns, cause, marked) in [(99, 0, 0), (100, 0, 0), (100, 1, 1), (101, 0, 0)] {
             let cause = CauseId(cause);
             tables.drops.push(drops::Row { t_ns, cause, marked, ..drops::Row::default() });
@@ -509,7 +511,7 @@ mod tests {
         let (seed, transfers) = (of("ping"), of("transfers"));
         assert_eq!(seed.queues[0].drops, [("limit".to_string(), 2)]);
         assert_eq!(seed.queues[0].marks, [("target".to_string(), 1)]);
-        assert_eq!((seed.probes[0].sent, seed.probes[0].received), (2, 1));
+        assert_eq!((seed.probes[0].sent, seed.probes[0].received), (Count(Some(2)), 1));
         assert_eq!(transfers.flows[0].transfers.0.as_ref().map(|all| all.completed), Some(2));
     }
 

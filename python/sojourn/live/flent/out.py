@@ -320,7 +320,7 @@ def _add_pings(series: _Series, run: Run, part: Part, test: str, window: _Window
             title,
             "ms",
             window.column(x, pings.rtt_ms),
-            _raw_pings(pings, x, window),
+            _raw_pings(pings, x, window, numbered=part.pings[name].losses_known),
             RUNNER=runner,
         )
     if test in _PINGS and names:
@@ -341,10 +341,13 @@ def _all_pings(run: Run, seed: int) -> dict[str, Pings]:
     return found
 
 
-def _raw_pings(pings: Pings, x: Floats, window: _Window) -> list[Json]:
+def _raw_pings(pings: Pings, x: Floats, window: _Window, *, numbered: bool) -> list[Json]:
+    """`numbered`: numbers without a gap say that none was lost but those that are marked."""
     found = []
     for i in np.flatnonzero(np.isfinite(x)):
-        point: Json = {"t": window.epoch(float(x[i])), "seq": int(i)}
+        point: Json = {"t": window.epoch(float(x[i]))}
+        if numbered:
+            point["seq"] = int(i)
         rtt, forward = float(pings.rtt_ms[i]), float(pings.forward_ms[i])
         if math.isnan(rtt):
             point["lost"] = True
