@@ -132,6 +132,23 @@ def test_the_data_of_groups_have_their_names_and_each_discipline_its_published_v
     ]
 
 
+def test_the_number_of_an_interval_that_leaves_its_panel_stays_in_the_figure() -> None:
+    figure = Figure(figsize=(4, 3))
+    axes = figure.subplots()
+    wide, narrow = Estimate(34.0, 80.0, ()), Estimate(50.0, 2.0, ())
+    series = [Series("LEDBAT", "red", [wide, narrow])]
+    grouped(axes, ["long", "short"], series, lambda share: f"{share:.0f}")
+    axes.set_ylim(0, 72)
+    figure.draw_without_rendering()
+    labels = {each.get_text(): each for each in axes.texts}
+    whole = figure.bbox
+    for label in (labels["34"], labels["50"]):
+        box = label.get_window_extent()
+        assert whole.y0 <= box.y0
+        assert box.y1 <= whole.y1
+    assert labels["50"].xy[1] == 52
+
+
 # ------------------------------------------------------------------------------- a made-up paper
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.text import Annotation
 from numpy.typing import NDArray
 
 from sojourn.figures import style
@@ -129,6 +130,7 @@ def grouped(
     """Dots with their 95 % intervals, side by side in each group: a logarithmic axis has no zero for
     bars to begin at. Published values are hollow diamonds."""
     step = 0.8 / len(series)
+    labels: list[tuple[Annotation, float]] = []
     for i, one in enumerate(series):
         places = [group + (i - (len(series) - 1) / 2) * step for group in range(len(groups))]
         known = [(at, ours) for at, ours in zip(places, one.ours, strict=True) if ours is not None]
@@ -139,8 +141,9 @@ def grouped(
             x, means, yerr=spread, fmt="none", ecolor=one.colour, elinewidth=0.9, capsize=2
         )
         for at, ours in known:
-            top = (at, ours.mean + half(ours))
-            note(axes, shown(ours.mean), top, (0, 4), size=7, ha="center", va="bottom")
+            top = ours.mean + half(ours)
+            centred: dict[str, Any] = {"ha": "center", "va": "bottom"}
+            labels.append((note(axes, shown(ours.mean), (at, top), (0, 4), size=7, **centred), top))
         stated = [
             (at - 0.3 * step, value)
             for at, value in zip(places, one.published or (), strict=False)
@@ -153,6 +156,13 @@ def grouped(
     axes.set_xticks(range(len(groups)), list(groups))
     axes.set_xlim(-0.5, len(groups) - 0.5)
     axes.grid(axis="x", visible=False)
+
+    def keep_in(axes: Axes) -> None:
+        # An interval may leave the panel; the number above it would leave the figure.
+        for label, top in labels:
+            label.xy = (label.xy[0], min(top, axes.get_ylim()[1]))
+
+    axes.callbacks.connect("ylim_changed", keep_in)
 
 
 def half(one: Estimate) -> float:
@@ -179,13 +189,13 @@ def note(
     size: float = 8,
     colour: str = style.INK,
     **more: Any,
-) -> None:
+) -> Annotation:
     """Words in a panel or beside it, `by` points from `at`.
 
     `of`: whether `at` is (x, y) in "data", shares of the "panel", a "row" (share of the width, y)
     or a "column" (x, share of the height). `more`: `ha`, `va`, `weight`.
     """
-    axes.annotate(
+    return axes.annotate(
         text,
         at,
         xycoords=_FRAMES[of],
