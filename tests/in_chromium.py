@@ -15,10 +15,8 @@ CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 
-in_a_browser = pytest.mark.skipif(
-    CHROMIUM is None or importlib.util.find_spec("playwright") is None,
-    reason="needs Chromium and playwright",
-)
+HAS_BROWSER = CHROMIUM is not None and importlib.util.find_spec("playwright") is not None
+in_a_browser = pytest.mark.skipif(not HAS_BROWSER, reason="needs Chromium and playwright")
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from in_chromium import HAS_BROWSER, Opened
 
 import sojourn
 from sojourn.cli import main
@@ -489,7 +490,10 @@ def status(arguments: list[str]) -> int:
 
 
 def test_the_matrix_the_page_and_the_json_say_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     mine = own(tmp_path / "own", CLAIMS, "congestion")
@@ -518,6 +522,19 @@ def test_the_matrix_the_page_and_the_json_say_the_same(
     assert 'href="both/report.html"' in page
     assert (tmp_path / "out" / "both" / "report.html").exists()
     assert (tmp_path / "out" / "both" / "alone").is_dir()
+    if HAS_BROWSER:
+        browser = request.getfixturevalue("browser")
+        file, phone = tmp_path / "out" / "report.html", {"width": 400, "height": 800}
+        # A suite whose path is longer than a phone is wide.
+        longer = (
+            "all => all.forEach(code => { code.textContent += '/a_suite_in_a_folder'.repeat(3); })"
+        )
+        for scheme in ("light", "dark"):
+            shown = Opened(browser, file, viewport=phone, color_scheme=scheme)
+            shown.page.locator("code").evaluate_all(longer)
+            assert shown.too_wide() <= 0
+            assert shown.faint() == []
+            shown.close()
 
 
 def test_ctrl_c_keeps_each_criterion_that_had_ended_with_its_page(

@@ -482,6 +482,10 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_all_has_a_name(
     assert shown.page.locator("#lesson .answer").is_visible()
     bullets = "list => getComputedStyle(list).listStyleType"
     assert shown.page.locator("#lesson ul").evaluate(bullets) == "none"
+    # A name under a chart ends in no colon, behind which there is nothing.
+    behind = "all => all.map(name => getComputedStyle(name, '::after').content)"
+    names = shown.page.locator(".u-series > th")
+    assert set(names.evaluate_all(behind)) <= {'""', "none", "normal"}
     # Sliders are still there where the results are read.
     shown.page.evaluate("document.getElementById('charts').scrollIntoView()")
     sliders = shown.page.locator(".turned").bounding_box()

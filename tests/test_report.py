@@ -630,6 +630,19 @@ def test_a_phone_reads_it(browser: Any, page: str, tmp_path: Path) -> None:
     shown.close()
 
 
+@in_a_browser
+def test_a_run_with_a_long_name_fits_a_phone(browser: Any, tmp_path: Path) -> None:
+    run = synthetic.run(tmp_path / "run")
+    label = "A home line while a backup runs: 10 Mbit/s up, 50 Mbit/s down"
+    run.meta = dataclasses.replace(run.meta, label=label)
+    file = tmp_path / "page.html"
+    file.write_text(report.render([run]), encoding="utf-8")
+    shown = Page(browser, file, viewport={"width": 400, "height": 800})
+    shown.page.wait_for_selector("html.ready")
+    assert shown.too_wide() <= 0
+    shown.close()
+
+
 KEYS = """names => names.filter(row => row.checkVisibility()).map(row => {
   const marker = row.querySelector(".u-marker");
   return [row.querySelector(".u-label").textContent, marker !== null && marker.style.cssText !== ""];
