@@ -437,7 +437,8 @@ def _engines(one: Reproduction) -> str:
 def _pair(pair: Pair) -> str:
     number = pair.number
     unit = f" [{number.unit}]" if number.unit else ""
-    apart = "" if math.isnan(pair.distance) else f"{100 * pair.distance:+.1f} %"
+    # Plus zero: a distance that rounds to none has no sign of its own.
+    apart = "" if math.isnan(pair.distance) else f"{round(100 * pair.distance, 1) + 0.0:+.1f} %"
     why = f"<small>{escape(number.engines or verdict.NO_REASON)}</small>" if pair.differ else ""
     cells = "".join(
         f'<td class="number" data-name="{name}">{escape(cell)}</td>'

@@ -4,10 +4,13 @@ replay window, and what RFC 9332 says, over rates and RTTs."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from sojourn.papers.evidence import Swap
 from sojourn.papers.readings import ON_OTHER_SEEDS
 from sojourn.papers.study import Changes, Study, Variant
+
+_one_quick = partial(Study, quick_seeds=1)
 
 # ---------------------------------------------------------------------------- one queue that marks
 
@@ -34,7 +37,7 @@ def in_one(other: str, queue: str) -> str:
     return f"{other}, {queue}"
 
 
-SHARED = Study(
+SHARED = _one_quick(
     "shared",
     "Prague and another TCP in one queue that marks, 50 Mbit/s, 20 ms (finding 1)",
     "pair.toml",
@@ -48,7 +51,6 @@ SHARED = Study(
     },
     quick={"duration": "40 s", "warmup": "20 s"},
     quick_variants=(in_one("CUBIC with ECN", "fq_codel"), in_one("Reno", "pie"), APART),
-    quick_seeds=1,
 )
 
 # ----------------------------------------------------------------------------------------- DualPI2
@@ -82,7 +84,7 @@ def equal(scalable: str, mbps: int, rtt_ms: int) -> str:
     return f"{scalable}, {mbps} Mbit/s, {rtt_ms} ms"
 
 
-EQUAL = Study(
+EQUAL = _one_quick(
     "equal",
     "A scalable TCP and CUBIC over DualPI2 at equal RTTs (finding 3)",
     "pair.toml",
@@ -100,7 +102,6 @@ EQUAL = Study(
     },
     quick={"duration": "40 s", "warmup": "20 s"},
     quick_variants=(equal("Prague", 50, 20), equal("DCTCP", 50, 20)),
-    quick_seeds=1,
 )
 
 Ends = tuple[str, int, int]
@@ -136,14 +137,13 @@ def _unequal(ends: Ends, queue: str) -> Changes:
     }
 
 
-UNEQUAL = Study(
+UNEQUAL = _one_quick(
     "unequal",
     "Two alike flows at unequal RTTs, 50 Mbit/s (finding 4)",
     "pair.toml",
     variants={name: _unequal(*ends) for name, ends in UNEQUAL_ENDS.items()},
     quick={"duration": "60 s", "warmup": "30 s"},
     quick_variants=("Prague, dualpi2, 160 and 10 ms",),
-    quick_seeds=1,
 )
 
 # ------------------------------------------------------------- a rate that falls, and bursts
@@ -161,7 +161,7 @@ def falls(flow: str, mbps: int) -> str:
     return f"{flow}, to {mbps} Mbit/s"
 
 
-FALLING = Study(
+FALLING = _one_quick(
     "falling",
     "One flow through fq_codel, 80 ms, over a link that falls from 50 Mbit/s (finding 7)",
     "falling.toml",
@@ -174,7 +174,6 @@ FALLING = Study(
         for mbps in FALLEN
     },
     quick_variants=(falls("Prague", 25), falls("CUBIC", 25)),
-    quick_seeds=1,
 )
 
 STEPS_MS = (1, 5)
@@ -187,7 +186,7 @@ def behind(bursts: bool, step_ms: int, alone: bool) -> str:
     return f"{who}, {'bursts' if bursts else 'no bursts'}, step {step_ms} ms"
 
 
-BURSTY = Study(
+BURSTY = _one_quick(
     "bursty",
     "DualPI2 at 50 Mbit/s and 20 ms behind a link that hands packets on in bursts (finding 8)",
     "bursty.toml",
@@ -206,7 +205,6 @@ BURSTY = Study(
         *(behind(bursts, 1, alone=False) for bursts in (True, False)),
         *(behind(True, step_ms, alone=True) for step_ms in STEPS_MS),
     ),
-    quick_seeds=1,
 )
 
 # ----------------------------------------------------------------------------- tunnels, and FIFOs
@@ -222,7 +220,7 @@ def through(queue: str, tunnel: bool) -> str:
     return f"{queue}, {'one tunnel' if tunnel else 'apart'}"
 
 
-TUNNEL = Study(
+TUNNEL = _one_quick(
     "tunnel",
     "Prague and CUBIC in one tunnel, 50 Mbit/s, 20 ms (finding 2); and through a FIFO",
     "pair.toml",
@@ -240,7 +238,6 @@ TUNNEL = Study(
     },
     quick={"duration": "40 s", "warmup": "20 s"},
     quick_variants=(through("fq_codel", True), through("fq_codel", False), FIFO),
-    quick_seeds=1,
 )
 
 # --------------------------------------------------------------- what today's Linux and Prague have
@@ -282,7 +279,7 @@ def _today() -> dict[str, Changes]:
     return found
 
 
-SINCE = Study(
+SINCE = _one_quick(
     "since",
     "Findings 3 and 4 with the step of today's DualPI2, with the virtual RTT of today's Prague, with both",
     "pair.toml",
@@ -290,7 +287,6 @@ SINCE = Study(
     seeds=3,
     quick={"duration": "60 s", "warmup": "30 s"},
     quick_variants=(today(VRTT, "Prague, dualpi2, 160 and 10 ms"),),
-    quick_seeds=1,
 )
 
 # --------------------------------------------------------------- what else the source leaves open
@@ -434,7 +430,7 @@ def beside(flow: str, video: str) -> str:
     return f"{flow}, {video}"
 
 
-VIDEO = Study(
+VIDEO = _one_quick(
     "video",
     "A transfer of 20 Mbit/s and 160 ms beside a video call (finding 6)",
     "video.toml",
@@ -444,7 +440,6 @@ VIDEO = Study(
         for video in videos
     },
     quick_variants=(beside("Prague", "alone"), beside("Prague", "video in L")),
-    quick_seeds=1,
 )
 
 HALF_GAINS, PARTLY = "half of DualPI2's gains", "three quarters of the call in L"
@@ -484,7 +479,7 @@ def windowed(mbps: int, window: int) -> str:
     return f"{mbps} Mbit/s, {f'window {window}' if window else 'no window'}"
 
 
-REPLAY = Study(
+REPLAY = _one_quick(
     "replay",
     "Prague and CUBIC in one tunnel with a replay window, over DualPI2, 20 ms (finding 9)",
     "pair.toml",
@@ -501,7 +496,6 @@ REPLAY = Study(
     },
     seeds=3,
     quick_variants=(windowed(20, 0), windowed(20, 32), windowed(20, ENOUGH)),
-    quick_seeds=1,
 )
 
 # ------------------------------------------------------------------------------------ RFC 9332's
@@ -515,7 +509,7 @@ def cell(mbps: int, rtt_ms: int) -> str:
     return f"{mbps} Mbit/s, {rtt_ms} ms"
 
 
-GRID = Study(
+GRID = _one_quick(
     "grid",
     "Prague, CUBIC and a probe over DualPI2, by rate and RTT (RFC 9332)",
     "grid.toml",
@@ -527,7 +521,6 @@ GRID = Study(
     seeds=3,
     quick={"duration": "30 s", "warmup": "15 s"},
     quick_variants=(cell(4, 20), cell(40, 20), cell(40, 100)),
-    quick_seeds=1,
 )
 
 STUDIES = (
