@@ -64,7 +64,7 @@ pub(super) struct DocsisDualPi2<B> {
     queues: Pair<B>,
     turns: Turns,
     recur: Recur,
-    pie: DocsisPie,
+    pub(super) pie: DocsisPie,
     dice: Dice,
     timer: Timer,
     /// Bytes that have left L since the last update.

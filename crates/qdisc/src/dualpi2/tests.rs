@@ -1,6 +1,6 @@
 use super::linux::{Pi, scaled};
 use super::*;
-use crate::{Cause, Ecn};
+use crate::{Cause, Ecn, Foretold};
 use units::Luck;
 
 const MS: u64 = 1_000_000;
@@ -456,6 +456,14 @@ fn the_rfc_refuses_where_a_full_packet_may_not_fit() {
     let mut played = of(DualPi2Params::Rfc(RfcDualPi2Params { limit: Some(3), ..rfc() }), 10);
     played.come(Ecn::NotEct, 4, SECOND);
     assert_eq!(played.dropped(), [(3, Cause::Limit)]);
+    // However small the packet is that comes.
+    let mut played = of(DualPi2Params::Rfc(RfcDualPi2Params { limit: Some(3), ..rfc() }), 10);
+    played.come(Ecn::NotEct, 2, SECOND);
+    for body in [8, 9] {
+        let small = Packet { size: 100, ..packet(Ecn::NotEct, body) };
+        played.queue.enqueue(small, SECOND, &mut played.fates);
+    }
+    assert_eq!(played.dropped(), [(9, Cause::Limit)]);
     // 250 ms of 10 Mbit/s are 312 500 bytes: 206 packets of 1514.
     let mut played = of(DualPi2Params::Rfc(rfc()), 10);
     played.come(Ecn::NotEct, 300, SECOND);
@@ -512,6 +520,18 @@ fn from_p_c_of_a_quarter_the_rfc_drops_in_c_whatever_the_ecn_field() {
     assert!(dropped == 0 && marked > 10, "{dropped} {marked}");
     let (dropped, marked) = fell(500);
     assert!(dropped > 225 && marked == 0, "{dropped} {marked}");
+}
+
+#[test]
+fn the_rfc_s_overload_begins_where_k_p_is_1_and_there_c_marks_no_more() {
+    // With k = 1 both bounds are 1, and p' is 1 once nobody has left for ten seconds.
+    let params = RfcDualPi2Params { limit: Some(1000), coupling_factor: 1, ..rfc() };
+    for ecn in [Ecn::Ect0, Ecn::Ect1] {
+        let mut played = of(DualPi2Params::Rfc(params.clone()), 10);
+        played.come(ecn, 900, Time(1));
+        while played.go(Time(10_000 * MS)).is_some() {}
+        assert_eq!(played.dropped().len(), 899, "{ecn:?}: all but the first, at 1 and not above");
+    }
 }
 
 #[test]
@@ -606,4 +626,144 @@ fn docsis_computes_c_s_delay_from_the_rate_that_l_leaves() {
         let found = law.c_delay(l_sent);
         assert!((found - expected).abs() < 1e-9, "{l_sent}: {found}, not {expected}");
     }
+}
+
+/// On a link of so many bit/s, without queue protection.
+fn docsis_at(bps: u64, params: DocsisDualPi2Params) -> Played<DualPi2<u32>> {
+    let params = DocsisDualPi2Params { queue_protection: false, ..params };
+    let context = Context { rate: Some(Rate(bps)), ..context(1) };
+    Played::new(DualPi2::new(&DualPi2Params::Docsis(params), context))
+}
+
+fn law_of(played: &Played<DualPi2<u32>>) -> &DocsisDualPi2<u32> {
+    let Law::Docsis(law) = &played.queue.0 else { unreachable!("it is docsis") };
+    law
+}
+
+#[test]
+fn docsis_s_ramp_ends_at_65_5_ms_at_most() {
+    let thresholds = |bps, max_th_ms| {
+        let params = DocsisDualPi2Params { max_th_ns: max_th_ms * MS, ..docsis() };
+        law_of(&docsis_at(bps, params)).thresholds()
+    };
+    // Two frames of 2000 bytes take 64 ms, or 320.
+    assert_eq!(thresholds(500_000, 1), (Span(64 * MS), Span(64 * MS + (1 << 19))));
+    let most = Span(65_535_000);
+    assert_eq!(thresholds(100_000, 1), (most, most));
+    assert_eq!(thresholds(100_000_000, 100), (most, most));
+}
+
+#[test]
+fn an_outage_leaves_docsis_the_rate_that_was() {
+    let mut played = docsis_at(10_000_000, docsis());
+    let mut begins = |bps| {
+        played.queue.rate_changed(Rate(bps));
+        law_of(&played).thresholds().0.0 / 1000
+    };
+    assert_eq!([0, 5_000_000, 0].map(&mut begins), [3_200, 6_400, 6_400]);
+}
+
+#[test]
+fn docsis_has_room_for_two_full_packets_in_c_and_eight_in_l_however_slow_the_link() {
+    let kept = |bps, ecn| {
+        let mut played = docsis_at(bps, docsis());
+        played.come(ecn, 200, SECOND);
+        200 - played.dropped().len()
+    };
+    assert_eq!([Ecn::NotEct, Ecn::Ect1].map(|ecn| kept(100_000, ecn)), [2, 8]);
+    // 100 ms and 10 ms of 20 Mbit/s.
+    assert_eq!([Ecn::NotEct, Ecn::Ect1].map(|ecn| kept(20_000_000, ecn)), [165, 16]);
+}
+
+#[test]
+fn docsis_s_l_refuses_where_a_full_packet_may_not_fit_and_draws_all_the_same() {
+    // Of 125 000 bytes 82 full packets are 124 148. They take 9.93 ms, on a ramp from 9.776 to
+    // 10.3; the 81st adds 0.07 to what is drawn of, the 82nd 0.30, and each that is refused 0.53.
+    let params = DocsisDualPi2Params { max_th_ns: 10_300_000, ..docsis() };
+    let marked = |refused: u32| {
+        let mut played = docsis_at(100_000_000, params.clone());
+        played.come(Ecn::Ect1, 82 + refused, SECOND);
+        assert_eq!(played.dropped().len(), refused as usize);
+        played.go(SECOND);
+        played.come(Ecn::Ect1, 1, SECOND);
+        played.marks(Cause::CeThreshold)
+    };
+    assert_eq!([0, 1].map(marked), [0, 1]);
+    let mut played = docsis_at(100_000_000, params.clone());
+    played.come(Ecn::Ect1, 82, SECOND);
+    let small = Packet { size: 100, ..packet(Ecn::Ect1, 99) };
+    played.queue.enqueue(small, SECOND, &mut played.fates);
+    assert_eq!(played.dropped(), [(99, Cause::Limit)]);
+}
+
+#[test]
+fn docsis_counts_what_l_sent_in_the_last_interval_alone() {
+    // C is empty at the first update, so that what L sent before means nothing to it.
+    let p_c = |l_sends: u32| {
+        let mut played = docsis_at(10_000_000, docsis());
+        played.come(Ecn::Ect1, l_sends, Time(MS));
+        while played.go(Time(2 * MS)).is_some() {}
+        played.come(Ecn::NotEct, 20, Time(17 * MS));
+        played.queue.state(Time(33 * MS)).probability
+    };
+    assert_eq!(p_c(6), p_c(0));
+    assert!(p_c(0) > Some(0.0));
+    // C waits at both updates, and L sent before the first: as told of the two at once.
+    let told = |looks: bool| {
+        let params = DocsisDualPi2Params { limit: Some(20), ..docsis() };
+        let mut played = docsis_at(10_000_000, params);
+        played.come(Ecn::NotEct, 20, Time(MS));
+        played.come(Ecn::Ect1, 6, Time(MS));
+        let left = (0..6).filter_map(|_| played.go(Time(2 * MS)));
+        assert!(left.filter(|(_, ecn)| *ecn != Ecn::NotEct).count() == 6, "L's turns");
+        if looks {
+            // It is refused, and the update is made.
+            played.come(Ecn::NotEct, 1, Time(17 * MS));
+            assert_eq!(played.dropped().len(), 1);
+        }
+        played.queue.state(Time(33 * MS)).probability
+    };
+    assert_eq!(told(false), told(true));
+}
+
+#[test]
+fn what_docsis_s_c_has_no_room_for_begins_its_draws_anew() {
+    let mut played = docsis_at(10_000_000, DocsisDualPi2Params { limit: Some(20), ..docsis() });
+    played.come(Ecn::NotEct, 19, Time(MS));
+    // p is above 0 by then, and what comes now adds to what the next ones are drawn of.
+    played.come(Ecn::NotEct, 1, Time(40 * MS));
+    let mut pie = law_of(&played).pie.clone();
+    let before = pie.clone();
+    pie.dropped();
+    played.come(Ecn::NotEct, 1, Time(40 * MS));
+    assert_eq!(played.dropped(), [(20, Cause::Limit)]);
+    assert!(law_of(&played).pie == pie && pie != before);
+}
+
+/// A packet of a recording, whose fate is told.
+#[derive(Clone, Copy, Debug)]
+struct Told(Foretold);
+
+impl Body for Told {
+    fn foretold(&self) -> Option<Foretold> {
+        Some(self.0)
+    }
+}
+
+#[test]
+fn of_a_packet_that_came_marked_nobody_saw_what_was_drawn() {
+    let chance = |ecn: Ecn| {
+        let mut queue = LinuxDualPi2::<Told>::new(&linux(), context(10));
+        let mut fates = Vec::new();
+        for _ in 0..4 {
+            let Packet { enqueued, flow, size, ds, .. } = packet(ecn, 0);
+            let body = Told(Foretold::Marked);
+            queue.enqueue(Packet { enqueued, flow, size, ds, body }, SECOND, &mut fates);
+        }
+        queue.pi.controller.p = u32::MAX / 4;
+        queue.dequeue(SECOND, &mut fates).expect("it waits");
+        queue.hindsight().decided[0].chance
+    };
+    assert!((chance(Ecn::Ect1) - 0.5).abs() < 1e-6, "{}", chance(Ecn::Ect1));
+    assert!(chance(Ecn::Ce).is_nan());
 }
