@@ -240,4 +240,20 @@ mod tests {
         };
         assert_eq!([100, 299, 300].map(|us| active(us * US)), [2, 2, 1]);
     }
+
+    #[test]
+    fn turns_are_those_of_the_part_of_the_rate_and_whole_ones_where_there_is_none() {
+        let turns = |bandwidth| {
+            let params = CakeParams { bandwidth, sync_ns: 200 * US, ..params() };
+            let (rate, luck) = (Some(Rate::from_mbit(1000)), Luck::new(1, "cake_mq"));
+            let card = CardQueues { count: 2, pinned: vec![0, 1] };
+            let context = Context { rate, mtu: 1514, header_bytes: 14, root: true, luck };
+            let mut q = CakeMq::new(&params, &card, context);
+            [0, 2].iter().for_each(|flow| send(&mut q, *flow, 2, 0));
+            q.cakes.each.iter().map(|cake| cake.tins[0].flows.quantum).collect::<Vec<_>>()
+        };
+        // A 4096th of a second: of 20 Mbit/s, which the first looked at alone, and of 10.
+        assert_eq!(turns(Some(20 * MBIT)), [610, 305]);
+        assert_eq!(turns(None), [1514, 1514]);
+    }
 }

@@ -456,3 +456,90 @@ fn the_last_packet_of_a_queue_is_sent_where_the_law_drops_it() {
     let count = (0..flows::QUEUES).map(|index| cake.tins[0].flows.at(index).signals.count).max();
     assert_eq!(count, Some(2), "the law counts the signal all the same");
 }
+
+#[test]
+fn what_the_filter_or_the_memory_drops_counts_against_the_rate_where_it_has_come_over_the_line() {
+    let charged = |ingress| {
+        let now = Time(1_000 * MS);
+        let acks = AckFilterMode::AckFilterAggressive;
+        let mut filters = cake(&CakeParams { acks, ingress, ..params() });
+        let mut fates = Vec::new();
+        for ack in 1..=3 {
+            filters.sees(AckView { ack, sacks: [(0, 0); 4], sack_count: 0, ece: false });
+            filters.enqueue(Packet { size: 66, ..packet(1, 0) }, now, &mut fates);
+        }
+        let mut short = cake(&CakeParams { memlimit: Some(20 * 2304), ingress, ..params() });
+        (0..23).for_each(|_| short.enqueue(packet(1, 0), now, &mut fates));
+        assert_eq!(fates.len(), 2 + 3);
+        [filters.next - now.0, short.next - now.0]
+    };
+    assert_eq!(charged(false), [0, 0]);
+    // 800 ns a byte.
+    assert_eq!(charged(true), [2 * 66 * 800, 3 * 1_211_200]);
+}
+
+#[test]
+fn where_a_drop_spends_the_turn_the_next_flow_s_packet_leaves() {
+    let own_leaves = |ingress| {
+        let mut cake = cake(&CakeParams { ingress, ..params() });
+        let mut fates = Vec::new();
+        for number in 0..40 {
+            cake.enqueue(packet(number % 2, 0), Time(1_000 * MS), &mut fates);
+        }
+        let mut now = 1_100 * MS;
+        loop {
+            let left = cake.dequeue(Time(now), &mut fates).expect("both wait");
+            if let [Fate::Dropped(dropped, Cause::Target), ..] = &fates[..] {
+                return left.flow == dropped.flow;
+            }
+            now += 50 * MS;
+        }
+    };
+    assert_eq!([false, true].map(own_leaves), [true, false]);
+}
+
+#[test]
+fn what_comes_over_the_line_may_wait_two_packets_of_each_flow() {
+    // Eight flows with two half packets each wait 9.7 ms; two full packets of each take 19.4.
+    let dropped = |ingress| {
+        let mut cake = cake(&CakeParams { ingress, ..params() });
+        let (mut fates, mut now) = (Vec::new(), Time(1_000 * MS));
+        let half = |flow| Packet { size: MTU / 2, ..packet(flow, 0) };
+        (0..16).for_each(|number| cake.enqueue(half(number % 8), now, &mut fates));
+        for _ in 0..1000 {
+            now = now.max(cake.holds_until().expect("it has a rate"));
+            let left = cake.dequeue(now, &mut fates).expect("there is always one");
+            cake.enqueue(half(left.flow), now, &mut fates);
+        }
+        !fates.is_empty()
+    };
+    assert_eq!([false, true].map(dropped), [true, false]);
+}
+
+#[test]
+fn a_queue_that_has_spent_its_first_turn_is_bulk_once_more_comes() {
+    let mut flows = Flows::new([true, false], 1514);
+    let mut luck = Luck::new(1, "arrived");
+    let index = flows.queue(100, || [7, 0]);
+    flows.arrived(index, &mut luck);
+    turns(&mut flows, index, 1);
+    assert_eq!((flows.sparse, flows.bulk, flows.bulk_of_hosts(index)), (1, 0, [0, 0]));
+    flows.arrived(index, &mut luck);
+    assert_eq!((flows.sparse, flows.bulk, flows.bulk_of_hosts(index)), (0, 1, [1, 0]));
+}
+
+#[test]
+fn hosts_of_one_place_have_places_of_their_own_while_both_send() {
+    let mut flows = Flows::new([true, false], 1514);
+    let both = [(100, 7), (200, 7 + 1024)].map(|(flow, host)| bulk(&mut flows, flow, host));
+    assert_eq!(both.map(|index| flows.bulk_of_hosts(index)), [[1, 0]; 2]);
+}
+
+#[test]
+fn a_queue_that_a_ninth_flow_takes_over_is_its_hosts() {
+    let mut flows = Flows::new([true, false], 1514);
+    let set = [0, 1, 2, 3, 4, 5, 6, 7].map(|flow| bulk(&mut flows, flow * 1024 + 21, 7));
+    assert_eq!(flows.bulk_of_hosts(set[0]), [8, 0]);
+    assert_eq!(flows.queue(8 * 1024 + 21, || [8, 0]), set[0]);
+    assert_eq!([0, 1].map(|n| flows.bulk_of_hosts(set[n])), [[1, 0], [7, 0]]);
+}
