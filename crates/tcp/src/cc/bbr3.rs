@@ -888,3 +888,237 @@ impl ExtraAcked {
         self.most.update(whole(extra), round, window);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// The bandwidth is found: 1000 segments a second and an RTT of 40 ms, so the path holds 40.
+    fn found(phase: Phase) -> Bbr3 {
+        let mut bbr = Bbr3::new(&TcpParams::LINUX);
+        bbr.on_established(Some(Span::from_millis(40)), Totals::default(), Time::ZERO);
+        (bbr.max_bw, bbr.cwnd) = ([1000.0; 2], 80.0);
+        (bbr.phase, bbr.full_bw_reached) = (phase, true);
+        bbr
+    }
+
+    /// An ACK at `ms` of one segment, since whose departure 40 were delivered in 40 ms.
+    fn ack(ms: u64) -> RateSample {
+        RateSample {
+            now: Time(ms * MS),
+            sample: Some(sample()),
+            acked: 1,
+            losses: 0,
+            prior_in_flight: 40,
+            in_flight: 39,
+            rtt_us: Some(40_000),
+            totals: Totals { delivered: 100, delivered_us: 1000 * ms, lost: 0 },
+            departure: Time(ms * MS),
+            repair: Repair::None,
+            cwnd_limited: true,
+        }
+    }
+
+    fn sample() -> Sample {
+        Sample {
+            prior_delivered: 60,
+            delivered: 40,
+            interval_us: Some(40_000),
+            app_limited: false,
+            tx_in_flight: 40,
+            lost: 0,
+        }
+    }
+    #[test]
+    fn up_goes_on_where_a_bound_and_not_the_application_limits_it() {
+        for cwnd_limited in [true, false] {
+            let mut bbr = found(Phase::Up);
+            (bbr.bounds.inflight_longterm, bbr.full_bw_now) = (60.0, true);
+            let goes_down = bbr.is_time_to_go_down(&RateSample { cwnd_limited, ..ack(1) });
+            assert_eq!(goes_down, !cwnd_limited);
+        }
+    }
+    #[test]
+    fn the_headroom_is_15_percent_and_a_segment_at_least() {
+        let left = [100.0, 6.0, 4.0, f64::INFINITY].map(|longterm| {
+            let mut bbr = found(Phase::Cruise);
+            bbr.bounds.inflight_longterm = longterm;
+            bbr.inflight_with_headroom()
+        });
+        assert_eq!(left, [85.0, 5.0, 4.0, f64::INFINITY]);
+    }
+    #[test]
+    fn from_probe_to_probe_are_two_to_three_seconds_of_which_a_draw_decides() {
+        let mut bbr = found(Phase::Up);
+        bbr.set_luck(Luck::new(1, "bbr3"));
+        let mut rounds = [0; 2];
+        for _ in 0..200 {
+            bbr.start_down(Time::ZERO);
+            let wait = bbr.bw_probe_wait.as_secs_f64();
+            assert!((2.0..3.0).contains(&wait), "{wait}");
+            rounds[bbr.rounds_since_probe_up as usize] += 1;
+        }
+        assert!(rounds.iter().all(|times| *times > 60), "{rounds:?}");
+    }
+    #[test]
+    fn startup_ends_on_losses_in_six_places_of_a_round_trip() {
+        let lossy = |ranges, lost| {
+            let mut bbr = found(Phase::Startup);
+            (bbr.lost_ranges, bbr.loss_round_start) = (ranges, true);
+            (bbr.recovery_round, bbr.round_count) = (Some(3), 4);
+            let sample = Some(Sample { lost, tx_in_flight: 100, ..sample() });
+            bbr.is_startup_lossy(&RateSample { sample, ..ack(1) })
+        };
+        assert_eq!([(5, 3), (6, 3), (6, 2)].map(|(r, l)| lossy(r, l)), [false, true, false]);
+    }
+    #[test]
+    fn a_loss_lowers_the_short_term_bounds_to_what_was_delivered_or_by_three_tenths() {
+        let lowered = |bw_latest, inflight_latest| {
+            let mut bbr = found(Phase::Cruise);
+            (bbr.bw_latest, bbr.inflight_latest) = (bw_latest, inflight_latest);
+            bbr.lower_bounds();
+            (bbr.bounds.bw_shortterm, bbr.bounds.inflight_shortterm)
+        };
+        assert_eq!(lowered(800.0, 70.0), (800.0, 70.0));
+        assert_eq!(lowered(100.0, 10.0), (700.0, 56.0));
+    }
+    #[test]
+    fn up_has_two_segments_more() {
+        let holds = [Phase::Cruise, Phase::Up].map(|phase| found(phase).inflight(1000.0, 1.0));
+        assert_eq!(holds, [40.0, 42.0]);
+    }
+    #[test]
+    fn the_least_rtt_is_of_ten_seconds_and_probe_rtt_s_of_five() {
+        let mut bbr = found(Phase::Cruise);
+        let mut least = |ms| {
+            bbr.update_min_rtt(&RateSample { rtt_us: Some(50_000), ..ack(ms) });
+            (bbr.min_rtt_us, bbr.probe_rtt_min_us)
+        };
+        assert_eq!(least(5_000), (Some(40_000.0), 40_000.0));
+        assert_eq!(least(5_001), (Some(40_000.0), 50_000.0));
+        assert_eq!(least(10_000), (Some(40_000.0), 50_000.0));
+        assert_eq!(least(10_001), (Some(50_000.0), 50_000.0));
+    }
+    #[test]
+    fn probe_rtt_lasts_200_ms_and_a_round_trip() {
+        let mut bbr = found(Phase::ProbeRtt);
+        let mut phase = |ms, round_start| {
+            bbr.round_start = round_start;
+            bbr.handle_probe_rtt(&RateSample { in_flight: 20, ..ack(ms) });
+            bbr.phase
+        };
+        assert_eq!(phase(100, true), Phase::ProbeRtt, "it begins: half of the path is in flight");
+        assert_eq!(phase(301, false), Phase::ProbeRtt, "no round trip has passed");
+        assert_eq!(phase(300, true), Phase::ProbeRtt, "200 ms are not over");
+        assert_eq!(phase(301, false), Phase::Cruise);
+    }
+    #[test]
+    fn in_up_the_bound_grows_twice_as_fast_each_round_trip() {
+        let mut bbr = found(Phase::Refill);
+        bbr.start_up();
+        let mut steps = vec![bbr.probe_up_acked_per_inc];
+        for _ in 0..7 {
+            bbr.raise_inflight_longterm_slope();
+            steps.push(bbr.probe_up_acked_per_inc);
+        }
+        assert_eq!(steps, [80.0, 40.0, 20.0, 10.0, 5.0, 2.5, 1.25, 1.0]);
+    }
+    #[test]
+    fn what_gathers_is_a_window_at_most_and_startup_remembers_it_for_a_round_trip() {
+        let remembered = |reached: bool, acked| {
+            let mut bbr = found(if reached { Phase::Cruise } else { Phase::Startup });
+            (bbr.full_bw_reached, bbr.cycle_stamp) = (reached, Time(MS));
+            bbr.bw_probe_wait = Span::from_secs(9);
+            for round in 0..4u32 {
+                let delivered = 100 + 40 * round;
+                bbr.on_rate_sample(&RateSample {
+                    acked: if round == 0 { acked } else { 1 },
+                    sample: Some(Sample { prior_delivered: delivered - 40, ..sample() }),
+                    totals: Totals { delivered, delivered_us: 0, lost: 0 },
+                    ..ack(40 + 40 * u64::from(round))
+                });
+            }
+            bbr.extra_acked.get()
+        };
+        assert_eq!([remembered(true, 30), remembered(true, 100)], [30.0, 80.0]);
+        assert_eq!(remembered(false, 30), 1.0);
+    }
+    #[test]
+    fn the_window_to_go_back_to_is_that_before_the_first_of_several_reductions() {
+        let saved = |phase, repair| {
+            let mut bbr = found(phase);
+            (bbr.prior_cwnd, bbr.cwnd, bbr.repair) = (90.0, 30.0, repair);
+            bbr.save_cwnd();
+            bbr.prior_cwnd
+        };
+        assert_eq!(saved(Phase::Cruise, Repair::None), 30.0);
+        assert_eq!(saved(Phase::Cruise, Repair::Recovery), 90.0);
+        assert_eq!(saved(Phase::ProbeRtt, Repair::None), 90.0);
+    }
+    #[test]
+    fn after_an_idle_time_it_sends_at_the_bandwidth_in_any_phase_of_its_cycle() {
+        for phase in [Phase::Down, Phase::Cruise, Phase::Up] {
+            let mut bbr = found(phase);
+            bbr.set_pacing_rate(phase.pacing_gain());
+            bbr.on_idle_restart(Time(MS), Totals::default());
+            assert_eq!(bbr.rate(), Some(whole(1000.0 * bbr.mss * PACING_MARGIN)), "{phase:?}");
+        }
+    }
+    #[test]
+    fn it_probes_as_often_as_reno_would_and_each_63_round_trips_at_least() {
+        let is_time = |segments: f64, rounds| {
+            let mut bbr = found(Phase::Cruise);
+            (bbr.max_bw, bbr.cwnd, bbr.rounds_since_probe_up) = ([25.0 * segments; 2], 1e6, rounds);
+            bbr.bw_probe_wait = Span::from_secs(2);
+            bbr.is_time_to_probe_bw(Time(MS))
+        };
+        assert_eq!([39, 40].map(|rounds| is_time(40.0, rounds)), [false, true]);
+        assert_eq!([62, 63].map(|rounds| is_time(500.0, rounds)), [false, true]);
+    }
+    #[test]
+    fn the_window_grows_until_the_first_is_delivered_whatever_the_model_says() {
+        let grown = |delivered| {
+            let mut bbr = found(Phase::Startup);
+            (bbr.full_bw_reached, bbr.max_bw, bbr.cwnd) = (false, [1.0; 2], 10.0);
+            bbr.delivered = delivered;
+            bbr.update_cwnd(&RateSample { acked: 2, ..ack(40) });
+            bbr.cwnd
+        };
+        assert_eq!([9, 10].map(grown), [12.0, 10.0]);
+    }
+    #[test]
+    fn what_was_not_lost_lowers_no_bound_at_the_round_s_end() {
+        let mut bbr = found(Phase::Cruise);
+        bbr.note_loss();
+        bbr.undo(0.0, Totals::default());
+        bbr.loss_round_delivered = 0;
+        bbr.update_latest_delivery_signals(&ack(40));
+        bbr.update_congestion_signals(&ack(40));
+        assert!(bbr.loss_round_start && bbr.bounds.bw_shortterm.is_infinite());
+    }
+    #[test]
+    fn a_quarter_more_is_growth() {
+        let counted = |rate| {
+            let mut bbr = found(Phase::Startup);
+            (bbr.full_bw, bbr.full_bw_count, bbr.full_bw_now) = (1000.0, 1, false);
+            (bbr.round_start, bbr.delivery_rate) = (true, rate);
+            bbr.check_full_bw_reached(&ack(40));
+            bbr.full_bw_count
+        };
+        assert_eq!([1249.0, 1250.0].map(counted), [2, 0]);
+    }
+    #[test]
+    fn a_cycle_without_data_to_send_forgets_no_bandwidth() {
+        let kept = |app_limited| {
+            let mut bbr = found(Phase::Down);
+            (bbr.max_bw, bbr.ack_phase) = ([900.0, 1000.0], AckPhase::Stopping);
+            bbr.round_start = true;
+            let sample = Some(Sample { app_limited, ..sample() });
+            bbr.adapt_long_term_model(&RateSample { sample, ..ack(40) });
+            bbr.max_bw
+        };
+        assert_eq!([true, false].map(kept), [[900.0, 1000.0], [0.0, 900.0]]);
+    }
+}

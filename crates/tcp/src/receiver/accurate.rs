@@ -223,8 +223,13 @@ mod tests {
     #[test]
     fn a_change_is_acknowledged_at_once_and_so_are_six_untold_marks() {
         let mut accurate = Accurate::default();
-        let fields = [Ecn::Ect0, Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect0];
-        assert_eq!(fields.map(|ecn| accurate.on_segment(ecn, 1)), [true, false, true, false, true]);
+        let at_once = |accurate: &mut Accurate, ecn| accurate.on_segment(ecn, 1);
+        let fields = [Ecn::Ect0, Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::NotEct];
+        let changes = fields.map(|ecn| at_once(&mut accurate, ecn));
+        assert_eq!(changes, [true, false, true, false, true, true]);
+        // As the SYN came is no change.
+        accurate.on_syn(Ecn::Ect1);
+        assert!(!at_once(&mut accurate, Ecn::Ect1));
         let mut untold = Accurate { last: Ecn::Ce, ..Accurate::default() };
         assert_eq!((1..=6).find(|_| untold.on_segment(Ecn::Ce, 1)), Some(6));
     }
@@ -253,6 +258,9 @@ mod tests {
         let mut accurate = Accurate::default();
         let mut option = |sacks| accurate.option(sacks, TIMESTAMPS).0.map(|option| option.fields);
         assert_eq!(option(2), Some(2), "nothing has come: two counters fit");
+        accurate.on_segment(Ecn::Ect0, 0);
+        let mut option = |sacks| accurate.option(sacks, TIMESTAMPS).0.map(|option| option.fields);
+        assert_eq!(option(2), Some(2), "nor have bytes");
         accurate.on_segment(Ecn::Ect0, 1);
         let mut option = |sacks| accurate.option(sacks, TIMESTAMPS).0.map(|option| option.fields);
         assert_eq!(option(2), None, "ECT(0) is the third counter, and does not fit");

@@ -267,3 +267,75 @@ impl Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MAX_SACK_BLOCKS;
+
+    const MSS: u32 = 1000;
+
+    /// CE segments that an ACK tells of: it delivers so many full segments, its field ACE counts
+    /// `ce` and its option, if it has one, bytes with ECT(1), CE and ECT(0).
+    fn told(marks: &mut Marks, segments: u32, ce: u32, option: Option<[u32; 3]>) -> u32 {
+        let counters = |bytes: [u32; 3]| AccEcnOption {
+            bytes: [0, 1, 2].map(|field| bytes[field] + COUNTER_OFFSETS[field]),
+            fields: 3,
+            size: 12,
+        };
+        let ack = AckSegment {
+            ack: 0,
+            echo: Time::NEVER,
+            window: 1 << 20,
+            sacks: [(0, 0); MAX_SACK_BLOCKS],
+            sack_count: 0,
+            ace: ((ce + ACE_OFFSET) & ACE_MASK) as u8,
+            accecn: option.map(counters),
+            ecn: Ecn::NotEct,
+            one_way: None,
+            syn: false,
+            stamp: Millis(1),
+        };
+        marks.newly_ce(&ack, &Delivery { segments, bytes: segments * MSS, calm: true })
+    }
+
+    /// An ACK of one segment has come, with these counters.
+    fn after(option: Option<[u32; 3]>) -> Marks {
+        let mut marks = Marks::new(&TcpParams::LINUX.with(|p| p.mss = MSS));
+        assert_eq!(told(&mut marks, 1, 0, option), 0);
+        marks
+    }
+
+    #[test]
+    fn an_option_is_relied_on_from_the_second_on_and_not_where_a_counter_falls() {
+        // Of eight segments ACE can tell 0 or 8; the option says that none was marked.
+        let next = |option| Some([0, 0, option]);
+        assert_eq!(told(&mut after(next(1000)), 8, 0, next(9000)), 0);
+        assert_eq!(told(&mut after(None), 8, 0, next(9000)), 8, "the first");
+        assert_eq!(told(&mut after(next(1000)), 8, 0, next(500)), 8, "it falls");
+    }
+
+    #[test]
+    fn with_more_than_four_segments_an_ack_is_usual_none_counts_as_wrapped() {
+        let wrapped = [252, 253].map(|average| {
+            let mut marks = after(None);
+            // With this ACK of eight the average is 256 or 257 of 64.
+            marks.segments_per_ack = average;
+            told(&mut marks, 8, 0, None)
+        });
+        assert_eq!(wrapped, [8, 0]);
+    }
+
+    #[test]
+    fn from_sixteen_segments_on_the_share_of_bytes_tells_how_often_ace_has_wrapped() {
+        let of = |segments, ce, bytes| {
+            let mut marks = after(Some([0, 0, 1000]));
+            told(&mut marks, segments, ce, Some([0, bytes, 1000 + segments * MSS - bytes]))
+        };
+        // Four segments, or twelve, cannot have 5000 bytes.
+        assert_eq!([15, 16].map(|segments| of(segments, 4, 5000)), [12, 4]);
+        // Eight of sixteen, one of them short.
+        assert_eq!(of(16, 0, 7500), 8);
+        assert_eq!(of(16, 0, 16_000), 16);
+    }
+}

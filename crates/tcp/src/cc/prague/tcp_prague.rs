@@ -491,6 +491,7 @@ mod tests {
         prague.rounds = TRANSITION;
         let increases = [5, 10, 25, 80].map(|ms| prague.increase(Some(Span::from_millis(ms))));
         near(&increases.map(|ai| ai as f64 / ONE as f64), &[0.04, 0.16, 1.0, 1.0]);
+        assert_eq!(prague.increase(Some(Span::from_millis(1))), 1678, "of 1677.7 it is nearer");
         prague.rounds = TRANSITION - 1;
         assert_eq!(prague.increase(Some(Span::from_millis(5))), ONE);
         (prague.rounds, prague.virtual_rtt) = (TRANSITION, Span::ZERO);
@@ -679,5 +680,81 @@ mod tests {
         prague.ssthresh = prague.cwnd;
         let later = [6, 7, 8, 9].map(|number| round(&mut prague, number));
         assert_eq!(later, [(1, false), (2, false), (3, false), (4, true)]);
+    }
+
+    /// An ACK after a second of so many segments, all that have been sent but ten.
+    fn event(una: u32) -> AckEvent {
+        AckEvent {
+            delivered: Delivered { packets: una, ce: 0 },
+            una,
+            nxt: una + 10,
+            now: Time(1_000_000_000),
+            srtt: Some(Span::from_millis(20)),
+            in_flight: 0,
+            cwnd_limited: true,
+            lossless: true,
+        }
+    }
+    #[test]
+    fn alpha_is_updated_25_ms_after_the_last_time_and_no_earlier() {
+        let updated = |ns| {
+            let mut prague = prague();
+            (prague.saw_ce, prague.rounds) = (true, TRANSITION);
+            let delivered = Delivered { packets: 10, ce: 10 };
+            prague.end_round(&AckEvent { delivered, now: Time(ns), ..event(10) });
+            prague.alpha > 0
+        };
+        assert_eq!([24_999_999, 25_000_000].map(updated), [false, true]);
+    }
+    #[test]
+    fn it_is_paced_at_twice_its_rate_while_half_of_ssthresh_is_far() {
+        // Ten segments of 1500 bytes in 20 ms.
+        let paced = |ssthresh| {
+            let mut prague = TcpPrague::new(&TcpParams::LINUX);
+            prague.ssthresh = ssthresh;
+            prague.pace(&event(0));
+            prague.rate()
+        };
+        assert_eq!([f64::INFINITY, 20.0].map(paced), [Some(1_500_000), Some(750_000)]);
+    }
+    #[test]
+    fn marks_reduce_once_in_25_ms_where_round_trips_play_no_part() {
+        let reductions = |rounds| {
+            let mut prague = prague();
+            (prague.alpha, prague.rounds) = (ALPHA_ONE << SHIFT_G, rounds);
+            [1, 2].map(|ms| {
+                let now = Time(ms * 1_000_000);
+                prague.on_congestion(&Congestion { now, signal: Signal::Ecn, inflight: 0 });
+                prague.window / (ONE / 2)
+            })
+        };
+        assert_eq!(reductions(TRANSITION), [10, 10]);
+        assert_eq!(reductions(TRANSITION - 1), [10, 5]);
+    }
+    #[test]
+    fn what_was_not_lost_gives_rate_and_windows_back() {
+        let mut prague = prague();
+        prague.last_srtt = 160_000;
+        prague.on_congestion(&Congestion { now: Time::ZERO, signal: Signal::Loss, inflight: 0 });
+        (prague.cwnd, prague.ssthresh) = (5.0, 5.0);
+        prague.undo(10.0, Totals::default());
+        assert_eq!((prague.rate, prague.cwnd()), (750_000, 10.0));
+        // A second is 4.9 % longer where a rate becomes a window.
+        assert_eq!(prague.window * 1049 / 1000 / ONE, 10);
+    }
+    #[test]
+    fn the_sender_s_window_in_a_recovery_lowers_none_of_its_own() {
+        let windows = [1.0, 20.0].map(|cwnd| {
+            let mut prague = prague();
+            prague.set_cwnd(cwnd);
+            prague.window / ONE
+        });
+        assert_eq!(windows, [10, 20]);
+    }
+    #[test]
+    fn the_smoothed_rtt_begins_with_the_first() {
+        let mut prague = prague();
+        prague.cong_control(&event(1));
+        assert_eq!(prague.smooth_srtt, 160_000 << SMOOTH_SHIFT);
     }
 }

@@ -374,6 +374,13 @@ mod tests {
             udp.by_rate
         });
         assert_eq!(by_rate, [true, false]);
+        // At 8 Mbit/s a packet takes 1.4 ms, and 2 ms are short.
+        let by_rate = [2_000_000, 2_000_001].map(|ns| {
+            let mut udp = at(1e6);
+            udp.choose_state(Span(ns));
+            udp.by_rate
+        });
+        assert_eq!(by_rate, [true, false]);
     }
 
     /// 1448 bytes in 25 ms more each 25 ms, in which 25 ms of the rate are delivered.
@@ -450,6 +457,7 @@ mod tests {
     #[test]
     fn a_loss_halves_and_what_it_took_comes_back_once() {
         let mut udp = at(1e6);
+        udp.wait = 3;
         let lose = Congestion { now: Time::ZERO, signal: Signal::Loss, inflight: 10 };
         udp.on_congestion(&lose);
         udp.cong_control(&event(1, 0, 100));
@@ -457,8 +465,10 @@ mod tests {
         udp.on_congestion(&lose);
         udp.cong_control(&event(2, 0, 110));
         assert_eq!(udp.window, 10_000.0, "one loss a virtual RTT, and no growth in it");
+        // One virtual RTT of 3 had passed. 345 segments are half of the rate: it waits 8.
+        assert_eq!(udp.wait, 8);
         udp.undo(0.0, Totals::default());
-        assert_eq!(udp.window, 20_000.0);
+        assert_eq!((udp.window, udp.wait), (20_000.0, 2));
         udp.undo(0.0, Totals::default());
         assert_eq!(udp.window, 20_000.0);
     }
