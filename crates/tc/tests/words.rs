@@ -209,6 +209,9 @@ fn a_wrong_word_is_pointed_at() {
         ("dualpi2 step_thresh 2q", 20, "ms"),
         ("dualpi2 classic_protection 101%", 27, "from 0 to 100"),
         ("dualpi2 max_rtt 10s", 0, "max_rtt like 100ms"),
+        ("blue increment 0", 15, "above 0 to 1"),
+        ("codel limit 08", 12, "write 8"),
+        ("codel target 4294967296us", 13, "the most is"),
         ("dualpi2 overflow drop_on_overload", 17, "once"),
         ("cak", 0, "cake"),
         ("htb rate 1mbit", 0, "shaper"),
@@ -361,6 +364,10 @@ fn dualpi2_s_words_are_the_kernel_s_attributes() {
         &[5, 0, 14, 0, 3, 0, 0, 0],
     ];
     assert_eq!(found.packed_options(), Some(expected.concat()));
+    for packets in ["2p", "2packet", "2packets"] {
+        let said = format!("dualpi2 step_thresh {packets}");
+        assert_eq!(parse(&said), parse("dualpi2 step_thresh 2pkt"), "{packets}");
+    }
     assert_eq!(parse("dualpi2").packed_options(), Some(Vec::new()));
     assert_eq!(parse("codel").packed_options(), None);
 }
@@ -465,6 +472,16 @@ fn dualpi2_s_gains_follow_from_its_rtts() {
     assert_eq!(found.fields().count("tupdate_ns"), Some(15_000_000));
     assert!((real("alpha") - 0.15).abs() < 1e-9 && (real("beta") - 3.0).abs() < 1e-9);
     assert_eq!(parse(&found.text()), found);
+    // A typical RTT is a sixth of the longest, and an update comes three times in the longest.
+    for (words, target_ms, tupdate_ms) in [
+        ("max_rtt 120ms", 20, 20),
+        ("typical_rtt 20ms", 20, 20),
+        ("max_rtt 30ms typical_rtt 20ms", 20, 10),
+    ] {
+        let found = parse(&format!("dualpi2 {words}"));
+        let ms = ["target_ns", "tupdate_ns"].map(|name| found.fields().count(name));
+        assert_eq!(ms, [Some(target_ms * 1_000_000), Some(tupdate_ms * 1_000_000)], "{words}");
+    }
 }
 
 #[test]
@@ -475,7 +492,8 @@ fn a_bare_time_below_a_millisecond_is_noted() {
     assert_eq!(note.message, "target 5 is 5 us: to tc a bare number is microseconds");
     assert_eq!(note.hint, "write target 5ms if milliseconds are meant, else target 5us");
     assert_eq!(note.at, 16..17);
-    for sound in ["codel target 5us", "codel target 5000", "codel interval 0.1s", "codel limit 5"] {
+    assert_eq!(parse("mq fq_codel target 5").notes[0].at, 19..20);
+    for sound in ["codel target 5us", "codel target 1000", "codel interval 0.1s", "codel limit 5"] {
         assert_eq!(parse(sound).notes, []);
     }
 }
@@ -555,6 +573,9 @@ fn a_policer_is_read_and_written() {
         ),
         ("rate 10mbit burst 100kb mtu 2040 conform-exceed drop", "rate 10mbit burst 102400"),
         ("rate 10mbit burst 15k drop", "rate 10mbit burst 15360"),
+        ("rate 10mbit burst 15k conform-exceed drop/pass", "rate 10mbit burst 15360"),
+        // 2^32 ticks of 64 ns less one byte's time.
+        ("rate 62500kbit burst 2147483647", "rate 62500kbit burst 2147483647"),
         ("rate 10mbit maxburst 15k minburst 1514", "rate 10mbit burst 15360 mtu 1514"),
     ] {
         let police = Police::parse(words).expect(words).expect("a policer");
@@ -576,6 +597,7 @@ fn a_policer_is_read_and_written() {
         ("rate 10mbit burst 1k reclassify", 21, "drops it"),
         ("rate 10mbit burst 1k peakrate 20mbit", 21, "leave it out"),
         ("rate 1kbit burst 1g", 0, "smaller burst"),
+        ("rate 62500kbit burst 2g", 0, "smaller burst"),
     ] {
         let error = Police::parse(words).expect_err(words);
         assert!(error.at.start == at && error.hint.contains(hint), "{words}: {error:?}");
@@ -639,6 +661,7 @@ fn link_layers_have_cake_s_overheads() {
     assert_eq!(numbers("overhead 44"), (0, 44, 0, Cells::None));
     assert_eq!(numbers("header 14 overhead 44 ether-vlan"), (14, 48, 0, Cells::None));
     assert_eq!(numbers("ethernet ether-vlan"), (14, 42, 84, Cells::None));
+    assert_eq!(numbers("atm mpu 1000"), (0, 8, 1000, Cells::Atm));
     assert_eq!(numbers("pppoe-ptm ether-vlan ether-vlan mpu 64"), (14, 38, 64, Cells::Ptm));
     for wrong in [
         "pppoe-ptn",
@@ -781,11 +804,15 @@ fn linux_s_command_spells_everything_out_and_adds_nothing_to_what_linux_alone_ha
     ] {
         assert_eq!(parse(words).command().as_deref(), Ok(said));
     }
+    let longest = parse("codel target 4294967295us");
+    assert_eq!(longest.fields().count("target_ns"), Some(u64::from(u32::MAX) * 1000));
     assert_eq!(parse("pfifo_fast limit 33").queue_length(), Some(33));
     for (words, problem) in [
         ("adt", "no queue discipline 'adt'"),
         ("codel variant rfc", "variant rfc"),
         ("codel target 5500ns", "microseconds"),
+        ("cake_mq sync_time 100us", "sync_time is 200us"),
+        ("cake_mq sync_time 300us", "sync_time is 200us"),
     ] {
         let error = parse(words).command().expect_err(words);
         assert!(error.problem.contains(problem), "{words}: {error}");
@@ -794,6 +821,11 @@ fn linux_s_command_spells_everything_out_and_adds_nothing_to_what_linux_alone_ha
 
 #[test]
 fn netlink_is_told_what_tc_would_tell_it() {
+    // cake_mq's RTT and target, us: a twentieth, and one at least.
+    let packed = parse("cake_mq rtt 10us").packed_options().expect("by netlink");
+    let told = |number: u8, us: u8| [8, 0, number, 0, us, 0, 0, 0];
+    let is_there = |attribute: [u8; 8]| packed.windows(8).any(|bytes| bytes == attribute);
+    assert!(is_there(told(7, 10)) && is_there(told(8, 1)), "{packed:?}");
     let options = |words: &str| parse(words).options().expect("made by netlink");
     let of = |options: &[(String, u64)], name: &str| {
         options.iter().find(|(each, _)| each == name).map(|(_, value)| *value)
@@ -1309,6 +1341,14 @@ fn every_choice_of_cake_is_the_simulator_s() {
     }
     let error = Discipline::parse("cake autorate-ingress").expect_err("no engine has it");
     assert!(error.hint.contains("bandwidth"), "{error}");
+}
+
+#[test]
+fn a_usage_shows_what_must_be_said_without_brackets() {
+    let choke = record("choke").expect("there is one");
+    let usage = choke.usage(&choke.grammars[0]);
+    let shown = "choke limit PACKETS bandwidth RATE [min PACKETS] [max PACKETS]";
+    assert!(usage.starts_with(shown) && usage.ends_with("[ecn]"), "{usage}");
 }
 
 #[test]
