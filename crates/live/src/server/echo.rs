@@ -228,6 +228,14 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_is_shorter_than_its_reply_gets_none() {
+        let known = Known::default();
+        known.add(0, HERE);
+        let short = Echo { sequence: 1, sent: 0, turned: 0, token: 0, heard: 0 }.write(0);
+        assert_eq!(reply(&known, &short, HERE, 0), None);
+    }
+
+    #[test]
     fn a_reply_bears_the_field_that_is_asked_for_and_says_which_came() {
         let known = known();
         let asked = Marked { number: 3, token: 7, wanted: 0xb9, came: None };

@@ -147,4 +147,26 @@ mod tests {
         assert_eq!((offset.drift, offset.samples), (0.0, 1));
         assert!((offset.ours(ZERO + SECOND) - SECOND).abs() < MS);
     }
+
+    #[test]
+    fn an_exchange_counts_up_to_a_tenth_or_a_fifth_of_a_millisecond_above_the_quickest() {
+        let counted = |quickest: i64, slower: i64| {
+            let rtts = [quickest, slower].into_iter().zip(0..);
+            let both: Vec<_> =
+                rtts.map(|(us, s)| exchange(s * SECOND, us * 500, us * 500)).collect();
+            Offset::fit(&both).expect("there are two").samples
+        };
+        assert_eq!([11_000, 11_001].map(|us| counted(10_000, us)), [2, 1]);
+        assert_eq!([1_200, 1_201].map(|us| counted(1_000, us)), [2, 1]);
+    }
+
+    #[test]
+    fn a_drift_is_told_over_five_seconds_and_is_that_of_quartz() {
+        let drift = |later: Exchange| Offset::fit(&[exchange(0, MS, MS), later]).unwrap().drift;
+        assert_eq!(drift(exchange(5 * SECOND - 1, MS, MS)), 0.0);
+        assert!((drift(exchange(5 * SECOND, MS, MS)) - 50e-6).abs() < 1e-9);
+        // The server's clock was stepped by 10 ms in ten seconds.
+        let even = exchange(10 * SECOND, MS, MS);
+        assert_eq!(drift(Exchange { turned: even.turned + 10 * MS, ..even }), 0.0);
+    }
 }

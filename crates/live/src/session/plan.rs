@@ -280,6 +280,16 @@ mod tests {
     }
 
     #[test]
+    fn a_port_is_a_number_of_up_to_five_digits() {
+        let port = |text| endpoint(text).map(|found| found.1).map_err(|_| ());
+        assert_eq!(
+            ["a:80", "a:00080", "[::1]:65535"].map(port),
+            [80, 80, 65_535].map(|n| Ok(Some(n)))
+        );
+        assert_eq!(["a:000080", "a:0", "a:65536", "a:"].map(port), [Err(()); 4]);
+    }
+
+    #[test]
     fn what_can_not_be_is_refused_with_its_place() {
         let cases = [
             ("/phases", json!([]), "phases: none"),

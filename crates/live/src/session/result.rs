@@ -192,9 +192,7 @@ fn requests(session: &Session, samples: &[Sample], offset: Option<&Offset>) -> V
                     sent: sample.sent,
                     sequence: sample.sequence,
                     rtt: Some(rtt),
-                    forward: offset
-                        .zip(turned)
-                        .map(|(o, turned)| (o.ours(turned) - sample.sent).clamp(0, rtt)),
+                    forward: offset.zip(turned).map(|(o, at)| forward(o, at, sample.sent, rtt)),
                     arrived: Some(true),
                 },
                 Outcome::Lost(_) => Request {
@@ -210,6 +208,12 @@ fn requests(session: &Session, samples: &[Sample], offset: Option<&Offset>) -> V
         requests
     };
     targets.map(of_target).collect()
+}
+
+/// How long a request was under way to the server, which turned it round at `turned` of its clock.
+/// Where the clocks' offset is off by more than the way takes, it is 0 or the round trip.
+fn forward(offset: &Offset, turned: i64, sent: i64, rtt: i64) -> i64 {
+    (offset.ours(turned) - sent).clamp(0, rtt)
 }
 
 /// What the server's echoes tell of the requests that it heard.
@@ -528,5 +532,25 @@ mod tests {
         let all = [request(Some(true)), request(Some(false)), request(Some(false))];
         assert_eq!(lost(all.iter()), (3, Some(2), Some(1)));
         assert_eq!(lost([request(Some(true)), request(None)].iter()), (2, None, None));
+    }
+
+    #[test]
+    fn a_way_takes_no_less_than_nothing_and_no_more_than_the_round_trip() {
+        let offset = Offset { at_zero: 1000.0, drift: 0.0, error: 50.0, samples: 1 };
+        let ways = [1060, 1110, 1140, 1190].map(|turned| forward(&offset, turned, 100, 50));
+        assert_eq!(ways, [0, 10, 40, 50]);
+    }
+
+    #[test]
+    fn what_ecn_told_is_of_the_streams_whose_samples_say_it() {
+        let stream = |ecn, delivered, marked| {
+            let row =
+                crate::load::Row { ecn, delivered, marked, ..crate::load::Row::from([-1; 17]) };
+            Stream { rows: Vec::new(), last: Some(row) }
+        };
+        let streams = [stream(1, 100, 5), stream(0, 50, -1), stream(-1, 900, 9)];
+        let told = marked_tcp(2, Direction::Up, &streams).expect("two say it");
+        assert_eq!((told.streams, told.ecn, told.delivered, told.marked), (2, 1, 150, 5));
+        assert!(marked_tcp(2, Direction::Up, &streams[2..]).is_none());
     }
 }

@@ -386,14 +386,17 @@ mod tests {
         let pair = Pair {
             phase: 1,
             direction: Direction::Down,
-            ours: vec![row(0, 100, 10, -1), row(0, 200, 30, -1), row(0, 400, 50, -1)],
+            ours: [(100, 10), (200, 30), (340, 44), (400, 50)]
+                .map(|(t, n)| row(0, t, n, -1))
+                .into(),
             theirs: vec![row(0, 1090, -1, 7), row(0, 1240, -1, 8)],
         };
         let (streams, acked) = streams(&pair, 1, Some(&offset(1000.0)), 100);
         assert!(!acked);
         let cwnds: Vec<_> =
             streams[0].rows.iter().map(|(_, _, r)| r.map(|r| (r.t, r.cwnd))).collect();
-        assert_eq!(cwnds, [Some((90, 7)), Some((240, 8)), None]);
+        // An interval away is the most.
+        assert_eq!(cwnds, [Some((90, 7)), Some((240, 8)), Some((240, 8)), None]);
         assert_eq!(streams[0].delivered(), Some(50));
         let at: Vec<i64> = [50, 100, 150, 300, 900].map(|t| streams[0].delivered_at(t)).to_vec();
         assert_eq!(at, [0, 10, 20, 40, 50]);
@@ -413,6 +416,14 @@ mod tests {
     }
 
     #[test]
+    fn a_load_of_which_neither_end_has_samples_says_nothing() {
+        let (ours, theirs) = (Vec::new(), Vec::new());
+        let pair = Pair { phase: 1, direction: Direction::Up, ours, theirs };
+        let (streams, acked) = streams(&pair, 1, None, 100);
+        assert_eq!((acked, streams[0].delivered()), (false, None));
+    }
+
+    #[test]
     fn an_interface_is_two_links_that_count_by_intervals() {
         let sample = |t, sent: i64, received: u64, backlog| Sample {
             t,
@@ -422,7 +433,7 @@ mod tests {
                 backlog_bytes: backlog * 100,
                 sent_packets: sent,
                 sent_bytes: sent * 100,
-                dropped: 0,
+                dropped: sent / 10,
             }),
             counters: Counters {
                 received_packets: received,
@@ -442,6 +453,7 @@ mod tests {
         assert_eq!(backlog, [Some(300), None, Some(200), None]);
         let [out, back] = [0, 1].map(|link| links.row(link));
         assert_eq!((out.sent_bytes, back.sent_bytes), (Some(1400), Some(20)));
+        assert_eq!((out.dropped_packets, out.arrived_packets), (Some(1), Some(14 + 1)));
         assert_eq!((out.backlog_max_packets, back.backlog_max_packets), (Some(3), None));
         assert_eq!((out.backlog_mean_packets, back.backlog_mean_packets), (Some(2.0), None));
         assert_eq!(queue_and_links(None).0, queue::Columns::default().into_table());
