@@ -169,9 +169,11 @@ fn listed(pairs: &Pairs) -> String {
         .take(SHOWN)
         .map(|((from, to), count)| format!("{count} from {from} to {to}"))
         .collect();
-    let more = most.len().saturating_sub(SHOWN);
-    let more =
-        if more > 0 { format!(" and {more} more pairs of addresses") } else { String::new() };
+    let more = match most.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        1 => " and one more pair of addresses".to_owned(),
+        more => format!(" and {more} more pairs of addresses"),
+    };
     format!("{}{more}", shown.join(", "))
 }
 
@@ -510,4 +512,150 @@ fn packet(link: u16, mut skip: usize, frame: &[u8], length: u32) -> Option<Addre
     let port = |at: usize| number(next + at).filter(|_| has_ports);
     let ports = (protocol, port(0).unwrap_or(0) as u16, port(2).unwrap_or(0) as u16);
     Some((from, to, ports, if said == 0 || said == 40 && carried == 0x86dd { whole } else { said }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UDP: u8 = 17;
+
+    /// The kept bytes of an IPv4 packet between ports 5 and 7.
+    fn ipv4(said: u16, fragment: u16) -> Vec<u8> {
+        let (said, fragment) = (said.to_be_bytes(), fragment.to_be_bytes());
+        let head = [0x45, 0, said[0], said[1], 0, 0, fragment[0], fragment[1], 64, UDP, 0, 0];
+        [&head[..], &[192, 0, 2, 1, 198, 51, 100, 2], &[0, 5, 0, 7]].concat()
+    }
+
+    /// The same of IPv6.
+    fn ipv6(said: u16) -> Vec<u8> {
+        let said = said.to_be_bytes();
+        let head = [0x60, 0, 0, 0, said[0], said[1], UDP, 64];
+        [&head[..], &[1; 16], &[2; 16], &[0, 5, 0, 7]].concat()
+    }
+
+    fn ethernet(types: &[u16], ip: &[u8]) -> Vec<u8> {
+        let mut frame = vec![0; 12];
+        for (number, each) in types.iter().enumerate() {
+            // A tag's number is behind its type.
+            frame.extend(if number > 0 { &[0, 9][..] } else { &[] });
+            frame.extend(each.to_be_bytes());
+        }
+        frame.extend(ip);
+        frame
+    }
+
+    /// Ports and IP bytes of what was 3014 bytes long on the wire.
+    fn found(link: u16, frame: &[u8]) -> Option<((u8, u16, u16), u32)> {
+        let (_, _, ports, bytes) = packet(link, header(link)?, frame, 3014)?;
+        Some((ports, bytes))
+    }
+
+    #[test]
+    fn a_packet_is_found_behind_each_link_s_header_and_tags() {
+        let whole = Some(((UDP, 5, 7), 100));
+        for types in [&[0x0800][..], &[0x8100, 0x0800], &[0x88a8, 0x8100, 0x0800]] {
+            assert_eq!(found(1, &ethernet(types, &ipv4(100, 0))), whole, "{types:x?}");
+        }
+        assert_eq!(found(1, &ethernet(&[0x8100, 0x86dd], &ipv6(60))), whole);
+        assert_eq!(found(1, &ethernet(&[0x0806], &ipv4(100, 0))), None, "ARP");
+        for bare in [12, 101, 228] {
+            assert_eq!(found(bare, &ipv4(100, 0)), whole, "{bare}");
+        }
+        assert_eq!(found(229, &ipv6(60)), whole);
+        assert_eq!(found(105, &ipv4(100, 0)), None);
+    }
+
+    #[test]
+    fn what_says_no_length_has_that_of_the_frame_and_fragments_have_no_ports() {
+        let of = |types, ip: &[u8]| found(1, &ethernet(&[types], ip)).expect("IP");
+        assert_eq!(of(0x0800, &ipv4(0, 0)).1, 3000);
+        assert_eq!(of(0x86dd, &ipv6(0)).1, 3000);
+        for (fragment, ports) in [(0x4000, (UDP, 5, 7)), (0x2000, (UDP, 0, 0)), (9, (UDP, 0, 0))] {
+            assert_eq!(of(0x0800, &ipv4(100, fragment)).0, ports, "{fragment:#x}");
+        }
+    }
+
+    fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+        let size = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes(), &size, body, &size].concat()
+    }
+
+    /// A section with one interface of bare IP, named `eth`, and a packet at this stamp.
+    fn section(resolution: u8, stamp: u64) -> Vec<u8> {
+        let header = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[255; 8]].concat();
+        let options = [2, 0, 3, 0, b'e', b't', b'h', 0, 9, 0, 1, 0, resolution, 0, 0, 0];
+        let interface = [&[101, 0, 0, 0, 0, 0, 0, 0][..], &options].concat();
+        let [high, low] = [stamp >> 32, stamp].map(|half| (half as u32).to_le_bytes());
+        let length = 24_u32.to_le_bytes();
+        let packet = [&[0; 4][..], &high, &low, &length, &length, &ipv4(100, 0)].concat();
+        [block(SECTION, &header), block(INTERFACE, &interface), block(ENHANCED, &packet)].concat()
+    }
+
+    #[test]
+    fn stamps_have_the_resolution_of_their_section_s_interface() {
+        // 10^-18 s, 2^-20 s, 10^-3 s; and each stamp is a second and a half.
+        let sections =
+            [section(18, 1_500_000_000_000_000_000), section(0x94, 3 << 19), section(3, 1500)];
+        let data = sections.concat();
+        let capture = Bytes { data: &data, big: false }.capture().expect("a capture");
+        let times: Vec<_> =
+            capture.packets.iter().map(|each| (each.interface, each.at_ns)).collect();
+        assert_eq!(times, [0, 1, 2].map(|interface| (interface, 1_500_000_000)));
+        assert_eq!(capture.interface(&"eth".into()), Ok(0));
+        assert_eq!(capture.interface(&Value::Int(2)), Ok(2));
+        let wrong = capture.interface(&Value::Int(3)).expect_err("there are three");
+        assert_eq!(wrong.message, "the capture has no interface 3");
+        let coarse = section(19, 1);
+        assert!(Bytes { data: &coarse, big: false }.capture().is_err());
+    }
+
+    #[test]
+    fn frames_that_are_not_read_are_those_of_the_chosen_interface() {
+        let interface = |link| Interface { name: None, link, units: 1 };
+        let mut capture = Capture::default();
+        capture.interfaces.extend([101, 105].map(interface));
+        (0..3).for_each(|_| capture.add(1, 0, &ipv4(100, 0), 24));
+        let (message, _) = unread_types(&capture, None).expect("all are chosen");
+        assert_eq!(message, "3 frames are not read: their link type is IEEE 802.11 (105)");
+        assert_eq!(unread_types(&capture, Some(1)).map(|said| said.0), Some(message));
+        assert_eq!(unread_types(&capture, Some(0)), None);
+    }
+
+    fn recorded(from: u8, to: u8, port: u16) -> Recorded {
+        let address = |last| IpAddr::from([192, 0, 2, last]);
+        let (from, to, ports) = (address(from), address(to), (UDP, port, 7));
+        Recorded { at_ns: 0, interface: 0, from, to, ports, bytes: 100 }
+    }
+
+    #[test]
+    fn that_flows_become_one_is_said_from_two_on_with_their_directions() {
+        let said = |all: &[Recorded]| several(&"a.pcap".into(), &all.iter().collect::<Vec<_>>());
+        let flow = |port| recorded(1, 2, port);
+        assert_eq!(said(&[flow(5), flow(5)]), None);
+        let (message, hint) = said(&[flow(5), flow(6)]).expect("two");
+        assert_eq!(
+            message,
+            "2 packets of 'a.pcap', 2 flows in all, become one flow in one direction"
+        );
+        assert!(hint.starts_with("a discipline that separates flows sees one"), "{hint}");
+        let (message, _) = said(&[flow(5), recorded(2, 1, 5)]).expect("two");
+        assert!(message.contains("of both directions, 2 flows in all"), "{message}");
+        // Three pairs are shown.
+        let pairs = |count| (0..count).map(|to| recorded(1, 2 + to, 5)).collect::<Vec<_>>();
+        assert!(said(&pairs(3)).expect("three").1.ends_with("192.0.2.4"));
+        assert!(said(&pairs(4)).expect("four").1.ends_with(" and one more pair of addresses"));
+        assert!(said(&pairs(9)).expect("nine").1.ends_with(" and 6 more pairs of addresses"));
+    }
+
+    #[test]
+    fn as_many_packets_and_as_large_ones_as_there_may_be_are_taken() {
+        let name = Value::from("a.pcap");
+        let many = |count| rows(&vec![(0, 100); count], &name).map(|_| ());
+        assert_eq!(many(MAX_ROWS), Ok(()));
+        assert!(many(MAX_ROWS + 1).is_err());
+        let large = |bytes| rows(&[(0, bytes)], &name).map(|_| ());
+        assert_eq!(large(tcp::params::MTU), Ok(()));
+        assert!(large(tcp::params::MTU + 1).is_err());
+    }
 }

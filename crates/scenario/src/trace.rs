@@ -611,4 +611,36 @@ mod tests {
             assert!(chances(wrong, "f").is_err(), "{wrong}");
         }
     }
+
+    #[test]
+    fn of_a_long_trace_the_rows_before_the_run_s_end_are_kept_where_two_more_fit() {
+        let kept = |run: usize| {
+            let rows = (0..=MAX_ROWS as u64).map(|at| (at, 1 + at % 2)).collect();
+            let long = Trace { rows, length: Some(u64::MAX), note: None };
+            long.within(&"long".into(), &RATE, Some(run as u64)).map(|part| part.rows)
+        };
+        let run = MAX_ROWS as u64 - 2;
+        let rows = kept(MAX_ROWS - 2).expect("as many as there may be");
+        assert_eq!((rows.len(), &rows[MAX_ROWS - 2..]), (MAX_ROWS, &[(run, 2), (run + MS, 0)][..]));
+        let wrong = kept(MAX_ROWS - 1).expect_err("one too many").message;
+        assert_eq!(wrong, "'long' has 199999 steps within the run");
+    }
+
+    #[test]
+    fn the_last_row_lasts_as_long_as_the_one_before_and_one_alone_a_second() {
+        let length = |text: &'static str| {
+            let open = |_: &str| Ok(text.as_bytes().to_vec());
+            read(&"f".into(), &DELAY, &open).expect(text).length
+        };
+        let seconds = ["0 5\n", "0 5\n2 7\n", "0 5\n2 7\n5 5\n"].map(length);
+        assert_eq!(seconds, [1, 4, 8].map(|s| Some(s * 1_000_000_000)));
+    }
+
+    #[test]
+    fn a_comment_names_columns_where_it_has_as_many_words() {
+        let read = |text| pairs(text, "f", Quantity::Rate).map(|(found, _)| found[0].number);
+        assert_eq!(read("# time rtt_ms rate_mbps\n0 30 5\n").ok(), Some("5"));
+        let wrong = read("# on a train\n# downwards\n0 30 5\n").expect_err("it has no names");
+        assert_eq!(wrong.message, "f has 3 columns without names");
+    }
 }

@@ -209,3 +209,170 @@ fn code_of_one_s_own_is_a_part_of_the_scenario() {
     let missing = Loaded::read(text, "a.toml", None, &scenario::no_file).expect_err("no file");
     assert_eq!(missing[0].message, "can't read 'mine.py': No such file or directory");
 }
+
+/// With keys above the first table, a link and a flow.
+fn texts(top: &str, link: &str, flow: &str) -> String {
+    format!("duration = \"60 s\"\n{top}\n[bottleneck]\n{link}\n[[flow]]\n{flow}\n")
+}
+
+/// Bounds: what lies at one is taken, and the next value is refused with these words.
+#[test]
+fn what_is_refused_begins_right_behind_what_is_taken() {
+    let (twenty, slow) = ("rate = \"20 Mbit/s\"\ndelay = \"10 ms\"", "kind = \"bulk\"");
+    let top = |taken: &str, refused: &str, words| {
+        (texts(taken, twenty, slow), texts(refused, twenty, slow), words)
+    };
+    let link = |link: &str, refused: &str, words| {
+        let of = |more: &str| texts("", &format!("{twenty}\n{link}\n{more}"), slow);
+        (of(""), of(refused), words)
+    };
+    let flow = |taken: &str, refused: &str, words| {
+        (texts("", twenty, taken), texts("", twenty, refused), words)
+    };
+    // A datagram of 120 bytes: 100 Mbit/s are 6.25 million in a minute, of which 1.25 are carried.
+    let udp = |link: &str, mbit: f64| {
+        let flow = format!("kind = \"udp\"\npacket = \"120 B\"\nrate = \"{mbit} Mbit/s\"");
+        texts("", &format!("delay = \"10 ms\"\n{link}"), &flow)
+    };
+    let gigabit = |more: &str| format!("rate = \"1 Gbit/s\"\n{more}");
+    let unlimited =
+        |delay: &str| texts("", &format!("rate = \"unlimited\"\ndelay = \"{delay}\""), slow);
+    let steps = |key: &str, value: &str| {
+        format!("{key} = [[\"0 s\", \"{value}\"], [\"2 s\", \"{value}\"]]\n")
+    };
+    let bounds = [
+        top("warmup = \"59.9 s\"", "warmup = \"60 s\"", "the warm-up leaves nothing"),
+        top(
+            "record = { queue = \"6 us\" }",
+            "record = { queue = \"5 us\" }",
+            "that makes 24000000 rows",
+        ),
+        (
+            texts("", twenty, &format!("{slow}\ncount = 100000")),
+            texts("", twenty, &format!("{slow}\ncount = 100000\n[[flow]]\nkind = \"ping\"")),
+            "100001 flows are too many",
+        ),
+        (
+            texts(
+                "",
+                &format!("{twenty}\n{}repeat = \"2001 ms\"", steps("schedule", "9 Mbit/s")),
+                slow,
+            ),
+            texts(
+                "",
+                &format!("{twenty}\n{}repeat = \"2 s\"", steps("schedule", "9 Mbit/s")),
+                slow,
+            ),
+            "repeat is not after the last step",
+        ),
+        (
+            texts(
+                "",
+                &format!("{twenty}\n{}delay_repeat = \"2001 ms\"", steps("delay_schedule", "9 ms")),
+                slow,
+            ),
+            texts(
+                "",
+                &format!("{twenty}\n{}delay_repeat = \"2 s\"", steps("delay_schedule", "9 ms")),
+                slow,
+            ),
+            "delay_repeat is not after the last step",
+        ),
+        link("qdisc = \"mq codel\"\nqueues = 4", "pinned = [3, 4]", "pinned has queue 4"),
+        flow("kind = \"bulk\"\nrtt = \"20 ms\"", "kind = \"bulk\"\nrtt = \"19.9 ms\"", "an RTT of"),
+        flow(
+            "kind = \"bulk\"\nstart = \"5 s\"\nstop = \"5001 ms\"",
+            "kind = \"bulk\"\nstart = \"5 s\"\nstop = \"5 s\"",
+            "it stops before it starts",
+        ),
+        flow(
+            "kind = \"bulk\"\ncount = 4\nhosts = 4",
+            "kind = \"bulk\"\ncount = 4\nhosts = 5",
+            "5 hosts for 4",
+        ),
+        // The sender is at home, where the hosts are.
+        flow(
+            "kind = \"bulk\"\nhosts = 1\naccess = \"1 Gbit/s\"\ndirection = \"down\"",
+            "kind = \"bulk\"\nhosts = 1\naccess = \"1 Gbit/s\"\ndirection = \"up\"",
+            "with access each flow's sender",
+        ),
+        flow(
+            "kind = \"web\"\nsize = \"9 kB\"\nobjects = 6\ncount = 6",
+            "kind = \"web\"\nsize = \"9 kB\"\nobjects = 5\ncount = 6",
+            "5 objects for 6 connections",
+        ),
+        flow(
+            "kind = \"stream\"\nsegment = \"4 s\"\nahead = \"4 s\"",
+            "kind = \"stream\"\nsegment = \"4 s\"\nahead = \"3999 ms\"",
+            "less is fetched ahead",
+        ),
+        flow(
+            "kind = \"udp\"\nrate = \"5 Mbit/s\"\naccess = \"5 Mbit/s\"",
+            "kind = \"udp\"\nrate = \"5 Mbit/s\"\naccess = \"4999 kbit/s\"",
+            "the rate is above the access link's",
+        ),
+        flow(
+            "kind = \"capture\"\npackets = [[\"0 s\", \"99 B\"], [\"1 s\", \"99 B\"]]\nrepeat = \"1001 ms\"",
+            "kind = \"capture\"\npackets = [[\"0 s\", \"99 B\"], [\"1 s\", \"99 B\"]]\nrepeat = \"1 s\"",
+            "repeat is too short",
+        ),
+        flow(
+            "kind = \"bulk\"\ntcp = { min_rto = \"1 s\", max_rto = \"1 s\" }",
+            "kind = \"bulk\"\ntcp = { min_rto = \"1001 ms\", max_rto = \"1 s\" }",
+            "min_rto is above max_rto",
+        ),
+        flow(
+            "kind = \"bulk\"\ncongestion = \"vegas\"\ntcp = { vegas_alpha = 4, vegas_beta = 4 }",
+            "kind = \"bulk\"\ncongestion = \"vegas\"\ntcp = { vegas_alpha = 5, vegas_beta = 4 }",
+            "vegas_alpha 5 is above vegas_beta 4",
+        ),
+        flow(
+            "kind = \"bulk\"\nprofile = \"linux-7.3\"\ntcp = { rack = false, sack = false }",
+            "kind = \"bulk\"\nprofile = \"linux-7.3\"\ntcp = { rack = false }",
+            "Linux 7.3 finds losses by RACK alone",
+        ),
+        (
+            udp("rate = \"20 Mbit/s\"", 100.0),
+            udp("rate = \"20 Mbit/s\"", 100.1),
+            "5.01e+06 packets would be dropped",
+        ),
+        (
+            udp(&gigabit(""), 100.0),
+            udp(&gigabit("loss = \"90%\""), 100.0),
+            "5.62e+06 packets would be",
+        ),
+        (
+            udp(&gigabit("police = \"rate 20mbit burst 64k\""), 100.0),
+            udp(&gigabit("police = \"rate 19mbit burst 64k\""), 100.0),
+            "5.06e+06 packets would be dropped",
+        ),
+        (unlimited("500 ns"), unlimited("499 ns"), "the clock would stand still"),
+        (
+            texts(
+                "",
+                "rate = \"unlimited\"\ndelay = \"0 s\"",
+                &format!("{slow}\njitter = \"1 us\""),
+            ),
+            texts(
+                "",
+                "rate = \"unlimited\"\ndelay = \"0 s\"",
+                &format!("{slow}\njitter = \"999 ns\""),
+            ),
+            "the clock would stand still",
+        ),
+    ];
+    for (taken, refused, words) in bounds {
+        read(&taken).unwrap_or_else(|problems| panic!("{words}: {taken}{}", problems[0]));
+        let problems = read(&refused).expect_err(words);
+        assert!(problems[0].message.contains(words), "{words}: {}", problems[0]);
+    }
+}
+
+#[test]
+fn fq_acts_on_an_unlimited_link_and_codel_does_not() {
+    let noted = |qdisc: &str| {
+        let link = format!("rate = \"unlimited\"\ndelay = \"10 ms\"\nqdisc = \"{qdisc}\"");
+        read(&texts("", &link, "kind = \"bulk\"")).expect("it is a scenario").notes.len()
+    };
+    assert_eq!(["fq", "codel"].map(noted), [0, 1]);
+}
