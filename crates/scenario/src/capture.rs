@@ -109,7 +109,7 @@ fn chosen(given: &[Option<Value>; 4], open: &Open<'_>) -> (&'static str, Result<
     let mut said = Vec::new();
     said.extend(several(name, &found));
     said.extend(unread(name, &capture, number));
-    ("file", rows(&times, name).map(|rows| (rows, said)))
+    ("file", rows(times, name).map(|rows| (rows, said)))
 }
 
 /// Of a capture of which no packet is left.
@@ -163,7 +163,7 @@ fn counted<'p>(packets: impl Iterator<Item = &'p Recorded>) -> Pairs {
 fn listed(pairs: &Pairs) -> String {
     const SHOWN: usize = 3;
     let mut most: Vec<_> = pairs.iter().collect();
-    units::put_in_order(&mut most, |(_, count)| Reverse(**count));
+    most.sort_by_key(|(_, count)| Reverse(**count));
     let shown: Vec<_> = most
         .iter()
         .take(SHOWN)
@@ -224,9 +224,8 @@ const LINK_TYPES: &[(u16, &str)] = &[
     (258, "Apple's PKTAP"),
 ];
 
-fn rows(found: &[(u64, u32)], name: &Value) -> Result<Value, Wrong> {
-    let keys: Vec<_> = found.iter().map(|&(at, _)| (at, 0)).collect();
-    let found: Vec<_> = units::ascending(&keys).into_iter().map(|row| found[row]).collect();
+fn rows(mut found: Vec<(u64, u32)>, name: &Value) -> Result<Value, Wrong> {
+    found.sort_by_key(|&(at, _)| at);
     let first = found[0].0;
     if found.len() > MAX_ROWS {
         let message = format!("{} has {} packets", quoted(name), found.len());

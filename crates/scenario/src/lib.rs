@@ -599,7 +599,7 @@ fn validated(
         wrong
             .extend(check::check(scenario).into_iter().map(|each| source.locate(written(each), 0)));
     }
-    units::put_in_order(&mut wrong, |problem| problem.place.unwrap_or((0, 0)));
+    wrong.sort_by_key(|problem| problem.place.unwrap_or((0, 0)));
     problems.extend(wrong);
     match scenario {
         Some(scenario) if problems.is_empty() => {

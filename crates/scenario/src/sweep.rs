@@ -154,7 +154,7 @@ pub(crate) fn changes<'s>(
     }
     let place = |key: &str| sweep.axes.iter().position(|(name, _)| name == key);
     for point in &mut points {
-        units::put_in_order(&mut point.settings, |setting| place(setting.key));
+        point.settings.sort_by_key(|setting| place(setting.key));
     }
     Ok(points)
 }

@@ -48,10 +48,10 @@ struct Walk<'t> {
 impl Walk<'_> {
     /// A table's entries in the order in which they are written; the parser sorts them by key.
     fn table(&mut self, table: &DeTable<'_>, path: &str) -> Result<Table, NotToml> {
-        let entries: Vec<_> = table.iter().collect();
-        let starts: Vec<_> = entries.iter().map(|(key, _)| (key.span().start as u64, 0)).collect();
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
         let mut values = Table::default();
-        for (key, value) in units::ascending(&starts).into_iter().map(|row| entries[row]) {
+        for (key, value) in entries {
             let name: &str = key.get_ref();
             let below = join(path, name);
             let place = if value.get_ref().is_table() { key.span() } else { value.span() };

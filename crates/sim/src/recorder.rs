@@ -384,8 +384,9 @@ impl Recorder {
 }
 
 /// Rows by time and then by link; those of one time and link as they were.
-fn by_time<R: Copy>(rows: Vec<R>, of: impl Fn(&R) -> (u64, u32)) -> impl Iterator<Item = R> {
-    units::ascending(&rows.iter().map(of).collect::<Vec<_>>()).into_iter().map(move |row| rows[row])
+fn by_time<R>(mut rows: Vec<R>, of: impl Fn(&R) -> (u64, u32)) -> Vec<R> {
+    rows.sort_by_key(of);
+    rows
 }
 
 fn rtts(hosts: &[Host]) -> rtt::Columns {

@@ -1,6 +1,6 @@
 //! Time, Span, Rate: the quantities every other room is written in, `Luck`, the seeded generator,
-//! what packets take of a host's memory, what bytes take at a rate (`BytePace`), what hosts and queues
-//! say to each other (`Ecn`), and the order of lists (`ascending`).
+//! what packets take of a host's memory, what bytes take at a rate (`BytePace`), and what hosts and
+//! queues say to each other (`Ecn`).
 //!
 //! A `Time` is a point on the run's clock, a `Span` a length of it; both are u64 nanoseconds and
 //! never wrap (584 years). A `Rate` is bit/s. Arithmetic that mixes them lives here once, with its
@@ -10,12 +10,10 @@ mod byte_pace;
 mod ecn;
 mod luck;
 pub mod memory;
-mod order;
 
 pub use byte_pace::BytePace;
 pub use ecn::Ecn;
 pub use luck::Luck;
-pub use order::{ascending, put_in_order};
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
