@@ -35,7 +35,6 @@ mod sfq;
 mod slab;
 mod tbf;
 mod timer;
-mod variants;
 
 pub use adt::{Adt, AdtParams};
 pub use avq::{Avq, AvqParams};
@@ -69,7 +68,6 @@ pub use tbf::{Tbf, TbfLinkLayer, TbfParams};
 pub use units::Ecn;
 
 use serde::Deserialize;
-use serde::de::{Error, IntoDeserializer};
 use std::sync::Arc;
 use units::{Luck, Rate, Time};
 
@@ -458,23 +456,9 @@ pub struct Context {
     pub luck: Luck,
 }
 
-macro_rules! read_params {
-    ($Params:ty, $fields:ident) => {
-        variants::read::<$Params, _, _>($fields)
-    };
-    ($Params:ty, $fields:ident, variants) => {
-        <$Params>::of($fields)
-    };
-    // Parameters of their own, which whoever has words makes first: nothing is read of names and
-    // values, which for a whole `Params` is much code.
-    ($Params:ty, $fields:ident, nests) => {
-        Err::<$Params, E>(E::custom("what it nests is made first"))
-    };
-}
-
 /// Declares every discipline once: its name in a scenario, its parameters, and how it is made.
 macro_rules! disciplines {
-    ($($kind:literal $Name:ident($Params:ty $(, $by:ident)?) => $Queue:ty: |$p:ident, $context:ident| $make:expr;)*) => {
+    ($($kind:literal $Name:ident($Params:ty) => $Queue:ty: |$p:ident, $context:ident| $make:expr;)*) => {
         /// The parameters of any discipline, as the scenario hands them over:
         /// `{"kind": "codel", "limit": 1000, ...}`.
         #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -492,19 +476,6 @@ macro_rules! disciplines {
             pub fn kind(&self) -> &'static str {
                 match self {
                     $(Params::$Name(_) => $kind,)*
-                }
-            }
-
-            /// The parameters of this kind, of names and values. Serde's own reading, which has to
-            /// find `kind` among the others first, is several times the code.
-            pub fn of<'de, V, E>(kind: &str, fields: variants::Named<V>) -> Result<Params, E>
-            where
-                V: IntoDeserializer<'de, E>,
-                E: Error,
-            {
-                match kind {
-                    $($kind => read_params!($Params, fields $(, $by)?).map(Params::$Name),)*
-                    _ => Err(E::custom(format_args!("no discipline is called {kind:?}"))),
                 }
             }
         }
@@ -545,7 +516,7 @@ disciplines! {
     "pfifo_fast" PfifoFast(PfifoFastParams) => PfifoFast<B>: |p, context| PfifoFast::new(p, context.root);
     "codel" Codel(CodelParams) => Codel<B>: |p, context| Codel::new(p, context);
     "fq_codel" FqCodel(FqCodelParams) => FqCodel<B>: |p, context| FqCodel::new(p, context);
-    "red" Red(RedParams, variants) => Red<B>: |p, context| Red::new(p, context);
+    "red" Red(RedParams) => Red<B>: |p, context| Red::new(p, context);
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
     "avq" Avq(AvqParams) => Avq<B>: |p, context| Avq::new(p, context);
     "blue" Blue(BlueParams) => Blue<B>: |p, context| Blue::new(p, context);
@@ -554,16 +525,16 @@ disciplines! {
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "choke" Choke(ChokeParams) => Choke<B>: |p, context| Choke::new(p, context);
     "drr" Drr(DrrParams) => Drr<B>: |p, context| Drr::new(p, context);
-    "dualpi2" DualPi2(DualPi2Params, variants) => DualPi2<B>: |p, context| DualPi2::new(p, context);
+    "dualpi2" DualPi2(DualPi2Params) => DualPi2<B>: |p, context| DualPi2::new(p, context);
     "ets" Ets(EtsParams) => Ets<B>: |p, context| Ets::new(p, context);
     "fq" Fq(FqParams) => Fq<B>: |p, context| Fq::new(p, context);
     "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
     "fred" Fred(FredParams) => Fred<B>: |p, context| Fred::new(p, context);
     "gred" Gred(GredParams) => Gred<B>: |p, context| Gred::new(p, context);
     "hhf" Hhf(HhfParams) => Hhf<B>: |p, context| Hhf::new(p, context);
-    "mq" Mq(MqParams, nests) => Mq<B>: |p, context| Mq::new(p, &CardQueues::ONE, context);
+    "mq" Mq(MqParams) => Mq<B>: |p, context| Mq::new(p, &CardQueues::ONE, context);
     "own" Own(OwnParams) => Own<B>: |p, context| Own::new(p, context);
-    "pie" Pie(PieParams, variants) => Pie<B>: |p, context| Pie::new(p, context);
+    "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
     "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);
     "sfb" Sfb(SfbParams) => Sfb<B>: |p, context| Sfb::new(p, context);
     "sfq" Sfq(SfqParams) => Sfq<B>: |p, context| Sfq::new(p, context);

@@ -7,6 +7,7 @@ use crate::grammar::{Fields, Grammar, Value};
 use crate::linux::Options;
 use crate::record::{Counts, Record, USUAL_BANDS};
 use serde::de::Error;
+use serde::de::value::MapDeserializer;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -162,11 +163,12 @@ impl Discipline {
         if let Some(child) = self.child() {
             return Some(qdisc::Params::Mq(qdisc::MqParams { child: Box::new(child.params()?) }));
         }
-        let fields = match self.record.translated {
+        let mut fields = match self.record.translated {
             Some(translated) => translated(&self.fields),
             None => self.fields.iter().map(|(name, value)| (name, value.clone())).collect(),
         };
-        let params = qdisc::Params::of(self.kind(), fields);
+        fields.push(("kind", Value::Text(self.kind().into())));
+        let params = qdisc::Params::deserialize(MapDeserializer::new(fields.into_iter()));
         Some(params.expect("a record's parameters are the simulator's"))
     }
 

@@ -44,24 +44,27 @@ pub use linux::LinuxDualPi2Params;
 pub use rfc::RfcDualPi2Params;
 
 use crate::timer::Timer;
-use crate::variants::variants;
 use crate::{Backlog, Body, Context, Fate, Fifo, Hindsight, Packet, Qdisc, State};
 use docsis::DocsisDualPi2;
 use linux::LinuxDualPi2;
 use rfc::RfcDualPi2;
+use serde::Deserialize;
 use units::{Rate, Span, Time};
 
-variants! {
-    /// `dualpi2 variant=...`: `{"kind": "dualpi2", "variant": "linux" | "rfc" | "docsis", ...}` and the
-    /// fields of that variant.
-    DualPi2Params {
-        /// Linux's sch_dualpi2.
-        "linux" Linux(LinuxDualPi2Params),
-        /// RFC 9332, Appendix A.
-        "rfc" Rfc(RfcDualPi2Params),
-        /// Low Latency DOCSIS: cable modems.
-        "docsis" Docsis(DocsisDualPi2Params),
-    }
+/// `dualpi2 variant=...`: `{"kind": "dualpi2", "variant": "linux" | "rfc" | "docsis", ...}` and the
+/// fields of that variant.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "variant")]
+pub enum DualPi2Params {
+    /// Linux's sch_dualpi2.
+    #[serde(rename = "linux")]
+    Linux(LinuxDualPi2Params),
+    /// RFC 9332, Appendix A.
+    #[serde(rename = "rfc")]
+    Rfc(RfcDualPi2Params),
+    /// Low Latency DOCSIS: cable modems.
+    #[serde(rename = "docsis")]
+    Docsis(DocsisDualPi2Params),
 }
 
 /// One of the two queues.

@@ -46,21 +46,24 @@ use rfc::RfcPie;
 
 use crate::ds::mark;
 use crate::timer::Timer;
-use crate::variants::variants;
 use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use serde::Deserialize;
 use units::{Luck, Rate, Span, Time};
 
-variants! {
-    /// `pie variant=...`: `{"kind": "pie", "variant": "linux" | "rfc" | "docsis", ...}` and the fields
-    /// of that variant.
-    PieParams {
-        /// Linux's sch_pie.
-        "linux" Linux(LinuxPieParams),
-        /// RFC 8033, Appendix A.
-        "rfc" Rfc(RfcPieParams),
-        /// RFC 8034: DOCSIS-PIE of cable modems.
-        "docsis" Docsis(DocsisPieParams),
-    }
+/// `pie variant=...`: `{"kind": "pie", "variant": "linux" | "rfc" | "docsis", ...}` and the fields
+/// of that variant.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "variant")]
+pub enum PieParams {
+    /// Linux's sch_pie.
+    #[serde(rename = "linux")]
+    Linux(LinuxPieParams),
+    /// RFC 8033, Appendix A.
+    #[serde(rename = "rfc")]
+    Rfc(RfcPieParams),
+    /// RFC 8034: DOCSIS-PIE of cable modems.
+    #[serde(rename = "docsis")]
+    Docsis(DocsisPieParams),
 }
 
 /// What PIE wants done with the arriving packet.

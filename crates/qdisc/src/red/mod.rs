@@ -54,21 +54,24 @@ use floyd::FloydRed;
 use linux::TWO_32;
 
 use crate::ds::mark;
-use crate::variants::variants;
 use crate::{Backlog, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, State};
+use serde::Deserialize;
 use units::{Luck, Time};
 
-variants! {
-    /// `red variant=...`: `{"kind": "red", "variant": "linux" | "ns2" | "ns3", ...}` and the fields of
-    /// that variant.
-    RedParams {
-        /// Linux's sch_red.
-        "linux" Linux(LinuxRedParams),
-        /// ns-2.35's RED and ARED.
-        "ns2" Ns2(FloydRedParams),
-        /// ns-3's RED and ARED.
-        "ns3" Ns3(FloydRedParams),
-    }
+/// `red variant=...`: `{"kind": "red", "variant": "linux" | "ns2" | "ns3", ...}` and the fields of
+/// that variant.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "variant")]
+pub enum RedParams {
+    /// Linux's sch_red.
+    #[serde(rename = "linux")]
+    Linux(LinuxRedParams),
+    /// ns-2.35's RED and ARED.
+    #[serde(rename = "ns2")]
+    Ns2(FloydRedParams),
+    /// ns-3's RED and ARED.
+    #[serde(rename = "ns3")]
+    Ns3(FloydRedParams),
 }
 
 /// The two simulators of the Floyd family.
