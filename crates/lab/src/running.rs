@@ -152,7 +152,7 @@ impl Running {
                 metrics::Tables { $( $name: {
                     let table = tables.iter().find(|table| table.name == stringify!($name));
                     let table = table.expect("the simulator writes every table").clone();
-                    tables::$name::Columns::of_own(table).expect("its columns are declared")
+                    tables::$name::Columns::from_table(table).expect("its columns are declared")
                 }, )+ }
             };
         }
@@ -169,14 +169,14 @@ impl Running {
         for table in all {
             match table.name {
                 "packets" => {
-                    let all = tables::packets::Columns::of_own(table).expect("as declared");
+                    let all = tables::packets::Columns::from_table(table).expect("as declared");
                     let waited = |row: &tables::packets::Row| {
                         row.t_ns >= from_ns && row.t_ns.saturating_sub(row.sojourn_ns) <= until_ns
                     };
                     all.rows().filter(waited).for_each(|row| packets.push(row));
                 }
                 "drops" => {
-                    let all = tables::drops::Columns::of_own(table).expect("as declared");
+                    let all = tables::drops::Columns::from_table(table).expect("as declared");
                     let then = |row: &tables::drops::Row| (from_ns..=until_ns).contains(&row.t_ns);
                     all.rows().filter(then).for_each(|row| drops.push(row));
                 }

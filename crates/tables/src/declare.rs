@@ -95,14 +95,6 @@ macro_rules! tables {
                         };
                         known.then_some(columns)
                     }
-
-                    /// The same of a table that `into_table` made: none of its columns is of
-                    /// another width, and a page need not hold what would convert it.
-                    pub fn of_own(mut table: Table) -> Option<Columns> {
-                        Some(Columns {
-                            $( $column: <$cell as Cell>::exact(table.take(stringify!($column))?)?, )+
-                        })
-                    }
                 }
 
                 impl FromIterator<Row> for Columns {

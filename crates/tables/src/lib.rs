@@ -143,8 +143,6 @@ pub trait Cell: Copy {
     fn of(kept: Self::Kept) -> Self;
     /// A whole column.
     fn column(kept: Vec<Self::Kept>) -> Column;
-    /// A whole column's values; `None`: they are kept in another width, or are others.
-    fn exact(column: Column) -> Option<Vec<Self::Kept>>;
     /// A whole column's values, be they kept in another width; `None`: it holds others.
     fn kept(column: Column) -> Option<Vec<Self::Kept>>;
 }
@@ -192,9 +190,6 @@ macro_rules! cell {
             }
             fn column(kept: Vec<$kept>) -> Column {
                 Column::$variant(kept)
-            }
-            fn exact(column: Column) -> Option<Vec<$kept>> {
-                if let Column::$variant(values) = column { Some(values) } else { None }
             }
             fn kept(column: Column) -> Option<Vec<$kept>> {
                 match column {
