@@ -237,18 +237,16 @@ $(GUEST): $(RUST_SOURCES)
 	cp $${CARGO_TARGET_DIR:-target}/guest/sojourn-guest $@
 endif
 
-# The engine of the lab's page, packed behind what unpacks it (crates/pack). It takes a minute, so `make dev` leaves it
-# alone. Without a compiler for browsers there is none, and sojourn lab says so.
-LAB     := python/sojourn/lab/engine.packed
+# The engine of the lab's page. `make dev` leaves it alone. Without a compiler for browsers there is none, and sojourn
+# lab says so.
+LAB     := python/sojourn/lab/engine.wasm
 BROWSER := wasm32-unknown-unknown
 
 $(LAB): $(RUST_SOURCES)
 	@if command -v rustup >/dev/null; then rustup target add $(BROWSER) 2>/dev/null || true; fi; \
 	if [ -d "$$(rustc --print target-libdir --target $(BROWSER))" ]; then \
-	  cargo build --profile page --quiet -p lab -p pack --target $(BROWSER) && \
-	  built=$${CARGO_TARGET_DIR:-target}/$(BROWSER)/page && \
-	  cargo run --profile page --quiet -p pack --example pack $$built/pack.wasm <$$built/lab.wasm >$@.new && \
-	  mv $@.new $@; \
+	  cargo build --profile page --quiet -p lab --target $(BROWSER) && \
+	  cp $${CARGO_TARGET_DIR:-target}/$(BROWSER)/page/lab.wasm $@; \
 	else echo 'NOT BUILT, for want of the Rust target $(BROWSER): sojourn lab'; fi
 
 # The package is the tree itself (an editable install). Its engine is the release's, the guided one or, for tests, the checked

@@ -39,7 +39,7 @@ VENV = ".venv"
 STEPS = (
     ("virtual environment", f"{VENV}/.made"),
     ("guests' program", "python/sojourn/engine/kernel/sojourn-guest"),
-    ("lab's page", "python/sojourn/lab/engine.packed"),
+    ("lab's page", "python/sojourn/lab/engine.wasm"),
     ("extension", f"{VENV}/.installed"),
     ("demo", "demo"),
 )

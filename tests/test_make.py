@@ -33,7 +33,7 @@ def make_test(
         program.write_text(PROGRAM.format(calls=calls, fails=fails or "nothing", says=says))
         program.chmod(0o755)
     # What is there already, each newer than what it is made of.
-    guest, lab = folder / "guest", folder / "engine.packed"
+    guest, lab = folder / "guest", folder / "engine.wasm"
     made = [guest, lab, *(venv / name for name in (".made", ".tools", ".dev"))]
     for file in made:
         file.touch()

@@ -6,9 +6,9 @@
     lab.write("mine.html", lab.Shown(text=open("mine.toml").read(), qdiscs=("codel", "cake")))
 
 The engine in the page is crates/lab, compiled for wasm32: the language, the simulator and the numbers
-of the command line. `make` builds it and lays it beside this file, as `engine.packed`: packed by
-crates/pack, behind a module that unpacks it. The page
-fetches nothing: a Content-Security-Policy in it says so to the browser.
+of the command line. `make` builds it and puts it beside this file, as `engine.wasm`. In the page it is
+compressed, and the browser decompresses it. The page fetches nothing: a Content-Security-Policy in it
+says so to the browser.
 
 What the page shows is a `Shown`; `permalink` writes one as the part of an address behind its #.
 """
@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import base64
 import functools
+import gzip
 import json
-import re
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -47,7 +47,7 @@ __all__ = [
 
 FILE = "lab.html"
 """What the page is called where others lie beside it."""
-_ENGINE = "engine.packed"
+_ENGINE = "engine.wasm"
 
 
 def is_there() -> bool:
@@ -89,13 +89,13 @@ def _page() -> Template:
     vendor = files("sojourn.report") / "vendor"
     filled = Template(_text("page.html")).safe_substitute(
         css=(vendor / "uPlot.min.css").read_text(encoding="utf-8")
-        + _bare("legend.css", "sojourn.report")
-        + _bare("page.css"),
+        + _text("legend.css", "sojourn.report")
+        + _text("page.css"),
         uplot=(vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),
-        worker=_bare("worker.js"),
-        engine=base64.b64encode(_here(_ENGINE).read_bytes()).decode(),
+        worker=_text("worker.js"),
+        engine=base64.b64encode(gzip.compress(_here(_ENGINE).read_bytes(), mtime=0)).decode(),
         facts=_safe_json(_facts()),
-        script=_bare("page.js"),
+        script=_text("page.js"),
         version=_core.VERSION,
     )
     head, state, rest = filled.partition("$state")
@@ -130,12 +130,5 @@ def _here(name: str) -> Any:
     return files(__package__) / name
 
 
-def _bare(name: str, room: str = __package__) -> str:
-    """A script or style of ours without its lines of comment and its indentation: they are not for who
-    is sent the page. No text in these files goes over several lines."""
-    text = (files(room) / name).read_text(encoding="utf-8")
-    return re.sub(r"(?m)^ *((//.*|/\*[^*]*\*/)\n)?", "", text)
-
-
-def _text(name: str) -> str:
-    return str(_here(name).read_text(encoding="utf-8"))
+def _text(name: str, package: str = __package__) -> str:
+    return (files(package) / name).read_text(encoding="utf-8")

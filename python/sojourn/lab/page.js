@@ -71,10 +71,8 @@
   let module_, ready;
   const source = URL.createObjectURL(new Blob([$$("worker").textContent], { type: "text/javascript" }));
   const start = async () => {
-    const packed = Uint8Array.from(atob($$("engine").textContent), c => c.charCodeAt(0));
-    const unpacked = share => say(`the engine is unpacked: ${Math.round(100 * share)} %`, false);
-    module_ = await reader.send({ what: "unpack", packed }, unpacked).answer;
-    say("", false);
+    const engine = Uint8Array.from(atob($$("engine").textContent), c => c.charCodeAt(0));
+    module_ = await reader.send({ what: "compile", engine }).answer;
   };
 
   // One thread. A hung one, or one whose engine broke, is ended, and the next request starts another.

@@ -3,7 +3,6 @@
 // run tells in between how far it is, and ends early where it is told to stop.
 const SLICE = 60000;                    // events between two looks at what was said meanwhile
 const TELL_MS = 60;
-const PART = 1 << 16;                   // bytes that are unpacked between two signs of life
 let engine, asked = Promise.resolve();
 const stopped = new Set();
 
@@ -58,18 +57,10 @@ const run = async (id, begin) => {
   }
 };
 
-// The engine as it is sent: how many bytes its unpacker has, the unpacker (crates/pack), and what that
-// unpacks.
-const unpack = async (id, bytes) => {
-  const head = 4 + new DataView(bytes.buffer).getUint32(0, true);
-  const packed = bytes.subarray(head);
-  const { instance } = await WebAssembly.instantiate(bytes.subarray(4, head), {});
-  const { memory, room, go, unpacked, unpacked_bytes } = instance.exports;
-  const at = room(packed.length);
-  new Uint8Array(memory.buffer, at, packed.length).set(packed);
-  const all = new DataView(packed.buffer, packed.byteOffset).getUint32(0, true);
-  while (!go(PART)) postMessage({ id, progress: unpacked_bytes() / all });
-  return WebAssembly.compile(new Uint8Array(memory.buffer, unpacked(), all));
+// The engine from its bytes, compressed by gzip.
+const compiled = async bytes => {
+  const module = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return WebAssembly.compile(await new Response(module).arrayBuffer());
 };
 
 const answer = async ({ id, what, request, film }) => {
@@ -101,8 +92,8 @@ onmessage = ({ data }) => {
         postMessage({ id, answer: true });
         return;
       }
-      if (data.what === "unpack") {
-        const module = await unpack(id, data.packed);
+      if (data.what === "compile") {
+        const module = await compiled(data.engine);
         engine = await WebAssembly.instantiate(module, {});
         postMessage({ id, answer: module });
         return;
