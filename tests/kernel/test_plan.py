@@ -587,6 +587,47 @@ def test_the_discipline_counts_what_the_link_layer_says() -> None:
         )
 
 
+@pytest.mark.parametrize("machine", [SIMNIC, VETH])
+def test_cake_s_overhead_is_beside_the_ip_packet_whatever_the_link_layer(machine: Machine) -> None:
+    # Where tc-stab(8) has taken Ethernet's header off, cake must not take it off again.
+    told = {
+        ("none", "overhead 10"): "raw noatm overhead 10",
+        ("ppp", "atm overhead 10"): "raw atm overhead 10",
+        ("pppoa-vcmux", "pppoe-ptm ether-vlan mpu 64"): "raw ptm overhead 34 mpu 64",
+        ("ethernet header 18", "docsis"): "raw noatm overhead 0 mpu 64",
+        ("linux", "atm overhead 10"): "atm overhead 10",
+        ("docsis", "docsis"): "docsis",
+        ("none", "raw atm overhead 10"): "raw atm overhead 10",
+        ("none", "mpu 64"): "mpu 64",
+        ("none", ""): "",
+    }
+    for (layer, line), words in told.items():
+        scenario = with_(
+            bottleneck__link_layer=layer, bottleneck__qdisc=f"cake bandwidth 9mbit {line}"
+        )
+        _, made = planned(scenario, machine)
+        device = "nic0a" if machine is SIMNIC else "v0a"
+        cake = Network.of(made).qdiscs[device][-1]
+        assert " ".join(cake.partition(" cake ")[2].split()) == f"bandwidth 9mbit {words}".strip()
+    beyond = with_(
+        bottleneck__link_layer="ethernet header 18", bottleneck__qdisc="cake overhead -47"
+    )
+    error = refused(beyond, SIMNIC)
+    assert "overhead -47 is -65 beside a header of 18" in str(error)
+    assert "write an overhead of at least -46" in error.hint
+
+
+def test_large_packets_that_cake_would_count_otherwise_are_refused() -> None:
+    def with_cake(layer: str) -> Scenario:
+        return with_(
+            bottleneck__link_layer=layer, bottleneck__qdisc="cake bandwidth 9mbit", offloads=True
+        )
+
+    error = refused(with_cake("none"))
+    assert "cake counts 14 bytes of Ethernet in each piece, and this link 0" in str(error)
+    planned(with_cake("linux"))
+
+
 def test_htb_charges_what_the_wire_carries() -> None:
     # Of an IP packet the discipline counts header bytes more; the rest up to the overhead is htb's.
     charges = {

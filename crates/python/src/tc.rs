@@ -1,7 +1,7 @@
 //! tc's words and the records of the disciplines, for Python: frozen values, and errors as
 //! `sojourn.units.UnitError`.
 
-use ::tc::linux::{Place, State, Tell, Why};
+use ::tc::linux::{HEADER, Place, State, Tell, Why};
 use ::tc::{Discipline, Record, TcError, Value, layer, numbers};
 use link::{Cells, Framing, PolicerParams, ShaperParams};
 use pyo3::IntoPyObjectExt;
@@ -148,8 +148,10 @@ impl Qdisc {
         Ok(Qdisc(self.0.with(field, from_python(value)?)))
     }
 
-    fn command(&self, py: Python<'_>) -> PyResult<String> {
-        self.0.command().map_err(|error| unit_error(py, "", error))
+    #[pyo3(signature = (header_bytes = HEADER))]
+    fn command(&self, py: Python<'_>, header_bytes: u32) -> PyResult<String> {
+        let told = self.0.counting(header_bytes).and_then(|told| told.command());
+        told.map_err(|error| unit_error(py, "", error))
     }
 
     fn tree(&self, device: &str, handle: &str) -> Vec<String> {

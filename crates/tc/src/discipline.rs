@@ -4,7 +4,7 @@
 
 use crate::error::{Note, TcError};
 use crate::grammar::{Fields, Grammar, Value};
-use crate::linux::Options;
+use crate::linux::{HEADER, Options};
 use crate::record::{Counts, Record, USUAL_BANDS};
 use serde::de::Error;
 use serde::de::value::MapDeserializer;
@@ -101,6 +101,19 @@ impl Discipline {
         let mut changed = self.clone();
         changed.fields.set(field, value);
         changed
+    }
+
+    /// The same as Linux is told of it where tc-stab(8) has it count a header of so many bytes, on a
+    /// device whose packets have Ethernet's.
+    ///
+    /// # Errors
+    ///
+    /// tc has no words for that.
+    pub fn counting(&self, header: u32) -> Result<Discipline, TcError> {
+        let Some(linux) = self.record.linux.as_ref().filter(|_| header != HEADER) else {
+            return Ok(self.clone());
+        };
+        Ok(Discipline { fields: (linux.counting)(&self.fields, header)?, ..self.clone() })
     }
 
     /// The canonical words: what differs from the defaults, in a fixed order. Read again they give

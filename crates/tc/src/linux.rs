@@ -2,6 +2,7 @@
 //!
 //! Source: linux/pkt_sched.h for names, numbers and layouts.
 
+use crate::error::TcError;
 use crate::grammar::Fields;
 use qdisc::Cause;
 
@@ -10,6 +11,9 @@ use qdisc::Cause;
 pub const RELEASE: &str = "6.12.117";
 /// What `variant linux` means today, by a name that will mean it tomorrow.
 pub const PINNED: &str = "linux6.12";
+
+/// Ethernet's, bytes: what Linux counts beside the IP packet.
+pub const HEADER: u32 = 14;
 
 /// The variant of Linux 7.3, where its algorithm is another.
 pub const OF_7_3: &str = "linux7.3";
@@ -37,6 +41,9 @@ pub struct Linux {
     pub state: &'static [State],
     /// The limit is the device's `txqueuelen`: tc has no word for it.
     pub limit_is_device_s: bool,
+    /// Its parameters where tc-stab(8) has it count another header than the device's, of so many
+    /// bytes.
+    pub counting: fn(&Fields, u32) -> Result<Fields, TcError>,
 }
 
 /// Options in a netlink message.
@@ -204,5 +211,6 @@ impl Linux {
         marks: Why::Always(Cause::Target),
         state: &[],
         limit_is_device_s: false,
+        counting: |fields, _| Ok(fields.clone()),
     };
 }

@@ -30,6 +30,7 @@ STANDING = (
         "bbr-ecn",
         "both-ways",
         "cake",
+        "cake-overhead",
         "choke",
         "coalescing",
         "controls",

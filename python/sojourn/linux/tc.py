@@ -76,12 +76,12 @@ def queue(
         UserError: Linux has no such discipline, or not this variant of it; a shaper faster than the
             transmitter below it.
     """
-    words = qdisc.command()
+    words = qdisc.command(header_bytes)
     difference = header_bytes - ETHERNET_HEADER
     stab = f"stab overhead {difference} " if difference else ""
     if qdisc.child is not None:
         # Linux counts a packet by the discipline of its queue.
-        child = f"{stab}{qdisc.child.command()}"
+        child = f"{stab}{qdisc.child.command(header_bytes)}"
         lines = [f"qdisc add dev {device} root handle {DISCIPLINE} {words}"]
         return lines + [
             f"qdisc add dev {device} parent {DISCIPLINE}{queue:x} handle {_child_handle(queue)} {child}"

@@ -81,6 +81,7 @@ pub(super) static CAKE: Record = Record {
     linux: Some(Linux {
         options: Options::Attributes("TCA_CAKE", ATTRIBUTES),
         end: End::Departure,
+        counting,
         // Its control law and its limit share a counter: nearly all are the law's.
         drops: Why::Always(Cause::Target),
         ..Linux::PLAIN
@@ -179,9 +180,13 @@ const WORDS: &[Word] = &[
     word("bandwidth", "RATE", Read::Rate),
     time("rtt", "rtt_ns", Read::PositiveMicroseconds),
     word("memlimit", "BYTES", Read::Size),
-    Word { word: "overhead", field: "line", shows: "BYTES", read: Read::Integer(-64, 256) },
+    Word { word: "overhead", field: "line", shows: "BYTES", read: Read::Integer(LEAST, MOST) },
     Word { word: "mpu", field: "line", shows: "BYTES", read: Read::Count(0, 256) },
 ];
+
+/// Of tc's `overhead`.
+const LEAST: i64 = -64;
+const MOST: i64 = 256;
 
 /// cake's words for an RTT, ns.
 const PATHS_NS: &[(&str, u64)] = &[
@@ -344,6 +349,28 @@ impl Line {
     fn cells(&self) -> Option<u64> {
         CELLS.iter().position(|cells| Some(*cells) == self.cells).map(|number| number as u64)
     }
+}
+
+/// Linux takes the device's header off what tc-stab(8) made of a packet's size, to have the IP
+/// packet. With `raw` it takes off nothing: then the overhead is beside what tc-stab(8) counts.
+fn counting(fields: &Fields, header: u32) -> Result<Fields, TcError> {
+    let line = Line::of(fields);
+    let Some(overhead) = line.overhead.filter(|_| !line.raw) else {
+        return Ok(fields.clone());
+    };
+    let beside = overhead - i64::from(header);
+    if beside < LEAST {
+        let problem = format!(
+            "cake: overhead {overhead} is {beside} beside a header of {header}, and tc's least is {LEAST}"
+        );
+        let hint = format!("write an overhead of at least {}", LEAST + i64::from(header));
+        return Err(TcError::new(problem, hint));
+    }
+    let cells = cells_word(line.cells.unwrap_or(Cells::None));
+    let mpu = line.mpu.map_or_else(String::new, |mpu| format!(" mpu {mpu}"));
+    let mut told = fields.clone();
+    told.set("line", Value::Text(format!("raw {cells} overhead {beside}{mpu}").into()));
+    Ok(told)
 }
 
 /// cake's word for cells.

@@ -88,6 +88,8 @@ def problems_of(
     links, flows = realised.links, realised.flows
     for link in links:
         yield from _link_problems(link, wiring, linux, realised.duration_ns)
+        if realised.offloads:
+            yield from _offload_problems(link)
     if len(flows) > MOST_FLOWS:
         yield Problem(
             "scenario",
@@ -197,6 +199,16 @@ def _link_problems(
         yield Problem(
             f"{place}: ring", why, "leave out ring, bql and coalesce, or use the built guest (uml)"
         )
+
+
+def _offload_problems(link: Link) -> Iterator[Problem]:
+    """Of a queue whose packets are larger than on the wire."""
+    cake, counted = link.qdisc.child or link.qdisc, link.framing.header_bytes
+    # cake cuts large packets itself (split-gso), and the pieces do not pass tc-stab(8).
+    if cake.kind == "cake" and counted != tc.ETHERNET_HEADER:
+        why = f"of large packets cake counts {tc.ETHERNET_HEADER} bytes of Ethernet in each piece, and this link {counted}"
+        hint = 'write link_layer = "linux", or leave offloads out'
+        yield Problem(f"link {link.name!r}: qdisc", why, hint)
 
 
 def _queue_problems(link: Link, place: str, wiring: Wiring) -> Iterator[Problem]:
