@@ -5,7 +5,8 @@ a ping, 5 s at 2 or 4 Mbit/s or 9 s at 1 Mbit/s), with the kernel's decisions in
 runs everywhere; where a guest is ready it is recorded anew. Those named after what they are about
 have the kernel's hashes and charges for memory, too: `fq_codel_flows` (five flows in three of four
 queues), `fq_codel_memory` (40 000 bytes, data and ACKs), `fq_codel_tie` (0.4 s at 100 Mbit/s),
-`red_htb` (0.4 s below a shaper).
+`red_htb` (0.4 s below a shaper); `cake_hosts` (by which host each packet goes), `cake_overhead` (PPPoA, 52
+bytes that take two cells).
 """
 
 import json
@@ -47,6 +48,7 @@ from sojourn.engine.recording import (
 )
 from sojourn.errors import UserError
 from sojourn.scenario import load, loads
+from sojourn.scenario.qdisc import LINK_LAYERS, QDISCS, Qdisc
 from sojourn.scenario.realised import Link, Realised
 
 FOLDER = Path(__file__).parent / "recordings"
@@ -205,7 +207,8 @@ def own_recording(one: Recording, seed: int) -> Recording:
     trace = one.trace
     (start,) = replaying._starts(one)
     columns = (trace.t_ns + start, trace.flow, trace.bytes, trace.ds)
-    found = _core.replay(one.link, seed, *columns, hash=trace.hash, truesize=trace.truesize)
+    known = {name: getattr(trace, name) for name in ("hash", "truesize", "source", "destination")}
+    found = _core.replay(one.link, seed, *columns, **known)
     fates = [found["t_ns"] < 0, found["dropped"] >= 0, found["marked"] >= 0]
     fate = np.select(fates, [WAITS, DROPPED, MARKED], SENT)
     left = np.where(fate == WAITS, -1, found["t_ns"] - start)
@@ -234,6 +237,42 @@ def test_flows_share_a_queue_where_the_kernel_s_did() -> None:
     assert compare(one).agrees
     # Without the kernel's hashes no two of four queues' flows are told to share one.
     assert not compare(lacking(one, "hash")).agrees
+
+
+def test_cake_shares_among_the_hosts_of_the_recording() -> None:
+    one = recording("cake_hosts-ecn")
+    # By each of them another queue is next.
+    for isolation in ("flows", "srchost", "dsthost", "dual-srchost", "dual-dsthost"):
+        assert not compare(changed(one, isolation=isolation)).agrees, isolation
+    # Without hosts there is no telling, but by flows there is.
+    for column in ("source", "destination"):
+        with pytest.raises(UserError, match="shares among hosts, and this recording") as refused:
+            compare(lacking(one, column))
+        assert "record it again" in refused.value.hint
+        replayed(changed(lacking(one, column), isolation="flows"))
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        ("cake-ecn", {"acks": "ack-filter"}, "ack-filter looks into ACKs, of which no recording"),
+        ("cake-ecn", {"kind": "cake_mq"}, "follows how busy the others are"),
+        (
+            "pfifo-noecn",
+            {"kind": "choke", "limit": 1000},
+            "compares a packet with one that it draws",
+        ),
+    ],
+)
+def test_what_no_recording_tells_is_no_difference(
+    name: str, change: dict[str, Any], why: str
+) -> None:
+    one = recording(name)
+    words = {"choke": "choke limit 100 min 20 max 60 avpkt 1000 burst 30 bandwidth 2mbit"}
+    kind = change.get("kind")
+    qdisc = Qdisc.parse(words.get(kind, kind)) if kind else changed(one, **change).link.qdisc
+    with pytest.raises(UserError, match=why):
+        replayed(one.by(qdisc))
 
 
 def test_memory_is_counted_as_the_kernel_charged_it() -> None:
@@ -308,6 +347,8 @@ def changed(one: Recording, **changes: Any) -> Recording:
         ("red-noecn", {"max": 44_000}),
         ("red-ecn", {"burst": 60}),
         ("red_htb-ecn", {"shaper": None}),
+        ("cake_overhead-noecn", {"line": "atm overhead -4"}),
+        ("cake_overhead-noecn", {"line": "overhead 10"}),
         ("sfb-noecn", {"target": 8}),
         ("sfb-ecn", {"max": 30}),
         ("ets-noecn", {"quanta": "1500 1500"}),
@@ -468,6 +509,21 @@ def test_both_sides_are_told_of_the_first_difference() -> None:
     )
 
 
+def test_a_difference_tells_of_a_young_kernel_and_of_draws_that_nobody_saw() -> None:
+    young = changed(recording("fq_codel-noecn"), quantum=3000)
+    told = {age_s: compare(replace(young, zero_ns=age_s * 10**9)).first for age_s in (1, 2)}
+    # 16 intervals of 100 ms.
+    assert all(told.values())
+    assert "up for less than 16 intervals" in told[1].words  # type: ignore[union-attr]
+    assert "intervals" not in told[2].words  # type: ignore[union-attr]
+    cake = recording("cake-ecn")
+    last = int(np.flatnonzero(cake.trace.fate == SENT)[-1])
+    left_ns = cake.trace.left_ns + np.where(np.arange(len(cake.trace)) == last, 3000, 0)
+    wrong = compare(replace(cake, trace=replace(cake.trace, left_ns=left_ns))).first
+    assert wrong is not None
+    assert " of cake's draws before it can't be seen" in wrong.words
+
+
 def test_a_kernel_may_be_a_little_late() -> None:
     outcome = compare(by_hand(left_ns=[0, MS + 700, 0, 5 * MS + 90]))
     assert outcome.agrees
@@ -544,8 +600,9 @@ def test_rows_of_packets_become_a_trace() -> None:
         "t_after_ns": [15, 25, -1, -1, 2000, 1002],
         "t_gone_ns": [-1, -1, 45, 40, -1, -1],
         "refused": [0, 0, 0, 1, 0, 0],
-        "flow": [0, 0, 0, 0, 0, 0],
-        "reverse": [0, 0, 0, 0, 0, 0],
+        # The last but one is of the way back, the last one of no flow of the scenario.
+        "flow": [0, 0, 0, 0, -1, 0],
+        "reverse": [0, 0, 0, 1, 0, 0],
         "bytes": [1500] * 6,
         "ds_in": [2] * 6,
         "ds_out": [2, 3, 2, 2, 2, 2],
@@ -568,6 +625,10 @@ def test_rows_of_packets_become_a_trace() -> None:
     assert trace.hash.tolist() == [7] * 5
     assert trace.truesize is not None
     assert trace.truesize.tolist() == [2280] * 5
+    assert trace.source is not None
+    assert trace.destination is not None
+    assert trace.source.tolist() == [0, 0, 0, 1, -1]
+    assert trace.destination.tolist() == [1, 1, 1, 0, -1]
 
 
 def test_more_packets_than_can_be_written_down_are_refused() -> None:
@@ -593,6 +654,8 @@ def test_the_standing_recordings_are_of_these_queues() -> None:
         "replay-100-mbit": 6,
         "replay-pie": 18,
         "replay-cake": 11,
+        "replay-cake-hosts": 7,
+        "replay-cake-overhead": 5,
         "replay-drr": 4,
         "replay-ets": 9,
         "replay-fq": 15,
@@ -633,6 +696,29 @@ def test_a_difference_is_told_and_ends_with_1(
     written = json.loads((tmp_path / "out" / "replay.json").read_text())
     assert not written["agrees"]
     assert written["replays"][0]["first"]["packet"] > 0
+
+
+def test_a_recording_that_can_t_be_compared_is_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, whole = tmp_path / "old.parquet", str(FOLDER / "codel-noecn.parquet")
+    lacking(recording("cake_hosts-ecn"), "source").save(old)
+    assert status(["replay", str(old)]) == 2
+    assert "this recording of an older sojourn has none" in capsys.readouterr().err
+    assert status(["replay", "--json", str(old), whole]) == 0
+    told = capsys.readouterr()
+    assert len(json.loads(told.out)["replays"]) == 1
+    assert "is left out: cake shares among hosts" in told.err
+
+
+def test_a_scenario_of_which_nothing_can_be_compared_is_refused_before_it_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(replaying, "record", lambda *_, **__: pytest.fail("it was recorded"))
+    file = tmp_path / "scenario.toml"
+    file.write_text(SCENARIO.format(qdisc="cake bandwidth 4mbit ack-filter", ecn="false"))
+    assert status(["replay", "-q", str(file)]) == 2
+    assert "of which no recording tells" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -791,3 +877,64 @@ def test_a_full_packet_is_as_long_as_the_link_layer_says() -> None:
     for outcome in recorded_anew("pie", "false", rate="1 Mbit/s", link_layer="none"):
         assert outcome.first is None, outcome.first.words
         assert outcome.kernel.refused > 10
+
+
+@pytest.mark.guest
+def test_cake_charges_its_whole_overhead_where_packets_have_no_header() -> None:
+    # An ACK of 52 bytes and 10 take two cells of ATM; one, if 14 bytes of Ethernet were taken off.
+    cake = "cake bandwidth 2mbit flows atm overhead 10"
+    for outcome in recorded_anew(cake, "false", link_layer="none"):
+        assert outcome.first is None, outcome.first.words
+        assert outcome.kernel.dropped > 10
+
+
+LINES = [
+    *("", "raw", "overhead 10", "atm overhead 10", "ptm overhead 30", "overhead -20 mpu 64"),
+    *("mpu 84", "noatm overhead 44", "overhead 200", "raw atm overhead 10 mpu 96"),
+    *("ethernet ether-vlan ether-vlan", "overhead 0"),
+    *sorted({word for word, _ in QDISCS["cake"].words(None)} & set(LINK_LAYERS)),
+]
+"""What cake may be told of a line."""
+
+
+@pytest.mark.long
+@pytest.mark.guest
+@pytest.mark.parametrize("layer", [*LINK_LAYERS, "ethernet header 18", "none header 4"])
+def test_each_overhead_is_charged_on_each_link_layer(layer: str) -> None:
+    if reason := ready("uml").why_not:
+        pytest.skip(reason)
+    # A link for each line, in two guests.
+    for lines in (LINES[::2], LINES[1::2]):
+        text = f'title = "{layer}"\nduration = "600 ms"\n'
+        for number, line in enumerate(lines):
+            there, back = f's{number}"\nto = "c{number}', f'c{number}"\nto = "s{number}'
+            common = 'delay = "1 ms"\nduplex = false\n'
+            text += f"""
+[[link]]
+from = "{there}"
+rate = "20 Mbit/s"
+link_layer = "{layer}"
+qdisc = "cake bandwidth 2mbit besteffort flows {line}"
+{common}
+[[link]]
+from = "{back}"
+rate = "unlimited"
+{common}"""
+        for number in range(len(lines)):
+            for size, rate in (
+                ("52 B", "900 kbit/s"),
+                ("100 B", "900 kbit/s"),
+                ("1500 B", "1.5 Mbit/s"),
+            ):
+                text += f"""
+[[flow]]
+name = "{size} {number}"
+kind = "udp"
+from = "s{number}"
+to = "c{number}"
+packet = "{size}"
+rate = "{rate}"
+"""
+        found = [compare(each) for each in replaying.record([loads(text)])]
+        assert len(found) == len(lines)
+        assert [one.first for one in found if not one.agrees] == []

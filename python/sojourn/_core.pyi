@@ -283,6 +283,8 @@ def replay(
     hash: NDArray[np.int64] | None = None,
     truesize: NDArray[np.int64] | None = None,
     place: NDArray[np.int64] | None = None,
+    source: NDArray[np.int64] | None = None,
+    destination: NDArray[np.int64] | None = None,
     unlikely: Sequence[int] | None = None,
     own: dict[str, OwnCode] | None = None,
 ) -> dict[str, NDArray[Any]]:
@@ -295,7 +297,8 @@ def replay(
     did to it (`engine/recording`), which draws follow; without it ours are drawn from `seed`. For fq_codel `hash`, 32 bits by
     which it tells flows apart (with an unknown one, -1, no two flows share a queue), and
     `truesize`, the bytes that its memory limit counts (-1: those of a datagram). By `place`, how many
-    that queue had sent before it let go of the packet, cake's draws are seen. Those that nobody could
+    that queue had sent before it let go of the packet, cake's draws are seen. By `source` and
+    `destination`, numbers of hosts, cake shares among hosts (-1: not known). Draws that nobody could
     see end as is likelier, but those numbered `unlikely`.
 
     Returns equally long columns of int64, but for `state` and `chance` (float64, NaN for none):
@@ -1380,9 +1383,10 @@ class Qdisc:
         """The same with one parameter of another value; raises ValueError if it has none of this
         name."""
 
-    def command(self) -> str:
-        """The words with which tc makes Linux's, all spelt out; raises UnitError where Linux has
-        none of these parameters."""
+    def command(self, header_bytes: int = ...) -> str:
+        """The words with which tc makes Linux's, all spelt out, on a device whose packets have
+        Ethernet's header and where tc-stab(8) has it count one of `header_bytes`; raises UnitError
+        where Linux has none of these parameters."""
 
     @property
     def queue_length(self) -> int | None:

@@ -16,7 +16,7 @@ use crate::run::{give_code, thrown};
 
 /// What became of each arrival; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, fate = None, hash = None, truesize = None, place = None, unlikely = None, own = None))]
+#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, fate = None, hash = None, truesize = None, place = None, source = None, destination = None, unlikely = None, own = None))]
 #[allow(clippy::too_many_arguments)]
 pub fn replay<'py>(
     py: Python<'py>,
@@ -31,6 +31,8 @@ pub fn replay<'py>(
     hash: Option<Integers>,
     truesize: Option<Integers>,
     place: Option<Integers>,
+    source: Option<Integers>,
+    destination: Option<Integers>,
     unlikely: Option<Vec<u64>>,
     own: Option<HashMap<String, Py<OwnCode>>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -41,7 +43,7 @@ pub fn replay<'py>(
     let arrivals = arrivals(
         [&t_ns, &flow, &bytes, &ds],
         after.as_deref(),
-        [fate.as_deref(), hash.as_deref(), truesize.as_deref(), place.as_deref()],
+        [&fate, &hash, &truesize, &place, &source, &destination].map(|column| column.as_deref()),
     )?;
     give_code(&mut link.qdisc, &words, &own.unwrap_or_default());
     let unlikely = unlikely.unwrap_or_default();
@@ -58,12 +60,12 @@ pub fn replay<'py>(
 fn arrivals(
     [times, flows, bytes, ds]: [&[i64]; 4],
     after: Option<&[i64]>,
-    [fate, hash, truesize, place]: [Option<&[i64]>; 4],
+    [fate, hash, truesize, place, source, destination]: [Option<&[i64]>; 6],
 ) -> PyResult<Vec<Arrival>> {
     let refuse = |what: &str| PyValueError::new_err(format!("arrivals: {what}"));
     let many = times.len();
-    let given =
-        [after, fate, hash, truesize, place].map(|column| column.map_or(many, <[i64]>::len));
+    let given = [after, fate, hash, truesize, place, source, destination]
+        .map(|column| column.map_or(many, <[i64]>::len));
     if [flows.len(), bytes.len(), ds.len()].iter().chain(&given).any(|n| *n != many) {
         return Err(refuse("the columns are not of one length"));
     }
@@ -73,6 +75,7 @@ fn arrivals(
     (0..many)
         .map(|i| {
             let number = |value: i64, what| u32::try_from(value).map_err(|_| refuse(what));
+            let known = |column: Option<&[i64]>| column.and_then(|all| u32::try_from(all[i]).ok());
             Ok(Arrival {
                 at: Time(times[i] as u64),
                 flow: number(flows[i], "a flow is no number of 32 bits")?,
@@ -80,8 +83,9 @@ fn arrivals(
                 ds: DsField(u8::try_from(ds[i]).map_err(|_| refuse("a DS field is a byte"))?),
                 after: after.and_then(|after| u64::try_from(after[i]).ok()),
                 foretold: fate.map(|fate| foretold(fate[i])),
-                hash: hash.and_then(|hash| u32::try_from(hash[i]).ok()),
-                truesize: truesize.and_then(|truesize| u32::try_from(truesize[i]).ok()),
+                hash: known(hash),
+                truesize: known(truesize),
+                hosts: known(source).zip(known(destination)).map(|(from, to)| [from, to]),
                 // What it still has came last.
                 place: place.map(|place| u64::try_from(place[i]).unwrap_or(u64::MAX)),
             })

@@ -47,16 +47,19 @@ pub struct Arrival {
     pub truesize: Option<u32>,
     /// How many the recorded queue had sent before it let go of this one, or `u64::MAX`.
     pub place: Option<u64>,
+    /// The hosts that it comes from and is for, by their numbers; `None`: not known, so hosts of its
+    /// flow alone.
+    pub hosts: Option<[u32; 2]>,
 }
 
 impl Arrival {
     /// The packet, which is taken in then.
     fn packet(&self, index: u32, at: Time) -> Packet<Recorded> {
-        let Arrival { flow, bytes: size, ds, hash, truesize, foretold, place, .. } = *self;
+        let Arrival { flow, bytes: size, ds, hash, truesize, foretold, place, hosts, .. } = *self;
         // What is dropped, is so before the next one is sent.
         let sent = u64::from(foretold != Some(Foretold::Dropped));
         let place = place.map(|place| place.saturating_mul(2).saturating_add(sent));
-        let body = Recorded { index, hash, truesize, foretold, place };
+        let body = Recorded { index, hash, truesize, foretold, place, hosts };
         Packet { enqueued: at, flow, size, ds, body }
     }
 }
@@ -79,6 +82,7 @@ struct Recorded {
     truesize: Option<u32>,
     foretold: Option<Foretold>,
     place: Option<u64>,
+    hosts: Option<[u32; 2]>,
 }
 
 impl Body for Recorded {
@@ -88,6 +92,10 @@ impl Body for Recorded {
 
     fn hash(&self, flow: u32, key: u64) -> u32 {
         self.hash.unwrap_or_else(|| ().hash(flow, key))
+    }
+
+    fn hosts(&self, flow: u32) -> [u32; 2] {
+        self.hosts.unwrap_or([!flow, !(flow ^ 1)])
     }
 
     fn foretold(&self) -> Option<Foretold> {
@@ -187,7 +195,8 @@ fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded>
     if !keyed && arrivals.iter().all(|arrival| arrival.hash.is_some()) {
         return made;
     }
-    let unknown = Recorded { index: 0, hash: None, truesize: None, foretold: None, place: None };
+    let unknown =
+        Recorded { index: 0, hash: None, truesize: None, foretold: None, place: None, hosts: None };
     let flows: BTreeSet<u32> = arrivals.iter().map(|arrival| arrival.flow).collect();
     let flows: Vec<u32> = flows.into_iter().collect();
     let free = (seed..seed.saturating_add(TRIES))
@@ -378,6 +387,7 @@ mod tests {
             hash: None,
             truesize: None,
             place: None,
+            hosts: None,
         }
     }
 

@@ -79,6 +79,7 @@ from sojourn.errors import UserError
 from sojourn.outputs import ReplayedQueue
 from sojourn.own import compiled
 from sojourn.scenario import Scenario
+from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.realised import Link, Realised
 
 GRAIN_NS = 2000
@@ -100,6 +101,9 @@ _AGE_NS = 10 * _LEAD_NS
 """sfb counts tokens for 10 s at most. A guest's is seconds old when the first packet comes."""
 _KEYS = 32
 """Of sfb's hash, that are tried."""
+_YOUNG = 16
+"""Intervals: within so many of its last drop CoDel goes on with its count. Linux's clock begins near 0,
+and so does the time of the last drop where there was none."""
 _TURNED = 64
 """Of cake's draws that nobody can see: how many before a packet that differs are turned in search."""
 DID = ("sent it", "marked it", "dropped it on arrival", "dropped it", "kept it")
@@ -135,8 +139,11 @@ def replayed(recording: Recording) -> Replayed:
     """Sends a recording's packets through the simulator's link.
 
     Raises:
-        UserError: the link or the packets make no sense.
+        UserError: the link or the packets make no sense; the recording lacks what its discipline
+            decides by.
     """
+    if (why := lacking(recording)) is not None:
+        raise UserError(f"{recording.name}: {why[0]}", why[1])
     release = "{}.{}".format(*version_in(recording.version))
     recording = recording.by(dated(recording.link.qdisc, release))
     keys = _KEYS if recording.link.qdisc.kind == "sfb" else 1
@@ -160,6 +167,39 @@ def replayed(recording: Recording) -> Replayed:
             [start + part * step // _PI2_PHASES for step in range(1 - _PI2_PHASES, _PI2_PHASES)]
         )
     return found
+
+
+_BY_FLOW = ("flows", "flowblind")
+"""cake's words for sharing without regard to hosts."""
+_NEVER_RECORDED = {
+    "choke": "choke compares a packet with one that it draws, and no recording has which",
+    "cake_mq": "a queue of cake_mq follows how busy the others are, and no recording has when it looks",
+}
+
+
+def lacking(recording: Recording) -> tuple[str, str] | None:
+    """What the recorded discipline decides by and the recording lacks, and what to do about it;
+    None: nothing."""
+    why = never_recorded(recording.link.qdisc)
+    if why is not None:
+        return why
+    qdisc = recording.link.qdisc.child or recording.link.qdisc
+    by_host = qdisc.kind == "cake" and qdisc.params["isolation"] not in _BY_FLOW
+    if by_host and (recording.trace.source is None or recording.trace.destination is None):
+        why_not = "cake shares among hosts, and this recording of an older sojourn has none"
+        return why_not, "record it again, or as cake flows"
+    return None
+
+
+def never_recorded(qdisc: Qdisc) -> tuple[str, str] | None:
+    """What this discipline decides by and no recording has, and what to do about it; or None."""
+    its = qdisc.child or qdisc
+    if its.kind in _NEVER_RECORDED:
+        return _NEVER_RECORDED[its.kind], "hold its numbers against the kernel's: sojourn agree"
+    if its.kind == "cake" and its.params["acks"] not in (None, "no-ack-filter"):
+        why = f"cake's {its.params['acks']} looks into ACKs, of which no recording tells"
+        return why, "leave it out, or hold its numbers against the kernel's: sojourn agree"
+    return None
 
 
 def _searched(recording: Recording) -> Replayed:
@@ -242,6 +282,8 @@ def _started(recording: Recording, phase: int, unlikely: Sequence[int] = ()) -> 
             trace.hash,
             trace.truesize,
             trace.order,
+            trace.source,
+            trace.destination,
             unlikely,
             compiled.code_of([recording.link]),
         )
@@ -497,9 +539,26 @@ def _first(recording: Recording, ours: Replayed, wrong: Ints) -> DecisionDiffere
     words = (
         f"packet {row} of {len(trace)} (flow {trace.flow[row]}, {trace.bytes[row]} bytes, came at {came / 1e9:.6f} s):"
         f" the kernel, with {queued} packets queued, {kernel};"
-        f" ours, with {ours.backlog_packets[row]} queued{told}, {own}{cause}"
+        f" ours, with {ours.backlog_packets[row]} queued{told}, {own}{cause}{_doubt(recording, ours, row)}"
     )
     return DecisionDifference(row, words)
+
+
+def _doubt(recording: Recording, ours: Replayed, row: int) -> str:
+    """What may be behind a difference beside the law."""
+    qdisc = recording.link.qdisc.child or recording.link.qdisc
+    if qdisc.kind == "cake" and (unseen := int((ours.unseen <= recording.trace.order[row]).sum())):
+        return f"; {unseen} of cake's draws before it can't be seen, and may have been others"
+    if qdisc.kind != "fq_codel":
+        return ""
+    interval_ns = qdisc.params["interval_ns"]
+    assert isinstance(interval_ns, int)
+    if recording.zero_ns >= _YOUNG * interval_ns:
+        return ""
+    return (
+        f"; this kernel had been up for less than {_YOUNG} intervals, in which its CoDel begins with"
+        " the count that drops at a limit have left, where ours begins with 1"
+    )
 
 
 def _did(fate: int, left_ns: int, order: int) -> str:

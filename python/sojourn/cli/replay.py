@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sojourn.agreement.decisions import Compared
     from sojourn.engine.recording import Recording
     from sojourn.scenario import Scenario
+    from sojourn.scenario.qdisc import Qdisc
 
 DIFFER = 1
 RECORDING = ".parquet"
@@ -29,6 +30,8 @@ STANDING = (
     "replay-100-mbit",
     "replay-pie",
     "replay-cake",
+    "replay-cake-hosts",
+    "replay-cake-overhead",
     "replay-drr",
     "replay-ets",
     "replay-fq",
@@ -122,7 +125,7 @@ def _replay_all(paths: Sequence[Path], how: KernelAsked, qdisc: str | None) -> N
     if how.output.out is not None:
         _check_vacant(how.output.out, how.output.force)
     try:
-        new = _recorded(variants, how)
+        new = _recorded(variants, how, instead)
     except RecordingStopped as stop:
         new, missing = list(stop.recordings), stop.missing
     except RecordingUnfinishedError as stop:
@@ -131,9 +134,7 @@ def _replay_all(paths: Sequence[Path], how: KernelAsked, qdisc: str | None) -> N
         new, stops = list(stop.recordings), [stop]
     if how.output.out is not None:
         _keep(new, how.output.out)
-    outcomes = [
-        compare(each if instead is None else each.by(instead)) for each in (*recordings, *new)
-    ]
+    outcomes = [compare(each) for each in _comparable([*recordings, *new], instead)]
     agrees = all(one.agrees for one in outcomes)
     written = text.as_json(
         {
@@ -163,11 +164,46 @@ def _replay_all(paths: Sequence[Path], how: KernelAsked, qdisc: str | None) -> N
 # --------------------------------------------------------------------------------------- the work
 
 
-def _recorded(variants: Sequence[Scenario], how: KernelAsked) -> list[Recording]:
+def _comparable(recordings: Sequence[Recording], instead: Qdisc | None) -> list[Recording]:
+    """Those that have what their discipline decides by, or `instead` of it; the others are named.
+
+    Raises:
+        UserError: none has.
+    """
+    from sojourn.agreement.decisions import lacking
+
+    found = [each if instead is None else each.by(instead) for each in recordings]
+    whys = [(each, why) for each in found if (why := lacking(each)) is not None]
+    if whys and len(whys) == len(found):
+        one, (problem, hint) = whys[0]
+        raise UserError(f"{one.name}: {problem}", hint)
+    for one, (problem, hint) in whys:
+        click.echo(f"note: {one.name} is left out: {problem}; {hint}", err=True)
+    return [each for each in found if lacking(each) is None]
+
+
+def _check_decided(variant: Scenario) -> None:
+    """Raises UserError where no recording of the scenario's queues could be compared."""
+    from sojourn.agreement.decisions import never_recorded
+    from sojourn.engine.kernel.graph import has_queue
+
+    links = variant.realise(variant.seeds[0]).links
+    whys = [never_recorded(link.qdisc) for link in links if has_queue(link) and link.sampled]
+    if whys and whys[0] is not None and None not in whys:
+        problem, hint = whys[0]
+        raise UserError(f"{variant.label or variant.title}: {problem}", hint)
+
+
+def _recorded(
+    variants: Sequence[Scenario], how: KernelAsked, instead: Qdisc | None
+) -> list[Recording]:
     from sojourn.agreement.decisions import record
 
     if not variants:
         return []
+    if instead is None:
+        for variant in variants:
+            _check_decided(variant)
     work.say(
         f"{len(variants)} scenario{'s' if len(variants) > 1 else ''} on {how.execution.engine}",
         how.talk.quiet,

@@ -23,7 +23,7 @@ from sojourn.scenario.realised import Link
 
 FORMAT = 1
 _META = "sojourn"
-_MAY_LACK = ("hash", "truesize")
+_MAY_LACK = ("hash", "truesize", "source", "destination")
 """Columns that recordings of an older sojourn lack."""
 HINT = "give a file that `sojourn replay SCENARIO -o DIR` wrote"
 """What to do about a file that is none."""
@@ -60,6 +60,10 @@ class Trace:
     truesize: Ints | None = None
     """What it took of the kernel's memory as it came (skb->truesize), bytes; -1: not known. None:
     not recorded."""
+    source: Ints | None = None
+    """The host that it comes from, by a number; -1: not known. None: not recorded."""
+    destination: Ints | None = None
+    """The host that it is for, likewise."""
 
     def __len__(self) -> int:
         return len(self.t_ns)

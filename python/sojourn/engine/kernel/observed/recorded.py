@@ -89,7 +89,7 @@ def trace_of(realised: Realised, plan: Mapping[str, Any], passage: Passage) -> T
     columns = (
         *(passage.before, _queue_flows(realised, plan, passage), passage.bytes, passage.ds),
         *(passage.sent_before, fate, np.where(waits, NEVER, left), np.where(waits, NEVER, order)),
-        *(passage.hash, passage.truesize),
+        *(passage.hash, passage.truesize, *_hosts(plan, passage)),
     )
     return Trace(*(column[kept] for column in columns))
 
@@ -113,3 +113,17 @@ def _queue_flows(realised: Realised, plan: Mapping[str, Any], passage: Passage) 
     return np.where(
         passage.flow < 0, number[-1], number[2 * np.maximum(passage.flow, 0) + passage.reverse]
     )
+
+
+def _hosts(plan: Mapping[str, Any], passage: Passage) -> tuple[Ints, Ints]:
+    """The hosts that each packet comes from and is for, by numbers of their addresses."""
+    numbers: dict[str, int] = {}
+    ends = [
+        numbers.setdefault(flow[end]["address"], len(numbers))
+        for flow in plan["flows"]
+        for end in ("from", "to")
+    ]
+    number = np.array([*ends, NEVER, NEVER], dtype=np.int64)
+    # Packets of no flow of the scenario are of hosts that nobody knows.
+    first = np.where(passage.flow < 0, len(ends), 2 * np.maximum(passage.flow, 0))
+    return number[first + passage.reverse], number[first + 1 - passage.reverse]
