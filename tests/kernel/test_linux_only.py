@@ -275,6 +275,64 @@ def test_the_kernel_runs_each_discipline(kind: str, kernel_uml: str, tmp_path: P
     assert (0.65 if kind == "sfb" else 0.88) * most < share < 1.005 * most
 
 
+COUNTED = {
+    # An IP packet of 1500 bytes has 1514 as it is queued: link_layer = "linux".
+    'qdisc = "cake bandwidth 8mbit besteffort ethernet ether-vlan ether-vlan"': 1500 + 38 + 2 * 4,
+    # A byte more for each 64 or a part of them.
+    'qdisc = "cake bandwidth 8mbit pppoe-ptm ether-vlan"': 1500 + 34 + 24,
+    'qdisc = "cake bandwidth 8mbit overhead -4"': 1500 - 4,
+    'qdisc = "cake bandwidth 8mbit raw overhead 0"': 1514,
+    # 33 cells of 53 bytes for 32.1 of 48.
+    'qdisc = "cake bandwidth 8mbit overhead 40 atm"': 33 * 53,
+    'qdisc = "cake bandwidth 8mbit conservative nonat"': 33 * 53,
+    'qdisc = "tbf rate 8mbit burst 10000 lat 50ms"': 1514,
+    'qdisc = "tbf rate 8mbit buffer 10k limit 60k overhead 20 linklayer atm"': 32 * 53,
+    'police = "rate 8mbit burst 10k"': 1514,
+    'police = "police rate 8mbit buffer 10k minburst 2k overhead 24 conform-exceed drop/pass"': 1538,
+    # All that comes is sent.
+    'qdisc = "cake unlimited"': 0,
+}
+"""Words that say what a packet counts, each of a link of 10 Mbit/s, and what one of a stream counts
+then."""
+
+
+def test_the_kernel_counts_what_the_words_of_cake_tbf_and_police_say(kernel_uml: str) -> None:
+    """Of a stream of full packets above their rates they let pass those that fill it, in a guest and
+    in the simulator."""
+    parts = ['duration = "5 s"\nwarmup = "1 s"\n']
+    for number, said in enumerate(COUNTED):
+        parts.append(f"""
+        [[link]]
+        name = "link {number}"
+        from = "a{number}"
+        to = "b{number}"
+        rate = "10 Mbit/s"
+        delay = "5 ms"
+        link_layer = "linux"
+        duplex = false
+        {said}
+        [[link]]
+        from = "b{number}"
+        to = "a{number}"
+        rate = "10 Mbit/s"
+        delay = "5 ms"
+        [[flow]]
+        kind = "udp"
+        rate = "9.9 Mbit/s"
+        from = "a{number}"
+        to = "b{number}"
+        """)
+    for engine in (kernel_uml, "sim"):
+        links = engines.run(loads("".join(parts)), engine=engine).table("links")
+        of = {row["link"]: row for row in links.iter_rows(named=True)}
+        for number, (said, counts) in enumerate(COUNTED.items()):
+            sent, arrived = (
+                of[f"link {number}"][f"{what}_packets"] for what in ("sent", "arrived")
+            )
+            expected = 4 * 8_000_000 / 8 / counts if counts else arrived
+            assert sent == pytest.approx(expected, abs=3), (engine, said, sent, expected)
+
+
 L4S = """
 duration = "6 s"
 warmup = "2 s"
