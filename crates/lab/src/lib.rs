@@ -90,7 +90,8 @@ impl Lab {
 
     /// The numbers over the seeds so far, each a mean with half its interval.
     fn numbers(&self) -> Value {
-        plain(&metrics::over_seeds(&self.seeds))
+        let over = metrics::over_seeds(&self.seeds, &mut || true);
+        plain(&over.expect("nothing ends it"))
     }
 }
 

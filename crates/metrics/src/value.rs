@@ -112,20 +112,22 @@ impl Field for Distribution {
 }
 
 /// The seeds' values in the same shape, each number as {mean, ci95}. Entries of lists are matched
-/// by position; a key that some seed lacks (a cause that did not occur) was 0 there.
+/// by position; a key that some seed lacks (a cause that did not occur) was 0 there. `go_on` is
+/// asked at each object: false ends the work, and `None` is the answer.
 ///
 /// # Panics
 ///
 /// When there is no seed, or the seeds differ in shape.
-pub fn over_seeds(seeds: &[Value]) -> Value {
-    merged(&seeds.iter().collect::<Vec<_>>())
+pub fn over_seeds(seeds: &[Value], go_on: &mut dyn FnMut() -> bool) -> Option<Value> {
+    merged(&seeds.iter().collect::<Vec<_>>(), go_on)
 }
 
 /// Of what is counted.
 static NONE_OCCURRED: Value = Value::Whole(0);
 
-fn merged<'a>(values: &[&'a Value]) -> Value {
+fn merged<'a>(values: &[&'a Value], go_on: &mut dyn FnMut() -> bool) -> Option<Value> {
     match values[0] {
+        Value::Object(_) if !go_on() => None,
         Value::Object(_) => {
             let mut keys: Vec<&String> = Vec::new();
             for (key, _) in values.iter().flat_map(|value| entries(value)) {
@@ -138,29 +140,30 @@ fn merged<'a>(values: &[&'a Value]) -> Value {
                     let found = entries(value).iter().find(|(known, _)| known == key);
                     found.map_or(&NONE_OCCURRED, |(_, value)| value)
                 };
-                merged(&values.iter().map(of_seed).collect::<Vec<_>>())
+                let each: Vec<&Value> = values.iter().map(of_seed).collect();
+                Some((key.clone(), merged(&each, go_on)?))
             };
-            Value::Object(keys.into_iter().map(|key| (key.clone(), of_key(key))).collect())
+            keys.into_iter().map(of_key).collect::<Option<_>>().map(Value::Object)
         }
         Value::List(first) => {
-            let of_place = |at: usize| -> Value {
+            let of_place = |at: usize| {
                 let each: Vec<&Value> = values.iter().map(|value| &list(value)[at]).collect();
-                merged(&each)
+                merged(&each, go_on)
             };
             assert!(
                 values.iter().all(|value| list(value).len() == first.len()),
                 "seeds have equal lists"
             );
-            Value::List((0..first.len()).map(of_place).collect())
+            (0..first.len()).map(of_place).collect::<Option<_>>().map(Value::List)
         }
-        Value::Text(_) | Value::Nothing => values[0].clone(),
+        Value::Text(_) | Value::Nothing => Some(values[0].clone()),
         Value::Whole(_) | Value::Real(_) => {
             let numbers: Vec<f64> = values.iter().map(|value| number(value)).collect();
             let Spread { mean, ci95 } = mean_ci95(&numbers);
-            Value::Object(vec![
+            Some(Value::Object(vec![
                 ("mean".into(), Value::Real(mean)),
                 ("ci95".into(), Value::Real(ci95)),
-            ])
+            ]))
         }
     }
 }
@@ -195,11 +198,11 @@ mod tests {
                 causes.iter().map(|(name, n)| (name.to_string(), Value::Whole(*n))).collect(),
             )
         };
-        let Value::Object(found) =
-            over_seeds(&[seed(&[("limit", 4)]), seed(&[("limit", 2), ("wire", 6)])])
-        else {
+        let seeds = [seed(&[("limit", 4)]), seed(&[("limit", 2), ("wire", 6)])];
+        let Some(Value::Object(found)) = over_seeds(&seeds, &mut || true) else {
             panic!("an object")
         };
+        assert_eq!(over_seeds(&seeds, &mut || false), None);
         let means: Vec<_> =
             found.iter().map(|(name, spread)| (name.as_str(), &entries(spread)[0].1)).collect();
         assert_eq!(means, [("limit", &Value::Real(3.0)), ("wire", &Value::Real(3.0))]);

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::arrays::{Integers, Reals, array};
+use crate::interrupt::CtrlC;
 
 /// The numbers of one seed, in the form that takes the least memory; see `_core.pyi`.
 #[pyclass(frozen)]
@@ -80,8 +81,11 @@ pub fn over_seeds<'py>(
     if seeds.is_empty() {
         return Err(PyValueError::new_err("there is no seed"));
     }
-    let over = py.detach(|| ::metrics::over_seeds(&seeds));
-    plain(py, &over)
+    let mut ctrl_c = CtrlC::watched();
+    match py.detach(|| ::metrics::over_seeds(&seeds, &mut || ctrl_c.go_on())) {
+        Some(over) => plain(py, &over),
+        None => Err(ctrl_c.raised().expect("nothing else ends it")),
+    }
 }
 
 fn plain<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {

@@ -341,10 +341,9 @@ impl Scenario {
         };
         let mut ctrl_c = CtrlC::watched();
         let found = py.detach(|| self.0.fingerprint(seeds.as_deref(), &mut || ctrl_c.go_on()));
-        match (found, ctrl_c.raised()) {
-            (_, Some(raised)) => Err(raised),
-            (Ok(found), None) => Ok(found.expect("nothing has ended it")),
-            (Err(problems), None) => Err(refusal(py, problems)),
+        match found.map_err(|problems| refusal(py, problems))? {
+            Some(found) => Ok(found),
+            None => Err(ctrl_c.raised().expect("nothing else ends it")),
         }
     }
 
