@@ -251,6 +251,9 @@ mod tests {
         assert_eq!(fits(3, Ecn::Ect0, TIMESTAMPS), (None, 3), "in vain");
         assert_eq!(fits(3, Ecn::Ect1, TIMESTAMPS), (Some((2, 8)), 2));
         assert_eq!(fits(MAX_SACK_BLOCKS as u8, Ecn::Ect0, 0), (Some((3, 12)), 3));
+        // Without a counter that has changed it may have none, in the padding of the blocks.
+        let (option, blocks) = Accurate::default().option(3, TIMESTAMPS);
+        assert_eq!((option.map(|option| (option.fields, option.size)), blocks), (Some((0, 0)), 3));
     }
 
     #[test]

@@ -752,6 +752,15 @@ mod tests {
         assert_eq!(windows, [10, 20]);
     }
     #[test]
+    fn cwnd_is_two_segments_at_least_however_small_the_window() {
+        let mut prague = prague();
+        (prague.window, prague.cwnd) = (ONE, 3.0);
+        prague.step();
+        prague.step();
+        assert_eq!(prague.cwnd(), 2.0);
+    }
+
+    #[test]
     fn the_smoothed_rtt_begins_with_the_first() {
         let mut prague = prague();
         prague.cong_control(&event(1));
