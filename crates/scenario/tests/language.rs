@@ -376,3 +376,34 @@ fn fq_acts_on_an_unlimited_link_and_codel_does_not() {
     };
     assert_eq!(["fq", "codel"].map(noted), [0, 1]);
 }
+
+#[test]
+fn a_hint_names_a_table_as_it_is_written() {
+    let link = |more: &str| {
+        texts("", &format!("rate = \"9 Mbit/s\"\ndelay = \"1 ms\"\n{more}"), "kind = \"bulk\"")
+    };
+    let above = |key: &str| texts(key, "rate = \"9 Mbit/s\"\ndelay = \"1 ms\"", "kind = \"bulk\"");
+    for (text, hint) in [
+        (link("flow = 1"), "flow is a table of the whole file: [[flow]]"),
+        (link("record = 1"), "record is a table of the whole file: [record]"),
+        (link("start = \"1 s\""), "start is a key of [[flow]]"),
+        (above("up = { rate = \"1 Mbit/s\" }"), "did you mean bottleneck.up.rate?"),
+        (above("up = { rate = \"1 Mbit/s\", loss = 1 }"), "did you mean bottleneck.up?"),
+    ] {
+        assert_eq!(read(&text).expect_err(hint)[0].hint, hint);
+    }
+}
+
+#[test]
+fn a_node_that_is_called_home_is_not_taken_for_that_of_the_hosts() {
+    let line = |from: &str, to: &str| {
+        format!(
+            "[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"9 Mbit/s\"\ndelay = \"1 ms\"\n"
+        )
+    };
+    let flow = "[[flow]]\nkind = \"bulk\"\nfrom = \"home\"\nto = \"net\"\nhosts = 1\n";
+    let text = format!("duration = \"9 s\"\n{}{}{flow}", line("home", "net"), line("net", "home"));
+    let problems = read(&text).expect_err("either end may be meant");
+    assert_eq!(problems[0].message, "hosts_at is missing");
+    assert!(read(&format!("{text}hosts_at = \"net\"\n")).is_ok());
+}
