@@ -39,6 +39,8 @@ SHORT = Lengths(1, 2, 5)
 """Of the checked build."""
 CHECKED = ("reno-codel-10", "reno-codel-10-access")
 BUILDS = ("release", "checked")
+BY_FUNCTION = "by function: what is inlined counts for its caller; the release is counted by file"
+"""What the parts of the checked build are."""
 RECORD_IT = "python benches/instructions.py --record keeps the new numbers"
 PLACE = "bench instructions"
 
@@ -189,7 +191,10 @@ def main() -> int:
             now = recorded()["release"]
             page.record(places(now), now["commit"], now["date"])
         return 0
-    return int(any(verdict.failed for verdict in verdicts))
+    failed = any(verdict.failed for verdict in verdicts)
+    if failed and options.build == "checked":
+        print(BY_FUNCTION)
+    return int(failed)
 
 
 if __name__ == "__main__":

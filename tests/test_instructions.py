@@ -135,7 +135,8 @@ def _hold(speed: callgrind.Speed, name: str) -> None:
     if verdict.other_compiler:
         pytest.skip(instructions.line(verdict))
     print(instructions.line(verdict))
-    assert not verdict.failed, instructions.line(verdict)
+    parts = f"; {instructions.BY_FUNCTION}" if speed.build == "checked" else ""
+    assert not verdict.failed, instructions.line(verdict) + parts
 
 
 @pytest.mark.parametrize("counted", ["checked"], indirect=True)
