@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from sojourn import papers
 from sojourn.engine import runs
 from sojourn.engine.sim import Simulator
 from sojourn.papers import engines, page, reproduction
@@ -163,13 +162,3 @@ def test_the_simulator_alone_has_nothing_beside_it(paper: Paper, tmp_path: Path)
     page.write([found], tmp_path / "out")
     assert 'id="engines"' not in (tmp_path / "out" / "adt" / "index.html").read_text()
     assert not (tmp_path / "out" / "adt" / "simulator").exists()
-
-
-@pytest.mark.long
-@pytest.mark.guest
-def test_home_upload_is_the_same_in_a_guest(kernel_uml: str, tmp_path: Path) -> None:
-    [found] = reproduce([papers.load("home-upload")], quick=True, engine=kernel_uml, out=tmp_path)
-    assert found.broken == []
-    both = engines.pairs(found)
-    assert len(both) > 10
-    assert [one.number.id for one in both if one.differ] == []

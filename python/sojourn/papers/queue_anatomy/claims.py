@@ -349,8 +349,8 @@ def sixteen(evidence: Evidence) -> Finding:
     )
     return Finding(
         {
-            "drops with it over those with the source's, ring 512, qdisc 80": short / few,
-            "qdisc 1000": long / many,
+            "more drops than with the source's, ring 512, qdisc 80, packets": short - few,
+            "qdisc 1000": long - many,
         },
         f"Dropped: {short:.0f} and {long:.0f} for {few:.0f} and {many:.0f}",
     )

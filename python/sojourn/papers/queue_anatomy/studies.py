@@ -353,6 +353,7 @@ _OTHERS_QUICK = (
     *(tcp_name(BELIEVED, ring, qdisc) for ring, qdisc in SIZES),
     tcp_name(BELIEVED, 4096, 1000, UNLIMITED),
     *(band_name(DEFAULT_RING, qdisc) for qdisc in (80, DEFAULT_QDISC)),
+    at_once(2048),
 )
 
 HALF, FULL = "half duplex", "full duplex"
