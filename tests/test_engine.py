@@ -242,6 +242,11 @@ def test_a_sweep_gives_a_run_for_each_variant_in_its_order(tmp_path: Path) -> No
     assert [each.name for each in Run.find(tmp_path)] == ["pfifo limit 50", "codel", "fq_codel"]
 
 
+def test_each_name_of_the_package_is_where_it_says() -> None:
+    assert [*engine._HOME] == engine.__all__
+    assert all(hasattr(engine, name) for name in engine.__all__)
+
+
 def test_a_sweep_is_refused_where_one_run_is_wanted() -> None:
     with pytest.raises(ValueError, match="run_all"):
         run(scenario(SWEEP))
