@@ -92,6 +92,7 @@ def test_a_shaper_means_what_it_means_to_tc(text: str, shaper: Shaper, canonical
         ("htb rate 1mbit brust 1600", 15, "did you mean burst?"),
         ("htb rate 1mbit rate 2mbit", 15, "say it once"),
         ("htb rate 0bit", 9, "10mbit"),
+        ("htb rate 7bit", 9, "write 8bit or more"),
         ("htb rate 1mbit burst 0", 21, "leave burst out"),
         ("htb rate 1mbit linklayer dsl", 25, "one of ethernet, atm, adsl"),
         ("htb rate 20 Mbit/s", 12, "known words"),

@@ -1,17 +1,17 @@
 //! A token bucket below the discipline: tc's htb with one class.
 //!
-//! Tokens are bytes. They come at the rate and are capped at the burst. A packet may leave while
-//! tokens >= 0 and is charged after, so tokens become negative and the next packet waits until they
-//! are 0 again. In any time t at most burst + rate · t bytes pass, and the one packet that makes
-//! tokens negative.
+//! Tokens are ns at the rate. They are capped at the burst. A packet may leave while tokens >= 0 and
+//! is charged after, so tokens become negative and the next packet waits until they are 0 again. In
+//! any time t at most burst + rate · t bytes pass, and the one packet that makes tokens negative, but
+//! for rounding: what a packet takes is rounded down to whole ns (`units::BytePace`), and the burst's
+//! time to what tc tells the kernel.
 //!
-//! Source: M. Devera, "HTB Linux queuing discipline manual, user guide" (2002), and tc-htb(8).
-//! Deviations: `ceil` is `rate` and `cburst` is `burst` (tc's own `cburst` would stay at 1600 bytes
-//! and make a larger `burst` alone useless); the arithmetic is exact where Linux rounds each
-//! packet's time to a fixed-point fraction.
+//! Source: M. Devera, "HTB Linux queuing discipline manual, user guide" (2002), and tc-htb(8); Linux
+//! 6.12's sch_htb and iproute2 6.1 for the arithmetic. Deviation: `ceil` is `rate` and `cburst` is
+//! `burst` (tc's own `cburst` would stay at 1600 bytes and make a larger `burst` alone useless).
 
 use serde::{Deserialize, Serialize};
-use units::{Rate, Time};
+use units::{BytePace, Rate, Span, Time};
 
 use crate::framing::Framing;
 
@@ -31,17 +31,24 @@ pub struct ShaperParams {
     pub cells: crate::Cells,
 }
 
-/// One token (a byte) in the unit in which tokens are kept, bit·ns/s: so a rate in bit/s times ns
-/// is exact.
-const TOKEN: i128 = 8_000_000_000;
+/// The most that a class owes, and the longest time for which tokens come, ns (htb's mbuffer).
+const MOST: i64 = 60_000_000_000;
+
+/// How long a burst takes as tc tells the kernel: whole microseconds in ticks of 64 ns.
+fn told(burst_bytes: u64, bps: u64) -> i64 {
+    let bytes_a_second = u128::from((bps / 8).max(1));
+    let micros = u128::from(burst_bytes) * 1_000_000 / bytes_a_second;
+    i64::try_from(micros * 1_000 / 64 * 64).unwrap_or(i64::MAX)
+}
 
 /// The bucket.
 #[derive(Clone, Debug)]
 pub struct Shaper {
     rate: Rate,
-    burst: i128,
+    pace: BytePace,
+    burst: i64,
     charge: Framing,
-    tokens: i128,
+    tokens: i64,
     /// When `tokens` were counted.
     counted: Time,
 }
@@ -50,14 +57,15 @@ impl Shaper {
     /// A full bucket.
     pub fn new(params: ShaperParams) -> Shaper {
         assert!(params.bps > 0, "a shaper has a rate");
-        let burst = i128::from(params.burst_bytes) * TOKEN;
+        let burst = told(params.burst_bytes, params.bps);
         let charge = Framing {
             header_bytes: 0,
             overhead_bytes: params.overhead_bytes,
             minimum_bytes: params.minimum_bytes,
             cells: params.cells,
         };
-        Shaper { rate: Rate(params.bps), burst, charge, tokens: burst, counted: Time::ZERO }
+        let (rate, pace) = (Rate(params.bps), BytePace::new(params.bps));
+        Shaper { rate, pace, burst, charge, tokens: burst, counted: Time::ZERO }
     }
 
     /// The rate, bit/s.
@@ -68,20 +76,16 @@ impl Shaper {
     /// The time from which a packet may leave: past, or when tokens will be 0 again.
     #[inline]
     pub fn ready_at(&self) -> Time {
-        if self.tokens >= 0 {
-            return self.counted;
-        }
-        let wait = self.tokens.unsigned_abs().div_ceil(u128::from(self.rate.0));
-        self.counted + units::Span(u64::try_from(wait).unwrap_or(u64::MAX))
+        self.counted + Span(self.tokens.min(0).unsigned_abs())
     }
 
     /// A packet of `bytes` as the discipline counts them leaves at `now`.
     #[inline]
     pub fn charge(&mut self, bytes: u32, now: Time) {
         debug_assert!(now >= self.ready_at(), "a packet left while the shaper was in debt");
-        let come = i128::from(self.rate.0) * i128::from(now.since(self.counted).0);
-        let cost = i128::from(self.charge.wire_bytes(bytes)) * TOKEN;
-        self.tokens = self.burst.min(self.tokens + come) - cost;
+        let come = i64::try_from(now.since(self.counted).0).unwrap_or(MOST).min(MOST);
+        let cost = self.pace.time(self.charge.wire_bytes(bytes));
+        self.tokens = (self.burst.min(self.tokens + come) - cost).max(1 - MOST);
         self.counted = now;
     }
 }
@@ -93,16 +97,17 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    const PLAIN: ShaperParams = ShaperParams {
+        bps: 1_000_000,
+        burst_bytes: 1600,
+        overhead_bytes: 0,
+        minimum_bytes: 0,
+        cells: Cells::None,
+    };
+
     /// 1 Mbit/s: 1000 bytes take 8 ms.
     fn shaper(burst_bytes: u64) -> Shaper {
-        let plain = ShaperParams {
-            bps: 1_000_000,
-            burst_bytes,
-            overhead_bytes: 0,
-            minimum_bytes: 0,
-            cells: Cells::None,
-        };
-        Shaper::new(plain)
+        Shaper::new(ShaperParams { burst_bytes, ..PLAIN })
     }
 
     #[test]
@@ -127,16 +132,24 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_divides_nothing_wakes_at_the_first_nanosecond_without_debt() {
-        let mut s = Shaper::new(ShaperParams {
-            bps: 3,
-            burst_bytes: 0,
-            overhead_bytes: 0,
-            minimum_bytes: 0,
-            cells: Cells::None,
-        });
-        s.charge(1, Time::ZERO);
-        assert_eq!(s.ready_at(), Time(2_666_666_667), "8 bits at 3 bit/s");
+    fn a_rate_that_divides_nothing_is_rounded_as_linux_s() {
+        let odd = |bps, burst_bytes| Shaper::new(ShaperParams { bps, burst_bytes, ..PLAIN });
+        let mut s = odd(1_817_003, 0);
+        // 1514 bytes at 227 125 B/s take 6 665 932.86 ns, and in Linux always a whole ns less.
+        for packets in 1..=1000 {
+            let now = s.ready_at();
+            assert_eq!(now, Time((packets - 1) * 6_665_932));
+            s.charge(1514, now);
+        }
+        // 1600 bytes take 7044.58 us: tc tells 7044, in ticks of 64 ns.
+        assert_eq!(odd(1_817_003, 1600).burst, 7_043_968);
+    }
+
+    #[test]
+    fn nobody_owes_more_than_a_minute() {
+        let mut s = Shaper::new(ShaperParams { bps: 100, burst_bytes: 0, ..PLAIN });
+        s.charge(1500, Time::ZERO);
+        assert_eq!(s.ready_at(), Time(60_000 * MS - 1), "1500 bytes take 125 s");
     }
 
     #[test]

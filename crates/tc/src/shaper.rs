@@ -35,6 +35,9 @@ const SYNONYMS: &[(&str, &str)] =
 /// What others call them.
 const MEANT: &[(&str, &str)] = &[("bandwidth", "rate"), ("bw", "rate")];
 
+/// A byte a second, bit/s.
+const LEAST_RATE: u64 = 8;
+
 /// tc's burst for a rate where none is given, bytes.
 pub fn default_burst(bps: u64) -> u64 {
     PACKET + bps / 8_000_000_000
@@ -103,6 +106,11 @@ impl Shaper {
             match *word {
                 "rate" | "ceil" => {
                     let read = read_rate(value).map_err(wrong)?;
+                    if read < LEAST_RATE {
+                        let problem = format!("{value} is less than a byte a second");
+                        let hint = format!("htb counts those: write {LEAST_RATE}bit or more");
+                        return Err(wrong(TcError::new(problem, hint)));
+                    }
                     if *word == "rate" {
                         bps = Some(read)
                     } else {
