@@ -14,10 +14,12 @@
 //! one again. A DSACK takes effect with the next ACK that delivers anything, and not if all that
 //! delivers left before reo_wnd_mult last grew.
 //!
-//! Source: RFC 8985 §6.2, as in Linux (tcp_recovery.c). Deviation from Linux: times are in ns, its
-//! own in µs.
+//! Source: RFC 8985 §6.2, as in Linux (tcp_recovery.c), whose whole µs these are.
 
 use units::{Span, Time};
+
+/// ns.
+const MICRO: u64 = 1_000;
 
 /// DupThresh: duplicate ACKs, or segments SACKed above, that make a segment lost (RFC 5681, RFC
 /// 6675).
@@ -87,14 +89,14 @@ impl Rack {
         min_rtt: Option<Span>,
         now: Time,
     ) {
-        let rtt = now.since(sent);
+        let rtt = since(sent, now);
         if retransmitted && min_rtt.is_some_and(|least| rtt < least) {
             // Too soon for the retransmission: the original arrived (RFC 8985 §6.2 step 2).
             return;
         }
         self.advanced = true;
         self.rtt = rtt;
-        self.xmit = self.xmit.max((sent, seq));
+        self.xmit = self.xmit.max((whole_micros(sent), seq));
     }
 
     /// tcp_check_sack_reordering: `low`, which was sent once, is delivered after segments up to
@@ -167,19 +169,30 @@ impl Rack {
         }
         // Before the first RTT sample of a cumulative ACK there are only SACKs' samples.
         let (min_rtt, srtt) = (min_rtt.unwrap_or(self.rtt), srtt.unwrap_or(self.rtt));
-        (min_rtt / 4 * u64::from(self.reo_wnd_mult)).min(srtt)
+        let quarter = Span(min_rtt.0 / MICRO / 4 * MICRO);
+        (quarter * u64::from(self.reo_wnd_mult)).min(Span(srtt.0 / MICRO * MICRO))
     }
 
     /// RACK_detect_loss, of an outstanding segment last sent at `sent`. Of segments sent at one
     /// time the smaller sequence number left first (RACK_sent_after): retransmissions leave before
     /// new data.
     pub fn detect_loss(&self, seq: u32, sent: Time, window: Span, now: Time) -> Verdict {
-        if (sent, seq) >= self.xmit {
+        if (whole_micros(sent), seq) >= self.xmit {
             return Verdict::Unknown;
         }
-        let due = sent + self.rtt + window;
+        let (due, now) = (whole_micros(sent) + self.rtt + window, whole_micros(now));
         if due <= now { Verdict::Lost } else { Verdict::Wait(due.since(now)) }
     }
+}
+
+/// A time rounded down to whole µs.
+fn whole_micros(time: Time) -> Time {
+    Time(time.0 / MICRO * MICRO)
+}
+
+/// Between two readings of a clock of whole µs (tcp_stamp_us_delta).
+fn since(from: Time, to: Time) -> Span {
+    whole_micros(to).since(whole_micros(from))
 }
 
 #[cfg(test)]
@@ -210,6 +223,14 @@ mod tests {
         assert_eq!(detect(4, 10, 25, 135), Verdict::Lost);
         assert_eq!(detect(6, 10, 0, 200), Verdict::Unknown);
         assert_eq!(detect(1, 11, 0, 200), Verdict::Unknown);
+    }
+
+    #[test]
+    fn what_left_in_one_microsecond_left_in_the_order_of_sequence_numbers() {
+        let mut rack = Rack::new();
+        rack.update(5, Time(10_000_900), false, None, Time(110_000_100));
+        let detect = |seq| rack.detect_loss(seq, Time(10_000_100), Span::ZERO, Time(110_000_100));
+        assert_eq!([detect(4), detect(6)], [Verdict::Lost, Verdict::Unknown]);
     }
 
     #[test]

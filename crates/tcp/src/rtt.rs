@@ -10,11 +10,14 @@
 //!
 //! Each timeout doubles the RTO, up to `max_rto`, until the next RTT sample. Deviations, by
 //! parameter. `timer_tick_ns` is Linux's clock of timers: an RTO is whole ticks of it, rounded up, and
-//! these are doubled (icsk_rto is in jiffies). `min_rto_on_variance` is Linux's tcp_rtt_estimator: RTO = SRTT + max(4 RTTVAR,
-//! min_rto), where RTTVAR is the largest of a round trip. `tick_ns` is ns-2's clock: a sample is
+//! these are doubled (icsk_rto is in jiffies). `min_rto_on_variance` is Linux's tcp_rtt_estimator:
+//! RTO = SRTT + max(4 RTTVAR, min_rto), where RTTVAR is the largest of a round trip. Samples are whole
+//! µs then, SRTT is whole eighths of a µs, and quotients are rounded down: a congestion control that
+//! paces by SRTT is a segment earlier or later by an eighth. `tick_ns` is ns-2's clock: a sample is
 //! the number of its ticks that began while the segment was under way. Deviations from ns-2: real
 //! numbers in place of eighths of a tick; ns-2 forgets SRTT after four timeouts in a row.
 
+use crate::rate::micros;
 use crate::{AckSegment, Millis, TcpParams};
 use units::{Span, Time, whole};
 
@@ -23,9 +26,9 @@ use units::{Span, Time, whole};
 pub struct RttEstimator {
     /// SRTT, ns; 0 before the first sample.
     srtt: f64,
-    /// 4 RTTVAR, ns. In Linux's mode it is the mean deviation of all samples (mdev_us).
+    /// 4 RTTVAR, ns, where `micros` has it not.
     mdev: f64,
-    round: Option<RoundRttVar>,
+    micros: Option<Micros>,
     rto: Span,
     /// 2 SRTT, the probe timeout without its allowance (RFC 8985 §7.2).
     pto: Span,
@@ -38,27 +41,58 @@ pub struct RttEstimator {
     max_rto: Span,
 }
 
-/// Linux's variance term, ns, the largest of a round trip; all three values are 4 × the deviation.
-/// It rises at once, and at the end of a round falls by a quarter of the way to that round's
-/// largest.
+/// Linux's state, in whole µs (tcp_rtt_estimator).
 #[derive(Debug)]
-struct RoundRttVar {
-    rttvar: f64,
-    mdev_max: f64,
-    /// SND.NXT when the round trip began (rtt_seq).
+struct Micros {
+    /// SRTT, eighths of a µs; 0 before the first sample.
+    srtt: i64,
+    /// 4 RTTVAR of all samples (mdev_us), the largest of this round trip, and the largest that is
+    /// kept. That rises at once, and at the end of a round trip falls by a quarter of the way to that
+    /// one's largest.
+    mdev: i64,
+    mdev_max: i64,
+    rttvar: i64,
+    /// SND.NXT when the round trip began.
     rtt_seq: u32,
+    /// The lower bound of the variance term.
+    least: i64,
 }
 
-impl RoundRttVar {
-    /// After a sample that made the mean deviation `mdev`, by an ACK of all below `una`. `least`:
-    /// the lower bound.
+impl Micros {
+    fn new(min_rto: Span) -> Micros {
+        let least = micros(Time(min_rto.0)) as i64;
+        Micros { srtt: 0, mdev: 0, mdev_max: 0, rttvar: 0, rtt_seq: 0, least }
+    }
+
+    /// After a sample, µs, by an ACK of all below `una`. The RTO, µs.
     #[inline]
-    fn update(&mut self, mdev: f64, least: f64, (una, nxt): (u32, u32)) {
-        self.mdev_max = larger(self.mdev_max, mdev);
-        self.rttvar = larger(self.rttvar, self.mdev_max);
+    fn sample(&mut self, rtt: u64, (una, nxt): (u32, u32)) -> u64 {
+        let rtt = rtt as i64;
+        if self.srtt == 0 {
+            self.srtt = 8 * rtt;
+            self.mdev = 2 * rtt;
+            self.rttvar = self.mdev.max(self.least);
+            self.mdev_max = self.rttvar;
+            self.rtt_seq = nxt;
+        } else {
+            let error = rtt - (self.srtt >> 3);
+            self.srtt += error;
+            let deviation = error.abs() - (self.mdev >> 2);
+            // A fall of the RTT widens RTTVAR by 1/32 only.
+            self.mdev += if error < 0 && deviation > 0 { deviation >> 3 } else { deviation };
+            self.end_round((una, nxt));
+        }
+        self.srtt = self.srtt.max(1);
+        (self.srtt >> 3) as u64 + self.rttvar as u64
+    }
+
+    #[inline]
+    fn end_round(&mut self, (una, nxt): (u32, u32)) {
+        self.mdev_max = self.mdev_max.max(self.mdev);
+        self.rttvar = self.rttvar.max(self.mdev_max);
         if una > self.rtt_seq {
-            self.rttvar -= (self.rttvar - self.mdev_max) * 0.25;
-            *self = RoundRttVar { rttvar: self.rttvar, mdev_max: least, rtt_seq: nxt };
+            self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
+            (self.rtt_seq, self.mdev_max) = (nxt, self.least);
         }
     }
 }
@@ -87,11 +121,10 @@ impl RttEstimator {
         RttEstimator {
             srtt: 0.0,
             mdev: 0.0,
-            round: params.timers.min_rto_on_variance.then_some(RoundRttVar {
-                rttvar: 0.0,
-                mdev_max: 0.0,
-                rtt_seq: 0,
-            }),
+            micros: params
+                .timers
+                .min_rto_on_variance
+                .then(|| Micros::new(Span(params.timers.min_rto_ns))),
             rto: Span(params.timers.initial_rto_ns),
             pto: Span(params.timers.initial_rto_ns),
             backoff: 0,
@@ -108,51 +141,52 @@ impl RttEstimator {
     /// left at `sent`. `outstanding`: SND.UNA and SND.NXT after the ACK.
     #[inline]
     pub fn sample(&mut self, sent: Time, outstanding: (u32, u32), now: Time) -> Span {
-        let min_rto = self.min_rto.0 as i64 as f64;
         let rtt = now.since(sent);
-        let r = if self.tick == 1 {
-            rtt.0.max(1) as i64 as f64
-        } else {
-            // ns-2's ticks that began while the segment was under way, at least one.
-            ((now.0 / self.tick - sent.0 / self.tick).max(1) * self.tick) as f64
-        };
-        let first = self.srtt == 0.0;
-        let error = if first { 0.0 } else { r - self.srtt };
-        if first {
-            self.srtt = r;
-            self.mdev = 2.0 * r;
-        } else {
-            self.srtt += error * 0.125;
-        }
-        let deviation = error.abs() - self.mdev * 0.25;
-        let rto = if let Some(round) = &mut self.round {
-            if first {
-                let rttvar = self.mdev.max(min_rto);
-                *round = RoundRttVar { rttvar, mdev_max: rttvar, rtt_seq: outstanding.1 };
-            } else {
-                // A fall of the RTT widens RTTVAR by 1/32 only (tcp_rtt_estimator).
-                self.mdev +=
-                    if error < 0.0 && deviation > 0.0 { deviation * 0.125 } else { deviation };
-                round.update(self.mdev, min_rto, outstanding);
+        let rto = match &mut self.micros {
+            Some(state) => {
+                let us = if self.tick == 1 {
+                    micros(now) - micros(sent)
+                } else {
+                    ticks_between(self.tick, sent, now) / 1000
+                };
+                let rto = state.sample(us, outstanding);
+                self.srtt = (state.srtt * 125) as f64;
+                self.pto = Span((state.srtt >> 2) as u64 * 1000);
+                rto * 1000
             }
-            self.srtt + round.rttvar
-        } else {
-            self.mdev += if first { 0.0 } else { deviation };
-            larger(self.srtt + self.mdev, min_rto)
+            None => self.real_sample(sent, now),
         };
-        let rto = whole(rto);
         let ticks = |tick| rto.div_ceil(tick) * tick;
         self.rto =
             Span(if self.timer_tick > 1 { ticks(self.timer_tick) } else { rto }).min(self.max_rto);
         self.backoff = 0;
-        self.pto = Span(whole(2.0 * self.srtt));
         rtt
     }
 
-    /// The same ACK's RTT by the last segment that it measures (tcp_update_rtt_min).
+    /// RFC 6298 in real numbers; the RTO, ns.
+    #[inline]
+    fn real_sample(&mut self, sent: Time, now: Time) -> u64 {
+        let r = if self.tick == 1 {
+            now.since(sent).0.max(1) as i64 as f64
+        } else {
+            ticks_between(self.tick, sent, now) as f64
+        };
+        if self.srtt == 0.0 {
+            self.srtt = r;
+            self.mdev = 2.0 * r;
+        } else {
+            let error = r - self.srtt;
+            self.srtt += error * 0.125;
+            self.mdev += error.abs() - self.mdev * 0.25;
+        }
+        self.pto = Span(whole(2.0 * self.srtt));
+        whole(larger(self.srtt + self.mdev, self.min_rto.0 as i64 as f64))
+    }
+
+    /// The same ACK's RTT by the last segment that it measures, in whole µs (tcp_update_rtt_min).
     #[inline]
     pub fn sample_last(&mut self, sent: Time, now: Time) {
-        self.latest_rtt = now.since(sent);
+        self.latest_rtt = Span((micros(now) - micros(sent)) * 1000);
         self.min_rtt = self.min_rtt.min(self.latest_rtt);
     }
 
@@ -201,6 +235,11 @@ impl RttEstimator {
     pub fn min_rtt(&self) -> Option<Span> {
         (self.min_rtt.0 != u64::MAX).then_some(self.min_rtt)
     }
+}
+
+/// ns-2's ticks that began while the segment was under way, at least one, ns.
+fn ticks_between(tick: u64, sent: Time, now: Time) -> u64 {
+    (now.0 / tick - sent.0 / tick).max(1) * tick
 }
 
 /// The larger of two numbers, in one instruction: neither is NaN.
@@ -320,22 +359,29 @@ mod tests {
     fn the_held_variance_falls_when_more_than_the_round_is_acknowledged() {
         // Segment 5 was the next to be sent when the round began: its ACK is the first to come of
         // the next.
-        for (una, rttvar) in [(5, 100.0), (6, 77.5)] {
-            let mut round = RoundRttVar { rttvar: 100.0, mdev_max: 10.0, rtt_seq: 5 };
-            round.update(10.0, 0.0, (una, 9));
-            assert_eq!(round.rttvar, rttvar, "all below {una}");
+        for (una, rttvar) in [(5, 100_000), (6, 77_500)] {
+            let mut state = Micros {
+                mdev: 10_000,
+                mdev_max: 10_000,
+                rttvar: 100_000,
+                rtt_seq: 5,
+                ..Micros::new(Span::ZERO)
+            };
+            state.end_round((una, 9));
+            assert_eq!(state.rttvar, rttvar, "all below {una}");
         }
     }
 
     #[test]
     fn a_steady_rtt_ends_at_the_lower_bound() {
-        for (on_variance, rto) in [(false, 200), (true, 320)] {
+        // A quarter of 3 µs is nothing, so Linux's variance term stays as much above its bound.
+        for (on_variance, rto_us) in [(false, 200_000), (true, 320_003)] {
             let mut rtt = RttEstimator::new(&params(on_variance, 1));
             for round in 0..100 {
                 rtt.sample(Time(0), (round, round), Time(120 * MS));
             }
             assert_eq!(rtt.srtt().span(), Some(Span::from_millis(120)));
-            assert_eq!(rtt.rto(), Span::from_millis(rto));
+            assert_eq!(rtt.rto(), Span::from_micros(rto_us));
         }
     }
 
@@ -390,6 +436,20 @@ mod tests {
         assert_eq!(timeouts, [2, 4, 8, 16, 32, 60, 60, 60]);
         sample(&mut rtt, 100);
         assert_eq!(rtt.rto(), Span::from_millis(300));
+    }
+
+    #[test]
+    fn linux_counts_whole_micros_and_eighths_of_their_mean() {
+        // From 0.9 µs to 1000.1 are 1000 by its clock. Then an eighth more for each µs above the
+        // whole µs of the mean: 8000, 8003, 8010.
+        let mut rtt = RttEstimator::new(&params(true, 1));
+        rtt.sample(Time(900), (1, 1), Time(1_000_100));
+        for us in [1003, 1007] {
+            rtt.sample(Time(0), (1, 1), Time(1000 * us + 999));
+        }
+        assert_eq!(rtt.srtt().span(), Some(Span(8010 * 125)));
+        // And the probe's timeout is a quarter of that, 2002 µs, and 2 ms.
+        assert_eq!(rtt.pto(false), Span(4_002_000));
     }
 
     #[test]
