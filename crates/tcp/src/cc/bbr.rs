@@ -85,10 +85,14 @@ pub struct Bbr {
     round_start: bool,
     full_bw: u64,
     full_bw_rounds: u32,
+    /// The bandwidth was found once; an undo does not take that back.
+    full_bw_reached: bool,
     min_rtt_us: Option<u32>,
     /// When it was measured, ticks.
     min_rtt_tick: u64,
     has_seen_rtt: bool,
+    /// The last ACK came in ProbeRTT: its low rates are not the path's.
+    limits_itself: bool,
     /// The sender begins again after a pause.
     idle_restart: bool,
     repair: Repair,
@@ -120,9 +124,11 @@ impl Bbr {
             round_start: false,
             full_bw: 0,
             full_bw_rounds: 0,
+            full_bw_reached: false,
             min_rtt_us: None,
             min_rtt_tick: 0,
             has_seen_rtt: false,
+            limits_itself: false,
             idle_restart: false,
             repair: Repair::None,
             packet_conservation: false,
@@ -147,10 +153,6 @@ impl Bbr {
         self.policer.bw().unwrap_or(self.max_bw.get())
     }
 
-    fn full_bw_reached(&self) -> bool {
-        self.full_bw_rounds >= FULL_BW_ROUNDS
-    }
-
     fn cwnd_gain(&self) -> u64 {
         match self.mode {
             Mode::Startup | Mode::Drain => HIGH_GAIN,
@@ -172,7 +174,7 @@ impl Bbr {
     /// Until the bandwidth is found the rate only rises.
     fn set_pacing_rate(&mut self, gain: u64) {
         let rate = bytes_per_second(self.bw(), gain, self.mss);
-        if self.full_bw_reached() || rate > self.pacing_rate {
+        if self.full_bw_reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
     }
@@ -282,7 +284,7 @@ impl Bbr {
 
     fn check_full_bw_reached(&mut self, rs: &RateSample) {
         let app_limited = rs.sample.is_some_and(|sample| sample.app_limited);
-        if self.full_bw_reached() || !self.round_start || app_limited {
+        if self.full_bw_reached || !self.round_start || app_limited {
             return;
         }
         let bw = self.max_bw.get();
@@ -290,11 +292,12 @@ impl Bbr {
             (self.full_bw, self.full_bw_rounds) = (bw, 0);
         } else {
             self.full_bw_rounds += 1;
+            self.full_bw_reached = self.full_bw_rounds >= FULL_BW_ROUNDS;
         }
     }
 
     fn check_drain(&mut self, rs: &RateSample) {
-        if self.mode == Mode::Startup && self.full_bw_reached() {
+        if self.mode == Mode::Startup && self.full_bw_reached {
             self.mode = Mode::Drain;
             self.ssthresh = self.inflight(UNIT).into();
         }
@@ -318,6 +321,8 @@ impl Bbr {
             self.mode = Mode::ProbeRtt { done: None, round_done: false };
             self.save_cwnd();
         }
+        // ProbeRTT's last ACK is one of its time, too.
+        self.limits_itself = matches!(self.mode, Mode::ProbeRtt { .. });
         self.probe_rtt(rs, tick);
         if rs.sample.is_some_and(|sample| sample.delivered > 0) {
             self.idle_restart = false;
@@ -346,7 +351,7 @@ impl Bbr {
         }
         self.min_rtt_tick = tick;
         self.cwnd = self.cwnd.max(self.prior_cwnd);
-        if self.full_bw_reached() {
+        if self.full_bw_reached {
             self.enter_probe_bw(now_us);
         } else {
             self.mode = Mode::Startup;
@@ -372,7 +377,7 @@ impl Bbr {
 
     fn update_cwnd(&mut self, rs: &RateSample) {
         if rs.acked > 0 && !self.recover_or_restore(rs) {
-            let (acked, full) = (rs.acked, self.full_bw_reached());
+            let (acked, full) = (rs.acked, self.full_bw_reached);
             let mut target = self.bdp(self.bw(), self.cwnd_gain());
             if full {
                 target += self.aggregation.cwnd(self.bw());
@@ -445,7 +450,7 @@ impl CongestionControl for Bbr {
     }
 
     fn limits_itself(&self) -> bool {
-        matches!(self.mode, Mode::ProbeRtt { .. })
+        self.limits_itself
     }
 
     fn on_idle_restart(&mut self, now: Time, totals: Totals) {
@@ -474,7 +479,8 @@ impl CongestionControl for Bbr {
         self.sample_policer(true, false, totals);
     }
 
-    /// A recovery was needless: the bandwidth is looked for again. cwnd returns at its end.
+    /// A recovery was needless: a policer, and in Startup the bandwidth, are looked for anew. cwnd
+    /// returns at its end.
     fn undo(&mut self, _: f64, totals: Totals) {
         (self.full_bw, self.full_bw_rounds) = (0, 0);
         self.policer.reset(totals);
@@ -536,7 +542,7 @@ impl Aggregation {
     fn update(&mut self, acked: u32, now_us: u64, bw: u64, cwnd: u32, round_start: bool) {
         if round_start {
             self.rounds += 1;
-            if self.rounds > Self::ROUNDS {
+            if self.rounds >= Self::ROUNDS {
                 self.rounds = 0;
                 self.present = 1 - self.present;
                 self.extra[self.present] = 0;
@@ -719,7 +725,7 @@ mod tests {
     fn cruising(mbit: u64, rtt_ms: u64, phase: usize) -> Bbr {
         let mut bbr = established(Some(rtt_ms));
         bbr.max_bw.update(mbit * BW_UNIT / 12_000, 0, BW_ROUNDS);
-        bbr.full_bw_rounds = FULL_BW_ROUNDS;
+        bbr.full_bw_reached = true;
         bbr.mode = Mode::ProbeBw { phase, since_us: 0 };
         bbr.set_pacing_rate(UNIT);
         bbr
@@ -839,6 +845,7 @@ mod tests {
         assert_eq!(step(10_100, 300, 5), (true, 4), "a round trip is over");
         assert_eq!(step(10_208, 310, 5), (true, 4));
         assert!(!step(10_212, 311, 5).0);
+        assert!(bbr.limits_itself(), "the last ACK is one of that time");
         assert!(bbr.cwnd >= 74 && bbr.min_rtt_us == Some(41_000));
     }
 
@@ -936,15 +943,34 @@ mod tests {
     }
 
     #[test]
-    fn after_an_undo_the_bandwidth_is_found_after_three_round_trips_again() {
-        let mut bbr = cruising(10, 40, 2);
+    fn after_an_undo_startup_counts_anew_and_what_was_found_stays() {
+        let mut bbr = established(Some(40));
         bbr.undo(0.0, Totals::default());
         // The first round trip has nothing to compare with; three more bring no more than it.
         let mut found = |round: u32| {
             let rs = ack(40 * u64::from(round), 34, 34, 40, (34 * round, 34));
             bbr.on_rate_sample(&rs);
-            bbr.full_bw_reached()
+            bbr.full_bw_reached
         };
         assert_eq!([1, 2, 3, 4].map(&mut found), [false, false, false, true]);
+        // 34 segments in 40 ms: twice what the path holds, one that was gathered, and six. The rate falls.
+        let mut bbr = cruising(10, 40, 2);
+        (bbr.cwnd, bbr.pacing_rate) = (200, 9_000_000);
+        bbr.undo(0.0, Totals::default());
+        bbr.on_rate_sample(&ack(40, 1, 34, 40, (100, 60)));
+        assert_eq!((bbr.cwnd, bbr.rate()), (76, Some(1_218_437)));
+    }
+
+    #[test]
+    fn what_was_gathered_in_the_fifth_round_trip_before_counts_no_more() {
+        let mut gathered = Aggregation::default();
+        let mut round = |acked| {
+            gathered.update(acked, 1, 0, 1000, true);
+            gathered.restart(1);
+            gathered.extra
+        };
+        assert_eq!([30, 2, 2, 2].map(&mut round), [[30, 0]; 4]);
+        assert_eq!([2, 2, 2, 2, 2].map(&mut round), [[30, 2]; 5]);
+        assert_eq!(round(2), [2, 2]);
     }
 }
