@@ -170,7 +170,7 @@ impl Sender {
         } else {
             self.try_undo(&news);
         }
-        let before = self.scoreboard.to_retransmit();
+        let before = self.scoreboard.lost();
         let sacks_raise_cwnd =
             self.settings.rack && news.duplicate && self.cold.rack.reorders_much();
         let mut detected = Detected::default();
@@ -262,10 +262,10 @@ impl Sender {
         Alerted { rack_armed_timer: detected.reo_timeout > Span::ZERO }
     }
 
-    /// The ACK advances SND.UNA and shows no new loss, where so many segments were to be
-    /// retransmitted before it (FLAG_SND_UNA_ADVANCED without newly_lost).
-    fn progress(&self, acked: u32, to_retransmit: i32) -> bool {
-        acked > 0 && self.scoreboard.to_retransmit() <= to_retransmit
+    /// The ACK advances SND.UNA and shows no new loss, where so many had been found before it
+    /// (FLAG_SND_UNA_ADVANCED without newly_lost).
+    fn progress(&self, acked: u32, lost: u32) -> bool {
+        acked > 0 && self.scoreboard.lost() == lost
     }
 
     /// tcp_try_keep_open: whether TCP_CA_Open is TCP_CA_Disorder.
