@@ -307,6 +307,9 @@ pub struct Acknowledging {
     /// Compressed SACKs leave this much later, ns: what Linux allows their timer
     /// (tcp_comp_sack_slack_ns).
     pub sack_slack_ns: u64,
+    /// A compressed SACK has the time stamp of the moment at which the latest segment came, since its
+    /// timer reads no clock (tcp_compressed_ack_kick).
+    pub sack_stamp_is_late: bool,
 }
 
 /// How a receive buffer is tuned: whose dynamic right-sizing.
@@ -421,6 +424,7 @@ impl TcpParams {
             sack_delay_ns: MS,
             sack_rtt_percent: 5,
             sack_slack_ns: MS / 10,
+            sack_stamp_is_late: true,
         },
         buffers: Buffers {
             write_bytes: 65536,
@@ -437,6 +441,7 @@ impl TcpParams {
         acks: Acknowledging {
             sack_rtt_percent: 33,
             sack_slack_ns: MS / 100,
+            sack_stamp_is_late: false,
             ..TcpParams::LINUX.acks
         },
         buffers: Buffers { right_sizing: RightSizing::Linux73, ..TcpParams::LINUX.buffers },
@@ -498,6 +503,7 @@ impl TcpParams {
             sack_delay_ns: 0,
             sack_rtt_percent: 5,
             sack_slack_ns: MS / 10,
+            sack_stamp_is_late: false,
         },
         buffers: Buffers {
             write_bytes: 0,

@@ -237,6 +237,7 @@ impl Receiver {
         self.policy.event_data_recv(now);
         self.rcv_nxt += 1;
         self.delivered += u64::from(segment.len);
+        self.window.rcv_rtt_measure(self.rcv_nxt, self.mss, now);
         if !self.ofo.is_empty() {
             return Some(self.on_gap_filled(now));
         }
@@ -256,7 +257,7 @@ impl Receiver {
             }
             None
         };
-        self.window.rcv_space_adjust(self.rcv_nxt, self.delivered, (0, 0), self.mss, now);
+        self.window.rcv_space_adjust(self.delivered, (0, 0), now);
         ack
     }
 
@@ -277,7 +278,7 @@ impl Receiver {
         }
         let ack = self.acknowledge(rmem, now);
         let unread = (self.delivered - read, self.ofo.bytes_beyond(self.rcv_nxt));
-        self.window.rcv_space_adjust(self.rcv_nxt, read, unread, self.mss, now);
+        self.window.rcv_space_adjust(read, unread, now);
         if self.window.update_is_worthwhile(self.ofo.rmem(), self.delivered) {
             self.pending = Pending::WindowUpdate { due: now };
         }
@@ -336,10 +337,16 @@ impl Receiver {
         if !at_once && !self.policy.in_quickack_mode() && self.compression.compresses(self.rcv_nxt)
         {
             if self.pending == Pending::None {
-                let handshake = self.handshake.as_ref().map(|_| self.policy.rtt());
-                let rtt = handshake.unwrap_or(self.one_way_min * 2);
+                let rtt = match self.handshake {
+                    Some(_) if self.policy.rtt() > Span::ZERO => {
+                        self.policy.rtt().min(self.window.rcv_rtt())
+                    }
+                    Some(_) => self.window.rcv_rtt(),
+                    None => self.one_way_min * 2,
+                };
                 self.pending = self.compression.pending(rtt, &self.wheel, now);
             }
+            self.pending.comes(now);
             return None;
         }
         Some(self.acknowledge(self.ofo.rmem(), now))
@@ -433,7 +440,11 @@ impl Receiver {
                 self.policy.on_delack_timeout();
                 self.acknowledge(self.ofo.rmem(), now)
             }
-            Pending::Sack { .. } => self.acknowledge(self.ofo.rmem(), now),
+            Pending::Sack { came, .. } => {
+                let ack = self.acknowledge(self.ofo.rmem(), now);
+                let stamp = if came == Time::NEVER { ack.stamp } else { Millis::at(came) };
+                AckSegment { stamp, ..ack }
+            }
             Pending::Second { .. } => return self.second_ack(),
             // A window update is no quick ACK.
             Pending::WindowUpdate { .. } => self.send_ack(self.ofo.rmem(), now),

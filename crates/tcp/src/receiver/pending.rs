@@ -13,8 +13,9 @@ pub enum Pending {
     None,
     /// A delayed ACK (icsk_delack_timer), which was delayed by `delay`. It leaves with a tick.
     Delayed { due: Time, delay: Span },
-    /// A compressed SACK (compressed_ack_timer). It leaves on time.
-    Sack { due: Time },
+    /// A compressed SACK (compressed_ack_timer). It leaves on time. Its stamp is of when the latest
+    /// segment `came`, or with NEVER of when it leaves, as where the delayed ACK's timer sends it.
+    Sack { due: Time, came: Time },
     /// A window update, because the application has read (tcp_cleanup_rbuf).
     WindowUpdate { due: Time },
     /// An ACK that is ready and follows another at once; after it, what was pending before.
@@ -36,13 +37,22 @@ impl Pending {
         Pending::SynAck { due: now + delay, delay, sent: now }
     }
 
+    /// A segment comes and a SACK waits: that tells of it, too.
+    pub fn comes(&mut self, now: Time) {
+        if let Pending::Sack { came, .. } = self
+            && *came != Time::NEVER
+        {
+            *came = now;
+        }
+    }
+
     /// When to call `has_expired`; NEVER: no ACK is pending.
     #[inline]
     pub fn due(&self) -> Time {
         match *self {
             Pending::None => Time::NEVER,
             Pending::Delayed { due, .. }
-            | Pending::Sack { due }
+            | Pending::Sack { due, .. }
             | Pending::WindowUpdate { due }
             | Pending::Second { due }
             | Pending::SynAck { due, .. } => due,
@@ -57,7 +67,7 @@ impl Pending {
             Pending::Delayed { due, delay } | Pending::SynAck { due, delay, .. } => {
                 wheel.has_expired(due, *delay, now)
             }
-            Pending::Sack { due } | Pending::WindowUpdate { due } | Pending::Second { due } => {
+            Pending::Sack { due, .. } | Pending::WindowUpdate { due } | Pending::Second { due } => {
                 *due <= now
             }
         }
@@ -79,7 +89,7 @@ mod tests {
         assert_eq!(delayed.due(), Time(44 * MS));
         assert!(delayed.has_expired(&wheel, Time(44 * MS)));
 
-        let mut sack = Pending::Sack { due: Time(41 * MS) };
+        let mut sack = Pending::Sack { due: Time(41 * MS), came: Time(40 * MS) };
         assert!(!sack.has_expired(&wheel, Time(41 * MS - 1)));
         assert!(sack.has_expired(&wheel, Time(41 * MS)));
     }

@@ -25,8 +25,11 @@ pub struct AckPolicy {
     ato_min: u64,
     /// Half of it, ns: a gap that is shorter brings the ato down to it.
     half_ato_min: Span,
-    /// The longest delay, ns (TCP_DELACK_MAX).
+    /// The longest ato, ticks (TCP_DELACK_MAX).
     ato_max: u64,
+    /// The longest delay, ticks: the ACK leaves before the sender's least RTO is over
+    /// (tcp_delack_max).
+    delay_max: u64,
     /// icsk_ack.ato, ticks. 0 before the first segment in order, unless segments beyond a gap took
     /// all quick ACKs before.
     ato: u64,
@@ -46,13 +49,15 @@ impl AckPolicy {
     pub fn new(params: &TcpParams) -> AckPolicy {
         let tick = params.timers.timer_tick_ns.max(1);
         let ato_min = params.acks.delayed_ack_ns.div_ceil(tick);
+        let ato_max = (params.acks.delayed_ack_max_ns / tick).max(ato_min);
         AckPolicy {
             quick: 0,
             max_quickacks: params.acks.quick_acks,
             tick,
             ato_min,
             half_ato_min: Span(ato_min / 2 * tick),
-            ato_max: params.acks.delayed_ack_max_ns,
+            ato_max,
+            delay_max: ato_max.min((params.timers.min_rto_ns / tick).max(2) - 1).max(ato_min),
             ato: 0,
             lrcvtime: Time::ZERO,
             min_rto: params.timers.min_rto_ns,
@@ -142,7 +147,7 @@ impl AckPolicy {
         if ticks <= half {
             self.ato = self.ato / 2 + half;
         } else if ticks < self.ato {
-            self.ato = (self.ato / 2 + ticks).min(self.rto / self.tick);
+            self.ato = (self.ato / 2 + ticks).min(self.rto / self.tick).min(self.ato_max);
         } else {
             return ticks * self.tick > self.rto;
         }
@@ -151,17 +156,17 @@ impl AckPolicy {
 
     /// tcp_delack_timer_handler: no segment came before the delayed ACK left, so the ato doubles.
     pub fn on_delack_timeout(&mut self) {
-        self.ato = (2 * self.ato).min((self.rto / self.tick).max(self.ato_min));
+        self.ato = (2 * self.ato).min((self.rto / self.tick).max(self.ato_min)).min(self.ato_max);
     }
 
-    /// tcp_send_delayed_ack: the delay, bounded by the RTT and `ato_max`.
+    /// tcp_send_delayed_ack: the delay, bounded by the RTT and `delay_max`.
     #[inline]
     pub fn delay(&self) -> Span {
         if self.ato <= self.ato_min {
             return Span(self.ato_min * self.tick);
         }
         let bound = (self.rtt.div_ceil(self.tick)).max(self.ato_min);
-        Span((self.ato.min(bound) * self.tick).min(self.ato_max.max(self.ato_min * self.tick)))
+        Span(self.ato.min(bound).min(self.delay_max) * self.tick)
     }
 
     /// The handshake's RTT.
@@ -205,6 +210,8 @@ pub struct SackCompression {
     rtt_percent: u64,
     /// What the timer may be late (tcp_comp_sack_slack_ns).
     slack: Span,
+    /// Its stamp is of when the latest segment came.
+    stamp_is_late: bool,
     /// RCV.NXT of the gap whose SACKs are counted (compressed_ack_rcv_nxt).
     rcv_nxt: u32,
     /// SACKs of this gap (dup_ack_counter).
@@ -223,6 +230,7 @@ impl SackCompression {
             delay: Span(params.acks.sack_delay_ns),
             rtt_percent: u64::from(params.acks.sack_rtt_percent),
             slack: Span(params.acks.sack_slack_ns),
+            stamp_is_late: params.acks.sack_stamp_is_late,
             rcv_nxt: 0,
             dup_acks: 0,
             delack_timer: Time::ZERO,
@@ -260,7 +268,10 @@ impl SackCompression {
         let share = Span(rtt.0.saturating_mul(self.rtt_percent) / 100);
         let due = now + share.min(self.delay) + self.slack;
         let delack = wheel.expiry(self.delack_timer, self.delack_delay);
-        Pending::Sack { due: if delack > now { due.min(delack) } else { due } }
+        if delack > now && delack <= due {
+            return Pending::Sack { due: delack, came: Time::NEVER };
+        }
+        Pending::Sack { due, came: if self.stamp_is_late { now } else { Time::NEVER } }
     }
 }
 
@@ -320,6 +331,20 @@ mod tests {
             delay.0 / MS
         };
         assert_eq!([delay(), delay(), delay(), delay()], [40, 80, 100, 100]);
+    }
+
+    #[test]
+    fn a_delay_ends_a_tick_before_the_least_rto() {
+        let mut policy = AckPolicy::new(&TcpParams::LINUX);
+        policy.established(Some(Span::from_secs(1)), Time::ZERO);
+        policy.event_data_recv(Time(100 * MS));
+        let mut delay = || {
+            let delay = policy.delay();
+            policy.on_delack_timeout();
+            delay.0 / MS
+        };
+        // 10, 20, 40 and 50 ticks, of which the last is one too long.
+        assert_eq!([delay(), delay(), delay(), delay(), delay()], [40, 80, 160, 196, 196]);
     }
 
     #[test]

@@ -181,6 +181,55 @@ fn a_segment_beyond_a_gap_is_not_echoed_and_the_one_that_fills_it_is() {
     assert_eq!(echoes, [1, 1, 2, 2, 4]);
 }
 
+/// Three SACKs of the gap have left; those of segments that come at these times, ms, wait.
+fn with_a_waiting_sack(came: &[f64], late: bool) -> (Receiver, Time) {
+    let mut r = Receiver::new(&params().with(|p| {
+        p.acks.sack_delay_ns = MS;
+        p.acks.sack_stamp_is_late = late;
+    }));
+    arrive(&mut r, 0, 0);
+    for seq in [2, 3, 4] {
+        assert!(arrive(&mut r, seq, 1).is_some());
+    }
+    for (seq, ms) in (5..).zip(came) {
+        let now = Time((ms * 1e6) as u64);
+        assert_eq!(r.on_segment(&segment(seq, now.0 / MS - 10), now), None);
+    }
+    let due = r.deadline().unwrap();
+    (r, due)
+}
+
+#[test]
+fn in_linux_6_12_a_sack_that_waited_is_stamped_as_the_latest_segment_came() {
+    // 1 ms and a tenth from the first that waits, 5 % of twice the 10 ms of one way.
+    for (late, stamp) in [(true, 20), (false, 21)] {
+        let (mut r, due) = with_a_waiting_sack(&[20.5, 20.9], late);
+        assert_eq!(due, Time(21_600_000));
+        assert_eq!(r.on_deadline(due).unwrap().stamp, Millis(stamp));
+    }
+    // The delayed ACK's timer of the first segment, which still runs, reads the clock.
+    let (mut r, due) = with_a_waiting_sack(&[49.5, 49.9], true);
+    assert_eq!(due, Time(50 * MS));
+    assert_eq!(r.on_deadline(due).unwrap().stamp, Millis(50));
+}
+
+#[test]
+fn sacks_wait_for_a_part_of_the_rtt_that_stamps_show_if_that_is_less_than_the_handshakes() {
+    for (rtt_us, waits_us) in [(16_900, 845), (20_900, 900)] {
+        let mut r = Receiver::new(&params().with(|p| {
+            p.acks.sack_delay_ns = MS;
+            p.handshake = true;
+        }));
+        r.policy.established(Some(Span::from_micros(rtt_us)), Time::ZERO);
+        // Each stamp is answered after 18 ms.
+        for seq in [0, 2, 3, 4, 5] {
+            let at = Time((30 + u64::from(seq)) * MS);
+            r.on_segment(&answering(seq, at, 10, 8), at);
+        }
+        assert_eq!(r.deadline(), Some(Time(35 * MS + 1000 * (waits_us + 100))), "{rtt_us}");
+    }
+}
+
 #[test]
 fn an_older_stamp_does_not_replace_a_newer_one() {
     let mut r = Receiver::new(&params().with(|p| p.acks.delayed_ack_segments = 1));

@@ -23,6 +23,8 @@ pub struct Window {
     rcvbuf_max: u64,
     /// The buffer is below its bound.
     may_grow: bool,
+    /// The buffer may grow, or SACKs wait for a part of the RTT.
+    measures_rtt: bool,
     right_sizing: RightSizing,
     /// The fraction of the buffer that may be advertised (scaling_ratio), and the one that the
     /// first segment will show.
@@ -94,6 +96,7 @@ impl Window {
             rcvbuf,
             rcvbuf_max,
             may_grow: rcvbuf < rcvbuf_max,
+            measures_rtt: rcvbuf < rcvbuf_max || params.acks.sack_delay_ns > 0,
             right_sizing: params.buffers.right_sizing,
             scaling_ratio,
             measured_scaling_ratio,
@@ -170,6 +173,11 @@ impl Window {
         }
     }
 
+    /// The RTT that stamps and windows show; zero before the first sample.
+    pub fn rcv_rtt(&self) -> Span {
+        if self.rcv_rtt == NO_RTT { Span::ZERO } else { Span(self.rcv_rtt * MICRO / 8) }
+    }
+
     /// The window that these allow, rounded up to the window scale (__tcp_select_window).
     #[inline]
     fn new_window(&self, rmem: u64) -> u64 {
@@ -238,7 +246,7 @@ impl Window {
     /// sample. The first sample is twice the first segment's one-way delay.
     #[inline]
     pub fn rcv_rtt_measure_ts(&mut self, segment: &Segment, mss: u32, one_way: Span, now: Time) {
-        if !self.may_grow() {
+        if !self.measures_rtt {
             return;
         }
         if self.rcvq_time == Time::NEVER {
@@ -273,19 +281,9 @@ impl Window {
     /// that are of a filled gap and belong to the next RTT; the last byte behind a further gap is
     /// `beyond` RCV.NXT. While the buffer may not grow this is one comparison.
     #[inline]
-    pub fn rcv_space_adjust(
-        &mut self,
-        next: u32,
-        delivered: u64,
-        (behind, beyond): (u64, u64),
-        mss: u32,
-        now: Time,
-    ) {
+    pub fn rcv_space_adjust(&mut self, delivered: u64, (behind, beyond): (u64, u64), now: Time) {
         if !self.may_grow() {
             return;
-        }
-        if next >= self.rcv_rtt_seq {
-            self.rcv_rtt_measure(next, mss, now);
         }
         // Before the first sample an RTT is longer than any time.
         if whole_micros(self.rcvq_time, now) >= self.rcv_rtt / 8 {
@@ -294,13 +292,21 @@ impl Window {
         }
     }
 
-    /// tcp_rcv_rtt_measure: a sender sends no more than a window in an RTT.
+    /// tcp_rcv_rtt_measure: a sender sends no more than a window in an RTT. RCV.NXT has become `next`
+    /// by a segment in order, which no ACK has told of yet.
+    #[inline]
+    pub fn rcv_rtt_measure(&mut self, next: u32, mss: u32, now: Time) {
+        if next >= self.rcv_rtt_seq && self.measures_rtt {
+            self.end_of_window(next, mss, now);
+        }
+    }
+
     #[cold]
-    fn rcv_rtt_measure(&mut self, next: u32, mss: u32, now: Time) {
+    fn end_of_window(&mut self, next: u32, mss: u32, now: Time) {
         if self.rcv_rtt_time != Time::NEVER {
             self.rcv_rtt_update(Span(whole_micros(self.rcv_rtt_time, now) * MICRO), false);
         }
-        let segments = self.rcv_wnd / u64::from(mss.max(1));
+        let segments = self.rcv_wnd.div_ceil(u64::from(mss.max(1)));
         self.rcv_rtt_seq = next.saturating_add(segments.clamp(1, u64::from(u32::MAX)) as u32);
         self.rcv_rtt_time = now;
     }
@@ -436,6 +442,22 @@ mod tests {
             window.rcv_rtt_update(Span(rcv_rtt_update * MICRO), true);
             assert_eq!(window.rcv_rtt, eighths);
         }
+    }
+
+    #[test]
+    fn a_window_of_data_takes_an_rtt_at_most() {
+        // 10 500 bytes end within the eleventh segment. The next window begins with this one's ACK
+        // still to come.
+        let mut window = window();
+        window.rcv_wnd = 10_500;
+        let mut measured = |next, ms: u64, rcv_wnd| {
+            window.rcv_rtt_measure(next, 1000, Time(ms * MICRO * MICRO));
+            window.rcv_wnd = rcv_wnd;
+            window.rcv_rtt().0 / (MICRO * MICRO)
+        };
+        assert_eq!([measured(1, 5, 10_500), measured(11, 14, 10_500)], [0, 0]);
+        assert_eq!(measured(12, 15, 20_000), 10);
+        assert_eq!(measured(23, 24, 20_000), 9);
     }
 
     #[test]
