@@ -61,6 +61,8 @@ fn nanoseconds(time: libc::timespec) -> i64 {
 
 /// 64 ticks where HZ is 250, ns: how often timers of 2 to 16 s can go off.
 const PERIOD: i64 = 256_000_000;
+/// A tick where HZ is 1000, ns; with 250 and 100 it is a multiple of this.
+const LEAST_TICK: i64 = 1_000_000;
 
 /// A run's clock: 0 at a chosen instant, monotonic. Packet stamps, which are in time of day, are
 /// put on it by the difference of the two clocks at that instant.
@@ -93,7 +95,11 @@ impl Clock {
                 _ => {}
             }
         }
-        let zero = read_clock(Kernel::Monotonic) + PERIOD;
+        // Ticks are at multiples of their length (tick_init_jiffy_update). We wake some µs later, and a
+        // clock that shows 0 then would have each tick, and each whole ms of a time stamp, as much
+        // too early.
+        let woken = read_clock(Kernel::Monotonic);
+        let zero = woken - woken % LEAST_TICK + PERIOD;
         Ok(Clock { zero, zero_of_day: zero + Clock::difference() })
     }
 
