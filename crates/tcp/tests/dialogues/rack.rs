@@ -321,7 +321,7 @@ fn a_probe_that_filled_a_hole_costs_half_the_window() {
 #[test]
 fn a_copy_of_the_first_segment_has_the_whole_timer_before_it() {
     // 1 is lost, and its copy, which is found at 301 ms; samples of 100, 101, 201 and 100 ms make
-    // srtt 111.143, and 214.125 ms more, the largest variation among them. From the first copy on
+    // srtt 111.142, in whole µs, and 214.125 ms more, the largest variation among them. From the first copy on
     // it were 414.125 ms.
     play(
         &linux(),
@@ -336,7 +336,7 @@ fn a_copy_of_the_first_segment_has_the_whole_timer_before_it() {
         +0.1 < ack 1 sack 2..13
         > seq 1 again
         > seq 18
-        @0.626267578 timer
+        @0.626267 timer
         > seq 1 again
         timeouts == 1
         ",
