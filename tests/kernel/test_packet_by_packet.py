@@ -609,3 +609,71 @@ def test_sixteen_flows_that_start_on_a_narrow_link_and_are_marked_are_the_kernel
     for column in ("flow", "bytes"):
         assert ours[column].to_list() == kernels[column].to_list()
     assert np.abs(ours["t_ns"].to_numpy() - kernels["t_ns"].to_numpy()).max() < APART_NS
+
+
+BEGINS_LATE_MS = 0.002024
+"""A flow of the guest begins as much later: its program reads the clock some times. The simulator's flow
+begins as late here, so that RTTs and time stamps are rounded down at the same instants."""
+
+UNEVEN = """
+duration = "3 s"
+
+[bottleneck]
+rate = "8974 kbit/s"
+delay = "52.707 ms"
+link_layer = "linux"
+down.qdisc = "sfq limit 42"
+up.rate = "897 kbit/s"
+up.qdisc = "pfifo limit 50"
+
+[[flow]]
+name = "bulk"
+kind = "bulk"
+congestion = "vegas"
+
+[record]
+packets = true
+"""
+
+
+def parts_from_the_kernels(kernel: str, settings: dict[str, object], start_ms: float) -> int | None:
+    """The first packet of the flow that is not the kernel's, by when it came in ns; None: all are."""
+    variant = loads(UNEVEN).with_(settings)
+    kernels = variant.with_({"flow.bulk.start": f"{start_ms} ms"})
+    late = variant.with_({"flow.bulk.start": f"{start_ms + BEGINS_LATE_MS:.6f} ms"})
+    pairs = [
+        (packets(ours, link), packets(theirs, link))
+        for ours in sojourn.run_all([late], seeds=1)
+        for theirs in sojourn.run_all([kernels], engine=kernel, seeds=1)
+        for link in ("down", "up")
+    ]
+    parted = []
+    for ours, theirs in pairs:
+        both = min(ours.height, theirs.height)
+        assert both > 300
+        assert abs(ours.height - theirs.height) <= 1, "where the run ends"
+        apart = np.abs(ours["came"][:both].to_numpy() - theirs["came"][:both].to_numpy())
+        wrong = (ours["bytes"][:both] != theirs["bytes"][:both]).to_numpy() | (apart > 3000)
+        parted += [int(ours["came"][int(at)]) for at in np.flatnonzero(wrong)[:1]]
+    return min(parted, default=None)
+
+
+def test_a_window_that_opens_by_the_time_stamps_of_sacks_is_the_kernels(kernel_uml: str) -> None:
+    """SACKs that waited have an older stamp, which data echo; by that the receiver's RTT, and by that
+    when its window opens."""
+    assert parts_from_the_kernels(kernel_uml, {}, 4.573) is None
+
+
+def test_a_pace_by_eighths_of_a_microsecond_is_the_kernels(kernel_73: str) -> None:
+    """Prague paces whole packets of its window by SRTT: an eighth of a µs is a packet now and then."""
+    settings = {
+        "duration": "3.3 s",
+        "bottleneck.rate": "30251 kbit/s",
+        "bottleneck.down.qdisc": "codel target 100ms ce_threshold 1ms",
+        "bottleneck.down.police": "rate 14191kbit burst 10000",
+        "bottleneck.delay": "8.564 ms",
+        "bottleneck.up.rate": "1513 kbit/s",
+        "flow.bulk.congestion": "prague",
+        "flow.bulk.profile": "linux-7.3",
+    }
+    assert parts_from_the_kernels(kernel_73, settings, 2.493) is None

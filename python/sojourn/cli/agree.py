@@ -49,6 +49,7 @@ STANDING = (
         "hhf",
         "hystart",
         "jitter",
+        "late-stamps",
         "leaving",
     ),
     *(
