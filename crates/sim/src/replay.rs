@@ -503,8 +503,14 @@ mod tests {
             let Discipline::FqCodel(made) = made.qdisc() else {
                 panic!("an fq_codel was asked for")
             };
-            let unknown =
-                Recorded { index: 0, hash: None, truesize: None, foretold: None, place: None };
+            let unknown = Recorded {
+                index: 0,
+                hash: None,
+                truesize: None,
+                foretold: None,
+                place: None,
+                hosts: None,
+            };
             assert!(!made.any_share_a_queue(&[0, 1, 2, 3, 4, 5], &unknown));
         }
     }
