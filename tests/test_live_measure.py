@@ -616,7 +616,7 @@ def test_export_writes_by_the_files_ending(say: Say, pair: list[Path], tmp_path:
             "is no rrul",
         ),
         (("export", "nowhere", "-o", "x.csv"), "is not a folder"),
-        (("import", "nowhere.flent.gz"), "can't read"),
+        (("import", "nowhere.flent.gz"), "there is no file nowhere.flent.gz"),
         (("measure", "127.0.0.1", "--flent", "x.txt"), "flent opens no file"),
         (("measure", "127.0.0.1", "--length", "10"), 'hint: write "10 s"'),
         (("measure", "127.0.0.1", "--idle", "10"), 'hint: write "10 s"'),
