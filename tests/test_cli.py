@@ -1181,6 +1181,7 @@ def test_ctrl_c_while_the_command_line_is_imported_is_no_traceback(tmp_path: Pat
 
 def test_ctrl_c_while_a_verb_imports_what_it_needs_is_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "polars.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    (tmp_path / "x").touch()
     words = "import sys; sys.argv = ['sojourn', 'import', 'x']\nfrom sojourn.__main__ import main; main()"
     done = as_a_program(tmp_path, words)
     assert done.returncode == 130

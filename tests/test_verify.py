@@ -310,7 +310,7 @@ def test_a_paper_s_runs_of_another_build_are_not_redrawn(tmp_path: Path) -> None
     reproduce: Any = importlib.import_module("sojourn.papers.reproduction")
 
     run(short(), out=tmp_path / "run")
-    job = reproduce._Job(None, None, short(), tmp_path / "run")
+    job = reproduce._Job(None, None, short(), tmp_path / "run", tmp_path / "simulator")
     assert reproduce._reopened(job, find("sim")).seeds == (1,)
     other = dataclasses.make_dataclass("Other", ["name", "build"])("sim", "0" * 16)
     with pytest.raises(UserError, match="another build of the engine sim"):

@@ -650,10 +650,10 @@ mod tests {
     #[test]
     fn as_many_packets_and_as_large_ones_as_there_may_be_are_taken() {
         let name = Value::from("a.pcap");
-        let many = |count| rows(&vec![(0, 100); count], &name).map(|_| ());
+        let many = |count| rows(vec![(0, 100); count], &name).map(|_| ());
         assert_eq!(many(MAX_ROWS), Ok(()));
         assert!(many(MAX_ROWS + 1).is_err());
-        let large = |bytes| rows(&[(0, bytes)], &name).map(|_| ());
+        let large = |bytes| rows(vec![(0, bytes)], &name).map(|_| ());
         assert_eq!(large(tcp::params::MTU), Ok(()));
         assert!(large(tcp::params::MTU + 1).is_err());
     }
