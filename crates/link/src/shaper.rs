@@ -2,9 +2,9 @@
 //!
 //! Tokens are ns at the rate. They are capped at the burst. A packet may leave while tokens >= 0 and
 //! is charged after, so tokens become negative and the next packet waits until they are 0 again. In
-//! any time t at most burst + rate · t bytes pass, and the one packet that makes tokens negative, but
-//! for rounding: what a packet takes is rounded down to whole ns (`units::BytePace`), and the burst's
-//! time to what tc tells the kernel.
+//! any time t at most burst + rate · t bytes pass, and the one packet that makes tokens negative.
+//! Rounding adds a little: a packet's time is rounded down to whole ns (`units::BytePace`), and the
+//! burst's time to the ticks in which tc passes it to the kernel.
 //!
 //! Source: M. Devera, "HTB Linux queuing discipline manual, user guide" (2002), and tc-htb(8); Linux
 //! 6.12's sch_htb and iproute2 6.1 for the arithmetic. Deviation: `ceil` is `rate` and `cburst` is

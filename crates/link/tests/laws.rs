@@ -362,10 +362,10 @@ proptest! {
                 // The last packet may take the bucket into debt; what left before it was paid for,
                 // but for what is less than a ns.
                 let ns = last.2.since(first.2).0 + packets as u64;
-                let earned = u128::from(shaper.bps) * u128::from(ns) / 8_000_000_000 + 1;
-                let allowed = u128::from(shaper.burst_bytes) + earned;
-                prop_assert!(before_last <= allowed, "{before_last} bytes of {allowed}");
-                before_last += u128::from(last.1);
+                let earned = u128::from(shaper.bps) * u128::from(ns);
+                let allowed = 8_000_000_000 * u128::from(shaper.burst_bytes) + earned;
+                prop_assert!(before_last <= allowed, "{before_last} bit ns/s of {allowed}");
+                before_last += 8_000_000_000 * u128::from(last.1);
             }
         }
     }
@@ -379,15 +379,15 @@ proptest! {
         let spec = Spec { rate: vec![], shaper: Some(htb(bps, burst)), ..Spec::plain() };
         let story = drive(&spec, &arrivals, true, &[], HOUR);
         prop_assert_eq!(story.left.len(), arrivals.len());
+        // tc tells the burst's time in whole µs, of which ticks are 64 ns. Of a packet's a ns may be missing.
         let per_ns = (bps / 8) as f64 / 1e9;
-        // Of the burst's time a microsecond may be missing, of each packet's a ns.
-        let rounded = 1100.0 + arrivals.len() as f64;
-        let (mut tokens, mut counted) = (burst as f64, 0.0f64);
+        let burst = (burst * 1_000_000 / (bps / 8) * 1000 / 64 * 64) as f64 * per_ns;
+        let (mut tokens, mut counted) = (burst, 0.0f64);
         for (&(came, size), left) in arrivals.iter().zip(&story.left) {
             let debt_paid = counted + (-tokens / per_ns).max(0.0);
             let due = debt_paid.max(came as f64);
-            prop_assert!((left.2.0 as f64 - due).abs() < rounded, "left at {:?}, due at {due}", left.2);
-            tokens = (tokens + (due - counted) * per_ns).min(burst as f64) - f64::from(size);
+            prop_assert!((left.2.0 as f64 - due).abs() < 1000.0, "left at {:?}, due at {due}", left.2);
+            tokens = (tokens + (due - counted) * per_ns).min(burst) - f64::from(size);
             counted = due;
             prop_assert_eq!(left.2, left.3, "nothing holds it back below the shaper");
         }
