@@ -392,7 +392,7 @@ fn digest_run(mut run: Run, digest: &mut Sha256, go_on: &mut dyn FnMut() -> bool
         text.push_str(if index > 0 { "," } else { "" });
         plain_text(key, &mut text);
         text.push(':');
-        let mut each: Box<dyn Iterator<Item = serde_json::Value>> = match key.as_str() {
+        let each: Box<dyn Iterator<Item = serde_json::Value>> = match key.as_str() {
             "links" => Box::new(links.iter().map(tree)),
             "flows" => Box::new(flows.iter().map(tree)),
             _ => {
@@ -402,7 +402,7 @@ fn digest_run(mut run: Run, digest: &mut Sha256, go_on: &mut dyn FnMut() -> bool
         };
         text.push('[');
         let mut first = true;
-        for item in &mut each {
+        for item in each {
             text.push_str(if std::mem::take(&mut first) { "" } else { "," });
             plain_json(&item, &mut text);
             digest.update(text.as_bytes());
