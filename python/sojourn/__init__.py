@@ -13,8 +13,9 @@ tables out.
 Names are imported when first used, so `import sojourn` and `sojourn --help` stay quick.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from sojourn import lazy
 
 if TYPE_CHECKING:
     from sojourn.engine import (
@@ -85,11 +86,7 @@ def __getattr__(name: str) -> object:
         from sojourn._core import VERSION
 
         return VERSION
-    if name not in _HOME:
-        raise AttributeError(f"module 'sojourn' has no attribute {name!r}")
-    value = getattr(import_module(f"sojourn.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+    return lazy.attribute(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:

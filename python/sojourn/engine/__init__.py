@@ -4,8 +4,9 @@ in a guest, `netns` this host's own.
 Names are imported when first used: `sojourn list` asks which engines are ready, and runs none.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from sojourn import lazy
 
 if TYPE_CHECKING:
     from sojourn.engine.asked import ClusterAddress, ClusterAt, Progress, seeds_of
@@ -103,8 +104,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'sojourn.engine' has no attribute {name!r}")
-    value = getattr(import_module(f"sojourn.engine.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+    return lazy.attribute(__name__, _HOME, name)

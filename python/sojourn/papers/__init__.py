@@ -17,9 +17,10 @@ from __future__ import annotations
 import re
 import tomllib
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sojourn import lazy
 
 if TYPE_CHECKING:
     from sojourn.papers.evidence import Evidence, Seed
@@ -88,8 +89,4 @@ def _folder(name: str) -> str:
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+    return lazy.attribute(__name__, _HOME, name)
