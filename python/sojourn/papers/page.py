@@ -438,7 +438,7 @@ def _pair(pair: Pair) -> str:
     number = pair.number
     unit = f" [{number.unit}]" if number.unit else ""
     # Plus zero: a distance that rounds to none has no sign of its own.
-    apart = "" if math.isnan(pair.distance) else f"{round(100 * pair.distance, 1) + 0.0:+.1f} %"
+    apart = "-" if math.isnan(pair.distance) else f"{round(100 * pair.distance, 1) + 0.0:+.1f} %"
     why = f"<small>{escape(number.engines or verdict.NO_REASON)}</small>" if pair.differ else ""
     cells = "".join(
         f'<td class="number" data-name="{name}">{escape(cell)}</td>'
@@ -451,7 +451,7 @@ def _pair(pair: Pair) -> str:
     )
     return (
         f'<tr><th scope="row">{escape(number.what + unit)}</th>{cells}'
-        f"<td>{'yes' if pair.differ else 'no'}{why}</td></tr>"
+        f'<td data-name="differ">{"yes" if pair.differ else "no"}{why}</td></tr>'
     )
 
 

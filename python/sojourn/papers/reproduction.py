@@ -212,7 +212,7 @@ def _reproduce(papers: Sequence[Paper], what: _What, root: Path, how: _How) -> l
                 "run it on sim",
             )
     with _Judge(work, what, how.finished) as judge:
-        # The simulator's are a matter of seconds, so their progress is not told.
+        # The simulator takes a small part of a kernel's time, so its progress is not shown.
         quiet = replace(how, progress=None)
         if what.engine != SIMULATOR:
             same = [replace(job, folder=job.simulated) for job in work]
