@@ -14,8 +14,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # The engine that was built last, for what any will do; a fresh clone builds the release.
 ENGINE := $(firstword $(wildcard $(VENV)/.dev $(VENV)/.guided $(VENV)/.installed) $(VENV)/.installed)
+PACKAGES := sojourn sojourn-live sojourn-papers
 
-RUST_SOURCES   := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+RUST_SOURCES   := $(shell find sojourn/crates sojourn-live/crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+CORE_SOURCES   := $(filter-out sojourn-live/%,$(RUST_SOURCES))
 
 # For recipes of several checks: `check COMMAND...` goes on after a failure, and the ending says what failed.
 # `kept FILE COMMAND...` keeps what the command prints in a file as well.
@@ -33,7 +35,7 @@ help:
 	@echo 'make site      make the documentation as a site, with figures of runs: site/index.html (some minutes the first time)'
 	@echo 'make test      format, lint, types and tests, in both languages'
 	@echo 'make test-long what takes longer: long tests, papers in full, the standing sets on each kernel'
-	@echo 'make dev       build what tests run into the tree; then: $(BIN)/pytest tests/test_units.py'
+	@echo 'make dev       build what tests run into the tree; then: $(BIN)/pytest sojourn/tests/test_units.py'
 	@echo 'make check     format, lint and types only; make test-fast: the quick tests only'
 	@echo 'make portable  check that the simulator builds for macOS, Windows and browsers'
 	@echo 'make setup     build and install into $(VENV) only; then: $(BIN)/sojourn --help'
@@ -46,7 +48,8 @@ help:
 
 setup: $(VENV)/.installed
 
-demo: $(VENV)/.installed
+# The core alone: a first result needs neither live lines nor papers.
+demo: $(firstword $(wildcard $(VENV)/.dev $(VENV)/.guided $(VENV)/.installed $(VENV)/.core) $(VENV)/.core)
 	$(BIN)/sojourn compare scenarios/home-uplink.toml -o demo --force
 
 papers: $(VENV)/.installed
@@ -79,7 +82,7 @@ check: $(VENV)/.tools
 	check $(BIN)/mypy --strict; \
 	$(ENDING)
 
-# The tests that need no guest, no real time and no paper, but for the slowest. Of one thing: .venv/bin/pytest tests/test_units.py
+# The tests that need no guest, no real time and no paper, but for the slowest. Of one thing: .venv/bin/pytest sojourn/tests/test_units.py
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not guest and not live and not papers and not slow and not long'
 
@@ -129,7 +132,7 @@ LAB_SAID   := $(BESIDE:.log=.lab)
 # No examples in documentation: there are none (tests/test_architecture.py), and cargo looks for
 # them in each crate. The extension has no tests of its own, but what it asks of other people's crates
 # holds for the whole workspace: without it serde would be built once more, and all that uses it.
-RUST_TESTS := cargo test --config crates/tests.toml --workspace --profile checked --tests --examples
+RUST_TESTS := cargo test --config sojourn/crates/tests.toml --workspace --profile checked --tests --examples
 LEFT_OVER  := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 beside: $(VENV)/.dev
 	@failed=; $(CHECKS); \
@@ -159,7 +162,7 @@ portable:
 	  for target in $(TARGETS); do \
 	    name=$$(echo $$target | tr - _); \
 	    echo "cargo check for $$target"; \
-	    env CC_$$name=true AR_$$name=true PYO3_NO_PYTHON=1 cargo check --profile checked --quiet -p sojourn-core --target $$target || exit 1; done; \
+	    env CC_$$name=true AR_$$name=true PYO3_NO_PYTHON=1 cargo check --profile checked --quiet -p sojourn-core -p sojourn-live --target $$target || exit 1; done; \
 	  for target in $(ROUTERS); do \
 	    name=$$(echo $$target | tr - _); \
 	    echo "cargo check of sojourn-probe for $$target"; \
@@ -230,7 +233,7 @@ $(VENV)/.made:
 
 # The first program of the kernel's guests lies beside the code that boots them. Only Linux can run it.
 ifeq ($(shell uname -s),Linux)
-GUEST := python/sojourn/engine/kernel/sojourn-guest
+GUEST := sojourn/python/sojourn/engine/kernel/sojourn-guest
 
 $(GUEST): $(RUST_SOURCES)
 	cargo build --profile guest --quiet -p guest
@@ -239,7 +242,7 @@ endif
 
 # The engine of the lab's page. `make dev` leaves it alone. Without a compiler for browsers there is none, and sojourn
 # lab says so.
-LAB     := python/sojourn/lab/engine.wasm
+LAB     := sojourn/python/sojourn/lab/engine.wasm
 BROWSER := wasm32-unknown-unknown
 
 $(LAB): $(RUST_SOURCES)
@@ -249,39 +252,49 @@ $(LAB): $(RUST_SOURCES)
 	  cp $${CARGO_TARGET_DIR:-target}/$(BROWSER)/page/lab.wasm $@; \
 	else echo 'NOT BUILT, for want of the Rust target $(BROWSER): sojourn lab'; fi
 
-# The package is the tree itself (an editable install). Its engine is the release's, the guided one or, for tests, the checked
-# one; the one made last lies in the tree, and the others' marks go. The guided one is a release, too.
-$(VENV)/.installed: $(VENV)/.made $(GUEST) $(LAB) $(RUST_SOURCES) pyproject.toml constraints.txt
-	@rm -f $(VENV)/.dev $(VENV)/.guided
-	$(PIP) -e .
+# Each package is the tree itself (an editable install). Its engine is the release's, the guided one or, for tests, the
+# checked one; the one made last lies in the tree, and the others' marks go. The guided one is a release, too.
+$(VENV)/.core: $(VENV)/.made $(GUEST) $(LAB) $(CORE_SOURCES) sojourn/pyproject.toml constraints.txt
+	@rm -f $(VENV)/.dev $(VENV)/.guided $(VENV)/.installed
+	$(PIP) -e ./sojourn
 	@touch $@
+
+$(VENV)/.installed: $(VENV)/.core $(RUST_SOURCES) $(PACKAGES:=/pyproject.toml)
+	@rm -f $(VENV)/.dev $(VENV)/.guided
+	$(PIP) -e ./sojourn-live -e ./sojourn-papers
+	@touch $@
+
+# Installs the packages, the extensions built by maturin with these settings.
+DEVELOP = develop() { . $(BIN)/activate; for package in sojourn sojourn-live; do \
+    (cd $$package && maturin develop --quiet "$$@" >/dev/null) || return; done; \
+  $(PIP) --no-deps --no-build-isolation -e ./sojourn-papers; }
 
 $(VENV)/.guided: $(VENV)/.tools $(GUEST) $(RUST_SOURCES) benches/train.py
-	@rm -f $(VENV)/.dev $(VENV)/.installed
+	@rm -f $(VENV)/.dev $(VENV)/.installed $(VENV)/.core
 	@if command -v rustup >/dev/null; then rustup component add llvm-tools 2>/dev/null; fi
-	. $(BIN)/activate && maturin develop --release --pgo --quiet
-	@touch $(VENV)/.installed $@
+	@$(DEVELOP); . $(BIN)/activate; develop --release && cd sojourn && maturin develop --release --pgo --quiet
+	@touch $(VENV)/.core $(VENV)/.installed $@
 
-$(VENV)/.dev: $(VENV)/.tools $(GUEST) $(RUST_SOURCES)
-	@rm -f $(VENV)/.installed $(VENV)/.guided
-	. $(BIN)/activate && maturin develop --profile checked --quiet >/dev/null
+$(VENV)/.dev: $(VENV)/.tools $(GUEST) $(RUST_SOURCES) $(PACKAGES:=/pyproject.toml)
+	@rm -f $(VENV)/.installed $(VENV)/.core $(VENV)/.guided
+	@$(DEVELOP); develop --profile checked
 	@touch $@
 
-# What is handed to others: tests/test_wheel.py installs it elsewhere and runs it there; beside it the wheel of a system without
-# live lines. PROFILE=checked takes what the tests have compiled already. (An editable install leaves wheels of its own in
+# What is handed to others: tests/test_wheel.py installs it elsewhere and runs runs it there. PROFILE=checked takes what the tests have compiled already. (An editable install leaves wheels of its own in
 # target/wheels.)
 WHEELS  := target/wheel
 PROFILE := wheel
 
 wheel: $(WHEELS)/.made-$(PROFILE)
 
-$(WHEELS)/.made-$(PROFILE): $(VENV)/.tools $(GUEST) $(LAB) $(RUST_SOURCES) $(shell find python scenarios -type f ! -name '*.pyc' ! -name '*.so') pyproject.toml
+$(WHEELS)/.made-$(PROFILE): $(VENV)/.tools $(GUEST) $(LAB) $(RUST_SOURCES) $(PACKAGES:=/pyproject.toml) $(shell find $(PACKAGES:=/python) -type f ! -name '*.pyc' ! -name '*.so')
 	rm -rf $(WHEELS)
-	$(BIN)/maturin build --profile $(PROFILE) --quiet --out $(WHEELS)
-	$(BIN)/maturin build --profile $(PROFILE) --quiet --no-default-features --out $(WHEELS)/without-lines
+	cd sojourn && $(abspath $(BIN))/maturin build --profile $(PROFILE) --quiet --out ../$(WHEELS)
+	cd sojourn-live && $(abspath $(BIN))/maturin build --profile $(PROFILE) --quiet --out ../$(WHEELS)
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w $(WHEELS) ./sojourn-papers
 	@touch $@
 
-# The wheel with all that it depends on, for `pip install --no-index --find-links target/wheelhouse sojourn` without a network.
+# The wheel with all that it depends on, for `pip install --no-index --find-links target/wheelhouse 'sojourn[live,papers]'` without a network.
 WHEELHOUSE := target/wheelhouse
 wheelhouse: $(WHEELHOUSE)/.made
 $(WHEELHOUSE)/.made: $(WHEELS)/.made-$(PROFILE) constraints.txt
@@ -294,15 +307,15 @@ wheels: $(VENV)/.tools $(LAB)
 	$(PIP) ziglang
 	$(BIN)/python packaging/wheels.py target/wheels-elsewhere
 
-# The tools that pyproject.toml names under `dev`, and what the package itself needs. Python compiles
+# The tools that pyproject.toml names under `dev`, and what the packages themselves need. Python compiles
 # what is imported; pip would compile all of it.
-$(VENV)/.tools: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*project["dependencies"], *project["optional-dependencies"]["dev"], sep="\n")' > $@.txt
+$(VENV)/.tools: $(VENV)/.made pyproject.toml sojourn/pyproject.toml constraints.txt
+	$(BIN)/python -c 'import tomllib; read = lambda name: tomllib.load(open(name, "rb")); print(*read("sojourn/pyproject.toml")["project"]["dependencies"], *read("pyproject.toml")["dependency-groups"]["dev"], sep="\n")' > $@.txt
 	$(PIP) --no-compile -r $@.txt
 	@touch $@
 
 # What pyproject.toml names under `site`.
 $(VENV)/.site: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["site"], sep="\n")' > $@.txt
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["site"], sep="\n")' > $@.txt
 	$(PIP) --no-compile -r $@.txt
 	@touch $@

@@ -61,7 +61,7 @@ from callgrind import Lengths  # noqa: E402
 
 ROOT = HERE.parent
 CASES = HERE / "cases" / "speed"
-SOURCES = ["crates", "python", "benches", "scenarios", "Cargo.toml", "Cargo.lock"]
+SOURCES = ["sojourn/crates", "sojourn/python", "benches", "Cargo.toml", "Cargo.lock"]
 
 
 CHECKED = (

@@ -38,9 +38,9 @@ ROOT = HERE.parent
 VENV = ".venv"
 STEPS = (
     ("virtual environment", f"{VENV}/.made"),
-    ("guests' program", "python/sojourn/engine/kernel/sojourn-guest"),
-    ("lab's page", "python/sojourn/lab/engine.wasm"),
-    ("extension", f"{VENV}/.installed"),
+    ("guests' program", "sojourn/python/sojourn/engine/kernel/sojourn-guest"),
+    ("lab's page", "sojourn/python/sojourn/lab/engine.wasm"),
+    ("extension", f"{VENV}/.core"),
     ("demo", "demo"),
 )
 """The steps of `make demo`, each by its target, in make's own order."""
@@ -115,8 +115,9 @@ def run(words: Sequence[str], cwd: Path, env: dict[str, str], log: Path) -> tupl
     took = time.monotonic() - began
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
-        said = log.read_text(encoding="utf-8", errors="replace")[-3000:]
-        raise StepError(f"{' '.join(words)} ended with {done.returncode}:\n{said}")
+        said = log.read_text(encoding="utf-8", errors="replace")
+        named = "".join(f"{line}\n" for line in said.splitlines() if line.startswith("FAILED "))
+        raise StepError(f"{' '.join(words)} ended with {done.returncode}:\n{named}{said[-3000:]}")
     return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 

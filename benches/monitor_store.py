@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sojourn.live.monitor.store import WIDTHS, Keep, ProbeSamples, Store
+from sojourn_live.monitor.store import WIDTHS, Keep, ProbeSamples, Store
 
 S = 10**9
 PER_COMMIT = 5

@@ -45,7 +45,7 @@ WHOLE = ": whole"
 _INTRODUCTION = """\
 # Tables
 
-Made by `python docs/generate.py` from [crates/tables](../crates/tables/src/declared.rs), where each
+Made by `python docs/generate.py` from [sojourn/crates/tables](../sojourn/crates/tables/src/declared.rs), where each
 table is declared once. All engines write these tables, one file each in `seed-N/` of a Run's folder.
 
 - Units are in the names. Times are ns since the run began.
@@ -121,7 +121,7 @@ def _row(column: ColumnSchema) -> str:
 _OF_JSON = """\
 # Schemas of `--json`
 
-Made by `python docs/generate.py` from python/sojourn/outputs. The first key of an output, `schema`,
+Made by `python docs/generate.py` from sojourn/python/sojourn/outputs. The first key of an output, `schema`,
 names its shape and the shape's version: `sojourn/run/1`. A key may be added without a new version; one
 that goes, or changes its meaning, needs one. Each shape is a JSON Schema (2020-12) in the package;
 `sojourn list schemas` says where. [output.md](output.md) says more about what the keys hold.

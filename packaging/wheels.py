@@ -25,8 +25,10 @@ TARGETS = {
     "aarch64-unknown-linux-musl": "musllinux_1_2",
 }
 """Rust's targets, and what their wheels are to be compatible with."""
-PARTS = ("Cargo.toml", "Cargo.lock", "LICENSE", "README.md", "pyproject.toml", "crates", "python", "scenarios")  # fmt: skip
-GUEST = Path("python/sojourn/engine/kernel/sojourn-guest")
+PACKAGES = ("sojourn", "sojourn-live")
+"""Those of which something is compiled."""
+PARTS = ("Cargo.toml", "Cargo.lock", "LICENSE", "README.md", *PACKAGES)
+GUEST = Path("sojourn/python/sojourn/engine/kernel/sojourn-guest")
 
 
 def copied(tree: Path) -> None:
@@ -66,7 +68,8 @@ def build(target: str, folder: Path, profile: str, objects: Path) -> None:
             str(folder),
         )
         like = ("--target", target, "--compatibility", TARGETS[target], "--profile", profile)
-        run(*maturin, *like, cwd=tree, **own)
+        for package in PACKAGES:
+            run(*maturin, *like, cwd=tree / package, **own)
 
 
 def main() -> None:

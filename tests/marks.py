@@ -6,37 +6,52 @@ from _pytest.mark.expression import Expression
 from tree import ROOT
 
 MARKS = {
-    "guest": ("kernel/test_guest", "kernel/test_packet", "kernel/test_shape", "kernel/test_linux"),
-    "live": (
-        "test_cluster",
-        "test_live_",
-        "test_monitor",
-        "test_netns",
-        "test_shape_live",
-        "test_tune_live",
+    "guest": (
+        "sojourn/tests/kernel/test_guest",
+        "sojourn/tests/kernel/test_packet",
+        "sojourn/tests/kernel/test_linux",
+        "sojourn-live/tests/test_shape_in_guest",
+        "sojourn-papers/tests/test_guest",
     ),
-    "papers": ("papers/",),
+    "live": (
+        "sojourn/tests/test_cluster",
+        "sojourn/tests/test_netns",
+        "sojourn-live/tests/test_live_",
+        "sojourn-live/tests/test_monitor",
+        "sojourn-live/tests/test_shape_live",
+        "sojourn-live/tests/test_tune_live",
+        "tests/test_live_",
+    ),
+    "papers": (
+        *(
+            f"sojourn-papers/tests/test_{name}"
+            for name in (
+                *("adt", "bbr", "buffer", "codel", "engines", "home", "l4s", "pictured"),
+                *("published", "queue", "red", "sentences", "verdicts", "video"),
+            )
+        ),
+    ),
     "slow": (
-        "test_core_stub",
-        "test_documents",
-        "test_figures",
-        "test_fuzz",
-        "test_lab",
-        "test_make",
-        "test_own",
-        "test_readme",
-        "test_site",
-        "test_standalone",
+        "sojourn/tests/test_core_stub",
+        "sojourn/tests/test_figures",
+        "sojourn/tests/test_lab",
+        "sojourn/tests/test_own",
+        "sojourn-live/tests/test_standalone",
+        "tests/test_documents",
+        "tests/test_fuzz",
+        "tests/test_make",
+        "tests/test_readme",
+        "tests/test_site",
     ),
 }
-"""Each mark, and how the paths of its tests begin, below tests/."""
+"""Each mark, and how the paths of its tests begin."""
 BY_FILE_ALONE = {"live", "papers"}
 """The marks that no single test has without its file."""
 
 
 def marks_of(file: Path) -> list[str]:
     """The marks of the tests of a file."""
-    path = file.relative_to(ROOT / "tests").as_posix()
+    path = file.relative_to(ROOT).as_posix()
     return [mark for mark, beginnings in MARKS.items() if path.startswith(beginnings)]
 
 

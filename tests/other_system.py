@@ -40,6 +40,10 @@ if __name__ == "__main__":
     builtins.__import__ = without
     for name in ABSENT_OF_OS:
         delattr(os, name)
+    from sojourn import _core
+
+    # What the extension says of itself there.
+    _core.LINUX = False
     from sojourn.cli import status
 
     for words in json.loads(sys.argv[1]):

@@ -1,4 +1,4 @@
-"""The rooms are as ARCHITECTURE.md says: its two tables against `cargo metadata` and the import
+"""The rooms are as ARCHITECTURE.md says: its tables against `cargo metadata` and the import
 statements, both ways.
 
 A dependency that the table lacks is a wall broken; one that only the table has is a page out of
@@ -19,9 +19,15 @@ from typing import Any
 
 import pytest
 from rust import bare, paths, shipped, shipped_files
+from tree import ROOT, TESTS
 
-ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "python" / "sojourn"
+HOMES = {
+    name: ROOT / name.replace("_", "-") / "python" / name
+    for name in ("sojourn", "sojourn_live", "sojourn_papers")
+}
+"""The packages of Python, each with its folder."""
+PACKAGE = HOMES["sojourn"]
+CRATE_FOLDERS = [ROOT / folder / "crates" for folder in ("sojourn", "sojourn-live")]
 WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
 CORE_READERS = {
     "traffic",
@@ -32,7 +38,6 @@ CORE_READERS = {
     "metrics",
     "linux_only",
     "engine",
-    "live",
     "agreement",
     "lab",
     "cli",
@@ -61,10 +66,17 @@ def words(cell: str) -> set[str]:
 
 CRATES = {crate: words(cell) for crate, cell in tables()["crate"].items()}
 ROWS = tables()["module of sojourn"]
+LIVE_ROWS = tables()["module of sojourn_live"]
 MODULES = {
     module: set(ROWS) - {module} if cell == "all above" else words(cell)
     for module, cell in ROWS.items()
 }
+LIVE_MODULES = {module: words(cell) for module, cell in LIVE_ROWS.items()}
+
+
+def crate_folder(crate: str) -> Path:
+    [found] = [folder / crate for folder in CRATE_FOLDERS if (folder / crate).is_dir()]
+    return found
 
 
 def test_the_tables_are_found() -> None:
@@ -73,7 +85,7 @@ def test_the_tables_are_found() -> None:
 
 
 def test_the_tables_have_no_cycle() -> None:
-    for graph in (CRATES, MODULES):
+    for graph in (CRATES, MODULES, LIVE_MODULES):
         above: set[str] = set()
         for room, below in graph.items():
             assert below <= above, f"{room} may depend only on what stands above it"
@@ -118,17 +130,30 @@ def test_a_crate_depends_on_what_the_table_says(crate: str, crates: dict[str, se
     assert crates[crate] == CRATES[crate]
 
 
-def test_only_the_crate_python_knows_python(crates: dict[str, set[str]]) -> None:
+KNOW_PYTHON = {"arrays", "python", "extension"}
+
+
+def test_only_the_extensions_know_python(crates: dict[str, set[str]]) -> None:
     for crate in crates:
-        manifest = (ROOT / "crates" / crate / "Cargo.toml").read_text(encoding="utf-8")
-        assert ("pyo3" in manifest) == (crate == "python"), crate
+        manifest = (crate_folder(crate) / "Cargo.toml").read_text(encoding="utf-8")
+        assert ("pyo3" in manifest) == (crate in KNOW_PYTHON), crate
+
+
+def test_no_crate_of_the_core_depends_on_one_of_another_package() -> None:
+    core, live = (
+        {each.name for each in folder.iterdir() if each.is_dir()} for folder in CRATE_FOLDERS
+    )
+    assert "sim" in core
+    assert "live" in live
+    assert all(not CRATES[crate] & live for crate in core)
 
 
 def test_each_test_that_the_page_names_is_there() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     # A test's name is a statement: four words or more.
     named = set(re.findall(r"`((?:[a-z0-9]+_){3,}\w+)`", page))
-    sources = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "crates").rglob("*.rs")]
+    sources = [file for folder in TESTS for file in folder.rglob("*.py")]
+    sources += [file for folder in CRATE_FOLDERS for file in folder.rglob("*.rs")]
     there = {
         name
         for file in sources
@@ -195,7 +220,7 @@ def impure(code: str) -> set[str]:
 
 @cache
 def code_of(crate: str) -> dict[Path, str]:
-    return shipped_files(ROOT / "crates" / crate / "src")
+    return shipped_files(crate_folder(crate) / "src")
 
 
 def test_the_core_and_the_crates_that_may_do_io_are_all_crates() -> None:
@@ -205,7 +230,7 @@ def test_the_core_and_the_crates_that_may_do_io_are_all_crates() -> None:
 @pytest.mark.parametrize("crate", CORE)
 def test_the_core_reads_no_clock_and_does_no_io(crate: str) -> None:
     assert CRATES[crate] <= set(CORE), "what the core depends on is of the core"
-    assert not (ROOT / "crates" / crate / "build.rs").exists()
+    assert not (crate_folder(crate) / "build.rs").exists()
     for file, code in code_of(crate).items():
         assert impure(code) == set(), file.relative_to(ROOT)
 
@@ -323,14 +348,15 @@ def test_a_file_that_only_tests_name_is_no_part_of_the_core(tmp_path: Path) -> N
 def test_unsafe_is_allowed_in_the_files_of_the_invariant_alone() -> None:
     # The compiler denies it everywhere else, and clippy asks for the reason.
     allowing = {
-        str(file.relative_to(ROOT))
-        for file in (ROOT / "crates").rglob("*.rs")
+        str(file.relative_to(folder.parent))
+        for folder in CRATE_FOLDERS
+        for file in folder.rglob("*.rs")
         if "unsafe_code" in (text := file.read_text(encoding="utf-8"))
         and re.search(r"\b(?:allow|expect|warn)\s*\([^)]*\bunsafe_code\b", bare(text))
     }
     assert allowing == set(re.findall(r"`(crates/[\w/]+\.rs)`", invariant(2)))
     for crate in CRATES:
-        manifest = tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text())
+        manifest = tomllib.loads((crate_folder(crate) / "Cargo.toml").read_text())
         assert manifest["lints"] == {"workspace": True}, crate
     lints = WORKSPACE["workspace"]["lints"]
     assert lints["rust"]["unsafe_code"] == "deny"
@@ -348,74 +374,105 @@ def test_what_tests_run_is_compiled_with_overflow_checks() -> None:
 # ------------------------------------------------------------------------------------ the modules
 
 
+def package_of(file: Path) -> str:
+    """The package of Python that a source file belongs to."""
+    return next(name for name, folder in HOMES.items() if file.is_relative_to(folder))
+
+
 def module_of(file: Path) -> str:
-    """Which row of the table a source file belongs to."""
-    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    """Which row of its package's table a source file belongs to."""
+    return file.relative_to(HOMES[package_of(file)]).parts[0].removesuffix(".py")
 
 
 def imported(tree: ast.AST, inside: list[str]) -> set[str]:
-    """Modules of sojourn that this source imports anywhere in it, be it in a function or for types
-    only."""
+    """Modules of our packages, as `sojourn.records`, that this source imports anywhere in it, be it
+    in a function or for types only. `inside`: the source's package."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            base = ".".join(["sojourn", *inside][: -node.level + 1 or None]) if node.level else ""
+            base = ".".join(inside[: len(inside) - node.level + 1]) if node.level else ""
             module = ".".join(part for part in (base, node.module) if part)
             names = (
-                [f"{module}.{alias.name}" for alias in node.names]
-                if module == "sojourn"
-                else [module]
+                [f"{module}.{alias.name}" for alias in node.names] if module in HOMES else [module]
             )
         else:
             continue
-        found |= {name.split(".")[1] for name in names if name.startswith("sojourn.")}
+        # A package itself is its public face: `import sojourn`.
+        found |= {
+            ".".join((*name.split("."), "")[:2]) for name in names if name.split(".")[0] in HOMES
+        }
     return found
 
 
-def imports() -> dict[str, set[str]]:
-    """Each module of sojourn, and the others that it imports."""
+def imports(package: str) -> dict[str, set[str]]:
+    """Each module of a package, and the others of all packages that it imports."""
     found: dict[str, set[str]] = {}
-    for file in sorted(PACKAGE.rglob("*.py")):
+    for file in sorted(HOMES[package].rglob("*.py")):
         module = module_of(file)
-        if module in ("__init__", "__main__"):
+        if module in ("__init__", "__main__", "scenarios"):
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
-        found.setdefault(module, set()).update(
-            imported(tree, list(file.relative_to(PACKAGE).parts[:-1])) - {module}
-        )
+        inside = [package, *file.relative_to(HOMES[package]).parts[:-1]]
+        found.setdefault(module, set()).update(imported(tree, inside) - {f"{package}.{module}"})
     return found
 
 
-IMPORTS = imports()
+def own(package: str, names: set[str]) -> set[str]:
+    """Those of the names that are this package's modules, without its name."""
+    return {name.partition(".")[2] for name in names if name.startswith(f"{package}.")} - {""}
+
+
+IMPORTS = imports("sojourn")
+LIVE_IMPORTS = imports("sojourn_live")
+PAPERS_IMPORTS = imports("sojourn_papers")
 
 
 def test_the_modules_are_those_of_the_table() -> None:
     assert set(IMPORTS) == set(MODULES)
+    assert set(LIVE_IMPORTS) == set(LIVE_MODULES)
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_a_module_imports_only_what_the_table_allows(module: str) -> None:
-    assert IMPORTS[module] - {"_core"} <= MODULES[module]
+    assert own("sojourn", IMPORTS[module]) - {"_core"} <= MODULES[module]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_core_imports_no_other_package(module: str) -> None:
+    assert {name.partition(".")[0] for name in IMPORTS[module]} <= {"sojourn"}
 
 
 @pytest.mark.parametrize("module", [module for module, cell in ROWS.items() if cell != "all above"])
 def test_what_the_table_allows_is_used(module: str) -> None:
-    assert MODULES[module] <= IMPORTS[module]
+    assert MODULES[module] <= own("sojourn", IMPORTS[module])
+
+
+@pytest.mark.parametrize("module", LIVE_MODULES)
+def test_a_module_of_live_lines_imports_what_the_table_says(module: str) -> None:
+    assert own("sojourn_live", LIVE_IMPORTS[module]) - {"_live"} == LIVE_MODULES[module]
+
+
+def test_no_package_imports_another_but_the_core() -> None:
+    for package, found in (("sojourn_live", LIVE_IMPORTS), ("sojourn_papers", PAPERS_IMPORTS)):
+        for module, names in found.items():
+            roots = {name.partition(".")[0] for name in names}
+            assert roots <= {"sojourn", package}, f"{package}.{module}"
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_the_extension_is_imported_only_where_it_may_be(module: str) -> None:
-    assert "_core" not in IMPORTS[module] or module in CORE_READERS
+    assert "_core" not in own("sojourn", IMPORTS[module]) or module in CORE_READERS
 
 
 # ------------------------------------------------------------------------------- inside the rooms
 
 
 def files_imported(file: Path) -> set[Path]:
-    """The files of sojourn that this one imports; a name that is no file's is its package's."""
+    """The files of its package that this one imports; a name that is no file's is its package's."""
     found: set[Path] = set()
+    package = package_of(file)
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -425,16 +482,17 @@ def files_imported(file: Path) -> set[Path]:
             continue
         for name in names:
             parts = name.split(".")
-            if parts[0] != "sojourn" or parts[1:2] == ["_core"]:
+            if parts[0] != package or parts[1:2] in (["_core"], ["_live"]):
                 continue
-            at = PACKAGE.joinpath(*parts[1:])
+            at = HOMES[package].joinpath(*parts[1:])
             ways = (at.with_suffix(".py"), at / "__init__.py", at.parent.with_suffix(".py"))
             found.add(next((way for way in ways if way.is_file()), at.parent / "__init__.py"))
     return found - {file}
 
 
-FILES_IMPORTED = {file: files_imported(file) for file in sorted(PACKAGE.rglob("*.py"))}
-ROOMS = sorted({file.parent for file in FILES_IMPORTED} - {PACKAGE})
+ALL_FILES = [file for folder in HOMES.values() for file in sorted(folder.rglob("*.py"))]
+FILES_IMPORTED = {file: files_imported(file) for file in ALL_FILES}
+ROOMS = sorted({file.parent for file in FILES_IMPORTED} - {PACKAGE, HOMES["sojourn_live"]})
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
@@ -446,7 +504,7 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(PACKAGE)))
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(ROOT)))
 def test_there_is_no_circle_inside_a_room(room: Path) -> None:
     # Files beside each other, and rooms within it as a whole.
     graph: dict[str, set[str]] = {}
@@ -482,7 +540,7 @@ def modules_used(code: str, exported: dict[str, str], *, top: bool) -> set[str]:
 def test_there_is_no_circle_inside_a_crate(crate: str) -> None:
     # Between the modules at its top, each with what lies in it. What the root itself defines is
     # below all of them.
-    source = ROOT / "crates" / crate / "src"
+    source = crate_folder(crate) / "src"
     roots = [file for name in ("lib.rs", "main.rs") if (file := source / name).is_file()]
     exported = {
         name: module
@@ -514,39 +572,47 @@ def test_a_circle_is_seen() -> None:
     assert modules_used(shipped(hidden), {}, top=False) == {"wire"}
 
 
-SEVERAL_OF_A_NAME = {"scenario", "papers"}
-"""scenario's names are the language's, and each paper has the same files."""
+SEVERAL_OF_A_NAME = {"scenario"}
+"""scenario's names are the language's."""
 
 
-def house() -> Iterator[Path]:
-    """The files of the rooms that share one set of names."""
-    for file in sorted(PACKAGE.rglob("*.py")):
+def house(package: str) -> Iterator[Path]:
+    """The files of a package that share one set of names."""
+    for file in sorted(HOMES[package].rglob("*.py")):
         if module_of(file) not in SEVERAL_OF_A_NAME:
             yield file
+
+
+# Each paper has the same files.
+ONE_OF_A_NAME = ["sojourn", "sojourn_live"]
 
 
 def test_no_crate_has_an_example_in_its_documentation() -> None:
     # `make test` leaves them out: cargo takes a second for each crate that has none.
     fenced = re.compile(r"```(\w*)\n.*?```", re.DOTALL)
-    for file in sorted((ROOT / "crates").glob("*/src/**/*.rs")):
+    for file in sorted(file for each in CRATE_FOLDERS for file in each.glob("*/src/**/*.rs")):
         lines = re.findall(r"^\s*//[/!] ?(.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
         said = "\n".join(lines)
         assert set(fenced.findall(said)) <= {"text"}, file
         assert not re.search(r"\n\n {4,}\S", fenced.sub("", said)), file
 
 
-def test_no_two_files_have_one_name() -> None:
+@pytest.mark.parametrize("package", ONE_OF_A_NAME)
+def test_no_two_files_have_one_name(package: str) -> None:
     # A verb's file bears the verb's name, beside the one that it calls: cli/run and records/run.
     files = [
-        file for file in house() if module_of(file) != "cli" and not file.name.startswith("__")
+        file
+        for file in house(package)
+        if module_of(file) != "cli" and not file.name.startswith("__")
     ]
-    assert several((file.name, str(file.relative_to(PACKAGE))) for file in files) == {}
+    assert several((file.name, str(file.relative_to(ROOT))) for file in files) == {}
 
 
-def test_no_two_public_types_have_one_name() -> None:
+@pytest.mark.parametrize("package", ONE_OF_A_NAME)
+def test_no_two_public_types_have_one_name(package: str) -> None:
     found = []
-    for file in house():
-        place = str(file.relative_to(PACKAGE))
+    for file in house(package):
+        place = str(file.relative_to(ROOT))
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
                 found.append((node.name, place))
@@ -572,11 +638,7 @@ def several(found: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 def test_temporary_folders_are_noted_before_they_are_made() -> None:
     makers = re.compile(r"\b(?:mkdtemp|mkstemp|TemporaryDirectory|NamedTemporaryFile)\b")
-    found = [
-        file.name
-        for file in PACKAGE.rglob("*.py")
-        if makers.search(file.read_text(encoding="utf-8"))
-    ]
+    found = [file.name for file in ALL_FILES if makers.search(file.read_text(encoding="utf-8"))]
     assert found == []
 
 
@@ -606,7 +668,7 @@ def replaces(node: ast.AST) -> bool:
 def test_what_replaces_a_file_is_beside_it() -> None:
     found = {
         file.name: all("beside" in ast.unparse(function) for function in replacers(tree))
-        for file in PACKAGE.rglob("*.py")
+        for file in ALL_FILES
         if file.name not in OWN_LOCKS
         and list(replacers(tree := ast.parse(file.read_text(encoding="utf-8"))))
     }
@@ -625,7 +687,7 @@ def test_no_file_names_the_host_of_a_registry() -> None:
         f"{name}: {found.group()}"
         for name in done.stdout.splitlines()
         # The lock file is cargo's own.
-        if name not in ("Cargo.lock", str(Path(__file__).relative_to(ROOT)))
+        if name not in ("Cargo.lock", str(Path(__file__).resolve().relative_to(ROOT)))
         and (ROOT / name).is_file()
         and (found := host.search((ROOT / name).read_text(encoding="utf-8", errors="ignore")))
     ]
@@ -634,4 +696,5 @@ def test_no_file_names_the_host_of_a_registry() -> None:
 
 def test_relative_and_nested_imports_are_seen() -> None:
     source = "import numpy\ndef f():\n    from ..records import Run\n    import sojourn.units\n    from sojourn import metrics\n"
-    assert imported(ast.parse(source), ["cli"]) == {"records", "units", "metrics"}
+    found = imported(ast.parse(source), ["sojourn", "cli"])
+    assert found == {"sojourn.records", "sojourn.units", "sojourn.metrics"}

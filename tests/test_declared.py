@@ -13,7 +13,8 @@ from typing import Any, get_args
 import pytest
 
 import sojourn
-from sojourn import _core
+import sojourn_papers
+from sojourn import _core, extras
 from sojourn.advice.choice import GOALS as WANTED
 from sojourn.cli import advise, cli, contest_text, usage
 from sojourn.cli import list as listed
@@ -26,12 +27,13 @@ from sojourn.judgement import likeness, quantities
 from sojourn.numbers import GroupNumbers
 from sojourn.offered import ENGINES, GOALS
 from sojourn.own.language import BASES
-from sojourn.papers import NAMES
 from sojourn.records import schema
 from sojourn.report import QUEUE, USERS
 from sojourn.sweeps import grid
+from sojourn_papers import NAMES
 
 ROOT = Path(sojourn.__file__).parent
+PAPERS = Path(sojourn_papers.__file__).parent
 
 
 def every(role: str | None = None) -> set[str]:
@@ -173,7 +175,8 @@ def test_each_table_on_request_is_a_key_of_the_record() -> None:
 
 def test_what_can_be_listed_is_what_the_command_takes() -> None:
     [argument] = listed.list_.params
-    assert set(getattr(argument.type, "choices", ())) == set(listed._LISTS)
+    assert set(getattr(argument.type, "choices", ())) == {*listed._LISTS, *listed.OTHERS}
+    assert set(listed.NAMES) == set(listed._LISTS)
 
 
 def test_each_hint_for_another_program_s_word_names_a_command_of_ours() -> None:
@@ -190,5 +193,19 @@ def test_each_method_of_one_s_own_has_a_hint() -> None:
 
 
 def test_each_paper_s_folder_is_named() -> None:
-    folders = {file.parent.name for file in (ROOT / "papers").glob("*/published.toml")}
+    folders = {file.parent.name for file in PAPERS.glob("*/published.toml")}
     assert {name.replace("-", "_") for name in NAMES} == folders
+
+
+def test_each_package_brings_the_verbs_that_the_core_says_it_brings() -> None:
+    brought = {
+        extra.name: {verb for verbs in extra.verbs.values() for verb in verbs}
+        for extra in extras.installed()
+    }
+    assert brought == {f"sojourn-{name}": {*verbs} for name, verbs in extras.VERBS.items()}
+    for extra in extras.installed():
+        for place in [
+            *(p for verbs in extra.verbs.values() for p in verbs.values()),
+            *extra.lists.values(),
+        ]:
+            assert callable(extras.load(place)), place

@@ -1,25 +1,21 @@
 """Hostile scenarios, a few of benches/fuzz.py's: no traceback, no hang, nothing large; and it can
 tell those that are."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
+from tree import ROOT
 
 
 def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.run(
         [sys.executable, "benches/fuzz.py", "--workers", "1", "--cpu", "2", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": path},
     )
 
 
@@ -73,7 +69,7 @@ sojourn._core.run = still
 def test_what_is_wrong_is_seen(broken: str, why: str) -> None:
     program = f"""
 import sys
-sys.path[:0] = ["benches", "python"]
+sys.path[:0] = ["benches"]
 import sojourn._core, sojourn.cli, fuzz
 {broken}
 sys.exit(fuzz.main())

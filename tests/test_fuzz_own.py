@@ -5,15 +5,14 @@ import random
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from tree import ROOT
 
-ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "benches"))
 pytest.importorskip("numba", reason="pip install sojourn[own]")
 
-import fuzz_own  # noqa: E402
+import fuzz_own
 
 
 def test_no_class_is_too_hostile_to_be_read() -> None:

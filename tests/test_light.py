@@ -14,13 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.cli import TRADES
+from sojourn.cli import trades
 
 SLOW = (
     *("asyncio", "dateutil", "distributed", "email", "importlib.metadata", "matplotlib", "multiprocessing"),
     *("numba", "numpy", "polars", "pydantic", "pyroute2", "rich", "sojourn._core", "sqlite3", "ssl", "tarfile"),
 )  # fmt: skip
 """Modules that cost what a whole light command does, or nearly."""
+FINDERS = ["email", "importlib.metadata"]
+"""What finds the other packages, which the help and the lists name: 0.04 CPU s."""
 SCENARIO = """
 duration = "2 s"
 warmup = "1 s"
@@ -33,7 +35,7 @@ qdisc = "fq_codel"
 [[flow]]
 kind = "bulk"
 """
-VERBS = [name for names in TRADES.values() for name in names]
+VERBS = [name for names in trades().values() for name in names]
 LIGHT: Mapping[str, list[str]] = {
     "the help": ["--help"],
     **{f"the help of {verb}": [verb, "--help"] for verb in VERBS},
@@ -119,7 +121,8 @@ def test_a_light_command_imports_nothing_slow(
 ) -> None:
     ended, found, _ = imported[name]
     # The extension knows the version, and is needed by all that follows.
-    assert found == (["sojourn._core"] if name == "the version" else [])
+    needed = {"the version": ["sojourn._core"], "the help": FINDERS}
+    assert found == needed.get(name, [])
     # Without a guest `kernel status` ends with 1.
     assert (ended == 2) == (name in REFUSED)
 
@@ -138,7 +141,26 @@ def test_what_lists_imports_nothing_that_runs() -> None:
     done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, check=True)
     assert "fq_codel" in done.stdout
     runs = {f"sojourn.{name}" for name in ("engine.runs", "metrics", "own.compiled", "records")}
-    assert not (runs | {*SLOW} - {"sojourn._core"}) & {*done.stderr.split()}
+    assert not (runs | {*SLOW} - {"sojourn._core", *FINDERS}) & {*done.stderr.split()}
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "short.toml", "-o", "run"], ["check", "short.toml"], ["nope"]]
+)
+def test_a_verb_of_the_core_looks_for_no_other_package(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(SCENARIO, encoding="utf-8")
+    child = (
+        "import sys; from sojourn import cli; cli.status(sys.argv[1:]); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", child, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ("importlib.metadata" in done.stderr.split()) == (words == ["nope"])
 
 
 def test_what_completes_a_word_imports_nothing_slow(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from test_readme import understand
 from tree import ROOT
 
 from sojourn import figures
-from sojourn.cli import TRADES, cli
+from sojourn.cli import cli, trades
 from sojourn.outputs import SCHEMAS
 from sojourn.scenario import examples
 from sojourn.scenario.linux import CONGESTION
@@ -111,7 +111,7 @@ def test_each_thing_that_is_declared_has_its_page() -> None:
         assert f"docs/congestion/{name}.md" in TEXTS
     for name in SCHEMAS:
         assert f"docs/schemas/{name}.md" in TEXTS
-    for names in TRADES.values():
+    for names in trades().values():
         for name in names:
             assert f"docs/commands/{name}.md" in TEXTS
 

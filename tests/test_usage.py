@@ -10,10 +10,13 @@ import click
 import pytest
 
 import sojourn
+import sojourn_live
+import sojourn_papers
 from sojourn.cli import cli, status, usage
 from sojourn.scenario import ScenarioError, loads, scenario_keys
 
 PACKAGE = Path(sojourn.__file__).parent
+HOMES = [PACKAGE, *(Path(each.__file__).parent for each in (sojourn_live, sojourn_papers))]
 EXAMPLE = PACKAGE / "scenarios" / "home-uplink.toml"
 
 
@@ -130,9 +133,9 @@ def test_a_key_that_is_hinted_at_can_be_set() -> None:
 # ------------------------------------------------------------------------- what the texts say
 
 
-def texts(below: Path = PACKAGE) -> Iterator[tuple[Path, int, str]]:
+def texts(inside: str = ".") -> Iterator[tuple[Path, int, str]]:
     """Every text that names an option, where something that was put in stands as `…`."""
-    for file in sorted(below.rglob("*.py")):
+    for file in sorted(file for home in HOMES for file in (home / inside).rglob("*.py")):
         source = file.read_text(encoding="utf-8")
         if "sojourn " not in source or not NAMED.search(source):
             continue
@@ -188,7 +191,7 @@ def test_an_option_that_a_verb_s_file_names_is_its_own() -> None:
             of_file.setdefault(file, set()).update(OPTIONS[path])
     every = set[str]().union(*OPTIONS.values())
     wrong = []
-    for file, line, text in texts(PACKAGE / "cli"):
+    for file, line, text in texts("cli"):
         if file.name == "usage.py":
             continue  # It knows other programs' options.
         own = OTHERS.sub("", COMMAND.sub("", text))

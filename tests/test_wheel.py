@@ -12,35 +12,39 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tree import ROOT, build_of_the_tree
+from tree import ROOT, build_of
 
 import sojourn
 
-WHEELS = sorted((ROOT / "target" / "wheel").glob("*.whl"))
+FOLDER = ROOT / "target" / "wheel"
+WHEELS = {file.name.split("-")[0]: file for file in sorted(FOLDER.glob("*.whl"))}
+"""By package: sojourn, sojourn_live, sojourn_papers."""
 pytestmark = pytest.mark.skipif(not WHEELS, reason="there is no wheel: make wheel")
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with nothing but the wheel's content; what it depends on is found where it is."""
-    return unpacked(WHEELS[0], tmp_path_factory)
+def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with nothing but the core's wheel; what it depends on is found where it is."""
+    return unpacked(["sojourn"], tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
-def without_lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same of the wheel that was built as for a system that is not Linux."""
-    [wheel] = (ROOT / "target" / "wheel" / "without-lines").glob("*.whl")
-    return unpacked(wheel, tmp_path_factory)
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of all three packages."""
+    return unpacked([*WHEELS], tmp_path_factory)
 
 
-def unpacked(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unpacked(names: Sequence[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    with zipfile.ZipFile(file) as wheel:
-        wheel.extractall(folder)
+    for name in names:
+        with zipfile.ZipFile(WHEELS[name]) as wheel:
+            wheel.extractall(folder)
     program = [sys.executable, "-c", "from sojourn import _core; print(_core.BUILD)"]
     build = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=True)
-    if build.stdout.strip() != build_of_the_tree():
-        pytest.skip("the wheel was built of other sources than crates/ holds now: make wheel")
+    if build.stdout.strip() != build_of(["sojourn/crates"], "sojourn"):
+        pytest.skip(
+            "the wheel was built of other sources of Rust than the tree holds now: make wheel"
+        )
     return folder
 
 
@@ -56,10 +60,10 @@ def environment(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     python = folder / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", str(python), "install"]
     pip += ["-q", "--disable-pip-version-check", "--no-index"]
-    if (WHEELHOUSE / WHEELS[0].name).is_file():
-        asked = ["--find-links", str(WHEELHOUSE), "sojourn"]
+    if all((WHEELHOUSE / file.name).is_file() for file in WHEELS.values()):
+        asked = ["--find-links", str(WHEELHOUSE), "sojourn[live,papers]"]
     else:
-        asked = ["--no-deps", str(WHEELS[0])]
+        asked = ["--no-deps", *map(str, WHEELS.values())]
     done = subprocess.run([*pip, *asked], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     if "--no-deps" in asked:
@@ -106,16 +110,31 @@ def run(installed: Path, where: Path, *words: str) -> subprocess.CompletedProces
     )
 
 
-def test_the_wheel_holds_all_that_the_tree_s_package_has(installed: Path) -> None:
-    package = ROOT / "python" / "sojourn"
+@pytest.mark.parametrize("name", ["sojourn", "sojourn_live", "sojourn_papers"])
+def test_the_wheel_holds_all_that_the_tree_s_package_has(name: str, installed: Path) -> None:
+    package = ROOT / name.replace("_", "-") / "python" / name
     files = {file.relative_to(package) for file in package.rglob("*") if file.is_file()}
-    there = {file.relative_to(installed / "sojourn") for file in (installed / "sojourn").rglob("*")}
+    there = {file.relative_to(installed / name) for file in (installed / name).rglob("*")}
     missing = {
         file
         for file in files - there
         if file.suffix not in (".pyc", ".so") and file.name != ".gitignore"
     }
     assert not missing
+    assert (name == "sojourn_papers") != any((installed / name).glob("*.so"))
+
+
+def test_the_core_alone_says_which_package_brings_a_verb(core: Path, tmp_path: Path) -> None:
+    found = {}
+    for verb in ("measure", "reproduce", "--help"):
+        done = run(core, tmp_path, "-m", "sojourn", verb)
+        found[verb] = (done.returncode, done.stdout + done.stderr)
+    assert found["measure"][0] == found["reproduce"][0] == 2
+    assert "pip install 'sojourn[live]'" in found["measure"][1]
+    assert "pip install 'sojourn[papers]'" in found["reproduce"][1]
+    assert found["--help"][0] == 0
+    assert "compare" in found["--help"][1]
+    assert "measure  " not in found["--help"][1]
 
 
 def test_the_wheel_gives_the_tree_s_tables(installed: Path, tmp_path: Path) -> None:
@@ -143,9 +162,7 @@ def test_the_wheel_gives_the_tree_s_tables(installed: Path, tmp_path: Path) -> N
 SCENARIO = str(ROOT / "scenarios" / "home-uplink.toml")
 
 
-def test_elsewhere_than_on_linux_scenarios_run_and_have_pages(
-    without_lines: Path, tmp_path: Path
-) -> None:
+def test_elsewhere_than_on_linux_scenarios_run_and_have_pages(core: Path, tmp_path: Path) -> None:
     short = ("--set", "duration=8 s", "--seeds", "2", "--jobs", "2")
     commands = [
         ("--help",),
@@ -156,9 +173,7 @@ def test_elsewhere_than_on_linux_scenarios_run_and_have_pages(
         ("report", "one", "-o", "page"),
         ("verify", "one"),
     ]
-    for words, (code, _, said) in zip(
-        commands, elsewhere(without_lines, tmp_path, commands), strict=True
-    ):
+    for words, (code, _, said) in zip(commands, elsewhere(core, tmp_path, commands), strict=True):
         assert code == 0, (words, said)
     assert list((tmp_path / "two").glob("*.html"))
     ours = sojourn.run(sojourn.load(SCENARIO).with_(duration="8 s"), seeds=1)
@@ -166,19 +181,30 @@ def test_elsewhere_than_on_linux_scenarios_run_and_have_pages(
     assert theirs.table("links", 1).equals(ours.table("links", 1))
 
 
-LIVE = [
-    ("measure", "localhost"),
-    ("serve",),
-    ("monitor", "192.0.2.1"),
-    ("shape", "eth0", "--up", "20mbit", "--down", "90mbit"),
+LINUX = [
     ("run", SCENARIO, "-e", "kernel"),
     ("run", SCENARIO, "-e", "netns"),
     ("kernel", "status"),
 ]
 
 
-def test_elsewhere_what_needs_linux_says_so(without_lines: Path, tmp_path: Path) -> None:
-    for words, (code, out, err) in zip(LIVE, elsewhere(without_lines, tmp_path, LIVE), strict=True):
+LIVE = [
+    ("measure", "localhost"),
+    ("serve",),
+    ("monitor", "192.0.2.1"),
+    ("shape", "eth0", "--up", "20mbit", "--down", "90mbit"),
+]
+
+
+def test_elsewhere_live_lines_say_that_they_need_linux(installed: Path, tmp_path: Path) -> None:
+    for words, (code, out, err) in zip(LIVE, elsewhere(installed, tmp_path, LIVE), strict=True):
+        assert code in (1, 2), words
+        assert "Linux" in err + out, words
+        assert "Traceback" not in err, words
+
+
+def test_elsewhere_what_needs_linux_says_so(core: Path, tmp_path: Path) -> None:
+    for words, (code, out, err) in zip(LINUX, elsewhere(core, tmp_path, LINUX), strict=True):
         assert code in (1, 2), words
         assert "Linux" in err + out, words
         assert "Traceback" not in err, words

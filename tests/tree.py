@@ -4,22 +4,31 @@ copy."""
 import hashlib
 import os
 import subprocess
-from pathlib import Path
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PACKAGES = ("sojourn", "sojourn-live", "sojourn-papers")
+TESTS = (*(ROOT / package / "tests" for package in PACKAGES), ROOT / "tests")
+"""Where tests are."""
 
 
-def build_of_the_tree() -> str:
-    """What crates/python/build.rs calls BUILD, made anew."""
-    named = [Path("Cargo.lock"), Path("Cargo.toml")]
-    for kind in ("*.rs", "Cargo.toml"):
-        named += [file.relative_to(ROOT) for file in (ROOT / "crates").rglob(kind)]
+def build_of(folders: Sequence[str], relative_to: str) -> str:
+    """The sources of Rust in these folders, named as a build script names them (`BUILD` in
+    sojourn/crates/python/build.rs and sojourn-live/crates/extension/build.rs)."""
+    named = {name: ROOT / name for name in ("Cargo.lock", "Cargo.toml")}
+    base = ROOT / relative_to
+    for folder in folders:
+        for kind in ("*.rs", "Cargo.toml"):
+            for file in (ROOT / folder).rglob(kind):
+                named[file.relative_to(base).as_posix()] = file
     total = hashlib.sha256()
-    for path in sorted(path for path in named if "tests" not in path.parts[:-1]):
-        content = (ROOT / path).read_bytes()
-        total.update(f"{path.as_posix()} {len(content)}\n".encode() + content)
+    for name in sorted(map(PurePosixPath, named)):
+        if "tests" not in name.parts[:-1]:
+            content = named[str(name)].read_bytes()
+            total.update(f"{name} {len(content)}\n".encode() + content)
     return total.hexdigest()[:16]
 
 
@@ -27,14 +36,20 @@ def of_another_tree() -> str | None:
     """Why what `import sojourn` gives is not this tree; None if it is."""
     try:
         import sojourn
+        import sojourn_live
         from sojourn import _core
+        from sojourn_live import _live
     except ImportError as error:
         return f"the engine is not built ({error})"
-    found = Path(sojourn.__file__ or "").parent
-    if found != ROOT / "python" / "sojourn":
-        return f"these would be tests of {found}, not of this tree"
-    if build_of_the_tree() != _core.BUILD:
-        return "the engine was built of other sources than crates/ holds now"
+    for package in (sojourn, sojourn_live):
+        name = package.__name__
+        found = Path(package.__file__ or "").parent
+        if found != ROOT / name.replace("_", "-") / "python" / name:
+            return f"these would be tests of {found}, not of this tree"
+    core = build_of(["sojourn/crates"], "sojourn")
+    live = build_of(["sojourn/crates", "sojourn-live/crates"], ".")
+    if (core, live) != (_core.BUILD, _live.BUILD):
+        return "the extensions were built of other sources of Rust than the tree holds now"
     return None
 
 

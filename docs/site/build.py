@@ -81,8 +81,9 @@ def _engine() -> str:
     """All that decides what a block gives, but its page: a hash of the package and of this folder's
     runner."""
     found = hashlib.sha256()
-    package = ROOT / "python" / "sojourn"
-    files = [*package.rglob("*.py"), *package.glob("*.so"), *(ROOT / "scenarios").iterdir()]
+    packages = [*ROOT.glob("sojourn*/python/*")]
+    files = [file for each in packages for end in ("*.py", "*.so") for file in each.rglob(end)]
+    files += [file for file in (ROOT / "scenarios").iterdir() if file.is_file()]
     for file in sorted([*files, HERE / "blocks.py"]):
         found.update(file.read_bytes())
     return found.hexdigest()

@@ -1,8 +1,0 @@
-"""`.flent.gz`, version 4, as flent 2.3.0 reads and writes it: a phase of a measurement out (`out`),
-one of flent's tests in (`back`)."""
-
-from sojourn.live.flent.back import read
-from sojourn.live.flent.form import TIME
-from sojourn.live.flent.out import FlentChoice, check_name, document, export
-
-__all__ = ["TIME", "FlentChoice", "check_name", "document", "export", "read"]

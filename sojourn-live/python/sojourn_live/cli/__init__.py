@@ -1,0 +1,1 @@
+"""The verbs of live lines, a file each."""

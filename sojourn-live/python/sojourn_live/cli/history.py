@@ -1,0 +1,27 @@
+"""`sojourn history`: the measurements of `sojourn measure --every` as a table."""
+
+from pathlib import Path
+
+import click
+
+from sojourn.cli import options, text, work
+from sojourn_live.cli import every
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path), metavar="FOLDER")
+@options.one(options.TalkOptions, "as_json")
+def history(folder: Path, as_json: bool) -> None:
+    """Print the measurements of a line over days, a line each.
+
+    FOLDER is what `sojourn measure --every` writes. Times are this host's. What the loads add is ms
+    at the 95th percentile of the RTT, above the idle median; the grade is DSLReports's.
+    """
+    from sojourn_live.measure import over_days as kept
+
+    entries = kept.read(folder)
+    if as_json:
+        work.show(text.as_json({"measurements": [entry.to_dict() for entry in entries]}, "history"))
+        return
+    for line in (every.header(), *(every.row(entry) for entry in entries)):
+        work.show(line)

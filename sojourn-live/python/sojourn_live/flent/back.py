@@ -1,0 +1,745 @@
+"""A flent file as a Run: an idle phase, the load, an idle phase.
+
+Of any test the pings, the streams and the qdiscs are taken; what else there is, is named in a note.
+
+    `Ping (ms) ..`, `VoIP` of irtt    a target of probes
+    `TCP ..`, `SCTP ..`               a stream. One that doesn't say its direction is an upload, as
+                                      in all of flent's tests
+    `TCP ..::tcp_rtt`, `::tcp_cwnd`   the state of a stream's sender
+    `qdisc_stats_..`                  a link
+
+netperf samples each stream by its own clock. So that streams can be added up, what each has
+delivered is interpolated at common times, `GRID_S` apart. flent stamps a ping when it is answered:
+here it belongs to when it was sent. A ping that was lost is a gap in `seq`.
+
+Of a file that we wrote the phases are those it names, and samples stay as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from sojourn.arrays import Columns, Floats, Json, Tables
+from sojourn.errors import UserError
+from sojourn.facts import ImportedFacts, SessionFlow, SessionLink, SessionPhase
+from sojourn.foreign import plain
+from sojourn.records import NONE, Run, names_of, nothing
+from sojourn_live.flent import load
+from sojourn_live.flent.form import DELAY_S, MSS, STEP_S, S
+from sojourn_live.measure import measurement
+from sojourn_live.measure.phases import IDLE
+
+MOST_S, MOST_MS, MOST_MBPS, MOST_COUNT = 1e6, 1e7, 1e6, 1e15
+"""No time of a series, no RTT, no goodput and no counter is larger."""
+MOST_SERIES = 2000
+MOST_NAMED = 8
+"""A note names no more series than these."""
+GRID_S = 0.1
+"""How far apart streams are sampled, as in a session of our own."""
+EARLY_S = 1.0
+"""A load that begins earlier than this before flent's DELAY is over was not to wait for it."""
+UNTOLD = 1.5
+"""So many STEP_SIZE may be missing of a stream at either end of the load."""
+LONGEST_S = 36_000
+"""A stream that lasts longer is not interpolated, but refused."""
+
+
+def read(path: Path, how: measurement.MeasurementSettings | None = None) -> Run:
+    """A flent file as a Run, engine "flent"."""
+    raw = load.content(path)
+    try:
+        file = load.modern(raw)
+        session, title, asked = (
+            _session(file),
+            _title(file["metadata"]),
+            _asked(path, file["metadata"]),
+        )
+    except (
+        KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, OSError, MemoryError
+    ) as error:  # fmt: skip
+        raise load.damaged(path, f"{type(error).__name__}: {error}") from None
+    if not session.facts["flows"]:
+        raise UserError(
+            f"{path} has neither pings nor streams with samples",
+            "sojourn reads flent's series `Ping (ms) ..`, `TCP ..` and `SCTP ..`; of this file none: "
+            + (_names(list(file["results"])) or "it has no series"),
+        )
+    how = how or measurement.MeasurementSettings()
+    version = str(file["metadata"].get("FLENT_VERSION", ""))
+    run = measurement.create(title, version, asked, how, f"{_hash(raw):016x}", engine="flent")
+    measurement.add(run, 1, session.tables, session.facts)
+    return run
+
+
+def _title(metadata: Json) -> str:
+    return f"flent {metadata['NAME']} to {metadata.get('HOST') or 'unknown'}" + (
+        f": {metadata['TITLE']}" if metadata.get("TITLE") else ""
+    )
+
+
+def _asked(path: Path, metadata: Json) -> list[tuple[str, object]]:
+    return [
+        ("file", path.name),
+        ("test", str(metadata["NAME"])),
+        ("host", str(metadata.get("HOST", ""))),
+        ("began", str(metadata.get("T0") or metadata["TIME"])),
+        ("length_s", _real(metadata["LENGTH"], MOST_S)),
+    ]
+
+
+def _real(value: Any, most: float, least: float = 0.0) -> float:
+    """A number of the file, which no measurement has beyond these bounds. ValueError where it
+    is."""
+    number = float(value)
+    if not least <= number <= most:
+        raise ValueError(f"{number} is not between {least:g} and {most:g}")
+    return number
+
+
+def _hash(raw: Json) -> int:
+    """A fingerprint of the file's content."""
+    return int.from_bytes(
+        hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).digest()[:8], "big"
+    )
+
+
+@dataclass(frozen=True)
+class _Session:
+    tables: Tables
+    facts: ImportedFacts
+
+
+@dataclass
+class _Doubts:
+    """Values that can't be true. They are left out, and a note says how many."""
+
+    counts: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By series and quantity."""
+    firsts: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def number(
+        self, series: str, quantity: str, value: Any, most: float, least: float = 0.0
+    ) -> float | None:
+        """The value, or None where none can be so large or so small."""
+        number = float(value)
+        if least <= number <= most:
+            return number
+        key = (series, quantity)
+        self.counts[key] = self.counts.get(key, 0) + 1
+        self.firsts.setdefault(key, number)
+        return None
+
+    def notes(self) -> list[str]:
+        """A sentence for each quantity."""
+        return [
+            f"{count} value{'s' * (count > 1)} of {quantity} in {series} can't be true and "
+            f"{'are' if count > 1 else 'is'} left out, the first: {self.firsts[series, quantity]:g}."
+            for (series, quantity), count in self.counts.items()
+        ]
+
+
+# ------------------------------------------------------------------------------------- what is what
+
+_COMPUTED = re.compile(r"[ :](avg|sum|total|totals|fairness|induced_delay)$")
+_STREAM = re.compile(r"(TCP|SCTP)\b")
+_LOAD = re.compile(r"(TCP|SCTP|UDP) (upload|download)\b|TCP ")
+_STATE = re.compile(r"::tcp_\w+$")
+_QDISC = re.compile(r"qdisc[_-]stats")
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """The names of a file's series by what they are."""
+
+    pings: list[str]
+    streams: list[str]
+    qdiscs: list[str]
+    others: list[str]
+    empty: list[str]
+    """Pings and streams without a sample."""
+    loads: list[str]
+    """What was to load the line, taken or not."""
+
+
+def _sorted(file: Json, points: Mapping[str, list[Json]]) -> _Sorted:
+    values = file["raw_values"]
+    found = _Sorted([], [], [], [], [], [])
+    for name in points:
+        if _COMPUTED.search(name) or _STATE.search(name):
+            continue
+        if _LOAD.match(name):
+            found.loads.append(name)
+        voip = name == "VoIP" and any("owd_up" in point for point in values.get(name) or [])
+        if name.startswith("Ping (ms)") or voip:
+            (found.pings if points[name] else found.empty).append(name)
+        elif _STREAM.match(name):
+            (found.streams if points[name] else found.empty).append(name)
+        elif _QDISC.match(name):
+            if "::" not in name and points[name]:
+                found.qdiscs.append(name)
+        else:
+            found.others.append(name.split("::")[0])
+    return found
+
+
+def _direction(name: str) -> str:
+    return "down" if re.match(r"\w+ download\b", name) else "up"
+
+
+def _is_ours(metadata: Json) -> bool:
+    return bool((metadata.get("LAB") or {}).get("program") == "sojourn")
+
+
+def _points(name: str, file: Json, x: Floats, t0: float, doubts: _Doubts) -> list[Json]:
+    """A series' raw points in order, t in seconds since T0; of a series without, its column."""
+    found: list[Json] = []
+    for point in file["raw_values"].get(name) or []:
+        t = doubts.number(name, "time", float(point["t"]) - t0, MOST_S, -MOST_S)
+        if t is not None and t >= 0:
+            found.append({**point, "t": t})
+    if not found:
+        found = [
+            {"t": _real(at, MOST_S), "val": value}
+            for at, value in zip(x, file["results"].get(name) or [], strict=False)
+            if value is not None
+        ]
+    return sorted(found, key=lambda point: float(point["t"]))
+
+
+def _step(metadata: Json) -> float:
+    return _real(metadata.get("STEP_SIZE") or STEP_S, MOST_S)
+
+
+def _check_times(file: Json, x: Floats) -> None:
+    """A file without times of its own has those of its columns, one `STEP_SIZE` after another.
+    flent's tests of iterations count these instead."""
+    if any(file["raw_values"].values()) or x.size < 2:
+        return
+    step = _step(file["metadata"])
+    if abs(float(np.median(np.diff(x))) - step) > step / 100:
+        raise ValueError("its values are of iterations, not of times")
+
+
+# ----------------------------------------------------------------------------------------- session
+
+
+def _session(file: Json) -> _Session:
+    metadata, x = file["metadata"], np.asarray(file["x_values"], dtype=np.float64)
+    t0, known_zone = load.began(file)
+    if t0 < 0:
+        raise ValueError("it began before 1970")
+    _check_times(file, x)
+    doubts = _Doubts()
+    names = dict.fromkeys([*file["results"], *file["raw_values"]])
+    points = {
+        name: _points(name, file, x, t0, doubts)
+        for name in names
+        if not _COMPUTED.search(name) and not _STATE.search(name)
+    }
+    what = _sorted(file, points)
+    meta = metadata.get("SERIES_META") or {}
+    lab = metadata.get("LAB") or {}
+    ours = _is_ours(metadata)
+    pinged = {name: _pinged(name, points[name], doubts, ours=ours) for name in what.pings}
+    # The first target is that of the verdict: one whose losses are known, else one that is no mean
+    # over netperf's requests.
+    pings = sorted(
+        what.pings, key=lambda name: 0 if pinged[name].losses_known else 1 + ("ICMP" not in name)
+    )
+    curves = {
+        name: _curve(name, points[name], _state(name, file, points[name], x), meta.get(name) or {}, lab, doubts)
+        for name in what.streams
+    }  # fmt: skip
+    ends = [_real(x[-1], MOST_S)] if x.size else []
+    ends += [points[name][-1]["t"] for name in (*what.pings, *what.streams)]
+    phases = _phases_in(metadata, what.loads, list(curves.values()), max(ends, default=0.0))
+    if not (ours and _together(list(curves.values()))):
+        start, end = (
+            next((phase[key] / S for phase in phases if phase["kind"] != IDLE), 0.0)
+            for key in ("start_ns", "end_ns")
+        )
+        reach = UNTOLD * _step(metadata)
+        curves = {name: curve.on_grid(start, end, reach) for name, curve in curves.items()}
+    flows = _flows(what.streams, pings, meta, lab)
+    tables = {
+        **{name: nothing(name) for name in (*measurement.EMPTY, "queue", "links")},
+        "engine": nothing("engine", 1),
+        "flow": _flow_table([curves[name] for name in what.streams], phases),
+        "probe": _probe_table([pinged[name] for name in pings], len(what.streams)),
+    }
+    if what.qdiscs:
+        tables["queue"] = _queue_table({name: points[name] for name in what.qdiscs}, doubts)
+        tables["links"] = nothing("links", len(what.qdiscs)) | {"link": np.arange(len(what.qdiscs))}
+    tables["flows"] = _totals(
+        tables, [curves[name] for name in what.streams], [pinged[name] for name in pings]
+    )
+    facts: ImportedFacts = {
+        "format": 1,
+        "outcome": "complete",
+        "why": "",
+        "notes": [
+            *_notes(what, [name for name in pings if not pinged[name].losses_known], meta),
+            *([] if known_zone else [NO_ZONE]),
+            *doubts.notes(),
+        ],
+        "zero_ns": round(t0 * 1e6) * 1000,
+        "duration_ns": int(max(ends, default=0.0) * S),
+        "phases": phases,
+        "flows": flows,
+        "links": _links(what.qdiscs, meta),
+        "server": {"host": str(metadata.get("HOST", "")), "address": ""},
+    }
+    return _Session(tables, facts)
+
+
+NO_ZONE = "The file doesn't say in which time zone it began: its local time is taken for UTC."
+
+
+def _notes(what: _Sorted, unknown: Sequence[str], meta: Json) -> list[str]:
+    """What was taken, and what not."""
+    ways = [_direction(name) for name in what.streams]
+    taken = [
+        _count(ways.count("down"), "stream down", "streams down"),
+        _count(ways.count("up"), "stream up", "streams up"),
+        _count(len(what.pings), "series of pings", "series of pings"),
+        _count(len(what.qdiscs), "qdisc", "qdiscs"),
+    ]
+    notes = [f"Taken of the file: {', '.join(filter(None, taken))}."]
+    if what.others:
+        notes.append(f"Left out of the file: {_names(what.others)}.")
+    if what.empty:
+        notes.append(f"Without a sample in the file: {_names(what.empty)}.")
+    if unknown:
+        notes.append(f"Lost probes are not known of {_names(unknown)}: the file has no numbers.")
+    swapped = [name for name in what.streams if _swapped(name, meta.get(name) or {})]
+    if swapped:
+        notes.append(
+            f"The directions are those of the names; netperf's commands have the other ones of {_names(swapped)}."
+        )
+    return notes
+
+
+def _count(count: int, one: str, more: str) -> str:
+    return f"{count} {one if count == 1 else more}" if count else ""
+
+
+def _names(names: Iterable[str]) -> str:
+    told = list(dict.fromkeys(names))
+    rest = len(told) - MOST_NAMED
+    return ", ".join(told[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _swapped(name: str, about: Json) -> bool:
+    """Whether netperf was told the other direction, as flent's --swap-up-down does."""
+    other = {"up": "TCP_MAERTS", "down": "TCP_STREAM"}[_direction(name)]
+    return other in str(about.get("COMMAND") or about.get("command") or "")
+
+
+def _flows(
+    streams: Sequence[str], pings: Sequence[str], meta: Json, lab: Json
+) -> list[SessionFlow]:
+    targets = [
+        str((lab.get("targets") or {}).get(name, name.removeprefix("Ping (ms)").lstrip(" :")))
+        for name in pings
+    ]
+    names = _different([*streams, *targets])
+    flows: list[SessionFlow] = [
+        {
+            "name": names[i], "kind": "bulk", "direction": "down" if _direction(name) == "down" else "up", "phase": 1,
+            "group": i, "congestion": str((meta.get(name) or {}).get("CONG_CONTROL") or "unknown"),
+        }
+        for i, name in enumerate(streams)
+    ]  # fmt: skip
+    return flows + [
+        {
+            "name": name,
+            "kind": "ping",
+            "direction": "",
+            "phase": None,
+            "group": len(streams) + i,
+            "congestion": None,
+        }
+        for i, name in enumerate(names[len(streams) :])
+    ]
+
+
+def _different(told: Sequence[str]) -> list[str]:
+    """Names as a Run has them: without control characters, and none twice."""
+    if len(told) > MOST_SERIES:
+        raise ValueError(f"it has more than {MOST_SERIES} series")
+    names: list[str] = []
+    for name in map(plain, told):
+        candidates = itertools.chain(
+            [name or "unnamed"], (f"{name} {n}" for n in itertools.count(2))
+        )
+        names.append(next(one for one in candidates if one not in names))
+    return names
+
+
+def _links(series: Sequence[str], metas: Json) -> list[SessionLink]:
+    about = [metas.get(name) or {} for name in series]
+    names = [
+        str(meta.get("sojourn_link") or name.removeprefix("qdisc_stats_"))
+        for name, meta in zip(series, about, strict=True)
+    ]
+    return [
+        {
+            "name": name,
+            "interface": "",
+            "direction": "out",
+            "qdisc": str(meta.get("sojourn_qdisc") or "unknown"),
+        }
+        for name, meta in zip(_different(names), about, strict=True)
+    ]
+
+
+# ------------------------------------------------------------------------------------------ phases
+
+
+def _phases_in(
+    metadata: Json, loads: Sequence[str], curves: Sequence[_Curve], end_s: float
+) -> list[SessionPhase]:
+    told = (metadata.get("LAB") or {}).get("phases")
+    if told:
+        return [
+            {
+                "name": str(phase["name"]), "kind": str(phase["kind"]), "start_ns": int(_real(phase["start_ns"], MOST_S * S)),
+                "end_ns": int(_real(phase["end_ns"], MOST_S * S, phase["start_ns"])),
+                "complete": bool(phase["complete"]),
+            }
+            for phase in told
+        ]  # fmt: skip
+    length = _real(metadata["LENGTH"], MOST_S)
+    whole = _real(metadata.get("TOTAL_LENGTH") or max(end_s, length), MOST_S)
+    kinds: dict[Set[str], str] = {
+        frozenset({"up"}): "upload",
+        frozenset({"down"}): "download",
+        frozenset({"up", "down"}): "both",
+    }
+    kind = kinds.get(frozenset(map(_direction, loads)), IDLE)
+    if kind == IDLE:
+        spans = [(IDLE, 0.0, max(whole, end_s))]
+    else:
+        start, end = _load_span(length, curves)
+        spans = [(IDLE, 0.0, start), (kind, start, end), (IDLE, end, max(whole, end_s))]
+    return [
+        {"name": name, "kind": name, "start_ns": round(a * S), "end_ns": round(b * S), "complete": True}
+        for name, a, b in spans
+        if b > a and (name != IDLE or b - a > EARLY_S or len(spans) == 1)
+    ]  # fmt: skip
+
+
+def _load_span(length: float, curves: Sequence[_Curve]) -> tuple[float, float]:
+    """When the load began and ended, on flent's axis. It begins when the first stream does: after
+    `DELAY_S`, or at once in tests that leave no time for idling (`tcp_2up_square`). It lasts for
+    LENGTH, or longer if a stream did by more than `EARLY_S`."""
+    sampled = [curve.t for curve in curves if curve.t.size > 1]
+    began = min((t[0] for t in sampled), default=DELAY_S)
+    ended = max((t[-1] for t in sampled), default=0.0)
+    start = 0.0 if began < DELAY_S - EARLY_S else began
+    # Without pings, time 0 is that of the first sample, at its end.
+    end = start + length + min(began, 0.0)
+    return start, ended if ended > end + EARLY_S else end
+
+
+# ----------------------------------------------------------------------------------------- streams
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """What a stream had delivered at each time, and its sender's state."""
+
+    t: Floats
+    delivered: Floats
+    """Bytes."""
+    state_t: Floats
+    cwnd: Floats
+    """Bytes; NaN: not known."""
+    rtt: Floats
+    """ns; NaN: not known."""
+    retransmits: float
+    """Of the whole stream; NaN: not known."""
+
+    def on_grid(self, start_s: float, end_s: float, reach_s: float) -> _Curve:
+        """The same every `GRID_S` from `start_s`, from the last time before it began to the first
+        after it ended."""
+        t, delivered = self._reaching(start_s, end_s, reach_s)
+        if t[-1] - t[0] > LONGEST_S:
+            raise ValueError(f"a stream lasts longer than {LONGEST_S} s")
+        first = math.floor((t[0] - start_s) / GRID_S + 1e-6)
+        last = math.ceil((t[-1] - start_s) / GRID_S - 1e-6)
+        grid = start_s + np.arange(first, last + 1) * GRID_S
+        grid = grid[grid >= 0]
+        return dataclasses.replace(self, t=grid, delivered=np.interp(grid, t, delivered))
+
+    def _reaching(self, start_s: float, end_s: float, reach_s: float) -> tuple[Floats, Floats]:
+        """The curve with the parts of an interval that netperf does not tell: to the ends of the
+        load, if these are no further away than `reach_s`, at the stream's mean rate."""
+        t, delivered = self.t, self.delivered
+        mean = delivered[-1] / max(t[-1] - t[0], 1e-9)
+        early, late = t[0] - start_s, end_s - t[-1]
+        if 0 < late <= reach_s:
+            t = np.append(t, end_s)
+            delivered = np.append(delivered, delivered[-1] + mean * late)
+        if 0 < early <= reach_s:
+            t = np.insert(t, 0, start_s)
+            delivered = np.insert(delivered + mean * early, 0, 0)
+        return t, delivered
+
+    def latest(self, values: Floats) -> Floats:
+        """The state at each time: the latest known by then."""
+        known = np.isfinite(values)
+        if not known.any():
+            return np.full(self.t.size, np.nan)
+        at = np.searchsorted(self.state_t[known], self.t, side="right") - 1
+        return np.where(at >= 0, values[known][at], np.nan)
+
+
+def _together(curves: Sequence[_Curve]) -> bool:
+    """Whether streams were sampled at the same times, one usual interval after another. Some may
+    begin later, or end earlier."""
+    if not curves:
+        return True
+    t = np.unique(np.concatenate([curve.t for curve in curves]))
+    apart = np.diff(t)
+    return not apart.size or bool(
+        apart.max() <= 2 * np.median(apart)
+        and all(
+            np.searchsorted(t, curve.t[-1]) - np.searchsorted(t, curve.t[0]) == curve.t.size - 1
+            for curve in curves
+        )
+    )
+
+
+def _state(name: str, file: Json, points: Sequence[Json], x: Floats) -> list[Json]:
+    """The samples of a stream's sender: among its raw points, or columns of their own."""
+    found = [point for point in points if "tcp_rtt" in point or "tcp_cwnd" in point]
+    if found:
+        return found
+    columns = {key: file["results"].get(f"{name}::{key}") or [] for key in ("tcp_rtt", "tcp_cwnd")}
+    return [
+        {"t": float(at), key: value}
+        for key, column in columns.items()
+        for at, value in zip(x, column, strict=False)
+        if value is not None
+    ]
+
+
+def _curve(
+    name: str, points: Sequence[Json], state: Sequence[Json], about: Json, lab: Json, doubts: _Doubts
+) -> _Curve:  # fmt: skip
+    t: list[float] = []
+    delivered: list[float] = []
+    for point in points:
+        if point.get("val") is None:
+            continue
+        mbps = doubts.number(name, "goodput", point["val"], MOST_MBPS)
+        dur = doubts.number(name, "dur", point.get("dur") or 0.0, MOST_S)
+        if mbps is None or dur is None:
+            continue
+        at = float(point["t"])
+        took = dur or (at - t[-1] if t else STEP_S)
+        if not t:
+            t, delivered = [at - took], [0.0]
+        elif at - took - t[-1] > took / 2:
+            # Samples that flent dropped leave a hole, in which nothing is known to have arrived.
+            t.append(at - took)
+            delivered.append(delivered[-1])
+        delivered.append(delivered[-1] + mbps * took * 1e6 / 8)
+        t.append(at)
+    mss = int(_real(about.get("TCP_MSS") or lab.get("mss") or MSS, 1e6, 1))
+    told = sorted(state, key=lambda point: float(point["t"]))
+
+    def of(key: str, most: float, scale: float) -> Floats:
+        values = (
+            None if point.get(key) is None else doubts.number(name, key, point[key], most)
+            for point in told
+        )
+        return np.array([math.nan if value is None else value * scale for value in values])
+
+    again = about.get("TCP_RETRANSMIT")
+    retransmits = None if again is None else doubts.number(name, "TCP_RETRANSMIT", again, MOST_COUNT)  # fmt: skip
+    return _Curve(
+        np.array(t if t else [0.0]),
+        np.array(delivered if t else [0.0]),
+        np.array([float(point["t"]) for point in told]),
+        of("tcp_cwnd", MOST_COUNT / mss, mss),
+        of("tcp_rtt", MOST_MS, 1e6),
+        math.nan if retransmits is None else retransmits,
+    )
+
+
+def _flow_table(curves: Sequence[_Curve], phases: Sequence[SessionPhase]) -> Columns:
+    """cwnd and smoothed RTT are the latest known. What a stream retransmitted is known of the whole
+    of it only: it is that of the load, told at its end."""
+    loads = [phase for phase in phases if phase["kind"] != IDLE]
+    end = loads[-1]["end_ns"] if loads else math.inf
+    rows = []
+    for number, curve in enumerate(curves):
+        again = np.full(curve.t.size, math.nan)
+        again[max(int(np.searchsorted(curve.t * S, end, side="right")) - 1, 0)] = curve.retransmits
+        columns = (
+            curve.t * S, np.full(curve.t.size, number), curve.latest(curve.cwnd), curve.latest(curve.rtt),
+            curve.delivered, again,
+        )  # fmt: skip
+        rows.append(np.column_stack(columns))
+    names = ("t_ns", "flow", "cwnd_bytes", "srtt_ns", "delivered_bytes", "retransmits")
+    return _table("flow", names, np.concatenate(rows) if rows else [])
+
+
+def _table(name: str, columns: Sequence[str], rows: Sequence[Sequence[float]] | Floats) -> Columns:
+    """These columns, rounded, NaN as null; there is nothing in the others."""
+    table = nothing(name, len(rows))
+    if len(rows):
+        for column, values in zip(columns, np.asarray(rows, dtype=np.float64).T, strict=True):
+            table[column] = np.round(np.where(np.isnan(values), NONE, values)).astype(np.int64)
+    return table
+
+
+# ------------------------------------------------------------------------------------------- pings
+
+
+_Ping: TypeAlias = tuple[float, float, float | None, float | None]
+"""When a probe was sent in s, its number, its RTT and the one-way part of it in ms."""
+
+
+@dataclass(frozen=True)
+class _Pinged:
+    """A target's probes in order of sending."""
+
+    rows: list[_Ping]
+    losses_known: bool
+
+
+def _pinged(name: str, points: Sequence[Json], doubts: _Doubts, *, ours: bool) -> _Pinged:
+    rows: list[_Ping] = []
+    for i, point in enumerate(points):
+        t = float(point["t"])
+        seq = doubts.number(name, "seq", point.get("seq", i), MOST_COUNT)
+        forward = point.get("owd_up")
+        if forward is not None:
+            forward = doubts.number(name, "owd_up", max(float(forward), 0), MOST_MS)
+        if point.get("lost") or point.get("val") is None:
+            rows.append((t, float(i) if seq is None else seq, None, forward))
+            continue
+        rtt = doubts.number(name, "RTT", point["val"], MOST_MS)
+        if rtt is not None:
+            sent = t if ours else max(t - rtt / 1e3, 0.0)
+            rows.append((sent, float(i) if seq is None else seq, rtt, forward))
+    numbered = bool(points) and all("seq" in point for point in points)
+    if numbered and not ours and not any("lost" in point or "owd_up" in point for point in points):
+        rows = _with_gaps(rows)
+    return _Pinged(sorted(rows, key=lambda row: row[:2]), numbered)
+
+
+SEQUENCE = 2**16
+"""ICMP's numbers begin again after so many."""
+
+
+def _with_gaps(rows: Sequence[_Ping]) -> list[_Ping]:
+    """Numbers that are missing between the first and the last answer are probes that were lost,
+    sent at even distances from their neighbours. Of duplicate answers the first counts."""
+    numbered: dict[int, _Ping] = {}
+    highest = None
+    for row in rows:
+        seq = int(row[1])
+        if highest is not None:
+            # The number closest to the highest so far that is the same modulo 2^16.
+            seq += round((highest - seq) / SEQUENCE) * SEQUENCE
+        highest = seq if highest is None else max(highest, seq)
+        numbered.setdefault(seq, (row[0], float(seq), *row[2:]))
+    known = sorted(numbered)
+    if known and known[-1] - known[0] > load.MOST_VALUES:
+        raise ValueError(f"more than {load.MOST_VALUES / 1e6:g} million pings are missing")
+    missing = sorted(set(range(known[0], known[-1])) - set(known)) if known else []
+    if not missing:
+        return list(numbered.values())
+    sent = np.interp(missing, known, [numbered[seq][0] for seq in known])
+    lost = [(float(t), float(seq), None, None) for t, seq in zip(sent, missing, strict=True)]
+    return [*numbered.values(), *lost]
+
+
+def _probe_table(pings: Sequence[_Pinged], first: int) -> Columns:
+    rows = [
+        (
+            t * S,
+            first + number,
+            seq,
+            math.nan if rtt is None else rtt * 1e6,
+            math.nan if forward is None else forward * 1e6,
+        )
+        for number, pinged in enumerate(pings)
+        for t, seq, rtt, forward in pinged.rows
+    ]
+    return _table("probe", ("t_ns", "probe", "seq", "rtt_ns", "forward_ns"), rows)
+
+
+# ---------------------------------------------------------------------------------- qdiscs, totals
+
+_COUNTS = {
+    "backlog_bytes": "backlog_bytes", "backlog_packets": "backlog_pkts", "dropped_packets": "dropped",
+    "marked_packets": "ecn_mark",
+}  # fmt: skip
+
+
+def _queue_table(series: Mapping[str, Sequence[Json]], doubts: _Doubts) -> Columns:
+    tables = []
+    for number, (name, points) in enumerate(series.items()):
+
+        def of(key: str, most: float, name: str = name, points: Sequence[Json] = points) -> Floats:
+            values = (
+                None if point.get(key) is None else doubts.number(name, key, point[key], most)
+                for point in points
+            )
+            return np.array([math.nan if value is None else value for value in values])
+
+        table = nothing("queue", len(points))
+        table["t_ns"] = np.round([point["t"] * S for point in points]).astype(np.int64)
+        table["link"] = np.full(len(points), number)
+        for ours, theirs in _COUNTS.items():
+            table[ours] = _whole(of(theirs, MOST_COUNT))
+        for ours, theirs in (("sent_bytes", "sent_bytes"), ("sent_packets", "sent_pkts")):
+            counted = of(theirs, MOST_COUNT)
+            if np.isfinite(counted).any():
+                grown = np.diff(counted, prepend=counted[:1])
+                # A counter that shrank began again.
+                table[ours] = _whole(np.where(grown < 0, math.nan, grown))
+        table["sojourn_mean_ns"] = of("delay", MOST_MS) * 1e6
+        tables.append(table)
+    return {name: np.concatenate([table[name] for table in tables]) for name in names_of("queue")}
+
+
+def _whole(values: Floats) -> np.ndarray[Any, Any]:
+    return np.where(np.isfinite(values), values, NONE).astype(np.int64)
+
+
+def _totals(tables: Tables, curves: Sequence[_Curve], pings: Sequence[_Pinged]) -> Columns:
+    """What the file's samples add up to; it has no counters of packets."""
+    count = len(curves) + len(pings)
+    table = nothing("flows", count) | {"flow": np.arange(count)}
+    for i, curve in enumerate(curves):
+        table["delivered_bytes"][i] = round(float(curve.delivered[-1]))
+        if math.isfinite(curve.retransmits):
+            table["retransmits"][i] = round(curve.retransmits)
+    probe = tables["probe"]
+    for i, pinged in enumerate(pings, len(curves)):
+        rtt = probe["rtt_ns"][probe["probe"] == i]
+        answered = rtt[rtt >= 0]
+        table["received_packets"][i] = answered.size
+        if pinged.losses_known:
+            table["sent_packets"][i] = rtt.size
+            table["lost_packets"][i] = rtt.size - answered.size
+        if answered.size:
+            table["base_rtt_ns"][i] = int(answered.min())
+    return table

@@ -1,0 +1,138 @@
+"""A flent file's content, whatever its version, in the form of version 4.
+
+    none, 1     netperf-wrapper. Columns only, or raw values under SERIES_META. Times are local
+    2           raw values of their own. Times are local
+    3           times are UTC
+    4           raw values have the units of the columns
+
+Before version 4 a raw value of a UDP ping is a rate, transactions per second, and a qdisc's counts
+of drops and marks begin with the test. From version 4 on they are ms, and counts of an interval.
+What a file says is checked before anything is made of it: it may come from anywhere.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sojourn import foreign
+from sojourn.arrays import Json
+from sojourn.errors import UserError
+from sojourn_live.flent.form import VERSION
+
+LARGEST_FILE = 100_000_000
+"""Bytes, packed or not: flent's are below 20 MB."""
+MOST_VALUES = 3_000_000
+"""Values and keys of a file: a Python object each, some 100 bytes. An hour of 20 pings a second to
+five targets has half as many."""
+ZONE_S = 900
+"""Time zones differ from UTC by multiples of this."""
+
+
+def content(path: Path) -> Json:
+    """The file's content as it stands.
+
+    Raises:
+        UserError: it is no flent file, or a later version's.
+    """
+    packed = foreign.content_of(path, LARGEST_FILE, "give a .flent.gz file")
+    try:
+        if packed[:2] == b"\x1f\x8b":
+            with gzip.open(io.BytesIO(packed)) as stream:
+                text = stream.read(LARGEST_FILE + 1)
+        elif packed[:3] == b"BZh":
+            text = bz2.BZ2Decompressor().decompress(packed, LARGEST_FILE + 1)
+        else:
+            text = packed
+        foreign.check_json(text, LARGEST_FILE, MOST_VALUES)
+        raw = json.loads(text)
+    except (OSError, EOFError, ValueError, RecursionError, MemoryError, zlib.error) as error:
+        raise damaged(path, str(error) or "it takes more memory than there is") from None
+    if not isinstance(raw, dict) or not isinstance(raw.get("metadata"), dict):
+        raise damaged(path, "it has no metadata")
+    if type(version := raw.get("version", 1)) is not int or not 1 <= version <= VERSION:
+        raise UserError(
+            f"{path} has version {version!r} of flent's format",
+            f"sojourn reads versions 1 to {VERSION}: flent 2.3.0 writes {VERSION}",
+        )
+    return raw
+
+
+def damaged(path: Path, why: str) -> UserError:
+    """The error of a file that can't be read."""
+    return UserError(
+        f"{path} is not a flent file that can be read: {why}",
+        f"sojourn reads versions 1 to {VERSION}, and those of netperf-wrapper without a version",
+    )
+
+
+def modern(raw: Json) -> Json:
+    """The content in the form of version 4."""
+    version = raw.get("version", 1)
+    if version == VERSION:
+        return raw
+    metadata = raw["metadata"]
+    values = raw.get("raw_values") or {}
+    if not values:
+        about = metadata.get("SERIES_META") or {}
+        values = {name: one["RAW_VALUES"] for name, one in about.items() if "RAW_VALUES" in one}
+    return {
+        **raw,
+        "raw_values": {name: _converted(name, points) for name, points in values.items()},
+        "metadata": {"FLENT_VERSION": metadata.get("NETPERF_WRAPPER_VERSION", ""), **metadata},
+    }
+
+
+def _converted(name: str, points: list[Json]) -> list[Json]:
+    """A series' raw values with the units of version 4."""
+    if "UDP" in name:
+        return [_round_trip(point) for point in points]
+    if not any(key in point for point in points for key in _COUNTED):
+        return points
+    found: list[Json] = []
+    last: dict[str, Any] = {}
+    for point in points:
+        counted = {key: point[key] for key in _COUNTED if key in point}
+        since = {key: value - last.get(key, value) for key, value in counted.items()}
+        found.append({**point, **since})
+        last |= counted
+    return found
+
+
+_COUNTED = ("dropped", "ecn_mark")
+
+
+def _round_trip(point: Json) -> Json:
+    # Only netperf's requests have a `dur`; those of other programs are times already.
+    if "dur" not in point or "val" not in point:
+        return point
+    rate = point["val"]
+    return {**point, "val": 1000 / rate if rate else None}
+
+
+def began(raw: Json) -> tuple[float, bool]:
+    """When x = 0 was, seconds since 1970, and whether the file's time zone is known."""
+    metadata = raw["metadata"]
+    told = datetime.fromisoformat(metadata.get("T0") or metadata["TIME"])
+    if told.tzinfo is not None:
+        return told.timestamp(), True
+    local = told.replace(tzinfo=UTC).timestamp()
+    first = _first(raw["raw_values"])
+    if first is None:
+        return local, False
+    return local + round((first - local) / ZONE_S) * ZONE_S, True
+
+
+def _first(values: Mapping[str, list[Json]]) -> float | None:
+    """The earliest time of raw values: those have no time zone."""
+    return min(
+        (float(point["t"]) for points in values.values() for point in points if "t" in point),
+        default=None,
+    )

@@ -1,0 +1,239 @@
+"""A peer's view of our load: another host near us probed the same server meanwhile. Where the peer's
+delay rises with ours, the queue is on the way that both share; where it does not, it is in what is ours
+alone: this host, its Wi-Fi. Pure.
+
+Both sessions know the server's clock on their own, so the peer's probes are put on our time without a
+clock that the two hosts share. The rules are those of `findings.places`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from sojourn.arrays import Floats
+from sojourn.digits import three
+from sojourn.errors import UserError
+from sojourn.facts import SessionClock, SessionFacts
+from sojourn.records import Run
+from sojourn_live.measure import findings
+from sojourn_live.measure.phases import IDLE, cut
+
+Whose: TypeAlias = Literal["shared", "own", "none", "unknown"]
+"""Where the queue is: on the way that both share; in what is ours alone; there is none; it can't be
+said."""
+FEWEST = 10
+"""Answered probes of the peer in a phase, for a median."""
+MOST_APART_S = 120.0
+"""By how much the two hosts' times of day may differ from what the server's clock says: more, and the
+two did not measure with the same server."""
+
+
+@dataclass(frozen=True)
+class PeerPhase:
+    """A load of ours, as both saw it."""
+
+    phase: str
+    our_rise_ms: float
+    """Median RTT under the load, above the idle median; NaN: not known."""
+    peer_rise_ms: float
+    peer_probes: int
+    """Answered ones of the peer in this phase."""
+    whose: Whose
+
+
+@dataclass(frozen=True)
+class PeerView:
+    """All loads."""
+
+    target: str
+    """Ours."""
+    peer_target: str
+    phases: tuple[PeerPhase, ...]
+
+
+@dataclass(frozen=True)
+class OurTime:
+    """The peer's seconds as ours, of the first repeat of each."""
+
+    rate: float
+    """Our seconds for one of the peer's."""
+    begin_s: float
+    """Where the peer's 0 is."""
+
+    def of(self, t_s: Floats) -> Floats:
+        """Times of the peer on our clock, s."""
+        return t_s * self.rate + self.begin_s
+
+
+def _session(run: Run, seed: int, whose: str) -> tuple[SessionFacts, SessionClock]:
+    facts = run.meta.facts.get(str(seed))
+    if facts is None or "clock" not in facts or "probes" not in facts:
+        raise UserError(
+            f"{whose} is no measurement with a server of ours",
+            "give what sojourn measure or sojourn-probe measure kept",
+        )
+    if facts["clock"]["offset_ns"] is None:
+        raise UserError(
+            f"{whose} does not know the server's clock: no echo came back",
+            "measure again, with --ping udp",
+        )
+    return facts, facts["clock"]
+
+
+def _of_server(t_s: Floats, clock: SessionClock) -> Floats:
+    """Times of a session on the server's clock, s."""
+    drift = (clock["drift_ppm"] or 0.0) * 1e-6
+    return t_s * (1 + drift) + (clock["offset_ns"] or 0.0) / 1e9
+
+
+def our_time(ours: Run, peer: Run) -> OurTime:
+    """How the peer's clock is to ours, by the server's, which both know.
+
+    Raises:
+        UserError: one of them does not know the server's clock.
+    """
+    clocks = [
+        _session(run, run.seeds[0], whose)[1]
+        for run, whose in ((ours, "the first"), (peer, "the peer's"))
+    ]
+    (zero, second), (their_zero, their_second) = (
+        _of_server(np.array([0.0, 1.0]), clock) for clock in clocks
+    )
+    rate = second - zero
+    return OurTime(float((their_second - their_zero) / rate), float((their_zero - zero) / rate))
+
+
+def watching(runs: Sequence[Run]) -> dict[int, PeerView]:
+    """Which of these Runs, by their places, watched the load of the first, and what they saw: what
+    measured without load, with the same server, at the same time."""
+    found: dict[int, PeerView] = {}
+    if not runs or not cut(runs[0]).loads:
+        return found
+    for place, run in enumerate(runs[1:], 1):
+        if cut(run).loads:
+            continue
+        with suppress(UserError):
+            found[place] = find(runs[0], run)
+    return found
+
+
+def _probes(run: Run, whose: str) -> tuple[str, Floats, Floats]:
+    """Target, times on the server's clock in s, RTTs in ms (NaN: lost), of all seeds."""
+    whole = cut(run)
+    if whole.target is None:
+        raise UserError(f"{whose} has no probes", "measure again, with --ping udp")
+    times, rtts = [], []
+    for seed in run.seeds:
+        _, clock = _session(run, seed, whose)
+        table = run.table("probe", seed)
+        table = table.filter(table["probe"] == whole.target)
+        times.append(_of_server(table["t_ns"].to_numpy() / 1e9, clock))
+        rtts.append(table["rtt_ns"].cast(float).fill_null(math.nan).to_numpy() / 1e6)
+    return whole.target, np.concatenate(times), np.concatenate(rtts)
+
+
+def find(ours: Run, peer: Run) -> PeerView:
+    """Both views of our loads.
+
+    Raises:
+        UserError: they are no two measurements with the same server at the same time.
+    """
+    whole = cut(ours)
+    peer_target, times, rtts = _probes(peer, "the peer's")
+    peer_facts, peer_clock = _session(peer, peer.seeds[0], "the peer's")
+    spans: dict[str, list[tuple[float, float]]] = {}
+    for part in whole.parts:
+        facts, clock = _session(ours, part.seed, "the first")
+        _check_same(facts, clock, peer_facts, peer_clock)
+        ends = np.array([part.phase.start_ns, part.phase.end_ns]) / 1e9
+        begin, end = _of_server(ends, clock)
+        spans.setdefault(part.phase.name, []).append((float(begin), float(end)))
+
+    def during(phase: str) -> Floats:
+        inside = np.zeros(times.size, dtype=bool)
+        for begin, end in spans[phase]:
+            inside |= (times >= begin) & (times < end)
+        return rtts[inside & np.isfinite(rtts)]
+
+    idle = [name for name in whole.names if whole.kind(name) == IDLE]
+    base = np.concatenate([during(name) for name in idle]) if idle else np.empty(0)
+    if base.size < FEWEST:
+        raise UserError(
+            f"the peer has {base.size} probes in our idle phases: there is nothing to compare with",
+            "begin to measure at the peer before, and let it go on until we have ended: --phase idle --idle 90s",
+        )
+    our_idle = whole.rtts(whole.idle)
+    found = []
+    for name in whole.loads:
+        loaded, seen = whole.rtts(name), during(name)
+        our_rise = _median(loaded) - _median(our_idle)
+        peer_rise = _median(seen) - _median(base) if seen.size >= FEWEST else math.nan
+        found.append(
+            PeerPhase(name, our_rise, peer_rise, int(seen.size), _whose(our_rise, peer_rise))
+        )
+    return PeerView(whole.target or "", peer_target, tuple(found))
+
+
+def _check_same(
+    ours: SessionFacts, clock: SessionClock, peer: SessionFacts, peer_clock: SessionClock
+) -> None:
+    """By the times of day at which the server's clock showed 0."""
+    zeros = [
+        facts["zero_ns"] / 1e9 - (known["offset_ns"] or 0.0) / 1e9
+        for facts, known in ((ours, clock), (peer, peer_clock))
+    ]
+    apart = abs(zeros[0] - zeros[1])
+    if apart > MOST_APART_S:
+        raise UserError(
+            f"the two did not measure with the same server, or their times of day are {apart:.0f} s apart",
+            "both have to measure with one server that is not started anew in between",
+        )
+
+
+def _median(values: Floats) -> float:
+    return float(np.median(values)) if values.size else math.nan
+
+
+def _whose(our_rise: float, peer_rise: float) -> Whose:
+    if math.isnan(our_rise):
+        return "unknown"
+    if our_rise < findings.LEAST_RISE_MS:
+        return "none"
+    if math.isnan(peer_rise):
+        return "unknown"
+    return "shared" if peer_rise >= findings.RISES * our_rise else "own"
+
+
+def sentences(view: PeerView) -> list[str]:
+    """A sentence for each load."""
+    return [_said(one) for one in view.phases]
+
+
+def _said(one: PeerPhase) -> str:
+    load = one.phase.replace("both", "load both ways").capitalize()
+    ours = f"{load} adds {three(one.our_rise_ms)} ms here"
+    match one.whose:
+        case "none":
+            return f"{load} adds hardly anything here ({three(max(one.our_rise_ms, 0.0))} ms): there is no queue to look for."
+        case "unknown":
+            return f"{load}: where the queue is can't be said, the peer has {one.peer_probes} answered probes in this phase."
+        case "shared":
+            return f"{ours} and {three(one.peer_rise_ms)} ms at the peer: the queue is on the way that both share."
+    return (
+        f"{ours} and {three(max(one.peer_rise_ms, 0.0))} ms at the peer: the queue is in what is ours alone, this host or its way to "
+        "where the two meet (its Wi-Fi)."
+    )
+
+
+def rows(view: PeerView) -> Sequence[tuple[str, float, float, int, str]]:
+    """Load, our rise and the peer's in ms, the peer's probes, whose queue it is."""
+    return [
+        (one.phase, one.our_rise_ms, one.peer_rise_ms, one.peer_probes, one.whose)
+        for one in view.phases
+    ]

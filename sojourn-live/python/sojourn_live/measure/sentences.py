@@ -1,0 +1,340 @@
+"""Findings and comparisons in sentences, for the terminal and the page. Pure.
+
+The first sentence alone describes the line. The others add where the queue is, how deep, and how
+certain that is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from sojourn.digits import three
+from sojourn.facts import MeasurementFacts
+from sojourn.judgement import added as judgement
+from sojourn_live.measure import findings as of
+from sojourn_live.measure import marks
+from sojourn_live.measure.change import (
+    ADDED_P95,
+    RTT_P95,
+    WORDS,
+    BeforeAfter,
+    Change,
+)
+from sojourn_live.measure.findings import Findings
+from sojourn_live.measure.intervals import Interval
+from sojourn_live.measure.phases import WHOLE
+
+LATE_MS = 2.0
+"""Requests that are sent later than this make short delays uncertain."""
+
+NOTHING_MS = 1.0
+"""A smaller delay is within the time that hosts take to answer."""
+
+WAYS = {"down": "download", "up": "upload"}
+
+_DEEPER = {
+    True: "",
+    False: ", and may be deeper: nothing had to be sent again, so it did not overflow",
+    None: ", and may be deeper: what TCP retransmitted is not known, so neither is whether it overflowed",
+}
+"""How far the queue's depth is known, by whether it overflowed."""
+
+
+def within(interval: Interval) -> str:
+    """`98.1 (95 % interval 90.2 to 107)`; without the second part where the interval is not
+    known."""
+    if math.isnan(interval.low) or math.isnan(interval.high):
+        return three(interval.value)
+    return (
+        f"{three(interval.value)} (95 % interval {three(interval.low)} to {three(interval.high)})"
+    )
+
+
+def grade(one: of.Grade) -> str:
+    """`C, 84.8 ms`, `Good, 1715 RPM`."""
+    shown = "" if math.isnan(one.number) else f"{three(one.number)} {one.unit}"
+    return ", ".join(filter(None, (one.word, shown)))
+
+
+def size(byte_count: float) -> str:
+    """`126 kB` (10^3), `1.25 MB`."""
+    for least, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if byte_count >= least:
+            return f"{three(byte_count / least)} {unit}"
+    return f"{three(byte_count)} B"
+
+
+# -------------------------------------------------------------------------------- one measurement
+
+
+def sentences(found: Findings) -> list[str]:
+    """The verdict: what the load adds, how deep the queues are, where they are."""
+    said = [_verdict(found)]
+    said += [buffer(one) for one in found.buffers]
+    said += places(found)
+    if found.marks is not None:
+        said += marks.sentences(found.marks)
+    return said
+
+
+def _verdict(found: Findings) -> str:
+    worst = found.worst
+    if worst is None or worst.induced is None:
+        if any(row.kind != "idle" for row in found.rows):
+            return "There is no verdict: delay under load has no idle line to be compared with, or no probe was answered."
+        return "There is no verdict: no load was measured."
+    added = worst.induced.p95.value
+    if added < judgement.BLOATED_MS and (
+        cut := [fact for fact in found.facts if fact["outcome"] != "complete"]
+    ):
+        why = cut[0]["why"] or "it was interrupted"
+        return (
+            f"There is no verdict: the measurement was cut short ({why}). Until then no load added more than {three(max(added, 0.0))} ms to the "
+            "idle RTT at the 95th percentile."
+        )
+    if added < NOTHING_MS:
+        return f"No bufferbloat: no load adds as much as {three(NOTHING_MS)} ms to the idle RTT, at the 95th percentile."
+    words = judgement.in_words(added)
+    return (
+        f"{words[0].upper()}{words[1:]}. {_load(worst.phase).capitalize()} adds {three(worst.induced.median.value)} ms to the idle RTT at the "
+        f"median and {three(added)} ms at the 95th percentile."
+    )
+
+
+def _load(phase: str) -> str:
+    """A loaded phase as the subject of a sentence: "upload", "load both ways"."""
+    return phase.replace("both", "load both ways")
+
+
+def buffer(one: of.Buffer) -> str:
+    """How deep a direction's buffer is."""
+    depth = f"{three(one.ms)} ms, {size(one.bytes)} at {three(one.mbps)} Mbit/s"
+    if one.ms < of.LEAST_RISE_MS:
+        return f"Hardly any queue stands in front of the {WAYS[one.direction]}: {depth}."
+    return (
+        f"The queue in front of the {WAYS[one.direction]} holds {depth}{_DEEPER[one.overflowed]}."
+    )
+
+
+def places(found: Findings) -> list[str]:
+    """Where each load's queue is. Loads with the same place share a sentence."""
+    alike: dict[tuple[str | None, str | None], list[of.Place]] = {}
+    for place in found.places:
+        alike.setdefault((place.after, place.nearest), []).append(place)
+    said = [_places(group) for group in alike.values()]
+    one_path = any("rpm" in facts for facts in found.facts)
+    if (
+        not one_path
+        and found.rows
+        and not found.places
+        and any(row.kind != "idle" for row in found.rows)
+    ):
+        said.append(
+            "Where the queue is can't be said: one target alone was probed, or answered. --ping names more."
+        )
+    return said
+
+
+def _places(alike: Sequence[of.Place]) -> str:
+    under = f"Under {_and([_load(place.phase) for place in alike])}"
+    after, nearest = alike[0].after, alike[0].nearest
+    if nearest is None:
+        return f"{under} the delay rises at no target."
+    rises = f"{nearest} takes {_and([three(place.rises[nearest]) for place in alike])} ms longer"
+    if after is None:
+        return f"{under} already {rises}, the nearest target: the queue is in this host, its Wi-Fi or on the way to that target."
+    before = max((place.rises[after] for place in alike), key=abs)
+    return (
+        f"{under} the queue is between {after} and {nearest}: {rises}, {after} before it "
+        f"{'no more than ' if len(alike) > 1 else ''}{three(max(before, 0.0))} ms."
+    )
+
+
+def confidence(found: Findings) -> list[str]:
+    """How certain the verdict is: samples, lateness, clocks, how the session ended, its notes."""
+    sent = sum(row.spread.sent for row in found.rows)
+    lost = of.counted(row.spread.lost for row in found.rows)
+    repeats = f"{found.repeats} repeat" + ("s" if found.repeats != 1 else "")
+    missing = f" of {found.asked}" if found.asked > found.repeats else ""
+    over = (
+        "over the repeats"
+        if found.by == "repeats"
+        else "over blocks of time within the phases (block bootstrap)"
+    )
+    said = [
+        f"{sent} probes to {found.target or 'nobody'} in {repeats}{missing}, "
+        f"{'how many were lost is not known' if lost is None else f'{lost} lost'}; 95 % intervals are {over}."
+    ]
+    said += _lost_ways(found)
+    late = [fact["lateness_ns"] for fact in found.facts if "lateness_ns" in fact]
+    if late:
+        p99 = max(each["p99"] for each in late) / 1e6
+        most = max(each["max"] for each in late) / 1e6
+        warning = " Short delays can't be told from this host's own." if p99 > LATE_MS else ""
+        said.append(
+            f"Probes went out on time to {three(p99)} ms (99 %), {three(most)} ms at worst.{warning}"
+        )
+    said += _clocks(found.facts)
+    cut_short = [row.phase for row in found.rows if not row.complete]
+    if cut_short:
+        said.append(f"Cut short, and in no score: {_and(cut_short)}.")
+    return said + _notes(found.facts)
+
+
+def _lost_ways(found: Findings) -> list[str]:
+    """In which direction the target's probes were lost, from what the server received."""
+    told = [
+        probe
+        for fact in found.facts
+        if "probes" in fact
+        for probe in fact["probes"]
+        if probe["name"] == found.target
+    ]
+    forward = sum(probe["lost_forward"] or 0 for probe in told)
+    backward = sum(probe["lost_backward"] or 0 for probe in told)
+    if not forward and not backward:
+        return []
+    return [
+        f"Of the whole session's lost probes {forward} were lost on the way there, {backward} on the way back."
+    ]
+
+
+def _clocks(facts: Sequence[MeasurementFacts]) -> list[str]:
+    clocks = [fact["clock"] for fact in facts if "clock" in fact and fact["clock"]["by"]]
+    if not clocks:
+        return []
+    error = max(clock["error_ns"] or 0.0 for clock in clocks) / 1e6
+    drift = max((clock["drift_ppm"] or 0.0 for clock in clocks), key=abs)
+    stepped = max((clock["stepped_ns"] for clock in clocks), key=abs) / 1e6
+    said = f"The server's clock is known to {three(error)} ms and drifts by {three(drift)} ppm"
+    if abs(stepped) > 1:
+        said += f"; the time of day here was stepped by {three(stepped)} ms meanwhile, which no time here follows"
+    return [f"{said}."]
+
+
+def _notes(facts: Sequence[MeasurementFacts]) -> list[str]:
+    notes = [note for fact in facts for note in (*fact["notes"], fact["why"]) if note]
+    return [
+        f"{note[0].upper()}{note[1:]}" + ("" if note.endswith(".") else ".")
+        for note in dict.fromkeys(notes)
+    ]
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+# ------------------------------------------------------------------------------- before and after
+
+
+def compared(found: BeforeAfter) -> list[str]:
+    """The verdict on a change: the delay under load, what got worse, what else got better, then how
+    certain that is."""
+    head = found.headline
+    if head is None:
+        return [
+            f'"{found.before}" and "{found.after}" have no phase with probes in common: there is nothing to compare.'
+        ]
+    goodputs = [change for change in found.changes if change.what.startswith("goodput")]
+    others = [*_delays(found, head), *goodputs]
+    worse, better = ([one for one in others if one.verdict == word] for word in ("worse", "better"))
+    said = [_headline(found, head, better, worse)]
+    if worse:
+        said.append(f"Worse{_too(head, 'worse')}: {'; '.join(map(_told, worse))}.")
+    if better:
+        said.append(f"Better{_too(head, 'better')}: {'; '.join(map(_told, better))}.")
+    if goodputs and all(one.verdict == "same" for one in goodputs):
+        said.append("Goodput: no significant change.")
+    return [*said, how(found)]
+
+
+def _delays(found: BeforeAfter, head: Change) -> list[Change]:
+    """The delays that changed: of each phase the 95th percentile, and the median if it alone did or
+    went the other way."""
+    delays = [one for one in found.changes if one.unit == "ms"]
+    each = {(head.phase, head.verdict): head}
+    for change in sorted(delays, key=lambda one: one.what not in (ADDED_P95, RTT_P95)):
+        each.setdefault((change.phase, change.verdict), change)
+    return [one for one in delays if one is not head and one is each[one.phase, one.verdict]]
+
+
+def _too(head: Change, verdict: str) -> str:
+    return " too" if head.verdict == verdict else ""
+
+
+def _headline(
+    found: BeforeAfter, change: Change, better: Sequence[Change], worse: Sequence[Change]
+) -> str:
+    """What became of the delay under load; `better` and `worse`: what else changed."""
+    what = "delay that the load adds" if change.what.startswith("added") else "RTT"
+    whole = f"the {what} ({change.phase}, 95th percentile)"
+    if change.verdict == "same":
+        if better or worse:
+            return f"T{whole[1:]} did not change significantly: {_from_to(change)}."
+        apart = change.difference
+        return (
+            f"No significant change: {whole} goes from {three(change.before)} to {three(change.after)} ms, "
+            f"and the 95 % interval of the difference is {three(apart.low)} to {three(apart.high)} ms."
+        )
+    if change.verdict == "unknown":
+        return f"Whether the {what} changed can't be said: {three(change.before)} ms before, {three(change.after)} ms after, without an interval."
+    word = "shorter" if change.verdict == "better" else "longer"
+    begin = (
+        "Better and worse" if worse and change.verdict == "better" else change.verdict.capitalize()
+    )
+    return f'{begin}: {whole} is {word} in "{found.after}" than in "{found.before}": {_from_to(change)}.'
+
+
+def _told(change: Change) -> str:
+    """`goodput up in upload from 1.88 to 0.224 Mbit/s (-88 %, ...)`."""
+    if change.what.startswith("goodput"):
+        what = change.what if change.phase == WHOLE else f"{change.what} in {change.phase}"
+        return f"{what} from {_from_to(change)}"
+    quantity, percentile = change.what.split(", ")
+    part = "median" if percentile == "median" else "95th percentile"
+    return f"{quantity} ({change.phase}, {part}) from {_from_to(change)}"
+
+
+def _from_to(change: Change) -> str:
+    apart = change.difference
+    between = (
+        f", 95 % interval {three(apart.low)} to {three(apart.high)}"
+        if not math.isnan(apart.low)
+        else ""
+    )
+    share = (
+        f"{100 * change.share:+.0f} %, "
+        if change.what.startswith("goodput") and not math.isnan(change.share)
+        else ""
+    )
+    return (
+        f"{three(change.before)} to {three(change.after)} {change.unit} "
+        f"({share}{'+' if apart.value > 0 else ''}{three(apart.value)}{between})"
+    )
+
+
+def how(found: BeforeAfter) -> str:
+    """How the intervals were computed, and what they can't include."""
+    counts = f"{found.repeats[0]} and {found.repeats[1]} repeats"
+    if found.by == "paired":
+        return f"Intervals: {counts} that took turns in time, compared in pairs."
+    if found.by == "repeats":
+        return f"Intervals: {counts}, one measurement after the other (Welch): what else changed in between is in the difference too."
+    return (
+        f"Intervals: block bootstrap over time within the phases ({counts}): what else changed between the measurements is not in "
+        "them. Three repeats each, taking turns, would tell."
+    )
+
+
+__all__ = [
+    "WORDS",
+    "buffer",
+    "compared",
+    "confidence",
+    "how",
+    "places",
+    "sentences",
+    "size",
+    "within",
+]

@@ -1,0 +1,60 @@
+"""The server that sessions measure with: `sojourn serve`. All of its work is in crates/live."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from sojourn import linux_only as linux_only
+from sojourn_live import _live
+from sojourn_live.measure.session import LiveError
+from sojourn_live.offered import PORT, Caps
+
+
+class Server:
+    """A server whose sockets are bound. `run` serves; `stop` ends that from any thread.
+
+    `bind`: addresses of this host; none: loopback, IPv4 and IPv6. `port`: TCP and UDP; 0: any that
+    is free. `secret`: only sessions of a plan with the same one are let in; "": all are.
+
+    Raises:
+        LiveError: an address can't be bound.
+    """
+
+    def __init__(
+        self, bind: Sequence[str] = (), port: int = PORT, caps: Caps | None = None, secret: str = ""
+    ) -> None:
+        options = {
+            "bind": list(bind),
+            "port": port,
+            "caps": asdict(caps or Caps()),
+            "secret": secret,
+        }
+        try:
+            self._server = _live.Server(json.dumps(options))
+        except _live.MeasureError as error:
+            problem, hint = error.args
+            raise LiveError(problem, hint) from None
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """What it is bound to: (address, port)."""
+        return self._server.addresses
+
+    def run(
+        self,
+        seconds: float | None = None,
+        once: bool = False,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        """Serves until `stop`, for so long, or (`once`) until the first client that came is gone.
+
+        `tell` is called with a line for each session that begins and ends, and once an hour for a
+        client that is refused.
+        """
+        self._server.run(seconds, once, tell)
+
+    def stop(self) -> None:
+        """Ends `run` soon, or as it begins; for good, any number of times."""
+        self._server.stop()

@@ -1,0 +1,170 @@
+"""A measurement of a responsiveness server as a Run.
+
+All of the measuring is in crates/rpm, which brings raw samples; `measure.responsiveness` makes
+scores of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sojourn import _core
+from sojourn import linux_only as linux_only
+from sojourn.arrays import Tables
+from sojourn.facts import RpmFacts
+from sojourn.records import Run, nothing
+from sojourn_live import _live
+from sojourn_live.measure import measurement, scores
+from sojourn_live.measure.measurement import Keeper, MeasurementOutcome, MeasurementSettings
+from sojourn_live.measure.session import LiveError
+
+S = 10**9
+
+EMPTY = (*measurement.EMPTY, "queue", "links")
+"""Tables that such a measurement has no rows of."""
+REPEAT_BYTES = 10_000_000
+"""What a repeat may take on disk: 16 connections and 100 probes a second for three minutes are
+2 MB."""
+
+RpmProgress = Callable[[int, int, str, int, float], bool]
+"""Called with the time reached in ns, the phase from 0, what is waited for ("goodput" or
+"responsiveness"), the phase's intervals so far and the goodput of the last second in bit/s. False
+ends the measurement as Ctrl-C does."""
+
+
+@dataclass(frozen=True)
+class RpmParameters:
+    """The draft's parameters under the draft's names."""
+
+    mad: int = scores.MOVING_AVERAGE_DISTANCE
+    """Moving average distance, intervals."""
+    id_ns: int = int(scores.INTERVAL_S * S)
+    """Interval duration."""
+    tmp: float = scores.TRIMMED_MEAN_PERCENT / 100
+    """Trimmed mean percentage, as a share."""
+    sdt: float = scores.TOLERANCE
+    """Standard deviation tolerance, as a share."""
+    inp: int = 1
+    """Connections at the start, of each direction."""
+    inc: int = 1
+    """Connections added at each interval."""
+    mnp: int = 16
+    """The most connections, of each direction."""
+    mps: float = 100.0
+    """The most probes a second, both kinds together."""
+    ptc: float = 0.05
+    """The share of the capacity that probes may take."""
+    stage_intervals: int = 8
+    """The most intervals to wait for goodput, and then for responsiveness, to be stable. The draft
+    leaves it to the tool."""
+
+
+SERIAL = (("download",), ("upload",))
+"""One direction after the other: a score of each."""
+BOTH = (("download", "upload"),)
+"""Both at once: one score."""
+
+
+@dataclass(frozen=True)
+class RpmPlan:
+    """What to measure."""
+
+    url: str
+    """A host, host:port, or the URL of a server's document (https)."""
+    insecure: bool = False
+    """Take any certificate."""
+    ca: Path | None = None
+    """A PEM file: the server's certificate, or of who signed it. None: what this system trusts."""
+    parameters: RpmParameters = RpmParameters()
+    stages: tuple[tuple[str, ...], ...] = SERIAL
+    idle_probes: int = 10
+    """Foreign probes before any load."""
+    seed: int = 1
+    """Chooses the connections of self probes."""
+    patience_ns: int = 20 * S
+    """A probe without an answer after this has none."""
+
+    def to_json(self) -> str:
+        """As `_live.measure_rpm` takes it."""
+        trust: object = "system" if self.ca is None else {"file": str(self.ca)}
+        return json.dumps(
+            {
+                "url": self.url,
+                "trust": "anyone" if self.insecure else trust,
+                "parameters": dataclasses.asdict(self.parameters),
+                "stages": self.stages,
+                "idle_probes": self.idle_probes,
+                "seed": self.seed,
+                "patience_ns": self.patience_ns,
+            }
+        )
+
+    @property
+    def least_ns(self) -> int:
+        """What it takes where everything is stable at once."""
+        return len(self.stages) * 2 * self.parameters.mad * self.parameters.id_ns
+
+    @property
+    def most_ns(self) -> int:
+        """What it takes at most, but for the idle phase and a server's slowness."""
+        return len(self.stages) * 2 * self.parameters.stage_intervals * self.parameters.id_ns
+
+
+def measure(
+    plan: RpmPlan, how: MeasurementSettings | None = None, reached: RpmProgress | None = None
+) -> MeasurementOutcome:
+    """Measures as often as asked. A repeat that ended early has its phases so far.
+
+    Raises:
+        LiveError: nothing could be measured: no such host, no responsiveness server there, or none
+            to be trusted.
+    """
+
+    def one(repeat: int, keep: Keeper | None) -> tuple[Tables, RpmFacts]:
+        asked = dataclasses.replace(plan, seed=plan.seed + repeat)
+
+        def kept(tables: Mapping[str, _core.Columns], told: str) -> None:
+            assert keep is not None, "else nobody is told"
+            keep(_whole(tables), json.loads(told))
+
+        try:
+            tables, told = _live.measure_rpm(asked.to_json(), reached, keep and kept)
+        except _live.MeasureError as error:
+            raise LiveError(*error.args) from None
+        return _whole(tables), json.loads(told)
+
+    def begin(facts: RpmFacts, how: MeasurementSettings) -> Run:
+        return _start(plan, facts, how)
+
+    return measurement.repeated(how or MeasurementSettings(), REPEAT_BYTES, begin, one)
+
+
+def _whole(tables: Mapping[str, _core.Columns]) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
+    """With the tables that have no rows."""
+    empty = {name: nothing(name) for name in EMPTY}
+    return {**empty, **{name: dict(columns) for name, columns in tables.items()}}
+
+
+def _start(plan: RpmPlan, facts: RpmFacts, how: MeasurementSettings) -> Run:
+    began = measurement.began_at(facts)
+    server, parameters = facts["server"], plan.parameters
+    asked = [
+        ("url", plan.url),
+        ("address", server["address"]),
+        ("port", server["port"]),
+        ("began", began.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        ("stages", [" and ".join(stage) for stage in plan.stages]),
+        *((name.upper(), value) for name, value in dataclasses.asdict(parameters).items()),
+        ("repeats", how.repeats),
+    ]
+    title = f"Responsiveness of {server['host']}, {began:%Y-%m-%d %H:%M} UTC"
+    fingerprint = hashlib.sha256(f"{plan.to_json()} {facts['zero_ns']}".encode()).hexdigest()[:16]
+    return measurement.create(title, _core.VERSION, asked, how, fingerprint)

@@ -1,0 +1,205 @@
+"""Tuning a shaper on the line itself: measure without one, predict, try the rates in turns, choose.
+`prediction` does the computing.
+
+The interface is shaped only during the measurements (`trial` of `apply`), and its former state is
+restored whatever happens. Each rate is a Run of its own with a seed for each repeat, written as
+soon as it is measured. So `sojourn compare` and `report` read them as any others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from sojourn.engine import folder_names
+from sojourn.errors import UserError
+from sojourn.linux.operations import WantedShape, plan
+from sojourn.records import Run
+from sojourn.scenario.qdisc import write_rate
+from sojourn_live.measure import findings, measurement, session
+from sojourn_live.shape import apply, prediction
+
+SearchProgress = Callable[[str, float], None]
+"""Called with the present step and the share of all work that is done."""
+NO_SHAPER = "no shaper"
+KINDS = {"up": "upload", "down": "download"}
+
+
+@dataclass(frozen=True)
+class RateQuestion:
+    """What to find, for one direction."""
+
+    interface: str
+    direction: str
+    wanted: WantedShape
+    """The shaper; its rates are ignored."""
+    plan: session.SessionPlan
+    """Its phases are those of each measurement: idle, then the load."""
+    target_ms: float
+    repeats: int
+    rates: tuple[int, ...] = ()
+    """The rates to try; empty: those around the predicted one."""
+
+
+@dataclass
+class RateAnswer:
+    """The result, as far as it got."""
+
+    asked: RateQuestion
+    line: prediction.LineModel
+    line_bps: float
+    """The line's rate as the shaper counts it."""
+    unshaped: prediction.Point
+    predicted: list[prediction.Point]
+    """The first point is without a shaper."""
+    tried: list[prediction.Point] = field(default_factory=list)
+    caveats: list[str] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def choice(self) -> prediction.RateChoice:
+        """The rate to use."""
+        return prediction.choose(self.tried, self.asked.target_ms)
+
+    @property
+    def foretold(self) -> prediction.RateChoice:
+        """The rate that the prediction would have chosen of those tried."""
+        rates = {point.bps for point in self.tried}
+        return prediction.choose(
+            [one for one in self.predicted[1:] if one.bps in rates], self.asked.target_ms
+        )
+
+    @property
+    def quality(self) -> prediction.Quality:
+        """How good the prediction was."""
+        return prediction.quality(self.predicted[1:], self.tried)
+
+
+def check(asked: RateQuestion) -> None:
+    """Refuses before the measurements what would be refused after them.
+
+    Raises:
+        UserError, UnitError: see `apply.apply`.
+    """
+    apply.demand(asked.interface)
+    apply.refuse_if_shaped(asked.interface)
+    interface, former = apply.look(asked.interface)
+    wanted = prediction.with_rate(
+        asked.wanted, asked.direction, asked.rates[0] if asked.rates else 10**6
+    )
+    apply.rehearse(plan(wanted, interface, former), former, wanted)
+
+
+def carry_out(asked: RateQuestion, out: Path, tell: SearchProgress) -> RateAnswer:
+    """Measures, predicts, tries. After Ctrl-C it returns what there is so far.
+
+    Raises:
+        UserError: nothing could be measured; the interface is as it was.
+        KeyboardInterrupt: there was nothing yet.
+    """
+    interface, _ = apply.look(asked.interface)
+    steps = 1 + asked.repeats * (len(asked.rates) or len(prediction.STEPS))
+    keep = _Keep(asked, out, lambda words, done: tell(words, done / steps))
+    if not keep.measure(NO_SHAPER, 1, 0):
+        raise KeyboardInterrupt
+    found = findings.find(keep.runs[NO_SHAPER])
+    line = prediction.line_of(found, asked.direction)
+    line_bps = prediction.rate_of(line, asked.wanted, interface.mtu)
+    congestion, kind = _congestion(keep.runs[NO_SHAPER]), KINDS[asked.direction]
+    load_ns = next(phase.duration_ns for phase in asked.plan.phases if phase.kind == kind)
+    load = prediction.Load(asked.plan.streams, congestion, load_ns, asked.plan.probe_interval_ns)
+    tell("simulating", 1 / steps)
+    predicted = prediction.predict(
+        line, asked.wanted, interface, load, [None, *prediction.grid(line_bps)]
+    )
+    rates = list(asked.rates) or prediction.around(line_bps, predicted[1:], asked.target_ms)
+    known = {point.bps for point in predicted[1:]}
+    predicted += prediction.predict(
+        line, asked.wanted, interface, load, [bps for bps in rates if bps not in known]
+    )
+    unshaped = prediction.measured(
+        prediction.round_bps(line_bps), keep.runs[NO_SHAPER], asked.direction
+    )
+    if unshaped is None:
+        raise UserError(
+            "the line without a shaper can't be measured", "look what sojourn measure says of it"
+        )
+    tuned = RateAnswer(
+        asked,
+        line,
+        line_bps,
+        unshaped,
+        predicted,
+        caveats=prediction.caveats(asked.wanted, congestion),
+    )
+    turns = prediction.order(sorted(rates), asked.repeats)
+    with apply.trial(
+        asked.interface, prediction.with_rate(asked.wanted, asked.direction, turns[0][1])
+    ) as change:
+        for number, (repeat, bps) in enumerate(turns):
+            change(prediction.with_rate(asked.wanted, asked.direction, bps))
+            if not keep.measure(write_rate(bps), repeat + 1, 1 + number):
+                tuned.interrupted = True
+                break
+    for bps in sorted(rates):
+        run = keep.runs.get(write_rate(bps))
+        point = prediction.measured(bps, run, asked.direction) if run is not None else None
+        if point is not None:
+            tuned.tried.append(point)
+    return tuned
+
+
+class _Keep:
+    """Measures into one Run per label."""
+
+    def __init__(self, asked: RateQuestion, out: Path, tell: Callable[[str, float], None]) -> None:
+        self.runs: dict[str, Run] = {}
+        self._asked, self._out, self._tell = asked, out, tell
+
+    def measure(self, label: str, repeat: int, step: int) -> bool:
+        """One measurement; False: Ctrl-C."""
+
+        def reached(now_ns: int, whole_ns: int, phase: str) -> bool:
+            share = min(now_ns / whole_ns, 1.0) if whole_ns else 0.0
+            self._tell(f"{label}, repeat {repeat}, {phase or 'the queue drains'}", step + share)
+            return True
+
+        got = session.measure(self._asked.plan, reached)
+        if got.facts["outcome"] == "interrupted":
+            return False
+        if got.facts["outcome"] != "complete":
+            raise UserError(
+                f"measuring ended early: {got.facts['why']}", f"the Runs so far are in {self._out}"
+            )
+        if label not in self.runs:
+            how = measurement.MeasurementSettings(
+                repeats=1 if label == NO_SHAPER else self._asked.repeats,
+                out=self._out / folder_names([f"{self._asked.direction} {label}"])[0],
+                force=True,
+                label=f"{self._asked.direction}, {label}",
+            )
+            self.runs[label] = measurement.start(self._asked.plan, got.facts, how)
+        measurement.add(self.runs[label], repeat, got.tables, got.facts)
+        return True
+
+
+def _congestion(run: Run) -> str:
+    """The load's congestion control; "" if it is not known."""
+    return next(
+        (flow.congestion for flow in run.meta.flows if flow.kind == "bulk" and flow.congestion), ""
+    )
+
+
+def phases(direction: str, idle_ns: int, load_ns: int) -> tuple[session.PlannedPhase, ...]:
+    """The phases of each measurement."""
+    return session.PlannedPhase("idle", idle_ns), session.PlannedPhase(KINDS[direction], load_ns)
+
+
+def together(results: Sequence[RateAnswer]) -> WantedShape | None:
+    """The shaper with all rates that were chosen; None: a direction has none."""
+    chosen = {one.asked.direction: one.choice.point for one in results}
+    if not chosen or any(point is None for point in chosen.values()):
+        return None
+    rates = {direction: point.bps for direction, point in chosen.items() if point is not None}
+    return replace(results[0].asked.wanted, up_bps=rates.get("up"), down_bps=rates.get("down"))

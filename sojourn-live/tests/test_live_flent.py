@@ -1,0 +1,783 @@
+"""flent's files: what goes out is in flent's format and comes back with the same numbers; nonsense
+is refused kindly."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import synthetic
+import synthetic_live
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic_live import Line
+
+from sojourn import metrics
+from sojourn.cli import status
+from sojourn.errors import UserError
+from sojourn.figures import series
+from sojourn.records import META, Run
+from sojourn_live import flent
+from sojourn_live.measure import findings, measurement, phases, sample_files, sentences
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return synthetic_live.run(None, Line(loss=0.05))
+
+
+def document(run: Run, **choice: Any) -> dict[str, Any]:
+    return flent.document(run, flent.FlentChoice(**choice))
+
+
+def saved(path: Path, content: object) -> Path:
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    return path
+
+
+# ----------------------------------------------------------------------------------------- format
+
+
+@pytest.mark.parametrize("phase", ["download", "upload", "both"])
+def test_every_column_is_as_long_as_x(run: Run, phase: str) -> None:
+    made = document(run, phase=phase)
+    assert made["version"] == 4
+    length = len(made["x_values"])
+    assert {len(column) for column in made["results"].values()} == {length}
+    assert set(made["raw_values"]) == set(made["results"])
+    assert made["x_values"][1] == made["metadata"]["STEP_SIZE"] == 0.2
+    assert made["metadata"]["TOTAL_LENGTH"] == made["metadata"]["LENGTH"] + 10
+    json.dumps(made, allow_nan=False)
+
+
+def test_times_have_a_fraction_and_a_z(run: Run) -> None:
+    for key in ("T0", "TIME"):
+        assert document(run)["metadata"][key].endswith("Z")
+        assert "." in document(run)["metadata"][key]
+
+
+def test_raw_points_are_on_the_clock_of_t0(run: Run) -> None:
+    from datetime import UTC, datetime
+
+    made = document(run, phase="upload")
+    t0 = datetime.strptime(made["metadata"]["T0"], flent.TIME).replace(tzinfo=UTC).timestamp()
+    first = min(point["t"] for point in made["raw_values"]["TCP upload::1"]) - t0
+    assert 5.0 <= first <= 5.2
+    lost = [point for point in made["raw_values"]["Ping (ms) ICMP"] if point.get("lost")]
+    assert lost
+    assert all("val" not in point for point in lost)
+
+
+def pings(
+    made: dict[str, Any], first: float, last: float, series: str = "Ping (ms) ICMP"
+) -> list[float | None]:
+    """What a series' column has between two times of flent's axis."""
+    return [
+        value
+        for x, value in zip(made["x_values"], made["results"][series], strict=True)
+        if first <= x <= last
+    ]
+
+
+@pytest.mark.parametrize("phase", ["download", "upload", "both"])
+def test_the_five_seconds_around_a_load_are_idle(run: Run, phase: str) -> None:
+    made = document(run, phase=phase)
+    length = made["metadata"]["LENGTH"]
+    # The line's idle phases are 4 s long: flent's first and last second stay empty.
+    for first, last in ((1.2, 4.8), (5.2 + length, 8.8 + length)):
+        idle = pings(made, first, last)
+        assert None not in idle
+        assert max(value for value in idle if value is not None) < 22
+    assert set(pings(made, 0, 0.6) + pings(made, 9.4 + length, 10 + length)) == {None}
+    assert max(value or 0 for value in pings(made, 5, 5 + length)) > 35
+    told = [
+        (each["name"], each["start_ns"], each["end_ns"])
+        for each in made["metadata"]["LAB"]["phases"]
+    ]
+    s = 10**9
+    end = 5 * s + round(length * s)
+    assert told == [("idle", s, 5 * s), (phase, 5 * s, end), ("idle 2", end, end + 4 * s)]
+    times = [point["t"] for point in made["raw_values"]["Ping (ms) ICMP"]]
+    assert times == sorted(times)
+
+
+def test_without_an_idle_phase_there_is_nothing_on_that_side() -> None:
+    made = document(
+        synthetic_live.run(None, Line(phases=(("download", 8), ("upload", 8), ("idle", 4)))),
+        phase="upload",
+    )
+    assert set(pings(made, 0, 4.6)) == {None}
+    assert None not in pings(made, 13.2, 16.8)
+    assert max(value or 0 for value in pings(made, 13.2, 18)) < 22
+
+
+def test_of_several_idle_phases_the_nearest_goes_out() -> None:
+    line = Line(phases=(("idle", 4), ("download", 8), ("idle", 4), ("upload", 8), ("idle", 4)))
+    made = synthetic_live.run(None, line)
+    for phase, names in (
+        ("download", ["idle", "download", "idle 2"]),
+        ("upload", ["idle 2", "upload", "idle 3"]),
+    ):
+        told = document(made, phase=phase)["metadata"]["LAB"]["phases"]
+        assert [each["name"] for each in told] == names
+
+
+def test_pings_by_udp_and_by_icmp_are_two_series_and_come_back_as_two(
+    run: Run, tmp_path: Path
+) -> None:
+    made = document(run)
+    told = [
+        name for name in made["raw_values"] if name.startswith("Ping") and made["raw_values"][name]
+    ]
+    assert told == ["Ping (ms) UDP BE1", "Ping (ms) ICMP", "Ping (ms) to gateway"]
+    values = [[point.get("val") for point in made["raw_values"][name]] for name in told[:2]]
+    assert values[0] != values[1]
+    back = flent.read(saved(tmp_path / "x.flent.gz", made))
+    assert [flow.name for flow in back.meta.flows if flow.kind == "ping"] == [
+        "server udp",
+        "server icmp",
+        "gateway",
+    ]
+    sent = back.table("probe").group_by("probe").len().to_dicts()
+    assert {row["probe"]: row["len"] for row in sent} == {
+        name: len(made["raw_values"][series])
+        for name, series in zip(("server udp", "server icmp", "gateway"), told, strict=True)
+    }
+
+
+def test_a_load_one_way_is_tcp_nup_or_tcp_ndown(run: Run) -> None:
+    up, down = document(run, phase="upload"), document(run, phase="download")
+    assert up["metadata"]["NAME"] == "tcp_nup"
+    assert up["metadata"]["TEST_PARAMETERS"]["upload_streams"] == 4
+    assert {
+        "TCP upload::1",
+        "TCP upload::4",
+        "TCP upload avg",
+        "TCP upload sum",
+        "TCP upload fairness",
+    } <= set(up["results"])
+    assert down["metadata"]["NAME"] == "tcp_ndown"
+    assert "TCP download::4" in down["results"]
+
+
+def test_a_load_both_ways_is_rrul_without_marks(run: Run) -> None:
+    made = document(run)
+    assert made["metadata"]["NAME"] == "rrul_be"
+    assert {
+        "TCP upload BE",
+        "TCP download BE4",
+        "TCP totals",
+        "Ping (ms) UDP BE1",
+        "Ping (ms) ICMP",
+    } <= set(made["results"])
+    assert "mark" in made["metadata"]["NOTE"]
+
+
+def test_rrul_by_name_has_its_four_classes(run: Run) -> None:
+    made = document(run, test="rrul")
+    assert made["metadata"]["NAME"] == "rrul"
+    assert {"TCP upload BE", "TCP upload BK", "TCP upload CS5", "TCP upload EF"} <= set(
+        made["results"]
+    )
+    assert "Ping (ms) UDP BE" in made["results"]
+
+
+def test_other_numbers_of_streams_are_rrul_be_nflows() -> None:
+    made = document(synthetic_live.run(None, Line(streams=2)))
+    assert made["metadata"]["NAME"] == "rrul_be_nflows"
+    assert {"TCP upload BE::1", "TCP download BE::2"} <= set(made["results"])
+    with pytest.raises(UserError, match="is no rrul"):
+        document(synthetic_live.run(None, Line(streams=2)), test="rrul")
+
+
+def test_computed_series_are_of_the_others(run: Run) -> None:
+    results = document(run)["results"]
+    at = 60
+    ways = {
+        way: [results[f"TCP {way} BE{i}"][at] for i in ("", 2, 3, 4)]
+        for way in ("upload", "download")
+    }
+    for way, parts in ways.items():
+        assert results[f"TCP {way} sum"][at] == pytest.approx(sum(parts), abs=1e-5)
+        assert results[f"TCP {way} avg"][at] == pytest.approx(sum(parts) / 4, abs=1e-5)
+    assert results["TCP totals"][at] == pytest.approx(
+        sum(ways["upload"] + ways["download"]), abs=1e-5
+    )
+
+
+def test_the_local_qdisc_goes_along(run: Run) -> None:
+    made = document(run, phase="upload")
+    points = made["raw_values"]["qdisc_stats_localhost"]
+    assert max(point["backlog_bytes"] for point in points) == 125_000
+    assert made["metadata"]["TEST_PARAMETERS"]["qdisc_stats_interfaces"] == "eth0"
+    assert "qdisc_stats_localhost::dropped" in made["results"]
+
+
+# ------------------------------------------------------------------------------------- round trip
+
+
+@pytest.mark.parametrize("phase", ["download", "upload", "both"])
+def test_what_goes_out_comes_back(run: Run, phase: str, tmp_path: Path) -> None:
+    file = flent.export(run, tmp_path / "x.flent.gz", flent.FlentChoice(phase))
+    back = flent.read(file)
+    assert back.meta.engine == "flent"
+    (ours,), (theirs,) = phases.cut(run).of(phase), phases.cut(back).of(phase)
+    assert theirs.seconds == pytest.approx(ours.seconds, abs=1e-6)
+    for target in ("server udp", "server icmp", "gateway"):
+        assert theirs.pings[target].sent == ours.pings[target].sent
+        assert theirs.pings[target].lost == ours.pings[target].lost
+        np.testing.assert_allclose(
+            theirs.pings[target].rtt_ms, ours.pings[target].rtt_ms, atol=2e-6
+        )
+    np.testing.assert_allclose(
+        theirs.pings["server udp"].forward_ms, ours.pings["server udp"].forward_ms, atol=2e-6
+    )
+    for way in ("down", "up"):
+        assert theirs.mbps(way) == pytest.approx(ours.mbps(way), rel=1e-5, nan_ok=True)
+    np.testing.assert_allclose(theirs.srtt_ms(), ours.srtt_ms(), atol=1e-5)
+    assert [len(stream.cwnd_bytes) for stream in theirs.streams] == [
+        len(stream.cwnd_bytes) for stream in ours.streams
+    ]
+    np.testing.assert_allclose(theirs.streams[0].cwnd_bytes, ours.streams[0].cwnd_bytes, atol=1.0)
+    span = ours.phase
+    queue = run.table("queue", 1).filter(
+        pl.col("t_ns").is_between(span.start_ns, span.end_ns, closed="left")
+    )
+    assert back.table("queue", 1)["backlog_bytes"].max() == queue["backlog_bytes"].max()
+
+
+def test_every_packing_of_flent_is_read(run: Run, tmp_path: Path) -> None:
+    text = json.dumps(document(run)).encode()
+    (tmp_path / "a.flent").write_bytes(text)
+    (tmp_path / "a.flent.bz2").write_bytes(bz2.compress(text))
+    (tmp_path / "a.flent.gz").write_bytes(gzip.compress(text))
+    means = {
+        flent.read(tmp_path / name).table("probe")["rtt_ns"].mean()
+        for name in ("a.flent", "a.flent.bz2", "a.flent.gz")
+    }
+    assert len(means) == 1
+
+
+def test_a_file_of_flents_own_has_idle_load_idle(tmp_path: Path) -> None:
+    """Written by hand after flent 2.3.0's: netperf's uneven intervals, no ss, a lost ping as a
+    gap."""
+    t0 = 1_588_855_600.0
+    pings = [
+        {"t": t0 + 0.2 * i, "val": 20.0 if not 25 <= i < 50 else 120.0, "seq": i}
+        for i in range(75)
+        if i != 30
+    ]
+    stream = [{"t": t0 + 5 + 0.5 * i, "val": 8.0, "dur": 0.5} for i in range(1, 11)]
+    file = saved(
+        tmp_path / "own.flent.gz",
+        {
+            "version": 4,
+            "x_values": [0.2 * i for i in range(75)],
+            "results": {"Ping (ms) ICMP": [None] * 75, "TCP upload": [None] * 75, "Ping (ms) avg": [None] * 75},
+            "raw_values": {"Ping (ms) ICMP": pings, "TCP upload": stream, "Ping (ms) avg": []},
+            "metadata": {
+                "NAME": "tcp_1up", "TITLE": "cable", "HOST": "netperf.example", "LENGTH": 5, "TOTAL_LENGTH": 15, "STEP_SIZE": 0.2,
+                "T0": "2020-05-07T12:46:40.000000Z", "TIME": "2020-05-07T12:46:40.000000Z", "FLENT_VERSION": "2.3.0",
+            },
+        },
+    )  # fmt: skip
+    run = flent.read(file)
+    whole = phases.cut(run)
+    assert whole.names == ("idle", "upload", "idle 2")
+    assert whole.of("upload")[0].mbps("up") == pytest.approx(8.0)
+    assert np.median(whole.rtts("upload")) == 120
+    assert np.median(whole.rtts("idle")) == 20
+    assert "cable" in run.meta.title
+    assert run.meta.facts["1"]["zero_ns"] == 1_588_855_600 * 10**9
+
+
+T0_S = 1_588_855_600.0
+
+
+def netperfs(tmp_path: Path, **series: list[dict[str, Any]]) -> Run:
+    """flent's tcp_ndown of ten seconds, with these series of raw values."""
+    names = {"ping": "Ping (ms) ICMP", "qdisc": "qdisc_stats_router"}
+    values = {names.get(key, f"TCP download::{key[-1]}"): told for key, told in series.items()}
+    return flent.read(
+        saved(
+            tmp_path / "own.flent.gz",
+            {
+                "version": 4,
+                "x_values": [0.2 * i for i in range(100)],
+                "results": {name: [None] * 100 for name in values if not name.startswith("qdisc")},
+                "raw_values": values,
+                "metadata": {
+                    "NAME": "tcp_ndown", "TITLE": "", "HOST": "netperf.example", "LENGTH": 10, "TOTAL_LENGTH": 20,
+                    "T0": "2020-05-07T12:46:40.000000Z", "TIME": "2020-05-07T12:46:40.000000Z", "STEP_SIZE": 0.2,
+                },
+            },
+        )
+    )  # fmt: skip
+
+
+def sampled(began_s: float, mbps: float = 10.0, dur_s: float = 0.2, count: int = 49) -> list[Any]:
+    return [
+        {"t": T0_S + began_s + dur_s * (i + 1), "val": mbps, "dur": dur_s} for i in range(count)
+    ]
+
+
+def answered(numbers: list[int], first: int = 0) -> list[Any]:
+    return [{"t": T0_S + 0.2 * i + 0.07, "val": 20.0, "seq": (first + i) % 2**16} for i in numbers]
+
+
+def test_streams_that_are_sampled_apart_add_up(tmp_path: Path) -> None:
+    run = netperfs(
+        tmp_path, **{f"s{i}": sampled(5.004 + 0.013 * i) for i in range(4)}, ping=answered([*range(100)])
+    )  # fmt: skip
+    whole = phases.cut(run)
+    (part,) = whole.of("download")
+    assert part.mbps("down") == pytest.approx(40, rel=0.002)
+    # Each interval's sum, too: what a page and a comparison show.
+    assert np.median(part.goodput("down")[1]) == pytest.approx(40, rel=0.002)
+    drawn = series.by_direction(run, series.goodputs(run, 1))["download"]
+    assert np.nanmedian(drawn.y) == pytest.approx(40, rel=0.002)
+
+
+def test_streams_of_different_intervals_add_up(tmp_path: Path) -> None:
+    run = netperfs(tmp_path, s0=sampled(5, 20, 0.5, 20), s1=sampled(5.03, 5, 0.07, 142))
+    (part,) = phases.cut(run).of("download")
+    assert part.mbps("down") == pytest.approx(25, rel=0.002)
+
+
+def test_a_sample_that_is_told_at_once_after_another_is_no_rate(tmp_path: Path) -> None:
+    told = sampled(5, count=49)
+    told += [{"t": told[-1]["t"] + 1e-6, "val": 10.0, "dur": 0.05}]
+    (part,) = phases.cut(netperfs(tmp_path, s0=told, s1=sampled(5.01))).of("download")
+    assert part.mbps("down") == pytest.approx(20, rel=0.01)
+
+
+def test_a_stream_that_outlasts_the_load_is_in_the_next_phase_by_what_fell_into_it(
+    tmp_path: Path,
+) -> None:
+    # Two seconds are missing: flent drops samples that are too long. The last one ends half a second late.
+    told = [*sampled(5, 8, 0.5, 6), *sampled(10, 8, 0.5, 11)]
+    whole = phases.cut(netperfs(tmp_path, s0=told, ping=answered([*range(100)])))
+    first, load, last = whole.parts
+    assert np.isnan(first.mbps("down"))
+    assert load.mbps("down") == pytest.approx(8 * 8 / 10)
+    assert last.mbps("down") == pytest.approx(8 * 0.5 / 5)
+
+
+def test_a_slow_stream_is_averaged_over_the_whole_load(tmp_path: Path) -> None:
+    # Four intervals of two seconds: netperf tells nothing of the last two.
+    (part,) = phases.cut(netperfs(tmp_path, s0=sampled(5, 1, 2.0, 4))).of("download")
+    assert part.mbps("down") == pytest.approx(0.8)
+
+
+def test_a_stream_that_stops_delivers_nothing_in_the_rest_of_the_load(tmp_path: Path) -> None:
+    (part,) = phases.cut(netperfs(tmp_path, s0=sampled(5, count=25))).of("download")
+    assert part.seconds == pytest.approx(10)
+    assert part.mbps("down") == pytest.approx(5)
+
+
+def test_pings_that_are_missing_in_seq_were_lost(tmp_path: Path) -> None:
+    # Numbers begin again at 2^16; one answer came twice.
+    numbers = [i for i in range(100) if not 40 <= i < 60]
+    told = answered([*numbers, 99], first=2**16 - 30)
+    run = netperfs(tmp_path, s0=sampled(5), ping=told)
+    found = findings.find(run)
+    assert [(row.spread.sent, row.spread.lost) for row in found.rows] == [
+        (25, 0),
+        (50, 20),
+        (25, 0),
+    ]
+    assert "100 probes to ICMP in 1 repeat, 20 lost" in sentences.confidence(found)[0]
+
+
+def test_of_two_answers_to_a_ping_the_first_counts(tmp_path: Path) -> None:
+    told = [*answered([*range(50)]), {"t": T0_S + 3.0, "val": 900.0, "seq": 10}]
+    probes = netperfs(tmp_path, s0=sampled(5), ping=told).table("probe", 1)
+    assert probes["seq"].to_list() == [*range(50)]
+    assert set(probes["rtt_ns"]) == {20_000_000}
+
+
+@pytest.mark.parametrize(
+    ("name", "test", "swapped"),
+    [
+        ("TCP download::1", "TCP_MAERTS", False),
+        ("TCP download::1", "TCP_STREAM", True),
+        ("TCP upload", "TCP_STREAM", False),
+        ("TCP upload", "TCP_MAERTS", True),
+    ],
+)
+def test_netperf_s_command_tells_that_the_directions_were_swapped(
+    tmp_path: Path, name: str, test: str, *, swapped: bool
+) -> None:
+    made = {
+        "version": 4, "x_values": [0.2 * i for i in range(60)], "results": {name: [None] * 60},
+        "raw_values": {name: sampled(0)},
+        "metadata": {
+            "NAME": "tcp", "TITLE": "", "HOST": "h", "LENGTH": 10, "T0": "2020-05-07T12:46:40.000000Z",
+            "SERIES_META": {name: {"COMMAND": f"netperf -t {test}"}},
+        },
+    }  # fmt: skip
+    notes = flent.read(saved(tmp_path / "swapped.flent.gz", made)).meta.facts["1"]["notes"]
+    assert any("have the other ones" in note for note in notes) == swapped
+
+
+def test_nothing_arrives_in_a_hole_of_more_than_half_a_sample(tmp_path: Path) -> None:
+    # From 7 to 8.5 s no sample tells of anything.
+    told = [*sampled(5, 8, 2.0, 1), *sampled(8.5, 8, 2.0, 3)]
+    (part,) = phases.cut(netperfs(tmp_path, s0=told)).of("download")
+    t, mbps = part.goodput("down")
+    np.testing.assert_allclose(mbps[(t > 7.05) & (t < 8.45)], 0, atol=1e-6)
+    np.testing.assert_allclose(mbps[(t > 5.15) & (t < 6.95)], 8, rtol=1e-3)
+
+
+def test_a_ping_belongs_to_when_it_was_sent(tmp_path: Path) -> None:
+    told = [{"t": T0_S + 0.2 * i + 1.2, "val": 1200.0, "seq": i} for i in range(80)]
+    sent = netperfs(tmp_path, s0=sampled(5), ping=told).table("probe", 1)["t_ns"]
+    np.testing.assert_allclose(sent.to_numpy() / 1e9, 0.2 * np.arange(80), atol=1e-6)
+
+
+def test_a_ping_that_was_sent_before_the_test_began_belongs_to_its_beginning(
+    tmp_path: Path,
+) -> None:
+    told = [{"t": T0_S + 0.2 * i + 0.05, "val": 120.0, "seq": i} for i in range(80)]
+    sent = netperfs(tmp_path, s0=sampled(5), ping=told).table("probe", 1)["t_ns"]
+    np.testing.assert_allclose(sent.to_numpy()[:2] / 1e9, [0, 0.13], atol=1e-6)
+
+
+def test_values_that_can_not_be_true_are_null_and_named(tmp_path: Path) -> None:
+    told = [
+        {"t": T0_S + i, "dropped": 2, "backlog_bytes": 10, "sent_bytes": 100 * i} for i in range(9)
+    ]
+    told[4] |= {"dropped": -5, "sent_bytes": 3}
+    pings = answered([*range(100)])
+    pings[7]["val"] = -3.0
+    run = netperfs(tmp_path, s0=[*sampled(5), {"t": T0_S + 15, "val": 1e9, "dur": 0.2}], qdisc=told, ping=pings)  # fmt: skip
+    queue = run.table("queue", 1)
+    assert queue["dropped_packets"].to_list() == [2, 2, 2, 2, None, 2, 2, 2, 2]
+    # The counter began again.
+    assert queue["sent_bytes"].to_list() == [0, 100, 100, 100, None, 497, 100, 100, 100]
+    assert phases.cut(run).of("download")[0].mbps("down") == pytest.approx(10)
+    notes = run.meta.facts["1"]["notes"]
+    assert "1 value of dropped in qdisc_stats_router can't be true and is left out, the first: -5." in notes  # fmt: skip
+    assert "1 value of goodput in TCP download::0 can't be true and is left out, the first: 1e+09." in notes  # fmt: skip
+    assert "1 value of RTT in Ping (ms) ICMP can't be true and is left out, the first: -3." in notes
+
+
+def test_a_file_of_iterations_is_refused(tmp_path: Path) -> None:
+    file = saved(
+        tmp_path / "x.flent.gz",
+        {
+            "x_values": [0, 1, 2], "results": {"TCP upload": [1.0, 2.0, 3.0]},
+            "metadata": {"NAME": "iterated_bidirectional", "HOST": "h", "LENGTH": 60, "TIME": "2012-11-27T12:03:16"},
+        },
+    )  # fmt: skip
+    with pytest.raises(UserError, match="of iterations, not of times"):
+        flent.read(file)
+
+
+def test_a_series_without_raw_points_is_read_from_its_column(run: Run, tmp_path: Path) -> None:
+    made = document(run, phase="upload")
+    made["raw_values"] = {}
+    back = flent.read(saved(tmp_path / "x.flent.gz", made))
+    ours, theirs = phases.cut(run).of("upload")[0], phases.cut(back).of("upload")[0]
+    assert theirs.mbps("up") == pytest.approx(ours.mbps("up"), rel=0.05)
+
+
+def test_losses_that_are_not_known_go_out_and_come_back_as_not_known(
+    run: Run, tmp_path: Path
+) -> None:
+    made = document(run, phase="upload")
+    pings = [name for name in made["raw_values"] if name.startswith("Ping")]
+    for name in pings:
+        kept = [point for point in made["raw_values"][name] if "val" in point]
+        made["raw_values"][name] = [{"t": one["t"], "val": one["val"]} for one in kept]
+    first = flent.read(saved(tmp_path / "x.flent.gz", made))
+    again = flent.read(saved(tmp_path / "y.flent.gz", document(first)))
+    for back in (first, again):
+        probes = metrics.summary(back).to_dict()["runs"][0]["probes"]
+        assert len(probes) == len(pings) > 0
+        assert [(one["sent"], one["loss_rate"]) for one in probes] == [(None, None)] * len(pings)
+        assert any("Lost probes are not known" in note for note in back.meta.facts["1"]["notes"])
+
+
+# --------------------------------------------------------------------------------------- refusals
+
+
+def test_a_run_of_the_simulator_does_not_go_out(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no loaded phase"):
+        flent.export(synthetic.run(tmp_path / "sim"), tmp_path / "x.flent.gz")
+
+
+def test_a_name_that_flent_does_not_open_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="opens no file"):
+        flent.export(run, tmp_path / "x.json.gz")
+
+
+def test_what_no_file_of_flent_s_counts_is_null_in_the_numbers(run: Run, tmp_path: Path) -> None:
+    made = document(run, phase="upload")
+    for point in made["raw_values"]["qdisc_stats_localhost"]:
+        del point["sent_bytes"]
+    back = flent.read(saved(tmp_path / "x.flent.gz", made))
+    [seed] = metrics.summary(back).to_dict()["runs"]
+    assert seed["packets"] is None
+    [queue] = seed["queues"]
+    for number in ("arrived_packets", "dropped_packets", "drop_rate", "utilisation"):
+        assert queue[number] is None, number
+    upload = next(flow for flow in seed["flows"] if flow["kind"] == "bulk")
+    assert upload["goodput_mbps"] > 0
+    for number in ("sent_packets", "loss_rate", "timeouts", "base_rtt_ms"):
+        assert upload[number] is None, number
+    assert seed["probes"][0]["sent"] > 0
+    line = series.throughput(series.queue(back, 1, queue["link"]))
+    assert line.t.size > 0
+    assert np.isnan(line.y).all()
+
+
+def test_a_phase_or_repeat_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no load is called 'idle'"):
+        document(run, phase="idle")
+    with pytest.raises(UserError, match="no repeat 7"):
+        document(run, seed=7)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "not a flent file"),
+        (b"\x1f\x8bnonsense", "not a flent file"),
+        (b"BZhnonsense", "not a flent file"),
+        (b"[1, 2]", "no metadata"),
+        (b'{"version": 5, "metadata": {}}', "version 5"),
+        (b'{"version": "4", "metadata": {}}', "version '4'"),
+        (b'{"version": 0, "metadata": {}}', "version 0"),
+        (b'{"metadata": {}}', "not a flent file"),
+        (b'{"version": 4, "metadata": {}}', "not a flent file"),
+        (
+            b'{"version": 4, "metadata": {"T0": "yesterday"}, "x_values": [], "results": {}}',
+            "not a flent file",
+        ),
+    ],
+)
+def test_what_is_no_flent_file_is_refused(content: bytes, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.flent.gz"
+    file.write_bytes(content)
+    with pytest.raises(UserError, match=says):
+        flent.read(file, measurement.MeasurementSettings(out=tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_of_nothing_we_know_is_refused(run: Run, tmp_path: Path) -> None:
+    made = document(run)
+    made["results"] = {"cpu_stats": [None] * len(made["x_values"])}
+    made["raw_values"] = {}
+    with pytest.raises(UserError, match="neither pings nor streams"):
+        flent.read(saved(tmp_path / "x.flent.gz", made))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"T0": "1950-01-01T00:00:00.000000Z"},
+        {
+            "LAB": {
+                "phases": [
+                    {"name": "idle", "kind": "idle", "start_ns": 2, "end_ns": 1, "complete": True}
+                ]
+            }
+        },
+    ],
+    ids=["before 1970", "backwards"],
+)
+def test_times_that_no_run_can_have_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
+    made = json.loads(json.dumps(SMALL))
+    made["metadata"] |= changes
+    with pytest.raises(UserError, match="not a flent file"):
+        flent.read(
+            saved(tmp_path / "x.flent.gz", made),
+            measurement.MeasurementSettings(out=tmp_path / "out"),
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def _spoiled(value: Any, where: list[int], what: Any) -> Any:
+    """The document with one thing in it, found by these numbers, replaced."""
+    if not where or not isinstance(value, (dict, list)) or not value:
+        return what
+    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    key = keys[where[0] % len(keys)]
+    copy: Any = dict(value) if isinstance(value, dict) else list(value)
+    copy[key] = _spoiled(value[key], where[1:], what)
+    return copy
+
+
+SMALL = flent.document(
+    synthetic_live.run(None, Line(phases=(("idle", 1), ("upload", 2)), probe_ms=200, streams=1))
+)
+
+
+RECORDED = Path(__file__).parent / "recordings" / "flent"
+SPOILED = [
+    SMALL,
+    *(
+        json.loads(gzip.decompress((RECORDED / f"{name}.flent.gz").read_bytes()))
+        for name in ("voip-1up-4", "tcp_nup-2", "rrul-none")
+    ),
+]
+
+
+@settings(max_examples=150)
+@given(
+    content=st.sampled_from(SPOILED),
+    where=st.lists(st.integers(0, 50), min_size=1, max_size=5),
+    what=st.none()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(max_size=5)
+    | st.lists(st.integers(), max_size=3),
+)
+def test_a_spoiled_file_is_read_or_refused_but_never_a_crash(
+    content: dict[str, Any], where: list[int], what: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("spoiled") / "x.flent.gz"
+    file.write_bytes(gzip.compress(json.dumps(_spoiled(content, where, what)).encode()))
+    try:
+        found = flent.read(file)
+    except UserError as error:
+        assert error.hint
+    else:
+        phases.cut(Run.open(found.path))
+
+
+# ---------------------------------------------------------------------------------- hostile files
+
+
+def packed(*parts: bytes, times: int = 1) -> bytes:
+    """gzip of parts, the middle one so often."""
+    first, middle, last = parts
+    buffer = io.BytesIO()
+    with gzip.open(buffer, "wb", compresslevel=1) as stream:
+        stream.write(first)
+        for _ in range(times):
+            stream.write(middle)
+        stream.write(last)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (packed(b"[", b"[]," * 2**16, b"0]", times=32), "more than 3 million values"),
+        (packed(b"[", b'{"":0},' * 2**16, b"0]", times=16), "more than 3 million values"),
+        (packed(b'"', b"x" * 10**6, b'"', times=101), "larger than 100 MB"),
+        (bz2.compress(b" " * (10**8 + 1), 1), "larger than 100 MB"),
+        (b"[" * 10**6, "not a flent file"),
+        (b"1" * 5000, "not a flent file"),
+    ],
+    ids=["lists", "objects", "gzip", "bz2", "deep", "digits"],
+)
+def test_a_file_that_would_take_all_memory_is_refused_before_it_does(
+    content: bytes, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x.flent.gz"
+    file.write_bytes(content)
+    if "not a" not in says:
+        monkeypatch.setattr(json, "loads", lambda _: pytest.fail("objects were built"))
+    with pytest.raises(UserError, match=says):
+        flent.read(file)
+
+
+def test_a_file_without_end_is_read_no_further_than_a_measurement_is_long() -> None:
+    with pytest.raises(UserError, match="larger than 100 MB"):
+        flent.read(Path("/dev/zero"))
+
+
+def test_memory_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_: object) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(json, "loads", none)
+    with pytest.raises(UserError, match="more memory than there is"):
+        flent.read(saved(tmp_path / "x.flent.gz", SMALL))
+
+
+NASTY = "=HYPERLINK(1)\x1b]0;pwn\x07"
+
+
+def test_control_characters_of_a_file_reach_neither_terminal_nor_meta_nor_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = json.loads(json.dumps(SMALL))
+    made["metadata"] |= {"TITLE": NASTY, "HOST": NASTY}
+    made["metadata"]["LAB"]["targets"] = dict.fromkeys(made["results"], NASTY)
+    for phase in made["metadata"]["LAB"]["phases"]:
+        phase["name"] = f"{NASTY} {phase['name']}"
+    file, out = saved(tmp_path / "x.flent.gz", made), tmp_path / "out"
+    assert status(["import", str(file), "-o", str(out)]) == 0
+    assert status(["report", str(out), "-o", str(tmp_path / "page.html")]) == 0
+    assert (
+        status(["export", str(out), "-o", str(tmp_path / "x.csv"), "-o", str(tmp_path / "x.json")])
+        == 0
+    )
+    said = capsys.readouterr()
+    kept = [said.out, said.err, (out / META).read_text(), (out / "scenario.toml").read_text()]
+    kept += [(tmp_path / name).read_text() for name in ("page.html", "x.csv", "x.json")]
+    assert all("HYPERLINK" in text for text in kept[2:])
+    for text in kept:
+        assert "\x1b" not in text
+        assert "\\u001b" not in text
+        assert "\x07" not in text
+    # Targets that were given one name have one each.
+    names = [flow.name for flow in Run.open(out).meta.flows if flow.kind == "ping"]
+    assert len(names) == len(set(names)) > 1
+
+
+def test_a_name_is_no_formula_in_a_spreadsheet(tmp_path: Path) -> None:
+    made = json.loads(json.dumps(SMALL))
+    pings = [name for name in made["results"] if name.startswith("Ping")]
+    evil = ["=1+1", "+1", "-1", "@sum", "plain", "1-2"]
+    made["metadata"]["LAB"]["targets"] = dict(zip(pings, evil, strict=False))
+    given = evil[: len(pings)]
+    for name in evil[len(pings) :]:
+        made["results"][f"Ping (ms) {name}"] = made["results"][pings[0]]
+        given.append(name)
+    back = flent.read(saved(tmp_path / "x.flent.gz", made))
+    text = sample_files.csv(back)
+    found = set(pl.read_csv(io.StringIO(text), infer_schema=False)["series"].to_list())
+    assert {"'=1+1", "'+1", "'-1", "'@sum", "plain", "1-2"} <= found
+    assert pl.read_csv(io.StringIO(text))["value"].dtype == pl.Float64
+    assert sample_files.table(back)["series"].is_in(given).any()
+
+
+# ----------------------------------------------------------------------------------- flent itself
+
+FLENT = os.environ.get("FLENT", "")
+
+
+@pytest.mark.skipif(not FLENT, reason="flent itself is only asked where FLENT names its program")
+@pytest.mark.parametrize("phase", ["download", "upload", "both"])
+def test_flent_opens_and_plots_it(run: Run, phase: str, tmp_path: Path) -> None:
+    file = flent.export(run, tmp_path / "x.flent.gz", flent.FlentChoice(phase))
+    plots = (
+        ["totals", "backlog", "tcp_cwnd", "tcp_rtt_cdf"]
+        if phase != "both"
+        else ["all_scaled", "ping_cdf", "backlog"]
+    )
+    for plot in plots:
+        picture = tmp_path / f"{plot}.png"
+        done = subprocess.run(
+            [FLENT, "-f", "plot", "-p", plot, "-o", str(picture), str(file)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert picture.stat().st_size > 5_000, done.stderr

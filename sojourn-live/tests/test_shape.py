@@ -1,0 +1,427 @@
+"""A shaper's plan: what the words for each discipline and link layer are, what is chosen for a
+rate, what is refused. Whose an interface's entry in the journal is."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyroute2.netlink.rtnl.tcmsg import tcmsg
+
+from sojourn.errors import UserError
+from sojourn.linux import tc
+from sojourn.linux.encoding import options
+from sojourn.linux.operations import (
+    WantedShape,
+    again,
+    ifb_name,
+    one_packet,
+    parse_shaped_rate,
+    plan,
+)
+from sojourn.linux.rtnl import Former, Interface, TcObject
+from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer, Qdisc
+from sojourn_live.shape import apply, journal, watchdog
+
+ETH0 = Interface("eth0", 2, "ethernet", 1500, 14, 1, 1000, True, 10**9, ())
+PPP0 = replace(ETH0, name="ppp0", kind="ppp", mtu=1492, header_bytes=0, speed_bps=None)
+EMPTY = Former("eth0", 2, 1, 1000, (), "")
+ROOT, INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
+KINDS = ("fq_codel", "codel", "cake", "bfifo", "pfifo", "pfifo_head_drop")
+
+
+def wanted(
+    up: str | None = "18mbit",
+    down: str | None = None,
+    qdisc: str = "fq_codel",
+    link: str | None = None,
+) -> WantedShape:
+    return WantedShape(
+        parse_shaped_rate(up) if up else None,
+        parse_shaped_rate(down) if down else None,
+        qdisc,
+        LinkLayer.parse(link) if link else None,
+    )
+
+
+def commands(asked: WantedShape, interface: Interface = ETH0, former: Former = EMPTY) -> list[str]:
+    return plan(asked, interface, former).commands
+
+
+def test_fq_codel_s_selector_is_two_bytes_to_netlink() -> None:
+    message = tcmsg()
+    qdisc = Qdisc.parse("fq_codel ce_threshold 1ms ce_threshold_selector 0x1/0x3")
+    message["attrs"] = [["TCA_KIND", "fq_codel"], ["TCA_OPTIONS", options(qdisc)]]
+    message.encode()
+    # Length, attribute (TCA_FQ_CODEL_CE_THRESHOLD_SELECTOR, _MASK), value.
+    for attribute, value in ((10, 1), (11, 3)):
+        assert struct.pack("=HHB", 5, attribute, value) in bytes(message.data)
+
+
+@pytest.mark.parametrize(
+    "words", ["pie ecn", "fq_pie flows 64", "sfq perturb 10", "dualpi2 any_ect"]
+)
+def test_what_pyroute2_lacks_goes_to_netlink_as_it_is(words: str) -> None:
+    message, qdisc = tcmsg(), Qdisc.parse(words)
+    packed = qdisc.packed_options()
+    assert packed is not None
+    message["attrs"] = [["TCA_KIND", qdisc.kind], ["TCA_OPTIONS", options(qdisc)]]
+    message.encode()
+    # TCA_OPTIONS is 2.
+    assert struct.pack("=HH", 4 + len(packed), 2) + packed in bytes(message.data)
+
+
+def test_what_has_pie_s_law_has_pie_s_target_or_a_packet_s_time() -> None:
+    assert "target 15ms tupdate 15ms" in commands(wanted(qdisc="pie"))[-1]
+    assert "target 55968us" in commands(wanted("250kbit", qdisc="fq_pie"))[-1]
+    assert "quantum 300" in commands(wanted(qdisc="fq_pie"))[-1]
+    assert commands(wanted(qdisc="dualpi2"))[-1].endswith("dualpi2 limit 1001 target 15ms")
+    # target follows from the RTTs.
+    said = commands(wanted(qdisc="dualpi2 max_rtt 50ms typical_rtt 10ms"))[-1]
+    assert " target 10ms " in said
+    assert commands(wanted(qdisc="sfq perturb 10"))[-1].endswith("10: sfq perturb 10")
+
+
+def test_fq_codel_at_a_home_rate() -> None:
+    assert commands(wanted(link="docsis")) == [
+        "tc qdisc add dev eth0 root handle 1: htb default 1",
+        # 1 ms of 18 Mbit/s is 2250 bytes; a cable modem counts 18 - 14 = 4 bytes more than Linux
+        # does.
+        "tc class add dev eth0 parent 1: classid 1:1 htb rate 18000000bit ceil 18000000bit burst 2250b cburst 2250b"
+        " quantum 2250 overhead 4 mpu 64",
+        "tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 1001 flows 1024 memory_limit 33554432"
+        " target 5ms interval 100ms quantum 300 drop_batch 64 ecn",
+    ]
+
+
+def test_what_arrives_is_redirected_only_when_all_is_ready_for_it() -> None:
+    done = commands(wanted(up=None, down="90mbit", qdisc="bfifo limit 100000"))
+    assert [line.split(" dev ")[0].split(" name ")[0] for line in done] == [
+        "ip link add",
+        "tc qdisc add",
+        "tc class add",
+        "tc qdisc add",
+        "ip link set",
+        "tc qdisc add",
+        "tc filter add",
+    ]
+    assert done[0] == "ip link add name sj-eth0 type ifb"
+    assert done[-2] == "tc qdisc add dev eth0 handle ffff: ingress"
+    assert done[-1].endswith(
+        "u32 match u32 0 0 flowid 1:1 action mirred egress redirect dev sj-eth0"
+    )
+
+
+def test_cake_does_all_itself_and_washes_what_arrives() -> None:
+    up, _, down, *_ = commands(wanted("18mbit", "90mbit", "cake", "pppoe-ptm"))
+    assert up == (
+        "tc qdisc add dev eth0 root handle 1: cake bandwidth 18mbit rtt 100ms diffserv3"
+        " triple-isolate nowash split-gso no-ack-filter egress nat ptm overhead 30 mpu 0"
+    )
+    assert "bandwidth 90mbit rtt 100ms besteffort triple-isolate wash" in down
+    assert down.endswith(" ingress nat ptm overhead 30 mpu 0")
+
+
+def test_cake_s_own_words_stand() -> None:
+    (line,) = commands(wanted(qdisc="cake diffserv4 nonat ack-filter rtt 30ms memlimit 4mb"))
+    assert (
+        "rtt 30ms memlimit 4194304 diffserv4 triple-isolate nowash split-gso ack-filter egress raw"
+        in line
+    )
+    assert "nat" not in line.split()
+
+
+@pytest.mark.parametrize(
+    ("link", "interface", "rate", "charge", "stab"),
+    [
+        ("ethernet", ETH0, 18_000_000, " overhead 24 mpu 84", None),
+        # 40 bytes in ATM cells, 14 of which Linux counts already.
+        ("pppoe-llcsnap", ETH0, 18_000_000, " overhead 26 linklayer atm", None),
+        # 8 bytes are less than the Ethernet header that Linux counts.
+        ("ipoa-vcmux", ETH0, 18_000_000, " linklayer atm", -6),
+        # At the ppp device itself Linux counts no header.
+        ("pppoe-llcsnap", PPP0, 18_000_000, " overhead 40 linklayer atm", None),
+        # 65 bytes for each 64.
+        ("pppoe-ptm", ETH0, 18_000_000 * 64 // 65, " overhead 16", None),
+        ("docsis", ETH0, 18_000_000, " overhead 4 mpu 64", None),
+    ],
+)
+def test_a_link_layer_is_charged(
+    link: str, interface: Interface, rate: int, charge: str, stab: int | None
+) -> None:
+    root, class_, _ = commands(wanted(link=link), interface)
+    assert f"rate {rate}bit " in class_
+    assert class_.partition("quantum ")[2].partition(" ")[2] == charge.strip()
+    assert (f"stab overhead {stab} htb" in root) == (stab is not None)
+
+
+@pytest.mark.parametrize("link", LINK_LAYERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_discipline_goes_with_every_link_layer(kind: str, link: str) -> None:
+    for interface in (ETH0, PPP0):
+        done = plan(WantedShape(5 * 10**6, 20 * 10**6, kind, LINK_LAYERS[link]), interface, EMPTY)
+        for operation in done.operations:
+            if isinstance(operation, tc.SetClass):
+                # What the kernel's 16 bits hold.
+                assert 0 <= operation.overhead_bytes < 2**16
+                assert operation.cells in ("none", "atm")
+        assert all(" -" not in line.replace("stab overhead -", "") for line in done.commands)
+
+
+@given(st.integers(64_000, 40 * 10**9), st.sampled_from(KINDS), st.integers(576, 9000))
+def test_a_full_packet_fits_the_burst_and_the_target_at_every_rate(
+    bps: int, kind: str, mtu: int
+) -> None:
+    interface = replace(ETH0, mtu=mtu, speed_bps=None)
+    for operation in plan(WantedShape(bps, None, kind), interface, EMPTY).operations:
+        match operation:
+            case tc.SetClass():
+                assert operation.burst_bytes >= mtu + 14
+                assert operation.burst_bytes * 8 * 1000 >= operation.bps - 8 * 1000
+                assert mtu + 14 <= operation.quantum <= max(200_000, mtu)
+            case tc.AddQdisc(_, _, _, Qdisc(params={"target_ns": target, "interval_ns": interval})):
+                assert target >= 5 * 10**6
+                # CoDel never drops while at most one packet waits, by its target as well.
+                assert target + 1000 >= (mtu + 14) * 8 * 10**9 // bps
+                assert interval == target + 95 * 10**6
+            case tc.AddQdisc(_, _, _, Qdisc(params={"target_ns": target})):
+                # PIE's own, and no less than a full packet's time.
+                assert target >= 15 * 10**6
+                assert target + 1000 >= (mtu + 14) * 8 * 10**9 // bps
+            case tc.AddQdisc(_, _, _, Qdisc(params={"kind": "bfifo", "limit": limit})):
+                assert limit >= 4 * (mtu + 14)
+                # 20 ms.
+                assert (limit + 1) * 8 * 50 > bps
+
+
+def test_one_packet_in_atm_cells_is_the_known_number() -> None:
+    assert one_packet(ETH0) == 1749
+
+
+def test_at_1_mbit_the_target_is_one_packet_s_time() -> None:
+    assert "target 13992us interval 108992us" in commands(wanted("1mbit"))[-1]
+
+
+@pytest.mark.parametrize(
+    ("rate", "quantum"), [("1mbit", 300), ("99999kbit", 300), ("100mbit", 1514), ("1gbit", 1514)]
+)
+def test_small_packets_go_first_below_100_mbit(rate: str, quantum: int) -> None:
+    last = commands(wanted(rate), replace(ETH0, speed_bps=None))[-1]
+    assert f" quantum {quantum} " in last
+
+
+def test_what_is_said_is_not_chosen() -> None:
+    last = commands(wanted("1mbit", qdisc="fq_codel target 20ms limit 500 quantum 1514 noecn"))[-1]
+    assert last.endswith(
+        "limit 500 flows 1024 memory_limit 33554432 target 20ms interval 100ms quantum 1514 drop_batch 64 noecn"
+    )
+
+
+def test_another_rate_makes_the_same_tree_anew() -> None:
+    first, other = (
+        wanted(up, down, link="pppoe-ptm")
+        for up, down in (("18mbit", "90mbit"), ("1mbit", "2mbit"))
+    )
+    trees = [
+        line
+        for line in commands(other)
+        if line.startswith(("tc qdisc add dev eth0 root", "tc class", "tc qdisc add dev sj-eth0"))
+        or " parent 1:1 " in line
+    ]
+    changed = [tc.command(one) for one in again(other, ETH0, plan(first, ETH0, EMPTY).ifb)]
+    assert changed.pop(0) == "tc qdisc del dev eth0 root"
+    assert changed.pop(3) == "tc qdisc del dev sj-eth0 root"
+    assert changed == trees
+
+
+def test_what_somebody_put_there_is_removed_first_and_told_of() -> None:
+    own = TcObject("qdisc", 0, 0x80010000, ROOT, 0, ((1, 0, b"fq\0"),))
+    arriving = TcObject("qdisc", 0, 0xFFFF0000, INGRESS, 0, ((1, 0, b"ingress\0"),))
+    default = replace(own, handle=0)
+    former = replace(EMPTY, things=(own, arriving))
+    done = plan(wanted("18mbit", "90mbit"), ETH0, former)
+    assert done.commands[0] == "tc qdisc del dev eth0 root"
+    assert "tc qdisc del dev eth0 ingress" in done.commands
+    assert sum("--undo" in note for note in done.notes) == 2
+    assert not any(
+        " del " in line
+        for line in commands(wanted("18mbit", "90mbit"), former=replace(EMPTY, things=(default,)))
+    )
+    # What is left alone is not removed.
+    assert not any("ingress" in line for line in commands(wanted("18mbit"), former=former))
+
+
+@pytest.mark.parametrize("name", ["eth0", "enp0s31f6", "a-very-long-one", "wlx001122334455"])
+def test_the_ifb_s_name_is_one_that_linux_takes(name: str) -> None:
+    made = ifb_name(replace(ETH0, name=name))
+    assert len(made) <= 15
+    assert made.startswith("sj-")
+
+
+# ---------------------------------------------------------------------------------------- refused
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"up": "18mbit", "qdisc": "red limit 400000 avpkt 1000"}, "no shaper is built with red"),
+        ({"qdisc": "fq_codell"}, "unknown queue discipline"),
+        ({"qdisc": "codel variant rfc"}, "variant rfc"),
+        ({"qdisc": "adt"}, "no shaper is built with adt"),
+        ({"qdisc": "sfq ecn"}, "there is none without redflowlimit"),
+        ({"qdisc": "pie variant rfc"}, "variant rfc"),
+        ({"qdisc": "pfifo_fast"}, "no shaper is built with pfifo_fast"),
+        ({"qdisc": "cake bandwidth 20mbit"}, "bandwidth is not said here"),
+        ({"qdisc": "cake docsis"}, "docsis is not said here"),
+        ({"qdisc": "cake pppoe-ptm"}, "pppoe-ptm is not said here"),
+        ({"qdisc": "cake unlimited"}, "unlimited is not said here"),
+        ({"qdisc": "cake rtt 50ms lan"}, "say the same thing differently"),
+        ({"qdisc": "cake besteffort diffserv4"}, "sets what was set before"),
+        ({"qdisc": "cake rtt"}, "rtt needs a value"),
+        ({"qdisc": "cake rtt soon"}, "cake rtt"),
+        ({"qdisc": "cake natt"}, "no word 'natt'"),
+        ({"up": "1gbit"}, "is not below the 1gbit of eth0"),
+        ({"up": None, "down": None}, "neither --up nor --down"),
+    ],
+)
+def test_what_can_t_be_is_refused_with_what_to_write(
+    asked: dict[str, str | None], said: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        plan(wanted(**asked), ETH0, EMPTY)
+    assert said in error.value.problem
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["0bit", "50kbit", "41gbit", "fast", "18mb", "", "100%", "1e6bit", "18 Mbit Mbit"]
+)
+def test_a_rate_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UserError):
+        parse_shaped_rate(text)
+
+
+def test_the_least_and_the_most_rate_are_taken() -> None:
+    assert parse_shaped_rate("64kbit") == 64_000
+    assert parse_shaped_rate("40gbit") == 40 * 10**9
+    for text in ("63999bit", "40000000001bit"):
+        with pytest.raises(UserError, match="outside"):
+            parse_shaped_rate(text)
+
+
+def test_a_rate_is_written_as_tc_or_as_we_do() -> None:
+    for text in ("18mbit", "18 Mbit/s", "18Mbit", "18 mbit", "18000kbit"):
+        assert parse_shaped_rate(text) == 18_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "hint"),
+    [
+        ("18Mbps", "'Mbps' is not a unit of rate", "write 18mbit"),
+        ("18 Mbps", "'Mbps' is not a unit of rate", "write 18mbit"),
+        ("18mbps", "'mbps' is not a unit of rate", "write 18mbit"),
+        ("2250kbps", "'kbps' is not a unit of rate", "write 2250kbit"),
+        ("1gbps", "'gbps' is not a unit of rate", "write 1gbit"),
+        ("64000bps", "'bps' is not a unit of rate", "write 64000bit"),
+        ("18MBps", "'MBps' is not a unit of rate", "that is bytes a second: write 144mbit"),
+        ("18 MB/s", "'MB/s' is not a unit of rate", "that is bytes a second: write 144mbit"),
+        ("18", "a rate needs a unit; '18' has none", "write 18mbit"),
+    ],
+)
+def test_a_rate_that_tc_and_a_provider_read_differently_is_refused(
+    text: str, problem: str, hint: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        parse_shaped_rate(text)
+    assert error.value.problem == problem
+    assert error.value.hint == hint
+
+
+def test_the_loopback_is_no_line() -> None:
+    with pytest.raises(UserError, match="loopback"):
+        plan(wanted(), replace(ETH0, name="lo", kind="loopback"), EMPTY)
+
+
+# ------------------------------------------------------------------------------------------- told
+
+
+@pytest.mark.parametrize(
+    ("interface", "asked", "said"),
+    [
+        (replace(ETH0, kind="wireless"), wanted(), "Wi-Fi"),
+        (replace(ETH0, kind="wireguard"), wanted(), "tunnel"),
+        (replace(ETH0, up=False), wanted(), "is down"),
+        (ETH0, wanted(), "no --link"),
+        (
+            replace(ETH0, offloads=("gro", "tso", "gso")),
+            wanted("5mbit"),
+            "tso, gso of eth0: up to 64 kB pass the queue as one packet, 105 ms",
+        ),
+        (replace(ETH0, offloads=("gro", "tso")), wanted(None, "5mbit"), "ethtool -K eth0 gro off"),
+        (ETH0, wanted("800mbit"), "processor"),
+        (ETH0, wanted(link="ptm"), "64/65"),
+        (ETH0, wanted(qdisc="codel target 5"), "target 5 is 5 us"),
+        (ETH0, wanted(qdisc="cake rtt 50"), "rtt 50 is 50 us"),
+    ],
+)
+def test_what_the_person_should_know_is_said(
+    interface: Interface, asked: WantedShape, said: str
+) -> None:
+    assert any(said in note for note in plan(asked, interface, EMPTY).notes)
+
+
+def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
+    assert plan(wanted("18mbit", "90mbit", "fq_codel", "docsis"), ETH0, EMPTY).notes == ()
+    # cake takes large packets apart itself, and knows PTM.
+    offloaded = replace(ETH0, offloads=("gro", "tso", "gso"))
+    assert plan(wanted("1mbit", "9mbit", "cake", "pppoe-ptm"), offloaded, EMPTY).notes == ()
+
+
+def test_a_discipline_s_words_are_the_scenario_s() -> None:
+    # What the simulator takes for a prediction is what is applied.
+    last = commands(wanted("5mbit", qdisc="fq_codel target 8ms"))[-1]
+    applied = Qdisc.parse(re.sub(r".* handle 10: ", "", last))
+    assert applied.params["target_ns"] == 8 * 10**6
+
+
+# ------------------------------------------------------------------------------------- the journal
+
+ENTRY = journal.ShaperEntry("eth0", {}, (), None, EMPTY, 0.0, 60.0, state="applied")
+
+
+def test_a_later_process_with_the_watchdogs_number_is_not_the_watchdog() -> None:
+    pid, started = journal.process(os.getpid())
+    assert replace(ENTRY, watchdog=(pid, started)).watched
+    # The same number, begun a tick (10 ms) later.
+    assert not replace(ENTRY, watchdog=(pid, str(int(started) + 1))).watched
+    assert not ENTRY.watched
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_a_watchdog_puts_back_only_what_it_watches_over(
+    later: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undone: list[str] = []
+
+    def put_back(entry: journal.ShaperEntry) -> str:
+        undone.append(entry.interface)
+        return ""
+
+    monkeypatch.setattr(journal, "FOLDER", tmp_path)
+    monkeypatch.setattr(apply, "put_back", put_back)
+    pid, started = journal.process(os.getpid())
+    with journal.locked():
+        # A later start: the interface was undone and shaped again, with a watchdog of its own.
+        journal.save(replace(ENTRY, watchdog=(pid, str(int(started) + later))))
+    watchdog._roll_back("eth0", "it was not confirmed in time")
+    entry = journal.load("eth0")
+    assert entry is not None
+    left = ([], "applied", "")
+    rolled_back = (["eth0"], "rolled back", "it was not confirmed in time")
+    assert (undone, entry.state, entry.why) == (left if later else rolled_back)

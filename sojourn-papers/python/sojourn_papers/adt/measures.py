@@ -1,0 +1,212 @@
+"""What is measured: the paper's five columns, and q_adt and the queue over time.
+
+    utilisation     bits that left the bottleneck over those it could have carried, %
+    loss            packets dropped at the bottleneck over those that arrived, %
+    delay           mean time from enqueue to dequeue, over all packets, ms
+    fairness        Jain's index over the goodput of all TCP users
+    goodput         application data that arrived, each byte once, counted at the size of full packets (1500 B for 1460 B of
+                    data) over what the link could have carried, %: so that a link full of useful packets has 100 %
+
+What the warm-up holds is left out: ADT coming down from the whole buffer.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from sojourn import metrics
+from sojourn_papers.adt.studies import CHANGING
+from sojourn_papers.evidence import Estimate, Evidence, Seed
+
+Floats = NDArray[np.float64]
+
+PACKET = 1500
+"""Bytes, header included."""
+HEADER = 40
+
+
+# -------------------------------------------------------------------------------- the five columns
+
+
+def utilisation(seed: Seed) -> float:
+    """Of the bottleneck, %."""
+    row = _link(seed)
+    return 100 * metrics.utilisation(row["wire_bytes"], row["capacity_bits"])
+
+
+def loss(seed: Seed) -> float:
+    """Share of the arriving packets that the bottleneck dropped, %."""
+    row = _link(seed)
+    return 100 * metrics.ratio(row["dropped_packets"], row["arrived_packets"])
+
+
+def delay_ms(seed: Seed) -> float:
+    """Mean queueing delay, ms."""
+    row = _link(seed)
+    return metrics.ratio(row["sojourn_sum_ns"], row["sent_packets"]) / 1e6
+
+
+def backlog_ms(seed: Seed) -> float:
+    """Mean backlog after the warm-up, each packet taken for one of 1500 B, ms: as the source counts,
+    for which 500 packets are 30 ms."""
+    line = timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)
+    return _mean(line["backlog_packets"]) * PACKET * 8e3 / _rate(seed)
+
+
+def longest_ms(seed: Seed) -> float:
+    """The longest queueing delay, ms."""
+    return float(_link(seed)["sojourn_max_ns"]) / 1e6
+
+
+def fairness(seed: Seed) -> float:
+    """Jain's index over all TCP users, of both directions where there are two."""
+    return metrics.jain(seed.table("flows")["delivered_bytes"].to_list())
+
+
+def goodput(seed: Seed) -> float:
+    """Useful packets from left to right (not "backward") over the capacity, %."""
+    forward = seed.table("flows").filter(~pl.col("flow").str.starts_with("backward"))
+    data = float(forward["delivered_bytes"].sum()) * 8
+    return 100 * metrics.ratio(data * PACKET / (PACKET - HEADER), _link(seed)["capacity_bits"])
+
+
+def ack_share(seed: Seed) -> float:
+    """Share of the bytes that left the bottleneck which were not data packets to the right: ACKs,
+    %."""
+    forward = seed.table("flows").filter(~pl.col("flow").str.starts_with("backward"))
+    return 100 * (
+        1
+        - metrics.ratio(
+            float(forward["received_packets"].sum()) * PACKET, _link(seed)["sent_bytes"]
+        )
+    )
+
+
+def timeouts_per_loss(seed: Seed) -> float:
+    """Timeouts of TCP for each packet that the bottleneck dropped, %."""
+    return 100 * metrics.ratio(
+        float(seed.table("flows")["timeouts"].sum()), _link(seed)["dropped_packets"]
+    )
+
+
+# -------------------------------------------------------------------------------------- over time
+
+
+def timeline(seed: Seed) -> pl.DataFrame:
+    """The bottleneck's rows of the table `queue`, in order."""
+    return seed.table("queue").filter(pl.col("link") == "down").sort("t_ns")
+
+
+def limit(seed: Seed) -> float:
+    """Mean q_adt after the warm-up, packets."""
+    return _mean(timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)["limit"])
+
+
+def swing(seed: Seed) -> float:
+    """Standard deviation of q_adt after the warm-up over its mean, %."""
+    line = timeline(seed).filter(pl.col("t_ns") > seed.run.meta.warmup_ns)["limit"].to_numpy()
+    return float(100 * line.std() / line.mean())
+
+
+def halving_s(seed: Seed) -> float:
+    """How long q_adt takes from 400 to 200 packets on its first way down, s; NaN where it does not
+    come there."""
+    line = timeline(seed)
+    return first_below(line, 200) - first_below(line, 400)
+
+
+def doubling_s(seed: Seed) -> float:
+    """How long q_adt takes from 150 to 300 packets on its way up, s; NaN where it does not come
+    there."""
+    line = timeline(seed)
+    return first_above(line, 300) - first_above(line, 150)
+
+
+def first_above(line: pl.DataFrame, packets: float) -> float:
+    """When q_adt is first above this, s; NaN if never."""
+    above = line.filter(pl.col("limit") > packets)
+    return float(above["t_ns"][0]) / 1e9 if above.height else float("nan")
+
+
+def first_below(line: pl.DataFrame, packets: float) -> float:
+    """When q_adt is first below this, s; NaN if never."""
+    below = line.filter(pl.col("limit") < packets)
+    return float(below["t_ns"][0]) / 1e9 if below.height else float("nan")
+
+
+# --------------------------------------------------------------------------------------- figure 3
+
+
+def joining_s(seed: Seed) -> float:
+    """How long the joining takes, s: 490 users, one every 2 s, in a run of 2200 s; in the quick
+    version all of it is shorter."""
+    return 980 / 2200 * seed.run.meta.duration_ns / 1e9
+
+
+def users(t: Floats, joining: float) -> Floats:
+    """Active users of figure 3 at time t: 10, one more in each 490th of `joining`, then one
+    fewer."""
+    step = joining / 490
+    joined: Floats = np.clip(np.floor(t / step) + 1, 0, 490)
+    left: Floats = np.clip(np.floor((t - joining) / step) + 1, 0, 490)
+    active: Floats = 10.0 + joined - left
+    return active
+
+
+def limit_with_many(seed: Seed) -> float:
+    """The least q_adt while at least 450 users are active, packets: what it falls to."""
+    line, count = _with_users(seed)
+    return float(line["limit"].to_numpy()[count >= 450].min())
+
+
+def limit_with_few(seed: Seed) -> float:
+    """The largest q_adt after the users have left but for 20 or fewer, packets. (Their arrival
+    begins with the whole buffer.)"""
+    line, count = _with_users(seed)
+    half = line["t_ns"].to_numpy() / 1e9 > joining_s(seed)
+    return float(line["limit"].to_numpy()[half & (count <= 20)].max())
+
+
+def most_of_all_draws(evidence: Evidence) -> Estimate:
+    """`limit_with_few` of the seed that has most. The source ran one draw of ten users' RTTs, each
+    seed is another: the question is whether such a draw comes there."""
+    draws = evidence.estimate(CHANGING.only, limit_with_few).values
+    return Estimate(max(draws), math.nan, draws)
+
+
+def changing_utilisation(seed: Seed) -> float:
+    """Utilisation while 50 users or more are active, %."""
+    line, count = _with_users(seed)
+    busy = line.filter(pl.Series(count >= 50))
+    interval = float(line["t_ns"][1] - line["t_ns"][0]) / 1e9
+    return 100 * metrics.ratio(
+        float(busy["sent_bytes"].sum()) * 8, _rate(seed) * interval * busy.height
+    )
+
+
+def _with_users(seed: Seed) -> tuple[pl.DataFrame, Floats]:
+    line = timeline(seed)
+    return line, users(line["t_ns"].to_numpy() / 1e9, joining_s(seed))
+
+
+# ----------------------------------------------------------------------------------------- pieces
+
+
+def _link(seed: Seed) -> dict[str, int]:
+    return seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
+
+
+def _rate(seed: Seed) -> int:
+    rate = seed.run.meta.link("down").rate_bps
+    assert rate is not None, "the bottleneck of every scenario here has a rate"
+    return rate
+
+
+def _mean(column: pl.Series) -> float:
+    mean = column.mean()
+    assert isinstance(mean, float), "q_adt is known at every sample"
+    return mean

@@ -1,0 +1,145 @@
+"""What is measured.
+
+share      what the flows of BBR get of what all get, percent
+ping       the 95th percentile of the ping's RTT less that without load, ms
+queue      the mean backlog, packets
+seen       the backlog when BBR measures the RTT: the least while it has no more in flight than in a pause,
+           the mean over its pauses, packets
+in flight  of BBR, the mean, packets; and its window, the cap on it
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from sojourn import metrics
+from sojourn_papers.bbr_shares import studies as s
+from sojourn_papers.bbr_shares.model import IN_PROBE, share
+from sojourn_papers.evidence import Estimate, Evidence, Seed
+
+PAYLOAD = 1448
+"""Bytes of a segment."""
+
+
+def share_percent(seed: Seed) -> float:
+    """BBR's part of the goodput of all, percent."""
+    got = {"bbr": 0.0, "cubic": 0.0}
+    for flow in seed.numbers["flows"]:
+        kind = flow["name"].partition(".")[0]
+        if kind in got:
+            got[kind] += float(flow["goodput_mbps"])
+    return 100 * metrics.ratio(got["bbr"], math.fsum(got.values()))
+
+
+def queued_ms(seed: Seed) -> float:
+    """What queues add to the ping's RTT, the 95th percentile, ms."""
+    ping = seed.probe()
+    return float(ping["rtt_ms"]["p95"]) - float(ping["base_rtt_ms"])
+
+
+def queue_packets(seed: Seed) -> float:
+    """The mean backlog, packets."""
+    return float(_backlog(seed).mean())
+
+
+def inflight_packets(seed: Seed) -> float:
+    """What BBR has in flight, the mean, packets."""
+    return float(_of_bbr(seed, "inflight_bytes").mean())
+
+
+def window_packets(seed: Seed) -> float:
+    """BBR's window, the mean, packets."""
+    return float(_of_bbr(seed, "cwnd_bytes").mean())
+
+
+def seen_packets(seed: Seed) -> float:
+    """The least backlog in each of BBR's pauses, the mean of them, packets; NaN without a pause."""
+    pausing = _of_bbr(seed, "inflight_bytes") < IN_PROBE + 1
+    rows = zip(pausing, _backlog(seed), strict=True)
+    least = [
+        min(backlog for _, backlog in each)
+        for paused, each in groupby(rows, key=lambda row: bool(row[0]))
+        if paused
+    ]
+    return float(np.mean(least)) if least else math.nan
+
+
+def _backlog(seed: Seed) -> NDArray[np.float64]:
+    rows = seed.after_warmup("queue").filter(pl.col("link") == "down").sort("t_ns")
+    return rows["backlog_packets"].to_numpy().astype(float)
+
+
+def _of_bbr(seed: Seed, column: str) -> NDArray[np.float64]:
+    rows = seed.after_warmup("flow").filter(pl.col("flow") == "bbr").sort("t_ns")
+    return rows[column].to_numpy().astype(float) / PAYLOAD
+
+
+def along(evidence: Evidence, version: str, bbrs: int, cubics: int) -> dict[float, Estimate]:
+    """BBR's share by the depth of the FIFO, where it was run."""
+    study = s.DEPTH if bbrs == 1 else s.MANY
+    return {
+        depth: evidence.estimate(variant, share_percent)
+        for depth in s.DEPTHS
+        if evidence.has(variant := study[s.beside(version, bbrs, cubics, depth)])
+    }
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What the model takes for one, as it is at one depth."""
+
+    share: float
+    """BBR's, of one."""
+    full: float
+    """The mean queue over its length."""
+    seen: float
+    """The queue when BBR measures the RTT, over CUBIC's mean part of it and BBR's four packets."""
+    flown: float
+    """What is in flight over the window."""
+    believed: float
+    """The window over twice the product of the rate that BBR has and the RTT that it measured."""
+
+    @property
+    def kept(self) -> float:
+        """What is in flight over that product."""
+        return self.flown * self.believed
+
+
+def assumed(evidence: Evidence, cubics: int, depth: float) -> Assumed | None:
+    """Measured; None where it was not run."""
+    variant = s.PROBED[s.beside("BBR", 1, cubics, depth)]
+    if not evidence.has(variant):
+        return None
+    own = evidence.mean(variant, share_percent) / 100
+    queue, seen = (evidence.mean(variant, one) for one in (queue_packets, seen_packets))
+    window, flown = (evidence.mean(variant, one) for one in (window_packets, inflight_packets))
+    # In products of rate and RTT, a queue of so many packets makes the RTT (1 + packets / BDP) times
+    # as long.
+    product = 2 * own * (s.BDP + seen)
+    return Assumed(
+        own,
+        queue / round(depth * s.BDP),
+        seen / ((1 - own) * queue + IN_PROBE),
+        flown / window,
+        window / product,
+    )
+
+
+def modelled(depth: float, one: Assumed, measured: Collection[str] = ()) -> float:
+    """The model's share of one flow, percent, with `full`, `seen` and `kept` as measured where they are
+    named."""
+    return 100 * share(
+        depth,
+        s.BDP,
+        s.RTT_S,
+        full=one.full if "full" in measured else 1.0,
+        seen=one.seen if "seen" in measured else 1.0,
+        kept=one.kept if "kept" in measured else None,
+    )

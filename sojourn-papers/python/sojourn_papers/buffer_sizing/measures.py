@@ -1,0 +1,132 @@
+"""What is measured: how busy the link is, its mean queue, how long short flows take, and from these
+the least buffer for a wanted utilisation.
+
+    utilisation    bits that left the bottleneck over those it could have carried, %
+    queue          mean over time, packets
+    completion     from the first packet of a short flow to the acknowledgement of its last, s
+    period         from one loss of a single flow to its next, s
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import polars as pl
+
+from sojourn import metrics
+from sojourn_papers.buffer_sizing import model
+from sojourn_papers.buffer_sizing import studies as s
+from sojourn_papers.evidence import Estimate, Evidence, Seed, estimated
+
+APART_S = 1.0
+"""Drops nearer than this are one loss to the flow."""
+
+
+def utilisation(seed: Seed) -> float:
+    """Of the bottleneck, %."""
+    row = _link(seed)
+    return 100 * metrics.utilisation(row["wire_bytes"], row["capacity_bits"])
+
+
+def loss(seed: Seed) -> float:
+    """Packets that the bottleneck dropped over those that arrived, %."""
+    row = _link(seed)
+    return 100 * metrics.ratio(row["dropped_packets"], row["arrived_packets"])
+
+
+def mean_queue(seed: Seed) -> float:
+    """Mean queue of the bottleneck, packets."""
+    return float(_link(seed)["backlog_mean_packets"])
+
+
+def delay_ms(seed: Seed) -> float:
+    """Mean queueing delay, ms."""
+    row = _link(seed)
+    return metrics.ratio(row["sojourn_sum_ns"], row["sent_packets"]) / 1e6
+
+
+def least_queue(seed: Seed) -> float:
+    """The least queue at a sample after the warm-up, packets."""
+    rows = seed.after_warmup("queue").filter(pl.col("link") == "down")
+    return float(rows["backlog_packets"].to_numpy().min())
+
+
+def period_s(seed: Seed) -> float:
+    """Mean time from one loss of a single flow to the next, s; NaN with fewer than two."""
+    times = seed.after_warmup("drops").filter(pl.col("link") == "down")["t_ns"].sort().to_list()
+    return mean_gap([t / 1e9 for t in times])
+
+
+def mean_gap(times_s: Sequence[float]) -> float:
+    """Mean time between losses, s: drops less than a second apart are one."""
+    firsts = [
+        at
+        for before, at in zip((-math.inf, *times_s), times_s, strict=False)
+        if at - before > APART_S
+    ]
+    return metrics.ratio(firsts[-1] - firsts[0], len(firsts) - 1) if len(firsts) > 1 else math.nan
+
+
+def completion_s(seed: Seed) -> float:
+    """Mean completion time of the flows that began after the warm-up, s."""
+    done = seed.table("transfers").filter(pl.col("start_ns") > seed.run.meta.warmup_ns)
+    whole = float((done["end_ns"] - done["start_ns"]).sum())
+    return metrics.ratio(whole, done.height) / 1e9
+
+
+def at_a_time(seed: Seed) -> float:
+    """Flows under way at a time, in the mean: the users but for those who pause, which are by
+    Little's law as many as begin a pause in the second that a pause takes."""
+    done = seed.table("transfers").filter(pl.col("end_ns") > seed.run.meta.warmup_ns)
+    seconds = (seed.run.meta.duration_ns - seed.run.meta.warmup_ns) / 1e9
+    return len(seed.run.meta.flows) - done.height / seconds * s.PARETO_PAUSE_S
+
+
+def _link(seed: Seed) -> dict[str, int]:
+    return seed.table("links").filter(pl.col("link") == "down").row(0, named=True)
+
+
+# ------------------------------------------------------------------------------- of several variants
+
+
+def least(evidence: Evidence, n: int, wanted: float) -> Estimate:
+    """The least buffer with which n flows use this much of the link, in rate * RTT / sqrt(n)."""
+    runs = {share: s.BY_SIZE[n, share] for share in s.SIZES if evidence.has(s.BY_SIZE[n, share])}
+    by_seed = zip(
+        *(evidence.estimate(one, utilisation).values for one in runs.values()), strict=True
+    )
+    return estimated(crossing(list(runs), values, wanted) for values in by_seed)
+
+
+def rule(n: int) -> float:
+    """Rate * RTT / sqrt(n) in figure 11, packets."""
+    return s.PRODUCT_80 / math.sqrt(n)
+
+
+def crossing(at: Sequence[float], values: Sequence[float], wanted: float) -> float:
+    """Where a line through these points first reaches `wanted`; NaN if it does not."""
+    if values[0] >= wanted:
+        return at[0]
+    for i in range(1, len(at)):
+        if values[i] >= wanted:
+            part = (wanted - values[i - 1]) / (values[i] - values[i - 1])
+            return at[i - 1] + part * (at[i] - at[i - 1])
+    return math.nan
+
+
+def longer(evidence: Evidence, mbps: int) -> Estimate:
+    """How much longer flows of 14 packets take with the small buffer than with an endless one, %."""
+    return evidence.compared(
+        s.SMALL[mbps],
+        s.QUEUES[14, mbps],
+        completion_s,
+        lambda small, whole: 100 * (small / whole - 1),
+    )
+
+
+def by_equation(evidence: Evidence, n: int, share: float) -> Estimate:
+    """Equation 6, which no seed changes."""
+    # Of a study that no other reading stands for: it would be shown under each.
+    seeds = evidence.estimate(s.ONE[142], utilisation).values
+    return estimated(model.utilisation(n, share) for _ in seeds)

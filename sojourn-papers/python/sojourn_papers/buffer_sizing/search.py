@@ -1,0 +1,15 @@
+"""The search for TCP and access links of the long flows: the table's row of 100 flows under each pair.
+
+sojourn reproduce --search buffer-sizing > searched.csv
+
+It runs on seeds that judge nothing. The pair is chosen by that row alone, so that 200 to 400 flows can
+contradict it.
+"""
+
+from __future__ import annotations
+
+from sojourn_papers.buffer_sizing import measures as m
+from sojourn_papers.buffer_sizing.studies import SEARCH
+
+STUDIES = (SEARCH,)
+MEASURES = {"utilisation": m.utilisation, "loss": m.loss}

@@ -1,0 +1,227 @@
+"""What is measured: delay in the queue packet by packet, the link's use, and who lost packets.
+
+    delay        from enqueue to dequeue, of packets that were sent, ms; percentiles are over packets
+    utilisation  bits that left over those that the link could have down_volume, %
+    fairness     Jain's index over the sources: of each, the share of its packets that the queue dropped
+    kilobytes    what left the queue
+
+As the article has them; it counts no packet twice and leaves out the dropped ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from statistics import median
+
+import polars as pl
+
+from sojourn import metrics
+from sojourn_papers.codel import studies as s
+from sojourn_papers.evidence import Estimate, Evidence, Measure, Seed, estimated
+from sojourn_papers.study import Variant
+
+# ------------------------------------------------------------------------------- one link, one seed
+
+
+@cache
+def delay_ms(share: float, link: str = "down") -> Measure:
+    """The delay that this share of the packets does not exceed, ms."""
+
+    def measured(seed: Seed) -> float:
+        bins = seed.table("sojourn").filter(pl.col("link") == link)
+        return metrics.histogram_quantile(bins, "packets", share) / 1e6
+
+    return measured
+
+
+median_ms = delay_ms(0.5)
+quartile_ms = delay_ms(0.75)
+
+
+@cache
+def utilisation(link: str = "down") -> Measure:
+    """Of the link, %."""
+
+    def measured(seed: Seed) -> float:
+        row = _link(seed, link)
+        return 100 * metrics.utilisation(row["wire_bytes"], row["capacity_bits"])
+
+    return measured
+
+
+busy = utilisation()
+
+
+@cache
+def loss(link: str = "down") -> Measure:
+    """Packets that the queue dropped over those that arrived, %."""
+
+    def measured(seed: Seed) -> float:
+        row = _link(seed, link)
+        return 100 * metrics.ratio(row["dropped_packets"], row["arrived_packets"])
+
+    return measured
+
+
+@cache
+def megabytes(link: str = "down") -> Measure:
+    """What left the queue, MB."""
+
+    def measured(seed: Seed) -> float:
+        return float(_link(seed, link)["sent_bytes"]) / 1e6
+
+    return measured
+
+
+@cache
+def drop_fairness(link: str = "down") -> Measure:
+    """Jain's index over the sources on this link: of each, its packets dropped over those sent. NaN
+    without a drop."""
+
+    def measured(seed: Seed) -> float:
+        drops = seed.after_warmup("drops").filter(
+            (pl.col("link") == link) & (pl.col("marked") == 0)
+        )
+        lost = dict(drops.group_by("flow").len().iter_rows())
+        flows = seed.table("flows").filter(pl.col("sent_packets") > 0)
+        names = {flow.name for flow in seed.run.meta.flows if link in flow.path}
+        sent = {
+            name: packets
+            for name, packets in flows.select("flow", "sent_packets").iter_rows()
+            if name in names
+        }
+        return of_shares(lost, sent)
+
+    return measured
+
+
+def of_shares(lost: Mapping[str, int], sent: Mapping[str, int]) -> float:
+    """Jain's index over the share of its packets that each source lost; NaN where none lost any."""
+    shares = [lost.get(name, 0) / packets for name, packets in sent.items()]
+    return metrics.jain(shares) if any(shares) else math.nan
+
+
+down_loss, up_loss = loss("down"), loss("up")
+down_median, up_median = delay_ms(0.5, "down"), delay_ms(0.5, "up")
+down_volume, up_volume = megabytes("down"), megabytes("up")
+down_fairness, up_fairness = drop_fairness("down"), drop_fairness("up")
+
+
+def _link(seed: Seed, link: str) -> dict[str, int]:
+    return seed.table("links").filter(pl.col("link") == link).row(0, named=True)
+
+
+# ------------------------------------------------------------------------------- the link that steps
+
+
+def timeline(seed: Seed) -> pl.DataFrame:
+    """The link's rows of the table `queue`, in order."""
+    return seed.table("queue").filter(pl.col("link") == "down").sort("t_ns")
+
+
+def longest_s(seed: Seed) -> float:
+    """The longest delay, s."""
+    return float(_link(seed, "down")["sojourn_max_ns"]) / 1e9
+
+
+def full_ms(seed: Seed) -> float:
+    """The longest delay, ms."""
+    return 1e3 * longest_s(seed)
+
+
+def at_95_ms(seed: Seed) -> float:
+    """The delay that is not exceeded in 95 % of the time, ms: over intervals of 100 ms in which
+    packets left, the mean of each."""
+    means = timeline(seed)["sojourn_mean_ns"].drop_nulls().quantile(0.95, "linear")
+    return math.nan if means is None else float(means) / 1e6
+
+
+def reaction_ms(seed: Seed) -> float:
+    """How long after a step to a lower rate the queue drops its first packet, ms: the longest of
+    the three steps."""
+    drops = seed.table("drops").filter(pl.col("link") == "down")["t_ns"].sort()
+    waits = [first_after(drops, 1e9 * step) for step in s.FALLS_S]
+    return max(waits) / 1e6
+
+
+def first_after(times: pl.Series, t_ns: float) -> float:
+    """How long from this time to the next of `times`; infinite if none comes."""
+    later = times.filter(times >= t_ns)
+    return float(later[0]) - t_ns if len(later) else math.inf
+
+
+@cache
+def between_ms(start_s: float, end_s: float) -> Measure:
+    """Mean delay of the packets that left in start < t <= end, ms."""
+
+    def measured(seed: Seed) -> float:
+        rows = timeline(seed).filter(
+            (pl.col("t_ns") > 1e9 * start_s)
+            & (pl.col("t_ns") <= 1e9 * end_s)
+            & (pl.col("sent_packets") > 0)
+        )
+        whole = (rows["sojourn_mean_ns"] * rows["sent_packets"]).sum()
+        return metrics.ratio(float(whole), float(rows["sent_packets"].sum())) / 1e6
+
+    return measured
+
+
+@cache
+def carried_mb(start_s: float, end_s: float) -> Measure:
+    """What left the queue in start < t <= end, MB."""
+
+    def measured(seed: Seed) -> float:
+        rows = timeline(seed).filter(
+            (pl.col("t_ns") > 1e9 * start_s) & (pl.col("t_ns") <= 1e9 * end_s)
+        )
+        return float(rows["sent_bytes"].sum()) / 1e6
+
+    return measured
+
+
+def fewer(evidence: Evidence, queue: str) -> Estimate:
+    """How many per cent less the link carries with ten packets of buffer than the same queue with
+    830."""
+    return evidence.compared(
+        s.STEPPED[queue, s.SMALL],
+        s.STEPPED[queue, s.LARGE],
+        down_volume,
+        lambda few, all_: 100 * (1 - few / all_),
+    )
+
+
+def of_codel(evidence: Evidence, queue: str) -> Estimate:
+    """What Tail Drop of ten packets carries, of what CoDel carries with 830, %."""
+    return evidence.compared(
+        s.STEPPED[queue, s.SMALL],
+        s.STEPPED[s.CODEL, s.LARGE],
+        down_volume,
+        lambda few, all_: 100 * few / all_,
+    )
+
+
+def of_ftps(evidence: Evidence, mbps: float, name: str = s.CODEL) -> Estimate:
+    """The median over RTTs and numbers of FTPs of their median delays at one rate, ms."""
+    return median_of(
+        evidence,
+        [
+            variant
+            for at, variant in s.SETTINGS.items()
+            if (at.queue, at.mbps) == (name, mbps) and at.load != s.MIX and evidence.has(variant)
+        ],
+    )
+
+
+def median_of(evidence: Evidence, variants: Sequence[Variant]) -> Estimate:
+    """The median over variants of the packets' median delays, ms, seed by seed: by those that all
+    variants have, as another reading may have fewer."""
+    each = [evidence.estimate(one, median_ms).values for one in variants]
+    return estimated(median(found) for found in zip(*each, strict=False))
+
+
+def pooled(evidence: Evidence, name: str) -> Estimate:
+    """The median over figure 6's runs of one discipline of their median delays, ms."""
+    runs = [one for one in evidence.variants(s.SLOW) if one.name.startswith(name)]
+    return median_of(evidence, runs)

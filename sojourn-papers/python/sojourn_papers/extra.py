@@ -1,0 +1,18 @@
+"""What this package adds to `sojourn`: its verb, and the list of papers."""
+
+from sojourn.extras import Extra
+
+EXTRA = Extra(
+    name="sojourn-papers",
+    verbs={"Held against reality": {"reproduce": "sojourn_papers.cli.reproduce:reproduce"}},
+    lists={"papers": "sojourn_papers.extra:papers"},
+)
+
+
+def papers() -> list[str]:
+    """The lines of `sojourn list papers`."""
+    import sojourn_papers
+
+    width = max(map(len, sojourn_papers.NAMES))
+    found = {name: sojourn_papers.about(name) for name in sojourn_papers.NAMES}
+    return [f"{name:{width}}  {one['title']} ({one['source']})" for name, one in found.items()]

@@ -1,0 +1,196 @@
+"""A paper's folder, read: every paper has the same files.
+
+    published.toml   what the source says: numbers with where each stands and what counts as the same; its sentences;
+                     what it leaves open and how that was read; titles and captions of the figures
+    *.toml           scenario files
+    studies.py       STUDIES: the experiments, each a scenario file with its variants
+    measures.py      functions from a seed to a number, and from the evidence to an Estimate
+    claims.py        checks of the sentences, and sentences that hold numbers of our Runs
+    figures.py       functions that draw, and `story`: the bars of the overview
+
+    model.py                  the source's formulas, where it has some that are computed
+    tolerances.toml           what counts as the same, as it stood on a date (`frozen`)
+    search.py, searched.csv   where readings were searched on seeds of their own: the search, and what it found
+
+published.toml names functions, studies and variants; here they are looked up, so that a name that
+drifts is found when the paper is loaded.
+"""
+
+from __future__ import annotations
+
+import difflib
+import operator
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from sojourn_papers import published, searched
+from sojourn_papers.evidence import SearchResults
+from sojourn_papers.paper import (
+    Claim,
+    Grid,
+    Number,
+    Paper,
+    Picture,
+    Reading,
+    Role,
+    Threshold,
+)
+from sojourn_papers.published import Entry, Published, PublishedError
+from sojourn_papers.study import Study
+
+
+def read(package: str) -> Paper:
+    """The paper of a package: "sojourn_papers.adt".
+
+    Raises:
+        PublishedError: its published.toml names what is not there.
+    """
+    modules = {
+        name: import_module(f"{package}.{name}")
+        for name in ("studies", "measures", "claims", "figures")
+    }
+    folder = Path(str(modules["studies"].__file__)).parent
+    said = published.read(folder / "published.toml")
+    studies: tuple[Study, ...] = modules["studies"].STUDIES
+    search = import_module(f"{package}.search") if (folder / "search.py").exists() else None
+    as_studies = None if search is None else searched.of_studies(search)
+    return Paper(
+        id=folder.name.replace("_", "-"),
+        title=said.paper["title"],
+        source=said.paper["source"],
+        about=said.paper["about"],
+        folder=folder,
+        studies=studies,
+        numbers=tuple(_number(one, studies, modules) for one in said.numbers),
+        claims=tuple(_claim(one, modules["claims"], said) for one in said.claims),
+        readings=tuple(_reading(one) for one in said.readings),
+        pictures=tuple(_picture(one, modules) for one in said.pictures),
+        story=modules["figures"].story,
+        story_axis=said.paper["story"],
+        beside=said.paper.get("beside", "published"),
+        cite=said.paper.get("cite", {}),
+        swaps=getattr(modules["studies"], "SWAPS", {}),
+        stored=getattr(search, "by_number", dict)(),
+        search_studies=() if as_studies is None else tuple(as_studies.studies),
+        searched=as_studies.results if as_studies else lambda _quick: SearchResults(),
+        no_difference=getattr(modules["studies"], "NO_DIFFERENCE", {}),
+        refused={one["reading"]: one["why"] for one in said.refused},
+        grids=tuple(Grid(one["title"], one["head"], one["rows"]) for one in said.grids),
+    )
+
+
+def _number(entry: Entry, studies: Iterable[Study], modules: dict[str, ModuleType]) -> Number:
+    by_id = {study.id: study for study in studies}
+    id_ = entry["id"]
+    study = by_id[_known(entry["study"], by_id, f"{id_}: study")]
+    variant = _known(entry.get("variant", ""), study.variants, f"{id_}: variant of {study.id}")
+    functions: Entry = {
+        key: _function(entry[key], modules["measures"], id_)
+        for key in ("measure", "whole")
+        if key in entry
+    }
+    told: Entry = {
+        "variant": study[variant],
+        "role": Role(entry["role"]) if "role" in entry else None,
+        "against": tuple(entry.get("against", ())),
+    }
+    plain = {key: value for key, value in entry.items() if key != "study"}
+    return Number(**{"published": None, **plain, **told, **functions})
+
+
+def _claim(entry: Entry, checks: ModuleType, said: Published) -> Claim:
+    asked = {
+        key: {
+            what: _threshold(words, said, entry["id"]) for what, words in entry.get(key, {}).items()
+        }
+        for key in ("asks", "partly")
+    }
+    told = {
+        "check": _function(entry["check"], checks, entry["id"]),
+        "role": Role(entry["role"]),
+        "pictures": tuple(entry.get("pictures", ())),
+    }
+    return Claim(**{**entry, **asked, **told})
+
+
+_BOUNDS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+}
+
+
+def _threshold(words: str, said: Published, place: str) -> Threshold:
+    """`> 10`, `0.9 .. 1.1`, `as ID`: within the tolerance of this number."""
+    match words.split():
+        case [sign, bound] if sign in _BOUNDS and _number_in(bound) is not None:
+            return Threshold(_printed(words), partial(_beyond, _BOUNDS[sign], float(bound)))
+        case [low, "..", high] if None not in (_number_in(low), _number_in(high)):
+            return Threshold(words, partial(_between, float(low), float(high)))
+        case ["as", *_] if (id_ := words.removeprefix("as ")) in said.targets:
+            unit = next(one["unit"] for one in said.numbers if one["id"] == id_)
+            target = said.targets[id_]
+            return Threshold(target.words(unit), target.met)
+    raise PublishedError(
+        f"{place}: a threshold is '> 10', '0.9 .. 1.1', or 'as ID' with a number's id: {words!r}"
+    )
+
+
+def _printed(words: str) -> str:
+    return words.replace("<=", "≤").replace(">=", "≥")
+
+
+def _beyond(sign: Callable[[float, float], bool], bound: float, ours: float) -> bool:
+    return sign(ours, bound)
+
+
+def _between(low: float, high: float, ours: float) -> bool:
+    return low <= ours <= high
+
+
+def _number_in(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _picture(entry: Entry, modules: dict[str, ModuleType]) -> Picture:
+    draw = _function(entry["draw"], modules["figures"], entry["id"])
+    return Picture(**{**entry, "draw": draw})
+
+
+def _reading(entry: Entry) -> Reading:
+    return Reading(**{**entry, "under": tuple(entry.get("under", ()))})
+
+
+def _function(named: str | Entry, module: ModuleType, place: str) -> Callable[..., Any]:
+    """The function of this name; `of`: what it takes after the evidence."""
+    entry = {"by": named} if isinstance(named, str) else named
+    there = {name for name, value in vars(module).items() if callable(value)}
+    function: Callable[..., Any] = getattr(
+        module, _known(entry["by"], there, f"{place}: {module.__name__}")
+    )
+    if "of" not in entry:
+        return function
+    return partial(_asked, function, tuple(entry["of"]))
+
+
+def _asked(function: Callable[..., Any], of: tuple[Any, ...], evidence: Any) -> Any:
+    return function(evidence, *of)
+
+
+def _known(name: str, there: Iterable[str], place: str) -> str:
+    names = list(there)
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1)
+        raise PublishedError(
+            f"{place}: there is no {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+        )
+    return name

@@ -1,0 +1,148 @@
+"""How numbers and claims are judged, as it stood on a date: `tolerances.toml` in a paper's folder.
+
+    # adt: how numbers and claims are judged. A change is a new file with a new date.
+    frozen = 2026-11-26
+    tolerances = 2026-11-23
+    [judged]
+    "table/DT/loss" = "4.73 ± 15 %: loss of table/DT"
+    [claims]
+    "price" = "utilisation lost, points: 0.5 .. 2.5"
+
+Of a number: what is published with its tolerance, the measure and the variant, and the numbers that
+its order is judged by. Of a claim: its thresholds. `tolerances` is the date since when the
+tolerances are as they are. The page prints the SHA-256 of the file, so that whoever reads a verdict
+can tell that its terms were not made for it. What published.toml has otherwise is named on the page,
+and a test refuses it.
+
+    python -m sojourn_papers.frozen adt 2026-11-26    the file, on standard output
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+from sojourn_papers.paper import Claim, Number, Paper, Threshold
+
+FILE = "tolerances.toml"
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The file."""
+
+    file: Path
+    on: date
+    tolerances: date
+    """Since when the tolerances are as they are; no later than `on`."""
+    sha256: str
+    judged: Mapping[str, str]
+    """How each published number is judged, in words, by its id."""
+    claims: Mapping[str, str]
+    """How each claim is, by its id."""
+
+
+def of(paper: Paper) -> Frozen | None:
+    """The paper's file; None: nobody has frozen how it is judged."""
+    file = paper.folder / FILE
+    if not file.is_file():
+        return None
+    content = file.read_bytes()
+    said = tomllib.loads(content.decode())
+    on = said["frozen"]
+    return Frozen(
+        file,
+        on,
+        said.get("tolerances", on),
+        hashlib.sha256(content).hexdigest(),
+        said["judged"],
+        said.get("claims", {}),
+    )
+
+
+def judged(paper: Paper) -> dict[str, str]:
+    """How the numbers are judged now."""
+    return {one.id: _number(one) for one in paper.numbers if one.published is not None}
+
+
+def claims(paper: Paper) -> dict[str, str]:
+    """How the claims are judged now."""
+    return {one.id: _claim(one) for one in paper.claims}
+
+
+def changed(paper: Paper, frozen: Frozen) -> list[str]:
+    """The numbers and claims, by id, that are judged otherwise than was frozen."""
+    return sorted(
+        {*_changed(judged(paper), frozen.judged), *_changed(claims(paper), frozen.claims)}
+    )
+
+
+def _changed(now: Mapping[str, str], then: Mapping[str, str]) -> list[str]:
+    return [id_ for id_ in {*now, *then} if now.get(id_) != then.get(id_)]
+
+
+def text(paper: Paper, on: date) -> str:
+    """The file that freezes them as they are now."""
+    before = of(paper)
+    same = before is not None and all(
+        before.judged.get(id_, "").partition(": ")[0] == said.partition(": ")[0]
+        for id_, said in judged(paper).items()
+    )
+    since = before.tolerances if before is not None and same else on
+    return "\n".join(
+        [
+            f"# {paper.id}: how numbers and claims are judged. A change is a new file with a new date.",
+            f"frozen = {on.isoformat()}",
+            f"tolerances = {since.isoformat()}",
+            "[judged]",
+            *_lines(judged(paper)),
+            "[claims]",
+            *_lines(claims(paper)),
+            "",
+        ]
+    )
+
+
+def _lines(said: Mapping[str, str]) -> list[str]:
+    return [
+        f"{json.dumps(id_, ensure_ascii=False)} = {json.dumps(words, ensure_ascii=False)}"
+        for id_, words in said.items()
+    ]
+
+
+def _number(number: Number) -> str:
+    """`4.73 ± 15 %: loss of table/DT, beside table/ADT/loss`."""
+    how = number.measure or number.whole
+    of_what = f"{_named(how)} of {number.variant}" if number.measure else _named(how)
+    beside = f", beside {', '.join(number.against)}" if number.against else ""
+    return f"{number.target.words(number.unit)}: {of_what}{beside}"
+
+
+def _named(how: object) -> str:
+    """A function's name, and what it takes beside the evidence."""
+    if isinstance(how, partial):
+        function, of_ = how.args
+        return f"{function.__name__} {' '.join(map(str, of_))}"
+    return str(getattr(how, "__name__", how))
+
+
+def _claim(claim: Claim) -> str:
+    """`least lead, ms: > 3; in part: > 0`."""
+
+    def all_of(asked: Mapping[str, Threshold]) -> str:
+        return ", ".join(f"{what}: {threshold.words}" for what, threshold in asked.items())
+
+    return all_of(claim.asks) + (f"; in part, {all_of(claim.partly)}" if claim.partly else "")
+
+
+if __name__ == "__main__":
+    import sojourn_papers as papers
+
+    print(text(papers.load(sys.argv[1]), date.fromisoformat(sys.argv[2])), end="")

@@ -1,0 +1,258 @@
+"""Reads a paper's published.toml: what the source says, as data.
+
+    [paper]          title, source, about, story (what the bars of its story are), beside (what ours stands
+                     beside, if that is not published)
+    [paper.cite]     its entry in papers.bib: kind, key, and BibTeX's fields
+    [words]          texts that others hold as {word}
+    [tolerances.NAME]  share (of the number) or absolute (in its unit), because
+    [quoted]         values of the source that no number judges, for sentences and figures
+    [[numbers]]      id, where, what, unit, published, role, role_because, relation, tolerance, study, variant,
+                     measure or whole, against, reason, engines (why a kernel's and the simulator's differ)
+    [[claims]]       id, where, says, check, asks, partly, role, role_because, pictures, must_hold
+    [[pictures]]     id, source (the figure that is redrawn), title, caption, draw
+    [[readings]]     parameter, source, chosen, why, under (names in the matrix), others, searched
+    [[refused]]      reading (its name in the matrix), why: why it is not chosen, though it may fit more
+    [[grids]]        title, rows, columns: a table in the source's layout. Columns are a number's id, in which {row}
+                     stands for the row, and the column's name. names: what rows are called, where that is
+                     something else; instead: another number for an id, "" for a cell that is none
+
+An entry of `numbers` with `rows`, `columns` or both is a whole table: a number for each row and
+column, which say what differs from the entry. A list in a row has one value for each column, ""
+where the column's own holds (of `against`, a list already, a list of lists). What is no field is a
+word: {word} in any text stands for it. A published value and a claim have a `role`
+(`paper.Role`); all but predictions say what made them one, `role_because`. `asks` and `partly` of a
+claim have a threshold for each quantity: "> 10", "0.9 .. 1.1", or "as ID", the tolerance of a
+number. A function is named: `measure = "delay_ms"`, or
+`{ by = "narrower", of = ["RED"] }` with what it takes beside the evidence. `folder` looks functions
+up.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sojourn_papers.paper import Claim, Number, Picture, Reading, Role, Target, Tolerance
+
+Entry = dict[str, Any]
+
+NUMBER_FIELDS = frozenset(("study", *(one.name for one in fields(Number))))
+CLAIM_FIELDS = frozenset(one.name for one in fields(Claim))
+PICTURE_FIELDS = frozenset(one.name for one in fields(Picture))
+GRID_FIELDS = frozenset(("title", "rows", "columns"))
+GRID_OPTIONS = frozenset(("names", "instead"))
+REFUSED_FIELDS = frozenset(("reading", "why"))
+READING_FIELDS = frozenset(one.name for one in fields(Reading))
+
+
+class PublishedError(ValueError):
+    """A published.toml does not say what it must."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the file says, tables written out and words filled in; functions are names still."""
+
+    paper: Entry
+    numbers: Sequence[Entry]
+    claims: Sequence[Entry]
+    pictures: Sequence[Entry]
+    readings: Sequence[Entry]
+    grids: Sequence[Entry]
+    refused: Sequence[Entry]
+    quoted: Entry
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The published value of each number that has one, by id; and what is quoted, by name."""
+        stated = {one["id"]: one["published"] for one in self.numbers if "published" in one}
+        return {**self.quoted, **stated}
+
+    @property
+    def targets(self) -> Mapping[str, Target]:
+        """What ours is compared with, by the number's id."""
+        return {
+            one["id"]: Target(one["published"], one.get("tolerance"), one.get("relation", "="))
+            for one in self.numbers
+            if "published" in one
+        }
+
+
+@cache
+def read(path: Path) -> Published:
+    """The file at `path`.
+
+    Raises:
+        PublishedError: a field is missing or unknown, a word is used nowhere or not there, an id is
+            there twice.
+    """
+    raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    words = raw.get("words", {})
+    tolerances = raw.get("tolerances", {})
+
+    def entries(kind: str, fields: frozenset[str], key: str) -> list[Entry]:
+        found = [
+            one
+            for each in raw.get(kind, ())
+            for one in _entries(each, fields, words, f"{path}: {kind}")
+        ]
+        names = [one.get(key) for one in found]
+        if len(set(names)) < len(names):
+            raise PublishedError(f"{path}: {kind}: {max(names, key=names.count)!r} twice")
+        return found
+
+    numbers = entries("numbers", NUMBER_FIELDS, "id")
+    for one in numbers:
+        if "tolerance" in one:
+            one["tolerance"] = _tolerance(one["tolerance"], tolerances, f"{path}: {one['id']}")
+        if "published" in one or "role" in one:
+            _check_role(one, path)
+    claims = entries("claims", CLAIM_FIELDS, "id")
+    for one in claims:
+        if not one.get("asks"):
+            raise PublishedError(f"{path}: {one['id']}: a claim asks for something: asks")
+        _check_role(one, path, "a claim")
+    return Published(
+        raw["paper"],
+        numbers,
+        claims,
+        entries("pictures", PICTURE_FIELDS, "id"),
+        entries("readings", READING_FIELDS, "parameter"),
+        _grids(raw.get("grids", ()), {one["id"] for one in numbers}, path),
+        entries("refused", REFUSED_FIELDS, "reading"),
+        raw.get("quoted", {}),
+    )
+
+
+def _grids(raw: Iterable[Entry], numbers: set[str], path: Path) -> list[Entry]:
+    """The tables in the source's layout, each cell a number that there is."""
+    grids = []
+    for one in raw:
+        if set(one) - GRID_OPTIONS != GRID_FIELDS:
+            raise PublishedError(
+                f"{path}: a grid has {', '.join(sorted(GRID_FIELDS))}, not {', '.join(sorted(one))}"
+            )
+        names: Sequence[str] = one.get("names") or one["rows"]
+        instead: Entry = one.get("instead", {})
+        if len(names) != len(one["rows"]):
+            raise PublishedError(f"{path}: grid {one['title']!r}: a name for each row")
+        asked = {row: [column.format(row=row) for column in one["columns"]] for row in one["rows"]}
+        if idle := set(instead) - {id_ for ids in asked.values() for id_ in ids}:
+            raise PublishedError(f"{path}: grid {one['title']!r}: no cell is {', '.join(idle)}")
+        rows = {
+            name: tuple(instead.get(id_, id_) for id_ in ids)
+            for name, ids in zip(names, asked.values(), strict=True)
+        }
+        for id_ in (id_ for ids in rows.values() for id_ in ids):
+            if id_ and id_ not in numbers:
+                raise PublishedError(f"{path}: grid {one['title']!r}: there is no number {id_!r}")
+        grids.append({"title": one["title"], "head": tuple(one["columns"].values()), "rows": rows})
+    return grids
+
+
+def _tolerance(said: str | Entry, named: Mapping[str, Entry], place: str) -> Tolerance:
+    if isinstance(said, str) and said not in named:
+        raise PublishedError(f"{place}: no tolerance {said!r}")
+    match named[said] if isinstance(said, str) else said:
+        case {"share": size, "because": str(because)}:
+            return Tolerance(size, because)
+        case {"absolute": size, "because": str(because)}:
+            return Tolerance(size, because, relative=False)
+        case other:
+            raise PublishedError(
+                f"{place}: a tolerance is a share or absolute, and says why: {other}"
+            )
+
+
+def _check_role(entry: Entry, path: Path, what: str = "a published value") -> None:
+    """Refuses an entry whose role is missing, unknown, or without its reason."""
+    place, role = f"{path}: {entry['id']}", entry.get("role")
+    if what != "a claim" and "published" not in entry:
+        raise PublishedError(f"{place}: a number without a published value has no role: {role!r}")
+    if role not in list(Role):
+        raise PublishedError(
+            f"{place}: {what} needs a role, one of {', '.join(Role)}; not {role!r}"
+        )
+    if ("role_because" in entry) == (role == Role.PREDICTED):
+        raise PublishedError(
+            f"{place}: role_because says what made it {role!r}; a prediction has none, and all "
+            "others need it"
+        )
+
+
+def beside(file: str) -> Mapping[str, Any]:
+    """The published values of the paper whose folder `file`, a module's `__file__`, lies in."""
+    return read(Path(file).with_name("published.toml")).values
+
+
+def targets(file: str) -> Mapping[str, Target]:
+    """The same of what ours is compared with."""
+    return read(Path(file).with_name("published.toml")).targets
+
+
+def _entries(raw: Entry, fields: frozenset[str], words: Entry, place: str) -> Iterator[Entry]:
+    """The entries that one table of the file stands for."""
+    shared = {key: value for key, value in raw.items() if key not in ("rows", "columns")}
+    rows, columns = raw.get("rows", [{}]), raw.get("columns", [{}])
+    idle: set[str] = set()
+    used: set[str] = set()
+    for row in rows:
+        for at, column in enumerate(columns):
+            entry = {**shared, **column, **_cell(row, at, len(columns), place)}
+            known = _Known({**words, **entry})
+            try:
+                yield {key: _filled(value, known) for key, value in entry.items() if key in fields}
+            except (KeyError, ValueError, IndexError) as error:
+                raise PublishedError(f"{place}: {entry}: {error}") from None
+            idle |= set(entry) - fields
+            used |= known.used
+    if idle - used:
+        raise PublishedError(
+            f"{place}: {shared}: {', '.join(sorted(idle - used))} is no field and in no text"
+        )
+
+
+def _cell(row: Entry, at: int, columns: int, place: str) -> Entry:
+    found = {}
+    for key, value in row.items():
+        if not isinstance(value, list) or (
+            key == "against" and not any(isinstance(one, list) for one in value)
+        ):
+            found[key] = value
+            continue
+        if len(value) != columns:
+            raise PublishedError(
+                f"{place}: {key} = {value} has not a value for each of {columns} columns"
+            )
+        if value[at] != "":
+            found[key] = value[at]
+    return found
+
+
+def _filled(value: Any, known: _Known) -> Any:
+    """The value with words in its texts."""
+    match value:
+        case str():
+            return value.format_map(known)
+        case list():
+            return [_filled(one, known) for one in value]
+        case {"by": _}:
+            return value | ({"of": _filled(value["of"], known)} if "of" in value else {})
+        case _:
+            return value
+
+
+class _Known(dict[str, Any]):
+    """The words of an entry, and which of them were used."""
+
+    def __init__(self, words: Entry) -> None:
+        super().__init__(words)
+        self.used: set[str] = set()
+
+    def __getitem__(self, word: str) -> Any:
+        self.used.add(word)
+        return super().__getitem__(word)

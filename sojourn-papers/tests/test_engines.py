@@ -1,0 +1,164 @@
+"""A kernel's numbers beside the simulator's: which differ, and what a page has of both."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from sojourn.engine import runs
+from sojourn.engine.sim import Simulator
+from sojourn_papers import engines, page, reproduction
+from sojourn_papers.engines import Pair
+from sojourn_papers.evidence import Estimate, Evidence, Seed
+from sojourn_papers.paper import Claim, Finding, Number, Paper, Picture, Threshold
+from sojourn_papers.reproduction import reproduce
+from sojourn_papers.study import Study, Variant
+from sojourn_papers.verdict import NO_REASON, Row, Verdict
+
+SCENARIO = """
+title = "A full queue"
+duration = "2 s"
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "5 ms"
+qdisc = "pfifo limit 20"
+[[flow]]
+kind = "udp"
+rate = "6 Mbit/s"
+[[flow]]
+kind = "ping"
+"""
+ONLY = Variant("queue", "")
+
+
+def ping_ms(seed: Seed) -> float:
+    return float(seed.probe()["rtt_ms"]["mean"])
+
+
+def long(evidence: Evidence) -> Finding:
+    return Finding({"mean RTT, ms": evidence.mean(ONLY, ping_ms)})
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Paper:
+    folder = tmp_path / "paper"
+    folder.mkdir()
+    (folder / "queue.toml").write_text(SCENARIO)
+    (folder / "longer.toml").write_text(SCENARIO.replace("limit 20", "limit 60"))
+    study = Study("queue", "a queue", "queue.toml", seeds=2, kernel_variants=None)
+    number = Number("rtt", "table 1", "mean RTT", "ms", None, ONLY, ping_ms)
+    asks = {"mean RTT, ms": Threshold("< 80", lambda ours: ours < 80)}
+    return Paper(
+        id="adt",
+        title="A queue",
+        source="Nobody 2026",
+        about="A queue of 20 packets.",
+        folder=folder,
+        studies=(study,),
+        numbers=(number,),
+        claims=(Claim("short", "section 1", "a queue is short", long, asks),),
+        readings=(),
+        pictures=(Picture("none", "None", "Nothing.", lambda _: Figure(figsize=(2, 1))),),
+        story=lambda _: [],
+    )
+
+
+class LikeAGuest(Simulator):
+    """The simulator under another engine's name."""
+
+    name = "kernel-uml"
+
+
+@pytest.fixture
+def guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(name: str) -> Simulator:
+        return Simulator() if name == "sim" else LikeAGuest()
+
+    monkeypatch.setattr(runs, "find", find)
+    monkeypatch.setattr(reproduction, "find", find)
+
+
+def pair(kernel: Estimate, simulator: Estimate) -> Pair:
+    number = Number("n", "table 1", "a delay", "ms", None, ONLY, ping_ms)
+    return Pair(*(Row(number, one, Verdict.NOT_STATED, "") for one in (kernel, simulator)))
+
+
+def ours(mean: float, half: float = math.nan) -> Estimate:
+    return Estimate(mean, half, (mean,))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "simulator", "differ"),
+    [
+        (ours(110, 1), ours(100, 1), True),
+        # Closer than a twentieth, however narrow the intervals are.
+        (ours(104, 0.1), ours(100, 0.1), False),
+        # The intervals meet.
+        (ours(130, 20), ours(100, 11), False),
+        (ours(130, 18), ours(100, 11), True),
+        # One seed has no interval.
+        (ours(110), ours(100), True),
+        (ours(104), ours(100), False),
+        (ours(1, 0), ours(0, 0), True),
+        (ours(math.nan), ours(1, 0), True),
+        (ours(math.nan), ours(math.nan), False),
+    ],
+)
+def test_two_engines_differ_by_a_twentieth_and_more_than_their_intervals(
+    kernel: Estimate, simulator: Estimate, differ: bool
+) -> None:
+    assert pair(kernel, simulator).differ is differ
+
+
+def test_the_simulator_runs_what_another_engine_runs(
+    paper: Paper, guest: None, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    [found] = reproduce([paper], engine="kernel-uml", out=out)
+    assert found.evidence.run(ONLY).meta.engine == "kernel-uml"
+    assert found.simulated is not None
+    assert found.simulated.evidence.run(ONLY).meta.engine == "sim"
+    [both] = engines.pairs(found)
+    assert both.kernel.ours == both.simulator.ours
+    page.write([found], out)
+    text = (out / "adt" / "index.html").read_text()
+    assert "0 of 1 numbers differ" in text
+    assert "0 of 1 claims have another verdict" in text
+    [row] = json.loads((out / "adt" / "rows.json").read_text())["numbers"]
+    assert row["simulator"] == row["ours"]
+    # The manifest has both engines' Runs, and both are judged again.
+    manifest = (out / "manifest.json").read_text()
+    assert all(f'"adt/{one}/queue/run"' in manifest for one in ("runs", "simulator"))
+    [again] = reproduce([paper], engine="kernel-uml", out=out, redraw=True)
+    assert again.to_dict() == found.to_dict()
+
+
+def test_a_number_that_differs_has_its_reason_beside_it_and_the_claim_too(
+    paper: Paper, tmp_path: Path
+) -> None:
+    [short] = reproduce([paper], out=tmp_path / "short")
+    [study] = paper.studies
+    other = replace(paper, studies=(replace(study, scenario="longer.toml"),))
+    [longer] = reproduce([other], out=tmp_path / "longer")
+    evidence = replace(longer.evidence, engine="kernel-uml")
+    for reason in ("", "its queue is longer"):
+        numbers = tuple(replace(one, engines=reason) for one in paper.numbers)
+        rows = [replace(row, number=numbers[0]) for row in longer.rows]
+        found = replace(longer, paper=replace(paper, numbers=numbers), evidence=evidence, rows=rows)
+        page.write([replace(found, simulated=short)], tmp_path / "out")
+        text = (tmp_path / "out" / "adt" / "index.html").read_text()
+        assert "1 of 1 numbers differ" in text
+        assert (reason or NO_REASON) in text
+        assert "1 of 1 claims have another verdict" in text
+        assert "a queue is short: kernel-uml" in text
+
+
+def test_the_simulator_alone_has_nothing_beside_it(paper: Paper, tmp_path: Path) -> None:
+    [found] = reproduce([paper], out=tmp_path / "out")
+    assert found.simulated is None
+    page.write([found], tmp_path / "out")
+    assert 'id="engines"' not in (tmp_path / "out" / "adt" / "index.html").read_text()
+    assert not (tmp_path / "out" / "adt" / "simulator").exists()

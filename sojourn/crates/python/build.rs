@@ -1,0 +1,94 @@
+//! Names the sources that this extension is built of, so that a Run can say which engine made it.
+//!
+//! `ENGINE` covers the crates that decide a simulation's bytes, `TC` those of tc's words, `FILES`
+//! those of a table's file, `METRICS` those of a seed's numbers, `BUILD` all crates; each covers
+//! Cargo.lock and the workspace's manifest. A name is the first 16 digits
+//! of a SHA-256 over each file's path, size and content, in the order of the paths. The manifest and
+//! the lock file are the repository's, the crates those of the folder `sojourn`.
+//! `conftest.py` makes `BUILD` anew from the tree and refuses to test another.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use sha2::{Digest, Sha256};
+
+/// The crates that a simulation's tables depend on, and no others.
+const ENGINE: &[&str] = &["link", "qdisc", "sim", "tables", "tcp", "traffic", "units"];
+/// Those that tc's words and the records of disciplines and congestion controls depend on.
+const TC: &[&str] = &["link", "qdisc", "tc", "tcp", "units"];
+/// Those that make a table's file of a table.
+const FILES: &[&str] = &["files", "tables"];
+/// Those that make numbers of tables.
+const METRICS: &[&str] = &["metrics", "tables", "traffic", "units"];
+
+/// What is the whole repository's.
+const WORKSPACE: [&str; 2] = ["Cargo.lock", "Cargo.toml"];
+
+/// Where the files lie that are named here.
+struct Root {
+    core: PathBuf,
+    workspace: PathBuf,
+}
+
+impl Root {
+    fn of(&self, path: &Path) -> PathBuf {
+        let whole = WORKSPACE.iter().any(|name| Path::new(name) == path);
+        if whole { &self.workspace } else { &self.core }.join(path)
+    }
+}
+
+fn main() {
+    let here = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let root = Root { core: here.join("../.."), workspace: here.join("../../..") };
+    let mut all: Vec<PathBuf> = WORKSPACE.map(PathBuf::from).into();
+    collect(&root.core, Path::new("crates"), &mut all);
+    all.sort();
+    let of = |crates: &'static [&str]| {
+        all.iter().filter(move |path| {
+            let mut parts =
+                path.iter().map(|part| part.to_str().expect("the tree's names are UTF-8"));
+            match (parts.next(), parts.next()) {
+                (Some("crates"), Some(name)) => crates.contains(&name),
+                _ => true,
+            }
+        })
+    };
+    println!("cargo::rustc-env=SOJOURN_ENGINE={}", digest(&root, of(ENGINE)));
+    println!("cargo::rustc-env=SOJOURN_TC={}", digest(&root, of(TC)));
+    println!("cargo::rustc-env=SOJOURN_FILES={}", digest(&root, of(FILES)));
+    println!("cargo::rustc-env=SOJOURN_METRICS={}", digest(&root, of(METRICS)));
+    println!("cargo::rustc-env=SOJOURN_BUILD={}", digest(&root, all.iter()));
+    for path in [&WORKSPACE[..], &["crates"]].concat() {
+        println!("cargo::rerun-if-changed={}", root.of(Path::new(path)).display());
+    }
+}
+
+/// Adds the Rust sources and manifests below a folder, but for its tests.
+fn collect(root: &Path, folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(root.join(folder)).expect("the tree can be read") {
+        let entry = entry.expect("the tree can be read");
+        let path = folder.join(entry.file_name());
+        if entry.file_type().expect("the tree can be read").is_dir() {
+            if entry.file_name() == "tests" {
+                continue;
+            }
+            collect(root, &path, into);
+        } else if path.extension().is_some_and(|end| end == "rs") || path.ends_with("Cargo.toml") {
+            into.push(path);
+        }
+    }
+}
+
+fn digest<'a>(root: &Root, files: impl Iterator<Item = &'a PathBuf>) -> String {
+    let mut sum = Sha256::new();
+    for path in files {
+        let content = fs::read(root.of(path)).expect("the tree can be read");
+        sum.update(format!(
+            "{} {}\n",
+            path.to_str().expect("the tree's names are UTF-8"),
+            content.len()
+        ));
+        sum.update(&content);
+    }
+    sum.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,75 @@
+//! The compiled core as a Python module, `sojourn._core`: scenario in, columns out.
+//!
+//! This crate, `arrays` and the extension of sojourn-live know Python, and no others. What each function takes and gives is written, with
+//! its types, in `python/sojourn/_core.pyi`.
+
+mod congestion;
+mod interrupt;
+mod json;
+mod metrics;
+mod own;
+mod quantities;
+mod realised;
+mod replay;
+mod run;
+mod scenario;
+mod seed;
+mod tables;
+mod tc;
+mod values;
+
+use pyo3::prelude::*;
+use pyo3::types::PyMapping;
+use units::Luck;
+
+/// All that the random stream called `name` in a run with this seed depends on.
+#[pyfunction]
+fn luck_key(seed: u64, name: &str) -> u64 {
+    Luck::key(seed, name)
+}
+
+/// Fills the module.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add("ENGINE", env!("SOJOURN_ENGINE"))?;
+    module.add("TC", env!("SOJOURN_TC"))?;
+    module.add("FILES", env!("SOJOURN_FILES"))?;
+    module.add("METRICS", env!("SOJOURN_METRICS"))?;
+    module.add("BUILD", env!("SOJOURN_BUILD"))?;
+    module.add("CAUSES", sim::Cause::ALL.map(sim::Cause::word).to_vec())?;
+    module.add("LATE_MS", ::metrics::LATE_MS)?;
+    module.add("TABLES", tables::declared(module.py())?)?;
+    module.add_class::<tables::ColumnInfo>()?;
+    module.add_class::<tables::TableInfo>()?;
+    module.add_class::<seed::SeedTables>()?;
+    module.add_class::<metrics::Numbers>()?;
+    PyMapping::register::<seed::SeedTables>(module.py())?;
+    module.add_class::<own::OwnCode>()?;
+    module.add_class::<own::OwnControlCode>()?;
+    module.add("OwnCodeError", module.py().get_type::<own::OwnCodeError>())?;
+    module.add("Cancelled", module.py().get_type::<run::Cancelled>())?;
+    module.add_function(wrap_pyfunction!(run::run, module)?)?;
+    module.add_function(wrap_pyfunction!(run::watch, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
+    module.add_function(wrap_pyfunction!(luck_key, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::over_seeds, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::histogram_quantile, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::late_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::distribution, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::jain, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::utilisation, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::mean_ci95, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::welch, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::student_t975, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::wire_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::bins_of, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::bins_from, module)?)?;
+    scenario::fill(module)?;
+    realised::add_to(module)?;
+    congestion::add_to(module)?;
+    quantities::add_to(module)?;
+    tc::add_to(module)?;
+    module.add("LINUX", cfg!(target_os = "linux"))?;
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! `replay`: recorded arrivals through one link, without the GIL.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use scenario::realised::simulated_link;
+use sim::{Arrival, Decision, DsField, Fell, Foretold};
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use units::Time;
+
+use arrays::{Integers, array};
+use crate::own::OwnCode;
+use crate::realised::Link;
+use crate::run::{give_code, thrown};
+
+/// What became of each arrival; see `_core.pyi`.
+#[pyfunction]
+#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, fate = None, hash = None, truesize = None, place = None, source = None, destination = None, unlikely = None, own = None))]
+#[allow(clippy::too_many_arguments)]
+pub fn replay<'py>(
+    py: Python<'py>,
+    link: &Link,
+    seed: u64,
+    t_ns: Integers,
+    flow: Integers,
+    bytes: Integers,
+    ds: Integers,
+    after: Option<Integers>,
+    fate: Option<Integers>,
+    hash: Option<Integers>,
+    truesize: Option<Integers>,
+    place: Option<Integers>,
+    source: Option<Integers>,
+    destination: Option<Integers>,
+    unlikely: Option<Vec<u64>>,
+    own: Option<HashMap<String, Py<OwnCode>>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let words = link.spec.qdisc.text();
+    let Some(mut link) = simulated_link(&link.spec) else {
+        return Err(PyValueError::new_err("the link's discipline is Linux's alone"));
+    };
+    let arrivals = arrivals(
+        [&t_ns, &flow, &bytes, &ds],
+        after.as_deref(),
+        [&fate, &hash, &truesize, &place, &source, &destination].map(|column| column.as_deref()),
+    )?;
+    give_code(&mut link.qdisc, &words, &own.unwrap_or_default());
+    let unlikely = unlikely.unwrap_or_default();
+    let outcome = py.detach(|| {
+        catch_unwind(AssertUnwindSafe(|| sim::replay(&link, seed, &arrivals, &unlikely)))
+    });
+    let replayed = outcome.map_err(thrown)?;
+    let found = columns(py, &replayed.decisions)?;
+    let unseen: Vec<i64> = replayed.unseen.iter().map(|sent| *sent as i64).collect();
+    found.set_item("unseen", array(py, &unseen)?)?;
+    Ok(found)
+}
+
+fn arrivals(
+    [times, flows, bytes, ds]: [&[i64]; 4],
+    after: Option<&[i64]>,
+    [fate, hash, truesize, place, source, destination]: [Option<&[i64]>; 6],
+) -> PyResult<Vec<Arrival>> {
+    let refuse = |what: &str| PyValueError::new_err(format!("arrivals: {what}"));
+    let many = times.len();
+    let given = [after, fate, hash, truesize, place, source, destination]
+        .map(|column| column.map_or(many, <[i64]>::len));
+    if [flows.len(), bytes.len(), ds.len()].iter().chain(&given).any(|n| *n != many) {
+        return Err(refuse("the columns are not of one length"));
+    }
+    if times.first().is_some_and(|t| *t < 0) || times.windows(2).any(|pair| pair[0] > pair[1]) {
+        return Err(refuse("the times are not in order, from 0"));
+    }
+    (0..many)
+        .map(|i| {
+            let number = |value: i64, what| u32::try_from(value).map_err(|_| refuse(what));
+            let known = |column: Option<&[i64]>| column.and_then(|all| u32::try_from(all[i]).ok());
+            Ok(Arrival {
+                at: Time(times[i] as u64),
+                flow: number(flows[i], "a flow is no number of 32 bits")?,
+                bytes: number(bytes[i], "a size is no number of 32 bits")?,
+                ds: DsField(u8::try_from(ds[i]).map_err(|_| refuse("a DS field is a byte"))?),
+                after: after.and_then(|after| u64::try_from(after[i]).ok()),
+                foretold: fate.map(|fate| foretold(fate[i])),
+                hash: known(hash),
+                truesize: known(truesize),
+                hosts: known(source).zip(known(destination)).map(|(from, to)| [from, to]),
+                // What it still has came last.
+                place: place.map(|place| u64::try_from(place[i]).unwrap_or(u64::MAX)),
+            })
+        })
+        .collect()
+}
+
+/// A fate of `engine/recording`.
+fn foretold(fate: i64) -> Foretold {
+    match fate {
+        1 => Foretold::Marked,
+        2 | 3 => Foretold::Dropped,
+        _ => Foretold::Passed,
+    }
+}
+
+fn columns<'py>(py: Python<'py>, decisions: &[Decision]) -> PyResult<Bound<'py, PyDict>> {
+    let number =
+        |of: &dyn Fn(&Decision) -> i64| array(py, &decisions.iter().map(of).collect::<Vec<_>>());
+    let real =
+        |of: &dyn Fn(&Decision) -> f64| array(py, &decisions.iter().map(of).collect::<Vec<_>>());
+    let fell = |d: &Decision, how| {
+        d.fell.filter(|fell| fell.0 == how).map_or(-1, |(_, cause)| cause as i64)
+    };
+    let all = PyDict::new(py);
+    all.set_item("t_ns", number(&|d| if d.at == Time::NEVER { -1 } else { d.at.0 as i64 })?)?;
+    all.set_item("order", number(&|d| if d.at == Time::NEVER { -1 } else { d.order as i64 })?)?;
+    all.set_item("refused", number(&|d| i64::from(d.refused))?)?;
+    all.set_item("dropped", number(&|d| fell(d, Fell::Dropped))?)?;
+    all.set_item("marked", number(&|d| fell(d, Fell::Marked))?)?;
+    all.set_item("backlog_packets", number(&|d| i64::from(d.found.packets))?)?;
+    all.set_item("backlog_bytes", number(&|d| d.found.bytes as i64)?)?;
+    all.set_item("state", real(&|d| d.state)?)?;
+    all.set_item("chance", real(&|d| d.chance)?)?;
+    all.set_item("drew", number(&|d| d.drew.map_or(-1, i64::from))?)?;
+    Ok(all)
+}

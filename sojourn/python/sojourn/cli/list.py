@@ -1,0 +1,139 @@
+"""`sojourn list`: what there is to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn import extras
+from sojourn.cli import work
+from sojourn.offered import ENGINES
+
+if TYPE_CHECKING:
+    from sojourn.scenario.qdisc import QdiscRecord
+
+
+NAMES = ("qdiscs", "congestion", "engines", "link-layers", "scenarios", "schemas")
+"""The lists of this package."""
+OTHERS = {name: place for package in extras.installed() for name, place in package.lists.items()}
+"""The places of those of other packages, by name."""
+
+
+@click.command("list")
+@click.argument(
+    "what",
+    required=False,
+    type=click.Choice([*NAMES, *OTHERS]),
+    metavar=f"[{'|'.join([*NAMES, *OTHERS])}]",
+)
+def list_(what: str | None) -> None:
+    """List what there is to choose from: disciplines, engines, examples.
+
+    Queue disciplines, congestion controls, engines, link layers, the example scenarios that `run`
+    takes by name, and the papers that `reproduce` takes.
+    """
+    chosen = [what] if what else [*NAMES, *OTHERS]
+    for number, name in enumerate(chosen):
+        if not what:
+            work.show(("\n" if number else "") + f"{name}:")
+        lines: Callable[[], list[str]] = (
+            _LISTS[name] if name in _LISTS else extras.load(OTHERS[name])
+        )
+        for line in lines():
+            work.show(line if what else f"  {line}")
+
+
+def _qdiscs() -> list[str]:
+    from sojourn.scenario.qdisc import QDISCS
+
+    named = [
+        _line(record.simulated, record.in_linux(variant), record.usage(variant))
+        + (_since(record) if record.in_linux(variant) else "")
+        for record in QDISCS.values()
+        for variant in record.variants
+    ]
+    return [*named, _OWN]
+
+
+def _since(record: QdiscRecord) -> str:
+    """Which Linux has it, where the usual guest's does not."""
+    return "" if record.since is None else " (Linux {}.{}: kernel-7.3)".format(*record.since)
+
+
+def _line(simulated: bool, linux: bool, what: str) -> str:
+    """With the engines that have it in front; `kernel` stands for all that run Linux."""
+    return f"{'sim' if simulated else '':3} {'kernel' if linux else '':6}  {what}"
+
+
+_OWN = _line(True, False, "FILE.py:CLASS [WORD NUMBER]...  (one's own, in Python: docs/own.md)")
+
+
+def _engines() -> list[str]:
+    from sojourn.engine import lacks, stands_for, why_not
+
+    width = max(map(len, ENGINES))
+    lines = []
+    for name, what in ENGINES.items():
+        lines.append(f"{name:{width}}  {what}")
+        if reason := why_not(name):
+            lines.append(f"{'':{width}}  not ready here: {reason}")
+        elif meant := stands_for(name):
+            lines.append(f"{'':{width}}  ready here: {meant}")
+        elif missing := lacks(name):
+            lines.append(f"{'':{width}}  ready here, but without {missing}")
+    return lines
+
+
+def _congestion() -> list[str]:
+    from sojourn.engine.kernel.releases import RELEASES
+    from sojourn.scenario.linux import CONGESTION
+
+    ours = {
+        name: f"  (a module of ours: kernel-{release.name})"
+        for release in RELEASES
+        for name in release.congestion
+    }
+    named = [
+        _line(record.simulated, record.in_linux or name in ours, name) + ours.get(name, "")
+        for name, record in CONGESTION.items()
+    ]
+    return [*named, _OWN]
+
+
+def _link_layers() -> list[str]:
+    from sojourn.scenario.qdisc import LINK_LAYERS
+
+    width = max(map(len, LINK_LAYERS))
+    return [
+        f"{name:{width}}  {layer.overhead_bytes} bytes a packet on the wire, {layer.header_bytes} of them seen by the queue"
+        + (f"; at least {layer.minimum_bytes}" if layer.minimum_bytes else "")
+        + (f"; {layer.cells} cells" if layer.cells != "none" else "")
+        for name, layer in LINK_LAYERS.items()
+    ]
+
+
+def _scenarios() -> list[str]:
+    from sojourn.scenario import examples, load
+
+    names = examples.names()
+    width = max(map(len, names), default=0)
+    return [f"{name:{width}}  {load(examples.FOLDER / f'{name}.toml').title}" for name in names]
+
+
+def _schemas() -> list[str]:
+    from sojourn import outputs
+
+    width = max(map(len, outputs.SCHEMAS))
+    return [f"{name:{width}}  {outputs.FOLDER / f'{name}.json'}" for name in outputs.SCHEMAS]
+
+
+_LISTS: dict[str, Callable[[], list[str]]] = {
+    "qdiscs": _qdiscs,
+    "congestion": _congestion,
+    "engines": _engines,
+    "link-layers": _link_layers,
+    "scenarios": _scenarios,
+    "schemas": _schemas,
+}

@@ -1,0 +1,417 @@
+"""Options that several verbs take, each declared once: a block is a frozen dataclass whose fields
+are options.
+
+    @options.block(options.OutputOptions, out="Folder of the Run.")
+    def run(output: options.OutputOptions) -> None: ...
+
+A verb is handed each block as one value, named like the class without `Options`. What it words in
+its own way it says where it takes the block: a help text, or any other of click's settings.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sojourn.cli.work import MOST_SEEDS
+from sojourn.errors import UserError
+from sojourn.offered import ENGINES, SAMPLINGS, SEEDS_END
+
+if TYPE_CHECKING:
+    from sojourn.engine import ClusterAddress
+    from sojourn.scenario import Scenario
+    from sojourn.scenario.qdisc import LinkLayer
+    from sojourn.sweeps.until import Precision
+
+Verb = Callable[..., Any]
+Option = Callable[[Verb], Verb]
+Parsed = TypeVar("Parsed")
+OwnWords = str | Mapping[str, Any]
+"""What a verb words in its own way: the help, or settings of click's; `also`: further names."""
+
+
+def option(*names: str, **settings: Any) -> Any:
+    """A field of a block: the option of these names, with click's settings."""
+    return dataclasses.field(metadata={"names": names, "settings": settings})
+
+
+def block(kind: type[Any], **own: OwnWords) -> Option:
+    """Gives a verb the options of a block, in the order of its fields, and their values as one
+    value."""
+    fields = dataclasses.fields(kind)
+    called = kind.__name__.removesuffix("Options").lower()
+    assert own.keys() <= {each.name for each in fields}, f"{kind.__name__} has no such options"
+
+    def given(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        def gathered(**values: Any) -> Any:
+            whole = kind(**{each.name: values.pop(each.name) for each in fields})
+            return verb(**values, **{called: whole})
+
+        taking: Verb = gathered
+        for each in reversed(fields):
+            taking = _click(each, own.get(each.name, {}))(taking)
+        return taking
+
+    return given
+
+
+def one(kind: type[Any], name: str, own: OwnWords = "") -> Option:
+    """Gives a verb a single option of a block, as a value of its own."""
+    (field,) = (each for each in dataclasses.fields(kind) if each.name == name)
+    return _click(field, own or {})
+
+
+def _click(field: dataclasses.Field[Any], own: OwnWords) -> Option:
+    told = {"help": own} if isinstance(own, str) else dict(own)
+    names = (*field.metadata["names"], *told.pop("also", ()))
+    return click.option(*names, field.name, **{**field.metadata["settings"], **told})
+
+
+# -------------------------------------------------------------------------- what is kept and said
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where results are kept. What that is each verb says itself."""
+
+    out: Path | None = option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR")
+    force: bool = option(
+        "--force", is_flag=True, help="Replace Runs that are already in the output folder."
+    )
+
+
+@dataclass(frozen=True)
+class FigureOptions:
+    """What is drawn. Whether that is by itself each verb says."""
+
+    suffixes: tuple[str, ...] = option("--figures", multiple=True, metavar="SUFFIX")
+
+
+@dataclass(frozen=True)
+class TalkOptions:
+    """What is printed."""
+
+    as_json: bool = option("--json", is_flag=True, help="Print one JSON object instead of text.")
+    quiet: bool = option(
+        "-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only."
+    )
+
+
+# -------------------------------------------------------------------------------------- scenarios
+
+TABLE_FORMATS = ("table", "md", "csv", "latex", "json", "parquet")
+"""Forms of the one table; `grid_text` writes them."""
+
+
+def _names(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Each name once: `--columns a,b` is `--columns a --columns b`."""
+    return tuple(dict.fromkeys(name.strip() for words in given for name in words.split(",")))
+
+
+@dataclass(frozen=True)
+class VariationOptions:
+    """What is run other than the scenario says."""
+
+    seed: int | None = option(
+        "--seed",
+        type=click.IntRange(0, SEEDS_END - 1),
+        metavar="N",
+        help="Run this seed instead of the scenario's.",
+    )
+    seeds: int | None = option(
+        "--seeds",
+        type=click.IntRange(1, MOST_SEEDS),
+        metavar="N",
+        help="Run N seeds, counted up from the scenario's (or --seed); tables show mean and 95 % interval.",
+    )
+    changes: tuple[str, ...] = option(
+        "--set",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help='Change the scenario: --set bottleneck.rate="5 Mbit/s". May be repeated.',
+    )
+    vary: tuple[str, ...] = option(
+        "--vary",
+        multiple=True,
+        metavar="KEY=VALUE,...",
+        help="Sweep over a key: --vary flow.bulk.count=1,4,16, or a range to draw from, 1..16. May be"
+        " repeated: every combination is run.",
+    )
+    samples: int | None = option(
+        "--samples",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Points drawn from the ranges of a sweep: --vary bottleneck.rate=1mbit..100mbit --samples 50.",
+    )
+    sampling: str | None = option(
+        "--sampling",
+        type=click.Choice(SAMPLINGS),
+        help=f"How they are drawn: spread over each range, or each by itself. [default: {SAMPLINGS[0]}]",
+    )
+    sampling_seed: int | None = option(
+        "--sampling-seed",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Of that luck. [default: 1]",
+    )
+
+    @property
+    def given(self) -> bool:
+        """Any of it was asked for."""
+        return self.seed is not None or self.seeds is not None or bool(self.changes + self.sweep)
+
+    @property
+    def sweep(self) -> tuple[str, ...]:
+        """What varies, as KEY=VALUES."""
+        drawn = {
+            "samples": self.samples,
+            "sampling": self.sampling,
+            "sampling_seed": self.sampling_seed,
+        }
+        more = (f"{key}={value}" for key, value in drawn.items() if value is not None)
+        return (*self.vary, *more)
+
+    def wanted(self, scenario: Scenario) -> list[int] | None:
+        """The seeds to run; None: the scenario's own."""
+        if self.seed is None and self.seeds is None:
+            return None
+        first = self.seed if self.seed is not None else scenario.seeds[0]
+        end = first + (self.seeds or 1)
+        if end > SEEDS_END:
+            raise click.BadParameter(
+                f"{self.seeds} seeds from {first} pass the last one, 2^63 - 1", param_hint="--seeds"
+            )
+        return list(range(first, end))
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """The one table of a sweep or comparison."""
+
+    form: str | None = option(
+        "--format",
+        type=click.Choice(TABLE_FORMATS),
+        help="One table on stdout, a row for each variant, with swept values and numbers.",
+    )
+    columns: tuple[str, ...] = option(
+        "--columns",
+        multiple=True,
+        metavar="NAME,...",
+        callback=_names,
+        help="The numbers in that table, such as ping_p95,goodput; all. [default: what fits]",
+    )
+
+    @property
+    def given(self) -> bool:
+        """Any of it was asked for."""
+        return self.form is not None or bool(self.columns)
+
+
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """What runs scenarios, and on how many threads."""
+
+    engine: str = option(
+        "-e",
+        "--engine",
+        type=click.Choice(ENGINES),
+        default=next(iter(ENGINES)),
+        show_default=True,
+        help="What runs it: sojourn list engines.",
+    )
+    jobs: int | None = option(
+        "-j",
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Threads; netns has one. [default: one per core]",
+    )
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Which other machines run it."""
+
+    address: str | None = option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Run on the workers of a Dask cluster: tcp://HOST:PORT or tls://HOST:PORT of its scheduler,"
+        " or a scheduler file.",
+    )
+    ca_file: Path | None = option(
+        "--tls-ca-file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Certificate of who signed those of a tls:// cluster (PEM).",
+    )
+    cert: Path | None = option(
+        "--tls-cert",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Our certificate for a tls:// cluster (PEM).",
+    )
+    key: Path | None = option(
+        "--tls-key",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="The key of --tls-cert, if it is in a file of its own.",
+    )
+
+    def wanted(self, execution: ExecutionOptions) -> ClusterAddress | None:
+        """None: it is run here."""
+        files = {"ca_file": self.ca_file, "cert": self.cert, "key": self.key}
+        given = {name: str(file) for name, file in files.items() if file is not None}
+        if self.address is None:
+            if given:
+                raise click.UsageError("--tls-ca-file, --tls-cert and --tls-key need --cluster")
+            return None
+        if execution.jobs is not None:
+            raise click.UsageError(
+                "--jobs are threads of this machine: with --cluster its workers have threads"
+                " (dask worker --nthreads)"
+            )
+        from sojourn.engine import ClusterAddress
+
+        return ClusterAddress(self.address, **given)
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """What of earlier runs is taken."""
+
+    fresh: bool = option(
+        "--fresh",
+        is_flag=True,
+        help="Run every seed, also those that the store has (sojourn cache).",
+    )
+
+
+MOST_UNASKED = 100
+"""Seeds of a Run, where --until does not say how many at most."""
+
+
+def _precision(
+    _context: click.Context, _parameter: click.Parameter, given: str | None
+) -> tuple[str, float] | None:
+    """`ping_p95=3%` as the name of a number and a share."""
+    if given is None:
+        return None
+    from sojourn.sweeps import grid
+    from sojourn.units import parse_probability
+
+    key, equals, share = given.partition("=")
+    if not equals:
+        raise click.BadParameter(f"{given!r} is not KEY=SHARE; write --until ping_p95=3%")
+    grid.check([key.strip()])
+    found = parse_probability(share.strip())
+    if found == 0:
+        raise click.BadParameter("no number of seeds makes an interval of ±0 %; write 1%, say")
+    return key.strip(), found
+
+
+@dataclass(frozen=True)
+class UntilOptions:
+    """How well a number is to be known."""
+
+    until: tuple[str, float] | None = option(
+        "--until",
+        metavar="KEY=SHARE",
+        callback=_precision,
+        help="Run more seeds, twice as many each round, until half of this number's 95 % interval is at most"
+        " that share of it: --until ping_p95=3%. KEY: as in --columns.",
+    )
+    most: int | None = option(
+        "--at-most",
+        type=click.IntRange(2, MOST_SEEDS),
+        metavar="N",
+        help=f"Seeds of each variant, with --until. [default: {MOST_UNASKED}]",
+    )
+
+    @property
+    def wanted(self) -> Precision | None:
+        """None: as many seeds as were asked for are run."""
+        from sojourn.sweeps.until import Precision
+
+        if self.until is None:
+            if self.most is not None:
+                raise click.UsageError("--at-most is how many seeds --until may run: give both")
+            return None
+        return Precision(*self.until, self.most or MOST_UNASKED)
+
+
+# ---------------------------------------------------------------------- a line, and a shaper on it
+
+
+def placed(parse: Callable[[str], Parsed]) -> Callable[..., Any]:
+    """A callback that reads an option's words, or those of each time that it is given. What is
+    wrong with them is said with the option's name."""
+
+    def read(
+        _: click.Context, parameter: click.Parameter, given: str | tuple[str, ...] | None
+    ) -> Parsed | tuple[Parsed, ...] | None:
+        name = parameter.opts[0]
+        if isinstance(given, tuple):
+            return tuple(parsed(name, parse, each) for each in given)
+        return None if given is None else parsed(name, parse, given)
+
+    return read
+
+
+def parsed(name: str, parse: Callable[[str], Parsed], given: str) -> Parsed:
+    """What the option of this name was given."""
+    try:
+        return parse(given)
+    except UserError as error:
+        error.place = name
+        raise
+
+
+def rate(given: str) -> int:
+    """Bit/s of a line, or of a shaper on it."""
+    from sojourn.linux.operations import parse_shaped_rate
+
+    return parse_shaped_rate(given)
+
+
+def layer(given: str) -> LinkLayer:
+    """What a line adds to a packet."""
+    from sojourn.scenario.qdisc import LinkLayer
+
+    return LinkLayer.parse(given)
+
+
+@dataclass(frozen=True)
+class RateOptions:
+    """Rates in each direction, bit/s. Whose they are each verb says."""
+
+    up: int | None = option("--up", metavar="RATE", callback=placed(rate))
+    down: int | None = option("--down", metavar="RATE", callback=placed(rate))
+
+
+@dataclass(frozen=True)
+class ShaperOptions:
+    """The queue below a shaper, and what the line adds to a packet."""
+
+    qdisc: str = option(
+        "--qdisc",
+        default="fq_codel",
+        show_default=True,
+        metavar="WORDS",
+        help="fq_codel, codel, cake, bfifo or pfifo with tc's words; what they leave open is chosen for the rate.",
+    )
+    link: LinkLayer | None = option(
+        "--link",
+        metavar="LAYER",
+        callback=placed(layer),
+        help="What the line adds to a packet: docsis (cable), pppoe-ptm (VDSL), ethernet (fibre), ... or"
+        " `atm overhead 40`.",
+    )

@@ -1,0 +1,107 @@
+"""Each kind of traffic that is declared can be written, read, simulated, told of, and is planned for
+a kernel or refused there.
+
+The kinds come from the declaration (crates/traffic). One that is added there has to work
+everywhere, or a test with its name fails.
+"""
+
+import pytest
+from tree import ROOT
+
+import sojourn
+from sojourn.engine import foresight
+from sojourn.engine.kernel.plan.fits import PlanError
+from sojourn.engine.kernel.plan.guest_plan import Machine, plan
+from sojourn.scenario import Scenario
+from sojourn.traffic import KINDS, is_greedy, is_probe
+
+SCENARIO = ROOT / "docs" / "scenario.md"
+
+REQUIRED = {
+    "capture": 'packets = [["0 s", "100 B"]]',
+    "onoff": 'rate = "1 Mbit/s"',
+    "transfers": 'size = "30 kB"',
+    "udp": 'rate = "1 Mbit/s"',
+    "video": 'rate = "1 Mbit/s"',
+    "web": 'size = "30 kB"',
+}
+"""The keys that a kind requires; a kind that is not here requires none, or cannot be read below."""
+
+kinds = pytest.mark.parametrize("word", KINDS)
+
+
+def of_kind(word: str) -> Scenario:
+    """Two flows of a kind with what it requires, from home to the net."""
+    return sojourn.loads(
+        'duration = "4 s"\n[bottleneck]\nrate = "9 Mbit/s"\ndelay = "5 ms"\n'
+        f'[[flow]]\nkind = "{word}"\ncount = 2\ndirection = "up"\n{REQUIRED.get(word, "")}\n'
+    )
+
+
+@kinds
+def test_a_kind_is_read_and_written_as_itself(word: str) -> None:
+    scenario = of_kind(word)
+    assert [entry.kind for entry in scenario.flows] == [word]
+    again = sojourn.loads(scenario.to_toml())
+    assert [entry.kind for entry in again.flows] == [word]
+    assert again.to_toml() == scenario.to_toml()
+    assert set(sojourn.scenario.scenario_keys()[word]) >= {"kind", "count"}
+
+
+@kinds
+def test_a_realised_flow_is_what_is_declared_of_its_kind(word: str) -> None:
+    kind = KINDS[word]
+    for flow in of_kind(word).realise(1).flows:
+        assert flow.kind == kind.told_as
+        assert (flow.tcp is not None) == kind.tcp
+        assert (flow.packet_bytes[1] is not None) == (kind.tcp or kind.probe), "what is answered"
+        assert kind.greedy == (kind.tcp and not flow.finite)
+    assert KINDS[kind.told_as].told_as == kind.told_as
+    assert kind.tcp + kind.probe + (kind.headers is not None) == 1
+
+
+@kinds
+def test_a_kind_is_simulated_and_told_of(word: str) -> None:
+    kind = KINDS[word]
+    scenario = of_kind(word)
+    assert foresight.run_s("sim", scenario.realise(1)) > 0
+    run = sojourn.simulate(scenario)
+    numbers = run.summary.runs[0]
+    assert (len(run.table("probe")) > 0) == kind.probe == bool(numbers["probes"])
+    assert (len(run.table("flow")) > 0) != kind.probe
+    assert [group["kind"] for group in numbers["groups"]] == [kind.told_as] * (not kind.probe)
+    for group in numbers["groups"]:
+        assert group["goodput_mbps"] > 0
+        assert ("mos" in group) == kind.speech
+        assert ("transfers" in group) == (kind.tcp and not kind.greedy)
+    shared = numbers["jain"]
+    assert (shared == shared) == kind.greedy
+    if kind.headers is not None:
+        totals = run.table("flows").row(0, named=True)
+        packet = totals["sent_bytes"] / totals["sent_packets"]
+        payload = totals["delivered_bytes"] / totals["received_packets"]
+        assert packet - payload == pytest.approx(kind.headers, abs=4), "some are still under way"
+
+
+@kinds
+def test_a_kernel_s_guest_sends_a_kind_or_it_is_refused(word: str) -> None:
+    realised, machine = of_kind(word).realise(1), Machine("simnic", own=True, ipv6=False)
+    if KINDS[word].in_linux:
+        assert len(plan(realised, machine).plan["flows"]) == 2
+    else:
+        with pytest.raises(PlanError, match="simulator's alone"):
+            plan(realised, machine)
+
+
+@kinds
+def test_a_kind_has_its_row_in_the_page(word: str) -> None:
+    page = SCENARIO.read_text(encoding="utf-8")
+    assert f"\n| `{word}` |" in page
+    [row] = [line for line in page.splitlines() if line.startswith("| `kind` |")]
+    assert f"`{word}`" in row
+
+
+def test_a_kind_from_elsewhere_is_neither_a_probe_nor_greedy() -> None:
+    assert not is_probe("quic")
+    assert not is_greedy("quic")
+    assert [word for word in KINDS if is_probe(word)] == ["ping"]
