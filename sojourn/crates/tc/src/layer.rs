@@ -93,13 +93,15 @@ fn known() -> String {
 
 /// What to write for a word that is not a link layer.
 fn instead_of(name: &str) -> String {
-    let name = name.to_ascii_lowercase();
-    if let Some((_, layer)) =
-        EVERYDAY.iter().find(|(words, _)| words.split(' ').any(|each| each == name))
-    {
-        return format!("write {layer}");
+    let everyday =
+        EVERYDAY.iter().flat_map(|(words, layer)| words.split(' ').map(move |word| (word, *layer)));
+    let names = LAYERS.iter().map(|(name, _)| *name);
+    let near = nearest(name, names.chain(everyday.clone().map(|(word, _)| word)));
+    match everyday.clone().find(|(word, _)| Some(*word) == near) {
+        Some((word, layer)) if word.eq_ignore_ascii_case(name) => format!("write {layer}"),
+        Some((word, layer)) => format!("for {word} write {layer}"),
+        None => did_you_mean(near, &known()),
     }
-    did_you_mean(nearest(&name, LAYERS.iter().map(|(name, _)| *name)), &known())
 }
 
 /// `ethernet`; `pppoe-ptm ether-vlan`; `overhead 44`; `atm overhead 40 mpu 64 header 14`.

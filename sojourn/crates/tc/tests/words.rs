@@ -694,7 +694,14 @@ fn what_people_call_a_line_has_a_hint_that_can_be_read() {
         assert_eq!(first, layer, "{word}");
         assert!(read_layer(first).is_ok(), "{word}");
     }
-    assert!(read_layer("dokis").unwrap_err().hint.contains("did you mean"));
+    for (word, hint) in [
+        ("cabel", "for cable write docsis"),
+        ("fibre-optic", "for fibre write ethernet"),
+        ("dokis", "did you mean docsis? "),
+    ] {
+        let error = read_layer(word).unwrap_err();
+        assert!(error.hint.starts_with(hint), "{word}: {}", error.hint);
+    }
 }
 
 /// Any sentence of a discipline's grammar.
