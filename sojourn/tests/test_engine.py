@@ -510,6 +510,20 @@ def test_an_interrupt_leaves_no_thread_behind(core: Callable[[Core], None]) -> N
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("sojourn")]
 
 
+def test_a_panic_of_the_simulator_is_an_error_with_its_sentence() -> None:
+    made = scenario().realise(1)
+    inconsistent = Realised(
+        duration_ns=10**9,
+        seed=1,
+        links=made.links[:1],
+        flows=made.flows,
+        queue_ns=10**8,
+        flow_ns=10**8,
+    )
+    with pytest.raises(RuntimeError, match="broke an invariant: a path names a link not there"):
+        _core.run(inconsistent)
+
+
 def test_a_failure_in_one_run_is_shown_and_the_others_are_kept(
     tmp_path: Path, core: Callable[[Core], None]
 ) -> None:

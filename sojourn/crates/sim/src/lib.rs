@@ -100,7 +100,14 @@ const WINDOW_EVENTS: u64 = 8;
 impl Sim {
     /// A run at its start. The scenario must be consistent (indices in range, names unique): it was
     /// made so in `scenario/`.
+    ///
+    /// # Panics
+    ///
+    /// If a path names a link that is not there.
     pub fn new(scenario: &Scenario) -> Sim {
+        let links = scenario.links.len() as u32;
+        let mut named = scenario.flows.iter().flat_map(|flow| flow.path.iter().chain(&flow.back));
+        assert!(named.all(|&link| link < links), "a path names a link not there");
         let addresses = OnceCell::new();
         let made = || addresses::hosts(&scenario.flows, &scenario.links);
         let hosts = || addresses.get_or_init(made).clone();

@@ -10,7 +10,7 @@ use link::RingParams;
 use proptest::prelude::*;
 use qdisc::Params;
 use scenarios::any_scenario;
-use sim::{Draw, FlowSpec, LinkSpec, Packets, Scenario, Sim, Traffic};
+use sim::{Draw, FlowSpec, Frames, LinkSpec, Packets, Scenario, Sim, Traffic};
 use tables::Table;
 
 fn last_backlog(tables: &Tables, link: usize) -> f64 {
@@ -125,27 +125,72 @@ proptest! {
     }
 }
 
+#[test]
+#[should_panic(expected = "a path names a link not there")]
+fn an_inconsistent_scenario_is_a_panic_with_a_sentence() {
+    let ping = flow("ping", Traffic::Ping { interval_ns: 20 * MS, packet_bytes: 84 });
+    run(&common::scenario(S, vec![link("down", 0, 10 * MS, common::pfifo(1))], vec![ping]));
+}
+
 /// Over links without a rate no flow meets another: what differs are draws.
+fn unhindered(flows: Vec<FlowSpec>) -> Tables {
+    let links = ["down", "up"].map(|name| link(name, 0, 10 * MS, common::pfifo(1)));
+    let mut scenario = common::scenario(2 * S, links.into(), flows);
+    scenario.record.packets = true;
+    run(&scenario)
+}
+
+/// When the packets of a flow crossed each link.
+fn crossings(tables: &Tables, flow: usize) -> Vec<(f64, f64)> {
+    let of = |column| tables.column("packets", column);
+    let rows = of("flow").into_iter().zip(of("link").into_iter().zip(of("t_ns")));
+    rows.filter(|(of, _)| *of == flow as f64).map(|(_, row)| row).collect()
+}
+
+/// A flow of each kind in which something is drawn; the last two have a jitter alone.
+fn drawn() -> [FlowSpec; 5] {
+    let random = |mean| Draw::Exponential { mean };
+    let udp = |on_ns, off_ns| Traffic::Udp { bps: 1_000_000, packet_bytes: 1500, on_ns, off_ns };
+    let (bytes, pause_ns) = (random(20_000), random(30 * MS));
+    let frames = Frames::Model { bps: 1_000_000, fps: 25.0, gop: 12, i_ratio: 4.0, cv: 0.3 };
+    let ping = Traffic::Ping { interval_ns: 20 * MS, packet_bytes: 84 };
+    [
+        flow("on and off", udp(Some(random(20 * MS)), Some(random(30 * MS)))),
+        flow(
+            "transfers",
+            Traffic::Transfers { bytes, pause_ns, objects: None, tcp: common::reno() },
+        ),
+        flow("video", Traffic::Video { frames, payload_bytes: 1200 }),
+        FlowSpec { jitter_ns: MS, ..flow("udp", udp(None, None)) },
+        FlowSpec { jitter_ns: MS, ..flow("ping", ping) },
+    ]
+}
+
 #[test]
 fn an_added_flow_changes_no_other_flow_s_draws() {
-    let random = |mean| Draw::Exponential { mean };
-    let (on_ns, off_ns) = (Some(random(20 * MS)), Some(random(30 * MS)));
-    let udp = Traffic::Udp { bps: 1_000_000, packet_bytes: 1500, on_ns, off_ns };
-    let (bytes, pause_ns) = (random(20_000), random(30 * MS));
-    let transfers = Traffic::Transfers { bytes, pause_ns, objects: None, tcp: common::reno() };
-    let drawn = [FlowSpec { jitter_ns: MS, ..flow("udp", udp) }, flow("transfers", transfers)];
-    let tables = |flows: Vec<FlowSpec>| {
-        let links = ["down", "up"].map(|name| link(name, 0, 10 * MS, common::pfifo(1)));
-        run(&common::scenario(2 * S, links.into(), flows))
+    let drawn = drawn();
+    let ping = flow("added", Traffic::Ping { interval_ns: 20 * MS, packet_bytes: 84 });
+    // Each is of an entry of its own.
+    let numbered = |flows: &[FlowSpec]| {
+        let flows = flows.iter().zip(0..).map(|(flow, group)| FlowSpec { group, ..flow.clone() });
+        unhindered(flows.collect())
     };
-    let ping = flow("ping", Traffic::Ping { interval_ns: 20 * MS, packet_bytes: 84 });
-    let alone = tables(drawn.to_vec());
-    let beside = tables([[ping].as_slice(), &drawn].concat());
-    let flows = alone.0.iter().find(|table| table.name == "flows").expect("there are flows");
-    for (name, _) in flows.columns.iter().filter(|(name, _)| *name != "flow") {
-        let [alone, beside] = [&alone, &beside].map(|tables| tables.column("flows", name));
-        // Debug text compares NaN with NaN.
-        assert_eq!(format!("{alone:?}"), format!("{:?}", &beside[1..]), "{name}");
+    let alone = numbered(&drawn);
+    let beside = numbered(&[[ping].as_slice(), &drawn].concat());
+    for (index, flow) in drawn.iter().enumerate() {
+        let (alone, beside) = (crossings(&alone, index), crossings(&beside, index + 1));
+        assert!(alone.len() > 50 && alone == beside, "{}", flow.name);
+    }
+}
+
+#[test]
+fn flows_that_are_alike_but_for_their_names_have_draws_of_their_own() {
+    for flow in drawn() {
+        let name = flow.name.clone();
+        let twin = FlowSpec { name: format!("{name} again"), ..flow.clone() };
+        // Both are of one entry.
+        let tables = unhindered(vec![flow, twin]);
+        assert_ne!(crossings(&tables, 0), crossings(&tables, 1), "{name}");
     }
 }
 
