@@ -18,12 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-from typing_extensions import is_typeddict
-
-from sojourn import Run, facts, figures, numbers, outputs
-from sojourn._core import TableSchema
-from sojourn.meta import FORMAT
+from sojourn import Run, figures, outputs, schemas
 from sojourn.records import TABLES, ColumnSchema
 
 ROOT = Path(__file__).parent.parent
@@ -56,8 +51,8 @@ table is declared once. All engines write these tables, one file each in `seed-N
   that pass 2^63 in a run of years. *link*, *flow*, *cause*: a name (String), as in `meta.json`.
 - What there is none of is null. An engine hands it over as -1 in a column of integers and as NaN in one
   of reals. A column without an entry under *null* always has a value.
-- `sojourn list schemas` says where their JSON Schema (2020-12) lies, `tables.json`: it is of a seed's
-  tables as lists of rows.
+- `sojourn list schemas tables` prints their JSON Schema (2020-12): it is of a seed's tables as lists
+  of rows.
 - CPU time is in `meta.json` (`cpu_s`), not here: tables are byte-identical from run to run.
 """
 
@@ -65,43 +60,6 @@ table is declared once. All engines write these tables, one file each in `seed-N
 def tables_page() -> str:
     """docs/tables.md."""
     return "\n".join((_INTRODUCTION, *_sections()))
-
-
-def tables_schema() -> dict[str, Any]:
-    """The JSON Schema of a seed's tables: an object with a list of rows for each."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$defs": {table.name: _rows_schema(table) for table in TABLES.values()},
-        "title": f"sojourn/tables/{FORMAT}",
-        "description": "The tables of a seed, by name: a list of rows each. In a Run's folder each is "
-        "a Parquet file with these columns.",
-        "type": "object",
-        "properties": {
-            name: {"type": "array", "items": {"$ref": f"#/$defs/{name}"}} for name in TABLES
-        },
-        "additionalProperties": False,
-    }
-
-
-def _rows_schema(table: TableSchema) -> dict[str, Any]:
-    return {
-        "title": table.name,
-        "description": table.about,
-        "type": "object",
-        "properties": {column.name: _cell_schema(column) for column in table.columns},
-        "required": [column.name for column in table.columns],
-        "additionalProperties": False,
-    }
-
-
-def _cell_schema(column: ColumnSchema) -> dict[str, Any]:
-    kinds = {"integer": "integer", "real": "number"}
-    kind = kinds.get(column.kind, "string")
-    null = f"; null: {column.null}" if column.null else ""
-    return {
-        "description": column.meaning + null,
-        "type": [kind, "null"] if column.null else kind,
-    }
 
 
 def _sections() -> Iterator[str]:
@@ -121,10 +79,11 @@ def _row(column: ColumnSchema) -> str:
 _OF_JSON = """\
 # Schemas of `--json`
 
-Made by `python docs/generate.py` from sojourn/python/sojourn/outputs. The first key of an output, `schema`,
+Made by `python docs/generate.py` from `outputs.py` of each package. The first key of an output, `schema`,
 names its shape and the shape's version: `sojourn/run/1`. A key may be added without a new version; one
-that goes, or changes its meaning, needs one. Each shape is a JSON Schema (2020-12) in the package;
-`sojourn list schemas` says where. [output.md](output.md) says more about what the keys hold.
+that goes, or changes its meaning, needs one. `sojourn list schemas` lists them, and
+`sojourn list schemas run` prints the JSON Schema (2020-12) of `sojourn run --json`.
+[output.md](output.md) says more about what the keys hold.
 """
 
 
@@ -133,33 +92,9 @@ def json_page() -> str:
     return "\n".join((_OF_JSON, *_shapes()))
 
 
-def json_schema(name: str) -> dict[str, Any]:
-    """The JSON Schema of an output, made of its shape and what its fields' docstrings say."""
-    _, shape = outputs.OUTPUTS[name]
-    shapes = {}
-    for module in (facts, numbers, outputs, outputs.lines):
-        for one in vars(module).values():
-            if is_typeddict(one):
-                one.__pydantic_config__ = {"use_attribute_docstrings": True}
-                shapes[one.__name__] = one
-    made = TypeAdapter(shape).json_schema()
-    for inner, described in made.get("$defs", {}).items():
-        _inherit(described, shapes.get(inner))
-    _inherit(made, shape)
-    made["properties"]["schema"] = {"const": outputs.identifier(name)}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
-
-
-def _inherit(described: dict[str, Any], shape: object) -> None:
-    """Pydantic reads the docstrings of a class's own fields; adds those of its bases."""
-    for base in getattr(shape, "__orig_bases__", ()):
-        if is_typeddict(base):
-            described["properties"] |= TypeAdapter(base).json_schema()["properties"]
-
-
 def _shapes() -> Iterator[str]:
-    for name in outputs.OUTPUTS:
-        whole = json_schema(name)
+    for name in outputs.installed():
+        whole = schemas.make(name)
         yield f"## {outputs.identifier(name)}\n"
         yield whole["description"] + "\n"
         yield "| key | type | |"
@@ -238,18 +173,12 @@ def _print_again(path: Path, page: str, folder: Path) -> None:
 
 def pages() -> dict[Path, str]:
     """What is written: each file and its text."""
-    schemas = {
-        outputs.FOLDER / f"{name}.json": json.dumps(json_schema(name), indent=1) + "\n"
-        for name in outputs.OUTPUTS
-    }
     drawn = {ROOT / "docs" / "concepts" / name: text for name, text in drawings.files().items()}
     return {
         **drawn,
         **filled(),
         ROOT / "docs" / "tables.md": tables_page(),
         ROOT / "docs" / "json.md": json_page(),
-        outputs.FOLDER / "tables.json": json.dumps(tables_schema(), indent=1) + "\n",
-        **schemas,
     }
 
 

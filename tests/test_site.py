@@ -12,9 +12,8 @@ from shortened import shortened, undrawn
 from test_readme import understand
 from tree import ROOT
 
-from sojourn import figures
+from sojourn import figures, schemas
 from sojourn.cli import cli, trades
-from sojourn.outputs import SCHEMAS
 from sojourn.scenario import examples
 from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.qdisc import QDISCS
@@ -109,7 +108,7 @@ def test_each_thing_that_is_declared_has_its_page() -> None:
         assert f"docs/qdiscs/{name}.md" in TEXTS
     for name in CONGESTION:
         assert f"docs/congestion/{name}.md" in TEXTS
-    for name in SCHEMAS:
+    for name in schemas.names():
         assert f"docs/schemas/{name}.md" in TEXTS
     for names in trades().values():
         for name in names:

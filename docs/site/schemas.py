@@ -6,16 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from sojourn import outputs
+from sojourn import schemas
 
 FOLDER = "docs/schemas"
 
 
 def pages() -> dict[str, str]:
-    wholes = {
-        name: json.loads((outputs.FOLDER / f"{name}.json").read_text(encoding="utf-8"))
-        for name in outputs.SCHEMAS
-    }
+    wholes = {name: schemas.make(name) for name in schemas.names()}
     made = {f"{FOLDER}/{name}.md": "\n".join(_page(name, one)) for name, one in wholes.items()}
     return {f"{FOLDER}/index.md": "\n".join(_index(wholes)), **made}
 
@@ -24,7 +21,7 @@ def _index(wholes: dict[str, Any]) -> Iterator[str]:
     yield "# JSON Schemas, object by object\n"
     yield (
         "A page for each shape of `--json`, with every object in it. [The schemas of --json](../json.md) has the "
-        "first level of all on one page. `sojourn list schemas` says where the files lie (JSON Schema 2020-12).\n"
+        "first level of all on one page. `sojourn list schemas run` prints that of `sojourn run --json` (JSON Schema 2020-12).\n"
     )
     yield "| schema | |"
     yield "|---|---|"
@@ -82,7 +79,7 @@ def _type(value: dict[str, Any]) -> str:
 def _called(name: str) -> str:
     """The name of an inner shape. A generic one is of numbers, or of means over the seeds."""
     plain, _, of = name.partition("_")
-    return f"{plain}, over seeds" if of.startswith("MeanAndInterval") else plain
+    return f"{plain}, over seeds" if "MeanAndInterval" in of else plain
 
 
 def _cell(text: str) -> str:

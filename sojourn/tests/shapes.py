@@ -1,13 +1,12 @@
 """An output of --json against its schema, which it may not exceed either: a key nobody described is
 one too many."""
 
-import json
 from functools import cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from sojourn import outputs
+from sojourn import schemas
 
 
 def closed(schema: Any) -> Any:
@@ -24,7 +23,7 @@ def closed(schema: Any) -> Any:
 
 @cache
 def validator(name: str) -> Draft202012Validator:
-    schema = json.loads((outputs.FOLDER / f"{name}.json").read_text())
+    schema = schemas.make(name)
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(closed(schema))
 

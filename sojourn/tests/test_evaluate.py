@@ -183,7 +183,14 @@ def test_every_threshold_of_our_suites_names_its_source() -> None:
         ('{ of = "goodput", at_most = 1.0 }', "source"),
         ('{ of = "goodput", between = [2.0, 1.0], source = "mine" }', "the lower first"),
         ('{ of = "goodput", atmost = 1.0 }', "atmost: no such key"),
-        ('{ of = "goodput", at_most = "1" }', "criteria.0.claims.0.at_most: not a number"),
+        (
+            '{ of = "goodput", at_most = "1" }',
+            "criteria.0.claims.0.at_most: expected `float | null`, got `str`",
+        ),
+        (
+            '{ of = "goodput", at_most = inf, source = "mine" }',
+            "claims.0.at_most: expected `float` <= 1e+18",
+        ),
     ],
 )
 def test_a_slip_in_a_suite_is_told_with_its_place(tmp_path: Path, claims: str, says: str) -> None:

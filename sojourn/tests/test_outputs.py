@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import shapes
+from jsonschema import Draft202012Validator
 from shortened import undrawn
 from small_run import small_run
 
-from sojourn import metrics, outputs
+from sojourn import metrics, outputs, schemas
 from sojourn.cli import status
 
 SCENARIO = """
@@ -49,6 +50,11 @@ def scenario(tmp_path: Path) -> str:
 def printed(words: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
     assert status(words) == 0
     return json.loads(capsys.readouterr().out)
+
+
+def printed_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    assert status(words) == 0
+    return capsys.readouterr().out.split()
 
 
 @pytest.mark.parametrize(
@@ -95,8 +101,29 @@ def test_a_key_that_is_missing_or_not_described_is_noticed(tmp_path: Path) -> No
         shapes.check("run", {key: value for key, value in whole.items() if key != "failed"})
 
 
-def test_each_schema_is_shipped() -> None:
-    assert {file.stem for file in outputs.FOLDER.glob("*.json")} == set(outputs.SCHEMAS)
+@pytest.mark.parametrize("name", schemas.names())
+def test_a_schema_is_printed_by_its_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert name in printed_words(["list", "schemas"], capsys)
+    whole = printed(["list", "schemas", name], capsys)
+    assert whole["properties"]
+    Draft202012Validator.check_schema(whole)
+
+
+def test_a_schema_has_the_fields_in_order_and_what_their_docstrings_say() -> None:
+    whole = schemas.make("shape")
+    # Its own field and those of its base.
+    assert list(whole["properties"])[:3] == ["interface", "state", "up_bps"]
+    assert whole["properties"]["schema"] == {"const": "sojourn/shape/1"}
+    assert whole["properties"]["commands"]["description"] == "Of ip and tc."
+    numbers = schemas.make("run")["$defs"]["MeanAndMax_float___None_"]
+    assert list(numbers["properties"]) == ["mean", "max"]
+
+
+def test_no_other_word_takes_a_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(["list", "schemas", "nope"]) == 2
+    assert "'nope' is not a schema" in capsys.readouterr().err
+    assert status(["list", "qdiscs", "run"]) == 2
+    assert "'run' is one word too many after `list qdiscs`" in capsys.readouterr().err
 
 
 def test_a_run_s_tables_have_the_shape_of_their_schema(tmp_path: Path) -> None:

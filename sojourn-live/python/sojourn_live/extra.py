@@ -1,9 +1,20 @@
-"""What this package adds to `sojourn`: its verbs, and the reading of measurements."""
+"""What this package adds to `sojourn`: its verbs, their outputs, and the reading of measurements."""
 
 from sojourn.extras import VERBS, Extra
 
 PLACES = {"graph": "graph:graph", "import": "import_:import_"}
 """The file and the name in it of a verb that is not in the file of its name, by its name."""
+
+OUTPUTS = {
+    "measure": (1, "sojourn_live.outputs:MeasureOutput"),
+    "changes": (1, "sojourn_live.outputs:ChangesOutput"),
+    "history": (1, "sojourn_live.outputs:HistoryOutput"),
+    "peer": (1, "sojourn_live.outputs:PeerOutput"),
+    "rpm": (1, "sojourn_live.outputs:RpmOutput"),
+    "monitor": (1, "sojourn_live.outputs:MonitorOutput"),
+    "shape": (1, "sojourn_live.outputs:ShapeOutput"),
+    "tune": (1, "sojourn_live.outputs:TuneOutput"),
+}
 
 EXTRA = Extra(
     name="sojourn-live",
@@ -12,5 +23,6 @@ EXTRA = Extra(
             verb: f"sojourn_live.cli.{PLACES.get(verb, f'{verb}:{verb}')}" for verb in VERBS["live"]
         }
     },
+    outputs=OUTPUTS,
     measurements="sojourn_live.measured:MEASUREMENTS",
 )

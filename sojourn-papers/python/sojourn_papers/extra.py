@@ -1,4 +1,4 @@
-"""What this package adds to `sojourn`: its verb, and the list of papers."""
+"""What this package adds to `sojourn`: its verb, the verb's output, and the list of papers."""
 
 from sojourn.extras import Extra
 
@@ -6,6 +6,7 @@ EXTRA = Extra(
     name="sojourn-papers",
     verbs={"Held against reality": {"reproduce": "sojourn_papers.cli.reproduce:reproduce"}},
     lists={"papers": "sojourn_papers.extra:papers"},
+    outputs={"reproduce": (1, "sojourn_papers.outputs:ReproduceOutput")},
 )
 
 

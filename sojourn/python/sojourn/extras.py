@@ -1,5 +1,5 @@
-"""The packages beside this one. sojourn-live and sojourn-papers add verbs, lists and the reading of
-measurements; this package runs without them and imports neither.
+"""The packages beside this one. sojourn-live and sojourn-papers add verbs, lists, outputs and the
+reading of measurements; this package runs without them and imports neither.
 
 A package names itself by an entry point of the group `sojourn.extras`, whose value is an `Extra`:
 a module that imports nothing slow, since `sojourn --help` imports it.
@@ -50,6 +50,8 @@ class Extra:
     """By the heading of `sojourn --help`: the place of each verb, by its name."""
     lists: Mapping[str, str] = field(default_factory=dict)
     """What `sojourn list NAME` shows: the place of a function that returns the lines."""
+    outputs: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """Of each output of `--json` the version and the place of its shape, by its name."""
     measurements: str = ""
     """The place of what reads Runs of measurements; see `Measurements`."""
 

@@ -7,14 +7,14 @@ file of flent's (`ImportedFacts`). `"rpm" in facts` and `"clock" in facts` tell 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired, TypeAlias, final
+from typing import TYPE_CHECKING, Annotated, Literal, NotRequired, TypeAlias, final
 
+from msgspec import Meta
 from typing_extensions import TypedDict
 
-from sojourn.shapes import Chosen, Count, Real, Whole, Within
+from sojourn import shapes
+from sojourn.shapes import Count, Real, Whole
 
-TimeOfDay: TypeAlias = Annotated[int, Within(0, 250_000_000_000 * 10**9 - 1)]
-"""ns since 1970, up to what `datetime` has: the year 9892."""
 SessionOutcome: TypeAlias = Literal["complete", "interrupted", "partial"]
 """Interrupted: by Ctrl-C, or since the progress function said so."""
 
@@ -244,8 +244,8 @@ class AnyFacts(TypedDict):
     """A sentence; "" if complete."""
     notes: list[str]
     """On what could not be measured or is not as it should be, a sentence each."""
-    zero_ns: TimeOfDay
-    """The time of day at t = 0."""
+    zero_ns: Count
+    """The time of day at t = 0, ns since 1970."""
     duration_ns: Count
     """t at the end."""
     phases: list[SessionPhase]
@@ -275,7 +275,7 @@ class RpmParameterFacts(TypedDict):
 
     mad: Count
     id_ns: Count
-    tmp: Annotated[float, Within(1e-9, 1)]
+    tmp: Annotated[float, Meta(ge=1e-9, le=1)]
     """The share of the samples, the best, that a trimmed mean is of."""
     sdt: Real
     inp: Count
@@ -368,10 +368,21 @@ class ImportedFacts(AnyFacts):
     server: ImportedServer
 
 
-def _kind(value: object) -> object:
-    keys = value if isinstance(value, dict) else {}
-    return RpmFacts if "rpm" in keys else SessionFacts if "clock" in keys else ImportedFacts
+if TYPE_CHECKING:
+    MeasurementFacts: TypeAlias = SessionFacts | RpmFacts | ImportedFacts
+    """Of any measurement. What a server or a file says in them has no control characters."""
+else:
+    MeasurementFacts = shapes.one_of(SessionFacts, RpmFacts, ImportedFacts)
 
 
-MeasurementFacts: TypeAlias = Annotated[SessionFacts | RpmFacts | ImportedFacts, Chosen(_kind)]
-"""Of any measurement. What a server or a file says in them has no control characters."""
+def read(value: MeasurementFacts, place: str) -> MeasurementFacts:
+    """What an object says, if it has the shape that its keys tell.
+
+    Raises:
+        ValueError: it has not. The sentence begins with the place.
+    """
+    if "rpm" in value:
+        return shapes.read(RpmFacts, value, place)
+    if "clock" in value:
+        return shapes.read(SessionFacts, value, place)
+    return shapes.read(ImportedFacts, value, place)

@@ -10,12 +10,14 @@ not known.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from sojourn import foreign, shapes, traffic
+import msgspec
+
+from sojourn import facts, foreign, shapes, traffic
 from sojourn.facts import MeasurementFacts
-from sojourn.shapes import Count, Real, Within
+from sojourn.shapes import Count, Real
 
 FORMAT = 2
 """Version of the folder's layout, in meta.json. A lower one is read as well, a higher one was
@@ -135,7 +137,7 @@ class Meta:
     invalid: tuple[str, ...] = ()
     """Why this Run's numbers are not to be used, "seed 1: ..." each, in the order of the seeds;
     none: nothing is known against them."""
-    format: Annotated[int, Within(1, FORMAT)] = FORMAT
+    format: Annotated[int, msgspec.Meta(ge=1, le=FORMAT)] = FORMAT
     """Of the folder that it was read from."""
 
     @property
@@ -177,13 +179,19 @@ def read(text: bytes) -> Meta:
     if "format" not in raw:
         raise ValueError("it has no format")
     try:
-        meta = shapes.read(Meta, raw)
+        meta = _read(raw)
     except ValueError as error:
         raise ValueError(foreign.plain(str(error))) from None
     for problem in (*_problems(meta), *_problems_of_facts(meta)):
         raise ValueError(problem)
     harmless = foreign.plain_values(raw)
-    return meta if harmless == raw else shapes.read(Meta, harmless)
+    return meta if harmless == raw else _read(harmless)
+
+
+def _read(raw: dict[str, Any]) -> Meta:
+    meta = shapes.read(Meta, raw)
+    told = {seed: facts.read(each, f"facts.{seed}") for seed, each in meta.facts.items()}
+    return replace(meta, facts=told)
 
 
 def _json(text: bytes) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 `Numbers[N]`: each number is an N. Of one seed (`SeedNumbers`) a number is a float, NaN where it
 can't be said, or an int; over seeds (`OverSeeds`) it is a `MeanAndInterval`. In JSON NaN is null: N
-is `float | None` there.
+is `Known` there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Generic, NotRequired, TypeAlias, TypeVar
 from typing_extensions import TypedDict
 
 N = TypeVar("N")
+Known: TypeAlias = float | None
+"""Null: it can't be said."""
 
 
 class MeanAndInterval(TypedDict, Generic[N]):

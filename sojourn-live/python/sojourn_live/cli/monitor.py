@@ -21,8 +21,8 @@ RttColumn = Literal["min", "p10", "median", "mean", "p90", "p99", "max"]
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sojourn.outputs.lines import MonitoredTarget
     from sojourn_live.monitor.prober import Monitor, Watched
+    from sojourn_live.outputs import MonitoredTarget
 
 STEP_S = 0.5
 """Between two commits: what kill -9 may cost."""

@@ -15,7 +15,7 @@ from sojourn.errors import UserError
 
 if TYPE_CHECKING:
     from sojourn.linux.operations import ShapePlan, WantedShape
-    from sojourn.outputs.lines import ShapedInterface, ShapeState
+    from sojourn_live.outputs import ShapedInterface, ShapeState
     from sojourn_live.shape.journal import ShaperEntry
 
 WITHIN = "60s"

@@ -18,7 +18,7 @@ from sojourn_live.cli.shape import ApplyOptions, apply_shaper, wanted_of
 if TYPE_CHECKING:
     from sojourn.figures.tuning import Tried
     from sojourn.linux.operations import WantedShape
-    from sojourn.outputs.lines import TunedDirection, TunePoint
+    from sojourn_live.outputs import TunedDirection, TunePoint
     from sojourn_live.shape.prediction import Point
     from sojourn_live.shape.search import RateAnswer, RateQuestion
 

@@ -25,12 +25,13 @@ from typing import Literal
 import numpy as np
 
 from sojourn.arrays import Floats
-from sojourn.outputs.lines import BeforeAfterNumbers, ChangeBy, ChangeWord, Known
+from sojourn.numbers import Known
 from sojourn.records import Run
 from sojourn_live.measure import intervals
 from sojourn_live.measure.findings import per_repeat, pieces
 from sojourn_live.measure.intervals import Interval
 from sojourn_live.measure.phases import IDLE, WHOLE, Cut, Part, cut
+from sojourn_live.outputs import BeforeAfterNumbers, ChangeBy, ChangeWord
 
 LEAST_MS = 1.0
 """Delays that differ by less are alike, whatever their interval."""

@@ -25,11 +25,11 @@ import polars as pl
 
 from sojourn.arrays import Floats
 from sojourn.facts import MeasurementFacts
-from sojourn.outputs.lines import FindingsNumbers
 from sojourn.records import Run
 from sojourn_live.measure import intervals, marks, measurement, responsiveness, scores
 from sojourn_live.measure.intervals import Interval
 from sojourn_live.measure.phases import IDLE, WHOLE, Cut, Part, cut
+from sojourn_live.outputs import FindingsNumbers
 
 HEADERS = {4: 14 + 20 + 32, 6: 14 + 40 + 32}
 """By IP version: bytes of Ethernet, IP, and TCP with timestamps before a segment's payload."""

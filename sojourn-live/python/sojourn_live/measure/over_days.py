@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from sojourn.records import META, Run, RunError, write_index
 
 if TYPE_CHECKING:
-    from sojourn.outputs.lines import HistoryEntry
+    from sojourn_live.outputs import HistoryEntry
 
 FAILED = "failed.jsonl"
 LOADS = ("download", "upload", "both")

@@ -20,9 +20,9 @@ import polars as pl
 
 from sojourn.arrays import Floats
 from sojourn.facts import RpmDecided, RpmFacts, RpmLoaded
-from sojourn.outputs.lines import RpmStage
 from sojourn.records import Run, RunError
 from sojourn_live.measure import scores
+from sojourn_live.outputs import RpmStage
 
 FOREIGN = ("foreign-tcp", "foreign-tls", "foreign-http")
 SELF = "self"

@@ -9,6 +9,7 @@ import click
 
 from sojourn import extras
 from sojourn.cli import work
+from sojourn.errors import UserError
 from sojourn.offered import ENGINES
 
 if TYPE_CHECKING:
@@ -28,12 +29,17 @@ OTHERS = {name: place for package in extras.installed() for name, place in packa
     type=click.Choice([*NAMES, *OTHERS]),
     metavar=f"[{'|'.join([*NAMES, *OTHERS])}]",
 )
-def list_(what: str | None) -> None:
+@click.argument("schema", required=False, metavar="[SCHEMA]")
+def list_(what: str | None, schema: str | None) -> None:
     """List what there is to choose from: disciplines, engines, examples.
 
     Queue disciplines, congestion controls, engines, link layers, the example scenarios that `run`
-    takes by name, and the papers that `reproduce` takes.
+    takes by name, the papers that `reproduce` takes, and the schemas of what `--json` prints. `list
+    schemas run` prints the JSON Schema of `sojourn run --json`.
     """
+    if schema is not None:
+        _show_schema(what, schema)
+        return
     chosen = [what] if what else [*NAMES, *OTHERS]
     for number, name in enumerate(chosen):
         if not what:
@@ -125,8 +131,21 @@ def _scenarios() -> list[str]:
 def _schemas() -> list[str]:
     from sojourn import outputs
 
-    width = max(map(len, outputs.SCHEMAS))
-    return [f"{name:{width}}  {outputs.FOLDER / f'{name}.json'}" for name in outputs.SCHEMAS]
+    names = {name: outputs.identifier(name) for name in outputs.installed()}
+    width = max(map(len, names))
+    return [f"{name:{width}}  {what}" for name, what in [*names.items(), ("tables", "of a seed")]]
+
+
+def _show_schema(what: str | None, name: str) -> None:
+    from sojourn import schemas
+
+    if what != "schemas":
+        raise UserError(
+            f"'{name}' is one word too many after `list {what}`", "sojourn list schemas [SCHEMA]"
+        )
+    if name not in schemas.names():
+        raise UserError(f"'{name}' is not a schema", f"schemas: {', '.join(schemas.names())}")
+    work.show(schemas.text(name).rstrip())
 
 
 _LISTS: dict[str, Callable[[], list[str]]] = {

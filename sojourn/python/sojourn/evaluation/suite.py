@@ -41,9 +41,9 @@ class Claim:
 
     of: str
     over: str | None = None
-    at_most: float | None = None
-    at_least: float | None = None
-    between: tuple[float, ...] | None = None
+    at_most: shapes.Real | None = None
+    at_least: shapes.Real | None = None
+    between: tuple[shapes.Real, ...] | None = None
     times_baseline: bool = False
     harm: bool = False
     source: str = ""

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sojourn._core import TABLES, ColumnSchema
+from sojourn._core import TABLES, ColumnSchema, TableSchema
 
 # polars and numpy take longer to import than a short Run takes: only what reads tables does it.
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "TABLES",
     "ColumnSchema",
     "Names",
+    "TableSchema",
     "columns",
     "dtype",
     "frame",

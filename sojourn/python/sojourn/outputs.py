@@ -1,8 +1,8 @@
-"""The shapes of what `--json` prints, and their versions; those of live lines are in `lines`.
+"""The shapes of what `--json` prints, and their versions. Other packages add theirs (`Extra.outputs`).
 
-`OUTPUTS` names each: what its first key `schema` says is `sojourn/NAME/VERSION`. A key may be added
-without a new version; one that goes, or changes its meaning, needs one. `python docs/generate.py`
-writes each as JSON Schema (2020-12) to the folder `schemas` of the package, and docs/json.md.
+What the first key `schema` of an output says is `sojourn/NAME/VERSION`. A key may be added without
+a new version; one that goes, or changes its meaning, needs one. `sojourn.schemas` makes the JSON
+Schema (2020-12) of each, and `python docs/generate.py` docs/json.md.
 
 A number that could not be said is null.
 """
@@ -10,26 +10,12 @@ A number that could not be said is null.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
-from sojourn.numbers import MeanAndInterval, Numbers
-from sojourn.outputs.lines import (
-    ChangesOutput,
-    HistoryOutput,
-    Known,
-    MeasureOutput,
-    MonitorOutput,
-    PeerOutput,
-    RpmOutput,
-    ShapeOutput,
-    TuneOutput,
-)
-
-FOLDER = Path(__file__).parent.parent / "schemas"
-"""Holds NAME.json for each name in `SCHEMAS`."""
+from sojourn import extras
+from sojourn.numbers import Known, MeanAndInterval, Numbers
 
 NumberOverSeeds: TypeAlias = MeanAndInterval[Known]
 
@@ -484,103 +470,6 @@ class AgreeOutput(TypedDict):
     digest: list[AgreeDigest]
 
 
-class Estimate(TypedDict):
-    """Ours of a published number."""
-
-    mean: Known
-    ci95: Known
-    seeds: int
-
-
-class PaperNumber(TypedDict):
-    """A published number beside ours."""
-
-    id: str
-    where: str
-    what: str
-    unit: str
-    relation: str
-    published: Known
-    role: str | None
-    role_because: str
-    ours: Estimate
-    simulator: Estimate | None
-    """The simulator's, of the same scenario, where another engine ran; else null."""
-    difference: Known
-    relative_difference: Known
-    tolerance: str | None
-    tolerance_because: str | None
-    verdict: str
-    reason: str
-    study: str
-    variant: str
-
-
-class PaperThreshold(TypedDict):
-    """A quantity that decides a claim, beside what is asked of it."""
-
-    what: str
-    threshold: str
-    ours: float | None
-    """null: its Runs are not run here."""
-    met: bool
-    needed: str
-    """For "all" of the claim, or for its "direction"."""
-
-
-class PaperClaim(TypedDict):
-    """A claim, judged."""
-
-    id: str
-    where: str
-    says: str
-    verdict: str
-    role: str
-    role_because: str
-    judged: list[PaperThreshold]
-    because: str
-    must_hold: bool
-
-
-class PaperReading(TypedDict):
-    """How a parameter that a paper leaves open was read."""
-
-    parameter: str
-    source: str
-    chosen: str
-    why: str
-    others: str
-    under: list[str]
-    """The other readings, by their names in the matrix of the page."""
-    searched: bool
-
-
-class PaperOutput(TypedDict):
-    """A paper, reproduced."""
-
-    paper: str
-    title: str
-    source: str
-    quick: bool
-    engine: list[str]
-    version: list[str]
-    invalid: list[str]
-    claims: list[PaperClaim]
-    numbers: list[PaperNumber]
-    numbers_left_out: int
-    readings: list[PaperReading]
-
-
-class ReproduceOutput(TypedDict):
-    """`sojourn reproduce`."""
-
-    schema: str
-    engine: str
-    quick: bool | None
-    papers: list[PaperOutput]
-    failed: list[FailedRun]
-
-
 class EvaluatedCell(TypedDict):
     """A claim on a candidate in one cell of its criterion."""
 
@@ -772,32 +661,28 @@ class CacheOutput(TypedDict):
     """Seeds that this call removed."""
 
 
-OUTPUTS: dict[str, tuple[int, type[Any]]] = {
-    "run": (1, RunOutput),
-    "sweep": (1, SweepOutput),
-    "cells": (1, CellsOutput),
-    "compare": (1, CompareOutput),
-    "advise": (1, AdviseOutput),
-    "evaluate": (1, EvaluateOutput),
-    "check": (1, CheckOutput),
-    "verify": (1, VerifyOutput),
-    "agree": (1, AgreeOutput),
-    "replay": (1, ReplayOutput),
-    "reproduce": (1, ReproduceOutput),
-    "measure": (1, MeasureOutput),
-    "changes": (1, ChangesOutput),
-    "history": (1, HistoryOutput),
-    "peer": (1, PeerOutput),
-    "rpm": (1, RpmOutput),
-    "monitor": (1, MonitorOutput),
-    "shape": (1, ShapeOutput),
-    "tune": (1, TuneOutput),
-    "clean": (1, CleanOutput),
-    "cache": (1, CacheOutput),
+OUTPUTS: dict[str, tuple[int, str]] = {
+    "run": (1, "sojourn.outputs:RunOutput"),
+    "sweep": (1, "sojourn.outputs:SweepOutput"),
+    "cells": (1, "sojourn.outputs:CellsOutput"),
+    "compare": (1, "sojourn.outputs:CompareOutput"),
+    "advise": (1, "sojourn.outputs:AdviseOutput"),
+    "evaluate": (1, "sojourn.outputs:EvaluateOutput"),
+    "check": (1, "sojourn.outputs:CheckOutput"),
+    "verify": (1, "sojourn.outputs:VerifyOutput"),
+    "agree": (1, "sojourn.outputs:AgreeOutput"),
+    "replay": (1, "sojourn.outputs:ReplayOutput"),
+    "clean": (1, "sojourn.outputs:CleanOutput"),
+    "cache": (1, "sojourn.outputs:CacheOutput"),
 }
-"""Each output by its name: its version, and its shape."""
-SCHEMAS = (*OUTPUTS, "tables")
-"""The names in `FOLDER`: each output, and the tables of a Run."""
+"""Each output of this package by its name: its version, and the place of its shape."""
+
+
+def installed() -> dict[str, tuple[int, str]]:
+    """The outputs of all packages that are there."""
+    return OUTPUTS | {
+        name: output for package in extras.installed() for name, output in package.outputs.items()
+    }
 
 
 def stamped(name: str, whole: Mapping[str, Any]) -> dict[str, Any]:
@@ -807,5 +692,5 @@ def stamped(name: str, whole: Mapping[str, Any]) -> dict[str, Any]:
 
 def identifier(name: str) -> str:
     """What the key `schema` of this output says."""
-    version, _ = OUTPUTS[name]
+    version, _ = OUTPUTS[name] if name in OUTPUTS else installed()[name]
     return f"sojourn/{name}/{version}"

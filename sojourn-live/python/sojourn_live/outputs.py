@@ -7,10 +7,7 @@ from typing import Literal, TypeAlias
 from typing_extensions import TypedDict
 
 from sojourn.facts import MeasurementFacts, RpmServerFacts, SessionOutcome
-
-Known: TypeAlias = float | None
-"""Null: it can't be said."""
-
+from sojourn.numbers import Known
 
 # ---------------------------------------------------------------------------------- measurements
 

@@ -1,0 +1,105 @@
+"""The shape of what `sojourn reproduce` prints under `--json`."""
+
+from __future__ import annotations
+
+from typing_extensions import TypedDict
+
+from sojourn.numbers import Known
+from sojourn.outputs import FailedRun
+
+
+class Estimate(TypedDict):
+    """Ours of a published number."""
+
+    mean: Known
+    ci95: Known
+    seeds: int
+
+
+class PaperNumber(TypedDict):
+    """A published number beside ours."""
+
+    id: str
+    where: str
+    what: str
+    unit: str
+    relation: str
+    published: Known
+    role: str | None
+    role_because: str
+    ours: Estimate
+    simulator: Estimate | None
+    """The simulator's, of the same scenario, where another engine ran; else null."""
+    difference: Known
+    relative_difference: Known
+    tolerance: str | None
+    tolerance_because: str | None
+    verdict: str
+    reason: str
+    study: str
+    variant: str
+
+
+class PaperThreshold(TypedDict):
+    """A quantity that decides a claim, beside what is asked of it."""
+
+    what: str
+    threshold: str
+    ours: float | None
+    """null: its Runs are not run here."""
+    met: bool
+    needed: str
+    """For "all" of the claim, or for its "direction"."""
+
+
+class PaperClaim(TypedDict):
+    """A claim, judged."""
+
+    id: str
+    where: str
+    says: str
+    verdict: str
+    role: str
+    role_because: str
+    judged: list[PaperThreshold]
+    because: str
+    must_hold: bool
+
+
+class PaperReading(TypedDict):
+    """How a parameter that a paper leaves open was read."""
+
+    parameter: str
+    source: str
+    chosen: str
+    why: str
+    others: str
+    under: list[str]
+    """The other readings, by their names in the matrix of the page."""
+    searched: bool
+
+
+class PaperOutput(TypedDict):
+    """A paper, reproduced."""
+
+    paper: str
+    title: str
+    source: str
+    quick: bool
+    engine: list[str]
+    version: list[str]
+    invalid: list[str]
+    claims: list[PaperClaim]
+    numbers: list[PaperNumber]
+    numbers_left_out: int
+    readings: list[PaperReading]
+
+
+class ReproduceOutput(TypedDict):
+    """`sojourn reproduce`."""
+
+    schema: str
+    engine: str
+    quick: bool | None
+    papers: list[PaperOutput]
+    failed: list[FailedRun]
