@@ -133,7 +133,10 @@ def _schemas() -> list[str]:
 
     names = {name: outputs.identifier(name) for name in outputs.installed()}
     width = max(map(len, names))
-    return [f"{name:{width}}  {what}" for name, what in [*names.items(), ("tables", "of a seed")]]
+    return [
+        f"{name:{width}}  {what}"
+        for name, what in [*names.items(), ("tables", "the tables of a seed")]
+    ]
 
 
 def _show_schema(what: str | None, name: str) -> None:
