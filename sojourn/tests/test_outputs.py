@@ -110,11 +110,11 @@ def test_a_schema_is_printed_by_its_name(name: str, capsys: pytest.CaptureFixtur
 
 
 def test_a_schema_has_the_fields_in_order_and_what_their_docstrings_say() -> None:
-    whole = schemas.make("shape")
+    whole = schemas.make("advise")
     # Its own field and those of its base.
-    assert list(whole["properties"])[:3] == ["interface", "state", "up_bps"]
-    assert whole["properties"]["schema"] == {"const": "sojourn/shape/1"}
-    assert whole["properties"]["commands"]["description"] == "Of ip and tc."
+    assert list(whole["properties"])[:3] == ["about", "goal", "chosen"]
+    assert whole["properties"]["schema"] == {"const": "sojourn/advise/1"}
+    assert whole["properties"]["about"]["description"] == "The line or the scenario."
     numbers = schemas.make("run")["$defs"]["MeanAndMax_float___None_"]
     assert list(numbers["properties"]) == ["mean", "max"]
 
