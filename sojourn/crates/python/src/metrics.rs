@@ -7,8 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
-use arrays::{Integers, Reals, array};
 use crate::interrupt::CtrlC;
+use arrays::{Integers, Reals, array};
 
 /// The numbers of one seed, in the form that takes the least memory; see `_core.pyi`.
 #[pyclass(frozen)]

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Time;
 
-use arrays::{Integers, array};
 use crate::own::OwnCode;
 use crate::realised::Link;
 use crate::run::{give_code, thrown};
+use arrays::{Integers, array};
 
 /// What became of each arrival; see `_core.pyi`.
 #[pyfunction]

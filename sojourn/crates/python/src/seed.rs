@@ -70,7 +70,8 @@ impl SeedTables {
     }
 
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let all = self.0.iter().map(|table| arrays::columns(py, table)).collect::<PyResult<Vec<_>>>()?;
+        let all =
+            self.0.iter().map(|table| arrays::columns(py, table)).collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, all)
     }
 

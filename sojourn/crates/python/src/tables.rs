@@ -1,8 +1,8 @@
 //! The tables' declaration, and columns of Python's arrays.
 
+use arrays::{Integers, Numbers, Reals};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use arrays::{Integers, Numbers, Reals};
 use tables::{ALL, Column, Kind};
 
 /// A column as it is declared; see `_core.pyi`.

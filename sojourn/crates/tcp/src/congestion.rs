@@ -49,11 +49,6 @@ impl CongestionKind {
             _ => Ecn::Ect0,
         }
     }
-
-    /// It sets cwnd by itself, in reductions too, and is paced.
-    pub const fn sets_cwnd(self) -> bool {
-        matches!(self, CongestionKind::Bbr | CongestionKind::Bbr3 | CongestionKind::Prague)
-    }
 }
 
 kinds! {

@@ -29,7 +29,7 @@ mod recovery;
 mod state;
 mod timeouts;
 
-use crate::cc::{Ack, AckSample, CongestionControl, Control};
+use crate::cc::{Ack, AckSample, Control, Needs};
 use crate::params::{FastRecovery, Ns2Mode};
 use crate::rack::Rack;
 use crate::rate::{RateSampler, micros};
@@ -127,14 +127,10 @@ struct Settings {
     needs_ecn: bool,
     /// ACKs tell of each mark.
     exact: bool,
-    /// The congestion control sets cwnd by itself: no PRR.
-    sets_cwnd: bool,
-    /// The congestion control makes use of each ACK as such.
-    heeds_acks: bool,
+    /// What the congestion control asks for.
+    control: Needs,
     /// Segments are paced whatever the congestion control.
     pacing: bool,
-    /// Some segments may be shorter than the MSS: `Lengths` has them.
-    shrinks: bool,
 }
 
 /// The state of the handshake.
@@ -223,6 +219,7 @@ impl Sender {
         let sack1 = params.ns2.sack1_pipe || params.ns2.timeout_forgets_sacks;
         let sack_is_linuxs = params.recovery.sack && !sack1;
         let control = Control::new(params);
+        let needs = control.needs();
         let settings = Settings {
             mss: params.mss,
             sack: params.recovery.sack,
@@ -236,16 +233,14 @@ impl Sender {
             ns2: params.ns2,
             max_window: params.growth.max_window.unwrap_or(u32::MAX).max(1),
             needs_ecn: params.ecn && params.congestion.needs_ecn(),
-            sets_cwnd: params.congestion.sets_cwnd() || control.samples_rate(),
-            heeds_acks: control.heeds_acks(),
+            control: needs,
             pacing: params.growth.pacing,
-            shrinks: control.shrinks(),
             exact: (params.congestion.needs_ecn() || params.accecn) && params.ecn,
         };
         let marks = settings.exact.then(|| Box::new(Marks::new(params)));
-        let paced = params.growth.pacing || params.congestion.sets_cwnd() || control.paces();
-        let lengths = control.shrinks().then(|| Lengths::new(params.mss, bytes));
-        let rate = control.samples_rate().then(|| Box::new(RateSampler::new()));
+        let paced = params.growth.pacing || needs.paced;
+        let lengths = needs.shorter_segments.then(|| Lengths::new(params.mss, bytes));
+        let rate = needs.rate_samples.then(|| Box::new(RateSampler::new()));
         let mut sender = Sender {
             una: 0,
             nxt: 0,
@@ -416,7 +411,7 @@ impl Sender {
         let acked = ack.ack - self.una;
         self.una = ack.ack;
         self.scoreboard.advance(ack.ack);
-        if self.control.times_segments() {
+        if self.settings.control.segment_rtts {
             self.on_delivered(last, now);
         }
         self.cong_avoid(acked, rtt, ack.one_way, now);
@@ -497,7 +492,7 @@ impl Sender {
             self.dup_acks += 1;
             delivered = 1;
         }
-        if self.control.times_segments() {
+        if self.settings.control.segment_rtts {
             self.on_delivered(last, now);
         }
         let ece = if self.settings.exact {
@@ -513,7 +508,7 @@ impl Sender {
         if quiet && !ece {
             // The common case: new data acknowledged in TCP_CA_Open.
             if acked > 0 {
-                if self.settings.heeds_acks {
+                if self.settings.control.acks {
                     self.cong_avoid(delivered, rtt, ack.one_way, now);
                 }
                 self.inflation = 0;
@@ -534,7 +529,7 @@ impl Sender {
             rearm &= !self.fastretrans_alert(ack, news, now).rack_armed_timer;
             self.try_keep_open();
         }
-        if self.settings.sets_cwnd && delivery.is_none() {
+        if self.settings.control.sets_cwnd && delivery.is_none() {
             self.control_by_marks(delivered, now);
         }
         if rearm {
@@ -762,7 +757,7 @@ impl Sender {
         if !retransmit {
             self.rtt_source.on_transmit(seq, now);
         }
-        let len = if self.settings.shrinks {
+        let len = if self.settings.control.shorter_segments {
             self.length(seq, retransmit)
         } else if seq + 1 == self.end {
             self.last_len

@@ -1,6 +1,6 @@
 //! Time, Span, Rate: the quantities every other room is written in, `Luck`, the seeded generator,
 //! what packets take of a host's memory, what bytes take at a rate (`BytePace`), and what hosts and
-//! queues say to each other (`Ecn`).
+//! queues say to each other (`Ecn`). `forward!` writes the methods of an enum of implementations.
 //!
 //! A `Time` is a point on the run's clock, a `Span` a length of it; both are u64 nanoseconds and
 //! never wrap (584 years). A `Rate` is bit/s. Arithmetic that mixes them lives here once, with its
@@ -8,6 +8,7 @@
 
 mod byte_pace;
 mod ecn;
+mod forward;
 mod luck;
 pub mod memory;
 

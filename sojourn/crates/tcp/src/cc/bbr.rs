@@ -14,7 +14,7 @@
 //! segment are not told apart.
 
 use super::minmax::WindowedMax;
-use super::{Ack, Congestion, CongestionControl};
+use super::{Ack, Congestion, CongestionControl, Needs, Paced, RateSampled};
 use crate::TcpParams;
 use crate::rate::{RateSample, Repair, Sample, Totals, micros};
 use units::{Luck, Span, Time};
@@ -415,11 +415,7 @@ impl Bbr {
     }
 }
 
-impl CongestionControl for Bbr {
-    fn samples_rate(&self) -> bool {
-        true
-    }
-
+impl RateSampled for Bbr {
     fn on_established(&mut self, rtt: Option<Span>, totals: Totals, now: Time) {
         self.init_pacing_rate(rtt);
         self.min_rtt_us = rtt.map(|rtt| micros(Time(rtt.0)) as u32);
@@ -463,20 +459,30 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn rate(&self) -> Option<u64> {
-        Some(self.pacing_rate)
-    }
-
-    /// ssthresh stays: cwnd is BBR's own.
-    fn on_congestion(&mut self, _: &Congestion) {
-        self.save_cwnd();
-    }
-
     fn on_timeout(&mut self, totals: Totals) {
         self.repair = Repair::Loss;
         self.full_bw = 0;
         self.round_start = true;
         self.sample_policer(true, false, totals);
+    }
+}
+
+impl Paced for Bbr {
+    fn rate(&self) -> Option<u64> {
+        Some(self.pacing_rate)
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn needs(&self) -> Needs {
+        Needs { acks: false, rate_samples: true, sets_cwnd: true, paced: true, ..Needs::ACKS }
+    }
+
+    fn on_ack(&mut self, _: &Ack) {}
+
+    /// ssthresh stays: cwnd is BBR's own.
+    fn on_congestion(&mut self, _: &Congestion) {
+        self.save_cwnd();
     }
 
     /// A recovery was needless: a policer, and in Startup the bandwidth, are looked for anew. cwnd
@@ -484,12 +490,6 @@ impl CongestionControl for Bbr {
     fn undo(&mut self, _: f64, totals: Totals) {
         (self.full_bw, self.full_bw_rounds) = (0, 0);
         self.policer.reset(totals);
-    }
-
-    fn on_ack(&mut self, _: &Ack) {}
-
-    fn heeds_acks(&self) -> bool {
-        false
     }
 
     fn cwnd(&self) -> f64 {

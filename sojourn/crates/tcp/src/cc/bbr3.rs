@@ -15,7 +15,7 @@
 //! up to half of its lateness off the next gap, as in Linux. An ECN echo counts as a loss.
 
 use super::minmax::WindowedMax;
-use super::{Ack, Congestion, CongestionControl, Signal};
+use super::{Ack, Congestion, CongestionControl, Needs, Paced, RateSampled, Signal};
 use crate::TcpParams;
 use crate::rate::{LostSegment, RateSample, Repair, Sample, Totals, micros};
 use units::{Luck, Span, Time, whole};
@@ -734,11 +734,7 @@ pub(crate) fn inflight_at_loss(lost: &LostSegment) -> f64 {
     inflight_prev + (LOSS_THRESH * inflight_prev - lost_prev) / (1.0 - LOSS_THRESH)
 }
 
-impl CongestionControl for Bbr3 {
-    fn samples_rate(&self) -> bool {
-        true
-    }
-
+impl RateSampled for Bbr3 {
     fn on_established(&mut self, rtt: Option<Span>, totals: Totals, now: Time) {
         let seconds = rtt.map_or(FIRST_RTT, |rtt| rtt.as_secs_f64());
         self.pacing_rate = STARTUP_PACING_GAIN * self.cwnd * self.mss / seconds;
@@ -796,9 +792,24 @@ impl CongestionControl for Bbr3 {
         }
     }
 
+    fn on_timeout(&mut self, _: Totals) {
+        self.repair = Repair::Loss;
+        self.recovery_round = None;
+    }
+}
+
+impl Paced for Bbr3 {
     fn rate(&self) -> Option<u64> {
         Some(whole(self.pacing_rate))
     }
+}
+
+impl CongestionControl for Bbr3 {
+    fn needs(&self) -> Needs {
+        Needs { acks: false, rate_samples: true, sets_cwnd: true, paced: true, ..Needs::ACKS }
+    }
+
+    fn on_ack(&mut self, _: &Ack) {}
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.save_state_upon_loss();
@@ -808,11 +819,6 @@ impl CongestionControl for Bbr3 {
                 self.handle_inflight_too_high(event.inflight.into(), false, event.now);
             }
         }
-    }
-
-    fn on_timeout(&mut self, _: Totals) {
-        self.repair = Repair::Loss;
-        self.recovery_round = None;
     }
 
     /// HandleSpuriousLossDetection.
@@ -836,12 +842,6 @@ impl CongestionControl for Bbr3 {
             }
             _ => {}
         }
-    }
-
-    fn on_ack(&mut self, _: &Ack) {}
-
-    fn heeds_acks(&self) -> bool {
-        false
     }
 
     fn cwnd(&self) -> f64 {

@@ -29,7 +29,7 @@
 //! cubictcp_cwnd_event, if nothing was in flight). `Ns2Mode` changes nothing here.
 
 use super::hystart_plus_plus::HystartPlusPlus;
-use super::{Ack, AckSample, Congestion, CongestionControl, CwndCnt, Signal};
+use super::{Ack, AckSample, Congestion, CongestionControl, CwndCnt, Needs, Signal};
 use crate::TcpParams;
 use units::{Span, Time};
 
@@ -260,9 +260,8 @@ fn times_beta(cwnd: u32) -> u32 {
 }
 
 impl CongestionControl for Cubic {
-    #[inline]
-    fn times_segments(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { segment_rtts: true, ..Needs::ACKS }
     }
 
     /// cubictcp_acked: an RTT sample for delay_min and HyStart. Samples of an epoch's first second

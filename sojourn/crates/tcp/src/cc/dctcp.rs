@@ -9,7 +9,8 @@
 //! and are off in Linux.
 
 use super::{
-    Ack, AckEvent, Congestion, CongestionControl, CwndCnt, Delivered, Signal, reno_cong_avoid,
+    Ack, AckEvent, Congestion, CongestionControl, CwndCnt, Delivered, MarkBased, Paced, Signal,
+    reno_cong_avoid,
 };
 use crate::TcpParams;
 
@@ -63,15 +64,6 @@ impl CongestionControl for Dctcp {
         }
     }
 
-    fn in_ack_event(&mut self, event: &AckEvent) {
-        let &AckEvent { delivered, una, nxt, .. } = event;
-        if una >= self.next_seq {
-            let packets = delivered.packets.wrapping_sub(self.before.packets);
-            self.update_alpha(packets, delivered.ce.wrapping_sub(self.before.ce));
-            (self.next_seq, self.before) = (nxt, delivered);
-        }
-    }
-
     fn on_congestion(&mut self, event: &Congestion) {
         let cwnd = self.cwnd as u32;
         let reduced = match event.signal {
@@ -89,13 +81,27 @@ impl CongestionControl for Dctcp {
         }
     }
 
+    window_accessors!();
+}
+
+impl MarkBased for Dctcp {
+    fn in_ack_event(&mut self, event: &AckEvent) {
+        let &AckEvent { delivered, una, nxt, .. } = event;
+        if una >= self.next_seq {
+            let packets = delivered.packets.wrapping_sub(self.before.packets);
+            self.update_alpha(packets, delivered.ce.wrapping_sub(self.before.ce));
+            (self.next_seq, self.before) = (nxt, delivered);
+        }
+    }
+
     /// dctcp_react_to_loss. A reduction for marks that is under way is overridden.
     fn on_recovery(&mut self) {
         self.ssthresh = f64::from((self.cwnd as u32 / 2).max(2));
     }
-
-    window_accessors!();
 }
+
+/// It is paced as all are, if at all.
+impl Paced for Dctcp {}
 
 #[cfg(test)]
 mod tests {

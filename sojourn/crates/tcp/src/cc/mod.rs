@@ -3,7 +3,9 @@
 //! The sender reports each ACK and each congestion signal; a congestion control answers with cwnd
 //! and ssthresh. How cwnd falls during a recovery (PRR, window inflation) is the sender's part and
 //! the same for all. Windows are in segments here, with fractions; the sender's public functions
-//! give bytes. The trait has the hooks of Linux's `tcp_congestion_ops` under readable names.
+//! give bytes. The traits have the hooks of Linux's `tcp_congestion_ops` under readable names:
+//! `CongestionControl` those of every control, `RateSampled` and `MarkBased` those of BBR and of
+//! DCTCP, `Paced` those of a control with a rate of its own.
 
 /// The accessors of `CongestionControl` for a state with the fields `cwnd` and `ssthresh`, `f64`.
 macro_rules! window_accessors {
@@ -54,7 +56,7 @@ pub use vegas::Vegas;
 use crate::rate::{LostSegment, RateSample, Totals};
 use crate::rtt::Srtt;
 use crate::{CongestionKind, TcpParams};
-use units::{Luck, Span, Time};
+use units::{Luck, Span, Time, forward};
 
 /// What an ACK of new data reports.
 #[derive(Clone, Copy, Debug)]
@@ -149,110 +151,68 @@ pub struct AckEvent {
     pub lossless: bool,
 }
 
-/// A congestion control algorithm.
-pub trait CongestionControl {
-    /// An ACK of new data outside recovery: cwnd may grow (`cong_avoid`).
-    fn on_ack(&mut self, ack: &Ack);
+/// What a congestion control asks of its sender. The sender reads it once, as the connection begins.
+/// A control of the window alone asks for nothing else than ACKs, which is the default.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// `CongestionControl::on_ack` is called.
+    pub acks: bool,
+    /// `CongestionControl::on_delivered` is called.
+    pub segment_rtts: bool,
+    /// The sender takes samples of the delivery rate, and calls the methods of `RateSampled`.
+    pub rate_samples: bool,
+    /// It sets cwnd by itself, in a reduction too: no PRR.
+    pub sets_cwnd: bool,
+    /// Segments are paced, at the control's own rate once it has one (`Paced`).
+    pub paced: bool,
+    /// The first segments are paced, too, which Linux's are not.
+    pub paced_from_the_start: bool,
+    /// Some segments are shorter than the MSS (`Paced::payload`).
+    pub shorter_segments: bool,
+}
 
-    /// It makes use of `on_ack`.
-    fn heeds_acks(&self) -> bool {
-        true
+impl Needs {
+    /// ACKs alone.
+    const ACKS: Needs = Needs {
+        acks: true,
+        segment_rtts: false,
+        rate_samples: false,
+        sets_cwnd: false,
+        paced: false,
+        paced_from_the_start: false,
+        shorter_segments: false,
+    };
+}
+
+/// A congestion control algorithm: what each has. One that moves the window by ACKs and losses
+/// alone writes `on_ack` and `on_congestion`, and has the rest from `window_accessors!` and the
+/// defaults.
+pub trait CongestionControl {
+    /// What it asks of the sender.
+    fn needs(&self) -> Needs {
+        Needs::ACKS
     }
+
+    /// An ACK of new data outside recovery: cwnd may grow (`cong_avoid`). If `Needs::acks`.
+    fn on_ack(&mut self, ack: &Ack);
 
     /// Congestion: sets ssthresh (`ssthresh`), and cwnd to 1 on a timeout. In fast recovery the
     /// sender brings cwnd to ssthresh.
     fn on_congestion(&mut self, event: &Congestion);
 
-    /// An ACK arrives, in a recovery too, before it is decided whether cwnd is reduced
-    /// (`in_ack_event`). Called where the endpoints' feedback on marks is exact.
-    fn in_ack_event(&mut self, _event: &AckEvent) {}
-
-    /// The ACK has been processed: a congestion control that sets cwnd by itself does so
-    /// now. Called after `in_ack_event`.
-    fn cong_control(&mut self, _event: &AckEvent) {}
-
-    /// A recovery begins, after `on_congestion` if cwnd is reduced for it (`set_state` with
-    /// TCP_CA_Recovery).
-    fn on_recovery(&mut self) {}
-
     /// An ACK, in a recovery too, gives an RTT (`pkts_acked`). Called before `on_ack`, if
-    /// `times_segments`.
+    /// `Needs::segment_rtts`.
     fn on_delivered(&mut self, _sample: &AckSample) {}
-
-    /// It makes use of `on_delivered`.
-    #[inline]
-    fn times_segments(&self) -> bool {
-        false
-    }
-
-    /// It asks for samples of the delivery rate, sets cwnd at each of them itself, in a recovery too
-    /// (cong_control), and says at which rate segments are paced.
-    fn samples_rate(&self) -> bool {
-        false
-    }
-
-    /// The connection is established; the handshake gave this RTT. If `samples_rate`.
-    fn on_established(&mut self, _rtt: Option<Span>, _totals: Totals, _now: Time) {}
-
-    /// An ACK was processed. If `samples_rate`.
-    fn on_rate_sample(&mut self, _sample: &RateSample) {}
-
-    /// A segment was found lost. If `samples_rate`, before the ACK's `on_rate_sample`.
-    fn on_lost(&mut self, _lost: &LostSegment) {}
-
-    /// It keeps cwnd so low that the samples show less than the path delivers.
-    fn limits_itself(&self) -> bool {
-        false
-    }
-
-    /// After a pause of the application a segment is about to leave. If `samples_rate`.
-    fn on_idle_restart(&mut self, _now: Time, _totals: Totals) {}
-
-    /// Its connections are paced: at its `rate`, once it has one.
-    fn paces(&self) -> bool {
-        false
-    }
-
-    /// Its first segments are paced, too, which Linux's are not.
-    fn paces_from_the_start(&self) -> bool {
-        false
-    }
-
-    /// The rate at which it wants segments paced, payload bytes a second.
-    fn rate(&self) -> Option<u64> {
-        None
-    }
-
-    /// Segments that may leave at one instant where it paces, one at least (tso_segs).
-    fn burst(&self) -> u32 {
-        1
-    }
-
-    /// It makes segments shorter than the MSS at times.
-    fn shrinks(&self) -> bool {
-        false
-    }
-
-    /// Payload of the segments that leave now, bytes; the MSS at most. If `shrinks`.
-    fn payload(&self) -> u32 {
-        u32::MAX
-    }
-
-    /// The retransmission timer has expired (TCP_CA_Loss). If `samples_rate`.
-    fn on_timeout(&mut self, _totals: Totals) {}
-
-    /// A reduction proved needless; cwnd was `prior_cwnd` before it (undo_cwnd).
-    fn undo(&mut self, prior_cwnd: f64, _totals: Totals) {
-        self.set_cwnd(self.cwnd().max(prior_cwnd));
-    }
-
-    /// Its random stream.
-    fn set_luck(&mut self, _luck: Luck) {}
 
     /// A segment is about to leave and nothing is in flight (CA_EVENT_TX_START): at the start,
     /// after a pause, and when a timeout has marked all as lost. `nxt`: the next segment to be sent
     /// for the first time.
     fn on_tx_start(&mut self, _nxt: u32) {}
+
+    /// A reduction proved needless; cwnd was `prior_cwnd` before it (undo_cwnd).
+    fn undo(&mut self, prior_cwnd: f64, _totals: Totals) {
+        self.set_cwnd(self.cwnd().max(prior_cwnd));
+    }
 
     /// The window, segments.
     fn cwnd(&self) -> f64;
@@ -273,6 +233,66 @@ pub trait CongestionControl {
     fn pacing_gain(&self) -> f64 {
         if self.cwnd() < self.ssthresh() / 2.0 { 2.0 } else { 1.2 }
     }
+}
+
+/// A congestion control with a pacing rate of its own.
+pub trait Paced {
+    /// The rate at which segments are paced, payload bytes a second.
+    fn rate(&self) -> Option<u64> {
+        None
+    }
+
+    /// Segments that may leave at one instant, at least one (tso_segs).
+    fn burst(&self) -> u32 {
+        1
+    }
+
+    /// Payload of the segments that leave now, bytes; the MSS at most. If `Needs::shorter_segments`.
+    fn payload(&self) -> u32 {
+        u32::MAX
+    }
+}
+
+/// A congestion control that models the path from samples of the delivery rate, and sets cwnd and its
+/// pacing rate at each of them, in a recovery too (cong_control). The methods are called if
+/// `Needs::rate_samples`.
+pub trait RateSampled: CongestionControl + Paced {
+    /// Its random stream. Set before the connection begins, whatever it needs.
+    fn set_luck(&mut self, luck: Luck);
+
+    /// The connection is established; the handshake gave this RTT.
+    fn on_established(&mut self, _rtt: Option<Span>, _totals: Totals, _now: Time) {}
+
+    /// An ACK was processed.
+    fn on_rate_sample(&mut self, sample: &RateSample);
+
+    /// A segment was found lost. Called before the ACK's `on_rate_sample`.
+    fn on_lost(&mut self, _lost: &LostSegment) {}
+
+    /// It keeps cwnd so low that the samples show less than the path delivers.
+    fn limits_itself(&self) -> bool {
+        false
+    }
+
+    /// After a pause of the application a segment is about to leave.
+    fn on_idle_restart(&mut self, _now: Time, _totals: Totals) {}
+
+    /// The retransmission timer has expired (TCP_CA_Loss).
+    fn on_timeout(&mut self, _totals: Totals) {}
+}
+
+/// A congestion control that counts marks. The endpoints' feedback on marks is exact.
+pub trait MarkBased: CongestionControl + Paced {
+    /// An ACK arrives, in a recovery too, before it is decided whether cwnd is reduced
+    /// (`in_ack_event`). Not called if `Needs::sets_cwnd`.
+    fn in_ack_event(&mut self, _event: &AckEvent) {}
+
+    /// The ACK has been processed: the control sets cwnd. Called if `Needs::sets_cwnd`.
+    fn cong_control(&mut self, _event: &AckEvent) {}
+
+    /// A recovery begins, after `on_congestion` if cwnd is reduced for it (`set_state` with
+    /// TCP_CA_Recovery).
+    fn on_recovery(&mut self) {}
 }
 
 /// Linux's `snd_cwnd_cnt`: acknowledged segments that have not yet grown cwnd by a whole one.
@@ -313,12 +333,19 @@ fn reno_cong_avoid(cwnd: f64, ssthresh: f64, acked: u32, cwnd_cnt: &mut CwndCnt)
     cwnd
 }
 
-/// Declares each congestion control's state, and how it is made.
+/// Declares each congestion control once, by its traits: its state, and how it is made. `window`
+/// ones are a `CongestionControl`, `sampled` ones `RateSampled` too, `marks` ones `MarkBased`.
 macro_rules! controls {
-    ($($(#[$doc:meta])* $Kind:ident($State:ty): $make:expr;)*) => {
+    (
+        window { $($(#[$window_doc:meta])* $Window:ident($WindowState:ty): $make_window:expr;)* }
+        sampled { $($(#[$sampled_doc:meta])* $Sampled:ident($SampledState:ty): $make_sampled:expr;)* }
+        marks { $($(#[$marks_doc:meta])* $Marks:ident($MarksState:ty): $make_marks:expr;)* }
+    ) => {
         /// A congestion control, dispatched by a branch.
         pub enum Control {
-            $($(#[$doc])* $Kind($State),)*
+            $($(#[$window_doc])* $Window($WindowState),)*
+            $($(#[$sampled_doc])* $Sampled($SampledState),)*
+            $($(#[$marks_doc])* $Marks($MarksState),)*
             /// See `own`. On the heap, so that `Control` stays small.
             Own(Box<Own>),
         }
@@ -330,25 +357,50 @@ macro_rules! controls {
                     return Control::Own(Box::new(Own::new(own, params)));
                 }
                 match params.congestion {
-                    $(CongestionKind::$Kind => Control::$Kind(($make)(params)),)*
+                    $(CongestionKind::$Window => Control::$Window(($make_window)(params)),)*
+                    $(CongestionKind::$Sampled => Control::$Sampled(($make_sampled)(params)),)*
+                    $(CongestionKind::$Marks => Control::$Marks(($make_marks)(params)),)*
                 }
-            }
-        }
-
-        impl Control {
-            /// There is no AccECN: Prague becomes Reno (prague_reno). Whether that was so.
-            pub fn fall_back(&mut self) -> bool {
-                let Control::Prague(prague) = self else { return false };
-                *self = Control::Reno(prague.fallback().clone());
-                true
             }
         }
 
         macro_rules! each {
             ($self:expr, $c:ident => $body:expr) => {
                 match $self {
-                    $(Control::$Kind($c) => $body,)*
+                    $(Control::$Window($c) => $body,)*
+                    $(Control::$Sampled($c) => $body,)*
+                    $(Control::$Marks($c) => $body,)*
                     Control::Own($c) => $body,
+                }
+            };
+        }
+
+        macro_rules! each_paced {
+            ($self:expr, $c:ident => $body:expr, else $other:expr) => {
+                match $self {
+                    $(Control::$Sampled($c) => $body,)*
+                    $(Control::$Marks($c) => $body,)*
+                    Control::Own($c) => $body,
+                    _ => $other,
+                }
+            };
+        }
+
+        macro_rules! each_sampled {
+            ($self:expr, $c:ident => $body:expr) => {
+                match $self {
+                    $(Control::$Sampled($c) => $body,)*
+                    Control::Own($c) => $body,
+                    _ => Default::default(),
+                }
+            };
+        }
+
+        macro_rules! each_of_marks {
+            ($self:expr, $c:ident => $body:expr) => {
+                match $self {
+                    $(Control::$Marks($c) => $body,)*
+                    _ => {}
                 }
             };
         }
@@ -356,149 +408,92 @@ macro_rules! controls {
 }
 
 controls! {
-    /// See `Reno`.
-    Reno(Reno): Reno::new;
-    /// See `Cubic`.
-    Cubic(Cubic): Cubic::new;
-    /// See `Vegas`.
-    Vegas(Vegas): Vegas::new;
-    /// See `Ledbat`. Its delay histories are large, so they are on the heap and `Control` stays
-    /// small.
-    Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
-    /// See `Bbr`.
-    Bbr(Box<Bbr>): |params| Box::new(Bbr::new(params));
-    /// See `Bbr3`.
-    Bbr3(Box<Bbr3>): |params| Box::new(Bbr3::new(params));
-    /// See `Dctcp`.
-    Dctcp(Dctcp): Dctcp::new;
-    /// See `Prague`. On the heap, so that `Control` stays small.
-    Prague(Box<Prague>): |params| Box::new(Prague::new(params));
+    window {
+        /// See `Reno`.
+        Reno(Reno): Reno::new;
+        /// See `Cubic`.
+        Cubic(Cubic): Cubic::new;
+        /// See `Vegas`.
+        Vegas(Vegas): Vegas::new;
+        /// See `Ledbat`. Its delay histories are large, so they are on the heap and `Control` stays
+        /// small.
+        Ledbat(Box<Ledbat>): |params| Box::new(Ledbat::new(params));
+    }
+    sampled {
+        /// See `Bbr`.
+        Bbr(Box<Bbr>): |params| Box::new(Bbr::new(params));
+        /// See `Bbr3`.
+        Bbr3(Box<Bbr3>): |params| Box::new(Bbr3::new(params));
+    }
+    marks {
+        /// See `Dctcp`.
+        Dctcp(Dctcp): Dctcp::new;
+        /// See `Prague`. On the heap, so that `Control` stays small.
+        Prague(Box<Prague>): |params| Box::new(Prague::new(params));
+    }
 }
 
-impl CongestionControl for Control {
+/// What every control has, and what a control has by its traits: one without them does nothing.
+/// `Control` implements none of the traits, so a method that is not forwarded here can't be called.
+impl Control {
+    forward! { each:
+        pub fn needs(&self) -> Needs;
+        #[inline]
+        pub fn on_ack(&mut self, ack: &Ack);
+        pub fn on_congestion(&mut self, event: &Congestion);
+        #[inline]
+        pub fn on_delivered(&mut self, sample: &AckSample);
+        pub fn on_tx_start(&mut self, nxt: u32);
+        pub fn undo(&mut self, prior_cwnd: f64, totals: Totals);
+        #[inline]
+        pub fn cwnd(&self) -> f64;
+        #[inline]
+        pub fn set_cwnd(&mut self, cwnd: f64);
+        #[inline]
+        pub fn ssthresh(&self) -> f64;
+        pub fn set_ssthresh(&mut self, ssthresh: f64);
+        #[inline]
+        pub fn pacing_gain(&self) -> f64;
+    }
+
+    forward! { each_sampled:
+        pub fn set_luck(&mut self, luck: Luck);
+        pub fn on_established(&mut self, rtt: Option<Span>, totals: Totals, now: Time);
+        pub fn on_rate_sample(&mut self, sample: &RateSample);
+        pub fn on_lost(&mut self, lost: &LostSegment);
+        pub fn limits_itself(&self) -> bool;
+        pub fn on_idle_restart(&mut self, now: Time, totals: Totals);
+        pub fn on_timeout(&mut self, totals: Totals);
+    }
+
+    forward! { each_of_marks:
+        pub fn in_ack_event(&mut self, event: &AckEvent);
+        pub fn cong_control(&mut self, event: &AckEvent);
+        pub fn on_recovery(&mut self);
+    }
+
+    /// See `Paced`.
     #[inline]
-    fn on_ack(&mut self, ack: &Ack) {
-        each!(self, c => c.on_ack(ack))
+    pub fn rate(&self) -> Option<u64> {
+        each_paced!(self, c => c.rate(), else None)
     }
 
-    fn heeds_acks(&self) -> bool {
-        each!(self, c => c.heeds_acks())
-    }
-
-    fn in_ack_event(&mut self, event: &AckEvent) {
-        each!(self, c => c.in_ack_event(event))
-    }
-
-    fn cong_control(&mut self, event: &AckEvent) {
-        each!(self, c => c.cong_control(event))
-    }
-
-    fn on_recovery(&mut self) {
-        each!(self, c => c.on_recovery())
-    }
-
+    /// See `Paced`.
     #[inline]
-    fn on_delivered(&mut self, sample: &AckSample) {
-        each!(self, c => c.on_delivered(sample))
+    pub fn burst(&self) -> u32 {
+        each_paced!(self, c => c.burst(), else 1)
     }
 
-    #[inline]
-    fn times_segments(&self) -> bool {
-        each!(self, c => c.times_segments())
+    /// See `Paced`.
+    pub fn payload(&self) -> u32 {
+        each_paced!(self, c => c.payload(), else u32::MAX)
     }
 
-    fn samples_rate(&self) -> bool {
-        each!(self, c => c.samples_rate())
-    }
-
-    fn on_established(&mut self, rtt: Option<Span>, totals: Totals, now: Time) {
-        each!(self, c => c.on_established(rtt, totals, now))
-    }
-
-    fn on_rate_sample(&mut self, sample: &RateSample) {
-        each!(self, c => c.on_rate_sample(sample))
-    }
-
-    fn on_lost(&mut self, lost: &LostSegment) {
-        each!(self, c => c.on_lost(lost))
-    }
-
-    fn limits_itself(&self) -> bool {
-        each!(self, c => c.limits_itself())
-    }
-
-    fn on_idle_restart(&mut self, now: Time, totals: Totals) {
-        each!(self, c => c.on_idle_restart(now, totals))
-    }
-
-    fn paces(&self) -> bool {
-        each!(self, c => c.paces())
-    }
-
-    fn paces_from_the_start(&self) -> bool {
-        each!(self, c => c.paces_from_the_start())
-    }
-
-    #[inline]
-    fn rate(&self) -> Option<u64> {
-        each!(self, c => c.rate())
-    }
-
-    fn shrinks(&self) -> bool {
-        each!(self, c => c.shrinks())
-    }
-
-    fn payload(&self) -> u32 {
-        each!(self, c => c.payload())
-    }
-
-    #[inline]
-    fn burst(&self) -> u32 {
-        each!(self, c => c.burst())
-    }
-
-    fn on_timeout(&mut self, totals: Totals) {
-        each!(self, c => c.on_timeout(totals))
-    }
-
-    fn undo(&mut self, prior_cwnd: f64, totals: Totals) {
-        each!(self, c => c.undo(prior_cwnd, totals))
-    }
-
-    fn set_luck(&mut self, luck: Luck) {
-        each!(self, c => c.set_luck(luck))
-    }
-
-    fn on_tx_start(&mut self, nxt: u32) {
-        each!(self, c => c.on_tx_start(nxt))
-    }
-
-    fn on_congestion(&mut self, event: &Congestion) {
-        each!(self, c => c.on_congestion(event))
-    }
-
-    #[inline]
-    fn cwnd(&self) -> f64 {
-        each!(self, c => c.cwnd())
-    }
-
-    #[inline]
-    fn set_cwnd(&mut self, cwnd: f64) {
-        each!(self, c => c.set_cwnd(cwnd))
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        each!(self, c => c.ssthresh())
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: f64) {
-        each!(self, c => c.set_ssthresh(ssthresh))
-    }
-
-    #[inline]
-    fn pacing_gain(&self) -> f64 {
-        each!(self, c => c.pacing_gain())
+    /// There is no AccECN: Prague becomes Reno (prague_reno). Whether that was so.
+    pub fn fall_back(&mut self) -> bool {
+        let Control::Prague(prague) = self else { return false };
+        *self = Control::Reno(prague.fallback().clone());
+        true
     }
 }
 

@@ -20,7 +20,7 @@
 //! Windows that make no sense, and code that fails, end the run: a panic whose payload is an
 //! `OwnControlFailure`. It is thrown without a message, for whoever started the run words it.
 
-use super::{Ack, Congestion, CongestionControl, Signal};
+use super::{Ack, Congestion, CongestionControl, Needs, Paced, RateSampled, Signal};
 use crate::TcpParams;
 use crate::own::{
     FAILED, OwnAck, OwnCongestion, OwnControl, OwnControlFailure, OwnControlLaw, OwnDelivery,
@@ -106,6 +106,12 @@ fn ns(span: Option<Span>) -> i64 {
 }
 
 impl CongestionControl for Own {
+    /// Segments of one that samples leave by the clock, if only because Linux measures them so.
+    fn needs(&self) -> Needs {
+        let (rate_samples, sets_cwnd) = (self.samples, self.samples);
+        Needs { rate_samples, sets_cwnd, paced: self.paces || self.samples, ..Needs::ACKS }
+    }
+
     #[inline]
     fn on_ack(&mut self, ack: &Ack) {
         let shown = OwnAck {
@@ -148,8 +154,36 @@ impl CongestionControl for Own {
         }
     }
 
-    fn samples_rate(&self) -> bool {
-        self.samples
+    /// Where it sets cwnd by itself, what a reduction did to it is its own affair.
+    fn undo(&mut self, prior_cwnd: f64, _: Totals) {
+        if !self.samples {
+            self.window.cwnd = self.window.cwnd.max(prior_cwnd);
+        }
+    }
+
+    #[inline]
+    fn cwnd(&self) -> f64 {
+        self.window.cwnd
+    }
+
+    #[inline]
+    fn set_cwnd(&mut self, cwnd: f64) {
+        self.window.cwnd = cwnd;
+    }
+
+    #[inline]
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh
+    }
+
+    fn set_ssthresh(&mut self, ssthresh: f64) {
+        self.window.ssthresh = ssthresh;
+    }
+}
+
+impl RateSampled for Own {
+    fn set_luck(&mut self, mut luck: Luck) {
+        self.law.seed(luck.next_u64());
     }
 
     fn on_rate_sample(&mut self, rs: &RateSample) {
@@ -181,44 +215,11 @@ impl CongestionControl for Own {
         let answer = self.law.on_delivery(&mut self.window, &shown);
         self.check("on_delivery", rs.now.0, answer);
     }
+}
 
-    /// Where it sets cwnd by itself, what a reduction did to it is its own affair.
-    fn undo(&mut self, prior_cwnd: f64, _: Totals) {
-        if !self.samples {
-            self.window.cwnd = self.window.cwnd.max(prior_cwnd);
-        }
-    }
-
-    /// Segments of one that samples leave by the clock, if only because Linux measures them so.
-    fn paces(&self) -> bool {
-        self.paces || self.samples
-    }
-
+impl Paced for Own {
     fn rate(&self) -> Option<u64> {
         let rate = self.window.pacing_rate as u64;
         (rate > 0).then_some(rate.div_ceil(8))
-    }
-
-    fn set_luck(&mut self, mut luck: Luck) {
-        self.law.seed(luck.next_u64());
-    }
-
-    #[inline]
-    fn cwnd(&self) -> f64 {
-        self.window.cwnd
-    }
-
-    #[inline]
-    fn set_cwnd(&mut self, cwnd: f64) {
-        self.window.cwnd = cwnd;
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: f64) {
-        self.window.ssthresh = ssthresh;
     }
 }

@@ -12,13 +12,16 @@ mod prague_draft;
 mod tcp_prague;
 mod udp_prague;
 
-use super::{Ack, AckEvent, Congestion, CongestionControl, Delivered, Reno};
+use super::{
+    Ack, AckEvent, Congestion, CongestionControl, Delivered, MarkBased, Needs, Paced, Reno,
+};
 use crate::TcpParams;
 use crate::params::PragueVariant;
 use crate::rate::Totals;
 use prague_draft::PragueDraft;
 use tcp_prague::TcpPrague;
 use udp_prague::UdpPrague;
+use units::forward;
 
 /// Its state.
 pub struct Prague {
@@ -50,6 +53,11 @@ impl Prague {
     }
 }
 
+impl Needs {
+    /// What each variant needs: the window is moved by `cong_control`.
+    const PRAGUE: Needs = Needs { acks: false, sets_cwnd: true, paced: true, ..Needs::ACKS };
+}
+
 /// What was delivered since `before`: all, and of it what was marked.
 fn since(before: Delivered, now: Delivered) -> Delivered {
     Delivered {
@@ -61,71 +69,41 @@ fn since(before: Delivered, now: Delivered) -> Delivered {
 macro_rules! each_variant {
     ($self:expr, $variant:ident => $body:expr) => {
         match $self {
-            Variant::Linux($variant) => $body,
-            Variant::Draft($variant) => $body,
-            Variant::Udp($variant) => $body,
+            Prague { variant: Variant::Linux($variant), .. } => $body,
+            Prague { variant: Variant::Draft($variant), .. } => $body,
+            Prague { variant: Variant::Udp($variant), .. } => $body,
         }
     };
 }
 
 impl CongestionControl for Prague {
-    /// The window is moved by `cong_control`.
-    fn on_ack(&mut self, _: &Ack) {}
-
-    fn heeds_acks(&self) -> bool {
-        false
+    forward! { each_variant:
+        fn needs(&self) -> Needs;
+        fn on_ack(&mut self, ack: &Ack);
+        fn on_congestion(&mut self, event: &Congestion);
+        fn undo(&mut self, prior_cwnd: f64, totals: Totals);
+        #[inline]
+        fn cwnd(&self) -> f64;
+        fn set_cwnd(&mut self, cwnd: f64);
+        #[inline]
+        fn ssthresh(&self) -> f64;
+        fn set_ssthresh(&mut self, ssthresh: f64);
     }
+}
 
-    fn cong_control(&mut self, event: &AckEvent) {
-        each_variant!(&mut self.variant, variant => variant.cong_control(event));
+impl MarkBased for Prague {
+    forward! { each_variant:
+        fn cong_control(&mut self, event: &AckEvent);
     }
+}
 
-    fn on_congestion(&mut self, event: &Congestion) {
-        each_variant!(&mut self.variant, variant => variant.on_congestion(event));
-    }
-
-    #[inline]
-    fn cwnd(&self) -> f64 {
-        each_variant!(&self.variant, variant => variant.cwnd())
-    }
-
-    fn set_cwnd(&mut self, cwnd: f64) {
-        each_variant!(&mut self.variant, variant => variant.set_cwnd(cwnd));
-    }
-
-    #[inline]
-    fn ssthresh(&self) -> f64 {
-        each_variant!(&self.variant, variant => variant.ssthresh())
-    }
-
-    fn set_ssthresh(&mut self, ssthresh: f64) {
-        each_variant!(&mut self.variant, variant => variant.set_ssthresh(ssthresh));
-    }
-
-    fn undo(&mut self, prior_cwnd: f64, totals: Totals) {
-        each_variant!(&mut self.variant, variant => variant.undo(prior_cwnd, totals));
-    }
-
-    #[inline]
-    fn rate(&self) -> Option<u64> {
-        each_variant!(&self.variant, variant => variant.rate())
-    }
-
-    #[inline]
-    fn burst(&self) -> u32 {
-        each_variant!(&self.variant, variant => variant.burst())
-    }
-
-    fn shrinks(&self) -> bool {
-        each_variant!(&self.variant, variant => variant.shrinks())
-    }
-
-    fn payload(&self) -> u32 {
-        each_variant!(&self.variant, variant => variant.payload())
-    }
-
-    fn paces_from_the_start(&self) -> bool {
-        matches!(self.variant, Variant::Udp(_))
+impl Paced for Prague {
+    forward! { each_variant:
+        #[inline]
+        fn rate(&self) -> Option<u64>;
+        #[inline]
+        fn burst(&self) -> u32;
+        fn payload(&self) -> u32;
     }
 }
 

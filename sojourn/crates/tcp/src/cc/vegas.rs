@@ -34,7 +34,9 @@
 //! SYN, which is short and answered at once. With delayed ACKs it computes a diff of two segments
 //! where none is queued, and a lone flow stays at half the link.
 
-use super::{Ack, AckSample, Congestion, CongestionControl, CwndCnt, Signal, reno_cong_avoid};
+use super::{
+    Ack, AckSample, Congestion, CongestionControl, CwndCnt, Needs, Signal, reno_cong_avoid,
+};
 use crate::TcpParams;
 
 /// Fewer RTT samples than this in a round may all be of delayed ACKs (tcp_vegas_cong_avoid).
@@ -208,9 +210,8 @@ fn reno_cong_avoid_real(cwnd: f64, ssthresh: f64, acked: u32) -> f64 {
 }
 
 impl CongestionControl for Vegas {
-    #[inline]
-    fn times_segments(&self) -> bool {
-        true
+    fn needs(&self) -> Needs {
+        Needs { segment_rtts: true, ..Needs::ACKS }
     }
 
     #[inline]

@@ -9,7 +9,7 @@ mod version_1;
 
 use super::Sender;
 use crate::cc::bbr3::{Bbr3, Phase};
-use crate::cc::{Bbr, CongestionControl, Control};
+use crate::cc::{Bbr, Control};
 use crate::{AckSegment, CongestionKind, Receiver, Segment, TcpParams};
 use std::collections::VecDeque;
 use units::{Span, Time};

@@ -5,7 +5,6 @@
 use super::Sender;
 use super::state::CaState;
 use crate::AckSegment;
-use crate::cc::CongestionControl;
 use crate::rate::{Measured, RateSample, Repair, Sent, Totals, micros};
 use crate::rtt::rtt_by_echo;
 use crate::scoreboard::Marks;
@@ -80,7 +79,7 @@ impl Sender {
     pub(super) fn pace_at(&mut self, bytes_per_second: u64, len: u32, now: Time) {
         if let Some(pacer) = &mut self.pacer
             && bytes_per_second > 0
-            && (self.stats.sent_segments > UNPACED || self.control.paces_from_the_start())
+            && (self.stats.sent_segments > UNPACED || self.settings.control.paced_from_the_start)
         {
             let gap = Span(u64::from(len) * 1_000_000_000 / bytes_per_second);
             pacer.sent_at_rate(gap, self.control.burst(), now);

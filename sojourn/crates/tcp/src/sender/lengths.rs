@@ -2,7 +2,6 @@
 //! rates). A segment keeps its length when it is sent again.
 
 use super::Sender;
-use crate::cc::CongestionControl;
 use std::collections::VecDeque;
 
 /// So many short segments are remembered at least, those outstanding among them.
@@ -75,7 +74,7 @@ impl Sender {
 
     /// Payload of the segments that leave now, bytes.
     pub fn payload(&self) -> u32 {
-        match self.settings.shrinks {
+        match self.settings.control.shorter_segments {
             true => self.control.payload().min(self.settings.mss),
             false => self.settings.mss,
         }

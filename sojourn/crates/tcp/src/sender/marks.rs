@@ -10,7 +10,7 @@
 
 use super::state::EcnState;
 use super::{Handshake, Sender};
-use crate::cc::{AckEvent, CongestionControl, Delivered};
+use crate::cc::{AckEvent, Delivered, Needs};
 use crate::receiver::{ACE_OFFSET, COUNTER_OFFSETS, is_transition, reflection};
 use crate::{AccEcnOption, AckSegment, CeCount, Millis, TcpParams};
 use units::{Ecn, Time};
@@ -163,7 +163,7 @@ impl Sender {
         all.packets = all.packets.wrapping_add(segments);
         all.ce = all.ce.wrapping_add(ce);
         // One that sets cwnd by itself waits for the end of the ACK (`control_by_marks`).
-        if !self.settings.sets_cwnd
+        if !self.settings.control.sets_cwnd
             && let Some(event) = self.ack_event(segments, now)
         {
             self.control.in_ack_event(&event);
@@ -240,8 +240,9 @@ impl Sender {
             self.cold.marks = None;
             self.pacer = self.pacer.filter(|_| self.settings.pacing);
             let settings = &mut self.settings;
-            (settings.needs_ecn, settings.exact, settings.sets_cwnd) = (false, false, false);
-            settings.heeds_acks = true;
+            (settings.needs_ecn, settings.exact) = (false, false);
+            let shorter_segments = settings.control.shorter_segments;
+            settings.control = Needs { shorter_segments, ..self.control.needs() };
         }
     }
 

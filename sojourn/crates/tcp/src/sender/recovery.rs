@@ -8,7 +8,7 @@
 use super::state::{CaState, EcnState, Frto, Loss, Prr, Recovery, Tlp};
 use super::{AckNews, SacktagState, Sender};
 use crate::AckSegment;
-use crate::cc::{Congestion, CongestionControl, Signal};
+use crate::cc::{Congestion, Signal};
 use crate::params::FastRecovery;
 use crate::rack::DUP_THRESH;
 use crate::rtt::echo_is_before;
@@ -593,12 +593,12 @@ impl Sender {
             CaState::Recovery(_) => self.settings.sack,
             CaState::Open | CaState::Loss(_) => false,
         };
-        possible && self.settings.prr && !self.settings.sets_cwnd
+        possible && self.settings.prr && !self.settings.control.sets_cwnd
     }
 
     /// cwnd becomes ssthresh, unless the congestion control sets it itself.
     fn leave_reduction(&mut self) {
-        if !self.settings.sets_cwnd {
+        if !self.settings.control.sets_cwnd {
             self.control.set_cwnd(self.control.ssthresh());
         }
     }
@@ -645,7 +645,7 @@ impl Sender {
 
     fn end_cwnd_reduction(&mut self) {
         match self.ca_state {
-            _ if self.settings.sets_cwnd => {}
+            _ if self.settings.control.sets_cwnd => {}
             CaState::Recovery(_)
                 if !self.settings.sack && !self.settings.ns2.newreno_exit_at_ssthresh =>
             {

@@ -3,7 +3,7 @@
 
 use super::state::{CaState, Frto, Loss, Prr, Rearm, Recovery, Tlp};
 use super::{Handshake, Sender};
-use crate::cc::{CongestionControl, Signal};
+use crate::cc::Signal;
 use crate::timer::Pending;
 use units::{Span, Time};
 

@@ -14,7 +14,9 @@
 
 use super::since;
 use crate::TcpParams;
-use crate::cc::{Ack, AckEvent, Congestion, CongestionControl, Delivered, Signal};
+use crate::cc::{
+    Ack, AckEvent, Congestion, CongestionControl, Delivered, MarkBased, Needs, Paced, Signal,
+};
 use units::{Span, Time};
 
 /// The gain of alpha.
@@ -117,9 +119,25 @@ impl PragueDraft {
 }
 
 impl CongestionControl for PragueDraft {
-    /// The window is moved by `cong_control`.
+    fn needs(&self) -> Needs {
+        Needs::PRAGUE
+    }
+
     fn on_ack(&mut self, _: &Ack) {}
 
+    /// Marks are `cong_control`'s: a reduction may be due where the sender's own has not ended.
+    fn on_congestion(&mut self, event: &Congestion) {
+        if event.signal == Signal::Ecn {
+            return;
+        }
+        self.ssthresh = (self.cwnd / 2.0).max(LEAST_CWND);
+        self.cwnd = if event.signal == Signal::Timeout { 1.0 } else { self.ssthresh };
+    }
+
+    window_accessors!();
+}
+
+impl MarkBased for PragueDraft {
     fn cong_control(&mut self, event: &AckEvent) {
         let Delivered { packets, ce } = since(self.last, event.delivered);
         self.last = event.delivered;
@@ -140,18 +158,9 @@ impl CongestionControl for PragueDraft {
             self.burst = (segments * BURST_DELAY).max(1.0) as u32;
         }
     }
+}
 
-    /// Marks are `cong_control`'s: a reduction may be due where the sender's own has not ended.
-    fn on_congestion(&mut self, event: &Congestion) {
-        if event.signal == Signal::Ecn {
-            return;
-        }
-        self.ssthresh = (self.cwnd / 2.0).max(LEAST_CWND);
-        self.cwnd = if event.signal == Signal::Timeout { 1.0 } else { self.ssthresh };
-    }
-
-    window_accessors!();
-
+impl Paced for PragueDraft {
     #[inline]
     fn rate(&self) -> Option<u64> {
         self.paced

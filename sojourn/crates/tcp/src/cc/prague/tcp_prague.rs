@@ -20,7 +20,9 @@
 
 use super::since;
 use crate::TcpParams;
-use crate::cc::{Ack, AckEvent, Congestion, CongestionControl, Delivered, Signal};
+use crate::cc::{
+    Ack, AckEvent, Congestion, CongestionControl, Delivered, MarkBased, Needs, Paced, Signal,
+};
 use crate::rate::Totals;
 use units::{Span, Time};
 
@@ -317,28 +319,11 @@ fn rounded(dividend: u64, divisor: u64) -> u64 {
 }
 
 impl CongestionControl for TcpPrague {
-    /// The window is moved by `cong_control`.
-    fn on_ack(&mut self, _: &Ack) {}
-
-    fn cong_control(&mut self, event: &AckEvent) {
-        let Delivered { packets: acked, ce } = since(self.last, event.delivered);
-        self.last = event.delivered;
-        let srtt = event.srtt.map_or(0, eighths);
-        if std::mem::replace(&mut self.last_srtt, srtt) == 0 {
-            self.smooth_srtt = srtt << SMOOTH_SHIFT;
-        }
-        if ce > 0 && !std::mem::replace(&mut self.saw_ce, true) {
-            self.window = self.window.div_ceil(2);
-        }
-        let unmarked = acked.saturating_sub(ce);
-        if unmarked > 0 && event.cwnd_limited && event.lossless {
-            self.grow(unmarked, event);
-        }
-        self.step();
-        self.end_round(event);
-        self.pace(event);
-        self.choose_state(srtt);
+    fn needs(&self) -> Needs {
+        Needs { shorter_segments: self.virtual_rtt > Span::ZERO, ..Needs::PRAGUE }
     }
+
+    fn on_ack(&mut self, _: &Ack) {}
 
     fn on_congestion(&mut self, event: &Congestion) {
         match event.signal {
@@ -388,7 +373,31 @@ impl CongestionControl for TcpPrague {
         };
         self.cwnd = self.cwnd.max(prior_cwnd);
     }
+}
 
+impl MarkBased for TcpPrague {
+    fn cong_control(&mut self, event: &AckEvent) {
+        let Delivered { packets: acked, ce } = since(self.last, event.delivered);
+        self.last = event.delivered;
+        let srtt = event.srtt.map_or(0, eighths);
+        if std::mem::replace(&mut self.last_srtt, srtt) == 0 {
+            self.smooth_srtt = srtt << SMOOTH_SHIFT;
+        }
+        if ce > 0 && !std::mem::replace(&mut self.saw_ce, true) {
+            self.window = self.window.div_ceil(2);
+        }
+        let unmarked = acked.saturating_sub(ce);
+        if unmarked > 0 && event.cwnd_limited && event.lossless {
+            self.grow(unmarked, event);
+        }
+        self.step();
+        self.end_round(event);
+        self.pace(event);
+        self.choose_state(srtt);
+    }
+}
+
+impl Paced for TcpPrague {
     #[inline]
     fn rate(&self) -> Option<u64> {
         self.paced
@@ -397,10 +406,6 @@ impl CongestionControl for TcpPrague {
     #[inline]
     fn burst(&self) -> u32 {
         self.burst
-    }
-
-    fn shrinks(&self) -> bool {
-        self.virtual_rtt > Span::ZERO
     }
 
     fn payload(&self) -> u32 {
@@ -642,7 +647,7 @@ mod tests {
     #[test]
     fn without_a_virtual_rtt_packets_keep_their_size() {
         let params = TcpParams::LINUX.with(|p| p.growth.prague_virtual_rtt_ns = 0);
-        assert!(!TcpPrague::new(&params).shrinks());
+        assert!(!TcpPrague::new(&params).needs().shorter_segments);
     }
 
     #[test]

@@ -19,7 +19,9 @@
 
 use super::since;
 use crate::TcpParams;
-use crate::cc::{Ack, AckEvent, Congestion, CongestionControl, Delivered, Signal};
+use crate::cc::{
+    Ack, AckEvent, Congestion, CongestionControl, Delivered, MarkBased, Needs, Paced, Signal,
+};
 use crate::rate::Totals;
 use units::{Span, Time};
 
@@ -229,43 +231,11 @@ impl UdpPrague {
 }
 
 impl CongestionControl for UdpPrague {
-    /// The window is moved by `cong_control`.
-    fn on_ack(&mut self, _: &Ack) {}
-
-    fn cong_control(&mut self, event: &AckEvent) {
-        let Delivered { packets, ce } = since(self.last, event.delivered);
-        self.last = event.delivered;
-        let Some(srtt) = event.srtt.filter(|srtt| *srtt > Span::ZERO) else { return };
-        let virtual_rtt = srtt.max(self.virtual_rtt);
-        let now = Reduction { seq: event.nxt, at: event.now };
-        let over = |reduction: Reduction| {
-            event.una > reduction.seq && event.now.since(reduction.at) >= virtual_rtt
-        };
-        self.choose_state(srtt);
-        self.update_alpha(event, virtual_rtt);
-        if let State::Loss(reduction) = self.state
-            && over(reduction)
-        {
-            self.state = State::Avoidance;
-        }
-        let loses = std::mem::replace(&mut self.loses, false);
-        if loses && !matches!(self.state, State::Loss(_)) {
-            self.lose(now, virtual_rtt);
-        }
-        let unmarked = packets.saturating_sub(ce);
-        if unmarked > 0 && self.is_used(event, packets) && !matches!(self.state, State::Loss(_)) {
-            self.grow(unmarked, srtt, virtual_rtt);
-        }
-        if let State::Cwr(reduction) = self.state
-            && over(reduction)
-        {
-            self.state = State::Avoidance;
-        }
-        if ce > 0 && matches!(self.state, State::Avoidance) {
-            self.reduce(now);
-        }
-        self.settle(event.now, srtt, virtual_rtt);
+    fn needs(&self) -> Needs {
+        Needs { paced_from_the_start: true, shorter_segments: true, ..Needs::PRAGUE }
     }
+
+    fn on_ack(&mut self, _: &Ack) {}
 
     /// Marks and losses are `cong_control`'s; a timeout begins anew (ResetCCInfo).
     fn on_congestion(&mut self, event: &Congestion) {
@@ -309,7 +279,46 @@ impl CongestionControl for UdpPrague {
         self.wait = (self.wait - lost.wait).max(0);
         (self.state, self.loses) = (State::Avoidance, false);
     }
+}
 
+impl MarkBased for UdpPrague {
+    fn cong_control(&mut self, event: &AckEvent) {
+        let Delivered { packets, ce } = since(self.last, event.delivered);
+        self.last = event.delivered;
+        let Some(srtt) = event.srtt.filter(|srtt| *srtt > Span::ZERO) else { return };
+        let virtual_rtt = srtt.max(self.virtual_rtt);
+        let now = Reduction { seq: event.nxt, at: event.now };
+        let over = |reduction: Reduction| {
+            event.una > reduction.seq && event.now.since(reduction.at) >= virtual_rtt
+        };
+        self.choose_state(srtt);
+        self.update_alpha(event, virtual_rtt);
+        if let State::Loss(reduction) = self.state
+            && over(reduction)
+        {
+            self.state = State::Avoidance;
+        }
+        let loses = std::mem::replace(&mut self.loses, false);
+        if loses && !matches!(self.state, State::Loss(_)) {
+            self.lose(now, virtual_rtt);
+        }
+        let unmarked = packets.saturating_sub(ce);
+        if unmarked > 0 && self.is_used(event, packets) && !matches!(self.state, State::Loss(_)) {
+            self.grow(unmarked, srtt, virtual_rtt);
+        }
+        if let State::Cwr(reduction) = self.state
+            && over(reduction)
+        {
+            self.state = State::Avoidance;
+        }
+        if ce > 0 && matches!(self.state, State::Avoidance) {
+            self.reduce(now);
+        }
+        self.settle(event.now, srtt, virtual_rtt);
+    }
+}
+
+impl Paced for UdpPrague {
     #[inline]
     fn rate(&self) -> Option<u64> {
         Some(self.paced)
@@ -318,10 +327,6 @@ impl CongestionControl for UdpPrague {
     #[inline]
     fn burst(&self) -> u32 {
         self.burst
-    }
-
-    fn shrinks(&self) -> bool {
-        true
     }
 
     fn payload(&self) -> u32 {
