@@ -138,17 +138,19 @@ impl RttEstimator {
     }
 
     /// RTT sample of an ACK: SRTT and RTTVAR follow from the first segment that it measures, which
-    /// left at `sent`. `outstanding`: SND.UNA and SND.NXT after the ACK.
+    /// left at `sent`, and the least RTT, in whole µs, from the last, which left at `last`
+    /// (tcp_update_rtt_min). `outstanding`: SND.UNA and SND.NXT after the ACK.
     #[inline]
-    pub fn sample(&mut self, sent: Time, outstanding: (u32, u32), now: Time) -> Span {
+    pub fn sample(&mut self, sent: Time, last: Time, outstanding: (u32, u32), now: Time) -> Span {
         let rtt = now.since(sent);
+        let us = micros(now) - micros(sent);
+        let latest = if last == sent { us } else { micros(now) - micros(last) };
+        self.latest_rtt = Span(latest * 1000);
+        self.min_rtt = self.min_rtt.min(self.latest_rtt);
         let rto = match &mut self.micros {
             Some(state) => {
-                let us = if self.tick == 1 {
-                    micros(now) - micros(sent)
-                } else {
-                    ticks_between(self.tick, sent, now) / 1000
-                };
+                let us =
+                    if self.tick == 1 { us } else { ticks_between(self.tick, sent, now) / 1000 };
                 let rto = state.sample(us, outstanding);
                 self.srtt = (state.srtt * 125) as f64;
                 self.pto = Span((state.srtt >> 2) as u64 * 1000);
@@ -181,13 +183,6 @@ impl RttEstimator {
         }
         self.pto = Span(whole(2.0 * self.srtt));
         whole(larger(self.srtt + self.mdev, self.min_rto.0 as i64 as f64))
-    }
-
-    /// The same ACK's RTT by the last segment that it measures, in whole µs (tcp_update_rtt_min).
-    #[inline]
-    pub fn sample_last(&mut self, sent: Time, now: Time) {
-        self.latest_rtt = Span((micros(now) - micros(sent)) * 1000);
-        self.min_rtt = self.min_rtt.min(self.latest_rtt);
     }
 
     /// The RTO, with its backoff.
@@ -351,8 +346,7 @@ mod tests {
     }
 
     fn sample(rtt: &mut RttEstimator, ms: u64) {
-        rtt.sample(Time(0), (1, 1), Time(ms * MS));
-        rtt.sample_last(Time(0), Time(ms * MS));
+        rtt.sample(Time(0), Time(0), (1, 1), Time(ms * MS));
     }
 
     #[test]
@@ -378,7 +372,7 @@ mod tests {
         for (on_variance, rto_us) in [(false, 200_000), (true, 320_003)] {
             let mut rtt = RttEstimator::new(&params(on_variance, 1));
             for round in 0..100 {
-                rtt.sample(Time(0), (round, round), Time(120 * MS));
+                rtt.sample(Time(0), Time(0), (round, round), Time(120 * MS));
             }
             assert_eq!(rtt.srtt().span(), Some(Span::from_millis(120)));
             assert_eq!(rtt.rto(), Span::from_micros(rto_us));
@@ -400,7 +394,7 @@ mod tests {
     fn the_largest_variation_of_a_round_counts_and_is_forgotten_slowly() {
         let mut rtt = RttEstimator::new(&params(true, 1));
         let mut step = |una, nxt, ms| {
-            rtt.sample(Time(0), (una, nxt), Time(ms * MS));
+            rtt.sample(Time(0), Time(0), (una, nxt), Time(ms * MS));
             rtt.rto().0 as f64 / MS as f64
         };
         // Variance terms: 2 · 100, below which it does not fall, and 3/4 · 200 + 400.
@@ -443,9 +437,9 @@ mod tests {
         // From 0.9 µs to 1000.1 are 1000 by its clock. Then an eighth more for each µs above the
         // whole µs of the mean: 8000, 8003, 8010.
         let mut rtt = RttEstimator::new(&params(true, 1));
-        rtt.sample(Time(900), (1, 1), Time(1_000_100));
+        rtt.sample(Time(900), Time(900), (1, 1), Time(1_000_100));
         for us in [1003, 1007] {
-            rtt.sample(Time(0), (1, 1), Time(1000 * us + 999));
+            rtt.sample(Time(0), Time(0), (1, 1), Time(1000 * us + 999));
         }
         assert_eq!(rtt.srtt().span(), Some(Span(8010 * 125)));
         // And the probe's timeout is a quarter of that, 2002 µs, and 2 ms.
@@ -456,7 +450,7 @@ mod tests {
     fn whole_ticks_are_doubled() {
         // 48.3 ms and 200 are 248.3: 63 ticks of 4 ms. Doubled in ns these were 125, not 126.
         let mut rtt = RttEstimator::new(&params(true, 1).with(|p| p.timers.timer_tick_ns = 4 * MS));
-        rtt.sample(Time(0), (1, 1), Time(48_300_000));
+        rtt.sample(Time(0), Time(0), (1, 1), Time(48_300_000));
         let mut ticks = Vec::new();
         for _ in 0..4 {
             ticks.push(rtt.rto().0 as f64 / (4 * MS) as f64);
@@ -469,10 +463,13 @@ mod tests {
     fn a_coarse_clock_counts_the_ticks_that_began_and_at_least_one() {
         let mut rtt = RttEstimator::new(&params(false, 10 * MS));
         // From 9 to 21 ms two ticks began, at 10 and at 20.
-        rtt.sample(Time(9 * MS), (1, 1), Time(21 * MS));
+        rtt.sample(Time(9 * MS), Time(9 * MS), (1, 1), Time(21 * MS));
         assert_eq!(rtt.srtt().span(), Some(Span::from_millis(20)));
         let mut rtt = RttEstimator::new(&params(false, 10 * MS));
-        assert_eq!(rtt.sample(Time(11 * MS), (1, 1), Time(12 * MS)), Span::from_millis(1));
+        assert_eq!(
+            rtt.sample(Time(11 * MS), Time(11 * MS), (1, 1), Time(12 * MS)),
+            Span::from_millis(1)
+        );
         assert_eq!(rtt.srtt().span(), Some(Span::from_millis(10)));
     }
 }

@@ -950,10 +950,9 @@ impl Sender {
 
     /// tcp_ack_update_rtt: an ACK of all below `una` measures segments that left from `first` to
     /// `last`.
-    #[inline]
+    #[inline(always)]
     fn sample(&mut self, first: Time, last: Option<Time>, una: u32, now: Time) -> Span {
-        self.rtt.sample_last(last.unwrap_or(first), now);
-        self.rtt.sample(first, (una, self.nxt), now)
+        self.rtt.sample(first, last.unwrap_or(first), (una, self.nxt), now)
     }
 
     /// When the last segment left that an ACK measures, before SND.UNA advances: the last that is

@@ -56,7 +56,8 @@ pub struct Window {
     /// reaches this segment (rcv_rtt_est.seq).
     rcv_rtt_seq: u32,
     rcv_rtt_time: Time,
-    rcvq_time: Time,
+    /// When the RTT of right-sizing began, whole µs; NOT_BEGUN before that.
+    rcvq_us: u64,
     copied_seq: u64,
     /// The most bytes delivered in one RTT (rcvq_space.space).
     rcvq_space: u64,
@@ -66,8 +67,10 @@ pub struct Window {
 const RMEM_MAX: u64 = 212_992;
 /// ns.
 const MICRO: u64 = 1_000;
-/// No sample yet.
-const NO_RTT: u64 = u64::MAX;
+/// No sample yet: longer than any RTT, and short enough to be added to.
+const NO_RTT: u64 = 1 << 56;
+/// No RTT of right-sizing has begun.
+const NOT_BEGUN: u64 = u64::MAX;
 /// TCP_DEFAULT_SCALING_RATIO: the fraction before the first segment has shown how much of its
 /// truesize is data.
 const DEFAULT_SCALING_RATIO: f64 = 0.5;
@@ -92,11 +95,12 @@ impl Window {
         if rcvbuf < rcvbuf_max {
             rcv_ssthresh = rcv_ssthresh.saturating_sub(mss).max(space.min(2 * mss));
         }
+        let measures_rtt = rcvbuf < rcvbuf_max || params.acks.sack_delay_ns > 0;
         let mut window = Window {
             rcvbuf,
             rcvbuf_max,
             may_grow: rcvbuf < rcvbuf_max,
-            measures_rtt: rcvbuf < rcvbuf_max || params.acks.sack_delay_ns > 0,
+            measures_rtt,
             right_sizing: params.buffers.right_sizing,
             scaling_ratio,
             measured_scaling_ratio,
@@ -112,9 +116,10 @@ impl Window {
             advmss,
             tsecr: None,
             rcv_rtt: NO_RTT,
-            rcv_rtt_seq: 0,
+            // Without a use for it no window ends.
+            rcv_rtt_seq: if measures_rtt { 0 } else { u32::MAX },
             rcv_rtt_time: Time::NEVER,
-            rcvq_time: Time::NEVER,
+            rcvq_us: NOT_BEGUN,
             copied_seq: 0,
             // tcp_init_buffer_space: ten segments, the sender's initial window.
             rcvq_space: space.min(10 * u64::from(advmss)).max(1),
@@ -152,7 +157,7 @@ impl Window {
 
     /// The first RTT of right-sizing begins.
     pub fn init_buffer_space(&mut self, now: Time) {
-        self.rcvq_time = now;
+        self.rcvq_us = now.0 / MICRO;
     }
 
     /// Whether the buffer may grow.
@@ -249,8 +254,8 @@ impl Window {
         if !self.measures_rtt {
             return;
         }
-        if self.rcvq_time == Time::NEVER {
-            self.rcvq_time = now;
+        if self.rcvq_us == NOT_BEGUN {
+            self.rcvq_us = now.0 / MICRO;
             if self.timestamps {
                 self.rcv_rtt_update(one_way * 2, true);
             }
@@ -285,10 +290,10 @@ impl Window {
         if !self.may_grow() {
             return;
         }
-        // Before the first sample an RTT is longer than any time.
-        if whole_micros(self.rcvq_time, now) >= self.rcv_rtt / 8 {
+        // Before the first sample an RTT is longer than any time. Both ends are readings in whole µs.
+        if now.0 >= (self.rcvq_us + self.rcv_rtt / 8) * MICRO {
             self.resize_buffer(delivered, behind, beyond);
-            self.rcvq_time = now;
+            self.rcvq_us = now.0 / MICRO;
         }
     }
 
@@ -296,7 +301,7 @@ impl Window {
     /// by a segment in order, which no ACK has told of yet.
     #[inline]
     pub fn rcv_rtt_measure(&mut self, next: u32, mss: u32, now: Time) {
-        if next >= self.rcv_rtt_seq && self.measures_rtt {
+        if next >= self.rcv_rtt_seq {
             self.end_of_window(next, mss, now);
         }
     }
