@@ -500,12 +500,13 @@ fn where_a_drop_spends_the_turn_the_next_flow_s_packet_leaves() {
 
 #[test]
 fn what_comes_over_the_line_may_wait_two_packets_of_each_flow() {
-    // Eight flows with two half packets each wait 9.7 ms; two full packets of each take 19.4.
+    // Eight flows with three half packets each wait 14.5 ms; two full packets of each take 19.4, and one
+    // 9.7.
     let dropped = |ingress| {
         let mut cake = cake(&CakeParams { ingress, ..params() });
         let (mut fates, mut now) = (Vec::new(), Time(1_000 * MS));
         let half = |flow| Packet { size: MTU / 2, ..packet(flow, 0) };
-        (0..16).for_each(|number| cake.enqueue(half(number % 8), now, &mut fates));
+        (0..24).for_each(|number| cake.enqueue(half(number % 8), now, &mut fates));
         for _ in 0..1000 {
             now = now.max(cake.holds_until().expect("it has a rate"));
             let left = cake.dequeue(now, &mut fates).expect("there is always one");

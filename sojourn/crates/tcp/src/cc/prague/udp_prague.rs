@@ -372,10 +372,10 @@ mod tests {
     fn it_begins_at_100_kbit_s_and_by_a_rate_where_the_rtt_is_shorter_than_a_packet() {
         let udp = udp();
         assert_eq!((udp.rate(), udp.cwnd(), udp.window), (Some(12_500), 2.0, 250.0));
-        // A packet takes 12.5 ms.
-        let by_rate = [12, 13].map(|ms| {
+        // A packet of 156 bytes takes 12.48 ms.
+        let by_rate = [12_480_000, 12_480_001].map(|ns| {
             let mut udp = UdpPrague::new(&TcpParams::LINUX);
-            udp.choose_state(Span::from_millis(ms));
+            udp.choose_state(Span(ns));
             udp.by_rate
         });
         assert_eq!(by_rate, [true, false]);
@@ -457,6 +457,19 @@ mod tests {
         assert_eq!(window(1, 1, 100), 0.75);
         assert_eq!(window(12, 12, 124), 1.0, "all marked, a round trip later");
         assert_eq!(window(13, 13, 125), 0.75);
+    }
+
+    #[test]
+    fn of_two_losses_the_wait_comes_back_together() {
+        let mut udp = at(1e6);
+        udp.wait = 3;
+        let lose = |udp: &mut UdpPrague| udp.lose(Reduction { seq: 0, at: Time::ZERO }, VRTT);
+        lose(&mut udp);
+        assert_eq!((udp.wait, udp.lost.wait), (8, 5));
+        // Two virtual RTTs later, at half of the rate: 172 packets are a wait of 4.
+        (udp.rate, udp.wait) = (5e5, 6);
+        lose(&mut udp);
+        assert_eq!((udp.wait, udp.lost.wait), (4, 3));
     }
 
     #[test]
