@@ -2,10 +2,12 @@
 
 import json
 import math
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -85,6 +87,27 @@ def test_a_fast_line_is_run_for_a_shorter_time() -> None:
     assert seconds(10**10, 10**10) == seconds(4 * 10**10) == 3
     assert seconds(10**10, rtt_ms=150) == 9
     assert seconds(10**10, rtt_ms=600) == 30
+
+
+def test_that_runs_are_shorter_is_said_with_what_makes_them_longer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sojourn.cli.advise._run", Mock(side_effect=UserError("that was all")))
+
+    def said(*words: str) -> str:
+        status(["advise", "--rtt", "1ms", *words])
+        return capsys.readouterr().err
+
+    fast = ("--up", "4gbit", "--down", "1gbit")
+    assert said(*fast).startswith("a run is 12 s long in place of 30 s")
+    longer = [part for part in shlex.split(said(*fast)) if "=" in part]
+    assert longer == ["duration=30 s", "warmup=5 s"]
+    for words in (
+        ("--up", "2gbit"),
+        (*fast, *(part for change in longer for part in ("--set", change))),
+        (*fast, "--quiet"),
+    ):
+        assert "a run is" not in said(*words), words
 
 
 @pytest.fixture(scope="module")

@@ -87,6 +87,18 @@ class AccessLine:
         least = max(LEAST_DURATION_NS, LEAST_RTTS * self.rtt_ns[1])
         return min(DURATION_NS, max(least, DURATION_NS * LONG_BPS // both))
 
+    @property
+    def shortened(self) -> str | None:
+        """That a run is shorter because the line is fast, in words."""
+        if self.duration_ns == DURATION_NS:
+            return None
+        usual = DURATION_NS // 10**9
+        return (
+            f"a run is {self.duration_ns / 1e9:.3g} s long in place of {usual} s, since the line is fast:"
+            " what is near its margin may be judged otherwise by longer ones\n"
+            f'  --set duration="{usual} s" --set warmup="{usual // WARMUP_SHARE} s" makes them'
+        )
+
     def scenario(self) -> Scenario:
         """The line as it is, with transfers that fill it, a call and a ping."""
         return loads(self._text())

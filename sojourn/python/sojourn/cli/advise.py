@@ -132,6 +132,8 @@ def advise(
         asked = advice.AccessLine(rate.up, rate.down, rtts, layer, interface=interface)
         line: AccessLine | None = asked
         plain = work.changed(asked.scenario(), variation.changes)
+        if asked.shortened and plain.duration == asked.duration_ns:
+            work.say(asked.shortened, talk.quiet)
         scenarios, link = asked.variants(plain), "up"
     else:
         plain = work.scenario(path, variation.changes, quiet=True)
