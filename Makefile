@@ -26,7 +26,7 @@ CHECKS = check() { printf '\n== %s\n' "$$*"; begun=$$(date +%s); "$$@" || failed
   kept() { to=$$1; shift; { "$$@" 2>&1; echo $$? >$$to.status; } | tee $$to; return $$(cat $$to.status); }
 ENDING = if [ -n "$$failed" ]; then printf "\nfailed:\n$$failed"; exit 1; fi
 
-.PHONY: help setup guided lab dev check test-fast test-long beside portable probe wheel wheels wheelhouse demo papers site test bench bench-quick validate clean
+.PHONY: help setup guided lab dev check test-fast test-core test-live test-papers test-long beside portable probe wheel wheels wheelhouse demo papers site test bench bench-quick validate clean
 .DEFAULT_GOAL := help
 
 help:
@@ -36,6 +36,7 @@ help:
 	@echo 'make test      format, lint, types and tests, in both languages'
 	@echo 'make test-long what takes longer: long tests, papers in full, the standing sets on each kernel'
 	@echo 'make dev       build what tests run into the tree; then: $(BIN)/pytest sojourn/tests/test_units.py'
+	@echo 'make test-core, test-live, test-papers   the tests of one package'
 	@echo 'make check     format, lint and types only; make test-fast: the quick tests only'
 	@echo 'make portable  check that the simulator builds for macOS, Windows and browsers'
 	@echo 'make setup     build and install into $(VENV) only; then: $(BIN)/sojourn --help'
@@ -86,10 +87,18 @@ check: $(VENV)/.tools
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not guest and not live and not papers and not slow and not long'
 
+# The tests of one package, which see none that it does not depend on (conftest.py).
+DIST_core   := loadgroup --reruns 1
+DIST_live   := loadgroup --reruns 1
+DIST_papers := loadfile
+test-core test-live test-papers: test-%: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist $(DIST_$*) -m 'not long' $(if $(filter core,$*),sojourn,sojourn-$*)/tests
+
 # What `make test` has no time for, the papers in full and `validate` among it: an hour or two. Before a
 # change is called finished.
 test-long: $(VENV)/.dev
 	@failed=; $(CHECKS); \
+	check $(MAKE) --no-print-directory wheel PROFILE=checked; \
 	check $(BIN)/python -m pytest -n 2 --dist worksteal -m long; \
 	check $(MAKE) --no-print-directory portable; \
 	check $(BIN)/sojourn reproduce -o target/papers --force; \

@@ -4,16 +4,17 @@ needs."""
 import gc
 import json
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import hidden
 import pytest
 import shapes
 from hypothesis import settings
 from in_chromium import browser
 from marks import marks_of, may_be_asked_for
-from tree import of_another_tree
+from tree import hidden_from, of_another_tree
 
 __all__ = ["browser"]
 
@@ -43,6 +44,26 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     expression = config.getoption("markexpr")
     unasked = expression and collection_path.suffix == ".py" and not collection_path.is_dir()
     return True if unasked and not may_be_asked_for(collection_path, expression) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Each file is imported with what its tests may see."""
+    hidden.hide(hidden_from(collector.path))
+    try:
+        return (yield)
+    finally:
+        hidden.hide([])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Each test runs with what it may see, and so does what it starts."""
+    names = hidden_from(item.path)
+    hidden.hide(names)
+    hidden.hide_in_subprocesses(names)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

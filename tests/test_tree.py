@@ -1,11 +1,15 @@
 """Tests test the tree, and what of it is packed."""
 
+from importlib import import_module
+from importlib.metadata import entry_points
+
+import hidden
 import pytest
 from marks import MARKS, may_be_asked_for
-from tree import ROOT, TESTS, build_of, of_another_tree
+from tree import INSTALLED, PACKAGES, ROOT, TESTS, build_of, hidden_from, of_another_tree
 
 import sojourn
-from sojourn import _core
+from sojourn import _core, extras
 from sojourn.scenario import examples
 
 
@@ -21,6 +25,44 @@ def test_an_installed_copy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_engine_of_other_sources_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_core, "BUILD", "0" * 16)
     assert "other sources" in (of_another_tree() or "")
+
+
+def test_what_is_installed_may_lack_packages_and_is_no_tree(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(INSTALLED, "1")
+    assert "not of a wheel" in (of_another_tree() or "")
+    for name in ("sojourn", "sojourn_live"):
+        monkeypatch.setattr(import_module(name), "__file__", f"/elsewhere/{name}/__init__.py")
+    assert of_another_tree() is None
+    hidden.hide(["sojourn_live"])
+    assert of_another_tree() is None
+    hidden.hide(["sojourn"])
+    assert "not built" in (of_another_tree() or "")
+
+
+def test_a_test_sees_its_own_package_and_the_core() -> None:
+    live, papers = (
+        {"sojourn_live", "synthetic_live", "test_live_session"},
+        {"sojourn_papers", "laws", "test_adt"},
+    )
+    for package, absent in zip(PACKAGES, (live | papers, papers, live), strict=True):
+        found = set(hidden_from(ROOT / package / "tests" / "kernel" / "test_x.py"))
+        assert absent <= found
+        assert not found & ((live | papers) - absent)
+    assert hidden_from(ROOT / "tests" / "test_tree.py") == []
+
+
+def test_what_was_hidden_is_the_same_when_it_is_seen_again() -> None:
+    import sojourn_live
+
+    hidden.hide(["sojourn_live"])
+    with pytest.raises(ModuleNotFoundError, match="sojourn_live"):
+        import_module("sojourn_live.extra")
+    assert "live" not in {point.name for point in entry_points(group=extras.GROUP)}
+    hidden.hide([])
+    assert import_module("sojourn_live") is sojourn_live
+    assert "live" in {point.name for point in entry_points(group=extras.GROUP)}
 
 
 def test_the_engine_s_name_is_not_the_whole_build_s() -> None:
@@ -49,7 +91,10 @@ def test_a_file_is_left_out_only_if_none_of_its_tests_is_asked_for() -> None:
     assert all(files(mark) for mark in MARKS)
 
 
-@pytest.mark.parametrize("target", ["dev", "check", "test-fast", "test", "test-long"])
+@pytest.mark.parametrize(
+    "target",
+    ["dev", "check", "test-fast", "test", "test-long", "test-core", "test-live", "test-papers"],
+)
 def test_the_makefile_has_the_contributor_s_loop(target: str) -> None:
     assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
 

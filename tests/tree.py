@@ -5,6 +5,7 @@ import hashlib
 import os
 import subprocess
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -13,6 +14,23 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("sojourn", "sojourn-live", "sojourn-papers")
 TESTS = (*(ROOT / package / "tests" for package in PACKAGES), ROOT / "tests")
 """Where tests are."""
+INSTALLED = "SOJOURN_TESTS_INSTALLED"
+"""Set where what is tested are packages installed elsewhere, some of which may be absent."""
+
+
+def hidden_from(file: Path) -> list[str]:
+    """What a test of this file, or of a folder, can not import: packages that its own does not
+    depend on, and the modules of their tests. Tests of no package see all."""
+    own = next((name for name in PACKAGES if file.is_relative_to(ROOT / name)), None)
+    if own is None:
+        return []
+    others = [name for name in PACKAGES if name not in (own, "sojourn")]
+    return [name.replace("-", "_") for name in others] + [
+        module.stem
+        for name in others
+        for module in (ROOT / name / "tests").glob("*.py")
+        if module.stem != "conftest"
+    ]
 
 
 def build_of(folders: Sequence[str], relative_to: str) -> str:
@@ -33,23 +51,28 @@ def build_of(folders: Sequence[str], relative_to: str) -> str:
 
 
 def of_another_tree() -> str | None:
-    """Why what `import sojourn` gives is not this tree; None if it is."""
-    try:
-        import sojourn
-        import sojourn_live
-        from sojourn import _core
-        from sojourn_live import _live
-    except ImportError as error:
-        return f"the engine is not built ({error})"
-    for package in (sojourn, sojourn_live):
-        name = package.__name__
+    """Why what `import sojourn` gives is not this tree; None if it is. Where INSTALLED is set, only an
+    engine built of other sources is."""
+    elsewhere = bool(os.environ.get(INSTALLED))
+    built = {
+        "sojourn": ("_core", build_of(["sojourn/crates"], "sojourn")),
+        "sojourn_live": ("_live", build_of(["sojourn/crates", "sojourn-live/crates"], ".")),
+    }
+    for name, (extension, build) in built.items():
+        try:
+            package = import_module(name)
+            engine = import_module(f"{name}.{extension}")
+        except ImportError as error:
+            if elsewhere and error.name == name != "sojourn":
+                continue
+            return f"the engine is not built ({error})"
         found = Path(package.__file__ or "").parent
-        if found != ROOT / name.replace("_", "-") / "python" / name:
-            return f"these would be tests of {found}, not of this tree"
-    core = build_of(["sojourn/crates"], "sojourn")
-    live = build_of(["sojourn/crates", "sojourn-live/crates"], ".")
-    if (core, live) != (_core.BUILD, _live.BUILD):
-        return "the extensions were built of other sources of Rust than the tree holds now"
+        if (found != ROOT / name.replace("_", "-") / "python" / name) != elsewhere:
+            return (
+                f"these would be tests of {found}, not of {'a wheel' if elsewhere else 'this tree'}"
+            )
+        if build != engine.BUILD:
+            return f"{name} was built of other sources of Rust than the tree holds now"
     return None
 
 

@@ -1,15 +1,19 @@
 """A kernel's numbers beside the simulator's: which differ, and what a page has of both."""
 
+import importlib
 import json
 import math
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
-from sojourn.engine import runs
+from sojourn import extras
+from sojourn.engine import find, runs
 from sojourn.engine.sim import Simulator
+from sojourn.errors import UserError
+from sojourn.scenario import loads
 from sojourn_papers import engines, page, reproduction
 from sojourn_papers.engines import Pair
 from sojourn_papers.evidence import Estimate, Evidence, Seed
@@ -162,3 +166,21 @@ def test_the_simulator_alone_has_nothing_beside_it(paper: Paper, tmp_path: Path)
     page.write([found], tmp_path / "out")
     assert 'id="engines"' not in (tmp_path / "out" / "adt" / "index.html").read_text()
     assert not (tmp_path / "out" / "adt" / "simulator").exists()
+
+
+def test_a_paper_s_runs_of_another_build_are_not_redrawn(tmp_path: Path) -> None:
+    short = loads(SCENARIO)
+    runs.run(short, out=tmp_path / "run")
+    job = reproduction._Job(None, None, short, tmp_path / "run", tmp_path / "simulator")
+    assert reproduction._reopened(job, find("sim")).seeds == (1,)
+    other = make_dataclass("Other", ["name", "build"])("sim", "0" * 16)
+    with pytest.raises(UserError, match="another build of the engine sim"):
+        reproduction._reopened(job, other)
+    with pytest.raises(UserError, match="not the whole Run"):
+        reproduction._reopened(replace(job, scenario=short.with_(seeds=[1, 2])), find("sim"))
+
+
+def test_no_test_of_papers_can_import_live_lines() -> None:
+    with pytest.raises(ModuleNotFoundError, match="sojourn_live"):
+        importlib.import_module("sojourn_live")
+    assert [package.name for package in extras.installed()] == ["sojourn-papers"]

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from sojourn.cli import status
 from sojourn.records import META, SCENARIO, SUMS
 
 STRANGE: tuple[Any, ...] = (
@@ -122,6 +125,29 @@ DAMAGES: tuple[Callable[[Path, random.Random], str], ...] = (
     _folder_instead, _value_of_meta, _link_instead, _text_of_meta, _value_of_meta, _sums, _missing_in_meta, _seed_gone,
 )  # fmt: skip
 """Values of the wrong type are what most of a Run may be damaged by."""
+CASES = range(2 * len(DAMAGES))
+
+
+def refused_or_read(
+    whole: Path, case: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Damages a copy of a Run and has a verb read it: the exit status is 0 or 2, and nothing is raised.
+    One verb a case: the others read the same."""
+    spoilt = Path(shutil.copytree(whole, folder / "spoilt"))
+    spoil(spoilt, case)
+    verbs = (
+        ["report", str(spoilt), f"-o{folder / 'page.html'}"],
+        ["compare", str(whole), str(spoilt)],
+        ["export", str(spoilt), f"-o{folder / 'x.csv'}", f"-o{folder / 'x.flent.gz'}", "-q"],
+    )
+    words = verbs[case % 3]
+    result = status(words)
+    said = capsys.readouterr()
+    assert result in (0, 2), words
+    assert "\x1b" not in said.out + said.err
+    if result == 2:
+        # The page of a measurement that broke off may warn as well.
+        assert "error: " in said.err.lower(), said.err
 
 
 def _table(run: Path, luck: random.Random) -> Path:

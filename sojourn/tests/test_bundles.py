@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import synthetic_live
-from synthetic_live import Line
+from tree import ROOT
 
 from sojourn import _core, bundles
 from sojourn.bundles import BundleError, manifest, zipped
@@ -439,11 +438,8 @@ def test_what_is_no_manifest_is_told(
 def test_a_measurement_in_a_bundle_is_whole_and_not_run_again(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = synthetic_live.run(
-        tmp_path / "line", Line(phases=(("idle", 1), ("upload", 2)), streams=1)
-    )
     out = tmp_path / "a.zip"
-    bundles.pack([line.path, place / "one"], out)
+    bundles.pack([ROOT / "docs" / "site" / "recorded" / "before", place / "one"], out)
     assert status(["verify", "-q", str(out)]) == 0
     assert "1 Runs, 2 seeds, run again: every table is equal; 1 measured in real time" in (
         capsys.readouterr().out

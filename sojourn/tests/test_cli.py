@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Never
+from typing import Never
 
 import pytest
 from shortened import undrawn
@@ -27,7 +27,6 @@ from sojourn.engine.protocol import Outcome
 from sojourn.engine.sim import Simulator
 from sojourn.records import Run, RunError
 from sojourn.scenario.realised import Realised
-from sojourn_live.measure import session
 
 SCENARIO = """
 title = "Two uploads and a ping"
@@ -508,9 +507,6 @@ def test_what_check_expects_is_about_what_runs(say: Command, home: Path) -> None
         (("run", "home.toml", "--seeds", "x"), "--seeds: 'x' is not a whole number", "write one from 1 to 10000"),
         (("run", "home.toml", "-e", "ns3"), "-e / --engine: 'ns3' is not one of", "sojourn run --help"),
         (("run", "home.toml", "--set", "x"), "--set: 'x' is not KEY=VALUE", "--set KEY=VALUE"),
-        (("graph", "none.db", "--last", "7q", "-o", "a.png"), "--last: 'q' is not a unit", "known units"),
-        (("measure", "host:"), "'host:': there is no port", "without one: host"),
-        (("measure", "localhost:abc"), "'localhost:abc': 'abc' is no port", "without one: localhost"),
         (("run", "home.toml", "--figures", "svg,gif"), "--figures: 'gif' is not one of", "sojourn run --help"),
         (("list", "scenarois"), "'scenarois' is not one of", "did you mean scenarios?"),
         (("rum", "home.toml"), "there is no command 'rum'", "did you mean run?"),
@@ -530,24 +526,6 @@ def test_a_command_that_is_not_understood_is_answered_in_two_lines(
     assert lines[0].startswith(f"error: {error}")
     assert lines[1].startswith("hint: ")
     assert hint in lines[1]
-
-
-def test_a_measurement_is_announced_once_the_server_is_there(
-    say: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def gone_after(*times_ns: int) -> Any:
-        def measure(
-            _: session.SessionPlan, reached: Callable[[int, int, str], bool], _keep: object
-        ) -> session.Session:
-            assert all(reached(now, 10**9, "") for now in times_ns)
-            raise session.LiveError("nobody serves", "serve there")
-
-        return measure
-
-    monkeypatch.setattr(session, "measure", gone_after(0))
-    assert say("measure", "far", "--json").err == "error: nobody serves\nhint: serve there\n"
-    monkeypatch.setattr(session, "measure", gone_after(0, 1, 2))
-    assert say("measure", "far", "--json").err.count("measuring the way to far") == 1
 
 
 def test_help_and_version_are_commands_as_well(say: Command) -> None:

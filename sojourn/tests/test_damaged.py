@@ -12,10 +12,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-import synthetic_live
-from damage import DAMAGES, spoil
+from damage import CASES, refused_or_read
 from small_run import small_run
-from synthetic_live import Line
 
 from sojourn import foreign
 from sojourn import meta as metas
@@ -24,59 +22,22 @@ from sojourn.records import INDEX, META, SCENARIO, SUMS, Run, RunError, write_in
 from sojourn.scenario import load
 
 OLD = Path(__file__).parent / "recordings" / "format-1"
-CASES = range(2 * len(DAMAGES))
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A simulation, a measurement, and both as 0.1 wrote them."""
+    """A simulation, and one as 0.1 wrote it."""
     folder = tmp_path_factory.mktemp("whole")
-    line = Line(phases=(("idle", 1), ("download", 2), ("upload", 2)), probe_ms=200, streams=1)
-    synthetic_live.run(folder / "line", line)
     small_run(folder / "sim", seeds=(1, 2))
-    return {
-        "sim": folder / "sim",
-        "line": folder / "line",
-        "old sim": OLD / "compared" / "fq-codel",
-        "old line": OLD / "measured",
-    }
+    return {"sim": folder / "sim", "old sim": OLD / "compared" / "fq-codel"}
 
 
-def told(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """The exit status, which is 0 or 2 and no exception, and what was said."""
-    result = status(words)
-    said = capsys.readouterr()
-    assert result in (0, 2), words
-    assert "\x1b" not in said.out + said.err
-    if result == 2:
-        # The page of a measurement that broke off may warn as well.
-        assert "error: " in said.err.lower(), said.err
-    return result, said.out + said.err
-
-
-@pytest.mark.parametrize("which", ["sim", "line", "old sim", "old line"])
+@pytest.mark.parametrize("which", ["sim", "old sim"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_damaged_run_is_refused_or_read(
     which: str, case: int, runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = runs[which]
-    spoilt = Path(shutil.copytree(whole, tmp_path / "spoilt"))
-    spoil(spoilt, case)
-    verbs = (
-        ["report", str(spoilt), "-o", str(tmp_path / "page.html")],
-        ["compare", str(whole), str(spoilt)],
-        [
-            "export",
-            str(spoilt),
-            "-o",
-            str(tmp_path / "x.csv"),
-            "-o",
-            str(tmp_path / "x.flent.gz"),
-            "-q",
-        ],
-    )
-    # One verb a case: the others read the same.
-    told(list(verbs[case % 3]), capsys)
+    refused_or_read(runs[which], case, tmp_path, capsys)
 
 
 def test_a_bit_that_flips_anywhere_in_a_table_is_noticed(tmp_path: Path) -> None:
@@ -257,11 +218,8 @@ def test_control_characters_in_a_run_of_somebody_s_reach_no_terminal_and_no_page
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    for run in (
-        small_run(tmp_path / "sim", kind="transfers"),
-        synthetic_live.run(tmp_path / "line", Line()),
-    ):
-        assert metas.read((run.path / META).read_bytes()) == run.meta
+    run = small_run(tmp_path / "sim", kind="transfers")
+    assert metas.read((run.path / META).read_bytes()) == run.meta
 
 
 # ------------------------------------------------------------------------------- while it is read
@@ -334,8 +292,3 @@ def test_a_folder_s_name_need_not_be_utf_8(
     assert "o\ufffd already holds a Run" in capsys.readouterr().err
     assert status(["report", folder, "-o", f"{folder}.html"]) == 0
     assert status(["verify", "-q", folder]) == 0
-    line = Line(phases=(("idle", 1), ("upload", 2)), probe_ms=200, streams=1)
-    made = synthetic_live.run(Path(f"{folder}-line"), line)
-    assert made.meta.label == "o\ufffd-line"
-    assert status(["export", str(made.path), "-o", f"{folder}.csv", "-q"]) == 0
-    assert status(["compare", str(made.path), str(made.path)]) == 0

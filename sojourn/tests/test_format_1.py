@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from tree import ROOT
@@ -19,31 +16,17 @@ from sojourn import records
 from sojourn.cli import status
 from sojourn.records import META, TABLES, Run, RunError, dtype, names_of
 from sojourn.records.disk import SUMS
-from sojourn_live.measure import findings
-from sojourn_live.monitor.store import FORMAT, ProbeSamples, Reader, S, Store
 
 OLD = Path(__file__).parent / "recordings" / "format-1"
 SINCE = ROOT / "docs" / "site" / "recorded" / "before"
 """A measurement of 0.2.0, before columns were added to its tables."""
-COMPARED, MEASURED, DATABASE = OLD / "compared", OLD / "measured", OLD / "monitor.db"
-BEGAN_S = 1_795_000_000
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return Path(shutil.copy(DATABASE, tmp_path / "monitor.db"))
-
-
-def user_version(file: Path) -> int:
-    with closing(sqlite3.connect(file)) as db:
-        return int(db.execute("PRAGMA user_version").fetchone()[0])
+COMPARED = OLD / "compared"
 
 
 def test_the_recordings_are_of_format_1() -> None:
     for meta in OLD.rglob(META):
         assert json.loads(meta.read_text())["format"] == 1
-    assert user_version(DATABASE) == 1
-    assert (records.FORMAT, FORMAT) == (2, 2)
+    assert records.FORMAT == 2
 
 
 def test_a_simulation_opens_and_says_what_is_not_recorded() -> None:
@@ -84,22 +67,6 @@ def test_it_can_be_compared_and_verified(capsys: pytest.CaptureFixture[str]) -> 
     assert "which build made the Run is not recorded" in capsys.readouterr().out
 
 
-def test_a_measurement_opens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = Run.open(MEASURED)
-    assert [row.phase for row in findings.find(run).rows] == ["idle", "download", "upload"]
-    words = [
-        "export",
-        str(MEASURED),
-        "-q",
-        *(f"-o{tmp_path / name}" for name in ("x.csv", "x.json", "x.flent.gz")),
-    ]
-    assert status(words) == 0
-    assert status(["report", str(MEASURED), "-o", str(tmp_path / "page.html")]) == 0
-    assert status(["compare", str(MEASURED), str(MEASURED)]) == 0
-    assert status(["import", str(tmp_path / "x.flent.gz"), "-o", str(tmp_path / "back"), "-q"]) == 0
-    assert "upload" in capsys.readouterr().out
-
-
 def test_a_column_that_it_lacks_is_null_and_a_number_of_another_type_is_cast(
     tmp_path: Path,
 ) -> None:
@@ -124,43 +91,9 @@ def test_a_column_that_it_lacks_is_null_and_a_number_of_another_type_is_cast(
         Run.open(spoilt).table("links", 1)
 
 
-def test_a_database_opens_and_is_left_as_it_is(database: Path, tmp_path: Path) -> None:
-    before = database.read_bytes()
-    with Reader(database) as reader:
-        assert [target.name for target in reader.targets()] == ["gateway", "lab.example"]
-        assert reader.interfaces() == {"eth0": 1}
-        _, rtt = reader.probes(2, BEGAN_S, BEGAN_S + 60)
-        assert (rtt.size, int(np.isnan(rtt).sum())) == (60, 1)
-        assert [event.kind for event in reader.events(0, 2 * BEGAN_S)] == ["start"]
-    assert status(["graph", str(database), "--utc", "-o", str(tmp_path / "x.png")]) == 0
-    assert database.read_bytes() == before
-
-
-def test_a_monitor_goes_on_with_a_database_in_today_s_format(database: Path) -> None:
-    with Store.open(database) as store:
-        again = store.target("lab.example", "192.0.2.9", S)
-        one = np.ones(1, np.int64)
-        store.add(
-            ProbeSamples(
-                again * one, (BEGAN_S + 60) * S * one, 60 * one, 20_000_000 * one, -one, 0 * one
-            )
-        )
-    assert user_version(database) == FORMAT
-    with Reader(database) as reader:
-        assert reader.probes(2, BEGAN_S, BEGAN_S + 61)[1].size == 61
-        assert sum(row.sent for row in reader.rows(2, 60, BEGAN_S - 60, BEGAN_S + 120)) == 61
-
-
-def test_newer_ones_are_refused_in_a_sentence(
-    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_newer_one_is_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with closing(sqlite3.connect(database)) as db:
-        db.execute(f"PRAGMA user_version = {FORMAT + 1}")
-    assert status(["graph", str(database), "-o", str(tmp_path / "x.png")]) == 2
-    assert (
-        f"has format {FORMAT + 1}; this version reads formats 1 to {FORMAT}"
-        in capsys.readouterr().err
-    )
     newer = Path(shutil.copytree(COMPARED / "fq-codel", tmp_path / "run"))
     raw = json.loads((newer / META).read_text())
     (newer / META).write_text(
@@ -183,7 +116,6 @@ def test_a_column_that_was_added_since_is_null_and_one_that_was_always_there_is_
     table = run.table("queue", 1)
     assert table.columns == list(names_of("queue"))
     assert table[added].null_count().row(0) == (table.height,) * len(added)
-    assert status(["report", str(SINCE), "-o", str(tmp_path / "page.html")]) == 0
     had.drop("t_ns").write_parquet(file)
     sums = spoilt / "seed-1" / SUMS
     new = hashlib.sha256(file.read_bytes()).hexdigest()

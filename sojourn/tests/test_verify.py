@@ -3,27 +3,22 @@ table by table."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import importlib
 import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
-import synthetic_live
 from small_run import small_run
-from synthetic_live import Line
+from tree import ROOT
 
 import sojourn
 from sojourn import _core
 from sojourn.cli import status
 from sojourn.engine import find, fingerprint, run, run_all, variants
 from sojourn.engine.verify import CellDifference, first_difference, verify
-from sojourn.errors import UserError
 from sojourn.records import META, SUMS, Run
 from sojourn.scenario import Scenario, loads
 
@@ -264,12 +259,10 @@ def test_a_run_that_was_interrupted_is_verified_as_far_as_it_came(
 
 
 def test_a_measurement_can_t_be_run_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    made = synthetic_live.run(
-        tmp_path / "line", Line(phases=(("idle", 1), ("upload", 2)), streams=1)
-    )
-    assert status(["verify", "-q", str(made.path)]) == 2
+    made = ROOT / "docs" / "site" / "recorded" / "before"
+    assert status(["verify", "-q", str(made)]) == 2
     told = capsys.readouterr().err
     assert "can't be made again" in told
     assert "10 tables are whole" in told
@@ -304,18 +297,3 @@ def test_a_run_whose_text_is_gone_or_no_scenario_is_told(
     (copy / "scenario.toml").unlink()
     assert status(["verify", "-q", str(copy)]) == 2
     assert "scenario.toml is missing" in capsys.readouterr().err
-
-
-def test_a_paper_s_runs_of_another_build_are_not_redrawn(tmp_path: Path) -> None:
-    reproduce: Any = importlib.import_module("sojourn_papers.reproduction")
-
-    run(short(), out=tmp_path / "run")
-    job = reproduce._Job(None, None, short(), tmp_path / "run", tmp_path / "simulator")
-    assert reproduce._reopened(job, find("sim")).seeds == (1,)
-    other = dataclasses.make_dataclass("Other", ["name", "build"])("sim", "0" * 16)
-    with pytest.raises(UserError, match="another build of the engine sim"):
-        reproduce._reopened(job, other)
-    with pytest.raises(UserError, match="not the whole Run"):
-        reproduce._reopened(
-            dataclasses.replace(job, scenario=short().with_(seeds=[1, 2])), find("sim")
-        )

@@ -23,6 +23,7 @@ EXTRA = Extra(
             verb: f"sojourn_live.cli.{PLACES.get(verb, f'{verb}:{verb}')}" for verb in VERBS["live"]
         }
     },
+    example="sojourn measure HOST",
     outputs=OUTPUTS,
     measurements="sojourn_live.measured:MEASUREMENTS",
 )

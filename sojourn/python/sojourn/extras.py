@@ -38,6 +38,8 @@ VERBS = {
 }
 """The verbs that each package brings, by the name of the extra that installs it. What a verb that is
 not there needs is said by this table; a package's own declaration is what runs."""
+LISTS = {"papers": ("papers",)}
+"""The same of what `sojourn list` takes."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Extra:
     """The distribution's."""
     verbs: Mapping[str, Mapping[str, str]]
     """By the heading of `sojourn --help`: the place of each verb, by its name."""
+    example: str = ""
+    """A command for the top of `sojourn --help`."""
     lists: Mapping[str, str] = field(default_factory=dict)
     """What `sojourn list NAME` shows: the place of a function that returns the lines."""
     outputs: Mapping[str, tuple[int, str]] = field(default_factory=dict)
@@ -121,9 +125,10 @@ def load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def brings(verb: str) -> str | None:
-    """The extra that installs the package with this verb; None: there is no such verb."""
-    return next((extra for extra, verbs in VERBS.items() if verb in verbs), None)
+def brings(word: str, words: Mapping[str, Sequence[str]] = VERBS) -> str | None:
+    """The extra that installs the package with this verb, or with this one of other words; None: no
+    package has it."""
+    return next((extra for extra, known in words.items() if word in known), None)
 
 
 def install(extra: str) -> str:
@@ -131,8 +136,8 @@ def install(extra: str) -> str:
     return f"pip install 'sojourn[{extra}]'"
 
 
-def measurements() -> Measurements:
-    """What reads Runs of measurements.
+def measurements(wanted: str) -> Measurements:
+    """What reads Runs of measurements. `wanted`: what it is needed for, as a clause.
 
     Raises:
         UserError: sojourn-live is not installed.
@@ -141,6 +146,9 @@ def measurements() -> Measurements:
         if package.measurements:
             found: Measurements = load(package.measurements)
             return found
-    raise UserError(
-        "a Run of a measurement is read by sojourn-live, which is not installed", install("live")
-    )
+    raise UserError(f"{wanted} by sojourn-live, which is not installed", install("live"))
+
+
+def read_measurements(runs: Sequence[Run]) -> Measurements:
+    """What reads these Runs, which are measurements. Raises as `measurements` does."""
+    return measurements(f"{runs[0].path} is the Run of a measurement, which is read")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sojourn.engine.kernel.guest import Boot, Booted, Guest, overlay, run
+
 
 def compiled(source: str, folder: Path) -> Path:
     """The program, in the folder; without a compiler for it the test is left out."""
@@ -19,3 +21,12 @@ def compiled(source: str, folder: Path) -> Path:
         pytest.skip("no static C library (libc6-dev)")
     assert done.returncode == 0, done.stderr
     return made
+
+
+def boot_mode(
+    guest: Guest, program: Path, folder: Path, mode: str, seed: int = 1, limit_s: float = 60.0
+) -> Booted:
+    """Boots a guest whose first program is this one, in this mode of it (init.c)."""
+    folder.mkdir(exist_ok=True)
+    added = overlay(program, {"mode": mode.encode()})
+    return run(guest, Boot(folder, added, seed=seed, memory_mb=128, pairs=1, wall_limit_s=limit_s))

@@ -90,6 +90,7 @@ def _verb(name: str) -> click.Command:
 @click.group(
     cls=Trade,
     trades=trades,
+    examples=lambda: [each.example for each in extras.installed() if each.example],
     commands=Verbs(_verb, [name for names in TRADES.values() for name in names], _others),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -102,14 +103,12 @@ def _verb(name: str) -> click.Command:
     help="Show the version.",
 )
 def cli() -> None:
-    """A bufferbloat laboratory: queues under TCP in a packet simulator, in the real Linux kernel,
-    and on a live line.
+    """A bufferbloat laboratory: queues under TCP in a packet simulator and in the real Linux kernel.
 
     \b
     sojourn run home-uplink
     sojourn compare home-uplink -o demo
-    sojourn reproduce --quick
-    sojourn measure HOST
+    EXAMPLES
 
     Exit status: 0 fine; 1 a check failed; 2 wrong input; 130 interrupted.
     """

@@ -269,9 +269,11 @@ def _missing(stops: Sequence[UnfinishedError]) -> list[str]:
 
 def _before_and_after(runs: Sequence[Run], as_json: bool) -> None:
     """Measurements: each but the first against it."""
+    from sojourn.figures import series
     from sojourn.judgement import likeness
 
-    found = extras.measurements().changes(runs, likeness.labels(runs))
+    measured = [run for run in runs if series.is_measured(run)]
+    found = extras.read_measurements(measured).changes(runs, likeness.labels(runs))
     if as_json:
         whole = {"comparisons": [one.to_dict() for one in found]}
         work.show(text.as_json(whole, "changes"))

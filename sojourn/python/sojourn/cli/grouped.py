@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 
@@ -12,7 +13,7 @@ WHOLE = 1000
 
 
 class Verbs(MutableMapping[str, click.Command]):
-    """Commands by name, some of which are made when they are looked at. `others` returns the names of
+    """Commands by name, which `make` imports when they are looked at. `others` returns the names of
     further ones, and is asked when a name is not among the first, or when all are listed."""
 
     def __init__(
@@ -22,55 +23,60 @@ class Verbs(MutableMapping[str, click.Command]):
         others: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._make = make
-        self._known: dict[str, click.Command | None] = dict.fromkeys(names)
+        self._own: dict[str, click.Command | None] = dict.fromkeys(names)
         self._others = others
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in self:
             raise KeyError(name)
-        command = self._known[name]
-        if command is None:
-            command = self._known[name] = self._make(name)
-        return command
+        return self._own.get(name) or self._make(name)
 
     def __setitem__(self, name: str, command: click.Command) -> None:
-        self._known[name] = command
+        self._own[name] = command
 
     def __delitem__(self, name: str) -> None:
-        del self._known[name]
+        del self._own[name]
 
     def __iter__(self) -> Iterator[str]:
-        self._ask()
-        return iter(self._known)
+        yield from self._own
+        yield from (name for name in self._others() if name not in self._own)
 
     def __len__(self) -> int:
-        self._ask()
-        return len(self._known)
+        return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
         # Without making it.
-        if name not in self._known:
-            self._ask()
-        return name in self._known
-
-    def _ask(self) -> None:
-        others, self._others = self._others, tuple
-        for name in others():
-            self._known.setdefault(name, None)
+        return name in self._own or name in self._others()
 
 
 class Trade(click.Group):
     """A group of commands. `trades` returns what to list them under, and which, by name and in this
-    order; the others are listed last."""
+    order; the others are listed last. `examples` returns the lines for EXAMPLES in its help."""
 
     def __init__(
         self,
         *args: Any,
         trades: Callable[[], Mapping[str, tuple[str, ...]]] = dict,
+        examples: Callable[[], Iterable[str]] = tuple,
         **settings: Any,
     ) -> None:
+        self.examples = examples
         super().__init__(*args, **settings)
         self.trades = trades
+
+    @property
+    def help(self) -> str | None:
+        """What it is for, with the examples of the packages that are there now."""
+        return self._help and re.sub(
+            r"^( *)EXAMPLES\n",
+            lambda found: "".join(f"{found[1]}{line}\n" for line in self.examples()),
+            self._help,
+            flags=re.MULTILINE,
+        )
+
+    @help.setter
+    def help(self, text: str | None) -> None:
+        self._help = text
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """As click has it, by trade; and a sentence that is too long for a line goes on in the

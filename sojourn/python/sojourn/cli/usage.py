@@ -112,7 +112,7 @@ def _said(error: click.ClickException, context: click.Context | None) -> tuple[s
             return f"{place}: {problem}", hint
         # The choices of an argument are in the message.
         return (f"{place}: " if place and place[0] != "[" else "") + _plain(error.message), _choice(
-            error
+            error, context
         )
     return _plain(error.format_message()), _extra(error, context)
 
@@ -125,11 +125,14 @@ def _extra(error: click.ClickException, context: click.Context | None) -> str:
     return f"--up and --down say which way: --rate {found[1]} tries this rate"
 
 
-def _choice(error: click.BadParameter) -> str:
+def _choice(error: click.BadParameter, context: click.Context | None) -> str:
     """The nearest of the words that an option or argument takes."""
     given = re.match(r"'(.*?)' is not one of", error.message)
     if given is None or error.param is None or not isinstance(error.param.type, click.Choice):
         return ""
+    extra = extras.brings(given[1], extras.LISTS)
+    if extra and context is not None and context.command.name == "list":
+        return f"it is a list of sojourn-{extra}: {extras.install(extra)}"
     near = difflib.get_close_matches(
         given[1], [str(each) for each in error.param.type.choices], n=1
     )

@@ -112,7 +112,7 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
     looks = style.looks(runs, [one.link for one in measured])
     labels = [look.label for look in looks]
     measurements = all(map(series.is_measured, runs))
-    page = extras.measurements().page(runs, labels) if measurements else None
+    page = extras.read_measurements(runs).page(runs, labels) if measurements else None
     packed = data.payload(runs, page.clocks if page is not None else {})
     pictures = dict.fromkeys(PICTURES, "") if page is not None else _pictures(runs)
     toggles = _run_toggles(looks) if len(runs) > 1 else ""

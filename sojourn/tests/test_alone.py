@@ -1,0 +1,125 @@
+"""This package without the others: what is there works, and what is not says which package brings
+it. conftest.py hides the others from each test of this folder."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tree import ROOT
+
+from sojourn import extras
+from sojourn.cli import cli, status
+from sojourn.records import Run
+
+MEASURED = ROOT / "docs" / "site" / "recorded" / "before"
+OLD = Path(__file__).parent / "recordings" / "format-1" / "measured"
+BROUGHT = [(verb, extra) for extra, verbs in extras.VERBS.items() for verb in verbs]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    return Said(capsys)
+
+
+class Said:
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, *words: str | Path) -> tuple[int, str, str]:
+        """The exit status, stdout and stderr of a command."""
+        code = status([str(word) for word in words])
+        captured = self.capsys.readouterr()
+        return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize("name", ["sojourn_live", "sojourn_papers", "synthetic_live"])
+def test_no_test_of_this_package_can_import_another(name: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=name):
+        importlib.import_module(name)
+
+
+def test_what_a_test_starts_can_t_either() -> None:
+    program = """
+import importlib.util
+from sojourn import extras
+print(extras.installed())
+import sojourn_live
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "()\n"
+    assert "No module named 'sojourn_live'" in done.stderr
+    assert extras.installed() == ()
+
+
+def test_help_lists_what_is_installed(said: Said) -> None:
+    code, out, _ = said("--help")
+    assert code == 0
+    listed = {words[0] for line in out.splitlines() if (words := line.split())}
+    assert {"run", "compare", "export", "agree", "man"} <= listed
+    assert not {verb for verb, _ in BROUGHT} & listed
+    assert "A live line" not in out
+    assert "sojourn compare home-uplink" in out
+    for verb, _ in BROUGHT:
+        assert f"sojourn {verb}" not in out
+    assert list(cli.commands) == [name for name in cli.commands if name not in dict(BROUGHT)]
+    assert "papers" not in said("list")[1]
+
+
+@pytest.mark.parametrize(("verb", "extra"), BROUGHT)
+def test_a_verb_that_is_not_there_says_which_package_brings_it(
+    verb: str, extra: str, said: Said
+) -> None:
+    for words in ((verb,), (verb, "--help"), ("help", verb)):
+        code, out, err = said(*words)
+        assert (code, out) == (2, "")
+        assert err == (
+            f"error: `sojourn {verb}` is a command of sojourn-{extra}, which is not installed\n"
+            f"hint: pip install 'sojourn[{extra}]'\n"
+        )
+
+
+def test_so_does_a_list(said: Said) -> None:
+    code, _, err = said("list", "papers")
+    assert code == 2
+    assert "hint: it is a list of sojourn-papers: pip install 'sojourn[papers]'\n" in err
+
+
+@pytest.mark.parametrize("run", [MEASURED, OLD], ids=["today", "0.1"])
+@pytest.mark.parametrize("verb", ["report", "compare", "compare --json"])
+def test_a_measurement_is_read_by_another_package(
+    verb: str, run: Path, tmp_path: Path, said: Said
+) -> None:
+    more = ["-o", tmp_path / "page.html"] if verb == "report" else [run]
+    code, out, err = said(*verb.split(), run, *more)
+    assert (code, out) == (2, "")
+    assert err == (
+        f"error: {run} is the Run of a measurement, which is read by sojourn-live, which is not installed\n"
+        "hint: pip install 'sojourn[live]'\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".flent", ".flent.gz"])
+def test_so_is_a_run_exported(ending: str, tmp_path: Path, said: Said) -> None:
+    file = tmp_path / f"x{ending}"
+    code, _, err = said("export", MEASURED, "-o", file)
+    assert code == 2
+    assert err.startswith(f"error: {file}: {file.suffix} is written by sojourn-live, which is not")
+    assert "hint: pip install 'sojourn[live]'\n" in err
+    assert not file.exists()
+
+
+def test_what_the_core_does_with_a_measurement_needs_no_other_package(
+    tmp_path: Path, said: Said
+) -> None:
+    assert Run.open(MEASURED).table("probe").height > 0
+    assert "tables are whole" in said("verify", "-q", MEASURED)[2]
+    assert said("bundle", "-q", MEASURED, "-o", tmp_path / "all.zip")[0] == 0
+    code, out, _ = said("man")
+    assert code == 0
+    assert "EXAMPLES" not in out
