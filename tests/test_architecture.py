@@ -32,6 +32,7 @@ WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
 CORE_READERS = {
     "traffic",
     "units",
+    "bins",
     "scenario",
     "own",
     "records",
@@ -459,6 +460,18 @@ def test_no_package_imports_another_but_the_core() -> None:
         for module, names in found.items():
             roots = {name.partition(".")[0] for name in names}
             assert roots <= {"sojourn", package}, f"{package}.{module}"
+
+
+@pytest.mark.parametrize("package", ["sojourn_live", "sojourn_papers"])
+def test_the_other_packages_use_public_modules_of_the_core(package: str) -> None:
+    used = {
+        name: file.relative_to(ROOT)
+        for kind in ("*.py", "*.pyi")
+        for file in HOMES[package].rglob(kind)
+        for name in own("sojourn", imported(ast.parse(file.read_text(encoding="utf-8")), [package]))
+        if name.startswith("_")
+    }
+    assert used == {}
 
 
 @pytest.mark.parametrize("module", MODULES)

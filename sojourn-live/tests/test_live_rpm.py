@@ -22,10 +22,10 @@ import polars as pl
 import pytest
 import shapes
 
-from sojourn import _core, metrics, outputs, report
+from sojourn import metrics, outputs, report
 from sojourn.cli import status
 from sojourn.records import Run, RunError
-from sojourn_live import rpm
+from sojourn_live import _live, rpm
 from sojourn_live.measure import findings, measurement, responsiveness
 from sojourn_live.measure.session import LiveError
 
@@ -129,7 +129,7 @@ def test_scores_are_of_the_last_intervals_and_each_formula_s_own(
 ) -> None:
     tables, facts = known()
     monkeypatch.setattr(
-        _core, "measure_rpm", lambda _plan, _reached, _keep: (tables, json.dumps(facts))
+        _live, "measure_rpm", lambda _plan, _reached, _keep: (tables, json.dumps(facts))
     )
     run = rpm.measure(rpm.RpmPlan("lab.example")).run
     assert run is not None
@@ -351,7 +351,7 @@ def test_a_measurement_that_ended_early_is_shown_and_exits_with_1(
     facts |= {"outcome": "partial", "why": "lab.example broke off download-2: reset"}
     facts["phases"][0]["complete"] = False
     monkeypatch.setattr(
-        _core, "measure_rpm", lambda _plan, _reached, _keep: (tables, json.dumps(facts))
+        _live, "measure_rpm", lambda _plan, _reached, _keep: (tables, json.dumps(facts))
     )
     assert status(["rpm", "measure", "-o", str(tmp_path / "run"), "lab.example"]) == 1
     said = capsys.readouterr()

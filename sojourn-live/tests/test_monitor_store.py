@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sojourn import _core
+from sojourn import bins
 from sojourn_live.monitor import rtt_histogram
 from sojourn_live.monitor.daytime import DayTime, Jump, Reading
 from sojourn_live.monitor.store import (
@@ -60,7 +60,7 @@ TIMES = st.lists(st.integers(0, 60 * S), min_size=1, max_size=200)
 @given(TIMES)
 def test_every_time_lies_in_its_bin_and_bins_are_narrow(times: list[int]) -> None:
     values = np.array(times, dtype=np.int64)
-    low, high = rtt_histogram.edges(_core.bins_of(values))
+    low, high = rtt_histogram.edges(bins.bins_of(values))
     assert ((low <= values) & (values < high)).all()
     assert (high - low <= np.maximum(1, RESOLUTION * values)).all()
 

@@ -7,7 +7,7 @@ from typing import Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn._core import Columns
+from sojourn.arrays import Columns
 
 VERSION: str
 BUILD: str

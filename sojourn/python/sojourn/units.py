@@ -96,6 +96,11 @@ def parse_dscp(text: str) -> int:
     return _core.parse_dscp(int(text) if text.isdecimal() and len(text) < 4 else text.lower())
 
 
+def format_dscp(dscp: int) -> str | int:
+    """`ef` for 46; the number where it has no name."""
+    return _core.format_dscp(dscp)
+
+
 def format_duration(ns: int) -> str:
     """`5 ms` for 5000000."""
     return _core.format_duration(ns)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from sojourn import _core
+from sojourn import units
 from sojourn.facts import ArrivedMarks, MeasurementFacts, SessionMarks
 
 Fate: TypeAlias = Literal["kept", "changed", "mixed", "lost", "unknown"]
@@ -89,7 +89,7 @@ def name(ds: int) -> str:
     dscp, ecn = ds >> 2, ds & 3
     if dscp == 0:
         return ECN_NAMES[ecn]
-    named = _core.format_dscp(dscp)
+    named = units.format_dscp(dscp)
     code = "NQB" if dscp == NQB else named.upper() if isinstance(named, str) else f"DSCP {dscp}"
     return code if ecn == 0 else f"{code} with {ECN_NAMES[ecn]}"
 

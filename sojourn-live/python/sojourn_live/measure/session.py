@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from sojourn import _core
 from sojourn import linux_only as linux_only
+from sojourn.arrays import Columns
 from sojourn_live import _live
 from sojourn_live.measure.planned import (
     MS,
@@ -80,7 +80,7 @@ def measure(
             server refused, in its words.
     """
 
-    def kept(tables: dict[str, _core.Columns], facts: str) -> None:
+    def kept(tables: dict[str, Columns], facts: str) -> None:
         assert keep is not None, "else nobody is told"
         keep(Session(tables, json.loads(facts)))
 

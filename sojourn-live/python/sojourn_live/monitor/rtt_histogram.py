@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sojourn import _core
 from sojourn.arrays import Floats, Ints
+from sojourn.bins import bins_from, bins_of
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def of(times: Ints) -> RttHistogram:
     """The histogram of these times, ns."""
     if times.size == 0:
         return EMPTY
-    found, counts = np.unique(_core.bins_of(times), return_counts=True)
+    found, counts = np.unique(bins_of(times), return_counts=True)
     return RttHistogram(found, counts.astype(np.int64), int(times.min()), int(times.max()))
 
 
@@ -110,7 +110,7 @@ def merged(histograms: Iterable[RttHistogram]) -> RttHistogram:
 
 def edges(which: Ints) -> tuple[Floats, Floats]:
     """The least time (ns) of each bin, and the first beyond."""
-    lower, upper = _core.bins_from(which), _core.bins_from(which + 1)
+    lower, upper = bins_from(which), bins_from(which + 1)
     return lower.astype(np.float64), upper.astype(np.float64)
 
 

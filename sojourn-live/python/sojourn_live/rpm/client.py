@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from sojourn import _core
+import sojourn
 from sojourn import linux_only as linux_only
-from sojourn.arrays import Tables
+from sojourn.arrays import Columns, Tables
 from sojourn.facts import RpmFacts
 from sojourn.records import Run, nothing
 from sojourn_live import _live
@@ -131,7 +131,7 @@ def measure(
     def one(repeat: int, keep: Keeper | None) -> tuple[Tables, RpmFacts]:
         asked = dataclasses.replace(plan, seed=plan.seed + repeat)
 
-        def kept(tables: Mapping[str, _core.Columns], told: str) -> None:
+        def kept(tables: Mapping[str, Columns], told: str) -> None:
             assert keep is not None, "else nobody is told"
             keep(_whole(tables), json.loads(told))
 
@@ -147,7 +147,7 @@ def measure(
     return measurement.repeated(how or MeasurementSettings(), REPEAT_BYTES, begin, one)
 
 
-def _whole(tables: Mapping[str, _core.Columns]) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
+def _whole(tables: Mapping[str, Columns]) -> dict[str, dict[str, np.ndarray[Any, Any]]]:
     """With the tables that have no rows."""
     empty = {name: nothing(name) for name in EMPTY}
     return {**empty, **{name: dict(columns) for name, columns in tables.items()}}
@@ -167,4 +167,4 @@ def _start(plan: RpmPlan, facts: RpmFacts, how: MeasurementSettings) -> Run:
     ]
     title = f"Responsiveness of {server['host']}, {began:%Y-%m-%d %H:%M} UTC"
     fingerprint = hashlib.sha256(f"{plan.to_json()} {facts['zero_ns']}".encode()).hexdigest()[:16]
-    return measurement.create(title, _core.VERSION, asked, how, fingerprint)
+    return measurement.create(title, sojourn.__version__, asked, how, fingerprint)

@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sojourn import _core
 from sojourn.engine import Simulated, simulate
 from sojourn.errors import UserError
 from sojourn.linux.operations import LEAST_BPS, WantedShape, doubts
@@ -32,6 +31,7 @@ from sojourn.linux.rtnl import Interface
 from sojourn.linux.simulated import shaper_and_leaf
 from sojourn.records import Run
 from sojourn.scenario import Scenario, loads
+from sojourn.scenario.framing import wire_bytes
 from sojourn.scenario.linux import CONGESTION, nearest
 from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer
 from sojourn_live.measure.findings import Findings, find
@@ -130,9 +130,7 @@ def line_of(found: Findings, direction: str) -> LineModel:
 def wire_share(link: LinkLayer | None, mtu: int) -> float:
     """Bits that a shaper counts for each bit of goodput, in full packets."""
     link = link or LINK_LAYERS["linux"]
-    [size] = _core.wire_bytes(
-        link.overhead_bytes, link.minimum_bytes, link.cells, np.array([mtu], np.int64)
-    )
+    [size] = wire_bytes(link, np.array([mtu]))
     return int(size) / (mtu - TCP_HEADERS)
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sojourn import _core
 from sojourn.arrays import Columns, Ints
+from sojourn.bins import bins_from, bins_of
 from sojourn.engine.kernel.observed.samples import joined
 
 
@@ -20,7 +20,7 @@ class Histogram:
 
     def add(self, owner: int, values: Ints) -> None:
         """Counts the values of one link or flow."""
-        bins, counts = np.unique(_core.bins_of(values), return_counts=True)
+        bins, counts = np.unique(bins_of(values), return_counts=True)
         self.owner.append(np.full(len(bins), owner, dtype=np.int64))
         self.bins.append(bins)
         self.counts.append(counts.astype(np.int64))
@@ -30,7 +30,7 @@ class Histogram:
         bins = joined(self.bins)
         return {
             owner: joined(self.owner),
-            "lower_ns": _core.bins_from(bins),
-            "upper_ns": _core.bins_from(bins + 1),
+            "lower_ns": bins_from(bins),
+            "upper_ns": bins_from(bins + 1),
             counted: joined(self.counts),
         }

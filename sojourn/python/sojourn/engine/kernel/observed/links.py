@@ -28,6 +28,7 @@ from sojourn.engine.kernel.observed.samples import (
     taken,
 )
 from sojourn.linux import tc
+from sojourn.scenario.framing import wire_bytes
 from sojourn.scenario.qdisc import LinkLayer, Shaper
 from sojourn.scenario.realised import Realised
 
@@ -411,13 +412,3 @@ def carried(framing: LinkLayer | Shaper, ip_bytes: Ints, offloads: bool) -> Ints
     others = np.maximum(-(-(ip_bytes - _HEADERS) // _PAYLOAD) - 1, 0)
     full = wire_bytes(framing, np.array([_HEADERS + _PAYLOAD]))
     return np.asarray(wire_bytes(framing, ip_bytes - others * _PAYLOAD) + others * full)
-
-
-def wire_bytes(framing: LinkLayer | Shaper, ip_bytes: Ints) -> Ints:
-    """Bytes that packets take on the wire (crates/link, framing.rs)."""
-    return _core.wire_bytes(
-        framing.overhead_bytes,
-        framing.minimum_bytes,
-        framing.cells,
-        np.asarray(ip_bytes, np.int64),
-    )

@@ -12,9 +12,10 @@ import numpy as np
 from sojourn.engine.kernel.graph import rate_steps
 from sojourn.engine.kernel.observed.archive import Archive, busy_share
 from sojourn.engine.kernel.observed.archive import doubts as losses
-from sojourn.engine.kernel.observed.links import carried, wire_bytes
+from sojourn.engine.kernel.observed.links import carried
 from sojourn.engine.kernel.observed.passage import Passage
 from sojourn.engine.kernel.plan.known_traffic import OVERLOAD, PINGS, scenario
+from sojourn.scenario.framing import wire_bytes
 from sojourn.scenario.realised import Link, Realised
 
 MOST_OFF = 0.02

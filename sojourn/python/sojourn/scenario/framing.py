@@ -1,0 +1,20 @@
+"""What packets take on the wire, with the framing of a link layer or as a shaper counts them
+(crates/link, framing.rs)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sojourn import _core
+from sojourn.arrays import Ints
+from sojourn.scenario.qdisc import LinkLayer, Shaper
+
+
+def wire_bytes(framing: LinkLayer | Shaper, ip_bytes: Ints) -> Ints:
+    """Bytes on the wire of IP packets of these sizes."""
+    return _core.wire_bytes(
+        framing.overhead_bytes,
+        framing.minimum_bytes,
+        framing.cells,
+        np.asarray(ip_bytes, np.int64),
+    )
