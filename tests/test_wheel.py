@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tree import ROOT, build_of
+from tree import INSTALLED, ROOT, build_of
 
 import sojourn
 
@@ -74,13 +75,11 @@ def environment(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def test_pip_installs_it_into_a_clean_environment(environment: Path, tmp_path: Path) -> None:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-
     def said(program: str, *words: str) -> str:
         done = subprocess.run(
             [environment / "bin" / program, *words],
             cwd=tmp_path,
-            env=clean,
+            env=clean(),
             capture_output=True,
             text=True,
             check=False,
@@ -95,6 +94,62 @@ def test_pip_installs_it_into_a_clean_environment(environment: Path, tmp_path: P
     ours = sojourn.run(sojourn.load("home-uplink").with_(duration="8 s"), seeds=1)
     theirs = sojourn.Run.open(tmp_path / "theirs")
     assert theirs.table("links").equals(ours.table("links"))
+
+
+ALONE = {
+    "sojourn": ["sojourn"],
+    "sojourn-live": ["sojourn", "sojourn_live"],
+    "sojourn-papers": ["sojourn", "sojourn_papers"],
+}
+"""The wheels of an environment that has one package, and what that one depends on."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("package", ALONE)
+def test_a_package_passes_its_quick_tests_where_the_others_are_not_installed(
+    package: str, core: Path, tmp_path: Path
+) -> None:
+    python = alone(ALONE[package], tmp_path)
+    tests = ["-m", "not guest and not live and not long and not slow", "-q", "-n", "2"]
+    done = subprocess.run(
+        [python, "-m", "pytest", *tests, "-p", "no:cacheprovider", f"{package}/tests"],
+        cwd=ROOT,
+        env=clean() | {INSTALLED: "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr
+    assert re.search(r"\d\d+ passed", done.stdout)
+
+
+def alone(names: Sequence[str], folder: Path) -> Path:
+    """The Python of a clean environment with these wheels. What the packages and the tests need of
+    others is ours, without our editable installs."""
+    venv.create(folder / "environment", with_pip=False)
+    python = folder / "environment" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install"]
+    pip += ["-q", "--disable-pip-version-check", "--no-index", "--no-deps"]
+    subprocess.run([*pip, *(str(WHEELS[name]) for name in names)], check=True)
+    (site,) = (folder / "environment" / "lib").glob("python*/site-packages")
+    for place in Path(sysconfig.get_path("purelib")).iterdir():
+        if not place.name.startswith(("sojourn", "_sojourn")) and not (site / place.name).exists():
+            (site / place.name).symlink_to(place)
+    found = subprocess.run(
+        [python, "-c", "from sojourn import extras; print(*(e.name for e in extras.installed()))"],
+        cwd=folder,
+        env=clean(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.split() == [name.replace("_", "-") for name in names[1:]]
+    return python
+
+
+def clean() -> dict[str, str]:
+    """Our environment without what leads Python to the tree."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def run(installed: Path, where: Path, *words: str) -> subprocess.CompletedProcess[str]:

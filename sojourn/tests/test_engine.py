@@ -748,7 +748,7 @@ jitter = "4 ms"
 def test_cake_gives_each_host_half_however_many_flows_it_has(
     shares: str, least: float, most: float, tmp_path: Path
 ) -> None:
-    """As in the guest (tests/kernel/test_linux_only.py): a flow of the laptop against eight of the
+    """As in the guest (sojourn/tests/kernel/test_linux_only.py): a flow of the laptop against eight of the
     phone."""
     text = """
     duration = "8 s"

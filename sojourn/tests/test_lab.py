@@ -31,7 +31,7 @@ NODE = shutil.which("node")
 
 built = pytest.mark.skipif(
     not lab.is_there() and os.environ.get("CI") != "true",
-    reason="the lab's engine was not built: make python/sojourn/lab/engine.wasm",
+    reason="the lab's engine was not built: make sojourn/python/sojourn/lab/engine.wasm",
 )
 
 

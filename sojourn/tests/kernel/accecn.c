@@ -2,7 +2,7 @@
  * Plays the other end of TCP connections with AccECN against the guest's kernel, byte by byte: what it
  * asks and answers at the handshake for each ECN field and each ACE, and what it sends then.
  * One line for each connection, "server ..." or "client ...": what was played | what the kernel did.
- * tests/kernel/test_accecn.py says what the numbers are.
+ * sojourn/tests/kernel/test_accecn.py says what the numbers are.
  *
  * The kernel has 10.0.0.1 on one end of a veth pair; at its other end, which has no address, is this
  * program by a packet socket, as 10.0.0.2.

@@ -1,7 +1,7 @@
 """The lab's lessons: each a question, a thing to do, and an answer that the page checks by running.
 
 `lessons.toml` has them, as data: scenario, disciplines, what to reach, and one way there, by which
-tests/test_lab.py holds that a lesson isn't solved as it begins and is solved by its own solution.
+sojourn/tests/test_lab.py holds that a lesson isn't solved as it begins and is solved by its own solution.
 """
 
 from __future__ import annotations
