@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario, ScenarioError, load, loads
     from sojourn.sweeps.vary import SweepInterrupted, sweep
 
+    __version__: str
+
 _HOME = {
     "Cancelled": "engine",
     "ClusterAddress": "engine",

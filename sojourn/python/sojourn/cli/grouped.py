@@ -46,7 +46,7 @@ class Verbs(MutableMapping[str, click.Command]):
 
     def __contains__(self, name: object) -> bool:
         # Without making it.
-        return name in self._own or name in self._others()
+        return name in self._own or name in tuple(self._others())
 
 
 class Trade(click.Group):
