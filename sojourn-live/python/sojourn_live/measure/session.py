@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sojourn import linux_only as linux_only
-from sojourn.arrays import Columns
 from sojourn_live import _live
 from sojourn_live.measure.planned import (
     MS,
@@ -22,6 +22,9 @@ from sojourn_live.measure.planned import (
     Session,
     SessionPlan,
 )
+
+if TYPE_CHECKING:
+    from sojourn.arrays import Columns
 
 __all__ = [
     "MS",
