@@ -174,7 +174,7 @@ def test_each_table_on_request_is_a_key_of_the_record() -> None:
 
 
 def test_what_can_be_listed_is_what_the_command_takes() -> None:
-    [argument] = listed.list_.params
+    argument = listed.list_.params[0]
     assert set(getattr(argument.type, "choices", ())) == {*listed._LISTS, *listed.OTHERS}
     assert set(listed.NAMES) == set(listed._LISTS)
 
@@ -203,6 +203,8 @@ def test_each_package_brings_the_verbs_that_the_core_says_it_brings() -> None:
         for extra in extras.installed()
     }
     assert brought == {f"sojourn-{name}": {*verbs} for name, verbs in extras.VERBS.items()}
+    lists = {extra.name: {*extra.lists} for extra in extras.installed() if extra.lists}
+    assert lists == {f"sojourn-{name}": {*names} for name, names in extras.LISTS.items()}
     for extra in extras.installed():
         for place in [
             *(p for verbs in extra.verbs.values() for p in verbs.values()),
