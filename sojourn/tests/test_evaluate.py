@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,20 @@ def test_the_candidates_say_which_document_they_are_held_against() -> None:
     assert entrants.suite_of(["reno", "bbr"]) == "rfc9743"
     with pytest.raises(UserError, match="is of congestion controls, and codel is none"):
         entrants.chosen(suite.read("rfc9743"), ["codel"])
+
+
+def test_a_suite_that_is_added_to_the_folder_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in suite.names():
+        shutil.copytree(suite.SUITES / name, tmp_path / name)
+    shutil.copytree(suite.SUITES / "rfc9743", tmp_path / "document")
+    before = suite.names()
+    monkeypatch.setattr(suite, "SUITES", tmp_path)
+    assert suite.names() == sorted(["document", *before])
+    assert suite.read("document").word == "document"
+    assert entrants.suite_of(["reno"]) == "document", "of several, the first by name"
+    assert entrants.suite_of(["codel"]) == "rfc7928"
 
 
 # ---------------------------------------------------------------------------------------- verdicts

@@ -3,6 +3,8 @@ defaults that both declare by. It imports next to nothing: `sojourn --help` show
 
 from __future__ import annotations
 
+from pathlib import Path
+
 ENGINES = {
     "sim": "packet-level discrete-event simulator: quick; the queue disciplines and congestion controls that we wrote",
     "kernel": "the real Linux kernel (6.12) in virtual time, in the first guest that is ready",
@@ -12,6 +14,15 @@ ENGINES = {
     "netns": "this host's own kernel in network namespaces, in real time: no two runs are alike",
 }
 """What `-e` accepts, and what it is."""
+
+STANDING_MOST_SEEDS = 12
+"""Of a case of agreement's standing set whose numbers three seeds do not decide."""
+
+SUITES = Path(__file__).parent / "evaluation" / "suites"
+"""The criteria that `sojourn evaluate` comes with: a folder of each document's."""
+
+QUEUE_RECORDING = ".parquet"
+"""Ends the name of a file that holds what a kernel's queue did to each packet."""
 
 SAMPLINGS = ("lhs", "random")
 """How the points of a sweep's ranges may be drawn, the usual one first."""

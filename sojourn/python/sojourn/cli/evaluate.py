@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options, text, work
+from sojourn.offered import SUITES
 
 if TYPE_CHECKING:
     from sojourn.evaluation.evaluate import Assessment, Evaluation, Stage
@@ -24,7 +25,8 @@ WIDTH = 80
 @click.option(
     "--suite",
     metavar="NAME|DIR",
-    help="rfc7928, rfc9743, or a folder with criteria of your own. [default: what the candidates are]",
+    help=f"{', '.join(sorted(each.name for each in SUITES.iterdir()))}, or a folder with criteria of your own. [default: what the"
+    " candidates are]",
 )
 @click.option(
     "--only",

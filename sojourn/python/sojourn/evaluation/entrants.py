@@ -14,7 +14,7 @@ from typing import Any
 
 from sojourn.engine import check, taking_turns
 from sojourn.errors import UserError
-from sojourn.evaluation.suite import Criterion, Suite
+from sojourn.evaluation.suite import Criterion, Suite, names, read
 from sojourn.own.compiled import is_control
 from sojourn.scenario import Scenario, ScenarioError
 from sojourn.scenario.linux import CONGESTION
@@ -36,7 +36,7 @@ class LeftOut:
 
 
 def suite_of(words: Sequence[str]) -> str:
-    """The suite of ours that these candidates are for.
+    """The suite of ours that these candidates are for: of several, the first by name.
 
     Raises:
         UserError: a word is neither a discipline nor a congestion control, or there are both.
@@ -47,7 +47,8 @@ def suite_of(words: Sequence[str]) -> str:
             "queue disciplines and congestion controls have criteria of their own",
             "evaluate one kind at a time",
         )
-    return "rfc9743" if kinds == {"congestion"} else "rfc7928"
+    kind = kinds.pop() if kinds else "qdisc"
+    return next(name for name in names() if read(name).head.of == kind)
 
 
 def _kind(word: str) -> str:

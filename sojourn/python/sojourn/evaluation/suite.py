@@ -27,11 +27,11 @@ from typing import Any, Literal, TypeAlias
 
 from sojourn import shapes
 from sojourn.errors import UserError
+from sojourn.offered import SUITES
 from sojourn.scenario import Scenario, load
 from sojourn.sweeps import grid
 
 FILE = "suite.toml"
-OURS = Path(__file__).parent / "suites"
 Of: TypeAlias = Literal["qdisc", "congestion"]
 
 
@@ -124,7 +124,7 @@ class Suite:
     @property
     def word(self) -> str:
         """What `--suite` calls it: the name of one of ours, or a folder."""
-        return self.name if self.folder == OURS / self.name else str(self.folder)
+        return self.name if self.folder == SUITES / self.name else str(self.folder)
 
     def source(self, claim: Claim) -> str:
         """Whose threshold that is, in words."""
@@ -157,8 +157,8 @@ def _is(criterion: Criterion, word: str) -> bool:
 
 
 def names() -> list[str]:
-    """The suites that come with sojourn."""
-    return sorted(path.parent.name for path in OURS.glob(f"*/{FILE}"))
+    """The suites that come with sojourn: the folders of `SUITES`."""
+    return sorted(path.parent.name for path in SUITES.glob(f"*/{FILE}"))
 
 
 def read(name: str | Path) -> Suite:
@@ -167,7 +167,7 @@ def read(name: str | Path) -> Suite:
     Raises:
         UserError: there is none, or it does not say what it must.
     """
-    folder = OURS / name if str(name) in names() else Path(name)
+    folder = SUITES / name if str(name) in names() else Path(name)
     path = folder / FILE
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
