@@ -23,7 +23,7 @@ import click
 
 import sojourn
 from sojourn import metrics
-from sojourn.cli.agree import standing
+from sojourn.agreement.standing import standing
 from sojourn.records import Run
 from sojourn.scenario import Scenario, examples, load
 
@@ -33,7 +33,7 @@ def variants() -> Iterator[tuple[str, Scenario]]:
     for name in examples.names():
         for variant in load(name).variants():
             yield f"example {name}: {variant.label}", variant
-    for variant in standing(quick=False):
+    for variant in standing():
         yield f"standing {variant.label}", variant
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pytest
 from tree import ROOT
 
-import sojourn.engine
+import sojourn
 from sojourn import agreement, metrics
 from sojourn.agreement import (
     VERDICTS,
@@ -23,13 +23,13 @@ from sojourn.agreement import (
     compare,
     digest,
     product,
+    running,
     sides,
     verdicts,
 )
-from sojourn.cli import agree, status
-from sojourn.cli.agree import OF_LATER, PRODUCT, QUICK, STANDING, products, standing
-from sojourn.cli.replay import OF_LATER as REPLAYED_LATER
-from sojourn.cli.replay import STANDING as REPLAYED
+from sojourn.agreement import standing as standing_set
+from sojourn.agreement.standing import cases, products, quick, replays, standing
+from sojourn.cli import status
 from sojourn.engine import registry
 from sojourn.engine import runs as engine_runs
 from sojourn.engine.kernel.guest import awake, ready
@@ -37,6 +37,7 @@ from sojourn.engine.protocol import Outcome
 from sojourn.engine.sim import Simulator
 from sojourn.errors import UserError
 from sojourn.metrics import Summary, over_seeds
+from sojourn.offered import ENGINES
 from sojourn.records import Run
 from sojourn.scenario import Scenario, loads
 from sojourn.scenario.realised import Realised
@@ -502,22 +503,39 @@ def test_a_digest_counts_each_number_and_finds_the_worst() -> None:
 # ------------------------------------------------------------------------------- the standing set
 
 
-def test_the_standing_set_is_every_file_but_these() -> None:
-    folder = Path(sojourn.__file__).parent / "agreement" / "cases"
-    assert {path.stem for path in folder.iterdir()} == {
-        *(*STANDING, PRODUCT, QUICK, *REPLAYED),
-        *(
-            name
-            for later in (OF_LATER, REPLAYED_LATER)
-            for names in later.values()
-            for name in names
-        ),
-    }
+def test_a_file_that_is_added_to_a_folder_is_in_the_standing_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(
+        standing_set.FOLDER, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.py*")
+    )
+    before = {(of.__name__, engine): of(engine) for of in (cases, replays) for engine in ENGINES}
+    monkeypatch.setattr(standing_set, "FOLDER", tmp_path)
+    for folder, names in (
+        ("cases", ["2-mbit", "kernel-7.3/zz"]),
+        ("replays", ["usual-2", "kernel-7.3/zz"]),
+    ):
+        for name in names:
+            (tmp_path / folder / f"{name}.toml").write_text(SMALL.replace("Four", name))
+    for of, common in ((cases, "2-mbit"), (replays, "usual-2")):
+        for engine, added in (("kernel", [common]), ("kernel-7.3", [common, "zz"])):
+            known = [file.stem for file in before[of.__name__, engine]]
+            found = [file.stem for file in of(engine)]
+            assert sorted(found) == sorted([*known, *added])
+    stems = [file.stem for file in cases()]
+    assert stems[:5] == ["1-mbit", "2-mbit", "10-mbit", "50-mbit", "100-mbit"]
+    assert stems[5:] == sorted(stems[5:])
+
+
+def test_every_file_of_the_standing_set_is_read() -> None:
+    files = set(standing_set.FOLDER.rglob("*.toml"))
+    read = {file for of in (cases, replays) for engine in ENGINES for file in of(engine)}
+    assert files - read == {standing_set.FOLDER / f"{name}.toml" for name in ("product", "quick")}
 
 
 @functools.cache
 def whole_set() -> Sequence[Scenario]:
-    return standing(quick=False)
+    return standing()
 
 
 def test_the_first_three_files_are_every_combination_once() -> None:
@@ -593,10 +611,10 @@ def test_its_labels_differ() -> None:
 
 def test_the_quick_set_is_part_of_it() -> None:
     whole = {variant.label: variant for variant in whole_set()}
-    quick = standing(quick=True)
-    assert sum(len(sides(variant)) for variant in quick) == 24
-    assert all(whole[variant.label] == variant for variant in quick)
-    assert len({variant.title for variant in quick}) == 15
+    some = quick()
+    assert sum(len(sides(variant)) for variant in some) == 24
+    assert all(whole[variant.label] == variant for variant in some)
+    assert len({variant.title for variant in some}) == 15
 
 
 # ------------------------------------------------------------------------------- the command line
@@ -682,7 +700,7 @@ def beside_a_stand_in(
         return Simulator() if name == "sim" else StandIn(stop_at, biased)
 
     monkeypatch.setattr(engine_runs, "find", find)
-    monkeypatch.setattr(sojourn.engine, "find_awake", find)
+    monkeypatch.setattr(running, "find_awake", find)
 
 
 @pytest.fixture
@@ -813,7 +831,7 @@ def test_what_can_not_be_woken_is_left_out_and_said(
 ) -> None:
     two.write_text(TWO.replace("bandwidth 4mbit", "bandwidth 4mbit adaptive"))
     beside_a_stand_in(monkeypatch)
-    monkeypatch.setattr(sojourn.engine, "find_awake", registry.find_awake)
+    monkeypatch.setattr(running, "find_awake", registry.find_awake)
     monkeypatch.setattr(awake, "COMPILER", "no-such-compiler")
     status(["agree", str(two)])
     captured = capsys.readouterr()
@@ -837,6 +855,49 @@ def test_the_library_that_wakes_red_is_compiled_and_named_by_its_source(
     assert awake.name() != name
     with pytest.raises(UserError, match=r"gcc can't compile awake\.c: "):
         awake.library()
+
+
+# -------------------------------------------------------- from Python, beside the same stand-in
+
+
+def test_agree_in_python_gives_what_the_command_prints(
+    two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside_a_stand_in(monkeypatch)
+    _, whole = agreed(capsys, str(two), "--most-seeds", "4")
+    out, told, said = tmp_path / "kept", [], []
+    found = sojourn.agree(two, most_seeds=4, out=out, progress=told.append, say=said.append)
+    assert isinstance(found, sojourn.Agreement)
+    plain = json.loads(found.to_json())
+    assert json.loads((out / "agreement.json").read_text()) == plain
+    for one in (plain, whole):
+        one.pop("cpu_s")
+    assert plain == whole
+    assert [one.seeds for one in found.comparisons] == [2, 4]
+    assert {row.verdict for one in found.comparisons for row in one.rows} <= {*VERDICTS}
+    assert [run.seeds for run in found.kernels] == [run.seeds for run in found.simulated]
+    assert said[0] == "2 scenarios on kernel"
+    assert told[-1].finished == told[-1].runs
+    with pytest.raises(UserError, match="already holds a Run"):
+        sojourn.agree([two], out=out, seeds=1)
+
+
+def test_agree_in_python_keeps_what_was_finished_at_ctrl_c(
+    two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside_a_stand_in(monkeypatch, stop_at=2)
+    with pytest.raises(sojourn.AgreeInterrupted) as stopped:
+        sojourn.agree(two, jobs=1, out=tmp_path / "kept")
+    found = stopped.value.found
+    assert ([one.label for one in found.comparisons], found.not_finished) == (["codel"], 1)
+    kept = json.loads((tmp_path / "kept" / "agreement.json").read_text())
+    assert kept == json.loads(found.to_json())
+    assert [seed for _, seed in stopped.value.stop.missing] == [2]
+
+
+def test_the_simulator_is_no_kernel() -> None:
+    with pytest.raises(UserError, match="sim is not a kernel"):
+        sojourn.agree("home-uplink", engine="sim")
 
 
 # ----------------------------------------------------------------------------------- with a guest
@@ -958,7 +1019,7 @@ def test_each_control_feedback_and_discipline_is_the_kernels(
 ) -> None:
     if why_not := ready(guest).why_not:
         pytest.skip(f"no guest to compare with: {why_not}")
-    monkeypatch.setattr(agree, "standing", lambda quick, engine: products(engine))
+    monkeypatch.setattr(standing_set, "standing", products)
     code, whole = agreed(capsys, "-e", engine)
     beyond = [
         (one["label"], row)

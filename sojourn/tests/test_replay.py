@@ -19,17 +19,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import sojourn
 from sojourn import _core
 from sojourn.agreement import decisions as replaying
-from sojourn.agreement.decisions import (
-    Compared,
-    RecordingStopped,
-    compare,
-    replayed,
-)
+from sojourn.agreement import recorder as recorded_by
+from sojourn.agreement import replaying as replay_face
+from sojourn.agreement import standing
+from sojourn.agreement.decisions import Compared, compare, replayed
+from sojourn.agreement.recorder import RecordingStopped, record
 from sojourn.cli import status
-from sojourn.cli.agree import standing_file
-from sojourn.cli.replay import OF_LATER, STANDING
 from sojourn.engine.asked import Progress
 from sojourn.engine.kernel.guest import ready
 from sojourn.engine.kernel.observed.passage import Passage
@@ -643,35 +641,32 @@ def test_more_packets_than_can_be_written_down_are_refused() -> None:
 
 
 def test_the_standing_recordings_are_of_these_queues() -> None:
-    later = OF_LATER["kernel-7.3"]
-    many = {
-        name: len(load(standing_file(f"{name}.toml")).variants()) for name in (*STANDING, *later)
-    }
+    many = {file.stem: len(load(file).variants()) for file in standing.replays("kernel-7.3")}
     assert many == {
-        "replay": 39,
-        "replay-mixed": 5,
-        "replay-pauses": 6,
-        "replay-100-mbit": 6,
-        "replay-pie": 18,
-        "replay-cake": 11,
-        "replay-cake-hosts": 7,
-        "replay-cake-overhead": 5,
-        "replay-drr": 4,
-        "replay-ets": 9,
-        "replay-fq": 15,
-        "replay-fq-maxrate": 4,
-        "replay-fq-pie": 15,
-        "replay-gred": 12,
-        "replay-hhf": 15,
-        "replay-mq": 21,
-        "replay-prio": 9,
-        "replay-sfb": 12,
-        "replay-sfb-ecn": 6,
-        "replay-sfq": 18,
-        "replay-sfq-red": 15,
-        "replay-tbf": 6,
-        "replay-codel-drops": 6,
-        "replay-dualpi2": 21,
+        "usual": 39,
+        "mixed": 5,
+        "pauses": 6,
+        "100-mbit": 6,
+        "pie": 18,
+        "cake": 11,
+        "cake-hosts": 7,
+        "cake-overhead": 5,
+        "drr": 4,
+        "ets": 9,
+        "fq": 15,
+        "fq-maxrate": 4,
+        "fq-pie": 15,
+        "gred": 12,
+        "hhf": 15,
+        "mq": 21,
+        "prio": 9,
+        "sfb": 12,
+        "sfb-ecn": 6,
+        "sfq": 18,
+        "sfq-red": 15,
+        "tbf": 6,
+        "codel-drops": 6,
+        "dualpi2": 21,
     }
 
 
@@ -714,7 +709,7 @@ def test_a_recording_that_can_t_be_compared_is_left_out_and_named(
 def test_a_scenario_of_which_nothing_can_be_compared_is_refused_before_it_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(replaying, "record", lambda *_, **__: pytest.fail("it was recorded"))
+    monkeypatch.setattr(replay_face, "record", lambda *_, **__: pytest.fail("it was recorded"))
     file = tmp_path / "scenario.toml"
     file.write_text(SCENARIO.format(qdisc="cake bandwidth 4mbit ack-filter", ecn="false"))
     assert status(["replay", "-q", str(file)]) == 2
@@ -781,14 +776,16 @@ def test_ctrl_c_keeps_what_was_recorded(
         if p.finished:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(replaying, "find", lambda _: TwoSeeds())
+    monkeypatch.setattr(recorded_by, "find", lambda _: TwoSeeds())
     scenario = loads(SCENARIO.format(qdisc="pfifo", ecn="false"))
     with pytest.raises(RecordingStopped) as stopped:
-        replaying.record([scenario], seeds=2, jobs=2, progress=stop)
+        record([scenario], seeds=2, jobs=2, progress=stop)
     assert (len(stopped.value.recordings), stopped.value.missing) == (1, 1)
     assert stopped.value.recordings[0].title == "Anew"
 
-    monkeypatch.setattr(replaying, "record", lambda *_, **__: (_ for _ in ()).throw(stopped.value))
+    monkeypatch.setattr(
+        replay_face, "record", lambda *_, **__: (_ for _ in ()).throw(stopped.value)
+    )
     file = tmp_path / "scenario.toml"
     file.write_text(SCENARIO.format(qdisc="pfifo", ecn="false"))
     assert status(["replay", "-q", "-o", str(tmp_path / "kept"), str(file)]) == 130
@@ -809,7 +806,7 @@ def test_a_guest_that_fails_loses_no_recording(
                 raise UserError("it gave up", "have it rest")
             return [by_hand()], 0
 
-    monkeypatch.setattr(replaying, "find", lambda _: Fails())
+    monkeypatch.setattr(recorded_by, "find", lambda _: Fails())
     file = tmp_path / "scenario.toml"
     file.write_text(SCENARIO.format(qdisc="pfifo", ecn="false"))
     assert status(["replay", "--json", "-q", "--seeds", "2", str(file)]) == 1
@@ -820,6 +817,51 @@ def test_a_guest_that_fails_loses_no_recording(
         {"run": "Anew", "seed": 1, "error": "it gave up", "hint": "have it rest"}
     ]
     assert "1 of 2 runs failed" in told.err
+
+
+def test_replay_in_python_gives_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Records(TwoSeeds):
+        def recordings(
+            self, realised: Realised, reached: Callable[[int], bool]
+        ) -> tuple[list[Recording], int]:
+            return [by_hand()], 0
+
+    monkeypatch.setattr(recorded_by, "find", lambda _: Records())
+    file, old = tmp_path / "scenario.toml", FOLDER / "red-ecn.parquet"
+    file.write_text(SCENARIO.format(qdisc="pfifo", ecn="false"))
+    assert status(["replay", "-q", "--json", str(file), str(old)]) == 0
+    printed = capsys.readouterr().out
+    out, told, said = tmp_path / "kept", [], []
+    found = sojourn.replay(
+        [load(file), Recording.load(old)], out=out, progress=told.append, say=said.append
+    )
+    assert isinstance(found, sojourn.Replays)
+    assert f"{found.to_json()}\n" == printed == (out / "replay.json").read_text()
+    assert [one.arrivals for one in found.queues] == [902, 4]
+    assert (told[0].finished, told[-1].finished, said) == (0, 1, ["1 scenario on kernel"])
+    [kept] = out.glob("*.parquet")
+    [again] = sojourn.replay(kept).queues
+    assert again == found.queues[1]
+    with pytest.raises(UserError, match="is not empty"):
+        sojourn.replay(old, out=out)
+
+
+def test_replay_in_python_keeps_what_was_recorded_at_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(p: Progress) -> None:
+        if p.finished:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(recorded_by, "find", lambda _: TwoSeeds())
+    scenario = loads(SCENARIO.format(qdisc="pfifo", ecn="false"))
+    with pytest.raises(sojourn.ReplayInterrupted) as stopped:
+        sojourn.replay(scenario, seeds=2, jobs=2, out=tmp_path / "kept", progress=stop)
+    assert (len(stopped.value.found.queues), stopped.value.missing) == (1, 1)
+    kept = (tmp_path / "kept" / "replay.json").read_text()
+    assert kept == f"{stopped.value.found.to_json()}\n"
 
 
 # ----------------------------------------------------------------------------------- with a guest
@@ -848,7 +890,7 @@ def recorded_anew(qdisc: str, ecn: str, **others: str) -> list[Compared]:
         pytest.skip(reason)
     scenario = loads(SCENARIO.format(qdisc=qdisc, ecn=ecn))
     changed = scenario.with_({f"bottleneck.{key}": value for key, value in others.items()})
-    return [compare(each) for each in replaying.record([changed])]
+    return [compare(each) for each in record([changed])]
 
 
 @pytest.mark.guest
@@ -935,6 +977,6 @@ to = "c{number}"
 packet = "{size}"
 rate = "{rate}"
 """
-        found = [compare(each) for each in replaying.record([loads(text)])]
+        found = [compare(each) for each in record([loads(text)])]
         assert len(found) == len(lines)
         assert [one.first for one in found if not one.agrees] == []

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 from sojourn import lazy
 
 if TYPE_CHECKING:
+    from sojourn.agreement.replaying import ReplayInterrupted, Replays, replay
+    from sojourn.agreement.running import AgreeInterrupted, Agreement, agree
     from sojourn.engine import (
         Cancelled,
         ClusterAddress,
@@ -37,9 +39,13 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOME = {
+    "AgreeInterrupted": "agreement.running",
+    "Agreement": "agreement.running",
     "Cancelled": "engine",
     "ClusterAddress": "engine",
     "Judgement": "judgement",
+    "ReplayInterrupted": "agreement.replaying",
+    "Replays": "agreement.replaying",
     "Run": "records",
     "RunError": "records",
     "Scenario": "scenario",
@@ -48,9 +54,11 @@ _HOME = {
     "Summary": "metrics",
     "SweepInterrupted": "sweeps.vary",
     "UserError": "errors",
+    "agree": "agreement.running",
     "compare": "judgement",
     "load": "scenario",
     "loads": "scenario",
+    "replay": "agreement.replaying",
     "run": "engine",
     "run_all": "engine",
     "simulate": "engine",
@@ -60,9 +68,13 @@ _HOME = {
 }
 
 __all__ = [
+    "AgreeInterrupted",
+    "Agreement",
     "Cancelled",
     "ClusterAddress",
     "Judgement",
+    "ReplayInterrupted",
+    "Replays",
     "Run",
     "RunError",
     "Scenario",
@@ -71,9 +83,11 @@ __all__ = [
     "Summary",
     "SweepInterrupted",
     "UserError",
+    "agree",
     "compare",
     "load",
     "loads",
+    "replay",
     "run",
     "run_all",
     "simulate",

@@ -9,6 +9,7 @@ A number that could not be said is null.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -688,6 +689,11 @@ def installed() -> dict[str, tuple[int, str]]:
 def stamped(name: str, whole: Mapping[str, Any]) -> dict[str, Any]:
     """An output with its `schema` in front."""
     return {"schema": identifier(name), **whole}
+
+
+def as_json(name: str, whole: Mapping[str, Any]) -> str:
+    """What `--json` prints: one object with its `schema` in front, lines indented, no NaN in it."""
+    return json.dumps(stamped(name, whole), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def identifier(name: str) -> str:

@@ -38,18 +38,16 @@ at each jiffy of a period, and the replay with which most packets agree counts (
 line several may agree in all; of these it is the one with which the draws are most likely. dualpi2's
 timer counts nanoseconds: 16 starts within a period are tried, and then 31 about the best of them.
 
-`engine/recording` is the recording and its file.
+`engine/recording` is the recording and its file, `recorder` makes recordings.
 """
 
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import Protocol, cast, runtime_checkable
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,11 +55,8 @@ from numpy.typing import NDArray
 from sojourn import _core
 from sojourn.agreement.mechanisms import dated
 from sojourn.arrays import Ints, Mask
-from sojourn.engine.asked import Progress, cores
-from sojourn.engine.foresight import expected_s, seconds_of
 from sojourn.engine.kernel.graph import rate_steps
 from sojourn.engine.kernel.releases import version_in
-from sojourn.engine.protocol import check_all
 from sojourn.engine.recording import (
     DROPPED,
     EARLY,
@@ -73,14 +68,11 @@ from sojourn.engine.recording import (
     Recording,
     Trace,
 )
-from sojourn.engine.registry import find
-from sojourn.engine.runs import POLL_S, Failure, UnfinishedError
 from sojourn.errors import UserError
 from sojourn.outputs import ReplayedQueue
 from sojourn.own import compiled
-from sojourn.scenario import Scenario
 from sojourn.scenario.qdisc import Qdisc
-from sojourn.scenario.realised import Link, Realised
+from sojourn.scenario.realised import Link
 
 GRAIN_NS = 2000
 """How much later than ours a recorded departure or drop may be, ns, while the link's rate is
@@ -567,130 +559,3 @@ def _did(fate: int, left_ns: int, order: int) -> str:
         if fate == WAITS
         else f"{DID[fate]} at {left_ns / 1e9:.9f} s, after {order} others were sent"
     )
-
-
-# -------------------------------------------------------------------------------------- recording
-
-
-class RecordingStopped(KeyboardInterrupt):
-    """Ctrl-C. What had been recorded is kept."""
-
-    def __init__(self, recordings: Sequence[Recording], missing: int) -> None:
-        super().__init__()
-        self.recordings = tuple(recordings)
-        self.missing = missing
-        """Guests that did not finish."""
-
-
-class RecordingUnfinishedError(UnfinishedError):
-    """Some guests did not finish. What the others recorded is kept."""
-
-    def __init__(
-        self, failed: Sequence[Failure], asked: int, recordings: Sequence[Recording]
-    ) -> None:
-        super().__init__(failed, asked)
-        self.recordings = tuple(recordings)
-
-
-def record(
-    scenarios: Sequence[Scenario],
-    *,
-    engine: str = "kernel",
-    seeds: int | None = None,
-    jobs: int | None = None,
-    progress: Callable[[Progress], None] = lambda _: None,
-) -> list[Recording]:
-    """Runs scenarios (no sweeps) in guests that record what the congested queues do to each packet.
-
-    Args:
-        seeds: how many, counted up from the scenario's; None: its own.
-        jobs: threads; None: one per core.
-
-    Raises:
-        UserError: there is no such guest, or the scenario asks for what it lacks.
-        RecordingUnfinishedError: some guests did not finish, or their recordings can't be trusted.
-        RecordingStopped: on Ctrl-C.
-    """
-    kernel = find(engine)
-    if not isinstance(kernel, Recorder):
-        raise UserError(f"{engine} keeps no trace of its queues", "record with -e kernel-uml")
-    work = [
-        (scenario, seed)
-        for scenario in scenarios
-        for seed in (
-            scenario.seeds if seeds is None else range(scenario.seeds[0], scenario.seeds[0] + seeds)
-        )
-    ]
-    first = [(one, one.realise(one.seeds[0])) for one in scenarios]
-    check_all(kernel, (realised for _, realised in first))
-    took = seconds_of(kernel.name, [realised for _, realised in first])
-    counted = [
-        (each, sum(asked is one for asked, _ in work))
-        for each, (one, _) in zip(took, first, strict=True)
-    ]
-    threads = jobs or cores()
-    stop = threading.Event()
-    reached = [0.0] * len(work)
-
-    def one(number: int, scenario: Scenario, seed: int) -> list[Recording]:
-        def tell(now_ns: int) -> bool:
-            reached[number] = now_ns / scenario.duration
-            return not stop.is_set()
-
-        try:
-            found, _ = kernel.recordings(scenario.realise(seed), tell)
-        finally:
-            reached[number] = 1.0
-        return [replace(each, title=scenario.label or scenario.title) for each in found]
-
-    with ThreadPoolExecutor(threads, thread_name_prefix="sojourn") as pool:
-        futures = [pool.submit(one, number, *each) for number, each in enumerate(work)]
-        try:
-            progress(Progress(0, len(work), 0.0, expected_s=expected_s(counted, threads)))
-            left: set[Future[list[Recording]]] = set(futures)
-            while left:
-                ended, left = wait(left, POLL_S, FIRST_COMPLETED)
-                for future in ended:
-                    why = future.exception()
-                    if why is not None and not isinstance(why, UserError):
-                        raise why
-                failed = sum(each.done() and each.exception() is not None for each in futures)
-                done = len(work) - len(left)
-                progress(Progress(done - failed, len(work), sum(reached) / len(work), failed))
-        except BaseException as error:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            if not isinstance(error, KeyboardInterrupt):
-                raise
-            whole = [f for f in futures if f.done() and not f.cancelled() and f.exception() is None]
-            raise RecordingStopped(
-                [recording for future in whole for recording in future.result()],
-                len(work) - len(whole),
-            ) from None
-    recordings = [
-        recording
-        for future in futures
-        if future.exception() is None
-        for recording in future.result()
-    ]
-    failures = [
-        Failure(scenario.label or scenario.title, seed, why)
-        for (scenario, seed), future in zip(work, futures, strict=True)
-        if isinstance(why := future.exception(), UserError)
-    ]
-    if failures:
-        raise RecordingUnfinishedError(failures, len(work), recordings)
-    return recordings
-
-
-@runtime_checkable
-class Recorder(Protocol):
-    """An engine that can record what its queues did. (Of its other attributes some need a guest,
-    and isinstance would ask for them.)"""
-
-    def recordings(
-        self, realised: Realised, reached: Callable[[int], bool]
-    ) -> tuple[list[Recording], int]:
-        """What each congested link's queue did to each packet, and the CPU time in ns that it
-        took."""
-        ...

@@ -9,47 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options, text, work
-from sojourn.cli.agree import KERNEL, KernelAsked, standing_file
-from sojourn.errors import UserError
+from sojourn.cli.agree import KERNEL
+from sojourn.offered import QUEUE_RECORDING
 
 if TYPE_CHECKING:
     from sojourn.agreement.decisions import Compared
-    from sojourn.engine.recording import Recording
-    from sojourn.scenario import Scenario
-    from sojourn.scenario.qdisc import Qdisc
 
 DIFFER = 1
-RECORDING = ".parquet"
-REPORT = "replay.json"
-
-
-STANDING = (
-    "replay",
-    "replay-mixed",
-    "replay-pauses",
-    "replay-100-mbit",
-    "replay-pie",
-    "replay-cake",
-    "replay-cake-hosts",
-    "replay-cake-overhead",
-    "replay-drr",
-    "replay-ets",
-    "replay-fq",
-    "replay-fq-maxrate",
-    "replay-fq-pie",
-    "replay-gred",
-    "replay-hhf",
-    "replay-mq",
-    "replay-prio",
-    "replay-sfb",
-    "replay-sfb-ecn",
-    "replay-sfq",
-    "replay-sfq-red",
-    "replay-tbf",
-)
-"""In the folder `agreement/cases` of the installed package."""
-OF_LATER = {"kernel-7.3": ("replay-codel-drops", "replay-dualpi2")}
-"""The same, of disciplines that only a later Linux has, by its engine."""
 
 
 @click.command()
@@ -90,155 +56,50 @@ def replay(
     the same times, through ours: every arrival, departure, drop and mark is compared. RECORDING is
     a file that -o has kept. Without any, the standing set. Ends with 1 if a decision differs.
     """
-    _replay_all(
-        paths or tuple(standing_file(f"{name}.toml") for name in _standing(execution.engine)),
-        KernelAsked(seeds, execution, output, talk),
-        qdisc,
-    )
-
-
-def _standing(engine: str) -> tuple[str, ...]:
-    return STANDING + OF_LATER.get(engine, ())
-
-
-def _replay_all(paths: Sequence[Path], how: KernelAsked, qdisc: str | None) -> None:
-    """Compares every scenario, recorded first, and every recording, by ours or by `qdisc`; exits with
-    1 if a decision differs."""
-    kept = [path for path in paths if path.suffix == RECORDING]
-    for path in kept:
-        work.check_there(path, "give a file that `sojourn replay SCENARIO -o DIR` wrote")
-    variants = [
-        variant
+    for path in paths:
+        if path.suffix == QUEUE_RECORDING:
+            work.check_there(path, "give a file that `sojourn replay SCENARIO -o DIR` wrote")
+    what = [
+        path if path.suffix == QUEUE_RECORDING else work.scenario(path, quiet=talk.quiet)
         for path in paths
-        if path not in kept
-        for variant in work.scenario(path, quiet=how.talk.quiet).variants()
     ]
     from sojourn.own.compiled import given
 
     instead = None if qdisc is None else given(qdisc)
-    from sojourn.agreement.decisions import RecordingStopped, RecordingUnfinishedError, compare
-    from sojourn.engine.recording import Recording
+    from sojourn.agreement.replaying import ReplayInterrupted, ReplaySettings, carry_out
 
-    recordings = [Recording.load(path) for path in kept]
     missing = 0
-    stops: list[RecordingUnfinishedError] = []
-    if how.output.out is not None:
-        _check_vacant(how.output.out, how.output.force)
-    try:
-        new = _recorded(variants, how, instead)
-    except RecordingStopped as stop:
-        new, missing = list(stop.recordings), stop.missing
-    except RecordingUnfinishedError as stop:
-        if not stop.recordings and not recordings:
-            raise
-        new, stops = list(stop.recordings), [stop]
-    if how.output.out is not None:
-        _keep(new, how.output.out)
-    outcomes = [compare(each) for each in _comparable([*recordings, *new], instead)]
-    agrees = all(one.agrees for one in outcomes)
-    written = text.as_json(
-        {
-            "version": next((each.version for each in (*recordings, *new)), None),
-            "agrees": agrees,
-            "failed": [one.to_dict() for stop in stops for one in stop.failed],
-            "replays": [one.to_dict() for one in outcomes],
-        },
-        "replay",
-    )
-    if how.talk.as_json:
-        work.show(written)
-    elif outcomes:
-        work.show(_table(outcomes))
-        work.show(_closing(outcomes))
-    if how.output.out is not None:
-        work.write(how.output.out / REPORT, written + "\n")
-        work.say(f"wrote {how.output.out}", how.talk.quiet)
-    failed = work.failed(stops)
+    with work.Stages(talk.quiet) as stages:
+        how = ReplaySettings(
+            engine=execution.engine,
+            seeds=seeds,
+            qdisc=instead,
+            out=output.out,
+            force=output.force,
+            jobs=execution.jobs,
+            progress=stages.tell,
+            say=stages.say,
+        )
+        try:
+            found = carry_out(what or None, how)
+        except ReplayInterrupted as stop:
+            found, missing = stop.found, stop.missing
+    for one in found.left_out:
+        click.echo(f"note: {one.name} is left out: {one.why}; {one.hint}", err=True)
+    if talk.as_json:
+        work.show(found.to_json())
+    elif found.queues:
+        work.show(_table(found.queues))
+        work.show(_closing(found.queues))
+    if found.out is not None:
+        found.write()
+        work.say(f"wrote {found.out}", talk.quiet)
+    failed = work.failed(found.stops)
     if missing:
         click.echo(f"\ninterrupted: {missing} guests had not finished, and are left out", err=True)
         raise click.exceptions.Exit(130)
-    if failed or not agrees:
+    if failed or not found.agrees:
         raise click.exceptions.Exit(DIFFER)
-
-
-# --------------------------------------------------------------------------------------- the work
-
-
-def _comparable(recordings: Sequence[Recording], instead: Qdisc | None) -> list[Recording]:
-    """Those that have what their discipline decides by, or `instead` of it; the others are named.
-
-    Raises:
-        UserError: none has.
-    """
-    from sojourn.agreement.decisions import lacking
-
-    found = [each if instead is None else each.by(instead) for each in recordings]
-    whys = [(each, why) for each in found if (why := lacking(each)) is not None]
-    if whys and len(whys) == len(found):
-        one, (problem, hint) = whys[0]
-        raise UserError(f"{one.name}: {problem}", hint)
-    for one, (problem, hint) in whys:
-        click.echo(f"note: {one.name} is left out: {problem}; {hint}", err=True)
-    return [each for each in found if lacking(each) is None]
-
-
-def _check_decided(variant: Scenario) -> None:
-    """Raises UserError where no recording of the scenario's queues could be compared."""
-    from sojourn.agreement.decisions import never_recorded
-    from sojourn.engine.kernel.graph import has_queue
-
-    links = variant.realise(variant.seeds[0]).links
-    whys = [never_recorded(link.qdisc) for link in links if has_queue(link) and link.sampled]
-    if whys and whys[0] is not None and None not in whys:
-        problem, hint = whys[0]
-        raise UserError(f"{variant.label or variant.title}: {problem}", hint)
-
-
-def _recorded(
-    variants: Sequence[Scenario], how: KernelAsked, instead: Qdisc | None
-) -> list[Recording]:
-    from sojourn.agreement.decisions import record
-
-    if not variants:
-        return []
-    if instead is None:
-        for variant in variants:
-            _check_decided(variant)
-    work.say(
-        f"{len(variants)} scenario{'s' if len(variants) > 1 else ''} on {how.execution.engine}",
-        how.talk.quiet,
-    )
-    with work.progress(how.talk.quiet) as progress:
-        return record(
-            variants,
-            engine=how.execution.engine,
-            seeds=how.seeds,
-            jobs=how.execution.jobs,
-            progress=progress,
-        )
-
-
-def _check_vacant(folder: Path, force: bool) -> None:
-
-    if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise UserError(
-            f"{folder} is not empty", "choose another folder with -o, or replace it with --force"
-        )
-
-
-def _keep(recordings: Sequence[Recording], folder: Path) -> None:
-    from sojourn.engine import folder_names
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"can't make {folder}: {error.strerror or error}", "choose another -o"
-        ) from None
-    for recording, name in zip(
-        recordings, folder_names([each.name for each in recordings]), strict=True
-    ):
-        recording.save(folder / f"{name}{RECORDING}")
 
 
 # -------------------------------------------------------------------------------------- the words

@@ -21,9 +21,9 @@ def as_json(whole: Mapping[str, Any], schema: str = "") -> str:
     """What --json prints: one object, lines indented, no NaN in it. `schema`: its name in
     `sojourn.outputs`."""
     if schema:
-        from sojourn.outputs import stamped
+        from sojourn import outputs
 
-        whole = stamped(schema, whole)
+        return outputs.as_json(schema, whole)
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
 
 

@@ -290,6 +290,36 @@ def progress(quiet: bool, step: Callable[[Any], Step] = simulated) -> Iterator[T
         yield lambda p: lines(step(p))
 
 
+class Stages:
+    """Progress of work in stages: what is said ends a stage, and the next has a bar of its own."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._bars = contextlib.ExitStack()
+        self._tell: Tell | None = None
+
+    def __enter__(self) -> Stages:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def say(self, words: str) -> None:
+        """Talk between two stages."""
+        self._end()
+        say(words, self._quiet)
+
+    def tell(self, p: Progress) -> None:
+        """How far the stage is."""
+        if self._tell is None:
+            self._tell = self._bars.enter_context(progress(self._quiet))
+        self._tell(p)
+
+    def _end(self) -> None:
+        self._bars.close()
+        self._tell = None
+
+
 @contextlib.contextmanager
 def _bar() -> Iterator[Callable[[Step], None]]:
     from rich.console import Console
@@ -418,16 +448,9 @@ def check_parent(file: Path | None) -> None:
 
 def write(file: Path, content: str | bytes) -> Path:
     """Writes a file whole or not at all."""
-    from sojourn.records import write_whole
+    from sojourn.records import write_named
 
-    try:
-        write_whole(file, content.encode() if isinstance(content, str) else content)
-    except OSError as error:
-        raise UserError(
-            f"can't write {file}: {error.strerror or error}",
-            "what it is of is kept: make room, or choose another place",
-        ) from None
-    return file
+    return write_named(file, content)
 
 
 def write_below_home(file: Path, words: str) -> None:

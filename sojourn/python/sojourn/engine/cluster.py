@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.engine.asked import ClusterAddress, ClusterAt, cores
-from sojourn.engine.executors import Job
-from sojourn.engine.made import MadeSeed, Source, key
+from sojourn.engine.made import MadeSeed, SeedJob, Source, key
 from sojourn.engine.protocol import Cancelled
 from sojourn.engine.worker import Asked, Installed, Ran, Refused, build_of, installed, work_off
 from sojourn.errors import UserError, install_extra
@@ -82,7 +81,7 @@ def connected(where: ClusterAt, source: Source) -> Cluster:
 class _Lacking:
     """A job that the store has not."""
 
-    job: Job
+    job: SeedJob
     key: str
 
 
@@ -116,7 +115,7 @@ class Cluster:
         """Sentences, and the workers that they are about."""
         self._news: list[str] = list(_warning(client.scheduler.address)) if ours else []
         self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="sojourn")
-        self._events: queue.SimpleQueue[Job | _Lacking | _Batch] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[SeedJob | _Lacking | _Batch] = queue.SimpleQueue()
         self._waiting: list[_Lacking] = []
         self._singly: list[_Lacking] = []
         """To be sent in batches of their own."""
@@ -141,15 +140,15 @@ class Cluster:
         most = min(2 * self.slots * self._size(), MOST_UNDER_WAY)
         return max(0, most - self._under_way)
 
-    def begin(self, job: Job) -> None:
+    def begin(self, job: SeedJob) -> None:
         """See `Executor.begin`."""
         self._under_way += 1
         self._pool.submit(self._look_up, job)
 
-    def finished(self, timeout_s: float) -> Job | None:
+    def finished(self, timeout_s: float) -> SeedJob | None:
         """See `Executor.finished`."""
         until = time.monotonic() + timeout_s
-        job: Job | None = None
+        job: SeedJob | None = None
         with contextlib.suppress(queue.Empty):
             while job is None:
                 # Workers are given work once nothing is known that is not looked at.
@@ -188,7 +187,7 @@ class Cluster:
 
     # ------------------------------------------------------------------------------------ batches
 
-    def _look_up(self, job: Job) -> None:
+    def _look_up(self, job: SeedJob) -> None:
         """On a thread of the pool: takes a job from the store, or says that it is lacking."""
         try:
             if self._stopped:
@@ -205,9 +204,9 @@ class Cluster:
         job.reached_ns = job.scenario.duration
         self._events.put(job)
 
-    def _handled(self, event: Job | _Lacking | _Batch) -> Job | None:
+    def _handled(self, event: SeedJob | _Lacking | _Batch) -> SeedJob | None:
         match event:
-            case Job():
+            case SeedJob():
                 self._under_way -= 1
                 return event
             case _Lacking():
@@ -319,7 +318,7 @@ class Cluster:
         )
         self._fail(batch.those[0].job, died)
 
-    def _fail(self, job: Job, error: BaseException) -> None:
+    def _fail(self, job: SeedJob, error: BaseException) -> None:
         job.future.set_exception(error)
         job.reached_ns = job.scenario.duration
         self._events.put(job)

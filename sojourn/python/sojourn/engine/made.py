@@ -19,7 +19,9 @@ from dataclasses import dataclass
 
 from sojourn import _core
 from sojourn.engine.protocol import Engine, build_for
+from sojourn.engine.runner import Job
 from sojourn.errors import UserError
+from sojourn.records import Run
 from sojourn.records.run import Packed, pack
 from sojourn.records.seed_store import FORMAT, KeptSeed, SeedStore
 from sojourn.scenario.realised import Realised
@@ -36,6 +38,15 @@ class MadeSeed:
     invalid: tuple[str, ...] = ()
     taken: bool = False
     """From the store."""
+
+
+@dataclass(eq=False)
+class SeedJob(Job[MadeSeed]):
+    """A seed of a Run."""
+
+    run: Run
+    about: str
+    """What numbers need to know of the Run."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +73,9 @@ class Source:
         """Whether the store may have a seed."""
         return self.store is not None and not self.fresh and self.store.holds_any()
 
-    def seed(self, realised: Realised, about: str, reached: Callable[[int], bool]) -> MadeSeed:
-        """A seed of a Run. `about`: what numbers need to know of that. `reached`: see
-        `Engine.tables`."""
+    def make(self, job: SeedJob, reached: Callable[[int], bool]) -> MadeSeed:
+        """The seed of a job. `reached`: see `Engine.tables`."""
+        realised, about = job.scenario.realise(job.seed), job.about
         if self.store is None:
             return make(self.engine, realised, about, reached)
         name = key(self.engine, realised)
@@ -94,7 +105,7 @@ class Source:
 def make(
     engine: Engine, realised: Realised, about: str, reached: Callable[[int], bool]
 ) -> MadeSeed:
-    """A seed from the engine; see `Source.seed`."""
+    """A seed from the engine. `about`: what numbers need to know of its Run."""
     outcome = engine.tables(realised, reached)
     tables = outcome.tables
     if not isinstance(tables, _core.SeedTables):

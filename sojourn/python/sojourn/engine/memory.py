@@ -7,12 +7,8 @@ them; a DataFrame, an array or the Summary is made when it is asked for.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import os
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,6 +17,7 @@ from sojourn.engine.asked import Progress, cores, loaded, meta_of, seeds_of
 from sojourn.engine.foresight import check_bounds
 from sojourn.engine.protocol import Cancelled, check_all
 from sojourn.engine.registry import find
+from sojourn.engine.runner import CallingThread, Executor, HowFar, Job, Sink, Threads, work_off
 from sojourn.errors import UserError
 from sojourn.records import TABLES, Meta, Names, frame
 from sojourn.scenario import Scenario
@@ -130,7 +127,7 @@ def simulate(
     meta = _metas(variants, asked)[0]
     outcomes: dict[int, _Outcome] = {}
     jobs_of = [_Job(variants[0], seed) for seed in asked]
-    _Work(jobs_of, lambda job, outcome: outcomes.update({job.seed: outcome}), progress).run(jobs)
+    _work_off(jobs_of, lambda job, outcome: outcomes.update({job.seed: outcome}), progress, jobs)
     meta = dataclasses.replace(
         meta,
         seeds=asked,
@@ -175,13 +172,14 @@ def simulate_all(
     variants = [variant for scenario in several for variant in scenario.variants()]
     asked = seeds_of(several[0], seeds)
     sums = [_Sums(meta) for meta in _metas(variants, asked)]
-    work = _Work(
-        [_Job(variant, seed, i) for i, variant in enumerate(variants) for seed in asked],
-        lambda job, outcome: sums[job.variant].add(job.seed, outcome),
-        progress,
-    )
+    jobs_of = [_Job(variant, seed, i) for i, variant in enumerate(variants) for seed in asked]
     try:
-        work.run(jobs)
+        _work_off(
+            jobs_of,
+            lambda job, outcome: sums[job.variant].add(job.seed, outcome),
+            progress,
+            jobs,
+        )
     except KeyboardInterrupt:
         raise Interruption([each.summed() for each in sums if each.numbers]) from None
     return [each.summed() for each in sums]
@@ -235,96 +233,56 @@ _Outcome = tuple[_core.SeedTables, int]
 """Tables, and the CPU time that they took, ns."""
 
 
-@dataclasses.dataclass
-class _Job:
+@dataclasses.dataclass(eq=False)
+class _Job(Job[_Outcome]):
     """One seed of one variant."""
 
-    scenario: Scenario
-    seed: int
     variant: int = 0
-    reached_ns: int = 0
-    """Simulated time, written by the job's thread."""
 
 
-class _Work:
-    """Jobs on the simulator. What each gives is `taken` on the calling thread."""
+class _Memory(Sink[_Job]):
+    """Hands on what each seed gave. A seed that fails stops the work."""
 
-    def __init__(
-        self,
-        jobs: Sequence[_Job],
-        taken: Callable[[_Job, _Outcome], None],
-        progress: Callable[[Progress], bool | None] | None,
-    ) -> None:
-        self.engine = find("sim")
-        self.jobs = jobs
-        self.taken = taken
-        self.progress = progress
-        self.stop = threading.Event()
-        self.whole_ns = sum(job.scenario.duration for job in jobs)
-        self.told_s = time.monotonic()
+    def __init__(self, taken: Callable[[_Job, _Outcome], None]) -> None:
+        self._taken = taken
 
-    def run(self, threads: int | None) -> None:
-        """All of them, on so many threads; None: as many as there are cores."""
-        threads = min(threads or cores(), len(self.jobs))
-        if threads > 1:
-            self._on_threads(threads)
-            return
-        for job in self.jobs:
-            if not self._told_now():
-                raise Cancelled("stopped before its end")
-            self.taken(job, self._run(job, self._told))
+    def take(self, job: _Job) -> None:
+        """See `Sink.take`."""
+        self._taken(job, job.future.result())
 
-    def _on_threads(self, threads: int) -> None:
-        """While this thread tells how far they are."""
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="sojourn")
-        waiting = iter(self.jobs)
-        running: dict[Future[_Outcome], _Job] = {}
+    def failed(self, job: _Job) -> None:
+        """See `Sink.failed`."""
+        assert job.error is not None
+        raise job.error
 
-        def hand_out(most: int) -> None:
-            for job in itertools.islice(waiting, most):
-                running[pool.submit(self._run, job, lambda: not self.stop.is_set())] = job
 
-        try:
-            # Not more than are taken soon: what is finished lies in memory until then.
-            hand_out(2 * threads)
-            while running:
-                done, _ = wait(running, POLL_S, return_when=FIRST_COMPLETED)
-                for future in done:
-                    self.taken(running.pop(future), future.result())
-                hand_out(len(done))
-                if running and not self._told_now():
-                    raise Cancelled("stopped before its end")
-        finally:
-            self.stop.set()
-            pool.shutdown(cancel_futures=True)
+def _work_off(
+    jobs: Sequence[_Job],
+    taken: Callable[[_Job, _Outcome], None],
+    progress: Callable[[Progress], bool | None] | None,
+    threads: int | None,
+) -> None:
+    """All of them, on so many threads; None: as many as there are cores. What each gives is `taken`
+    on the calling thread."""
+    engine = find("sim")
 
-    def _run(self, job: _Job, going_on: Callable[[], bool]) -> _Outcome:
-        def reached(now_ns: int) -> bool:
-            job.reached_ns = now_ns
-            return going_on()
-
-        if self.stop.is_set():
-            raise Cancelled("stopped before its end")
-        outcome = self.engine.tables(job.scenario.realise(job.seed), reached)
-        job.reached_ns = job.scenario.duration
+    def make(job: _Job, reached: Callable[[int], bool]) -> _Outcome:
+        outcome = engine.tables(job.scenario.realise(job.seed), reached)
         tables = outcome.tables
         if not isinstance(tables, _core.SeedTables):
             tables = _core.SeedTables(tables)
         return tables, outcome.cpu_ns
 
-    def _told_now(self) -> bool:
-        """The same, not more often than `POLL_S`, however short the jobs are."""
-        now = time.monotonic()
-        if now - self.told_s < POLL_S:
-            return True
-        self.told_s = now
-        return self._told()
+    def tell(p: Progress) -> None:
+        if progress is not None and p.finished < p.runs and progress(p) is False:
+            raise Cancelled("stopped before its end")
 
-    def _told(self) -> bool:
-        """Tells how far it is; whether it is to go on."""
-        if self.progress is None:
-            return True
-        reached = [job.reached_ns for job in self.jobs]
-        finished = sum(job.reached_ns == job.scenario.duration for job in self.jobs)
-        told = Progress(finished, len(self.jobs), sum(reached) / self.whole_ns)
-        return self.progress(told) is not False
+    far = HowFar(jobs, tell, every_s=POLL_S, at_once=False)
+    threads = min(threads or cores(), len(jobs))
+    executor: Executor[_Job] = (
+        Threads(make, threads) if threads > 1 else CallingThread(make, far.tell)
+    )
+    try:
+        work_off(executor, far, _Memory(taken))
+    finally:
+        executor.close()

@@ -1,15 +1,12 @@
 """Runs of several variants and seeds, into Runs on disk, by any engine: on threads of this process
-or on a cluster's workers (`executors`).
+or on a cluster's workers (`runner`).
 
 What was made before is not made again: a seed that the user's store has is taken from it (`made`),
 and a folder that has a part of what is asked for gets the rest.
 
-One run is one serial chain of events, so it takes one core; runs are independent of each other, so
-they go in parallel. The simulator lets go of the GIL and a guest is a process, hence threads
-suffice: this thread hands out the work, writes each seed as soon as it is finished, tells how far
-all of them are, and listens for Ctrl-C. Nothing that is written depends on how many threads or
-workers there were or which was first. A seed that the engine can't finish (`UserError`: a guest that gave up) is
-left out and told when all others are done; what can't be written, and a bug, stop the work.
+Each seed is written as soon as it is finished. Nothing that is written depends on how many threads
+or workers there were or which was first. A seed that the engine can't finish is left out and told
+when all others are done; what can't be written, and a bug, stop the work.
 """
 
 from __future__ import annotations
@@ -23,18 +20,17 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sojourn import _core, metrics
 from sojourn.engine.asked import ClusterAt, Progress, cores, loaded, meta_of, seeds_of
-from sojourn.engine.executors import Executor, Job, Threads
 from sojourn.engine.foresight import check_bounds, expected_bytes, expected_s, seconds_of
-from sojourn.engine.made import Source
+from sojourn.engine.made import SeedJob, Source
 from sojourn.engine.protocol import Engine, build_for, by_reason, check_all, fingerprint
 from sojourn.engine.registry import find
+from sojourn.engine.runner import POLL_S, Executor, HowFar, Sink, Threads, work_off
 from sojourn.errors import UserError
 from sojourn.records import (
     META,
@@ -46,8 +42,6 @@ from sojourn.records import (
 )
 from sojourn.scenario import Scenario
 
-POLL_S = 0.1
-"""How often progress is told. Ctrl-C is heard at once."""
 NAMING = 10
 """A meta.json that takes so long to write is written after ten times that and POLL_S at the
 earliest: of thousands of seeds it would else cost more than they do."""
@@ -257,9 +251,10 @@ def run_more(
     took = seconds_of(found.name, [scenario.realise(each[0]) for scenario, each in begun])
     counted = [(one, len(each)) for one, (_, each) in zip(took, begun, strict=True)]
     how = _How(found, jobs, cluster, False, fresh, progress)
-    with _executor(found, how) as executor:
+    source = Source.of(found, fresh)
+    with _executor(source, how) as executor:
         expected = expected_s(counted, executor.slots)
-        _work_off(executor, work, how, Progress(0, len(work), 0.0, expected_s=expected))
+        _work_off(executor, work, source, how, Progress(0, len(work), 0.0, expected_s=expected))
 
 
 def check(scenarios: Iterable[Scenario], engine: str) -> None:
@@ -346,7 +341,8 @@ def _run(
     if not any(missing):
         # No cluster is asked for nothing.
         how = dataclasses.replace(how, cluster=None)
-    with _executor(engine, how) as executor:
+    source = Source.of(engine, how.fresh)
+    with _executor(source, how) as executor:
         runs = [run or _create(each, how.force) for run, each in zip(begun, wanted, strict=True)]
         if folders is not None and parent is not None:
             parent.name_runs(folders)
@@ -361,12 +357,12 @@ def _run(
             len(work),
             0.0,
             expected_s=expected_s(counted, executor.slots) if counted else None,
-            stored=executor.source.may_take,
+            stored=source.may_take,
             there=sum(map(len, asked)) - len(work),
         )
         whole = [one for one, each in zip(runs, missing, strict=True) if not each]
         try:
-            _work_off(executor, work, how, ahead, whole)
+            _work_off(executor, work, source, how, ahead, whole)
         except (Interrupted, UnfinishedError) as stop:
             stop.runs = tuple(runs)
             # What reads the folder of all reads the Runs that hold something.
@@ -379,16 +375,15 @@ def _run(
 
 
 @contextlib.contextmanager
-def _executor(engine: Engine, how: _How) -> Iterator[Executor]:
+def _executor(source: Source, how: _How) -> Iterator[Executor[SeedJob]]:
     """What the jobs are worked off by."""
-    source = Source.of(engine, how.fresh)
-    made: Executor
+    made: Executor[SeedJob]
     if how.cluster is not None:
         from sojourn.engine.cluster import connected
 
         made = connected(how.cluster, source)
     else:
-        made = Threads(source, 1 if engine.alone else how.jobs or cores())
+        made = Threads(source.make, 1 if source.engine.alone else how.jobs or cores())
     try:
         yield made
     finally:
@@ -396,142 +391,85 @@ def _executor(engine: Engine, how: _How) -> Iterator[Executor]:
 
 
 def _work_off(
-    executor: Executor, jobs: Sequence[Job], how: _How, ahead: Progress, whole: Sequence[Run] = ()
+    executor: Executor[SeedJob],
+    jobs: Sequence[SeedJob],
+    source: Source,
+    how: _How,
+    ahead: Progress,
+    whole: Sequence[Run] = (),
 ) -> None:
     """`whole`: Runs that lack nothing."""
     progress = how.progress or (lambda _: None)
-    left = Counter(job.run for job in jobs)
     try:
         progress(ahead)
         if how.whole is not None:
             for run in whole:
                 how.whole(run)
-        waiting = iter(jobs)
-        told = -math.inf
-        name_from = -math.inf
-        far = _HowFar(jobs)
-        unnamed: dict[Run, None] = {}
-        while far.ended < len(jobs):
-            for job in itertools.islice(waiting, executor.room()):
-                executor.begin(job)
-                far.under_way.add(job)
-            if (done := executor.finished(POLL_S)) is not None:
-                _take(done)
-                far.end(done)
-                unnamed[done.run] = None
-                left[done.run] -= done.written
-                if how.whole is not None and not left[done.run]:
-                    done.run.name_seeds()
-                    how.whole(done.run)
-            began = time.monotonic()
-            if began >= name_from or far.ended == len(jobs):
-                for run in unnamed:
-                    run.name_seeds()
-                unnamed.clear()
-                took = time.monotonic() - began
-                name_from = began + max(POLL_S, NAMING * took)
-            if time.monotonic() - told >= POLL_S or far.ended == len(jobs):
-                told = time.monotonic()
-                progress(far.progress(executor.news()))
+        work_off(executor, HowFar(jobs, progress), _Folders(jobs, how.whole))
     except KeyboardInterrupt:
-        _abandon(executor, jobs)
-        missing = [(job.run, job.seed) for job in jobs if not job.written]
-        stored = executor.source.store is not None
+        missing = [(job.run, job.seed) for job in jobs if not job.kept]
+        stored = source.store is not None
         raise Interrupted(_runs_of(jobs), missing, _unfinished(jobs), stored=stored) from None
-    except BaseException:
-        _abandon(executor, jobs)
-        raise
     if found := _unfinished(jobs):
         raise found from found.failed[0].error
 
 
-def _jobs(run: Run, scenario: Scenario, seeds: Sequence[int]) -> list[Job]:
+def _jobs(run: Run, scenario: Scenario, seeds: Sequence[int]) -> list[SeedJob]:
     about = metrics.about(run.meta, _core.CAUSES)
-    return [Job(run, scenario, seed, about) for seed in seeds]
+    return [SeedJob(scenario, seed, run, about) for seed in seeds]
 
 
-def _runs_of(jobs: Sequence[Job]) -> list[Run]:
+def _runs_of(jobs: Sequence[SeedJob]) -> list[Run]:
     return list(dict.fromkeys(job.run for job in jobs))
 
 
-def _unfinished(jobs: Sequence[Job]) -> UnfinishedError | None:
+def _unfinished(jobs: Sequence[SeedJob]) -> UnfinishedError | None:
     failed = [Failure(job.run.name, job.seed, job.error) for job in jobs if job.error is not None]
     return UnfinishedError(failed, len(jobs), _runs_of(jobs)) if failed else None
 
 
-class _HowFar:
-    """How far jobs are: of thousands, only those under way are asked each time."""
+class _Folders(Sink[SeedJob]):
+    """Writes each seed into the folder of its Run."""
 
-    def __init__(self, jobs: Sequence[Job]) -> None:
-        self._jobs = len(jobs)
-        self._all_ns = sum(job.scenario.duration for job in jobs)
-        self._ended_ns = 0
-        self._finished = self._failed = self._taken = 0
-        self.under_way: set[Job] = set()
+    def __init__(self, jobs: Sequence[SeedJob], whole: Callable[[Run], None] | None) -> None:
+        self._left = Counter(job.run for job in jobs)
+        """Seeds that each Run lacks."""
+        self._whole = whole
+        self._unnamed: dict[Run, None] = {}
+        """Runs with seeds on disk that their meta.json does not name yet."""
+        self._name_from_s = -math.inf
 
-    @property
-    def ended(self) -> int:
-        return self._finished + self._failed
+    def take(self, job: SeedJob) -> None:
+        """See `Sink.take`."""
+        made, run = job.future.result(), job.run
+        run.add_seed(job.seed, made.packed, _core.CAUSES, made.cpu_ns, made.invalid, named=False)
+        if made.numbers is not None:
+            run.numbers[job.seed] = made.numbers
+        job.taken = made.taken
+        self._unnamed[run] = None
+        self._left[run] -= 1
 
-    def end(self, job: Job) -> None:
-        """It was written, or failed."""
-        self.under_way.discard(job)
-        self._ended_ns += job.reached_ns
-        self._finished += job.written
-        self._failed += job.error is not None
-        self._taken += job.taken
+    def rest(self, last: bool) -> None:
+        """See `Sink.rest`."""
+        if self._whole is not None:
+            for run in [run for run in self._unnamed if not self._left[run]]:
+                run.name_seeds()
+                del self._unnamed[run]
+                self._whole(run)
+        began_s = time.monotonic()
+        if began_s >= self._name_from_s or last:
+            self._name()
+            took_s = time.monotonic() - began_s
+            self._name_from_s = began_s + max(POLL_S, NAMING * took_s)
 
-    def progress(self, news: Sequence[str]) -> Progress:
-        under_way_ns = sum(job.reached_ns for job in self.under_way)
-        simulated = (self._ended_ns + under_way_ns) / self._all_ns
-        # To set up and write down a run costs something, too: of one run nothing to speak of, of
-        # thousands about half of all.
-        share = 0.5 * self._jobs / (self._jobs + 20)
-        fraction = (1 - share) * simulated + share * self.ended / self._jobs
-        return Progress(
-            self._finished, self._jobs, fraction, self._failed, taken=self._taken, news=tuple(news)
-        )
+    def stopped(self) -> None:
+        """See `Sink.stopped`."""
+        self._name()
 
-
-def _take(job: Job) -> None:
-    """Writes what a run gave, or keeps why it gave nothing."""
-    error = job.future.exception()
-    if isinstance(error, UserError):
-        # Without the frames that it came through: they hold what the guest measured.
-        job.error = error.with_traceback(None)
-        job.future = Future()
-        job.reached_ns = job.scenario.duration
-    else:
-        _write(job)
-
-
-def _write(job: Job) -> None:
-    done = job.future.result()
-    job.run.add_seed(job.seed, done.packed, _core.CAUSES, done.cpu_ns, done.invalid, named=False)
-    if done.numbers is not None:
-        job.run.numbers[job.seed] = done.numbers
-    job.written, job.taken = True, done.taken
-    # The tables are on disk: of thousands of seeds no more than a few are in memory.
-    job.future = Future()
-
-
-def _abandon(executor: Executor, jobs: Sequence[Job]) -> None:
-    """Stops every run, and keeps those that were finished but not yet written."""
-    executor.abandon()
-    for job in jobs:
-        future = job.future
-        if (
-            not job.written
-            and future.done()
-            and not future.cancelled()
-            and future.exception() is None
-        ):
-            # A disk that was full once may be so again: what stopped the work is what is told.
-            with contextlib.suppress(UserError):
-                _write(job)
-    for run in _runs_of(jobs):
-        with contextlib.suppress(UserError):
+    def _name(self) -> None:
+        for run in self._unnamed:
             run.name_seeds()
+        self._unnamed.clear()
 
 
 # -------------------------------------------------------------------------------- before the work

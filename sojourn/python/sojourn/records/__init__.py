@@ -16,6 +16,7 @@ from sojourn.records.disk import (
     free_memory,
     reserved,
     write_index,
+    write_named,
     write_whole,
 )
 from sojourn.records.run import Run, holding
@@ -61,5 +62,6 @@ __all__ = [
     "nothing",
     "reserved",
     "write_index",
+    "write_named",
     "write_whole",
 ]

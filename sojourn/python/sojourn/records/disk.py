@@ -205,6 +205,22 @@ def write_whole(file: Path, content: bytes) -> None:
         os.replace(temporary, file)
 
 
+def write_named(file: Path, content: str | bytes) -> Path:
+    """Writes a file that a user has named, whole or not at all.
+
+    Raises:
+        UserError: there is no room, or no right.
+    """
+    try:
+        write_whole(file, content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise UserError(
+            f"can't write {file}: {error.strerror or error}",
+            "what it is of is kept: make room, or choose another place",
+        ) from None
+    return file
+
+
 def make(file: Path, content: bytes) -> None:
     """Writes a file that is not there yet: of two Runs that start at once in one folder, one is
     refused."""

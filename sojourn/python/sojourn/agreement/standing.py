@@ -1,0 +1,98 @@
+"""The standing set, as its folders have it: a file that is added is in.
+
+cases/*.toml            cases of `sojourn agree`, each with all variants that it sweeps over
+cases/ENGINE/*.toml     those of what only this engine's kernel has
+replays/                the same for `sojourn replay`
+product.toml            the scenario into which `product` puts each congestion control, feedback
+                        and discipline
+quick.toml              some of the cases: files with the labels of their variants
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from sojourn.agreement.product import combinations
+from sojourn.engine.registry import fits
+from sojourn.scenario import Scenario, load
+
+FOLDER = Path(__file__).parent
+KERNEL = "kernel"
+"""The engine that is held against the simulator where none is named."""
+
+
+def cases(engine: str = KERNEL) -> list[Path]:
+    """The files of the standing set for this engine."""
+    return _files(FOLDER / "cases", engine)
+
+
+def replays(engine: str = KERNEL) -> list[Path]:
+    """The files whose queues this engine's kernel records for the standing set of `replay`."""
+    return _files(FOLDER / "replays", engine)
+
+
+def standing(engine: str = KERNEL) -> list[Scenario]:
+    """The standing set for this engine: each variant of each case, and the products."""
+    return [*named([load(file) for file in cases(engine)]), *products(engine)]
+
+
+def quick() -> list[Scenario]:
+    """Some cases of it, of which a run takes minutes."""
+    wanted = tomllib.loads((FOLDER / "quick.toml").read_text(encoding="utf-8"))
+    files = {file.stem: file for file in cases()}
+    loaded = [load(files[name]) for name in wanted]
+    return [
+        variant
+        for scenario, labels in zip(loaded, wanted.values(), strict=True)
+        for variant in _named(scenario, labels)
+    ]
+
+
+def products(engine: str = KERNEL) -> list[Scenario]:
+    """Each congestion control with each feedback through each discipline that this engine's kernel
+    has."""
+    base = load(FOLDER / "product.toml")
+    return [
+        cell.with_(label=f"{base.title}: {cell.label}")
+        for cell in combinations(base)
+        if fits(engine, cell)
+    ]
+
+
+def named(scenarios: Sequence[Scenario]) -> list[Scenario]:
+    """Every variant of every scenario; of several scenarios each label begins with its title."""
+    if len(scenarios) > 1:
+        return [variant for scenario in scenarios for variant in _named(scenario)]
+    return [
+        variant.with_(label=variant.label or scenario.title)
+        for scenario in scenarios
+        for variant in scenario.variants()
+    ]
+
+
+def _named(scenario: Scenario, wanted: Collection[str] | None = None) -> list[Scenario]:
+    """Variants whose labels begin with the scenario's title: all, or those with these labels."""
+    return [
+        variant.with_(
+            label=f"{scenario.title}: {variant.label}" if variant.label else scenario.title
+        )
+        for variant in scenario.variants()
+        if wanted is None or variant.label in wanted
+    ]
+
+
+def _files(folder: Path, engine: str) -> list[Path]:
+    """Those of every kernel, then those of this engine's; each by name, numbers in them by size."""
+    return [
+        file
+        for place in (folder, folder / engine)
+        for file in sorted(place.glob("*.toml"), key=_by_number)
+    ]
+
+
+def _by_number(file: Path) -> list[tuple[int, int, str]]:
+    parts = re.split(r"(\d+)", file.stem)
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts if part]
