@@ -87,3 +87,13 @@ def sides(mean: float, half: float, most: float = math.inf) -> tuple[float, floa
     if math.isinf(most):
         return half, half
     return min(half, max(mean, 0.0)), min(half, max(most - mean, 0.0))
+
+
+def rate(bps: int | None) -> str:
+    """`20 Mbit/s`."""
+    if bps is None:
+        return "no limit"
+    for unit, scale in (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3)):
+        if bps >= scale:
+            return f"{bps / scale:g} {unit}"
+    return f"{bps} bit/s"

@@ -3,7 +3,6 @@ over HTTP/2 and TLS."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -256,7 +255,7 @@ def _measure(plan: RpmPlan, how: MeasurementSettings, talk: options.TalkOptions)
         work.say("interrupted: nothing was measured, nothing is kept")
         raise click.exceptions.Exit(130)
     if talk.as_json:
-        work.show(text.as_json(_plain(run, plan.parameters), "rpm"))
+        work.show(text.as_json(live.to_dict(run, plan.parameters), "rpm"))
     else:
         work.show(described(run, plan.parameters))
     if how.out is not None:
@@ -285,27 +284,6 @@ def _told(tell: work.Tell, plan: RpmPlan) -> RpmProgress:
         return True
 
     return reached
-
-
-def _plain(run: Run, parameters: RpmParameters) -> dict[str, object]:
-    import dataclasses
-
-    from sojourn_live.measure import responsiveness, scores
-
-    last = responsiveness.facts_of(run, run.seeds[-1])
-    idle = {
-        kind: None if math.isnan(ms) else ms for kind, ms in responsiveness.idle_ms(run).items()
-    }
-    return {
-        "title": run.meta.title,
-        "draft": scores.DRAFT,
-        "server": last["server"],
-        "outcome": last["outcome"],
-        "why": last["why"],
-        "parameters": dataclasses.asdict(parameters),
-        "idle_ms": idle,
-        "results": [result.to_dict() for result in responsiveness.results(run)],
-    }
 
 
 def described(run: Run, parameters: RpmParameters) -> str:

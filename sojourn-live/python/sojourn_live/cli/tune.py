@@ -4,7 +4,6 @@ the simulator had foretold it."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +15,9 @@ from sojourn_live.cli import line_options
 from sojourn_live.cli.shape import ApplyOptions, apply_shaper, wanted_of
 
 if TYPE_CHECKING:
-    from sojourn.figures.tuning import Tried
     from sojourn.linux.operations import WantedShape
-    from sojourn_live.outputs import TunedDirection, TunePoint
     from sojourn_live.shape.prediction import Point
-    from sojourn_live.shape.search import RateAnswer, RateQuestion
-
-IDLE_NS = 2 * 10**9
-PROBE_NS = 20 * 10**6
-"""Fine enough for a 95th percentile of a few seconds."""
+    from sojourn_live.shape.search import RateAnswer
 
 
 @click.command()
@@ -92,8 +85,8 @@ def tune(
     """
     from sojourn.engine import folder_names
     from sojourn.units import parse_duration
-    from sojourn_live.measure import session
     from sojourn_live.shape import search
+    from sojourn_live.shape.picture import drawn
 
     which = tuple(dict.fromkeys(directions)) or ("up", "down")
     if rates and len(which) > 1:
@@ -101,34 +94,30 @@ def tune(
     target_ms = parse_duration(target_p95, what="a delay", zero=False) / 1e6
     load_ns = parse_duration(load.length, what="the length of a load", example="8 s", zero=False)
     wanted = wanted_of(shaper)
-    tried = tuple(sorted(set(rates)))
     folder = output.out or work.unused(Path("runs") / f"tune-{folder_names([host])[0]}")
     if folder.exists() and not output.force:
         raise UserError(
             f"{folder} is there already", "choose another folder with -o, or say --force"
         )
     name, port = server.of(host)
-    asked = []
-    for direction in which:
-        plan = session.SessionPlan(
-            name,
-            port,
-            server.secret,
-            streams=load.streams,
-            congestion=load.cc,
-            phases=search.phases(direction, IDLE_NS, load_ns),
-            targets=(session.ProbeTarget("udp"),),
-            probe_interval_ns=PROBE_NS,
-            interface=interface,
-        )
-        asked.append(
-            search.RateQuestion(interface, direction, wanted, plan, target_ms, load.repeats, tried)
-        )
-    for question in asked:
-        search.check(question)
-    results = _all(asked, folder, talk.quiet)
+    settings = search.SearchSettings(
+        interface=interface,
+        directions=which,
+        wanted=wanted,
+        host=name,
+        port=port,
+        secret=server.secret,
+        streams=load.streams,
+        congestion=load.cc,
+        load_ns=load_ns,
+        target_ms=target_ms,
+        repeats=load.repeats,
+        rates=rates,
+    )
+    with work.progress(talk.quiet, lambda step: step) as tell:
+        results = search.tune(settings, folder, lambda words, done: tell(work.Step(words, done)))
     if talk.as_json:
-        found_json = [_as_json(one) for one in results]
+        found_json = [one.to_dict() for one in results]
         work.show(
             text.as_json({"interface": interface, "host": host, "results": found_json}, "tune")
         )
@@ -137,7 +126,7 @@ def tune(
             work.show(_table(one))
             work.show("\n".join(_sentences(one)))
     for one in results:
-        work.say(f"wrote {_draw(one, host, folder)}", talk.quiet)
+        work.say(f"wrote {drawn(one, host, folder)}", talk.quiet)
     if any(one.interrupted for one in results):
         raise click.exceptions.Exit(130)
     found = search.together(results)
@@ -148,25 +137,6 @@ def tune(
     else:
         work.say(f"to apply it: {_command(interface, found)}", talk.quiet)
     return 0
-
-
-def _all(asked: Sequence[RateQuestion], folder: Path, quiet: bool) -> list[RateAnswer]:
-    """One direction after the other; Ctrl-C ends with what there is."""
-    from sojourn_live.shape import search
-
-    results: list[RateAnswer] = []
-    with work.progress(quiet, lambda step: step) as tell:
-        for number, one in enumerate(asked):
-
-            def update(
-                words: str, done: float, number: int = number, direction: str = one.direction
-            ) -> None:
-                tell(work.Step(f"{direction}: {words}", (number + min(done, 1.0)) / len(asked)))
-
-            results.append(search.carry_out(one, folder, update))
-            if results[-1].interrupted:
-                break
-    return results
 
 
 def _command(interface: str, found: WantedShape) -> str:
@@ -227,7 +197,7 @@ def _sentences(one: RateAnswer) -> list[str]:
     else:
         share = choice.point.bps / one.line_bps
         said = [
-            f"{write_rate(choice.point.bps)} {one.asked.direction}, {share:.0%} of the line's {_line_rate(one)}: {choice.why} of {target}."
+            f"{write_rate(choice.point.bps)} {one.asked.direction}, {share:.0%} of the line's {text.rate(one.round_line_bps)}: {choice.why} of {target}."
         ]
         lost = 1 - choice.point.goodput_mbps.value / one.unshaped.goodput_mbps.value
         before, after = one.unshaped.added_ms.value, choice.point.added_ms.value
@@ -238,12 +208,6 @@ def _sentences(one: RateAnswer) -> list[str]:
         said += [*_prediction(one)]
     said += [f"Note: {caveat}." for caveat in one.caveats]
     return said
-
-
-def _line_rate(one: RateAnswer) -> str:
-    from sojourn_live.shape.prediction import round_bps
-
-    return text.rate(round_bps(one.line_bps))
 
 
 def _prediction(one: RateAnswer) -> list[str]:
@@ -270,87 +234,3 @@ def _prediction(one: RateAnswer) -> list[str]:
     if chosen is not None and foretold.bps == chosen.bps:
         return [line, "It would have chosen the same."]
     return [line, f"It would have chosen {write_rate(foretold.bps)}."]
-
-
-def _as_json(one: RateAnswer) -> TunedDirection:
-    choice, quality = one.choice, one.quality
-    return {
-        "direction": one.asked.direction,
-        "target_ms": one.asked.target_ms,
-        "line": {
-            "bps": round(one.line_bps),
-            "goodput_bps": round(one.line.goodput_bps),
-            "base_rtt_ms": one.line.base_rtt_ns / 1e6,
-            "buffer_bytes": round(one.line.buffer_bytes),
-        },
-        "no_shaper": {"measured": _point(one.unshaped), "predicted": _point(one.predicted[0])},
-        "measured": [_point(point) for point in one.tried],
-        "predicted": [
-            _point(point) for point in sorted(one.predicted[1:], key=lambda point: point.bps)
-        ],
-        "chosen_bps": choice.point.bps if choice.point else None,
-        "sure": choice.sure,
-        "why": choice.why,
-        "foretold_bps": one.foretold.point.bps if one.foretold.point else None,
-        "prediction": {
-            "off_ms": [_known(value) for value in quality.off_ms],
-            "off_goodput": [_known(value) for value in quality.off_goodput],
-            "good": quality.good,
-            "of": len(quality.pairs),
-        },
-        "notes": one.caveats,
-        "interrupted": one.interrupted,
-    }
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _point(point: Point) -> TunePoint:
-    delay, goodput = point.added_ms, point.goodput_mbps
-    return {
-        "bps": point.bps,
-        "added_p95_ms": _known(delay.value),
-        "added_p95_ms_ci95": [_known(delay.low), _known(delay.high)],
-        "goodput_mbps": _known(goodput.value),
-    }
-
-
-# ------------------------------------------------------------------------------------------ drawn
-
-
-def _draw(one: RateAnswer, host: str, folder: Path) -> Path:
-    from sojourn import figures
-    from sojourn.figures.tuning import Tuning, tuning
-    from sojourn.scenario.qdisc import write_rate
-
-    choice = one.choice.point
-    predicted = sorted(one.predicted[1:], key=lambda point: point.bps)
-    what = Tuning(
-        f"A shaper with {one.asked.wanted.qdisc} on {one.asked.interface}, {one.asked.direction}, measured to {host}",
-        f"line {_line_rate(one)}, base RTT {one.line.base_rtt_ns / 1e6:.3g} ms, queue {one.line.buffer_bytes / 1e3:.3g} kB ·"
-        f" {one.asked.plan.streams} streams, {one.asked.repeats} repeats in turns",
-        one.asked.target_ms,
-        [_tried(point, write_rate(point.bps)) for point in one.tried],
-        [_tried(point, write_rate(point.bps)) for point in predicted],
-        (_tried(one.unshaped, "no shaper"), _tried(one.predicted[0], "no shaper")),
-        write_rate(choice.bps) if choice else None,
-    )
-    file = folder / f"tune-{one.asked.direction}.svg"
-    try:
-        figures.save(tuning(what), file)
-    except OSError as error:
-        raise UserError(
-            f"can't draw {file}: {error.strerror or error}", "the Runs are kept"
-        ) from None
-    return file
-
-
-def _tried(point: Point, label: str) -> Tried:
-    from sojourn.figures.tuning import Tried
-
-    delay, goodput = point.added_ms, point.goodput_mbps
-    return Tried(
-        label, (delay.value, delay.low, delay.high), (goodput.value, goodput.low, goodput.high)
-    )

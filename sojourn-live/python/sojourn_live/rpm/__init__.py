@@ -8,6 +8,7 @@ from sojourn_live.rpm.client import RpmParameters as RpmParameters
 from sojourn_live.rpm.client import RpmPlan as RpmPlan
 from sojourn_live.rpm.client import RpmProgress as RpmProgress
 from sojourn_live.rpm.client import measure as measure
+from sojourn_live.rpm.client import to_dict as to_dict
 from sojourn_live.rpm.service import is_loopback as is_loopback
 from sojourn_live.rpm.service import server as server
 from sojourn_live.rpm.service import url as url

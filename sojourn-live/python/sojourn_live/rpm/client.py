@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from sojourn.arrays import Columns, Tables
 from sojourn.facts import RpmFacts
 from sojourn.records import Run, nothing
 from sojourn_live import _live
-from sojourn_live.measure import measurement, scores
+from sojourn_live.measure import measurement, responsiveness, scores
 from sojourn_live.measure.measurement import Keeper, MeasurementOutcome, MeasurementSettings
 from sojourn_live.measure.session import LiveError
 
@@ -145,6 +146,23 @@ def measure(
         return _start(plan, facts, how)
 
     return measurement.repeated(how or MeasurementSettings(), REPEAT_BYTES, begin, one)
+
+
+def to_dict(run: Run, parameters: RpmParameters) -> dict[str, Any]:
+    """The scores of a measurement as plain values; what is not known becomes None."""
+    last = responsiveness.facts_of(run, run.seeds[-1])
+    return {
+        "title": run.meta.title,
+        "draft": scores.DRAFT,
+        "server": last["server"],
+        "outcome": last["outcome"],
+        "why": last["why"],
+        "parameters": dataclasses.asdict(parameters),
+        "idle_ms": {
+            kind: None if math.isnan(ms) else ms for kind, ms in responsiveness.idle_ms(run).items()
+        },
+        "results": [result.to_dict() for result in responsiveness.results(run)],
+    }
 
 
 def _whole(tables: Mapping[str, Columns]) -> dict[str, dict[str, np.ndarray[Any, Any]]]:

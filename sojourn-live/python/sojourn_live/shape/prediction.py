@@ -37,6 +37,7 @@ from sojourn.scenario.qdisc import LINK_LAYERS, LinkLayer
 from sojourn_live.measure.findings import Findings, find
 from sojourn_live.measure.intervals import LEAST_REPEATS, Interval, over_repeats
 from sojourn_live.measure.phases import cut
+from sojourn_live.outputs import TunePoint
 
 FRACTIONS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.87, 0.9, 0.925, 0.95, 0.97, 0.985, 1.0, 1.03)
 """Rates of the prediction, as shares of the measured rate."""
@@ -92,6 +93,21 @@ class Point:
     goodput_mbps: Interval
     added_ms: Interval
     """What the load adds to the idle RTT at the 95th percentile."""
+
+    def to_dict(self) -> TunePoint:
+        """As plain values; what is not known becomes None."""
+        delay, goodput = self.added_ms, self.goodput_mbps
+        return {
+            "bps": self.bps,
+            "added_p95_ms": known(delay.value),
+            "added_p95_ms_ci95": [known(delay.low), known(delay.high)],
+            "goodput_mbps": known(goodput.value),
+        }
+
+
+def known(value: float) -> float | None:
+    """A number for JSON: None if it is not known."""
+    return value if math.isfinite(value) else None
 
 
 # --------------------------------------------------------------------------------------- the line

@@ -18,12 +18,39 @@ from sojourn.linux.operations import WantedShape, plan
 from sojourn.records import Run
 from sojourn.scenario.qdisc import write_rate
 from sojourn_live.measure import findings, measurement, session
+from sojourn_live.outputs import TunedDirection
 from sojourn_live.shape import apply, prediction
 
 SearchProgress = Callable[[str, float], None]
 """Called with the present step and the share of all work that is done."""
 NO_SHAPER = "no shaper"
 KINDS = {"up": "upload", "down": "download"}
+
+
+IDLE_NS = 2 * 10**9
+PROBE_NS = 20 * 10**6
+"""Fine enough for a 95th percentile of a few seconds."""
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """What to find, for all directions."""
+
+    interface: str
+    directions: tuple[str, ...]
+    wanted: WantedShape
+    """The shaper; its rates are ignored."""
+    host: str
+    port: int
+    secret: str
+    streams: int
+    congestion: str | None
+    """The load's; None: as the system has it."""
+    load_ns: int
+    target_ms: float
+    repeats: int
+    rates: tuple[int, ...] = ()
+    """The rates to try; empty: those around the predicted one."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +85,11 @@ class RateAnswer:
     interrupted: bool = False
 
     @property
+    def round_line_bps(self) -> int:
+        """The line's rate as people say it."""
+        return prediction.round_bps(self.line_bps)
+
+    @property
     def choice(self) -> prediction.RateChoice:
         """The rate to use."""
         return prediction.choose(self.tried, self.asked.target_ms)
@@ -74,6 +106,87 @@ class RateAnswer:
     def quality(self) -> prediction.Quality:
         """How good the prediction was."""
         return prediction.quality(self.predicted[1:], self.tried)
+
+    def to_dict(self) -> TunedDirection:
+        """One object of plain values."""
+        choice, foretold, quality = self.choice, self.foretold, self.quality
+        predicted = sorted(self.predicted[1:], key=lambda point: point.bps)
+        return {
+            "direction": self.asked.direction,
+            "target_ms": self.asked.target_ms,
+            "line": {
+                "bps": round(self.line_bps),
+                "goodput_bps": round(self.line.goodput_bps),
+                "base_rtt_ms": self.line.base_rtt_ns / 1e6,
+                "buffer_bytes": round(self.line.buffer_bytes),
+            },
+            "no_shaper": {
+                "measured": self.unshaped.to_dict(),
+                "predicted": self.predicted[0].to_dict(),
+            },
+            "measured": [point.to_dict() for point in self.tried],
+            "predicted": [point.to_dict() for point in predicted],
+            "chosen_bps": choice.point.bps if choice.point else None,
+            "sure": choice.sure,
+            "why": choice.why,
+            "foretold_bps": foretold.point.bps if foretold.point else None,
+            "prediction": {
+                "off_ms": [prediction.known(value) for value in quality.off_ms],
+                "off_goodput": [prediction.known(value) for value in quality.off_goodput],
+                "good": quality.good,
+                "of": len(quality.pairs),
+            },
+            "notes": self.caveats,
+            "interrupted": self.interrupted,
+        }
+
+
+def questions(settings: SearchSettings) -> list[RateQuestion]:
+    """One for each direction."""
+    return [
+        RateQuestion(
+            settings.interface,
+            direction,
+            settings.wanted,
+            session.SessionPlan(
+                settings.host,
+                settings.port,
+                settings.secret,
+                streams=settings.streams,
+                congestion=settings.congestion,
+                phases=phases(direction, IDLE_NS, settings.load_ns),
+                targets=(session.ProbeTarget("udp"),),
+                probe_interval_ns=PROBE_NS,
+                interface=settings.interface,
+            ),
+            settings.target_ms,
+            settings.repeats,
+            tuple(sorted(set(settings.rates))),
+        )
+        for direction in settings.directions
+    ]
+
+
+def tune(settings: SearchSettings, out: Path, tell: SearchProgress) -> list[RateAnswer]:
+    """Finds the rates of all directions, one after the other; Ctrl-C ends with what there is.
+
+    Raises:
+        UserError: before anything is measured, for what can't be shaped; nothing could be measured.
+        KeyboardInterrupt: there was nothing yet.
+    """
+    asked = questions(settings)
+    for question in asked:
+        check(question)
+    results: list[RateAnswer] = []
+    for number, one in enumerate(asked):
+
+        def update(words: str, done: float, number: int = number, of: str = one.direction) -> None:
+            tell(f"{of}: {words}", (number + min(done, 1.0)) / len(asked))
+
+        results.append(carry_out(one, out, update))
+        if results[-1].interrupted:
+            break
+    return results
 
 
 def check(asked: RateQuestion) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn import digits
 from sojourn.digits import decimals as decimals
 from sojourn.digits import number as number
+from sojourn.digits import rate as rate
 
 if TYPE_CHECKING:
     from sojourn.numbers import MeanAndInterval
@@ -102,13 +103,3 @@ def ranges(numbers: Sequence[int]) -> str:
 def about_rate(bps: float) -> str:
     """`4.56 Mbit/s`: three figures."""
     return rate(int(float(f"{bps:.3g}")))
-
-
-def rate(bps: int | None) -> str:
-    """`20 Mbit/s`."""
-    if bps is None:
-        return "no limit"
-    for unit, scale in (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3)):
-        if bps >= scale:
-            return f"{bps / scale:g} {unit}"
-    return f"{bps} bit/s"
