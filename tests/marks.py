@@ -36,6 +36,7 @@ MARKS = {
         "sojourn/tests/test_figures",
         "sojourn/tests/test_lab",
         "sojourn/tests/test_own",
+        "sojourn-live/tests/test_extension_stub",
         "sojourn-live/tests/test_standalone",
         "tests/test_documents",
         "tests/test_fuzz",
