@@ -17,7 +17,7 @@ import pytest
 from sojourn.cli import trades
 
 SLOW = (
-    *("asyncio", "dateutil", "distributed", "email", "importlib.metadata", "matplotlib", "multiprocessing"),
+    *("asyncio", "dateutil", "distributed", "email", "importlib.metadata", "jinja2", "matplotlib", "multiprocessing"),
     *("numba", "numpy", "polars", "pyroute2", "rich", "sojourn._core", "sqlite3", "ssl", "tarfile"),
 )  # fmt: skip
 """Modules that cost what a whole light command does, or nearly."""

@@ -3,6 +3,7 @@ before and after on one axis."""
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from base64 import b64decode
@@ -178,7 +179,7 @@ def test_measurements_of_other_phases_share_no_axis(runs: list[Run]) -> None:
 
 def test_the_page_opens_with_what_changed(page: str) -> None:
     opening = page[page.index('aria-label="Verdict"') : page.index("</header>")]
-    assert "is shorter in &quot;after&quot; than in &quot;before&quot;" in opening
+    assert 'is shorter in "after" than in "before"' in html.unescape(opening)
     assert "block bootstrap" in opening
 
 
@@ -201,7 +202,9 @@ def test_the_page_has_phases_changes_and_scores(page: str) -> None:
 def test_the_delay_under_load_is_in_the_first_columns(page: str) -> None:
     head = re.findall(r'<th scope="col"[^>]*>([^<]*)', page.partition("<caption><span>RTT to")[2])
     assert head[:4] == ["Phase", "median", "added, median", "added, p95"]
-    row = re.search(r'<th scope="row">upload</th>(.*?)</tr>', page.partition("RTT to")[2])
+    row = re.search(
+        r'<th scope="row">upload</th>(.*?)</tr>', page.partition("RTT to")[2], re.DOTALL
+    )
     assert row is not None
     median, added, p95, down, up, least, low, *_ = re.findall(r"<td>([^<]*)", row[1])
     assert float(least) <= float(low) <= float(median) < float(p95) + 30

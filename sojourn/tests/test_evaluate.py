@@ -489,8 +489,8 @@ def test_a_cell_whose_runs_failed_is_empty_and_the_others_keep_their_rows(tmp_pa
     late = dataclasses.replace(codel, findings=codel.findings[1:])
     lacking = dataclasses.replace(one, judged=((held, late),))
     page = matrix.render(dataclasses.replace(whole, assessments=(lacking,)))
-    rows = re.findall(r'<th scope="row">rtt (\d+ ms).*?</tr>', page)
-    fields = re.findall(r'<th scope="row">rtt \d+ ms.*?(<td.*?)</tr>', page)
+    rows = re.findall(r'<th scope="row">rtt (\d+ ms).*?</tr>', page, re.DOTALL)
+    fields = re.findall(r'<th scope="row">rtt \d+ ms.*?(<td.*?)\s*</tr>', page, re.DOTALL)
     assert rows == ["30 ms", "90 ms"]
     assert fields[0].endswith('<td class="unknown" data-name="codel">–</td>')
     assert 'class="unknown"' not in fields[1]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -192,10 +193,10 @@ def test_the_page_says_what_was_run(page: str, pair: list[Run]) -> None:
 
 def test_the_table_shows_the_summarys_means_and_marks_the_best(page: str, pair: list[Run]) -> None:
     measured = quantities.measure(pair)
-    tables = re.findall(r'<table class="numbers">(.*?)</table>', page)
+    tables = re.findall(r'<table class="numbers">(.*?)</table>', page, re.DOTALL)
     assert len(tables) == 2
     for table, keys in zip(tables, (report.USERS, report.QUEUE), strict=True):
-        rows = re.findall(r'<tr><th scope="row">(\w+)</th>(.*?)</tr>', table)
+        rows = re.findall(r'<tr><th scope="row">(\w+)</th>(.*?)</tr>', table, re.DOTALL)
         assert [name for name, _ in rows] == ["pfifo", "fq_codel"]
         shown = quantities.known(measured, keys)
         for (_, cells), one in zip(rows, measured, strict=True):
@@ -736,7 +737,7 @@ def test_goodput_above_the_links_rate_is_explained_where_it_is_drawn(tmp_path: P
     words = packed["above_rate"]["goodput"]
     assert words == f"above the link's rate: {series.PEAKS}"
     page = report.render(runs)
-    assert f"on the same axes. Goodput {words}." in page.replace("&#x27;", "'")
+    assert f"on the same axes. Goodput {words}." in html.unescape(page)
     assert words in texts_of(figures.stacked(runs))
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from markupsafe import Markup
+
+from sojourn import hypertext
 from sojourn.digits import on_page
 from sojourn.records import Run
 from sojourn_live.measure import change, findings, peers, rows, sentences
@@ -39,147 +43,150 @@ class Page:
             return sentences.sentences(self.found[0]) + seen
         return [sentence for one in self.changes for sentence in sentences.compared(one)] + seen
 
-    def numbers(self) -> str:
+    def numbers(self) -> Markup:
         """The tables, as HTML."""
-        parts = [_changes(one) for one in self.changes]
-        parts += [_seen(label, view) for label, view in self.watched]
-        several = len(self.found) > 1
-        for found, label in zip(self.found, self.labels, strict=True):
-            heading = f"<h3>{escape(label)}</h3>" if several else ""
-            parts.append(heading + _phases(found) + _targets(found))
-            if several:
-                parts.append(_paragraphs(sentences.sentences(found)))
-        parts.append(_scores(self.found, self.labels))
-        for found, label in zip(self.found, self.labels, strict=True):
-            heading = f"How sure: {escape(label)}" if several else "How sure"
-            parts.append(f"<h3>{heading}</h3>" + _paragraphs(sentences.confidence(found)))
-        return "\n".join(parts)
-
-
-def _paragraphs(sentences: Sequence[str]) -> str:
-    return "".join(f'<p class="hint">{escape(sentence)}</p>' for sentence in sentences)
-
-
-def _table(
-    caption: str,
-    head: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    kinds: Mapping[int, str] | None = None,
-) -> str:
-    """Cells are HTML. `kinds`: the class of each column that has no numbers."""
-    classes = [
-        f' class="{(kinds or {})[i]}"' if i in (kinds or {}) else "" for i in range(len(head))
-    ]
-    header = "".join(
-        f'<th scope="col"{kind}>{cell}</th>' for cell, kind in zip(head, classes, strict=True)
-    )
-
-    def line(row: Sequence[str]) -> str:
-        cells = "".join(
-            f"<td{kind}>{cell}</td>" for cell, kind in zip(row[1:], classes[1:], strict=True)
+        measured = [
+            {
+                "label": label,
+                "phases": _phases(found),
+                "targets": _targets(found),
+                "sentences": sentences.sentences(found),
+                "confidence": sentences.confidence(found),
+            }
+            for found, label in zip(self.found, self.labels, strict=True)
+        ]
+        return hypertext.filled(
+            "sojourn_live/measured.html",
+            changes=[_changes(one) for one in self.changes],
+            seen=[_seen(label, view) for label, view in self.watched],
+            measurements=measured,
+            several=len(self.found) > 1,
+            scores=_scores(self.found, self.labels),
         )
-        return f'<tr><th scope="row">{row[0]}</th>{cells}</tr>'
-
-    body = "".join(map(line, rows))
-    return (
-        f'<div class="scroll spaced" tabindex="0" role="region" aria-label="{escape(caption)}"><table class="numbers">'
-        f"<caption><span>{escape(caption)}</span></caption><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
 
 
-def _cell(cell: rows.TableCell) -> str:
+class Cell(NamedTuple):
+    """Of a table: a text, and what stands small behind it."""
+
+    text: str
+    small: str = ""
+    interval: bool = False
+    """What is small is an interval."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows below a head of (name, unit); it is shown if there are any."""
+
+    caption: str
+    head: Sequence[tuple[str, str]]
+    rows: Sequence[Sequence[Cell]]
+    words: Mapping[int, str] = field(default_factory=dict)
+    """The class of each column that has no numbers."""
+
+    @property
+    def kinds(self) -> list[str]:
+        """The class of each column."""
+        return [self.words.get(at, "") for at in range(len(self.head))]
+
+
+def _plain(*names: str) -> list[tuple[str, str]]:
+    """Columns without a unit."""
+    return [(name, "") for name in names]
+
+
+def _cell(cell: rows.TableCell) -> Cell:
     match cell:
         case None:
-            return ""
+            return Cell("")
         case Interval():
             return _interval(cell)
         case Grade():
             return _grade(cell)
         case float():
-            return on_page(cell)
-    return escape(str(cell))
+            return Cell(on_page(cell))
+    return Cell(str(cell))
 
 
-def _phases(found: Findings) -> str:
+def _phases(found: Findings) -> Table:
     head = [
-        "Phase", "median", "added, median<small>ms, 95 % interval</small>", "added, p95<small>ms, 95 % interval</small>",
-        "download<small>Mbit/s</small>", "upload<small>Mbit/s</small>", "min", "10 %", "mean", "90 %", "max", "sent",
-        "lost<small>%</small>",
+        *_plain("Phase", "median"), ("added, median", "ms, 95 % interval"), ("added, p95", "ms, 95 % interval"),
+        ("download", "Mbit/s"), ("upload", "Mbit/s"), *_plain("min", "10 %", "mean", "90 %", "max", "sent"),
+        ("lost", "%"),
     ]  # fmt: skip
     whole = []
     for phase, (_, *added) in zip(rows.phases(found), rows.added(found), strict=True):
         name, sent, lost, least, low, median, mean, high, most, down, up = map(_cell, phase)
-        more = ["–" if cell is None else _cell(cell) for cell in added]
+        more = [Cell("–") if cell is None else _cell(cell) for cell in added]
         whole.append([name, median, *more, down, up, least, low, mean, high, most, sent, lost])
     about = "in ms, goodput, and what the load adds to the median idle RTT"
-    table = _table(f"RTT to {found.target or 'nobody'} {about}", head, whole)
-    return f'<p class="hint narrow">Tables scroll sideways.</p>{table}'
+    return Table(f"RTT to {found.target or 'nobody'} {about}", head, whole)
 
 
-def _interval(interval: Interval) -> str:
+def _interval(interval: Interval) -> Cell:
     if math.isnan(interval.low):
-        return on_page(interval.value)
-    return f'{on_page(interval.value)} <small class="ci">{on_page(interval.low)} … {on_page(interval.high)}</small>'
+        return Cell(on_page(interval.value))
+    ends = f"{on_page(interval.low)} … {on_page(interval.high)}"
+    return Cell(on_page(interval.value), ends, interval=True)
 
 
-def _targets(found: Findings) -> str:
+def _targets(found: Findings) -> Table:
     shown = [list(map(_cell, row)) for row in rows.targets(found)]
-    head = ["Target", *(escape(row.phase) for row in found.rows), "lost"]
-    return _table("Median RTT of every target, ms", head, shown) if shown else ""
+    head = _plain("Target", *(row.phase for row in found.rows), "lost")
+    return Table("Median RTT of every target, ms", head, shown)
 
 
-def _changes(one: BeforeAfter) -> str:
-    rows = [
-        [
-            escape(each.phase),
-            f"{escape(each.what)} <small>{each.unit}</small>",
-            on_page(each.before),
-            on_page(each.after),
-            ("+" if each.difference.value > 0 else "") + _interval(each.difference),
-            escape(sentences.WORDS[each.verdict]),
-        ]
-        for each in one.changes
-    ]
+def _changes(one: BeforeAfter) -> Table:
+    shown = []
+    for each in one.changes:
+        change = _interval(each.difference)
+        sign = "+" if each.difference.value > 0 else ""
+        shown.append(
+            [
+                Cell(each.phase),
+                Cell(each.what, each.unit),
+                Cell(on_page(each.before)),
+                Cell(on_page(each.after)),
+                change._replace(text=sign + change.text),
+                Cell(sentences.WORDS[each.verdict]),
+            ]
+        )
     head = [
-        "Phase",
-        "",
-        escape(one.before),
-        escape(one.after),
-        "change<small>95 % interval</small>",
-        "verdict",
+        *_plain("Phase", "", one.before, one.after),
+        ("change", "95 % interval"),
+        ("verdict", ""),
     ]
-    return _table(f"From {one.before} to {one.after}", head, rows, {1: "words", 5: "words"})
+    return Table(f"From {one.before} to {one.after}", head, shown, {1: "words", 5: "words"})
 
 
-def _seen(label: str, view: PeerView) -> str:
+def _seen(label: str, view: PeerView) -> Table:
     """What the load added here, and at a peer meanwhile."""
     shown = [
-        [escape(load), on_page(ours), on_page(theirs), str(probes), escape(whose)]
+        list(map(Cell, (load, on_page(ours), on_page(theirs), str(probes), whose)))
         for load, ours, theirs, probes, whose in peers.rows(view)
     ]
     head = [
-        "Load",
-        "adds here<small>ms, median</small>",
-        f"adds at {escape(label)}<small>ms, median</small>",
-        "its probes",
-        "queue",
+        ("Load", ""),
+        ("adds here", "ms, median"),
+        (f"adds at {label}", "ms, median"),
+        *_plain("its probes", "queue"),
     ]
-    return _table(f"What {label} saw of our load meanwhile", head, shown, {4: "words"})
+    return Table(f"What {label} saw of our load meanwhile", head, shown, {4: "words"})
 
 
-def _scores(found: Sequence[Findings], labels: Sequence[str]) -> str:
+def _scores(found: Sequence[Findings], labels: Sequence[str]) -> Table:
     """A row for each score of each measurement; rows of the same score are adjacent."""
     several = len(labels) > 1
     shown = [
         [_cell(cell) for at, cell in enumerate(row) if several or at != 1]
         for row in rows.scores(found, labels)
     ]
-    phases = map(escape, rows.score_phases(found))
-    head = ["Score", *(["Run"] if several else []), "overall", *phases, "formula"]
+    run = ["Run"] if several else []
+    head = _plain("Score", *run, "overall", *rows.score_phases(found), "formula")
     kinds = {**dict.fromkeys(range(1, len(head) - 1), "words"), len(head) - 1: "formula"}
-    return _table("Scores, of the same samples", head, shown, kinds) if shown else ""
+    return Table("Scores, of the same samples", head, shown, kinds)
 
 
-def _grade(one: Grade) -> str:
+def _grade(one: Grade) -> Cell:
     shown = "" if math.isnan(one.number) else f"{on_page(one.number)} {one.unit}"
-    return f"{escape(one.word)} <small>{escape(shown)}</small>" if one.word else escape(shown)
+    return Cell(one.word, shown) if one.word else Cell(shown)

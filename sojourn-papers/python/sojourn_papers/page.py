@@ -23,6 +23,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeAlias
 
+from markupsafe import Markup
+
 from sojourn import bundles
 from sojourn.digits import counted
 from sojourn.digits import on_page as shown
@@ -47,7 +49,6 @@ from sojourn_papers.study import Study
 from sojourn_papers.tornado import anchor
 from sojourn_papers.verdict import ClaimRow, Judged, Row, Verdict
 
-_ROOM = "sojourn_papers"
 _MADE = "Made by sojourn"
 BIB = "papers.bib"
 _CLASS = {
@@ -198,7 +199,7 @@ def _paper(one: Reproduction, pictures: Pictures) -> str:
         paper.source,
         [paper.about, *_sentences([one])],
         "\n".join(body),
-        up='<p class="up"><a href="../index.html">All papers</a></p>',
+        up=True,
     )
 
 
@@ -648,13 +649,14 @@ def _section(id_: str, heading: str, content: str) -> str:
     return f'<section aria-labelledby="{id_}"><h2 id="{id_}">{escape(heading)}</h2>\n{content}\n</section>'
 
 
-def _page(title: str, about: str, verdict: Iterable[str], body: str, up: str = "") -> str:
-    return parts.template("page.html", _ROOM).substitute(
-        title=escape(title),
-        about=escape(about),
+def _page(title: str, about: str, verdict: Iterable[str], body: str, up: bool = False) -> str:
+    return parts.page(
+        "sojourn_papers/page.html",
+        ["sojourn.report/page.css", "sojourn_papers/page.css"],
+        title=title,
+        about=about,
         up=up,
-        verdict="\n".join(f"<p>{escape(one)}</p>" for one in verdict),
-        css=parts.text("page.css") + parts.text("page.css", _ROOM) + parts.colours(body),
-        body=body,
-        made=escape(f"{_MADE} {version('sojourn')}."),
+        sentences=verdict,
+        body=Markup(body),
+        made=f"{_MADE} {version('sojourn')}.",
     )

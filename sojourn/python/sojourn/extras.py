@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sojourn.errors import UserError
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from sojourn.arrays import Floats
     from sojourn.records import Run
 
@@ -77,7 +79,7 @@ class MeasuredPage(Protocol):
     def sentences(self) -> list[str]:
         """The verdict, as plain text."""
 
-    def numbers(self) -> str:
+    def numbers(self) -> Markup:
         """The tables, as HTML."""
 
 

@@ -1,24 +1,84 @@
-"""Tables as HTML, for notebooks (`_repr_html_`). Whatever is handed over is text, never markup."""
+"""HTML from templates, which lie beside the code that fills them.
+
+    hypertext.filled("sojourn.report/page.html", title=run.meta.title)
+
+A template is named by its package and its file, so that one may use another's macros. It is handed
+plain values, and jinja2 escapes every one of them: whatever comes from a scenario or a network is
+text. HTML that is made already, such as a drawn figure, is handed over as a `Markup`.
+
+`table` and `lines` are what notebooks show (`_repr_html_`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
+@cache
+def _templates() -> Environment:
+    # Most commands write no HTML, and the import takes as long as a short one of them.
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    return Environment(
+        loader=FunctionLoader(lambda name: (source(name), name, lambda: True)),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def source(name: str) -> str:
+    """The text of the file `PACKAGE/FILE`."""
+    package, _, file = name.partition("/")
+    # By its folder: nothing of a room is imported for its files.
+    top, *rooms = package.split(".")
+    return files(top).joinpath(*rooms, file).read_text(encoding="utf-8")
+
+
+def text(*names: str) -> Markup:
+    """These files of our own, styles or scripts, as they are."""
+    from markupsafe import Markup
+
+    return Markup("".join(map(source, names)))
+
+
+def filled(template: str, /, **values: object) -> Markup:
+    """A page: the template `PACKAGE/FILE` with these values."""
+    from markupsafe import Markup
+
+    return Markup(_templates().get_template(template).render(values))
+
+
+def part(template: str, macro: str, /, *values: object) -> Markup:
+    """A part of a page: what a macro of a template makes of these values."""
+    made: Markup = getattr(_templates().get_template(template).module, macro)(*values)
+    return made
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> Markup:
     """A table whose first column names its rows."""
-    above = f"<caption>{escape(caption)}</caption>" if caption else ""
-    head = "".join(f"<th>{escape(each)}</th>" for each in header)
-    body = "".join(f"<tr><th>{escape(first)}</th>{_cells(rest)}</tr>" for first, *rest in rows)
-    return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return part("sojourn/notebook.html", "table", header, rows, caption)
 
 
-def _cells(values: Sequence[str]) -> str:
-    return "".join(f"<td>{escape(each)}</td>" for each in values)
-
-
-def lines(title: str, *facts: str) -> str:
+def lines(title: str, *facts: str) -> Markup:
     """A title, and a line for each fact that is not empty."""
-    said = "".join(f"<br/>{escape(fact)}" for fact in facts if fact)
-    return f"<p><strong>{escape(title)}</strong>{said}</p>"
+    return part("sojourn/notebook.html", "lines", title, facts)
+
+
+def paragraphs(sentences: Sequence[str]) -> Markup:
+    """A paragraph for each sentence."""
+    return part("sojourn/notebook.html", "paragraphs", sentences)
+
+
+def strong(text: str) -> Markup:
+    """A text that stands out."""
+    return part("sojourn/notebook.html", "strong", text)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hmac
-import importlib.resources
 import json
 import re
 import secrets
@@ -23,10 +22,10 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from string import Template
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from sojourn import hypertext
 from sojourn.errors import UserError
 from sojourn_live.monitor.store import Reader, StoreError
 
@@ -188,13 +187,12 @@ def data(path: Path, span_s: int, since_s: int, now_s: float) -> dict[str, Any]:
 @functools.cache
 def _page() -> bytes:
     """The page, self-contained."""
-    vendor = importlib.resources.files("sojourn.report") / "vendor"
-    template = (importlib.resources.files("sojourn_live.monitor") / "page.html").read_text(
-        encoding="utf-8"
-    )
-    filled = Template(template).substitute(
-        css=(vendor / "uPlot.min.css").read_text(encoding="utf-8"),
-        uplot=(vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),
+    page = hypertext.filled(
+        "sojourn_live.monitor/page.html",
+        title="sojourn monitor",
+        css=hypertext.text("sojourn.report/vendor/uPlot.min.css", "sojourn_live.monitor/page.css"),
         spans=json.dumps(SPANS_S),
+        uplot=hypertext.text("sojourn.report/vendor/uPlot.iife.min.js"),
+        script=hypertext.text("sojourn_live.monitor/page.js"),
     )
-    return filled.encode()
+    return page.encode()

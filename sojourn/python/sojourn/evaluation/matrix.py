@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from sojourn import report
@@ -33,6 +33,12 @@ MOST_PANELS = 6
 """Conditions in one figure."""
 DELAY = "sojourn_mean"
 """The column that is the delay of the ellipses."""
+LEGEND: tuple[tuple[Standing, str], ...] = (
+    ("holds", "the whole 95 % interval is within the threshold"),
+    ("fails", "the whole interval is beyond it"),
+    ("unclear", "these seeds can't tell"),
+    ("reported", "no threshold, or the baseline itself"),
+)
 
 
 def write(whole: Evaluation, folder: Path) -> Path:
@@ -59,153 +65,100 @@ def write_runs(assessment: Assessment, folder: Path) -> Path:
 
 def render(whole: Evaluation) -> str:
     """The page as text."""
-    sections = [
-        parts.section("matrix", "All criteria", _matrix(whole)),
-        *(_criterion(whole, assessment) for assessment in whole.assessments),
-        parts.section("missing", "Not run yet", _missing(whole)),
-        parts.section("run", "What was run", _facts(whole)),
-    ]
-    body = "\n".join(filter(None, sections))
     head = whole.suite.head
-    return parts.template("swept.html").substitute(
-        title=escape(head.title),
-        about=escape(f"{head.about} {head.source}."),
-        verdict=_verdict(whole),
-        css=parts.text("page.css")
-        + parts.text("matrix.css", "sojourn.evaluation")
-        + parts.colours(body),
-        sections=body,
-    )
-
-
-def _verdict(whole: Evaluation) -> str:
-    """How many claims hold for each, best first; which do not, folded away."""
-    said = [phrases.sentence(whole, candidate) for candidate in whole.candidates[1:]]
-    return (
-        f"<p>{escape(phrases.ranking(whole))}</p><details><summary>What does not hold, by candidate</summary>"
-        + "\n".join(f"<p>{escape(sentence)}</p>" for sentence in said)
-        + "</details>"
+    return parts.page(
+        "sojourn.evaluation/matrix.html",
+        ["sojourn.report/page.css", "sojourn.evaluation/matrix.css"],
+        title=head.title,
+        about=f"{head.about} {head.source}.",
+        ranking=phrases.ranking(whole),
+        # How many claims hold for each, best first.
+        sentences=[phrases.sentence(whole, each) for each in whole.candidates[1:]],
+        candidates=[whole.called[each] for each in whole.candidates],
+        legend=[(phrases.SIGNS[word], said) for word, said in LEGEND],
+        criteria=[_criterion(whole, assessment) for assessment in whole.assessments],
+        sources=_sources(whole),
+        missing=whole.missing,
+        facts=_facts(whole),
     )
 
 
 # ------------------------------------------------------------------------------------- the matrix
 
 
-def _matrix(whole: Evaluation) -> str:
-    heads = "".join(
-        f'<th scope="col">{escape(whole.called[each])}</th>' for each in whole.candidates
-    )
-    rows = []
-    for assessment in whole.assessments:
-        one = assessment.criterion
-        rows.append(
-            f'<tr class="criterion"><th scope="colgroup" colspan="{len(whole.candidates) + 1}">'
-            f'<a href="#{escape(one.name)}">{escape(one.section)} {escape(one.title)}</a>'
-            f"<small>{escape(one.force)}</small></th></tr>"
-        )
-        rows += [_claim(whole, assessment, row) for row in assessment.judged]
-    legend: tuple[tuple[Standing, str], ...] = (
-        ("holds", "the whole 95 % interval is within the threshold"),
-        ("fails", "the whole interval is beyond it"),
-        ("unclear", "these seeds can't tell"),
-        ("reported", "no threshold, or the baseline itself"),
-    )
-    signs = "".join(
-        f'<li><strong class="sign">{phrases.SIGNS[word]}</strong>&nbsp;{escape(said)}</li>'
-        for word, said in legend
-    )
-    return (
-        f'<ul class="signs">{signs}</ul>'
-        '<p class="hint">Each field is of the cell of its criterion that decides: the one furthest beyond the'
-        " threshold, or nearest to it. A number with × is a share of the baseline's in the same cell, seed by"
-        " seed.</p>"
-        '<div class="scroll" tabindex="0" role="region" aria-label="All criteria and candidates">'
-        f'<table class="evaluated by-candidate"><thead><tr><td></td>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>{_sources(whole)}'
-    )
-
-
-def _sources(whole: Evaluation) -> str:
+def _sources(whole: Evaluation) -> list[str]:
     """Whose each threshold is."""
     claims = [row[0].claim for assessment in whole.assessments for row in assessment.judged]
-    told = dict.fromkeys(whole.suite.source(claim) for claim in claims if claim.judged)
-    items = "".join(f"<li>{escape(each)}</li>" for each in told)
-    return f"<details><summary>Whose the thresholds are</summary><ul>{items}</ul></details>"
+    return list(dict.fromkeys(whole.suite.source(claim) for claim in claims if claim.judged))
 
 
-def _claim(whole: Evaluation, assessment: Assessment, row: Sequence[Judged]) -> str:
-    fields = "".join(map(_decisive, whole.candidates, row))
-    return f"<tr>{_asked(whole, assessment, row[0])}{fields}</tr>"
-
-
-def _asked(whole: Evaluation, assessment: Assessment, one: Judged) -> str:
-    claim = one.claim
+def _claim(whole: Evaluation, assessment: Assessment, row: Sequence[Judged]) -> dict[str, Any]:
+    """A claim in the cell that decides, for each candidate."""
+    claim = row[0].claim
     asks = phrases.asks(assessment, claim, whole.called[whole.candidates[0]])
     short = re.split("[:,]", whole.suite.source(claim))[0]
-    told = f"<small>{escape(asks)} ({escape(short)})</small>" if asks else ""
-    return f'<th scope="row">{escape(phrases.name(assessment, claim))}{told}</th>'
+    return {
+        "name": phrases.name(assessment, claim),
+        "told": [f"{asks} ({short})"] if asks else [],
+        "fields": [_decisive(*each) for each in zip(whole.candidates, row, strict=True)],
+    }
 
 
-def _decisive(candidate: str, one: Judged) -> str:
+def _decisive(candidate: str, one: Judged) -> dict[str, str | None]:
     found = one.decisive
     return _field(candidate, found, "" if found is None else phrases.where(found.conditions))
 
 
-def _field(candidate: str, found: Finding | None, *small: str) -> str:
+def _field(candidate: str, found: Finding | None, *small: str) -> dict[str, str | None]:
     """None: its runs failed."""
-    name = f'data-name="{escape(candidate)}"'
     if found is None:
-        return f'<td class="unknown" {name}>–</td>'
+        return {"candidate": candidate, "number": None}
     number, half = phrases.number(found)
-    told = ", ".join(filter(None, (half, *small)))
-    return (
-        f'<td class="{found.verdict}" {name}><span class="sign" title="{found.verdict}">{phrases.SIGNS[found.verdict]}</span>'
-        f" {escape(number)}<small>{escape(told)}</small></td>"
-    )
+    return {
+        "candidate": candidate,
+        "standing": found.verdict,
+        "sign": phrases.SIGNS[found.verdict],
+        "number": number,
+        "told": ", ".join(filter(None, (half, *small))),
+    }
 
 
 # ---------------------------------------------------------------------------------- one criterion
 
 
-def _criterion(whole: Evaluation, assessment: Assessment) -> str:
+def _criterion(whole: Evaluation, assessment: Assessment) -> dict[str, Any]:
     one = assessment.criterion
-    link = f"{quote(one.name)}/{PAGE}"
     engine = assessment.runs[0].meta.engine
     by = () if engine == "sim" else ("-e", engine)
-    again = shlex.join(
-        ("sojourn", "evaluate", "--suite", whole.suite.word, "--only", one.name, *by, *whole.named)
-    )
-    scenario = assessment.runs[0].scenario_text
-    return (
-        f'<section aria-labelledby="{escape(one.name)}">'
-        f'<h2 id="{escape(one.name)}">{escape(one.section)} {escape(one.title)}</h2>'
-        f'<p class="hint">{escape(one.force)} · <a href="{link}">its Runs</a> · <code>{escape(again)}</code></p>'
-        f"{_picture(whole, assessment)}{_cells(whole, assessment)}{parts.refusals(assessment.runs)}"
-        f"<details><summary>The scenario of the first cell</summary>"
-        f'<pre tabindex="0" aria-label="Scenario">{escape(scenario)}</pre></details></section>'
-    )
+    again = ("sojourn", "evaluate", "--suite", whole.suite.word, "--only", one.name)
+    return {
+        "id": one.name,
+        "title": f"{one.section} {one.title}",
+        "force": one.force,
+        "claims": [_claim(whole, assessment, row) for row in assessment.judged],
+        "runs": f"{quote(one.name)}/{PAGE}",
+        "again": shlex.join((*again, *by, *whole.named)),
+        "picture": _picture(whole, assessment),
+        "cells": _cells(whole, assessment),
+        "refused": parts.refused(assessment.runs),
+        "scenario": assessment.runs[0].scenario_text,
+    }
 
 
-def _cells(whole: Evaluation, assessment: Assessment) -> str:
+def _cells(whole: Evaluation, assessment: Assessment) -> list[dict[str, Any]]:
     """Every claim in every cell, where there are several."""
     if len(assessment.conditions) < 2:
-        return ""
-    heads = "".join(
-        f'<th scope="col">{escape(whole.called[each])}</th>' for each in whole.candidates
-    )
-    rows = "".join(
+        return []
+    return [
         _row(whole, assessment, row, cell)
         for row in assessment.judged
         for cell in assessment.conditions
-    )
-    return (
-        "<details><summary>Every cell</summary>"
-        '<div class="scroll" tabindex="0" role="region" aria-label="Every cell of this criterion">'
-        f'<table class="evaluated by-candidate"><thead><tr><td></td>{heads}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div></details>"
-    )
+    ]
 
 
-def _row(whole: Evaluation, assessment: Assessment, row: Sequence[Judged], cell: Conditions) -> str:
+def _row(
+    whole: Evaluation, assessment: Assessment, row: Sequence[Judged], cell: Conditions
+) -> dict[str, Any]:
     """One claim in one cell."""
     claim = row[0].claim
     held = row[0].at(cell)
@@ -213,19 +166,17 @@ def _row(whole: Evaluation, assessment: Assessment, row: Sequence[Judged], cell:
     if claim.times_baseline and held is not None:
         reference = f"{whole.called[whole.candidates[0]]}: {digits(held.own)}"
     asks = phrases.asks(assessment, claim, whole.called[whole.candidates[0]])
-    told = "".join(
-        f"<small>{escape(each)}</small>"
-        for each in (phrases.name(assessment, claim), asks, reference)
-        if each
-    )
-    fields = "".join(
-        _field(candidate, each.at(cell))
-        for candidate, each in zip(whole.candidates, row, strict=True)
-    )
-    return f'<tr><th scope="row">{escape(phrases.where(cell))}{told}</th>{fields}</tr>'
+    return {
+        "name": phrases.where(cell),
+        "told": [each for each in (phrases.name(assessment, claim), asks, reference) if each],
+        "fields": [
+            _field(candidate, each.at(cell))
+            for candidate, each in zip(whole.candidates, row, strict=True)
+        ],
+    }
 
 
-def _picture(whole: Evaluation, assessment: Assessment) -> str:
+def _picture(whole: Evaluation, assessment: Assessment) -> dict[str, str]:
     """Delay against goodput, with an ellipse for each candidate."""
     conditions = assessment.conditions
     shown = conditions
@@ -252,9 +203,11 @@ def _picture(whole: Evaluation, assessment: Assessment) -> str:
     )
     figure = ellipses(one.title, subtitle, "mean sojourn", panels)
     says = f"Delay against goodput of each candidate: {one.title}"
-    caption = f"<figcaption><p>{escape(subtitle)}. Up and left is better.</p></figcaption>"
-    wide = f"max-width: {figure.get_size_inches()[0]:.1f}in"
-    return f'<figure class="shown" style="{wide}">{parts.svg(figure, says)}{caption}</figure>'
+    return {
+        "svg": parts.svg(figure, says),
+        "subtitle": subtitle,
+        "width": f"{figure.get_size_inches()[0]:.1f}in",
+    }
 
 
 def _cloud(whole: Evaluation, at: int, cell: SweepCell) -> Cloud:
@@ -287,21 +240,7 @@ def _looks(candidates: Sequence[str]) -> list[tuple[str, str]]:
 # ------------------------------------------------------------------------------------------- rest
 
 
-def _missing(whole: Evaluation) -> str:
-    if not whole.missing:
-        return ""
-    rows = "".join(
-        f'<tr><th scope="row">{escape(one.section)} {escape(one.title)}<small>{escape(one.force)}</small></th>'
-        f'<td style="white-space: normal">{escape(one.needs)}</td></tr>'
-        for one in whole.missing
-    )
-    return (
-        '<p class="hint">Sections of the document that sojourn can\'t run, and what they need.</p>'
-        f'<table class="evaluated"><tbody>{rows}</tbody></table>'
-    )
-
-
-def _facts(whole: Evaluation) -> str:
+def _facts(whole: Evaluation) -> list[tuple[str, str]]:
     runs = [run for assessment in whole.assessments for run in assessment.runs]
     first = runs[0].meta
     builds = sorted({run.meta.engine_build or "not recorded" for run in runs})
@@ -314,4 +253,4 @@ def _facts(whole: Evaluation) -> str:
         ("Candidates", ", ".join(whole.candidates[1:])),
     ]
     facts += [(f"Not evaluated: {those}", why) for why, those in phrases.left_out(whole)]
-    return parts.facts(facts)
+    return facts

@@ -31,6 +31,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from sojourn import hypertext
 from sojourn.judgement import likeness, words
 from sojourn.judgement.contest import By, Contest, ContestRow, Difference, Verdict
 from sojourn.judgement.own_names import own_names
@@ -97,10 +98,8 @@ class Judgement:
 
     def _repr_html_(self) -> str:
         """For a notebook: the words, then a table for each contest."""
-        from html import escape
-
-        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
-        return said + "".join(words.html_table(contest) for contest in self.contests)
+        said = hypertext.paragraphs(self.sentences())
+        return "".join((said, *map(words.html_table, self.contests)))
 
 
 def _plain(contest: Contest) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
 from typing import TypeVar
 
+from sojourn import hypertext
 from sojourn.digits import decimals, number, with_interval
 from sojourn.judgement.contest import Contest, Difference
 from sojourn.judgement.quantities import RANKED_BY, Quantity
@@ -301,16 +301,12 @@ def _and(parts: Sequence[str]) -> str:
 def html_table(contest: Contest, shown: Sequence[str] | None = None) -> str:
     """The rows of a contest as columns, a line for each Run; the best of a column is strong."""
     rows = [row for row in contest.rows if shown is None or row.quantity.key in shown]
-    head = "".join(
-        f"<th>{escape(row.quantity.name)} {escape(row.quantity.unit)}</th>" for row in rows
-    )
+    head = ["Run", *(f"{row.quantity.name} {row.quantity.unit}" for row in rows)]
     lines = []
     for i, run in enumerate(contest.runs):
-        cells = [
-            f"<td>{'<strong>' if row.best == run else ''}{with_interval(row.means[i], row.ci95[i], row.quantity.most)}"
-            f"{'</strong>' if row.best == run else ''}</td>"
-            for row in rows
-        ]
-        lines.append(f"<tr><th>{escape(run)}</th>{''.join(cells)}</tr>")
-    caption = f"<caption>{escape(contest.conditions)}</caption>" if contest.conditions else ""
-    return f"<table>{caption}<thead><tr><th>Run</th>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+        cells = [with_interval(row.means[i], row.ci95[i], row.quantity.most) for row in rows]
+        best = [row.best == run for row in rows]
+        lines.append(
+            [run, *(hypertext.strong(c) if b else c for c, b in zip(cells, best, strict=True))]
+        )
+    return hypertext.table(head, lines, contest.conditions)

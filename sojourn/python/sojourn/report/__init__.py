@@ -10,21 +10,22 @@ lines with one shared cursor and zoom, the distributions, the trade-off, and wha
 It asks the network for nothing, and a Content-Security-Policy in it says so to the browser. Charts
 are drawn by uPlot (vendor/); figures that compare Runs are SVG.
 
-Whatever comes from a scenario (titles, names, the text itself) is data: it goes through
-`html.escape` into the page and, in the script's data, with every `<` as \\u003c, so that it can't
-end the script. Written again from the same Runs, the page has the same bytes.
+Whatever comes from a scenario (titles, names, the text itself) is data: page.html escapes it, and in
+the script's data every `<` is \\u003c, so that it can't end the script. Written again from the same
+Runs, the page has the same bytes.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from difflib import unified_diff
-from html import escape
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
-from sojourn import extras, figures, scenario
+from sojourn import extras, figures, hypertext, scenario
 from sojourn.digits import counted, on_page, with_interval
 from sojourn.figures import beside, series, style
 from sojourn.judgement import Judgement, judge, quantities
@@ -114,40 +115,53 @@ def _rendered(runs: Sequence[Run], lab: str | None) -> str:
     measurements = all(map(series.is_measured, runs))
     page = extras.read_measurements(runs).page(runs, labels) if measurements else None
     packed = data.payload(runs, page.clocks if page is not None else {})
-    pictures = dict.fromkeys(PICTURES, "") if page is not None else _pictures(runs)
-    toggles = _run_toggles(looks) if len(runs) > 1 else ""
-    seeds = {view["seed"] for view in packed["views"]}
-    heading, about = _heading(runs)
-    return parts.template("page.html").substitute(
-        title=escape(heading),
-        about=escape(about),
-        verdict=_refusals(runs, labels)
-        + "\n".join(
-            f"<p>{escape(sentence)}</p>"
-            for sentence in (
-                page.sentences() if page is not None else verdict.sentences(measured, found)
-            )
-        ),
-        contents=_contents(bool(pictures["tradeoff"])),
-        css=parts.text("vendor/uPlot.min.css")
-        + parts.text("legend.css")
-        + parts.text("page.css")
-        + parts.colours(toggles + "".join(pictures.values())),
-        run_toggles=toggles,
+    pictures = dict.fromkeys(PICTURES) if page is not None else _pictures(runs)
+    best = _best(found)
+    tables = [] if page is not None else _tables(measured, found.runs, best)
+    title, about = _heading(runs)
+    return parts.page(
+        "sojourn.report/page.html",
+        [
+            "sojourn.report/vendor/uPlot.min.css",
+            "sojourn.report/legend.css",
+            "sojourn.report/page.css",
+        ],
+        title=title,
+        about=about,
+        refused=parts.refused(runs, labels),
+        sentences=page.sentences() if page is not None else verdict.sentences(measured, found),
+        contents=[each for each in SECTIONS if each[0] != "tradeoff" or pictures["tradeoff"]],
+        looks=[
+            {"label": look.label, "stroke": parts.stroke(look.colour, look.dash)} for look in looks
+        ]
+        if len(runs) > 1
+        else [],
+        folded=len(runs) > MOST_IN_A_ROW,
         seed_word="Seed" if page is None else "Repeat",
-        seed_hidden="" if len(seeds) > 1 else "hidden",
-        left_out=_left_out(packed["left_out"]),
-        numbers=_numbers(measured, found) if page is None else page.numbers(),
-        **pictures,
-        facts=_topology(runs)
-        + parts.changing(runs, lab)
-        + "\n".join(
-            _facts(one, label, runs[0] if i else None)
-            for i, (one, label) in enumerate(zip(measured, labels, strict=True))
-        ),
+        several_seeds=len({view["seed"] for view in packed["views"]}) > 1,
+        left_out=counted([packed["left_out"]], "seed") if packed["left_out"] else "",
+        measured=None if page is None else page.numbers(),
+        how=_how(measured),
+        starred=bool(best),
+        tables=tables,
+        pictures=pictures,
+        **_topology(runs),
+        lab=parts.changing(runs, lab),
+        first=runs[0].name,
+        facts=[
+            {
+                "label": label,
+                "rows": _facts(one),
+                "scenario": one.run.scenario_text,
+                "changes": _changes(runs[0].scenario_text, one.run.scenario_text),
+            }
+            for one, label in zip(measured, labels, strict=True)
+        ],
         data=parts.safe_json(packed),
-        uplot=parts.text("vendor/uPlot.iife.min.js"),
-        script="".join(map(parts.text, ("saving.js", "tables.js", "page.js"))),
+        uplot=hypertext.text("sojourn.report/vendor/uPlot.iife.min.js"),
+        script=hypertext.text(
+            *(f"sojourn.report/{name}.js" for name in ("saving", "tables", "page"))
+        ),
     )
 
 
@@ -166,68 +180,39 @@ def _heading(runs: Sequence[Run]) -> tuple[str, str]:
     return "; ".join(hosts) + label, " · ".join(filter(None, (*loads, about)))
 
 
-def _refusals(runs: Sequence[Run], labels: Sequence[str]) -> str:
-    """Why Runs' numbers are not to be used; shown above everything else about them."""
-    return "".join(
-        f'<p class="invalid"><strong>Invalid: the numbers of {escape(label)} are not to be used.</strong> '
-        f"{escape('; '.join(run.meta.invalid))}</p>\n"
-        for run, label in zip(runs, labels, strict=True)
-        if run.meta.invalid
-    )
-
-
-def _contents(tradeoff: bool) -> str:
-    """Links to the page's sections."""
-    return "\n".join(
-        f'<a href="#{name}">{heading}</a>'
-        for name, heading in SECTIONS
-        if name != "tradeoff" or tradeoff
-    )
-
-
-def _run_toggles(looks: Sequence[style.Look]) -> str:
-    boxes = []
-    for i, look in enumerate(looks):
-        pattern = " ".join(map(str, data.dash(look.dash)))
-        boxes.append(
-            f'<label><input type="checkbox" data-run="{i}" checked>'
-            f'<svg width="28" height="8" aria-hidden="true"><line x1="0" y1="4" x2="28" y2="4" '
-            f'style="stroke: {parts.themed(look.colour)}" stroke-width="2.4" stroke-dasharray="{pattern}"/></svg>{escape(look.label)}</label>'
-        )
-    if len(boxes) > MOST_IN_A_ROW:
-        return f'<details class="runs"><summary>Runs ({len(boxes)})</summary>{"".join(boxes)}</details>'
-    return "<fieldset><legend>Runs</legend>" + "".join(boxes) + "</fieldset>"
-
-
-def _left_out(seeds: int) -> str:
-    if seeds == 0:
-        return ""
-    return (
-        f'<p class="hint">To keep the page small the time lines of the last {counted([seeds], "seed")} are left out; '
-        "they are in the numbers and the distributions, and in the Run folder.</p>"
-    )
-
-
-def _numbers(measured: Sequence[Measured], found: Judgement) -> str:
-    parts = [
-        (heading, quantities.known(measured, keys))
-        for heading, keys in (("What users get", USERS), (_queue(measured), QUEUE))
-    ]
-    if not any(shown for _, shown in parts):
-        return '<p class="empty">Nothing was measured after the warm-up.</p>'
-    best = {
+def _best(found: Judgement) -> set[tuple[str, str]]:
+    """What is better than in every other Run: (key, label)."""
+    return {
         (row.quantity.key, row.best)
         for contest in found.contests
         for row in contest.rows
         if row.best is not None
     }
-    star = (
-        "; ★ marks what is better than every other Run of the same link and traffic" if best else ""
-    )
-    about = f'<p class="hint">{_how(measured)}, without the warm-up{star}.<span class="narrow"> Tables scroll sideways.</span></p>'
-    return about + "".join(
-        _table(heading, shown, measured, found.runs, best) for heading, shown in parts if shown
-    )
+
+
+def _tables(
+    measured: Sequence[Measured], labels: Sequence[str], best: set[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """The numbers: what users get, and the queue; without what nobody measured."""
+    found = [
+        (heading, quantities.known(measured, keys))
+        for heading, keys in (("What users get", USERS), (_queue(measured), QUEUE))
+    ]
+    return [
+        {
+            "heading": heading,
+            "columns": [(quantity.name, _unit(quantity)) for quantity in shown],
+            "rows": [
+                (
+                    label,
+                    [(_number(one, quantity), (quantity.key, label) in best) for quantity in shown],
+                )
+                for one, label in zip(measured, labels, strict=True)
+            ],
+        }
+        for heading, shown in found
+        if shown
+    ]
 
 
 def _queue(measured: Sequence[Measured]) -> str:
@@ -235,35 +220,13 @@ def _queue(measured: Sequence[Measured]) -> str:
     return f"The queue at {links.pop()}" if len(links) == 1 else "The queue at the bottleneck"
 
 
-def _table(
-    heading: str,
-    shown: Sequence[Quantity],
-    measured: Sequence[Measured],
-    labels: Sequence[str],
-    best: set[tuple[str, str]],
-) -> str:
-    rows = []
-    for one, label in zip(measured, labels, strict=True):
-        cells = [_cell(one, quantity, (quantity.key, label) in best) for quantity in shown]
-        rows.append(f'<tr><th scope="row">{escape(label)}</th>{"".join(cells)}</tr>')
-    head = "".join(map(_head, shown))
-    return (
-        f'<div class="scroll spaced" tabindex="0" role="region" aria-label="{escape(heading)}"><table class="numbers">'
-        f"<caption><span>{escape(heading)}</span></caption>"
-        f'<thead><tr><th scope="col">Run</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-    )
-
-
-def _head(quantity: Quantity) -> str:
+def _unit(quantity: Quantity) -> str:
     unit = f"{quantity.unit}, " if quantity.unit else ""
-    return f'<th scope="col">{escape(quantity.name)}<small>{escape(unit)}{quantity.better} is better</small></th>'
+    return f"{unit}{quantity.better} is better"
 
 
-def _cell(one: Measured, quantity: Quantity, best: bool) -> str:
-    mean, _, spread = with_interval(*one.over_seeds(quantity.key), quantity.most).partition(" ")
-    interval = f' <small class="ci">{spread.replace("±", "± ")}</small>' if spread else ""
-    mark = ' class="best"' if best else ""
-    return f"<td{mark}>{mean}{interval}</td>"
+def _number(one: Measured, quantity: Quantity) -> str:
+    return with_interval(*one.over_seeds(quantity.key), quantity.most)
 
 
 def _how(measured: Sequence[Measured]) -> str:
@@ -279,44 +242,28 @@ def _how(measured: Sequence[Measured]) -> str:
     return f"Means over {seeds}{some} ± half the 95 % confidence interval"
 
 
-def _topology(runs: Sequence[Run]) -> str:
+def _topology(runs: Sequence[Run]) -> dict[str, Any]:
     """Who sends where: the nodes and links of the first Run, drawn, and what its flows cross."""
-    if series.is_measured(runs[0]):
-        return ""
-    try:
-        first = scenario.loads(runs[0].scenario_text, folder=runs[0].path)
-        drawn, senders = notebook.drawn(first), notebook.senders(first)
-    except ScenarioError:
-        return ""  # An older version's, in words that are no more.
-    if not drawn:
-        return ""
-    lines = "".join(f"<li>{escape(each)}</li>" for each in senders[:MOST_SENDERS])
-    more = len(senders) - MOST_SENDERS
-    rest = f"<li>and {more} more entries of flows</li>" if more > 0 else ""
-    return f'<div class="picture topology">{drawn}</div><ul class="hint">{lines}{rest}</ul>'
+    drawn, senders = "", list[str]()
+    if not series.is_measured(runs[0]):
+        # An older version's scenario is in words that are no more.
+        with contextlib.suppress(ScenarioError):
+            first = scenario.loads(runs[0].scenario_text, folder=runs[0].path)
+            drawn, senders = notebook.drawn(first), notebook.senders(first)
+    return {
+        "topology": drawn,
+        "senders": senders[:MOST_SENDERS],
+        "more_senders": len(senders) - MOST_SENDERS,
+    }
 
 
-def _text(one: Measured, first: Run | None) -> str:
-    """What was run; of a further Run first what its text has otherwise."""
-    text = one.run.scenario_text
-    whole = f'<pre tabindex="0" aria-label="Scenario">{escape(text)}</pre>'
-    if first is None or first.scenario_text == text:
-        return whole
-    _, _, *changes = unified_diff(
-        first.scenario_text.splitlines(), text.splitlines(), n=0, lineterm=""
-    )
-    tags = {"+": "ins", "-": "del"}
-    marked = "\n".join(
-        f"<{tags[line[0]]}>{escape(line)}</{tags[line[0]]}>" for line in changes if line[0] in tags
-    )
-    return (
-        f'<p class="hint">What differs from {escape(first.name)}:</p>'
-        f'<pre class="diff" tabindex="0" aria-label="What differs">{marked}</pre>'
-        f"<details><summary>The whole scenario</summary>{whole}</details>"
-    )
+def _changes(first: str, text: str) -> list[str]:
+    """The lines that one text has and the other has not, with `+` and `-`; of equal ones none."""
+    changes = unified_diff(first.splitlines(), text.splitlines(), n=0, lineterm="")
+    return [line for line in list(changes)[2:] if line[0] in "+-"]
 
 
-def _facts(one: Measured, label: str, first: Run | None) -> str:
+def _facts(one: Measured) -> list[tuple[str, str]]:
     meta = one.run.meta
     seeds = "Repeats" if series.is_measured(one.run) else "Seeds"
     means = {} if series.is_measured(one.run) else mean_rates(one.run)
@@ -370,27 +317,17 @@ def _facts(one: Measured, label: str, first: Run | None) -> str:
             or "not recorded",
         )
     )
-    return (
-        f"<details><summary>{escape(label)}</summary>"
-        f"{parts.facts(facts)}"
-        f"{_text(one, first)}</details>"
-    )
+    return facts
 
 
-def _pictures(runs: Sequence[Run]) -> dict[str, str]:
+def _pictures(runs: Sequence[Run]) -> dict[str, parts.Picture | None]:
     """The figures, by their places in the page. They compare Runs, so one Run alone has none."""
     if len(runs) < 2:
-        return dict.fromkeys(PICTURES, "")
+        return dict.fromkeys(PICTURES)
     said = {name: says for name, (_, says) in PICTURES.items()}
     if beside.peaks(runs, series.bottlenecks(runs)):
         said["stacked"] += f". Goodput {series.ABOVE_RATE}"
-    drawn = {name: _picture(draw(runs), said[name]) for name, (draw, _) in PICTURES.items()}
-    heading = '<h2 id="tradeoff">Delay against goodput</h2>'
-    drawn["tradeoff"] = (
-        f'<section aria-labelledby="tradeoff">{heading}{drawn["tradeoff"]}</section>'
-    )
-    return drawn
-
-
-def _picture(figure: Figure, says: str) -> str:
-    return f'<div class="picture">{parts.file_and_svg(figure, says)[1]}<p class="hint">{says}.</p></div>'
+    return {
+        name: parts.Picture(parts.file_and_svg(draw(runs), said[name])[1], said[name])
+        for name, (draw, _) in PICTURES.items()
+    }

@@ -1,5 +1,5 @@
-"""Small charts as SVG text: lines over a swept value with their 95 % bands, all of one quantity on
-the same axes. Pure.
+"""Small charts as SVG (chart.html): lines over a swept value with their 95 % bands, all of one quantity
+on the same axes. Pure.
 
 They are drawn here and not by matplotlib, because on a page each keeps its size: on a telephone one
 stands below the other, and its type stays readable.
@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
+from typing import Any
 
+from markupsafe import Markup
+
+from sojourn import hypertext
 from sojourn.digits import on_page
 from sojourn.figures import style
-from sojourn.report import data, parts
+from sojourn.report import parts
 
 WIDTH, HEIGHT = 330.0, 210.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 12.0, 8.0, 38.0
@@ -45,8 +48,8 @@ class Curve:
     points: tuple[Spot, ...]
     joined: bool = True
     """By a line, with the intervals as a band; else each is a dot of its own."""
-    mark: str = ""
-    """Attributes of what is drawn of it."""
+    marks: str = ""
+    """The swept values that what is drawn of it belongs to."""
 
 
 @dataclass(frozen=True)
@@ -100,124 +103,96 @@ def _plain(tick: float, step: float) -> str:
     return f"{tick:.{places}f}"
 
 
-def chart(title: str, curves: Sequence[Curve], across: Span, up: Span, unit: str) -> str:
+Placed = Callable[[float], float]
+"""From a value to its place, px."""
+
+FRAME = {
+    "width": f"{WIDTH:.0f}",
+    "height": f"{HEIGHT:.0f}",
+    "left": f"{LEFT:.0f}",
+    "left_of": f"{LEFT - 6:.0f}",
+    "right": f"{WIDTH - RIGHT:.0f}",
+    "middle": f"{(LEFT + WIDTH - RIGHT) / 2:.0f}",
+    "bottom": f"{HEIGHT - BOTTOM:.0f}",
+    "tick": f"{HEIGHT - BOTTOM + 4:.0f}",
+    "below": f"{HEIGHT - BOTTOM + 17:.0f}",
+    "unit": f"{HEIGHT - 4:.0f}",
+}
+"""What every chart has at the same place, px."""
+
+
+def chart(title: str, curves: Sequence[Curve], across: Span, up: Span, unit: str) -> Markup:
     """One chart; `title` names it for who can't see it, `unit` stands below the horizontal axis."""
-    inside = (LEFT, WIDTH - RIGHT)
 
     def x(value: float) -> float:
-        return across.place(value, *inside)
+        return across.place(value, LEFT, WIDTH - RIGHT)
 
     def y(value: float) -> float:
         return up.place(value, HEIGHT - BOTTOM, TOP)
 
-    drawn = [*_grid(up, y), *_ticks(across, x)]
-    drawn += [_group(curve, _band(curve, x, y)) for curve in curves]
-    drawn += [_group(curve, "".join(_line(curve, x, y))) for curve in curves]
-    drawn.append(
-        f'<text x="{(inside[0] + inside[1]) / 2:.0f}" y="{HEIGHT - 4:.0f}" text-anchor="middle" '
-        f'class="unit">{escape(unit)}</text>'
-    )
-    return (
-        f'<svg class="multiple" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" '
-        f'aria-label="{escape(title)}">{"".join(drawn)}</svg>'
-    )
+    rows = [(f"{y(value):.1f}", f"{y(value) + 4:.1f}", label) for value, label in up.ticks]
+    drawn = [_drawn(curve, x, y) for curve in curves]
+    made = (title, unit, FRAME, rows, _ticks(across, x), drawn)
+    return hypertext.part("sojourn.report/chart.html", "chart", *made)
 
 
-def _grid(up: Span, y: Callable[[float], float]) -> list[str]:
-    drawn = []
-    for value, label in up.ticks:
-        at = y(value)
-        drawn.append(
-            f'<line class="grid" x1="{LEFT:.0f}" x2="{WIDTH - RIGHT:.0f}" y1="{at:.1f}" y2="{at:.1f}"/>'
-            f'<text x="{LEFT - 6:.0f}" y="{at + 4:.1f}" text-anchor="end">{escape(label)}</text>'
-        )
-    return drawn
-
-
-def _ticks(across: Span, x: Callable[[float], float]) -> list[str]:
-    """Labels of the horizontal axis; one that would touch its neighbour is left out."""
-    drawn = []
+def _ticks(across: Span, x: Placed) -> list[tuple[str, str, str]]:
+    """Of the horizontal axis: place, that of the label, label. One that would touch its neighbour has
+    no place."""
+    ticks = []
     free = 0.0
     for value, label in across.ticks:
         half = LETTER * len(label) / 2
         at = min(max(x(value), half), WIDTH - half)
-        drawn.append(
-            f'<line class="tick" x1="{x(value):.1f}" x2="{x(value):.1f}" '
-            f'y1="{HEIGHT - BOTTOM:.0f}" y2="{HEIGHT - BOTTOM + 4:.0f}"/>'
-        )
-        if at - half < free:
-            continue
-        free = at + half + LEAST_GAP
-        drawn.append(
-            f'<text x="{at:.1f}" y="{HEIGHT - BOTTOM + 17:.0f}" text-anchor="middle">{escape(label)}</text>'
-        )
-    return drawn
+        fits = at - half >= free
+        ticks.append((f"{x(value):.1f}", f"{at:.1f}" if fits else "", label))
+        free = at + half + LEAST_GAP if fits else free
+    return ticks
 
 
-def _group(curve: Curve, drawn: str) -> str:
-    return f"<g{curve.mark}>{drawn}</g>" if curve.mark and drawn else drawn
+def _drawn(curve: Curve, x: Placed, y: Placed) -> dict[str, Any]:
+    known = [point for point in curve.points if math.isfinite(point.mean)]
+    path = " ".join(f"{x(point.x):.1f},{y(point.mean):.1f}" for point in known)
+    return {
+        "marks": curve.marks,
+        "stroke": parts.stroke(curve.colour, curve.dash),
+        "band": _band(curve, x, y),
+        "path": path if curve.joined else None,
+        "dots": [_dot(curve.label, point, x, y) for point in known],
+    }
 
 
-def _band(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> str:
-    """The 95 % intervals as an area."""
+def _band(curve: Curve, x: Placed, y: Placed) -> str:
+    """The corners of the 95 % intervals as an area."""
     those = [point for point in curve.points if math.isfinite(point.high)]
     if len(those) < 2 or not curve.joined:
         return ""
     above = [f"{x(point.x):.1f},{y(point.high):.1f}" for point in those]
     below = [f"{x(point.x):.1f},{y(point.low):.1f}" for point in reversed(those)]
-    return (
-        f'<polygon class="band" points="{" ".join(above + below)}" '
-        f'style="fill: {parts.themed(curve.colour)}"/>'
-    )
+    return " ".join(above + below)
 
 
-def _line(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> list[str]:
-    those = [point for point in curve.points if math.isfinite(point.mean)]
-    colour = parts.themed(curve.colour)
-    pattern = " ".join(map(str, data.dash(curve.dash)))
-    path = " ".join(f"{x(point.x):.1f},{y(point.mean):.1f}" for point in those)
-    line = (
-        f'<polyline points="{path}" style="stroke: {colour}" stroke-dasharray="{pattern}" '
-        'fill="none" stroke-width="1.8"/>'
-    )
-    drawn = [line] if curve.joined else []
-    for point in those:
-        said = f"{curve.label}: {on_page(point.mean)}"
-        at = x(point.x)
-        if math.isfinite(point.high):
-            said += f", {on_page(point.low)} to {on_page(point.high)}"
-            ends = (y(point.low), y(point.high))
-            drawn.append(
-                f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}" style="stroke: {colour}"/>'
-            )
-        drawn.append(
-            f'<circle cx="{at:.1f}" cy="{y(point.mean):.1f}" r="3.2" style="fill: {colour}">'
-            f"<title>{escape(said)}</title></circle>"
-        )
-    return drawn
-
-
-def swatch(curve_colour: str, dash: style.Dash) -> str:
-    """A short piece of a line, for a legend."""
-    pattern = " ".join(map(str, data.dash(dash)))
-    return (
-        '<svg width="28" height="8" aria-hidden="true"><line x1="0" y1="4" x2="28" y2="4" '
-        f'style="stroke: {parts.themed(curve_colour)}" stroke-width="2.4" stroke-dasharray="{pattern}"/></svg>'
-    )
+def _dot(label: str, point: Spot, x: Placed, y: Placed) -> dict[str, Any]:
+    """A mean, its interval's ends, and both in words."""
+    interval = math.isfinite(point.high)
+    said = f"{label}: {on_page(point.mean)}"
+    return {
+        "x": f"{x(point.x):.1f}",
+        "y": f"{y(point.mean):.1f}",
+        "ends": (f"{y(point.low):.1f}", f"{y(point.high):.1f}") if interval else None,
+        "said": f"{said}, {on_page(point.low)} to {on_page(point.high)}" if interval else said,
+    }
 
 
 FOREST = 150.0
 """Width of a difference's interval, px."""
 
 
-def interval(low: float, value: float, high: float, colour: str) -> str:
+def interval(low: float, value: float, high: float, colour: str) -> Markup:
     """An interval of percent between -100 and 100 as a bar, with 0 in the middle; what reaches
     further is cut there."""
     whole = Span(-100.0, 100.0, False, ())
-    left, at, right = (whole.place(each, 4.0, FOREST - 4) for each in (low, value, high))
-    middle = FOREST / 2
-    drawn = f'<line class="tick" x1="{middle:.0f}" x2="{middle:.0f}" y1="1" y2="15"/>'
-    if math.isfinite(low + high):
-        drawn += f'<line x1="{left:.1f}" x2="{right:.1f}" y1="8" y2="8" stroke-width="3" style="stroke: {parts.themed(colour)}"/>'
-    drawn += f'<circle cx="{at:.1f}" cy="8" r="3.6" style="fill: {parts.themed(colour)}"/>'
-    return f'<svg class="forest" width="{FOREST:.0f}" height="16" aria-hidden="true">{drawn}</svg>'
+    left, at, right = (f"{whole.place(each, 4.0, FOREST - 4):.1f}" for each in (low, value, high))
+    ends = (left, right) if math.isfinite(low + high) else None
+    made = (f"{FOREST:.0f}", f"{FOREST / 2:.0f}", ends, at, parts.themed(colour))
+    return hypertext.part("sojourn.report/chart.html", "interval", *made)

@@ -1,8 +1,9 @@
 """Parts of every page of ours: pictures in the page's colours, safe data, the text files beside
-this one.
+this one. Pages are made of templates (`sojourn.hypertext`), which share frame.html and parts.html.
 
-Whatever comes from a scenario is data. `safe_json` can't end a script, and `svg` recolours style
-attributes only.
+Whatever comes from a scenario is data. What is no plain value but a `Markup`, which templates take
+as it is, is made here: pictures, `safe_json`, which can't end a script, and our own styles and
+scripts.
 """
 
 from __future__ import annotations
@@ -10,34 +11,33 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
-from html import escape
-from importlib.resources import files
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from string import Template
 from urllib.parse import quote
 
+from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from sojourn import lab
+from sojourn import hypertext, lab
 from sojourn.figures import series, style
 from sojourn.records import Run, write_whole
 from sojourn.report import data
 
 __all__ = [
+    "Picture",
+    "Stroke",
     "beside",
     "changing",
     "colours",
-    "facts",
     "file_and_svg",
-    "refusals",
+    "page",
+    "refused",
     "safe_json",
-    "section",
     "simulated",
+    "stroke",
     "svg",
-    "template",
-    "text",
     "themed",
 ]
 
@@ -55,7 +55,28 @@ _SIZE = re.compile(r'height="[0-9.]+pt" viewBox="[^"]*"')
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
 
-def svg(figure: Figure, says: str) -> str:
+@dataclass(frozen=True)
+class Picture:
+    """A drawn figure, and what it shows."""
+
+    svg: Markup
+    says: str
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """How a line is drawn: CSS of its colour, lengths of its dashes."""
+
+    colour: str
+    pattern: str
+
+
+def stroke(colour: str, dash: style.Dash) -> Stroke:
+    """A line of this look, in the page's colours."""
+    return Stroke(themed(colour), " ".join(map(str, data.dash(dash))))
+
+
+def svg(figure: Figure, says: str) -> Markup:
     """A figure as SVG for the page, in the page's colours. Heading (the page has one), prologue and
     metadata are removed."""
     for heading in list(figure.texts):
@@ -63,7 +84,7 @@ def svg(figure: Figure, says: str) -> str:
     return _for_page(style.render(figure, "svg", cropped=True).decode("utf-8"), says)
 
 
-def file_and_svg(figure: Figure, says: str) -> tuple[bytes, str]:
+def file_and_svg(figure: Figure, says: str) -> tuple[bytes, Markup]:
     """A figure as the bytes of an SVG file and as SVG for the page, drawn once.
 
     The page's ends below the heading; elsewhere it has the figure's own margins. (Matplotlib draws a
@@ -84,12 +105,13 @@ def _bottom(heading: Text, height: float) -> float:
     return float(heading.get_position()[1] - float(heading.get_fontsize()) * 1.5 / height)
 
 
-def _for_page(drawn: str, says: str) -> str:
+def _for_page(drawn: str, says: str) -> Markup:
     drawn = drawn[drawn.index("<svg") :]
     drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
     # Only in style attributes, because a title may contain a colour's name.
     drawn = re.sub(r'style="[^"]*"', lambda style_: themed(style_[0]), drawn)
-    return drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(says)}" ', 1)
+    named = Markup('<svg role="img" aria-label="{}" ').format(says)
+    return Markup(drawn.replace("<svg ", named, 1))
 
 
 def themed(css: str) -> str:
@@ -102,22 +124,15 @@ def _variable(colour: re.Match[str]) -> str:
     return _THEMED.get(plain, f"var(--c-{plain[1:]}, {plain})")
 
 
-def colours(page: str) -> str:
+def colours(page: str) -> Markup:
     """Rules that lift the colours of the page's SVGs on a dark page."""
     used = sorted(set(re.findall(r"var\(--c-([0-9a-f]{6}),", page)))
     rules = " ".join(f"--c-{colour}: {data.both('#' + colour)[1]};" for colour in used)
-    return (
+    return Markup(
         f"@media (prefers-color-scheme: dark) {{ :root:not(.printing) {{ {rules} }} }}\n"
         if used
         else ""
     )
-
-
-def section(name: str, heading: str, body: str) -> str:
-    """A section of a page; none where there is nothing in it."""
-    if not body:
-        return ""
-    return f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(heading)}</h2>\n{body}\n</section>'
 
 
 def simulated(runs: Sequence[Run]) -> bool:
@@ -138,7 +153,7 @@ def beside(folder: Path, page_in: Path) -> str | None:
 
 
 def changing(runs: Sequence[Run], address: str | None) -> str:
-    """`Change it yourself`: the lab with what was run, the disciplines side by side."""
+    """The address of the lab with what was run, the disciplines side by side; empty: there is none."""
     text = runs[0].scenario_text
     if address is None or len(text) > lab.MOST_TEXT:
         return ""
@@ -150,43 +165,25 @@ def changing(runs: Sequence[Run], address: str | None) -> str:
     }
     chosen = tuple(sorted(qdiscs))[: lab.MOST_QDISCS] if len(qdiscs) == len(runs) > 1 else ()
     link = lab.to_link(lab.Shown(text, chosen))
-    return (
-        f'<p><a href="{escape(address)}#{link}">Change it yourself</a>: the lab, a page beside this '
-        "one, runs this scenario in the browser. Or in a terminal, with the scenario below: "
-        "<code>sojourn lab scenario.toml</code></p>"
-    )
+    return f"{address}#{link}"
 
 
-def facts(rows: Iterable[tuple[str, str]]) -> str:
-    """A table of what was run: names and values."""
-    lines = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-        for name, value in rows
-    )
-    return f'<table class="runs-facts"><tbody>{lines}</tbody></table>'
-
-
-def refusals(runs: Iterable[Run]) -> str:
-    """Of each Run whose numbers are not to be used: that they are not, and why."""
-    return "".join(
-        f'<p class="invalid"><strong>Invalid: the numbers of {escape(run.name)} are not to be used.'
-        f"</strong> {escape('; '.join(run.meta.invalid))}</p>"
-        for run in runs
+def refused(runs: Sequence[Run], labels: Sequence[str] | None = None) -> list[tuple[str, str]]:
+    """The Runs whose numbers are not to be used, by label or name, and why."""
+    named = [run.name for run in runs] if labels is None else labels
+    return [
+        (name, "; ".join(run.meta.invalid))
+        for run, name in zip(runs, named, strict=True)
         if run.meta.invalid
-    )
+    ]
 
 
-def safe_json(value: object) -> str:
+def safe_json(value: object) -> Markup:
     """JSON that can't end the script that contains it."""
     packed = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return packed.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Markup(packed.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def text(name: str, room: str = "sojourn.report") -> str:
-    """The text of a file beside the code of a room."""
-    return files(room).joinpath(name).read_text(encoding="utf-8")
-
-
-def template(name: str, room: str = "sojourn.report") -> Template:
-    """The same as a template."""
-    return Template(text(name, room))
+def page(template: str, css: Sequence[str], **values: object) -> str:
+    """A page by a template that extends frame.html, with these styles."""
+    return str(hypertext.filled(template, css=hypertext.text(*css), colours=colours, **values))

@@ -12,8 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import groupby
+from typing import Any
+
+from markupsafe import Markup
 
 from sojourn.digits import decimals, number, sides, with_interval
 from sojourn.figures import series, style
@@ -64,22 +66,24 @@ def _varying(runs: Sequence[Run]) -> list[str]:
 def render(runs: Sequence[Run], lab: str | None = None) -> str:
     """The page as text; `lab` is the address of the lab's page, seen from this one's."""
     swept = _Swept(of_runs(runs), runs)
-    sections = [
-        parts.refusals(runs),
-        swept.filters(),
-        parts.section("winners", "Who wins where", swept.winners()),
-        parts.section("charts", "Over the swept values", swept.charts()),
-        parts.section("pairs", "Differences, seed by seed", swept.pairs()),
-        parts.section("numbers", "Numbers", swept.numbers()),
-        parts.section("run", "What was run", parts.changing(runs, lab) + swept.facts()),
-    ]
-    body = "\n".join(filter(None, sections))
-    return parts.template("swept.html").substitute(
-        title=escape(series.title(runs)),
-        about=escape(swept.about()),
-        verdict="\n".join(f"<p>{escape(sentence)}</p>" for sentence in swept.sentences()),
-        css=parts.text("page.css") + parts.text("swept.css") + parts.colours(body),
-        sections=body,
+    return parts.page(
+        "sojourn.report/swept.html",
+        ["sojourn.report/page.css", "sojourn.report/swept.css"],
+        title=series.title(runs),
+        about=swept.about(),
+        sentences=swept.sentences(),
+        refused=parts.refused(runs),
+        boxes=swept.filters(),
+        contenders=swept.legend(),
+        nobody=parts.stroke(style.MUTED, style.SOLID),
+        winners=swept.winners(),
+        intervals=swept.intervals(),
+        charts=swept.charts(),
+        pairs=swept.pairs(),
+        numbers=swept.numbers(),
+        lab=parts.changing(runs, lab),
+        facts=swept.facts(),
+        first=runs[0],
     )
 
 
@@ -105,7 +109,7 @@ class _Shown:
 
 
 class _Swept:
-    """A grid as the sections of the page."""
+    """A grid as what the sections of the page show."""
 
     def __init__(self, grid: Grid, runs: Sequence[Run]) -> None:
         self.grid = grid
@@ -161,9 +165,10 @@ class _Swept:
         return found
 
     def _marked(self, settings: Mapping[str, Setting | None]) -> str:
-        """The attribute of what belongs to these values alone."""
-        marks = [self.boxes[key][value] for key, value in settings.items() if key in self.boxes]
-        return f' data-at="{" ".join(marks)}"' if marks else ""
+        """The marks of what belongs to these values alone."""
+        return " ".join(
+            self.boxes[key][value] for key, value in settings.items() if key in self.boxes
+        )
 
     def _of(self, cell: SweepCell, keys: Sequence[str]) -> Settings:
         return tuple(cell.settings.get(key) for key in keys)
@@ -199,40 +204,34 @@ class _Swept:
 
     # ------------------------------------------------------------------------------------ filters
 
-    def filters(self) -> str:
-        """Boxes for the values, and the style that hides what is not ticked."""
-        if not self.boxes:
-            return ""
-        names = [name for values in self.boxes.values() for name in values.values()]
-        hides = "".join(
-            f'body:has(#{name}:not(:checked)) [data-at~="{name}"]{{display:none}}' for name in names
-        )
-        groups = "".join(
-            f"<fieldset><legend>{escape(self.heading[key])}</legend>"
-            + "".join(
-                f'<label><input type="checkbox" id="{name}" checked> {escape(self.grid.written(value))}</label>'
-                for value, name in values.items()
-            )
-            + "</fieldset>"
+    def filters(self) -> list[dict[str, Any]]:
+        """Boxes for the values, by which is hidden what is not ticked."""
+        return [
+            {
+                "heading": self.heading[key],
+                "choices": [(self.grid.written(value), name) for value, name in values.items()],
+            }
             for key, values in self.boxes.items()
-        )
-        return (
-            f'<style>{hides}</style><details class="filters"><summary>Filter</summary>'
-            '<p class="hint">What belongs to a value that is not ticked is hidden. Winners stay those'
-            f" among all.</p>{groups}</details>"
-        )
+        ]
 
     # ---------------------------------------------------------------------------------- heat maps
 
-    def winners(self) -> str:
-        """A heat map for each combination of the keys that are neither its rows nor its columns."""
+    def winners(self) -> dict[str, Any]:
+        """A heat map for each combination of the keys that are neither its rows nor its columns;
+        empty without rivals."""
         if len(self.contenders) < 2:
-            return ""
+            return {}
         if self.drawn:
-            return self._winning_dots()
+            hint = f"A dot is a point that was drawn, in the colour of its winner: {_WINS}. Grey: nobody wins."
+            return {
+                "hint": hint,
+                "dots": self._winning_dots(),
+                "maps": [],
+                "verdicts": self._verdicts(),
+            }
         down, *others = [*self.rest, ""]
         others = [key for key in others if key]
-        tables = [
+        maps = [
             self._heat(down, others, those)
             for those in dict.fromkeys(self._of(cell, others) for cell in self.grid.cells)
         ]
@@ -241,27 +240,23 @@ class _Swept:
             f"Each field names the winner: {_WINS}. Below it the"
             f" {key.name} of the winner, and of the best other. Its colour is the winner's; grey: nobody wins."
         )
-        return f'<p class="hint">{escape(hint)}</p><div class="heat">{"".join(tables)}</div>{self._verdicts()}'
+        return {"hint": hint, "dots": [], "maps": maps, "verdicts": self._verdicts()}
 
-    def _winning_dots(self) -> str:
+    def _winning_dots(self) -> list[dict[str, Any]]:
         """Where the values were drawn: a dot for each point in the plane of two keys, in the colour
         of its winner."""
         first, *others = self.drawn
         vertical: list[str | None] = [*others]
         quantity = self.grid.quantities[0]
-        figures = [
+        return [
             self._plane(first, other, quantity, those)
             for those in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells)
             for other in vertical or [None]
         ]
-        hint = f"A dot is a point that was drawn, in the colour of its winner: {_WINS}. Grey: nobody wins."
-        none = f"<li>{multiples.swatch(style.MUTED, style.SOLID)}nobody</li>"
-        return (
-            f'<p class="hint">{escape(hint)}</p><ul class="legend">{self._legend()}{none}</ul>'
-            f'<div class="multiples">{"".join(figures)}</div>{self._verdicts()}'
-        )
 
-    def _plane(self, across: str, up: str | None, quantity: Quantity, those: Settings) -> str:
+    def _plane(
+        self, across: str, up: str | None, quantity: Quantity, those: Settings
+    ) -> dict[str, Any]:
         """`up`: the other key; None: there is none, and the dots are at the best of what decides."""
         dots: dict[tuple[str, str], list[multiples.Spot]] = {}
         places, along = self._places(across)
@@ -287,8 +282,12 @@ class _Swept:
         vertical = f"{quantity.name}, {quantity.unit}" if up is None else self._unit(up)
         said = "; ".join(filter(None, (self._said(self.rest, those), vertical)))
         chart = multiples.chart(f"Winners, {said}", curves, along, span, self._unit(across))
-        mark = self._marked(dict(zip(self.rest, those, strict=True)))
-        return f"<figure{mark}><figcaption>{escape(said)}</figcaption>{chart}</figure>"
+        return self._figure(those, said, chart)
+
+    def _figure(self, those: Settings, caption: str, chart: Markup) -> dict[str, Any]:
+        """A chart at these settings of what is neither axis."""
+        marks = self._marked(dict(zip(self.rest, those, strict=True)))
+        return {"marks": marks, "caption": caption, "chart": chart}
 
     def _best_by_point(
         self, quantity: Quantity, those: Settings
@@ -307,57 +306,51 @@ class _Swept:
                 found[point] = cell, mean
         return found
 
-    def _verdicts(self) -> str:
-        """The judge's sentences on each link and traffic, folded away."""
+    def _verdicts(self) -> list[tuple[str, str]]:
+        """The judge's sentences on each link and traffic."""
         assert self.grid.judgement is not None, "Runs are judged"
-        said = "".join(
-            f"<p><strong>{escape(contest.conditions)}</strong>: {escape(' '.join(words.of_contest(contest)))}</p>"
+        return [
+            (contest.conditions, " ".join(words.of_contest(contest)))
             for contest in self.grid.judgement.contests
             if len(contest.runs) > 1
-        )
-        return f"<details><summary>The verdict on each cell, in words</summary>{said}</details>"
+        ]
 
-    def _heat(self, down: str, others: Sequence[str], those: Settings) -> str:
+    def _heat(self, down: str, others: Sequence[str], those: Settings) -> dict[str, Any]:
         columns = self.grid.distinct(self.across)
         lines: Sequence[Setting | None] = self.grid.distinct(down) if down else [None]
-        head = "".join(
-            f'<th scope="col"{self._marked({self.across: value})}>{escape(self.grid.written(value))}</th>'
-            for value in columns
-        )
         rows = []
         for line in lines:
-            fixed = {**dict(zip(others, those, strict=True)), **({down: line} if down else {})}
+            own = {down: line} if down else {}
+            fixed = {**dict(zip(others, those, strict=True)), **own}
             fields = [self._field({**fixed, self.across: value}) for value in columns]
             name = f"{self.heading[down]} {self.grid.written(line)}" if down else ""
-            mark = self._marked({down: line} if down else {})
-            rows.append(f'<tr{mark}><th scope="row">{escape(name)}</th>{"".join(fields)}</tr>')
-        caption = self._said(others, those)
-        mark = self._marked(dict(zip(others, those, strict=True)))
-        return (
-            f'<div{mark} class="scroll" tabindex="0" role="region" aria-label="Winners {escape(caption)}"><table>'
-            f"<caption><span>{escape(caption)}</span></caption><thead><tr>"
-            f"<th>{escape(self.heading[self.across])}</th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-        )
+            rows.append({"marks": self._marked(own), "name": name, "fields": fields})
+        return {
+            "marks": self._marked(dict(zip(others, those, strict=True))),
+            "caption": self._said(others, those),
+            "across": self.heading[self.across],
+            "columns": [
+                (self.grid.written(value), self._marked({self.across: value})) for value in columns
+            ],
+            "rows": rows,
+        }
 
-    def _field(self, fixed: dict[str, Setting | None]) -> str:
+    def _field(self, fixed: dict[str, Setting | None]) -> dict[str, str]:
         cells = [
             cell
             for cell in self.grid.cells
             if all(cell.settings.get(key) == value for key, value in fixed.items())
         ]
         contest = cells[0].contest if cells else None
-        mark = self._marked({self.across: fixed[self.across]})
+        field = {"marks": self._marked({self.across: fixed[self.across]}), "winner": ""}
         if contest is None:
-            return f"<td{mark}>–<small>not run</small></td>"
-        told = self._told(cells, contest)
+            return field | {"why": "–", "told": "not run"}
+        field["told"] = self._told(cells, contest)
         winner = next((cell for cell in cells if cell.label == contest.winner), None)
         if winner is None:
-            why = "one sample" if contest.by == "one sample" else "no winner"
-            return f"<td{mark}>{why}<small>{escape(told)}</small></td>"
+            return field | {"why": "one sample" if contest.by == "one sample" else "no winner"}
         who = self._contender(winner)
-        colour = parts.themed(who.colour)
-        tint = f"border-left-color: {colour}; background: color-mix(in srgb, {colour} 22%, var(--paper))"
-        return f'<td class="won"{mark} style="{tint}">{escape(who.label)}<small>{escape(told)}</small></td>'
+        return field | {"winner": who.label, "colour": parts.themed(who.colour)}
 
     def _told(self, cells: Sequence[SweepCell], contest: Contest) -> str:
         """`23 ms, pfifo 832`: the best of these and the next, in what decides."""
@@ -380,27 +373,29 @@ class _Swept:
 
     # ------------------------------------------------------------------------------------- charts
 
-    def charts(self) -> str:
-        shown = self.grid.telling()[:MOST_CHARTED]
-        bands = any(cell.at.summary.samples > 1 for cell in self.grid.cells)
-        hint = (
-            f"{'Whiskers' if self.drawn else 'Bands and whiskers'}: the 95 % interval of the mean over seeds."
-            if bands
-            else "One sample a cell: no intervals."
-        )
-        return (
-            f'<p class="hint">{hint} All charts of a quantity have the same axes.</p>'
-            f'<ul class="legend">{self._legend()}</ul>' + "".join(map(self._charts_of, shown))
-        )
+    def intervals(self) -> str:
+        """How charts show them."""
+        if not any(cell.at.summary.samples > 1 for cell in self.grid.cells):
+            return "One sample a cell: no intervals."
+        shown = "Whiskers" if self.drawn else "Bands and whiskers"
+        return f"{shown}: the 95 % interval of the mean over seeds."
 
-    def _legend(self) -> str:
-        return "".join(
-            f"<li{self._marked(dict(zip(self.grid.chosen, one.chosen, strict=True)))}>"
-            f"{multiples.swatch(one.colour, one.dash)}{escape(one.label)}</li>"
+    def charts(self) -> list[dict[str, Any]]:
+        """Of each quantity that tells the most."""
+        return [self._charts_of(one) for one in self.grid.telling()[:MOST_CHARTED]]
+
+    def legend(self) -> list[dict[str, Any]]:
+        """Each contender and its line."""
+        return [
+            {
+                "marks": self._marked(dict(zip(self.grid.chosen, one.chosen, strict=True))),
+                "stroke": parts.stroke(one.colour, one.dash),
+                "label": one.label,
+            }
             for one in self.contenders
-        )
+        ]
 
-    def _charts_of(self, quantity: Quantity) -> str:
+    def _charts_of(self, quantity: Quantity) -> dict[str, Any]:
         """Charts on one axis. Where a linear one would crowd small values there is a logarithmic one
         as well, and a box that chooses."""
         shown = self._as_share(quantity) or _Shown(quantity.name, quantity.unit, quantity.most)
@@ -416,15 +411,15 @@ class _Swept:
         better = {"less": ", less is better", "more": ", more is better"}.get(quantity.better, "")
         axis = ", the axis does not begin at 0" if shown.rates else ""
         label = f"{shown.unit}{better}{axis}".removeprefix(", ")
-        heading = f'<h3>{escape(shown.name)} <small class="hint">{escape(label)}</small></h3>'
-        linear = self._multiples(
-            quantity, shown, multiples.span_of(ends, log=False, from_0=not shown.rates), "linear"
-        )
-        if not logarithmic(known):
-            return heading + linear
-        box = f'<label class="scale"><input type="checkbox"{" checked" if _wide(known) else ""}> logarithmic</label>'
-        steps = self._multiples(quantity, shown, multiples.span_of(ends, log=True), "log")
-        return f'<div class="scaled">{heading}{box}{linear}{steps}</div>'
+        up = multiples.span_of(ends, log=False, from_0=not shown.rates)
+        steps = multiples.span_of(ends, log=True) if logarithmic(known) else None
+        return {
+            "name": shown.name,
+            "label": label,
+            "linear": self._multiples(quantity, shown, up),
+            "log": [] if steps is None else self._multiples(quantity, shown, steps),
+            "wide": steps is not None and _wide(known),
+        }
 
     def _as_share(self, quantity: Quantity) -> _Shown | None:
         """Goodput over the rate of its own link is one diagonal, on which nothing can be told apart:
@@ -459,29 +454,29 @@ class _Swept:
         rate = shown.rates[cell.settings[self.across]]
         return 100 * mean / rate, 100 * half / rate
 
-    def _multiples(self, quantity: Quantity, shown: _Shown, up: multiples.Span, kind: str) -> str:
+    def _multiples(
+        self, quantity: Quantity, shown: _Shown, up: multiples.Span
+    ) -> list[dict[str, Any]]:
         figures = [
             self._chart(quantity, shown, key, those, up)
             for those in dict.fromkeys(self._of(cell, self.rest) for cell in self.grid.cells)
             for key in self.drawn or [self.across]
         ]
-        return f'<div class="multiples {kind}">{"".join(figures)}</div>'
+        return [figure for figure in figures if figure is not None]
 
     def _chart(
         self, quantity: Quantity, shown: _Shown, key: str, those: Settings, up: multiples.Span
-    ) -> str:
-        """Over one key, at these settings of the others; empty if nothing is known there."""
+    ) -> dict[str, Any] | None:
+        """Over one key, at these settings of the others; none if nothing is known there."""
         places, across = self._places(key)
         curves = [self._curve(one, key, those, quantity, shown, places) for one in self.contenders]
         curves = [curve for curve in curves if curve.points]
         if not curves:
-            return ""
+            return None
         said = self._said(self.rest, those)
-        caption = f"<figcaption>{escape(said)}</figcaption>" if said else ""
         named = ", ".join(filter(None, (shown.name, said)))
         chart = multiples.chart(named, curves, across, up, self._unit(key))
-        mark = self._marked(dict(zip(self.rest, those, strict=True)))
-        return f"<figure{mark}>{caption}{chart}</figure>"
+        return self._figure(those, said, chart)
 
     def _curve(
         self,
@@ -506,7 +501,7 @@ class _Swept:
             one.dash,
             tuple(known),
             joined=not self.drawn,
-            mark=self._marked(dict(zip(self.grid.chosen, one.chosen, strict=True))),
+            marks=self._marked(dict(zip(self.grid.chosen, one.chosen, strict=True))),
         )
 
     def _places(self, key: str) -> tuple[dict[Setting, float], multiples.Span]:
@@ -536,8 +531,9 @@ class _Swept:
 
     # -------------------------------------------------------------------------------- differences
 
-    def pairs(self) -> str:
-        """In what decides and in goodput: each contender against the baseline of its cell."""
+    def pairs(self) -> dict[str, Any]:
+        """In what decides and in goodput: each contender against the baseline of its cell; empty
+        where nothing is compared."""
         assert self.grid.judgement is not None, "Runs are judged"
         keys = [self.grid.quantities[0].key, "goodput"]
         found = [
@@ -548,7 +544,7 @@ class _Swept:
             if each.key == key and math.isfinite(each.difference.value)
         ]
         if not found:
-            return ""
+            return {}
         how = {contest.by for contest, _ in found}
         paired = (
             "Seeds are shared, so each difference is one of pairs (Student's t)."
@@ -560,30 +556,20 @@ class _Swept:
         tables = [
             self._pairs_of(list(each)) for _, each in groupby(found, key=lambda one: one[1].key)
         ]
-        return (
-            f'<p class="hint">{escape(paired)} The bar is the 95 % interval as a share of what it is held against,'
-            ' from −100 to +100 %.<span class="narrow"> Tables scroll sideways.</span></p>'
-            + "".join(tables)
-        )
+        return {"how": paired, "tables": tables}
 
-    def _pairs_of(self, found: Sequence[tuple[Contest, Difference]]) -> str:
+    def _pairs_of(self, found: Sequence[tuple[Contest, Difference]]) -> dict[str, Any]:
         cells = {cell.label: cell for cell in self.grid.cells}
         name, unit = found[0][1].name, found[0][1].unit
-        rows = [self._pair(cells[each.run], cells[each.against], each) for _, each in found]
         who = ", ".join(self.heading[key] for key in self.grid.chosen)
-        head = [*(self.heading[key] for key in self.conditions), who, "against"]
-        heads = "".join(f'<th scope="col" class="set">{escape(each)}</th>' for each in head)
-        heads += "".join(
-            f'<th scope="col">{escape(each)}</th>'
-            for each in (f"difference, {unit}".removesuffix(", "), "share", "verdict")
-        )
-        return (
-            f'<div class="scroll spaced" tabindex="0" role="region" aria-label="Differences of {escape(name)}">'
-            f'<table class="numbers pairs"><caption><span>{escape(name)}</span></caption>'
-            f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-        )
+        return {
+            "name": name,
+            "set": [*(self.heading[key] for key in self.conditions), who, "against"],
+            "difference": f"difference, {unit}".removesuffix(", "),
+            "rows": [self._pair(cells[each.run], cells[each.against], each) for _, each in found],
+        }
 
-    def _pair(self, run: SweepCell, against: SweepCell, each: Difference) -> str:
+    def _pair(self, run: SweepCell, against: SweepCell, each: Difference) -> dict[str, Any]:
         apart = each.difference
         reference = abs(each.reference)
         low, value, high = (
@@ -595,53 +581,37 @@ class _Swept:
         if math.isfinite(apart.low + apart.high):
             said += f" ({_signed(apart.low, places)} to {_signed(apart.high, places)})"
         who = self._contender(run)
-        bar = multiples.interval(low, value, high, who.colour) if reference else ""
-        fixed = "".join(
-            f'<td class="set">{escape(self.grid.written(run.settings.get(key)))}</td>'
-            for key in self.conditions
-        )
-        return (
-            f'<tr{self._marked(run.settings)}>{fixed}<th scope="row">{escape(who.label)}</th>'
-            f'<td class="words">{escape(self._contender(against).label)}</td><td>{escape(said)}</td>'
-            f'<td>{bar}</td><td class="verdict-{each.verdict}">{each.verdict}</td></tr>'
-        )
+        return {
+            "marks": self._marked(run.settings),
+            "set": [self.grid.written(run.settings.get(key)) for key in self.conditions],
+            "who": who.label,
+            "against": self._contender(against).label,
+            "said": said,
+            "bar": multiples.interval(low, value, high, who.colour) if reference else "",
+            "verdict": each.verdict,
+        }
 
     # ------------------------------------------------------------------------------------ numbers
 
-    def numbers(self) -> str:
+    def numbers(self) -> dict[str, Any]:
+        """A row for each cell."""
         shown = self.grid.telling()
-        heads = "".join(
-            f'<th scope="col" class="set">{escape(self.heading[key])}</th>'
-            for key in self.grid.keys
-        )
-        heads += "".join(
-            f'<th scope="col">{escape(one.name)}<small>{escape(one.unit)}</small></th>'
-            for one in shown
-        )
-        rows = "".join(self._row(cell, shown) for cell in self.grid.cells)
-        starred = any(cell.best(one.key) for cell in self.grid.cells for one in shown)
-        star = (
-            "; ★ marks what is better than every other of its link and traffic" if starred else ""
-        )
-        return (
-            f'<p class="hint">Means over seeds ± half the 95 % confidence interval, without the warm-up{star}.'
-            '<span class="narrow"> The table scrolls sideways.</span></p>'
-            '<div class="scroll" tabindex="0" role="region" aria-label="Numbers of each cell">'
-            f'<table class="numbers"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
-        )
-
-    def _row(self, cell: SweepCell, shown: Sequence[Quantity]) -> str:
-        fixed = "".join(
-            f'<th scope="row">{escape(self.grid.written(cell.settings.get(key)))}</th>'
-            for key in self.grid.keys
-        )
-        fields = []
-        for one in shown:
-            mean, _, spread = with_interval(*cell.values(one.key), one.most).partition(" ")
-            half = f' <small class="ci">{spread.replace("±", "± ")}</small>' if spread else ""
-            best = ' class="best"' if cell.best(one.key) else ""
-            fields.append(f"<td{best}>{mean}{half}</td>")
-        return f"<tr{self._marked(cell.settings)}>{fixed}{''.join(fields)}</tr>"
+        return {
+            "starred": any(cell.best(one.key) for cell in self.grid.cells for one in shown),
+            "set": [self.heading[key] for key in self.grid.keys],
+            "columns": [(one.name, one.unit) for one in shown],
+            "rows": [
+                {
+                    "marks": self._marked(cell.settings),
+                    "set": [self.grid.written(cell.settings.get(key)) for key in self.grid.keys],
+                    "cells": [
+                        (with_interval(*cell.values(one.key), one.most), cell.best(one.key))
+                        for one in shown
+                    ],
+                }
+                for cell in self.grid.cells
+            ],
+        }
 
     # -------------------------------------------------------------------------------------- facts
 
@@ -654,11 +624,11 @@ class _Swept:
         ranked = [value for _, value in sorted(zip(read.numbers, values, strict=True))]
         return f"{len(values)} drawn, {written(ranked[0])} to {written(ranked[-1])}"
 
-    def facts(self) -> str:
-        first = self.runs[0]
-        meta = first.meta
+    def facts(self) -> list[tuple[str, str]]:
+        """What was run: names and values."""
+        meta = self.runs[0].meta
         builds = sorted({run.meta.engine_build or "not recorded" for run in self.runs})
-        facts = [
+        return [
             ("Engine", f"{meta.engine} {meta.version}"),
             ("Build of the engine", ", ".join(builds)),
             ("Seeds", ", ".join(map(str, meta.seeds))),
@@ -668,11 +638,6 @@ class _Swept:
             ),
             *((key, self._values(key)) for key in self.grid.keys),
         ]
-        return (
-            f"{parts.facts(facts)}"
-            f"<details><summary>The scenario of the first cell: {escape(first.name)}</summary>"
-            f'<pre tabindex="0" aria-label="Scenario">{escape(first.scenario_text)}</pre></details>'
-        )
 
 
 def _named(key: str, heading: str) -> str:

@@ -8,11 +8,14 @@ out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+from typing import TYPE_CHECKING
 
 from sojourn import hypertext
 from sojourn._core import Flow, Link, Realised, Scenario
 from sojourn.units import format_duration, format_rate
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 COLUMN, ROW = 210.0, 150.0
 """Between nodes, px."""
@@ -26,7 +29,7 @@ MOST_LINKS = 40
 Point = tuple[float, float]
 
 
-def html(scenario: Scenario) -> str:
+def html(scenario: Scenario) -> Markup:
     """What `_repr_html_` of a scenario gives; of a sweep its first variant is drawn."""
     variants = scenario.variants()
     first = variants[0].realise(scenario.seeds[0])
@@ -76,7 +79,7 @@ def _own(realised: Realised) -> list[Link]:
     return [link for link in realised.links if link.sampled]
 
 
-def _links(links: Sequence[Link]) -> str:
+def _links(links: Sequence[Link]) -> Markup:
     rows = [
         [
             link.name,
@@ -90,7 +93,7 @@ def _links(links: Sequence[Link]) -> str:
     return hypertext.table(["link", "", "rate", "delay", "qdisc"], rows)
 
 
-def _flows(scenario: Scenario) -> str:
+def _flows(scenario: Scenario) -> Markup:
     rows = [[flow.name or flow.kind, flow.kind, str(flow.count)] for flow in scenario.flows]
     return hypertext.table(["flows", "kind", "count"], rows)
 
@@ -105,7 +108,7 @@ def _rate(link: Link) -> str:
 # -------------------------------------------------------------------------------------- the drawing
 
 
-def topology(links: Sequence[Link]) -> str:
+def topology(links: Sequence[Link]) -> Markup:
     """Nodes and links as SVG."""
     places = _places(links)
     width = max(x for x, _ in places.values()) + MARGIN
@@ -115,13 +118,13 @@ def topology(links: Sequence[Link]) -> str:
     for link in links:
         nth = between[link.tail, link.head] = between.get((link.tail, link.head), 0) + 1
         arrows.append(_arrow(link, places[link.tail], places[link.head], nth))
-    nodes = [_node(name, place) for name, place in places.items()]
-    said = escape(", ".join(f"{link.name}: {link.tail} to {link.head}" for link in links))
-    return (
-        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" role="img" aria-label="{said}" '
-        'font-family="sans-serif" font-size="11" fill="currentColor" stroke="none" style="max-width: 100%">'
-        f"{''.join(arrows + nodes)}</svg>"
-    )
+    nodes = [
+        {"name": name, "x": f"{x:.1f}", "y": f"{y:.1f}", "text_y": f"{y + 4:.1f}"}
+        for name, (x, y) in places.items()
+    ]
+    said = ", ".join(f"{link.name}: {link.tail} to {link.head}" for link in links)
+    size = (f"{width:.0f}", f"{height:.0f}", f"{RADIUS:.0f}")
+    return hypertext.part("sojourn/notebook.html", "topology", *size, said, arrows, nodes)
 
 
 def _places(links: Sequence[Link]) -> dict[str, Point]:
@@ -147,7 +150,7 @@ def _places(links: Sequence[Link]) -> dict[str, Point]:
     return places
 
 
-def _arrow(link: Link, tail: Point, head: Point, nth: int) -> str:
+def _arrow(link: Link, tail: Point, head: Point, nth: int) -> dict[str, str]:
     """From node to node, bent to its right; the `nth` of the same two nodes further out."""
     (x0, y0), (x1, y1) = tail, head
     length = max(((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5, 1.0)
@@ -157,13 +160,17 @@ def _arrow(link: Link, tail: Point, head: Point, nth: int) -> str:
     middle = ((x0 + x1) / 2 + right[0] * bend, (y0 + y1) / 2 + right[1] * bend)
     start = (x0 + along[0] * RADIUS, y0 + along[1] * RADIUS)
     end = (x1 - along[0] * RADIUS, y1 - along[1] * RADIUS)
-    label = f"{link.name}: {_rate(link)}, {format_duration(link.delay_ns)}"
-    tip = _tip(middle, end)
-    return (
-        f'<path d="M {start[0]:.1f} {start[1]:.1f} Q {middle[0]:.1f} {middle[1]:.1f} {end[0]:.1f} {end[1]:.1f}" '
-        f'fill="none" stroke="currentColor"/><polygon points="{tip}"/>'
-        f'<text x="{middle[0]:.1f}" y="{middle[1] + 3:.1f}" text-anchor="middle">{escape(label)}</text>'
-    )
+    return {
+        "path": f"M {_at(start)} Q {_at(middle)} {_at(end)}",
+        "tip": _tip(middle, end),
+        "x": f"{middle[0]:.1f}",
+        "y": f"{middle[1] + 3:.1f}",
+        "label": f"{link.name}: {_rate(link)}, {format_duration(link.delay_ns)}",
+    }
+
+
+def _at(point: Point) -> str:
+    return f"{point[0]:.1f} {point[1]:.1f}"
 
 
 def _tip(before: Point, end: Point) -> str:
@@ -177,11 +184,3 @@ def _tip(before: Point, end: Point) -> str:
         (end[0] - dx + dy / 3, end[1] - dy - dx / 3),
     )
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
-
-
-def _node(name: str, place: Point) -> str:
-    x, y = place
-    return (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS:.0f}" fill="none" stroke="currentColor"/>'
-        f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">{escape(name)}</text>'
-    )
