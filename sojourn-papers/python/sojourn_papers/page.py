@@ -18,12 +18,9 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeAlias
-
-from markupsafe import Markup
+from typing import Any, TypeAlias
 
 from sojourn import bundles
 from sojourn.digits import counted
@@ -42,7 +39,7 @@ from sojourn_papers import (
     verdict,
 )
 from sojourn_papers.engines import Pair
-from sojourn_papers.paper import Claim, Grid, Number, Paper, Picture, Reading, Role
+from sojourn_papers.paper import Claim, Number, Paper, Picture, Reading, Role
 from sojourn_papers.readings import Matrix
 from sojourn_papers.reproduction import Reproduction
 from sojourn_papers.study import Study
@@ -65,11 +62,6 @@ _SIGN = {
     Verdict.NOT_STATED: "·",
     Verdict.NOT_RUN: "–",
 }
-
-
-# A table wider than the window scrolls, also by keyboard.
-_TABLE = '<div class="scroll" tabindex="0" role="region" aria-label="{}"><table class="judged">'
-_END = "</tbody></table></div>"
 
 
 def write(found: Sequence[Reproduction], folder: Path) -> Path:
@@ -161,8 +153,8 @@ def check(papers: Sequence[Paper], folder: Path) -> None:
             raise UserError(f"{path} is not {what}", "choose another folder with -o")
 
 
-Pictures: TypeAlias = "Mapping[Picture, str]"
-"""Those that could be drawn, as HTML."""
+Pictures: TypeAlias = "Mapping[Picture, Mapping[str, Any]]"
+"""Those that could be drawn, and what pages show of them."""
 
 
 def _write_paper(one: Reproduction, folder: Path) -> Pictures:
@@ -181,68 +173,52 @@ def _write_paper(one: Reproduction, folder: Path) -> Pictures:
 def _paper(one: Reproduction, pictures: Pictures) -> str:
     paper = one.paper
     matrix = readings.matrix(paper, one.evidence, one.rows, one.claims)
-    others = _readings(one, matrix) + tornado.table(matrix) + tornado.plots(matrix)
-    body = [
-        _section("claims", "Claims", _claims([one], {paper.id: pictures}, links="")),
-        _section("pictures", "Figures", "\n".join(pictures.values())),
-        _section(
-            "numbers",
-            f"{paper.beside.capitalize()} beside ours",
-            _grids(one) + _numbers(one, matrix),
-        ),
-        *([_section("engines", "Both engines", _engines(one))] if one.simulated else []),
-        _section("readings", "How the source was read", others),
-        _section("runs", "What was run", _studies(one)),
-    ]
     return _page(
-        paper.title,
-        paper.source,
-        [paper.about, *_sentences([one])],
-        "\n".join(body),
-        up=True,
+        "sojourn_papers/paper.html",
+        title=paper.title,
+        about=paper.source,
+        sentences=[paper.about, *_sentences([one])],
+        claims=[_claims(one, pictures, "")],
+        pictures=list(pictures.values()),
+        beside=paper.beside.capitalize(),
+        grids=_grids(one),
+        seeds=counted((row.ours.seeds for row in one.rows), "seed"),
+        frozen=_frozen(paper),
+        left_out=one.left_out if one.evidence.quick else 0,
+        numbers=_numbers(one, matrix),
+        engines=_engines(one) if one.simulated else None,
+        readings=[_reading(reading, matrix) for reading in paper.readings],
+        matrix=tornado.table(matrix) or "",
+        plots=tornado.plots(matrix) or "",
+        studies=[_study(study, one) for study in paper.studies],
     )
 
 
-def _claims(found: Sequence[Reproduction], drawn: Mapping[str, Pictures], links: str) -> str:
-    """The table of claims; `links` leads from the page to the folders of the papers, empty on a
-    paper's own page."""
-    rows = []
-    for one in found:
-        base = f"{links}{one.paper.id}/index.html" if links else ""
-        if links:
-            rows.append(
-                f'</tbody><tbody><tr class="study"><th colspan="3" scope="rowgroup"><a href="{escape(base)}">{escape(one.paper.title)}</a></th></tr>'
-            )
-        pictures = drawn[one.paper.id]
-        rows += [
-            _claim(row, base, [picture for picture in pictures if picture.id in row.claim.pictures])
+def _claims(one: Reproduction, pictures: Pictures, page: str) -> dict[str, Any]:
+    """The claims of a paper; `page` leads to the paper's own, empty on that itself."""
+    return {
+        "page": page,
+        "title": one.paper.title,
+        "claims": [
+            _claim(row, [picture for picture in pictures if picture.id in row.claim.pictures])
             for row in one.claims
-        ]
-    return (
-        _TABLE.format("Claims") + '<thead><tr><th scope="col">The source says</th>'
-        '<th scope="col">Verdict</th><th scope="col">Found</th></tr></thead><tbody>'
-        + "\n".join(rows)
-        + _END
-    )
+        ],
+    }
 
 
-def _claim(row: ClaimRow, base: str, pictures: Sequence[Picture]) -> str:
+def _claim(row: ClaimRow, pictures: Sequence[Picture]) -> dict[str, Any]:
     claim: Claim = row.claim
-    seen = ", ".join(
-        f'<a href="{escape(base)}#{escape(anchor("picture", picture.id))}">'
-        f"{escape(picture.source or picture.title)}</a>"
-        for picture in pictures
-    )
-    id_ = anchor("claim", claim.id)
-    own = "" if base else f' id="{escape(id_)}"'
-    link = f'<a href="{escape(base)}#{escape(id_)}">#</a>' if base else pictured.here(id_, "claim")
-    return (
-        f'<tr{own}><th scope="row"><p>{escape(claim.says)}</p>'
-        f"<small>{escape(claim.where)} {link}</small></th>"
-        f"<td>{_badge(row.verdict, *_role(claim.role, claim.role_because))}</td>"
-        f"<td><ul>{''.join(map(_judged, row.judged))}</ul>"
-        f"<p>{escape(row.because)}{f' ({seen})' if seen else ''}</p></td></tr>"
-    )
+    return {
+        "id": anchor("claim", claim.id),
+        "says": claim.says,
+        "where": claim.where,
+        "verdict": _badge(row.verdict, claim.role, claim.role_because),
+        "judged": list(map(_judged, row.judged)),
+        "because": row.because,
+        "seen": [
+            (anchor("picture", picture.id), picture.source or picture.title) for picture in pictures
+        ],
+    }
 
 
 def _judged(one: Judged) -> str:
@@ -254,51 +230,51 @@ def _judged(one: Judged) -> str:
         if one.met
         else Verdict.NOT_REPRODUCED
     ]
-    return f"<li>{sign} {escape(one.found)}</li>"
+    return f"{sign} {one.found}"
 
 
-def _role(role: Role | None, because: str) -> tuple[str, str]:
-    """The class of the badge and what stands beside it, where it is no prediction."""
-    if role in (None, Role.PREDICTED):
-        return "", ""
-    return (
-        " weak",
-        f' <span class="role">{escape(str(role))}</span><small>{escape(because)}</small>',
-    )
+def _badge(word: Verdict, role: Role | None = None, because: str = "") -> dict[str, Any]:
+    """A verdict in its frame, and what it is worth where it is no prediction's."""
+    weak = role not in (None, Role.PREDICTED)
+    return {
+        "kind": _CLASS[word],
+        "sign": _SIGN[word],
+        "word": str(word),
+        "weak": weak,
+        "role": str(role) if weak else "",
+        "because": because,
+    }
 
 
-def _grids(one: Reproduction) -> str:
+def _grids(one: Reproduction) -> list[dict[str, Any]]:
     """The source's tables in its own layout: published over ours."""
     rows = {row.number.id: row for row in one.rows}
-    return "\n".join(_grid(grid, rows, one.paper.beside) for grid in one.paper.grids)
+    return [
+        {
+            "title": grid.title,
+            "beside": one.paper.beside,
+            "head": grid.head,
+            "rows": [
+                (name, [_cell(rows.get(id_)) if id_ else None for id_ in ids])
+                for name, ids in grid.rows.items()
+            ],
+        }
+        for grid in one.paper.grids
+    ]
 
 
-def _grid(grid: Grid, rows: Mapping[str, Row], beside: str) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in grid.head)
-    body = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(_cell(rows.get(id_)) if id_ else "<td></td>" for id_ in ids)
-        + "</tr>"
-        for name, ids in grid.rows.items()
-    )
-    return (
-        _TABLE.format(escape(grid.title)).replace("judged", "grid")
-        + f"<caption>{escape(grid.title)}: {escape(beside)} over ours, dashed where it is no prediction"
-        f"</caption><thead><tr><td></td>{head}</tr></thead><tbody>{body}{_END}"
-    )
-
-
-def _cell(row: Row | None) -> str:
-    """One cell: published, and below it ours with the verdict's sign and colour."""
+def _cell(row: Row | None) -> dict[str, Any]:
+    """Published, and below it ours with the verdict's sign and colour; empty of what is not run."""
     if row is None:
-        return "<td>-</td>"
-    weak = "" if row.number.role is Role.PREDICTED else " weak"
-    said = ", ".join(filter(None, (str(row.verdict), row.number.role)))
-    return (
-        f'<td><a href="#{escape(anchor("number", row.number.id))}" title="{escape(said)}">'
-        f'{escape(published(row))}<span class="badge {_CLASS[row.verdict]}{weak}">'
-        f"{_SIGN[row.verdict]} {escape(_mean(row))}</span></a></td>"
-    )
+        return {}
+    return {
+        **_badge(row.verdict),
+        "weak": row.number.role is not Role.PREDICTED,
+        "id": anchor("number", row.number.id),
+        "said": ", ".join(filter(None, (str(row.verdict), row.number.role))),
+        "published": published(row),
+        "mean": _mean(row),
+    }
 
 
 def _mean(row: Row) -> str:
@@ -308,80 +284,50 @@ def _mean(row: Row) -> str:
     return f"{row.ours.mean:.{max(verdict.decimals(row.number.published), 2)}f}"
 
 
-def _numbers(one: Reproduction, matrix: Matrix) -> str:
+def _numbers(one: Reproduction, matrix: Matrix) -> list[dict[str, Any]]:
     studies = {study.id: study for study in one.paper.studies}
-    parts_: list[str] = []
+    shown_ = []
     latest = ""
     for row in one.rows:
-        if row.number.variant.study != latest:
-            latest = row.number.variant.study
-            parts_.append(
-                f'</tbody><tbody><tr class="study"><th colspan="5" scope="rowgroup">{escape(studies[latest].what)}</th></tr>'
-            )
-        parts_.append(_number(row, matrix))
-    seeds = counted((row.ours.seeds for row in one.rows), "seed")
-    left_out = (
-        f" {one.left_out} more numbers need the full version."
-        if one.evidence.quick and one.left_out
-        else ""
-    )
-    return (
-        _TABLE.format("Numbers") + "<caption>Ours: mean over "
-        f"{seeds} ± half the 95 % confidence interval; a warm-up, "
-        f"where there is one, is left out. {_frozen(one.paper)} {_ROLES}{left_out}</caption>"
-        '<thead><tr><th scope="col">What</th><th scope="col" class="number">'
-        f"{escape(one.paper.beside.capitalize())}"
-        '</th><th scope="col" class="number">Ours</th>'
-        '<th scope="col" class="number">Difference</th><th scope="col">Verdict</th></tr></thead><tbody>'
-        + "\n".join(parts_)
-        + _END
-    )
+        study = row.number.variant.study
+        heading = "" if study == latest else studies[study].what
+        shown_.append({"study": heading, **_number(row, matrix)})
+        latest = study
+    return shown_
 
 
-def _frozen(paper: Paper) -> str:
+def _frozen(paper: Paper) -> dict[str, str] | None:
     """Since when the tolerances stand, and the sum of the file that says so."""
     kept = frozen.of(paper)
     if kept is None:
-        return "How numbers and claims are judged is not frozen yet."
-    said = (
-        "Tolerances, measures, orders and the thresholds of claims were frozen on "
-        f"{kept.on.isoformat()}, after the first runs, in "
-        f'<a href="{frozen.FILE}">{frozen.FILE}</a>, SHA-256 <code>{kept.sha256}</code>; '
-        f"the tolerances stand since {kept.tolerances.isoformat()}."
-    )
-    changed = frozen.changed(paper, kept)
-    return said + (
-        f" Judged otherwise than there: {escape(', '.join(changed))}." if changed else ""
-    )
+        return None
+    return {
+        "on": kept.on.isoformat(),
+        "file": frozen.FILE,
+        "sha256": kept.sha256,
+        "tolerances": kept.tolerances.isoformat(),
+        "changed": ", ".join(frozen.changed(paper, kept)),
+    }
 
 
-_ROLES = (
-    "What has no role is a prediction. The others prove nothing: an input was set by us, a "
-    "parameter was searched until a fitted one fits, a derived one follows from another number."
-)
-
-
-def _number(row: Row, matrix: Matrix) -> str:
+def _number(row: Row, matrix: Matrix) -> dict[str, Any]:
     number: Number = row.number
-    id_ = anchor("number", number.id)
-    unit = f" {escape(number.unit)}" if number.unit else ""
-    tolerance = ""
-    if number.tolerance is not None and number.published is not None:
-        tolerance = f"<small>{escape(number.tolerance.words(number.unit))}: {escape(number.tolerance.because)}</small>"
-    reason = ""
+    unit = f" {number.unit}" if number.unit else ""
+    why = ""
     if row.reason:
         why = " ".join(filter(None, (row.reason, matrix.elsewhere(number))))
-        reason = f"<small>{escape(why)}</small>"
-    weak, role = _role(number.role, number.role_because)
-    return (
-        f'<tr id="{escape(id_)}"><th scope="row">{escape(number.what)}'
-        f"<small>{escape(number.where)} {pictured.here(id_, 'number')}</small></th>"
-        f'<td class="number" data-name="published">{escape(published(row))}'
-        f"{unit if number.published is not None else ''}</td>"
-        f'<td class="number" data-name="ours">{escape(ours(row))}{unit}</td>'
-        f'<td class="number" data-name="difference">{escape(difference(row))}</td>'
-        f"<td>{_badge(row.verdict, weak, role)}{reason or tolerance}</td></tr>"
-    )
+    elif number.tolerance is not None and number.published is not None:
+        why = f"{number.tolerance.words(number.unit)}: {number.tolerance.because}"
+    return {
+        "id": anchor("number", number.id),
+        "what": number.what,
+        "where": number.where,
+        "published": published(row) + (unit if number.published is not None else ""),
+        "ours": ours(row) + unit,
+        "difference": difference(row),
+        "verdict": _badge(row.verdict, number.role, number.role_because),
+        "why": why,
+    }
 
 
 def published(row: Row) -> str:
@@ -415,103 +361,69 @@ def difference(row: Row) -> str:
     return f"{100 * row.relative:+.3g} %"
 
 
-def _engines(one: Reproduction) -> str:
+def _engines(one: Reproduction) -> dict[str, Any]:
     """A kernel's numbers beside the simulator's, those first that differ."""
-    both = sorted(engines.pairs(one), key=lambda pair: not pair.differ)
-    moved = [
-        f"<li>{escape(kernel.claim.says)}: {escape(one.evidence.engine)} {_badge(kernel.verdict)}, "
-        f"simulator {_badge(simulator.verdict)}</li>"
-        for kernel, simulator in engines.claims(one)
-    ]
-    return (
-        f"<p>{escape(engines.sentence(one))}</p><ul>{''.join(moved)}</ul>"
-        + _TABLE.format("Both engines")
-        + '<thead><tr><th scope="col">What</th><th scope="col" class="number">'
-        f'{escape(one.paper.beside.capitalize())}</th><th scope="col" class="number">'
-        f'{escape(one.evidence.engine.capitalize())}</th><th scope="col" class="number">Simulator</th>'
-        '<th scope="col" class="number">Apart</th><th scope="col">Differ</th></tr></thead><tbody>'
-        + "\n".join(map(_pair, both))
-        + _END
-    )
+    return {
+        "sentence": engines.sentence(one),
+        "engine": one.evidence.engine,
+        "claims": [
+            {
+                "says": kernel.claim.says,
+                "kernel": _badge(kernel.verdict),
+                "simulator": _badge(simulator.verdict),
+            }
+            for kernel, simulator in engines.claims(one)
+        ],
+        "pairs": list(map(_pair, sorted(engines.pairs(one), key=lambda pair: not pair.differ))),
+    }
 
 
-def _pair(pair: Pair) -> str:
+def _pair(pair: Pair) -> dict[str, Any]:
     number = pair.number
     unit = f" [{number.unit}]" if number.unit else ""
     # Plus zero: a distance that rounds to none has no sign of its own.
     apart = "-" if math.isnan(pair.distance) else f"{round(100 * pair.distance, 1) + 0.0:+.1f} %"
-    why = f"<small>{escape(number.engines or verdict.NO_REASON)}</small>" if pair.differ else ""
-    cells = "".join(
-        f'<td class="number" data-name="{name}">{escape(cell)}</td>'
-        for name, cell in (
+    return {
+        "what": number.what + unit,
+        "cells": [
             ("published", published(pair.kernel)),
             ("kernel", ours(pair.kernel)),
             ("simulator", ours(pair.simulator)),
             ("apart", apart),
-        )
-    )
-    return (
-        f'<tr><th scope="row">{escape(number.what + unit)}</th>{cells}'
-        f'<td data-name="differ">{"yes" if pair.differ else "no"}{why}</td></tr>'
-    )
+        ],
+        "differ": pair.differ,
+        "why": number.engines or verdict.NO_REASON,
+    }
 
 
-def _readings(one: Reproduction, matrix: Matrix) -> str:
-    return (
-        _TABLE.format("Readings")
-        + '<thead><tr><th scope="col">Parameter</th><th scope="col">The source</th>'
-        '<th scope="col">Chosen</th><th scope="col">Why</th><th scope="col">Other readings</th></tr></thead><tbody>'
-        + "\n".join(_reading(reading, matrix) for reading in one.paper.readings)
-        + _END
-    )
-
-
-def _reading(reading: Reading, matrix: Matrix) -> str:
+def _reading(reading: Reading, matrix: Matrix) -> dict[str, Any]:
     others = ". ".join([*map(matrix.told, reading.under), *filter(None, [reading.others])])
-    found = (
-        "<small>Found by search: its agreement is no independent proof.</small>"
-        if reading.searched
-        else ""
-    )
-    cells = "".join(
-        f'<td data-name="{name}">{f"<p>{escape(text)}</p>" if text else ""}{more}</td>'
-        for name, text, more in (
-            ("the source", reading.source, ""),
-            ("chosen", reading.chosen, found),
-            ("why", reading.why, ""),
-            ("other readings", others, ""),
-        )
-    )
-    return f'<tr><th scope="row">{escape(reading.parameter)}</th>{cells}</tr>'
+    return {
+        "parameter": reading.parameter,
+        "searched": reading.searched,
+        "cells": [
+            ("the source", reading.source),
+            ("chosen", reading.chosen),
+            ("why", reading.why),
+            ("other readings", others),
+        ],
+    }
 
 
-def _studies(one: Reproduction) -> str:
-    rows = "".join(_study(study, one) for study in one.paper.studies)
-    return (
-        '<p class="hint">Every Run lies in the folder runs/ beside this page: <code>sojourn report</code> shows any of them.</p>'
-        + _TABLE.format("Studies")
-        + '<thead><tr><th scope="col">Study</th><th scope="col">Scenario</th>'
-        '<th scope="col" class="number">Variants</th><th scope="col" class="number">Seeds</th><th scope="col" class="number">Length</th></tr></thead>'
-        f"<tbody>{rows}{_END}"
-    )
-
-
-def _study(study: Study, one: Reproduction) -> str:
+def _study(study: Study, one: Reproduction) -> dict[str, Any]:
     runs = [run for variant, run in one.evidence.runs.items() if variant.study == study.id]
     lengths = sorted({(run.meta.duration_ns / 1e9, run.meta.warmup_ns / 1e9) for run in runs})
     length = ", ".join(
         f"{duration:g} s" + (f", {warmup:g} s of it warm-up" if warmup else "")
         for duration, warmup in lengths[:3]
     )
-    length += " …" if len(lengths) > 3 else ""
-    seeds = " or ".join(map(str, sorted({len(run.seeds) for run in runs})))
-    return (
-        f'<tr><th scope="row"><p>{escape(study.what)}</p></th>'
-        f'<td data-name="scenario">{escape(study.scenario)}</td>'
-        f'<td class="number" data-name="variants">{len(runs)}</td>'
-        f'<td class="number" data-name="seeds">{seeds}</td>'
-        f'<td class="number" data-name="length">{escape(length)}</td></tr>'
-    )
+    return {
+        "what": study.what,
+        "scenario": study.scenario,
+        "variants": len(runs),
+        "seeds": " or ".join(map(str, sorted({len(run.seeds) for run in runs}))),
+        "length": length + (" …" if len(lengths) > 3 else ""),
+    }
 
 
 # --------------------------------------------------------------------------------------- overview
@@ -521,47 +433,36 @@ def _overview(found: Sequence[Reproduction], drawn: Mapping[str, Pictures]) -> s
     _, picture = parts.file_and_svg(
         story.draw(found), "Delay with empty queues, bloated and cured, in each paper's system"
     )
-    body = [
-        f'<div class="story">{picture}</div>',
-        _section("papers", "Papers", _papers(found)),
-        _section("claims", "Every claim, and what became of it", _claims(found, drawn, links="./")),
-    ]
+    names, papers = _counts(found)
     return _page(
-        "Bufferbloat, reproduced",
-        ", ".join(one.paper.id for one in found),
-        [story.SENTENCE, *_sentences(found)],
-        "\n".join(body),
+        "sojourn_papers/overview.html",
+        title="Bufferbloat, reproduced",
+        about=", ".join(one.paper.id for one in found),
+        sentences=[story.SENTENCE, *_sentences(found)],
+        picture=picture,
+        counted=names,
+        found=papers,
+        claims=[_claims(one, drawn[one.paper.id], f"./{one.paper.id}/index.html") for one in found],
     )
 
 
-def _papers(found: Sequence[Reproduction]) -> str:
-    names = [f"predicted: {word}" for word in _JUDGED]
+def _counts(found: Sequence[Reproduction]) -> tuple[list[str], list[dict[str, Any]]]:
+    """Of each paper how many numbers and claims got which verdict, and what is counted."""
+    names = ["predicted claims that hold", *(f"predicted: {word}" for word in _JUDGED)]
     names += [f"{role}: reproduced" for role in Role if role is not Role.PREDICTED]
     names.append(str(Verdict.NOT_STATED))
-    rows = []
+    papers = []
     for one in found:
         counts = verdict.by_role(one.rows)
-        held = verdict.by_role(one.claims)[Role.PREDICTED]
-        predicted = counts[Role.PREDICTED]
-        shown_ = [str(predicted[word] or "-") for word in _JUDGED]
-        shown_ += [_of(counts[role]) for role in Role if role is not Role.PREDICTED]
-        shown_.append(str(sum(row.number.published is None for row in one.rows) or "-"))
-        cells = "".join(
-            f'<td class="number" data-name="{name}">{cell}</td>'
-            for name, cell in zip(names, shown_, strict=True)
+        counts_ = [_of(verdict.by_role(one.claims)[Role.PREDICTED])]
+        counts_ += [str(counts[Role.PREDICTED][word] or "-") for word in _JUDGED]
+        counts_ += [_of(counts[role]) for role in Role if role is not Role.PREDICTED]
+        counts_.append(str(sum(row.number.published is None for row in one.rows) or "-"))
+        paper = one.paper
+        papers.append(
+            {"id": paper.id, "title": paper.title, "source": paper.source, "counts": counts_}
         )
-        rows.append(
-            f'<tr><th scope="row"><a href="{escape(one.paper.id)}/index.html">{escape(one.paper.title)}</a>'
-            f"<small>{escape(one.paper.source)}</small></th>"
-            '<td class="number" data-name="predicted claims that hold">'
-            f"{_of(held)}</td>{cells}</tr>"
-        )
-    head = "".join(f'<th scope="col" class="number">{escape(name)}</th>' for name in names)
-    return (
-        _TABLE.format("Papers")
-        + '<thead><tr><th scope="col">Paper</th><th scope="col" class="number">predicted claims that hold</th>'
-        f"{head}</tr></thead><tbody>{''.join(rows)}{_END}"
-    )
+    return names, papers
 
 
 _JUDGED = (Verdict.REPRODUCED, Verdict.DIRECTION, Verdict.NOT_REPRODUCED)
@@ -639,24 +540,6 @@ def _sentences(found: Sequence[Reproduction]) -> list[str]:
     return said
 
 
-def _badge(word: Verdict, weak: str = "", beside: str = "") -> str:
-    """A verdict in its frame; `weak`: not a prediction's."""
-    said = f"{_SIGN[word]} {escape(str(word))}"
-    return f'<span class="badge {_CLASS[word]}{weak}">{said}</span>{beside}'
-
-
-def _section(id_: str, heading: str, content: str) -> str:
-    return f'<section aria-labelledby="{id_}"><h2 id="{id_}">{escape(heading)}</h2>\n{content}\n</section>'
-
-
-def _page(title: str, about: str, verdict: Iterable[str], body: str, up: bool = False) -> str:
-    return parts.page(
-        "sojourn_papers/page.html",
-        ["sojourn.report/page.css", "sojourn_papers/page.css"],
-        title=title,
-        about=about,
-        up=up,
-        sentences=verdict,
-        body=Markup(body),
-        made=f"{_MADE} {version('sojourn')}.",
-    )
+def _page(template: str, **values: object) -> str:
+    styles = ["sojourn.report/page.css", "sojourn_papers/page.css"]
+    return parts.page(template, styles, made=f"{_MADE} {version('sojourn')}.", **values)

@@ -10,9 +10,9 @@ it again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from html import escape
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from sojourn.report import parts
@@ -23,8 +23,8 @@ from sojourn_papers.study import Variant
 from sojourn_papers.tornado import anchor
 
 
-def draw(one: Reproduction, folder: Path) -> Mapping[Picture, str]:
-    """Draws what can be drawn into the paper's folder; each as HTML for its page."""
+def draw(one: Reproduction, folder: Path) -> Mapping[Picture, dict[str, Any]]:
+    """Draws what can be drawn into the paper's folder; what its page shows of each."""
     into = folder / "figures"
     into.mkdir(parents=True, exist_ok=True)
     found = {}
@@ -37,38 +37,22 @@ def draw(one: Reproduction, folder: Path) -> Mapping[Picture, str]:
         file, svg = parts.file_and_svg(figure, picture.title)
         (into / f"{picture.id}.svg").write_bytes(file)
         (into / f"{picture.id}.csv").write_text(drawn.as_csv(figure), encoding="utf-8")
-        found[picture] = _html(picture, picture.caption, svg, _below(one, folder, picture, made_of))
+        found[picture] = {
+            "id": anchor("picture", picture.id),
+            "heading": heading(picture),
+            "caption": picture.caption,
+            "svg": svg,
+            "file": picture.id,
+            "command": command(one),
+            "search": _search(one, made_of),
+            "scenarios": [(quote(_beside(one, folder, each)), str(each)) for each in made_of],
+        }
     return found
 
 
 def heading(picture: Picture) -> str:
     """`Figure 3: RTT over the ring`."""
     return f"{picture.source}: {picture.title}" if picture.source else picture.title
-
-
-def here(id_: str, what: str) -> str:
-    """A link to where it stands, to be copied."""
-    return f'<a class="here" href="#{escape(quote(id_))}" aria-label="link to this {what}">#</a>'
-
-
-def _html(picture: Picture, caption: str, svg: str, below: str) -> str:
-    own = anchor("picture", picture.id)
-    return (
-        f'<figure class="shown" id="{escape(own)}">'
-        f"<figcaption>{escape(heading(picture))} {here(own, 'figure')}"
-        f"<p class=hint>{escape(caption)}</p></figcaption>{svg}{below}</figure>"
-    )
-
-
-def _below(one: Reproduction, folder: Path, picture: Picture, made_of: Iterable[Variant]) -> str:
-    files = ", ".join(
-        f'<a href="figures/{quote(picture.id)}.{kind}">{kind.upper()}</a>'
-        for kind in ("csv", "svg")
-    )
-    return (
-        f'<p class="hint">Data and picture: {files}. '
-        f"<code>{escape(command(one))}</code> makes them.</p>{_scenarios(one, folder, made_of)}"
-    )
 
 
 def command(one: Reproduction) -> str:
@@ -80,23 +64,12 @@ def command(one: Reproduction) -> str:
     return " ".join([*words, "-o DIR"])
 
 
-def _scenarios(one: Reproduction, folder: Path, made_of: Iterable[Variant]) -> str:
-    """Links to the scenarios of the Runs that the figure was made of."""
+def _search(one: Reproduction, made_of: Sequence[Variant]) -> str:
+    """How the stored search was made that a figure was made of; empty: of none."""
     stored = any(variant in one.evidence.searched.variants for variant in one.evidence.used)
-    links = [
-        f'<li><a href="{escape(quote(_beside(one, folder, variant)))}">{escape(str(variant))}</a></li>'
-        for variant in made_of
-    ]
-    said = ""
-    if stored or (not links and searched.has(one.paper)):
-        made = searched.beside(str(one.paper.folder / "studies.py")).made
-        said = f'<p class="hint">From the stored search, {escape(made)}.</p>'
-    if not links:
-        return said
-    count = "scenario" if len(links) == 1 else f"{len(links)} scenarios"
-    return said + (
-        f'<details class="made"><summary>From {count}</summary><ul>{"".join(links)}</ul></details>'
-    )
+    if stored or (not made_of and searched.has(one.paper)):
+        return searched.beside(str(one.paper.folder / "studies.py")).made
+    return ""
 
 
 def _beside(one: Reproduction, folder: Path, variant: Variant) -> str:

@@ -8,8 +8,11 @@ gives, the longest first; the published value is the dotted line, its tolerance 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
+from typing import Any
 
+from markupsafe import Markup
+
+from sojourn import hypertext
 from sojourn.digits import on_page as shown
 from sojourn.figures.style import shorten
 from sojourn_papers.paper import Number
@@ -28,27 +31,18 @@ def anchor(kind: str, id_: str) -> str:
     return f"{kind}-{'-'.join(id_.split())}"
 
 
-def table(found: Matrix) -> str:
-    """The matrix as a table; empty without other readings."""
+def table(found: Matrix) -> Markup | None:
+    """The matrix as a table; none without other readings."""
     if not found.others and not found.claims:
-        return ""
-    head = "".join(f'<th scope="col">{_named(one)}</th>' for one in found.numbers)
-    stated = "".join(f"<td>{_stated(one)}</td>" for one in found.numbers)
-    shown_ = {
+        return None
+    under = {
         **dict(found.readings()),
         **{name: {} for name in found.claims if name not in found.others},
     }
-    body = "".join(_reading(name, under, found) for name, under in shown_.items())
-    return (
-        f"<p>{escape(least_contradicted(found))}</p>"
-        '<div class="scroll" tabindex="0" role="region" aria-label="Readings and numbers">'
-        '<table class="grid matrix"><caption>Ours under each reading: ✓ within the tolerance of '
-        "the published number. A reading has a number where it changes it and was run."
-        f'</caption><thead><tr><td></td>{head}<th scope="col">fits</th>'
-        '<th scope="col">of these as chosen</th><th scope="col">claims with another verdict</th></tr>'
-        f'</thead><tbody><tr><th scope="row">published</th>{stated}<td></td><td></td><td></td></tr>{body}'
-        "</tbody></table></div>"
-    )
+    numbers = [{**_named(one), "published": _stated(one)} for one in found.numbers]
+    rows = [_reading(name, each, found) for name, each in under.items()]
+    made = (least_contradicted(found), numbers, rows)
+    return hypertext.part("sojourn_papers/tornado.html", "table", *made)
 
 
 def least_contradicted(found: Matrix) -> str:
@@ -81,26 +75,26 @@ def _told(fitting: tuple[int, int, int]) -> str:
     return f"{fits} of {of}, as chosen {as_chosen}"
 
 
-def _named(number: Number) -> str:
-    """What it is and its unit, as a link to where it is judged."""
+def _named(number: Number) -> dict[str, str]:
+    """What it is and its unit, and where it is judged."""
     unit = f" [{number.unit}]" if number.unit else ""
-    return f'<a href="#{escape(anchor("number", number.id))}">{escape(number.what + unit)}</a>'
+    return {"id": anchor("number", number.id), "name": number.what + unit}
 
 
 def _stated(number: Number) -> str:
     bound = "" if number.relation == "=" else f"{number.relation} "
-    return f"{escape(bound)}{number.published:.10g}"
+    return f"{bound}{number.published:.10g}"
 
 
-def _reading(name: str, under: Mapping[str, Under], found: Matrix) -> str:
-    cells = "".join(_cell(under.get(one.id)) for one in found.numbers)
+def _reading(name: str, under: Mapping[str, Under], found: Matrix) -> dict[str, Any]:
     fits = sum(one.fits for one in under.values())
-    as_chosen = f"{found.fitting(name)[1]} of {len(under)}" if name in found.others else ""
-    return (
-        f'<tr><th scope="row">{escape(name)}</th>{cells}'
-        f'<td class="count">{fits} of {len(under)}</td><td class="count">{as_chosen}</td>'
-        f"<td>{escape(_claims(name, found))}</td></tr>"
-    )
+    return {
+        "name": name,
+        "cells": [_cell(under.get(one.id)) for one in found.numbers],
+        "fits": f"{fits} of {len(under)}",
+        "as_chosen": f"{found.fitting(name)[1]} of {len(under)}" if name in found.others else "",
+        "claims": _claims(name, found),
+    }
 
 
 def _claims(name: str, found: Matrix) -> str:
@@ -108,40 +102,38 @@ def _claims(name: str, found: Matrix) -> str:
     return ", ".join(f"{claim}: {word}" for claim, word in found.claims.get(name, {}).items())
 
 
-def _cell(under: Under | None) -> str:
+def _cell(under: Under | None) -> dict[str, str] | None:
     if under is None:
-        return "<td></td>"
+        return None
     kind, sign = ("reproduced", "✓") if under.fits else ("not", "✗")
-    return f'<td class="{kind}">{sign} {escape(shown(under.ours))}</td>'
+    return {"kind": kind, "sign": sign, "ours": shown(under.ours)}
 
 
-def plots(found: Matrix) -> str:
+def plots(found: Matrix) -> Markup | None:
     """A tornado plot for each number that other readings change."""
     drawn = [_plot(number, found) for number in found.numbers]
-    return (
-        f"<details><summary>A tornado plot for each number ({len(drawn)})</summary>"
-        f'<div class="tornados">{"".join(drawn)}</div></details>'
-        if drawn
-        else ""
-    )
+    return hypertext.part("sojourn_papers/tornado.html", "plots", drawn) if drawn else None
 
 
-def _plot(number: Number, found: Matrix) -> str:
+def _plot(number: Number, found: Matrix) -> dict[str, Any]:
     ours = found.chosen[number.id].ours
     others = {name: under[number.id] for name, under in found.others.items() if number.id in under}
     longest = sorted(others, key=lambda name: -abs(others[name].ours - ours))
     at = _scale(number, [ours, *(one.ours for one in others.values())])
     height = ROW * len(longest) + 26
-    rows = "".join(_bar(i, name, others[name], at, ours) for i, name in enumerate(longest))
-    said = f"{number.what} under other readings"
-    return (
-        f'<figure class="tornado"><figcaption>{_named(number)}</figcaption>'
-        f'<svg role="img" aria-label="{escape(said)}" viewBox="0 0 {WIDTH} {height}">'
-        f"{_band(number, at, height)}{rows}{_line(at(ours), height, 'chosen')}"
-        f"{_line(at(number.published or 0.0), height, 'stated')}"
-        f'<text x="{LEFT}" y="{height - 4}">{CHOSEN} '
-        f"{escape(shown(ours))}, published {_stated(number)}</text></svg></figure>"
-    )
+    return {
+        "number": _named(number),
+        "said": f"{number.what} under other readings",
+        "left": LEFT,
+        "width": WIDTH,
+        "height": height,
+        "foot": height - 18,
+        "band": _band(number, at),
+        "bars": [_bar(i, name, others[name], at, ours) for i, name in enumerate(longest)],
+        "chosen": f"{at(ours):.1f}",
+        "stated": f"{at(number.published or 0.0):.1f}",
+        "words": f"{CHOSEN} {shown(ours)}, published {_stated(number)}",
+    }
 
 
 class _Scale:
@@ -160,29 +152,28 @@ def _scale(number: Number, values: list[float]) -> _Scale:
     return _Scale(min(known), max(known))
 
 
-def _band(number: Number, at: _Scale, height: int) -> str:
-    """What the tolerance allows."""
+def _band(number: Number, at: _Scale) -> tuple[str, str] | None:
+    """What the tolerance allows: where it begins, and how wide it is."""
     if number.tolerance is None or number.published is None or number.relation != "=":
-        return ""
+        return None
     stated, room = number.published, number.tolerance.room(number.published)
     left, right = at(stated - room), at(stated + room)
-    return f'<rect class="band" x="{left:.1f}" y="0" width="{max(right - left, 1):.1f}" height="{height - 18}"/>'
+    return f"{left:.1f}", f"{max(right - left, 1):.1f}"
 
 
-def _bar(i: int, name: str, under: Under, at: _Scale, ours: float) -> str:
+def _bar(i: int, name: str, under: Under, at: _Scale, ours: float) -> dict[str, Any]:
     left, right = sorted((at(ours), at(under.ours)))
-    y = ROW * i
-    kind = "reproduced" if under.fits else "not"
     below = under.ours < ours
     end, side = (left - 4, "end") if below else (right + 4, "start")
-    return (
-        f'<text x="{LEFT - 4}" y="{y + 13}" text-anchor="end">{escape(shorten(name, LETTERS))}'
-        f"<title>{escape(name)}</title></text>"
-        f'<rect class="{kind}" x="{left:.1f}" y="{y + 3}" width="{max(right - left, 1):.1f}" '
-        f'height="{ROW - 6}"/>'
-        f'<text x="{end:.1f}" y="{y + 13}" text-anchor="{side}">{escape(shown(under.ours))}</text>'
-    )
-
-
-def _line(x: float, height: int, kind: str) -> str:
-    return f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{height - 18}"/>'
+    return {
+        "y": ROW * i,
+        "name": name,
+        "short": shorten(name, LETTERS),
+        "kind": "reproduced" if under.fits else "not",
+        "x": f"{left:.1f}",
+        "width": f"{max(right - left, 1):.1f}",
+        "height": ROW - 6,
+        "end": f"{end:.1f}",
+        "side": side,
+        "ours": shown(under.ours),
+    }
