@@ -546,7 +546,7 @@ def test_what_belongs_to_a_value_that_is_not_ticked_is_hidden(
 
 def test_a_field_names_the_winner_of_its_cell(page: str, cells: grid.Grid) -> None:
     assert cells.judgement is not None
-    heat = page.partition('class="heat"')[2].partition("</div></div>")[0]
+    heat = page.partition('class="heat"')[2].partition("<details>")[0]
     named = re.findall(r'<td class="won"[^>]*>([^<]+)<small>', heat)
     won = [contest for contest in cells.judgement.contests if contest.winner is not None]
     assert len(named) == len(won) > 0
