@@ -26,6 +26,7 @@ from shortened import unrendered
 from synthetic import Shape
 
 import sojourn
+import sojourn.engine
 from sojourn import digits, figures, report
 from sojourn.figures import series, style
 from sojourn.figures.series import Line
