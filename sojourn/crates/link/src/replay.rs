@@ -72,12 +72,14 @@ impl Replay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use qdisc::DsField;
+    use qdisc::{DsField, ReplayHints};
     use units::Time;
 
     /// A packet of a tunnel in a place.
     #[derive(Clone, Copy)]
     struct In(u8, u32);
+
+    impl ReplayHints for In {}
 
     impl Body for In {
         fn tunnel(&self) -> u8 {

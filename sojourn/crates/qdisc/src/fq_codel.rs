@@ -596,6 +596,8 @@ mod tests {
     /// Takes so much memory, less the link's header.
     struct Charged(u64);
 
+    impl crate::ReplayHints for Charged {}
+
     impl Body for Charged {
         fn truesize(&self, ip_bytes: u32) -> u64 {
             self.0 + u64::from(ip_bytes)

@@ -20,7 +20,9 @@
 use crate::ds::mark;
 use crate::pie::{Dice, LinuxPie, Verdict, timers};
 use crate::timer::Timer;
-use crate::{Backlog, Body, Cause, Context, Fate, Fifo, LinuxPieParams, Packet, Qdisc, State};
+use crate::{
+    Backlog, Body, Cause, Context, Fate, Fifo, LinuxPieParams, Packet, Qdisc, Replayed, State,
+};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use units::Time;
@@ -254,12 +256,14 @@ impl<B: Body> Qdisc<B> for FqPie<B> {
             ..State::default()
         }
     }
+}
 
+impl<B: Body> Replayed for FqPie<B> {
     fn tell(&mut self, early: bool) {
         self.dice.tell(early);
     }
 
-    fn chance(&self) -> Option<f64> {
+    fn chance(&mut self) -> Option<f64> {
         Some(self.dice.chance())
     }
 }

@@ -30,6 +30,7 @@ mod pfifo_fast;
 mod pie;
 mod prio;
 mod red;
+mod replay;
 mod sfb;
 mod sfq;
 mod slab;
@@ -62,6 +63,7 @@ pub use prio::{Prio, PrioParams};
 pub use red::{
     Choke, ChokeParams, FloydRedParams, Gred, GredParams, LinuxRedParams, Red, RedParams,
 };
+pub use replay::{Foretold, Hindsight, Judged, ReplayHints, Replayed};
 pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
 pub use tbf::{Tbf, TbfLinkLayer, TbfParams};
@@ -69,7 +71,7 @@ pub use units::Ecn;
 
 use serde::Deserialize;
 use std::sync::Arc;
-use units::{Luck, Rate, Time};
+use units::{Luck, Rate, Time, forward};
 
 /// A packet as a queue sees it. `B` is what its owner carries along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +91,7 @@ pub struct Packet<B> {
 
 /// What a queue may ask a packet's body. A body that is a number or `()`, as in tests, is a
 /// datagram of the packet's flow.
-pub trait Body {
+pub trait Body: ReplayHints {
     /// Bytes of a Linux host's memory that the packet takes (`units::memory`); `ip_bytes` is its
     /// size without the link's header.
     #[inline]
@@ -127,67 +129,6 @@ pub trait Body {
     fn place(&self) -> u32 {
         0
     }
-
-    /// For replays: what a recorded queue did to the packet. A discipline that draws as packets
-    /// leave follows it where its law leaves the choice, and says so (`Qdisc::hindsight`).
-    #[inline]
-    fn foretold(&self) -> Option<Foretold> {
-        None
-    }
-
-    /// For replays: the packet's place in the order in which a recorded queue let go of its packets;
-    /// those that were dropped at one instant share one. cake's draws are seen by it.
-    #[inline]
-    fn recorded_place(&self) -> Option<u64> {
-        None
-    }
-}
-
-/// What a recorded queue did to a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Foretold {
-    /// It let it pass, or has it still.
-    Passed,
-    /// It marked it.
-    Marked,
-    /// It dropped it.
-    Dropped,
-}
-
-/// For replays: how likely a drop or mark was of packets whose fate was foretold, told as each is
-/// decided.
-#[derive(Clone, Debug, Default)]
-pub struct Hindsight {
-    /// Packets are decided as they come, not as they leave.
-    pub at_arrival: bool,
-    /// Of the packet that is decided now.
-    pub(crate) now: Judged,
-    /// Of each packet before, in order. Its owner takes them out.
-    pub decided: Vec<Judged>,
-    /// How many draws have decided of which the recording tells nothing.
-    pub unseen: u64,
-    /// Those of them, counted from 0, that ended as was less likely. All others end as is likelier.
-    pub unlikely: Vec<u64>,
-}
-
-impl Hindsight {
-    /// The outcome of a draw of which the recording tells nothing, given the likelier one.
-    fn outcome(&mut self, likely: bool) -> bool {
-        let number = self.unseen;
-        self.unseen += 1;
-        likely != self.unlikely.contains(&number)
-    }
-}
-
-/// What a queue says of one packet whose fate was foretold.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Judged {
-    /// It was dropped.
-    pub dropped: bool,
-    /// How likely a draw was to come true; NaN where nobody saw what was drawn.
-    pub chance: f64,
-    /// Whether it came true.
-    pub drew: bool,
 }
 
 /// MurmurHash3's 64-bit finaliser of a connection and a key, its upper half.
@@ -225,6 +166,9 @@ impl AckView {
 impl Body for () {}
 impl Body for u32 {}
 impl Body for u64 {}
+impl ReplayHints for () {}
+impl ReplayHints for u32 {}
+impl ReplayHints for u64 {}
 
 /// Why a queue dropped or marked a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -412,11 +356,6 @@ pub trait Qdisc<B> {
         None
     }
 
-    /// For replays: tells whether another queue's draw dropped or marked the next arrival early.
-    /// Where our law would draw, this takes the draw's place; where the law is certain, the law
-    /// decides. Only disciplines that draw take it.
-    fn tell(&mut self, _early: bool) {}
-
     /// Whether it asks for what an ACK tells: then its owner says so (`sees`) of each pure ACK
     /// before it enqueues it.
     fn sees_acks(&self) -> bool {
@@ -425,18 +364,6 @@ pub trait Qdisc<B> {
 
     /// The packet that comes next is a pure ACK, and tells this.
     fn sees(&mut self, _ack: AckView) {}
-
-    /// For replays: the probability that the last arrival was dropped or marked early, given the
-    /// fates of all before it; `None`: the discipline can't be told.
-    fn chance(&self) -> Option<f64> {
-        None
-    }
-
-    /// For replays: what it says of packets whose fate was foretold (`Body::foretold`). `None`: it
-    /// does not ask.
-    fn hindsight(&mut self) -> Option<&mut Hindsight> {
-        None
-    }
 }
 
 /// What a discipline may know of the link it serves when it is made.
@@ -456,9 +383,13 @@ pub struct Context {
     pub luck: Luck,
 }
 
-/// Declares every discipline once: its name in a scenario, its parameters, and how it is made.
+/// Declares every discipline once: its name in a scenario, its parameters, and how it is made. One
+/// that follows a recording (`Replayed`) is `replayed`.
 macro_rules! disciplines {
-    ($($kind:literal $Name:ident($Params:ty) => $Queue:ty: |$p:ident, $context:ident| $make:expr;)*) => {
+    ($(
+        $kind:literal $Name:ident($Params:ty) => $Queue:ty $(, $replayed:ident)?:
+            |$p:ident, $context:ident| $make:expr;
+    )*) => {
         /// The parameters of any discipline, as the scenario hands them over:
         /// `{"kind": "codel", "limit": 1000, ...}`.
         #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -499,6 +430,16 @@ macro_rules! disciplines {
             }
         }
 
+        impl<B: Body> Discipline<B> {
+            /// As a replay sees it; `None`: it does not follow a recording.
+            pub fn replayed(&mut self) -> Option<&mut dyn Replayed> {
+                match self {
+                    $($(Discipline::$Name($replayed) => Some($replayed),)?)*
+                    _ => None,
+                }
+            }
+        }
+
         macro_rules! each {
             ($self:expr, $q:ident => $body:expr) => {
                 match $self {
@@ -516,28 +457,28 @@ disciplines! {
     "pfifo_fast" PfifoFast(PfifoFastParams) => PfifoFast<B>: |p, context| PfifoFast::new(p, context.root);
     "codel" Codel(CodelParams) => Codel<B>: |p, context| Codel::new(p, context);
     "fq_codel" FqCodel(FqCodelParams) => FqCodel<B>: |p, context| FqCodel::new(p, context);
-    "red" Red(RedParams) => Red<B>: |p, context| Red::new(p, context);
+    "red" Red(RedParams) => Red<B>, replayed: |p, context| Red::new(p, context);
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
     "avq" Avq(AvqParams) => Avq<B>: |p, context| Avq::new(p, context);
     "blue" Blue(BlueParams) => Blue<B>: |p, context| Blue::new(p, context);
-    "cake" Cake(CakeParams) => Cake<B>: |p, context| Cake::new(p, context);
+    "cake" Cake(CakeParams) => Cake<B>, replayed: |p, context| Cake::new(p, context);
     "cake_mq" CakeMq(CakeParams) => CakeMq<B>: |p, context| CakeMq::new(p, &CardQueues::ONE, context);
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "choke" Choke(ChokeParams) => Choke<B>: |p, context| Choke::new(p, context);
     "drr" Drr(DrrParams) => Drr<B>: |p, context| Drr::new(p, context);
-    "dualpi2" DualPi2(DualPi2Params) => DualPi2<B>: |p, context| DualPi2::new(p, context);
+    "dualpi2" DualPi2(DualPi2Params) => DualPi2<B>, replayed: |p, context| DualPi2::new(p, context);
     "ets" Ets(EtsParams) => Ets<B>: |p, context| Ets::new(p, context);
     "fq" Fq(FqParams) => Fq<B>: |p, context| Fq::new(p, context);
-    "fq_pie" FqPie(FqPieParams) => FqPie<B>: |p, context| FqPie::new(p, context);
+    "fq_pie" FqPie(FqPieParams) => FqPie<B>, replayed: |p, context| FqPie::new(p, context);
     "fred" Fred(FredParams) => Fred<B>: |p, context| Fred::new(p, context);
-    "gred" Gred(GredParams) => Gred<B>: |p, context| Gred::new(p, context);
+    "gred" Gred(GredParams) => Gred<B>, replayed: |p, context| Gred::new(p, context);
     "hhf" Hhf(HhfParams) => Hhf<B>: |p, context| Hhf::new(p, context);
-    "mq" Mq(MqParams) => Mq<B>: |p, context| Mq::new(p, &CardQueues::ONE, context);
+    "mq" Mq(MqParams) => Mq<B>, replayed: |p, context| Mq::new(p, &CardQueues::ONE, context);
     "own" Own(OwnParams) => Own<B>: |p, context| Own::new(p, context);
-    "pie" Pie(PieParams) => Pie<B>: |p, context| Pie::new(p, context);
+    "pie" Pie(PieParams) => Pie<B>, replayed: |p, context| Pie::new(p, context);
     "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);
-    "sfb" Sfb(SfbParams) => Sfb<B>: |p, context| Sfb::new(p, context);
-    "sfq" Sfq(SfqParams) => Sfq<B>: |p, context| Sfq::new(p, context);
+    "sfb" Sfb(SfbParams) => Sfb<B>, replayed: |p, context| Sfb::new(p, context);
+    "sfq" Sfq(SfqParams) => Sfq<B>, replayed: |p, context| Sfq::new(p, context);
     "tbf" Tbf(TbfParams) => Tbf<B>: |p, _context| Tbf::new(p);
 }
 
@@ -553,66 +494,29 @@ impl<B: Body> Discipline<B> {
 }
 
 impl<B: Body> Qdisc<B> for Discipline<B> {
-    #[inline(always)]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        each!(self, q => q.enqueue(packet, now, fates))
-    }
-
-    #[inline(always)]
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        each!(self, q => q.dequeue(now, fates))
-    }
-
-    #[inline(always)]
-    fn pass(
-        &mut self,
-        packet: Packet<B>,
-        since: Option<Time>,
-        now: Time,
-        fates: &mut Vec<Fate<B>>,
-    ) -> Option<Packet<B>> {
-        each!(self, q => q.pass(packet, since, now, fates))
-    }
-
-    #[inline]
-    fn holds_until(&self) -> Option<Time> {
-        each!(self, q => Qdisc::<B>::holds_until(q))
-    }
-
-    #[inline]
-    fn backlog(&self) -> Backlog {
-        each!(self, q => Qdisc::<B>::backlog(q))
-    }
-
-    fn state(&self, now: Time) -> State {
-        each!(self, q => Qdisc::<B>::state(q, now))
-    }
-
-    fn rate_changed(&mut self, rate: Rate) {
-        each!(self, q => Qdisc::<B>::rate_changed(q, rate))
-    }
-
-    fn hosts(&mut self) -> Option<&mut Hosts> {
-        each!(self, q => Qdisc::<B>::hosts(q))
-    }
-
-    fn sees_acks(&self) -> bool {
-        each!(self, q => Qdisc::<B>::sees_acks(q))
-    }
-
-    fn sees(&mut self, ack: AckView) {
-        each!(self, q => Qdisc::<B>::sees(q, ack))
-    }
-
-    fn tell(&mut self, early: bool) {
-        each!(self, q => Qdisc::<B>::tell(q, early))
-    }
-
-    fn chance(&self) -> Option<f64> {
-        each!(self, q => Qdisc::<B>::chance(q))
-    }
-
-    fn hindsight(&mut self) -> Option<&mut Hindsight> {
-        each!(self, q => Qdisc::<B>::hindsight(q))
+    forward! { each:
+        #[inline(always)]
+        fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>);
+        #[inline(always)]
+        fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>>;
+        #[inline(always)]
+        fn pass(
+            &mut self,
+            packet: Packet<B>,
+            since: Option<Time>,
+            now: Time,
+            fates: &mut Vec<Fate<B>>
+        ) -> Option<Packet<B>>;
+        #[inline]
+        fn may_be_bypassed(&self) -> bool;
+        #[inline]
+        fn holds_until(&self) -> Option<Time>;
+        #[inline]
+        fn backlog(&self) -> Backlog;
+        fn state(&self, now: Time) -> State;
+        fn rate_changed(&mut self, rate: Rate);
+        fn hosts(&mut self) -> Option<&mut Hosts>;
+        fn sees_acks(&self) -> bool;
+        fn sees(&mut self, ack: AckView);
     }
 }

@@ -16,7 +16,8 @@
 //! they share their transmitter among queues; this one gives each a packet in its turn.
 
 use crate::{
-    AckView, Backlog, Body, Context, Discipline, Fate, Hosts, Packet, Params, Qdisc, State,
+    AckView, Backlog, Body, Context, Discipline, Fate, Hosts, Packet, Params, Qdisc, Replayed,
+    State,
 };
 use serde::{Deserialize, Serialize};
 use units::{Luck, Rate, Time};
@@ -129,7 +130,7 @@ impl<Q> Siblings<Q> {
     }
 
     /// The queue to which a packet comes hears what was told of it; what leaves before does not take
-    /// that away.
+    /// that away. `Mq::tells` is the same for a replay.
     fn comes_to<B>(&mut self, index: usize)
     where
         Q: Qdisc<B>,
@@ -137,9 +138,6 @@ impl<Q> Siblings<Q> {
         self.came_to = index;
         if let Some(ack) = self.ack.take() {
             self.each[index].sees(ack);
-        }
-        if let Some(early) = self.early.take() {
-            self.each[index].tell(early);
         }
     }
 
@@ -236,6 +234,15 @@ impl<B: Body> Mq<B> {
         Mq(Siblings::new(card, context, "mq", |context| Discipline::new(&params.child, context)))
     }
 
+    /// The queue to which a packet comes hears what a replay told of it.
+    fn tells(&mut self, index: usize) {
+        if let Some(early) = self.0.early.take()
+            && let Some(child) = self.0.each[index].replayed()
+        {
+            child.tell(early);
+        }
+    }
+
     /// For replays: a packet came as the transmitter became free, and this one is what the recorded
     /// card sent then. Linux runs the queue to which a packet comes, before the others have their turn.
     pub fn came_as_this_left(&mut self, sent: &Packet<B>) {
@@ -248,7 +255,9 @@ impl<B: Body> Mq<B> {
 
 impl<B: Body> Qdisc<B> for Mq<B> {
     fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        self.0.enqueue(self.0.queue_of(&packet), packet, now, fates);
+        let index = self.0.queue_of(&packet);
+        self.tells(index);
+        self.0.enqueue(index, packet, now, fates);
     }
 
     fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
@@ -270,6 +279,7 @@ impl<B: Body> Qdisc<B> for Mq<B> {
             debug_assert!(none.is_none(), "an empty queue gave a packet");
         }
         let index = self.0.queue_of(&packet);
+        self.tells(index);
         self.0.comes_to::<B>(index);
         let passed = self.0.counted(index, |q| q.pass(packet, None, now, fates))?;
         self.0.sent_by = index;
@@ -303,13 +313,15 @@ impl<B: Body> Qdisc<B> for Mq<B> {
     fn sees(&mut self, ack: AckView) {
         self.0.sees(ack);
     }
+}
 
+impl<B: Body> Replayed for Mq<B> {
     fn tell(&mut self, early: bool) {
         self.0.early = Some(early);
     }
 
-    fn chance(&self) -> Option<f64> {
-        Qdisc::<B>::chance(&self.0.each[self.0.came_to])
+    fn chance(&mut self) -> Option<f64> {
+        self.0.each[self.0.came_to].replayed()?.chance()
     }
 }
 

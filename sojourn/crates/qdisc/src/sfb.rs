@@ -24,7 +24,7 @@
 
 use crate::ds::mark;
 use crate::timer::JIFFY;
-use crate::{Backlog, Body, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, Fate, Fifo, Packet, Qdisc, Replayed, State};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use units::{Luck, Time};
@@ -176,7 +176,7 @@ pub struct Sfb<B> {
     /// Of each packet in the queue its hash in either set, if it is counted there.
     hashes: VecDeque<[Option<u32>; 2]>,
     luck: Luck,
-    /// For replays: what another queue's draw decided about the next arrival (`Qdisc::tell`).
+    /// For replays: what another queue's draw decided about the next arrival (`Replayed::tell`).
     told: Option<bool>,
     /// For replays: the probability that the last arrival was dropped or marked early.
     chance: f64,
@@ -322,12 +322,14 @@ impl<B: Body> Qdisc<B> for Sfb<B> {
         let mean = sum as f64 / (bins.len() as f64 * f64::from(ONE));
         State { limit: Some(self.limit as f64), probability: Some(mean), ..State::default() }
     }
+}
 
+impl<B: Body> Replayed for Sfb<B> {
     fn tell(&mut self, early: bool) {
         self.told = Some(early);
     }
 
-    fn chance(&self) -> Option<f64> {
+    fn chance(&mut self) -> Option<f64> {
         Some(self.chance)
     }
 }

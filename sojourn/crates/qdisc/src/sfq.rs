@@ -37,7 +37,7 @@ use crate::bypass::Bypass;
 use crate::ds::mark;
 use crate::red::{LinuxRed, LinuxRedParams, Verdict};
 use crate::timer::Timer;
-use crate::{Backlog, Body, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, Replayed, State};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use units::{Luck, Time};
@@ -175,7 +175,7 @@ pub struct Sfq<B> {
     /// The RED of each slot; none without `redflowlimit`.
     reds: Vec<LinuxRed>,
     luck: Luck,
-    /// For replays: what another queue's draw decided about the next arrival (`Qdisc::tell`), and how
+    /// For replays: what another queue's draw decided about the next arrival (`Replayed::tell`), and how
     /// likely ours was to decide so of the last (`Qdisc::chance`).
     told: Option<bool>,
     chance: f64,
@@ -451,14 +451,16 @@ impl<B: Body> Qdisc<B> for Sfq<B> {
             ..State::default()
         }
     }
+}
 
+impl<B: Body> Replayed for Sfq<B> {
     /// With RED alone.
     fn tell(&mut self, early: bool) {
         self.told = Some(early);
         self.chance = 0.0;
     }
 
-    fn chance(&self) -> Option<f64> {
+    fn chance(&mut self) -> Option<f64> {
         (!self.reds.is_empty()).then_some(self.chance)
     }
 }

@@ -4,7 +4,7 @@
 //! its number, so that 24 bytes move from queue to queue. What few ACKs carry, SACK blocks and
 //! LEDBAT's one-way delays, lies in a pool beside them.
 
-use qdisc::{AckView, Body, DsField, Ecn, Packet};
+use qdisc::{AckView, Body, DsField, Ecn, Packet, ReplayHints};
 use tcp::{AccEcnOption, AckSegment, MAX_SACK_BLOCKS, Millis, Segment};
 use units::{Span, Time, memory};
 
@@ -106,6 +106,8 @@ impl Parcel {
         Packet { enqueued: Time::ZERO, flow: self.flow, size: self.size, ds: self.ds, body }
     }
 }
+
+impl ReplayHints for Slip {}
 
 impl Body for Slip {
     #[inline]

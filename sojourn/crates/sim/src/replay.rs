@@ -11,7 +11,7 @@
 //!
 //! Some disciplines draw. Given what the recorded queue drew (`Arrival::foretold`), ours does the same
 //! wherever the choice is left to luck, and says how likely it was; where its law leaves no choice
-//! the law decides. Those that draw as packets leave ask the packet (`Body::foretold`). fq_codel hashes: it is told what the recorded queue hashed each flow to
+//! the law decides. Those that draw as packets leave ask the packet (`ReplayHints::foretold`). fq_codel hashes: it is told what the recorded queue hashed each flow to
 //! (`Arrival::hash`), so that flows share a queue of ours where they shared one of the kernel's.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -19,6 +19,7 @@ use std::collections::{BTreeSet, VecDeque};
 use link::{Link, Log};
 use qdisc::{
     Backlog, Body, Cause, Discipline, DsField, Fate, Foretold, Hosts, Judged, Packet, Qdisc,
+    ReplayHints,
 };
 use units::{Span, Time};
 
@@ -97,7 +98,9 @@ impl Body for Recorded {
     fn hosts(&self, flow: u32) -> [u32; 2] {
         self.hosts.unwrap_or([!flow, !(flow ^ 1)])
     }
+}
 
+impl ReplayHints for Recorded {
     fn foretold(&self) -> Option<Foretold> {
         self.foretold
     }
@@ -289,8 +292,10 @@ impl Replay {
             drew: None,
         });
         let packet = arrival.packet(index, at);
-        if let Some(foretold) = arrival.foretold {
-            self.link.qdisc_mut().tell(foretold != Foretold::Passed);
+        if let Some(foretold) = arrival.foretold
+            && let Some(replayed) = self.link.qdisc_mut().replayed()
+        {
+            replayed.tell(foretold != Foretold::Passed);
         }
         let is_freed = self.next_event().is_some_and(|next| next <= arrival.at + GRAIN)
             && arrival.after == Some(self.sent);
@@ -301,12 +306,12 @@ impl Replay {
             mq.came_as_this_left(next);
         }
         self.note(at);
-        let qdisc = self.link.qdisc();
-        let state = qdisc.state(at);
+        let state = self.link.qdisc().state(at);
+        let chance = self.link.qdisc_mut().replayed().and_then(|it| it.chance());
         let decision = &mut self.decisions[index as usize];
         decision.refused = matches!(decision.fell, Some((Fell::Dropped, _)));
         decision.state = state.average.or(state.probability).unwrap_or(decision.state);
-        if let Some(chance) = qdisc.chance().filter(|_| arrival.foretold.is_some()) {
+        if let Some(chance) = chance.filter(|_| arrival.foretold.is_some()) {
             decision.chance = chance;
         }
         decision.draw(self.arriving.take());
@@ -315,7 +320,7 @@ impl Replay {
     /// Writes down what happened: what fell, fell before anything left.
     fn note(&mut self, now: Time) {
         let count = self.link.qdisc().state(now).count;
-        if let Some(hindsight) = self.link.qdisc_mut().hindsight() {
+        if let Some(hindsight) = self.link.qdisc_mut().replayed().and_then(|it| it.hindsight()) {
             if hindsight.at_arrival {
                 self.arriving = hindsight.decided.drain(..).next_back();
             }

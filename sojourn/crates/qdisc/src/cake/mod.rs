@@ -39,7 +39,7 @@ use crate::cobalt::{Blue, CobaltLaw};
 use crate::slab::{NONE, Slab};
 use crate::{
     AckView, Backlog, Body, Cause, Context, DsField, Ecn, Fate, Foretold, Hindsight, Hosts, Packet,
-    Qdisc, State,
+    Qdisc, Replayed, State,
 };
 use acks::AckFilter;
 use flows::{Flows, QUEUES};
@@ -300,7 +300,7 @@ impl<B: Body> Cake<B> {
         }
     }
 
-    /// For replays: all packets tell when a recorded cake let go of them (`Body::recorded_place`).
+    /// For replays: all packets tell when a recorded cake let go of them (`ReplayHints::recorded_place`).
     /// `unlikely`: as in `Hindsight`.
     pub fn follow(&mut self, unlikely: Vec<u64>) {
         let mut followed = Followed::default();
@@ -652,10 +652,6 @@ impl<B: Body> Qdisc<B> for Cake<B> {
         }
     }
 
-    fn hindsight(&mut self) -> Option<&mut Hindsight> {
-        self.followed.as_mut().map(|followed| &mut followed.hindsight)
-    }
-
     fn hosts(&mut self) -> Option<&mut Hosts> {
         let asks = self.isolation.hosts().contains(&true);
         asks.then_some(&mut self.hosts)
@@ -667,5 +663,11 @@ impl<B: Body> Qdisc<B> for Cake<B> {
             flows: Some(f64::from(self.active)),
             ..State::default()
         }
+    }
+}
+
+impl<B: Body> Replayed for Cake<B> {
+    fn hindsight(&mut self) -> Option<&mut Hindsight> {
+        self.followed.as_mut().map(|followed| &mut followed.hindsight)
     }
 }

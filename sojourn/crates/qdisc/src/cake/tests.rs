@@ -1,6 +1,7 @@
 //! cake beside numbers that were worked out of Linux's integers apart from this code.
 
 use super::*;
+use crate::ReplayHints;
 use crate::slab::NONE;
 use units::Rate;
 
@@ -31,6 +32,8 @@ pub(super) struct Sent {
     pub(super) number: u32,
     hosts: [u32; 2],
 }
+
+impl ReplayHints for Sent {}
 
 impl Body for Sent {
     fn hosts(&self, _flow: u32) -> [u32; 2] {

@@ -44,7 +44,7 @@ pub use linux::LinuxDualPi2Params;
 pub use rfc::RfcDualPi2Params;
 
 use crate::timer::Timer;
-use crate::{Backlog, Body, Context, Fate, Fifo, Hindsight, Packet, Qdisc, State};
+use crate::{Backlog, Body, Context, Fate, Fifo, Hindsight, Packet, Qdisc, Replayed, State};
 use docsis::DocsisDualPi2;
 use linux::LinuxDualPi2;
 use rfc::RfcDualPi2;
@@ -299,7 +299,9 @@ impl<B: Body> Qdisc<B> for DualPi2<B> {
             queue.rate_changed(rate);
         }
     }
+}
 
+impl<B: Body> Replayed for DualPi2<B> {
     fn hindsight(&mut self) -> Option<&mut Hindsight> {
         match &mut self.0 {
             Law::Linux(queue) => Some(queue.hindsight()),

@@ -1,6 +1,6 @@
 use super::linux::{Pi, scaled};
 use super::*;
-use crate::{Cause, Ecn, Foretold};
+use crate::{Cause, Ecn, Foretold, ReplayHints};
 use units::Luck;
 
 const MS: u64 = 1_000_000;
@@ -744,7 +744,9 @@ fn what_docsis_s_c_has_no_room_for_begins_its_draws_anew() {
 #[derive(Clone, Copy, Debug)]
 struct Told(Foretold);
 
-impl Body for Told {
+impl Body for Told {}
+
+impl ReplayHints for Told {
     fn foretold(&self) -> Option<Foretold> {
         Some(self.0)
     }

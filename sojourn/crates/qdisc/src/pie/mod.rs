@@ -46,7 +46,7 @@ use rfc::RfcPie;
 
 use crate::ds::mark;
 use crate::timer::Timer;
-use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, Replayed, State};
 use serde::Deserialize;
 use units::{Luck, Rate, Span, Time};
 
@@ -82,7 +82,7 @@ const ONE: u64 = 1 << 56;
 #[derive(Clone, Debug)]
 pub(crate) struct Dice {
     luck: Luck,
-    /// For replays: what another queue's draw decided about the next arrival (`Qdisc::tell`).
+    /// For replays: what another queue's draw decided about the next arrival (`Replayed::tell`).
     told: Option<bool>,
     /// For replays: the probability that the last arrival was dropped or marked early
     /// (`Qdisc::chance`).
@@ -94,12 +94,12 @@ impl Dice {
         Dice { luck, told: None, chance: 0.0 }
     }
 
-    /// `Qdisc::tell`.
+    /// `Replayed::tell`.
     pub(crate) fn tell(&mut self, early: bool) {
         self.told = Some(early);
     }
 
-    /// `Qdisc::chance`.
+    /// `Replayed::chance`.
     pub(crate) fn chance(&self) -> f64 {
         self.chance
     }
@@ -274,12 +274,14 @@ impl<B> Qdisc<B> for Pie<B> {
             pie.rate_changed(rate);
         }
     }
+}
 
+impl<B> Replayed for Pie<B> {
     fn tell(&mut self, early: bool) {
         self.dice.tell(early);
     }
 
-    fn chance(&self) -> Option<f64> {
+    fn chance(&mut self) -> Option<f64> {
         Some(self.dice.chance())
     }
 }

@@ -23,7 +23,7 @@ use super::Verdict;
 use super::linux::{LinuxRed, LinuxRedParams, TWO_32};
 use crate::bands::{PRIORITIES, listed, priomap};
 use crate::pfifo_fast::priority_of;
-use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, Replayed, State};
 use serde::Deserialize;
 use units::{Luck, Time};
 
@@ -236,12 +236,14 @@ impl<B> Qdisc<B> for Gred<B> {
             ..State::default()
         }
     }
+}
 
+impl<B> Replayed for Gred<B> {
     fn tell(&mut self, early: bool) {
         self.told = Some(early);
     }
 
-    fn chance(&self) -> Option<f64> {
+    fn chance(&mut self) -> Option<f64> {
         Some(self.chance)
     }
 }

@@ -73,7 +73,7 @@ pub(crate) struct LinuxRed {
     pub(super) draw: u64,
     /// For replays: the largest `above * count` since then that did not reach the draw.
     pub(super) passed: Option<u64>,
-    /// For replays: what another queue's draw decided about the next arrival (`Qdisc::tell`).
+    /// For replays: what another queue's draw decided about the next arrival (`Replayed::tell`).
     pub(crate) told: Option<bool>,
     /// For replays: the probability that the last arrival was dropped or marked early
     /// (`Qdisc::chance`).

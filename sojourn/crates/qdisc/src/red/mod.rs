@@ -54,7 +54,7 @@ use floyd::FloydRed;
 use linux::TWO_32;
 
 use crate::ds::mark;
-use crate::{Backlog, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, Replayed, State};
 use serde::Deserialize;
 use units::{Luck, Time};
 
@@ -225,7 +225,9 @@ impl<B> Qdisc<B> for Red<B> {
             ..State::default()
         }
     }
+}
 
+impl<B> Replayed for Red<B> {
     /// Linux's RED alone.
     fn tell(&mut self, early: bool) {
         if let Law::Linux(red) = &mut self.law {
@@ -233,7 +235,7 @@ impl<B> Qdisc<B> for Red<B> {
         }
     }
 
-    fn chance(&self) -> Option<f64> {
+    fn chance(&mut self) -> Option<f64> {
         match &self.law {
             Law::Linux(red) => Some(red.chance),
             Law::Floyd(_) => None,
