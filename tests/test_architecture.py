@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -162,6 +163,18 @@ def test_each_test_that_the_page_names_is_there() -> None:
     }
     assert len(named) > 40
     assert named - there == set()
+
+
+def test_the_page_is_short_and_tells_what_additions_took() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert page.count("\n") <= 500
+    sys.path.insert(0, str(ROOT / "benches"))
+    import additions
+
+    try:
+        assert additions.table() in page
+    except LookupError as error:
+        pytest.skip(str(error))
 
 
 # ------------------------------------------------------------------------------------------ purity
