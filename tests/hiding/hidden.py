@@ -39,13 +39,33 @@ class Refusal:
         return None
 
 
-def found(*words: Any, **named: Any) -> Iterator[Distribution]:
-    """The distributions that importlib.metadata finds, without hidden ones."""
-    for distribution in _distributions(*words, **named):
+def visible(distributions: Iterable[Distribution]) -> Iterator[Distribution]:
+    """These distributions without hidden ones."""
+    for distribution in distributions:
         # Its folder's name: to read the name of each from its metadata takes longer than all else.
         name = getattr(distribution, "_normalized_name", None) or distribution.name
         if name.replace("-", "_") not in _names:
             yield distribution
+
+
+def found(*words: Any, **named: Any) -> Iterator[Distribution]:
+    """The distributions that importlib.metadata finds, without hidden ones."""
+    return visible(_distributions(*words, **named))
+
+
+def filter_all_finders() -> None:
+    """The same where another finder has taken over: the package importlib_metadata, which dask imports,
+    puts its own in the place of Python's. A subprocess that has imported neither is left alone."""
+    metadata = sys.modules.get("importlib.metadata")
+    if metadata is None or hasattr(metadata.Distribution.discover, "plain"):
+        return
+    plain = metadata.Distribution.discover
+
+    def discover(**named: Any) -> Iterator[Distribution]:
+        return visible(plain(**named))
+
+    discover.plain = plain  # type: ignore[attr-defined]
+    metadata.Distribution.discover = staticmethod(discover)
 
 
 def hide(names: Iterable[str]) -> None:
@@ -57,6 +77,7 @@ def hide(names: Iterable[str]) -> None:
     if not any(isinstance(finder, Refusal) for finder in sys.meta_path):
         sys.meta_path.insert(0, Refusal())
         PathFinder.find_distributions = staticmethod(found)
+    filter_all_finders()
     _names = names
     for name in [name for name in sys.modules if name.partition(".")[0] in names]:
         _aside[name] = sys.modules.pop(name)
