@@ -153,15 +153,18 @@ def clean() -> dict[str, str]:
 
 
 def run(installed: Path, where: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    # Isolated from the tree: its editable install is a .pth file, which is read after PYTHONPATH.
-    path = os.pathsep.join([str(installed), sysconfig.get_path("purelib")])
+    # Isolated from the tree: its editable install is a .pth file, which is read after PYTHONPATH. Of it
+    # the packages would still be found of which the folder holds no wheel.
+    hiding = str(ROOT / "tests" / "hiding")
+    path = os.pathsep.join([hiding, str(installed), sysconfig.get_path("purelib")])
+    absent = [name for name in WHEELS if not (installed / name).is_dir()]
     return subprocess.run(
         [sys.executable, *words],
         cwd=where,
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": path},
+        env=os.environ | {"PYTHONPATH": path, "SOJOURN_TESTS_HIDE": " ".join(absent)},
     )
 
 

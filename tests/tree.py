@@ -5,6 +5,7 @@ import hashlib
 import os
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +19,7 @@ INSTALLED = "SOJOURN_TESTS_INSTALLED"
 """Set where what is tested are packages installed elsewhere, some of which may be absent."""
 
 
+@cache
 def hidden_from(file: Path) -> list[str]:
     """What a test of this file, or of a folder, can not import: packages that its own does not
     depend on, and the modules of their tests. Tests of no package see all."""
