@@ -244,7 +244,7 @@ $(VENV)/.made:
 ifeq ($(shell uname -s),Linux)
 GUEST := sojourn/python/sojourn/engine/kernel/sojourn-guest
 
-$(GUEST): $(RUST_SOURCES)
+$(GUEST): $(CORE_SOURCES)
 	cargo build --profile guest --quiet -p guest
 	cp $${CARGO_TARGET_DIR:-target}/guest/sojourn-guest $@
 endif
@@ -254,7 +254,7 @@ endif
 LAB     := sojourn/python/sojourn/lab/engine.wasm
 BROWSER := wasm32-unknown-unknown
 
-$(LAB): $(RUST_SOURCES)
+$(LAB): $(CORE_SOURCES)
 	@if command -v rustup >/dev/null; then rustup target add $(BROWSER) 2>/dev/null || true; fi; \
 	if [ -d "$$(rustc --print target-libdir --target $(BROWSER))" ]; then \
 	  cargo build --profile page --quiet -p lab --target $(BROWSER) && \
@@ -289,8 +289,8 @@ $(VENV)/.dev: $(VENV)/.tools $(GUEST) $(RUST_SOURCES) $(PACKAGES:=/pyproject.tom
 	@$(DEVELOP); develop --profile checked
 	@touch $@
 
-# What is handed to others: tests/test_wheel.py installs it elsewhere and runs runs it there. PROFILE=checked takes what the tests have compiled already. (An editable install leaves wheels of its own in
-# target/wheels.)
+# What is handed to others: tests/test_wheel.py installs it elsewhere and runs it there. PROFILE=checked takes what the
+# tests have compiled already. (An editable install leaves wheels of its own in target/wheels.)
 WHEELS  := target/wheel
 PROFILE := wheel
 

@@ -2,7 +2,7 @@
 
 from sojourn.extras import VERBS, Extra
 
-PLACES = {"graph": "graph:graph", "import": "import_:import_"}
+PLACES = {"import": "import_:import_"}
 """The file and the name in it of a verb that is not in the file of its name, by its name."""
 
 OUTPUTS = {
