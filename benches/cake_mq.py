@@ -47,10 +47,10 @@ def runs_of(name: str, engine: str, out: Path) -> list[Run]:
 
 def shares_by_hash(queues: int, flows: int = 8) -> float:
     """Jain's index on average, where each flow has an equal part of its queue's equal part."""
-    luck = random.Random(1)
+    rng = random.Random(1)
 
     def one() -> float:
-        mine = [luck.randrange(queues) for _ in range(flows)]
+        mine = [rng.randrange(queues) for _ in range(flows)]
         shares = [1 / mine.count(queue) for queue in mine]
         return sum(shares) ** 2 / (flows * sum(share * share for share in shares))
 

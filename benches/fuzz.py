@@ -58,30 +58,30 @@ Make = Callable[[random.Random], str]
 
 
 def one_of(*values: str) -> Make:
-    return lambda luck: luck.choice(values)
+    return lambda rng: rng.choice(values)
 
 
 def number(low: float, high: float, unit: str = "") -> Make:
     """Log-uniform between the two, quoted if it has a unit."""
 
-    def make(luck: random.Random) -> str:
-        value = low * (high / low) ** luck.random() if low > 0 else luck.uniform(low, high)
-        text = f"{max(round(value), 1) if luck.random() < 0.5 and value > 1 else float(f'{value:.2g}'):g}"
+    def make(rng: random.Random) -> str:
+        value = low * (high / low) ** rng.random() if low > 0 else rng.uniform(low, high)
+        text = f"{max(round(value), 1) if rng.random() < 0.5 and value > 1 else float(f'{value:.2g}'):g}"
         return f'"{text} {unit}"' if unit else text
 
     return make
 
 
 def either(*makes: Make) -> Make:
-    return lambda luck: luck.choice(makes)(luck)
+    return lambda rng: rng.choice(makes)(rng)
 
 
 def law(draw: Callable[[random.Random], tuple[str, str]]) -> Make:
     """A quantity that each flow draws, of two values."""
 
-    def make(luck: random.Random) -> str:
-        low, high = draw(luck)
-        words = luck.choice(["{low}", "uniform {low} .. {high}", "spread {low} .. {high}"])
+    def make(rng: random.Random) -> str:
+        low, high = draw(rng)
+        words = rng.choice(["{low}", "uniform {low} .. {high}", "spread {low} .. {high}"])
         return f'"{words.format(low=low, high=high)}"'
 
     return make
@@ -90,10 +90,10 @@ def law(draw: Callable[[random.Random], tuple[str, str]]) -> Make:
 def again(*units: str) -> Make:
     """A quantity that is drawn each time."""
 
-    def make(luck: random.Random) -> str:
-        unit = luck.choice(units)
-        mean = round(10 ** luck.uniform(0, 3))
-        words = luck.choice(
+    def make(rng: random.Random) -> str:
+        unit = rng.choice(units)
+        mean = round(10 ** rng.uniform(0, 3))
+        words = rng.choice(
             ["{m} {u}", "exp {m} {u}", "uniform {m} {u} .. {n} {u}", "pareto {m} {u} 1.5"]
         )
         return f'"{words.format(m=mean, n=3 * mean, u=unit)}"'
@@ -124,7 +124,7 @@ ODD = [
 TIME = {"duration": number(1, 20, "s"), "warmup": number(1, 900, "ms")}
 RATE = number(0.02, 200, "Mbit/s")
 LINE: dict[str, Make] = {
-    "qdisc": lambda luck: f'"{luck.choice(DISCIPLINES)}"',
+    "qdisc": lambda rng: f'"{rng.choice(DISCIPLINES)}"',
     "link_layer": one_of(
         '"ethernet"', '"atm"', '"docsis"', '"pppoe-ptm"', '"atm overhead 44 mpu 64 header 14"'
     ),
@@ -143,11 +143,11 @@ FLOW: dict[str, Make] = {
     "count": one_of("1", "2", "3", "10", "60"),
     "name": one_of('"a"', '"a.b"', '"x:y"', '"bulk"'),
     "start": either(
-        law(lambda luck: ("0 s", luck.choice(["1 ns", "300 ms", "900 ms"]))),
+        law(lambda rng: ("0 s", rng.choice(["1 ns", "300 ms", "900 ms"]))),
         one_of('"every 100 ms"'),
     ),
-    "stop": law(lambda luck: ("1 s", "2 s")),
-    "rtt": law(lambda luck: (luck.choice(["500 ms", "2 s"]), "3 s")),
+    "stop": law(lambda rng: ("1 s", "2 s")),
+    "rtt": law(lambda rng: (rng.choice(["500 ms", "2 s"]), "3 s")),
     "access": number(200, 1000, "Mbit/s"),
     "jitter": number(0.001, 50, "ms"),
     "dscp": one_of('"cs0"', '"ef"', '"lowdelay"', "46", '"af42"'),
@@ -222,30 +222,30 @@ SURPRISES = [
 class Writer:
     """Writes one sentence of the language, with some wrong values and keys if it is to."""
 
-    def __init__(self, luck: random.Random, wrong: float) -> None:
-        self.luck = luck
+    def __init__(self, rng: random.Random, wrong: float) -> None:
+        self.rng = rng
         self.wrong = wrong
         self.lines: list[str] = []
 
     def keys(self, always: dict[str, Make], perhaps: dict[str, Make], share: float = 0.25) -> None:
         """Lines `key = value`."""
         chosen = dict(always)
-        chosen.update({key: make for key, make in perhaps.items() if self.luck.random() < share})
+        chosen.update({key: make for key, make in perhaps.items() if self.rng.random() < share})
         for key, make in chosen.items():
             self.lines.append(f"{key} = {self._value(key, make)}")
-        if self.luck.random() < self.wrong / 4:
-            self.lines.append(f"{self.luck.choice(SURPRISES)} = {self.luck.choice(ODD)}")
+        if self.rng.random() < self.wrong / 4:
+            self.lines.append(f"{self.rng.choice(SURPRISES)} = {self.rng.choice(ODD)}")
 
     def _value(self, key: str, make: Make) -> str:
-        if self.luck.random() >= self.wrong:
-            return make(self.luck)
-        if key == "qdisc" and self.luck.random() < 0.7:
-            return f'"{self.luck.choice(DISCIPLINES)} {self.luck.choice(WORDS)}"'
-        return self.luck.choice(ODD)
+        if self.rng.random() >= self.wrong:
+            return make(self.rng)
+        if key == "qdisc" and self.rng.random() < 0.7:
+            return f'"{self.rng.choice(DISCIPLINES)} {self.rng.choice(WORDS)}"'
+        return self.rng.choice(ODD)
 
     def scenario(self) -> str:
         """A whole file."""
-        luck = self.luck
+        rng = self.rng
         seeds = {
             "seed": one_of("0", "1", "9223372036854775807"),
             "seeds": one_of("1", "2", "[3, 8]"),
@@ -254,17 +254,17 @@ class Writer:
             {"duration": TIME["duration"]},
             {"warmup": TIME["warmup"], "title": one_of('"t"', '"µ <b>"')},
         )
-        self.keys({}, dict([luck.choice(list(seeds.items()))]))
-        nodes = self._links() if luck.random() < 0.4 else []
+        self.keys({}, dict([rng.choice(list(seeds.items()))]))
+        nodes = self._links() if rng.random() < 0.4 else []
         if not nodes:
             self._bottleneck()
-        for _ in range(luck.choice([1, 1, 2, 3, 5])):
+        for _ in range(rng.choice([1, 1, 2, 3, 5])):
             self._flow(nodes)
-        if luck.random() < 0.3:
+        if rng.random() < 0.3:
             self.lines.append("[record]")
             self.keys({}, RECORD, 0.5)
-        if luck.random() < 0.1:
-            self.lines += ["[sweep]", *luck.sample(SWEPT, luck.choice([1, 1, 2]))]
+        if rng.random() < 0.1:
+            self.lines += ["[sweep]", *rng.sample(SWEPT, rng.choice([1, 1, 2]))]
         return "\n".join(self.lines) + "\n"
 
     def _bottleneck(self) -> None:
@@ -272,14 +272,14 @@ class Writer:
         rate = either(RATE, RATE, RATE, RATE, one_of('"unlimited"'))
         self.keys({"rate": rate, "delay": number(0.01, 100, "ms")}, LINE)
         for way in ("up", "down"):
-            if self.luck.random() < 0.2:
+            if self.rng.random() < 0.2:
                 self.lines.append(f"[bottleneck.{way}]")
                 self.keys({}, {"rate": RATE, **LINE})
 
     def _links(self) -> list[str]:
-        nodes = [f"n{i}" for i in range(self.luck.choice([2, 2, 3, 4, 7]))]
+        nodes = [f"n{i}" for i in range(self.rng.choice([2, 2, 3, 4, 7]))]
         pairs = list(itertools.pairwise(nodes))
-        if self.luck.random() < 0.2:
+        if self.rng.random() < 0.2:
             pairs.append((nodes[-1], nodes[0]))
         for source, target in pairs:
             self.lines += ["[[link]]", f'from = "{source}"', f'to = "{target}"']
@@ -293,55 +293,55 @@ class Writer:
         return nodes
 
     def _flow(self, nodes: list[str]) -> None:
-        kind = self.luck.choice(list(KINDS))
+        kind = self.rng.choice(list(KINDS))
         always, perhaps = KINDS[kind]
         self.lines += ["[[flow]]", f'kind = "{kind}"']
         if nodes:
-            source, target = self.luck.sample(nodes, 2)
+            source, target = self.rng.sample(nodes, 2)
             self.lines += [f'from = "{source}"', f'to = "{target}"']
-        elif self.luck.random() < 0.4:
-            self.lines.append(f'direction = "{self.luck.choice(["up", "down"])}"')
+        elif self.rng.random() < 0.4:
+            self.lines.append(f'direction = "{self.rng.choice(["up", "down"])}"')
         self.keys(always, {**perhaps, **FLOW})
 
 
-def exchanged(luck: random.Random, text: str) -> str:
+def exchanged(rng: random.Random, text: str) -> str:
     """An example whose keys and values are exchanged, left out, doubled, or replaced by odd
     ones."""
     lines = text.splitlines()
-    for _ in range(luck.choice([1, 1, 2, 4])):
-        at = luck.randrange(len(lines))
+    for _ in range(rng.choice([1, 1, 2, 4])):
+        at = rng.randrange(len(lines))
         key, equals, _ = lines[at].partition("=")
-        match luck.randrange(5):
+        match rng.randrange(5):
             case 0:
                 del lines[at]
             case 1:
-                lines.insert(luck.randrange(len(lines) + 1), lines[at])
+                lines.insert(rng.randrange(len(lines) + 1), lines[at])
             case 2 if equals:
-                lines[at] = f"{key}= {luck.choice(ODD)}"
+                lines[at] = f"{key}= {rng.choice(ODD)}"
             case 3 if equals:
                 values = [line.partition("=")[2] for line in lines if "=" in line]
-                lines[at] = f"{key}={luck.choice(values)}"
+                lines[at] = f"{key}={rng.choice(values)}"
             case _:
-                lines[at] = f"{luck.choice(SURPRISES)} = {luck.choice(ODD)}"
+                lines[at] = f"{rng.choice(SURPRISES)} = {rng.choice(ODD)}"
         if not lines:
             lines = [""]
     return "\n".join(lines) + "\n"
 
 
-def damaged(luck: random.Random, text: str) -> bytes:
+def damaged(rng: random.Random, text: str) -> bytes:
     """An example with bytes changed, removed and repeated."""
     data = bytearray(text.encode())
-    for _ in range(luck.choice([1, 2, 8, 40])):
-        at = luck.randrange(len(data))
-        match luck.randrange(4):
+    for _ in range(rng.choice([1, 2, 8, 40])):
+        at = rng.randrange(len(data))
+        match rng.randrange(4):
             case 0:
-                data[at] = luck.randrange(256)
+                data[at] = rng.randrange(256)
             case 1:
-                del data[at : at + luck.choice([1, 5, 100])]
+                del data[at : at + rng.choice([1, 5, 100])]
             case 2:
-                data[at:at] = data[at : at + 20] * luck.choice([1, 3, 200])
+                data[at:at] = data[at : at + 20] * rng.choice([1, 3, 200])
             case _:
-                data[at:at] = luck.choice(b"[]{}\"'.=,\n\x00\xff#0e-").to_bytes()
+                data[at:at] = rng.choice(b"[]{}\"'.=,\n\x00\xff#0e-").to_bytes()
         if not data:
             data = bytearray(b"\n")
     return bytes(data)
@@ -349,21 +349,21 @@ def damaged(luck: random.Random, text: str) -> bytes:
 
 def case(index: int) -> bytes:
     """The file of this number."""
-    luck = random.Random(index)
-    example = luck.choice(sorted(EXAMPLES.glob("*.toml"))).read_text(encoding="utf-8")
+    rng = random.Random(index)
+    example = rng.choice(sorted(EXAMPLES.glob("*.toml"))).read_text(encoding="utf-8")
     # A minute of an example says no more about its words than a few seconds.
     example = (
         example.replace('"60 s"', '"4 s"').replace('"30 s"', '"3 s"').replace('"5 s"', '"1 s"')
     )
     match index % 8:
         case 0 | 1 | 2:
-            return Writer(luck, 0.0).scenario().encode()
+            return Writer(rng, 0.0).scenario().encode()
         case 3 | 4 | 5:
-            return Writer(luck, luck.choice([0.03, 0.1, 0.3])).scenario().encode()
+            return Writer(rng, rng.choice([0.03, 0.1, 0.3])).scenario().encode()
         case 6:
-            return exchanged(luck, example).encode()
+            return exchanged(rng, example).encode()
         case _:
-            return damaged(luck, example)
+            return damaged(rng, example)
 
 
 # --------------------------------------------------------------------------------------- one case

@@ -67,7 +67,7 @@ class Session:
 
 def session(line: Line) -> Session:
     """What measuring this line brings back."""
-    luck = np.random.default_rng(line.seed)
+    rng = np.random.default_rng(line.seed)
     phases = _phases(line)
     end = phases[-1]["end_ns"]
     flows: list[dict[str, Any]] = []
@@ -82,7 +82,7 @@ def session(line: Line) -> Session:
             mbps = line.down_mbps if way == "down" else line.up_mbps
             deep = (line.down_buffer if way == "down" else line.up_buffer) * 8 / mbps / 1e3
             # Fills within two seconds, then saws between 70 % and the full depth.
-            level = np.minimum(tau / 2, 0.7 + 0.3 * ((tau + luck.uniform(0, 2)) % 2.5) / 2.5)
+            level = np.minimum(tau / 2, 0.7 + 0.3 * ((tau + rng.uniform(0, 2)) % 2.5) / 2.5)
             full = np.flatnonzero(inside)[(tau > 2.9) & (tau < 3.6)]
             queues[way][inside] = deep * level
             queues[way][full] = deep
@@ -96,7 +96,7 @@ def session(line: Line) -> Session:
                     }
                 )  # fmt: skip
                 share = mbps * 1e6 / 8 * 0.1 / line.streams / 1.0456
-                got = np.cumsum(np.full(tau.size, share) * luck.uniform(0.9, 1.1, tau.size)).astype(
+                got = np.cumsum(np.full(tau.size, share) * rng.uniform(0.9, 1.1, tau.size)).astype(
                     np.int64
                 )
                 srtt = (line.base_ms + queues[way][inside]) * MS
@@ -114,7 +114,7 @@ def session(line: Line) -> Session:
         name: np.concatenate([row[name] for row in rows]) if rows else np.empty(0, np.int64)
         for name in names_of("flow")
     }
-    probe, probes = _probes(line, luck, phases, grid, queues, flows, group)
+    probe, probes = _probes(line, rng, phases, grid, queues, flows, group)
     links: list[dict[str, Any]] = []
     if line.interface:
         links = [
@@ -183,7 +183,7 @@ def _ways(kind: str) -> tuple[str, ...]:
 
 
 def _probes(
-    line: Line, luck: np.random.Generator, phases: list[dict[str, Any]], grid: np.ndarray[Any, Any],
+    line: Line, rng: np.random.Generator, phases: list[dict[str, Any]], grid: np.ndarray[Any, Any],
     queues: dict[str, np.ndarray[Any, Any]], flows: list[dict[str, Any]], group: int,
 ) -> tuple[Columns, list[dict[str, Any]]]:  # fmt: skip
     t = np.arange(0, phases[-1]["end_ns"], line.probe_ms * MS)
@@ -197,9 +197,9 @@ def _probes(
     ):
         up = queues["up"][at] if waits or line.queue_at_gateway else np.zeros(t.size)
         down = queues["down"][at] if waits else np.zeros(t.size)
-        forward = base / 2 + up + luck.exponential(line.noise_ms / 2, t.size)
-        back = base / 2 + down + luck.exponential(line.noise_ms / 2, t.size)
-        gone = (luck.uniform(size=t.size) < line.loss) & (up + down > 1)
+        forward = base / 2 + up + rng.exponential(line.noise_ms / 2, t.size)
+        back = base / 2 + down + rng.exponential(line.noise_ms / 2, t.size)
+        gone = (rng.uniform(size=t.size) < line.loss) & (up + down > 1)
         rtt = np.where(gone, -1, ((forward + back) * MS).astype(np.int64))
         columns["t_ns"].append(t)
         columns["probe"].append(np.full(t.size, len(flows)))

@@ -111,8 +111,8 @@ def _covered(memory: float, blocks: bool) -> float:
     remember."""
     hits = 0
     for seed in range(200):
-        luck = np.random.default_rng(seed)
-        noise = luck.normal(size=300)
+        rng = np.random.default_rng(seed)
+        noise = rng.normal(size=300)
         values = np.empty(300)
         values[0] = noise[0]
         for i in range(1, 300):

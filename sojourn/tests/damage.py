@@ -22,96 +22,96 @@ STRANGE: tuple[Any, ...] = (
 
 def spoil(run: Path, seed: int) -> str:
     """Changes one thing in the Run in this folder; what, in words."""
-    luck = random.Random(seed)
+    rng = random.Random(seed)
     # Every kind in turn, so that a few dozen seeds have all of them.
     damage = DAMAGES[seed % len(DAMAGES)]
-    return f"{damage.__name__.lstrip('_')} {damage(run, luck)}"
+    return f"{damage.__name__.lstrip('_')} {damage(run, rng)}"
 
 
-def _value_of_meta(run: Path, luck: random.Random) -> str:
+def _value_of_meta(run: Path, rng: random.Random) -> str:
     meta = json.loads((run / META).read_text())
-    at, key, where = _somewhere(meta, luck)
-    at[key] = luck.choice(STRANGE)
+    at, key, where = _somewhere(meta, rng)
+    at[key] = rng.choice(STRANGE)
     (run / META).write_text(json.dumps(meta))
     return f"{where} = {str(at[key])[:40]!r}"
 
 
-def _missing_in_meta(run: Path, luck: random.Random) -> str:
+def _missing_in_meta(run: Path, rng: random.Random) -> str:
     meta = json.loads((run / META).read_text())
-    at, key, where = _somewhere(meta, luck)
+    at, key, where = _somewhere(meta, rng)
     del at[key]
     (run / META).write_text(json.dumps(meta))
     return where
 
 
-def _twice_in_meta(run: Path, luck: random.Random) -> str:
+def _twice_in_meta(run: Path, rng: random.Random) -> str:
     meta = json.loads((run / META).read_text())
-    name = luck.choice([key for key, value in meta.items() if isinstance(value, list) and value])
-    meta[name].append(luck.choice(meta[name]))
+    name = rng.choice([key for key, value in meta.items() if isinstance(value, list) and value])
+    meta[name].append(rng.choice(meta[name]))
     (run / META).write_text(json.dumps(meta))
     return str(name)
 
 
-def _text_of_meta(run: Path, luck: random.Random) -> str:
+def _text_of_meta(run: Path, rng: random.Random) -> str:
     file = run / META
     text = file.read_bytes()
-    cut = luck.randrange(len(text))
+    cut = rng.randrange(len(text))
     file.write_bytes(
-        luck.choice(
+        rng.choice(
             [text[:cut], b"", b"[" * 100_000, b"\xff" + text, text[:cut] + b"\0" + text[cut:]]
         )
     )
     return f"at {cut}"
 
 
-def _truncated(run: Path, luck: random.Random) -> str:
-    file = _table(run, luck)
+def _truncated(run: Path, rng: random.Random) -> str:
+    file = _table(run, rng)
     content = file.read_bytes()
-    file.write_bytes(content[: luck.choice([0, 1, 4, luck.randrange(len(content))])])
+    file.write_bytes(content[: rng.choice([0, 1, 4, rng.randrange(len(content))])])
     return file.name
 
 
-def _flipped(run: Path, luck: random.Random) -> str:
-    file = _table(run, luck)
+def _flipped(run: Path, rng: random.Random) -> str:
+    file = _table(run, rng)
     content = bytearray(file.read_bytes())
-    at = luck.randrange(len(content))
-    content[at] ^= 1 << luck.randrange(8)
+    at = rng.randrange(len(content))
+    content[at] ^= 1 << rng.randrange(8)
     file.write_bytes(content)
     return f"{file.name} at {at}"
 
 
-def _swapped(run: Path, luck: random.Random) -> str:
-    one, other = _table(run, luck), _table(run, luck)
+def _swapped(run: Path, rng: random.Random) -> str:
+    one, other = _table(run, rng), _table(run, rng)
     first, second = one.read_bytes(), other.read_bytes()
     one.write_bytes(second)
     other.write_bytes(first)
     return f"{one.name} and {other.name}"
 
 
-def _gone(run: Path, luck: random.Random) -> str:
-    file = luck.choice([_table(run, luck), run / SCENARIO, *run.glob(f"seed-*/{SUMS}")])
+def _gone(run: Path, rng: random.Random) -> str:
+    file = rng.choice([_table(run, rng), run / SCENARIO, *run.glob(f"seed-*/{SUMS}")])
     file.unlink()
     return file.name
 
 
-def _folder_instead(run: Path, luck: random.Random) -> str:
-    file = luck.choice([_table(run, luck), run / META, run / SCENARIO])
+def _folder_instead(run: Path, rng: random.Random) -> str:
+    file = rng.choice([_table(run, rng), run / META, run / SCENARIO])
     file.unlink()
     file.mkdir()
     return file.name
 
 
-def _link_instead(run: Path, luck: random.Random) -> str:
-    file = luck.choice([_table(run, luck), run / META])
-    to = luck.choice([file.name, "/dev/null", "/etc/passwd", _table(run, luck), "nowhere"])
+def _link_instead(run: Path, rng: random.Random) -> str:
+    file = rng.choice([_table(run, rng), run / META])
+    to = rng.choice([file.name, "/dev/null", "/etc/passwd", _table(run, rng), "nowhere"])
     file.unlink()
     file.symlink_to(to)
     return f"{file.name} to {to}"
 
 
-def _sums(run: Path, luck: random.Random) -> str:
+def _sums(run: Path, rng: random.Random) -> str:
     for file in run.glob(f"seed-*/{SUMS}"):
-        file.write_text(luck.choice(["", "x\n", file.read_text().replace("a", "b")]))
+        file.write_text(rng.choice(["", "x\n", file.read_text().replace("a", "b")]))
     return ""
 
 
@@ -150,17 +150,17 @@ def refused_or_read(
         assert "error: " in said.err.lower(), said.err
 
 
-def _table(run: Path, luck: random.Random) -> Path:
-    return luck.choice(sorted(file for file in run.glob("seed-*/*.parquet") if file.is_file()))
+def _table(run: Path, rng: random.Random) -> Path:
+    return rng.choice(sorted(file for file in run.glob("seed-*/*.parquet") if file.is_file()))
 
 
-def _somewhere(meta: Any, luck: random.Random) -> tuple[Any, Any, str]:
+def _somewhere(meta: Any, rng: random.Random) -> tuple[Any, Any, str]:
     """A place in plain values: what holds it, its key there, and its path."""
     at, path = meta, []
     while True:
         keys = list(at) if isinstance(at, dict) else list(range(len(at)))
-        key = luck.choice(keys)
+        key = rng.choice(keys)
         path.append(str(key))
-        if not isinstance(at[key], dict | list) or not at[key] or luck.random() < 0.25:
+        if not isinstance(at[key], dict | list) or not at[key] or rng.random() < 0.25:
             return at, key, ".".join(path)
         at = at[key]

@@ -97,7 +97,7 @@ def run(path: Path, shape: Shape | None = None) -> Run:
 
 def tables(shape: Shape, seed: int) -> dict[str, Columns]:
     """All tables of one seed."""
-    luck = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     kind = shape.qdisc.split()[0]
     n = shape.duration_s * 1000 // shape.interval_ms
     t = (np.arange(n) + 1) * shape.interval_ms * 1_000_000
@@ -108,13 +108,13 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
 
     # The backlog: a sawtooth below the limit, or noise about the target, after slow start.
     rise = np.minimum(tau / 2, 1)
-    period = 6 + luck.uniform(-0.5, 0.5)
-    saw = 0.72 + 0.28 * ((tau + luck.uniform(0, 1)) % period) / period
-    target = 0.005 / packet_s * rise * luck.uniform(0.2, 1.9, n)
+    period = 6 + rng.uniform(-0.5, 0.5)
+    saw = 0.72 + 0.28 * ((tau + rng.uniform(0, 1)) % period) / period
+    target = 0.005 / packet_s * rise * rng.uniform(0.2, 1.9, n)
     level = 1000 * rise * saw if bloated else target
     backlog = np.round(level * busy).astype(np.int64)
     sojourn = backlog * packet_s * 1e9
-    largest = np.round(sojourn * (1 + luck.uniform(0.0, 0.25 if bloated else 2.0, n))).astype(
+    largest = np.round(sojourn * (1 + rng.uniform(0.0, 0.25 if bloated else 2.0, n))).astype(
         np.int64
     )
     share = (0.985 if bloated else 0.955) * busy
@@ -126,12 +126,10 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
         dropped_at = np.empty(0, np.int64)
     elif bloated:
         tops = t[np.flatnonzero(np.diff(saw) < -0.2)]
-        dropped_at = np.sort(
-            (tops[:, None] + luck.integers(0, 80_000_000, (tops.size, 40))).ravel()
-        )
+        dropped_at = np.sort((tops[:, None] + rng.integers(0, 80_000_000, (tops.size, 40))).ravel())
     else:
         dropped_at = np.sort(
-            luck.integers(SECOND, max(shape.duration_s, 2) * SECOND, shape.duration_s * 5)
+            rng.integers(SECOND, max(shape.duration_s, 2) * SECOND, shape.duration_s * 5)
         )
     dropped_at = dropped_at[dropped_at < shape.duration_s * SECOND].astype(np.int64)
     per_interval = (
@@ -147,7 +145,7 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
             n, {"pfifo": 1000.0, "bfifo": 1.5e6, "codel": 1000.0, "fq_codel": 10240.0}[kind]
         )
     if kind == "codel":
-        state["count"] = np.round(luck.uniform(0, 6, n))
+        state["count"] = np.round(rng.uniform(0, 6, n))
     if kind == "fq_codel":
         state["flows"] = np.full(n, float(min(shape.flows + 1, 1024)))
     if kind == "red":
@@ -162,12 +160,12 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
         "sent_bytes": sent_bytes, "dropped_packets": per_interval, "marked_packets": np.zeros(n, np.int64), **state,
     }  # fmt: skip
 
-    weights = luck.dirichlet(np.full(shape.flows, 8.0)) if busy else np.empty(0)
-    step = np.outer(weights, sent_bytes * 1448 / 1514) * luck.uniform(0.8, 1.2, (shape.flows, n))
+    weights = rng.dirichlet(np.full(shape.flows, 8.0)) if busy else np.empty(0)
+    step = np.outer(weights, sent_bytes * 1448 / 1514) * rng.uniform(0.8, 1.2, (shape.flows, n))
     delivered = np.cumsum(step, axis=1).astype(np.int64)
     cwnd = np.outer(
         weights * shape.flows, (backlog + 60) * 1448 / max(shape.flows, 1)
-    ) * luck.uniform(0.9, 1.1, (shape.flows, n))
+    ) * rng.uniform(0.9, 1.1, (shape.flows, n))
     flow: Columns = {
         "t_ns": np.tile(t, shape.flows),
         "flow": np.repeat(np.arange(shape.flows), n),
@@ -185,10 +183,10 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
     ping_t = np.tile(np.arange(pings) * shape.ping_ms * 1_000_000, shape.probes)
     waits = sojourn if kind != "fq_codel" else np.minimum(sojourn, 600_000.0)
     at = np.minimum(ping_t // (shape.interval_ms * 1_000_000), max(n - 1, 0))
-    rtt = (40_000_000 + (waits[at] if n else 0) * luck.uniform(0.9, 1.1, ping_t.size)).astype(
+    rtt = (40_000_000 + (waits[at] if n else 0) * rng.uniform(0.9, 1.1, ping_t.size)).astype(
         np.int64
     )
-    rtt[luck.uniform(size=rtt.size) < (0.02 if bloated and busy else 0.0)] = -1
+    rtt[rng.uniform(size=rtt.size) < (0.02 if bloated and busy else 0.0)] = -1
     probe: Columns = {
         "t_ns": ping_t, "probe": np.repeat(shape.flows + np.arange(shape.probes), pings),
         "seq": np.tile(np.arange(pings), shape.probes), "rtt_ns": rtt, "forward_ns": np.where(rtt < 0, -1, rtt // 2),
@@ -252,7 +250,7 @@ def tables(shape: Shape, seed: int) -> dict[str, Columns]:
         "flow": flow,
         "probe": probe,
         "drops": {
-            "t_ns": dropped_at, "link": np.zeros(k, np.int64), "flow": luck.integers(0, max(shape.flows, 1), k),
+            "t_ns": dropped_at, "link": np.zeros(k, np.int64), "flow": rng.integers(0, max(shape.flows, 1), k),
             "cause": np.full(k, 0 if bloated else 3 if kind == "red" else 1), "marked": np.zeros(k, np.int64),
             "bytes": np.full(k, 1514),
         },

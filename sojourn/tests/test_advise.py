@@ -301,7 +301,7 @@ def test_a_noisier_copy_never_wins() -> None:
     for _ in range(200):
         seeds = int(rng.integers(6, 12))
         base = rng.normal(0, rng.gamma(1), (3, seeds)) + rng.uniform(10, 14, (3, 1))
-        # Noise whose mean is 0 and that goes with nobody's luck.
+        # Noise whose mean is 0 and that goes with nobody's rng.
         basis, _ = np.linalg.qr(np.vstack([np.ones(seeds), base]).T)
         noise = rng.normal(0, rng.gamma(1), seeds)
         noise -= basis @ (basis.T @ noise)

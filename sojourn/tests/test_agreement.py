@@ -672,7 +672,7 @@ STOP_NEVER = -1
 
 
 class StandIn(Simulator):
-    """In the kernel's place: the simulator with another luck at its links. At one seed of red
+    """In the kernel's place: the simulator with other draws at its links. At one seed of red
     somebody presses Ctrl-C."""
 
     name = "kernel"

@@ -75,10 +75,10 @@ def test_seeds_that_can_not_say_are_left_out_of_the_mean() -> None:
 
 
 def test_the_interval_covers_the_true_mean_in_95_of_100_samples() -> None:
-    luck = np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     inside = 0
     for _ in range(2000):
-        found = metrics.mean_ci95(luck.normal(10.0, 3.0, 5))
+        found = metrics.mean_ci95(rng.normal(10.0, 3.0, 5))
         inside += abs(found["mean"] - 10.0) <= found["ci95"]
     # The binomial's standard deviation is 0.5 %.
     assert 0.935 <= inside / 2000 <= 0.965

@@ -134,7 +134,7 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
 def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     draws = compare(recording(name)).draws
     assert draws is not None
-    # Three standard deviations: of a recording that is given, this is no matter of luck.
+    # Three standard deviations: of a recording that is given, this is no matter of rng.
     assert abs(draws.drawn - draws.expected) < 1.5 * draws.ci95
     assert draws.drawn > 10
 

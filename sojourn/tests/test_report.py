@@ -366,8 +366,8 @@ def test_how_late_datagrams_come_is_shown_over_time(tmp_path: Path) -> None:
 
 def test_a_million_points_become_levels_that_keep_every_peak() -> None:
     n = 1_000_000
-    luck = np.random.default_rng(1)
-    y = luck.normal(size=n)
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=n)
     y[[123_456, 777_777]] = 50, -50
     buffers = data.Buffers()
     levels = buffers.line(Line(np.arange(n) / 1000, y))

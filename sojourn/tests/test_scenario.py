@@ -1,6 +1,6 @@
 """The scenario language: what it means, what it refuses and how it says so.
 
-Laws come first (text and value are one; a flow's luck is its own), then worked numbers, then the
+Laws come first (text and value are one; a flow's rng is its own), then worked numbers, then the
 conversations with the user.
 """
 

@@ -312,7 +312,7 @@ def replay(
     ValueError when the JSON is no link or the columns are no arrivals.
     """
 
-def luck_key(seed: int, name: str) -> int:
+def rng_key(seed: int, name: str) -> int:
     """All that the random stream called `name` in a run with this seed depends on: 64 bits."""
 
 def parse_toml(text: str) -> tuple[dict[str, object], dict[str, tuple[int, int]]]:

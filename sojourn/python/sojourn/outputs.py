@@ -574,7 +574,7 @@ class ReplayedDraws(TypedDict):
     """RED's random decisions, in sum."""
 
     drawn: int
-    """Arrivals that the recorded queue dropped or marked though the law left it to luck."""
+    """Arrivals that the recorded queue dropped or marked though the law left it to rng."""
     expected: float
     """The sum of the probabilities that ours found."""
     ci95: float

@@ -39,7 +39,7 @@ _OURS = re.compile(r"(sojourn-|\..+\.)[0-9a-f]{16}")
 UML = "linux-um"
 """The kernel of the built guest, as a program."""
 _TOKEN = 16
-"""Hexadecimal digits at the end of such a name: 64 bits of luck meet nobody else's."""
+"""Hexadecimal digits at the end of such a name: 64 random bits meet nobody else's."""
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,12 @@ def main(count: str, *command: str) -> int:
     child = subprocess.Popen(command)
     while child.poll() is None and not takes_alarms(child.pid):
         time.sleep(0.01)
-    luck = random.Random()
+    rng = random.Random()
     sent = 0
     while child.poll() is None:
         os.kill(child.pid, signal.SIGALRM)
         sent += 1
-        time.sleep(luck.uniform(0, 2 * MEAN_PAUSE_S))
+        time.sleep(rng.uniform(0, 2 * MEAN_PAUSE_S))
     Path(count).write_text(str(sent), encoding="ascii")
     return child.returncode
 

@@ -19,7 +19,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
-use units::Luck;
+use units::Rng;
 
 use crate::Problem;
 use crate::algorithm::{Confidence, Judge, Parameters, Samples, Stage};
@@ -794,7 +794,7 @@ impl Prober {
     }
 
     async fn probe(self) {
-        let mut luck = Luck::new(self.seed, "self probes");
+        let mut rng = Rng::new(self.seed, "self probes");
         let mut tasks = JoinSet::new();
         let mut foreign = true;
         let mut next = tokio::time::Instant::now();
@@ -816,7 +816,7 @@ impl Prober {
             let prober = self.clone();
             if foreign {
                 tasks.spawn(async move { prober.foreign().await });
-            } else if let Some(load) = self.choose(&mut luck) {
+            } else if let Some(load) = self.choose(&mut rng) {
                 tasks.spawn(async move { prober.own(load).await });
             }
             foreign = !foreign;
@@ -824,9 +824,9 @@ impl Prober {
     }
 
     /// One of the connections that carry load, each as likely as the other.
-    fn choose(&self, luck: &mut Luck) -> Option<Arc<Load>> {
+    fn choose(&self, rng: &mut Rng) -> Option<Arc<Load>> {
         let load = locked(&self.shared.load);
-        let place = (luck.next_u64() % (load.len().max(1) as u64)) as usize;
+        let place = (rng.next_u64() % (load.len().max(1) as u64)) as usize;
         load.get(place).cloned()
     }
 

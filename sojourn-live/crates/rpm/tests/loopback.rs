@@ -12,7 +12,7 @@ use rpm::client::{Outcome, PROBES, Plan, Reached, Stopped, measure};
 use rpm::load::Direction;
 use rpm::server::{Options, Server};
 use rpm::tls::Trust;
-use units::Luck;
+use units::Rng;
 
 fn options() -> Options {
     Options {
@@ -407,12 +407,12 @@ fn until(condition: impl Fn() -> bool) {
 #[test]
 fn garbage_hurts_nobody_else() {
     let server = Server::start(&options()).unwrap();
-    let mut luck = Luck::new(1, "garbage");
+    let mut rng = Rng::new(1, "garbage");
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     for round in 0..150 {
-        let mut bytes = vec![0; (luck.next_u64() % 3000) as usize];
-        bytes.iter_mut().for_each(|byte| *byte = luck.next_u64() as u8);
+        let mut bytes = vec![0; (rng.next_u64() % 3000) as usize];
+        bytes.iter_mut().for_each(|byte| *byte = rng.next_u64() as u8);
         match round % 3 {
             // Not even TLS; every second one begins as a handshake does.
             0 => {
@@ -430,13 +430,13 @@ fn garbage_hurts_nobody_else() {
                 for chunk in bytes.chunks(97) {
                     frames.extend_from_slice(&[0, 0, chunk.len() as u8]);
                     frames.extend_from_slice(&[
-                        luck.next_u64() as u8 % 12,
-                        luck.next_u64() as u8,
+                        rng.next_u64() as u8 % 12,
+                        rng.next_u64() as u8,
                         0,
                         0,
                         0,
                     ]);
-                    frames.push(luck.next_u64() as u8 % 8);
+                    frames.push(rng.next_u64() as u8 % 8);
                     frames.extend_from_slice(chunk);
                 }
                 let opening =

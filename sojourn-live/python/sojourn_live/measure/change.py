@@ -245,7 +245,7 @@ class _Sample:
 
 
 def _blocks(before: _Sample, after: _Sample) -> tuple[float, float, Interval]:
-    luck = np.random.default_rng(intervals.SEED)
+    rng = np.random.default_rng(intervals.SEED)
     values, drawn = [], []
     for sample in (before, after):
         plus, minus = (
@@ -254,7 +254,7 @@ def _blocks(before: _Sample, after: _Sample) -> tuple[float, float, Interval]:
         if not plus or (sample.minus and not minus):
             return math.nan, math.nan, Interval(math.nan, math.nan, math.nan)
         values.append(intervals.over_blocks(plus, minus, sample.statistic, sample.base).value)
-        drawn.append(intervals.distribution(plus, minus, sample.statistic, sample.base, luck))
+        drawn.append(intervals.distribution(plus, minus, sample.statistic, sample.base, rng))
     count = min(each.size for each in drawn)
     # The Runs are resampled independently, so differences of their draws are draws of the
     # difference.

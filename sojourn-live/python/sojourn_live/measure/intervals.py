@@ -95,7 +95,7 @@ def block_length(values: Floats) -> int:
 
 
 def resampled(
-    pieces: Sequence[Floats], statistic: Statistic, luck: np.random.Generator, count: int
+    pieces: Sequence[Floats], statistic: Statistic, rng: np.random.Generator, count: int
 ) -> Floats:
     """The statistic of `count` resamplings of these pieces (a phase of each repeat). Each piece is
     resampled in blocks within itself."""
@@ -106,16 +106,16 @@ def resampled(
     for begin in range(0, count, rows):
         some = min(rows, count - begin)
         drawn = [
-            _drawn(piece, length, luck, some) for piece, length in zip(pieces, lengths, strict=True)
+            _drawn(piece, length, rng, some) for piece, length in zip(pieces, lengths, strict=True)
         ]
         found.append(statistic(np.concatenate(drawn, axis=1)))
     return np.concatenate(found)
 
 
-def _drawn(piece: Floats, length: int, luck: np.random.Generator, rows: int) -> Floats:
+def _drawn(piece: Floats, length: int, rng: np.random.Generator, rows: int) -> Floats:
     """Rows as long as the piece, made of blocks that begin anywhere in it and wrap around at its
     end."""
-    starts = luck.integers(0, piece.size, (rows, -(-piece.size // length)))
+    starts = rng.integers(0, piece.size, (rows, -(-piece.size // length)))
     at = (starts[:, :, None] + np.arange(length)).reshape(rows, -1)[:, : piece.size]
     return np.asarray(piece[at % piece.size])
 
@@ -138,8 +138,8 @@ def over_blocks(
     value = float(statistic(np.concatenate(plus))) - (
         float(base(np.concatenate(minus))) if minus else 0.0
     )
-    luck = np.random.default_rng(SEED)
-    drawn = distribution(plus, minus, statistic, base, luck)
+    rng = np.random.default_rng(SEED)
+    drawn = distribution(plus, minus, statistic, base, rng)
     low, high = np.percentile(drawn, [2.5, 97.5])
     return Interval(value, float(low), float(high))
 
@@ -149,10 +149,10 @@ def distribution(
     minus: Sequence[Floats],
     statistic: Statistic,
     base: Statistic,
-    luck: np.random.Generator,
+    rng: np.random.Generator,
 ) -> Floats:
     """statistic(plus) - base(minus) in as many resamplings as `MOST_DRAWN` allows."""
     size = sum(piece.size for piece in (*plus, *minus))
     count = max(min(RESAMPLES, MOST_DRAWN // max(size, 1)), 200)
-    drawn = resampled(plus, statistic, luck, count)
-    return drawn - resampled(minus, base, luck, count) if minus else drawn
+    drawn = resampled(plus, statistic, rng, count)
+    return drawn - resampled(minus, base, rng, count) if minus else drawn

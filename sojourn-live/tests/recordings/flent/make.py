@@ -69,24 +69,24 @@ class Drawn:
     """Draws the raw values of a test's series."""
 
     def __init__(self, test: str, total_s: float, special: dict) -> None:
-        self.luck = random.Random(f"{test} {sorted(special)}")
+        self.rng = random.Random(f"{test} {sorted(special)}")
         self.total_s, self.special = total_s, special
         self.spans: dict[str, tuple[float, float]] = {}
 
     def stream(self, name: str, config: dict) -> tuple[list, dict]:
         """netperf's interim results, by a clock of its own. flent's mean is netperf's, over time; in
         versions without that, it is over samples. So these are evenly apart, unless `uneven`."""
-        start = EPOCH + float(config.get("delay") or 0) + self.luck.uniform(0.02, 0.08)
+        start = EPOCH + float(config.get("delay") or 0) + self.rng.uniform(0.02, 0.08)
         length = float(config.get("length") or LENGTH_S)
         uneven = self.special.get("uneven")
         parts = [
-            self.luck.uniform(0.5, 1.5) if uneven else 1.0
-            for _ in range(int(length / self.luck.uniform(0.2, 0.24)))
+            self.rng.uniform(0.5, 1.5) if uneven else 1.0
+            for _ in range(int(length / self.rng.uniform(0.2, 0.24)))
         ]
         raw, t, bits = [], start, 0.0
         for part in parts:
             took = round(part / sum(parts) * length, 6)
-            val = round(self.luck.uniform(*((4, 16) if uneven else (9, 11))), 3)
+            val = round(self.rng.uniform(*((4, 16) if uneven else (9, 11))), 3)
             t, bits = t + took, bits + took * val
             raw.append({"t": round(t, 6), "val": val, "dur": took})
         self.spans[name] = (start, t)
@@ -97,7 +97,7 @@ class Drawn:
         }
         if self.special.get("netperf"):
             up = config.get("test") == "TCP_STREAM"
-            sent_again = self.luck.randrange(5, 60)
+            sent_again = self.rng.randrange(5, 60)
             about |= {
                 "TCP_RETRANSMIT": str(sent_again) if up else sent_again,
                 "CONG_CONTROL": "cubic",
@@ -107,8 +107,8 @@ class Drawn:
             raw += [
                 {
                     "t": round(start + 0.2 * i, 6),
-                    "tcp_rtt": round(self.luck.uniform(40, 60), 1),
-                    "tcp_cwnd": self.luck.randrange(20, 90),
+                    "tcp_rtt": round(self.rng.uniform(40, 60), 1),
+                    "tcp_cwnd": self.rng.randrange(20, 90),
                     "tcp_rtt_var": 4.5,
                     "tcp_pacing_rate": 12.5,
                     "tcp_delivery_rate": 11.5,
@@ -122,9 +122,9 @@ class Drawn:
         raw = []
         for i in range(int(self.total_s / STEP_S)):
             loaded = 5 <= i * STEP_S < 5 + LENGTH_S
-            rtt = round(self.luck.uniform(60, 90) if loaded else self.luck.uniform(20, 22), 3)
+            rtt = round(self.rng.uniform(60, 90) if loaded else self.rng.uniform(20, 22), 3)
             sent = EPOCH + i * STEP_S
-            lost = i not in (0, int(self.total_s / STEP_S) - 1) and self.luck.random() < 0.1
+            lost = i not in (0, int(self.total_s / STEP_S) - 1) and self.rng.random() < 0.1
             if irtt and lost:
                 raw.append({"t": round(sent, 6), "seq": i, "lost": True, "lost_dir": "up"})
             elif not lost:
@@ -140,7 +140,7 @@ class Drawn:
     def requests(self) -> tuple[list, dict]:
         """netperf's UDP_RR: mean times of an interval, no losses."""
         raw = [
-            {"t": round(EPOCH + 0.2 * i, 6), "val": round(self.luck.uniform(20, 80), 3), "dur": 0.2}
+            {"t": round(EPOCH + 0.2 * i, 6), "val": round(self.rng.uniform(20, 80), 3), "dur": 0.2}
             for i in range(1, int(self.total_s / 0.2))
         ]
         return raw, {"UNITS": "ms", "RUNNER": "NetperfDemoRunner"}
@@ -148,12 +148,12 @@ class Drawn:
     def qdisc(self) -> tuple[list, dict]:
         sent, raw = 0, []
         for i in range(int(self.total_s / STEP_S)):
-            sent += self.luck.randrange(10_000, 90_000)
+            sent += self.rng.randrange(10_000, 90_000)
             raw.append(
                 {
                     "t": round(EPOCH + i * STEP_S, 6), "sent_bytes": sent, "sent_pkts": sent // 1500,
-                    "backlog_bytes": self.luck.randrange(60_000), "backlog_pkts": self.luck.randrange(40),
-                    "dropped": self.luck.randrange(4), "ecn_mark": self.luck.randrange(3),
+                    "backlog_bytes": self.rng.randrange(60_000), "backlog_pkts": self.rng.randrange(40),
+                    "dropped": self.rng.randrange(4), "ecn_mark": self.rng.randrange(3),
                 }
             )  # fmt: skip
         raw[7]["dropped"] = -5
@@ -162,7 +162,7 @@ class Drawn:
     def plain(self, units: str) -> tuple[list, dict]:
         """Anything else that has a value."""
         raw = [
-            {"t": round(EPOCH + i, 6), "val": round(self.luck.uniform(1, 100), 3)}
+            {"t": round(EPOCH + i, 6), "val": round(self.rng.uniform(1, 100), 3)}
             for i in range(int(self.total_s))
         ]
         return raw, {"UNITS": units, "RUNNER": "ProcessRunner"}

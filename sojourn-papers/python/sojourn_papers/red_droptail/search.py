@@ -27,7 +27,7 @@ from sojourn_papers.red_droptail import studies as s
 
 STARTS, REDS = "starts", "reds"
 SEEDS = range(101, 141)
-"""When flows start is the luck of a seed, so starts have all of these."""
+"""The seed draws when flows start, so starts have all of these."""
 FEW = SEEDS[:2]
 """Of REDs and Drop-Tail under the same starts."""
 STARTS_MS = (0, 1, 2, 3, 5, 7, 10, 20)

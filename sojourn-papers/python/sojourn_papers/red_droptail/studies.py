@@ -279,7 +279,7 @@ NS2 = Study(
     "The readings that ns-2 ran, too",
     "short.toml",
     _checked(),
-    # Starts are fixed and nothing is dropped early, so that there is no luck in it.
+    # Starts are fixed and nothing is dropped early, so that nothing is random.
     seeds=1,
     quick_variants={
         *(checked("S0", cell(250, n, queue)) for n in N for queue in (RED, DROP_TAIL)),

@@ -53,7 +53,7 @@ pub use schedule::{RateStep, Schedule};
 pub use shaper::{Shaper, ShaperParams};
 
 use propagation::Crossing;
-use qdisc::{Backlog, Body, Cause, Discipline, Fate, Packet, Qdisc};
+use qdisc::{Backlog, Body, Cause, Discipline, Packet, Qdisc, Verdict};
 use units::{Rate, Span, Time};
 
 /// A packet that has left the queue: it is in transmission or in the ring.
@@ -78,7 +78,7 @@ pub trait Outlet<B> {
     fn doubled(&mut self, packet: &Packet<B>, arrives: Time);
 
     /// The discipline drops or marks a packet at this time.
-    fn decided(&mut self, fate: Fate<B>, at: Time);
+    fn decided(&mut self, verdict: Verdict<B>, at: Time);
 }
 
 /// An outlet that keeps what it is told.
@@ -89,12 +89,12 @@ pub struct Log<B> {
     /// When packets arrive a second time.
     pub copies: Vec<Time>,
     /// What was dropped or marked, and when.
-    pub fates: Vec<(Fate<B>, Time)>,
+    pub verdicts: Vec<(Verdict<B>, Time)>,
 }
 
 impl<B> Default for Log<B> {
     fn default() -> Self {
-        Log { departures: Vec::new(), copies: Vec::new(), fates: Vec::new() }
+        Log { departures: Vec::new(), copies: Vec::new(), verdicts: Vec::new() }
     }
 }
 
@@ -107,8 +107,8 @@ impl<B> Outlet<B> for Log<B> {
         self.copies.push(arrives);
     }
 
-    fn decided(&mut self, fate: Fate<B>, at: Time) {
-        self.fates.push((fate, at));
+    fn decided(&mut self, verdict: Verdict<B>, at: Time) {
+        self.verdicts.push((verdict, at));
     }
 }
 
@@ -157,7 +157,7 @@ pub struct Link<B> {
     backlog_since: Time,
     peak: Backlog,
     /// What the discipline has just dropped or marked.
-    fates: Vec<Fate<B>>,
+    verdicts: Vec<Verdict<B>>,
 }
 
 /// Of a packet of so many IP bytes, which holds for others too; NO_BYTES where the rate changes.
@@ -271,7 +271,7 @@ impl<B: Body> Link<B> {
             backlog: Backlog::default(),
             backlog_since: Time::ZERO,
             peak: Backlog::default(),
-            fates: Vec::new(),
+            verdicts: Vec::new(),
         }
     }
 
@@ -334,7 +334,7 @@ impl<B: Body> Link<B> {
         }
         packet.size += self.framing.header_bytes;
         packet.enqueued = now;
-        out.decided(Fate::Dropped(packet, Cause::Police), now);
+        out.decided(Verdict::Dropped(packet, Cause::Police), now);
     }
 
     /// `send` where the transmitter is free, or becomes free before or as the packet arrives.
@@ -361,13 +361,13 @@ impl<B: Body> Link<B> {
         self.note_peak();
         // The transmitter found the queue empty when it became free: idle periods start there.
         let since = (self.free_at < now).then_some(self.free_at);
-        let passed = self.qdisc.pass(packet, since, now, &mut self.fates);
-        self.tell_fates(now, out);
+        let passed = self.qdisc.pass(packet, since, now, &mut self.verdicts);
+        self.report_verdicts(now, out);
         if let Some(packet) = passed {
             self.backlog = Backlog::default();
             self.transmit(packet, now, out);
         }
-        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a fate was not told");
+        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a verdict was not told");
     }
 
     /// Lets every packet leave the queue that is due by `now`.
@@ -426,10 +426,10 @@ impl<B: Body> Link<B> {
         self.integrate(now);
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.size);
-        self.qdisc.enqueue(packet, now, &mut self.fates);
-        self.tell_fates(now, out);
+        self.qdisc.enqueue(packet, now, &mut self.verdicts);
+        self.report_verdicts(now, out);
         self.note_peak();
-        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a fate was not told");
+        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a verdict was not told");
     }
 
     #[inline(always)]
@@ -447,38 +447,38 @@ impl<B: Body> Link<B> {
     #[inline(always)]
     fn dequeue(&mut self, at: Time, out: &mut impl Outlet<B>) -> Option<Packet<B>> {
         self.integrate(at);
-        let packet = self.qdisc.dequeue(at, &mut self.fates);
-        self.tell_fates(at, out);
+        let packet = self.qdisc.dequeue(at, &mut self.verdicts);
+        self.report_verdicts(at, out);
         if let Some(packet) = &packet {
             self.backlog.packets -= 1;
             self.backlog.bytes -= u64::from(packet.size);
         }
-        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a fate was not told");
+        debug_assert_eq!(self.backlog, self.qdisc.backlog(), "a verdict was not told");
         packet
     }
 
     /// The gate finds the discipline empty.
     fn dequeue_nothing(&mut self, at: Time, out: &mut impl Outlet<B>) {
-        let none = self.qdisc.dequeue(at, &mut self.fates);
+        let none = self.qdisc.dequeue(at, &mut self.verdicts);
         debug_assert!(none.is_none(), "an empty queue gave a packet");
-        self.tell_fates(at, out);
+        self.report_verdicts(at, out);
     }
 
     #[inline(always)]
-    fn tell_fates(&mut self, at: Time, out: &mut impl Outlet<B>) {
-        if !self.fates.is_empty() {
-            self.tell_each_fate(at, out);
+    fn report_verdicts(&mut self, at: Time, out: &mut impl Outlet<B>) {
+        if !self.verdicts.is_empty() {
+            self.report_each_verdict(at, out);
         }
     }
 
     #[cold]
-    fn tell_each_fate(&mut self, at: Time, out: &mut impl Outlet<B>) {
-        for fate in self.fates.drain(..) {
-            if let Fate::Dropped(packet, _) = &fate {
+    fn report_each_verdict(&mut self, at: Time, out: &mut impl Outlet<B>) {
+        for verdict in self.verdicts.drain(..) {
+            if let Verdict::Dropped(packet, _) = &verdict {
                 self.backlog.packets -= 1;
                 self.backlog.bytes -= u64::from(packet.size);
             }
-            out.decided(fate, at);
+            out.decided(verdict, at);
         }
     }
 
@@ -713,7 +713,7 @@ impl<B: Body> Link<B> {
 mod tests {
     use super::*;
     use qdisc::{Context, DsField, Params};
-    use units::Luck;
+    use units::Rng;
 
     fn link(rate: &[RateStep], limit: u64) -> Link<u32> {
         let params = Params::Pfifo(qdisc::FifoParams { limit });
@@ -723,7 +723,7 @@ mod tests {
             mtu: 1500,
             header_bytes: 0,
             root: false,
-            luck: Luck::new(1, "test"),
+            rng: Rng::new(1, "test"),
         };
         Link::new(LinkParts {
             qdisc: Discipline::new(&params, context),
@@ -733,7 +733,7 @@ mod tests {
                 Span::from_millis(10),
                 &Loss::None,
                 &Impairments::default(),
-                |name| Luck::new(1, name),
+                |name| Rng::new(1, name),
             ),
             ring: None,
             shaper: None,
@@ -801,13 +801,13 @@ mod tests {
             l.send(packet(body), Time(0), &mut log);
         }
         l.advance(Time(0), &mut log);
-        assert_eq!((l.backlog().packets, log.fates.len()), (2, 0));
+        assert_eq!((l.backlog().packets, log.verdicts.len()), (2, 0));
         // The first one's last bit is out: two still wait, and the fourth finds no room.
         l.send(packet(3), Time(MS), &mut log);
-        assert_eq!((l.backlog().packets, log.fates.len()), (1, 1));
+        assert_eq!((l.backlog().packets, log.verdicts.len()), (1, 1));
         // A moment later there is some.
         l.send(packet(4), Time(MS + 1), &mut log);
-        assert_eq!((l.backlog().packets, log.fates.len()), (2, 1));
+        assert_eq!((l.backlog().packets, log.verdicts.len()), (2, 1));
     }
 
     #[test]
@@ -858,6 +858,8 @@ mod tests {
         for body in 0..100 {
             l.send(packet(body), Time(MS), &mut log);
         }
-        assert!(log.fates.is_empty() && log.departures.iter().all(|d| d.arrives == Time(11 * MS)));
+        assert!(
+            log.verdicts.is_empty() && log.departures.iter().all(|d| d.arrives == Time(11 * MS))
+        );
     }
 }

@@ -7,7 +7,7 @@
 //! in the Linux kernel", 2012). Either chain steps once a packet.
 
 use serde::{Deserialize, Serialize};
-use units::Luck;
+use units::Rng;
 
 /// The law, as the scenario gives it. Probabilities are fractions.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -47,20 +47,20 @@ pub enum Loss {
     },
 }
 
-/// The law with its state and luck.
+/// The law with its state and rng.
 #[derive(Clone, Debug)]
 pub struct LossLaw {
     law: Loss,
     bad: bool,
     /// Of four.
     state: u8,
-    luck: Luck,
+    rng: Rng,
 }
 
 impl LossLaw {
     /// A law in its good state.
-    pub fn new(law: Loss, luck: Luck) -> LossLaw {
-        LossLaw { law, bad: false, state: 1, luck }
+    pub fn new(law: Loss, rng: Rng) -> LossLaw {
+        LossLaw { law, bad: false, state: 1, rng }
     }
 
     /// Whether the next packet is lost.
@@ -68,15 +68,15 @@ impl LossLaw {
     pub fn loses(&mut self) -> bool {
         match self.law {
             Loss::None => false,
-            Loss::Random { probability } => self.luck.chance(probability),
+            Loss::Random { probability } => self.rng.chance(probability),
             Loss::Gilbert { p, r, bad_loss, good_loss } => {
-                if self.luck.chance(if self.bad { r } else { p }) {
+                if self.rng.chance(if self.bad { r } else { p }) {
                     self.bad = !self.bad;
                 }
-                self.luck.chance(if self.bad { bad_loss } else { good_loss })
+                self.rng.chance(if self.bad { bad_loss } else { good_loss })
             }
             Loss::States { p13, p31, p32, p23, p14 } => {
-                let drawn = self.luck.unit();
+                let drawn = self.rng.unit();
                 // The first of the two that may be drawn, else the second, else it stays.
                 let or = |first: (f64, u8), second: (f64, u8), stay| match drawn {
                     drawn if drawn < first.0 => first.1,
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn fraction(law: Loss) -> (f64, f64) {
-        let mut law = LossLaw::new(law, Luck::new(3, "loss"));
+        let mut law = LossLaw::new(law, Rng::new(3, "loss"));
         let lost: Vec<bool> = (0..400_000).map(|_| law.loses()).collect();
         let count = lost.iter().filter(|l| **l).count() as f64;
         let bursts = lost.windows(2).filter(|w| !w[0] && w[1]).count() as f64;

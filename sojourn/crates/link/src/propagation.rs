@@ -3,7 +3,7 @@
 //! The words are netem's (tc-netem(8)), and so is the arithmetic: correlated numbers of 32 bits, the
 //! tables of distributions in 8192ths of a standard deviation, the counter of `gap`, a packet both
 //! lost and doubled that is one packet. Every law draws from a stream of its own, so that none
-//! changes another's luck, and the card of the kernel's guest (simnic) draws the same numbers.
+//! changes another's rng, and the card of the kernel's guest (simnic) draws the same numbers.
 //!
 //! Deviations from netem: packets keep their order under jitter unless they may `overtake`; those of
 //! a `slot` are delivered together when it opens, and a slot is opened by the first packet behind
@@ -13,7 +13,7 @@ use crate::loss::{Loss, LossLaw};
 use qdisc::{DsField, Ecn};
 use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
-use units::{Luck, Span, Time};
+use units::{Rng, Span, Time};
 
 /// What a wire does besides delaying every packet alike. Probabilities and correlations are in
 /// units of 2^-32.
@@ -259,17 +259,17 @@ impl Impairments {
 struct Correlated {
     rho: u32,
     latest: u64,
-    luck: Luck,
+    rng: Rng,
 }
 
 impl Correlated {
-    fn new(rho: u32, mut luck: Luck) -> Correlated {
-        let latest = if rho > 0 { luck.next_u64() >> 32 } else { 0 };
-        Correlated { rho, latest, luck }
+    fn new(rho: u32, mut rng: Rng) -> Correlated {
+        let latest = if rho > 0 { rng.next_u64() >> 32 } else { 0 };
+        Correlated { rho, latest, rng }
     }
 
     fn draw(&mut self) -> u64 {
-        let drawn = self.luck.next_u64() >> 32;
+        let drawn = self.rng.next_u64() >> 32;
         if self.rho == 0 {
             return drawn;
         }
@@ -294,7 +294,7 @@ pub(crate) struct Crossing {
     pub again: Option<Time>,
 }
 
-/// A wire with its luck.
+/// A wire with its rng.
 #[derive(Clone, Debug)]
 pub struct Propagation {
     delay: Span,
@@ -308,7 +308,7 @@ struct Law {
     jitter: Correlated,
     reorder: Correlated,
     duplicate: Correlated,
-    slot: Luck,
+    slot: Rng,
     /// Packets delayed since the last that wasn't.
     delayed: u32,
     /// When the latest of the packets that keep their order arrives.
@@ -320,25 +320,25 @@ struct Law {
 }
 
 impl Propagation {
-    /// A wire of this delay and these laws; `luck` gives the stream of each by its name.
+    /// A wire of this delay and these laws; `rng` gives the stream of each by its name.
     pub fn new(
         delay: Span,
         loss: &Loss,
         impairments: &Impairments,
-        luck: impl Fn(&str) -> Luck,
+        rng: impl Fn(&str) -> Rng,
     ) -> Propagation {
         let plain = *loss == Loss::None && impairments.is_none();
         let Impairments { jitter, reorder, duplicate, .. } = impairments;
         let law = (!plain).then(|| {
             Box::new(Law {
-                loss: LossLaw::new(loss.clone(), luck("loss")),
-                jitter: Correlated::new(jitter.map_or(0, |j| j.correlation), luck("jitter")),
-                reorder: Correlated::new(reorder.map_or(0, |r| r.correlation), luck("reorder")),
+                loss: LossLaw::new(loss.clone(), rng("loss")),
+                jitter: Correlated::new(jitter.map_or(0, |j| j.correlation), rng("jitter")),
+                reorder: Correlated::new(reorder.map_or(0, |r| r.correlation), rng("reorder")),
                 duplicate: Correlated::new(
                     duplicate.map_or(0, |d| d.correlation),
-                    luck("duplicate"),
+                    rng("duplicate"),
                 ),
-                slot: luck("slot"),
+                slot: rng("slot"),
                 impairments: impairments.clone(),
                 delayed: 0,
                 in_order: Time::ZERO,
@@ -456,7 +456,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn wire(impairments: Impairments) -> Propagation {
-        Propagation::new(Span(20 * MS), &Loss::None, &impairments, |name| Luck::new(7, name))
+        Propagation::new(Span(20 * MS), &Loss::None, &impairments, |name| Rng::new(7, name))
     }
 
     /// Arrivals of `packets` full packets that leave each `gap_ns`.
@@ -482,7 +482,7 @@ mod tests {
         let after = |remark| {
             let law = Impairments { ecn: Some(remark), ..Impairments::default() };
             let mut wire =
-                Propagation::new(Span::ZERO, &Loss::None, &law, |name| Luck::new(1, name));
+                Propagation::new(Span::ZERO, &Loss::None, &law, |name| Rng::new(1, name));
             fields.map(|ecn| {
                 let mut ds = DsField(46 << 2).with_ecn(ecn);
                 wire.cross(100, &mut ds, Time::ZERO);
@@ -573,7 +573,7 @@ mod tests {
         let duplicate = Some(Duplication { probability: 1 << 31, correlation: 0 });
         let law = Impairments { duplicate, ..Impairments::default() };
         let half = Loss::Random { probability: 0.5 };
-        let mut wire = Propagation::new(Span(0), &half, &law, |name| Luck::new(3, name));
+        let mut wire = Propagation::new(Span(0), &half, &law, |name| Rng::new(3, name));
         let found: Vec<Crossing> =
             (0..40_000).map(|_| wire.cross(1500, &mut DsField::default(), Time::ZERO)).collect();
         let share = |of: fn(&Crossing) -> bool| {

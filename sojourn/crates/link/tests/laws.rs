@@ -10,7 +10,7 @@ use qdisc::{
     TinMode,
 };
 use qdisc::{Packet, Params, Qdisc, RedParams};
-use units::{BytePace, Luck, Span, Time};
+use units::{BytePace, Rng, Span, Time};
 
 const MS: u64 = 1_000_000;
 const DELAY: Span = Span(5 * MS);
@@ -43,14 +43,14 @@ impl Spec {
             mtu: 1500,
             header_bytes: 0,
             root: false,
-            luck: Luck::new(1, "qdisc"),
+            rng: Rng::new(1, "qdisc"),
         };
         Link::new(LinkParts {
             qdisc: Discipline::new(&self.qdisc, context),
             schedule,
             framing: Framing::NONE,
             wire: Propagation::new(DELAY, &Loss::None, &Impairments::default(), |name| {
-                Luck::new(1, name)
+                Rng::new(1, name)
             }),
             ring: self.ring,
             shaper: self.shaper,
@@ -204,7 +204,7 @@ fn drive(spec: &Spec, arrivals: &Arrivals, punctual: bool, wakeups: &[u64], end:
             .iter()
             .map(|d| (d.packet.body, d.packet.size, d.dequeued, out(d.arrives)))
             .collect(),
-        dropped: log.fates.len(),
+        dropped: log.verdicts.len(),
         average: link.qdisc().state(Time(end)).average,
         ring_sojourn_ns: counters.sojourn_sum_ns,
         ring_packet_ns: counters.packet_ns,

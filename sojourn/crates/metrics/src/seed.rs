@@ -207,7 +207,7 @@ struct Cut {
     links: Vec<links::Row>,
     sojourns: Vec<Bins>,
     /// By cause: drops, marks.
-    fates: Vec<[Vec<u64>; 2]>,
+    verdicts: Vec<[Vec<u64>; 2]>,
 }
 
 /// The numbers of one seed.
@@ -249,9 +249,9 @@ fn cut(about: &About, tables: &Tables) -> Cut {
         sojourns[row.link.0 as usize].push((row.lower_ns, row.upper_ns, row.packets));
     }
     let none = || vec![0; about.causes.len()];
-    let mut fates = vec![[none(), none()]; about.links.len()];
+    let mut verdicts = vec![[none(), none()]; about.links.len()];
     for row in tables.drops.rows().filter(|row| row.t_ns >= about.warmup_ns) {
-        fates[row.link.0 as usize][usize::from(row.marked > 0)][row.cause.0 as usize] += 1;
+        verdicts[row.link.0 as usize][usize::from(row.marked > 0)][row.cause.0 as usize] += 1;
     }
     let mut requests = vec![Vec::new(); many];
     for row in tables.probe.rows().filter(|row| row.t_ns >= about.warmup_ns) {
@@ -266,7 +266,7 @@ fn cut(about: &About, tables: &Tables) -> Cut {
         completions_ms[row.flow.0 as usize]
             .push(row.end_ns.wrapping_sub(row.start_ns) as i64 as f64 / 1e6);
     }
-    Cut { totals, rtts, completions_ms, requests, links, sojourns, fates }
+    Cut { totals, rtts, completions_ms, requests, links, sojourns, verdicts }
 }
 
 fn is_probe(kind: &str) -> bool {
@@ -302,7 +302,7 @@ fn real(count: Option<u64>) -> f64 {
 
 fn queue(about: &About, cut: &Cut, number: usize, flows: &[Flow]) -> Queue {
     let (row, bins, [drops, marks]) =
-        (&cut.links[number], &cut.sojourns[number], &cut.fates[number]);
+        (&cut.links[number], &cut.sojourns[number], &cut.verdicts[number]);
     let crosses = |flow: &FlowAbout| flow.path.contains(&(number as u32));
     let here = flows.iter().zip(&about.flows).filter(|(_, info)| crosses(info));
     let here: Vec<&Flow> = here.map(|(flow, _)| flow).collect();

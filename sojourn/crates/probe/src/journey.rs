@@ -34,7 +34,7 @@ pub struct Journeys {
 }
 
 /// What waits for a later stage. The hasher is a fixed one: a run must not depend on the kernel's
-/// luck.
+/// rng.
 #[derive(Debug, Default)]
 struct Waiting {
     /// Oldest and newest row of each key that lacks this stage.

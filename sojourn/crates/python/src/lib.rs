@@ -20,12 +20,12 @@ mod values;
 
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
-use units::Luck;
+use units::Rng;
 
 /// All that the random stream called `name` in a run with this seed depends on.
 #[pyfunction]
-fn luck_key(seed: u64, name: &str) -> u64 {
-    Luck::key(seed, name)
+fn rng_key(seed: u64, name: &str) -> u64 {
+    Rng::key(seed, name)
 }
 
 /// Fills the module.
@@ -52,7 +52,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::watch, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
-    module.add_function(wrap_pyfunction!(luck_key, module)?)?;
+    module.add_function(wrap_pyfunction!(rng_key, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::over_seeds, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::histogram_quantile, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::late_rate, module)?)?;

@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use scenario::realised::simulated_link;
-use sim::{Arrival, Decision, DsField, Fell, Foretold};
+use sim::{Arrival, Decision, DsField, Fell, ReplayHint};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Time;
@@ -16,7 +16,7 @@ use arrays::{Integers, array};
 
 /// What became of each arrival; see `_core.pyi`.
 #[pyfunction]
-#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, fate = None, hash = None, truesize = None, place = None, source = None, destination = None, unlikely = None, own = None))]
+#[pyo3(signature = (link, seed, t_ns, flow, bytes, ds, after = None, verdict = None, hash = None, truesize = None, place = None, source = None, destination = None, unlikely = None, own = None))]
 #[allow(clippy::too_many_arguments)]
 pub fn replay<'py>(
     py: Python<'py>,
@@ -27,7 +27,7 @@ pub fn replay<'py>(
     bytes: Integers,
     ds: Integers,
     after: Option<Integers>,
-    fate: Option<Integers>,
+    verdict: Option<Integers>,
     hash: Option<Integers>,
     truesize: Option<Integers>,
     place: Option<Integers>,
@@ -43,7 +43,7 @@ pub fn replay<'py>(
     let arrivals = arrivals(
         [&t_ns, &flow, &bytes, &ds],
         after.as_deref(),
-        [&fate, &hash, &truesize, &place, &source, &destination].map(|column| column.as_deref()),
+        [&verdict, &hash, &truesize, &place, &source, &destination].map(|column| column.as_deref()),
     )?;
     give_code(&mut link.qdisc, &words, &own.unwrap_or_default());
     let unlikely = unlikely.unwrap_or_default();
@@ -60,11 +60,11 @@ pub fn replay<'py>(
 fn arrivals(
     [times, flows, bytes, ds]: [&[i64]; 4],
     after: Option<&[i64]>,
-    [fate, hash, truesize, place, source, destination]: [Option<&[i64]>; 6],
+    [verdict, hash, truesize, place, source, destination]: [Option<&[i64]>; 6],
 ) -> PyResult<Vec<Arrival>> {
     let refuse = |what: &str| PyValueError::new_err(format!("arrivals: {what}"));
     let many = times.len();
-    let given = [after, fate, hash, truesize, place, source, destination]
+    let given = [after, verdict, hash, truesize, place, source, destination]
         .map(|column| column.map_or(many, <[i64]>::len));
     if [flows.len(), bytes.len(), ds.len()].iter().chain(&given).any(|n| *n != many) {
         return Err(refuse("the columns are not of one length"));
@@ -82,7 +82,7 @@ fn arrivals(
                 bytes: number(bytes[i], "a size is no number of 32 bits")?,
                 ds: DsField(u8::try_from(ds[i]).map_err(|_| refuse("a DS field is a byte"))?),
                 after: after.and_then(|after| u64::try_from(after[i]).ok()),
-                foretold: fate.map(|fate| foretold(fate[i])),
+                replay_hint: verdict.map(|verdict| replay_hint(verdict[i])),
                 hash: known(hash),
                 truesize: known(truesize),
                 hosts: known(source).zip(known(destination)).map(|(from, to)| [from, to]),
@@ -93,12 +93,12 @@ fn arrivals(
         .collect()
 }
 
-/// A fate of `engine/recording`.
-fn foretold(fate: i64) -> Foretold {
-    match fate {
-        1 => Foretold::Marked,
-        2 | 3 => Foretold::Dropped,
-        _ => Foretold::Passed,
+/// A verdict of `engine/recording`.
+fn replay_hint(verdict: i64) -> ReplayHint {
+    match verdict {
+        1 => ReplayHint::Marked,
+        2 | 3 => ReplayHint::Dropped,
+        _ => ReplayHint::Passed,
     }
 }
 

@@ -16,7 +16,7 @@
 //! back would grow without bound. While the service rate is unknown or zero, q_adt does not change:
 //! there is no utilisation to regulate.
 
-use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use units::{Rate, Span, Time};
 
@@ -131,7 +131,7 @@ fn bounded(q_adt: f64, limit: f64) -> f64 {
 
 impl<B> Qdisc<B> for Adt<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         if now.since(self.control.last_update) > self.sample {
             self.update(now);
         }
@@ -141,12 +141,12 @@ impl<B> Qdisc<B> for Adt<B> {
             self.control.enqueued_bytes += u64::from(packet.size);
             self.queue.push(packet, now);
         } else {
-            fates.push(Fate::Dropped(packet, Cause::Limit));
+            verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.queue.pop()
     }
 
@@ -174,7 +174,7 @@ impl<B> Qdisc<B> for Adt<B> {
 mod tests {
     use super::*;
     use crate::DsField;
-    use units::Luck;
+    use units::Rng;
 
     fn adt(limit: u64, start: Option<u64>) -> Adt<()> {
         let params = AdtParams {
@@ -192,7 +192,7 @@ mod tests {
             mtu: 1514,
             header_bytes: 0,
             root: false,
-            luck: Luck::new(1, "adt"),
+            rng: Rng::new(1, "adt"),
         };
         Adt::new(&params, context)
     }
@@ -203,24 +203,24 @@ mod tests {
 
     /// Offers one packet each `gap_ns` from `from` to `to`, the link sending each at once.
     fn offer(q: &mut Adt<()>, from: u64, to: u64, gap_ns: u64) {
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for t in (from..to).step_by(gap_ns as usize) {
-            q.enqueue(packet(), Time(t), &mut fates);
-            q.dequeue(Time(t), &mut fates);
+            q.enqueue(packet(), Time(t), &mut verdicts);
+            q.dequeue(Time(t), &mut verdicts);
         }
-        assert!(fates.is_empty(), "an empty queue takes every packet");
+        assert!(verdicts.is_empty(), "an empty queue takes every packet");
     }
 
     #[test]
     fn a_queue_is_full_once_it_is_not_shorter_than_q_adt() {
         let mut q = adt(500, Some(6));
         q.control.q_adt = 6.3;
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..8 {
-            q.enqueue(packet(), Time(1), &mut fates);
+            q.enqueue(packet(), Time(1), &mut verdicts);
         }
         assert_eq!(q.backlog().packets, 7);
-        assert!(matches!(fates[..], [Fate::Dropped(_, Cause::Limit)]));
+        assert!(matches!(verdicts[..], [Verdict::Dropped(_, Cause::Limit)]));
     }
 
     #[test]
@@ -230,12 +230,12 @@ mod tests {
         let mut q = adt(500, Some(6));
         q.packet = Some(1500);
         q.control.q_adt = 6.3;
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..240 {
-            q.enqueue(Packet { size: 40, ..packet() }, Time(1), &mut fates);
+            q.enqueue(Packet { size: 40, ..packet() }, Time(1), &mut verdicts);
         }
         assert_eq!(q.backlog().packets, 237);
-        assert_eq!(fates.len(), 3);
+        assert_eq!(verdicts.len(), 3);
     }
 
     #[test]
@@ -243,20 +243,20 @@ mod tests {
         let mut q = adt(500, Some(100));
         // 100 packets of 1500 bytes enter at 1 ms; at exactly 300 ms nothing happens yet
         // ("greater", not "at least").
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..100 {
-            q.enqueue(packet(), Time(1_000_000), &mut fates);
+            q.enqueue(packet(), Time(1_000_000), &mut verdicts);
         }
-        q.enqueue(packet(), Time(300_000_000), &mut fates);
+        q.enqueue(packet(), Time(300_000_000), &mut verdicts);
         assert_eq!(q.state(Time::NEVER).average, Some(0.0));
         // At 400 ms: CURTHR = 1.2 Mbit / 0.4 s = 3 Mbit/s; THR = 0.1 * 3 = 0.3 Mbit/s, 2.5 % of the
         // link: q_adt grows.
-        q.enqueue(packet(), Time(400_000_000), &mut fates);
+        q.enqueue(packet(), Time(400_000_000), &mut verdicts);
         assert!((q.control.throughput - 300_000.0).abs() < 1e-6);
         assert!((q.control.q_adt - 101.0).abs() < 1e-9);
         // The packet of 300 ms was refused (queue 100, not shorter than q_adt 100); that of 400 ms
         // fits q_adt = 101.
-        assert_eq!(fates.len(), 1);
+        assert_eq!(verdicts.len(), 1);
         assert_eq!(q.control.enqueued_bytes, 1500);
     }
 

@@ -23,7 +23,7 @@
 //! place of marks the link lacks what is dropped.
 
 use crate::ds::mark;
-use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use units::{Rate, Time};
 
@@ -94,19 +94,19 @@ impl<B> Avq<B> {
 
 impl<B> Qdisc<B> for Avq<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let overflows = self.overflows(packet.size, now);
         if self.queue.backlog().bytes + u64::from(packet.size) > self.params.limit {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
-        if overflows && !(self.params.ecn && mark(&mut packet, Cause::Early, fates)) {
-            return fates.push(Fate::Dropped(packet, Cause::Early));
+        if overflows && !(self.params.ecn && mark(&mut packet, Cause::Early, verdicts)) {
+            return verdicts.push(Verdict::Dropped(packet, Cause::Early));
         }
         self.queue.push(packet, now);
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.queue.pop()
     }
 
@@ -138,22 +138,22 @@ impl<B> Qdisc<B> for Avq<B> {
 mod tests {
     use super::*;
     use crate::DsField;
-    use units::Luck;
+    use units::Rng;
 
     const MS: u64 = 1_000_000;
 
     /// C is a million bytes a second.
     fn avq(limit: u64, [gamma, alpha]: [f64; 2], ecn: bool) -> Avq<()> {
         let params = AvqParams { limit, gamma, alpha, rate: None, ecn };
-        let (rate, luck) = (Some(Rate(8_000_000)), Luck::new(1, "avq"));
-        Avq::new(&params, Context { rate, mtu: 1500, header_bytes: 0, root: true, luck })
+        let (rate, rng) = (Some(Rate(8_000_000)), Rng::new(1, "avq"));
+        Avq::new(&params, Context { rate, mtu: 1500, header_bytes: 0, root: true, rng })
     }
 
-    fn send(q: &mut Avq<()>, ds: DsField, at: u64) -> Vec<Fate<()>> {
-        let mut fates = Vec::new();
+    fn send(q: &mut Avq<()>, ds: DsField, at: u64) -> Vec<Verdict<()>> {
+        let mut verdicts = Vec::new();
         let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 1000, ds, body: () };
-        q.enqueue(packet, Time(at), &mut fates);
-        fates
+        q.enqueue(packet, Time(at), &mut verdicts);
+        verdicts
     }
 
     #[test]
@@ -170,13 +170,16 @@ mod tests {
         close(q.virtual_queue, 1100.0);
         close(q.virtual_capacity, 850_000.0);
         // At once: 1100 + 1000 is above 2000, and C~ falls all the same.
-        let fates = send(&mut q, DsField::BEST_EFFORT, MS);
-        assert!(matches!(fates[..], [Fate::Dropped(_, Cause::Limit)]), "the real one is full too");
+        let verdicts = send(&mut q, DsField::BEST_EFFORT, MS);
+        assert!(
+            matches!(verdicts[..], [Verdict::Dropped(_, Cause::Limit)]),
+            "the real one is full too"
+        );
         close(q.virtual_queue, 1100.0);
         close(q.virtual_capacity, 750_000.0);
         assert!(q.dequeue(Time(MS), &mut Vec::new()).is_some());
-        let fates = send(&mut q, DsField::BEST_EFFORT, MS);
-        assert!(matches!(fates[..], [Fate::Dropped(_, Cause::Early)]), "{fates:?}");
+        let verdicts = send(&mut q, DsField::BEST_EFFORT, MS);
+        assert!(matches!(verdicts[..], [Verdict::Dropped(_, Cause::Early)]), "{verdicts:?}");
         close(q.virtual_capacity, 650_000.0);
         // After a second it is C again, less what the packet takes.
         assert!(send(&mut q, DsField::BEST_EFFORT, 1_001 * MS).is_empty());
@@ -205,8 +208,8 @@ mod tests {
     #[test]
     fn without_a_rate_it_is_a_fifo() {
         let params = AvqParams { limit: 5000, gamma: 0.98, alpha: 0.15, rate: None, ecn: false };
-        let luck = Luck::new(1, "avq");
-        let context = Context { rate: None, mtu: 1500, header_bytes: 0, root: true, luck };
+        let rng = Rng::new(1, "avq");
+        let context = Context { rate: None, mtu: 1500, header_bytes: 0, root: true, rng };
         let mut q = Avq::new(&params, context);
         let kept = (0..9).filter(|_| send(&mut q, DsField::BEST_EFFORT, 0).is_empty()).count();
         assert_eq!(kept, 5);

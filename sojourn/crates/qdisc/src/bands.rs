@@ -3,7 +3,7 @@
 //! of each priority.
 
 use crate::pfifo_fast::priority_of;
-use crate::{Backlog, Cause, Fate, Fifo, Packet, State};
+use crate::{Backlog, Cause, Fifo, Packet, State, Verdict};
 use serde::de::{Deserialize, Deserializer, Error};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -60,13 +60,13 @@ impl<B> Bands<B> {
         &mut self,
         packet: Packet<B>,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) -> Option<usize> {
         let priority = priority_of(packet.ds);
         let band = usize::from(self.priomap[usize::from(priority)]);
         let queue = &mut self.queues[band];
         if u64::from(queue.backlog().packets) >= self.limit {
-            fates.push(Fate::Dropped(packet, Cause::Limit));
+            verdicts.push(Verdict::Dropped(packet, Cause::Limit));
             return None;
         }
         self.total.packets += 1;

@@ -16,9 +16,9 @@
 //! the queue passes a length L is not here: that L is the limit.
 
 use crate::ds::mark;
-use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
-use units::{Luck, Span, Time};
+use units::{Rng, Span, Time};
 
 /// `blue limit PACKETS freeze_time TIME increment P decrement P ecn|noecn`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -47,7 +47,7 @@ pub struct Blue<B> {
     probability: f64,
     /// `None`: it has not changed yet.
     last_update: Option<Time>,
-    luck: Luck,
+    rng: Rng,
     queue: Fifo<B>,
     /// Asked in vain since the last packet: this idle period is counted.
     found_empty: bool,
@@ -64,7 +64,7 @@ impl<B> Blue<B> {
             ecn: params.ecn,
             probability: 0.0,
             last_update: None,
-            luck: context.luck,
+            rng: context.rng,
             queue: Fifo::default(),
             found_empty: false,
         }
@@ -81,21 +81,21 @@ impl<B> Blue<B> {
 
 impl<B> Qdisc<B> for Blue<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         self.found_empty = false;
         if u64::from(self.queue.backlog().packets) >= self.limit {
             self.step(self.increment, now);
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
-        let signals = self.probability > 0.0 && self.luck.chance(self.probability);
-        if signals && !(self.ecn && mark(&mut packet, Cause::Blue, fates)) {
-            return fates.push(Fate::Dropped(packet, Cause::Blue));
+        let signals = self.probability > 0.0 && self.rng.chance(self.probability);
+        if signals && !(self.ecn && mark(&mut packet, Cause::Blue, verdicts)) {
+            return verdicts.push(Verdict::Dropped(packet, Cause::Blue));
         }
         self.queue.push(packet, now);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let packet = self.queue.pop();
         if packet.is_none() && !std::mem::replace(&mut self.found_empty, true) {
             self.step(-self.decrement, now);
@@ -127,15 +127,15 @@ mod tests {
     fn blue(limit: u64, ecn: bool) -> Blue<()> {
         let params =
             BlueParams { limit, freeze_ns: 100 * MS, increment: 0.25, decrement: 0.125, ecn };
-        let luck = Luck::new(1, "blue");
-        Blue::new(&params, Context { rate: None, mtu: 1500, header_bytes: 0, root: true, luck })
+        let rng = Rng::new(1, "blue");
+        Blue::new(&params, Context { rate: None, mtu: 1500, header_bytes: 0, root: true, rng })
     }
 
-    fn send(q: &mut Blue<()>, ds: DsField, at: u64) -> Vec<Fate<()>> {
-        let mut fates = Vec::new();
+    fn send(q: &mut Blue<()>, ds: DsField, at: u64) -> Vec<Verdict<()>> {
+        let mut verdicts = Vec::new();
         let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds, body: () };
-        q.enqueue(packet, Time(at), &mut fates);
-        fates
+        q.enqueue(packet, Time(at), &mut verdicts);
+        verdicts
     }
 
     fn p(q: &Blue<()>) -> Option<f64> {

@@ -17,9 +17,9 @@
 //! but for the last digit at 10. A mark is told when the packet leaves, and not if BLUE drops it.
 
 use crate::ds::mark;
-use crate::{Backlog, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Cause, Context, Ecn, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
-use units::{Luck, Rate, Time};
+use units::{Rate, Rng, Time};
 
 /// `cobalt limit PACKETS target TIME interval TIME ecn|noecn`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -95,32 +95,32 @@ pub(crate) struct Signals {
 
 /// BLUE's draws.
 pub(crate) struct Blue<'a> {
-    pub(crate) luck: &'a mut Luck,
+    pub(crate) rng: &'a mut Rng,
     /// In a replay: what became of the recorded one.
     pub(crate) told: Option<bool>,
 }
 
 impl Blue<'_> {
     fn hits(&mut self, p: u32) -> bool {
-        self.told.unwrap_or_else(|| ((self.luck.next_u64() >> 32) as u32) < p)
+        self.told.unwrap_or_else(|| ((self.rng.next_u64() >> 32) as u32) < p)
     }
 }
 
 /// What the law wants of the packet that is to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct Decision {
     /// CoDel signals, and the packet can be marked.
     pub(crate) marked: bool,
     /// Drop it for this cause, unless it is the last of its queue.
     pub(crate) drop: Option<Cause>,
 }
 
-impl Verdict {
+impl Decision {
     /// Tells the mark of a packet that leaves.
     #[inline]
-    pub(crate) fn leaves<B>(self, packet: &mut Packet<B>, fates: &mut Vec<Fate<B>>) {
+    pub(crate) fn leaves<B>(self, packet: &mut Packet<B>, verdicts: &mut Vec<Verdict<B>>) {
         if self.marked {
-            mark(packet, Cause::Target, fates);
+            mark(packet, Cause::Target, verdicts);
         }
     }
 }
@@ -163,13 +163,13 @@ impl CobaltLaw {
         can_mark: bool,
         now: Time,
         blue: &mut Blue,
-    ) -> Verdict {
+    ) -> Decision {
         let over = sojourn > self.target && sojourn > 4 * self.mtu_time && sojourn > least;
         if !over && signals.count == 0 && signals.p_drop == 0 {
             // The usual case: nothing is wrong, and nothing was.
             signals.dropping = false;
             signals.drop_next = now.0 + self.interval;
-            return Verdict { marked: false, drop: None };
+            return Decision { marked: false, drop: None };
         }
         self.signal(signals, over, can_mark, now.0, blue)
     }
@@ -181,7 +181,7 @@ impl CobaltLaw {
         can_mark: bool,
         now: u64,
         blue: &mut Blue,
-    ) -> Verdict {
+    ) -> Decision {
         let due = signals.is_due(now);
         let mut next = signals.drop_next;
         if over {
@@ -191,10 +191,10 @@ impl CobaltLaw {
             signals.count = signals.count.max(1);
         }
         signals.dropping = over;
-        let mut verdict = Verdict { marked: false, drop: None };
+        let mut decision = Decision { marked: false, drop: None };
         if due && over {
-            verdict.marked = can_mark;
-            verdict.drop = (!can_mark).then_some(Cause::Target);
+            decision.marked = can_mark;
+            decision.drop = (!can_mark).then_some(Cause::Target);
             signals.set_count(signals.count.saturating_add(1));
             signals.drop_next = self.after(signals.drop_next, signals.root);
             next = signals.drop_next;
@@ -205,14 +205,14 @@ impl CobaltLaw {
             next = signals.drop_next;
         }
         if signals.p_drop > 0 && blue.hits(signals.p_drop) {
-            verdict.drop = Some(Cause::Blue);
+            decision.drop = Some(Cause::Blue);
         }
         if signals.count == 0 {
             signals.drop_next = now + self.interval;
-        } else if now > next && verdict.drop.is_none() {
+        } else if now > next && decision.drop.is_none() {
             signals.drop_next = now;
         }
-        verdict
+        decision
     }
 
     /// One step back along the law.
@@ -253,7 +253,7 @@ pub struct Cobalt<B> {
     law: CobaltLaw,
     mtu: u32,
     signals: Signals,
-    luck: Luck,
+    rng: Rng,
     queue: Fifo<B>,
     /// Asked in vain since the last packet: once is enough.
     found_empty: bool,
@@ -269,7 +269,7 @@ impl<B> Cobalt<B> {
             law,
             mtu: context.mtu,
             signals: Signals::default(),
-            luck: context.luck,
+            rng: context.rng,
             queue: Fifo::default(),
             found_empty: false,
         };
@@ -288,18 +288,18 @@ impl<B> Cobalt<B> {
 
 impl<B> Qdisc<B> for Cobalt<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         self.found_empty = false;
         self.queue.push(packet, now);
         if u64::from(self.queue.backlog().packets) > self.limit {
             let head = self.queue.pop().expect("a packet has just come");
             self.law.overflowed(&mut self.signals, now);
-            fates.push(Fate::Dropped(head, Cause::Limit));
+            verdicts.push(Verdict::Dropped(head, Cause::Limit));
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         loop {
             let Some(mut packet) = self.queue.pop() else {
                 if !std::mem::replace(&mut self.found_empty, true) {
@@ -309,15 +309,15 @@ impl<B> Qdisc<B> for Cobalt<B> {
             };
             let sojourn = now.since(packet.enqueued).0;
             let can_mark = self.ecn && packet.ds.ecn() != Ecn::NotEct;
-            let mut blue = Blue { luck: &mut self.luck, told: None };
-            let verdict =
+            let mut blue = Blue { rng: &mut self.rng, told: None };
+            let decision =
                 self.law.decide(&mut self.signals, (sojourn, 0), can_mark, now, &mut blue);
-            match verdict.drop {
+            match decision.drop {
                 Some(cause) if self.queue.backlog().packets > 0 => {
-                    fates.push(Fate::Dropped(packet, cause));
+                    verdicts.push(Verdict::Dropped(packet, cause));
                 }
                 _ => {
-                    verdict.leaves(&mut packet, fates);
+                    decision.leaves(&mut packet, verdicts);
                     return Some(packet);
                 }
             }
@@ -353,18 +353,18 @@ mod tests {
     /// cake's at 5 Mbit/s and more, with the default RTT.
     const LAW: CobaltLaw = CobaltLaw { target: 5 * MS, interval: 100 * MS, mtu_time: MS };
 
-    fn drawing(luck: &mut Luck) -> Blue<'_> {
-        Blue { luck, told: None }
+    fn drawing(rng: &mut Rng) -> Blue<'_> {
+        Blue { rng, told: None }
     }
 
     /// When packets that could be marked are, of one each 10 us from `from` on, each of this
     /// sojourn; ms since `from`.
     fn marks(signals: &mut Signals, from: u64, sojourn: u64, last_ms: u64) -> Vec<f64> {
-        let mut luck = Luck::new(1, "cobalt");
+        let mut rng = Rng::new(1, "cobalt");
         (0..=last_ms * 100)
             .map(|step| step * 10_000)
             .filter(|at| {
-                LAW.decide(signals, (sojourn, 0), true, Time(from + at), &mut drawing(&mut luck))
+                LAW.decide(signals, (sojourn, 0), true, Time(from + at), &mut drawing(&mut rng))
                     .marked
             })
             .map(|at| at as f64 / 1e6)
@@ -424,13 +424,13 @@ mod tests {
         assert_eq!(marks(&mut signals, 1_000 * MS, 10 * MS, 130).len(), 3);
         assert_eq!(signals.count, 4);
         let due = signals.drop_next;
-        let mut luck = Luck::new(1, "cobalt");
+        let mut rng = Rng::new(1, "cobalt");
         let mut falls = Vec::new();
         for at in (1_130 * MS..1_700 * MS).step_by(10_000) {
             let before = signals.count;
-            let verdict =
-                LAW.decide(&mut signals, (MS, 0), true, Time(at), &mut drawing(&mut luck));
-            assert_eq!(verdict, Verdict { marked: false, drop: None });
+            let decision =
+                LAW.decide(&mut signals, (MS, 0), true, Time(at), &mut drawing(&mut rng));
+            assert_eq!(decision, Decision { marked: false, drop: None });
             if signals.count < before {
                 falls.push((at - due) as f64 / 1e6);
             }
@@ -444,14 +444,14 @@ mod tests {
     fn an_episode_that_begins_while_the_old_one_is_due_signals_at_once_and_moves_two_steps_on() {
         let mut signals =
             Signals { count: 3, root: ROOTS[3], drop_next: 900 * MS, ..Signals::default() };
-        let verdict = LAW.decide(
+        let decision = LAW.decide(
             &mut signals,
             (10 * MS, 0),
             false,
             Time(1_000 * MS),
-            &mut drawing(&mut Luck::new(1, "cobalt")),
+            &mut drawing(&mut Rng::new(1, "cobalt")),
         );
-        assert_eq!(verdict.drop, Some(Cause::Target));
+        assert_eq!(decision.drop, Some(Cause::Target));
         let gap = |count: usize| (100 * MS * u64::from(ROOTS[count])) >> 32;
         assert_eq!((signals.count, signals.drop_next), (4, 1_000 * MS + gap(3) + gap(4)));
     }
@@ -459,16 +459,16 @@ mod tests {
     #[test]
     fn four_packets_of_a_slow_line_are_no_queue() {
         let slow = CobaltLaw { mtu_time: 12 * MS, ..LAW };
-        let mut luck = Luck::new(1, "cobalt");
+        let mut rng = Rng::new(1, "cobalt");
         for (sojourn, marked) in [(48 * MS, false), (48 * MS + 1, true)] {
             let mut fresh = Signals::default();
-            slow.decide(&mut fresh, (sojourn, 0), true, Time(1_000 * MS), &mut drawing(&mut luck));
+            slow.decide(&mut fresh, (sojourn, 0), true, Time(1_000 * MS), &mut drawing(&mut rng));
             let second = slow.decide(
                 &mut fresh,
                 (sojourn, 0),
                 true,
                 Time(1_001 * MS),
-                &mut drawing(&mut luck),
+                &mut drawing(&mut rng),
             );
             assert_eq!(second.marked, marked, "{sojourn}");
         }
@@ -507,9 +507,9 @@ mod tests {
 
     fn cobalt(limit: u64, ecn: bool) -> Cobalt<u32> {
         let params = CobaltParams { limit, target_ns: 5 * MS, interval_ns: 100 * MS, ecn };
-        let luck = Luck::new(1, "cobalt");
+        let rng = Rng::new(1, "cobalt");
         let rate = Some(Rate::from_mbit(10));
-        Cobalt::new(&params, Context { rate, mtu: 1514, header_bytes: 14, root: true, luck })
+        Cobalt::new(&params, Context { rate, mtu: 1514, header_bytes: 14, root: true, rng })
     }
 
     fn packet(body: u32) -> Packet<u32> {
@@ -520,38 +520,41 @@ mod tests {
     #[test]
     fn the_last_packet_is_sent_whatever_the_law_wants() {
         let mut queue = cobalt(100, false);
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for body in 0..4 {
-            queue.enqueue(packet(body), Time(0), &mut fates);
+            queue.enqueue(packet(body), Time(0), &mut verdicts);
         }
         // The first is over target, the second one is dropped, the third one is not due; the last
         // one is, long after.
-        let leaves = |queue: &mut Cobalt<u32>, ms: u64, fates: &mut Vec<_>| {
-            queue.dequeue(Time(ms * MS), fates).map(|packet| packet.body)
+        let leaves = |queue: &mut Cobalt<u32>, ms: u64, verdicts: &mut Vec<_>| {
+            queue.dequeue(Time(ms * MS), verdicts).map(|packet| packet.body)
         };
-        assert_eq!(leaves(&mut queue, 10, &mut fates), Some(0));
-        assert_eq!(leaves(&mut queue, 11, &mut fates), Some(2));
-        let dropped = Fate::Dropped(packet(1), Cause::Target);
-        assert_eq!(fates, [dropped]);
+        assert_eq!(leaves(&mut queue, 10, &mut verdicts), Some(0));
+        assert_eq!(leaves(&mut queue, 11, &mut verdicts), Some(2));
+        let dropped = Verdict::Dropped(packet(1), Cause::Target);
+        assert_eq!(verdicts, [dropped]);
         let before = queue.signals.count;
-        assert_eq!(leaves(&mut queue, 500, &mut fates), Some(3));
-        assert_eq!((fates.len(), queue.signals.count), (1, before + 1));
+        assert_eq!(leaves(&mut queue, 500, &mut verdicts), Some(3));
+        assert_eq!((verdicts.len(), queue.signals.count), (1, before + 1));
     }
 
     #[test]
     fn a_full_queue_drops_its_oldest_packet_and_blue_learns_of_it() {
         let mut queue = cobalt(2, true);
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for body in 0..3 {
-            queue.enqueue(packet(body), Time(1_000 * MS), &mut fates);
+            queue.enqueue(packet(body), Time(1_000 * MS), &mut verdicts);
         }
         let oldest = Packet { enqueued: Time(1_000 * MS), ..packet(0) };
-        assert_eq!(fates, [Fate::Dropped(oldest, Cause::Limit)]);
+        assert_eq!(verdicts, [Verdict::Dropped(oldest, Cause::Limit)]);
         let state = queue.state(Time(1_000 * MS));
         assert_eq!((state.count, state.probability), (Some(1.0), Some(2f64.powi(-8))));
         // With p 1 all are dropped but the last of the queue, marked or not.
         queue.signals.p_drop = u32::MAX;
-        assert_eq!(queue.dequeue(Time(1_100 * MS), &mut fates).map(|packet| packet.body), Some(2));
-        assert!(matches!(fates[1], Fate::Dropped(_, Cause::Blue)));
+        assert_eq!(
+            queue.dequeue(Time(1_100 * MS), &mut verdicts).map(|packet| packet.body),
+            Some(2)
+        );
+        assert!(matches!(verdicts[1], Verdict::Dropped(_, Cause::Blue)));
     }
 }

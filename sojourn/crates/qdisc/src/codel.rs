@@ -41,7 +41,7 @@
 
 use crate::bypass::Bypass;
 use crate::ds::mark;
-use crate::{Backlog, Cause, Context, DsSelector, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Cause, Context, DsSelector, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use units::Time;
 
@@ -190,7 +190,7 @@ impl Control {
         state: &mut Dropping,
         queue: &mut impl Source<B>,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) -> Option<Packet<B>> {
         let Some(packet) = queue.pop() else {
             state.dropping = false;
@@ -204,14 +204,14 @@ impl Control {
             state.dropping = false;
             packet
         } else if !state.dropping {
-            self.enter(state, packet, queue, now, fates)?
+            self.enter(state, packet, queue, now, verdicts)?
         } else if now.0 >> self.shift >= state.drop_next {
-            self.drop_on_schedule(state, packet, queue, now, fates)?
+            self.drop_on_schedule(state, packet, queue, now, verdicts)?
         } else {
             packet
         };
         if state.sojourn > self.ce_threshold && self.ce_selector.takes(packet.ds) {
-            mark(&mut packet, Cause::CeThreshold, fates);
+            mark(&mut packet, Cause::CeThreshold, verdicts);
         }
         Some(packet)
     }
@@ -263,12 +263,12 @@ impl Control {
         mut packet: Packet<B>,
         queue: &mut impl Source<B>,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) -> Option<Packet<B>> {
-        let survivor = if self.ecn && mark(&mut packet, Cause::Target, fates) {
+        let survivor = if self.ecn && mark(&mut packet, Cause::Target, verdicts) {
             Some(packet)
         } else {
-            fates.push(Fate::Dropped(packet, Cause::Target));
+            verdicts.push(Verdict::Dropped(packet, Cause::Target));
             let next = queue.pop();
             self.ok_to_drop(state, next.as_ref(), queue.remaining_bytes(), now);
             next
@@ -300,7 +300,7 @@ impl Control {
         mut packet: Packet<B>,
         queue: &mut impl Source<B>,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) -> Option<Packet<B>> {
         let clock = now.0 >> self.shift;
         let mut dropped = 0;
@@ -311,12 +311,12 @@ impl Control {
             }
             state.count = state.count.wrapping_add(1);
             self.improve_inv_sqrt(state);
-            if self.ecn && mark(&mut packet, Cause::Target, fates) {
+            if self.ecn && mark(&mut packet, Cause::Target, verdicts) {
                 let from = if self.variant == CodelVariant::Ns3 { clock } else { state.drop_next };
                 state.drop_next = self.control_law(state, from);
                 break;
             }
-            fates.push(Fate::Dropped(packet, Cause::Target));
+            verdicts.push(Verdict::Dropped(packet, Cause::Target));
             dropped += 1;
             let next = queue.pop();
             state.dropping = self.ok_to_drop(state, next.as_ref(), queue.remaining_bytes(), now);
@@ -387,23 +387,23 @@ impl<B> Codel<B> {
 
 impl<B> Qdisc<B> for Codel<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let Some(packet) = self.bypass.take_past(packet, self.queue.backlog(), now) else {
             return;
         };
         if u64::from(Qdisc::<B>::backlog(self).packets) < self.limit {
             self.queue.push(packet, now);
         } else {
-            fates.push(Fate::Dropped(packet, Cause::Limit));
+            verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         if let Some(packet) = self.bypass.take_out() {
             return Some(packet);
         }
-        self.control.dequeue(&mut self.dropping, &mut self.queue, now, fates)
+        self.control.dequeue(&mut self.dropping, &mut self.queue, now, verdicts)
     }
 
     #[inline]
@@ -426,7 +426,7 @@ impl<B> Qdisc<B> for Codel<B> {
 mod tests {
     use super::*;
     use crate::Ecn;
-    use units::{Luck, Span};
+    use units::{Rng, Span};
 
     const MS: u64 = 1_000_000;
 
@@ -449,30 +449,30 @@ mod tests {
                 mtu: 1514,
                 header_bytes: 0,
                 root: false,
-                luck: Luck::new(1, "codel"),
+                rng: Rng::new(1, "codel"),
             },
         )
     }
 
     fn filled(params: &CodelParams, packets: usize, size: u32, ecn: Ecn, now: Time) -> Codel<()> {
         let mut q = codel(params);
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..packets {
             q.enqueue(
                 Packet { enqueued: Time::ZERO, flow: 0, size, ds: ecn.into(), body: () },
                 now,
-                &mut fates,
+                &mut verdicts,
             );
         }
-        assert!(fates.is_empty());
+        assert!(verdicts.is_empty());
         q
     }
 
     /// Dequeues at `ms`; returns how many packets were dropped or marked on the way.
     fn dequeue_at(q: &mut Codel<()>, ms: u64) -> usize {
-        let mut fates = Vec::new();
-        assert!(q.dequeue(Time(ms * MS), &mut fates).is_some());
-        fates.len()
+        let mut verdicts = Vec::new();
+        assert!(q.dequeue(Time(ms * MS), &mut verdicts).is_some());
+        verdicts.len()
     }
 
     #[test]
@@ -522,13 +522,13 @@ mod tests {
     fn drop_times(variant: CodelVariant) -> Vec<f64> {
         const STEP: u64 = 10_240;
         let mut q = filled(&params(variant), 100_000, 1514, Ecn::NotEct, Time::ZERO);
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         let mut times = Vec::new();
         let mut now = 0;
         while times.len() <= 10 {
             now += STEP;
-            q.dequeue(Time(now), &mut fates);
-            times.extend(fates.drain(..).map(|_| now));
+            q.dequeue(Time(now), &mut verdicts);
+            times.extend(verdicts.drain(..).map(|_| now));
         }
         times[1..].iter().map(|t| (t - times[0]) as f64 / 1e6).collect()
     }
@@ -564,7 +564,7 @@ mod tests {
     #[test]
     fn ns3_overflow_case() {
         let mut q = codel(&CodelParams { limit: 500, ..params(CodelVariant::Ns3) });
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..503 {
             let packet = Packet {
                 enqueued: Time::ZERO,
@@ -573,9 +573,9 @@ mod tests {
                 ds: Ecn::NotEct.into(),
                 body: (),
             };
-            q.enqueue(packet, Time::ZERO, &mut fates);
+            q.enqueue(packet, Time::ZERO, &mut verdicts);
         }
-        assert_eq!((q.backlog().packets, fates.len()), (500, 3));
+        assert_eq!((q.backlog().packets, verdicts.len()), (500, 3));
     }
 
     #[test]
@@ -617,7 +617,7 @@ mod tests {
         ] {
             // Sojourns of 50 ms, but always exactly one packet of `size` behind the one in hand.
             let mut q = codel(&params(variant));
-            let mut fates = Vec::new();
+            let mut verdicts = Vec::new();
             for i in 0..20 {
                 let now = Time(i * 50 * MS);
                 let packet = Packet {
@@ -627,28 +627,23 @@ mod tests {
                     ds: Ecn::NotEct.into(),
                     body: (),
                 };
-                q.enqueue(packet, now, &mut fates);
+                q.enqueue(packet, now, &mut verdicts);
                 if q.backlog().packets == 2 {
-                    q.dequeue(now, &mut fates);
+                    q.dequeue(now, &mut verdicts);
                 }
             }
-            assert_eq!(!fates.is_empty(), acts, "{variant:?} {size}");
+            assert_eq!(!verdicts.is_empty(), acts, "{variant:?} {size}");
         }
     }
 
     #[test]
     fn what_linux_lets_past_the_queue_is_no_sign_of_one() {
         for (root, above) in [(false, true), (true, false)] {
-            let context = Context {
-                rate: None,
-                mtu: 1514,
-                header_bytes: 0,
-                root,
-                luck: Luck::new(1, "codel"),
-            };
+            let context =
+                Context { rate: None, mtu: 1514, header_bytes: 0, root, rng: Rng::new(1, "codel") };
             let mut q =
                 Codel::new(&CodelParams { limit: 3, ..params(CodelVariant::Linux) }, context);
-            let mut fates = Vec::new();
+            let mut verdicts = Vec::new();
             for _ in 0..4 {
                 let packet = Packet {
                     enqueued: Time::ZERO,
@@ -657,12 +652,12 @@ mod tests {
                     ds: Ecn::NotEct.into(),
                     body: (),
                 };
-                q.enqueue(packet, Time::ZERO, &mut fates);
+                q.enqueue(packet, Time::ZERO, &mut verdicts);
             }
             // It counts in the limit.
-            assert_eq!((q.backlog().packets, q.backlog().bytes, fates.len()), (3, 3 * 1514, 1));
+            assert_eq!((q.backlog().packets, q.backlog().bytes, verdicts.len()), (3, 3 * 1514, 1));
             // 20 ms for the first one, with two behind it.
-            assert!(q.dequeue(Time(20 * MS), &mut fates).is_some());
+            assert!(q.dequeue(Time(20 * MS), &mut verdicts).is_some());
             assert_eq!(q.dropping.first_above > 0, above, "root: {root}");
             assert_eq!(q.backlog().packets, 2);
         }
@@ -671,14 +666,14 @@ mod tests {
     #[test]
     fn a_queue_that_soon_stands_again_resumes_near_its_old_rate() {
         let mut q = filled(&params(CodelVariant::Linux), 4000, 1514, Ecn::NotEct, Time::ZERO);
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         let mut now = Time::ZERO;
         while q.dropping.count < 20 {
             now += Span::from_millis(1);
-            q.dequeue(now, &mut fates);
+            q.dequeue(now, &mut verdicts);
         }
         // The queue drains, and fills again half a second later.
-        while q.dequeue(now, &mut fates).is_some() {}
+        while q.dequeue(now, &mut verdicts).is_some() {}
         assert_eq!(q.state(Time::NEVER).count, Some(0.0));
         let refill = |q: &mut Codel<()>, now| {
             for _ in 0..200 {
@@ -689,21 +684,21 @@ mod tests {
         };
         now += Span::from_millis(500);
         refill(&mut q, now);
-        fates.clear();
-        while fates.is_empty() {
+        verdicts.clear();
+        while verdicts.is_empty() {
             now += Span::from_millis(1);
-            q.dequeue(now, &mut fates);
+            q.dequeue(now, &mut verdicts);
         }
         // delta = count - last_count = 20 - 1.
         assert_eq!(q.dropping.count, 19);
         // After 16 intervals the old rate is forgotten.
-        while q.dequeue(now, &mut fates).is_some() {}
+        while q.dequeue(now, &mut verdicts).is_some() {}
         now += Span::from_millis(2000);
         refill(&mut q, now);
-        fates.clear();
-        while fates.is_empty() {
+        verdicts.clear();
+        while verdicts.is_empty() {
             now += Span::from_millis(1);
-            q.dequeue(now, &mut fates);
+            q.dequeue(now, &mut verdicts);
         }
         assert_eq!(q.dropping.count, 1);
     }
@@ -721,9 +716,9 @@ mod tests {
             ..Dropping::default()
         };
         let now = drop_next + intervals * q.control.interval + ticks;
-        let mut fates = Vec::new();
-        q.dequeue(Time(now << TICK_SHIFT), &mut fates);
-        assert_eq!(fates.len(), 1);
+        let mut verdicts = Vec::new();
+        q.dequeue(Time(now << TICK_SHIFT), &mut verdicts);
+        assert_eq!(verdicts.len(), 1);
         q.dropping.count
     }
 
@@ -752,11 +747,11 @@ mod tests {
             let mut q = filled(&params(variant), 10, 1514, Ecn::NotEct, Time::ZERO);
             let first_above = q.control.interval;
             q.dropping.first_above = first_above;
-            let mut fates = Vec::new();
-            q.dequeue(Time(first_above << q.control.shift), &mut fates);
-            assert_eq!(fates.len(), at_once);
-            q.dequeue(Time((first_above + 1) << q.control.shift), &mut fates);
-            assert_eq!(fates.len(), 1);
+            let mut verdicts = Vec::new();
+            q.dequeue(Time(first_above << q.control.shift), &mut verdicts);
+            assert_eq!(verdicts.len(), at_once);
+            q.dequeue(Time((first_above + 1) << q.control.shift), &mut verdicts);
+            assert_eq!(verdicts.len(), 1);
         }
     }
 
@@ -773,11 +768,11 @@ mod tests {
                 ..Dropping::default()
             };
             q.dropping.rec_inv_sqrt = u16::MAX;
-            let mut fates = Vec::new();
-            q.dequeue(Time((drop_next - 1) << q.control.shift), &mut fates);
-            assert_eq!(fates.len(), 0);
-            q.dequeue(Time(drop_next << q.control.shift), &mut fates);
-            assert_eq!(fates.len(), 1);
+            let mut verdicts = Vec::new();
+            q.dequeue(Time((drop_next - 1) << q.control.shift), &mut verdicts);
+            assert_eq!(verdicts.len(), 0);
+            q.dequeue(Time(drop_next << q.control.shift), &mut verdicts);
+            assert_eq!(verdicts.len(), 1);
         }
     }
 
@@ -787,9 +782,9 @@ mod tests {
             CodelParams { ecn: true, ce_threshold_ns: Some(2 * MS), ..params(CodelVariant::Rfc) };
         for (late, marks) in [(0, 0), (1, 1)] {
             let mut q = filled(&marking, 20, 1000, Ecn::Ect0, Time::ZERO);
-            let mut fates = Vec::new();
-            q.dequeue(Time(2 * MS + late), &mut fates);
-            assert_eq!(fates.len(), marks);
+            let mut verdicts = Vec::new();
+            q.dequeue(Time(2 * MS + late), &mut verdicts);
+            assert_eq!(verdicts.len(), marks);
         }
     }
 
@@ -804,14 +799,14 @@ mod tests {
 
     #[test]
     fn hours_on_the_clock_change_no_decision() {
-        // 2^32 ticks are 4398 s. Starts a whole number of ticks apart give the same fates.
+        // 2^32 ticks are 4398 s. Starts a whole number of ticks apart give the same verdicts.
         let fates_from = |start: u64| {
             let mut q = filled(&params(CodelVariant::Linux), 5000, 1514, Ecn::NotEct, Time(start));
             (1..2000u64)
                 .map(|i| {
-                    let mut fates = Vec::new();
-                    q.dequeue(Time(start + i * 500_000), &mut fates);
-                    fates.len()
+                    let mut verdicts = Vec::new();
+                    q.dequeue(Time(start + i * 500_000), &mut verdicts);
+                    verdicts.len()
                 })
                 .collect::<Vec<_>>()
         };
@@ -835,9 +830,9 @@ mod tests {
             q.dropping =
                 Dropping { first_above, drop_next, count, rec_inv_sqrt, ..Dropping::default() };
             q.dropping.dropping = true;
-            let mut fates = Vec::new();
-            assert!(q.dequeue(now, &mut fates).is_some());
-            (fates.len(), q.dropping.drop_next, q.dropping.dropping)
+            let mut verdicts = Vec::new();
+            assert!(q.dequeue(now, &mut verdicts).is_some());
+            (verdicts.len(), q.dropping.drop_next, q.dropping.dropping)
         };
         // 1024 * 65 >> 16 is one tick: 9999 drops are due, and the queue is short before that.
         assert_eq!(due(CodelVariant::Linux73, 1024), (256, 10_001, true));

@@ -14,7 +14,7 @@
 
 use crate::bands::{PRIORITIES, listed, priomap};
 use crate::ets::{Ets, EtsParams};
-use crate::{Backlog, Context, Fate, Packet, Qdisc, State};
+use crate::{Backlog, Context, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use units::Time;
 
@@ -48,13 +48,13 @@ impl<B> Drr<B> {
 
 impl<B> Qdisc<B> for Drr<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        self.0.enqueue(packet, now, fates);
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
+        self.0.enqueue(packet, now, verdicts);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        self.0.dequeue(now, fates)
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+        self.0.dequeue(now, verdicts)
     }
 
     #[inline]
@@ -76,7 +76,7 @@ impl<B> Qdisc<B> for Drr<B> {
 mod tests {
     use super::*;
     use crate::DsField;
-    use units::Luck;
+    use units::Rng;
 
     const THROUGHPUT: DsField = DsField(0x08);
 
@@ -85,17 +85,17 @@ mod tests {
         let mut priomap = [0; PRIORITIES];
         priomap[2] = 1;
         let params = DrrParams { classes: 2, quanta: quanta.to_vec(), priomap, limit: 100 };
-        let luck = Luck::new(1, "drr");
-        Drr::new(&params, Context { rate: None, mtu: 1000, header_bytes: 0, root: true, luck })
+        let rng = Rng::new(1, "drr");
+        Drr::new(&params, Context { rate: None, mtu: 1000, header_bytes: 0, root: true, rng })
     }
 
     fn send(q: &mut Drr<()>, ds: DsField, size: u32, packets: u32) -> usize {
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..packets {
             let packet = Packet { enqueued: Time::ZERO, flow: 0, size, ds, body: () };
-            q.enqueue(packet, Time::ZERO, &mut fates);
+            q.enqueue(packet, Time::ZERO, &mut verdicts);
         }
-        fates.len()
+        verdicts.len()
     }
 
     fn bytes_of(q: &mut Drr<()>, packets: usize) -> [u32; 2] {

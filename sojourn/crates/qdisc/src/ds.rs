@@ -6,7 +6,7 @@
 //!
 //! Source: RFC 2474 §3 (DSCP), RFC 3168 §5 (ECN), RFC 1349 (TOS).
 
-use crate::{Cause, Fate, Packet};
+use crate::{Cause, Packet, Verdict};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use units::Ecn;
@@ -88,13 +88,17 @@ impl<'de> Deserialize<'de> for DsSelector {
 /// Marks an ECN-capable packet CE. True if the packet now carries CE; one that already did is not
 /// reported again.
 #[inline]
-pub(crate) fn mark<B>(packet: &mut Packet<B>, cause: Cause, fates: &mut Vec<Fate<B>>) -> bool {
+pub(crate) fn mark<B>(
+    packet: &mut Packet<B>,
+    cause: Cause,
+    verdicts: &mut Vec<Verdict<B>>,
+) -> bool {
     match packet.ds.ecn() {
         Ecn::NotEct => false,
         Ecn::Ce => true,
         Ecn::Ect0 | Ecn::Ect1 => {
             packet.ds = packet.ds.with_ecn(Ecn::Ce);
-            fates.push(Fate::Marked { flow: packet.flow, size: packet.size, cause });
+            verdicts.push(Verdict::Marked { flow: packet.flow, size: packet.size, cause });
             true
         }
     }

@@ -13,7 +13,7 @@
 //! Deviations: as prio's.
 
 use crate::bands::{Bands, PRIORITIES, listed, priomap};
-use crate::{Backlog, Context, Fate, Packet, Qdisc, State};
+use crate::{Backlog, Context, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use units::Time;
@@ -88,8 +88,8 @@ impl<B> Ets<B> {
 
 impl<B> Qdisc<B> for Ets<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        let Some(band) = self.bands.push(packet, now, fates) else {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
+        let Some(band) = self.bands.push(packet, now, verdicts) else {
             return;
         };
         let was_empty = self.bands.queue(band).backlog().packets == 1;
@@ -100,7 +100,7 @@ impl<B> Qdisc<B> for Ets<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.bands.pop_first(self.strict).or_else(|| self.by_weight())
     }
 
@@ -124,7 +124,7 @@ impl<B> Qdisc<B> for Ets<B> {
 mod tests {
     use super::*;
     use crate::DsField;
-    use units::Luck;
+    use units::Rng;
 
     const LOW_DELAY: DsField = DsField(0x10);
     const THROUGHPUT: DsField = DsField(0x08);
@@ -137,8 +137,8 @@ mod tests {
         (priomap[6], priomap[2]) = (0, 2);
         let quanta = quanta.to_vec();
         let params = EtsParams { bands, strict, quanta, priomap, limit: 1000 };
-        let luck = Luck::new(1, "ets");
-        Ets::new(&params, Context { rate: None, mtu: MTU, header_bytes: 0, root: true, luck })
+        let rng = Rng::new(1, "ets");
+        Ets::new(&params, Context { rate: None, mtu: MTU, header_bytes: 0, root: true, rng })
     }
 
     fn send(q: &mut Ets<()>, ds: DsField, size: u32, packets: u32) {

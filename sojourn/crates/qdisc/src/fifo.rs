@@ -11,7 +11,7 @@
 //! that Linux has let bypass the queue (see `bypass`), where `limit` packets come while one is
 //! transmitted.
 
-use crate::{Backlog, Cause, Fate, Packet, Qdisc, State};
+use crate::{Backlog, Cause, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -156,21 +156,21 @@ impl<B, L> LimitedFifo<B, L> {
 
 impl<B, L: Limit> Qdisc<B> for LimitedFifo<B, L> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         if !L::has_room(self.limit, self.queue.backlog(), packet.size) {
             // With a limit of 0 there is no oldest packet: every arriving one is dropped (Linux).
             let oldest = if L::DROPS_OLDEST { self.queue.pop() } else { None };
             let Some(oldest) = oldest else {
-                fates.push(Fate::Dropped(packet, Cause::Limit));
+                verdicts.push(Verdict::Dropped(packet, Cause::Limit));
                 return;
             };
-            fates.push(Fate::Dropped(oldest, Cause::Limit));
+            verdicts.push(Verdict::Dropped(oldest, Cause::Limit));
         }
         self.queue.push(packet, now);
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.queue.pop()
     }
 
@@ -202,13 +202,13 @@ mod tests {
     #[test]
     fn pfifo_refuses_the_newcomer_when_full() {
         let mut q = Pfifo::new(&FifoParams { limit: 2 });
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for flow in 0..3 {
-            q.enqueue(packet(flow, 100), Time(flow.into()), &mut fates);
+            q.enqueue(packet(flow, 100), Time(flow.into()), &mut verdicts);
         }
-        assert!(matches!(fates[..], [Fate::Dropped(Packet { flow: 2, .. }, Cause::Limit)]));
+        assert!(matches!(verdicts[..], [Verdict::Dropped(Packet { flow: 2, .. }, Cause::Limit)]));
         assert_eq!(
-            q.dequeue(Time(9), &mut fates).map(|p| (p.flow, p.enqueued)),
+            q.dequeue(Time(9), &mut verdicts).map(|p| (p.flow, p.enqueued)),
             Some((0, Time(0)))
         );
         assert_eq!(Qdisc::<()>::backlog(&q), Backlog { packets: 1, bytes: 100 });
@@ -217,22 +217,22 @@ mod tests {
     #[test]
     fn bfifo_fills_to_the_last_byte() {
         let mut q = Bfifo::new(&FifoParams { limit: 250 });
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for size in [100, 100, 51, 50] {
-            q.enqueue(packet(size, size), Time::ZERO, &mut fates);
+            q.enqueue(packet(size, size), Time::ZERO, &mut verdicts);
         }
-        assert!(matches!(fates[..], [Fate::Dropped(Packet { size: 51, .. }, Cause::Limit)]));
+        assert!(matches!(verdicts[..], [Verdict::Dropped(Packet { size: 51, .. }, Cause::Limit)]));
         assert_eq!(Qdisc::<()>::backlog(&q).bytes, 250);
     }
 
     #[test]
     fn pfifo_head_drop_drops_the_oldest() {
         let mut q = HeadDropFifo::new(&FifoParams { limit: 2 });
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for flow in 0..3 {
-            q.enqueue(packet(flow, 100), Time::ZERO, &mut fates);
+            q.enqueue(packet(flow, 100), Time::ZERO, &mut verdicts);
         }
-        assert!(matches!(fates[..], [Fate::Dropped(Packet { flow: 0, .. }, Cause::Limit)]));
-        assert_eq!(q.dequeue(Time::ZERO, &mut fates).map(|p| p.flow), Some(1));
+        assert!(matches!(verdicts[..], [Verdict::Dropped(Packet { flow: 0, .. }, Cause::Limit)]));
+        assert_eq!(q.dequeue(Time::ZERO, &mut verdicts).map(|p| p.flow), Some(1));
     }
 }

@@ -29,7 +29,7 @@ use crate::bands::{PRIORITIES, listed, priomap};
 use crate::pfifo_fast::priority_of;
 use crate::slab::{NONE, Slab};
 use crate::timer::JIFFY;
-use crate::{Backlog, Body, Cause, Context, Fate, Fifo, Packet, Qdisc, State, ds};
+use crate::{Backlog, Body, Cause, Context, Fifo, Packet, Qdisc, State, Verdict, ds};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::cmp::Reverse;
@@ -176,7 +176,7 @@ impl<B: Body> Fq<B> {
             refill_jiffies: params.refill_delay_ns.div_ceil(JIFFY),
             ce_threshold: params.ce_threshold_ns,
             priomap: params.priomap.map(|band| band.min(BANDS as u8 - 1)),
-            key: context.luck.next_u64(),
+            key: context.rng.next_u64(),
             mask: params.orphan_mask.into(),
             by_hash: vec![NONE; usize::from(params.orphan_mask) + 1],
             flows: Vec::new(),
@@ -402,13 +402,13 @@ fn odd(jiffy: u64) -> u64 {
 
 impl<B: Body> Qdisc<B> for Fq<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         // Whatever becomes of it, Linux asks the queue for a packet now.
         self.wake = 0;
         packet.enqueued = now;
         let band = self.band_of(&packet);
         if self.bands[band].packets >= self.limit {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
         let size = packet.size;
         if self.takes_fast_path() {
@@ -416,7 +416,7 @@ impl<B: Body> Qdisc<B> for Fq<B> {
         } else {
             let index = self.flow_of(&packet, now);
             if u64::from(self.flows[index as usize].packets) >= self.flow_limit {
-                return fates.push(Fate::Dropped(packet, Cause::Limit));
+                return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
             }
             self.come_back(index, now);
             self.flows[index as usize].band = band;
@@ -428,7 +428,7 @@ impl<B: Body> Qdisc<B> for Fq<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         if self.total.packets == 0 {
             return None;
         }
@@ -443,7 +443,7 @@ impl<B: Body> Qdisc<B> for Fq<B> {
                 };
                 let mut packet = self.pop(index);
                 if self.ce_threshold.is_some_and(|most| now.0 - due > most) {
-                    ds::mark(&mut packet, Cause::CeThreshold, fates);
+                    ds::mark(&mut packet, Cause::CeThreshold, verdicts);
                 }
                 self.charge(index, packet.size, now);
                 packet
@@ -483,7 +483,7 @@ impl<B: Body> Qdisc<B> for Fq<B> {
 mod tests {
     use super::*;
     use crate::DsField;
-    use units::Luck;
+    use units::Rng;
 
     const MS: u64 = 1_000_000;
     const BEST_EFFORT: DsField = DsField::BEST_EFFORT;
@@ -510,8 +510,8 @@ mod tests {
     }
 
     fn fq(params: &FqParams) -> Fq<u32> {
-        let luck = Luck::new(1, "fq");
-        let context = Context { rate: None, mtu: BULK, header_bytes: 14, root: true, luck };
+        let rng = Rng::new(1, "fq");
+        let context = Context { rate: None, mtu: BULK, header_bytes: 14, root: true, rng };
         Fq::new(params, context)
     }
 
@@ -521,11 +521,11 @@ mod tests {
 
     /// Full packets of these flows; how many were dropped.
     fn send(q: &mut Fq<u32>, flows: &[u32], at: u64) -> usize {
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for flow in flows {
-            q.enqueue(packet(*flow, BULK, BEST_EFFORT), Time(at), &mut fates);
+            q.enqueue(packet(*flow, BULK, BEST_EFFORT), Time(at), &mut verdicts);
         }
-        fates.len()
+        verdicts.len()
     }
 
     fn served(q: &mut Fq<u32>, at: u64) -> Option<u32> {
@@ -690,9 +690,9 @@ mod tests {
         let mut q = fq(&params);
         assert_eq!(send(&mut q, &[1, 1, 1, 1, 2, 2, 3, 3], 0), 3);
         assert_eq!(q.backlog(), Backlog { packets: 5, bytes: 5 * 1514 });
-        let mut fates = Vec::new();
-        q.enqueue(packet(4, BULK, LOW_DELAY), Time::ZERO, &mut fates);
-        assert!(fates.is_empty());
+        let mut verdicts = Vec::new();
+        q.enqueue(packet(4, BULK, LOW_DELAY), Time::ZERO, &mut verdicts);
+        assert!(verdicts.is_empty());
     }
 
     #[test]
@@ -700,15 +700,15 @@ mod tests {
         let ce_threshold_ns = Some(MS);
         let params = FqParams { maxrate: Some(500_000), ce_threshold_ns, ..params() };
         let mut q = fq(&params);
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         let capable = BEST_EFFORT.with_ecn(crate::Ecn::Ect0);
         for _ in 0..3 {
-            q.enqueue(packet(1, BULK, capable), Time::ZERO, &mut fates);
+            q.enqueue(packet(1, BULK, capable), Time::ZERO, &mut verdicts);
         }
         // The second waited for 25 ms, of which 24.224 were its flow's.
         for at in [0, 25 * MS, 60 * MS] {
-            assert!(q.dequeue(Time(at), &mut fates).is_some());
-            assert_eq!(fates.len(), usize::from(at == 60 * MS), "{at}");
+            assert!(q.dequeue(Time(at), &mut verdicts).is_some());
+            assert_eq!(verdicts.len(), usize::from(at == 60 * MS), "{at}");
         }
     }
 

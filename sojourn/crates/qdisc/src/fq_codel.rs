@@ -37,7 +37,7 @@
 use crate::bypass::Bypass;
 use crate::codel::{CodelVariant, Control, Dropping, Source};
 use crate::slab::{NONE, Slab};
-use crate::{Backlog, Body, Cause, Context, DsSelector, Fate, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, DsSelector, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use units::Time;
 
@@ -251,7 +251,7 @@ impl<B: Body> FqCodel<B> {
             memory_limit: params.memory_limit,
             quantum: i64::from(params.quantum.max(least_quantum)),
             drop_batch: params.drop_batch.max(1),
-            perturbation: context.luck.next_u64(),
+            perturbation: context.rng.next_u64(),
             control,
             dropping: vec![Dropping::default(); flows],
             queues: Queues {
@@ -298,7 +298,7 @@ impl<B: Body> FqCodel<B> {
     /// fq_codel_drop: the longest queue loses packets at its head, several at once to spread the
     /// cost of the search.
     #[cold]
-    fn drop_from_longest(&mut self, cause: Cause, fates: &mut Vec<Fate<B>>) {
+    fn drop_from_longest(&mut self, cause: Cause, verdicts: &mut Vec<Verdict<B>>) {
         let index = self.queues.longest();
         let half_bytes = self.queues.flow_bytes[index as usize] / 2;
         let half_packets = self.queues.flows[index as usize].packets / 2;
@@ -306,7 +306,7 @@ impl<B: Body> FqCodel<B> {
         while let Some(packet) = self.queues.pop(index) {
             packets += 1;
             bytes += u64::from(packet.size);
-            fates.push(Fate::Dropped(packet, cause));
+            verdicts.push(Verdict::Dropped(packet, cause));
             let half_done = match self.variant {
                 CodelVariant::Rfc | CodelVariant::Mac80211 => packets >= half_packets,
                 _ => bytes >= half_bytes,
@@ -325,7 +325,7 @@ impl<B: Body> FqCodel<B> {
 
 impl<B: Body> Qdisc<B> for FqCodel<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let Some(mut packet) = self.bypass.take_past(packet, self.queues.total, now) else {
             return;
         };
@@ -339,7 +339,7 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
             self.new_flows.push(&mut self.queues.flows, index);
         }
         while let Some(cause) = self.over() {
-            self.drop_from_longest(cause, fates);
+            self.drop_from_longest(cause, verdicts);
             if self.variant != CodelVariant::Mac80211 {
                 break;
             }
@@ -347,7 +347,7 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         if let Some(packet) = self.bypass.take_out() {
             return Some(packet);
         }
@@ -365,7 +365,7 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
                 let whole_backlog = self.variant.is_linux();
                 let mut source = FlowSource { queues: &mut self.queues, index, whole_backlog };
                 let dropping = &mut self.dropping[index as usize];
-                if let Some(packet) = self.control.dequeue(dropping, &mut source, now, fates) {
+                if let Some(packet) = self.control.dequeue(dropping, &mut source, now, verdicts) {
                     self.queues.flows[index as usize].deficit -= i64::from(packet.size);
                     return Some(packet);
                 }
@@ -412,7 +412,7 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
 mod tests {
     use super::*;
     use crate::DsField;
-    use units::Luck;
+    use units::Rng;
 
     const MS: u64 = 1_000_000;
 
@@ -440,17 +440,17 @@ mod tests {
                 mtu: 1514,
                 header_bytes: 0,
                 root: false,
-                luck: Luck::new(1, "fq_codel"),
+                rng: Rng::new(1, "fq_codel"),
             },
         )
     }
 
-    fn send(q: &mut FqCodel<()>, flow: u32, size: u32, ms: u64) -> Vec<Fate<()>> {
-        let mut fates = Vec::new();
+    fn send(q: &mut FqCodel<()>, flow: u32, size: u32, ms: u64) -> Vec<Verdict<()>> {
+        let mut verdicts = Vec::new();
         let packet =
             Packet { enqueued: Time::ZERO, flow, size, ds: DsField::BEST_EFFORT, body: () };
-        q.enqueue(packet, Time(ms * MS), &mut fates);
-        fates
+        q.enqueue(packet, Time(ms * MS), &mut verdicts);
+        verdicts
     }
 
     fn served(q: &mut FqCodel<()>, ms: u64) -> Option<u32> {
@@ -470,14 +470,14 @@ mod tests {
                 ce_threshold_selector: selector,
                 ..params(CodelVariant::Linux)
             });
-            let mut fates = Vec::new();
+            let mut verdicts = Vec::new();
             for (flow, ds) in [(1, cs1), (2, DsField(0x02))] {
                 let packet = Packet { enqueued: Time::ZERO, flow, size: 1514, ds, body: () };
-                q.enqueue(packet, Time::ZERO, &mut fates);
+                q.enqueue(packet, Time::ZERO, &mut verdicts);
             }
-            let served = || q.dequeue(Time(3 * MS), &mut fates);
+            let served = || q.dequeue(Time(3 * MS), &mut verdicts);
             let fields: Vec<_> = std::iter::from_fn(served).map(|packet| packet.ds.0).collect();
-            assert_eq!((fields[0], fates.len()), (0x23, marks));
+            assert_eq!((fields[0], verdicts.len()), (0x23, marks));
         }
     }
 
@@ -527,9 +527,9 @@ mod tests {
                 assert!(send(&mut q, 1, 1000, 0).is_empty());
             }
             assert_eq!(served(&mut q, 30), Some(1));
-            let mut fates = Vec::new();
-            assert!(q.dequeue(Time(140 * MS), &mut fates).is_some());
-            assert_eq!(fates.len(), drops, "1000 bytes are left");
+            let mut verdicts = Vec::new();
+            assert!(q.dequeue(Time(140 * MS), &mut verdicts).is_some());
+            assert_eq!(verdicts.len(), drops, "1000 bytes are left");
         }
     }
 
@@ -553,11 +553,11 @@ mod tests {
             }
             // The fifth belongs to the thin flow, and the fat one, 3 packets, pays: half of it in
             // bytes takes two, in packets one.
-            let fates = send(&mut q, 1, 100, 4);
-            assert_eq!(fates.len(), drops, "{variant:?}");
+            let verdicts = send(&mut q, 1, 100, 4);
+            assert_eq!(verdicts.len(), drops, "{variant:?}");
             assert!(matches!(
-                fates[0],
-                Fate::Dropped(Packet { flow: 2, enqueued: Time(MS), .. }, Cause::Limit)
+                verdicts[0],
+                Verdict::Dropped(Packet { flow: 2, enqueued: Time(MS), .. }, Cause::Limit)
             ));
             assert_eq!(q.backlog().packets, 5 - drops as u32);
             // Linux tells CoDel.
@@ -583,12 +583,13 @@ mod tests {
             let mut q = fq_codel(&FqCodelParams { memory_limit, ..params(CodelVariant::Linux) });
             assert!(send(&mut q, 1, 1500, 0).is_empty());
             assert!(send(&mut q, 1, 1500, 0).is_empty());
-            let fates = send(&mut q, 2, 100, 0);
-            assert_eq!(fates.len(), drops);
+            let verdicts = send(&mut q, 2, 100, 0);
+            assert_eq!(verdicts.len(), drops);
             assert!(
-                fates
-                    .iter()
-                    .all(|f| matches!(f, Fate::Dropped(Packet { flow: 1, .. }, Cause::Overmemory)))
+                verdicts.iter().all(|f| matches!(
+                    f,
+                    Verdict::Dropped(Packet { flow: 1, .. }, Cause::Overmemory)
+                ))
             );
         }
     }
@@ -611,19 +612,19 @@ mod tests {
             mtu: 1514,
             header_bytes: 14,
             root: false,
-            luck: Luck::new(1, "fq_codel"),
+            rng: Rng::new(1, "fq_codel"),
         };
         let limited = FqCodelParams { memory_limit: 6000, ..params(CodelVariant::Linux) };
         let mut q = FqCodel::new(&limited, context);
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         let mut send = |q: &mut FqCodel<Charged>, extra| {
             let ds = DsField::BEST_EFFORT;
             q.enqueue(
                 Packet { enqueued: Time::ZERO, flow: 1, size: 1514, ds, body: Charged(extra) },
                 Time(0),
-                &mut fates,
+                &mut verdicts,
             );
-            fates.drain(..).count()
+            verdicts.drain(..).count()
         };
         assert_eq!([500; 3].map(|extra| send(&mut q, extra)), [0; 3]);
         assert!(q.dequeue(Time::ZERO, &mut Vec::new()).is_some());
@@ -679,18 +680,18 @@ mod tests {
             for _ in 0..2000 {
                 send(&mut q, 1, 1514, 0);
             }
-            let mut fates = Vec::new();
+            let mut verdicts = Vec::new();
             // Flow 2 has never more than one packet; each waits 20 ms because the link stands still
             // that long.
             for ms in (20..1000).step_by(20) {
                 send(&mut q, 2, 100, ms - 20);
                 for _ in 0..3 {
-                    q.dequeue(Time(ms * MS), &mut fates);
+                    q.dequeue(Time(ms * MS), &mut verdicts);
                 }
             }
-            let of_two = fates
+            let of_two = verdicts
                 .iter()
-                .any(|f| matches!(f, Fate::Dropped(Packet { flow: 2, .. }, Cause::Target)));
+                .any(|f| matches!(f, Verdict::Dropped(Packet { flow: 2, .. }, Cause::Target)));
             assert_eq!(of_two, dropped, "{variant:?}");
         }
     }
@@ -710,7 +711,7 @@ mod tests {
             mtu: 1514,
             header_bytes: 0,
             root: true,
-            luck: Luck::new(1, "fq_codel"),
+            rng: Rng::new(1, "fq_codel"),
         };
         let mut q = FqCodel::new(&params(CodelVariant::Linux), context);
         // The first packet of flow 1 waits for the driver. Its second finds flow 1 new, with a
@@ -760,9 +761,9 @@ mod tests {
         // has passed, the next one after another.
         let mut dropped_at = Vec::new();
         for ms in (10..=230).step_by(10) {
-            let mut fates = Vec::new();
-            q.dequeue(Time(ms * MS), &mut fates).expect("it is not empty yet");
-            dropped_at.extend(fates.iter().map(|_| ms));
+            let mut verdicts = Vec::new();
+            q.dequeue(Time(ms * MS), &mut verdicts).expect("it is not empty yet");
+            dropped_at.extend(verdicts.iter().map(|_| ms));
         }
         assert_eq!(dropped_at, [120, 220]);
     }

@@ -18,10 +18,10 @@
 //! Deviation: a flow that is at rest is not updated, which would change nothing.
 
 use crate::ds::mark;
-use crate::pie::{Dice, LinuxPie, Verdict, timers};
+use crate::pie::{Decision, Dice, LinuxPie, timers};
 use crate::timer::Timer;
 use crate::{
-    Backlog, Body, Cause, Context, Fate, Fifo, LinuxPieParams, Packet, Qdisc, Replayed, State,
+    Backlog, Body, Cause, Context, Fifo, LinuxPieParams, Packet, Qdisc, Replayed, State, Verdict,
 };
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -95,7 +95,7 @@ impl<B: Body> FqPie<B> {
     /// An empty queue; the context's random stream perturbs the hash and draws.
     pub fn new(params: &FqPieParams, mut context: Context) -> Self {
         let count = params.flows.max(1) as usize;
-        let perturbation = context.luck.next_u64();
+        let perturbation = context.rng.next_u64();
         let pie = LinuxPieParams {
             limit: params.limit,
             target_ns: params.target_ns,
@@ -128,7 +128,7 @@ impl<B: Body> FqPie<B> {
             old_flows: VecDeque::new(),
             next_update: updates[0].0.next(),
             updates,
-            dice: Dice::new(context.luck),
+            dice: Dice::new(context.rng),
         }
     }
 
@@ -172,29 +172,35 @@ impl<B: Body> FqPie<B> {
         self.next_update = next.expect("there is a flow");
     }
 
-    fn drop(&mut self, index: usize, packet: Packet<B>, cause: Cause, fates: &mut Vec<Fate<B>>) {
+    fn drop(
+        &mut self,
+        index: usize,
+        packet: Packet<B>,
+        cause: Cause,
+        verdicts: &mut Vec<Verdict<B>>,
+    ) {
         self.flows[index].pie.dropped();
-        fates.push(Fate::Dropped(packet, cause));
+        verdicts.push(Verdict::Dropped(packet, cause));
     }
 }
 
 impl<B: Body> Qdisc<B> for FqPie<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         self.catch_up(now);
         let index = self.classify(packet.flow, &packet.body);
         if u64::from(self.total.packets) >= self.limit {
             self.dice.certain(false);
-            return self.drop(index, packet, Cause::Limit, fates);
+            return self.drop(index, packet, Cause::Limit, verdicts);
         }
         let flow = &mut self.flows[index];
         let passes = match flow.pie.decide(flow.queue.backlog(), packet.size, &mut self.dice) {
-            Verdict::Pass => true,
-            Verdict::Signal => mark(&mut packet, Cause::Early, fates),
-            Verdict::Drop => false,
+            Decision::Pass => true,
+            Decision::Signal => mark(&mut packet, Cause::Early, verdicts),
+            Decision::Drop => false,
         };
         if !passes {
-            return self.drop(index, packet, Cause::Early, fates);
+            return self.drop(index, packet, Cause::Early, verdicts);
         }
         self.total.packets += 1;
         self.total.bytes += u64::from(packet.size);
@@ -211,7 +217,7 @@ impl<B: Body> Qdisc<B> for FqPie<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.catch_up(now);
         loop {
             let from_new = !self.new_flows.is_empty();
@@ -272,7 +278,7 @@ impl<B: Body> Replayed for FqPie<B> {
 mod tests {
     use super::*;
     use crate::{DsField, Ecn};
-    use units::{Luck, Span};
+    use units::{Rng, Span};
 
     const MS: u64 = 1_000_000;
 
@@ -294,27 +300,31 @@ mod tests {
     }
 
     fn fq_pie(params: &FqPieParams) -> FqPie<()> {
-        let luck = Luck::new(1, "fq_pie");
-        FqPie::new(params, Context { rate: None, mtu: 1514, header_bytes: 14, root: true, luck })
+        let rng = Rng::new(1, "fq_pie");
+        FqPie::new(params, Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng })
     }
 
-    fn send(q: &mut FqPie<()>, flow: u32, size: u32, at: u64) -> Vec<Fate<()>> {
-        let mut fates = Vec::new();
+    fn send(q: &mut FqPie<()>, flow: u32, size: u32, at: u64) -> Vec<Verdict<()>> {
+        let mut verdicts = Vec::new();
         let ds = DsField::from(Ecn::Ect0);
-        q.enqueue(Packet { enqueued: Time::ZERO, flow, size, ds, body: () }, Time(at), &mut fates);
-        fates
+        q.enqueue(
+            Packet { enqueued: Time::ZERO, flow, size, ds, body: () },
+            Time(at),
+            &mut verdicts,
+        );
+        verdicts
     }
 
     fn served(q: &mut FqPie<()>, at: u64) -> Option<u32> {
         q.dequeue(Time(at), &mut Vec::new()).map(|packet| packet.flow)
     }
 
-    fn causes(fates: &[Fate<()>]) -> Vec<(bool, Cause)> {
-        let told = |fate: &Fate<()>| match fate {
-            Fate::Dropped(_, cause) => (false, *cause),
-            Fate::Marked { cause, .. } => (true, *cause),
+    fn causes(verdicts: &[Verdict<()>]) -> Vec<(bool, Cause)> {
+        let told = |verdict: &Verdict<()>| match verdict {
+            Verdict::Dropped(_, cause) => (false, *cause),
+            Verdict::Marked { cause, .. } => (true, *cause),
         };
-        fates.iter().map(told).collect()
+        verdicts.iter().map(told).collect()
     }
 
     /// A flow with a standing queue: 40 packets that leave one each 12 ms, so that each waits 480 ms,
@@ -324,9 +334,9 @@ mod tests {
         (0..40).for_each(|_| _ = send(q, flow, 1514, 0));
         for at in (12 * MS..until).step_by(12 * MS as usize) {
             while q.flows[q.classify(flow, &())].queue.backlog().packets < 40 {
-                let fates = causes(&send(q, flow, 1514, at));
-                found.extend(&fates);
-                if !fates.is_empty() {
+                let verdicts = causes(&send(q, flow, 1514, at));
+                found.extend(&verdicts);
+                if !verdicts.is_empty() {
                     break;
                 }
             }
@@ -340,7 +350,7 @@ mod tests {
         let mut q = fq_pie(&params());
         let found = overload(&mut q, 1, 2_000 * MS);
         assert!(!found.is_empty());
-        assert!(found.iter().all(|fate| *fate == (false, Cause::Early)));
+        assert!(found.iter().all(|verdict| *verdict == (false, Cause::Early)));
         // Its neighbour has as long a queue within an instant, and loses nothing.
         assert!((0..100).all(|_| send(&mut q, 2, 1514, 2_000 * MS).is_empty()));
         let [one, other] = [1, 2].map(|flow| q.flows[q.classify(flow, &())].pie.clone());

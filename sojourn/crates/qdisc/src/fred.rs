@@ -19,9 +19,9 @@
 //! ages it by a sample for each full packet that could have left meanwhile; without a rate it does
 //! not age. What finds the queue full is dropped without a strike. The paper has no marks.
 
-use crate::{Backlog, Body, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
-use units::{Luck, Rate, Time};
+use units::{Rate, Rng, Time};
 
 /// `fred limit PACKETS min PACKETS max PACKETS probability P weight W minq PACKETS many_flows`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -66,7 +66,7 @@ pub struct Fred<B> {
     idle_since: Option<Time>,
     /// In order of their connections: there are no more than packets queued.
     flows: Vec<(u64, FredFlow)>,
-    luck: Luck,
+    rng: Rng,
     queue: Fifo<B>,
 }
 
@@ -81,7 +81,7 @@ impl<B: Body> Fred<B> {
             count: None,
             idle_since: Some(Time::ZERO),
             flows: Vec::new(),
-            luck: context.luck,
+            rng: context.rng,
             queue: Fifo::default(),
         }
     }
@@ -146,7 +146,7 @@ impl<B: Body> Fred<B> {
         let p_b = probability * (self.average - min) / (max - min);
         let p_a = p_b / (1.0 - f64::from(count) * p_b);
         // Below 0 the count is past where p_a is 1.
-        p_b > 0.0 && (!(0.0..1.0).contains(&p_a) || self.luck.chance(p_a))
+        p_b > 0.0 && (!(0.0..1.0).contains(&p_a) || self.rng.chance(p_a))
     }
 }
 
@@ -157,7 +157,7 @@ fn packet_ns(mtu: u32, rate: Rate) -> f64 {
 
 impl<B: Body> Qdisc<B> for Fred<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         self.age(now);
         let connection = packet.body.connection(packet.flow);
         let place = self.place(connection);
@@ -166,10 +166,10 @@ impl<B: Body> Qdisc<B> for Fred<B> {
             if strike && let Ok(at) = place {
                 self.flows[at].1.strike = flow.strike.saturating_add(1);
             }
-            return fates.push(Fate::Dropped(packet, cause));
+            return verdicts.push(Verdict::Dropped(packet, cause));
         }
         if u64::from(self.queue.backlog().packets) >= self.params.limit {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
         if self.queue.backlog().packets > 0 {
             self.sample();
@@ -182,7 +182,7 @@ impl<B: Body> Qdisc<B> for Fred<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let Some(packet) = self.queue.pop() else {
             self.idle_since.get_or_insert(now);
             return None;
@@ -226,19 +226,19 @@ mod tests {
         let (limit, min, max, minq) = (100, 4.0, 8.0, 2);
         let params =
             FredParams { limit, min, max, probability: 0.02, weight: 1.0, minq, many_flows };
-        let (rate, luck) = (Some(Rate::from_mbit(12)), Luck::new(1, "fred"));
-        Fred::new(&params, Context { rate, mtu: 1500, header_bytes: 0, root: true, luck })
+        let (rate, rng) = (Some(Rate::from_mbit(12)), Rng::new(1, "fred"));
+        Fred::new(&params, Context { rate, mtu: 1500, header_bytes: 0, root: true, rng })
     }
 
     fn send(q: &mut Fred<()>, flow: u32) -> Option<Cause> {
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         let ds = DsField::BEST_EFFORT;
         let packet = Packet { enqueued: Time::ZERO, flow, size: 1500, ds, body: () };
-        q.enqueue(packet, Time::ZERO, &mut fates);
-        match fates.pop() {
+        q.enqueue(packet, Time::ZERO, &mut verdicts);
+        match verdicts.pop() {
             None => None,
-            Some(Fate::Dropped(_, cause)) => Some(cause),
-            Some(Fate::Marked { .. }) => panic!("fred marks nothing"),
+            Some(Verdict::Dropped(_, cause)) => Some(cause),
+            Some(Verdict::Marked { .. }) => panic!("fred marks nothing"),
         }
     }
 

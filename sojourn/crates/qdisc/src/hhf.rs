@@ -24,7 +24,7 @@
 //! Deviation: Linux's clock of resets begins with the discipline; here that is time 0.
 
 use crate::timer::JIFFY;
-use crate::{Backlog, Body, Cause, Context, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use units::Time;
@@ -185,7 +185,7 @@ impl<B: Body> Hhf<B> {
         let quantum = i64::from(params.quantum.unwrap_or(context.mtu).max(1));
         Hhf {
             limit: params.limit,
-            key: context.luck.next_u64(),
+            key: context.rng.next_u64(),
             filter: Filter::new(params),
             queues: [Fifo::default(), Fifo::default()],
             quanta: [quantum, quantum * i64::from(params.non_hh_weight.max(1))],
@@ -199,7 +199,7 @@ impl<B: Body> Hhf<B> {
 
 impl<B: Body> Qdisc<B> for Hhf<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let hash = packet.body.hash(packet.flow, self.key);
         let heavy = self.filter.finds_heavy(hash, packet.size, now.0 / JIFFY);
         let queue = if heavy { HEAVY } else { LIGHT };
@@ -215,12 +215,12 @@ impl<B: Body> Qdisc<B> for Hhf<B> {
         if u64::from(self.backlog().packets) > self.limit {
             let oldest = self.queues[HEAVY].pop().or_else(|| self.queues[LIGHT].pop());
             let oldest = oldest.expect("what has just come is queued");
-            fates.push(Fate::Dropped(oldest, Cause::Limit));
+            verdicts.push(Verdict::Dropped(oldest, Cause::Limit));
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         loop {
             let new = self.new;
             let queue = if new { LIGHT } else { *self.old.front()? };
@@ -260,7 +260,7 @@ impl<B: Body> Qdisc<B> for Hhf<B> {
 mod tests {
     use super::*;
     use crate::DsField;
-    use units::Luck;
+    use units::Rng;
 
     const MS: u64 = 1_000_000;
     const SECOND: u64 = 1_000 * MS;
@@ -279,23 +279,23 @@ mod tests {
     }
 
     fn hhf(params: &HhfParams) -> Hhf<()> {
-        let luck = Luck::new(1, "hhf");
-        Hhf::new(params, Context { rate: None, mtu: FULL, header_bytes: 14, root: false, luck })
+        let rng = Rng::new(1, "hhf");
+        Hhf::new(params, Context { rate: None, mtu: FULL, header_bytes: 14, root: false, rng })
     }
 
     /// So many full packets of a flow; the flows of those that were dropped.
     fn send(q: &mut Hhf<()>, flow: u32, packets: u32, at: u64) -> Vec<u32> {
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..packets {
             let ds = DsField::BEST_EFFORT;
             let packet = Packet { enqueued: Time::NEVER, flow, size: FULL, ds, body: () };
-            q.enqueue(packet, Time(at), &mut fates);
+            q.enqueue(packet, Time(at), &mut verdicts);
         }
-        let dropped = |fate: Fate<()>| match fate {
-            Fate::Dropped(packet, Cause::Limit) => packet.flow,
+        let dropped = |verdict: Verdict<()>| match verdict {
+            Verdict::Dropped(packet, Cause::Limit) => packet.flow,
             other => panic!("{other:?}"),
         };
-        fates.into_iter().map(dropped).collect()
+        verdicts.into_iter().map(dropped).collect()
     }
 
     fn queued(q: &Hhf<()>) -> [u32; 2] {

@@ -63,7 +63,7 @@ pub use prio::{Prio, PrioParams};
 pub use red::{
     Choke, ChokeParams, FloydRedParams, Gred, GredParams, LinuxRedParams, Red, RedParams,
 };
-pub use replay::{Foretold, Hindsight, Judged, ReplayHints, Replayed};
+pub use replay::{JudgedDraw, ReplayDraws, ReplayHint, ReplayHints, Replayed};
 pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
 pub use tbf::{Tbf, TbfLinkLayer, TbfParams};
@@ -71,7 +71,7 @@ pub use units::Ecn;
 
 use serde::Deserialize;
 use std::sync::Arc;
-use units::{Luck, Rate, Time, forward};
+use units::{Rate, Rng, Time, forward};
 
 /// A packet as a queue sees it. `B` is what its owner carries along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,7 +240,7 @@ impl Cause {
 
 /// What a discipline did to a packet other than pass it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate<B> {
+pub enum Verdict<B> {
     /// The packet is gone; its owner gets it back here.
     Dropped(Packet<B>, Cause),
     /// The packet was marked CE and stays in the queue or leaves it.
@@ -291,15 +291,15 @@ pub type Hosts = Arc<[[u32; 2]]>;
 
 /// The verbs of a queue discipline.
 pub trait Qdisc<B> {
-    /// A packet arrives. Drops and marks (of this packet or of others) are pushed to `fates`.
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>);
+    /// A packet arrives. Drops and marks (of this packet or of others) are pushed to `verdicts`.
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>);
 
     /// The transmitter is free: returns the next packet to send, if any. May drop packets (CoDel).
     ///
     /// `now` is the time at which the transmitter became free. Call it also when nothing is queued,
     /// at the latest just before the next `enqueue` that is later: RED's idle period begins then,
     /// and fq_codel takes emptied flows off its lists. Calling it again is harmless.
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>>;
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>>;
 
     /// A packet arrives at an empty queue whose transmitter is free, `since` a time before now if
     /// not just now; returns the packet to send, if any. It is `dequeue` then, `enqueue` and
@@ -310,18 +310,18 @@ pub trait Qdisc<B> {
         mut packet: Packet<B>,
         since: Option<Time>,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) -> Option<Packet<B>> {
         if let Some(since) = since {
-            let none = self.dequeue(since, fates);
+            let none = self.dequeue(since, verdicts);
             debug_assert!(none.is_none(), "an empty queue gave a packet");
         }
         if self.may_be_bypassed() {
             packet.enqueued = now;
             return Some(packet);
         }
-        self.enqueue(packet, now, fates);
-        self.dequeue(now, fates)
+        self.enqueue(packet, now, verdicts);
+        self.dequeue(now, verdicts)
     }
 
     /// Whether a packet that finds the queue empty and the transmitter free leaves no trace.
@@ -380,7 +380,7 @@ pub struct Context {
     /// bypass some root disciplines (see `bypass`).
     pub root: bool,
     /// The discipline's own random stream.
-    pub luck: Luck,
+    pub rng: Rng,
 }
 
 /// Declares every discipline once: its name in a scenario, its parameters, and how it is made. One
@@ -496,16 +496,16 @@ impl<B: Body> Discipline<B> {
 impl<B: Body> Qdisc<B> for Discipline<B> {
     forward! { each:
         #[inline(always)]
-        fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>);
+        fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>);
         #[inline(always)]
-        fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>>;
+        fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>>;
         #[inline(always)]
         fn pass(
             &mut self,
             packet: Packet<B>,
             since: Option<Time>,
             now: Time,
-            fates: &mut Vec<Fate<B>>
+            verdicts: &mut Vec<Verdict<B>>
         ) -> Option<Packet<B>>;
         #[inline]
         fn may_be_bypassed(&self) -> bool;

@@ -16,11 +16,11 @@
 //! they share their transmitter among queues; this one gives each a packet in its turn.
 
 use crate::{
-    AckView, Backlog, Body, Context, Discipline, Fate, Hosts, Packet, Params, Qdisc, Replayed,
-    State,
+    AckView, Backlog, Body, Context, Discipline, Hosts, Packet, Params, Qdisc, Replayed, State,
+    Verdict,
 };
 use serde::{Deserialize, Serialize};
-use units::{Luck, Rate, Time};
+use units::{Rate, Rng, Time};
 
 /// A card's transmit queues, and which of them a packet comes to.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -69,10 +69,10 @@ impl<Q> Siblings<Q> {
         name: &str,
         make: impl Fn(Context) -> Q,
     ) -> Self {
-        let key = context.luck.next_u64();
+        let key = context.rng.next_u64();
         let sibling = |_| {
-            let luck = Luck::new(context.luck.next_u64(), name);
-            make(Context { luck, ..context.clone() })
+            let rng = Rng::new(context.rng.next_u64(), name);
+            make(Context { rng, ..context.clone() })
         };
         Siblings {
             each: (0..card.count.max(1)).map(sibling).collect(),
@@ -121,12 +121,12 @@ impl<Q> Siblings<Q> {
         index: usize,
         packet: Packet<B>,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) where
         Q: Qdisc<B>,
     {
         self.comes_to(index);
-        self.counted(index, |q| q.enqueue(packet, now, fates));
+        self.counted(index, |q| q.enqueue(packet, now, verdicts));
     }
 
     /// The queue to which a packet comes hears what was told of it; what leaves before does not take
@@ -146,12 +146,12 @@ impl<Q> Siblings<Q> {
         &mut self,
         index: usize,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) -> Option<Packet<B>>
     where
         Q: Qdisc<B>,
     {
-        let packet = self.counted(index, |q| q.dequeue(now, fates))?;
+        let packet = self.counted(index, |q| q.dequeue(now, verdicts))?;
         self.sent_by = index;
         Some(packet)
     }
@@ -254,16 +254,16 @@ impl<B: Body> Mq<B> {
 }
 
 impl<B: Body> Qdisc<B> for Mq<B> {
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let index = self.0.queue_of(&packet);
         self.tells(index);
-        self.0.enqueue(index, packet, now, fates);
+        self.0.enqueue(index, packet, now, verdicts);
     }
 
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         (0..self.0.len()).find_map(|step| {
             let index = self.0.asked(step)?;
-            self.0.dequeue(index, now, fates)
+            self.0.dequeue(index, now, verdicts)
         })
     }
 
@@ -272,16 +272,16 @@ impl<B: Body> Qdisc<B> for Mq<B> {
         packet: Packet<B>,
         since: Option<Time>,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) -> Option<Packet<B>> {
         if let Some(since) = since {
-            let none = self.dequeue(since, fates);
+            let none = self.dequeue(since, verdicts);
             debug_assert!(none.is_none(), "an empty queue gave a packet");
         }
         let index = self.0.queue_of(&packet);
         self.tells(index);
         self.0.comes_to::<B>(index);
-        let passed = self.0.counted(index, |q| q.pass(packet, None, now, fates))?;
+        let passed = self.0.counted(index, |q| q.pass(packet, None, now, verdicts))?;
         self.0.sent_by = index;
         Some(passed)
     }
@@ -336,8 +336,8 @@ mod tests {
 
     fn mq(count: u32, pinned: &[u32], limit: u64) -> Mq<u32> {
         let params = MqParams { child: Box::new(Params::Pfifo(FifoParams { limit })) };
-        let luck = Luck::new(1, "mq");
-        let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, luck };
+        let rng = Rng::new(1, "mq");
+        let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng };
         Mq::new(&params, &CardQueues { count, pinned: pinned.to_vec() }, context)
     }
 
@@ -350,18 +350,18 @@ mod tests {
     fn queues_send_in_turn_and_share_nothing() {
         // Flows 0 and 2 are pairs 0 and 1, on one queue; flow 4 is pair 2, on another.
         let mut q = mq(3, &[1, 1, 2], 4);
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for flow in [0, 0, 2, 2, 0, 4, 4] {
-            q.enqueue(packet(flow, 100), Time::ZERO, &mut fates);
+            q.enqueue(packet(flow, 100), Time::ZERO, &mut verdicts);
         }
         // The fifth packet found its queue full.
-        assert_eq!(fates.len(), 1);
+        assert_eq!(verdicts.len(), 1);
         assert_eq!(q.backlog(), Backlog { packets: 6, bytes: 600 });
         assert_eq!(served(&mut q), [0, 4, 0, 4, 2, 2]);
         assert_eq!(q.backlog(), Backlog::default());
         // Behind the queue that sent last comes the next.
-        q.enqueue(packet(0, 100), Time::ZERO, &mut fates);
-        q.enqueue(packet(4, 100), Time::ZERO, &mut fates);
+        q.enqueue(packet(0, 100), Time::ZERO, &mut verdicts);
+        q.enqueue(packet(4, 100), Time::ZERO, &mut verdicts);
         assert_eq!(served(&mut q), [4, 0]);
     }
 
@@ -384,10 +384,10 @@ mod tests {
         #[derive(Default)]
         struct Hears(Option<AckView>, Vec<Packet<u32>>);
         impl Qdisc<u32> for Hears {
-            fn enqueue(&mut self, packet: Packet<u32>, _: Time, _: &mut Vec<Fate<u32>>) {
+            fn enqueue(&mut self, packet: Packet<u32>, _: Time, _: &mut Vec<Verdict<u32>>) {
                 self.1.push(packet);
             }
-            fn dequeue(&mut self, _: Time, _: &mut Vec<Fate<u32>>) -> Option<Packet<u32>> {
+            fn dequeue(&mut self, _: Time, _: &mut Vec<Verdict<u32>>) -> Option<Packet<u32>> {
                 self.1.pop()
             }
             fn backlog(&self) -> Backlog {
@@ -398,14 +398,14 @@ mod tests {
             }
         }
         let card = CardQueues { count: 2, pinned: vec![0, 1] };
-        let luck = Luck::new(1, "mq");
-        let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, luck };
+        let rng = Rng::new(1, "mq");
+        let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng };
         let mut q = Siblings::new(&card, context, "mq", |_| Hears::default());
-        let mut fates = Vec::new();
-        q.enqueue(1, packet(2, 100), Time::ZERO, &mut fates);
+        let mut verdicts = Vec::new();
+        q.enqueue(1, packet(2, 100), Time::ZERO, &mut verdicts);
         q.sees(AckView { ack: 7, sacks: [(0, 0); 4], sack_count: 0, ece: false });
-        q.dequeue(1, Time::ZERO, &mut fates);
-        q.enqueue(0, packet(0, 100), Time::ZERO, &mut fates);
+        q.dequeue(1, Time::ZERO, &mut verdicts);
+        q.enqueue(0, packet(0, 100), Time::ZERO, &mut verdicts);
         assert_eq!(q.each[0].0.map(|ack| ack.ack), Some(7));
         assert_eq!(q.each[1].0, None);
     }

@@ -25,7 +25,7 @@
 
 use crate::bypass::Bypass;
 use crate::ds::mark;
-use crate::{Backlog, Body, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, Ecn, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use std::fmt;
 use std::panic::resume_unwind;
@@ -193,7 +193,7 @@ impl<B: Body> Own<B> {
         link[4] = context.rate.map_or(0, |rate| number(rate.0));
         Own {
             name: [params.file.clone(), params.class.clone()],
-            law: program.begin(context.luck.next_u64()),
+            law: program.begin(context.rng.next_u64()),
             shape,
             queues: (0..queues).map(|_| Fifo::default()).collect(),
             backlog: Backlog::default(),
@@ -308,7 +308,7 @@ fn number(number: u64) -> i64 {
 }
 
 impl<B: Body> Qdisc<B> for Own<B> {
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let Some(mut packet) = self.bypass.take_past(packet, self.backlog, now) else {
             return;
         };
@@ -316,30 +316,30 @@ impl<B: Body> Qdisc<B> for Own<B> {
         self.idle = false;
         let full = u64::from(Qdisc::<B>::backlog(self).packets) >= self.shape.limit;
         if full && !self.shape.overflows {
-            fates.push(Fate::Dropped(packet, Cause::Limit));
+            verdicts.push(Verdict::Dropped(packet, Cause::Limit));
             return;
         }
         let shown = self.shown(&packet, now);
         let answer = self.law.enqueue(&shown, &self.link);
         let marks = answer >= MARK;
         if answer == DROP || marks && shown.ecn == 0 {
-            fates.push(Fate::Dropped(packet, Cause::Own));
+            verdicts.push(Verdict::Dropped(packet, Cause::Own));
             return;
         }
         let queue = self.queue_of("enqueue", if marks { answer - MARK } else { answer });
         if marks {
-            mark(&mut packet, Cause::Own, fates);
+            mark(&mut packet, Cause::Own, verdicts);
         }
         self.push(queue, packet, now);
         if full {
             let answer = self.law.overflow(&self.link);
             let queue = self.filled_queue_of("overflow", answer);
             let oldest = self.pop(queue);
-            fates.push(Fate::Dropped(oldest, Cause::Limit));
+            verdicts.push(Verdict::Dropped(oldest, Cause::Limit));
         }
     }
 
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         if let Some(packet) = self.bypass.take_out() {
             return Some(packet);
         }
@@ -355,8 +355,8 @@ impl<B: Body> Qdisc<B> for Own<B> {
             let shown = self.shown(&packet, packet.enqueued);
             match self.law.dequeue(&shown, &self.link) {
                 PASS => return Some(packet),
-                MARK if mark(&mut packet, Cause::Own, fates) => return Some(packet),
-                DROP | MARK => fates.push(Fate::Dropped(packet, Cause::Own)),
+                MARK if mark(&mut packet, Cause::Own, verdicts) => return Some(packet),
+                DROP | MARK => verdicts.push(Verdict::Dropped(packet, Cause::Own)),
                 other => self.fail("dequeue", other),
             }
         }

@@ -36,7 +36,7 @@
 //! overtaken in its own band.
 
 use crate::bypass::Bypass;
-use crate::{Backlog, Cause, DsField, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Cause, DsField, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use units::Time;
 
@@ -165,7 +165,7 @@ impl<B> PfifoFast<B> {
 
 impl<B> Qdisc<B> for PfifoFast<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         if self.known_empty {
             match self.bypass.take_past(packet, self.in_bands(), now) {
                 None => return,
@@ -183,12 +183,12 @@ impl<B> Qdisc<B> for PfifoFast<B> {
             self.known_empty = false;
             self.bands[band].push(packet, now);
         } else {
-            fates.push(Fate::Dropped(packet, Cause::Limit));
+            verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         if let Some(packet) = self.bypass.take_out() {
             // A packet that had to wait was requeued; until the next dequeue that finds nothing the
             // queue is not known to be empty.
@@ -235,12 +235,12 @@ mod tests {
 
     /// Enqueues in this order; the bodies count up. Returns who was dropped, then who came out.
     fn pass(mut q: PfifoFast<u32>, arrivals: &[DsField]) -> (Vec<u32>, Vec<u32>) {
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for (body, ds) in (0..).zip(arrivals) {
-            q.enqueue(packet(body, *ds), Time::ZERO, &mut fates);
+            q.enqueue(packet(body, *ds), Time::ZERO, &mut verdicts);
         }
-        let dropped = fates.iter().map(|fate| match fate {
-            Fate::Dropped(packet, Cause::Limit) => packet.body,
+        let dropped = verdicts.iter().map(|verdict| match verdict {
+            Verdict::Dropped(packet, Cause::Limit) => packet.body,
             other => panic!("{other:?}"),
         });
         let dropped = dropped.collect();
@@ -296,23 +296,23 @@ mod tests {
     fn what_finds_the_bands_known_to_be_empty_takes_no_place() {
         let mut q =
             PfifoFast::new(&PfifoFastParams { variant: PfifoFastVariant::Linux, limit: 2 }, true);
-        let mut fates = Vec::new();
-        let arrive = |q: &mut PfifoFast<u32>, at: u64, fates: &mut Vec<_>| {
-            q.enqueue(packet(0, THROUGHPUT), Time(at), fates);
+        let mut verdicts = Vec::new();
+        let arrive = |q: &mut PfifoFast<u32>, at: u64, verdicts: &mut Vec<_>| {
+            q.enqueue(packet(0, THROUGHPUT), Time(at), verdicts);
             q.backlog().packets
         };
         // One goes past, two find places, the fourth none.
-        let grown = [(); 4].map(|()| arrive(&mut q, 0, &mut fates));
-        assert_eq!((grown, fates.len()), ([1, 2, 3, 3], 1));
+        let grown = [(); 4].map(|()| arrive(&mut q, 0, &mut verdicts));
+        assert_eq!((grown, verdicts.len()), ([1, 2, 3, 3], 1));
         while q.backlog().packets > 0 {
-            q.dequeue(Time(9), &mut fates);
+            q.dequeue(Time(9), &mut verdicts);
         }
         // Empty, but nobody has found out: two places, and none past them.
-        fates.clear();
-        let grown = [(); 3].map(|()| arrive(&mut q, 10, &mut fates));
-        assert_eq!((grown, fates.len()), ([1, 2, 2], 1));
-        while q.dequeue(Time(11), &mut fates).is_some() {}
-        let grown = [(); 3].map(|()| arrive(&mut q, 12, &mut fates));
+        verdicts.clear();
+        let grown = [(); 3].map(|()| arrive(&mut q, 10, &mut verdicts));
+        assert_eq!((grown, verdicts.len()), ([1, 2, 2], 1));
+        while q.dequeue(Time(11), &mut verdicts).is_some() {}
+        let grown = [(); 3].map(|()| arrive(&mut q, 12, &mut verdicts));
         assert_eq!(grown, [1, 2, 3]);
     }
 
@@ -327,18 +327,18 @@ mod tests {
     /// then.
     fn refill(variant: PfifoFastVariant, limit: u32, sent: u32) -> Vec<u32> {
         let mut q = pfifo_fast(variant, u64::from(limit));
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for body in 0..limit {
-            q.enqueue(packet(body, THROUGHPUT), Time::ZERO, &mut fates);
+            q.enqueue(packet(body, THROUGHPUT), Time::ZERO, &mut verdicts);
         }
         let mut entered = Vec::new();
         for _ in 0..sent {
-            q.dequeue(Time::ZERO, &mut fates);
+            q.dequeue(Time::ZERO, &mut verdicts);
             let before = q.backlog().packets;
-            while fates.is_empty() {
-                q.enqueue(packet(0, THROUGHPUT), Time::ZERO, &mut fates);
+            while verdicts.is_empty() {
+                q.enqueue(packet(0, THROUGHPUT), Time::ZERO, &mut verdicts);
             }
-            fates.clear();
+            verdicts.clear();
             entered.push(q.backlog().packets - before);
         }
         entered

@@ -10,7 +10,7 @@
 //! follows from the TOS byte.
 
 use crate::bands::{Bands, PRIORITIES, priomap};
-use crate::{Backlog, Fate, Packet, Qdisc, State};
+use crate::{Backlog, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use units::Time;
 
@@ -41,12 +41,12 @@ impl<B> Prio<B> {
 
 impl<B> Qdisc<B> for Prio<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        self.bands.push(packet, now, fates);
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
+        self.bands.push(packet, now, verdicts);
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.bands.pop_first(self.bands.len())
     }
 
@@ -79,15 +79,15 @@ mod tests {
     /// The codepoints of what comes out, and how many were dropped.
     fn pass(bands: u8, priomap: [u8; 16], arrivals: &[DsField]) -> (Vec<DsField>, usize) {
         let mut q = Prio::new(&PrioParams { bands, priomap, limit: 2 });
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for ds in arrivals {
             let packet = Packet { enqueued: Time::ZERO, flow: 0, size: 100, ds: *ds, body: () };
-            q.enqueue(packet, Time::ZERO, &mut fates);
+            q.enqueue(packet, Time::ZERO, &mut verdicts);
         }
         let served = std::iter::from_fn(|| q.dequeue(Time::ZERO, &mut Vec::new()));
         let served = served.map(|packet| packet.ds).collect();
         assert_eq!(Qdisc::<()>::backlog(&q), Backlog::default());
-        (served, fates.len())
+        (served, verdicts.len())
     }
 
     #[test]

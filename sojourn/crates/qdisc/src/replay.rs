@@ -8,9 +8,9 @@
 /// What a packet's body knows of a recorded queue. One that comes from no recording knows nothing.
 pub trait ReplayHints {
     /// What a recorded queue did to the packet. A discipline that draws as packets leave follows it
-    /// where its law leaves the choice, and says so (`Replayed::hindsight`).
+    /// where its law leaves the choice, and says so (`Replayed::replay_draws`).
     #[inline]
-    fn foretold(&self) -> Option<Foretold> {
+    fn replay_hint(&self) -> Option<ReplayHint> {
         None
     }
 
@@ -28,22 +28,22 @@ pub trait Replayed {
     /// draw's place where the discipline would draw; where its law is certain, the law decides.
     fn tell(&mut self, _early: bool) {}
 
-    /// The probability that the last arrival was dropped or marked early, given the fates of all
+    /// The probability that the last arrival was dropped or marked early, given the verdicts of all
     /// before it; `None`: the discipline can't be told.
     fn chance(&mut self) -> Option<f64> {
         None
     }
 
-    /// What it says of packets whose fate was foretold (`ReplayHints::foretold`). `None`: it does
+    /// What it says of packets that has a replay hint (`ReplayHints::replay_hint`). `None`: it does
     /// not ask.
-    fn hindsight(&mut self) -> Option<&mut Hindsight> {
+    fn replay_draws(&mut self) -> Option<&mut ReplayDraws> {
         None
     }
 }
 
 /// What a recorded queue did to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Foretold {
+pub enum ReplayHint {
     /// It let it pass, or has it still.
     Passed,
     /// It marked it.
@@ -52,22 +52,22 @@ pub enum Foretold {
     Dropped,
 }
 
-/// How likely a drop or mark was of packets whose fate was foretold, told as each is decided.
+/// How likely a drop or mark was of packets that has a replay hint, told as each is decided.
 #[derive(Clone, Debug, Default)]
-pub struct Hindsight {
+pub struct ReplayDraws {
     /// Packets are decided as they come, not as they leave.
     pub at_arrival: bool,
     /// Of the packet that is decided now.
-    pub(crate) now: Judged,
+    pub(crate) now: JudgedDraw,
     /// Of each packet before, in order. Its owner takes them out.
-    pub decided: Vec<Judged>,
+    pub decided: Vec<JudgedDraw>,
     /// How many draws have decided of which the recording tells nothing.
     pub unseen: u64,
     /// Those of them, counted from 0, that ended as was less likely. All others end as is likelier.
     pub unlikely: Vec<u64>,
 }
 
-impl Hindsight {
+impl ReplayDraws {
     /// The outcome of a draw of which the recording tells nothing, given the likelier one.
     pub(crate) fn outcome(&mut self, likely: bool) -> bool {
         let number = self.unseen;
@@ -76,9 +76,9 @@ impl Hindsight {
     }
 }
 
-/// What a queue says of one packet whose fate was foretold.
+/// What a queue says of one packet that has a replay hint.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Judged {
+pub struct JudgedDraw {
     /// It was dropped.
     pub dropped: bool,
     /// How likely a draw was to come true; NaN where nobody saw what was drawn.

@@ -24,10 +24,10 @@
 
 use crate::ds::mark;
 use crate::timer::JIFFY;
-use crate::{Backlog, Body, Cause, Context, Fate, Fifo, Packet, Qdisc, Replayed, State};
+use crate::{Backlog, Body, Cause, Context, Fifo, Packet, Qdisc, Replayed, State, Verdict};
 use serde::Deserialize;
 use std::collections::VecDeque;
-use units::{Luck, Time};
+use units::{Rng, Time};
 
 /// `sfb rehash MS db MS limit PACKETS max PACKETS target PACKETS increment P decrement P penalty_rate PPS penalty_burst PACKETS`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -86,8 +86,8 @@ fn places(hash: u32) -> impl Iterator<Item = (usize, usize)> {
 }
 
 impl Set {
-    fn new(luck: &mut Luck) -> Set {
-        Set { key: luck.next_u64(), levels: [[Bin::default(); BINS]; LEVELS] }
+    fn new(rng: &mut Rng) -> Set {
+        Set { key: rng.next_u64(), levels: [[Bin::default(); BINS]; LEVELS] }
     }
 
     /// An arrival: p of its bins moves.
@@ -151,7 +151,7 @@ impl Penalty {
 }
 
 /// What becomes of an arrival.
-enum Verdict {
+enum Decision {
     Pass,
     Signal,
     Drop,
@@ -175,7 +175,7 @@ pub struct Sfb<B> {
     queue: Fifo<B>,
     /// Of each packet in the queue its hash in either set, if it is counted there.
     hashes: VecDeque<[Option<u32>; 2]>,
-    luck: Luck,
+    rng: Rng,
     /// For replays: what another queue's draw decided about the next arrival (`Replayed::tell`).
     told: Option<bool>,
     /// For replays: the probability that the last arrival was dropped or marked early.
@@ -185,7 +185,7 @@ pub struct Sfb<B> {
 impl<B: Body> Sfb<B> {
     /// An empty queue; the context's random stream gives the hashes their keys and draws.
     pub fn new(params: &SfbParams, mut context: Context) -> Self {
-        let sets = Box::new([Set::new(&mut context.luck), Set::new(&mut context.luck)]);
+        let sets = Box::new([Set::new(&mut context.rng), Set::new(&mut context.rng)]);
         let burst = u64::from(params.penalty_burst);
         Sfb {
             limit: params.limit,
@@ -204,7 +204,7 @@ impl<B: Body> Sfb<B> {
             doubled: false,
             queue: Fifo::default(),
             hashes: VecDeque::new(),
-            luck: context.luck,
+            rng: context.rng,
             told: None,
             chance: 0.0,
         }
@@ -218,7 +218,7 @@ impl<B: Body> Sfb<B> {
         }
         let end = self.changed + self.rehash;
         if now > end {
-            self.sets[self.current].key = self.luck.next_u64();
+            self.sets[self.current].key = self.rng.next_u64();
             self.current ^= 1;
             self.doubled = false;
             self.changed = now;
@@ -233,14 +233,14 @@ impl<B: Body> Sfb<B> {
     }
 
     /// The law. Fills in where the packet is to be counted.
-    fn decide(&mut self, packet: &Packet<B>, now: u64, counted: &mut [Option<u32>; 2]) -> Verdict {
+    fn decide(&mut self, packet: &Packet<B>, now: u64, counted: &mut [Option<u32>; 2]) -> Decision {
         let hash = self.hash(self.current, packet);
         counted[self.current] = Some(hash);
         self.sets[self.current].update(hash, &self.law);
         let least = self.sets[self.current].least(hash);
         if least.packets >= self.max {
             self.chance = 1.0;
-            return Verdict::Drop;
+            return Decision::Drop;
         }
         if least.p < ONE {
             return self.draw(least.p);
@@ -253,45 +253,45 @@ impl<B: Body> Sfb<B> {
         }
         let passes = self.penalty.passes(now);
         self.chance = if passes { 0.0 } else { 1.0 };
-        if passes { Verdict::Pass } else { Verdict::Drop }
+        if passes { Decision::Pass } else { Decision::Drop }
     }
 
     /// With probability p a signal; from p = 1/2 on some of them are drops.
-    fn draw(&mut self, p: u32) -> Verdict {
+    fn draw(&mut self, p: u32) -> Decision {
         self.chance = f64::from(p) / f64::from(DRAWS);
         let told = self.told.filter(|_| p > 0);
         let drawn = match told {
-            None => (self.luck.next_u64() >> 48) as u32,
-            Some(true) => self.luck.below(p.into()) as u32,
+            None => (self.rng.next_u64() >> 48) as u32,
+            Some(true) => self.rng.below(p.into()) as u32,
             Some(false) => ONE,
         };
         if drawn >= p {
-            Verdict::Pass
+            Decision::Pass
         } else if drawn < 2 * p.saturating_sub(ONE / 2) {
-            Verdict::Drop
+            Decision::Drop
         } else {
-            Verdict::Signal
+            Decision::Signal
         }
     }
 }
 
 impl<B: Body> Qdisc<B> for Sfb<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         if u64::from(self.queue.backlog().packets) >= self.limit {
             self.chance = 0.0;
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
         let jiffy = jiffies(now);
         self.catch_up(jiffy);
         let mut counted = [None; 2];
         let passes = match self.decide(&packet, jiffy, &mut counted) {
-            Verdict::Pass => true,
-            Verdict::Signal => mark(&mut packet, Cause::Early, fates),
-            Verdict::Drop => false,
+            Decision::Pass => true,
+            Decision::Signal => mark(&mut packet, Cause::Early, verdicts),
+            Decision::Drop => false,
         };
         if !passes {
-            return fates.push(Fate::Dropped(packet, Cause::Early));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Early));
         }
         for (set, hash) in self.sets.iter_mut().zip(counted) {
             hash.into_iter().for_each(|hash| set.enter(hash));
@@ -301,7 +301,7 @@ impl<B: Body> Qdisc<B> for Sfb<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let packet = self.queue.pop()?;
         let counted = self.hashes.pop_front().expect("each packet has its hashes");
         for (set, hash) in self.sets.iter_mut().zip(counted) {
@@ -356,21 +356,21 @@ mod tests {
     }
 
     fn sfb(params: &SfbParams) -> Sfb<()> {
-        let luck = Luck::new(1, "sfb");
-        Sfb::new(params, Context { rate: None, mtu: 1514, header_bytes: 14, root: true, luck })
+        let rng = Rng::new(1, "sfb");
+        Sfb::new(params, Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng })
     }
 
     /// Whether it is taken in as it is, marked or dropped.
     fn send(q: &mut Sfb<()>, flow: u32, ecn: Ecn, at: u64) -> &'static str {
         let packet = Packet { enqueued: Time::NEVER, flow, size: 1514, ds: ecn.into(), body: () };
-        let mut fates = Vec::new();
-        q.enqueue(packet, Time(at), &mut fates);
-        match fates[..] {
+        let mut verdicts = Vec::new();
+        q.enqueue(packet, Time(at), &mut verdicts);
+        match verdicts[..] {
             [] => "passed",
-            [Fate::Marked { cause: Cause::Early, .. }] => "marked",
-            [Fate::Dropped(_, Cause::Early)] => "dropped",
-            [Fate::Dropped(_, Cause::Limit)] => "refused",
-            _ => panic!("{fates:?}"),
+            [Verdict::Marked { cause: Cause::Early, .. }] => "marked",
+            [Verdict::Dropped(_, Cause::Early)] => "dropped",
+            [Verdict::Dropped(_, Cause::Limit)] => "refused",
+            _ => panic!("{verdicts:?}"),
         }
     }
 

@@ -35,12 +35,12 @@
 
 use crate::bypass::Bypass;
 use crate::ds::mark;
-use crate::red::{LinuxRed, LinuxRedParams, Verdict};
+use crate::red::{Decision, LinuxRed, LinuxRedParams};
 use crate::timer::Timer;
-use crate::{Backlog, Body, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, Replayed, State};
+use crate::{Backlog, Body, Cause, Context, Ecn, Fifo, Packet, Qdisc, Replayed, State, Verdict};
 use serde::Deserialize;
 use std::collections::VecDeque;
-use units::{Luck, Time};
+use units::{Rng, Time};
 
 /// `sfq limit PACKETS perturb SECONDS quantum BYTES divisor N flows N depth PACKETS [headdrop]
 /// [redflowlimit BYTES min BYTES max BYTES avpkt BYTES burst PACKETS probability P [ecn] [harddrop]]`.
@@ -174,7 +174,7 @@ pub struct Sfq<B> {
     slots: Vec<Slot<B>>,
     /// The RED of each slot; none without `redflowlimit`.
     reds: Vec<LinuxRed>,
-    luck: Luck,
+    rng: Rng,
     /// For replays: what another queue's draw decided about the next arrival (`Replayed::tell`), and how
     /// likely ours was to decide so of the last (`Qdisc::chance`).
     told: Option<bool>,
@@ -199,13 +199,13 @@ impl<B: Body> Sfq<B> {
             quantum: i64::from(params.quantum.max(1)),
             depth,
             headdrop: params.headdrop,
-            seed: context.luck.next_u64(),
+            seed: context.rng.next_u64(),
             changes: 0,
             perturb: (params.perturb > 0).then(|| Timer::of_seconds(params.perturb)),
             buckets: vec![NONE; params.divisor.max(1) as usize],
             slots: (0..slots).map(slot).collect(),
             reds: params.red().map_or_else(Vec::new, |red| vec![red; slots as usize]),
-            luck: context.luck,
+            rng: context.rng,
             told: None,
             chance: 0.0,
             free: (0..slots).collect(),
@@ -231,14 +231,14 @@ impl<B: Body> Sfq<B> {
 
     /// Changes of the hash that are due, with the queue as it has been since the last call.
     #[inline]
-    fn catch_up(&mut self, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn catch_up(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         if let Some(timer) = self.perturb.as_mut().filter(|timer| timer.next() <= now) {
             for _ in 0..timer.expiries(now) {
                 self.changes += 1;
                 if self.round.is_empty() {
                     continue;
                 }
-                self.sort_anew(fates);
+                self.sort_anew(verdicts);
             }
         }
     }
@@ -246,7 +246,7 @@ impl<B: Body> Sfq<B> {
     /// Takes everything out, slot by slot, and back in by the hash's new key. Packets keep the time
     /// at which they came. What finds no slot, or a full one, is dropped.
     #[cold]
-    fn sort_anew(&mut self, fates: &mut Vec<Fate<B>>) {
+    fn sort_anew(&mut self, verdicts: &mut Vec<Verdict<B>>) {
         let mut packets = Vec::with_capacity(self.total.packets as usize);
         for slot in 0..self.slots.len() as u32 {
             if self.length(slot) > 0
@@ -268,7 +268,7 @@ impl<B: Body> Sfq<B> {
                     }
                     self.put(slot, packet);
                 }
-                None => fates.push(Fate::Dropped(packet, Cause::Limit)),
+                None => verdicts.push(Verdict::Dropped(packet, Cause::Limit)),
             }
         }
     }
@@ -325,14 +325,14 @@ impl<B: Body> Sfq<B> {
 
     /// The limit is passed: the longest slot loses a packet, or where all have one the slot whose
     /// turn it is.
-    fn drop_from_longest(&mut self, fates: &mut Vec<Fate<B>>) {
+    fn drop_from_longest(&mut self, verdicts: &mut Vec<Verdict<B>>) {
         let slot = if self.lengths.longest > 1 {
             self.lengths.first[self.lengths.longest]
         } else {
             self.round.pop_front().expect("what has just come is in the round")
         };
         let packet = self.take(slot, self.headdrop);
-        fates.push(Fate::Dropped(packet, Cause::Limit));
+        verdicts.push(Verdict::Dropped(packet, Cause::Limit));
     }
 
     /// RED's judgement of a packet that comes to a slot; why one is to be dropped, if so.
@@ -341,7 +341,7 @@ impl<B: Body> Sfq<B> {
         slot: u32,
         packet: &mut Packet<B>,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) -> Option<Cause> {
         let told = self.told.take();
         self.chance = 0.0;
@@ -356,27 +356,33 @@ impl<B: Body> Sfq<B> {
         let has_room = (backlog.packets as usize) < self.depth;
         let is_marked = self.headdrop && queue.front_mut().is_some_and(|it| it.ds.ecn() == Ecn::Ce);
         red.told = told.map(|told| told && has_room && !is_marked);
-        let verdict = red.decide(backlog, now, &mut self.luck);
+        let decision = red.decide(backlog, now, &mut self.rng);
         self.chance = red.chance;
-        if let Verdict::Signal(cause) = verdict
+        if let Decision::Signal(cause) = decision
             && self.headdrop
         {
             let oldest = queue.front_mut().expect("a slot with a bucket has packets");
-            if mark(oldest, cause, fates) {
+            if mark(oldest, cause, verdicts) {
                 return None;
             }
         }
-        let cause = verdict.drops(packet.ds.ecn());
+        let cause = decision.drops(packet.ds.ecn());
         if cause.is_none() {
-            verdict.mark(packet, fates);
+            decision.mark(packet, verdicts);
         }
         cause
     }
 
     /// A packet is dropped as one comes to a slot in use: this one, or the oldest in its place.
-    fn refuse(&mut self, slot: u32, packet: Packet<B>, cause: Cause, fates: &mut Vec<Fate<B>>) {
+    fn refuse(
+        &mut self,
+        slot: u32,
+        packet: Packet<B>,
+        cause: Cause,
+        verdicts: &mut Vec<Verdict<B>>,
+    ) {
         if !self.headdrop {
-            return fates.push(Fate::Dropped(packet, cause));
+            return verdicts.push(Verdict::Dropped(packet, cause));
         }
         let queue = &mut self.slots[slot as usize].queue;
         let oldest = queue.pop().expect("a full slot has packets");
@@ -384,38 +390,38 @@ impl<B: Body> Sfq<B> {
         self.total.bytes += u64::from(packet.size);
         self.total.bytes -= u64::from(oldest.size);
         queue.push(packet, came);
-        fates.push(Fate::Dropped(oldest, cause));
+        verdicts.push(Verdict::Dropped(oldest, cause));
     }
 }
 
 impl<B: Body> Qdisc<B> for Sfq<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        self.catch_up(now, fates);
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
+        self.catch_up(now, verdicts);
         let Some(mut packet) = self.bypass.take_past(packet, self.total, now) else {
             return;
         };
         packet.enqueued = now;
         let Some(slot) = self.slot_for(&packet) else {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         };
         if !self.reds.is_empty()
-            && let Some(cause) = self.early(slot, &mut packet, now, fates)
+            && let Some(cause) = self.early(slot, &mut packet, now, verdicts)
         {
-            return self.refuse(slot, packet, cause, fates);
+            return self.refuse(slot, packet, cause, verdicts);
         }
         if self.length(slot) >= self.depth {
-            return self.refuse(slot, packet, Cause::Limit, fates);
+            return self.refuse(slot, packet, Cause::Limit, verdicts);
         }
         self.put(slot, packet);
         if u64::from(self.backlog().packets) > self.limit {
-            self.drop_from_longest(fates);
+            self.drop_from_longest(verdicts);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        self.catch_up(now, fates);
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+        self.catch_up(now, verdicts);
         if let Some(packet) = self.bypass.take_out() {
             return Some(packet);
         }
@@ -469,7 +475,7 @@ impl<B: Body> Replayed for Sfq<B> {
 mod tests {
     use super::*;
     use crate::DsField;
-    use units::Luck;
+    use units::Rng;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -496,8 +502,8 @@ mod tests {
     /// None of the flows 0 to 9 share a bucket.
     fn sfq(params: &SfqParams) -> Sfq<u32> {
         let made = |seed| {
-            let luck = Luck::new(seed, "sfq");
-            let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: false, luck };
+            let rng = Rng::new(seed, "sfq");
+            let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: false, rng };
             Sfq::new(params, context)
         };
         let flows: Vec<u32> = (0..10).collect();
@@ -517,14 +523,14 @@ mod tests {
     fn send_one(q: &mut Sfq<u32>, flow: u32, size: u32, body: u32) -> Vec<u32> {
         let ds = DsField::BEST_EFFORT;
         let packet = Packet { enqueued: Time::NEVER, flow, size, ds, body };
-        let mut fates = Vec::new();
-        q.enqueue(packet, Time::ZERO, &mut fates);
-        fates.into_iter().map(number).collect()
+        let mut verdicts = Vec::new();
+        q.enqueue(packet, Time::ZERO, &mut verdicts);
+        verdicts.into_iter().map(number).collect()
     }
 
-    fn number(fate: Fate<u32>) -> u32 {
-        match fate {
-            Fate::Dropped(packet, Cause::Limit) => packet.body,
+    fn number(verdict: Verdict<u32>) -> u32 {
+        match verdict {
+            Verdict::Dropped(packet, Cause::Limit) => packet.body,
             other => panic!("{other:?}"),
         }
     }
@@ -636,13 +642,13 @@ mod tests {
     #[test]
     fn what_perturb_finds_no_room_for_is_dropped() {
         let mut q = sfq(&SfqParams { divisor: 2, depth: 2, perturb: 1, ..params() });
-        let (mut fates, mut dropped) = (Vec::new(), 0);
+        let (mut verdicts, mut dropped) = (Vec::new(), 0);
         for second in 1..20 {
             send(&mut q, &[1, 1, 2, 2]);
             let queued = q.backlog().packets;
-            q.catch_up(Time(second * 1_024 * SECOND / 1_000), &mut fates);
-            assert_eq!(q.backlog().packets as usize + fates.len(), queued as usize);
-            dropped += fates.drain(..).map(number).count();
+            q.catch_up(Time(second * 1_024 * SECOND / 1_000), &mut verdicts);
+            assert_eq!(q.backlog().packets as usize + verdicts.len(), queued as usize);
+            dropped += verdicts.drain(..).map(number).count();
             drain(&mut q, 0);
         }
         assert!(dropped > 0);
@@ -650,8 +656,8 @@ mod tests {
 
     #[test]
     fn an_empty_queue_is_passed_by() {
-        let luck = Luck::new(1, "sfq");
-        let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, luck };
+        let rng = Rng::new(1, "sfq");
+        let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng };
         let mut q = Sfq::new(&SfqParams { limit: 2, ..params() }, context);
         // The first takes no slot, and counts in the limit.
         assert_eq!(send(&mut q, &[1, 1, 1]), [2]);
@@ -674,24 +680,24 @@ mod tests {
     /// Packets of full size of one flow come; no draw comes true, so that RED acts above `max` alone.
     /// The numbers of those that are dropped.
     fn judged(q: &mut Sfq<u32>, ecn: Ecn, bodies: std::ops::Range<u32>) -> Vec<u32> {
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for body in bodies {
             q.tell(false);
             let packet =
                 Packet { enqueued: Time::NEVER, flow: 1, size: 1514, ds: DsField::from(ecn), body };
-            q.enqueue(packet, Time::ZERO, &mut fates);
+            q.enqueue(packet, Time::ZERO, &mut verdicts);
         }
-        let dropped = |fate| match fate {
-            Fate::Dropped(packet, cause) => {
+        let dropped = |verdict| match verdict {
+            Verdict::Dropped(packet, cause) => {
                 assert_eq!(cause, Cause::Early);
                 Some(packet.body)
             }
-            Fate::Marked { cause, .. } => {
+            Verdict::Marked { cause, .. } => {
                 assert_eq!(cause, Cause::Early);
                 None
             }
         };
-        fates.into_iter().filter_map(dropped).collect()
+        verdicts.into_iter().filter_map(dropped).collect()
     }
 
     /// The numbers of those that leave with a mark.
@@ -758,16 +764,16 @@ mod tests {
         // Half-way at 6056 bytes: 3056 · count reaches a number below 12 000 after one to four packets,
         // 2.5 on average.
         let mut q = sfq(&SfqParams { probability: 0.5, ..red() });
-        let (mut drops, mut fates) = (0, Vec::new());
+        let (mut drops, mut verdicts) = (0, Vec::new());
         judged(&mut q, Ecn::NotEct, 0..4);
         for body in 0..1000 {
             let ds = DsField::BEST_EFFORT;
             let packet = Packet { enqueued: Time::NEVER, flow: 1, size: 1514, ds, body };
-            q.enqueue(packet, Time::ZERO, &mut fates);
-            if fates.pop().is_some() {
+            q.enqueue(packet, Time::ZERO, &mut verdicts);
+            if verdicts.pop().is_some() {
                 drops += 1;
             } else {
-                q.dequeue(Time::ZERO, &mut fates);
+                q.dequeue(Time::ZERO, &mut verdicts);
             }
         }
         assert!((370..430).contains(&drops), "{drops}");

@@ -23,7 +23,7 @@
 //!
 //! Deviation: the child is the bfifo that tbf makes, no other.
 
-use crate::{Backlog, Cause, Fate, Fifo, Packet, Qdisc, State};
+use crate::{Backlog, Cause, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use units::{BytePace, Span, Time};
 
@@ -143,16 +143,16 @@ impl<B> Tbf<B> {
 
 impl<B> Qdisc<B> for Tbf<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let size = u64::from(packet.size);
         if size > self.largest || self.queue.backlog().bytes + size > self.limit {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
         self.queue.push(packet, now);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let (tokens, peak_tokens) = self.left(now)?;
         if tokens < 0 || peak_tokens < 0 {
             return None;
@@ -209,22 +209,22 @@ mod tests {
     /// When packets of these sizes, all there at a time, leave; and how many are dropped.
     fn pass(params: &TbfParams, sizes: &[u32], at: u64) -> (Vec<u64>, usize) {
         let mut q = Tbf::new(params);
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for size in sizes {
             let ds = DsField::BEST_EFFORT;
             let packet = Packet { enqueued: Time::NEVER, flow: 0, size: *size, ds, body: () };
-            q.enqueue(packet, Time(at), &mut fates);
+            q.enqueue(packet, Time(at), &mut verdicts);
         }
         let mut times = Vec::new();
         while q.backlog().packets > 0 {
             let now = q.holds_until().expect("it has a rate").max(Time(at));
             if now.0 > at {
-                assert!(q.dequeue(Time(now.0 - 1), &mut fates).is_none(), "too soon");
+                assert!(q.dequeue(Time(now.0 - 1), &mut verdicts).is_none(), "too soon");
             }
             times.push(now.0);
-            assert!(q.dequeue(now, &mut fates).is_some());
+            assert!(q.dequeue(now, &mut verdicts).is_some());
         }
-        (times, fates.len())
+        (times, verdicts.len())
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Laws that hold for every discipline, whatever its algorithm: packets are conserved, flows keep
 //! their order, a backlog is always served, limits are kept, only who speaks ECN is marked, and the
-//! same luck gives the same fates.
+//! same rng gives the same verdicts.
 
 #[path = "common/any.rs"]
 mod any;
@@ -8,12 +8,12 @@ mod any;
 use proptest::prelude::*;
 use qdisc::{
     AdtParams, Backlog, CakeParams, CardQueues, Cause, Context, Discipline, DocsisDualPi2Params,
-    DrrParams, DsField, DualPi2Params, Ecn, EtsParams, Fate, FifoParams, FqParams, GredParams,
-    Packet, Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, Qdisc, RedParams,
-    RfcDualPi2Params, State, TinMode,
+    DrrParams, DsField, DualPi2Params, Ecn, EtsParams, FifoParams, FqParams, GredParams, Packet,
+    Params, PfifoFastParams, PfifoFastVariant, PieParams, PrioParams, Qdisc, RedParams,
+    RfcDualPi2Params, State, TinMode, Verdict,
 };
 use std::collections::HashMap;
-use units::{Luck, Rate, Time};
+use units::{Rate, Rng, Time};
 
 const LARGEST: u32 = 1514;
 
@@ -40,9 +40,9 @@ fn make(params: &Params, seed: u64) -> Discipline<u64> {
         seed @ ..5 => CardQueues { count: 1 + seed as u32, pinned: Vec::new() },
         seed => CardQueues { count: seed as u32 - 4, pinned: vec![0, 3, 1] },
     };
-    let luck = Luck::new(seed, "laws");
+    let rng = Rng::new(seed, "laws");
     let (rate, root) = (Some(Rate::from_mbit(10)), seed.is_multiple_of(2));
-    let context = Context { rate, mtu: LARGEST, header_bytes: 0, root, luck };
+    let context = Context { rate, mtu: LARGEST, header_bytes: 0, root, rng };
     Discipline::on_card(params, &card, context)
 }
 
@@ -138,7 +138,7 @@ struct Ledger<'a> {
     marks: u64,
     gone_marked: u64,
     last_of_flow: HashMap<(u32, bool), u64>,
-    fates: Vec<Fate<u64>>,
+    verdicts: Vec<Verdict<u64>>,
     /// Everything that happened, to compare two runs.
     log: Vec<(u64, u64, Option<Cause>)>,
 }
@@ -156,7 +156,7 @@ impl Ledger<'_> {
             marks: 0,
             gone_marked: 0,
             last_of_flow: HashMap::new(),
-            fates: Vec::new(),
+            verdicts: Vec::new(),
             log: Vec::new(),
         }
     }
@@ -171,7 +171,7 @@ impl Ledger<'_> {
                 let packet = Packet { enqueued: Time::NEVER, flow, size, ds, body: serial };
                 self.inside.insert(serial, Packet { enqueued: Time(self.now), ..packet });
                 self.inside_bytes += u64::from(size);
-                self.queue.enqueue(packet, Time(self.now), &mut self.fates);
+                self.queue.enqueue(packet, Time(self.now), &mut self.verdicts);
                 self.settle();
                 assert!(
                     within_limit(self.params, self.queue.backlog()),
@@ -190,7 +190,7 @@ impl Ledger<'_> {
     }
 
     fn serve(&mut self) -> bool {
-        let served = self.queue.dequeue(Time(self.now), &mut self.fates);
+        let served = self.queue.dequeue(Time(self.now), &mut self.verdicts);
         let any = served.is_some();
         if let Some(packet) = served {
             let before = self.inside.remove(&packet.body).expect("what leaves is inside");
@@ -257,11 +257,11 @@ impl Ledger<'_> {
         }
     }
 
-    /// Books the fates and compares the books with the queue's own count.
+    /// Books the verdicts and compares the books with the queue's own count.
     fn settle(&mut self) {
-        for fate in self.fates.drain(..) {
-            match fate {
-                Fate::Dropped(packet, cause) => {
+        for verdict in self.verdicts.drain(..) {
+            match verdict {
+                Verdict::Dropped(packet, cause) => {
                     let before = self
                         .inside
                         .remove(&packet.body)
@@ -273,7 +273,7 @@ impl Ledger<'_> {
                     self.inside_bytes -= u64::from(packet.size);
                     self.log.push((self.now, packet.body, Some(cause)));
                 }
-                Fate::Marked { flow, size, cause } => {
+                Verdict::Marked { flow, size, cause } => {
                     self.marks += 1;
                     self.log.push((self.now, u64::from(flow) << 32 | u64::from(size), Some(cause)));
                 }

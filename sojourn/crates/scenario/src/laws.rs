@@ -13,7 +13,7 @@
 //! ```
 
 use traffic::Draw;
-use units::Luck;
+use units::Rng;
 use values::quantity::is_blank;
 use values::text::{did_you_mean, nearest, quoted as quoted_words};
 use values::{Value, Wrong, general, real};
@@ -121,11 +121,11 @@ impl Spread {
     }
 
     /// The numbers of all flows in order, where they follow from each other.
-    pub fn in_order(&self, count: u32, luck: impl FnOnce() -> Luck) -> Option<Vec<u64>> {
+    pub fn in_order(&self, count: u32, rng: impl FnOnce() -> Rng) -> Option<Vec<u64>> {
         let &Spread::Poisson { mean, after } = self else { return None };
-        let (mut luck, mut at) = (luck(), after);
+        let (mut rng, mut at) = (rng(), after);
         let mut next = || {
-            at = at.saturating_add(luck.exponential(mean as f64) as u64);
+            at = at.saturating_add(rng.exponential(mean as f64) as u64);
             at
         };
         Some((0..count).map(|_| next()).collect())

@@ -2,7 +2,7 @@
 //! written out.
 //!
 //! What is drawn (RTTs, start times) comes from a random stream named after the flow, so that
-//! adding a flow does not change another's luck. A flow's base RTT is what its links take and the
+//! adding a flow does not change another's rng. A flow's base RTT is what its links take and the
 //! rest split in two halves behind the last link of each way.
 
 use crate::check::base_names;
@@ -16,7 +16,7 @@ use qdisc::DsField;
 use sim::RecordSpec;
 use tc::Discipline;
 use traffic::Frames;
-use units::Luck;
+use units::Rng;
 
 const MS: u64 = 1_000_000;
 
@@ -55,7 +55,7 @@ impl Scenario {
                 .map_err(|_| "a scenario that was checked has a way for each flow")?;
             let takes = way.delay(&shared);
             let traffic = traffic(entry, &self.code, self.duration);
-            let arrivals = Luck::new(seed, &format!("{base}/arrivals"));
+            let arrivals = Rng::new(seed, &format!("{base}/arrivals"));
             let starts = entry.entry.start.in_order(entry.entry.count, || arrivals);
             for index in 0..entry.entry.count {
                 let name = if entry.entry.count == 1 {
@@ -190,7 +190,7 @@ fn flow(
     let common = &entry.entry;
     let of = |spread: &Spread, what: &str| {
         // The first number of the stream called so, drawn if it is asked for.
-        spread.of(index, common.count, || Luck::new(seed, &format!("{name}/{what}")).next_u64())
+        spread.of(index, common.count, || Rng::new(seed, &format!("{name}/{what}")).next_u64())
     };
     // To a host that the scenario names lead flows of many RTTs: theirs lie at their other ends.
     let rest = common.rtt.as_ref().map_or(takes, |rtt| of(rtt, "rtt")) - takes;
@@ -239,7 +239,7 @@ fn sized(entry: &Entry, mut traffic: Traffic, name: &str, seed: u64) -> Traffic 
     if let (Kind::Bulk(_, Bulk { size: Some(size) }), Traffic::Bulk { bytes, .. }) =
         (&entry.kind, &mut traffic)
     {
-        *bytes = Some(size.next(&mut Luck::new(seed, &format!("{name}/size"))).max(1));
+        *bytes = Some(size.next(&mut Rng::new(seed, &format!("{name}/size"))).max(1));
     }
     traffic
 }

@@ -16,7 +16,7 @@
 //! the others. Strata are of equal width on the range's scale: a rate's, and that of a range whose
 //! ends differ by more than a factor of eight, is logarithmic.
 
-use units::Luck;
+use units::Rng;
 use values::quantity::{
     MAX_SIZE, TIME, format_duration, format_rate, format_size, is_blank, parse_duration,
     parse_probability, parse_rate, parse_size,
@@ -154,8 +154,8 @@ impl Range {
 
     /// A value for each point.
     pub(crate) fn drawn(&self, key: &str, sampling: &Sampling) -> Vec<Value> {
-        let mut luck = Luck::new(sampling.seed, key);
-        shares(sampling, &mut luck).into_iter().map(|share| self.value(self.at(share))).collect()
+        let mut rng = Rng::new(sampling.seed, key);
+        shares(sampling, &mut rng).into_iter().map(|share| self.value(self.at(share))).collect()
     }
 
     /// The number at this share of the range, 0 to 1.
@@ -204,16 +204,16 @@ fn numbers(low: &str, high: &str) -> Option<(Quantity, f64, f64)> {
 }
 
 /// Places in a range, each 0 to 1.
-fn shares(sampling: &Sampling, luck: &mut Luck) -> Vec<f64> {
+fn shares(sampling: &Sampling, rng: &mut Rng) -> Vec<f64> {
     let count = sampling.count;
-    let within: Vec<f64> = (0..count).map(|_| luck.unit()).collect();
+    let within: Vec<f64> = (0..count).map(|_| rng.unit()).collect();
     if sampling.design == Design::Random {
         return within;
     }
     let mut strata: Vec<usize> = (0..count).collect();
     // Fisher and Yates's shuffle.
     for last in (1..count).rev() {
-        strata.swap(last, luck.below(last as u64 + 1) as usize);
+        strata.swap(last, rng.below(last as u64 + 1) as usize);
     }
     strata.iter().zip(within).map(|(&stratum, at)| (stratum as f64 + at) / count as f64).collect()
 }
@@ -234,7 +234,7 @@ mod tests {
     fn a_latin_hypercube_has_one_point_in_each_stratum() {
         for seed in 1..20 {
             let sampling = Sampling { seed, ..lhs(37) };
-            let mut strata: Vec<_> = shares(&sampling, &mut Luck::new(seed, "rate"))
+            let mut strata: Vec<_> = shares(&sampling, &mut Rng::new(seed, "rate"))
                 .into_iter()
                 .map(|share| (share * 37.0) as usize)
                 .collect();

@@ -73,26 +73,26 @@ fn earliest(times: &[Time]) -> Time {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Luck, Span};
+    use units::{Rng, Span};
 
     #[test]
     fn a_block_has_the_earliest_of_its_parts() {
-        let mut luck = Luck::new(1, "due");
+        let mut rng = Rng::new(1, "due");
         for parts in [1, 63, 64, 65, 300] {
-            let mut model: Vec<Time> = (0..parts).map(|_| Time(luck.below(1000))).collect();
+            let mut model: Vec<Time> = (0..parts).map(|_| Time(rng.below(1000))).collect();
             let mut due = Due::new(model.clone());
             for _ in 0..500 {
-                let (part, at) = (luck.below(parts) as usize, Time(luck.below(1000)));
+                let (part, at) = (rng.below(parts) as usize, Time(rng.below(1000)));
                 due.hasten(part, at);
                 model[part] = model[part].min(at);
-                let until = Time(luck.below(500));
+                let until = Time(rng.below(500));
                 for (block, parts) in due.blocks() {
                     let expected = model[parts.clone()].iter().any(|&at| at < until);
                     assert_eq!(due.in_block(block, until), expected);
                     for part in parts.clone().filter(|_| expected) {
                         assert_eq!(due.at(part), model[part]);
                         if due.at(part) < until {
-                            model[part] = until + Span(luck.below(1000));
+                            model[part] = until + Span(rng.below(1000));
                             due.set(part, model[part]);
                         }
                     }

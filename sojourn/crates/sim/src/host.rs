@@ -16,7 +16,7 @@ use tables::Histogram;
 use tcp::params::ACCECN_BYTES;
 use tcp::{AckSegment, Receiver, Sender, TcpParams};
 use traffic::{Draw, RTP_HEADERS, UDP_HEADERS, UdpSource, VideoSource};
-use units::{Luck, Rate, Span, Time};
+use units::{Rate, Rng, Span, Time};
 
 /// What an end of a flow sees of the network.
 pub trait Path {
@@ -145,9 +145,9 @@ struct TcpCold {
     streams: Vec<Option<u64>>,
     /// Further transfers.
     next: Option<Next>,
-    luck: Luck,
+    rng: Rng,
     /// Of it each connection's congestion control has a stream.
-    congestion: Luck,
+    congestion: Rng,
 }
 
 /// What follows a transfer.
@@ -177,7 +177,7 @@ struct Share {
 
 impl Host {
     pub fn new(spec: &FlowSpec, flow: usize, seed: u64) -> Host {
-        let luck = |what: &str| Luck::new(seed, &format!("{}/{what}", spec.name));
+        let rng = |what: &str| Rng::new(seed, &format!("{}/{what}", spec.name));
         let start = Time(spec.start_ns);
         let ends = match &spec.traffic.sent() {
             Traffic::Call | Traffic::Capture { .. } => unreachable!("it is sent as datagrams"),
@@ -185,11 +185,11 @@ impl Host {
                 tcp,
                 *bytes,
                 None,
-                (luck("traffic"), luck("congestion")),
+                (rng("traffic"), rng("congestion")),
                 start,
             )),
             Traffic::Transfers { bytes, pause_ns, objects, tcp } => {
-                let mut traffic = luck("traffic");
+                let mut traffic = rng("traffic");
                 let first = bytes.next(&mut traffic).max(1);
                 let (sizes, pause) = (bytes.clone(), pause_ns.clone());
                 let next = match *objects {
@@ -207,7 +207,7 @@ impl Host {
                     tcp,
                     Some(first),
                     Some(next),
-                    (traffic, luck("congestion")),
+                    (traffic, rng("congestion")),
                     start,
                 ))
             }
@@ -219,13 +219,13 @@ impl Host {
                     tcp,
                     Some(first),
                     next,
-                    (luck("traffic"), luck("congestion")),
+                    (rng("traffic"), rng("congestion")),
                     start,
                 ))
             }
             Traffic::Udp { bps, packet_bytes, on_ns, off_ns } => {
                 let periods = on_ns.clone().zip(off_ns.clone());
-                let source = UdpSource::new(Rate(*bps), *packet_bytes, periods, luck("traffic"));
+                let source = UdpSource::new(Rate(*bps), *packet_bytes, periods, rng("traffic"));
                 Ends::Udp { source, packet_bytes: *packet_bytes, next: start, seq: 0 }
             }
             Traffic::Ping { interval_ns, packet_bytes } => Ends::Ping {
@@ -234,7 +234,7 @@ impl Host {
                 next: start,
             },
             Traffic::Video { frames, payload_bytes } => {
-                let source = VideoSource::new(frames.clone(), start, luck("traffic"));
+                let source = VideoSource::new(frames.clone(), start, rng("traffic"));
                 Ends::Video { source, payload_bytes: *payload_bytes, next: start, seq: 0 }
             }
         };
@@ -513,10 +513,10 @@ impl Host {
 
 /// Web pages: what `pages` asks of the hosts of one.
 impl Host {
-    fn share(&mut self) -> Option<(&mut Share, &mut Luck, &mut Time)> {
+    fn share(&mut self) -> Option<(&mut Share, &mut Rng, &mut Time)> {
         match &mut self.ends {
             Ends::Tcp(tcp) => match &mut tcp.cold.next {
-                Some(Next::Object(share)) => Some((share, &mut tcp.cold.luck, &mut tcp.resume)),
+                Some(Next::Object(share)) => Some((share, &mut tcp.cold.rng, &mut tcp.resume)),
                 _ => None,
             },
             _ => None,
@@ -532,7 +532,7 @@ impl Host {
 
     /// How long the user looks at a page.
     pub fn page_pause(&mut self) -> Span {
-        self.share().map_or(Span(0), |(share, luck, _)| Span(share.pause.next(luck)))
+        self.share().map_or(Span(0), |(share, rng, _)| Span(share.pause.next(rng)))
     }
 
     /// The next page begins at `at`.
@@ -563,9 +563,9 @@ fn count_sent(counters: &mut Counters, bytes: u32) {
 }
 
 /// The sender of a connection, with a random stream of its own.
-fn connection(params: &TcpParams, bytes: Option<u64>, luck: &mut Luck) -> Sender {
-    let stream = Luck::new(luck.next_u64(), "connection");
-    Sender::new(params, bytes).with_luck(stream)
+fn connection(params: &TcpParams, bytes: Option<u64>, rng: &mut Rng) -> Sender {
+    let stream = Rng::new(rng.next_u64(), "connection");
+    Sender::new(params, bytes).with_rng(stream)
 }
 
 impl TcpCold {
@@ -580,7 +580,7 @@ impl TcpEnds {
         params: &TcpParams,
         bytes: Option<u64>,
         next: Option<Next>,
-        (traffic, mut congestion): (Luck, Luck),
+        (traffic, mut congestion): (Rng, Rng),
         start: Time,
     ) -> TcpEnds {
         TcpEnds {
@@ -599,7 +599,7 @@ impl TcpEnds {
                 params: params.clone(),
                 streams: vec![bytes],
                 next,
-                luck: traffic,
+                rng: traffic,
                 congestion,
             }),
         }
@@ -639,7 +639,7 @@ impl TcpEnds {
         let cold = &mut *self.cold;
         let bytes = cold.stream().unwrap_or(0);
         self.resume = match &mut cold.next {
-            Some(Next::Transfer(_, pause)) => now + Span(pause.next(&mut cold.luck)),
+            Some(Next::Transfer(_, pause)) => now + Span(pause.next(&mut cold.rng)),
             Some(Next::Object(share)) => share.fetched(bytes, now),
             Some(Next::Segment(player)) => player.fetched(bytes, self.began, now),
             None => Time::NEVER,
@@ -649,8 +649,8 @@ impl TcpEnds {
     fn begin_next(&mut self, now: Time, counters: &mut Counters) {
         let cold = &mut *self.cold;
         let bytes = match &cold.next {
-            Some(Next::Transfer(sizes, _)) => sizes.next(&mut cold.luck).max(1),
-            Some(Next::Object(share)) => share.sizes.next(&mut cold.luck).max(1),
+            Some(Next::Transfer(sizes, _)) => sizes.next(&mut cold.rng).max(1),
+            Some(Next::Object(share)) => share.sizes.next(&mut cold.rng).max(1),
             Some(Next::Segment(player)) => player.segment_bytes(),
             None => return,
         };

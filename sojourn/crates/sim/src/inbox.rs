@@ -182,26 +182,25 @@ pub fn lot(host: u32, now: Time) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Luck;
+    use units::Rng;
 
     #[test]
     fn the_order_is_time_then_sender_then_lot_then_as_told() {
-        let mut luck = Luck::new(1, "inbox");
+        let mut rng = Rng::new(1, "inbox");
         let mut inbox = Inbox::default();
         for round in 0..2_000 {
             // Some spread out, some all within a few instants of a long window.
-            let span = [1, 3, 1000, LONGEST][luck.below(4) as usize];
+            let span = [1, 3, 1000, LONGEST][rng.below(4) as usize];
             let mut told = Vec::new();
-            for place in (0..luck.below(100) as u32).rev() {
-                let far = luck.chance(0.01);
-                let after = if far { LONGEST - 1 } else { luck.below(span) };
-                let sender =
-                    [Sender::Wire, Sender::Kernel, Sender::Program][luck.below(3) as usize];
+            for place in (0..rng.below(100) as u32).rev() {
+                let far = rng.chance(0.01);
+                let after = if far { LONGEST - 1 } else { rng.below(span) };
+                let sender = [Sender::Wire, Sender::Kernel, Sender::Program][rng.below(3) as usize];
                 inbox.next_host();
-                let host = luck.below(5) as u32;
-                for burst in 0..=luck.below(3) as u32 {
+                let host = rng.below(5) as u32;
+                for burst in 0..=rng.below(3) as u32 {
                     let node = 5 * (3 * place + burst) + host;
-                    let after = if luck.chance(0.8) { after } else { luck.below(span) };
+                    let after = if rng.chance(0.8) { after } else { rng.below(span) };
                     inbox.push(after, sender, node);
                     told.push((after, sender as u8, node));
                 }

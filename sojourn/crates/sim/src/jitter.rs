@@ -1,12 +1,12 @@
 //! The random time by which a flow's packets leave their host later: it breaks phase effects.
 
 use crate::scenario::FlowSpec;
-use units::{Luck, Span, Time};
+use units::{Rng, Span, Time};
 
 /// The random time by which packets of one direction leave their host later, order kept.
 pub struct Jitter {
     most: u64,
-    luck: Luck,
+    rng: Rng,
     last: Time,
 }
 
@@ -16,7 +16,7 @@ impl Jitter {
         ["jitter", "jitter/back"].map(|what| {
             (flow.jitter_ns > 0).then(|| Jitter {
                 most: flow.jitter_ns,
-                luck: Luck::new(seed, &format!("{}/{what}", flow.name)),
+                rng: Rng::new(seed, &format!("{}/{what}", flow.name)),
                 last: Time::ZERO,
             })
         })
@@ -24,7 +24,7 @@ impl Jitter {
 
     /// When a packet leaves that is sent now.
     pub fn leaves_at(&mut self, now: Time) -> Time {
-        self.last = self.last.max(now + Span(self.luck.below(self.most)));
+        self.last = self.last.max(now + Span(self.rng.below(self.most)));
         self.last
     }
 }

@@ -171,7 +171,7 @@ mod tests {
     use crate::payload::{Envelope, kind};
     use qdisc::{DsField, Ecn};
     use std::collections::VecDeque;
-    use units::Luck;
+    use units::Rng;
 
     fn packet(seq: u32) -> Parcel {
         let envelope = Envelope { flow: 0, ds: DsField::BEST_EFFORT };
@@ -180,11 +180,11 @@ mod tests {
 
     #[test]
     fn a_packet_that_arrives_sooner_enters_ahead_and_at_one_time_behind() {
-        let mut luck = Luck::new(1, "overtaking");
+        let mut rng = Rng::new(1, "overtaking");
         let mut lanes = Lanes::new();
         let lane = lanes.open();
         for _ in 0..200 {
-            let mut model: Vec<(u64, u32)> = (0..30).map(|seq| (luck.below(20), seq)).collect();
+            let mut model: Vec<(u64, u32)> = (0..30).map(|seq| (rng.below(20), seq)).collect();
             for &(at, seq) in &model {
                 let node = lanes.place(packet(seq));
                 let first = lanes.first_arrives(lane);
@@ -203,10 +203,10 @@ mod tests {
     fn each_lane_is_a_queue_and_places_are_used_again() {
         let (mut lanes, mut models) = (Lanes::new(), vec![VecDeque::new(); 5]);
         (0..models.len()).for_each(|_| _ = lanes.open());
-        let (mut luck, mut most) = (Luck::new(1, "lanes"), 0);
+        let (mut rng, mut most) = (Rng::new(1, "lanes"), 0);
         for now in 0..10_000u32 {
-            let lane = luck.below(5) as usize;
-            if luck.chance(0.5) {
+            let lane = rng.below(5) as usize;
+            if rng.chance(0.5) {
                 let node = lanes.place(packet(now));
                 lanes.push(lane as u32, Time(now.into()), node);
                 models[lane].push_back(now);

@@ -38,7 +38,7 @@ mod scenario;
 #[cfg(test)]
 extern crate self as sim;
 
-pub use qdisc::{Cause, DsField, Foretold};
+pub use qdisc::{Cause, DsField, ReplayHint};
 pub use replay::{Arrival, Decision, Fell, Replayed, replay};
 pub use scenario::*;
 pub use traffic::{Draw, Frames, Packets, TrafficKind};
@@ -50,10 +50,10 @@ use link::{Departure, Link, LinkParts, Outlet, Propagation, Schedule};
 use net::{FirstLink, Lookahead, Net};
 use pages::Browser;
 use payload::{Parcel, SackPool, Slip};
-use qdisc::{Body, Context, Discipline, Fate, Hosts, Packet, Qdisc};
+use qdisc::{Body, Context, Discipline, Hosts, Packet, Qdisc, Verdict};
 use recorder::Recorder;
 use std::cell::OnceCell;
-use units::{Luck, Rate, Span, Time};
+use units::{Rate, Rng, Span, Time};
 
 /// A run in progress.
 pub struct Sim {
@@ -401,7 +401,7 @@ impl Outlet<Slip> for Behind<'_> {
         }
         let Departure { dequeued, arrives, lost, packet } = departure;
         if let Some(cause) = lost {
-            self.decided(Fate::Dropped(packet, cause), dequeued);
+            self.decided(Verdict::Dropped(packet, cause), dequeued);
         } else {
             self.net.cross(packet.body.node, packet.flow, packet.ds, arrives);
         }
@@ -418,9 +418,9 @@ impl Outlet<Slip> for Behind<'_> {
     }
 
     #[cold]
-    fn decided(&mut self, fate: Fate<Slip>, at: Time) {
-        self.recorder.fate(self.link, &fate, at);
-        if let Fate::Dropped(packet, _) = fate {
+    fn decided(&mut self, verdict: Verdict<Slip>, at: Time) {
+        self.recorder.verdict(self.link, &verdict, at);
+        if let Verdict::Dropped(packet, _) = verdict {
             let packet = self.net.lanes.take(packet.body.node);
             self.sacks.release(&packet);
             self.hosts[(packet.flow / 2) as usize].dropped(&packet);
@@ -462,7 +462,7 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64, hosts: impl FnOnce() -> Hosts)
         mtu: 1500 + spec.framing.header_bytes,
         header_bytes: spec.framing.header_bytes,
         root: spec.shaper.is_none(),
-        luck: Luck::new(seed, &format!("{}/qdisc", spec.name)),
+        rng: Rng::new(seed, &format!("{}/qdisc", spec.name)),
     };
     let mut qdisc = match &spec.queues {
         Some(card) => Discipline::on_card(&spec.qdisc, card, context),
@@ -476,7 +476,7 @@ fn make_link<B: Body>(spec: &LinkSpec, seed: u64, hosts: impl FnOnce() -> Hosts)
         schedule,
         framing: spec.framing,
         wire: Propagation::new(Span(spec.delay_ns), &spec.loss, &spec.impairments, |what| {
-            Luck::new(seed, &format!("{}/{what}", spec.name))
+            Rng::new(seed, &format!("{}/{what}", spec.name))
         }),
         ring: spec.ring,
         shaper: spec.shaper,

@@ -8,7 +8,7 @@ use crate::jitter::Jitter;
 use crate::payload::{Parcel, Slip};
 use crate::{Mark, Scenario, Sim, Traffic};
 use link::{Departure, Outlet};
-use qdisc::{Fate, Packet, Qdisc};
+use qdisc::{Packet, Qdisc, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use tables::Table;
@@ -96,7 +96,7 @@ enum Outcome {
     /// What departs next arrives a second time.
     Doubled(Time),
     Departed(Departure<Slip>),
-    Decided(Fate<Slip>),
+    Decided(Verdict<Slip>),
 }
 
 impl Outlet<Slip> for Told {
@@ -109,8 +109,8 @@ impl Outlet<Slip> for Told {
         self.0.push((Outcome::Doubled(arrives), Time::NEVER));
     }
 
-    fn decided(&mut self, fate: Fate<Slip>, at: Time) {
-        self.0.push((Outcome::Decided(fate), at));
+    fn decided(&mut self, verdict: Verdict<Slip>, at: Time) {
+        self.0.push((Outcome::Decided(verdict), at));
     }
 }
 
@@ -257,7 +257,7 @@ impl<'a> Plain<'a> {
             match outcome {
                 Outcome::Doubled(arrives) => again = Some(arrives),
                 Outcome::Departed(departure) => self.departed(index, departure, again.take()),
-                Outcome::Decided(fate) => self.decided(index, fate),
+                Outcome::Decided(verdict) => self.decided(index, verdict),
             }
         }
         let next = self.sim.links[index].next_event().unwrap_or(Time::NEVER);
@@ -275,7 +275,7 @@ impl<'a> Plain<'a> {
             kept.push(headers::row(packet, left, host, sacks));
         }
         if let Some(cause) = departure.lost {
-            self.decided(link, Fate::Dropped(departure.packet, cause));
+            self.decided(link, Verdict::Dropped(departure.packet, cause));
             return;
         }
         let mut packet = net.lanes.take(departure.packet.body.node);
@@ -302,10 +302,10 @@ impl<'a> Plain<'a> {
         }
     }
 
-    fn decided(&mut self, link: usize, fate: Fate<Slip>) {
+    fn decided(&mut self, link: usize, verdict: Verdict<Slip>) {
         let Sim { recorder, net, sacks, hosts, .. } = &mut self.sim;
-        recorder.fate(link as u32, &fate, self.now.0);
-        if let Fate::Dropped(packet, _) = fate {
+        recorder.verdict(link as u32, &verdict, self.now.0);
+        if let Verdict::Dropped(packet, _) = verdict {
             let packet = net.lanes.take(packet.body.node);
             sacks.release(&packet);
             hosts[packet.flow as usize / 2].dropped(&packet);

@@ -8,7 +8,7 @@ use crate::host::{Counters, Host};
 use crate::payload::Slip;
 use crate::scenario::Scenario;
 use link::{Departure, Link, Ring, RingCounters};
-use qdisc::{Cause, Fate, Qdisc, State};
+use qdisc::{Cause, Qdisc, State, Verdict};
 use tables::{
     CauseId, FlowId, Histogram, LinkId, Table, drops, engine, flow, flows, headers, links, packets,
     probe, queue, rtt, sojourn, transfers,
@@ -147,19 +147,19 @@ impl Recorder {
     }
 
     /// A packet was dropped, lost or marked.
-    pub fn fate(&mut self, link: u32, fate: &Fate<Slip>, now: Time) {
+    pub fn verdict(&mut self, link: u32, verdict: &Verdict<Slip>, now: Time) {
         let record = &mut self.links[link as usize];
-        let (flow, bytes, cause, marked) = match *fate {
+        let (flow, bytes, cause, marked) = match *verdict {
             // Behind the queue.
-            Fate::Dropped(packet, cause @ (Cause::Wire | Cause::Replay)) => {
+            Verdict::Dropped(packet, cause @ (Cause::Wire | Cause::Replay)) => {
                 record.lost += 1;
                 (packet.flow, packet.size, cause, 0)
             }
-            Fate::Dropped(packet, cause) => {
+            Verdict::Dropped(packet, cause) => {
                 record.dropped += 1;
                 (packet.flow, packet.size - self.header_bytes[link as usize], cause, 0)
             }
-            Fate::Marked { flow, size, cause } => {
+            Verdict::Marked { flow, size, cause } => {
                 record.marked += 1;
                 (flow, size - self.header_bytes[link as usize], cause, 1)
             }

@@ -9,17 +9,17 @@
 //! it does at the same instant, and so are changes of its link's rate, so an instant is `GRAIN`
 //! wide.
 //!
-//! Some disciplines draw. Given what the recorded queue drew (`Arrival::foretold`), ours does the same
-//! wherever the choice is left to luck, and says how likely it was; where its law leaves no choice
-//! the law decides. Those that draw as packets leave ask the packet (`ReplayHints::foretold`). fq_codel hashes: it is told what the recorded queue hashed each flow to
+//! Some disciplines draw. Given what the recorded queue drew (`Arrival::replay_hint`), ours does the same
+//! wherever the choice is left to rng, and says how likely it was; where its law leaves no choice
+//! the law decides. Those that draw as packets leave ask the packet (`ReplayHints::replay_hint`). fq_codel hashes: it is told what the recorded queue hashed each flow to
 //! (`Arrival::hash`), so that flows share a queue of ours where they shared one of the kernel's.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use link::{Link, Log};
 use qdisc::{
-    Backlog, Body, Cause, Discipline, DsField, Fate, Foretold, Hosts, Judged, Packet, Qdisc,
-    ReplayHints,
+    Backlog, Body, Cause, Discipline, DsField, Hosts, JudgedDraw, Packet, Qdisc, ReplayHint,
+    ReplayHints, Verdict,
 };
 use units::{Span, Time};
 
@@ -39,8 +39,8 @@ pub struct Arrival {
     /// How many the recorded queue had sent before it came, if that is known: it decides what came
     /// first at one instant.
     pub after: Option<u64>,
-    /// What the recorded queue did to it; `None`: our luck decides.
-    pub foretold: Option<Foretold>,
+    /// What the recorded queue did to it; `None`: our rng decides.
+    pub replay_hint: Option<ReplayHint>,
     /// The kernel's hash of its flow (skb_get_hash); `None`: not recorded. For queues by flow alone.
     pub hash: Option<u32>,
     /// What it took of the kernel's memory, bytes; `None`: as much as a datagram of its size.
@@ -56,18 +56,19 @@ pub struct Arrival {
 impl Arrival {
     /// The packet, which is taken in then.
     fn packet(&self, index: u32, at: Time) -> Packet<Recorded> {
-        let Arrival { flow, bytes: size, ds, hash, truesize, foretold, place, hosts, .. } = *self;
+        let Arrival { flow, bytes: size, ds, hash, truesize, replay_hint, place, hosts, .. } =
+            *self;
         // What is dropped, is so before the next one is sent.
-        let sent = u64::from(foretold != Some(Foretold::Dropped));
+        let sent = u64::from(replay_hint != Some(ReplayHint::Dropped));
         let place = place.map(|place| place.saturating_mul(2).saturating_add(sent));
-        let body = Recorded { index, hash, truesize, foretold, place, hosts };
+        let body = Recorded { index, hash, truesize, replay_hint, place, hosts };
         Packet { enqueued: at, flow, size, ds, body }
     }
 }
 
 /// Packets in the order in which a recorded queue sent them.
 fn as_recorded(arrivals: &[Arrival]) -> Vec<Packet<Recorded>> {
-    let sent = |one: &&Arrival| one.foretold.is_some_and(|it| it != Foretold::Dropped);
+    let sent = |one: &&Arrival| one.replay_hint.is_some_and(|it| it != ReplayHint::Dropped);
     let mut sent: Vec<&Arrival> = arrivals.iter().filter(sent).collect();
     sent.retain(|one| one.place.is_some_and(|place| place < u64::MAX));
     sent.sort_by_key(|one| one.place);
@@ -81,7 +82,7 @@ struct Recorded {
     index: u32,
     hash: Option<u32>,
     truesize: Option<u32>,
-    foretold: Option<Foretold>,
+    replay_hint: Option<ReplayHint>,
     place: Option<u64>,
     hosts: Option<[u32; 2]>,
 }
@@ -101,8 +102,8 @@ impl Body for Recorded {
 }
 
 impl ReplayHints for Recorded {
-    fn foretold(&self) -> Option<Foretold> {
-        self.foretold
+    fn replay_hint(&self) -> Option<ReplayHint> {
+        self.replay_hint
     }
 
     fn recorded_place(&self) -> Option<u64> {
@@ -198,8 +199,14 @@ fn make_link(spec: &LinkSpec, seed: u64, arrivals: &[Arrival]) -> Link<Recorded>
     if !keyed && arrivals.iter().all(|arrival| arrival.hash.is_some()) {
         return made;
     }
-    let unknown =
-        Recorded { index: 0, hash: None, truesize: None, foretold: None, place: None, hosts: None };
+    let unknown = Recorded {
+        index: 0,
+        hash: None,
+        truesize: None,
+        replay_hint: None,
+        place: None,
+        hosts: None,
+    };
     let flows: BTreeSet<u32> = arrivals.iter().map(|arrival| arrival.flow).collect();
     let flows: Vec<u32> = flows.into_iter().collect();
     let free = (seed..seed.saturating_add(TRIES))
@@ -224,10 +231,10 @@ struct Replay {
     sent: u64,
     /// Of the last that left.
     now: Time,
-    /// What the discipline says of packets whose fate was foretold, as they leave.
-    leaving: Vec<Judged>,
+    /// What the discipline says of packets that has a replay hint, as they leave.
+    leaving: Vec<JudgedDraw>,
     /// The same of the one that came, where it decides then.
-    arriving: Option<Judged>,
+    arriving: Option<JudgedDraw>,
     /// As `Replayed`.
     unseen: Vec<u64>,
     /// What the recorded queue sent, in its order.
@@ -235,14 +242,14 @@ struct Replay {
 }
 
 /// What is said of the next packet that left, of those that were dropped or of the others.
-fn next_of(leaving: &mut Vec<Judged>, dropped: bool) -> Option<Judged> {
+fn next_of(leaving: &mut Vec<JudgedDraw>, dropped: bool) -> Option<JudgedDraw> {
     let next = leaving.iter().position(|judged| judged.dropped == dropped)?;
     Some(leaving.remove(next))
 }
 
 impl Decision {
-    fn draw(&mut self, judged: Option<Judged>) {
-        if let Some(Judged { chance, drew, .. }) = judged {
+    fn draw(&mut self, judged: Option<JudgedDraw>) {
+        if let Some(JudgedDraw { chance, drew, .. }) = judged {
             (self.chance, self.drew) = (chance, Some(drew));
         }
     }
@@ -292,10 +299,10 @@ impl Replay {
             drew: None,
         });
         let packet = arrival.packet(index, at);
-        if let Some(foretold) = arrival.foretold
+        if let Some(replay_hint) = arrival.replay_hint
             && let Some(replayed) = self.link.qdisc_mut().replayed()
         {
-            replayed.tell(foretold != Foretold::Passed);
+            replayed.tell(replay_hint != ReplayHint::Passed);
         }
         let is_freed = self.next_event().is_some_and(|next| next <= arrival.at + GRAIN)
             && arrival.after == Some(self.sent);
@@ -311,7 +318,7 @@ impl Replay {
         let decision = &mut self.decisions[index as usize];
         decision.refused = matches!(decision.fell, Some((Fell::Dropped, _)));
         decision.state = state.average.or(state.probability).unwrap_or(decision.state);
-        if let Some(chance) = chance.filter(|_| arrival.foretold.is_some()) {
+        if let Some(chance) = chance.filter(|_| arrival.replay_hint.is_some()) {
             decision.chance = chance;
         }
         decision.draw(self.arriving.take());
@@ -320,16 +327,18 @@ impl Replay {
     /// Writes down what happened: what fell, fell before anything left.
     fn note(&mut self, now: Time) {
         let count = self.link.qdisc().state(now).count;
-        if let Some(hindsight) = self.link.qdisc_mut().replayed().and_then(|it| it.hindsight()) {
-            if hindsight.at_arrival {
-                self.arriving = hindsight.decided.drain(..).next_back();
+        if let Some(replay_draws) =
+            self.link.qdisc_mut().replayed().and_then(|it| it.replay_draws())
+        {
+            if replay_draws.at_arrival {
+                self.arriving = replay_draws.decided.drain(..).next_back();
             }
-            self.leaving.append(&mut hindsight.decided);
-            self.unseen.resize(hindsight.unseen as usize, self.sent);
+            self.leaving.append(&mut replay_draws.decided);
+            self.unseen.resize(replay_draws.unseen as usize, self.sent);
         }
-        for (fate, at) in self.log.fates.drain(..) {
-            match fate {
-                Fate::Dropped(packet, cause) => {
+        for (verdict, at) in self.log.verdicts.drain(..) {
+            match verdict {
+                Verdict::Dropped(packet, cause) => {
                     let drawn = cause == Cause::Early;
                     let judged = drawn.then(|| next_of(&mut self.leaving, true)).flatten();
                     let decision = &mut self.decisions[packet.body.index as usize];
@@ -339,7 +348,7 @@ impl Replay {
                     decision.draw(judged);
                     self.left += 1;
                 }
-                Fate::Marked { cause, .. } => self.marks.push_back(cause),
+                Verdict::Marked { cause, .. } => self.marks.push_back(cause),
             }
         }
         for departure in self.log.departures.drain(..) {
@@ -388,7 +397,7 @@ mod tests {
             bytes: 1500,
             ds: DsField::BEST_EFFORT,
             after: None,
-            foretold: None,
+            replay_hint: None,
             hash: None,
             truesize: None,
             place: None,
@@ -472,8 +481,8 @@ mod tests {
         }));
         // Two packets each ms: the queue grows without end.
         let arrivals = |early: fn(u64) -> bool| -> Vec<Arrival> {
-            let told = |i| if early(i) { Foretold::Dropped } else { Foretold::Passed };
-            (0..400).map(|i| Arrival { foretold: Some(told(i)), ..at(i * MS / 2) }).collect()
+            let told = |i| if early(i) { ReplayHint::Dropped } else { ReplayHint::Passed };
+            (0..400).map(|i| Arrival { replay_hint: Some(told(i)), ..at(i * MS / 2) }).collect()
         };
         let never = replay(&red, 1, &arrivals(|_| false));
         let first = never.iter().position(|d| d.refused).unwrap();
@@ -512,7 +521,7 @@ mod tests {
                 index: 0,
                 hash: None,
                 truesize: None,
-                foretold: None,
+                replay_hint: None,
                 place: None,
                 hosts: None,
             };

@@ -6,7 +6,7 @@ use common::{MS, S, Tables, bulk, flow, link, pfifo, reno, run, scenario};
 use link::{Impairments, Link, LinkParts, Log, Loss, Propagation, Schedule};
 use qdisc::{Context, Discipline, DsField, Packet, Params, PfifoFastParams, PfifoFastVariant};
 use sim::{Draw, FlowSpec, Scenario, Traffic};
-use units::{Luck, Rate, Span, Time};
+use units::{Rate, Rng, Span, Time};
 
 /// Mean wait of a queue with Poisson arrivals and constant service (Pollaczek and Khinchine): ρ /
 /// (2 μ (1 - ρ)).
@@ -15,7 +15,7 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
     for load in [0.3, 0.6, 0.9] {
         let rate = Rate::from_mbit(12); // 1500 bytes take 1 ms.
         let schedule = Schedule::new(vec![link::RateStep { at_ns: 0, bps: rate.0 }], None);
-        let luck = Luck::new(1, "unused");
+        let rng = Rng::new(1, "unused");
         let mut l = Link::new(LinkParts {
             qdisc: Discipline::new(
                 &pfifo(1_000_000),
@@ -24,20 +24,20 @@ fn poisson_arrivals_wait_as_m_d_1_says() {
                     mtu: 1500,
                     header_bytes: 0,
                     root: false,
-                    luck: luck.clone(),
+                    rng: rng.clone(),
                 },
             ),
             schedule,
             framing: link::Framing::NONE,
             wire: Propagation::new(Span::ZERO, &Loss::None, &Impairments::default(), |_| {
-                luck.clone()
+                rng.clone()
             }),
             ring: None,
             shaper: None,
             police: None,
             replay_window: None,
         });
-        let (mut arrivals, mut log) = (Luck::new(11, "arrivals"), Log::default());
+        let (mut arrivals, mut log) = (Rng::new(11, "arrivals"), Log::default());
         let (mut now, mut waited, mut count) = (0.0, 0.0, 0u64);
         for _ in 0..2_000_000 {
             now += arrivals.exponential(1e6 / load);

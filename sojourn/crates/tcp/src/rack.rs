@@ -54,9 +54,9 @@ pub struct Rack {
     reordering: u32,
 }
 
-/// RACK's verdict on a segment.
+/// RACK's decision on a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     Lost,
     /// Lost unless it is delivered within this time.
     Wait(Span),
@@ -176,12 +176,12 @@ impl Rack {
     /// RACK_detect_loss, of an outstanding segment last sent at `sent`. Of segments sent at one
     /// time the smaller sequence number left first (RACK_sent_after): retransmissions leave before
     /// new data.
-    pub fn detect_loss(&self, seq: u32, sent: Time, window: Span, now: Time) -> Verdict {
+    pub fn detect_loss(&self, seq: u32, sent: Time, window: Span, now: Time) -> Decision {
         if (whole_micros(sent), seq) >= self.xmit {
-            return Verdict::Unknown;
+            return Decision::Unknown;
         }
         let (due, now) = (whole_micros(sent) + self.rtt + window, whole_micros(now));
-        if due <= now { Verdict::Lost } else { Verdict::Wait(due.since(now)) }
+        if due <= now { Decision::Lost } else { Decision::Wait(due.since(now)) }
     }
 }
 
@@ -218,11 +218,11 @@ mod tests {
         let detect = |seq, sent, window, now| {
             rack.detect_loss(seq, at(sent), Span::from_millis(window), at(now))
         };
-        assert_eq!(detect(4, 10, 0, 110), Verdict::Lost);
-        assert_eq!(detect(4, 10, 25, 110), Verdict::Wait(Span::from_millis(25)));
-        assert_eq!(detect(4, 10, 25, 135), Verdict::Lost);
-        assert_eq!(detect(6, 10, 0, 200), Verdict::Unknown);
-        assert_eq!(detect(1, 11, 0, 200), Verdict::Unknown);
+        assert_eq!(detect(4, 10, 0, 110), Decision::Lost);
+        assert_eq!(detect(4, 10, 25, 110), Decision::Wait(Span::from_millis(25)));
+        assert_eq!(detect(4, 10, 25, 135), Decision::Lost);
+        assert_eq!(detect(6, 10, 0, 200), Decision::Unknown);
+        assert_eq!(detect(1, 11, 0, 200), Decision::Unknown);
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         let mut rack = Rack::new();
         rack.update(5, Time(10_000_900), false, None, Time(110_000_100));
         let detect = |seq| rack.detect_loss(seq, Time(10_000_100), Span::ZERO, Time(110_000_100));
-        assert_eq!([detect(4), detect(6)], [Verdict::Lost, Verdict::Unknown]);
+        assert_eq!([detect(4), detect(6)], [Decision::Lost, Decision::Unknown]);
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
         rack.advanced = false;
         rack.update(1, at(105), true, Some(Span::from_millis(100)), at(120));
         assert!(!rack.advanced);
-        assert_eq!(rack.detect_loss(6, at(20), Span::ZERO, at(130)), Verdict::Unknown);
+        assert_eq!(rack.detect_loss(6, at(20), Span::ZERO, at(130)), Decision::Unknown);
     }
 
     #[test]

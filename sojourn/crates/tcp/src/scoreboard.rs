@@ -29,7 +29,7 @@
 //! twice.
 
 use crate::MAX_SACK_BLOCKS;
-use crate::rack::{DUP_THRESH, Verdict};
+use crate::rack::{DUP_THRESH, Decision};
 use std::collections::VecDeque;
 use units::Span;
 
@@ -386,14 +386,14 @@ impl Scoreboard {
         cleared.is_none()
     }
 
-    /// RACK_detect_loss: marks what `verdict` finds lost. Originals and retransmissions are looked
+    /// RACK_detect_loss: marks what `decision` finds lost. Originals and retransmissions are looked
     /// at apart, each in the order in which they left, up to the first that left after every
     /// delivered one.
     pub fn detect_loss(
         &mut self,
         una: u32,
         nxt: u32,
-        verdict: impl Fn(u32) -> Verdict,
+        decision: impl Fn(u32) -> Decision,
     ) -> Detected {
         let mut found = Detected::default();
         let mut waiting = false;
@@ -403,14 +403,14 @@ impl Scoreboard {
                 seq = end;
                 continue;
             }
-            match verdict(seq) {
-                Verdict::Lost if !waiting => self.lost_below = seq + 1,
-                Verdict::Lost => {}
-                Verdict::Wait(wait) => {
+            match decision(seq) {
+                Decision::Lost if !waiting => self.lost_below = seq + 1,
+                Decision::Lost => {}
+                Decision::Wait(wait) => {
                     waiting = true;
                     found.reo_timeout = found.reo_timeout.max(wait);
                 }
-                Verdict::Unknown => break,
+                Decision::Unknown => break,
             }
             seq += 1;
         }
@@ -424,16 +424,16 @@ impl Scoreboard {
                 index += 1;
                 continue;
             }
-            match verdict(seq) {
-                Verdict::Lost => {
+            match decision(seq) {
+                Decision::Lost => {
                     self.lists.retransmissions.remove(index);
                     found.lost_retransmission |= self.lose_again(seq, false);
                 }
-                Verdict::Wait(wait) => {
+                Decision::Wait(wait) => {
                     found.reo_timeout = found.reo_timeout.max(wait);
                     index += 1;
                 }
-                Verdict::Unknown => break,
+                Decision::Unknown => break,
             }
         }
         self.recount_lost(una);
@@ -735,11 +735,11 @@ mod tests {
                     }
                     Step::DetectLoss { recent } => {
                         let old = |sent: u32| sent + recent < clock;
-                        let verdict = |seq: u32| match old(table[seq as usize].sent) {
-                            true => Verdict::Lost,
-                            false => Verdict::Unknown,
+                        let decision = |seq: u32| match old(table[seq as usize].sent) {
+                            true => Decision::Lost,
+                            false => Decision::Unknown,
                         };
-                        let found = board.detect_loss(una, nxt, verdict);
+                        let found = board.detect_loss(una, nxt, decision);
                         let lost = table[una as usize..]
                             .iter_mut()
                             .filter(|e| e.listed && (!e.lost || e.resent) && old(e.sent));

@@ -44,7 +44,7 @@ use lengths::Lengths;
 use marks::Marks;
 use pacing::Pacer;
 use state::{CaState, EcnState, Frto, Loss, Rearm, Recovery, Rexmit, Tlp};
-use units::{Ecn, Luck, Span, Time};
+use units::{Ecn, Rng, Span, Time};
 
 /// What an ACK reports beyond its number.
 struct AckNews {
@@ -296,8 +296,8 @@ impl Sender {
     }
 
     /// The same with the congestion control's random stream.
-    pub fn with_luck(mut self, luck: Luck) -> Sender {
-        self.control.set_luck(luck);
+    pub fn with_rng(mut self, rng: Rng) -> Sender {
+        self.control.set_rng(rng);
         self
     }
 

@@ -13,7 +13,7 @@ use tcp::params::{
     Acknowledging, Buffers, FastRecovery, Growth, LossRecovery, Ns2Mode, PragueVariant, Timers,
 };
 use tcp::{AckSegment, CeCount, CongestionKind, Millis, Receiver, Segment, Sender, TcpParams};
-use units::{Ecn, Luck, Span, Time};
+use units::{Ecn, Rng, Span, Time};
 
 /// RFC 6675 read aloud: one entry for each segment ever sent.
 #[derive(Default)]
@@ -119,7 +119,7 @@ struct World {
     receiver: Receiver,
     table: Table,
     channel: Channel,
-    luck: Luck,
+    rng: Rng,
     now: Time,
     /// In flight, in the order of arrival; ties in the order of sending.
     segments: Vec<(Time, Segment, bool)>,
@@ -150,7 +150,7 @@ impl World {
         World {
             sender: Sender::new(&params, bytes),
             table: Table::default(),
-            luck: Luck::new(channel.seed, "channel"),
+            rng: Rng::new(channel.seed, "channel"),
             now: Time::ZERO,
             segments: Vec::new(),
             acks: Vec::new(),
@@ -173,7 +173,7 @@ impl World {
     fn arrival(&mut self) -> Time {
         self.now
             + Span::from_millis(self.channel.delay_ms)
-            + Span::from_micros(self.luck.below(self.channel.jitter_us.max(1)))
+            + Span::from_micros(self.rng.below(self.channel.jitter_us.max(1)))
     }
 
     fn window(&self) -> u64 {
@@ -185,7 +185,7 @@ impl World {
     }
 
     fn launch(&mut self, segment: Segment, marked: bool) {
-        if !self.luck.chance(self.channel.data_loss) {
+        if !self.rng.chance(self.channel.data_loss) {
             let at = self.arrival();
             let index = self.segments.partition_point(|&(t, ..)| t <= at);
             self.segments.insert(index, (at, segment, marked));
@@ -250,7 +250,7 @@ impl World {
                 self.check_pipe();
             }
             assert!(self.sender.deadline().is_some(), "data is outstanding and no timer runs");
-            let marked = segment.ecn != Ecn::NotEct && self.luck.chance(self.channel.marks);
+            let marked = segment.ecn != Ecn::NotEct && self.rng.chance(self.channel.marks);
             self.launch(segment, marked);
         }
         assert!(self.sender.stats().probes <= probes + 1);
@@ -273,7 +273,7 @@ impl World {
 
     fn reply(&mut self, ack: Option<AckSegment>) {
         if let Some(ack) = ack
-            && !self.luck.chance(self.channel.ack_loss)
+            && !self.rng.chance(self.channel.ack_loss)
         {
             let at = self.arrival();
             let index = self.acks.partition_point(|&(t, ..)| t <= at);

@@ -10,7 +10,7 @@ mod kinds;
 pub use kinds::{KindRecord, Packets, RTP_HEADERS, TrafficKind, UDP_HEADERS};
 
 use serde::{Deserialize, Serialize};
-use units::{Luck, Rate, Span, Time};
+use units::{Rate, Rng, Span, Time};
 
 /// A number drawn anew each time it is needed.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -78,16 +78,16 @@ pub enum Frames {
 
 impl Draw {
     /// The next value.
-    pub fn next(&self, luck: &mut Luck) -> u64 {
+    pub fn next(&self, rng: &mut Rng) -> u64 {
         match *self {
-            Draw::Empirical { ref points } => inverse(points, luck.unit()),
+            Draw::Empirical { ref points } => inverse(points, rng.unit()),
             Draw::Constant { value } => value,
-            Draw::Uniform { min, max } => min + luck.below((max - min).saturating_add(1)),
-            Draw::Exponential { mean } => luck.exponential(mean as f64) as u64,
+            Draw::Uniform { min, max } => min + rng.below((max - min).saturating_add(1)),
+            Draw::Exponential { mean } => rng.exponential(mean as f64) as u64,
             // Mean = scale · shape / (shape - 1).
             Draw::Pareto { mean, shape } => {
                 let scale = mean as f64 * (shape - 1.0) / shape;
-                (scale * libm::pow(1.0 - luck.unit(), -1.0 / shape)) as u64
+                (scale * libm::pow(1.0 - rng.unit(), -1.0 / shape)) as u64
             }
         }
     }
@@ -129,7 +129,7 @@ pub struct UdpSource {
     fraction: u64,
     periods: Option<(Draw, Draw)>,
     on_until: Time,
-    luck: Luck,
+    rng: Rng,
 }
 
 impl UdpSource {
@@ -138,11 +138,11 @@ impl UdpSource {
         rate: Rate,
         packet_bytes: u32,
         periods: Option<(Draw, Draw)>,
-        luck: Luck,
+        rng: Rng,
     ) -> UdpSource {
         let gap_fixed =
             ((u128::from(packet_bytes) * 8_000_000_000) << 16) / u128::from(rate.0.max(1));
-        UdpSource { gap_fixed, fraction: 0, periods, on_until: Time::ZERO, luck }
+        UdpSource { gap_fixed, fraction: 0, periods, on_until: Time::ZERO, rng }
     }
 
     /// One packet leaves at `now`; the next one when?
@@ -154,13 +154,13 @@ impl UdpSource {
             return next;
         };
         if self.on_until == Time::ZERO {
-            self.on_until = now + Span(on.next(&mut self.luck));
+            self.on_until = now + Span(on.next(&mut self.rng));
         }
         if next < self.on_until {
             return next;
         }
-        let resume = self.on_until + Span(off.next(&mut self.luck));
-        self.on_until = resume + Span(on.next(&mut self.luck).max(1));
+        let resume = self.on_until + Span(off.next(&mut self.rng));
+        self.on_until = resume + Span(on.next(&mut self.rng).max(1));
         resume.max(now + Span(1))
     }
 }
@@ -176,13 +176,13 @@ pub struct VideoSource {
     frames: Frames,
     start: Time,
     index: u64,
-    luck: Luck,
+    rng: Rng,
 }
 
 impl VideoSource {
     /// A source whose first frame is due at `start`.
-    pub fn new(frames: Frames, start: Time, luck: Luck) -> VideoSource {
-        VideoSource { frames, start, index: 0, luck }
+    pub fn new(frames: Frames, start: Time, rng: Rng) -> VideoSource {
+        VideoSource { frames, start, index: 0, rng }
     }
 
     /// The bytes of the frame that is due and the time of the next one.
@@ -197,7 +197,7 @@ impl VideoSource {
                 let p = gop * mean / (i_ratio + gop - 1.0);
                 let size = if index.is_multiple_of(gop as u64) { i_ratio * p } else { p };
                 let sigma2 = libm::log(1.0 + cv * cv);
-                let factor = libm::exp(libm::sqrt(sigma2) * self.luck.normal() - sigma2 / 2.0);
+                let factor = libm::exp(libm::sqrt(sigma2) * self.rng.normal() - sigma2 / 2.0);
                 let next = self.start + Span::from_secs_f64((index + 1) as f64 / fps);
                 ((size * factor).max(1.0) as u64, next)
             }
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_constant_rate_is_kept_to_the_nanosecond() {
         // 1000 bytes at 3 Mbit/s: 2666666.67 ns each.
-        let mut source = UdpSource::new(Rate(3_000_000), 1000, None, Luck::new(1, "u"));
+        let mut source = UdpSource::new(Rate(3_000_000), 1000, None, Rng::new(1, "u"));
         let mut now = Time::ZERO;
         for _ in 0..3_000 {
             now = source.next_after(now);
@@ -231,7 +231,7 @@ mod tests {
     fn on_off_sends_its_share() {
         let periods =
             (Draw::Exponential { mean: 1_000_000_000 }, Draw::Exponential { mean: 3_000_000_000 });
-        let mut source = UdpSource::new(Rate(8_000_000), 1000, Some(periods), Luck::new(5, "u"));
+        let mut source = UdpSource::new(Rate(8_000_000), 1000, Some(periods), Rng::new(5, "u"));
         let (mut now, mut sent) = (Time::ZERO, 0u64);
         while now < Time(20_000_000_000_000) {
             now = source.next_after(now);
@@ -245,7 +245,7 @@ mod tests {
     fn no_packet_leaves_at_the_end_of_an_on_period() {
         // A packet a millisecond, 10 ms on and 10 ms off: ten packets, at 0 to 9 ms, then at 20.
         let periods = (Draw::Constant { value: 10_000_000 }, Draw::Constant { value: 10_000_000 });
-        let mut source = UdpSource::new(Rate(8_000_000), 1000, Some(periods), Luck::new(5, "u"));
+        let mut source = UdpSource::new(Rate(8_000_000), 1000, Some(periods), Rng::new(5, "u"));
         let first = Some(Time::ZERO);
         let times = std::iter::successors(first, |&now| Some(source.next_after(now)));
         let sent: Vec<u64> = times.take(11).map(|at| at.0 / 1_000_000).collect();
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn the_video_model_keeps_its_mean_rate_and_its_large_frames() {
         let frames = Frames::Model { bps: 2_000_000, fps: 25.0, gop: 12, i_ratio: 4.0, cv: 0.3 };
-        let mut source = VideoSource::new(frames, Time::ZERO, Luck::new(2, "v"));
+        let mut source = VideoSource::new(frames, Time::ZERO, Rng::new(2, "v"));
         let sizes: Vec<f64> = (0..60_000).map(|_| source.next_frame().0 as f64).collect();
         let mean = sizes.iter().sum::<f64>() / sizes.len() as f64;
         assert!((mean * 8.0 * 25.0 / 2e6 - 1.0).abs() < 0.01, "{mean}");
@@ -267,15 +267,15 @@ mod tests {
     #[test]
     fn a_trace_repeats() {
         let frames = Frames::Trace { frames: vec![(0, 10), (40, 20)], period_ns: 100 };
-        let mut source = VideoSource::new(frames, Time(5), Luck::new(2, "v"));
+        let mut source = VideoSource::new(frames, Time(5), Rng::new(2, "v"));
         let got: Vec<_> = (0..4).map(|_| source.next_frame()).collect();
         assert_eq!(got, [(10, Time(45)), (20, Time(105)), (10, Time(145)), (20, Time(205))]);
     }
 
     #[test]
     fn a_uniform_draw_may_be_either_end() {
-        let (draw, mut luck) = (Draw::Uniform { min: 3, max: 5 }, Luck::new(9, "u"));
-        let mut drawn: Vec<u64> = (0..100).map(|_| draw.next(&mut luck)).collect();
+        let (draw, mut rng) = (Draw::Uniform { min: 3, max: 5 }, Rng::new(9, "u"));
+        let mut drawn: Vec<u64> = (0..100).map(|_| draw.next(&mut rng)).collect();
         drawn.sort_unstable();
         drawn.dedup();
         assert_eq!(drawn, [3, 4, 5]);
@@ -287,8 +287,8 @@ mod tests {
         let points = vec![(100, 0.1), (1_000, 0.5), (10_000, 1.0)];
         let draw = Draw::Empirical { points };
         assert_eq!(draw.mean(), 10.0 + 0.4 * 550.0 + 0.5 * 5_500.0);
-        let mut luck = Luck::new(3, "e");
-        let drawn: Vec<u64> = (0..200_000).map(|_| draw.next(&mut luck)).collect();
+        let mut rng = Rng::new(3, "e");
+        let drawn: Vec<u64> = (0..200_000).map(|_| draw.next(&mut rng)).collect();
         let share = |most| drawn.iter().filter(|value| **value <= most).count() as f64 / 200_000.0;
         for (most, meant) in [(99, 0.0), (100, 0.1), (550, 0.3), (1_000, 0.5), (5_500, 0.75)] {
             assert!((share(most) - meant).abs() < 0.005, "{most}: {}", share(most));
@@ -301,8 +301,8 @@ mod tests {
     #[test]
     fn pareto_draws_have_their_mean() {
         let draw = Draw::Pareto { mean: 1_000_000, shape: 2.5 };
-        let mut luck = Luck::new(9, "p");
-        let mean = (0..400_000).map(|_| draw.next(&mut luck) as f64).sum::<f64>() / 400_000.0;
+        let mut rng = Rng::new(9, "p");
+        let mean = (0..400_000).map(|_| draw.next(&mut rng) as f64).sum::<f64>() / 400_000.0;
         assert!((mean / 1e6 - 1.0).abs() < 0.02, "{mean}");
     }
 }

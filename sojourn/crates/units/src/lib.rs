@@ -1,4 +1,4 @@
-//! Time, Span, Rate: the quantities every other room is written in, `Luck`, the seeded generator,
+//! Time, Span, Rate: the quantities every other room is written in, `Rng`, the seeded generator,
 //! what packets take of a host's memory, what bytes take at a rate (`BytePace`), and what hosts and
 //! queues say to each other (`Ecn`). `forward!` writes the methods of an enum of implementations.
 //!
@@ -9,12 +9,12 @@
 mod byte_pace;
 mod ecn;
 mod forward;
-mod luck;
 pub mod memory;
+mod rng;
 
 pub use byte_pace::BytePace;
 pub use ecn::Ecn;
-pub use luck::Luck;
+pub use rng::Rng;
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};

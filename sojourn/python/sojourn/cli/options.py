@@ -161,7 +161,7 @@ class VariationOptions:
         "--sampling-seed",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Of that luck. [default: 1]",
+        help="Of that rng. [default: 1]",
     )
 
     @property

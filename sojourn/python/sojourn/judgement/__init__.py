@@ -9,7 +9,7 @@ Like is compared with like: Runs compete only if link, rate, RTT, traffic and en
 (`likeness`). Within such a contest every pair of Runs is compared in every quantity (`quantities`),
 each pair by the 95 % interval of the difference:
 
-    paired      simulations by one engine of the same seeds share their luck, so Student's t over the differences by seed
+    paired      simulations by one engine of the same seeds share their rng, so Student's t over the differences by seed
     Welch       else
     one sample  where a side has one seed, or its seeds are all the same run: no interval, and nobody is better
 

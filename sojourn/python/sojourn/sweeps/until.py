@@ -3,7 +3,7 @@
 A number is known well enough if half of its 95 % interval is at most a share of its mean. Runs that
 compete keep the same seeds, so that they can still be compared seed by seed: where one of them needs
 more, all of its contest get more, as many again as they have. Few looks are better than many. Each
-look may find the interval narrow by luck, and then nothing more is run: so the interval of what was
+look may find the interval narrow by chance, and then nothing more is run: so the interval of what was
 stopped in this way leaves out the truth more often than once in twenty times.
 """
 

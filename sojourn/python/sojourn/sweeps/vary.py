@@ -62,7 +62,7 @@ def sweep(
             ranges, each with every combination of the other values.
         samples: how many points, if `between` is given.
         sampling: "lhs" spreads them over each range (a Latin hypercube), "random" does not.
-        sampling_seed: of the luck that draws them.
+        sampling_seed: of the rng that draws them.
         seeds: how many, counted up from the scenario's own, or which. All cells have the same.
         by: "cell" gives a row for each cell, with means over seeds and 95 % intervals.
         columns: the quantities, as `sojourn run --columns` names them; None: all.

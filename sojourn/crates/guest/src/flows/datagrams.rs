@@ -16,7 +16,7 @@ use probe::journey::NEVER;
 use probe::sys::{self, Interest, Kind};
 use serde_json::Value;
 use traffic::{UdpSource, VideoSource};
-use units::{Luck, Rate, Time};
+use units::{Rate, Rng, Time};
 
 use super::{allow_memory, counted, far_end};
 use crate::context::{Context, For};
@@ -50,15 +50,15 @@ impl Datagrams {
     /// Opens both ends.
     pub fn open(context: &mut Context, index: usize) -> io::Result<Datagrams> {
         let spec = &context.plan.flows[index];
-        let luck = Luck::new(context.plan.seed, &format!("{}/traffic", spec.name));
+        let rng = Rng::new(context.plan.seed, &format!("{}/traffic", spec.name));
         let source = match &spec.traffic {
             Traffic::Udp { bps, packet_bytes, on_ns, off_ns } => {
                 let periods = on_ns.clone().zip(off_ns.clone());
-                let source = UdpSource::new(Rate(*bps), *packet_bytes, periods, luck);
+                let source = UdpSource::new(Rate(*bps), *packet_bytes, periods, rng);
                 Source::Constant { source, packet_bytes: *packet_bytes }
             }
             Traffic::Video { frames, payload_bytes } => {
-                let source = VideoSource::new(frames.clone(), Time(spec.start_ns), luck);
+                let source = VideoSource::new(frames.clone(), Time(spec.start_ns), rng);
                 Source::Video { source, payload_bytes: *payload_bytes, frames: 0 }
             }
             _ => unreachable!("only datagrams are opened here"),

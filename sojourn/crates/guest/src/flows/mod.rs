@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use probe::icmp::Hearer;
 use probe::sys::Interest;
 use serde_json::{Value, json};
-use units::Luck;
+use units::Rng;
 
 use crate::context::{Context, For, Task};
 use crate::plan::{self, Plan, Traffic};
@@ -39,7 +39,7 @@ pub struct Flow {
 /// Later by a random part of `most`, order kept.
 struct Jitter {
     most: u64,
-    luck: Luck,
+    rng: Rng,
     last: i64,
     /// When what leaves next was due.
     due: Option<i64>,
@@ -49,7 +49,7 @@ impl Jitter {
     /// What is due at `due` leaves then.
     fn leaves(&mut self, due: i64) -> i64 {
         self.due = Some(due);
-        self.last = self.last.max(due + self.luck.below(self.most) as i64);
+        self.last = self.last.max(due + self.rng.below(self.most) as i64);
         self.last
     }
 }
@@ -77,7 +77,7 @@ impl Flow {
         };
         let jitter = (spec.jitter_ns > 0).then(|| Jitter {
             most: spec.jitter_ns,
-            luck: Luck::new(context.plan.seed, &format!("{}/jitter", spec.name)),
+            rng: Rng::new(context.plan.seed, &format!("{}/jitter", spec.name)),
             last: 0,
             due: None,
         });
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn jitter_delays_by_less_than_its_most_and_keeps_the_order() {
-        let mut jitter = Jitter { most: 1000, luck: Luck::new(1, "f/jitter"), last: 0, due: None };
+        let mut jitter = Jitter { most: 1000, rng: Rng::new(1, "f/jitter"), last: 0, due: None };
         let leaving: Vec<i64> = (0..500).map(|i| jitter.leaves(300 * i)).collect();
         assert!(leaving.is_sorted());
         assert!(leaving.iter().zip(0..).all(|(&at, i)| (300 * i..300 * i + 1000).contains(&at)));

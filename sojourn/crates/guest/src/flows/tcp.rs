@@ -12,7 +12,7 @@ use probe::sys::Interest;
 use probe::tcp_info::TcpInfo;
 use serde_json::{Value, json};
 use traffic::Draw;
-use units::Luck;
+use units::Rng;
 
 use super::far_end;
 use crate::context::{Context, For, Task};
@@ -30,7 +30,7 @@ pub struct Tcp {
     bytes: Option<u64>,
     /// Sizes and pauses of further transfers.
     series: Option<(Draw, Draw)>,
-    luck: Luck,
+    rng: Rng,
     began: i64,
     stopped: bool,
     connections: u64,
@@ -73,10 +73,10 @@ impl Tcp {
     /// Listens at the far end.
     pub fn open(context: &mut Context, index: usize) -> io::Result<Tcp> {
         let spec = &context.plan.flows[index];
-        let mut luck = Luck::new(context.plan.seed, &format!("{}/traffic", spec.name));
+        let mut rng = Rng::new(context.plan.seed, &format!("{}/traffic", spec.name));
         let (tcp, bytes, series) = match &spec.traffic {
             Traffic::Transfers { bytes, pause_ns, tcp } => {
-                let first = bytes.next(&mut luck).max(1);
+                let first = bytes.next(&mut rng).max(1);
                 (tcp, Some(first), Some((bytes.clone(), pause_ns.clone())))
             }
             Traffic::Bulk { bytes, tcp } => (tcp, *bytes, None),
@@ -102,7 +102,7 @@ impl Tcp {
             receiver: None,
             bytes,
             series,
-            luck,
+            rng,
             began: 0,
             stopped: false,
             connections: 0,
@@ -186,8 +186,8 @@ impl Tcp {
     /// Rests between two transfers, this long at least, if there is another one to come.
     pub fn rest(&mut self, context: &mut Context, least: i64) {
         if let Some((sizes, pauses)) = &self.series {
-            let pause = (pauses.next(&mut self.luck) as i64).max(least);
-            self.bytes = Some(sizes.next(&mut self.luck).max(1));
+            let pause = (pauses.next(&mut self.rng) as i64).max(least);
+            self.bytes = Some(sizes.next(&mut self.rng).max(1));
             context.agenda.at(context.clock.now() + pause, Task::Next(self.index));
         }
     }

@@ -130,7 +130,7 @@ impl AckView {
 mod tests {
     use super::*;
     use crate::cake::tests::{Sent, cake, packet, params};
-    use crate::{Cause, Fate, Qdisc};
+    use crate::{Cause, Qdisc, Verdict};
     use units::Time;
 
     fn ack(ack: u32) -> AckView {
@@ -146,21 +146,21 @@ mod tests {
     /// The places, in their order, of the ACKs that were dropped, when they come one after another.
     fn dropped(mode: AckFilterMode, acks: &[Option<AckView>]) -> Vec<u32> {
         let mut cake = cake(&crate::CakeParams { acks: mode, ..params() });
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for (number, view) in acks.iter().enumerate() {
             let mut packet = packet(1, 0);
             (packet.body.number, packet.size) = (number as u32, 66);
             if let Some(view) = view {
                 cake.sees(*view);
             }
-            cake.enqueue(packet, Time(number as u64), &mut fates);
+            cake.enqueue(packet, Time(number as u64), &mut verdicts);
         }
-        assert_eq!(cake.backlog().packets as usize + fates.len(), acks.len());
-        let number = |fate: &Fate<Sent>| match fate {
-            Fate::Dropped(packet, Cause::AckFilter) => packet.body.number,
+        assert_eq!(cake.backlog().packets as usize + verdicts.len(), acks.len());
+        let number = |verdict: &Verdict<Sent>| match verdict {
+            Verdict::Dropped(packet, Cause::AckFilter) => packet.body.number,
             _ => panic!("only the filter drops here"),
         };
-        fates.iter().map(number).collect()
+        verdicts.iter().map(number).collect()
     }
 
     #[test]

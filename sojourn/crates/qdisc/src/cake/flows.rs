@@ -11,7 +11,7 @@
 use crate::cobalt::Signals;
 use crate::slab::NONE;
 use std::ops::{Index, IndexMut};
-use units::Luck;
+use units::Rng;
 
 /// Queues of a tin, and hosts of either kind.
 pub(super) const QUEUES: usize = 1024;
@@ -66,7 +66,7 @@ pub(super) trait Draws {
     }
 }
 
-impl Draws for Luck {
+impl Draws for Rng {
     #[inline(always)]
     fn turn(&mut self, _index: usize, share: u32, _is_first: bool) -> i32 {
         let fraction = (self.next_u64() >> 48) as u32;

@@ -8,11 +8,11 @@
 //! found binds all later turns.
 //!
 //! What the recording does not tell at once, it may tell later. Such a draw ends as is likelier, but
-//! where whoever replays has found that it can't have been so (`Hindsight::unlikely`).
+//! where whoever replays has found that it can't have been so (`ReplayDraws::unlikely`).
 
 use super::flows::{Draws, Flows};
 use crate::slab::NONE;
-use crate::{Hindsight, Judged};
+use crate::{JudgedDraw, ReplayDraws};
 use std::collections::BTreeMap;
 
 /// A tin and a queue of it.
@@ -70,7 +70,7 @@ impl Doubt {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Followed {
     doubts: BTreeMap<Queue, Doubt>,
-    pub(super) hindsight: Hindsight,
+    pub(super) replay_draws: ReplayDraws,
 }
 
 impl Followed {
@@ -80,16 +80,16 @@ impl Followed {
     }
 
     /// Whether a queue may send whose bytes alone don't tell. `told`: what the recording tells of it;
-    /// `None`: nothing, so it does what is likelier, or where `Hindsight` has it so, what is not.
+    /// `None`: nothing, so it does what is likelier, or where `ReplayDraws` has it so, what is not.
     fn may_send(&mut self, queue: Queue, deficit: &mut i32, told: Option<bool>) -> bool {
         let doubt = self.doubts.entry(queue).or_default();
         let chance = doubt.less_than(*deficit);
         let sends = match told {
             Some(sends) => {
-                self.hindsight.decided.push(Judged { dropped: false, chance, drew: sends });
+                self.replay_draws.decided.push(JudgedDraw { dropped: false, chance, drew: sends });
                 sends
             }
-            None => self.hindsight.outcome(chance > 0.5),
+            None => self.replay_draws.outcome(chance > 0.5),
         };
         doubt.told(*deficit, sends);
         if !sends {
@@ -171,7 +171,7 @@ mod tests {
         // Now they had taken none more.
         deficit -= 300;
         assert!(turn(true, &mut deficit));
-        let decided = &followed.hindsight.decided;
+        let decided = &followed.replay_draws.decided;
         assert_eq!(decided.iter().map(|one| one.drew).collect::<Vec<_>>(), [false, true, true]);
         assert!(decided[0].chance > 0.98 && decided[0].chance < 1.0, "{decided:?}");
     }

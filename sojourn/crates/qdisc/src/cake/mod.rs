@@ -38,8 +38,8 @@ pub use tins::TinMode;
 use crate::cobalt::{Blue, CobaltLaw};
 use crate::slab::{NONE, Slab};
 use crate::{
-    AckView, Backlog, Body, Cause, Context, DsField, Ecn, Fate, Foretold, Hindsight, Hosts, Packet,
-    Qdisc, Replayed, State,
+    AckView, Backlog, Body, Cause, Context, DsField, Ecn, Hosts, Packet, Qdisc, ReplayDraws,
+    ReplayHint, Replayed, State, Verdict,
 };
 use acks::AckFilter;
 use flows::{Flows, QUEUES};
@@ -47,7 +47,7 @@ use follow::{Followed, Following};
 use heap::{Bytes, Heap, Queue};
 use pace::{Pace, Sizes};
 use serde::Deserialize;
-use units::{Luck, Time};
+use units::{Rng, Time};
 
 /// cake's words, with what its other words stand for filled in.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -261,7 +261,7 @@ pub struct Cake<B> {
     memory_limit: u64,
     heap: Heap,
     key: u64,
-    luck: Luck,
+    rng: Rng,
     /// Whose packets they are, where that is known; else the packets' bodies are asked.
     hosts: Hosts,
     acks: Option<Box<AckFilter>>,
@@ -292,8 +292,8 @@ impl<B: Body> Cake<B> {
             memory: 0,
             memory_limit: memory_limit(params, rate, context.mtu),
             heap: Heap::default(),
-            key: context.luck.next_u64(),
-            luck: context.luck,
+            key: context.rng.next_u64(),
+            rng: context.rng,
             hosts: Hosts::default(),
             acks: AckFilter::new(params.acks),
             followed: None,
@@ -301,10 +301,10 @@ impl<B: Body> Cake<B> {
     }
 
     /// For replays: all packets tell when a recorded cake let go of them (`ReplayHints::recorded_place`).
-    /// `unlikely`: as in `Hindsight`.
+    /// `unlikely`: as in `ReplayDraws`.
     pub fn follow(&mut self, unlikely: Vec<u64>) {
         let mut followed = Followed::default();
-        followed.hindsight.unlikely = unlikely;
+        followed.replay_draws.unlikely = unlikely;
         self.followed = Some(Box::new(followed));
     }
 
@@ -382,7 +382,7 @@ impl<B: Body> Cake<B> {
 
     /// A newcomer at a queue's tail may have made an ACK before it needless: it is dropped.
     #[cold]
-    fn filter_acks(&mut self, tin: usize, index: usize, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn filter_acks(&mut self, tin: usize, index: usize, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let Some(filter) = &mut self.acks else { return };
         let flow = self.tins[tin].flows.at_mut(index);
         let Some((place, before)) = filter.arrived(&self.slab, flow.head, flow.tail) else {
@@ -405,13 +405,13 @@ impl<B: Body> Cake<B> {
         if self.ingress {
             self.charge(tin, self.sizes.adjusted(packet.size), now, true);
         }
-        fates.push(Fate::Dropped(packet, Cause::AckFilter));
+        verdicts.push(Verdict::Dropped(packet, Cause::AckFilter));
     }
 
     /// Memory has run out: the longest queue loses its oldest packet. A queue may have come first
     /// that is empty (`heap`): then none is lost, and the heap is made anew for the next time.
     #[cold]
-    fn drop_from_longest(&mut self, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn drop_from_longest(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let (tin, index) = self.heap.longest(&self.tins);
         let (tin, index) = (usize::from(tin), usize::from(index));
         let Some(packet) = self.pop(tin, index) else {
@@ -423,7 +423,7 @@ impl<B: Body> Cake<B> {
         if self.ingress {
             self.charge(tin, self.sizes.adjusted(packet.size), now, true);
         }
-        fates.push(Fate::Dropped(packet, Cause::Overmemory));
+        verdicts.push(Verdict::Dropped(packet, Cause::Overmemory));
     }
 
     /// The shaper waits as long as these bytes take.
@@ -495,7 +495,7 @@ impl<B: Body> Cake<B> {
         if self.followed.is_some() {
             return self.next_recorded(tin, first);
         }
-        self.tins[tin].flows.next(first, &mut self.luck)
+        self.tins[tin].flows.next(first, &mut self.rng)
     }
 
     #[cold]
@@ -522,7 +522,7 @@ impl<B: Body> Cake<B> {
     fn arrived(&mut self, tin: usize, index: usize) {
         let flows = &mut self.tins[tin].flows;
         match &mut self.followed {
-            None => flows.arrived(index, &mut self.luck),
+            None => flows.arrived(index, &mut self.rng),
             Some(followed) => {
                 flows.arrived(index, &mut Following { followed, tin, next: None });
             }
@@ -537,7 +537,7 @@ impl<B: Body> Cake<B> {
         tin: usize,
         first: &mut bool,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) -> Option<Packet<B>> {
         loop {
             let index = self.next_queue(tin, std::mem::take(first))?;
@@ -546,7 +546,7 @@ impl<B: Body> Cake<B> {
                     self.found_empty(tin, index, now);
                     return None;
                 };
-                match self.decide(tin, index, &mut packet, now, fates) {
+                match self.decide(tin, index, &mut packet, now, verdicts) {
                     None => {
                         self.spend((tin, index), packet.size, now, false);
                         self.heap.one_left();
@@ -554,7 +554,7 @@ impl<B: Body> Cake<B> {
                     }
                     Some(cause) => {
                         let size = packet.size;
-                        fates.push(Fate::Dropped(packet, cause));
+                        verdicts.push(Verdict::Dropped(packet, cause));
                         if self.ingress {
                             self.spend((tin, index), size, now, true);
                             break;
@@ -574,7 +574,7 @@ impl<B: Body> Cake<B> {
         index: usize,
         packet: &mut Packet<B>,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) -> Option<Cause> {
         let Tin { law, flows, .. } = &mut self.tins[tin];
         let others = if self.ingress { u64::from(flows.bulk) } else { 0 };
@@ -582,12 +582,12 @@ impl<B: Body> Cake<B> {
         let flow = flows.at_mut(index);
         let can_mark = packet.ds.ecn() != Ecn::NotEct;
         // Whether BLUE's draw was a hit: not seen of a queue's last packet, which is sent anyway.
-        let told = packet.body.foretold().filter(|_| flow.head != NONE);
-        let mut blue = Blue { luck: &mut self.luck, told: told.map(|it| it == Foretold::Dropped) };
-        let verdict = law.decide(&mut flow.signals, times, can_mark, now, &mut blue);
-        let cause = verdict.drop.filter(|_| flow.head != NONE);
+        let told = packet.body.replay_hint().filter(|_| flow.head != NONE);
+        let mut blue = Blue { rng: &mut self.rng, told: told.map(|it| it == ReplayHint::Dropped) };
+        let decision = law.decide(&mut flow.signals, times, can_mark, now, &mut blue);
+        let cause = decision.drop.filter(|_| flow.head != NONE);
         if cause.is_none() {
-            verdict.leaves(packet, fates);
+            decision.leaves(packet, verdicts);
         }
         cause
     }
@@ -603,7 +603,7 @@ impl<B: Body> Cake<B> {
 
 impl<B: Body> Qdisc<B> for Cake<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let tin = usize::from(self.by_codepoint[usize::from(packet.ds.dscp())]);
         let index = self.queue(tin, &packet);
         if self.wash {
@@ -613,20 +613,20 @@ impl<B: Body> Qdisc<B> for Cake<B> {
         self.catch_up(tin, now.0);
         self.push(tin, index, packet);
         if self.acks.is_some() {
-            self.filter_acks(tin, index, now, fates);
+            self.filter_acks(tin, index, now, verdicts);
         }
         self.arrived(tin, index);
         while self.memory > self.memory_limit {
-            self.drop_from_longest(now, fates);
+            self.drop_from_longest(now, verdicts);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let mut first = true;
         while self.total.packets > 0 && self.next.min(self.failsafe) <= now.0 {
             let tin = self.choose_tin(now);
-            if let Some(packet) = self.serve(tin, &mut first, now, fates) {
+            if let Some(packet) = self.serve(tin, &mut first, now, verdicts) {
                 return Some(packet);
             }
         }
@@ -667,7 +667,7 @@ impl<B: Body> Qdisc<B> for Cake<B> {
 }
 
 impl<B: Body> Replayed for Cake<B> {
-    fn hindsight(&mut self) -> Option<&mut Hindsight> {
-        self.followed.as_mut().map(|followed| &mut followed.hindsight)
+    fn replay_draws(&mut self) -> Option<&mut ReplayDraws> {
+        self.followed.as_mut().map(|followed| &mut followed.replay_draws)
     }
 }

@@ -18,7 +18,7 @@
 use super::{Cake, CakeParams, TURNS};
 use crate::cake::pace::Pace;
 use crate::mq::Siblings;
-use crate::{AckView, Backlog, Body, CardQueues, Context, Fate, Hosts, Packet, Qdisc, State};
+use crate::{AckView, Backlog, Body, CardQueues, Context, Hosts, Packet, Qdisc, State, Verdict};
 use units::{Span, Time};
 
 impl<B: Body> Cake<B> {
@@ -84,17 +84,17 @@ impl<B: Body> CakeMq<B> {
 }
 
 impl<B: Body> Qdisc<B> for CakeMq<B> {
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let index = self.cakes.queue_of(&packet);
-        self.cakes.enqueue(index, packet, now, fates);
+        self.cakes.enqueue(index, packet, now, verdicts);
         self.look(index, now);
     }
 
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         (0..self.cakes.len()).find_map(|step| {
             let index = self.cakes.asked(step)?;
             self.look(index, now);
-            let packet = self.cakes.dequeue(index, now, fates)?;
+            let packet = self.cakes.dequeue(index, now, verdicts)?;
             self.looks[index].sent = Some(now);
             Some(packet)
         })
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::cake::tests::Sent;
     use crate::cake::tests::{packet, params};
-    use units::{Luck, Rate};
+    use units::{Rate, Rng};
 
     const MBIT: u64 = 1_000_000;
     const US: u64 = 1_000;
@@ -138,9 +138,9 @@ mod tests {
     /// Of 8 Mbit/s, a million bytes a second: a full packet takes 1.514 ms.
     fn mq(queues: u32, sync_us: u64, pinned: &[u32]) -> CakeMq<Sent> {
         let params = CakeParams { bandwidth: Some(8 * MBIT), sync_ns: sync_us * US, ..params() };
-        let (rate, luck) = (Some(Rate::from_mbit(1000)), Luck::new(1, "cake_mq"));
+        let (rate, rng) = (Some(Rate::from_mbit(1000)), Rng::new(1, "cake_mq"));
         let card = CardQueues { count: queues, pinned: pinned.to_vec() };
-        CakeMq::new(&params, &card, Context { rate, mtu: 1514, header_bytes: 14, root: true, luck })
+        CakeMq::new(&params, &card, Context { rate, mtu: 1514, header_bytes: 14, root: true, rng })
     }
 
     /// Which flow's packets leave until then, asked whenever one may.
@@ -245,9 +245,9 @@ mod tests {
     fn turns_are_those_of_the_part_of_the_rate_and_whole_ones_where_there_is_none() {
         let turns = |bandwidth| {
             let params = CakeParams { bandwidth, sync_ns: 200 * US, ..params() };
-            let (rate, luck) = (Some(Rate::from_mbit(1000)), Luck::new(1, "cake_mq"));
+            let (rate, rng) = (Some(Rate::from_mbit(1000)), Rng::new(1, "cake_mq"));
             let card = CardQueues { count: 2, pinned: vec![0, 1] };
-            let context = Context { rate, mtu: 1514, header_bytes: 14, root: true, luck };
+            let context = Context { rate, mtu: 1514, header_bytes: 14, root: true, rng };
             let mut q = CakeMq::new(&params, &card, context);
             [0, 2].iter().for_each(|flow| send(&mut q, *flow, 2, 0));
             q.cakes.each.iter().map(|cake| cake.tins[0].flows.quantum).collect::<Vec<_>>()

@@ -42,8 +42,8 @@ impl Body for Sent {
 }
 
 pub(super) fn cake(params: &CakeParams) -> Cake<Sent> {
-    let (rate, luck) = (Some(Rate::from_mbit(100)), Luck::new(1, "cake"));
-    Cake::new(params, Context { rate, mtu: MTU, header_bytes: 14, root: true, luck })
+    let (rate, rng) = (Some(Rate::from_mbit(100)), Rng::new(1, "cake"));
+    Cake::new(params, Context { rate, mtu: MTU, header_bytes: 14, root: true, rng })
 }
 
 /// A full packet of a flow between two hosts of its own.
@@ -163,23 +163,23 @@ fn memory_is_four_times_what_an_interval_brings() {
 /// the device is always ready.
 fn picks(tins: TinMode, backlogged: &[(usize, u8)], packets: usize) -> Vec<usize> {
     let mut cake = cake(&CakeParams { tins, ..params() });
-    let (mut fates, mut now, mut picks) = (Vec::new(), Time(1_000 * MS), Vec::new());
+    let (mut verdicts, mut now, mut picks) = (Vec::new(), Time(1_000 * MS), Vec::new());
     for (tin, dscp) in backlogged {
-        cake.enqueue(packet(*tin as u32, *dscp), now, &mut fates);
-        cake.enqueue(packet(*tin as u32, *dscp), now, &mut fates);
+        cake.enqueue(packet(*tin as u32, *dscp), now, &mut verdicts);
+        cake.enqueue(packet(*tin as u32, *dscp), now, &mut verdicts);
     }
     while picks.len() < packets {
         now = now.max(cake.holds_until().expect("it has a rate"));
-        let left = cake.dequeue(now, &mut fates).expect("there is always one");
+        let left = cake.dequeue(now, &mut verdicts).expect("there is always one");
         picks.push(left.flow as usize);
-        cake.enqueue(packet(left.flow, left.ds.dscp()), now, &mut fates);
+        cake.enqueue(packet(left.flow, left.ds.dscp()), now, &mut verdicts);
         // No signal: what matters here is the shaper.
         for (tin, _) in backlogged {
             let flows = &mut cake.tins[*tin].flows;
             (0..flows::QUEUES).for_each(|index| flows.at_mut(index).signals = Default::default());
         }
     }
-    assert!(fates.iter().all(|fate| matches!(fate, Fate::Dropped(_, Cause::Target))));
+    assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Dropped(_, Cause::Target))));
     picks
 }
 
@@ -220,16 +220,16 @@ fn eight_backlogged_tins_starve_the_lower_five() {
 #[test]
 fn the_shaper_saves_up_nothing_and_packets_leave_a_packet_s_time_apart() {
     let mut cake = cake(&params());
-    let mut fates = Vec::new();
+    let mut verdicts = Vec::new();
     let start = Time(1_000 * MS);
     for _ in 0..4 {
-        cake.enqueue(packet(1, 0), start, &mut fates);
+        cake.enqueue(packet(1, 0), start, &mut verdicts);
     }
     let mut left = Vec::new();
     for _ in 0..4 {
         let at = cake.holds_until().expect("a rate").max(start);
-        assert!(at == start || cake.dequeue(Time(at.0 - 1), &mut fates).is_none());
-        assert!(cake.dequeue(at, &mut fates).is_some());
+        assert!(at == start || cake.dequeue(Time(at.0 - 1), &mut verdicts).is_none());
+        assert!(cake.dequeue(at, &mut verdicts).is_some());
         left.push((at.0 - start.0) / 1_211_200);
     }
     assert_eq!(left, [0, 1, 2, 3]);
@@ -239,10 +239,10 @@ fn the_shaper_saves_up_nothing_and_packets_leave_a_packet_s_time_apart() {
 
 /// Turns that a queue is given one after another.
 fn turns(flows: &mut Flows, index: usize, times: u64) -> Vec<i32> {
-    let mut luck = Luck::new(times, "turn");
+    let mut rng = Rng::new(times, "turn");
     let turn = |_| {
         let before = flows.at(index).deficit;
-        flows.end_turn(index, &mut luck);
+        flows.end_turn(index, &mut rng);
         flows.at(index).deficit - before
     };
     (0..times).map(turn).collect()
@@ -251,7 +251,7 @@ fn turns(flows: &mut Flows, index: usize, times: u64) -> Vec<i32> {
 /// A bulk flow of a host.
 fn bulk(flows: &mut Flows, flow: u32, host: u32) -> usize {
     let index = flows.queue(flow, || [host, 0]);
-    flows.arrived(index, &mut Luck::new(1, "arrived"));
+    flows.arrived(index, &mut Rng::new(1, "arrived"));
     // A packet that waits.
     flows.at_mut(index).head = 0;
     turns(flows, index, 1);
@@ -280,12 +280,12 @@ fn the_largest_turn_is_rarely_a_byte_less_and_flows_of_a_host_share_it() {
 #[test]
 fn eight_flows_of_a_set_have_queues_of_their_own_and_the_ninth_shares() {
     let mut flows = Flows::new([false; 2], 1514);
-    let mut luck = Luck::new(1, "ways");
+    let mut rng = Rng::new(1, "ways");
     let queue = |flows: &mut Flows, flow: u32| flows.queue(flow * 1024 + 21, || [0; 2]);
     let found: Vec<usize> = (0..9)
         .map(|flow| {
             let index = queue(&mut flows, flow);
-            flows.arrived(index, &mut luck);
+            flows.arrived(index, &mut rng);
             index
         })
         .collect();
@@ -302,22 +302,22 @@ fn eight_flows_of_a_set_have_queues_of_their_own_and_the_ninth_shares() {
 /// always has three packets.
 fn shares(isolation: Isolation) -> [f64; 4] {
     let mut cake = cake(&CakeParams { isolation, bandwidth: Some(50_000_000), ..params() });
-    let (mut fates, mut now) = (Vec::new(), Time(1_000 * MS));
+    let (mut verdicts, mut now) = (Vec::new(), Time(1_000 * MS));
     let send = |flow: u32| Packet {
         body: Sent { number: 0, hosts: [u32::from(flow > 0), 9] },
         ..packet(flow, 0)
     };
     for flow in 0..12 {
-        cake.enqueue(send(flow % 4), now, &mut fates);
+        cake.enqueue(send(flow % 4), now, &mut verdicts);
     }
     let mut sent = [0.0; 4];
     for _ in 0..6000 {
         now = now.max(cake.holds_until().expect("a rate"));
-        let left = cake.dequeue(now, &mut fates).expect("there is always one");
+        let left = cake.dequeue(now, &mut verdicts).expect("there is always one");
         sent[left.flow as usize] += 1.0 / 6000.0;
-        cake.enqueue(send(left.flow), now, &mut fates);
+        cake.enqueue(send(left.flow), now, &mut verdicts);
     }
-    assert_eq!(fates, []);
+    assert_eq!(verdicts, []);
     sent
 }
 
@@ -355,19 +355,19 @@ fn hosts_that_the_owner_knows_stand_above_those_of_the_body() {
 fn the_longest_queue_of_all_tins_loses_its_oldest_packets() {
     let small = CakeParams { memlimit: Some(20 * 2304), tins: TinMode::Diffserv4, ..params() };
     let mut cake = cake(&small);
-    let mut fates = Vec::new();
+    let mut verdicts = Vec::new();
     let now = Time(1_000 * MS);
     for number in 0..30 {
         // One of three is of another tin.
         let flow = u32::from(number % 3 == 0);
         let body = Sent { number, ..packet(flow, 0).body };
         let dscp = if flow == 1 { 46 } else { 0 };
-        cake.enqueue(Packet { body, ..packet(flow, dscp) }, now, &mut fates);
+        cake.enqueue(Packet { body, ..packet(flow, dscp) }, now, &mut verdicts);
     }
-    let dropped: Vec<u32> = fates
+    let dropped: Vec<u32> = verdicts
         .iter()
-        .map(|fate| match fate {
-            Fate::Dropped(packet, Cause::Overmemory) => packet.body.number,
+        .map(|verdict| match verdict {
+            Verdict::Dropped(packet, Cause::Overmemory) => packet.body.number,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -394,15 +394,15 @@ fn wash_clears_the_codepoint_when_it_has_been_read_and_keeps_ecn() {
 fn what_is_dropped_counts_against_the_rate_where_it_has_come_over_the_line() {
     let held = |ingress| {
         let mut cake = cake(&CakeParams { ingress, ..params() });
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..10 {
-            cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut fates);
+            cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut verdicts);
         }
         // Over target from the first one on: the second one is dropped.
         for at in [1_100 * MS, 1_150 * MS] {
-            cake.dequeue(Time(at), &mut fates).expect("one leaves");
+            cake.dequeue(Time(at), &mut verdicts).expect("one leaves");
         }
-        assert_eq!(fates.len(), 1);
+        assert_eq!(verdicts.len(), 1);
         (cake.next - 1_000 * MS, cake.failsafe - 1_000 * MS)
     };
     assert_eq!(held(false), (2 * 1_211_200, 2 * 1_816_800));
@@ -414,14 +414,14 @@ fn without_a_rate_nothing_is_held_back_and_tins_share_by_turns() {
     let free = CakeParams { bandwidth: None, tins: TinMode::Diffserv4, ..params() };
     let mut cake = cake(&free);
     assert_eq!(cake.holds_until(), None);
-    let mut fates = Vec::new();
+    let mut verdicts = Vec::new();
     let now = Time(1_000 * MS);
     for (tin, dscp) in [(0, 0), (1, 8), (2, 34), (3, 46)] {
-        (0..2000).for_each(|_| cake.enqueue(packet(tin, dscp), now, &mut fates));
+        (0..2000).for_each(|_| cake.enqueue(packet(tin, dscp), now, &mut verdicts));
     }
     let mut left = [0u32; 4];
     for _ in 0..1856 {
-        left[cake.dequeue(now, &mut fates).expect("there is one").flow as usize] += 1;
+        left[cake.dequeue(now, &mut verdicts).expect("there is one").flow as usize] += 1;
     }
     // As 1024 : 64 : 512 : 256.
     for (left, expected) in left.into_iter().zip([1024u32, 64, 512, 256]) {
@@ -448,14 +448,14 @@ fn a_tin_without_packets_saves_up_one_turn_and_no_more() {
 #[test]
 fn the_last_packet_of_a_queue_is_sent_where_the_law_drops_it() {
     let mut cake = cake(&params());
-    let mut fates = Vec::new();
-    cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut fates);
-    cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut fates);
+    let mut verdicts = Vec::new();
+    cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut verdicts);
+    cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut verdicts);
     // Over target from the first one on: at the second one a signal is due.
     for at in [1_100 * MS, 1_150 * MS] {
-        cake.dequeue(Time(at), &mut fates).expect("one leaves");
+        cake.dequeue(Time(at), &mut verdicts).expect("one leaves");
     }
-    assert_eq!(fates, []);
+    assert_eq!(verdicts, []);
     let count = (0..flows::QUEUES).map(|index| cake.tins[0].flows.at(index).signals.count).max();
     assert_eq!(count, Some(2), "the law counts the signal all the same");
 }
@@ -466,14 +466,14 @@ fn what_the_filter_or_the_memory_drops_counts_against_the_rate_where_it_has_come
         let now = Time(1_000 * MS);
         let acks = AckFilterMode::AckFilterAggressive;
         let mut filters = cake(&CakeParams { acks, ingress, ..params() });
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for ack in 1..=3 {
             filters.sees(AckView { ack, sacks: [(0, 0); 4], sack_count: 0, ece: false });
-            filters.enqueue(Packet { size: 66, ..packet(1, 0) }, now, &mut fates);
+            filters.enqueue(Packet { size: 66, ..packet(1, 0) }, now, &mut verdicts);
         }
         let mut short = cake(&CakeParams { memlimit: Some(20 * 2304), ingress, ..params() });
-        (0..23).for_each(|_| short.enqueue(packet(1, 0), now, &mut fates));
-        assert_eq!(fates.len(), 2 + 3);
+        (0..23).for_each(|_| short.enqueue(packet(1, 0), now, &mut verdicts));
+        assert_eq!(verdicts.len(), 2 + 3);
         [filters.next - now.0, short.next - now.0]
     };
     assert_eq!(charged(false), [0, 0]);
@@ -485,14 +485,14 @@ fn what_the_filter_or_the_memory_drops_counts_against_the_rate_where_it_has_come
 fn where_a_drop_spends_the_turn_the_next_flow_s_packet_leaves() {
     let own_leaves = |ingress| {
         let mut cake = cake(&CakeParams { ingress, ..params() });
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for number in 0..40 {
-            cake.enqueue(packet(number % 2, 0), Time(1_000 * MS), &mut fates);
+            cake.enqueue(packet(number % 2, 0), Time(1_000 * MS), &mut verdicts);
         }
         let mut now = 1_100 * MS;
         loop {
-            let left = cake.dequeue(Time(now), &mut fates).expect("both wait");
-            if let [Fate::Dropped(dropped, Cause::Target), ..] = &fates[..] {
+            let left = cake.dequeue(Time(now), &mut verdicts).expect("both wait");
+            if let [Verdict::Dropped(dropped, Cause::Target), ..] = &verdicts[..] {
                 return left.flow == dropped.flow;
             }
             now += 50 * MS;
@@ -507,15 +507,15 @@ fn what_comes_over_the_line_may_wait_two_packets_of_each_flow() {
     // 9.7.
     let dropped = |ingress| {
         let mut cake = cake(&CakeParams { ingress, ..params() });
-        let (mut fates, mut now) = (Vec::new(), Time(1_000 * MS));
+        let (mut verdicts, mut now) = (Vec::new(), Time(1_000 * MS));
         let half = |flow| Packet { size: MTU / 2, ..packet(flow, 0) };
-        (0..24).for_each(|number| cake.enqueue(half(number % 8), now, &mut fates));
+        (0..24).for_each(|number| cake.enqueue(half(number % 8), now, &mut verdicts));
         for _ in 0..1000 {
             now = now.max(cake.holds_until().expect("it has a rate"));
-            let left = cake.dequeue(now, &mut fates).expect("there is always one");
-            cake.enqueue(half(left.flow), now, &mut fates);
+            let left = cake.dequeue(now, &mut verdicts).expect("there is always one");
+            cake.enqueue(half(left.flow), now, &mut verdicts);
         }
-        !fates.is_empty()
+        !verdicts.is_empty()
     };
     assert_eq!([false, true].map(dropped), [true, false]);
 }
@@ -523,12 +523,12 @@ fn what_comes_over_the_line_may_wait_two_packets_of_each_flow() {
 #[test]
 fn a_queue_that_has_spent_its_first_turn_is_bulk_once_more_comes() {
     let mut flows = Flows::new([true, false], 1514);
-    let mut luck = Luck::new(1, "arrived");
+    let mut rng = Rng::new(1, "arrived");
     let index = flows.queue(100, || [7, 0]);
-    flows.arrived(index, &mut luck);
+    flows.arrived(index, &mut rng);
     turns(&mut flows, index, 1);
     assert_eq!((flows.sparse, flows.bulk, flows.bulk_of_hosts(index)), (1, 0, [0, 0]));
-    flows.arrived(index, &mut luck);
+    flows.arrived(index, &mut rng);
     assert_eq!((flows.sparse, flows.bulk, flows.bulk_of_hosts(index)), (0, 1, [1, 0]));
 }
 

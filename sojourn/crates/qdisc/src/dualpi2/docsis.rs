@@ -8,9 +8,9 @@ use super::protection::Protection;
 use super::rfc::ramp;
 use super::{Pair, Recur, Side, Turns};
 use crate::ds::mark;
-use crate::pie::{Dice, DocsisPie, Verdict};
+use crate::pie::{Decision, Dice, DocsisPie};
 use crate::timer::Timer;
-use crate::{Body, Cause, Context, DocsisPieParams, Ecn, Fate, Packet, State};
+use crate::{Body, Cause, Context, DocsisPieParams, Ecn, Packet, State, Verdict};
 use serde::Deserialize;
 use units::{Rate, Span, Time};
 
@@ -88,7 +88,7 @@ impl<B: Body> DocsisDualPi2<B> {
             beta: 16.0 * params.beta,
         };
         let period = Span(params.tupdate_ns.max(1_000));
-        let hash_key = context.luck.next_u64();
+        let hash_key = context.rng.next_u64();
         DocsisDualPi2 {
             c_limit,
             l_limit: holds(L_PACKETS, L_BUFFER),
@@ -102,7 +102,7 @@ impl<B: Body> DocsisDualPi2<B> {
             turns: Turns::new(WEIGHTS.1, WEIGHTS.0, context.mtu),
             recur: Recur::default(),
             pie: DocsisPie::new(&pie, rate),
-            dice: Dice::new(context.luck),
+            dice: Dice::new(context.rng),
             timer: Timer::new(Time::ZERO + period, period),
             l_sent: 0,
         }
@@ -162,10 +162,15 @@ impl<B: Body> DocsisDualPi2<B> {
         pie
     }
 
-    pub(super) fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    pub(super) fn enqueue(
+        &mut self,
+        mut packet: Packet<B>,
+        now: Time,
+        verdicts: &mut Vec<Verdict<B>>,
+    ) {
         self.catch_up(now);
         if !matches!(packet.ds.ecn(), Ecn::Ect1 | Ecn::Ce) {
-            return self.enqueue_c(packet, now, fates);
+            return self.enqueue_c(packet, now, verdicts);
         }
         let size = u64::from(packet.size);
         let backlog = self.queues.l.backlog().bytes;
@@ -173,14 +178,14 @@ impl<B: Body> DocsisDualPi2<B> {
         let (begins, ends) = self.thresholds();
         let native = ramp(delay, begins, Span(ends.0 - begins.0));
         if self.sanctions(&packet, native, (delay, ends), now) {
-            self.signal_l(&mut packet, native, fates);
-            return self.enqueue_c(packet, now, fates);
+            self.signal_l(&mut packet, native, verdicts);
+            return self.enqueue_c(packet, now, verdicts);
         }
         if backlog + self.mtu > self.l_limit {
             self.recur.decides(self.likelihood(native));
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
-        self.signal_l(&mut packet, native, fates);
+        self.signal_l(&mut packet, native, verdicts);
         self.queues.l.push(packet, now);
     }
 
@@ -189,11 +194,11 @@ impl<B: Body> DocsisDualPi2<B> {
         native.max((self.k * self.pie.probability().sqrt()).min(1.0))
     }
 
-    fn signal_l(&mut self, packet: &mut Packet<B>, native: f64, fates: &mut Vec<Fate<B>>) {
+    fn signal_l(&mut self, packet: &mut Packet<B>, native: f64, verdicts: &mut Vec<Verdict<B>>) {
         let likelihood = self.likelihood(native);
         if self.recur.decides(likelihood) {
             let own = native >= likelihood;
-            mark(packet, if own { Cause::CeThreshold } else { Cause::Early }, fates);
+            mark(packet, if own { Cause::CeThreshold } else { Cause::Early }, verdicts);
         }
     }
 
@@ -210,20 +215,20 @@ impl<B: Body> DocsisDualPi2<B> {
         protection.sanctions((flow, hash), packet.size, native, delay, now)
     }
 
-    fn enqueue_c(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue_c(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let backlog = self.queues.c.backlog();
         if backlog.bytes + u64::from(packet.size) > self.c_limit {
             self.pie.dropped();
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
-        if self.pie.decide(backlog, packet.size, &mut self.dice) != Verdict::Pass {
+        if self.pie.decide(backlog, packet.size, &mut self.dice) != Decision::Pass {
             self.pie.dropped();
-            return fates.push(Fate::Dropped(packet, Cause::Early));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Early));
         }
         self.queues.c.push(packet, now);
     }
 
-    pub(super) fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    pub(super) fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.catch_up(now);
         let side = self.turns.next(&self.queues)?;
         let packet = self.queues.of_mut(side).pop().expect("its turn is one with packets");

@@ -3,10 +3,12 @@
 
 use super::{Controller, Pair, Side, Turns, Updated};
 use crate::ds::mark;
-use crate::{Body, Cause, Context, Ecn, Fate, Foretold, Hindsight, Judged, Packet, State};
+use crate::{
+    Body, Cause, Context, Ecn, JudgedDraw, Packet, ReplayDraws, ReplayHint, State, Verdict,
+};
 use serde::Deserialize;
 use std::collections::VecDeque;
-use units::{Luck, Span, Time};
+use units::{Rng, Span, Time};
 
 /// `dualpi2 limit PACKETS target TIME tupdate TIME alpha HZ beta HZ ...`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -97,7 +99,7 @@ impl Controller for Pi {
 
 /// What is decided of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Decision {
     Pass,
     /// Mark it if it can be marked, else drop it.
     Signal,
@@ -122,8 +124,8 @@ pub(super) struct LinuxDualPi2<B> {
     memory: u64,
     pub(super) turns: Turns,
     pub(super) pi: Updated<Pi>,
-    luck: Luck,
-    hindsight: Hindsight,
+    rng: Rng,
+    replay_draws: ReplayDraws,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -155,8 +157,8 @@ impl<B: Body> LinuxDualPi2<B> {
             memory: 0,
             turns: Turns::new(protection, 100 - protection, context.mtu),
             pi: Updated::every(period, Pi::new(params)),
-            luck: context.luck,
-            hindsight: Hindsight { at_arrival: params.drop_enqueue, ..Hindsight::default() },
+            rng: context.rng,
+            replay_draws: ReplayDraws { at_arrival: params.drop_enqueue, ..ReplayDraws::default() },
         }
     }
 
@@ -164,8 +166,8 @@ impl<B: Body> LinuxDualPi2<B> {
         &self.queues
     }
 
-    pub(super) fn hindsight(&mut self) -> &mut Hindsight {
-        &mut self.hindsight
+    pub(super) fn replay_draws(&mut self) -> &mut ReplayDraws {
+        &mut self.replay_draws
     }
 
     fn truesize(&self, packet: &Packet<B>) -> u64 {
@@ -181,9 +183,9 @@ impl<B: Body> LinuxDualPi2<B> {
         }
     }
 
-    pub(super) fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    pub(super) fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let side = self.side(&packet);
-        self.enqueue_to(side, packet, now, fates);
+        self.enqueue_to(side, packet, now, verdicts);
     }
 
     pub(super) fn enqueue_to(
@@ -191,18 +193,18 @@ impl<B: Body> LinuxDualPi2<B> {
         side: Side,
         mut packet: Packet<B>,
         now: Time,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) {
         self.pi.catch_up(&self.queues, now);
         if u64::from(self.queues.backlog().packets) >= self.limit {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
         let memory = self.truesize(&packet);
         if self.memory + memory > self.memlimit {
-            return fates.push(Fate::Dropped(packet, Cause::Overmemory));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Overmemory));
         }
-        if self.drop_enqueue && !self.controller_passes(side, &mut packet, false, fates) {
-            return fates.push(Fate::Dropped(packet, Cause::Early));
+        if self.drop_enqueue && !self.controller_passes(side, &mut packet, false, verdicts) {
+            return verdicts.push(Verdict::Dropped(packet, Cause::Early));
         }
         self.memory += memory;
         if side == Side::L {
@@ -211,19 +213,23 @@ impl<B: Body> LinuxDualPi2<B> {
         self.queues.of_mut(side).push(packet, now);
     }
 
-    pub(super) fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    pub(super) fn dequeue(
+        &mut self,
+        now: Time,
+        verdicts: &mut Vec<Verdict<B>>,
+    ) -> Option<Packet<B>> {
         self.pi.catch_up(&self.queues, now);
         loop {
             let side = self.turns.next(&self.queues)?;
             let mut packet = self.queues.of_mut(side).pop().expect("its turn is one with packets");
             self.memory -= self.truesize(&packet);
             let steps = side == Side::L && self.steps(&packet, now);
-            if !self.drop_enqueue && !self.controller_passes(side, &mut packet, steps, fates) {
-                fates.push(Fate::Dropped(packet, Cause::Early));
+            if !self.drop_enqueue && !self.controller_passes(side, &mut packet, steps, verdicts) {
+                verdicts.push(Verdict::Dropped(packet, Cause::Early));
                 continue;
             }
-            if steps && !mark(&mut packet, Cause::CeThreshold, fates) {
-                fates.push(Fate::Dropped(packet, Cause::CeThreshold));
+            if steps && !mark(&mut packet, Cause::CeThreshold, verdicts) {
+                verdicts.push(Verdict::Dropped(packet, Cause::CeThreshold));
                 continue;
             }
             let other = if side == Side::L { Side::C } else { Side::L };
@@ -250,50 +256,50 @@ impl<B: Body> LinuxDualPi2<B> {
         side: Side,
         packet: &mut Packet<B>,
         steps: bool,
-        fates: &mut Vec<Fate<B>>,
+        verdicts: &mut Vec<Verdict<B>>,
     ) -> bool {
-        let foretold = packet.body.foretold();
-        let verdict = self.decide(side, packet.ds.ecn(), foretold);
+        let replay_hint = packet.body.replay_hint();
+        let decision = self.decide(side, packet.ds.ecn(), replay_hint);
         // Where the step marks too, may mark later, or a mark was there, nobody saw what was drawn.
         let later = side == Side::L && (self.drop_enqueue || packet.ds.ecn() == Ecn::Ce);
-        let judged = &mut self.hindsight.now;
+        let judged = &mut self.replay_draws.now;
         if (steps || later) && judged.chance > 0.0 {
             judged.chance = f64::NAN;
         }
-        let passes = match verdict {
-            Verdict::Pass => true,
-            Verdict::Signal => mark(packet, Cause::Early, fates),
-            Verdict::Drop => false,
+        let passes = match decision {
+            Decision::Pass => true,
+            Decision::Signal => mark(packet, Cause::Early, verdicts),
+            Decision::Drop => false,
         };
-        if foretold.is_some() {
-            self.hindsight.now.dropped = !passes;
-            self.hindsight.decided.push(self.hindsight.now);
+        if replay_hint.is_some() {
+            self.replay_draws.now.dropped = !passes;
+            self.replay_draws.decided.push(self.replay_draws.now);
         }
         passes
     }
 
     #[inline]
-    fn decide(&mut self, side: Side, ecn: Ecn, foretold: Option<Foretold>) -> Verdict {
-        self.hindsight.now = Judged::default();
+    fn decide(&mut self, side: Side, ecn: Ecn, replay_hint: Option<ReplayHint>) -> Decision {
+        self.replay_draws.now = JudgedDraw::default();
         if self.queues.backlog().bytes < self.enough_bytes {
-            return Verdict::Pass;
+            return Decision::Pass;
         }
         let p = u64::from(self.pi.controller.p);
         let overload = self.k * p > MOST;
-        let signalled = foretold.map(|told| told != Foretold::Passed);
+        let signalled = replay_hint.map(|told| told != ReplayHint::Passed);
         match side {
-            Side::C if !self.throws(p, 2, signalled) => Verdict::Pass,
-            Side::C if ecn == Ecn::NotEct || overload => Verdict::Drop,
+            Side::C if !self.throws(p, 2, signalled) => Decision::Pass,
+            Side::C if ecn == Ecn::NotEct || overload => Decision::Drop,
             Side::L if overload && self.drop_on_overload => {
-                let dropped = foretold.map(|told| told == Foretold::Dropped);
-                if self.throws(p, 2, dropped) { Verdict::Drop } else { Verdict::Signal }
+                let dropped = replay_hint.map(|told| told == ReplayHint::Dropped);
+                if self.throws(p, 2, dropped) { Decision::Drop } else { Decision::Signal }
             }
-            Side::L if !self.throws(self.k * p, 1, signalled) => Verdict::Pass,
-            Side::C | Side::L => Verdict::Signal,
+            Side::L if !self.throws(self.k * p, 1, signalled) => Decision::Pass,
+            Side::C | Side::L => Decision::Signal,
         }
     }
 
-    /// Whether so many draws of 32 bits are all at most `p`; in a replay as foretold, where p leaves
+    /// Whether so many draws of 32 bits are all at most `p`; in a replay as replay_hint, where p leaves
     /// the choice.
     #[inline]
     fn throws(&mut self, p: u64, times: i32, told: Option<bool>) -> bool {
@@ -303,10 +309,10 @@ impl<B: Body> LinuxDualPi2<B> {
         {
             let once = p as f64 / (MOST + 1) as f64;
             let chance = (0..times).map(|_| once).product();
-            self.hindsight.now = Judged { dropped: false, chance, drew: told };
+            self.replay_draws.now = JudgedDraw { dropped: false, chance, drew: told };
             return told;
         }
-        (0..times).all(|_| self.luck.next_u64() >> 32 <= p)
+        (0..times).all(|_| self.rng.next_u64() >> 32 <= p)
     }
 
     pub(super) fn state(&self, now: Time) -> State {

@@ -44,7 +44,7 @@ pub use linux::LinuxDualPi2Params;
 pub use rfc::RfcDualPi2Params;
 
 use crate::timer::Timer;
-use crate::{Backlog, Body, Context, Fate, Fifo, Hindsight, Packet, Qdisc, Replayed, State};
+use crate::{Backlog, Body, Context, Fifo, Packet, Qdisc, ReplayDraws, Replayed, State, Verdict};
 use docsis::DocsisDualPi2;
 use linux::LinuxDualPi2;
 use rfc::RfcDualPi2;
@@ -276,13 +276,13 @@ macro_rules! law {
 
 impl<B: Body> Qdisc<B> for DualPi2<B> {
     #[inline]
-    fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
-        law!(mut self, q => q.enqueue(packet, now, fates));
+    fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
+        law!(mut self, q => q.enqueue(packet, now, verdicts));
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
-        law!(mut self, q => q.dequeue(now, fates))
+    fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+        law!(mut self, q => q.dequeue(now, verdicts))
     }
 
     #[inline]
@@ -302,9 +302,9 @@ impl<B: Body> Qdisc<B> for DualPi2<B> {
 }
 
 impl<B: Body> Replayed for DualPi2<B> {
-    fn hindsight(&mut self) -> Option<&mut Hindsight> {
+    fn replay_draws(&mut self) -> Option<&mut ReplayDraws> {
         match &mut self.0 {
-            Law::Linux(queue) => Some(queue.hindsight()),
+            Law::Linux(queue) => Some(queue.replay_draws()),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@
 
 use super::{Controller, Pair, Recur, Side, Turns, Updated};
 use crate::ds::mark;
-use crate::{Cause, Context, Ecn, Fate, Packet, State};
+use crate::{Cause, Context, Ecn, Packet, State, Verdict};
 use serde::Deserialize;
 use units::{Span, Time};
 
@@ -127,10 +127,10 @@ impl<B> RfcDualPi2<B> {
         &self.queues
     }
 
-    pub(super) fn enqueue(&mut self, packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    pub(super) fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         self.pi.catch_up(&self.queues, now);
         if self.queues.backlog().bytes + self.mtu > self.limit_bytes {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
         let side = match packet.ds.ecn() {
             Ecn::Ect1 | Ecn::Ce => Side::L,
@@ -139,25 +139,34 @@ impl<B> RfcDualPi2<B> {
         self.queues.of_mut(side).push(packet, now);
     }
 
-    pub(super) fn dequeue(&mut self, now: Time, fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    pub(super) fn dequeue(
+        &mut self,
+        now: Time,
+        verdicts: &mut Vec<Verdict<B>>,
+    ) -> Option<Packet<B>> {
         self.pi.catch_up(&self.queues, now);
         loop {
             let side = self.turns.next(&self.queues)?;
             let mut packet = self.queues.of_mut(side).pop().expect("its turn is one with packets");
             let other = if side == Side::L { Side::C } else { Side::L };
             let passes = match side {
-                Side::L => self.l_passes(&mut packet, now, fates),
-                Side::C => self.c_passes(&mut packet, fates),
+                Side::L => self.l_passes(&mut packet, now, verdicts),
+                Side::C => self.c_passes(&mut packet, verdicts),
             };
             if passes {
                 self.turns.sent(side, packet.size, !self.queues.is_empty(other));
                 return Some(packet);
             }
-            fates.push(Fate::Dropped(packet, Cause::Early));
+            verdicts.push(Verdict::Dropped(packet, Cause::Early));
         }
     }
 
-    fn l_passes(&mut self, packet: &mut Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) -> bool {
+    fn l_passes(
+        &mut self,
+        packet: &mut Packet<B>,
+        now: Time,
+        verdicts: &mut Vec<Verdict<B>>,
+    ) -> bool {
         let p = self.pi.controller.p;
         let coupled = self.k * p;
         if coupled >= MOST_L {
@@ -165,7 +174,7 @@ impl<B> RfcDualPi2<B> {
                 return false;
             }
             if self.recur_l.decides(coupled.min(1.0)) {
-                mark(packet, Cause::Early, fates);
+                mark(packet, Cause::Early, verdicts);
             }
             return true;
         }
@@ -176,14 +185,14 @@ impl<B> RfcDualPi2<B> {
         };
         if self.recur_l.decides(native.max(coupled)) {
             let cause = if native > coupled { Cause::CeThreshold } else { Cause::Early };
-            mark(packet, cause, fates);
+            mark(packet, cause, verdicts);
         }
         true
     }
 
-    fn c_passes(&mut self, packet: &mut Packet<B>, fates: &mut Vec<Fate<B>>) -> bool {
+    fn c_passes(&mut self, packet: &mut Packet<B>, verdicts: &mut Vec<Verdict<B>>) -> bool {
         let p_c = self.pi.controller.p * self.pi.controller.p;
-        !self.recur_c.decides(p_c) || (p_c < self.most_c && mark(packet, Cause::Early, fates))
+        !self.recur_c.decides(p_c) || (p_c < self.most_c && mark(packet, Cause::Early, verdicts))
     }
 
     pub(super) fn state(&self, now: Time) -> State {

@@ -1,7 +1,7 @@
 use super::linux::{Pi, scaled};
 use super::*;
-use crate::{Cause, Ecn, Foretold, ReplayHints};
-use units::Luck;
+use crate::{Cause, Ecn, ReplayHint, ReplayHints};
+use units::Rng;
 
 const MS: u64 = 1_000_000;
 const SECOND: Time = Time(1_000_000_000);
@@ -58,9 +58,9 @@ fn docsis() -> DocsisDualPi2Params {
 }
 
 fn context(mbit: u64) -> Context {
-    let luck = Luck::new(1, "dualpi2");
+    let rng = Rng::new(1, "dualpi2");
     let rate = Some(Rate::from_mbit(mbit));
-    Context { rate, mtu: FULL, header_bytes: 14, root: true, luck }
+    Context { rate, mtu: FULL, header_bytes: 14, root: true, rng }
 }
 
 fn packet(ecn: Ecn, body: u32) -> Packet<u32> {
@@ -70,26 +70,26 @@ fn packet(ecn: Ecn, body: u32) -> Packet<u32> {
 /// A queue and what it did.
 struct Played<Q> {
     queue: Q,
-    fates: Vec<Fate<u32>>,
+    verdicts: Vec<Verdict<u32>>,
     came: u32,
 }
 
 impl<Q> Played<Q> {
     fn new(queue: Q) -> Self {
-        Played { queue, fates: Vec::new(), came: 0 }
+        Played { queue, verdicts: Vec::new(), came: 0 }
     }
 
     fn dropped(&self) -> Vec<(u32, Cause)> {
-        let dropped = |fate: &Fate<u32>| match fate {
-            Fate::Dropped(packet, cause) => Some((packet.body, *cause)),
-            Fate::Marked { .. } => None,
+        let dropped = |verdict: &Verdict<u32>| match verdict {
+            Verdict::Dropped(packet, cause) => Some((packet.body, *cause)),
+            Verdict::Marked { .. } => None,
         };
-        self.fates.iter().filter_map(dropped).collect()
+        self.verdicts.iter().filter_map(dropped).collect()
     }
 
     fn marks(&self, cause: Cause) -> usize {
-        let of = |fate: &&Fate<u32>| matches!(fate, Fate::Marked { cause: c, .. } if *c == cause);
-        self.fates.iter().filter(of).count()
+        let of = |verdict: &&Verdict<u32>| matches!(verdict, Verdict::Marked { cause: c, .. } if *c == cause);
+        self.verdicts.iter().filter(of).count()
     }
 }
 
@@ -101,13 +101,13 @@ impl Played<LinuxDualPi2<u32>> {
     /// Packets of a queue that all come at once, as by a filter: the ECN field decides nothing.
     fn arrive(&mut self, side: Side, ecn: Ecn, many: u32, at: Time) {
         for _ in 0..many {
-            self.queue.enqueue_to(side, packet(ecn, self.came), at, &mut self.fates);
+            self.queue.enqueue_to(side, packet(ecn, self.came), at, &mut self.verdicts);
             self.came += 1;
         }
     }
 
     fn leave(&mut self, at: Time) -> Option<(u32, Ecn)> {
-        let packet = self.queue.dequeue(at, &mut self.fates)?;
+        let packet = self.queue.dequeue(at, &mut self.verdicts)?;
         Some((packet.body, packet.ds.ecn()))
     }
 
@@ -290,7 +290,7 @@ fn ecn_says_which_queue() {
         let mut played = Played::new(queue);
         [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce].map(|ecn| {
             let before = played.queue.queues().l.backlog().packets;
-            played.queue.enqueue(packet(ecn, 0), SECOND, &mut played.fates);
+            played.queue.enqueue(packet(ecn, 0), SECOND, &mut played.verdicts);
             played.queue.queues().l.backlog().packets > before
         })
     };
@@ -421,13 +421,13 @@ fn of(params: DualPi2Params, mbit: u64) -> Played<DualPi2<u32>> {
 impl Played<DualPi2<u32>> {
     fn come(&mut self, ecn: Ecn, many: u32, at: Time) {
         for _ in 0..many {
-            self.queue.enqueue(packet(ecn, self.came), at, &mut self.fates);
+            self.queue.enqueue(packet(ecn, self.came), at, &mut self.verdicts);
             self.came += 1;
         }
     }
 
     fn go(&mut self, at: Time) -> Option<(u32, Ecn)> {
-        let packet = self.queue.dequeue(at, &mut self.fates)?;
+        let packet = self.queue.dequeue(at, &mut self.verdicts)?;
         Some((packet.body, packet.ds.ecn()))
     }
 }
@@ -461,7 +461,7 @@ fn the_rfc_refuses_where_a_full_packet_may_not_fit() {
     played.come(Ecn::NotEct, 2, SECOND);
     for body in [8, 9] {
         let small = Packet { size: 100, ..packet(Ecn::NotEct, body) };
-        played.queue.enqueue(small, SECOND, &mut played.fates);
+        played.queue.enqueue(small, SECOND, &mut played.verdicts);
     }
     assert_eq!(played.dropped(), [(9, Cause::Limit)]);
     // 250 ms of 10 Mbit/s are 312 500 bytes: 206 packets of 1514.
@@ -692,7 +692,7 @@ fn docsis_s_l_refuses_where_a_full_packet_may_not_fit_and_draws_all_the_same() {
     let mut played = docsis_at(100_000_000, params.clone());
     played.come(Ecn::Ect1, 82, SECOND);
     let small = Packet { size: 100, ..packet(Ecn::Ect1, 99) };
-    played.queue.enqueue(small, SECOND, &mut played.fates);
+    played.queue.enqueue(small, SECOND, &mut played.verdicts);
     assert_eq!(played.dropped(), [(99, Cause::Limit)]);
 }
 
@@ -740,14 +740,14 @@ fn what_docsis_s_c_has_no_room_for_begins_its_draws_anew() {
     assert!(law_of(&played).pie == pie && pie != before);
 }
 
-/// A packet of a recording, whose fate is told.
+/// A packet of a recording, whose verdict is told.
 #[derive(Clone, Copy, Debug)]
-struct Told(Foretold);
+struct Told(ReplayHint);
 
 impl Body for Told {}
 
 impl ReplayHints for Told {
-    fn foretold(&self) -> Option<Foretold> {
+    fn replay_hint(&self) -> Option<ReplayHint> {
         Some(self.0)
     }
 }
@@ -756,15 +756,15 @@ impl ReplayHints for Told {
 fn of_a_packet_that_came_marked_nobody_saw_what_was_drawn() {
     let chance = |ecn: Ecn| {
         let mut queue = LinuxDualPi2::<Told>::new(&linux(), context(10));
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..4 {
             let Packet { enqueued, flow, size, ds, .. } = packet(ecn, 0);
-            let body = Told(Foretold::Marked);
-            queue.enqueue(Packet { enqueued, flow, size, ds, body }, SECOND, &mut fates);
+            let body = Told(ReplayHint::Marked);
+            queue.enqueue(Packet { enqueued, flow, size, ds, body }, SECOND, &mut verdicts);
         }
         queue.pi.controller.p = u32::MAX / 4;
-        queue.dequeue(SECOND, &mut fates).expect("it waits");
-        queue.hindsight().decided[0].chance
+        queue.dequeue(SECOND, &mut verdicts).expect("it waits");
+        queue.replay_draws().decided[0].chance
     };
     assert!((chance(Ecn::Ect1) - 0.5).abs() < 1e-6, "{}", chance(Ecn::Ect1));
     assert!(chance(Ecn::Ce).is_nan());

@@ -1,7 +1,7 @@
 //! PIE as Linux has it: integers, a timer that counts jiffies, and a p without an upper bound.
 //! Sources and deviations: `pie`.
 
-use super::{Dice, ONE, Verdict};
+use super::{Decision, Dice, ONE};
 use crate::Backlog;
 use crate::timer::{JIFFY, Timer, expiry};
 use serde::Deserialize;
@@ -214,14 +214,14 @@ impl LinuxPie {
     }
 
     #[inline]
-    pub(crate) fn decide(&mut self, backlog: Backlog, size: u32, dice: &mut Dice) -> Verdict {
+    pub(crate) fn decide(&mut self, backlog: Backlog, size: u32, dice: &mut Dice) -> Decision {
         if !self.is_early(backlog, size, dice) {
-            Verdict::Pass
+            Decision::Pass
         } else if self.ecn && self.vars.prob <= self.most_marked {
             // A forced mark leaves accu_prob, so what comes next is forced as well.
-            Verdict::Signal
+            Decision::Signal
         } else {
-            Verdict::Drop
+            Decision::Drop
         }
     }
 

@@ -46,9 +46,9 @@ use rfc::RfcPie;
 
 use crate::ds::mark;
 use crate::timer::Timer;
-use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, Replayed, State};
+use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, Replayed, State, Verdict};
 use serde::Deserialize;
-use units::{Luck, Rate, Span, Time};
+use units::{Rate, Rng, Span, Time};
 
 /// `pie variant=...`: `{"kind": "pie", "variant": "linux" | "rfc" | "docsis", ...}` and the fields
 /// of that variant.
@@ -68,7 +68,7 @@ pub enum PieParams {
 
 /// What PIE wants done with the arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
     Pass,
     /// Mark it if it can be marked, else drop it.
     Signal,
@@ -81,7 +81,7 @@ const ONE: u64 = 1 << 56;
 /// The draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Dice {
-    luck: Luck,
+    rng: Rng,
     /// For replays: what another queue's draw decided about the next arrival (`Replayed::tell`).
     told: Option<bool>,
     /// For replays: the probability that the last arrival was dropped or marked early
@@ -90,8 +90,8 @@ pub(crate) struct Dice {
 }
 
 impl Dice {
-    pub(crate) fn new(luck: Luck) -> Dice {
-        Dice { luck, told: None, chance: 0.0 }
+    pub(crate) fn new(rng: Rng) -> Dice {
+        Dice { rng, told: None, chance: 0.0 }
     }
 
     /// `Replayed::tell`.
@@ -117,7 +117,7 @@ impl Dice {
         self.chance = (p as f64 / ONE as f64).min(1.0);
         match self.told {
             Some(told) if 0.0 < self.chance && self.chance < 1.0 => told,
-            _ => self.luck.next_u64() >> 8 < p,
+            _ => self.rng.next_u64() >> 8 < p,
         }
     }
 }
@@ -140,7 +140,7 @@ impl Law {
     }
 
     #[inline]
-    fn decide(&mut self, backlog: Backlog, size: u32, dice: &mut Dice) -> Verdict {
+    fn decide(&mut self, backlog: Backlog, size: u32, dice: &mut Dice) -> Decision {
         match self {
             Law::Linux(pie) => pie.decide(backlog, size, dice),
             Law::Rfc(pie) => pie.decide(backlog, dice),
@@ -204,7 +204,7 @@ impl<B> Pie<B> {
                 (p.limit, Law::Docsis(DocsisPie::new(p, context.rate)), every(p.tupdate_ns))
             }
         };
-        let dice = Dice::new(context.luck);
+        let dice = Dice::new(context.rng);
         Pie { limit, law, timer, dice, queue: Fifo::default() }
     }
 
@@ -225,29 +225,29 @@ impl<B> Pie<B> {
 
 impl<B> Qdisc<B> for Pie<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         self.catch_up(now);
         let backlog = self.queue.backlog();
         if u64::from(backlog.packets) >= self.limit {
             self.dice.certain(false);
             self.law.dropped();
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
         let passes = match self.law.decide(backlog, packet.size, &mut self.dice) {
-            Verdict::Pass => true,
-            Verdict::Signal => mark(&mut packet, Cause::Early, fates),
-            Verdict::Drop => false,
+            Decision::Pass => true,
+            Decision::Signal => mark(&mut packet, Cause::Early, verdicts),
+            Decision::Drop => false,
         };
         if passes {
             self.queue.push(packet, now);
         } else {
             self.law.dropped();
-            fates.push(Fate::Dropped(packet, Cause::Early));
+            verdicts.push(Verdict::Dropped(packet, Cause::Early));
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.catch_up(now);
         let packet = self.queue.pop()?;
         self.law.left(&packet, self.queue.backlog(), now);

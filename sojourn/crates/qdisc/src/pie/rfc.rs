@@ -1,7 +1,7 @@
 //! PIE as its two RFCs have it, in reals: 8033, and 8034 for cable modems. Sources and deviations:
 //! `pie`.
 
-use super::{Dice, ONE, Verdict};
+use super::{Decision, Dice, ONE};
 use crate::Backlog;
 use serde::Deserialize;
 use units::{Rate, Span, Time};
@@ -147,7 +147,7 @@ impl RfcPie {
     }
 
     #[inline]
-    pub(super) fn decide(&mut self, backlog: Backlog, dice: &mut Dice) -> Verdict {
+    pub(super) fn decide(&mut self, backlog: Backlog, dice: &mut Dice) -> Decision {
         let half = self.controller.target / 2.0;
         if self.p == 0.0 && self.delay < half && self.delay_old < half {
             self.burst = MAX_BURST;
@@ -157,12 +157,12 @@ impl RfcPie {
             || backlog.bytes <= self.enough_bytes;
         if safe {
             dice.certain(false);
-            return Verdict::Pass;
+            return Decision::Pass;
         }
         match dice.throw(thrown(self.p)) {
-            false => Verdict::Pass,
-            true if self.ecn && self.p < ECN_THRESHOLD => Verdict::Signal,
-            true => Verdict::Drop,
+            false => Decision::Pass,
+            true if self.ecn && self.p < ECN_THRESHOLD => Decision::Signal,
+            true => Decision::Drop,
         }
     }
 
@@ -314,14 +314,14 @@ impl DocsisPie {
     }
 
     #[inline]
-    pub(crate) fn decide(&mut self, backlog: Backlog, size: u32, dice: &mut Dice) -> Verdict {
+    pub(crate) fn decide(&mut self, backlog: Backlog, size: u32, dice: &mut Dice) -> Decision {
         if !self.is_early(backlog, size, dice) {
-            return Verdict::Pass;
+            return Decision::Pass;
         }
         if self.status == Status::Quiescent {
             (self.status, self.burst) = (Status::Active, DOCSIS_MAX_BURST);
         }
-        Verdict::Drop
+        Decision::Drop
     }
 
     #[inline]

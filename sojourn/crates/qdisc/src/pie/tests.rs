@@ -43,12 +43,12 @@ fn docsis() -> DocsisPieParams {
 
 /// `told`: of a replay.
 fn dice(told: Option<bool>) -> Dice {
-    Dice { luck: Luck::new(1, "pie"), told, chance: 0.0 }
+    Dice { rng: Rng::new(1, "pie"), told, chance: 0.0 }
 }
 
 fn context() -> Context {
-    let luck = Luck::new(1, "pie");
-    Context { rate: Some(Rate::from_mbit(10)), mtu: 1514, header_bytes: 14, root: true, luck }
+    let rng = Rng::new(1, "pie");
+    Context { rate: Some(Rate::from_mbit(10)), mtu: 1514, header_bytes: 14, root: true, rng }
 }
 
 fn packet(size: u32, ecn: Ecn) -> Packet<()> {
@@ -289,7 +289,7 @@ fn the_first_packet_that_can_be_hit_and_the_first_that_is_forced() {
     {
         let first = |told| {
             let (mut pie, mut dice) = (ready(&linux(), one_in), dice(Some(told)));
-            (1..).find(|_| pie.decide(FULL, 1500, &mut dice) == Verdict::Drop)
+            (1..).find(|_| pie.decide(FULL, 1500, &mut dice) == Decision::Drop)
         };
         assert_eq!((first(true), first(false)), (Some(hit), Some(forced)), "p = 1/{one_in}");
     }
@@ -302,7 +302,7 @@ fn between_them_the_dice_decide_with_p() {
     for _ in 0..100_000 {
         let mut pie = ready(&linux(), 4);
         pie.vars.accu_prob = (0.9 * MAX) as u64;
-        hits += u32::from(pie.decide(FULL, 1500, &mut dice) == Verdict::Drop);
+        hits += u32::from(pie.decide(FULL, 1500, &mut dice) == Decision::Drop);
         assert!((dice.chance - 0.25).abs() < 1e-9);
     }
     assert!((24_500..25_500).contains(&hits), "{hits}");
@@ -314,7 +314,7 @@ fn linux_passes_a_burst_a_short_delay_and_a_short_queue() {
         let mut pie = ready(&linux(), 6);
         pie.vars.accu_prob = u64::MAX / 2;
         change(&mut pie);
-        pie.decide(backlog, 1500, &mut dice(None)) == Verdict::Pass
+        pie.decide(backlog, 1500, &mut dice(None)) == Decision::Pass
     };
     assert!(!passes(|_| (), FULL));
     assert!(passes(|pie| pie.vars.burst = 1, FULL));
@@ -344,14 +344,14 @@ fn a_forced_mark_leaves_accu_prob_and_a_drop_or_a_hit_does_not() {
     let mut pie = ready(&LinuxPieParams { ecn: true, ..linux() }, 10);
     let mut never = dice(Some(false));
     for _ in 1..86 {
-        assert_eq!(pie.decide(FULL, 1500, &mut never), Verdict::Pass);
+        assert_eq!(pie.decide(FULL, 1500, &mut never), Decision::Pass);
     }
     for _ in 0..3 {
-        assert_eq!(pie.decide(FULL, 1500, &mut never), Verdict::Signal);
+        assert_eq!(pie.decide(FULL, 1500, &mut never), Decision::Signal);
         assert_eq!(never.chance, 1.0);
     }
     pie.dropped();
-    assert_eq!(pie.decide(FULL, 1500, &mut never), Verdict::Pass);
+    assert_eq!(pie.decide(FULL, 1500, &mut never), Decision::Pass);
     for _ in 0..8 {
         pie.decide(FULL, 1500, &mut dice(Some(true)));
     }
@@ -359,7 +359,7 @@ fn a_forced_mark_leaves_accu_prob_and_a_drop_or_a_hit_does_not() {
     // Above 10 % Linux drops what it could mark.
     let mut pie = ready(&LinuxPieParams { ecn: true, ..linux() }, 9);
     pie.vars.accu_prob = (9.0 * MAX) as u64;
-    assert_eq!(pie.decide(FULL, 1500, &mut dice(None)), Verdict::Drop);
+    assert_eq!(pie.decide(FULL, 1500, &mut dice(None)), Decision::Drop);
 }
 
 #[test]
@@ -419,14 +419,14 @@ fn docsis_acts_from_a_third_of_its_buffer_and_from_then_on() {
     (pie.p, pie.delay_old, pie.accu_prob) = (0.5, 0.1, 8.4);
     let told = || dice(Some(false));
     let queued = |packets| Backlog { packets, bytes: u64::from(packets) * 1514 };
-    assert_eq!(pie.decide(queued(99), 1024, &mut told()), Verdict::Pass);
+    assert_eq!(pie.decide(queued(99), 1024, &mut told()), Decision::Pass);
     assert_eq!((pie.status, pie.accu_prob), (Status::Inactive, 8.4));
     // accu_prob reaches 8.9: certain.
-    assert_eq!(pie.decide(queued(100), 1024, &mut told()), Verdict::Drop);
+    assert_eq!(pie.decide(queued(100), 1024, &mut told()), Decision::Drop);
     assert_eq!((pie.status, pie.burst), (Status::Active, Span::from_millis(142)));
     // In the allowance p is 0. Nine updates of 16 ms end it.
     for _ in 0..9 {
-        assert_eq!(pie.decide(queued(99), 1024, &mut told()), Verdict::Pass);
+        assert_eq!(pie.decide(queued(99), 1024, &mut told()), Decision::Pass);
         pie.calculate_drop_prob(0.02);
         assert_eq!(pie.p, 0.0);
     }
@@ -464,18 +464,18 @@ fn the_rfc_s_allowance_is_renewed_by_arrivals_without_congestion() {
     pie.update(1);
     // p has left 0: it is not renewed, and lasts for ten updates.
     for _ in 0..9 {
-        assert_eq!(pie.decide(FULL, &mut dice(Some(true))), Verdict::Pass);
+        assert_eq!(pie.decide(FULL, &mut dice(Some(true))), Decision::Pass);
         pie.update(1);
     }
-    assert_eq!(pie.decide(FULL, &mut dice(Some(true))), Verdict::Drop);
+    assert_eq!(pie.decide(FULL, &mut dice(Some(true))), Decision::Drop);
     // Two full packets: work-conserving.
     let two = Backlog { packets: 2, bytes: 3028 };
-    assert_eq!(pie.decide(two, &mut dice(Some(true))), Verdict::Pass);
+    assert_eq!(pie.decide(two, &mut dice(Some(true))), Decision::Pass);
     // §5.1: marks while p is below 10 %.
-    for (p, verdict) in [(0.0999, Verdict::Signal), (0.1, Verdict::Drop)] {
+    for (p, decision) in [(0.0999, Decision::Signal), (0.1, Decision::Drop)] {
         let mut pie = RfcPie::new(&RfcPieParams { ecn: true, ..rfc() }, 1514);
         (pie.p, pie.delay_old) = (p, 0.1);
-        assert_eq!(pie.decide(FULL, &mut dice(Some(true))), verdict);
+        assert_eq!(pie.decide(FULL, &mut dice(Some(true))), decision);
     }
 }
 
@@ -497,19 +497,19 @@ fn linux_s_timer_counts_jiffies() {
 
 #[test]
 fn an_update_sees_the_queue_as_it_was_and_comes_first() {
-    let mut fates = Vec::new();
+    let mut verdicts = Vec::new();
     let mut q = Pie::new(&PieParams::Rfc(rfc()), context());
     for _ in 0..30 {
-        q.enqueue(packet(1514, Ecn::NotEct), Time::ZERO, &mut fates);
+        q.enqueue(packet(1514, Ecn::NotEct), Time::ZERO, &mut verdicts);
     }
-    q.dequeue(Time(15 * MS - 1), &mut fates);
+    q.dequeue(Time(15 * MS - 1), &mut verdicts);
     let p = |q: &Pie<()>, at| q.state(Time(at)).probability.expect("pie has a probability");
     assert_eq!(p(&q, 15 * MS - 1), 0.0);
     // The delay is 15 ms, less 1 ns, at the first update; what leaves at that instant is too late
     // for it.
     let first = p(&q, 15 * MS);
     assert!(close(first, 1.25 * 0.015 / 2048.0), "{first}");
-    q.dequeue(Time(15 * MS), &mut fates);
+    q.dequeue(Time(15 * MS), &mut verdicts);
     assert_eq!(p(&q, 15 * MS), first);
     assert!(p(&q, 30 * MS) != first);
     assert_eq!(p(&q, 15 * MS), first, "to ask changes nothing");
@@ -517,17 +517,17 @@ fn an_update_sees_the_queue_as_it_was_and_comes_first() {
 
 #[test]
 fn a_full_queue_takes_none_and_forgets_accu_prob() {
-    let mut fates = Vec::new();
+    let mut verdicts = Vec::new();
     let params = LinuxPieParams { limit: 3, ..linux() };
     let mut q = Pie::new(&PieParams::Linux(params), context());
     if let Law::Linux(pie) = &mut q.law {
         pie.vars.accu_prob = 5;
     }
     for _ in 0..4 {
-        q.enqueue(packet(1514, Ecn::Ect0), Time::ZERO, &mut fates);
+        q.enqueue(packet(1514, Ecn::Ect0), Time::ZERO, &mut verdicts);
     }
     assert_eq!(q.backlog().packets, 3);
-    assert!(matches!(fates[..], [Fate::Dropped(_, Cause::Limit)]));
+    assert!(matches!(verdicts[..], [Verdict::Dropped(_, Cause::Limit)]));
     assert!(matches!(&q.law, Law::Linux(pie) if pie.vars.accu_prob == 0));
 }
 
@@ -536,7 +536,7 @@ fn what_can_not_be_marked_is_dropped() {
     let params = LinuxPieParams { ecn: true, ..linux() };
     let mut q = Pie::new(&PieParams::Linux(params.clone()), context());
     for ecn in [Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::Ce] {
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..10 {
             q.queue.push(packet(1514, ecn), Time::ZERO);
         }
@@ -544,14 +544,16 @@ fn what_can_not_be_marked_is_dropped() {
         pie.vars.accu_prob = (9.0 * MAX) as u64;
         q.law = Law::Linux(pie);
         let before = q.backlog().packets;
-        q.enqueue(packet(1514, ecn), Time(1), &mut fates);
+        q.enqueue(packet(1514, ecn), Time(1), &mut verdicts);
         let passed = q.backlog().packets > before;
         match ecn {
-            Ecn::Ect0 | Ecn::Ect1 => assert!(passed && matches!(fates[..], [Fate::Marked { .. }])),
-            Ecn::NotEct => {
-                assert!(!passed && matches!(fates[..], [Fate::Dropped(_, Cause::Early)]))
+            Ecn::Ect0 | Ecn::Ect1 => {
+                assert!(passed && matches!(verdicts[..], [Verdict::Marked { .. }]))
             }
-            Ecn::Ce => assert!(passed && fates.is_empty(), "it has a mark already"),
+            Ecn::NotEct => {
+                assert!(!passed && matches!(verdicts[..], [Verdict::Dropped(_, Cause::Early)]))
+            }
+            Ecn::Ce => assert!(passed && verdicts.is_empty(), "it has a mark already"),
         }
     }
 }

@@ -14,12 +14,12 @@
 //!
 //! Deviation: Linux's table has places for a few holes beside `limit` packets; here it grows.
 
-use super::Verdict;
+use super::Decision;
 use super::linux::{LinuxRed, LinuxRedParams, TWO_32};
-use crate::{Backlog, Body, Cause, Context, Fate, Packet, Qdisc, State};
+use crate::{Backlog, Body, Cause, Context, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use std::collections::VecDeque;
-use units::{Luck, Time};
+use units::{Rng, Time};
 
 /// `choke limit PACKETS min PACKETS max PACKETS avpkt BYTES burst PACKETS probability P bandwidth RATE [ecn]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -69,7 +69,7 @@ const TRIES: u32 = 3;
 /// A queue under CHOKe.
 pub struct Choke<B> {
     red: Box<LinuxRed>,
-    luck: Luck,
+    rng: Rng,
     /// `None` where a match has taken one out; the first and the last are packets.
     places: VecDeque<Option<Packet<B>>>,
     backlog: Backlog,
@@ -80,7 +80,7 @@ impl<B: Body> Choke<B> {
     pub fn new(params: &ChokeParams, context: Context) -> Self {
         Choke {
             red: Box::new(params.red()),
-            luck: context.luck,
+            rng: context.rng,
             places: VecDeque::new(),
             backlog: Backlog::default(),
         }
@@ -92,7 +92,7 @@ impl<B: Body> Choke<B> {
         if places == 0 {
             return None;
         }
-        let mut drawn = (0..TRIES).map(|_| self.luck.below(places) as usize);
+        let mut drawn = (0..TRIES).map(|_| self.rng.below(places) as usize);
         Some(drawn.find(|place| self.places[*place].is_some()).unwrap_or(0))
     }
 
@@ -117,37 +117,37 @@ impl<B: Body> Choke<B> {
     }
 
     /// What becomes of the newcomer; a match of it leaves the queue.
-    fn decide(&mut self, newcomer: &Packet<B>, fates: &mut Vec<Fate<B>>) -> Verdict {
+    fn decide(&mut self, newcomer: &Packet<B>, verdicts: &mut Vec<Verdict<B>>) -> Decision {
         let red = &mut self.red;
         if red.average <= red.min << red.wlog {
             red.count = None;
-            return Verdict::Pass;
+            return Decision::Pass;
         }
         if let Some(drawn) = self.matched(newcomer) {
-            fates.push(Fate::Dropped(drawn, Cause::Early));
-            return Verdict::Drop(Cause::Early);
+            verdicts.push(Verdict::Dropped(drawn, Cause::Early));
+            return Decision::Drop(Cause::Early);
         }
         let red = &mut self.red;
         if red.average > red.max << red.wlog {
             red.count = None;
             return red.signal(Cause::Early, false);
         }
-        red.between(None, &mut self.luck)
+        red.between(None, &mut self.rng)
     }
 }
 
 impl<B: Body> Qdisc<B> for Choke<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         self.red.arrival(self.backlog.packets.into(), now);
-        let verdict = self.decide(&packet, fates);
-        if let Some(cause) = verdict.drops(packet.ds.ecn()) {
-            return fates.push(Fate::Dropped(packet, cause));
+        let decision = self.decide(&packet, verdicts);
+        if let Some(cause) = decision.drops(packet.ds.ecn()) {
+            return verdicts.push(Verdict::Dropped(packet, cause));
         }
         if u64::from(self.backlog.packets) >= self.red.limit {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
-        verdict.mark(&mut packet, fates);
+        decision.mark(&mut packet, verdicts);
         packet.enqueued = now;
         self.backlog.packets += 1;
         self.backlog.bytes += u64::from(packet.size);
@@ -155,7 +155,7 @@ impl<B: Body> Qdisc<B> for Choke<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let Some(first) = self.places.pop_front() else {
             self.red.idle_since.get_or_insert(now);
             return None;
@@ -203,20 +203,20 @@ mod tests {
     }
 
     fn choke(params: &ChokeParams) -> Choke<()> {
-        let luck = Luck::new(1, "choke");
-        Choke::new(params, Context { rate: None, mtu: 1514, header_bytes: 14, root: true, luck })
+        let rng = Rng::new(1, "choke");
+        Choke::new(params, Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng })
     }
 
     /// The flows of what is dropped, the newcomer's last.
     fn send(q: &mut Choke<()>, flow: u32, ecn: Ecn) -> Vec<u32> {
         let packet = Packet { enqueued: Time::NEVER, flow, size: 1000, ds: ecn.into(), body: () };
-        let mut fates = Vec::new();
-        q.enqueue(packet, Time(1), &mut fates);
-        let dropped = |fate: &Fate<()>| match fate {
-            Fate::Dropped(packet, _) => Some(packet.flow),
-            Fate::Marked { .. } => None,
+        let mut verdicts = Vec::new();
+        q.enqueue(packet, Time(1), &mut verdicts);
+        let dropped = |verdict: &Verdict<()>| match verdict {
+            Verdict::Dropped(packet, _) => Some(packet.flow),
+            Verdict::Marked { .. } => None,
         };
-        fates.iter().filter_map(dropped).collect()
+        verdicts.iter().filter_map(dropped).collect()
     }
 
     #[test]
@@ -273,16 +273,16 @@ mod tests {
     #[test]
     fn who_has_most_of_the_queue_loses_most() {
         let mut q = choke(&params());
-        let mut luck = Luck::new(2, "senders");
+        let mut rng = Rng::new(2, "senders");
         let (mut sent, mut lost) = ([0u32; 2], [0u32; 2]);
         for _ in 0..20_000 {
             // Nine packets of flow 0 to one of flow 1, three of four served.
-            let flow = u32::from(luck.chance(0.1));
+            let flow = u32::from(rng.chance(0.1));
             sent[flow as usize] += 1;
             for dropped in send(&mut q, flow, Ecn::NotEct) {
                 lost[dropped as usize] += 1;
             }
-            if luck.chance(0.75) {
+            if rng.chance(0.75) {
                 q.dequeue(Time(2), &mut Vec::new());
             }
         }

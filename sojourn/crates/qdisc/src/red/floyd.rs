@@ -1,10 +1,10 @@
 //! RED as ns-2 and ns-3 have it: gentle, with automatic thresholds and weight, optionally adaptive.
 //! Sources and deviations: `red`.
 
-use super::{RedVariant, Verdict};
+use super::{Decision, RedVariant};
 use crate::{Backlog, Cause};
 use serde::Deserialize;
-use units::{Luck, Rate, Span, Time};
+use units::{Rate, Rng, Span, Time};
 
 /// `red variant=ns2|ns3 limit PACKETS min PACKETS max PACKETS weight W probability P ...`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -135,8 +135,8 @@ impl FloydRed {
         backlog: Backlog,
         size: u32,
         now: Time,
-        luck: &mut Luck,
-    ) -> Verdict {
+        rng: &mut Rng,
+    ) -> Decision {
         let queued = if self.byte_mode { backlog.bytes as f64 } else { f64::from(backlog.packets) };
         self.estimate(queued, now);
         self.count += 1;
@@ -144,18 +144,18 @@ impl FloydRed {
 
         if self.average < self.min || queued <= 1.0 {
             self.above_min = false;
-            return Verdict::Pass;
+            return Decision::Pass;
         }
         if self.variant == RedVariant::Ns3 && self.average >= self.certain_from() {
-            return Verdict::Drop(Cause::Forced);
+            return Decision::Drop(Cause::Forced);
         }
         if !self.above_min {
             // The average has just crossed min: the gap to the first early drop starts here.
             self.above_min = true;
             self.restart_count(1, size);
-            return Verdict::Pass;
+            return Decision::Pass;
         }
-        self.early(size, luck)
+        self.early(size, rng)
     }
 
     #[inline]
@@ -211,15 +211,15 @@ impl FloydRed {
 
     /// The random decision, for a packet that finds the average at or above `min`.
     #[inline]
-    pub(super) fn early(&mut self, size: u32, luck: &mut Luck) -> Verdict {
+    pub(super) fn early(&mut self, size: u32, rng: &mut Rng) -> Decision {
         let base = self.base_probability();
-        if luck.unit() >= self.spread(base, size) {
-            return Verdict::Pass;
+        if rng.unit() >= self.spread(base, size) {
+            return Decision::Pass;
         }
         self.restart_count(0, 0);
         let cause = if base >= 1.0 { Cause::Forced } else { Cause::Early };
         let may_mark = self.ecn && (self.variant == RedVariant::Ns3 || base <= NS2_MARK_P);
-        if may_mark { Verdict::Signal(cause) } else { Verdict::Drop(cause) }
+        if may_mark { Decision::Signal(cause) } else { Decision::Drop(cause) }
     }
 
     /// p_b of the paper: 0 at min, max_p at max, and above it 1 or, gentle, linear to 1 at 2 max.

@@ -19,13 +19,13 @@
 //! packet's priority decides, as in prio, and each has one. So `default` and the limit of all
 //! together, which are for packets without one, have nothing to do.
 
-use super::Verdict;
+use super::Decision;
 use super::linux::{LinuxRed, LinuxRedParams, TWO_32};
 use crate::bands::{PRIORITIES, listed, priomap};
 use crate::pfifo_fast::priority_of;
-use crate::{Backlog, Cause, Context, Fate, Fifo, Packet, Qdisc, Replayed, State};
+use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, Replayed, State, Verdict};
 use serde::Deserialize;
-use units::{Luck, Time};
+use units::{Rng, Time};
 
 /// `gred limit BYTES... min BYTES... max BYTES... avpkt BYTES burst PACKETS... probability P... bandwidth RATE prio N... priomap VQ... [grio] [ecn] [harddrop]`:
 /// of what is a list, one for each virtual queue.
@@ -120,7 +120,7 @@ pub struct Gred<B> {
     priomap: [u8; PRIORITIES],
     /// Of all packets together, where all look at these.
     shared: (u64, Option<Time>),
-    luck: Luck,
+    rng: Rng,
     fifo: Fifo<B>,
     told: Option<bool>,
     chance: f64,
@@ -137,7 +137,7 @@ impl<B> Gred<B> {
             sight: params.mode(),
             priomap: params.priomap.map(|queue| queue.min(last)),
             shared: (0, None),
-            luck: context.luck,
+            rng: context.rng,
             fifo: Fifo::default(),
             told: None,
             chance: 0.0,
@@ -158,7 +158,7 @@ impl<B> Gred<B> {
     }
 
     /// What to do with a packet of a virtual queue, of which `queued` bytes count.
-    fn decide(&mut self, index: usize, queued: u64, has_room: bool, now: Time) -> Verdict {
+    fn decide(&mut self, index: usize, queued: u64, has_room: bool, now: Time) -> Decision {
         let beside: u64 = match self.sight {
             Sight::Own | Sight::All => 0,
             Sight::Lower => {
@@ -179,33 +179,33 @@ impl<B> Gred<B> {
         }
         let own = red.average;
         red.average += beside;
-        let verdict = red.red_action(&mut self.luck);
+        let decision = red.red_action(&mut self.rng);
         red.average = own;
         self.chance = red.chance;
-        verdict
+        decision
     }
 }
 
 impl<B> Qdisc<B> for Gred<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let index = self.queue_of(&packet);
         let (queued, size) = (self.counted(index), u64::from(packet.size));
         let has_room = queued + size <= self.queues[index].red.limit;
-        let verdict = self.decide(index, queued, has_room, now);
-        if let Some(cause) = verdict.drops(packet.ds.ecn()) {
-            return fates.push(Fate::Dropped(packet, cause));
+        let decision = self.decide(index, queued, has_room, now);
+        if let Some(cause) = decision.drops(packet.ds.ecn()) {
+            return verdicts.push(Verdict::Dropped(packet, cause));
         }
         if !has_room {
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
-        verdict.mark(&mut packet, fates);
+        decision.mark(&mut packet, verdicts);
         self.queues[index].bytes += size;
         self.fifo.push(packet, now);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let packet = self.fifo.pop()?;
         let index = self.queue_of(&packet);
         let queue = &mut self.queues[index];
@@ -276,25 +276,25 @@ mod tests {
             ecn,
             harddrop: false,
         };
-        let luck = Luck::new(1, "gred");
-        let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, luck };
+        let rng = Rng::new(1, "gred");
+        let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng };
         let q = Gred::new(&params, context);
         assert!(q.queues.iter().all(|queue| queue.red.wlog == 1));
         q
     }
 
-    fn send(q: &mut Gred<()>, ds: DsField) -> Option<Fate<()>> {
-        let mut fates = Vec::new();
+    fn send(q: &mut Gred<()>, ds: DsField) -> Option<Verdict<()>> {
+        let mut verdicts = Vec::new();
         let packet = Packet { enqueued: Time::NEVER, flow: 0, size: 1000, ds, body: () };
-        q.enqueue(packet, Time(1), &mut fates);
-        assert!(fates.len() < 2);
-        fates.pop()
+        q.enqueue(packet, Time(1), &mut verdicts);
+        assert!(verdicts.len() < 2);
+        verdicts.pop()
     }
 
-    fn dropped(fate: Option<Fate<()>>) -> Option<Cause> {
-        fate.map(|fate| match fate {
-            Fate::Dropped(_, cause) => cause,
-            Fate::Marked { .. } => panic!("it is marked"),
+    fn dropped(verdict: Option<Verdict<()>>) -> Option<Cause> {
+        verdict.map(|verdict| match verdict {
+            Verdict::Dropped(_, cause) => cause,
+            Verdict::Marked { .. } => panic!("it is marked"),
         })
     }
 
@@ -355,8 +355,11 @@ mod tests {
         q.queues[0].red.min = 0;
         assert_eq!(dropped(send(&mut q, FIRST.with_ecn(Ecn::Ect0))), Some(Cause::Limit));
         assert!(q.dequeue(Time(2), &mut Vec::new()).is_some());
-        let fate = send(&mut q, FIRST.with_ecn(Ecn::Ect0));
-        assert!(matches!(fate, Some(Fate::Marked { cause: Cause::Early, .. })), "{fate:?}");
+        let verdict = send(&mut q, FIRST.with_ecn(Ecn::Ect0));
+        assert!(
+            matches!(verdict, Some(Verdict::Marked { cause: Cause::Early, .. })),
+            "{verdict:?}"
+        );
         assert_eq!(dropped(send(&mut q, FIRST)), Some(Cause::Early));
     }
 }

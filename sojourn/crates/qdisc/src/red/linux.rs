@@ -1,10 +1,10 @@
 //! RED as Linux has it: in bytes and fixed point, with idle damping by table and a timer for the
 //! adaptive mode. Sources and deviations: `red`.
 
-use super::Verdict;
+use super::Decision;
 use crate::{Backlog, Cause};
 use serde::Deserialize;
-use units::{Luck, Span, Time};
+use units::{Rng, Span, Time};
 
 /// `red limit BYTES min BYTES max BYTES avpkt BYTES burst PACKETS probability P bandwidth RATE [adaptive] [ecn] [harddrop] [nodrop]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -180,12 +180,12 @@ impl LinuxRed {
     }
 
     #[inline]
-    pub(crate) fn decide(&mut self, backlog: Backlog, now: Time, luck: &mut Luck) -> Verdict {
+    pub(crate) fn decide(&mut self, backlog: Backlog, now: Time, rng: &mut Rng) -> Decision {
         if self.adaptive && now >= self.next_adapt {
             self.adapt(now);
         }
         self.arrival(backlog.bytes, now);
-        self.red_action(luck)
+        self.red_action(rng)
     }
 
     /// The average with an arrival that finds so much queued (red_calc_qavg).
@@ -211,12 +211,12 @@ impl LinuxRed {
     }
 
     #[inline]
-    pub(super) fn red_action(&mut self, luck: &mut Luck) -> Verdict {
+    pub(super) fn red_action(&mut self, rng: &mut Rng) -> Decision {
         let told = self.told.take();
         if self.average < self.min << self.wlog {
             self.count = None;
             self.chance = 0.0;
-            return Verdict::Pass;
+            return Decision::Pass;
         }
         if self.average >= self.max << self.wlog {
             self.count = None;
@@ -225,34 +225,34 @@ impl LinuxRed {
             // have one cause here.
             return self.signal(Cause::Early, self.harddrop);
         }
-        self.between(told, luck)
+        self.between(told, rng)
     }
 
     /// The average is between the thresholds.
     #[inline]
-    pub(super) fn between(&mut self, told: Option<bool>, luck: &mut Luck) -> Verdict {
+    pub(super) fn between(&mut self, told: Option<bool>, rng: &mut Rng) -> Decision {
         // The first packet between the thresholds passes and draws the number that decides about
         // the next ones.
         let Some(count) = self.count else {
-            self.begin_count(luck);
+            self.begin_count(rng);
             self.chance = 0.0;
-            return Verdict::Pass;
+            return Decision::Pass;
         };
         let count = count + 1;
         let above = (self.average - (self.min << self.wlog)) >> self.wlog;
         let reached = above * count;
         if !self.is_early(reached, told) {
             self.count = Some(count);
-            return Verdict::Pass;
+            return Decision::Pass;
         }
-        self.begin_count(luck);
+        self.begin_count(rng);
         self.signal(Cause::Early, false)
     }
 
     #[inline]
-    fn begin_count(&mut self, luck: &mut Luck) {
+    fn begin_count(&mut self, rng: &mut Rng) {
         self.count = Some(0);
-        self.draw = self.draw_number(luck);
+        self.draw = self.draw_number(rng);
         self.passed = None;
     }
 
@@ -279,19 +279,19 @@ impl LinuxRed {
     }
 
     #[inline]
-    pub(super) fn signal(&self, cause: Cause, hard: bool) -> Verdict {
+    pub(super) fn signal(&self, cause: Cause, hard: bool) -> Decision {
         match (self.ecn && !hard, self.nodrop) {
-            (false, _) => Verdict::Drop(cause),
-            (true, false) => Verdict::Signal(cause),
-            (true, true) => Verdict::MarkOnly(cause),
+            (false, _) => Decision::Drop(cause),
+            (true, false) => Decision::Signal(cause),
+            (true, true) => Decision::MarkOnly(cause),
         }
     }
 
     /// Uniform in [0, (max - min) / max_p): with it max_p (average - min) / (max - min) * count
     /// reaches a uniform number in [0, 1) when above * count reaches the draw.
     #[inline]
-    pub(super) fn draw_number(&self, luck: &mut Luck) -> u64 {
-        (luck.next_u64() >> 32) / self.per_byte()
+    pub(super) fn draw_number(&self, rng: &mut Rng) -> u64 {
+        (rng.next_u64() >> 32) / self.per_byte()
     }
 
     /// max_p / (max - min), in units of 2^-32 a byte.

@@ -54,9 +54,9 @@ use floyd::FloydRed;
 use linux::TWO_32;
 
 use crate::ds::mark;
-use crate::{Backlog, Cause, Context, Ecn, Fate, Fifo, Packet, Qdisc, Replayed, State};
+use crate::{Backlog, Cause, Context, Ecn, Fifo, Packet, Qdisc, Replayed, State, Verdict};
 use serde::Deserialize;
-use units::{Luck, Time};
+use units::{Rng, Time};
 
 /// `red variant=...`: `{"kind": "red", "variant": "linux" | "ns2" | "ns3", ...}` and the fields of
 /// that variant.
@@ -85,7 +85,7 @@ enum RedVariant {
 
 /// What RED wants done with the arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
     Pass,
     /// Mark it if it can be marked, else drop it.
     Signal(Cause),
@@ -94,22 +94,22 @@ pub(crate) enum Verdict {
     Drop(Cause),
 }
 
-impl Verdict {
+impl Decision {
     /// Why it drops a packet that says this of ECN, if it does.
     #[inline]
     pub(crate) fn drops(self, ecn: Ecn) -> Option<Cause> {
         match self {
-            Verdict::Drop(cause) => Some(cause),
-            Verdict::Signal(cause) if ecn == Ecn::NotEct => Some(cause),
+            Decision::Drop(cause) => Some(cause),
+            Decision::Signal(cause) if ecn == Ecn::NotEct => Some(cause),
             _ => None,
         }
     }
 
     /// Marks a packet that it did not drop and that has room, if that is what it wants.
     #[inline]
-    pub(crate) fn mark<B>(self, packet: &mut Packet<B>, fates: &mut Vec<Fate<B>>) {
-        if let Verdict::Signal(cause) | Verdict::MarkOnly(cause) = self {
-            mark(packet, cause, fates);
+    pub(crate) fn mark<B>(self, packet: &mut Packet<B>, verdicts: &mut Vec<Verdict<B>>) {
+        if let Decision::Signal(cause) | Decision::MarkOnly(cause) = self {
+            mark(packet, cause, verdicts);
         }
     }
 }
@@ -121,10 +121,10 @@ enum Law {
 
 impl Law {
     #[inline]
-    fn decide(&mut self, backlog: Backlog, size: u32, now: Time, luck: &mut Luck) -> Verdict {
+    fn decide(&mut self, backlog: Backlog, size: u32, now: Time, rng: &mut Rng) -> Decision {
         match self {
-            Law::Linux(red) => red.decide(backlog, now, luck),
-            Law::Floyd(red) => red.decide(backlog, size, now, luck),
+            Law::Linux(red) => red.decide(backlog, now, rng),
+            Law::Floyd(red) => red.decide(backlog, size, now, rng),
         }
     }
 
@@ -160,7 +160,7 @@ impl Law {
 /// A queue under RED.
 pub struct Red<B> {
     law: Law,
-    luck: Luck,
+    rng: Rng,
     queue: Fifo<B>,
 }
 
@@ -172,33 +172,33 @@ impl<B> Red<B> {
             RedParams::Ns2(p) => Law::Floyd(FloydRed::new(RedVariant::Ns2, p, context.rate)),
             RedParams::Ns3(p) => Law::Floyd(FloydRed::new(RedVariant::Ns3, p, context.rate)),
         };
-        Red { law, luck: context.luck, queue: Fifo::default() }
+        Red { law, rng: context.rng, queue: Fifo::default() }
     }
 }
 
 impl<B> Qdisc<B> for Red<B> {
     #[inline]
-    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, fates: &mut Vec<Fate<B>>) {
+    fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         if let Law::Linux(red) = &mut self.law
             && red.told == Some(true)
         {
             // Without room, a drop does not show the draw.
             red.told = Some(self.queue.backlog().bytes + u64::from(packet.size) <= red.limit);
         }
-        let verdict = self.law.decide(self.queue.backlog(), packet.size, now, &mut self.luck);
-        if let Some(cause) = verdict.drops(packet.ds.ecn()) {
-            return fates.push(Fate::Dropped(packet, cause));
+        let decision = self.law.decide(self.queue.backlog(), packet.size, now, &mut self.rng);
+        if let Some(cause) = decision.drops(packet.ds.ecn()) {
+            return verdicts.push(Verdict::Dropped(packet, cause));
         }
         if !self.law.has_room(self.queue.backlog(), packet.size) {
             self.law.overflowed();
-            return fates.push(Fate::Dropped(packet, Cause::Limit));
+            return verdicts.push(Verdict::Dropped(packet, Cause::Limit));
         }
-        verdict.mark(&mut packet, fates);
+        decision.mark(&mut packet, verdicts);
         self.queue.push(packet, now);
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Fate<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let packet = self.queue.pop();
         if packet.is_none() {
             self.law.idle(now);

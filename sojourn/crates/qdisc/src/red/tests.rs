@@ -10,7 +10,7 @@ const RATE: Rate = Rate::from_mbit(10);
 const PACKET_NS: u64 = 1_200_000;
 
 fn context() -> Context {
-    Context { rate: Some(RATE), mtu: 1514, header_bytes: 0, root: false, luck: Luck::new(1, "red") }
+    Context { rate: Some(RATE), mtu: 1514, header_bytes: 0, root: false, rng: Rng::new(1, "red") }
 }
 
 fn packet(size: u32, ecn: Ecn) -> Packet<()> {
@@ -75,22 +75,22 @@ fn linux() -> LinuxRedParams {
 /// Keeps `backlog` packets queued while `arrivals` more come and as many leave; returns the
 /// fraction dropped.
 fn drop_rate(q: &mut Red<()>, backlog: u32, arrivals: u32, size: u32) -> f64 {
-    let mut fates = Vec::new();
+    let mut verdicts = Vec::new();
     let mut now = Time::ZERO;
-    let mut run = |n: u32, fates: &mut Vec<Fate<()>>| {
+    let mut run = |n: u32, verdicts: &mut Vec<Verdict<()>>| {
         for _ in 0..n {
             now += Span(PACKET_NS);
-            q.enqueue(packet(size, Ecn::NotEct), now, fates);
+            q.enqueue(packet(size, Ecn::NotEct), now, verdicts);
             if q.backlog().packets > backlog {
-                q.dequeue(now, fates);
+                q.dequeue(now, verdicts);
             }
         }
     };
     // First until the average has settled.
-    run(40_000, &mut fates);
-    fates.clear();
-    run(arrivals, &mut fates);
-    fates.len() as f64 / f64::from(arrivals)
+    run(40_000, &mut verdicts);
+    verdicts.clear();
+    run(arrivals, &mut verdicts);
+    verdicts.len() as f64 / f64::from(arrivals)
 }
 
 #[test]
@@ -137,26 +137,28 @@ fn linux_marks_by_the_average_as_in_the_kernels_selftest() {
     let with_ecn = LinuxRedParams { ecn: true, ..params.clone() };
     let signalled = |p: &LinuxRedParams, ecn| {
         let mut q = red(p);
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..33 {
             q.queue.push(packet(1400, ecn), Time::ZERO);
         }
         for i in 1..2000 {
-            q.enqueue(packet(1400, ecn), Time(i * PACKET_NS), &mut fates);
+            q.enqueue(packet(1400, ecn), Time(i * PACKET_NS), &mut verdicts);
             while q.backlog().packets > 33 {
-                q.dequeue(Time(i * PACKET_NS), &mut fates);
+                q.dequeue(Time(i * PACKET_NS), &mut verdicts);
             }
         }
-        fates
+        verdicts
     };
     let marks = signalled(&with_ecn, Ecn::Ect0);
-    assert!(marks.len() > 1900 && marks.iter().all(|f| matches!(f, Fate::Marked { .. })));
+    assert!(marks.len() > 1900 && marks.iter().all(|f| matches!(f, Verdict::Marked { .. })));
     // nodrop: what can't be marked passes; harddrop: even what can be marked is dropped.
     assert!(
         signalled(&LinuxRedParams { nodrop: true, ..with_ecn.clone() }, Ecn::NotEct).is_empty()
     );
     let hard = signalled(&LinuxRedParams { harddrop: true, ..with_ecn }, Ecn::Ect0);
-    assert!(hard.len() > 1900 && hard.iter().all(|f| matches!(f, Fate::Dropped(_, Cause::Early))));
+    assert!(
+        hard.len() > 1900 && hard.iter().all(|f| matches!(f, Verdict::Dropped(_, Cause::Early)))
+    );
 }
 
 #[test]
@@ -171,12 +173,15 @@ fn linux_drops_at_twice_p_between_the_thresholds() {
 fn linux_takes_no_byte_beyond_the_limit() {
     let params = LinuxRedParams { limit: 3000, ..linux() };
     let mut q = Red::new(&RedParams::Linux(params), context());
-    let mut fates = Vec::new();
+    let mut verdicts = Vec::new();
     for size in [1500, 1501, 1500, 1] {
-        q.enqueue(packet(size, Ecn::NotEct), Time(1), &mut fates);
+        q.enqueue(packet(size, Ecn::NotEct), Time(1), &mut verdicts);
     }
     assert_eq!(q.backlog().bytes, 3000);
-    assert!(fates.iter().all(|f| matches!(f, Fate::Dropped(_, Cause::Limit))) && fates.len() == 2);
+    assert!(
+        verdicts.iter().all(|f| matches!(f, Verdict::Dropped(_, Cause::Limit)))
+            && verdicts.len() == 2
+    );
 }
 
 #[test]
@@ -244,20 +249,20 @@ fn linux_raises_max_p_above_three_fifths_and_takes_a_tenth_off_below_two() {
 
 #[test]
 fn linux_s_thresholds_belong_to_what_is_above_them() {
-    let mut luck = Luck::new(1, "red");
+    let mut rng = Rng::new(1, "red");
     let mut red = LinuxRed::new(&linux());
     red.average = (30_000 << red.wlog) - 1;
-    assert!(matches!(red.red_action(&mut luck), Verdict::Pass));
+    assert!(matches!(red.red_action(&mut rng), Decision::Pass));
     assert_eq!(red.count, None, "below");
     red.average += 1;
-    assert!(matches!(red.red_action(&mut luck), Verdict::Pass));
+    assert!(matches!(red.red_action(&mut rng), Decision::Pass));
     assert_eq!(red.count, Some(0), "between, where counting begins");
     red.average = (90_000 << red.wlog) - 1;
     red.draw = u64::MAX;
-    assert!(matches!(red.red_action(&mut luck), Verdict::Pass));
+    assert!(matches!(red.red_action(&mut rng), Decision::Pass));
     red.average += 1;
     // Certain; and counted with what is drawn, as the kernel counts it.
-    assert!(matches!(red.red_action(&mut luck), Verdict::Drop(Cause::Early)));
+    assert!(matches!(red.red_action(&mut rng), Decision::Drop(Cause::Early)));
     assert_eq!(red.chance, 1.0);
 }
 
@@ -268,8 +273,8 @@ fn linux_s_draw_is_reached_by_as_much_as_it_is() {
         let mut red = LinuxRed::new(&linux());
         red.average = 31_000 << red.wlog;
         (red.count, red.draw) = (Some(1), draw);
-        let verdict = red.red_action(&mut Luck::new(1, "red"));
-        assert_eq!(matches!(verdict, Verdict::Drop(Cause::Early)), early);
+        let decision = red.red_action(&mut Rng::new(1, "red"));
+        assert_eq!(matches!(decision, Decision::Drop(Cause::Early)), early);
     }
 }
 
@@ -317,32 +322,32 @@ fn ns2_is_full_at_limit_times_mean_bytes() {
             RedVariant::Ns3 => RedParams::Ns3(params),
         };
         let mut q = Red::new(&params, context());
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..120 {
-            q.enqueue(packet(1500, Ecn::NotEct), Time(1), &mut fates);
+            q.enqueue(packet(1500, Ecn::NotEct), Time(1), &mut verdicts);
         }
         assert_eq!(q.backlog().packets, full_at, "{byte_mode} {variant:?}");
-        assert!(fates.iter().all(|f| matches!(f, Fate::Dropped(_, Cause::Limit))));
+        assert!(verdicts.iter().all(|f| matches!(f, Verdict::Dropped(_, Cause::Limit))));
     }
 }
 
 #[test]
 fn an_idle_period_counts_as_the_packets_it_could_have_sent() {
     let mut q = Red::new(&RedParams::Ns2(ns2()), context());
-    let mut fates = Vec::new();
+    let mut verdicts = Vec::new();
     if let Law::Floyd(red) = &mut q.law {
         red.average = 3000.0;
         red.idle_since = None;
     }
-    q.dequeue(Time(0), &mut fates);
-    q.dequeue(Time(900_000_000), &mut fates);
+    q.dequeue(Time(0), &mut verdicts);
+    q.dequeue(Time(900_000_000), &mut verdicts);
     // One second since the first time there was nothing to send: 2500 missed and the arrival
     // itself, (1 - w)^2501.
-    q.enqueue(packet(1500, Ecn::NotEct), Time(1_000_000_000), &mut fates);
+    q.enqueue(packet(1500, Ecn::NotEct), Time(1_000_000_000), &mut verdicts);
     let average = q.state(Time(1_000_000_001)).average.expect("red has an average");
     assert!((average / (3000.0 * libm::exp(-2501.0 / 2500.0)) - 1.0).abs() < 1e-9, "{average}");
     // The second packet finds a queue of 1500 bytes and no idle time.
-    q.enqueue(packet(1500, Ecn::NotEct), Time(1_000_000_001), &mut fates);
+    q.enqueue(packet(1500, Ecn::NotEct), Time(1_000_000_001), &mut verdicts);
     let weight = 1.0 - libm::exp(-1.0 / 2500.0);
     let next = q.state(Time(1_000_000_001)).average.expect("red has an average");
     assert!((next - (average * (1.0 - weight) + weight * 1500.0)).abs() < 1e-9);
@@ -387,25 +392,25 @@ fn in_byte_mode_large_packets_are_dropped_in_proportion_to_their_size() {
 fn adaptive_red_moves_max_p_each_half_second_of_arrivals() {
     let mut red = floyd(&RedParams::Ns2(FloydRedParams { adaptive: true, ..ns2() }));
     let backlog = Backlog { packets: 6, bytes: 9000 };
-    let mut luck = Luck::new(1, "ared");
+    let mut rng = Rng::new(1, "ared");
     red.average = 9000.0;
     red.idle_since = None;
     // Not yet at half a second; just after it +0.01; then not before another half second.
     for (ms, want) in [(500, 0.10), (501, 0.11), (1001, 0.11), (1002, 0.12)] {
-        red.decide(backlog, 1500, Time(ms * 1_000_000), &mut luck);
+        red.decide(backlog, 1500, Time(ms * 1_000_000), &mut rng);
         assert!((red.max_p - want).abs() < 1e-12, "{ms} ms: {}", red.max_p);
     }
     // An average below the band: times 0.9, down to the first value at or below 0.008.
     red.average = 0.0;
     for i in 0..200 {
         red.average = 0.0;
-        red.decide(Backlog::default(), 1500, Time((2000 + 501 * i) * 1_000_000), &mut luck);
+        red.decide(Backlog::default(), 1500, Time((2000 + 501 * i) * 1_000_000), &mut rng);
     }
     assert!((0.0072..=0.008).contains(&red.max_p), "{}", red.max_p);
     // Within the band max_p rests.
     let before = red.max_p;
     red.average = (red.min + red.max) / 2.0;
-    red.decide(Backlog { packets: 4, bytes: 6250 }, 1500, Time(999_000_000_000), &mut luck);
+    red.decide(Backlog { packets: 4, bytes: 6250 }, 1500, Time(999_000_000_000), &mut rng);
     assert_eq!(red.max_p, before);
 }
 
@@ -413,21 +418,21 @@ fn adaptive_red_moves_max_p_each_half_second_of_arrivals() {
 fn ns2_drops_what_it_could_mark_once_p_is_above_a_tenth_and_ns3_above_the_upper_threshold() {
     let fate_at = |params: RedParams, average: f64| {
         let mut q = Red::new(&params, context());
-        let mut fates = Vec::new();
+        let mut verdicts = Vec::new();
         for _ in 0..20 {
             q.queue.push(packet(1500, Ecn::Ect0), Time::ZERO);
         }
-        while fates.is_empty() {
+        while verdicts.is_empty() {
             if let Law::Floyd(red) = &mut q.law {
                 red.idle_since = None;
                 red.average = average;
             }
-            q.enqueue(packet(1500, Ecn::Ect0), Time(1), &mut fates);
-            q.dequeue(Time(1), &mut fates);
+            q.enqueue(packet(1500, Ecn::Ect0), Time(1), &mut verdicts);
+            q.dequeue(Time(1), &mut verdicts);
         }
-        match fates[0] {
-            Fate::Dropped(_, cause) => ("drop", cause),
-            Fate::Marked { cause, .. } => ("mark", cause),
+        match verdicts[0] {
+            Verdict::Dropped(_, cause) => ("drop", cause),
+            Verdict::Marked { cause, .. } => ("mark", cause),
         }
     };
     let params = FloydRedParams { ecn: true, ..ns3() };
@@ -447,13 +452,13 @@ fn ns2_drops_what_it_could_mark_once_p_is_above_a_tenth_and_ns3_above_the_upper_
 #[test]
 fn a_lone_packet_is_never_dropped_early() {
     let mut red = floyd(&RedParams::Ns2(FloydRedParams { byte_mode: false, ..ns3() }));
-    let mut luck = Luck::new(1, "lone");
+    let mut rng = Rng::new(1, "lone");
     for i in 0..1000 {
         red.average = 14.0;
         red.idle_since = None;
         assert_eq!(
-            red.decide(Backlog { packets: 1, bytes: 1500 }, 1500, Time(i), &mut luck),
-            Verdict::Pass
+            red.decide(Backlog { packets: 1, bytes: 1500 }, 1500, Time(i), &mut rng),
+            Decision::Pass
         );
     }
 }

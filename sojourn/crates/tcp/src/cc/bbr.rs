@@ -17,7 +17,7 @@ use super::minmax::WindowedMax;
 use super::{Ack, Congestion, CongestionControl, Needs, Paced, RateSampled};
 use crate::TcpParams;
 use crate::rate::{RateSample, Repair, Sample, Totals, micros};
-use units::{Luck, Span, Time};
+use units::{Rng, Span, Time};
 
 /// Bandwidths are in segments a µs, times 2^24.
 const BW_SCALE: u32 = 24;
@@ -104,7 +104,7 @@ pub struct Bbr {
     mss: u64,
     /// Length of a jiffy, ns.
     tick_ns: u64,
-    luck: Luck,
+    rng: Rng,
 }
 
 impl Bbr {
@@ -136,7 +136,7 @@ impl Bbr {
             policer: Policer { mss, ..Policer::default() },
             mss,
             tick_ns: params.timers.timer_tick_ns.max(1),
-            luck: Luck::new(0, "bbr"),
+            rng: Rng::new(0, "bbr"),
         }
     }
 
@@ -278,7 +278,7 @@ impl Bbr {
 
     /// A phase of the cycle by lot, but not the one that drains.
     fn enter_probe_bw(&mut self, now_us: u64) {
-        let phase = (8 - self.luck.below(7) as usize) % PACING_GAINS.len();
+        let phase = (8 - self.rng.below(7) as usize) % PACING_GAINS.len();
         self.mode = Mode::ProbeBw { phase, since_us: now_us };
     }
 
@@ -425,8 +425,8 @@ impl RateSampled for Bbr {
         self.policer.reset(totals);
     }
 
-    fn set_luck(&mut self, luck: Luck) {
-        self.luck = luck;
+    fn set_rng(&mut self, rng: Rng) {
+        self.rng = rng;
     }
 
     fn on_rate_sample(&mut self, rs: &RateSample) {

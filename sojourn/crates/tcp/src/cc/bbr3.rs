@@ -18,7 +18,7 @@ use super::minmax::WindowedMax;
 use super::{Ack, Congestion, CongestionControl, Needs, Paced, RateSampled, Signal};
 use crate::TcpParams;
 use crate::rate::{LostSegment, RateSample, Repair, Sample, Totals, micros};
-use units::{Luck, Span, Time, whole};
+use units::{Rng, Span, Time, whole};
 
 const LOSS_THRESH: f64 = 0.02;
 const BETA: f64 = 0.7;
@@ -131,7 +131,7 @@ pub struct Bbr3 {
     /// Payload bytes a second.
     pacing_rate: f64,
     mss: f64,
-    luck: Luck,
+    rng: Rng,
     repair: Repair,
     /// C.delivered at the last ACK.
     delivered: u32,
@@ -200,7 +200,7 @@ impl Bbr3 {
             prior_cwnd: 0.0,
             pacing_rate: 0.0,
             mss: params.mss_without_options().into(),
-            luck: Luck::new(0, "bbr3"),
+            rng: Rng::new(0, "bbr3"),
             repair: Repair::None,
             delivered: 0,
             delivery_rate: 0.0,
@@ -474,8 +474,8 @@ impl Bbr3 {
     fn start_down(&mut self, now: Time) {
         self.reset_congestion_signals();
         self.probe_up_acked_per_inc = f64::INFINITY;
-        self.rounds_since_probe_up = self.luck.below(2) as u32;
-        self.bw_probe_wait = Span::from_secs_f64(2.0 + self.luck.unit());
+        self.rounds_since_probe_up = self.rng.below(2) as u32;
+        self.bw_probe_wait = Span::from_secs_f64(2.0 + self.rng.unit());
         self.cycle_stamp = now;
         self.ack_phase = AckPhase::Stopping;
         self.start_round();
@@ -745,8 +745,8 @@ impl RateSampled for Bbr3 {
         self.extra_acked.restart(now);
     }
 
-    fn set_luck(&mut self, luck: Luck) {
-        self.luck = luck;
+    fn set_rng(&mut self, rng: Rng) {
+        self.rng = rng;
     }
 
     fn on_lost(&mut self, lost: &LostSegment) {
@@ -952,7 +952,7 @@ mod tests {
     #[test]
     fn from_probe_to_probe_are_two_to_three_seconds_of_which_a_draw_decides() {
         let mut bbr = found(Phase::Up);
-        bbr.set_luck(Luck::new(1, "bbr3"));
+        bbr.set_rng(Rng::new(1, "bbr3"));
         let mut rounds = [0; 2];
         for _ in 0..200 {
             bbr.start_down(Time::ZERO);

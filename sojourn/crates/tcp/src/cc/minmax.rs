@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn no_value_within_the_window_is_exceeded_and_a_pause_forgets_all() {
-        let mut luck = units::Luck::new(1, "max");
-        let values: Vec<(u32, u64)> = (0..500).map(|at| (at, luck.below(1000))).collect();
+        let mut rng = units::Rng::new(1, "max");
+        let values: Vec<(u32, u64)> = (0..500).map(|at| (at, rng.below(1000))).collect();
         let of_window = |end: usize| {
             values[end.saturating_sub(10)..=end].iter().map(|&(_, value)| value).max().unwrap()
         };

@@ -56,7 +56,7 @@ pub use vegas::Vegas;
 use crate::rate::{LostSegment, RateSample, Totals};
 use crate::rtt::Srtt;
 use crate::{CongestionKind, TcpParams};
-use units::{Luck, Span, Time, forward};
+use units::{Rng, Span, Time, forward};
 
 /// What an ACK of new data reports.
 #[derive(Clone, Copy, Debug)]
@@ -258,7 +258,7 @@ pub trait Paced {
 /// `Needs::rate_samples`.
 pub trait RateSampled: CongestionControl + Paced {
     /// Its random stream. Set before the connection begins, whatever it needs.
-    fn set_luck(&mut self, luck: Luck);
+    fn set_rng(&mut self, rng: Rng);
 
     /// The connection is established; the handshake gave this RTT.
     fn on_established(&mut self, _rtt: Option<Span>, _totals: Totals, _now: Time) {}
@@ -457,7 +457,7 @@ impl Control {
     }
 
     forward! { each_sampled:
-        pub fn set_luck(&mut self, luck: Luck);
+        pub fn set_rng(&mut self, rng: Rng);
         pub fn on_established(&mut self, rtt: Option<Span>, totals: Totals, now: Time);
         pub fn on_rate_sample(&mut self, sample: &RateSample);
         pub fn on_lost(&mut self, lost: &LostSegment);

@@ -28,7 +28,7 @@ use crate::own::{
 };
 use crate::rate::{RateSample, Repair, Totals};
 use std::panic::resume_unwind;
-use units::{Luck, Span};
+use units::{Rng, Span};
 
 /// The largest window that a law may set, segments.
 const MOST_SEGMENTS: f64 = (1u32 << 31) as f64;
@@ -182,8 +182,8 @@ impl CongestionControl for Own {
 }
 
 impl RateSampled for Own {
-    fn set_luck(&mut self, mut luck: Luck) {
-        self.law.seed(luck.next_u64());
+    fn set_rng(&mut self, mut rng: Rng) {
+        self.law.seed(rng.next_u64());
     }
 
     fn on_rate_sample(&mut self, rs: &RateSample) {

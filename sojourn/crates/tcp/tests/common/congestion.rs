@@ -7,7 +7,7 @@ use tcp::own::{
     OwnAck, OwnCongestion, OwnControl, OwnControlCode, OwnControlLaw, OwnControlProgram,
     OwnDelivery, OwnWindow,
 };
-use units::Luck;
+use units::Rng;
 
 /// Gives endpoints any of them, or one of the user's own that sets whatever it may.
 pub fn any() -> impl Strategy<Value = Choice> {
@@ -39,7 +39,7 @@ struct Random {
     samples: bool,
 }
 
-struct RandomLaw(Luck);
+struct RandomLaw(Rng);
 
 impl OwnControlProgram for Random {
     fn paces(&self) -> bool {
@@ -51,7 +51,7 @@ impl OwnControlProgram for Random {
     }
 
     fn begin(&self) -> Box<dyn OwnControlLaw> {
-        Box::new(RandomLaw(Luck::new(1, "own")))
+        Box::new(RandomLaw(Rng::new(1, "own")))
     }
 }
 
@@ -86,7 +86,7 @@ impl OwnControlLaw for RandomLaw {
     }
 
     fn seed(&mut self, key: u64) {
-        self.0 = Luck::new(key, "own");
+        self.0 = Rng::new(key, "own");
     }
 
     fn failure(&self) -> [i64; 2] {

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeAlias
 
-from sojourn._core import luck_key
+from sojourn._core import rng_key
 from sojourn.engine.kernel.graph import (
     crossing_of,
     delay_steps,
@@ -471,7 +471,7 @@ class _Builder:
             case _:
                 return {}
         # The simulator's stream, and a number in [0, 1) is below the chance in both or in neither.
-        key = luck_key(self.realised.seed, f"{link.name}/loss")
+        key = rng_key(self.realised.seed, f"{link.name}/loss")
         return {name: math.ceil(chance * _UNIT) for name, chance in chances.items()} | {
             "loss_key": key
         }
@@ -502,7 +502,7 @@ class _Builder:
         found = {"overtake": int(wire.overtake)}
         for kind, settings in kinds.items():
             if any(settings.values()):
-                key = luck_key(self.realised.seed, f"{link.name}/{kind}")
+                key = rng_key(self.realised.seed, f"{link.name}/{kind}")
                 found |= settings | {f"{kind}_key": key}
         return found
 

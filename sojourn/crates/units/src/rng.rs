@@ -1,5 +1,5 @@
-//! Luck: one seeded random stream per component, so that adding a flow does not change another
-//! flow's luck.
+//! Rng: one seeded random stream per component, so that adding a flow does not change another
+//! flow's rng.
 //!
 //! The generator is xoshiro256++ (Blackman and Vigna, 2019), its state filled by SplitMix64 from
 //! the run's seed and an FNV-1a hash of the component's name. Both are fixed here rather than taken
@@ -8,15 +8,15 @@
 
 /// A random stream owned by one component.
 #[derive(Clone, Debug)]
-pub struct Luck {
+pub struct Rng {
     state: [u64; 4],
 }
 
-impl Luck {
+impl Rng {
     /// The stream of the component called `name` in the run with this `seed`.
-    pub fn new(seed: u64, name: &str) -> Luck {
-        let mut x = Luck::key(seed, name);
-        Luck { state: std::array::from_fn(|_| splitmix64(&mut x)) }
+    pub fn new(seed: u64, name: &str) -> Rng {
+        let mut x = Rng::key(seed, name);
+        Rng { state: std::array::from_fn(|_| splitmix64(&mut x)) }
     }
 
     /// All that its stream depends on. The card of the kernel's guest (simnic) fills its state from
@@ -90,14 +90,14 @@ mod tests {
     #[test]
     fn the_stream_is_xoshiro256_plus_plus() {
         // The reference implementation's first outputs from the state {1, 2, 3, 4}.
-        let mut luck = Luck { state: [1, 2, 3, 4] };
-        let first: Vec<u64> = (0..4).map(|_| luck.next_u64()).collect();
+        let mut rng = Rng { state: [1, 2, 3, 4] };
+        let first: Vec<u64> = (0..4).map(|_| rng.next_u64()).collect();
         assert_eq!(first, [41943041, 58720359, 3588806011781223, 3591011842654386]);
     }
 
     #[test]
     fn streams_of_different_names_differ_and_repeat() {
-        let draw = |seed, name| Luck::new(seed, name).next_u64();
+        let draw = |seed, name| Rng::new(seed, name).next_u64();
         assert_eq!(draw(1, "red"), draw(1, "red"));
         assert_ne!(draw(1, "red"), draw(1, "loss"));
         assert_ne!(draw(1, "red"), draw(2, "red"));
@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn moments_are_those_of_the_distributions() {
-        let mut luck = Luck::new(7, "moments");
+        let mut rng = Rng::new(7, "moments");
         let n = 200_000;
         let mean = |f: &mut dyn FnMut() -> f64| (0..n).map(|_| f()).sum::<f64>() / n as f64;
-        assert!((mean(&mut || luck.unit()) - 0.5).abs() < 0.003);
-        assert!((mean(&mut || luck.exponential(2.0)) - 2.0).abs() < 0.03);
-        assert!(mean(&mut || luck.normal()).abs() < 0.01);
+        assert!((mean(&mut || rng.unit()) - 0.5).abs() < 0.003);
+        assert!((mean(&mut || rng.exponential(2.0)) - 2.0).abs() < 0.03);
+        assert!(mean(&mut || rng.normal()).abs() < 0.01);
     }
 }
