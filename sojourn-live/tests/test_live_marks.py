@@ -67,7 +67,7 @@ def found(facts: SessionFacts) -> marks.PathMarks:
     return made
 
 
-def fates(made: marks.PathMarks, direction: str) -> dict[str, str]:
+def outcomes(made: marks.PathMarks, direction: str) -> dict[str, str]:
     return {one.field: one.fate for one in made.path if one.direction == direction}
 
 
@@ -84,8 +84,8 @@ def test_where_nothing_happens_every_field_survives(whole: Session) -> None:
     made = found(whole.facts)
     assert made.answered
     for way in ("up", "down"):
-        assert set(fates(made, way).values()) == {"kept"}
-        assert list(fates(made, way)) == ["Not-ECT", "ECT(0)", "ECT(1)", "CE", "LE", "CS1", "AF41", "NQB", "EF"]  # fmt: skip
+        assert set(outcomes(made, way).values()) == {"kept"}
+        assert list(outcomes(made, way)) == ["Not-ECT", "ECT(0)", "ECT(1)", "CE", "LE", "CS1", "AF41", "NQB", "EF"]  # fmt: skip
     assert all(one.arrived == {one.field: one.sent} for one in made.path)
     said = marks.sentences(made)
     assert said[0] == "ECN survives both ways: ECT(0), ECT(1) and CE arrive as they are sent."
@@ -116,7 +116,7 @@ def test_a_router_that_bleaches_one_way_is_seen_that_way(live_network: LiveNetwo
     rules = {"up": {"keep_ecn": False}, "down": {"keep_dscp": False}}
     with forwarded(live_network, **rules):
         made = found(measured(live_network, ("idle", 0.5)))
-    up, down = fates(made, "up"), fates(made, "down")
+    up, down = outcomes(made, "up"), outcomes(made, "down")
     assert {up[name] for name in ("ECT(0)", "ECT(1)", "CE")} == {"changed"}
     assert {up[name] for name in ("Not-ECT", "LE", "CS1", "AF41", "EF")} == {"kept"}
     assert {down[name] for name in ("Not-ECT", "ECT(0)", "ECT(1)", "CE")} == {"kept"}
@@ -133,8 +133,8 @@ def test_a_router_that_bleaches_one_way_is_seen_that_way(live_network: LiveNetwo
 def test_fields_that_are_dropped_are_told_from_a_lossy_line(live_network: LiveNetwork) -> None:
     with forwarded(live_network, up={"drop": [1]}):
         made = found(measured(live_network, ("idle", 0.5)))
-    assert fates(made, "up")["ECT(1)"] == "lost"
-    assert fates(made, "down")["ECT(1)"] == "kept"
+    assert outcomes(made, "up")["ECT(1)"] == "lost"
+    assert outcomes(made, "down")["ECT(1)"] == "kept"
     (said,) = [one for one in marks.sentences(made) if "ECT(1)" in one]
     assert said == "On the way up ECT(1) never arrived, though unmarked packets did."
 
@@ -146,7 +146,7 @@ def test_a_bottleneck_that_marks_is_seen_by_probes_and_by_tcp(live_network: Live
     with forwarded(live_network, down=slow):
         facts = measured(live_network, ("idle", 0.5), ("download", 4), ("upload", 2))
     made = found(facts)
-    assert fates(made, "down")["ECT(0)"] == "kept"
+    assert outcomes(made, "down")["ECT(0)"] == "kept"
     download, upload = made.loads
     assert (download.direction, download.streams, download.streams_ecn) == ("down", 2, 2)
     assert download.probes_marked > 5
@@ -201,8 +201,8 @@ def test_a_field_that_changes_at_times_and_one_that_nobody_answers(whole: Sessio
         arrived("down", EF << 2, (EF << 2, 8)),
     ]
     made = found(facts_with(told(path), whole))
-    assert fates(made, "up")["ECT(0)"] == "mixed"
-    assert fates(made, "down")["ECT(0)"] == "unknown"
+    assert outcomes(made, "up")["ECT(0)"] == "mixed"
+    assert outcomes(made, "down")["ECT(0)"] == "unknown"
     assert marks.sentences(made) == [
         "On the way up ECT(0) arrived partly as CE.",
         "On the way down ECT(0) never arrived, as little as unmarked packets.",
@@ -217,7 +217,7 @@ def test_phases_that_saw_no_mark_share_a_sentence() -> None:
 
     def said(*loads: marks.MarkedPhase) -> list[str]:
         kept = tuple(
-            marks.FieldFate("up", field, field != "EF", 8, {field: 8}, "kept")
+            marks.FieldOutcome("up", field, field != "EF", 8, {field: 8}, "kept")
             for field in ("ECT(0)", "EF")
         )
         return marks.sentences(marks.PathMarks(True, kept, loads))[2:]

@@ -69,7 +69,7 @@ def port() -> Iterator[str]:
         yield serving.port
 
 
-class Said:
+class CliResult:
     def __init__(self, code: int, out: str, err: str) -> None:
         self.code, self.out, self.err = code, out, err
 
@@ -84,11 +84,11 @@ class Say:
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
 
-    def __call__(self, *arguments: str | Path) -> Said:
+    def __call__(self, *arguments: str | Path) -> CliResult:
         self.capsys.readouterr()
         code = status([str(one) for one in arguments])
         captured = self.capsys.readouterr()
-        return Said(code, captured.out, captured.err)
+        return CliResult(code, captured.out, captured.err)
 
 
 # --------------------------------------------------------------------------------------- loopback
@@ -435,7 +435,7 @@ def test_a_folder_is_taken_before_anything_is_measured(
     from sojourn_live.measure import session
 
     asked = ("measure", "127.0.0.1", "--port", port, *QUICK, "--phase", "idle", "-o", "home")
-    others: list[Said] = []
+    others: list[CliResult] = []
     measure = session.measure
 
     def beside(*arguments: Any) -> session.Session:

@@ -24,6 +24,7 @@ from tree import probe_of_the_tree
 from sojourn.errors import UserError
 from sojourn.records import Run
 from sojourn_live import rpm
+from sojourn_live.defaults import PORT, RPM_PORT, Caps, RpmService
 from sojourn_live.measure import findings, probe_file
 from sojourn_live.measure.server import Server
 from sojourn_live.measure.session import (
@@ -35,7 +36,6 @@ from sojourn_live.measure.session import (
     SessionPlan,
     measure,
 )
-from sojourn_live.offered import PORT, RPM_PORT, Caps, RpmService
 
 PATIENCE_S = 60.0
 MOST_BYTES = 5_000_000

@@ -44,7 +44,7 @@ from sojourn_papers.readings import Matrix
 from sojourn_papers.reproduction import Reproduction
 from sojourn_papers.study import Study
 from sojourn_papers.tornado import anchor
-from sojourn_papers.verdict import ClaimRow, Judged, Row, Verdict
+from sojourn_papers.verdict import ClaimRow, Row, ThresholdCheck, Verdict
 
 _MADE = "Made by sojourn"
 BIB = "papers.bib"
@@ -221,7 +221,7 @@ def _claim(row: ClaimRow, pictures: Sequence[Picture]) -> dict[str, Any]:
     }
 
 
-def _judged(one: Judged) -> str:
+def _judged(one: ThresholdCheck) -> str:
     """A quantity beside its threshold: `✓ least lead, ms: 3.1 (> 0)`."""
     sign = _SIGN[
         Verdict.NOT_RUN

@@ -96,21 +96,23 @@ class ClaimRow:
     because: str
 
     @property
-    def judged(self) -> Sequence[Judged]:
+    def judged(self) -> Sequence[ThresholdCheck]:
         """What its verdict follows from: all that it asks, and if not all of it is met, what its
         direction asks."""
-        asked = [self._judged(what, one, "all") for what, one in self.claim.asks.items()]
+        asked = [self._check(what, one, "all") for what, one in self.claim.asks.items()]
         if self.verdict in (Verdict.REPRODUCED, Verdict.NOT_RUN):
             return asked
         return asked + [
-            self._judged(what, one, "direction")
+            self._check(what, one, "direction")
             for what, one in self.claim.partly.items()
             if self.claim.asks.get(what) != one
         ]
 
-    def _judged(self, what: str, threshold: Threshold, needed: str) -> Judged:
+    def _check(self, what: str, threshold: Threshold, needed: str) -> ThresholdCheck:
         ours = self.measured.get(what)
-        return Judged(what, threshold.words, ours, ours is not None and threshold.met(ours), needed)
+        return ThresholdCheck(
+            what, threshold.words, ours, ours is not None and threshold.met(ours), needed
+        )
 
     @property
     def found(self) -> str:
@@ -134,7 +136,7 @@ class ClaimRow:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ThresholdCheck:
     """A quantity beside its threshold."""
 
     what: str

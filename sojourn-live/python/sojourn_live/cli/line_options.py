@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from sojourn.cli.options import option
-from sojourn_live.offered import PORT, Caps
+from sojourn_live.defaults import PORT, Caps
 
 LEAST_SECRET = 8
 """Characters. A proof that is overheard can be tried against guesses at leisure."""

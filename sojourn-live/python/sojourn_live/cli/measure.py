@@ -12,7 +12,7 @@ import click
 from sojourn.cli import options, text, work
 from sojourn.errors import UserError
 from sojourn_live.cli import every, line_options, measurement_text
-from sojourn_live.offered import LOADS, USUAL_LOADS
+from sojourn_live.defaults import LOADS, USUAL_LOADS
 
 if TYPE_CHECKING:
     from sojourn.records import Run

@@ -15,7 +15,7 @@ from sojourn.cli import options, text, work
 from sojourn.cli.grouped import Trade
 from sojourn_live.cli import line_options
 from sojourn_live.cli.measure import ResultOptions
-from sojourn_live.offered import RPM_PORT, RpmService
+from sojourn_live.defaults import RPM_PORT, RpmService
 
 if TYPE_CHECKING:
     from sojourn.records import Run

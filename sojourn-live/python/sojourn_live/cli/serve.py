@@ -9,7 +9,7 @@ import click
 
 from sojourn.cli import options, work
 from sojourn_live.cli import line_options
-from sojourn_live.offered import Caps
+from sojourn_live.defaults import Caps
 
 MOST = 2**31 - 1
 NS = 10**9

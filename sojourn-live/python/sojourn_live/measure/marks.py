@@ -27,7 +27,7 @@ LOADED = {"download": ("down",), "upload": ("up",), "both": ("down", "up")}
 
 
 @dataclass(frozen=True)
-class FieldFate:
+class FieldOutcome:
     """A DS field that was sent one way."""
 
     direction: str
@@ -65,7 +65,7 @@ class PathMarks:
 
     answered: bool
     """The server answered some of these requests."""
-    path: tuple[FieldFate, ...]
+    path: tuple[FieldOutcome, ...]
     loads: tuple[MarkedPhase, ...]
 
 
@@ -101,7 +101,7 @@ def _counts(arrived: Iterable[ArrivedMarks]) -> Counter[int]:
     return counts
 
 
-def _path(marks: Sequence[SessionMarks]) -> list[FieldFate]:
+def _path(marks: Sequence[SessionMarks]) -> list[FieldOutcome]:
     sent: Counter[tuple[str, int]] = Counter()
     came: dict[tuple[str, int], Counter[int]] = {}
     for each in marks:
@@ -110,7 +110,7 @@ def _path(marks: Sequence[SessionMarks]) -> list[FieldFate]:
             sent[key] += one["sent"]
             came.setdefault(key, Counter()).update(_counts(one["arrived"]))
     return [
-        FieldFate(
+        FieldOutcome(
             direction,
             name(ds),
             ds < 4,
@@ -190,13 +190,13 @@ def sentences(marks: PathMarks) -> list[str]:
     ]
 
 
-def _survives(what: str, fates: Sequence[FieldFate]) -> list[str]:
-    if all(one.fate == "kept" for one in fates):
-        names = dict.fromkeys(one.field for one in fates)
+def _survives(what: str, outcomes: Sequence[FieldOutcome]) -> list[str]:
+    if all(one.fate == "kept" for one in outcomes):
+        names = dict.fromkeys(one.field for one in outcomes)
         return [f"{what} survives both ways: {_and(list(names))} arrive as they are sent."]
     said = []
     for way in WAYS:
-        here = [one for one in fates if one.direction == way]
+        here = [one for one in outcomes if one.direction == way]
         if all(one.fate == "kept" for one in here):
             said.append(f"{what} survives {WAY[way]}.")
             continue
@@ -209,7 +209,7 @@ def _survives(what: str, fates: Sequence[FieldFate]) -> list[str]:
     return said
 
 
-def _became(one: FieldFate) -> str:
+def _became(one: FieldOutcome) -> str:
     if one.fate == "lost":
         return "never arrived, though unmarked packets did"
     if one.fate == "unknown":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sojourn.errors import UserError
-from sojourn_live.offered import PORT, USUAL_LOADS
+from sojourn_live.defaults import PORT, USUAL_LOADS
 
 if TYPE_CHECKING:
     from sojourn.arrays import Tables

@@ -8,8 +8,8 @@ from dataclasses import asdict
 
 from sojourn import linux_only as linux_only
 from sojourn_live import _live
+from sojourn_live.defaults import PORT, Caps
 from sojourn_live.measure.session import LiveError
-from sojourn_live.offered import PORT, Caps
 
 
 class Server:

@@ -1,7 +1,7 @@
 """Responsiveness (RPM, draft-ietf-ippm-responsiveness): a server of it, and a measurement of such
 servers as a Run."""
 
-from sojourn_live.offered import RpmService as RpmService
+from sojourn_live.defaults import RpmService as RpmService
 from sojourn_live.rpm.client import BOTH as BOTH
 from sojourn_live.rpm.client import SERIAL as SERIAL
 from sojourn_live.rpm.client import RpmParameters as RpmParameters

@@ -7,8 +7,8 @@ import json
 
 from sojourn import linux_only as linux_only
 from sojourn_live import _live
+from sojourn_live.defaults import RpmService
 from sojourn_live.measure.session import LiveError
-from sojourn_live.offered import RpmService
 
 
 def server(service: RpmService) -> _live.RpmServer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from sojourn_papers import published, said
+from sojourn_papers import formats, published
 from sojourn_papers.adt import measures as m
 from sojourn_papers.adt import studies as s
 from sojourn_papers.evidence import Evidence, Measure
@@ -40,7 +40,7 @@ def uncongested(evidence: Evidence) -> Finding:
             "least q_adt that it grows to, packets": min(limits.values()),
             "longest mean queueing delay, ms": max(delays.values()),
         },
-        f"By the load in Mbit/s: {said.at(limits)} packets",
+        f"By the load in Mbit/s: {formats.at(limits)} packets",
     )
 
 
@@ -52,7 +52,7 @@ def lower_rho(evidence: Evidence) -> Finding:
     nearer = [abs(longer[users] - U) < abs(usual[users] - U) for users in longer]
     return Finding(
         {"nearer to the wanted utilisation, of those tried, %": 100 * sum(nearer) / len(nearer)},
-        f"By users: {said.at(usual, 2)} % of the link with 0.1, {said.at(longer, 2)} % with 0.01",
+        f"By users: {formats.at(usual, 2)} % of the link with 0.1, {formats.at(longer, 2)} % with 0.01",
     )
 
 
@@ -103,7 +103,7 @@ def similar_losses(evidence: Evidence) -> Finding:
     losses = _row(evidence, m.loss)
     return Finding(
         {"largest loss over the smallest": max(losses.values()) / min(losses.values())},
-        f"Lost, %: {said.at(losses, 1)}. The shorter the queue, the shorter the RTT and the higher "
+        f"Lost, %: {formats.at(losses, 1)}. The shorter the queue, the shorter the RTT and the higher "
         "the loss",
     )
 
@@ -139,7 +139,7 @@ def close_fit(evidence: Evidence) -> Finding:
             "least q_adt over the rule": min(ratios.values()),
             "largest": max(ratios.values()),
         },
-        f"Mean q_adt over B T / sqrt(N), by users: {said.at(ratios, 2)}",
+        f"Mean q_adt over B T / sqrt(N), by users: {formats.at(ratios, 2)}",
     )
 
 
@@ -151,7 +151,7 @@ def fewer_packets_for_more_users(evidence: Evidence) -> Finding:
             "of 125 over that of 2000": limits[125] / limits[2000],
             "of 16 over that of 2000": limits[16] / limits[2000],
         },
-        f"Mean q_adt by users, packets: {said.at(limits)}",
+        f"Mean q_adt by users, packets: {formats.at(limits)}",
     )
 
 
@@ -168,8 +168,8 @@ def loss_grows_slowly(evidence: Evidence) -> Finding:
             "least power of N by which it grows": min(steps.values()),
             "largest power": max(steps.values()),
         },
-        f"Lost by users, %: {said.at(losses, 2)}; powers from each N to the next: "
-        f"{said.at(steps, 1)}. Congestion avoidance alone would square N",
+        f"Lost by users, %: {formats.at(losses, 2)}; powers from each N to the next: "
+        f"{formats.at(steps, 1)}. Congestion avoidance alone would square N",
     )
 
 
@@ -177,7 +177,7 @@ def timeouts(evidence: Evidence) -> Finding:
     shares = evidence.means(s.WITH_USERS, m.timeouts_per_loss)
     return Finding(
         {"timeouts for each drop with 2000 users over those with 125": shares[2000] / shares[125]},
-        f"For each hundred drops, by users: {said.at(shares)}. No TCP without timeouts was run",
+        f"For each hundred drops, by users: {formats.at(shares)}. No TCP without timeouts was run",
     )
 
 
@@ -193,7 +193,7 @@ def follows_the_users(evidence: Evidence) -> Finding:
             "with 20 and fewer, in the draw of RTTs that has most": each[-1],
             "few users' over many users'": each[-1] / many,
         },
-        f"With few, all draws: {said.each(each)}",
+        f"With few, all draws: {formats.each(each)}",
     )
 
 
@@ -247,7 +247,7 @@ def any_bursts(evidence: Evidence) -> Finding:
                 longer / shorter for shorter, longer in pairwise(limits.values())
             ),
         },
-        f"Datagrams: {said.at(limits)} packets; short transfers: "
+        f"Datagrams: {formats.at(limits)} packets; short transfers: "
         f"{evidence.mean(s.TRANSFERS.only, m.limit):.0f}",
     )
 
@@ -259,5 +259,5 @@ def rule_of_thumb(evidence: Evidence) -> Finding:
     means = {users: 1e3 * s.harmonic(users) for users in busy}
     return Finding(
         {"least used, %": min(busy.values())},
-        f"By users: {said.at(busy, 2)} %; harmonic means: {said.at(means, 0, 'ms')}",
+        f"By users: {formats.at(busy, 2)} %; harmonic means: {formats.at(means, 0, 'ms')}",
     )

@@ -8,8 +8,8 @@ from sojourn_papers.bbr_shares import measures as m
 from sojourn_papers.bbr_shares import studies as s
 from sojourn_papers.bbr_shares.model import share
 from sojourn_papers.evidence import Evidence, NotRun, some
+from sojourn_papers.formats import at
 from sojourn_papers.paper import Finding
-from sojourn_papers.said import at
 
 
 def _found(evidence: Evidence, version: str, bbrs: int, cubics: int) -> dict[float, float]:

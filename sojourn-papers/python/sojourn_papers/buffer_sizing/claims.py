@@ -8,8 +8,8 @@ from sojourn_papers.buffer_sizing import measures as m
 from sojourn_papers.buffer_sizing import model
 from sojourn_papers.buffer_sizing import studies as s
 from sojourn_papers.evidence import Evidence, some
+from sojourn_papers.formats import at, each
 from sojourn_papers.paper import Finding
-from sojourn_papers.said import at, each
 
 
 def one_flow(evidence: Evidence) -> Finding:

@@ -9,8 +9,8 @@ from sojourn_papers import published
 from sojourn_papers.codel import measures as m
 from sojourn_papers.codel import studies as s
 from sojourn_papers.evidence import Evidence, Measure, some
+from sojourn_papers.formats import at, each
 from sojourn_papers.paper import Finding
-from sojourn_papers.said import at, each
 
 SAYS = published.beside(__file__)
 INNER = [rtt for rtt in s.RTT_MS if 30 <= rtt <= 200]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from statistics import median
 
 from sojourn_papers.evidence import Evidence, Measure, some
+from sojourn_papers.formats import at
 from sojourn_papers.l4s_tests import measures as m
 from sojourn_papers.l4s_tests import studies as s
 from sojourn_papers.paper import Finding
-from sojourn_papers.said import at
 
 
 def unsafe(evidence: Evidence) -> Finding:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from sojourn_papers import said
+from sojourn_papers import formats
 from sojourn_papers.evidence import Evidence, some
 from sojourn_papers.paper import Finding
 from sojourn_papers.queue_anatomy import measures as m
@@ -35,7 +35,7 @@ def degrades(evidence: Evidence) -> Finding:
     rates = evidence.means(s.over_rings(s.MAIN), m.throughput_mbps)
     return Finding(
         {"throughput lost from ring 80 to 4096, %": 100 * (1 - rates[4096] / rates[80])},
-        f"By ring: {said.at(rates, 2)} Mbit/s",
+        f"By ring: {formats.at(rates, 2)} Mbit/s",
     )
 
 
@@ -51,7 +51,7 @@ def ring(evidence: Evidence) -> Finding:
     ours = evidence.means(s.over_rings(s.MAIN), m.rtt_s)
     return Finding(
         {"least growth to the next ring, s": min(b - a for a, b in pairwise(ours.values()))},
-        f"Mean RTT by ring: {said.times(ours)}",
+        f"Mean RTT by ring: {formats.times(ours)}",
     )
 
 
@@ -62,7 +62,7 @@ def negligible(evidence: Evidence) -> Finding:
             "mean RTT at ring 80 over that of the empty path": 1e3 * ours[80] / BASE_MS,
             "over that at ring 4096, %": 100 * ours[80] / ours[4096],
         },
-        f"{said.time(ours[80])} on a path of {BASE_MS} ms",
+        f"{formats.time(ours[80])} on a path of {BASE_MS} ms",
     )
 
 
@@ -85,7 +85,7 @@ def exchange(evidence: Evidence) -> Finding:
             "drops at ring 4096 over those at 80": dropped[4096] / dropped[80],
             "retransmissions": again[4096] / again[80],
         },
-        f"Dropped by ring: {said.at(dropped)}; sent again: {said.at(again)}",
+        f"Dropped by ring: {formats.at(dropped)}; sent again: {formats.at(again)}",
     )
 
 
@@ -96,7 +96,7 @@ def needless(evidence: Evidence) -> Finding:
             "sent again for nothing at ring 4096, % of retransmissions": share[4096],
             "at ring 80, %": share[80],
         },
-        f"By ring: {said.at(share, 1)} %. Linux 3.2 and 3.11 had F-RTO and undo, as ours has",
+        f"By ring: {formats.at(share, 1)} %. Linux 3.2 and 3.11 had F-RTO and undo, as ours has",
     )
 
 
@@ -118,7 +118,7 @@ def flat(evidence: Evidence) -> Finding:
     ours = evidence.means(s.over_qdiscs(s.MAIN), m.rtt_s)
     return Finding(
         {"longest mean RTT over the shortest": _spread(ours.values())},
-        f"By qdisc: {said.times(ours)}",
+        f"By qdisc: {formats.times(ours)}",
     )
 
 
@@ -128,7 +128,7 @@ def order(evidence: Evidence) -> Finding:
     )
     return Finding(
         {"RTT of ring 4096 over that of qdisc 4096": most / flat},
-        f"{said.time(most)} against {said.time(flat)}",
+        f"{formats.time(most)} against {formats.time(flat)}",
     )
 
 
@@ -149,7 +149,7 @@ def hump(evidence: Evidence) -> Finding:
             "drops or retransmissions above 512 over those at 512, largest": max(some(above)),
             "at 4096": max(values[4096] / values[512] for values in (dropped, again)),
         },
-        f"Dropped by qdisc: {said.at(dropped)}",
+        f"Dropped by qdisc: {formats.at(dropped)}",
     )
 
 
@@ -203,7 +203,7 @@ def throughput_qdisc(evidence: Evidence) -> Finding:
     line = evidence.means(s.over_qdiscs(s.MAIN), m.throughput_mbps)
     return Finding(
         {"apart, %": m.apart_percent(max(line.values()), min(line.values()))},
-        f"Ring 512, by qdisc: {said.at(line, 2)} Mbit/s",
+        f"Ring 512, by qdisc: {formats.at(line, 2)} Mbit/s",
     )
 
 
@@ -221,7 +221,7 @@ def bql(evidence: Evidence) -> Finding:
     ratio = {ring: without[ring] / with_[ring] for ring in without}
     return Finding(
         {"largest ratio of the 95th percentiles": max(ratio.values())},
-        f"By ring: {said.times(without)}; with BQL {said.times(with_)}",
+        f"By ring: {formats.times(without)}; with BQL {formats.times(with_)}",
     )
 
 
@@ -252,7 +252,7 @@ def codel(evidence: Evidence) -> Finding:
     )
     return Finding(
         {"mean RTT over a FIFO's": rtt / plain, "throughput over a FIFO's, %": 100 * rate / full},
-        f"Ring 4096 with BQL: FIFO of 904 packets {said.time(plain)}, CoDel {said.time(rtt)}",
+        f"Ring 4096 with BQL: FIFO of 904 packets {formats.time(plain)}, CoDel {formats.time(rtt)}",
     )
 
 
@@ -260,7 +260,7 @@ def codel_alone(evidence: Evidence) -> Finding:
     without, with_ = (evidence.mean(s.cure("codel", bql), m.rtt_s) for bql in (False, True))
     return Finding(
         {"mean RTT without BQL over that with it": without / with_},
-        f"Ring 4096, CoDel: {said.time(without)}, for what is in the ring is out of its reach",
+        f"Ring 4096, CoDel: {formats.time(without)}, for what is in the ring is out of its reach",
     )
 
 
@@ -301,7 +301,7 @@ def reprioritised(evidence: Evidence) -> Finding:
                 share[qdisc] for qdisc in ("RED", "CoDel", "fq_codel")
             ),
         },
-        f"{said.at(share, 1)} %. A short queue never reaches its target, so losses alone stop it",
+        f"{formats.at(share, 1)} %. A short queue never reaches its target, so losses alone stop it",
     )
 
 
@@ -317,7 +317,7 @@ def good_queue(evidence: Evidence) -> Finding:
             "drops at qdisc 4096 over those at 80": dropped[4096] / dropped[80],
             "retransmissions": again[4096] / again[80],
         },
-        f"Dropped by qdisc: {said.at(dropped)}",
+        f"Dropped by qdisc: {formats.at(dropped)}",
     )
 
 
@@ -333,7 +333,7 @@ def removes(evidence: Evidence) -> Finding:
     ours = evidence.means(s.over_bql(s.MAIN, True), m.rtt_ms)
     return Finding(
         {"longest mean RTT with BQL, ms": max(ours.values())},
-        f"By ring: {said.at(ours, 1)} ms: the delay moves to the qdisc, where a discipline reaches it",
+        f"By ring: {formats.at(ours, 1)} ms: the delay moves to the qdisc, where a discipline reaches it",
     )
 
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from sojourn.figures import style
-from sojourn_papers import drawing, published, said
+from sojourn_papers import drawing, formats, published
 from sojourn_papers.evidence import Estimate, Evidence, Measure
 from sojourn_papers.paper import Bar
 from sojourn_papers.queue_anatomy import measures as m
@@ -416,7 +416,7 @@ def cures(evidence: Evidence) -> Figure:
         )
         for bql in (False, True)
     ]
-    drawing.grouped(axes, [words[discipline] for discipline in s.CURES], series, said.time)
+    drawing.grouped(axes, [words[discipline] for discipline in s.CURES], series, formats.time)
     axes.set(yscale="log", ylim=(0.02, 50), ylabel="mean RTT [s], logarithmic")
     axes.legend(loc="upper right", ncols=2)
     return figure

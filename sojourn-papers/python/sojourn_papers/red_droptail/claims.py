@@ -14,10 +14,10 @@ from statistics import fmean, stdev
 
 from sojourn_papers import published, verdict
 from sojourn_papers.evidence import Estimate, Evidence, some
+from sojourn_papers.formats import at, each
 from sojourn_papers.paper import Finding
 from sojourn_papers.red_droptail import measures as m
 from sojourn_papers.red_droptail import studies as s
-from sojourn_papers.said import at, each
 
 SAYS = published.beside(__file__)
 

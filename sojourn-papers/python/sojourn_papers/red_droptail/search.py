@@ -156,7 +156,7 @@ def _said() -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class Trade:
+class LeadAndPrice:
     """Of one case: how far RED can lead, and at what price in throughput."""
 
     settings: int
@@ -170,7 +170,7 @@ class Trade:
     """How far the nearest is that has half of the source's lead; NaN if none has."""
 
 
-def trade(case: int) -> Trade:
+def trade(case: int) -> LeadAndPrice:
     """What the search says of one case."""
     found = _found(REDS)
     chosen = float(_chosen(REDS)["throughput_off"])
@@ -178,7 +178,7 @@ def trade(case: int) -> Trade:
     none = 1 if CASES[case][0][0] == "throughput" else 0
     points = [(float(one["throughput_off"]), float(one[f"lead{case}"]) - none) for one in found]
     leading = [off for off, lead in points if lead >= (source - none) / 2]
-    return Trade(
+    return LeadAndPrice(
         len(found),
         source - none,
         chosen,

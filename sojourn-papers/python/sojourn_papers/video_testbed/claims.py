@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from statistics import fmean
 
-from sojourn_papers import said
+from sojourn_papers import formats
 from sojourn_papers.evidence import Evidence, Measure, some
 from sojourn_papers.paper import Finding
 from sojourn_papers.study import Variant
@@ -29,7 +29,7 @@ def _behind(evidence: Evidence, measure: Measure) -> dict[str, dict[int, float]]
 
 def _told(found: Mapping[str, Mapping[int, float]], unit: str, places: int = 0) -> str:
     """`Drop Tail 5395, 8292, 8443 ms, RED ...`."""
-    each = (f"{name} {said.each(along.values(), places)}" for name, along in found.items())
+    each = (f"{name} {formats.each(along.values(), places)}" for name, along in found.items())
     return f"250, 200, 150 kbps: {'; '.join(each)} {unit}"
 
 
@@ -84,7 +84,7 @@ def changing(evidence: Evidence) -> Finding:
                 carried["CoDel"], carried["Drop Tail"]
             ),
         },
-        f"{' and '.join(studies.HALVES)} by turns of 20 s: {said.at(latency)} ms, {said.at(carried)} "
+        f"{' and '.join(studies.HALVES)} by turns of 20 s: {formats.at(latency)} ms, {formats.at(carried)} "
         "kbit/s",
     )
 
@@ -109,7 +109,7 @@ def _cited(
 
 def _rows(rows: Mapping[int, Mapping[str, float]], unit: str, places: int = 1) -> str:
     """`64 kbit/s: 50.1, 48.2, 49.0 %; ...`."""
-    told = (f"{rate}: {said.each(row.values(), places)}" for rate, row in rows.items())
+    told = (f"{rate}: {formats.each(row.values(), places)}" for rate, row in rows.items())
     return f"Drop Tail, RED, CoDel, by kbit/s: {'; '.join(told)} {unit}"
 
 
@@ -125,7 +125,7 @@ def figure2(evidence: Evidence) -> Finding:
             "least by which Drop Tail loses more, %": min(more.values()),
             "most, %": max(more.values()),
         },
-        f"By kbit/s: {said.at(more)} %. ns-2's RED counts bytes and so drops large packets first: "
+        f"By kbit/s: {formats.at(more)} %. ns-2's RED counts bytes and so drops large packets first: "
         "fewer of them make the same room; where the load just fits, Drop Tail loses less",
     )
 
@@ -189,7 +189,7 @@ def latency_low(evidence: Evidence) -> Finding:
                 row["Drop Tail"] / min(row["RED"], row["CoDel"]) for row in rows.values()
             )
         },
-        f"{_rows(rows, 'ms', 0)}. With a buffer of {s.SMALL} packets Drop Tail has {said.at(small)} ms, "
+        f"{_rows(rows, 'ms', 0)}. With a buffer of {s.SMALL} packets Drop Tail has {formats.at(small)} ms, "
         f"and then loses {lost:.0f} % at 1000 kbit/s, where it is said to lose least",
     )
 
@@ -219,8 +219,8 @@ def small(evidence: Evidence) -> Finding:
             ),
             "most that it loses more, points": max(_apart(lost["Drop Tail"], lost["RED"])),
         },
-        f"{s.SMALL} packets of buffer, lost by kbit/s: {said.at(lost['Drop Tail'], 1)} %, RED "
-        f"{said.at(lost['RED'], 1)} %",
+        f"{s.SMALL} packets of buffer, lost by kbit/s: {formats.at(lost['Drop Tail'], 1)} %, RED "
+        f"{formats.at(lost['RED'], 1)} %",
     )
 
 
@@ -237,8 +237,8 @@ def red_under_udp(evidence: Evidence) -> Finding:
             ),
             "RED's losses over SFB's, largest": max(red_lost[rate] / lost[rate] for rate in lost),
         },
-        f"SFB by kbit/s: {said.at(carried)} kbit/s, {said.at(lost, 1)} %, {said.at(waited)} ms; RED "
-        f"waits {said.at({rate: red_waited[rate] for rate in waited})} ms. FRED is not run: no engine "
+        f"SFB by kbit/s: {formats.at(carried)} kbit/s, {formats.at(lost, 1)} %, {formats.at(waited)} ms; RED "
+        f"waits {formats.at({rate: red_waited[rate] for rate in waited})} ms. FRED is not run: no engine "
         "has it",
     )
 
@@ -298,7 +298,7 @@ def narrower(evidence: Evidence, name: str) -> Finding:
             "growth of the latency from 250 to 150 kbps, ms": latency[-1] - latency[0],
             "of the pings lost": lost[-1] - lost[0],
         },
-        f"250, 200, 150 kbps: {said.each(latency)} ms, {said.each(lost)} %, {said.each(carried)} kbit/s",
+        f"250, 200, 150 kbps: {formats.each(latency)} ms, {formats.each(lost)} %, {formats.each(carried)} kbit/s",
     )
 
 
@@ -366,7 +366,7 @@ def ninety(evidence: Evidence) -> Finding:
     )
     return Finding(
         {"below RED's, mean of the three, %": fmean(below)},
-        f"{said.each(below)} %; with tc's defaults {said.each(plain)} %",
+        f"{formats.each(below)} %; with tc's defaults {formats.each(plain)} %",
     )
 
 
@@ -420,7 +420,7 @@ def larger_target(evidence: Evidence) -> Finding:
     along = s.SWEPT["limit 1000"]
     return Finding(
         {"won, lower end of the interval, kbit/s": _won(evidence, along[max(carried)], along[5])},
-        f"Limit 1000, by target in ms: {said.at(carried)} kbit/s, {said.at(latency)} ms",
+        f"Limit 1000, by target in ms: {formats.at(carried)} kbit/s, {formats.at(latency)} ms",
     )
 
 
@@ -451,5 +451,5 @@ def catches_up(evidence: Evidence) -> Finding:
                 abs(peak - form[times]) / allowed[times] for times, peak in peaks.items()
             )
         },
-        f"Packets by the load over the rate: {said.at(peaks)}; closed form {said.at(form)}",
+        f"Packets by the load over the rate: {formats.at(peaks)}; closed form {formats.at(form)}",
     )
