@@ -18,7 +18,7 @@ from sojourn import _core, extras
 from sojourn.advice.choice import GOALS as WANTED
 from sojourn.cli import advise, cli, contest_text, usage
 from sojourn.cli import list as listed
-from sojourn.engine import foresight, registry
+from sojourn.engine import estimate, registry
 from sojourn.engine.kernel.guest import guests
 from sojourn.engine.kernel.releases import RELEASES
 from sojourn.evaluation import judged, phrases
@@ -146,8 +146,8 @@ def test_each_number_of_a_discipline_s_state_has_a_word_in_the_figures() -> None
 def test_each_engine_has_a_guest_and_a_pace() -> None:
     alone = {"sim", "netns"}
     assert set(registry.GUESTS) | alone == set(ENGINES)
-    assert set(foresight.TAKES) | {"kernel"} == set(ENGINES), "kernel is one of its guests"
-    assert set(foresight._KERNELS) | {"sim", "kernel-uml", "kernel-qemu"} == set(ENGINES)
+    assert set(estimate.TAKES) | {"kernel"} == set(ENGINES), "kernel is one of its guests"
+    assert set(estimate._KERNELS) | {"sim", "kernel-uml", "kernel-qemu"} == set(ENGINES)
 
 
 def test_each_guest_is_named_and_told_of() -> None:

@@ -23,7 +23,7 @@ import sojourn
 from sojourn import _core, engine, errors, metrics
 from sojourn.cli import status
 from sojourn.engine import Interrupted, Progress, UnfinishedError, cluster, worker
-from sojourn.engine.made import Source, key
+from sojourn.engine.seed_source import Source, key
 from sojourn.engine.sim import Simulator
 from sojourn.records import Run
 
@@ -426,7 +426,7 @@ def test_a_worker_makes_what_an_engine_makes() -> None:
     run = sojourn.run(scenario)
     about = metrics.about(run.meta, _core.CAUSES)
     name = key(source.engine, scenario.realise(1))
-    asked = worker.Asked(scenario.to_toml(), 1, about, name)
+    asked = worker.SeedRequest(scenario.to_toml(), 1, about, name)
     (ran, refused) = worker.work_off("sim", [asked, dataclasses.replace(asked, key="another")])
     assert isinstance(ran, worker.Ran)
     assert ran.packed.checksum == run.meta.checksums["1"]
@@ -475,13 +475,13 @@ class OneProcess:
         return {address: what(*given) for address in self.there}
 
     def submit(
-        self, what: Callable[..., object], name: str, batch: list[worker.Asked], **how: Any
+        self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest], **how: Any
     ) -> Made:
         self.batches.append([asked.seed for asked in batch])
         self.allowed.append(how["workers"])
         return self.made(what, name, batch)
 
-    def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+    def made(self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]) -> Made:
         return Made("finished", what(name, batch))
 
     def cancel(self, futures: list[Made]) -> None:
@@ -502,7 +502,9 @@ def test_a_seed_that_kills_its_workers_fails_alone() -> None:
     from distributed import KilledWorker
 
     class Deadly(OneProcess):
-        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+        def made(
+            self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
+        ) -> Made:
             if any(asked.seed == 40 for asked in batch):
                 return Made("error", KilledWorker("task", cast(Any, None), 3))
             return super().made(what, name, batch)
@@ -520,7 +522,9 @@ def test_what_only_workers_had_that_are_gone_goes_to_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Moving(OneProcess):
-        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+        def made(
+            self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
+        ) -> Made:
             if len(self.batches) == 1:
                 # It never comes back: its worker is another from now on.
                 self.there = {"tcp://127.0.0.1:2": 1}
@@ -540,7 +544,9 @@ def test_where_all_workers_have_gone_it_ends_after_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Leaving(OneProcess):
-        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+        def made(
+            self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
+        ) -> Made:
             self.there = {}
             return Made("pending", None)
 
@@ -553,7 +559,9 @@ def test_where_all_workers_have_gone_it_ends_after_a_while(
 
 def test_a_bug_on_a_worker_is_no_error_of_the_user() -> None:
     class Wrong(OneProcess):
-        def made(self, what: Callable[..., object], name: str, batch: list[worker.Asked]) -> Made:
+        def made(
+            self, what: Callable[..., object], name: str, batch: list[worker.SeedRequest]
+        ) -> Made:
             return Made("error", ZeroDivisionError("a bug"))
 
     with pytest.raises(ZeroDivisionError, match="a bug"):

@@ -28,8 +28,8 @@ from sojourn.cli import status
 from sojourn.engine import (
     Interrupted,
     Progress,
+    estimate,
     fingerprint,
-    foresight,
     run,
     run_all,
     run_more,
@@ -345,21 +345,21 @@ def test_what_it_will_take_is_told_once_before_it_begins(core: Callable[[Core], 
     seen: list[Progress] = []
     run(scenario(), seeds=4, jobs=2, progress=seen.append)
     assert seen[0] == Progress(finished=0, runs=4, fraction=0.0, expected_s=seen[0].expected_s)
-    assert seen[0].expected_s == pytest.approx(2 * foresight.run_s("sim", scenario().realise(1)))
+    assert seen[0].expected_s == pytest.approx(2 * estimate.run_s("sim", scenario().realise(1)))
     assert {p.expected_s for p in seen[1:]} == {None}
 
 
 def test_expected_time_is_that_of_all_runs_over_the_threads_and_not_less_than_the_longest() -> None:
     short, long = (scenario().with_(duration=length).realise(1) for length in ("3 s", "3000 s"))
-    for name in foresight.TAKES:
-        one, whole = foresight.run_s(name, short), foresight.run_s(name, long)
+    for name in estimate.TAKES:
+        one, whole = estimate.run_s(name, short), estimate.run_s(name, long)
         assert one < whole
-        assert foresight.expected_s([(one, 4)], 1) == pytest.approx(4 * one)
-        assert foresight.expected_s([(one, 4)], 9) == pytest.approx(one)
-        assert foresight.expected_s([(one, 4), (whole, 1)], 4) == pytest.approx(whole)
+        assert estimate.expected_s([(one, 4)], 1) == pytest.approx(4 * one)
+        assert estimate.expected_s([(one, 4)], 9) == pytest.approx(one)
+        assert estimate.expected_s([(one, 4), (whole, 1)], 4) == pytest.approx(whole)
     # A kernel is slower than the simulator, and real time passes as it does.
-    assert foresight.run_s("kernel-uml", long) > foresight.run_s("sim", long)
-    assert foresight.run_s("netns", long) > 3000
+    assert estimate.run_s("kernel-uml", long) > estimate.run_s("sim", long)
+    assert estimate.run_s("netns", long) > 3000
 
 
 # ------------------------------------------------------------------------ whatever stops the work
@@ -844,7 +844,7 @@ count = 20000
     ],
 )  # fmt: skip
 def test_what_takes_long_without_packets_is_foreseen(text: str, least_s: float) -> None:
-    foreseen = foresight.cost([loads(text)], 1)
+    foreseen = estimate.cost([loads(text)], 1)
     assert least_s < foreseen.cpu_s < 30 * least_s
     assert foreseen.packets < 1_000_000
 
@@ -878,12 +878,12 @@ UDP = 'kind = "udp"\nrate = "100 Mbit/s"'
 )
 def test_packets_are_those_that_the_line_carries(old: str, new: str, packets: int) -> None:
     realised = loads(DUMBBELL.replace(old, new, 1)).realise(1)
-    assert foresight.expected_packets(realised) == packets
+    assert estimate.expected_packets(realised) == packets
 
 
 def test_the_headers_of_a_packet_take_as_much_room_as_two_rows_of_others() -> None:
     plain, packets, headers = (
-        foresight.expected_bytes(loads(DUMBBELL + record).realise(1))
+        estimate.expected_bytes(loads(DUMBBELL + record).realise(1))
         for record in ("", "[record]\npackets = true", "[record]\nheaders = true")
     )
     assert headers - plain == 2 * (packets - plain) > 0
@@ -892,7 +892,7 @@ def test_the_headers_of_a_packet_take_as_much_room_as_two_rows_of_others() -> No
 def test_dualpi2_updates_each_16_ms_unless_it_is_told_to_otherwise() -> None:
     def idle_s(qdisc: str) -> float:
         text = DUMBBELL.replace("delay", f'qdisc = "{qdisc}"\ndelay')
-        return foresight._idle_s(loads(text).realise(1))
+        return estimate._idle_s(loads(text).realise(1))
 
     assert idle_s("dualpi2") == idle_s("dualpi2 tupdate 16ms") == 2 * idle_s("dualpi2 tupdate 32ms")
     assert idle_s("codel") == 0
@@ -902,8 +902,8 @@ def test_a_run_that_has_no_room_in_memory_or_takes_weeks_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     crowd = loads(CROWD)
-    assert 4e8 < foresight.cost([crowd], 1).memory_bytes < 1.6e9
-    monkeypatch.setattr(foresight, "free_memory", lambda: 500_000_000)
+    assert 4e8 < estimate.cost([crowd], 1).memory_bytes < 1.6e9
+    monkeypatch.setattr(estimate, "free_memory", lambda: 500_000_000)
     with pytest.raises(UserError, match=r"about 0\.7 GB of memory, and 0\.5 GB are free"):
         run(crowd, seeds=1)
     with pytest.raises(UserError, match=r"one seed would take about [0-9]+ days"):
@@ -924,6 +924,6 @@ def test_a_run_without_packets_can_be_stopped() -> None:
 
 
 def test_a_kernel_is_not_told_of_a_thousand_million_steps() -> None:
-    kernel = next(fit for fit in foresight.fits([loads(STEPS)]) if fit.engine == "kernel")
+    kernel = next(fit for fit in estimate.fits([loads(STEPS)]) if fit.engine == "kernel")
     assert kernel.refused
     assert "steps of rate and delay" in kernel.problems[0]

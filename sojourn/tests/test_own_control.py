@@ -276,13 +276,13 @@ def test_a_run_keeps_the_source_and_is_verified_without_the_file(tmp_path: Path)
 def test_another_text_and_another_numba_are_another_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sojourn.engine import made
+    from sojourn.engine import seed_source
     from sojourn.engine.registry import find
     from sojourn.own import compiled
 
     def named(source: str) -> tuple[str, str]:
         loaded = scenario(tmp_path, source, "cc.py:Reno")
-        return loaded.fingerprint(), made.key(find("sim"), loaded.realise(1))
+        return loaded.fingerprint(), seed_source.key(find("sim"), loaded.realise(1))
 
     one, other = named(RENO), named(RENO.replace("+= 1", "+= 2"))
     assert one[0] != other[0]
@@ -293,19 +293,19 @@ def test_another_text_and_another_numba_are_another_key(
 
 def test_a_worker_runs_what_it_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sojourn import _core, metrics
-    from sojourn.engine import made, worker
-    from sojourn.engine.asked import meta_of
+    from sojourn.engine import seed_source, worker
     from sojourn.engine.registry import find
+    from sojourn.engine.request import meta_of
 
     loaded = scenario(tmp_path, RENO, "cc.py:Reno")
     sim, realised = find("sim"), loaded.realise(1)
     about = metrics.about(meta_of(sim, loaded, [1], realised), _core.CAUSES)
     (tmp_path / "cc.py").unlink()
     monkeypatch.setattr(worker, "_wanted", lambda: lambda _: True)
-    asked = worker.Asked(loaded.to_toml(), 1, about, made.key(sim, realised))
+    asked = worker.SeedRequest(loaded.to_toml(), 1, about, seed_source.key(sim, realised))
     (ran,) = worker.work_off("sim", [asked])
     assert isinstance(ran, worker.Ran), ran
-    assert ran.packed == made.make(sim, realised, about, lambda _: True).packed
+    assert ran.packed == seed_source.make(sim, realised, about, lambda _: True).packed
 
 
 def test_no_kernel_runs_it(tmp_path: Path) -> None:

@@ -28,7 +28,6 @@ from sojourn.agreement import standing
 from sojourn.agreement.decisions import Compared, compare, replayed
 from sojourn.agreement.recorder import RecordingStopped, record
 from sojourn.cli import status
-from sojourn.engine.asked import Progress
 from sojourn.engine.kernel.guest import ready
 from sojourn.engine.kernel.observed.passage import Passage
 from sojourn.engine.kernel.observed.recorded import trace_of
@@ -44,6 +43,7 @@ from sojourn.engine.recording import (
     Recording,
     Trace,
 )
+from sojourn.engine.request import Progress
 from sojourn.errors import UserError
 from sojourn.scenario import load, loads
 from sojourn.scenario.qdisc import LINK_LAYERS, QDISCS, Qdisc

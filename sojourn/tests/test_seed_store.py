@@ -19,13 +19,12 @@ from shortened import unrendered
 
 from sojourn import _core, metrics, remains
 from sojourn.cli import status
-from sojourn.engine import Interrupted, Progress, protocol, run, run_all, sim
-from sojourn.engine import made as made_seeds
+from sojourn.engine import Interrupted, Progress, protocol, run, run_all, seed_source, sim
 from sojourn.errors import UserError
 from sojourn.records import Run, RunError
 from sojourn.records import seed_store as stores
 from sojourn.records.run import Packed
-from sojourn.records.seed_store import KeptSeed, SeedStore
+from sojourn.records.seed_store import SeedStore, StoredSeed
 from sojourn.scenario import Scenario, loads
 from sojourn.scenario.realised import Realised
 
@@ -76,12 +75,12 @@ def scenario(**changes: Any) -> Scenario:
     return loads(TEXT).with_(changes) if changes else loads(TEXT)
 
 
-def kept_seed(size: int = 1000) -> KeptSeed:
+def kept_seed(size: int = 1000) -> StoredSeed:
     """One with a table of so many bytes."""
     table = os.urandom(size)
     sums = f"{hashlib.sha256(table).hexdigest()}  queue.parquet\n".encode()
     packed = Packed({"queue.parquet": table, "SHA256SUMS": sums}, hashlib.sha256(sums).hexdigest())
-    return KeptSeed(packed, 7, {"maker": b"numbers"})
+    return StoredSeed(packed, 7, {"maker": b"numbers"})
 
 
 def entries(place: Path) -> list[Path]:
@@ -166,7 +165,7 @@ def test_a_sweep_and_a_comparison_share_their_runs(place: Path, ran: list[int]) 
 )
 def test_what_decides_the_tables_is_in_the_key(changes: dict[str, Any]) -> None:
     engine = sim.Simulator()
-    keys = {made_seeds.key(engine, each.realise(1)) for each in (scenario(), scenario(**changes))}
+    keys = {seed_source.key(engine, each.realise(1)) for each in (scenario(), scenario(**changes))}
     assert len(keys) == 2
 
 
@@ -174,12 +173,12 @@ def test_so_are_the_seed_the_engine_and_what_writes_tables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     engine, one = sim.Simulator(), scenario()
-    keys = {made_seeds.key(engine, one.realise(seed)) for seed in (1, 2)}
-    assert made_seeds.key(engine, scenario(title="T", label="L").realise(1)) in keys
+    keys = {seed_source.key(engine, one.realise(seed)) for seed in (1, 2)}
+    assert seed_source.key(engine, scenario(title="T", label="L").realise(1)) in keys
     monkeypatch.setattr(sim.Simulator, "build", "0123456789abcdef")
-    keys.add(made_seeds.key(engine, one.realise(1)))
+    keys.add(seed_source.key(engine, one.realise(1)))
     monkeypatch.setattr(_core, "FILES", "0123456789abcdef")
-    keys.add(made_seeds.key(engine, one.realise(1)))
+    keys.add(seed_source.key(engine, one.realise(1)))
     assert len(keys) == 4
 
 

@@ -9,7 +9,7 @@ import pytest
 from tree import ROOT
 
 import sojourn
-from sojourn.engine import foresight
+from sojourn.engine import estimate
 from sojourn.engine.kernel.plan.fits import PlanError
 from sojourn.engine.kernel.plan.guest_plan import Machine, plan
 from sojourn.scenario import Scenario
@@ -64,7 +64,7 @@ def test_a_realised_flow_is_what_is_declared_of_its_kind(word: str) -> None:
 def test_a_kind_is_simulated_and_told_of(word: str) -> None:
     kind = KINDS[word]
     scenario = of_kind(word)
-    assert foresight.run_s("sim", scenario.realise(1)) > 0
+    assert estimate.run_s("sim", scenario.realise(1)) > 0
     run = sojourn.simulate(scenario)
     numbers = run.summary.runs[0]
     assert (len(run.table("probe")) > 0) == kind.probe == bool(numbers["probes"])

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
-from sojourn.engine.asked import Progress, cores, seeds_of
-from sojourn.engine.foresight import expected_s, seconds_of
+from sojourn.engine.estimate import expected_s, seconds_of
 from sojourn.engine.protocol import check_all
 from sojourn.engine.recording import Recording
 from sojourn.engine.registry import find
+from sojourn.engine.request import Progress, cores, seeds_of
 from sojourn.engine.runner import HowFar, Job, Sink, Threads, work_off
 from sojourn.engine.runs import Failure, UnfinishedError
 from sojourn.errors import UserError

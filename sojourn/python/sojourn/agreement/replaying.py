@@ -13,9 +13,9 @@ from sojourn.agreement import standing
 from sojourn.agreement.decisions import Compared, compare, lacking, never_recorded
 from sojourn.agreement.recorder import RecordingStopped, RecordingUnfinishedError, record
 from sojourn.arrays import Json
-from sojourn.engine.asked import Progress, loaded
 from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.recording import Recording
+from sojourn.engine.request import Progress, loaded
 from sojourn.engine.runs import Failure, UnfinishedError, folder_names
 from sojourn.errors import UserError
 from sojourn.offered import QUEUE_RECORDING

@@ -25,9 +25,9 @@ from sojourn.agreement.side_by_side import (
     verdicts,
 )
 from sojourn.arrays import Json
-from sojourn.engine.asked import ClusterAt, Progress, loaded, seeds_of
 from sojourn.engine.protocol import Engine
 from sojourn.engine.registry import find_awake, profile_of
+from sojourn.engine.request import ClusterAt, Progress, loaded, seeds_of
 from sojourn.engine.runs import (
     Failure,
     Interrupted,

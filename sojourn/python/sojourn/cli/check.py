@@ -11,7 +11,7 @@ import click
 from sojourn.cli import options, text, work
 
 if TYPE_CHECKING:
-    from sojourn.engine.foresight import Cost, Fit
+    from sojourn.engine.estimate import Cost, Fit
     from sojourn.outputs import CheckedFlow, CheckedLink
     from sojourn.scenario import Scenario
     from sojourn.scenario.realised import Flow, Link, Realised
@@ -35,7 +35,7 @@ def check(path: Path, variation: options.VariationOptions, talk: options.TalkOpt
     and about how many packets, how much CPU time and how large tables that makes. Ends with 2 if
     the scenario is wrong, with 1 if no engine can run it.
     """
-    from sojourn.engine import foresight
+    from sojourn.engine import estimate
 
     work.check_words([path], variation.changes)
     scenario = work.scenario(
@@ -43,7 +43,7 @@ def check(path: Path, variation: options.VariationOptions, talk: options.TalkOpt
     )
     asked = variation.wanted(scenario) or list(scenario.seeds)
     variants = scenario.variants()
-    fits, cost = foresight.fits(variants), foresight.cost(variants, len(asked))
+    fits, cost = estimate.fits(variants), estimate.cost(variants, len(asked))
     found = _outline(scenario, variants, asked, fits, cost)
     work.show(
         text.as_json(found, "check") if talk.as_json else _described(found, scenario, variants[0])
@@ -108,7 +108,7 @@ def _swept(variants: Sequence[Scenario]) -> dict[str, list[Any]]:
 
 
 def _link(link: Link, duration_ns: int) -> CheckedLink:
-    from sojourn.engine.foresight import mean_rate_bps
+    from sojourn.engine.estimate import mean_rate_bps
 
     steps = [step.bps for step in link.rate]
     return {
@@ -236,7 +236,7 @@ def _engine(fit: Mapping[str, Any], variants: int) -> list[str]:
 
 
 def _expected(expected: Mapping[str, Any]) -> str:
-    from sojourn.engine.foresight import PACKETS_PER_CPU_S
+    from sojourn.engine.estimate import PACKETS_PER_CPU_S
 
     runs = f"{expected['runs']} {'run' if expected['runs'] == 1 else 'runs'}"
     return (

@@ -49,7 +49,7 @@ def watch(scenario: Scenario, seed: int, takes_s: float | None) -> None:
     from rich.console import Console
     from rich.live import Live
 
-    from sojourn.engine.asked import meta_of
+    from sojourn.engine.request import meta_of
     from sojourn.engine.sim import Simulator
 
     realised = scenario.realise(seed)

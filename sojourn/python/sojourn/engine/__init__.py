@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sojourn import lazy
 
 if TYPE_CHECKING:
-    from sojourn.engine.asked import ClusterAddress, ClusterAt, Progress, seeds_of
     from sojourn.engine.compare import contenders, taking_turns, variants
     from sojourn.engine.memory import Interruption, Simulated, Summed, simulate, simulate_all
     from sojourn.engine.protocol import Cancelled, Engine, fingerprint
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         stands_for,
         why_not,
     )
+    from sojourn.engine.request import ClusterAddress, ClusterAt, Progress, seeds_of
     from sojourn.engine.runs import (
         Failure,
         Interrupted,
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Cancelled": "protocol",
-    "ClusterAddress": "asked",
-    "ClusterAt": "asked",
+    "ClusterAddress": "request",
+    "ClusterAt": "request",
     "Engine": "protocol",
     "Failure": "runs",
     "Interrupted": "runs",
     "Interruption": "memory",
-    "Progress": "asked",
+    "Progress": "request",
     "Simulated": "memory",
     "Summed": "memory",
     "UnfinishedError": "runs",
@@ -59,7 +59,7 @@ _HOME = {
     "run_all": "runs",
     "run_each": "runs",
     "run_more": "runs",
-    "seeds_of": "asked",
+    "seeds_of": "request",
     "simulate": "memory",
     "simulate_all": "memory",
     "stands_for": "registry",

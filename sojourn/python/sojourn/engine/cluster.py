@@ -28,10 +28,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
-from sojourn.engine.asked import ClusterAddress, ClusterAt, cores
-from sojourn.engine.made import MadeSeed, SeedJob, Source, key
 from sojourn.engine.protocol import Cancelled
-from sojourn.engine.worker import Asked, Installed, Ran, Refused, build_of, installed, work_off
+from sojourn.engine.request import ClusterAddress, ClusterAt, cores
+from sojourn.engine.seed_source import SeedJob, SeedResult, Source, key
+from sojourn.engine.worker import (
+    Installed,
+    Ran,
+    Refused,
+    SeedRequest,
+    build_of,
+    installed,
+    work_off,
+)
 from sojourn.errors import UserError, install_extra
 
 if TYPE_CHECKING:
@@ -243,7 +251,8 @@ class Cluster:
     def _send(self, those: list[_Lacking]) -> None:
         batch = _Batch(those, frozenset(self._threads))
         asked = [
-            Asked(one.job.scenario.to_toml(), one.job.seed, one.job.about, one.key) for one in those
+            SeedRequest(one.job.scenario.to_toml(), one.job.seed, one.job.about, one.key)
+            for one in those
         ]
         batch.future = self._client.submit(
             work_off,
@@ -299,7 +308,7 @@ class Cluster:
         job = one.job
         try:
             numbers = None if ran.numbers is None else _core.Numbers.from_bytes(ran.numbers)
-            made = MadeSeed(ran.packed, numbers, ran.cpu_ns, ran.invalid)
+            made = SeedResult(ran.packed, numbers, ran.cpu_ns, ran.invalid)
             self.source.keep(one.key, job.about, made)
             job.future.set_result(made)
         except BaseException as error:

@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sojourn import _core, metrics
-from sojourn.engine.asked import Progress, cores, loaded, meta_of, seeds_of
-from sojourn.engine.foresight import check_bounds
+from sojourn.engine.estimate import check_bounds
 from sojourn.engine.protocol import Cancelled, check_all
 from sojourn.engine.registry import find
+from sojourn.engine.request import Progress, cores, loaded, meta_of, seeds_of
 from sojourn.engine.runner import CallingThread, Executor, HowFar, Job, Sink, Threads, work_off
 from sojourn.errors import UserError
 from sojourn.records import TABLES, Meta, Names, frame

@@ -27,8 +27,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from sojourn.engine.asked import Progress
 from sojourn.engine.protocol import Cancelled
+from sojourn.engine.request import Progress
 from sojourn.errors import UserError
 from sojourn.scenario import Scenario
 

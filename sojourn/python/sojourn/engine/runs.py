@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core, metrics
-from sojourn.engine.asked import ClusterAt, Progress, cores, loaded, meta_of, seeds_of
-from sojourn.engine.foresight import check_bounds, expected_bytes, expected_s, seconds_of
-from sojourn.engine.made import SeedJob, Source
+from sojourn.engine.estimate import check_bounds, expected_bytes, expected_s, seconds_of
 from sojourn.engine.protocol import Engine, build_for, by_reason, check_all, fingerprint
 from sojourn.engine.registry import find
+from sojourn.engine.request import ClusterAt, Progress, cores, loaded, meta_of, seeds_of
 from sojourn.engine.runner import POLL_S, Executor, HowFar, Sink, Threads, work_off
+from sojourn.engine.seed_source import SeedJob, Source
 from sojourn.errors import UserError
 from sojourn.records import (
     META,

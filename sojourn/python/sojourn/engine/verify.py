@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sojourn import remains
-from sojourn.engine.asked import Progress
 from sojourn.engine.protocol import fingerprint
 from sojourn.engine.registry import find
+from sojourn.engine.request import Progress
 from sojourn.engine.runs import run_each
 from sojourn.errors import UserError
 from sojourn.offered import ENGINES

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sojourn import _core
-from sojourn.engine import made
+from sojourn.engine import seed_source
 from sojourn.engine.protocol import Engine
 from sojourn.engine.registry import find, why_not
 from sojourn.errors import UserError
@@ -21,7 +21,7 @@ from sojourn.scenario import Scenario, loads
 
 
 @dataclass(frozen=True)
-class Asked:
+class SeedRequest:
     """A seed that a worker is to run."""
 
     scenario: str
@@ -87,7 +87,7 @@ def build_of(engine: Engine) -> str:
     return f"{engine.build} {_core.FILES} {_core.METRICS}"
 
 
-def work_off(engine: str, batch: Sequence[Asked]) -> list[Ran | Refused]:
+def work_off(engine: str, batch: Sequence[SeedRequest]) -> list[Ran | Refused]:
     """Runs these seeds one after another; what became of each."""
     wanted = _wanted()
     found = find(engine)
@@ -103,16 +103,18 @@ def work_off(engine: str, batch: Sequence[Asked]) -> list[Ran | Refused]:
     return given
 
 
-def _ran(engine: Engine, scenario: Scenario, asked: Asked, wanted: Callable[[int], bool]) -> Ran:
+def _ran(
+    engine: Engine, scenario: Scenario, asked: SeedRequest, wanted: Callable[[int], bool]
+) -> Ran:
     began = time.monotonic()
     realised = scenario.realise(asked.seed)
-    if made.key(engine, realised) != asked.key:
+    if seed_source.key(engine, realised) != asked.key:
         raise UserError(
             "the worker would run something else: its sojourn is of another build",
             "install the same wheel on every worker, and start them anew",
         )
     engine.check(realised)
-    done = made.make(engine, realised, asked.about, wanted)
+    done = seed_source.make(engine, realised, asked.about, wanted)
     numbers = None if done.numbers is None else done.numbers.to_bytes()
     return Ran(done.packed, numbers, done.cpu_ns, done.invalid, time.monotonic() - began)
 

@@ -58,7 +58,7 @@ _FILES = {SUMS, *(f"{name}.parquet" for name in TABLES)}
 
 
 @dataclass(frozen=True)
-class KeptSeed:
+class StoredSeed:
     """What is kept of a seed."""
 
     packed: Packed
@@ -109,7 +109,7 @@ class SeedStore:
         """Whether anything is taken or put."""
         return not self.unused
 
-    def take(self, key: str) -> KeptSeed | None:
+    def take(self, key: str) -> StoredSeed | None:
         """What is kept under this key; None: nothing, or nothing whole."""
         if self.unused:
             return None
@@ -127,7 +127,7 @@ class SeedStore:
                 file.unlink()
             return None
 
-    def put(self, key: str, seed: KeptSeed) -> None:
+    def put(self, key: str, seed: StoredSeed) -> None:
         """Keeps a seed, if there is room for it."""
         parts = _written(key, seed)
         size = sum(map(len, parts))
@@ -220,7 +220,7 @@ class SeedStore:
 # -------------------------------------------------------------------------------------- the files
 
 
-def _written(key: str, seed: KeptSeed) -> list[bytes]:
+def _written(key: str, seed: StoredSeed) -> list[bytes]:
     packed = seed.packed
     about = {
         "key": key,
@@ -237,7 +237,7 @@ def _written(key: str, seed: KeptSeed) -> list[bytes]:
     return [digits, line, *seed.numbers.values(), *packed.files.values()]
 
 
-def _read(key: str, content: bytes) -> KeptSeed:
+def _read(key: str, content: bytes) -> StoredSeed:
     """Raises ValueError or what JSON of another shape gives: it is not whole."""
     digits, line, at = _head(content)
     _same(digits, line)
@@ -258,7 +258,7 @@ def _read(key: str, content: bytes) -> KeptSeed:
     for listed in files[SUMS].decode().splitlines():
         digest, _, name = listed.partition("  ")
         _same(digest, files[name])
-    return KeptSeed(Packed(files, about["checksum"]), about["cpu_ns"], numbers)
+    return StoredSeed(Packed(files, about["checksum"]), about["cpu_ns"], numbers)
 
 
 def _head(content: bytes) -> tuple[str, bytes, int]:

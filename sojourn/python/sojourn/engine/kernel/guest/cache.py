@@ -48,21 +48,21 @@ def key(parts: Mapping[str, bytes]) -> str:
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedGuest:
     """A complete guest's folder."""
 
     folder: Path
     manifest: dict[str, Any]
 
 
-def find(kind: str, edits: str) -> Kept | None:
+def find(kind: str, edits: str) -> CachedGuest | None:
     """The guest of this kind that was made with these edits; the latest if there are several."""
     found = []
     for path in root().glob(f"{kind}-*/{MANIFEST}"):
         with contextlib.suppress(OSError, ValueError):
             manifest = json.loads(path.read_text(encoding="utf-8"))
             if manifest.get("edits") == edits:
-                found.append((path.stat().st_mtime, Kept(path.parent, manifest)))
+                found.append((path.stat().st_mtime, CachedGuest(path.parent, manifest)))
     return max(found, key=lambda one: one[0])[1] if found else None
 
 
@@ -144,7 +144,7 @@ def need_room(least_bytes: int) -> None:
         )
 
 
-def publish(made: Path, name: str, manifest: Mapping[str, Any]) -> Kept:
+def publish(made: Path, name: str, manifest: Mapping[str, Any]) -> CachedGuest:
     """Gives a finished folder its name. A folder of that name is replaced, because it was made from
     the same parts."""
     text = json.dumps(dict(manifest), indent=1, sort_keys=True) + "\n"
@@ -154,7 +154,7 @@ def publish(made: Path, name: str, manifest: Mapping[str, Any]) -> Kept:
         if final.exists():
             final.rename(old)
         made.rename(final)
-    return Kept(final, dict(manifest))
+    return CachedGuest(final, dict(manifest))
 
 
 def sha256(path: Path) -> str:

@@ -213,7 +213,7 @@ def overlay(init: Path, files: dict[str, bytes]) -> bytes:
     return (cpio.archive(libraries) if libraries else b"") + initrd.run(program, files)
 
 
-def _guest(name: Name, kept: cache.Kept) -> Guest:
+def _guest(name: Name, kept: cache.CachedGuest) -> Guest:
     manifest = kept.manifest
     return Guest(
         name=name,
@@ -230,11 +230,11 @@ def _guest(name: Name, kept: cache.Kept) -> Guest:
 _BUILT: dict[Name, Release] = {release.guest: release for release in RELEASES}
 
 
-def _found(name: Name) -> cache.Kept | None:
+def _found(name: Name) -> cache.CachedGuest | None:
     return uml.find(built) if (built := _BUILT.get(name)) else qemu.find()
 
 
-def _made(name: Name, report: uml.Report, given: Path | None, again: bool) -> cache.Kept:
+def _made(name: Name, report: uml.Report, given: Path | None, again: bool) -> cache.CachedGuest:
     if built := _BUILT.get(name):
         return uml.build(built, report, given, again)
     return qemu.fetch(report, given, again)

@@ -88,12 +88,14 @@ def edits_key() -> str:
     )
 
 
-def find() -> cache.Kept | None:
+def find() -> cache.CachedGuest | None:
     """The guest, if it has been fetched."""
     return cache.find(KIND, edits_key())
 
 
-def fetch(report: Report = nothing, given: Path | None = None, again: bool = False) -> cache.Kept:
+def fetch(
+    report: Report = nothing, given: Path | None = None, again: bool = False
+) -> cache.CachedGuest:
     """Fetches and unpacks the guest. If it is there already, does nothing unless `again`.
 
     Raises:

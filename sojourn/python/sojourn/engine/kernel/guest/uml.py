@@ -126,7 +126,7 @@ def edits_key(release: Release) -> str:
     return cache.key({**edits(release), "source": release.package.encode(), "recipe": RECIPE})
 
 
-def find(release: Release) -> cache.Kept | None:
+def find(release: Release) -> cache.CachedGuest | None:
     """The guest, if it has been built."""
     return cache.find(KIND, edits_key(release))
 
@@ -155,7 +155,7 @@ def missing_from_host() -> str | None:
 
 def build(
     release: Release, report: Report = nothing, given: Path | None = None, again: bool = False
-) -> cache.Kept:
+) -> cache.CachedGuest:
     """Builds the guest, in four to seven CPU minutes. If it is there already, does nothing unless
     `again`.
 

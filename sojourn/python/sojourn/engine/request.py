@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from sojourn.engine.foresight import slower
+from sojourn.engine.estimate import slower
 from sojourn.engine.protocol import Engine, build_for, fingerprint
 from sojourn.records import FlowInfo, LinkInfo, Meta
 from sojourn.scenario import Scenario, load

@@ -23,12 +23,12 @@ from sojourn.engine.runner import Job
 from sojourn.errors import UserError
 from sojourn.records import Run
 from sojourn.records.run import Packed, pack
-from sojourn.records.seed_store import FORMAT, KeptSeed, SeedStore
+from sojourn.records.seed_store import FORMAT, SeedStore, StoredSeed
 from sojourn.scenario.realised import Realised
 
 
 @dataclass(frozen=True)
-class MadeSeed:
+class SeedResult:
     """What a run gave: all that its Run keeps of it."""
 
     packed: Packed
@@ -41,7 +41,7 @@ class MadeSeed:
 
 
 @dataclass(eq=False)
-class SeedJob(Job[MadeSeed]):
+class SeedJob(Job[SeedResult]):
     """A seed of a Run."""
 
     run: Run
@@ -73,7 +73,7 @@ class Source:
         """Whether the store may have a seed."""
         return self.store is not None and not self.fresh and self.store.holds_any()
 
-    def make(self, job: SeedJob, reached: Callable[[int], bool]) -> MadeSeed:
+    def make(self, job: SeedJob, reached: Callable[[int], bool]) -> SeedResult:
         """The seed of a job. `reached`: see `Engine.tables`."""
         realised, about = job.scenario.realise(job.seed), job.about
         if self.store is None:
@@ -85,26 +85,26 @@ class Source:
         self.keep(name, about, made)
         return made
 
-    def taken(self, name: str, about: str) -> MadeSeed | None:
+    def taken(self, name: str, about: str) -> SeedResult | None:
         """What the store has under this key."""
         if self.store is None or self.fresh:
             return None
         kept = self.store.take(name)
         if kept is None:
             return None
-        return MadeSeed(kept.packed, _numbers(kept, _maker(about)), kept.cpu_ns, taken=True)
+        return SeedResult(kept.packed, _numbers(kept, _maker(about)), kept.cpu_ns, taken=True)
 
-    def keep(self, name: str, about: str, made: MadeSeed) -> None:
+    def keep(self, name: str, about: str, made: SeedResult) -> None:
         """Puts it into the store under this key, if it may be trusted."""
         if self.store is None or made.invalid:
             return
         numbers = {} if made.numbers is None else {_maker(about): made.numbers.to_bytes()}
-        self.store.put(name, KeptSeed(made.packed, made.cpu_ns, numbers))
+        self.store.put(name, StoredSeed(made.packed, made.cpu_ns, numbers))
 
 
 def make(
     engine: Engine, realised: Realised, about: str, reached: Callable[[int], bool]
-) -> MadeSeed:
+) -> SeedResult:
     """A seed from the engine. `about`: what numbers need to know of its Run."""
     outcome = engine.tables(realised, reached)
     tables = outcome.tables
@@ -118,7 +118,7 @@ def make(
     links = [link.name for link in realised.links]
     flows = [flow.name for flow in realised.flows]
     packed = pack(tables, links, flows, _core.CAUSES)
-    return MadeSeed(packed, numbers, outcome.cpu_ns, outcome.invalid)
+    return SeedResult(packed, numbers, outcome.cpu_ns, outcome.invalid)
 
 
 def key(engine: Engine, realised: Realised) -> str:
@@ -131,7 +131,7 @@ def _maker(about: str) -> str:
     return _hash(_core.METRICS, about)
 
 
-def _numbers(kept: KeptSeed, maker: str) -> _core.Numbers | None:
+def _numbers(kept: StoredSeed, maker: str) -> _core.Numbers | None:
     content = kept.numbers.get(maker)
     return None if content is None else _core.Numbers.from_bytes(content)
 
