@@ -92,7 +92,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def state_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The entries of processes (sojourn/remains.py) of the tests are not those of the user. Nor is
+    """The entries of processes (sojourn/cleanup.py) of the tests are not those of the user. Nor is
     the store of finished seeds, which is empty and off: what a test runs twice is run twice. The
     guests are the user's."""
     from sojourn import places

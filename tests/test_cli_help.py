@@ -1,4 +1,4 @@
-"""What the command line says of itself: its help by trade, options declared once, completion, the
+"""What the command line says of itself: its help by section, options declared once, completion, the
 manual page, old spellings."""
 
 import itertools
@@ -13,7 +13,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from sojourn.cli import cli, options, status, trades
+from sojourn.cli import cli, options, sections, status
 
 WIDTH = 80
 
@@ -58,10 +58,10 @@ def test_every_command_is_listed_once_under_its_trade(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = helped((), monkeypatch, capsys)
-    assert [line.rstrip(":") for line in text.splitlines() if line.rstrip(":") in trades()] == list(
-        trades()
-    )
-    listed = [name for names in trades().values() for name in names]
+    assert [
+        line.rstrip(":") for line in text.splitlines() if line.rstrip(":") in sections()
+    ] == list(sections())
+    listed = [name for names in sections().values() for name in names]
     assert listed == [cli.commands[name].name for name in listed]
     assert sorted(listed) == sorted(
         name for name, command in cli.commands.items() if not command.hidden

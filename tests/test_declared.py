@@ -18,14 +18,14 @@ from sojourn import _core, extras
 from sojourn.advice.choice import GOALS as WANTED
 from sojourn.cli import advise, cli, contest_text, usage
 from sojourn.cli import list as listed
+from sojourn.defaults import ENGINES, GOALS
 from sojourn.engine import estimate, registry
 from sojourn.engine.kernel.guest import guests
 from sojourn.engine.kernel.releases import RELEASES
-from sojourn.evaluation import judged, phrases
+from sojourn.evaluation import claim_results, phrases
 from sojourn.figures import comparison, distribution, series, style
 from sojourn.judgement import likeness, quantities
 from sojourn.numbers import GroupNumbers
-from sojourn.offered import ENGINES, GOALS
 from sojourn.own.language import BASES
 from sojourn.records import schema
 from sojourn.report import QUEUE, USERS
@@ -160,8 +160,8 @@ def test_each_guest_is_named_and_told_of() -> None:
 
 
 def test_each_standing_of_a_claim_has_a_sign_and_a_rank() -> None:
-    standings = set(get_args(judged.Standing))
-    assert standings == set(judged.WORST) == set(phrases.SIGNS)
+    standings = set(get_args(claim_results.Standing))
+    assert standings == set(claim_results.WORST) == set(phrases.SIGNS)
 
 
 def test_each_distribution_has_an_axis() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sojourn.cli import trades
+from sojourn.cli import sections
 
 SLOW = (
     *("asyncio", "dateutil", "distributed", "email", "importlib.metadata", "jinja2", "matplotlib", "multiprocessing"),
@@ -35,7 +35,7 @@ qdisc = "fq_codel"
 [[flow]]
 kind = "bulk"
 """
-VERBS = [name for names in trades().values() for name in names]
+VERBS = [name for names in sections().values() for name in names]
 LIGHT: Mapping[str, list[str]] = {
     "the help": ["--help"],
     **{f"the help of {verb}": [verb, "--help"] for verb in VERBS},

@@ -13,7 +13,7 @@ from test_readme import understand
 from tree import ROOT
 
 from sojourn import figures, schemas
-from sojourn.cli import cli, trades
+from sojourn.cli import cli, sections
 from sojourn.scenario import examples
 from sojourn.scenario.linux import CONGESTION
 from sojourn.scenario.qdisc import QDISCS
@@ -110,7 +110,7 @@ def test_each_thing_that_is_declared_has_its_page() -> None:
         assert f"docs/congestion/{name}.md" in TEXTS
     for name in schemas.names():
         assert f"docs/schemas/{name}.md" in TEXTS
-    for names in trades().values():
+    for names in sections().values():
         for name in names:
             assert f"docs/commands/{name}.md" in TEXTS
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import click
 
-from sojourn.cli import cli, trades
+from sojourn.cli import cli, sections
 
 FOLDER = "docs/commands"
 
 
 def pages() -> dict[str, str]:
     root = click.Context(cli, info_name="sojourn")
-    commands = {name: cli.commands[name] for names in trades().values() for name in names}
+    commands = {name: cli.commands[name] for names in sections().values() for name in names}
     made = {
         f"{FOLDER}/{name}.md": "\n".join(_page(command, root)) for name, command in commands.items()
     }
@@ -26,8 +26,8 @@ def _index(commands: dict[str, click.Command]) -> Iterator[str]:
     yield "# Commands\n"
     # The first paragraph is the site's own beginning; then examples and the exit status.
     yield from _prose(cli.help or "")
-    for trade, names in trades().items():
-        yield f"## {trade}\n"
+    for section, names in sections().items():
+        yield f"## {section}\n"
         yield "| command | |"
         yield "|---|---|"
         for name in names:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from shortened import unrendered
 
-from sojourn import advice, engine, offered
+from sojourn import advice, defaults, engine
 from sojourn.advice import AccessLine, Advice, choice
 from sojourn.cli import advise, status
 from sojourn.errors import UserError
@@ -32,7 +32,7 @@ def words(longest_ms: float) -> list[str]:
 
 
 def test_every_goal_that_is_offered_is_there() -> None:
-    assert tuple(advice.GOALS) == offered.GOALS
+    assert tuple(advice.GOALS) == defaults.GOALS
 
 
 def test_an_rtt_far_from_the_internets_asks_for_its_own_interval() -> None:
@@ -269,7 +269,7 @@ def test_where_pings_are_not_known_goodput_costs_no_delay() -> None:
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5, 20])
-@pytest.mark.parametrize("goal", offered.GOALS)
+@pytest.mark.parametrize("goal", defaults.GOALS)
 def test_the_chosen_is_never_shown_to_be_worse(goal: str, seeds: int) -> None:
     rng = np.random.default_rng([seeds, len(goal)])
     for _ in range(50):

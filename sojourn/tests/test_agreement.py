@@ -30,6 +30,7 @@ from sojourn.agreement import (
 from sojourn.agreement import standing as standing_set
 from sojourn.agreement.standing import cases, products, quick, replays, standing
 from sojourn.cli import status
+from sojourn.defaults import ENGINES
 from sojourn.engine import registry
 from sojourn.engine import runs as engine_runs
 from sojourn.engine.kernel.guest import awake, ready
@@ -37,7 +38,6 @@ from sojourn.engine.protocol import Outcome
 from sojourn.engine.sim import Simulator
 from sojourn.errors import UserError
 from sojourn.metrics import Summary, over_seeds
-from sojourn.offered import ENGINES
 from sojourn.records import Run
 from sojourn.scenario import Scenario, loads
 from sojourn.scenario.realised import Realised

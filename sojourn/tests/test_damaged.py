@@ -15,8 +15,8 @@ import pytest
 from damage import CASES, refused_or_read
 from small_run import small_run
 
-from sojourn import foreign
 from sojourn import meta as metas
+from sojourn import sanitize
 from sojourn.cli import status
 from sojourn.records import INDEX, META, SCENARIO, SUMS, Run, RunError, write_index
 from sojourn.scenario import load
@@ -160,8 +160,8 @@ def test_a_table_of_few_bytes_and_many_rows_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b" " * (foreign.MOST_JSON_BYTES + 1), "bytes, and at most"),
-        (b'{"x": [' + b"[]," * foreign.MOST_JSON_VALUES + b"0]}", "more than 1500000 values"),
+        (b" " * (sanitize.MOST_JSON_BYTES + 1), "bytes, and at most"),
+        (b'{"x": [' + b"[]," * sanitize.MOST_JSON_VALUES + b"0]}", "more than 1500000 values"),
     ],
     ids=["long", "many"],
 )

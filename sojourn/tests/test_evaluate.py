@@ -18,7 +18,7 @@ import sojourn
 from sojourn.cli import main
 from sojourn.engine import check as engine_check
 from sojourn.errors import UserError
-from sojourn.evaluation import entrants, evaluate, judged, matrix, suite
+from sojourn.evaluation import claim_results, entrants, evaluate, matrix, suite
 from sojourn.evaluation.suite import Claim
 from sojourn.figures import ellipses
 from sojourn.metrics import Interval
@@ -277,15 +277,15 @@ def test_a_suite_that_is_added_to_the_folder_is_in(
 
 
 def test_a_ratio_of_means_has_the_interval_of_its_residuals() -> None:
-    same = judged.ratio([2, 4, 6], [1, 2, 3])
+    same = claim_results.ratio([2, 4, 6], [1, 2, 3])
     assert (same.value, same.low, same.high) == pytest.approx((2, 2, 2))
     # Of 3 / 2 with residuals -0.25, 0, 0.25 each: s = 0.25, t(0.975, 2) = 4.303, / sqrt(3).
-    spread = judged.ratio([2.5, 3, 3.5], [2, 2, 2])
+    spread = claim_results.ratio([2.5, 3, 3.5], [2, 2, 2])
     assert spread.value == pytest.approx(1.5)
     assert spread.high - spread.value == pytest.approx(4.303 * 0.25 / math.sqrt(3), rel=1e-3)
-    assert math.isnan(judged.ratio([1, 2], [0, 0]).value)
+    assert math.isnan(claim_results.ratio([1, 2], [0, 0]).value)
     # A seed of which one of the two is not known counts in neither mean.
-    assert judged.ratio([2, 50, 6], [1, math.nan, 3]) == judged.ratio([2, 6], [1, 3])
+    assert claim_results.ratio([2, 50, 6], [1, math.nan, 3]) == claim_results.ratio([2, 6], [1, 3])
 
 
 @pytest.fixture(scope="module")
@@ -319,13 +319,15 @@ def cells(tmp_path_factory: pytest.TempPathFactory):
 )
 def test_a_claim_holds_or_fails_by_its_whole_interval(cells, claim: Claim, verdict: str) -> None:
     grid, alone = cells
-    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", "pfifo limit 60", alone)
+    found = claim_results.judge(
+        claim, grid, "bottleneck.down.qdisc", "codel", "pfifo limit 60", alone
+    )
     assert found.verdict == verdict
 
 
 def test_seeds_that_can_not_tell_are_said_to(cells) -> None:
     grid, alone = cells
-    ratio = judged.judge(
+    ratio = claim_results.judge(
         Claim("own_goodput:new", "own_goodput:legacy"),
         grid,
         "bottleneck.down.qdisc",
@@ -335,7 +337,9 @@ def test_seeds_that_can_not_tell_are_said_to(cells) -> None:
     ).findings[0]
     # A threshold within the interval, and far enough from its ends for the tolerance.
     claim = Claim("own_goodput:new", "own_goodput:legacy", at_most=ratio.number.value, source="x")
-    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", "pfifo limit 60", alone)
+    found = claim_results.judge(
+        claim, grid, "bottleneck.down.qdisc", "codel", "pfifo limit 60", alone
+    )
     assert ratio.number.high - ratio.number.low > 0.1 * ratio.number.value
     assert found.verdict == "unclear"
 
@@ -344,7 +348,7 @@ def test_the_baseline_is_reported_against_itself(cells) -> None:
     grid, alone = cells
     claim = Claim("sojourn_p95", at_most=0.5, times_baseline=True, source="x")
     at = "bottleneck.down.qdisc"
-    found = judged.judge(claim, grid, at, "pfifo limit 60", "pfifo limit 60", alone)
+    found = claim_results.judge(claim, grid, at, "pfifo limit 60", "pfifo limit 60", alone)
     assert found.verdict == "reported"
     assert found.findings[0].unit == "ms"
 
@@ -353,7 +357,7 @@ def test_harm_is_the_share_of_what_the_legacy_flow_has_alone(cells) -> None:
     grid, alone = cells
     claim = Claim("own_goodput:legacy", harm=True, source="x")
     at = "bottleneck.down.qdisc"
-    found = judged.judge(claim, grid, at, "codel", "pfifo limit 60", alone).findings[0]
+    found = claim_results.judge(claim, grid, at, "codel", "pfifo limit 60", alone).findings[0]
     solo = alone.cells[0].at.over_seeds("goodput")[0]
     shared = next(c for c in grid.cells if c.settings[at] == "codel").at.per_seed(claim.of)
     expected = sum(100 * (1 - each / solo) for each in shared) / len(shared)
@@ -400,7 +404,7 @@ def test_an_interval_on_both_sides_of_the_widened_threshold_is_unclear(cells) ->
     seeds = [{"goodput": goodput} for goodput in (10.15, 10.2, 10.25)]
     grid, alone = by_hand(cells, seeds, seeds)
     claim = Claim("goodput", at_most=10.0, source="x")
-    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    found = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
     assert found.findings[0].number.low == pytest.approx(10.2 - 4.303 * 0.05 / math.sqrt(3))
     assert found.verdict == "unclear"
 
@@ -412,7 +416,7 @@ def test_a_threshold_of_the_baseline_is_widened_by_what_nobody_cares_about(
     # Half a percent of the pings, which is more than 2 % of the baseline's 1 %.
     grid, alone = by_hand(cells, [{"lost": lost}] * 3, [{"lost": 1.0}] * 3)
     claim = Claim("ping_loss", at_most=1.0, times_baseline=True, source="x")
-    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    found = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
     assert found.verdict == verdict
 
 
@@ -422,7 +426,7 @@ def test_a_seed_in_which_the_legacy_flow_gains_makes_up_for_no_harm(cells) -> No
     grid, alone = by_hand(cells, seeds, seeds)
     claim = Claim("own_goodput:legacy", harm=True, source="x")
     at = "bottleneck.down.qdisc"
-    found = judged.judge(claim, grid, at, "codel", PFIFO, alone).findings[0]
+    found = claim_results.judge(claim, grid, at, "codel", PFIFO, alone).findings[0]
     assert (found.number.value, found.reference) == pytest.approx((10, 10))
     assert found.strain == pytest.approx(1)
 
@@ -432,22 +436,24 @@ def test_of_two_ends_the_nearer_says_how_near_a_number_is(cells) -> None:
     seeds = [{"goodput": 9.0}] * 3
     grid, alone = by_hand(cells, seeds, seeds)
     claim = Claim("goodput", between=(5.0, 10.0), source="x")
-    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    found = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
     assert found.verdict == "holds"
     assert found.findings[0].strain == pytest.approx(0.9)
 
 
 def test_the_cell_nearest_to_the_threshold_decides() -> None:
-    def at(rate: int, verdict: judged.Standing, strain: float) -> judged.Finding:
+    def at(rate: int, verdict: claim_results.Standing, strain: float) -> claim_results.Finding:
         number = Interval(strain, strain, strain)
-        return judged.Finding({"rate": rate}, "x", number, "", strain, math.nan, verdict, strain)
+        return claim_results.Finding(
+            {"rate": rate}, "x", number, "", strain, math.nan, verdict, strain
+        )
 
     cells = (at(1, "holds", 0.5), at(2, "holds", 0.9), at(3, "holds", math.nan))
     claim = Claim("goodput", at_most=1.0, source="x")
-    assert judged.Judged(claim, "x", cells).decisive is cells[1]
+    assert claim_results.ClaimResult(claim, "x", cells).decisive is cells[1]
     # One that fails decides before all that hold.
     fails = at(4, "fails", 1.1)
-    whole = judged.Judged(claim, "x", (*cells, fails))
+    whole = claim_results.ClaimResult(claim, "x", (*cells, fails))
     assert (whole.verdict, whole.decisive) == ("fails", fails)
 
 
@@ -462,7 +468,7 @@ def test_the_cell_nearest_to_the_threshold_decides() -> None:
 )
 def test_a_candidate_that_carries_nothing_fails(cells, claim: Claim) -> None:
     grid, alone = by_hand(cells, [{"goodput": 0.0}] * 3, [{"goodput": 9.0}] * 3)
-    found = judged.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
+    found = claim_results.judge(claim, grid, "bottleneck.down.qdisc", "codel", PFIFO, alone)
     assert found.verdict == "fails"
     assert found.findings[0].strain == math.inf
 
@@ -484,10 +490,10 @@ def test_a_cell_whose_runs_failed_is_empty_and_the_others_keep_their_rows(tmp_pa
     (mine / "both.toml").write_text(swept.replace('duration = "8 s"', 'duration = "4 s"'))
     whole = evaluate.evaluate(suite.read(mine), (), evaluate.How(2), lambda _: None)
     (one,) = whole.assessments
-    ((held, codel),) = one.judged
+    ((held, codel),) = one.results
     assert [each["flow.new.rtt"] for each in one.conditions] == ["30 ms", "90 ms"]
     late = dataclasses.replace(codel, findings=codel.findings[1:])
-    lacking = dataclasses.replace(one, judged=((held, late),))
+    lacking = dataclasses.replace(one, results=((held, late),))
     page = matrix.render(dataclasses.replace(whole, assessments=(lacking,)))
     rows = re.findall(r'<th scope="row">rtt (\d+ ms).*?</tr>', page, re.DOTALL)
     fields = re.findall(r'<th scope="row">rtt \d+ ms.*?(<td.*?)\s*</tr>', page, re.DOTALL)

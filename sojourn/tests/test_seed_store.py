@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from shortened import unrendered
 
-from sojourn import _core, metrics, remains
+from sojourn import _core, cleanup, metrics
 from sojourn.cli import status
 from sojourn.engine import Interrupted, Progress, protocol, run, run_all, seed_source, sim
 from sojourn.errors import UserError
@@ -372,7 +372,7 @@ def test_a_process_that_is_killed_as_it_puts_leaves_a_store_that_works(
     assert store.take("f" * 64) is None
     half = [file for file in place.iterdir() if file.name.startswith(".")]
     assert len(half) == (when == "writing")
-    remains.clean()
+    cleanup.clean()
     assert not any(file.exists() for file in half)
     store.put("f" * 64, seed)
     assert store.take("f" * 64) is not None

@@ -9,7 +9,7 @@ import pytest
 
 from sojourn import engine, metrics
 from sojourn.cli import status
-from sojourn.offered import SEEDS_END
+from sojourn.defaults import SEEDS_END
 from sojourn.records import Run
 from sojourn.scenario import loads
 from sojourn.sweeps.until import Precision, as_many_again, lacking

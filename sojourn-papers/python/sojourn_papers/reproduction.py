@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sojourn import remains
+from sojourn import cleanup
 from sojourn.engine import (
     ClusterAt,
     Engine,
@@ -170,7 +170,7 @@ def reproduce(
     what, how = _What(quick, engine), _How(jobs, cluster, force, fresh, redraw, progress, finished)
     if out is not None:
         return _reproduce(papers, what, out, how)
-    root = remains.make_folder()
+    root = cleanup.make_folder()
     try:
         found = _reproduce(papers, what, root, how)
     except (Stopped, ReproductionUnfinishedError) as stop:
@@ -178,7 +178,7 @@ def reproduce(
         _remove_with(stop.finished, root)
         raise
     except BaseException:
-        remains.remove_folder(root)
+        cleanup.remove_folder(root)
         raise
     _remove_with(found, root)
     return found
@@ -372,14 +372,14 @@ def _reopened(job: _Job, engine: Engine) -> Run:
 def _remove_with(found: Sequence[Reproduction], folder: Path) -> None:
     """Removes a temporary folder with the last of the results."""
     if not found:
-        remains.remove_folder(folder)
+        cleanup.remove_folder(folder)
     left = len(found)
 
     def gone() -> None:
         nonlocal left
         left -= 1
         if left == 0:
-            remains.remove_folder(folder)
+            cleanup.remove_folder(folder)
 
     for one in found:
         weakref.finalize(one, gone)

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Protocol, cast
 
-from sojourn import engine, remains
+from sojourn import cleanup, engine
 from sojourn.scenario import Scenario
 from sojourn_papers.evidence import Estimate, Measure, SearchResults, Seed, estimated
 from sojourn_papers.paper import Paper
@@ -103,12 +103,12 @@ class OfStudies:
 
 
 def _run(scenario: Scenario) -> Iterator[tuple[int, Seed]]:
-    folder = remains.make_folder()
+    folder = cleanup.make_folder()
     try:
         [run] = engine.run_each([scenario], [folder / "run"], jobs=1)
         yield from ((number, Seed(run, number)) for number in run.seeds)
     finally:
-        remains.remove_folder(folder)
+        cleanup.remove_folder(folder)
 
 
 # ------------------------------------------------------------------------------------- made again

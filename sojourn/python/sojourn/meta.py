@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from sojourn import facts, foreign, shapes, traffic
+from sojourn import facts, sanitize, shapes, traffic
 from sojourn.facts import MeasurementFacts
 from sojourn.shapes import Count, Real
 
@@ -181,10 +181,10 @@ def read(text: bytes) -> Meta:
     try:
         meta = _read(raw)
     except ValueError as error:
-        raise ValueError(foreign.plain(str(error))) from None
+        raise ValueError(sanitize.plain(str(error))) from None
     for problem in (*_problems(meta), *_problems_of_facts(meta)):
         raise ValueError(problem)
-    harmless = foreign.plain_values(raw)
+    harmless = sanitize.plain_values(raw)
     return meta if harmless == raw else _read(harmless)
 
 
@@ -195,7 +195,7 @@ def _read(raw: dict[str, Any]) -> Meta:
 
 
 def _json(text: bytes) -> dict[str, Any]:
-    raw = foreign.read_json(text)
+    raw = sanitize.read_json(text)
     if not isinstance(raw, dict):
         raise ValueError("not an object")
     return raw
@@ -208,7 +208,7 @@ def _problems(meta: Meta) -> Iterator[str]:
         if len(set(names)) < len(names):
             yield f"two {what} have one name"
         # The tables know them by these names, so none can be made harmless here.
-        if not all(name and foreign.is_plain(name) for name in names):
+        if not all(name and sanitize.is_plain(name) for name in names):
             yield f"{what}: a name is empty or has control characters"
     if not {link for flow in meta.flows for link in flow.path} <= set(links):
         yield "flows: a path has a link that is not there"

@@ -23,8 +23,8 @@ from pathlib import Path
 import pytest
 from first_program import boot_mode, compiled
 
+from sojourn import cleanup
 from sojourn import engine as engines
-from sojourn import remains
 from sojourn.engine.kernel import engine
 from sojourn.engine.kernel.guest import (
     Boot,
@@ -384,7 +384,7 @@ with cache.making() as scratch:
         setup.kill()
     while child.exists() and child.read_text().rpartition(")")[2].split()[0] not in "ZX":
         time.sleep(0.02)
-    remains.clean()
+    cleanup.clean()
     assert not list(own_cache.glob(".making.*"))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options, text, work
-from sojourn.cli.grouped import Trade
+from sojourn.cli.grouped import CommandGroup
 from sojourn_live.cli import line_options
 from sojourn_live.cli.measure import ResultOptions
 from sojourn_live.defaults import RPM_PORT, RpmService
@@ -28,7 +28,7 @@ INCOMPLETE = 1
 NS = 10**9
 
 
-@click.group(cls=Trade)
+@click.group(cls=CommandGroup)
 def rpm() -> None:
     """Responsiveness, round trips per minute: serve and measure it.
 

@@ -33,8 +33,8 @@ import numpy as np
 from sojourn.arrays import Columns, Floats, Json, Tables
 from sojourn.errors import UserError
 from sojourn.facts import ImportedFacts, SessionFlow, SessionLink, SessionPhase
-from sojourn.foreign import plain
 from sojourn.records import NONE, Run, names_of, nothing
+from sojourn.sanitize import plain
 from sojourn_live.flent import load
 from sojourn_live.flent.form import DELAY_S, MSS, STEP_S, S
 from sojourn_live.measure import measurement

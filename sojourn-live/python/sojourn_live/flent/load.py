@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sojourn import foreign
+from sojourn import sanitize
 from sojourn.arrays import Json
 from sojourn.errors import UserError
 from sojourn_live.flent.form import VERSION
@@ -42,7 +42,7 @@ def content(path: Path) -> Json:
     Raises:
         UserError: it is no flent file, or a later version's.
     """
-    packed = foreign.content_of(path, LARGEST_FILE, "give a .flent.gz file")
+    packed = sanitize.content_of(path, LARGEST_FILE, "give a .flent.gz file")
     try:
         if packed[:2] == b"\x1f\x8b":
             with gzip.open(io.BytesIO(packed)) as stream:
@@ -51,7 +51,7 @@ def content(path: Path) -> Json:
             text = bz2.BZ2Decompressor().decompress(packed, LARGEST_FILE + 1)
         else:
             text = packed
-        foreign.check_json(text, LARGEST_FILE, MOST_VALUES)
+        sanitize.check_json(text, LARGEST_FILE, MOST_VALUES)
         raw = json.loads(text)
     except (OSError, EOFError, ValueError, RecursionError, MemoryError, zlib.error) as error:
         raise damaged(path, str(error) or "it takes more memory than there is") from None

@@ -22,7 +22,6 @@ import numpy as np
 
 from sojourn.arrays import Columns, Tables
 from sojourn.facts import MeasurementFacts, SessionFacts, SessionFlow, SessionLink, SessionPhase
-from sojourn.foreign import plain, plain_values
 from sojourn.records import (
     MEASUREMENT,
     FlowInfo,
@@ -36,6 +35,7 @@ from sojourn.records import (
     nothing,
     reserved,
 )
+from sojourn.sanitize import plain, plain_values
 from sojourn_live.measure.planned import LiveError
 
 if TYPE_CHECKING:

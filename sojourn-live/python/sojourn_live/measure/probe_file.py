@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn import foreign
+from sojourn import sanitize
 from sojourn.arrays import Json, Tables
 from sojourn.errors import UserError
 from sojourn.facts import SessionFacts
@@ -57,9 +57,9 @@ def _damaged(path: Path, why: str) -> UserError:
 
 
 def _load(path: Path) -> Json:
-    text = foreign.content_of(path, LARGEST_FILE, "give a file of sojourn-probe")
+    text = sanitize.content_of(path, LARGEST_FILE, "give a file of sojourn-probe")
     try:
-        foreign.check_json(text, LARGEST_FILE, MOST_VALUES)
+        sanitize.check_json(text, LARGEST_FILE, MOST_VALUES)
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, str(error)) from None

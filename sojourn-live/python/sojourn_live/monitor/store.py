@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn import foreign
+from sojourn import sanitize
 from sojourn.arrays import Floats, Ints
 from sojourn.errors import UserError
 from sojourn_live.monitor import rtt_histogram
@@ -547,14 +547,14 @@ class Reader:
         """In the order in which they were first probed."""
         rows = self._all("SELECT id, name, address, interval_ns FROM targets ORDER BY id")
         return [
-            StoredTarget(id, foreign.plain(str(name)), foreign.plain(str(address)), interval_ns)
+            StoredTarget(id, sanitize.plain(str(name)), sanitize.plain(str(address)), interval_ns)
             for id, name, address, interval_ns in rows
         ]
 
     def interfaces(self) -> dict[str, int]:
         """Interface numbers by name."""
         rows = self._all("SELECT name, id FROM interfaces ORDER BY id")
-        return {foreign.plain(str(name)): id for name, id in rows}
+        return {sanitize.plain(str(name)): id for name, id in rows}
 
     def span(self) -> tuple[int, int] | None:
         """The first second (UTC) of any data and the one after the last; None: there is none."""
@@ -636,7 +636,7 @@ class Reader:
             (round(start_s * S), round(end_s * S)),
         )
         return [
-            Event(t, foreign.plain(str(kind)), foreign.plain(str(text))) for t, kind, text in rows
+            Event(t, sanitize.plain(str(kind)), sanitize.plain(str(text))) for t, kind, text in rows
         ]
 
     def _all(self, query: str, values: Sequence[float] = ()) -> list[tuple[Any, ...]]:

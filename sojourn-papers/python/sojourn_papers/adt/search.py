@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sojourn import engine, remains
+from sojourn import cleanup, engine
 from sojourn.scenario import load
 from sojourn_papers import published, searched
 from sojourn_papers.adt import measures as m
@@ -65,14 +65,14 @@ def _run(
     scenario: str, row: str, changes: Changes, seeds: range, reading: Reading
 ) -> dict[int, dict[str, str]]:
     base = load(Path(__file__).with_name(scenario))
-    folder = remains.make_folder()
+    folder = cleanup.make_folder()
     try:
         [run] = engine.run_each(
             [base.with_(changes, seeds=list(seeds), label=row)], [folder / "run"], jobs=1
         )
         return {number: _cells(Seed(run, number), reading) for number in run.seeds}
     finally:
-        remains.remove_folder(folder)
+        cleanup.remove_folder(folder)
 
 
 def _cells(seed: Seed, reading: Reading) -> dict[str, str]:

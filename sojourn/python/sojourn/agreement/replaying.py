@@ -13,12 +13,12 @@ from sojourn.agreement import standing
 from sojourn.agreement.decisions import Compared, compare, lacking, never_recorded
 from sojourn.agreement.recorder import RecordingStopped, RecordingUnfinishedError, record
 from sojourn.arrays import Json
+from sojourn.defaults import QUEUE_RECORDING
 from sojourn.engine.kernel.graph import has_queue
 from sojourn.engine.recording import Recording
 from sojourn.engine.request import Progress, loaded
 from sojourn.engine.runs import Failure, UnfinishedError, folder_names
 from sojourn.errors import UserError
-from sojourn.offered import QUEUE_RECORDING
 from sojourn.outputs import as_json
 from sojourn.own.compiled import given
 from sojourn.records import write_named

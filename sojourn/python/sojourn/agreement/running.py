@@ -25,6 +25,7 @@ from sojourn.agreement.side_by_side import (
     verdicts,
 )
 from sojourn.arrays import Json
+from sojourn.defaults import ENGINES, SEEDS_END, STANDING_MOST_SEEDS
 from sojourn.engine.protocol import Engine
 from sojourn.engine.registry import find_awake, profile_of
 from sojourn.engine.request import ClusterAt, Progress, loaded, seeds_of
@@ -38,7 +39,6 @@ from sojourn.engine.runs import (
     run_more,
 )
 from sojourn.errors import UserError
-from sojourn.offered import ENGINES, SEEDS_END, STANDING_MOST_SEEDS
 from sojourn.outputs import as_json
 from sojourn.records import Run, check_vacant, write_named
 from sojourn.scenario import Scenario

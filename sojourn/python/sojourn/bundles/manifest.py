@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from sojourn import foreign, shapes
+from sojourn import sanitize, shapes
 from sojourn.errors import UserError
 from sojourn.meta import Meta
 from sojourn.records import META, SCENARIO, Run
@@ -160,12 +160,12 @@ def files_in(folder: Path, out: Path | None = None) -> Iterator[str]:
                 continue
             if os.path.islink(file) or not os.path.isfile(file):
                 raise BundleError(
-                    f"{foreign.plain(file)} is no plain file",
+                    f"{sanitize.plain(file)} is no plain file",
                     "a bundle has files only: put a copy of what it leads to in its place",
                 )
             relative = name if within == "." else f"{within}/{name}"
             if why := bad_name(relative):
-                raise BundleError(f"{foreign.plain(file)}: {why}", "give it another name")
+                raise BundleError(f"{sanitize.plain(file)}: {why}", "give it another name")
             yield relative
 
 
@@ -203,21 +203,21 @@ def read(content: bytes, name: str) -> Manifest:
         BundleError: it is damaged, none of ours, or names what lies outside of its folder.
     """
     try:
-        raw = foreign.read_json(content)
+        raw = sanitize.read_json(content)
         schema = raw.get("schema") if isinstance(raw, dict) else None
         if schema != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
         found = shapes.read(Manifest, raw)
     except ValueError as error:
         raise BundleError(
-            f"{name} is no manifest of sojourn's: {foreign.plain(str(error))}",
+            f"{name} is no manifest of sojourn's: {sanitize.plain(str(error))}",
             "give the manifest.json that sojourn wrote",
         ) from None
     for each in found.files:
         why = "a manifest does not list itself" if each == MANIFEST else bad_name(each)
         if why:
             raise BundleError(
-                f"{name} names {foreign.plain(each)!r}: {why}",
+                f"{name} names {sanitize.plain(each)!r}: {why}",
                 "sojourn writes no such manifest: do not trust where it is from",
             )
     return found
@@ -228,7 +228,7 @@ def bad_name(name: str) -> str:
     parts = name.split("/")
     if name.startswith("/") or ".." in parts or ":" in parts[0]:
         return "it leads out of its folder"
-    if any(part in ("", ".") for part in parts) or "\\" in name or not foreign.is_plain(name):
+    if any(part in ("", ".") for part in parts) or "\\" in name or not sanitize.is_plain(name):
         return "it is no plain name of a file"
     return ""
 

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from sojourn import foreign, remains
+from sojourn import cleanup, sanitize
 from sojourn.bundles.manifest import (
     MANIFEST,
     BundleError,
@@ -70,7 +70,7 @@ def pack(folders: Sequence[Path], out: Path) -> Manifest:
         names |= {f"{called}/{name}": folder / name for name in listed}
         runs |= {f"{called}/{path}" if path else called: run for path, run in found.items()}
     try:
-        with remains.beside(out) as half:
+        with cleanup.beside(out) as half:
             manifest = _written(names, runs, half)
             os.replace(half, out)
     except OSError as error:
@@ -156,7 +156,7 @@ def unpacked(file: Path) -> Iterator[tuple[Path, Manifest, list[FileDifference]]
     Raises:
         BundleError: it is no bundle, or one that is not to be unpacked.
     """
-    with remains.temporary_folder() as folder:
+    with cleanup.temporary_folder() as folder:
         try:
             with zipfile.ZipFile(file) as whole:
                 members = _members(whole, file)
@@ -165,7 +165,7 @@ def unpacked(file: Path) -> Iterator[tuple[Path, Manifest, list[FileDifference]]
                 found = _unpack(whole, members, manifest, folder)
         except _DAMAGED as error:
             raise BundleError(
-                f"{file} is no zip file, or not a whole one: {foreign.plain(str(error))}",
+                f"{file} is no zip file, or not a whole one: {sanitize.plain(str(error))}",
                 "fetch it again, or make it again with sojourn bundle",
             ) from None
         except OSError as error:
@@ -191,7 +191,7 @@ def _members(whole: zipfile.ZipFile, file: Path) -> dict[str, zipfile.ZipInfo]:
         if info.compress_type not in _KNOWN:
             why = "it is compressed in a way that sojourn does not read"
         if why:
-            raise _refused(file, f"{foreign.plain(name)!r}: {why}")
+            raise _refused(file, f"{sanitize.plain(name)!r}: {why}")
         found[name] = info
     size, room = sum(info.file_size for info in found.values()), file.stat().st_size
     if size > MOST_TIMES * room:
@@ -210,10 +210,10 @@ def _manifest(
 ) -> Manifest:
     if MANIFEST not in members:
         raise BundleError(f"{file} has no {MANIFEST}", "give a zip that sojourn bundle wrote")
-    if members[MANIFEST].file_size > foreign.MOST_JSON_BYTES:
+    if members[MANIFEST].file_size > sanitize.MOST_JSON_BYTES:
         raise _refused(file, f"its {MANIFEST} has {members[MANIFEST].file_size} bytes")
     with whole.open(members[MANIFEST]) as stream:
-        return read(stream.read(foreign.MOST_JSON_BYTES), f"{MANIFEST} in {file}")
+        return read(stream.read(sanitize.MOST_JSON_BYTES), f"{MANIFEST} in {file}")
 
 
 def _unpack(

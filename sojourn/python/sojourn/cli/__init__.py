@@ -15,7 +15,7 @@ import click
 
 from sojourn import extras
 from sojourn.cli import usage, work
-from sojourn.cli.grouped import Trade, Verbs
+from sojourn.cli.grouped import CommandGroup, Verbs
 from sojourn.errors import UserError
 
 CTRL_C = 130
@@ -30,7 +30,7 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
         context.exit()
 
 
-TRADES = {
+SECTIONS = {
     "Experiments": (
         "run",
         "compare",
@@ -48,7 +48,7 @@ TRADES = {
     "A live line": (),
     "This program": ("cache", "completion", "man"),
 }
-"""The verbs of this package, by what they are for. Other packages add theirs (`trades`)."""
+"""The verbs of this package, by what they are for. Other packages add theirs (`sections`)."""
 PLACES = {
     "cache": "cached:cache",
     "list": "list:list_",
@@ -57,13 +57,13 @@ PLACES = {
 """The file and the name in it of a verb that is not in the file of its name, by its name."""
 
 
-def trades() -> dict[str, tuple[str, ...]]:
+def sections() -> dict[str, tuple[str, ...]]:
     """The verbs of every package that is installed, by what they are for."""
-    whole = dict(TRADES)
+    whole = dict(SECTIONS)
     for package in extras.installed():
-        for trade, verbs in package.verbs.items():
-            whole[trade] = (*whole.get(trade, ()), *verbs)
-    return {trade: names for trade, names in whole.items() if names}
+        for section, verbs in package.verbs.items():
+            whole[section] = (*whole.get(section, ()), *verbs)
+    return {section: names for section, names in whole.items() if names}
 
 
 def _others() -> dict[str, str]:
@@ -78,7 +78,7 @@ def _others() -> dict[str, str]:
 
 def _verb(name: str) -> click.Command:
     """The verb of this name, imported when it is asked for."""
-    if any(name in names for names in TRADES.values()):
+    if any(name in names for names in SECTIONS.values()):
         file, _, found = PLACES.get(name, f"{name}:{name}").partition(":")
         place = f"sojourn.cli.{file}:{found}"
     else:
@@ -88,10 +88,10 @@ def _verb(name: str) -> click.Command:
 
 
 @click.group(
-    cls=Trade,
-    trades=trades,
+    cls=CommandGroup,
+    sections=sections,
     examples=lambda: [each.example for each in extras.installed() if each.example],
-    commands=Verbs(_verb, [name for names in TRADES.values() for name in names], _others),
+    commands=Verbs(_verb, [name for names in SECTIONS.values() for name in names], _others),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from sojourn.cli import contest_text, options, rounds, text, work
+from sojourn.defaults import GOALS
 from sojourn.errors import UserError
-from sojourn.offered import GOALS
 
 if TYPE_CHECKING:
     from sojourn.advice import AccessLine, Advice

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options, text, work
+from sojourn.defaults import ENGINES, STANDING_MOST_SEEDS
 from sojourn.errors import UserError
-from sojourn.offered import ENGINES, STANDING_MOST_SEEDS
 
 if TYPE_CHECKING:
     from sojourn.agreement import Comparison, Digest, NumberRow

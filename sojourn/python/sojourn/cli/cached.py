@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options, text, work
-from sojourn.cli.grouped import Trade
+from sojourn.cli.grouped import CommandGroup
 
 if TYPE_CHECKING:
     from sojourn.records.seed_store import SeedStore
 
 
-@click.group(cls=Trade)
+@click.group(cls=CommandGroup)
 def cache() -> None:
     """Show, empty or bound the store of finished seeds.
 

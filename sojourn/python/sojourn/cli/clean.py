@@ -25,11 +25,11 @@ def clean(as_json: bool) -> int:
     superseded, and what a setup that was stopped has left; those in use stay. Exit status 1 if
     something could not be removed.
     """
-    from sojourn import _core, remains
+    from sojourn import _core, cleanup
     from sojourn.outputs import stamped
 
     try:
-        done = remains.clean()
+        done = cleanup.clean()
     except (OSError, RuntimeError, ImportError) as error:
         what = getattr(error, "filename", None) or "the notes of runs"
         raise UserError(

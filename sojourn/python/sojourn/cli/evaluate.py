@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options, text, work
-from sojourn.offered import SUITES
+from sojourn.defaults import SUITES
 
 if TYPE_CHECKING:
+    from sojourn.evaluation.claim_results import Finding
     from sojourn.evaluation.evaluate import Assessment, Evaluation, Stage
-    from sojourn.evaluation.judged import Finding
 
 WIDTH = 80
 
@@ -147,7 +147,7 @@ def _show(whole: Evaluation) -> None:
     """A sign for each claim and candidate, what the claims are, and a sentence on each."""
     from sojourn.evaluation import phrases
 
-    claims = [(assessment, row) for assessment in whole.assessments for row in assessment.judged]
+    claims = [(assessment, row) for assessment in whole.assessments for row in assessment.results]
     baseline = whole.called[whole.candidates[0]]
     longest = max(map(len, whole.called.values()))
     work.show(f"{whole.suite.head.title}\n")
@@ -213,7 +213,7 @@ def _plain(whole: Evaluation, engine: str, failed: list[dict[str, Any]]) -> dict
                             for name, one in zip(whole.candidates, row, strict=True)
                         ],
                     }
-                    for row in assessment.judged
+                    for row in assessment.results
                 ],
             }
             for assessment in whole.assessments

@@ -6,8 +6,8 @@ import click
 
 from sojourn import extras
 from sojourn.cli import options, work
+from sojourn.defaults import FLENT_TESTS
 from sojourn.errors import UserError
-from sojourn.offered import FLENT_TESTS
 
 CAPTURE = ".pcapng"
 ENDINGS = (".flent.gz", ".flent", ".csv", ".json", CAPTURE)

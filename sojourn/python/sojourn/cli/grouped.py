@@ -1,4 +1,4 @@
-"""Commands of commands, whose help lists them by trade, each with its whole first sentence."""
+"""Groups of commands. Their help lists the commands by section, each with its first sentence."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any
 import click
 
 WHOLE = 1000
-"""Characters: no first sentence is cut."""
+"""Characters; so large that click shortens no first sentence."""
 
 
 class Verbs(MutableMapping[str, click.Command]):
-    """Commands by name, which `make` imports when they are looked at. `others` returns the names of
-    further ones, and is asked when a name is not among the first, or when all are listed."""
+    """Commands by name. `make` imports a command when it is first used.
+
+    `others` returns the names of further commands. It is called when a name is not among `names`,
+    and when all commands are listed.
+    """
 
     def __init__(
         self,
@@ -45,28 +48,31 @@ class Verbs(MutableMapping[str, click.Command]):
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        # Without making it.
+        # MutableMapping's own would import the command.
         return name in self._own or name in tuple(self._others())
 
 
-class Trade(click.Group):
-    """A group of commands. `trades` returns what to list them under, and which, by name and in this
-    order; the others are listed last. `examples` returns the lines for EXAMPLES in its help."""
+class CommandGroup(click.Group):
+    """A group of commands whose help lists them by section.
+
+    `sections` returns the sections in their order, each with its commands. A command without a
+    section is listed last. `examples` returns the lines that replace EXAMPLES in the help.
+    """
 
     def __init__(
         self,
         *args: Any,
-        trades: Callable[[], Mapping[str, tuple[str, ...]]] = dict,
+        sections: Callable[[], Mapping[str, tuple[str, ...]]] = dict,
         examples: Callable[[], Iterable[str]] = tuple,
         **settings: Any,
     ) -> None:
         self.examples = examples
         super().__init__(*args, **settings)
-        self.trades = trades
+        self.sections = sections
 
     @property
     def help(self) -> str | None:
-        """What it is for, with the examples of the packages that are there now."""
+        """The help text, with the examples of the installed packages."""
         return self._help and re.sub(
             r"^( *)EXAMPLES\n",
             lambda found: "".join(f"{found[1]}{line}\n" for line in self.examples()),
@@ -79,12 +85,11 @@ class Trade(click.Group):
         self._help = text
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """As click has it, by trade; and a sentence that is too long for a line goes on in the
-        next."""
-        trades = self.trades()
-        listed = {name for names in trades.values() for name in names}
+        """Writes the commands by section. A sentence too long for one line is wrapped."""
+        sections = self.sections()
+        listed = {name for names in sections.values() for name in names}
         rest = tuple(name for name in self.commands if name not in listed)
-        for trade, names in {**trades, "Commands": rest}.items():
+        for title, names in {**sections, "Commands": rest}.items():
             commands = [self.commands[name] for name in names]
             rows = [
                 (str(command.name), command.get_short_help_str(WHOLE).rstrip("."))
@@ -92,5 +97,5 @@ class Trade(click.Group):
                 if not command.hidden
             ]
             if rows:
-                with formatter.section(trade):
+                with formatter.section(title):
                     formatter.write_dl(rows)

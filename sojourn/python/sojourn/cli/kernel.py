@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options, work
-from sojourn.cli.grouped import Trade
+from sojourn.cli.grouped import CommandGroup
 
 if TYPE_CHECKING:
     from sojourn.engine.kernel.guest import Name, SetupProgress
 
 
-@click.group(cls=Trade)
+@click.group(cls=CommandGroup)
 def kernel() -> None:
     """Make the guests that the real Linux kernel runs in.
 

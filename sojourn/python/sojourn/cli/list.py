@@ -9,8 +9,8 @@ import click
 
 from sojourn import extras
 from sojourn.cli import work
+from sojourn.defaults import ENGINES
 from sojourn.errors import UserError
-from sojourn.offered import ENGINES
 
 if TYPE_CHECKING:
     from sojourn.scenario.qdisc import QdiscRecord

@@ -14,7 +14,7 @@ import click
 
 from sojourn.cli import options, work
 from sojourn.cli.completion import place
-from sojourn.cli.grouped import Trade
+from sojourn.cli.grouped import CommandGroup
 
 _PLACE = ("XDG_DATA_HOME", ".local/share", "man/man1/sojourn.1")
 
@@ -45,7 +45,7 @@ def lines(root: click.Context) -> Iterator[str]:
     from sojourn._core import VERSION
 
     program = root.command
-    assert isinstance(program, Trade), "it is the whole command line"
+    assert isinstance(program, CommandGroup), "it is the whole command line"
     name = str(root.info_name)
     about = program.get_short_help_str(1000).rstrip(".")
     yield f'.TH {name.upper()} 1 "" "{name} {VERSION}" "User commands"'
@@ -53,8 +53,8 @@ def lines(root: click.Context) -> Iterator[str]:
     yield from (".SH SYNOPSIS", ".B " + _plain(name), "[OPTION]... COMMAND [ARGUMENT]...")
     yield from (".SH DESCRIPTION", *_prose(program.help or ""))
     yield from _options(root)
-    for trade, names in program.trades().items():
-        yield f".SH {_plain(trade.upper())}"
+    for section, names in program.sections().items():
+        yield f".SH {_plain(section.upper())}"
         for each in names:
             yield from _command(program.commands[each], root)
 

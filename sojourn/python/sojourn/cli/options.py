@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sojourn.cli.work import MOST_SEEDS
+from sojourn.defaults import ENGINES, SAMPLINGS, SEEDS_END
 from sojourn.errors import UserError
-from sojourn.offered import ENGINES, SAMPLINGS, SEEDS_END
 
 if TYPE_CHECKING:
     from sojourn.engine import ClusterAddress

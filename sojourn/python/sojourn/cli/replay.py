@@ -10,7 +10,7 @@ import click
 
 from sojourn.cli import options, text, work
 from sojourn.cli.agree import KERNEL
-from sojourn.offered import QUEUE_RECORDING
+from sojourn.defaults import QUEUE_RECORDING
 
 if TYPE_CHECKING:
     from sojourn.agreement.decisions import Compared

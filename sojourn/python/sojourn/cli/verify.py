@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn import foreign
+from sojourn import sanitize
 from sojourn.cli import options, text, work
 from sojourn.errors import UserError
 
@@ -186,7 +186,7 @@ def _told_of_files(one: _Given, listed: Manifest) -> Iterator[str]:
 
     if one.apart:
         yield f"{one.path}: DIFFERS from its manifest, so nothing of it was run"
-        yield from (foreign.plain(f"  {each.name}: {each.why}") for each in one.apart[:MOST_FILES])
+        yield from (sanitize.plain(f"  {each.name}: {each.why}") for each in one.apart[:MOST_FILES])
         if len(one.apart) > MOST_FILES:
             yield f"  and {len(one.apart) - MOST_FILES} more"
     else:
@@ -198,7 +198,7 @@ def _told_of_files(one: _Given, listed: Manifest) -> Iterator[str]:
         if now.get(name) != version
     ]
     if others:
-        yield foreign.plain(f"  made with {', '.join(others)}")
+        yield sanitize.plain(f"  made with {', '.join(others)}")
 
 
 def _told_of_runs(one: _Given, again: Sequence[Verification]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from sojourn import foreign
+from sojourn import sanitize
 from sojourn.cli import text
 from sojourn.errors import UserError
 
@@ -200,7 +200,7 @@ def show(words: str, bold: re.Pattern[str] | None = None) -> None:
     A reader that goes away (`| head`) has seen enough: the work goes on, so that what is kept on
     disk is whole.
     """
-    harmless = foreign.plain(words, lines=True)
+    harmless = sanitize.plain(words, lines=True)
     if bold is not None and not os.environ.get("NO_COLOR"):
         harmless = bold.sub(lambda found: click.style(found[0], bold=True), harmless)
     _to_stdout(harmless)
@@ -230,7 +230,7 @@ def say(words: str, quiet: bool = False) -> None:
     """Talk: to stderr, as `show`. Nothing depends on its being heard."""
     if not quiet:
         with contextlib.suppress(OSError):
-            click.echo(foreign.plain(words, lines=True), err=True)
+            click.echo(sanitize.plain(words, lines=True), err=True)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ itself, or any user in a user namespace where the kernel lets him. All that it m
 one process: its network namespaces have names in a mount namespace that nobody else sees, every
 device is made inside one of them, and it dies with the thread that started it (PR_SET_PDEATHSIG).
 What it reads and writes are files without names. So nothing of it is left however a run ends. What
-else a killed sojourn leaves, whatever its engine, is noted (sojourn/remains.py) for the next one,
+else a killed sojourn leaves, whatever its engine, is noted (sojourn/cleanup.py) for the next one,
 or `sojourn clean`, to remove.
 
 What the kernel has is tried beforehand (`namespaces`). Real time is watched

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from sojourn import remains
+from sojourn import cleanup
 from sojourn.arrays import Ints, Mask
 from sojourn.errors import UserError
 from sojourn.scenario.qdisc import Qdisc
@@ -116,7 +116,7 @@ class Recording:
         known = {name: column for name, column in vars(self.trace).items() if column is not None}
         columns = pl.DataFrame(known).with_columns(pl.col("bytes", "flow").cast(pl.Int32))
         try:
-            with remains.beside(Path(path)) as temporary:
+            with cleanup.beside(Path(path)) as temporary:
                 columns.write_parquet(
                     temporary, compression="zstd", metadata={_META: json.dumps(about)}
                 )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Literal
 
 from sojourn import _core
+from sojourn.defaults import ENGINES
 from sojourn.engine.protocol import Engine
 from sojourn.errors import UserError
-from sojourn.offered import ENGINES
 from sojourn.scenario import Scenario
 
 GUESTS: dict[str, Literal["uml", "qemu", "uml-7.3"] | None] = {

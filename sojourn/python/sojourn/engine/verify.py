@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sojourn import remains
+from sojourn import cleanup
+from sojourn.defaults import ENGINES
 from sojourn.engine.protocol import fingerprint
 from sojourn.engine.registry import find
 from sojourn.engine.request import Progress
 from sojourn.engine.runs import run_each
 from sojourn.errors import UserError
-from sojourn.offered import ENGINES
 from sojourn.records import FORMAT, SCENARIO, TABLES, Run
 from sojourn.scenario import Scenario, loads
 
@@ -131,7 +131,7 @@ def verify(
     found: dict[int, Verification] = {}
     for name, engine in engines.items():
         mine = [i for i, run in enumerate(runs) if run.meta.engine == name]
-        with remains.temporary_folder() as folder:
+        with cleanup.temporary_folder() as folder:
             again = run_each(
                 [scenarios[i].with_(seeds=list(runs[i].seeds)) for i in mine],
                 [folder / str(i) for i in mine],

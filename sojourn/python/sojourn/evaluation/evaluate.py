@@ -9,9 +9,9 @@ from pathlib import Path
 
 from sojourn.engine import ClusterAt, Progress, UnfinishedError, check, run_all
 from sojourn.errors import UserError
-from sojourn.evaluation import entrants, judged
+from sojourn.evaluation import claim_results, entrants
+from sojourn.evaluation.claim_results import ClaimResult, Conditions
 from sojourn.evaluation.entrants import LeftOut
-from sojourn.evaluation.judged import Conditions, Judged
 from sojourn.evaluation.suite import Criterion, Missing, Suite
 from sojourn.judgement.own_names import shortened
 from sojourn.records import Run
@@ -29,7 +29,7 @@ class Assessment:
     criterion: Criterion
     grid: Grid
     runs: tuple[Run, ...]
-    judged: tuple[tuple[Judged, ...], ...]
+    results: tuple[tuple[ClaimResult, ...], ...]
     """A row for each claim, in it the candidates in their order."""
     failed: tuple[UnfinishedError, ...] = ()
 
@@ -37,7 +37,7 @@ class Assessment:
     def conditions(self) -> list[Conditions]:
         """Those of its cells, each once, in their order."""
         found: list[Conditions] = []
-        for cell in (cell for each in self.judged[0] for cell in each.findings):
+        for cell in (cell for each in self.results[0] for cell in each.findings):
             if cell.conditions not in found:
                 found.append(cell.conditions)
         return found
@@ -64,10 +64,10 @@ class Evaluation:
         tells."""
         return shortened(self.candidates)
 
-    def of(self, candidate: str) -> list[Judged]:
+    def of(self, candidate: str) -> list[ClaimResult]:
         """All claims on a candidate, in the order of the suite."""
         place = self.candidates.index(candidate)
-        return [row[place] for assessment in self.assessments for row in assessment.judged]
+        return [row[place] for assessment in self.assessments for row in assessment.results]
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ def _assessed(
     at = entrants.place(suite, criterion)
     values = entrants.values(suite, criterion, suite.scenario(criterion), chosen)
     rows = tuple(
-        tuple(judged.judge(claim, grid, at, value, values[0], alone) for value in values)
+        tuple(claim_results.judge(claim, grid, at, value, values[0], alone) for value in values)
         for claim in criterion.claims
     )
     return Assessment(criterion, grid, tuple(runs), rows, tuple(stops))

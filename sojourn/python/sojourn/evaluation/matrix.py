@@ -20,8 +20,8 @@ from sojourn.digits import counted
 from sojourn.digits import number as digits
 from sojourn.errors import UserError
 from sojourn.evaluation import phrases
+from sojourn.evaluation.claim_results import ClaimResult, Conditions, Finding, Standing
 from sojourn.evaluation.evaluate import Assessment, Evaluation
-from sojourn.evaluation.judged import Conditions, Finding, Judged, Standing
 from sojourn.figures import style
 from sojourn.figures.ellipses import Cloud, Panel, ellipses
 from sojourn.records import write_whole
@@ -88,11 +88,11 @@ def render(whole: Evaluation) -> str:
 
 def _sources(whole: Evaluation) -> list[str]:
     """Whose each threshold is."""
-    claims = [row[0].claim for assessment in whole.assessments for row in assessment.judged]
+    claims = [row[0].claim for assessment in whole.assessments for row in assessment.results]
     return list(dict.fromkeys(whole.suite.source(claim) for claim in claims if claim.judged))
 
 
-def _claim(whole: Evaluation, assessment: Assessment, row: Sequence[Judged]) -> dict[str, Any]:
+def _claim(whole: Evaluation, assessment: Assessment, row: Sequence[ClaimResult]) -> dict[str, Any]:
     """A claim in the cell that decides, for each candidate."""
     claim = row[0].claim
     asks = phrases.asks(assessment, claim, whole.called[whole.candidates[0]])
@@ -104,7 +104,7 @@ def _claim(whole: Evaluation, assessment: Assessment, row: Sequence[Judged]) -> 
     }
 
 
-def _decisive(candidate: str, one: Judged) -> dict[str, str | None]:
+def _decisive(candidate: str, one: ClaimResult) -> dict[str, str | None]:
     found = one.decisive
     return _field(candidate, found, "" if found is None else phrases.where(found.conditions))
 
@@ -135,7 +135,7 @@ def _criterion(whole: Evaluation, assessment: Assessment) -> dict[str, Any]:
         "id": one.name,
         "title": f"{one.section} {one.title}",
         "force": one.force,
-        "claims": [_claim(whole, assessment, row) for row in assessment.judged],
+        "claims": [_claim(whole, assessment, row) for row in assessment.results],
         "runs": f"{quote(one.name)}/{PAGE}",
         "again": shlex.join((*again, *by, *whole.named)),
         "picture": _picture(whole, assessment),
@@ -151,13 +151,13 @@ def _cells(whole: Evaluation, assessment: Assessment) -> list[dict[str, Any]]:
         return []
     return [
         _row(whole, assessment, row, cell)
-        for row in assessment.judged
+        for row in assessment.results
         for cell in assessment.conditions
     ]
 
 
 def _row(
-    whole: Evaluation, assessment: Assessment, row: Sequence[Judged], cell: Conditions
+    whole: Evaluation, assessment: Assessment, row: Sequence[ClaimResult], cell: Conditions
 ) -> dict[str, Any]:
     """One claim in one cell."""
     claim = row[0].claim
@@ -189,7 +189,7 @@ def _picture(whole: Evaluation, assessment: Assessment) -> dict[str, str]:
             phrases.where(each),
             [
                 _cloud(whole, at, cells[found.label])
-                for at, judged in enumerate(assessment.judged[0])
+                for at, judged in enumerate(assessment.results[0])
                 if (found := judged.at(each)) is not None
             ],
         )

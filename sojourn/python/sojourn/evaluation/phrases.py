@@ -6,8 +6,8 @@ import math
 
 from sojourn.digits import number as digits
 from sojourn.digits import with_interval
+from sojourn.evaluation.claim_results import ClaimResult, Conditions, Finding, Standing
 from sojourn.evaluation.evaluate import Assessment, Evaluation
-from sojourn.evaluation.judged import Conditions, Finding, Judged, Standing
 from sojourn.evaluation.suite import Claim
 from sojourn.judgement.quantities import Quantity
 from sojourn.sweeps.axes import headings, written
@@ -70,7 +70,7 @@ def where(conditions: Conditions) -> str:
     )
 
 
-def counts(found: list[Judged]) -> dict[Standing, int]:
+def counts(found: list[ClaimResult]) -> dict[Standing, int]:
     """How many claims have which verdict."""
     words = [each.verdict for each in found]
     return {word: words.count(word) for word in SIGNS}
@@ -92,7 +92,7 @@ def sentence(whole: Evaluation, candidate: str) -> str:
         those = [
             f"{assessment.criterion.section} {name(assessment, row[0].claim)}"
             for assessment in whole.assessments
-            for row in assessment.judged
+            for row in assessment.results
             if row[whole.candidates.index(candidate)].verdict == verdict
         ]
         if those:

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from sojourn import shapes
+from sojourn.defaults import SUITES
 from sojourn.errors import UserError
-from sojourn.offered import SUITES
 from sojourn.scenario import Scenario, load
 from sojourn.sweeps import grid
 

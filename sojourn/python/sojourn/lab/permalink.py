@@ -13,7 +13,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn import foreign
+from sojourn import sanitize
 from sojourn.errors import UserError
 
 VERSION = 1
@@ -73,7 +73,7 @@ def read_link(text: str) -> Shown:
             f"this sojourn reads version {VERSION}: update it",
         )
     try:
-        given = foreign.read_json(_unpacked(found[2]))
+        given = sanitize.read_json(_unpacked(found[2]))
     except ValueError:
         raise _refused("this link is damaged", "copy the whole address of the page") from None
     match given:
@@ -84,9 +84,9 @@ def read_link(text: str) -> Shown:
         ):
             link, seeds = given.get("link"), given.get("seeds")
             return Shown(
-                foreign.plain(scenario, lines=True),
-                tuple(map(foreign.plain, qdiscs)),
-                foreign.plain(link) if isinstance(link, str) else None,
+                sanitize.plain(scenario, lines=True),
+                tuple(map(sanitize.plain, qdiscs)),
+                sanitize.plain(link) if isinstance(link, str) else None,
                 seeds if seeds in SEEDS else 1,
             )
     raise _refused("this link holds no scenario", "copy the whole address of the page")

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
 from sojourn.errors import UserError, install_extra
-from sojourn.foreign import plain
 from sojourn.own.bases import (
     ANSWERS,
     BASES,
@@ -38,6 +37,7 @@ from sojourn.own.bases import (
     Number,
 )
 from sojourn.own.language import base_of, read
+from sojourn.sanitize import plain
 from sojourn.scenario.qdisc import Qdisc
 from sojourn.scenario.trace import opened
 

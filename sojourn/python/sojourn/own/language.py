@@ -34,7 +34,6 @@ from itertools import pairwise
 
 from sojourn import own
 from sojourn.errors import UserError
-from sojourn.foreign import plain
 from sojourn.own import kinds
 from sojourn.own.bases import (
     BASES,
@@ -49,6 +48,7 @@ from sojourn.own.bases import (
     Number,
     refusal,
 )
+from sojourn.sanitize import plain
 from sojourn.units import nearest
 
 PUBLIC = {name: getattr(own, name) for name in ("PASS", "DROP", "MARK", "US", "MS", "S")}

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn import foreign, remains
+from sojourn import cleanup, sanitize
 from sojourn import meta as metas
 from sojourn.errors import UserError
 from sojourn.meta import FORMAT, Meta
@@ -77,7 +77,7 @@ def check_vacant(folder: Path, scenario: str, *, force: bool = False) -> None:
     try:
         if not folder.is_dir():
             return
-        # A half meta.json (`remains.beside`) is nobody's: the next process to write removes it.
+        # A half meta.json (`cleanup.beside`) is nobody's: the next process to write removes it.
         all_names = {file.name for file in folder.iterdir()}
         names = {name for name in all_names if not name.startswith(f".{META}.")}
         if not names:
@@ -200,7 +200,7 @@ def check_room(folder: Path, needed_bytes: int) -> None:
 
 def write_whole(file: Path, content: bytes) -> None:
     """Writes a file, or replaces it, in one step: whole or not at all. Raises OSError."""
-    with remains.beside(file) as temporary:
+    with cleanup.beside(file) as temporary:
         temporary.write_bytes(content)
         os.replace(temporary, file)
 
@@ -246,7 +246,7 @@ def remove_run(folder: Path) -> None:
 
 def read_meta(file: Path) -> Meta:
     try:
-        return metas.read(content_of(file, foreign.MOST_JSON_BYTES))
+        return metas.read(content_of(file, sanitize.MOST_JSON_BYTES))
     except metas.NewerError as newer:
         raise RunError(
             f"{file} was written by a newer sojourn ({newer})", "update sojourn"
@@ -293,7 +293,7 @@ def read_table(file: Path, content: bytes, meta: Meta) -> pl.DataFrame:
             _check_rows(file, rows, len(content))
             table = pl.read_parquet(io.BytesIO(content))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise damaged(file, foreign.plain(str(error))) from None
+        raise damaged(file, sanitize.plain(str(error))) from None
     if list(table.schema.items()) != _shape(file.stem):
         table = _brought_up(file, table, old=meta.format < FORMAT)
     if problem := _strangers(file.stem, table, meta):
@@ -346,7 +346,7 @@ def _brought_up(file: Path, table: pl.DataFrame, *, old: bool) -> pl.DataFrame:
             for column in columns
         )
     except pl.exceptions.PolarsError as error:
-        raise damaged(file, foreign.plain(str(error))) from None
+        raise damaged(file, sanitize.plain(str(error))) from None
 
 
 def _strangers(name: str, table: pl.DataFrame, meta: Meta) -> str | None:

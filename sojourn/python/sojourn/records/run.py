@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sojourn import foreign, hypertext, remains
+from sojourn import cleanup, hypertext, sanitize
 from sojourn._core import Numbers, SeedTables
 from sojourn.meta import FORMAT, Meta
 from sojourn.records.disk import (
@@ -169,7 +169,7 @@ class Run:
     def scenario_text(self) -> str:
         """The scenario as it was given, sweeps resolved (TOML); of a measurement what was asked."""
         text = content_of(self.path / SCENARIO).decode(errors="replace").replace("\r\n", "\n")
-        return foreign.plain(text, lines=True)
+        return sanitize.plain(text, lines=True)
 
     def tables(self, seed: int | None = None) -> tuple[str, ...]:
         """Names of the tables that this Run holds of a seed (None: of its first); those of
@@ -308,7 +308,7 @@ class Run:
         if not index.is_file():
             return [cls.open(folder)]
         try:
-            names = foreign.read_json(content_of(index, foreign.MOST_JSON_BYTES))["runs"]
+            names = sanitize.read_json(content_of(index, sanitize.MOST_JSON_BYTES))["runs"]
             plain = all(name == Path(name).name and name not in ("", "..") for name in names)
             if not isinstance(names, list) or not names or not plain:
                 raise ValueError
@@ -349,13 +349,13 @@ class Run:
     @classmethod
     def create_temporary(cls, meta: Meta, scenario: str) -> Run:
         """Starts a Run in a temporary folder that lives as long as the Run object."""
-        folder = remains.make_folder()
+        folder = cleanup.make_folder()
         try:
             run = cls.create(folder, meta, scenario)
         except BaseException:
-            remains.remove_folder(folder)
+            cleanup.remove_folder(folder)
             raise
-        weakref.finalize(run, remains.remove_folder, folder)
+        weakref.finalize(run, cleanup.remove_folder, folder)
         return run
 
     def pack(
@@ -395,13 +395,13 @@ class Run:
         target = self._seed_folder(seed)
         try:
             with contextlib.ExitStack() as stack:
-                temporary = stack.enter_context(remains.beside(target))
+                temporary = stack.enter_context(cleanup.beside(target))
                 temporary.mkdir()
                 for name, content in packed.files.items():
                     (temporary / name).write_bytes(content)
                 if target.exists():
                     # It is removed when meta.json no longer names it.
-                    os.replace(target, stack.enter_context(remains.beside(target)))
+                    os.replace(target, stack.enter_context(cleanup.beside(target)))
                 os.replace(temporary, target)
                 self.meta = dataclasses.replace(
                     self.meta,

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sojourn import places, remains
+from sojourn import cleanup, places
 from sojourn.errors import UserError
 from sojourn.records.disk import SUMS, write_whole
 from sojourn.records.run import Packed
@@ -137,7 +137,7 @@ class SeedStore:
             self._reserve(size)
             if self.unused:
                 return
-            with remains.beside(self.folder / key) as temporary:
+            with cleanup.beside(self.folder / key) as temporary:
                 with temporary.open("wb", buffering=1 << 20) as file:
                     file.writelines(parts)
                 os.replace(temporary, self.folder / key)

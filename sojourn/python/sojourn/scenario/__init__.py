@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sojourn._core import Scenario, dotted_key, scenario_keys
-from sojourn.foreign import is_plain, plain
+from sojourn.sanitize import is_plain, plain
 from sojourn.scenario import examples
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.scenario.qdisc import Qdisc

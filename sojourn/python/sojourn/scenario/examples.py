@@ -6,7 +6,7 @@ installed one (in the tree by a link).
 
 from pathlib import Path
 
-from sojourn.foreign import plain
+from sojourn.sanitize import plain
 from sojourn.scenario.errors import Problem, ScenarioError
 from sojourn.units import nearest
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sojourn.offered import SEEDS_END
+from sojourn.defaults import SEEDS_END
 from sojourn.records import Run
 from sojourn.sweeps.grid import SweepCell, of_runs
 

@@ -19,7 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sojourn import _core, remains
+from sojourn import _core, cleanup
 from sojourn.engine.kernel.guest import awake, boot, guests
 from sojourn.engine.kernel.guest.endings import GuestError
 from sojourn.engine.kernel.plan import fits
@@ -188,7 +188,7 @@ class KernelEngine:
         added = {"plan.json": json.dumps(planned.plan).encode(), **self._added}
         overlay = guests.overlay(program(), added)
         seconds = realised.duration_ns / 1e9
-        with remains.temporary_folder() as folder:
+        with cleanup.temporary_folder() as folder:
             one = boot.Boot(
                 folder,
                 overlay,

@@ -12,7 +12,7 @@ import subprocess
 from importlib.resources import files
 from pathlib import Path
 
-from sojourn import remains
+from sojourn import cleanup
 from sojourn.engine.kernel.guest import host
 from sojourn.engine.kernel.guest.endings import GuestError
 
@@ -39,7 +39,7 @@ def library() -> dict[str, bytes]:
     Raises:
         GuestError: the library can't be compiled.
     """
-    with remains.temporary_folder() as folder:
+    with cleanup.temporary_folder() as folder:
         target = Path(folder) / "awake.so"
         command = [COMPILER, "-O2", "-shared", "-fPIC", "-x", "c", "-", "-o", str(target), "-ldl"]
         environment = {**os.environ, "PATH": host.PATH}

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sojourn import places, remains
+from sojourn import cleanup, places
 from sojourn.engine.kernel.guest.endings import GuestError
 
 MANIFEST = "guest.json"
@@ -94,7 +94,7 @@ def _size(path: Path) -> int:
 def making() -> Iterator[Path]:
     """A temporary folder in the cache in which one guest is made; removed at the end. Only one
     process makes guests at a time."""
-    with _locked(), remains.beside(root() / _UNFINISHED) as folder:
+    with _locked(), cleanup.beside(root() / _UNFINISHED) as folder:
         folder.mkdir(mode=0o700)
         yield folder
 
@@ -150,7 +150,7 @@ def publish(made: Path, name: str, manifest: Mapping[str, Any]) -> CachedGuest:
     text = json.dumps(dict(manifest), indent=1, sort_keys=True) + "\n"
     (made / MANIFEST).write_text(text, encoding="utf-8")
     final = root() / name
-    with remains.beside(final) as old:
+    with cleanup.beside(final) as old:
         if final.exists():
             final.rename(old)
         made.rename(final)

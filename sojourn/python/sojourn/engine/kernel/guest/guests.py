@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sojourn import remains
+from sojourn import cleanup
 from sojourn.engine.kernel.guest import (
     boot,
     cache,
@@ -140,7 +140,7 @@ def try_out(guest: Guest) -> None:
     Raises:
         GuestRunError: it ended in another way.
     """
-    with remains.temporary_folder() as folder:
+    with cleanup.temporary_folder() as folder:
         try:
             boot.run(guest, boot.Boot(folder, b"", wall_limit_s=120.0))
         except errors.GuestRunError as failed:

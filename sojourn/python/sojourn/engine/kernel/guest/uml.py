@@ -21,14 +21,14 @@ from functools import cache as once
 from importlib import resources
 from pathlib import Path
 
-from sojourn import remains
+from sojourn import cleanup
 from sojourn.engine.kernel.guest import cache, host, initrd, packages
 from sojourn.engine.kernel.guest.boot import dying_with_us
 from sojourn.engine.kernel.guest.endings import GuestError, last_lines
 from sojourn.engine.kernel.releases import Release
 
 KIND = "uml"
-BINARY = remains.UML
+BINARY = cleanup.UML
 LOG = "build.log"
 
 DRIVERS = ("simnic.c", "simlog.c", "simlog.h", "simread.c")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import shapes
 
-from sojourn import remains
+from sojourn import cleanup
 from sojourn.cli import status
 from sojourn.engine.kernel.guest import ready
 from sojourn.records import Run
@@ -47,7 +47,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(remains, "_own", None)
+    monkeypatch.setattr(cleanup, "_own", None)
     return tmp_path / "state" / "sojourn" / "running"
 
 
@@ -60,8 +60,8 @@ def python(program: str, *arguments: object) -> int:
 
 
 HOLDS = """
-from sojourn import remains
-with remains.temporary_folder() as folder:
+from sojourn import cleanup
+with cleanup.temporary_folder() as folder:
     print(folder, flush=True)
     input()
 """
@@ -80,7 +80,7 @@ def dead(place: Path, *things: Path | str) -> Path:
     """The folder of a process that is gone, with links to these."""
     folder = place / "00000000"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / remains.OWNER).write_text("process 1: sojourn run x.toml")
+    (folder / cleanup.OWNER).write_text("process 1: sojourn run x.toml")
     for number, thing in enumerate(things):
         (folder / str(number)).symlink_to(thing)
     return folder
@@ -129,7 +129,7 @@ def test_a_folder_is_noted_before_it_is_made_and_until_it_is_gone(
         mkdir(self, *arguments, **options)
 
     monkeypatch.setattr(Path, "mkdir", watched)
-    with remains.temporary_folder() as folder:
+    with cleanup.temporary_folder() as folder:
         assert folder.stat().st_mode & 0o777 == 0o700
         assert before == [[folder]]
     assert not folder.exists()
@@ -139,7 +139,7 @@ def test_a_folder_is_noted_before_it_is_made_and_until_it_is_gone(
 def test_a_process_s_folder_goes_with_it(place: Path) -> None:
     process, folder = holder()
     assert noted(place) == [Path(folder)]
-    (living,) = remains.clean().living
+    (living,) = cleanup.clean().living
     assert living.startswith(f"process {process.pid}: ")
     process.communicate("\n")
     assert owners(place) == []
@@ -149,7 +149,7 @@ def test_a_process_s_folder_goes_with_it(place: Path) -> None:
 def test_what_was_forgotten_is_removed_by_others(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert python("from sojourn import remains; remains.make_folder()") == 0
+    assert python("from sojourn import cleanup; cleanup.make_folder()") == 0
     assert len(cleaned(capsys)["removed"]) == 1
     assert owners(place) == []
 
@@ -157,13 +157,13 @@ def test_what_was_forgotten_is_removed_by_others(
 def test_a_child_that_is_forked_has_a_folder_of_its_own(place: Path) -> None:
     program = """
 import os, signal
-from sojourn import remains
-with remains.temporary_folder() as mine:
+from sojourn import cleanup
+with cleanup.temporary_folder() as mine:
     if os.fork() == 0:
-        theirs = remains.make_folder()
+        theirs = cleanup.make_folder()
         os.kill(os.getpid(), signal.SIGKILL)
     os.wait()
-    done = remains.clean()
+    done = cleanup.clean()
     assert len(done.removed) == 1 and len(done.living) == 1, done
     assert mine.is_dir()
 """
@@ -176,7 +176,7 @@ def test_work_goes_on_where_there_can_be_no_note(
 ) -> None:
     place.parent.mkdir(parents=True)
     place.write_text("in the way")
-    with remains.temporary_folder() as folder:
+    with cleanup.temporary_folder() as folder:
         assert folder.is_dir()
     assert not folder.exists()
     assert place.read_text() == "in the way"
@@ -190,14 +190,14 @@ def test_a_folder_that_another_one_cleans_up_is_not_taken(place: Path) -> None:
     """Between making its folder and locking it, a process may lose it to one that takes it for a
     dead one's."""
     folder = dead(place)
-    lock = remains._locked(folder)
+    lock = cleanup._locked(folder)
     assert lock is not None
-    assert remains._locked(folder) is None
-    remains._end(folder)
+    assert cleanup._locked(folder) is None
+    cleanup._end(folder)
     assert owners(place) == []
     os.close(lock)
     with pytest.raises(FileNotFoundError):
-        remains._locked(folder)
+        cleanup._locked(folder)
 
 
 # ------------------------------------------------------------------------------------ killed ones
@@ -272,7 +272,7 @@ def test_the_guest_of_a_run_that_was_killed_ends_with_it_and_its_folder_is_remov
     left = sorted(map(str, (tmp_path / "tmp").iterdir()))
     assert len(left) == 2
     # A child that has yet to become the guest's program has the lock for some milliseconds more.
-    assert sorted(map(str, until(lambda: remains.clean().removed))) == left
+    assert sorted(map(str, until(lambda: cleanup.clean().removed))) == left
     assert until(lambda: not working_in(tmp_path / "tmp"))
     assert list((tmp_path / "tmp").iterdir()) == []
     assert owners(place) == []

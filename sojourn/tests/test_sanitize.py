@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sojourn.foreign import is_plain, plain, plain_values
+from sojourn.sanitize import is_plain, plain, plain_values
 
 
 @pytest.mark.parametrize(

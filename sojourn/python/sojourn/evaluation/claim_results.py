@@ -49,7 +49,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Judged:
+class ClaimResult:
     """One claim on one candidate: all cells."""
 
     claim: Claim
@@ -81,7 +81,7 @@ def judge(
     candidate: str,
     baseline: str,
     alone: Grid | None = None,
-) -> Judged:
+) -> ClaimResult:
     """A claim on a candidate.
 
     Args:
@@ -101,7 +101,7 @@ def judge(
         )
         solo = None if alone is None else _solo(alone, conditions)
         findings.append(_finding(claim, cell, conditions, held, solo))
-    return Judged(claim, candidate, tuple(findings))
+    return ClaimResult(claim, candidate, tuple(findings))
 
 
 def _solo(alone: Grid, conditions: Conditions) -> AtLink | None:
