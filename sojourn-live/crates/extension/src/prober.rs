@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use probe::netlink::Netlink;
-use probe::prober::{Counts, Outcome, Prober as Probes, Sample, Target, Timing, Way};
+use probe::prober::{Counts, Outcome, Prober as Probes, Protocol, Sample, Target, Timing};
 use probe::sys::Interest;
 use probe::{Clock, Epoll, Timer};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -55,8 +55,8 @@ impl Prober {
         let targets: Vec<Target> = targets
             .into_iter()
             .map(|(address, port)| {
-                let way = port.map_or(Way::Icmp, Way::Udp);
-                Ok(Target { address: parse(&address)?, way, size, ds })
+                let protocol = port.map_or(Protocol::Icmp, Protocol::Udp);
+                Ok(Target { address: parse(&address)?, protocol, size, ds })
             })
             .collect::<PyResult<_>>()?;
         let clock = Clock::starting_in(0);

@@ -1,6 +1,6 @@
-//! What flows need of the run they are in: its plan, its agenda, its epoll, its tables.
+//! The parts of a run that flows share: plan, agenda, epoll and tables.
 //!
-//! `run` owns the context and hands it to each flow that has something to do.
+//! `run` owns the context and passes it to each flow that has work to do.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,29 +15,29 @@ use crate::plan::Plan;
 use crate::recorded::Tables;
 use crate::world::World;
 
-/// The device that reads connections inside the guest's kernel.
+/// The device that makes the guest's kernel read connections.
 const READER: &str = "/dev/simread";
 
-/// What is done at a time.
+/// Work that is due at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Task {
     /// A flow's start, next packet or next transfer is due.
     Next(usize),
     /// A flow stops.
     Stop(usize),
-    /// A step of the plan's `events`.
+    /// A step of the plan's `events` is due.
     Event(usize),
-    /// Queues are sampled.
+    /// A sample of the queues is due.
     SampleQueues,
-    /// TCP connections are sampled.
+    /// A sample of the TCP connections is due.
     SampleFlows,
-    /// The run ends; what is in flight goes on.
+    /// The run ends; packets in flight are still recorded.
     End,
-    /// Everything ends.
+    /// The program stops recording.
     Over,
 }
 
-/// What is to be done, in order of time; at one time in the order in which it was entered.
+/// Pending tasks, in order of time; tasks of equal time keep the order in which they were added.
 #[derive(Debug, Default)]
 pub struct Agenda {
     heap: BinaryHeap<Reverse<(i64, u64, Task)>>,
@@ -45,18 +45,18 @@ pub struct Agenda {
 }
 
 impl Agenda {
-    /// Enters a task.
+    /// Adds a task.
     pub fn at(&mut self, time: i64, task: Task) {
         self.entered += 1;
         self.heap.push(Reverse((time, self.entered, task)));
     }
 
-    /// When its first task is due, ns of the run's clock.
+    /// Returns the time of the first task, ns of the run's clock.
     pub fn first(&self) -> Option<i64> {
         self.heap.peek().map(|Reverse((time, ..))| *time)
     }
 
-    /// Takes out the first task if it is due, with the time it was due at.
+    /// Removes and returns the first task if it is due, with its due time.
     pub fn due(&mut self, now: i64) -> Option<(i64, Task)> {
         if self.first()? > now {
             return None;
@@ -65,73 +65,73 @@ impl Agenda {
     }
 }
 
-/// Whom an event of the epoll is for, above 32 bits of an index.
+/// The receiver of an epoll event; a token is this number above 32 bits of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub enum For {
+pub enum EventTarget {
     /// The timer.
     Timer,
-    /// A flow's socket that waits for connections, or turns datagrams round.
+    /// A flow's listening socket, or the socket that echoes its datagrams.
     Listener,
-    /// The sending end of a flow, or where its replies come in.
+    /// The sending end of a flow, which also receives replies.
     Sender,
     /// The receiving end of a flow.
     Receiver,
-    /// Those who hear pings.
-    Hearer,
+    /// A socket that captures ping requests at the far end.
+    EchoListener,
     /// A tap of `taps[index]`.
     Tap,
-    /// The cards' log.
+    /// The log of the simulated cards.
     Log,
-    /// A tap that keeps headers.
+    /// A tap that records headers.
     Headers,
 }
 
-impl For {
-    const ALL: [For; 8] = [
-        For::Timer,
-        For::Listener,
-        For::Sender,
-        For::Receiver,
-        For::Hearer,
-        For::Tap,
-        For::Log,
-        For::Headers,
+impl EventTarget {
+    const ALL: [EventTarget; 8] = [
+        EventTarget::Timer,
+        EventTarget::Listener,
+        EventTarget::Sender,
+        EventTarget::Receiver,
+        EventTarget::EchoListener,
+        EventTarget::Tap,
+        EventTarget::Log,
+        EventTarget::Headers,
     ];
 
-    /// The token of this one's `index`.
+    /// Returns the token for `index` of this kind.
     pub fn token(self, index: usize) -> u64 {
         (self as u64) << 32 | index as u64
     }
 
-    /// Whom a token is for, and the index.
-    pub fn of(token: u64) -> (For, usize) {
-        (For::ALL[(token >> 32) as usize], (token & 0xffff_ffff) as usize)
+    /// Returns the receiver and the index of a token.
+    pub fn of(token: u64) -> (EventTarget, usize) {
+        (EventTarget::ALL[(token >> 32) as usize], (token & 0xffff_ffff) as usize)
     }
 }
 
-/// What flows need of the run they are in.
+/// The parts of a run that flows share.
 pub struct Context<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// The namespaces.
     pub world: &'a World,
-    /// What waits.
+    /// The descriptors to wait for.
     pub epoll: Epoll,
     /// The run's clock.
     pub clock: Clock,
-    /// What is to be done.
+    /// The pending tasks.
     pub agenda: Agenda,
-    /// Reads connections inside the kernel, where that can (engine/kernel/linux/simread.c).
+    /// Reads connections inside the kernel, if it can (engine/kernel/linux/simread.c).
     reader: Option<File>,
-    /// Room for datagrams.
+    /// Receive buffer for datagrams.
     pub batch: Batch,
-    /// What flows record.
+    /// The tables that flows fill.
     pub tables: Tables,
 }
 
 impl<'a> Context<'a> {
-    /// A context without tasks; its clock starts now.
+    /// Creates a context without tasks; its clock starts now.
     pub fn new(plan: &'a Plan, world: &'a World) -> io::Result<Context<'a>> {
         Ok(Context {
             plan,
@@ -145,18 +145,18 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Lets the kernel read a connection as it comes, where it can: whoever waits for it hears of
-    /// its end only.
+    /// Makes the kernel read a connection as data arrives, if it can. The program is then woken
+    /// only at the end of the stream.
     pub fn read_in_kernel(&mut self, connection: &impl AsRawFd) -> io::Result<()> {
         self.reader.as_mut().map_or(Ok(()), |reader| {
             reader.write_all(connection.as_raw_fd().to_string().as_bytes())
         })
     }
 
-    /// Enters into the agenda what the plan says.
+    /// Adds the plan's events, samples, flows and end to the agenda.
     pub fn enter_plan(&mut self) {
         let plan = self.plan;
-        // Events come first at their time, samples see what is before the traffic of their time.
+        // At equal times, events come first, and samples precede the traffic.
         for (i, event) in plan.events.iter().enumerate() {
             self.agenda.at(event.at_ns as i64, Task::Event(i));
         }
@@ -177,29 +177,29 @@ impl<'a> Context<'a> {
             }
         }
         self.agenda.at(end, Task::End);
-        // Blocks of the taps that are not full are handed over some time after.
+        // The kernel delivers the taps' incomplete blocks some time after the end.
         let linger = (plan.linger_ns as i64).max(3 * i64::from(tap::RETIRE_MS) * 1_000_000);
         self.agenda.at(end + linger, Task::Over);
     }
 
-    /// Says on the console how far the run is, at each hundredth of it: where the archive is a file
-    /// of the host's, the console is one, too, and takes none of the guest's time.
-    pub fn tell(&self, sampled: i64) {
+    /// Prints the run's progress on the console, at each hundredth. This applies where the archive
+    /// is a file of the host: the console is then a file too, and printing takes no guest time.
+    pub fn report_progress(&self, sampled: i64) {
         let hundredth = (self.plan.duration_ns / 100).max(1) as i64;
         let before = sampled - self.plan.sample.queue_ns as i64;
         if self.plan.output.mount.is_some() && sampled / hundredth > before / hundredth {
-            // A console that is gone is no reason to stop.
+            // The run goes on without a console.
             let _ = writeln!(io::stdout(), "@AT {sampled}");
         }
     }
 
-    /// Enters the next of a series of samples: at the next multiple that has not passed, before the
+    /// Schedules the next of a series of samples: at the next multiple that is not past, before the
     /// end.
     pub fn again(&mut self, task: Task, due: i64, now: i64, interval: u64) {
         let interval = interval as i64;
         let missed = (now - due).max(0) / interval;
         let next = due + (missed + 1) * interval;
-        // The end takes a sample of its own.
+        // The end takes its own sample.
         if next < self.plan.duration_ns as i64 {
             self.agenda.at(next, task);
         }
@@ -228,8 +228,8 @@ mod tests {
 
     #[test]
     fn a_token_is_read_as_it_was_made() {
-        for whom in For::ALL {
-            assert_eq!(For::of(whom.token(70_000)), (whom, 70_000));
+        for whom in EventTarget::ALL {
+            assert_eq!(EventTarget::of(whom.token(70_000)), (whom, 70_000));
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The simulated cards' own account of their packets, event by event: `/dev/simlog` of the built
-//! guest.
+//! The simulated cards' log of their packets, event by event: `/dev/simlog` of the built guest.
 //!
-//! The driver notes where each packet comes to a queue, leaves it, is thrown away, goes out and is
-//! lost, and TCP each RTT sample it takes, where no virtual time passes
-//! (engine/kernel/linux/simlog.h says what an event is). They are read some thousands at a time.
+//! The driver logs when each packet is enqueued, dequeued, dropped, transmitted and lost. TCP logs
+//! each of its RTT samples. No virtual time passes while the kernel logs;
+//! engine/kernel/linux/simlog.h defines the events. The program reads thousands of events at a
+//! time.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,18 +12,18 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsRawFd, RawFd};
 
 use probe::Clock;
-use probe::tap::Kin;
+use probe::tap::FiveTuple;
 use serde_json::{Value, json};
 use tables::Histogram;
 
 use crate::plan::Plan;
 use crate::results::{Archive, Values};
 use crate::taps::Flows;
-use crate::watch::{Coming, Watch, Window, histograms};
+use crate::watch::{Arrival, Watch, Window, histograms};
 
 const DEVICE: &str = "/dev/simlog";
 const EVENT: usize = 40;
-/// Read at a time.
+/// Events per read.
 const EVENTS: usize = 4096;
 
 const CAME: u8 = 0;
@@ -34,7 +34,7 @@ const LOST: u8 = 4;
 const RTT: u8 = 5;
 const MISSED: u8 = 6;
 
-/// An event as the driver lays it out.
+/// An event in the driver's layout.
 struct Event<'a>(&'a [u8]);
 
 impl Event<'_> {
@@ -50,7 +50,7 @@ impl Event<'_> {
         self.word(8)
     }
 
-    /// Bytes of the packet, or what else is counted.
+    /// Bytes of the packet, or another count.
     fn value(&self) -> u32 {
         self.word(12)
     }
@@ -63,7 +63,7 @@ impl Event<'_> {
         u32::from_le_bytes([self.0[37], self.0[38], self.0[39], 0])
     }
 
-    fn what(&self) -> u8 {
+    fn kind(&self) -> u8 {
         self.0[34]
     }
 
@@ -71,12 +71,12 @@ impl Event<'_> {
         self.0[35]
     }
 
-    fn kin(&self) -> Kin {
+    fn five_tuple(&self) -> FiveTuple {
         let address = |at: usize| {
             IpAddr::V4(Ipv4Addr::new(self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]))
         };
         let port = |at: usize| u16::from_be_bytes([self.0[at], self.0[at + 1]]);
-        Kin {
+        FiveTuple {
             source: address(20),
             destination: address(24),
             protocol: self.0[36],
@@ -85,15 +85,15 @@ impl Event<'_> {
     }
 }
 
-/// The log, being read.
+/// Reads the log.
 pub struct Log {
     file: File,
     buffer: Vec<u8>,
-    /// Which of the plan's taps a card's number in the log belongs to.
+    /// The tap in the plan for each card number in the log.
     taps: HashMap<u16, usize>,
     missed: u64,
     window: Window,
-    /// Samples of TCP's RTT, by flow.
+    /// TCP's RTT samples, by flow.
     rtts: Vec<Histogram>,
 }
 
@@ -104,7 +104,7 @@ impl AsRawFd for Log {
 }
 
 impl Log {
-    /// Opens it, if the plan's taps are cards that are logged.
+    /// Opens the log if the plan's taps are cards.
     pub fn open(plan: &Plan) -> Result<Option<Log>, String> {
         let cards =
             plan.taps.iter().enumerate().filter_map(|(index, tap)| Some((tap.card?, index)));
@@ -122,15 +122,15 @@ impl Log {
         }))
     }
 
-    /// Takes in all that there is.
+    /// Reads all logged events.
     pub fn drain(&mut self, clock: &Clock, flows: &Flows, watched: &mut [Watch]) -> io::Result<()> {
         loop {
-            let got = self.file.read(&mut self.buffer)?;
-            if got == 0 {
+            let length = self.file.read(&mut self.buffer)?;
+            if length == 0 {
                 return Ok(());
             }
             let buffer = std::mem::take(&mut self.buffer);
-            buffer[..got]
+            buffer[..length]
                 .chunks_exact(EVENT)
                 .for_each(|bytes| self.take(&Event(bytes), clock, flows, watched));
             self.buffer = buffer;
@@ -139,34 +139,34 @@ impl Log {
 
     fn take(&mut self, event: &Event, clock: &Clock, flows: &Flows, watched: &mut [Watch]) {
         let t = event.t() - clock.monotonic(0);
-        match event.what() {
+        match event.kind() {
             MISSED => self.missed += u64::from(event.value()),
             RTT => {
-                let flow = flows.of(&event.kin());
-                // The end that sends; the other one has the handshake's only.
-                if flow >= 0 && flow % 2 == 0 && self.window.holds(t) {
+                let flow = flows.of(&event.five_tuple());
+                // Only the sender's samples; the receiver has just the one of the handshake.
+                if flow >= 0 && flow % 2 == 0 && self.window.contains(t) {
                     self.rtts[flow as usize / 2].add(u64::from(event.value()) * 1000);
                 }
             }
-            what => {
+            kind => {
                 let Some(watch) = self.taps.get(&event.card()).map(|&index| &mut watched[index])
                 else {
                     return;
                 };
-                match what {
+                match kind {
                     CAME => {
-                        let coming = Coming {
-                            flow: flows.of(&event.kin()),
+                        let arrival = Arrival {
+                            flow: flows.of(&event.five_tuple()),
                             bytes: event.value(),
                             ds: event.ds(),
                             hash: event.word(16),
                             truesize: event.truesize(),
                         };
-                        watch.came(event.serial(), t, coming);
+                        watch.enqueued(event.serial(), t, arrival);
                     }
-                    LEFT => watch.left(event.serial(), t, event.ds()),
-                    GONE => watch.gone(event.serial(), t),
-                    OUT => watch.out(event.serial(), t),
+                    LEFT => watch.dequeued(event.serial(), t, event.ds()),
+                    GONE => watch.dropped(event.serial(), t),
+                    OUT => watch.transmitted(event.serial(), t),
                     LOST => watch.lost(event.serial()),
                     _ => {}
                 }
@@ -174,25 +174,25 @@ impl Log {
         }
     }
 
-    /// What is to be said of a link's part of it.
+    /// Returns the log's summary for one link.
     pub fn about(&self, watch: &Watch) -> Value {
         json!([{
             "name": "log", "packets": watch.packets(), "lost_records": self.missed, "unexpected": watch.unexpected(),
         }])
     }
 
-    /// Writes the tables `rtts` (one row a flow) and `rtt` (their bins).
+    /// Writes the tables `rtts` (one row per flow) and `rtt` (the bins).
     pub fn write<W: Write>(&self, archive: &mut Archive<W>) -> io::Result<()> {
         let each = || self.rtts.iter().zip(0i64..);
-        let whole = |of: fn(&Histogram) -> i64| Values::I64(each().map(|(h, _)| of(h)).collect());
+        let column = |of: fn(&Histogram) -> i64| Values::I64(each().map(|(h, _)| of(h)).collect());
         archive.table(
             "rtts",
             vec![
                 ("flow".into(), Values::I64(each().map(|(_, flow)| flow).collect())),
-                ("samples".into(), whole(|h| h.count as i64)),
+                ("samples".into(), column(|h| h.count as i64)),
                 ("sum_ns".into(), Values::F64(each().map(|(h, _)| h.sum as f64).collect())),
-                ("min_ns".into(), whole(|h| if h.count > 0 { h.min as i64 } else { -1 })),
-                ("max_ns".into(), whole(|h| h.max as i64)),
+                ("min_ns".into(), column(|h| if h.count > 0 { h.min as i64 } else { -1 })),
+                ("max_ns".into(), column(|h| h.max as i64)),
             ],
         )?;
         histograms(archive, "rtt", "flow", each().map(|(h, flow)| (flow, h)))
@@ -220,14 +220,14 @@ mod tests {
             (7, 5, 1500, 0xabcd)
         );
         assert_eq!(
-            (event.card(), event.what(), event.ds(), event.truesize()),
+            (event.card(), event.kind(), event.ds(), event.truesize()),
             (3, LEFT, 0xb8, 2280)
         );
-        let kin = event.kin();
+        let five_tuple = event.five_tuple();
         assert_eq!(
-            (kin.source.to_string(), kin.destination.to_string()),
+            (five_tuple.source.to_string(), five_tuple.destination.to_string()),
             ("10.0.1.1".into(), "10.0.2.1".into())
         );
-        assert_eq!((kin.protocol, kin.ports), (TCP, [40_000, 5001]));
+        assert_eq!((five_tuple.protocol, five_tuple.ports), (TCP, [40_000, 5001]));
     }
 }

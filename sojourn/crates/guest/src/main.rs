@@ -1,12 +1,12 @@
-//! `sojourn-guest`: the traffic and the samples of a run on a real Linux kernel.
+//! `sojourn-guest`: generates the traffic and takes the samples of a run on a real Linux kernel.
 //!
-//! As first process of a guest (`/init`) it mounts what is needed, reads `/plan.json`, and powers
-//! the machine off at the end. On a host, as root, it does the same run in namespaces of its own:
-//! `sojourn-guest --plan FILE --out FILE`.
+//! As the first process of a guest (`/init`), it mounts the file systems, reads `/plan.json`, and
+//! powers the machine off at the end. On a host, as root, it does the same run in its own
+//! namespaces: `sojourn-guest --plan FILE --out FILE`.
 //!
-//! What it says on standard output, one line each: `@BOOT <ns since boot> <kernel>`, `@CHECK`
-//! (where the plan has a check), `@START`, `@DONE <n> packets watched`, `@END`, and in place of
-//! what did not happen `@FAIL <why>`. The results are in the archive (see `results`).
+//! It prints one line for each stage on standard output: `@BOOT <ns since boot> <kernel>`, `@CHECK`
+//! (if the plan has a check), `@START`, `@DONE <n> packets watched`, `@END`. On failure it prints
+//! `@FAIL <reason>` instead. The results are in the archive (see `results`).
 
 mod context;
 mod flows;
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
             }
         }
     };
-    match whole(first, &plan, out) {
+    match run_plan(first, &plan, out) {
         Ok(()) => {
             say("@END");
             end(first, 0)
@@ -68,28 +68,28 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why there are no results.
+/// Reason why there are no results.
 enum Failure {
-    /// The plan or the permissions are wrong.
+    /// The plan is invalid or permissions are missing.
     Input(String),
-    /// It went wrong on the way.
+    /// The run failed.
     Run(String),
 }
 
-fn arguments(mut given: impl Iterator<Item = String>) -> Result<(String, String), String> {
+fn arguments(mut arguments: impl Iterator<Item = String>) -> Result<(String, String), String> {
     let (mut plan, mut out) = (None, None);
-    while let Some(word) = given.next() {
-        let place = match word.as_str() {
+    while let Some(word) = arguments.next() {
+        let target = match word.as_str() {
             "--plan" => &mut plan,
             "--out" => &mut out,
             other => return Err(format!("unknown argument '{other}'")),
         };
-        *place = Some(given.next().ok_or_else(|| format!("{word} needs a file"))?);
+        *target = Some(arguments.next().ok_or_else(|| format!("{word} needs a file"))?);
     }
     Ok((plan.ok_or("--plan is missing")?, out.ok_or("--out is missing")?))
 }
 
-fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
+fn run_plan(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
     let text = fs::read_to_string(plan).map_err(|e| Failure::Input(format!("{plan}: {e}")))?;
     let mut plan = Plan::parse(&text).map_err(|e| Failure::Input(format!("{plan}: {e}")))?;
     sys::set_deadline(plan.deadline_ns).map_err(|e| Failure::Run(format!("deadline: {e}")))?;
@@ -108,7 +108,7 @@ fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
         fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string();
     say(&format!("@BOOT {} {kernel}", probe::sys::read_clock(probe::sys::Kernel::Monotonic)));
     load(&plan.modules).map_err(Failure::Run)?;
-    // Two sockets to a connection, a listener, and what else there is.
+    // Two sockets per connection, a listener, and room for other files.
     sys::allow_many_files(plan.flows.len() as u64 * 4 + 1024)
         .map_err(|e| Failure::Run(e.to_string()))?;
     let namespaces: Vec<String> = plan
@@ -130,7 +130,7 @@ fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
             )
         }
     };
-    furnish(&plan, &world).map_err(Failure::Run)?;
+    set_up(&plan, &world).map_err(Failure::Run)?;
     let mut run = Run::new(&plan, &world).map_err(Failure::Run)?;
     say("@START");
     run.go().map_err(Failure::Run)?;
@@ -146,14 +146,14 @@ fn whole(first: bool, plan: &str, out: Option<String>) -> Result<(), Failure> {
     archive.finish(index).map_err(|e| Failure::Run(format!("results: {e}")))
 }
 
-fn furnish(plan: &Plan, world: &World) -> Result<(), String> {
+fn set_up(plan: &Plan, world: &World) -> Result<(), String> {
     let mut steps = plan.setup.iter().enumerate();
     steps.try_for_each(|(i, step)| world.step(step).map_err(|e| format!("setup[{i}]: {e}")))
 }
 
-/// The whole of a run, from its set-up on.
+/// Does a run from its set-up to its end.
 fn carry_out<'a>(plan: &'a Plan, world: &'a World) -> Result<Run<'a>, String> {
-    furnish(plan, world)?;
+    set_up(plan, world)?;
     let mut run = Run::new(plan, world)?;
     run.go()?;
     Ok(run)
@@ -165,7 +165,7 @@ fn load(modules: &[String]) -> Result<(), String> {
         .try_for_each(|path| sys::load_module(path).map_err(|e| format!("module {path}: {e}")))
 }
 
-/// Opens where the results go: a file that is made, or a device that may take a moment to appear.
+/// Opens the destination of the results: a new file, or a device that may take a moment to appear.
 fn open_output(output: &Output) -> Result<File, String> {
     load(&output.modules)?;
     if let Some(mount) = &output.mount {
@@ -175,7 +175,7 @@ fn open_output(output: &Output) -> Result<File, String> {
             .map_err(|e| format!("mounting {} on {}: {e}", mount.kind, mount.target))?;
     }
     let path = Path::new(&output.path);
-    let made = if path.starts_with("/dev") {
+    let file = if path.starts_with("/dev") {
         const TRIES: u32 = 1000;
         for _ in 0..TRIES {
             if path.exists() {
@@ -187,13 +187,13 @@ fn open_output(output: &Output) -> Result<File, String> {
     } else {
         File::create(path)
     };
-    made.map_err(|e| format!("{}: {e}", output.path))
+    file.map_err(|e| format!("{}: {e}", output.path))
 }
 
-/// A line for whoever reads the console.
+/// Prints a line on the console.
 fn say(line: &str) {
     let mut out = std::io::stdout();
-    // A console that is gone is no reason to stop.
+    // The run goes on without a console.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 

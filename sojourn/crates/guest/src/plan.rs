@@ -1,12 +1,12 @@
-//! The plan: what the host hands to the guest, in one JSON file, with nothing left to choose.
+//! The plan: the host's complete instructions for the guest, in one JSON file.
 //!
-//! The host has turned a scenario into namespaces, devices, commands and flows; this program parses
-//! nothing but the plan. Times are ns on the run's clock, which is 0 when the traffic begins: after
-//! the set-up and `settle_ns`. Sizes are bytes, rates bit/s. A field that is not known is refused,
-//! so a host and a guest of different versions do not misunderstand each other quietly.
+//! The host has translated a scenario into namespaces, devices, commands and flows; this program
+//! parses only the plan. Times are ns on the run's clock, which is 0 when the traffic begins: after
+//! the set-up and `settle_ns`. Sizes are bytes, rates are bit/s. Unknown fields are errors, so a
+//! host and a guest of different versions can't misunderstand each other silently.
 //!
-//! What is random comes from the seed by the simulator's own generators, in streams of the
-//! simulator's names (`<flow>/traffic`), so both engines offer the same sizes, pauses and video
+//! Random values come from the seed by the simulator's own generators, in streams with the
+//! simulator's names (`<flow>/traffic`). So both engines offer the same sizes, pauses and video
 //! frames.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use traffic::{Draw, Frames};
 
-/// The version of this schema; a plan says which it was written for.
+/// The version of this schema; the plan contains the version it was written for.
 pub const VERSION: u32 = 2;
 
 /// One run.
@@ -28,40 +28,41 @@ pub struct Plan {
     pub seed: u64,
     /// Length of the run, ns.
     pub duration_ns: u64,
-    /// Totals are of what comes after, ns.
+    /// Start of the measured time, ns: totals exclude everything before.
     pub warmup_ns: u64,
-    /// Waited between the end of the set-up and time 0, ns, and some hundred ms more, for a tick:
-    /// carriers come up, addresses become usable.
+    /// Wait between the end of the set-up and time 0, ns: carriers come up, addresses become
+    /// usable. The start then waits some hundred ms more for a timer tick.
     pub settle_ns: u64,
-    /// Waited after the end, ns, for what is in flight: taps go on, sources and samples don't.
+    /// Wait after the end, ns, for packets in flight: taps continue, sources and samples stop.
     pub linger_ns: u64,
-    /// This long after the program's start, ns, it gives up, whatever it is doing:
-    /// `@FAIL deadline`.
+    /// Time limit since the program's start, ns: after it, the program prints `@FAIL deadline` and
+    /// ends.
     pub deadline_ns: u64,
     /// Kernel modules to load first, in this order: paths of uncompressed .ko files.
     pub modules: Vec<String>,
-    /// Network namespaces to make before the set-up, each under `/run/netns` with its loopback up.
+    /// Network namespaces to create before the set-up, each under `/run/netns` with its loopback
+    /// up.
     pub namespaces: Vec<String>,
     /// The set-up, in order. The first failure ends the run.
     pub setup: Vec<Step>,
-    /// What happens during the run, in order of time.
+    /// Steps during the run, in order of time.
     pub events: Vec<Event>,
     /// Devices whose queues and counters are sampled.
     pub devices: Vec<Device>,
-    /// Queues whose packets are followed one by one.
+    /// Queues whose packets are recorded individually.
     pub taps: Vec<Tap>,
-    /// Links whose packets' headers are kept; empty: of none.
+    /// Links whose packet headers are recorded; may be empty.
     #[serde(default)]
-    pub headers: Vec<Kept>,
-    /// The traffic; a flow's index is its place here.
+    pub headers: Vec<HeaderTap>,
+    /// The traffic; a flow's index is its position here.
     pub flows: Vec<Flow>,
-    /// How often to sample.
+    /// Sampling intervals.
     pub sample: Sample,
-    /// Where the results go.
+    /// Destination of the results.
     pub output: Output,
-    /// A short run on namespaces of its own that comes before, to see that this kernel keeps time
-    /// here. Its results lie in the same archive under `check/`, its index in that of the whole.
-    /// Modules, deadline and output are those of the whole.
+    /// A short run in its own namespaces before the main run, which checks that this kernel keeps
+    /// time here. Its results are in the same archive under `check/`, and its index is in the main
+    /// index. Modules, deadline and output are those of the main run.
     #[serde(default)]
     pub check: Option<Box<Plan>>,
 }
@@ -72,24 +73,24 @@ pub struct Plan {
 pub enum Step {
     /// Run a program and wait for it; an exit status other than 0 is a failure.
     Run {
-        /// The namespace it runs in; `None` is the program's own.
+        /// The namespace it runs in; `None`: the program's own.
         namespace: Option<String>,
         /// The program (looked up in PATH) and its arguments: `["tc", "-batch", "-"]`.
         argv: Vec<String>,
-        /// What it reads on standard input.
+        /// Its standard input.
         stdin: Option<String>,
     },
-    /// Write a text into a file that exists: a sysctl, a device's attribute in `/sys`.
+    /// Write a text into an existing file: a sysctl, or a device's attribute in `/sys`.
     /// `/proc/sys/net` and `/sys` are those of the namespace.
     Write {
-        /// The namespace; `None` is the program's own.
+        /// The namespace; `None`: the program's own.
         namespace: Option<String>,
         /// The file.
         path: String,
         /// The text.
         text: String,
     },
-    /// Make a queue discipline for which the guest's tc has no words.
+    /// Add a queue discipline that the guest's tc can't express.
     Qdisc {
         /// The namespace of its device.
         namespace: String,
@@ -101,20 +102,20 @@ pub enum Step {
         handle: u32,
         /// Its kind.
         kind: String,
-        /// Bytes that are added to the length of each packet (tc-stab).
+        /// Bytes added to the length of each packet (tc-stab).
         overhead: i32,
-        /// Its options: a netlink message's attributes, byte by byte.
+        /// Its options: the attributes of a netlink message, as bytes.
         options: Vec<u8>,
     },
 }
 
-/// A step at a time of the run: a rate that changes.
+/// A step at a time of the run, for example a rate change.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Event {
-    /// When, ns.
+    /// Time, ns.
     pub at_ns: u64,
-    /// What.
+    /// The step.
     pub step: Step,
 }
 
@@ -122,41 +123,41 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// Index of the scenario's link that leaves by this device.
+    /// Index of the scenario's link that sends through this device.
     pub link: u32,
     /// Its namespace.
     pub namespace: String,
     /// Its name there.
     pub name: String,
-    /// Files with a number in them, relative to `/sys/class/net/NAME`, read at each sample: BQL's
-    /// `queues/tx-0/byte_queue_limits/limit`, a driver's ring. One that is not there reads -1.
+    /// Files with a number, relative to `/sys/class/net/NAME`, read at each sample: BQL's
+    /// `queues/tx-0/byte_queue_limits/limit`, or a driver's ring. A missing file reads as -1.
     pub gauges: Vec<String>,
 }
 
-/// A queue whose packets are watched: by the log of the simulated card that it is in, or by taps.
-/// What was seen is added up (`watch`).
+/// A queue whose packets are recorded: by the log of its simulated card, or by taps. `watch` adds
+/// up the events.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tap {
     /// Index of the scenario's link.
     pub link: u32,
-    /// Bytes that its discipline counts besides those of the IP packet.
+    /// Bytes that the discipline counts in addition to the IP packet.
     pub header_bytes: u32,
-    /// The end of each transmission is seen, too.
+    /// The end of each transmission is recorded too.
     pub out: bool,
-    /// A row is kept of each packet.
+    /// One row per packet is kept.
     pub rows: bool,
-    /// The card's number in the log; without one there are taps.
+    /// The card's number in the log; `None` if there are taps.
     pub card: Option<u16>,
-    /// Taps.
+    /// The taps; `None` if there is a card.
     pub seen: Option<Stages>,
 }
 
-/// A link whose packets' headers are kept as they leave its queue.
+/// A link whose packet headers are recorded after its queue.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
-    /// Index of the scenario's link that leaves by this device.
+pub struct HeaderTap {
+    /// Index of the scenario's link that sends through this device.
     pub link: u32,
     /// Its namespace.
     pub namespace: String,
@@ -166,68 +167,68 @@ pub struct Kept {
     pub ring_bytes: u32,
 }
 
-/// A queue's packets as they are seen at several places. Stage 0 sees every packet before the
-/// queue, stage 1 after it, further ones later on its way (the far end of the wire). A packet
-/// missing at a stage was dropped before it. Where nothing waits there is no stage before the
-/// queue, and the first one is called `after`.
+/// The places at which a queue's packets are captured. Stage 0 sees every packet before the queue,
+/// stage 1 after it, further stages later (the far end of the wire). A packet that is missing at a
+/// stage was dropped before it. If nothing waits in the queue, there is no stage before it, and the
+/// first stage is called `after`.
 ///
-/// Before the queue: a packet socket sees what a device *receives*, and what it sends *after* the
-/// qdisc. So stage 0 is either the ingress of a router (`in`), or, for any qdisc and a host's own
-/// too, a copy made before the qdisc by
-/// `tc filter ... egress ... action mirred egress mirror dev M` under clsact, seen at M (`out`).
+/// Before the queue: a packet socket captures what a device *receives*, and what it sends *after*
+/// the qdisc. So stage 0 is either the ingress of a router (`in`), or a copy made before the qdisc,
+/// captured at M (`out`): `tc filter ... egress ... action mirred egress mirror dev M` under
+/// clsact. The copy works for any qdisc, including a host's own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stages {
     /// The stages, at least two.
     pub stages: Vec<Stage>,
-    /// Follow only these, as (flow, reverse); `None`: every IP packet that stage 0 sees. For a
-    /// router with several ways out.
+    /// Records only these flows, as (flow, reverse); `None`: every IP packet at stage 0. For a
+    /// router with several outgoing links.
     pub only: Option<Vec<(u32, bool)>>,
-    /// Memory for each point's records in the kernel, bytes.
+    /// Memory for each point's packet records in the kernel, bytes.
     pub ring_bytes: u32,
-    /// From the end of a transmission to the far end, ns.
+    /// Delay from the end of a transmission to the far end, ns.
     pub delay_ns: u64,
-    /// The wire loses packets: one that is missing at the far end is lost.
+    /// The wire loses packets: a packet that is missing at the far end is lost.
     pub loses: bool,
-    /// What becomes of those that are missing after the queue.
+    /// The discipline's drops: packets that are missing after the queue.
     pub drops: Drops,
 }
 
-/// How a discipline drops, as far as taps can't see it.
+/// Drop behaviour of a discipline, as far as taps can't observe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drops {
-    /// It sends in the order in which packets came.
+    /// The discipline is a FIFO.
     pub in_order: bool,
-    /// Which.
+    /// The time at which it drops.
     pub how: How,
-    /// The packets that it holds, where that matters.
+    /// The discipline's limit, packets, if it matters.
     pub limit: Option<u64>,
 }
 
-/// When a packet is dropped.
+/// Time at which a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// As it comes.
+    /// On arrival.
     Arrival,
-    /// As its turn would be; those that find the limit reached, as they come.
+    /// When it would be dequeued; on arrival if the limit is reached.
     Departure,
-    /// When it is the oldest, the limit is reached and another one comes.
+    /// From the head of the queue, when the limit is reached and another packet arrives.
     Head,
 }
 
-/// A stage of a tap: one or several devices that see the same stream of packets between them.
+/// A stage of a tap: one or several devices that together see the stream of packets.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stage {
     /// Its name in the results: `before`, `after`, `arrived`.
     pub name: String,
-    /// Where it looks.
+    /// The devices.
     pub points: Vec<Point>,
 }
 
-/// Where a stage looks.
+/// A device and direction at which packets are captured.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
@@ -235,11 +236,11 @@ pub struct Point {
     pub namespace: String,
     /// The device.
     pub device: String,
-    /// What it receives or what it sends.
+    /// Received or sent packets.
     pub direction: Direction,
 }
 
-/// Of a packet at a device.
+/// Direction of a packet at a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -253,28 +254,29 @@ pub enum Direction {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Its name, unique: its random stream is named after it.
+    /// Its unique name, which also names its random stream.
     pub name: String,
-    /// The end that sends.
+    /// The sending end.
     pub from: End,
-    /// The end that receives, or echoes.
+    /// The receiving or echoing end.
     pub to: End,
-    /// The receiver's TCP or UDP port, or ping's ICMP identifier; unique among all flows of its
-    /// protocol, by which a tap knows a packet's flow. UDP sends from the same port; TCP's source
-    /// port is the kernel's choice.
+    /// The receiver's TCP or UDP port, or ping's ICMP identifier. Unique among the flows of its
+    /// protocol, because taps use it to identify the flow. UDP sends from the same port; the kernel
+    /// chooses TCP's source port.
     pub port: u16,
-    /// When it starts, ns.
+    /// Start time, ns.
     pub start_ns: u64,
-    /// When it stops sending, ns; `None`: at the end. TCP still delivers what its socket holds.
+    /// Time at which it stops sending, ns; `None`: at the end. TCP still delivers the data in its
+    /// socket.
     pub stop_ns: Option<u64>,
-    /// Each packet or frame leaves up to this much later, uniformly drawn from the stream
-    /// `<flow>/jitter`, order kept, ns. Not for TCP, whose packets are the kernel's own.
+    /// Largest random delay of each packet or frame, ns. It is uniform, from the stream
+    /// `<flow>/jitter`, and keeps the order. Not for TCP, whose packets the kernel sends.
     #[serde(default)]
     pub jitter_ns: u64,
-    /// The byte of the IP header: DSCP in the upper six bits, then what the program sets of ECN.
-    /// For TCP those two bits are 0, each packet's own.
+    /// The DS byte of the IP header: DSCP in the upper six bits, ECN in the lower two. For TCP
+    /// these two bits are 0, because the kernel sets them for each packet.
     pub ds: u8,
-    /// What it sends.
+    /// The traffic.
     pub traffic: Traffic,
 }
 
@@ -284,37 +286,37 @@ pub struct Flow {
 pub struct End {
     /// The namespace.
     pub namespace: String,
-    /// An address of its own there.
+    /// An address of this namespace.
     pub address: IpAddr,
 }
 
-/// Kinds of traffic; the simulator's, under the same names.
+/// Kinds of traffic, with the simulator's names.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Traffic {
-    /// One TCP connection: endless, or a transfer of `bytes`.
+    /// One TCP connection: without end, or a transfer of `bytes`.
     Bulk {
-        /// Application bytes; `None` never ends.
+        /// Application bytes; `None`: without end.
         bytes: Option<u64>,
         /// The endpoints.
         tcp: Tcp,
     },
-    /// Transfers one after another, each a new connection, with a pause between.
+    /// Sequential transfers, each on a new connection, with pauses.
     Transfers {
-        /// Application bytes of each.
+        /// Application bytes of each transfer.
         bytes: Draw,
-        /// Pause between the end of one and the start of the next, ns.
+        /// Pause between the end of a transfer and the start of the next, ns.
         pause_ns: Draw,
         /// The endpoints.
         tcp: Tcp,
     },
-    /// Datagrams at a constant rate, or on/off where both periods are given.
+    /// Datagrams at a constant rate, or on/off if both periods are given.
     Udp {
         /// Rate of IP bytes while on, bit/s.
         bps: u64,
         /// IP packet size, bytes.
         packet_bytes: u32,
-        /// Length of the on periods, ns; `None` is always on.
+        /// Length of the on periods, ns; `None`: always on.
         on_ns: Option<Draw>,
         /// Length of the off periods, ns.
         off_ns: Option<Draw>,
@@ -326,56 +328,55 @@ pub enum Traffic {
         /// IP packet size both ways, bytes.
         packet_bytes: u32,
     },
-    /// A datagram and our own echo of it, which says when it turned round.
+    /// A datagram and our own echo, which contains the time at which the far end received it.
     Echo {
         /// Time between requests, ns.
         interval_ns: u64,
         /// IP packet size both ways, bytes.
         packet_bytes: u32,
     },
-    /// RTP video: one frame each 1/fps, its packets back to back.
+    /// RTP video: one frame every 1/fps, its packets back to back.
     Video {
-        /// Frame sizes: the model, or (time from the flow's start in ns, bytes) as drawn or
-        /// recorded.
+        /// Frame sizes: from the model, or a list of (time from the flow's start in ns, bytes).
         frames: Frames,
-        /// Largest RTP payload of a packet, bytes; IP, UDP and RTP headers come on top.
+        /// Largest RTP payload of a packet, bytes, without IP, UDP and RTP headers.
         payload_bytes: u32,
     },
 }
 
-/// A TCP connection's options. ECN is the namespace's sysctl or the route's feature, buffers are
-/// sysctls: both are written by the set-up.
+/// Options of a TCP connection. The set-up writes ECN (the namespace's sysctl or a route feature)
+/// and the buffers (sysctls).
 #[derive(Clone, Debug, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tcp {
     /// Congestion control of the sender, by the kernel's name; `None`: the namespace's default.
     pub congestion: Option<String>,
-    /// Largest segment, bytes; `None`: the path's.
+    /// Largest segment, bytes; `None`: as the path allows.
     pub mss: Option<u32>,
-    /// The most the receiver advertises, bytes; `None`: the kernel tunes it.
+    /// Largest window that the receiver advertises, bytes; `None`: the kernel tunes it.
     pub window_bytes: Option<u32>,
 }
 
-/// How often to sample, ns; 0: never. Samples lie at whole multiples.
+/// Sampling intervals, ns; 0: never. Samples are taken at whole multiples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
     /// Qdiscs, device counters and gauges.
     pub queue_ns: u64,
-    /// TCP_INFO of both ends and bytes delivered.
+    /// TCP_INFO of both ends and delivered bytes.
     pub flow_ns: u64,
 }
 
-/// Where the results go.
+/// Destination of the results.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Output {
-    /// Modules to load after the measurement, before the rest (virtio: it must not be there
+    /// Modules to load after the measurement, before the others (virtio, which must not be loaded
     /// earlier).
     pub modules: Vec<String>,
-    /// A file system to mount then (UML: hostfs).
+    /// A file system to mount after the measurement (UML: hostfs).
     pub mount: Option<Mount>,
-    /// The archive: a file to make, or a device that is waited for (QEMU: a virtio port).
+    /// The archive: a new file, or a device to wait for (QEMU: a virtio port).
     pub path: String,
 }
 
@@ -387,7 +388,7 @@ pub struct Mount {
     pub kind: String,
     /// Its source: `none`.
     pub source: String,
-    /// Where; made if it is not there.
+    /// The mount point; created if missing.
     pub target: String,
     /// Its options.
     pub options: String,
@@ -395,11 +396,11 @@ pub struct Mount {
 
 /// IP and UDP headers of a datagram over IPv4 and over IPv6.
 const UDP_HEADERS: [u32; 2] = [28, 48];
-/// What the program writes into each datagram to know it again: a sequence number.
+/// Bytes of the sequence number that the program writes into each datagram.
 const DATAGRAM_BYTES: u32 = 4;
 
 impl Traffic {
-    /// The protocol whose ports it uses.
+    /// Returns the protocol whose ports it uses.
     pub fn protocol(&self) -> Protocol {
         match self {
             Traffic::Bulk { .. } | Traffic::Transfers { .. } => Protocol::Tcp,
@@ -409,19 +410,19 @@ impl Traffic {
     }
 }
 
-/// What a flow's port belongs to.
+/// The protocol of a flow's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
     /// TCP.
     Tcp,
     /// UDP.
     Udp,
-    /// ICMP's identifier.
+    /// ICMP; the port is its identifier.
     Icmp,
 }
 
 impl Plan {
-    /// A plan from its text, checked; the error says what is wrong and where.
+    /// Parses and checks a plan; the error names the place and the fault.
     pub fn parse(text: &str) -> Result<Plan, String> {
         let plan: Plan = serde_json::from_str(text).map_err(|e| e.to_string())?;
         plan.check()?;
@@ -442,7 +443,7 @@ impl Plan {
         if let Some(name) =
             known.iter().find(|n| n.is_empty() || n.contains('/') || n.starts_with('.'))
         {
-            return Err(format!("namespaces: '{name}' is no name for a namespace"));
+            return Err(format!("namespaces: '{name}' is not a valid namespace name"));
         }
         let needs = |place: String, name: &str| {
             if known.contains(name) {
@@ -493,7 +494,7 @@ impl Plan {
             }
             let flows = self.flows.len() as u32;
             if seen.only.iter().flatten().any(|&(flow, _)| flow >= flows) {
-                return Err(format!("taps[{i}]: names a flow that is not there"));
+                return Err(format!("taps[{i}]: `only` names a flow that does not exist"));
             }
         }
         let mut ports = BTreeSet::new();
@@ -510,7 +511,8 @@ impl Plan {
 }
 
 impl Flow {
-    /// Bytes of the IP and UDP (or ICMP: the same) headers of its packets.
+    /// Returns the bytes of the IP and UDP headers of its packets (ICMP's header has the same
+    /// size).
     pub fn headers(&self) -> u32 {
         UDP_HEADERS[usize::from(self.to.address.is_ipv6())]
     }
@@ -520,7 +522,7 @@ impl Flow {
             return Err("its ends have addresses of different families".into());
         }
         if self.port == 0 {
-            return Err("port: 0 is no port".into());
+            return Err("port: 0 is not a valid port".into());
         }
         let is_tcp = self.traffic.protocol() == Protocol::Tcp;
         if self.ds & 3 != 0 && is_tcp {
@@ -547,25 +549,25 @@ impl Flow {
                     return Err("bps: 0 never sends".into());
                 }
                 if on_ns.is_some() != off_ns.is_some() {
-                    return Err("on_ns and off_ns come together".into());
+                    return Err("on_ns and off_ns must be given together".into());
                 }
             }
             Traffic::Ping { interval_ns, packet_bytes } => {
                 size(*packet_bytes, self.headers())?;
                 if *interval_ns == 0 {
-                    return Err("interval_ns: 0".into());
+                    return Err("interval_ns: must be above 0".into());
                 }
             }
             Traffic::Echo { interval_ns, packet_bytes } => {
                 size(*packet_bytes, self.headers() + probe::echo::BYTES as u32)?;
                 if *interval_ns == 0 {
-                    return Err("interval_ns: 0".into());
+                    return Err("interval_ns: must be above 0".into());
                 }
             }
             Traffic::Video { payload_bytes, frames } => {
                 size(payload_bytes.saturating_add(self.headers() + 12), least)?;
                 if matches!(frames, Frames::Trace { frames, .. } if frames.is_empty()) {
-                    return Err("frames: none".into());
+                    return Err("frames: the list is empty".into());
                 }
             }
             Traffic::Bulk { .. } | Traffic::Transfers { .. } => {}
@@ -580,14 +582,14 @@ pub(crate) mod tests {
     use serde_json::{Value, json};
 
     impl Tap {
-        /// A card's, of a link.
+        /// The tap of a card, for a link.
         pub(crate) fn of_link(link: u32) -> Tap {
             Tap { link, header_bytes: 0, out: false, rows: false, card: Some(1), seen: None }
         }
     }
 
     impl Plan {
-        /// One to be changed.
+        /// A valid plan, which tests modify.
         pub(crate) fn sample() -> Plan {
             Plan::parse(&plan().to_string()).unwrap()
         }
@@ -659,7 +661,7 @@ pub(crate) mod tests {
         assert_eq!(plan.output.mount.unwrap().kind, "hostfs");
     }
 
-    /// What is said of the plan when the value at `place` is another.
+    /// Returns the error for the plan after the value at `place` is replaced.
     fn refused(place: &str, value: Value) -> String {
         let mut changed = plan();
         match changed.pointer_mut(place) {
@@ -717,11 +719,15 @@ pub(crate) mod tests {
         let cases = [
             ("/version", json!(1), "version: this program reads plans of version 2, not 1"),
             ("/namespaces/1", json!("a"), "a name occurs twice"),
-            ("/namespaces/1", json!("../b"), "'../b' is no name"),
+            ("/namespaces/1", json!("../b"), "'../b' is not a valid namespace name"),
             ("/setup/0/namespace", json!("c"), "setup[0]: there is no namespace 'c'"),
             ("/setup/0/argv", json!([]), "setup[0]: argv is empty"),
             ("/taps/0/seen/stages", json!([]), "taps[0]: needs at least two stages"),
-            ("/taps/0/seen/only", json!([[1, false]]), "taps[0]: names a flow that is not there"),
+            (
+                "/taps/0/seen/only",
+                json!([[1, false]]),
+                "taps[0]: `only` names a flow that does not exist",
+            ),
             ("/taps/0/card", json!(5), "taps[0]: needs a card or stages, and not both"),
             (
                 "/flows/0/to/address",
@@ -744,14 +750,14 @@ pub(crate) mod tests {
                         "tcp": {"congestion": null, "mss": null, "window_bytes": null}}}),
                 "flows[0]: jitter_ns: TCP's packets are the kernel's",
             ),
-            ("/flows/0/port", json!(0), "flows[0]: port: 0 is no port"),
+            ("/flows/0/port", json!(0), "flows[0]: port: 0 is not a valid port"),
             (
                 "/flows/0/traffic/packet_bytes",
                 json!(31),
                 "packet_bytes: 31 is not between 32 and 65535",
             ),
             ("/flows/0/traffic/bps", json!(0), "bps: 0 never sends"),
-            ("/flows/0/traffic/off_ns", Value::Null, "on_ns and off_ns come together"),
+            ("/flows/0/traffic/off_ns", Value::Null, "on_ns and off_ns must be given together"),
         ];
         for (place, value, said) in cases {
             let error = refused(place, value);

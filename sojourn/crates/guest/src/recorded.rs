@@ -1,14 +1,14 @@
 //! The tables that flows fill during a run: connections, transfers, datagrams, probes.
 //!
-//! engine/kernel/observed reads them by these names. Times are those of the run's clock.
+//! engine/kernel/observed reads the tables by these names. Times are on the run's clock.
 
 use std::io::{self, Write};
 
 use crate::results::{Archive, rows};
 
 rows! {
-    /// Samples of TCP_INFO. What the moment has is -1 while no connection is open; what is counted
-    /// is so since the flow's start.
+    /// Samples of TCP_INFO. Momentary values are -1 while no connection is open; counters count
+    /// from the flow's start.
     tcp {
         t_ns,
         flow,
@@ -46,15 +46,14 @@ rows! {
         received_bytes,
         completed,
     }
-    /// Completed transfers; the end is when the last byte is acknowledged.
+    /// Completed transfers; the end is the time at which the last byte is acknowledged.
     transfers {
         flow,
         start_ns,
         end_ns,
         bytes,
     }
-    /// Every datagram: when it was received (-1: it was not), bytes of the IP packet, its frame (-1:
-    /// it belongs to none).
+    /// Every datagram: receive time (-1: not received), bytes of the IP packet, frame (-1: none).
     datagrams {
         flow,
         seq,
@@ -63,8 +62,7 @@ rows! {
         bytes,
         frame,
     }
-    /// Every probe: when it was turned round at the far end and when it was received (-1: it was
-    /// not).
+    /// Every probe: its arrival time at the far end, and the arrival time of its reply (-1: none).
     probes {
         flow,
         seq,
@@ -74,7 +72,7 @@ rows! {
     }
 }
 
-/// What flows record.
+/// The tables that flows fill.
 #[derive(Default)]
 pub struct Tables {
     /// Samples of connections.
@@ -88,7 +86,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Writes them.
+    /// Writes the tables.
     pub fn write<W: Write>(self, archive: &mut Archive<W>) -> io::Result<()> {
         archive.table("tcp", self.tcp.columns())?;
         archive.table("transfers", self.transfers.columns())?;

@@ -1,12 +1,11 @@
 //! The results: one tar archive of an index and columns.
 //!
-//! `index.json` comes last in it and says what there is: tables, their rows, each column's name and
-//! type, and what can't be a column (names, errors, losses of the measurement itself). A column is
-//! the file `TABLE/NAME`, its values in a row, little-endian. All reading of meaning into them is
-//! the host's.
+//! `index.json` is the last file. It lists the tables, their rows, each column's name and type, and
+//! everything that can't be a column (names, errors, packets that the capture lost). The file
+//! `TABLE/NAME` contains a column's values, little-endian. The host does all interpretation.
 //!
-//! The archive is written in one go, front to back, so it may go into a pipe or a port. It is POSIX
-//! ustar.
+//! The archive is written from front to back, so the output may be a pipe or a port. The format is
+//! POSIX ustar.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,13 +16,13 @@ use tables::Column;
 /// A column's values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Whole numbers; -1 where there is none.
+    /// Integers; -1: no value.
     I64(Vec<i64>),
-    /// Flows, link indices, sizes; -1 where there is none.
+    /// Flows, link indices, sizes; -1: no value.
     I32(Vec<i32>),
     /// Bytes.
     U8(Vec<u8>),
-    /// Sums that may pass 64 bits; exact to 2^53.
+    /// Sums that may exceed 64 bits; exact up to 2^53.
     F64(Vec<f64>),
 }
 
@@ -56,8 +55,8 @@ impl Values {
     }
 }
 
-/// A table that grows row by row, of whole numbers: a module with its `Row`, and `Rows` to which one
-/// is pushed by the columns' names.
+/// Declares tables of integers that grow row by row. Each is a module with its `Row`, and with
+/// `Rows`, to which rows are pushed by column name.
 macro_rules! rows {
     ($($(#[doc = $about:literal])+ $table:ident { $($column:ident,)+ })+) => {
         $(
@@ -69,7 +68,7 @@ macro_rules! rows {
                     $(pub $column: i64,)+
                 }
 
-                /// All rows, by columns.
+                /// All rows, by column.
                 #[derive(Default)]
                 pub struct Rows {
                     $($column: Vec<i64>,)+
@@ -81,7 +80,7 @@ macro_rules! rows {
                         $(self.$column.push(row.$column);)+
                     }
 
-                    /// The columns by their names.
+                    /// Returns the columns with their names.
                     pub fn columns(self) -> Vec<(String, $crate::results::Values)> {
                         vec![$((
                             stringify!($column).to_owned(),
@@ -102,15 +101,15 @@ pub struct Archive<W: Write> {
     tables: BTreeMap<String, Value>,
 }
 
-/// The results of a run within another's archive, complete but for the archive around it.
+/// The results of a run inside another archive: files and index, without the archive's end.
 pub struct Part {
     bytes: Vec<u8>,
     index: serde_json::Map<String, Value>,
 }
 
 impl Part {
-    /// What `write` puts into an archive, with `prefix` in front of each name, and the index it
-    /// returns.
+    /// Collects what `write` adds to an archive, with `prefix` before each name, and the index that
+    /// it returns.
     pub fn new(
         prefix: &'static str,
         write: impl FnOnce(&mut Archive<Vec<u8>>) -> io::Result<serde_json::Map<String, Value>>,
@@ -126,18 +125,18 @@ impl Part {
 const BLOCK: usize = 512;
 
 impl<W: Write> Archive<W> {
-    /// An empty archive.
+    /// Creates an empty archive.
     pub fn new(out: W) -> Archive<W> {
         Archive { out, prefix: "", tables: BTreeMap::new() }
     }
 
-    /// Adds the files of a part; its index.
+    /// Adds the files of a part and returns its index.
     pub fn part(&mut self, part: Part) -> io::Result<serde_json::Map<String, Value>> {
         self.out.write_all(&part.bytes)?;
         Ok(part.index)
     }
 
-    /// Adds a table. Its columns are of one length.
+    /// Adds a table. All columns must have the same length.
     pub fn table(&mut self, name: &str, columns: Vec<(String, Values)>) -> io::Result<()> {
         let rows = columns.first().map_or(0, |(_, values)| values.len());
         let mut listed = Vec::new();
@@ -154,7 +153,7 @@ impl<W: Write> Archive<W> {
         Ok(())
     }
 
-    /// Adds a table that is declared for all engines.
+    /// Adds a table of the schema that all engines share.
     pub fn declared(&mut self, table: tables::Table) -> io::Result<()> {
         let of = |column| match column {
             Column::U8(values) => Values::U8(values),
@@ -175,7 +174,7 @@ impl<W: Write> Archive<W> {
         self.out.write_all(&[0; BLOCK][..rest])
     }
 
-    /// Adds the index, to which `tables` is added, and ends the archive.
+    /// Adds the index, including `tables`, and ends the archive.
     pub fn finish(mut self, mut index: serde_json::Map<String, Value>) -> io::Result<()> {
         index.insert("tables".into(), json!(self.tables));
         let text = serde_json::to_vec_pretty(&index)?;
@@ -185,7 +184,7 @@ impl<W: Write> Archive<W> {
     }
 }
 
-/// The header of a file: ustar, owner 0, time 0, so equal results are equal bytes.
+/// Returns the header of a file: ustar, owner 0, time 0, so equal results give equal bytes.
 fn header(name: &str, size: usize) -> io::Result<[u8; BLOCK]> {
     let refuse = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: {why}"));
     if name.len() > 100 {
@@ -203,7 +202,7 @@ fn header(name: &str, size: usize) -> io::Result<[u8; BLOCK]> {
     put(116, "0000000\0");
     put(124, &format!("{size:011o}\0"));
     put(136, "00000000000\0");
-    // The checksum counts itself as eight blanks.
+    // The checksum field counts as eight blanks.
     put(148, "        ");
     put(156, "0");
     put(257, "ustar\x0000");

@@ -1,17 +1,17 @@
-//! The run: one thread, one epoll, one timer, an agenda.
+//! A run: one thread, one epoll, one timer, one agenda.
 //!
-//! Whatever is to be done at a time is in the agenda; the timer is set to its first entry, and
-//! nothing is done in between but what sockets ask for. So the program sleeps whenever there is
-//! nothing to do: in a guest whose time is virtual, time passes only then.
+//! All timed work is in the agenda, and the timer is set to its first task. In between, only
+//! sockets cause work. So the program sleeps whenever it has nothing to do: in a guest with virtual
+//! time, time passes only then.
 
 use std::io::{self, Write};
 
-use probe::sys::{Happened, Interest};
+use probe::sys::{Event, Interest};
 use probe::{Clock, Timer};
 use serde_json::{Map, Value, json};
 
-use crate::context::{Context, For, Task};
-use crate::flows::{Flow, Hearers};
+use crate::context::{Context, EventTarget, Task};
+use crate::flows::{EchoListeners, Flow};
 use crate::headers::Headers;
 use crate::log::Log;
 use crate::plan::Plan;
@@ -27,52 +27,58 @@ pub struct Run<'a> {
     context: Context<'a>,
     timer: Timer,
     flows: Vec<Flow>,
-    hearers: Hearers,
+    echo_listeners: EchoListeners,
     queues: Queues,
-    /// What happened to the packets of each of the plan's taps.
+    /// Events of the packets at each of the plan's taps.
     watched: Vec<Watch>,
-    /// Where there are taps.
+    /// The taps, for kernels without logging cards.
     followers: Vec<Option<Follower>>,
-    /// Where the cards tell.
+    /// The log, if the cards write one.
     log: Option<Log>,
-    /// What packets say.
+    /// The captured headers.
     headers: Headers,
-    /// Which flow a packet belongs to.
-    kin: Flows,
+    /// Finds the flow of a packet.
+    flow_finder: Flows,
     processor: [Option<Value>; 2],
     over: bool,
 }
 
 impl<'a> Run<'a> {
-    /// Opens all sockets but those that connect later. The clock starts `settle_ns` after, with a
-    /// tick of the kernel's timers: how they fall among the packets then depends on nothing that
-    /// went before.
+    /// Opens all sockets except those that connect later. The clock starts after `settle_ns`, at a
+    /// tick of the kernel's timers. So the ticks' positions relative to the packets do not depend
+    /// on what happened before.
     pub fn new(plan: &'a Plan, world: &'a World) -> Result<Run<'a>, String> {
         let broken = |e: io::Error| format!("waiting for events: {e}");
         let timer = Timer::new().map_err(broken)?;
         let mut context = Context::new(plan, world).map_err(broken)?;
-        context.epoll.add(&timer, Interest::ReadableEdge, For::Timer.token(0)).map_err(broken)?;
+        context
+            .epoll
+            .add(&timer, Interest::ReadableEdge, EventTarget::Timer.token(0))
+            .map_err(broken)?;
         let mut followers = Vec::new();
         for (index, tap) in plan.taps.iter().enumerate() {
             let follower =
-                tap.seen.as_ref().map(|seen| Follower::new(seen, index, world)).transpose()?;
+                tap.seen.as_ref().map(|stages| Follower::new(stages, index, world)).transpose()?;
             for tap in follower.iter().flat_map(Follower::taps) {
                 context
                     .epoll
-                    .add(tap, Interest::Readable, For::Tap.token(index))
+                    .add(tap, Interest::Readable, EventTarget::Tap.token(index))
                     .map_err(broken)?;
             }
             followers.push(follower);
         }
         let log = Log::open(plan)?;
         if let Some(log) = &log {
-            context.epoll.add(log, Interest::Readable, For::Log.token(0)).map_err(broken)?;
+            context
+                .epoll
+                .add(log, Interest::Readable, EventTarget::Log.token(0))
+                .map_err(broken)?;
         }
         let headers = Headers::open(plan, world)?;
         for (index, tap) in headers.taps().enumerate() {
             context
                 .epoll
-                .add(tap, Interest::Readable, For::Headers.token(index))
+                .add(tap, Interest::Readable, EventTarget::Headers.token(index))
                 .map_err(broken)?;
         }
         let queues = Queues::new(plan, world)?;
@@ -82,26 +88,26 @@ impl<'a> Run<'a> {
                 .map_err(|e| format!("flow '{}': {e}", plan.flows[index].name))?;
             flows.push(flow);
         }
-        let hearers = Hearers::open(&mut context)?;
+        let echo_listeners = EchoListeners::open(&mut context)?;
         context.enter_plan();
         context.clock = Clock::starting_with_tick(plan.settle_ns as i64).map_err(broken)?;
         Ok(Run {
             context,
             timer,
             flows,
-            hearers,
+            echo_listeners,
             queues,
             watched: plan.taps.iter().map(|tap| Watch::new(plan, tap)).collect(),
             followers,
             log,
             headers,
-            kin: Flows::new(plan),
+            flow_finder: Flows::new(plan),
             processor: [None, None],
             over: false,
         })
     }
 
-    /// The whole run.
+    /// Does the run.
     pub fn go(&mut self) -> Result<(), String> {
         self.processor[0] = sample::processor_time();
         let mut happened = Vec::new();
@@ -119,7 +125,7 @@ impl<'a> Run<'a> {
             happened.clear();
             self.context.epoll.wait(None, &mut happened).map_err(|e| format!("waiting: {e}"))?;
             for event in &happened {
-                if For::of(event.token).0 == For::Timer {
+                if EventTarget::of(event.token).0 == EventTarget::Timer {
                     self.do_what_is_due()?;
                     set_to = None;
                 } else {
@@ -130,10 +136,10 @@ impl<'a> Run<'a> {
         self.processor[1] = sample::processor_time();
         for (follower, watch) in self.followers.iter_mut().zip(&mut self.watched) {
             if let Some(follower) = follower {
-                follower.finish(&self.context.clock, &self.kin, watch);
+                follower.finish(&self.context.clock, &self.flow_finder, watch);
             }
         }
-        self.headers.finish(&self.context.clock, &self.kin);
+        self.headers.finish(&self.context.clock, &self.flow_finder);
         self.read_log()?;
         self.watched.iter_mut().for_each(Watch::finish);
         Ok(())
@@ -141,11 +147,11 @@ impl<'a> Run<'a> {
 
     fn read_log(&mut self) -> Result<(), String> {
         let Some(log) = &mut self.log else { return Ok(()) };
-        log.drain(&self.context.clock, &self.kin, &mut self.watched)
+        log.drain(&self.context.clock, &self.flow_finder, &mut self.watched)
             .map_err(|e| format!("the cards' log: {e}"))
     }
 
-    /// Packets seen before their queue.
+    /// Returns the number of packets seen before their queue.
     pub fn watched(&self) -> u64 {
         self.watched.iter().map(Watch::packets).sum()
     }
@@ -164,7 +170,7 @@ impl<'a> Run<'a> {
                 }
                 Task::SampleQueues => {
                     self.queues.take(now)?;
-                    self.context.tell(due);
+                    self.context.report_progress(due);
                     self.context.again(task, due, now, self.context.plan.sample.queue_ns);
                 }
                 Task::SampleFlows => {
@@ -188,27 +194,31 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn take(&mut self, event: &Happened) -> Result<(), String> {
-        let (whom, index) = For::of(event.token);
+    fn take(&mut self, event: &Event) -> Result<(), String> {
+        let (whom, index) = EventTarget::of(event.token);
         match whom {
-            For::Timer => {}
-            For::Listener => self.flows[index].on_listener(&mut self.context),
-            For::Sender => self.flows[index].on_sender(&mut self.context, event.closed),
-            For::Receiver => self.flows[index].on_receiver(&mut self.context, event.closed),
-            For::Hearer => self.hearers.hear(index, &mut self.context, &mut self.flows),
-            For::Tap => {
+            EventTarget::Timer => {}
+            EventTarget::Listener => self.flows[index].on_listener(&mut self.context),
+            EventTarget::Sender => self.flows[index].on_sender(&mut self.context, event.closed),
+            EventTarget::Receiver => self.flows[index].on_receiver(&mut self.context, event.closed),
+            EventTarget::EchoListener => {
+                self.echo_listeners.receive(index, &mut self.context, &mut self.flows)
+            }
+            EventTarget::Tap => {
                 let now = self.context.clock.now();
                 if let Some(follower) = &mut self.followers[index] {
-                    follower.drain(&self.context.clock, now, &self.kin);
+                    follower.drain(&self.context.clock, now, &self.flow_finder);
                 }
             }
-            For::Log => self.read_log()?,
-            For::Headers => self.headers.drain(index, &self.context.clock, &self.kin),
+            EventTarget::Log => self.read_log()?,
+            EventTarget::Headers => {
+                self.headers.drain(index, &self.context.clock, &self.flow_finder)
+            }
         }
         Ok(())
     }
 
-    /// Writes the tables; the rest goes into the index.
+    /// Writes the tables and returns the index.
     pub fn write<W: Write>(mut self, archive: &mut Archive<W>) -> io::Result<Map<String, Value>> {
         let stepped = self.context.clock.stepped();
         let mut flows = Vec::new();

@@ -1,8 +1,8 @@
-//! Samples of queues and devices: what the kernel counts, at whole multiples of an interval.
+//! Samples of queues and devices: the kernel's counters at whole multiples of an interval.
 //!
-//! Qdiscs come by netlink with their own numbers as bytes; those go into one blob, and a row says
-//! where. Bytes that have not changed since the qdisc's last row are not stored twice. Gauges are
-//! files of sysfs with a number in them, kept open.
+//! Netlink returns the qdiscs, with their specific statistics as bytes. These bytes are stored in
+//! one blob, and a row contains their position. Bytes that equal those of the qdisc's last row are
+//! not stored again. Gauges are sysfs files with a number, which stay open.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::results::{Archive, rows};
 use crate::world::World;
 
 rows! {
-    /// A qdisc's counters, and where its own numbers and options lie in the blob.
+    /// A qdisc's counters, and the positions of its own statistics and options in the blob.
     qdisc {
         t_ns,
         device,
@@ -46,7 +46,7 @@ rows! {
         received_dropped,
         sent_dropped,
     }
-    /// What a file of sysfs says; -1: it can't be read.
+    /// The number in a file of sysfs; -1: it can't be read.
     gauge {
         t_ns,
         device,
@@ -55,7 +55,7 @@ rows! {
     }
 }
 
-/// Everything that is sampled of queues.
+/// All samples of queues and devices.
 pub struct Queues {
     spaces: Vec<Space>,
     gauges: Vec<Gauge>,
@@ -64,11 +64,11 @@ pub struct Queues {
     device: device::Rows,
     gauge: gauge::Rows,
     blob: Vec<u8>,
-    /// Where the latest bytes of (device, handle, parent, which) lie.
+    /// Position of the latest bytes of (device, handle, parent, options or not).
     latest: HashMap<(usize, u32, u32, bool), (usize, usize)>,
 }
 
-/// A namespace and those of its devices that are sampled: (index in the plan, index in the kernel).
+/// A namespace and its sampled devices: (index in the plan, index in the kernel).
 struct Space {
     netlink: Netlink,
     devices: Vec<(usize, u32)>,
@@ -81,7 +81,7 @@ struct Gauge {
 }
 
 impl Queues {
-    /// Opens what the plan wants sampled.
+    /// Opens the devices and gauges that the plan lists.
     pub fn new(plan: &Plan, world: &World) -> Result<Queues, String> {
         let mut spaces: Vec<(&str, Space)> = Vec::new();
         let mut gauges = Vec::new();
@@ -115,7 +115,7 @@ impl Queues {
         })
     }
 
-    /// Takes a sample, at `now`.
+    /// Takes a sample at `now`.
     pub fn take(&mut self, now: i64) -> Result<(), String> {
         for i in 0..self.spaces.len() {
             let space = &mut self.spaces[i];
@@ -183,7 +183,7 @@ impl Queues {
         });
     }
 
-    /// Where the bytes lie in the blob, and how many they are.
+    /// Stores bytes in the blob; returns their position and length.
     fn store(&mut self, whose: (usize, u32, u32, bool), bytes: &[u8]) -> (usize, usize) {
         if let Some(&(at, length)) = self.latest.get(&whose)
             && self.blob[at..at + length] == *bytes
@@ -196,7 +196,7 @@ impl Queues {
         place
     }
 
-    /// Writes the tables; the names of the qdiscs' kinds.
+    /// Writes the tables; returns the names of the qdisc kinds.
     pub fn write<W: Write>(self, archive: &mut Archive<W>) -> io::Result<Vec<String>> {
         archive.table("qdisc", self.qdisc.columns())?;
         archive.file("qdisc/blob", &self.blob)?;
@@ -206,18 +206,19 @@ impl Queues {
     }
 }
 
-/// The number in a file of sysfs, which is made anew for each reading from its beginning.
+/// Reads the number in a sysfs file. The kernel produces the content anew at each read from offset
+/// 0.
 fn number(file: &File) -> Option<i64> {
     let mut text = [0; 32];
     let length = file.read_at(&mut text, 0).ok()?;
     let text = std::str::from_utf8(&text[..length]).ok()?.trim();
-    // "max" is how some files spell no limit; unsigned ones may not fit.
+    // Some files contain "max" for no limit; unsigned values may not fit.
     text.parse()
         .ok()
         .or_else(|| text.parse::<u64>().ok().map(|v| i64::try_from(v).unwrap_or(i64::MAX)))
 }
 
-/// Time that the processor spent, in ticks since boot, by the words of proc(5).
+/// Returns the processor's time in each state, in ticks since boot, with the names of proc(5).
 pub fn processor_time() -> Option<serde_json::Value> {
     let text = std::fs::read_to_string("/proc/stat").ok()?;
     let mut fields =

@@ -1,7 +1,8 @@
-//! What a first process needs of the kernel beyond sockets, and the only `unsafe` of this crate.
+//! System calls that the first process needs beyond sockets, and the only `unsafe` code of this
+//! crate.
 //!
-//! Each block is sound because its pointers are to strings and structs that live for the call, and
-//! because the signal handler does nothing but system calls.
+//! Each block is sound because its pointers refer to strings and structs that live for the call,
+//! and because the signal handler makes only system calls.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -24,26 +25,27 @@ fn text(value: &str) -> io::Result<CString> {
 pub fn mount(source: &str, target: &Path, kind: &str, options: &str) -> io::Result<()> {
     let (source, kind, options) = (text(source)?, text(kind)?, text(options)?);
     let target = text(&target.to_string_lossy())?;
-    // SAFETY: four live strings; the last one is the file system's data, which is a string for all
-    // that are used here.
+    // SAFETY: four live strings; the last is the file system's data, which is a string for all file
+    // systems used here.
     check(libc::c_long::from(unsafe {
         libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, options.as_ptr().cast())
     }))
 }
 
-/// Shows a file at another place too.
+/// Makes a file visible at a second path.
 pub fn bind_mount(source: &str, target: &Path) -> io::Result<()> {
     let (source, target) = (text(source)?, text(&target.to_string_lossy())?);
-    // SAFETY: two live strings; null means no type and no data, which a bind mount has not.
+    // SAFETY: two live strings; null means no type and no data, which a bind mount does not need.
     check(libc::c_long::from(unsafe {
         libc::mount(source.as_ptr(), target.as_ptr(), ptr::null(), libc::MS_BIND, ptr::null())
     }))
 }
 
-/// Mounts made from now on are this process's alone, and end with it.
+/// Makes later mounts private to this process; they disappear when it ends.
 pub fn unshare_mounts() -> io::Result<()> {
     let root = text("/")?;
-    // SAFETY: no pointers in the first; a live string and nulls, as in `bind_mount`, in the second.
+    // SAFETY: no pointers in the first call; a live string and nulls, as in `bind_mount`, in the
+    // second.
     unsafe {
         check(libc::c_long::from(libc::unshare(libc::CLONE_NEWNS)))?;
         check(libc::c_long::from(libc::mount(
@@ -56,7 +58,7 @@ pub fn unshare_mounts() -> io::Result<()> {
     }
 }
 
-/// Loads a module from its file; one that is there already is fine.
+/// Loads a module from its file. A module that is already loaded is no error.
 pub fn load_module(path: &str) -> io::Result<()> {
     let file = File::open(path)?;
     let none = text("")?;
@@ -69,8 +71,8 @@ pub fn load_module(path: &str) -> io::Result<()> {
     }
 }
 
-/// Raises the number of files that may be open to what is allowed; a first process may allow itself
-/// more.
+/// Raises the limit of open files as far as permitted; a first process may raise the hard limit
+/// too.
 pub fn allow_many_files(wanted: u64) -> io::Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a live struct, filled in.
@@ -79,7 +81,7 @@ pub fn allow_many_files(wanted: u64) -> io::Result<u64> {
         return Ok(limit.rlim_cur);
     }
     let raised = libc::rlimit { rlim_cur: wanted, rlim_max: limit.rlim_max.max(wanted) };
-    // SAFETY: a live struct, read.
+    // SAFETY: a live struct, only read.
     if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
         return Ok(wanted);
     }
@@ -89,13 +91,13 @@ pub fn allow_many_files(wanted: u64) -> io::Result<u64> {
     Ok(allowed.rlim_cur)
 }
 
-/// Ticks a second of /proc/stat.
+/// Returns the ticks per second of /proc/stat.
 pub fn ticks_per_second() -> i64 {
     // SAFETY: no pointers.
     unsafe { libc::sysconf(libc::_SC_CLK_TCK) }
 }
 
-/// Whether this is the first process of a machine, whose end is the machine's.
+/// Whether this is the first process of a machine; its end ends the machine.
 pub fn is_first() -> bool {
     std::process::id() == 1
 }
@@ -106,10 +108,10 @@ pub fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Ends the machine.
+/// Powers the machine off.
 pub fn power_off() -> ! {
-    // SAFETY: no pointers. A kernel that can't power off restarts or halts; one that returns gets a
-    // plain exit, of which it makes a panic.
+    // SAFETY: no pointers. A kernel that can't power off restarts or halts. If the call returns,
+    // `_exit` makes the kernel panic.
     unsafe {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
@@ -119,8 +121,8 @@ pub fn power_off() -> ! {
 
 static FIRST: AtomicBool = AtomicBool::new(false);
 
-/// Ends everything, be it stuck in whatever system call, `after_ns` from now on the clock of the
-/// kernel.
+/// Ends everything `after_ns` from now on the kernel's clock, even if the program hangs in a system
+/// call.
 pub fn set_deadline(after_ns: u64) -> io::Result<()> {
     FIRST.store(is_first(), Ordering::Relaxed);
     let handler = on_deadline as extern "C" fn(libc::c_int);
@@ -131,8 +133,8 @@ pub fn set_deadline(after_ns: u64) -> io::Result<()> {
             tv_usec: (after_ns % 1_000_000_000 / 1000).max(1) as libc::suseconds_t,
         },
     };
-    // SAFETY: the handler has the type that signal(2) wants and lives for ever; a live struct for
-    // the timer, and null for the old value, which is not asked for.
+    // SAFETY: the handler has the type that signal(2) requires and is a static function. The
+    // timer's struct is live; null means that the old value is not wanted.
     unsafe {
         libc::signal(libc::SIGALRM, handler as *const () as libc::sighandler_t);
         check(libc::c_long::from(libc::setitimer(
@@ -143,7 +145,7 @@ pub fn set_deadline(after_ns: u64) -> io::Result<()> {
     }
 }
 
-/// Only system calls: a signal may come at any point.
+/// Makes only system calls, because a signal may interrupt any code.
 extern "C" fn on_deadline(_: libc::c_int) {
     const TEXT: &[u8] = b"@FAIL deadline: the run did not end by itself\n";
     // SAFETY: a live slice and its length; the other calls have no pointers.
@@ -156,8 +158,7 @@ extern "C" fn on_deadline(_: libc::c_int) {
     }
 }
 
-/// Ends this process when the one that started it ends, however that was: on a host nothing is left
-/// behind.
+/// Ends this process when its parent ends for any reason, so no process remains on a host.
 pub fn end_with_parent() -> io::Result<()> {
     // SAFETY: no pointers.
     check(libc::c_long::from(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }))

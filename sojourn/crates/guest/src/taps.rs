@@ -1,9 +1,9 @@
-//! Taps: packets before and after a queue, put together, for kernels without cards that keep a log.
+//! Taps: matches packets before and after a queue, for kernels without logging cards.
 //!
-//! The taps say when a packet came and when it was sent on. One that was not sent on was dropped,
-//! unless it may still have waited when the run ended; when, follows from the discipline
-//! (`plan::Drops`): a fifo drops as a packet comes, CoDel as its turn is, and a fair queue's drop
-//! is dated by its flow's next departure.
+//! The taps record when a packet arrived and when it was sent. A packet that was not sent was
+//! dropped, unless it may still have waited at the end of the run. The drop time follows from the
+//! discipline (`plan::Drops`): a FIFO drops on arrival, CoDel at the dequeue. A drop of a fair
+//! queue gets the time of its flow's next departure.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -11,18 +11,18 @@ use std::net::IpAddr;
 
 use probe::Clock;
 use probe::journey::{Journeys, NEVER};
-use probe::tap::{self, Kin, Seen, Tap};
+use probe::tap::{self, FiveTuple, Packet, Tap};
 use serde_json::{Value, json};
 
 use crate::plan::{Direction, Drops, How, Plan, Protocol, Stages};
-use crate::watch::{Coming, Watch};
+use crate::watch::{Arrival, Watch};
 use crate::world::World;
 
-/// Stage 0 has told everything that is older than this, ns: its blocks are handed over after
-/// `RETIRE_MS`, and some ticks of slack.
-pub const BEHIND: i64 = 4 * tap::RETIRE_MS as i64 * 1_000_000;
+/// Stage 0 is complete for all times older than this, ns: its blocks are delivered after
+/// `RETIRE_MS`, plus some ticks of slack.
+pub const SETTLE_DELAY: i64 = 4 * tap::RETIRE_MS as i64 * 1_000_000;
 
-/// A queue whose packets are followed by taps.
+/// Records the packets of one queue with taps.
 pub struct Follower {
     spec: Stages,
     stages: Vec<(String, Vec<Tap>)>,
@@ -30,18 +30,20 @@ pub struct Follower {
     journeys: Journeys,
 }
 
-/// What a host says to its neighbours on a link by itself (IPv6's discovery): no traffic of a
-/// scenario, and a device that only carries copies says it too.
-fn between_neighbours(kin: &Kin) -> bool {
+/// Whether this is a host's own traffic to its neighbours (IPv6 discovery). It belongs to no
+/// scenario, and a device that only carries copies sends it too.
+fn is_neighbour_traffic(five_tuple: &FiveTuple) -> bool {
     let local = |ip: IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local() || ip.is_unspecified());
-    kin.destination.is_multicast() || local(kin.source) || local(kin.destination)
+    five_tuple.destination.is_multicast()
+        || local(five_tuple.source)
+        || local(five_tuple.destination)
 }
 
-/// Which flow a packet belongs to.
+/// Finds the flow of a packet.
 pub struct Flows(HashMap<(Protocol, u16), (i32, IpAddr)>);
 
 impl Flows {
-    /// By protocol and port, which belong to one flow.
+    /// Indexes the flows by protocol and port, which belong to one flow.
     pub fn new(plan: &Plan) -> Flows {
         let each = plan.flows.iter().enumerate();
         Flows(
@@ -49,9 +51,9 @@ impl Flows {
         )
     }
 
-    /// Twice the flow's index, plus 1 for a packet on its way back; -1 for none.
-    pub fn of(&self, kin: &Kin) -> i32 {
-        let protocol = match kin.protocol {
+    /// Returns twice the flow's index, plus 1 in the reverse direction; -1 for no flow.
+    pub fn of(&self, five_tuple: &FiveTuple) -> i32 {
+        let protocol = match five_tuple.protocol {
             tap::TCP => Protocol::Tcp,
             tap::UDP => Protocol::Udp,
             tap::ICMP | tap::ICMPV6 => Protocol::Icmp,
@@ -60,10 +62,10 @@ impl Flows {
         let find = |port: u16, address: IpAddr| {
             self.0.get(&(protocol, port)).filter(|(_, to)| *to == address).map(|&(flow, _)| flow)
         };
-        let [source, destination] = kin.ports;
-        match find(destination, kin.destination) {
+        let [source, destination] = five_tuple.ports;
+        match find(destination, five_tuple.destination) {
             Some(flow) => 2 * flow,
-            None => find(source, kin.source).map_or(-1, |flow| 2 * flow + 1),
+            None => find(source, five_tuple.source).map_or(-1, |flow| 2 * flow + 1),
         }
     }
 }
@@ -97,55 +99,59 @@ impl Follower {
         })
     }
 
-    /// Its taps, as (stage, tap): what to wait for.
+    /// Returns all taps, to wait for.
     pub fn taps(&self) -> impl Iterator<Item = &Tap> {
         self.stages.iter().flat_map(|(_, taps)| taps)
     }
 
-    /// Takes in what the taps have, at `now`.
+    /// Reads the packets that the taps have captured up to `now`.
     pub fn drain(&mut self, clock: &Clock, now: i64, flows: &Flows) {
         let (journeys, only) = (&mut self.journeys, &self.only);
         for (stage, (_, taps)) in self.stages.iter_mut().enumerate() {
             for tap in taps {
-                tap.drain(|seen: Seen| {
-                    if between_neighbours(&seen.kin) {
+                tap.drain(|packet: Packet| {
+                    if is_neighbour_traffic(&packet.five_tuple) {
                         return;
                     }
-                    let flow = flows.of(&seen.kin);
+                    let flow = flows.of(&packet.five_tuple);
                     if only.as_ref().is_some_and(|only| !only.contains(&flow)) {
                         return;
                     }
-                    let time = clock.stamp(seen.stamp);
+                    let time = clock.stamp(packet.stamp);
                     if time < 0 {
                         return; // Before the run.
                     }
                     if stage == 0 {
-                        journeys.begin(&seen, time, flow);
+                        journeys.begin(&packet, time, flow);
                     } else {
-                        journeys.pass(stage, &seen, time);
+                        journeys.pass(stage, &packet, time);
                     }
                 });
             }
         }
-        self.journeys.settle(now.saturating_sub(BEHIND));
+        self.journeys.settle(now.saturating_sub(SETTLE_DELAY));
     }
 
-    /// Takes in the rest, and hands everything over as it happened: nothing more will come.
+    /// Reads the remaining packets, and passes all events to `watch` in order of time.
     pub fn finish(&mut self, clock: &Clock, flows: &Flows, watch: &mut Watch) {
         self.drain(clock, i64::MAX, flows);
         let named = |name: &str| self.stages.iter().position(|(stage, _)| stage == name);
         let (before, after, arrived) = (named("before"), named("after"), named("arrived"));
-        let rows: Vec<Passed> = self
+        let rows: Vec<Observed> = self
             .journeys
             .rows()
             .map(|row| {
                 let at = |stage: Option<usize>| stage.map_or(NEVER, |stage| row.times[stage]);
                 let arrived = at(arrived);
-                Passed {
-                    came: if before.is_some() { at(before) } else { at(after) },
-                    left: at(after),
-                    out: if arrived < 0 { NEVER } else { arrived - self.spec.delay_ns as i64 },
-                    coming: Coming {
+                Observed {
+                    enqueued: if before.is_some() { at(before) } else { at(after) },
+                    dequeued: at(after),
+                    transmitted: if arrived < 0 {
+                        NEVER
+                    } else {
+                        arrived - self.spec.delay_ns as i64
+                    },
+                    arrival: Arrival {
                         flow: row.flow,
                         bytes: row.bytes,
                         ds: row.ds[0],
@@ -159,7 +165,7 @@ impl Follower {
         replay(&rows, &self.spec, arrived.is_some(), watch);
     }
 
-    /// What is to be said of it; the run ended at `end`.
+    /// Returns the summary of each stage; the run ended at `end`.
     pub fn about(&mut self, end: i64) -> io::Result<Value> {
         let mut stages = Vec::new();
         let cut_off = self.cut_off(end);
@@ -178,8 +184,8 @@ impl Follower {
         Ok(json!(stages))
     }
 
-    /// How many packets one tap may have told and another not when all of them were ended, after
-    /// the run: those of the last blocks.
+    /// Returns how many packets one tap may have captured and another not, because all were closed
+    /// after the run: those of the last blocks.
     fn cut_off(&self, end: i64) -> u64 {
         let last = self.journeys.rows().map(|row| row.times[0]).max().unwrap_or(NEVER);
         let since = last - 2 * i64::from(tap::RETIRE_MS) * 1_000_000;
@@ -191,47 +197,49 @@ impl Follower {
     }
 }
 
-/// What taps saw of a packet.
+/// A packet's times as the taps saw them.
 #[derive(Clone, Copy)]
-struct Passed {
-    came: i64,
-    left: i64,
-    out: i64,
-    coming: Coming,
+struct Observed {
+    enqueued: i64,
+    dequeued: i64,
+    transmitted: i64,
+    arrival: Arrival,
     ds_after: u8,
 }
 
-/// Of each packet the next one from it on that left the queue: of all, or of its flow.
-fn successors(rows: &[Passed], in_order: bool) -> Vec<Option<usize>> {
+/// Returns for each packet the next packet, from itself on, that left the queue: among all packets,
+/// or within its flow.
+fn successors(rows: &[Observed], in_order: bool) -> Vec<Option<usize>> {
     let mut next: HashMap<i32, usize> = HashMap::new();
-    let mut found = vec![None; rows.len()];
+    let mut successors = vec![None; rows.len()];
     for (at, row) in rows.iter().enumerate().rev() {
-        let key = if in_order { 0 } else { row.coming.flow };
-        if row.left >= 0 {
+        let key = if in_order { 0 } else { row.arrival.flow };
+        if row.dequeued >= 0 {
             next.insert(key, at);
         }
-        found[at] = next.get(&key).copied();
+        successors[at] = next.get(&key).copied();
     }
-    found
+    successors
 }
 
-/// Which packets found a queue of one order full: it is replayed, arrival by arrival.
-fn refused(rows: &[Passed], limit: u64) -> HashSet<usize> {
-    let departures: Vec<usize> = (0..rows.len()).filter(|&at| rows[at].left >= 0).collect();
+/// Returns the packets that found a FIFO full: the queue is replayed, arrival by arrival.
+fn refused(rows: &[Observed], limit: u64) -> HashSet<usize> {
+    let departures: Vec<usize> = (0..rows.len()).filter(|&at| rows[at].dequeued >= 0).collect();
     let mut refused = HashSet::new();
     let mut waiting = VecDeque::new();
     let mut done = 0;
     for (at, row) in rows.iter().enumerate() {
-        while let Some(&gone) =
-            departures.get(done).filter(|&&gone| gone < at && rows[gone].left <= row.came)
+        while let Some(&departed) = departures
+            .get(done)
+            .filter(|&&departed| departed < at && rows[departed].dequeued <= row.enqueued)
         {
-            // All before it have left, one way or the other.
-            while waiting.front().is_some_and(|&first| first <= gone) {
+            // Every packet before it has left, dequeued or dropped.
+            while waiting.front().is_some_and(|&first| first <= departed) {
                 waiting.pop_front();
             }
             done += 1;
         }
-        if row.left < 0 && waiting.len() as u64 >= limit {
+        if row.dequeued < 0 && waiting.len() as u64 >= limit {
             refused.insert(at);
         } else {
             waiting.push_back(at);
@@ -240,70 +248,71 @@ fn refused(rows: &[Passed], limit: u64) -> HashSet<usize> {
     refused
 }
 
-/// When each packet that did not leave was dropped; `None`: it may still wait.
-fn gone_at(rows: &[Passed], drops: &Drops) -> Vec<Option<i64>> {
+/// Returns the drop time of each packet that did not leave; `None`: it left or may still wait.
+fn drop_times(rows: &[Observed], drops: &Drops) -> Vec<Option<i64>> {
     let successor = successors(rows, drops.in_order);
-    let left = || rows.iter().filter(|row| row.left >= 0);
-    let longest = left().map(|row| row.left - row.came).max();
-    let last = left().map(|row| row.left).max();
+    let dequeued = || rows.iter().filter(|row| row.dequeued >= 0);
+    let longest = dequeued().map(|row| row.dequeued - row.enqueued).max();
+    let last = dequeued().map(|row| row.dequeued).max();
     let refused = match (drops.how, drops.limit) {
         (How::Departure, Some(limit)) => refused(rows, limit),
         _ => HashSet::new(),
     };
     let each = rows.iter().enumerate().map(|(at, row)| {
-        // Behind the last that left nobody tells. Whoever waits longer than anyone ever did is
-        // gone.
-        let overdue = last.zip(longest).is_some_and(|(last, longest)| row.came < last - longest);
-        if row.left >= 0 || (successor[at].is_none() && !overdue) {
+        // After the last departure there is no evidence. But a packet that would have waited longer
+        // than every other one was dropped.
+        let overdue =
+            last.zip(longest).is_some_and(|(last, longest)| row.enqueued < last - longest);
+        if row.dequeued >= 0 || (successor[at].is_none() && !overdue) {
             return None;
         }
         Some(match (drops.how, drops.limit) {
             (How::Departure, _) if !refused.contains(&at) => {
-                successor[at].map_or(row.came, |next| rows[next].left)
+                successor[at].map_or(row.enqueued, |next| rows[next].dequeued)
             }
-            // It goes when as many as the limit are behind it and one more comes.
+            // The head is dropped when `limit` packets are behind it and one more arrives.
             (How::Head, Some(limit)) => {
-                rows.get(at + limit as usize).map_or(row.came, |full| full.came)
+                rows.get(at + limit as usize).map_or(row.enqueued, |full| full.enqueued)
             }
-            _ => row.came,
+            _ => row.enqueued,
         })
     });
     each.collect()
 }
 
-/// Hands over what taps saw as events. At one instant room is made before packets come.
-fn replay(rows: &[Passed], spec: &Stages, watched: bool, watch: &mut Watch) {
+/// Passes the taps' observations to `watch` as events. At equal times, departures precede arrivals.
+fn replay(rows: &[Observed], spec: &Stages, watched: bool, watch: &mut Watch) {
     #[derive(PartialEq, Eq, PartialOrd, Ord)]
-    enum Turn {
-        Leaves,
-        Comes,
-        Passes,
-        Out,
+    enum Step {
+        Dequeue,
+        Enqueue,
+        PassThrough,
+        Transmit,
     }
-    let gone = gone_at(rows, &spec.drops);
-    // Behind the last that arrived nobody tells which were lost.
-    let last_out = rows.iter().map(|row| row.out).max().unwrap_or(NEVER);
+    let dropped = drop_times(rows, &spec.drops);
+    // After the last arrival at the far end there is no evidence of loss.
+    let last_out = rows.iter().map(|row| row.transmitted).max().unwrap_or(NEVER);
     let mut events = Vec::new();
-    for (at, (row, gone)) in rows.iter().zip(&gone).enumerate() {
-        events.push((row.came, Turn::Comes, at));
-        if let Some(t) = gone.or((row.left >= 0).then_some(row.left)) {
-            events.push((t, if t > row.came { Turn::Leaves } else { Turn::Passes }, at));
+    for (at, (row, drop_time)) in rows.iter().zip(&dropped).enumerate() {
+        events.push((row.enqueued, Step::Enqueue, at));
+        if let Some(t) = drop_time.or((row.dequeued >= 0).then_some(row.dequeued)) {
+            events.push((t, if t > row.enqueued { Step::Dequeue } else { Step::PassThrough }, at));
         }
-        if row.out >= 0 {
-            events.push((row.out, Turn::Out, at));
+        if row.transmitted >= 0 {
+            events.push((row.transmitted, Step::Transmit, at));
         }
     }
     events.sort();
     for (t, turn, at) in events {
         let (row, serial) = (&rows[at], at as u32 + 1);
         match turn {
-            Turn::Comes => watch.came(serial, t, row.coming),
-            Turn::Out => watch.out(serial, t),
-            Turn::Leaves | Turn::Passes if gone[at].is_some() => watch.gone(serial, t),
-            Turn::Leaves | Turn::Passes => {
-                watch.left(serial, t, row.ds_after);
-                if watched && spec.loses && row.out < 0 && t < last_out {
-                    watch.out(serial, t);
+            Step::Enqueue => watch.enqueued(serial, t, row.arrival),
+            Step::Transmit => watch.transmitted(serial, t),
+            Step::Dequeue | Step::PassThrough if dropped[at].is_some() => watch.dropped(serial, t),
+            Step::Dequeue | Step::PassThrough => {
+                watch.dequeued(serial, t, row.ds_after);
+                if watched && spec.loses && row.transmitted < 0 && t < last_out {
+                    watch.transmitted(serial, t);
                     watch.lost(serial);
                 }
             }
@@ -315,8 +324,8 @@ fn replay(rows: &[Passed], spec: &Stages, watched: bool, watch: &mut Watch) {
 mod tests {
     use super::*;
 
-    fn kin(source: &str, destination: &str, protocol: u8, ports: [u16; 2]) -> Kin {
-        Kin {
+    fn five_tuple(source: &str, destination: &str, protocol: u8, ports: [u16; 2]) -> FiveTuple {
+        FiveTuple {
             source: source.parse().unwrap(),
             destination: destination.parse().unwrap(),
             protocol,
@@ -331,10 +340,10 @@ mod tests {
             ((Protocol::Tcp, 5001), (0, far)),
             ((Protocol::Icmp, 7), (3, far)),
         ]));
-        let of = |a: &str, b: &str, protocol, ports| flows.of(&kin(a, b, protocol, ports));
+        let of = |a: &str, b: &str, protocol, ports| flows.of(&five_tuple(a, b, protocol, ports));
         assert_eq!(of("10.0.1.1", "10.0.2.1", tap::TCP, [40_000, 5001]), 0);
         assert_eq!(of("10.0.2.1", "10.0.1.1", tap::TCP, [5001, 40_000]), 1);
-        // A ping has one identifier for both ways: the address tells them apart.
+        // A ping has one identifier in both directions: the address distinguishes them.
         assert_eq!(of("10.0.1.1", "10.0.2.1", tap::ICMP, [7, 7]), 6);
         assert_eq!(of("10.0.2.1", "10.0.1.1", tap::ICMP, [7, 7]), 7);
         assert_eq!(of("10.0.1.1", "10.0.2.1", tap::UDP, [40_000, 5001]), -1);
@@ -344,19 +353,19 @@ mod tests {
 
     #[test]
     fn neighbours_talk_is_no_traffic() {
-        assert!(between_neighbours(&kin("fe80::1", "ff02::2", tap::ICMPV6, [0, 0])));
-        assert!(between_neighbours(&kin("::", "fd00::1", tap::ICMPV6, [0, 0])));
-        assert!(between_neighbours(&kin("10.0.1.1", "224.0.0.22", 2, [0, 0])));
-        assert!(!between_neighbours(&kin("fd00::1", "fd00::2", tap::UDP, [1, 2])));
-        assert!(!between_neighbours(&kin("10.0.1.1", "10.0.2.1", tap::TCP, [1, 2])));
+        assert!(is_neighbour_traffic(&five_tuple("fe80::1", "ff02::2", tap::ICMPV6, [0, 0])));
+        assert!(is_neighbour_traffic(&five_tuple("::", "fd00::1", tap::ICMPV6, [0, 0])));
+        assert!(is_neighbour_traffic(&five_tuple("10.0.1.1", "224.0.0.22", 2, [0, 0])));
+        assert!(!is_neighbour_traffic(&five_tuple("fd00::1", "fd00::2", tap::UDP, [1, 2])));
+        assert!(!is_neighbour_traffic(&five_tuple("10.0.1.1", "10.0.2.1", tap::TCP, [1, 2])));
     }
 
-    fn seen(rows: &[(i64, i64, i32)]) -> Vec<Passed> {
-        let each = rows.iter().map(|&(came, left, flow)| Passed {
-            came,
-            left,
-            out: NEVER,
-            coming: Coming { flow, bytes: 1500, ds: 0, hash: 0, truesize: 0 },
+    fn observed(rows: &[(i64, i64, i32)]) -> Vec<Observed> {
+        let each = rows.iter().map(|&(enqueued, dequeued, flow)| Observed {
+            enqueued,
+            dequeued,
+            transmitted: NEVER,
+            arrival: Arrival { flow, bytes: 1500, ds: 0, hash: 0, truesize: 0 },
             ds_after: 0,
         });
         each.collect()
@@ -368,7 +377,7 @@ mod tests {
         how: How,
         limit: Option<u64>,
     ) -> Vec<Option<i64>> {
-        gone_at(&seen(rows), &Drops { in_order, how, limit })
+        drop_times(&observed(rows), &Drops { in_order, how, limit })
     }
 
     #[test]
@@ -376,7 +385,7 @@ mod tests {
         let rows = [(10, 20, 0), (12, NEVER, 0), (14, 30, 0), (25, NEVER, 0)];
         assert_eq!(gone(&rows, true, How::Arrival, None), [None, Some(12), None, None]);
         assert_eq!(gone(&rows, true, How::Departure, None), [None, Some(30), None, None]);
-        // One that waits longer than anyone ever did is gone, whoever follows.
+        // A packet that waits longer than every other one was dropped, whatever follows.
         let rows = [(10, NEVER, 2), (100, 105, 0), (200, 210, 0)];
         assert_eq!(gone(&rows, false, How::Departure, None)[0], Some(10));
     }
@@ -390,7 +399,7 @@ mod tests {
 
     #[test]
     fn codels_limit_is_told_from_its_law() {
-        // Two fit: the third is refused as it comes; the fourth is dropped as its turn is.
+        // Two packets fit: the third is refused on arrival; the fourth is dropped at its dequeue.
         let rows = [(10, 50, 0), (11, 60, 0), (12, NEVER, 0), (55, NEVER, 0), (61, 70, 0)];
         assert_eq!(
             gone(&rows, true, How::Departure, Some(2)),

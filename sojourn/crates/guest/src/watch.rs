@@ -1,12 +1,12 @@
-//! What a link's queue did to its packets: events in, sums and rows out.
+//! Statistics of a link's queue: takes packet events, gives sums and rows.
 //!
-//! A packet comes to the queue, leaves it or is gone, and its last bit goes out on the wire, where
-//! it may be lost. These events come in the order in which they happened, from the cards' own log
-//! or made up from taps. What the host needs is added up here as they come, so memory is for the
-//! packets that are under way; a row for each packet is kept only where it is asked for.
+//! A packet is enqueued, then dequeued or dropped; then its last bit is transmitted, and the wire
+//! may lose it. These events come in order of time, from the cards' log or derived from taps. The
+//! sums are updated at each event, so memory is needed only for packets in the queue or in flight.
+//! A row per packet is kept only on request.
 //!
-//! Totals are of the measured time: from the warm-up's end to the run's, both included. Spans and
-//! drops are of the whole run.
+//! Totals cover the measured time: from the end of the warm-up to the end of the run, both
+//! included. Spans and drops cover the whole run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -18,25 +18,25 @@ use tables::Histogram;
 use crate::plan::{Plan, Tap};
 use crate::results::{Archive, Values};
 
-/// The measured part of a run, and how its time line is cut.
+/// The measured part of a run, and the length of its spans.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     warm: i64,
     end: i64,
-    /// Length of a span; the last one is what is left.
+    /// Length of a span, ns; the last span may be shorter.
     span: i64,
 }
 
 impl Window {
-    /// Of a plan.
+    /// Returns the window of a plan.
     pub fn of(plan: &Plan) -> Window {
         let span =
             if plan.sample.queue_ns > 0 { plan.sample.queue_ns } else { plan.duration_ns.max(1) };
         Window { warm: plan.warmup_ns as i64, end: plan.duration_ns as i64, span: span as i64 }
     }
 
-    /// Whether something that happens then is counted.
-    pub fn holds(self, t: i64) -> bool {
+    /// Whether an event at `t` is in the measured time.
+    pub fn contains(self, t: i64) -> bool {
         (self.warm..=self.end).contains(&t)
     }
 
@@ -48,46 +48,48 @@ impl Window {
         (self.end as u64).div_ceil(self.span as u64).max(1) as usize
     }
 
-    /// From a whole multiple on, before the next one; the end is the last one's.
+    /// Returns the span of a time: from a whole multiple on, up to the next; the end belongs to the
+    /// last span.
     fn span_of(self, t: i64) -> usize {
         ((t / self.span) as usize).min(self.spans() - 1)
     }
 }
 
-/// A packet as it comes to a queue.
+/// A packet on arrival at a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Coming {
-    /// Twice the flow's index, plus 1 on its way back; -1: none.
+pub struct Arrival {
+    /// Twice the flow's index, plus 1 in the reverse direction; -1: no flow.
     pub flow: i32,
-    /// Of the IP packet.
+    /// Bytes of the IP packet.
     pub bytes: u32,
     /// Its DS field.
     pub ds: u8,
-    /// By which queues tell flows apart; 0 where nobody says.
+    /// The hash by which queues distinguish flows; 0: unknown.
     pub hash: u32,
-    /// What it takes of the kernel's memory; 0 where nobody says.
+    /// Bytes of kernel memory that the packet takes; 0: unknown.
     pub truesize: u32,
 }
 
-/// One that is on its way.
+/// A packet in the queue or on the wire.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    coming: Coming,
-    came: i64,
-    left: i64,
+    arrival: Arrival,
+    enqueued: i64,
+    dequeued: i64,
     row: usize,
 }
 
-/// How many waited, and the most in the measured time: what happens at one instant counts together.
-/// What waited longer makes room first, what passes without waiting counts as having been there.
+/// The queue's level and its maximum in the measured time. Events at one instant count together:
+/// departures of waiting packets come first, and a packet that passes without waiting counts as
+/// present.
 #[derive(Debug, Default)]
 struct Level {
     now: i64,
     packets: i64,
     bytes: i64,
-    come: [i64; 2],
+    enqueued: [i64; 2],
     passed: [i64; 2],
-    left: [i64; 2],
+    dequeued: [i64; 2],
     most: [i64; 2],
     begun: bool,
 }
@@ -101,20 +103,21 @@ impl Level {
     }
 
     fn settle(&mut self, window: Window) {
-        let [left, come, passed] = [self.left, self.come, self.passed];
-        if left == [0; 2] && come == [0; 2] {
+        let [dequeued, enqueued, passed] = [self.dequeued, self.enqueued, self.passed];
+        if dequeued == [0; 2] && enqueued == [0; 2] {
             return;
         }
         if self.now >= window.warm && !self.begun {
             self.begun = true;
             self.raise([self.packets, self.bytes]);
         }
-        let peak = [self.packets - left[0] + come[0], self.bytes - left[1] + come[1]];
-        if window.holds(self.now) {
+        let peak =
+            [self.packets - dequeued[0] + enqueued[0], self.bytes - dequeued[1] + enqueued[1]];
+        if window.contains(self.now) {
             self.raise(peak);
         }
         (self.packets, self.bytes) = (peak[0] - passed[0], peak[1] - passed[1]);
-        (self.left, self.come, self.passed) = ([0; 2], [0; 2], [0; 2]);
+        (self.dequeued, self.enqueued, self.passed) = ([0; 2], [0; 2], [0; 2]);
     }
 
     fn finish(&mut self, window: Window) {
@@ -134,7 +137,7 @@ fn add(sum: &mut [i64; 2], bytes: i64) {
     sum[1] += bytes;
 }
 
-/// What happened between two edges of the time line.
+/// Sums between two edges of the time line.
 #[derive(Clone, Debug, Default)]
 struct Span {
     sent: i64,
@@ -145,12 +148,12 @@ struct Span {
     marked: i64,
 }
 
-/// What became of a packet besides being sent on.
+/// Drop or mark of a packet; the table `drops` contains these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    /// As it came.
+enum DropKind {
+    /// Dropped on arrival.
     Refused,
-    /// As it waited.
+    /// Dropped from the queue.
     Dropped,
     Marked,
     Lost,
@@ -167,9 +170,9 @@ struct Drops {
 
 #[derive(Debug, Default)]
 struct Rows {
-    came: Vec<i64>,
-    left: Vec<i64>,
-    gone: Vec<i64>,
+    enqueued: Vec<i64>,
+    dequeued: Vec<i64>,
+    dropped: Vec<i64>,
     out: Vec<i64>,
     flow: Vec<i32>,
     reverse: Vec<u8>,
@@ -179,26 +182,26 @@ struct Rows {
     refused: Vec<u8>,
     hash: Vec<i64>,
     truesize: Vec<i32>,
-    /// How many had been sent before it came, and before it left.
+    /// Number of packets sent before its arrival, and before its departure.
     after: Vec<i64>,
     order: Vec<i64>,
 }
 
-/// A link's queue, watched.
+/// Statistics of one link's queue.
 #[derive(Debug)]
 pub struct Watch {
     link: u32,
     header: i64,
-    /// Whether the end of its transmissions is told.
+    /// Whether the ends of transmissions are reported.
     out: bool,
     window: Window,
-    /// Those in the queue, from this serial on.
+    /// Packets in the queue, from this serial on.
     first: u32,
     held: VecDeque<Option<Held>>,
-    /// Those that have left it and are not out yet, and the one that went out last.
+    /// Dequeued packets that are not transmitted yet, and the latest transmitted packet.
     ring: VecDeque<(u32, Held)>,
     latest: Option<(u32, Held)>,
-    come: u64,
+    packets: u64,
     newest: u32,
     sent_all: i64,
     unexpected: u64,
@@ -222,7 +225,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of a tap of the plan.
+    /// Creates the statistics for a tap of the plan.
     pub fn new(plan: &Plan, tap: &Tap) -> Watch {
         let window = Window::of(plan);
         Watch {
@@ -234,7 +237,7 @@ impl Watch {
             held: VecDeque::new(),
             ring: VecDeque::new(),
             latest: None,
-            come: 0,
+            packets: 0,
             newest: 0,
             sent_all: 0,
             unexpected: 0,
@@ -256,8 +259,8 @@ impl Watch {
         }
     }
 
-    /// A packet comes to the queue. Serials count up from 1.
-    pub fn came(&mut self, serial: u32, t: i64, coming: Coming) {
+    /// A packet is enqueued. Serials count up from 1.
+    pub fn enqueued(&mut self, serial: u32, t: i64, arrival: Arrival) {
         if self.held.is_empty() {
             self.first = serial;
         }
@@ -265,33 +268,33 @@ impl Watch {
             self.held.push_back(None); // Before the run.
             return;
         }
-        self.come += 1;
+        self.packets += 1;
         self.newest = serial;
-        let bytes = i64::from(coming.bytes);
-        if self.window.holds(t) {
+        let bytes = i64::from(arrival.bytes);
+        if self.window.contains(t) {
             add(&mut self.arrived, bytes);
         }
         self.level.at(t, self.window);
-        add(&mut self.level.come, bytes + self.header);
+        add(&mut self.level.enqueued, bytes + self.header);
         let mut row = 0;
         if let Some(rows) = &mut self.rows {
-            row = rows.came.len();
-            rows.came.push(t);
-            [&mut rows.left, &mut rows.gone, &mut rows.out, &mut rows.order]
+            row = rows.enqueued.len();
+            rows.enqueued.push(t);
+            [&mut rows.dequeued, &mut rows.dropped, &mut rows.out, &mut rows.order]
                 .into_iter()
                 .for_each(|column| column.push(NEVER));
-            let (flow, reverse) = flow_of(coming.flow);
+            let (flow, reverse) = flow_of(arrival.flow);
             rows.flow.push(flow);
             rows.reverse.push(reverse);
-            rows.bytes.push(coming.bytes as i32);
-            rows.ds_in.push(coming.ds);
-            rows.ds_out.push(coming.ds);
+            rows.bytes.push(arrival.bytes as i32);
+            rows.ds_in.push(arrival.ds);
+            rows.ds_out.push(arrival.ds);
             rows.refused.push(0);
-            rows.hash.push(i64::from(coming.hash));
-            rows.truesize.push(coming.truesize as i32);
+            rows.hash.push(i64::from(arrival.hash));
+            rows.truesize.push(arrival.truesize as i32);
             rows.after.push(self.sent_all);
         }
-        self.held.push_back(Some(Held { coming, came: t, left: NEVER, row }));
+        self.held.push_back(Some(Held { arrival, enqueued: t, dequeued: NEVER, row }));
     }
 
     fn take(&mut self, serial: u32) -> Option<Held> {
@@ -309,141 +312,142 @@ impl Watch {
         found
     }
 
-    /// Ends its wait at `t`, however it ends.
+    /// A packet's wait ends at `t`, by a dequeue or a drop.
     fn waited(&mut self, held: &Held, t: i64) {
-        let size = i64::from(held.coming.bytes) + self.header;
-        let inside = self.window.overlap(held.came, t) as u128;
+        let size = i64::from(held.arrival.bytes) + self.header;
+        let inside = self.window.overlap(held.enqueued, t) as u128;
         self.packet_ns += inside;
         self.byte_ns += inside * size as u128;
         self.level.at(t, self.window);
-        let place = if held.came == t { &mut self.level.passed } else { &mut self.level.left };
+        let place =
+            if held.enqueued == t { &mut self.level.passed } else { &mut self.level.dequeued };
         add(place, size);
     }
 
-    /// It leaves the queue, with this DS field.
-    pub fn left(&mut self, serial: u32, t: i64, ds: u8) {
+    /// A packet is dequeued, with this DS field.
+    pub fn dequeued(&mut self, serial: u32, t: i64, ds: u8) {
         let Some(mut held) = self.take(serial) else { return };
         let order = self.sent_all;
         self.sent_all += 1;
-        held.left = t;
+        held.dequeued = t;
         self.waited(&held, t);
         if let Some(rows) = &mut self.rows {
-            (rows.left[held.row], rows.ds_out[held.row], rows.order[held.row]) = (t, ds, order);
+            (rows.dequeued[held.row], rows.ds_out[held.row], rows.order[held.row]) = (t, ds, order);
         }
         if t <= self.window.end {
-            let marked = held.coming.ds & CE != CE && ds & CE == CE;
-            let (wait, bytes) = (t - held.came, i64::from(held.coming.bytes));
+            let marked = held.arrival.ds & CE != CE && ds & CE == CE;
+            let (wait, bytes) = (t - held.enqueued, i64::from(held.arrival.bytes));
             let span = &mut self.spans[self.window.span_of(t)];
             span.sent += 1;
             span.sent_bytes += bytes;
             span.sojourn_sum += wait as u128;
             span.sojourn_max = span.sojourn_max.max(wait);
             span.marked += i64::from(marked);
-            if self.window.holds(t) {
+            if self.window.contains(t) {
                 add(&mut self.sent, bytes);
                 self.marked += i64::from(marked);
                 self.sojourn.add(wait as u64);
-                *self.sizes.entry(held.coming.bytes).or_default() += 1;
+                *self.sizes.entry(held.arrival.bytes).or_default() += 1;
             }
             if marked {
-                self.drop_row(t, &held, What::Marked);
+                self.drop_row(t, &held, DropKind::Marked);
             }
         }
         if self.out {
             self.ring_level.at(t, self.window);
-            add(&mut self.ring_level.come, 0);
+            add(&mut self.ring_level.enqueued, 0);
             self.ring.push_back((serial, held));
         } else {
             self.latest = Some((serial, held));
         }
     }
 
-    /// It is thrown away while it is in the queue.
-    pub fn gone(&mut self, serial: u32, t: i64) {
+    /// A packet is dropped from the queue.
+    pub fn dropped(&mut self, serial: u32, t: i64) {
         let Some(held) = self.take(serial) else { return };
-        // Another one may have come at the same time, for which it had to go.
-        let refused = held.came == t && serial == self.newest;
-        if held.came == t {
-            // It was never in the queue.
-            let size = i64::from(held.coming.bytes) + self.header;
+        // A later packet of the same time may have caused the drop; then it was not refused.
+        let refused = held.enqueued == t && serial == self.newest;
+        if held.enqueued == t {
+            // It never was in the queue.
+            let size = i64::from(held.arrival.bytes) + self.header;
             self.level.at(t, self.window);
-            self.level.come[0] -= 1;
-            self.level.come[1] -= size;
+            self.level.enqueued[0] -= 1;
+            self.level.enqueued[1] -= size;
         } else {
             self.waited(&held, t);
         }
         if let Some(rows) = &mut self.rows {
-            (rows.gone[held.row], rows.order[held.row]) = (t, self.sent_all);
+            (rows.dropped[held.row], rows.order[held.row]) = (t, self.sent_all);
             rows.refused[held.row] = u8::from(refused);
         }
         if t <= self.window.end {
             self.spans[self.window.span_of(t)].dropped += 1;
-            self.dropped += i64::from(self.window.holds(t));
-            self.drop_row(t, &held, if refused { What::Refused } else { What::Dropped });
+            self.dropped += i64::from(self.window.contains(t));
+            self.drop_row(t, &held, if refused { DropKind::Refused } else { DropKind::Dropped });
         }
     }
 
-    /// Its last bit is on the wire.
-    pub fn out(&mut self, serial: u32, t: i64) {
+    /// A packet's last bit is transmitted.
+    pub fn transmitted(&mut self, serial: u32, t: i64) {
         let Some(at) = self.ring.iter().position(|&(each, _)| each == serial) else { return };
         let Some((_, held)) = self.ring.remove(at) else { return };
         self.ring_level.at(t, self.window);
-        add(&mut self.ring_level.left, 0);
+        add(&mut self.ring_level.dequeued, 0);
         if let Some(rows) = &mut self.rows {
             rows.out[held.row] = t;
         }
-        if held.left <= self.window.end {
-            if self.window.holds(t) {
-                self.ring_wait.add((t - held.left).max(0) as u64);
+        if held.dequeued <= self.window.end {
+            if self.window.contains(t) {
+                self.ring_wait.add((t - held.dequeued).max(0) as u64);
             }
-            self.ring_ns += self.window.overlap(held.left, t) as u128;
+            self.ring_ns += self.window.overlap(held.dequeued, t) as u128;
         }
         self.latest = Some((serial, held));
     }
 
-    /// The wire loses the packet whose last bit just went out.
+    /// The wire loses the packet that was transmitted last.
     pub fn lost(&mut self, serial: u32) {
         let Some((_, held)) = self.latest.filter(|&(each, _)| each == serial) else { return };
         if let Some(rows) = &mut self.rows {
             rows.out[held.row] = NEVER;
         }
-        if held.left <= self.window.end {
-            self.drop_row(held.left, &held, What::Lost);
+        if held.dequeued <= self.window.end {
+            self.drop_row(held.dequeued, &held, DropKind::Lost);
         }
     }
 
-    fn drop_row(&mut self, t: i64, held: &Held, what: What) {
-        if held.coming.flow < 0 {
+    fn drop_row(&mut self, t: i64, held: &Held, what: DropKind) {
+        if held.arrival.flow < 0 {
             return;
         }
-        let (flow, reverse) = flow_of(held.coming.flow);
+        let (flow, reverse) = flow_of(held.arrival.flow);
         self.drops.t.push(t);
         self.drops.flow.push(flow);
         self.drops.reverse.push(reverse);
         self.drops.what.push(what as u8);
-        self.drops.bytes.push(held.coming.bytes as i32);
+        self.drops.bytes.push(held.arrival.bytes as i32);
     }
 
-    /// Nothing more happens: what still waits waited to the end.
+    /// The run ends: packets still in the queue waited until the end.
     pub fn finish(&mut self) {
         for held in std::mem::take(&mut self.held).into_iter().flatten() {
-            let inside = self.window.overlap(held.came, i64::MAX) as u128;
+            let inside = self.window.overlap(held.enqueued, i64::MAX) as u128;
             self.packet_ns += inside;
-            self.byte_ns += inside * (i64::from(held.coming.bytes) + self.header) as u128;
+            self.byte_ns += inside * (i64::from(held.arrival.bytes) + self.header) as u128;
         }
         for (_, held) in std::mem::take(&mut self.ring) {
-            self.ring_ns += self.window.overlap(held.left, i64::MAX) as u128;
+            self.ring_ns += self.window.overlap(held.dequeued, i64::MAX) as u128;
         }
         self.level.finish(self.window);
         self.ring_level.finish(self.window);
     }
 
-    /// Packets that came during the run.
+    /// Returns the number of packets enqueued during the run.
     pub fn packets(&self) -> u64 {
-        self.come
+        self.packets
     }
 
-    /// Events of packets that had not come.
+    /// Returns the number of events for packets that were not in the queue.
     pub fn unexpected(&self) -> u64 {
         self.unexpected
     }
@@ -453,28 +457,28 @@ fn flow_of(flow: i32) -> (i32, u8) {
     if flow < 0 { (-1, 0) } else { (flow / 2, (flow % 2) as u8) }
 }
 
-/// Writes what was watched of every link: the tables `passed`, `spans`, `sojourn`, `sizes` and
-/// `drops`, and of those whose rows were asked for `tapN`.
+/// Writes the statistics of all links: the tables `passed`, `spans`, `sojourn`, `sizes` and
+/// `drops`, and `tapN` for links with rows.
 pub fn write<W: Write>(watched: Vec<Watch>, archive: &mut Archive<W>) -> io::Result<()> {
     passed(&watched, archive)?;
     let spans = || {
         watched.iter().flat_map(|w| w.spans.iter().enumerate().map(move |(i, span)| (w, i, span)))
     };
-    let whole = |of: fn(&Span) -> i64| Values::I64(spans().map(|(.., span)| of(span)).collect());
+    let integers = |of: fn(&Span) -> i64| Values::I64(spans().map(|(.., span)| of(span)).collect());
     archive.table(
         "spans",
         vec![
             ("link".into(), Values::I64(spans().map(|(w, ..)| i64::from(w.link)).collect())),
             ("span".into(), Values::I64(spans().map(|(_, i, _)| i as i64).collect())),
-            ("sent_packets".into(), whole(|s| s.sent)),
-            ("sent_bytes".into(), whole(|s| s.sent_bytes)),
+            ("sent_packets".into(), integers(|s| s.sent)),
+            ("sent_bytes".into(), integers(|s| s.sent_bytes)),
             (
                 "sojourn_sum_ns".into(),
                 Values::F64(spans().map(|(.., span)| span.sojourn_sum as f64).collect()),
             ),
-            ("sojourn_max_ns".into(), whole(|s| s.sojourn_max)),
-            ("dropped_packets".into(), whole(|s| s.dropped)),
-            ("marked_packets".into(), whole(|s| s.marked)),
+            ("sojourn_max_ns".into(), integers(|s| s.sojourn_max)),
+            ("dropped_packets".into(), integers(|s| s.dropped)),
+            ("marked_packets".into(), integers(|s| s.marked)),
         ],
     )?;
     histograms(
@@ -518,9 +522,9 @@ pub fn write<W: Write>(watched: Vec<Watch>, archive: &mut Archive<W>) -> io::Res
     )?;
     for (number, out, rows) in rows {
         let mut columns = vec![
-            ("t_before_ns".to_string(), Values::I64(rows.came)),
-            ("t_after_ns".into(), Values::I64(rows.left)),
-            ("t_gone_ns".into(), Values::I64(rows.gone)),
+            ("t_before_ns".to_string(), Values::I64(rows.enqueued)),
+            ("t_after_ns".into(), Values::I64(rows.dequeued)),
+            ("t_gone_ns".into(), Values::I64(rows.dropped)),
             ("flow".into(), Values::I32(rows.flow)),
             ("reverse".into(), Values::U8(rows.reverse)),
             ("bytes".into(), Values::I32(rows.bytes)),
@@ -541,8 +545,8 @@ pub fn write<W: Write>(watched: Vec<Watch>, archive: &mut Archive<W>) -> io::Res
 }
 
 fn passed<W: Write>(watched: &[Watch], archive: &mut Archive<W>) -> io::Result<()> {
-    type Whole = (&'static str, fn(&Watch) -> i64);
-    let whole: [Whole; 14] = [
+    type Integer = (&'static str, fn(&Watch) -> i64);
+    let integers: [Integer; 14] = [
         ("link", |w| w.link.into()),
         ("arrived_packets", |w| w.arrived[0]),
         ("arrived_bytes", |w| w.arrived[1]),
@@ -566,16 +570,16 @@ fn passed<W: Write>(watched: &[Watch], archive: &mut Archive<W>) -> io::Result<(
         ("ring_sojourn_sum_ns", |w| w.ring_wait.sum),
         ("ring_packet_ns", |w| w.ring_ns),
     ];
-    let whole = whole.map(|(name, of)| {
+    let integers = integers.map(|(name, of)| {
         (name.to_string(), Values::I64(watched.iter().map(of).collect::<Vec<_>>()))
     });
     let real = real.map(|(name, of)| {
         (name.to_string(), Values::F64(watched.iter().map(|w| of(w) as f64).collect::<Vec<_>>()))
     });
-    archive.table("passed", whole.into_iter().chain(real).collect())
+    archive.table("passed", integers.into_iter().chain(real).collect())
 }
 
-/// Writes histograms, bin by bin, by their owners' numbers.
+/// Writes histograms, one row per bin, with the number of each owner.
 pub fn histograms<'a, W: Write>(
     archive: &mut Archive<W>,
     name: &str,
@@ -603,7 +607,7 @@ pub fn histograms<'a, W: Write>(
 mod tests {
     use super::*;
 
-    const FULL: Coming = Coming { flow: 0, bytes: 1500, ds: 2, hash: 0, truesize: 0 };
+    const FULL: Arrival = Arrival { flow: 0, bytes: 1500, ds: 2, hash: 0, truesize: 0 };
 
     fn watch(out: bool, warm: i64, end: i64) -> Watch {
         let tap = Tap { out, rows: true, header_bytes: 14, ..Tap::of_link(3) };
@@ -615,15 +619,15 @@ mod tests {
     #[test]
     fn sums_are_of_the_measured_time_and_spans_of_all() {
         let mut watch = watch(false, 100, 350);
-        watch.came(1, 10, FULL); // Leaves before.
-        watch.left(1, 60, 2);
-        watch.came(2, 90, FULL); // Waits across the warm-up's end, and is marked.
-        watch.left(2, 150, 3);
-        watch.came(3, 200, FULL); // Dropped later.
-        watch.came(4, 200, FULL); // Refused.
-        watch.gone(4, 200);
-        watch.gone(3, 260);
-        watch.came(5, 300, FULL); // Still waits.
+        watch.enqueued(1, 10, FULL); // Leaves before.
+        watch.dequeued(1, 60, 2);
+        watch.enqueued(2, 90, FULL); // Waits across the warm-up's end, and is marked.
+        watch.dequeued(2, 150, 3);
+        watch.enqueued(3, 200, FULL); // Dropped later.
+        watch.enqueued(4, 200, FULL); // Refused.
+        watch.dropped(4, 200);
+        watch.dropped(3, 260);
+        watch.enqueued(5, 300, FULL); // Still waits.
         watch.finish();
         assert_eq!((watch.arrived, watch.sent), ([3, 4500], [1, 1500]));
         assert_eq!((watch.dropped, watch.marked, watch.unexpected()), (2, 1, 0));
@@ -637,20 +641,20 @@ mod tests {
         assert_eq!(watch.drops.t, [150, 200, 260]);
         assert_eq!(
             watch.drops.what,
-            [What::Marked as u8, What::Refused as u8, What::Dropped as u8]
+            [DropKind::Marked as u8, DropKind::Refused as u8, DropKind::Dropped as u8]
         );
     }
 
     #[test]
     fn at_one_instant_room_is_made_first_and_what_passes_was_there() {
         let mut watch = watch(false, 0, 1000);
-        watch.came(1, 10, FULL);
-        watch.came(2, 20, FULL);
-        watch.left(1, 20, 2);
+        watch.enqueued(1, 10, FULL);
+        watch.enqueued(2, 20, FULL);
+        watch.dequeued(1, 20, 2);
         assert_eq!(watch.level.most[0], 1);
-        watch.left(2, 30, 2);
-        watch.came(3, 30, FULL);
-        watch.left(3, 30, 2);
+        watch.dequeued(2, 30, 2);
+        watch.enqueued(3, 30, FULL);
+        watch.dequeued(3, 30, 2);
         watch.finish();
         assert_eq!((watch.level.most, watch.level.packets), ([1, 1514], 0));
     }
@@ -659,10 +663,10 @@ mod tests {
     fn what_waits_as_the_warm_up_ends_counts_for_the_most() {
         let mut watch = watch(false, 100, 200);
         for serial in 1..=3 {
-            watch.came(serial, i64::from(serial), FULL);
+            watch.enqueued(serial, i64::from(serial), FULL);
         }
         for serial in 1..=3 {
-            watch.left(serial, 110 + i64::from(serial), 2);
+            watch.dequeued(serial, 110 + i64::from(serial), 2);
         }
         watch.finish();
         assert_eq!(watch.level.most[0], 3);
@@ -672,15 +676,15 @@ mod tests {
     fn packets_may_leave_in_any_order() {
         let mut watch = watch(false, 0, 1000);
         for serial in 1..=4 {
-            watch.came(serial, 10 * i64::from(serial), FULL);
+            watch.enqueued(serial, 10 * i64::from(serial), FULL);
         }
         for serial in [3, 1, 4, 2] {
-            watch.left(serial, 100 + i64::from(serial), 2);
+            watch.dequeued(serial, 100 + i64::from(serial), 2);
         }
-        watch.left(2, 200, 2);
+        watch.dequeued(2, 200, 2);
         watch.finish();
         let rows = watch.rows.as_ref().unwrap();
-        assert_eq!(rows.left, [101, 102, 103, 104]);
+        assert_eq!(rows.dequeued, [101, 102, 103, 104]);
         assert_eq!((&rows.order, &rows.after), (&vec![1, 3, 0, 2], &vec![0; 4]));
         assert_eq!(watch.unexpected(), 1, "it had left already");
     }
@@ -688,40 +692,40 @@ mod tests {
     #[test]
     fn one_that_has_to_go_for_another_of_the_same_time_is_not_refused() {
         let mut watch = watch(false, 0, 1000);
-        watch.came(1, 10, FULL);
-        watch.came(2, 10, FULL);
-        watch.gone(1, 10);
-        watch.came(3, 20, FULL);
-        watch.gone(3, 20);
-        assert_eq!(watch.drops.what, [What::Dropped as u8, What::Refused as u8]);
+        watch.enqueued(1, 10, FULL);
+        watch.enqueued(2, 10, FULL);
+        watch.dropped(1, 10);
+        watch.enqueued(3, 20, FULL);
+        watch.dropped(3, 20);
+        assert_eq!(watch.drops.what, [DropKind::Dropped as u8, DropKind::Refused as u8]);
     }
 
     #[test]
     fn a_ring_and_a_wire_that_loses() {
         let mut watch = watch(true, 0, 1000);
-        watch.came(1, 10, FULL);
-        watch.left(1, 10, 2);
-        watch.came(2, 20, FULL);
-        watch.left(2, 20, 2);
-        watch.out(1, 40);
-        watch.out(2, 70);
+        watch.enqueued(1, 10, FULL);
+        watch.dequeued(1, 10, 2);
+        watch.enqueued(2, 20, FULL);
+        watch.dequeued(2, 20, 2);
+        watch.transmitted(1, 40);
+        watch.transmitted(2, 70);
         watch.lost(2);
         watch.finish();
         assert_eq!((watch.ring_wait.count, watch.ring_wait.sum, watch.ring_wait.max), (2, 80, 50));
         assert_eq!((watch.ring_ns, watch.ring_level.most[0]), (80, 2));
         assert_eq!(
             (watch.drops.t.clone(), watch.drops.what.clone()),
-            (vec![20], vec![What::Lost as u8])
+            (vec![20], vec![DropKind::Lost as u8])
         );
     }
 
     #[test]
     fn what_came_before_the_run_is_no_traffic() {
         let mut watch = watch(false, 0, 1000);
-        watch.came(1, -5, FULL);
-        watch.came(2, 5, FULL);
-        watch.left(1, 6, 2);
-        watch.left(2, 7, 2);
+        watch.enqueued(1, -5, FULL);
+        watch.enqueued(2, 5, FULL);
+        watch.dequeued(1, 6, 2);
+        watch.dequeued(2, 7, 2);
         watch.finish();
         assert_eq!((watch.packets(), watch.sent, watch.unexpected()), (1, [1, 1500], 0));
     }

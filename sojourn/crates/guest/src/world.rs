@@ -1,10 +1,9 @@
-//! The world of a run: namespaces, the commands that furnish them, and the guest's own file
-//! systems.
+//! The environment of a run: namespaces, set-up commands, and the guest's file systems.
 //!
-//! As first process of a guest the program mounts what a Linux needs and ends the machine at the
-//! end. On a host it takes a mount namespace of its own first and puts an empty `/run/netns` there,
-//! so its namespaces have no names outside, collide with nobody's, and are gone with the program,
-//! however it ends: nothing has to be cleaned up.
+//! As the first process of a guest, the program mounts the file systems that Linux programs need,
+//! and powers the machine off at the end. On a host it first creates a mount namespace with an
+//! empty `/run/netns`. So its network namespaces have no names outside, collide with no others, and
+//! disappear with the program, however it ends: no cleanup is needed.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -28,15 +27,15 @@ pub struct World {
     spaces: HashMap<String, Namespace>,
 }
 
-/// Mounts a guest's file systems: all that a program expects to find.
+/// Mounts the file systems that programs in a guest expect.
 pub fn mount_all() -> Result<(), String> {
     for (kind, target) in
         [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/run")]
     {
-        let made =
+        let result =
             fs::create_dir_all(target).and_then(|()| sys::mount(kind, Path::new(target), kind, ""));
-        match made {
-            // The kernel may have mounted it by itself.
+        match result {
+            // The kernel may have mounted it already.
             Err(error) if error.raw_os_error() != Some(libc::EBUSY) => {
                 return Err(format!("mounting {kind} on {target}: {error}"));
             }
@@ -52,7 +51,7 @@ pub fn mount_all() -> Result<(), String> {
 }
 
 impl World {
-    /// Makes the namespaces, with their loopback devices up.
+    /// Creates the namespaces, with their loopback devices up.
     pub fn new(names: &[String], first: bool) -> Result<World, String> {
         if !first {
             sys::unshare_mounts().map_err(|e| format!("a mount namespace of its own: {e}"))?;
@@ -63,8 +62,9 @@ impl World {
         let home = Namespace::current().map_err(|e| format!("this network namespace: {e}"))?;
         let mut world = World { home, spaces: HashMap::new() };
         for name in names {
-            let made = world.make(name).map_err(|e| format!("network namespace {name}: {e}"))?;
-            world.spaces.insert(name.clone(), made);
+            let namespace =
+                world.make(name).map_err(|e| format!("network namespace {name}: {e}"))?;
+            world.spaces.insert(name.clone(), namespace);
         }
         Ok(world)
     }
@@ -84,7 +84,7 @@ impl World {
         Ok(space)
     }
 
-    /// Does `work` inside a namespace; without a name, in the program's own.
+    /// Runs `work` inside a namespace; without a name, in the program's own.
     pub fn inside<T>(
         &self,
         name: Option<&str>,
@@ -92,12 +92,12 @@ impl World {
     ) -> io::Result<T> {
         match name {
             None => work(),
-            // The plan was checked: each name it uses is one of its namespaces.
+            // `Plan::check` has verified that every name is one of the plan's namespaces.
             Some(name) => self.spaces[name].inside(&self.home, work),
         }
     }
 
-    /// Does a step; the error says which and why.
+    /// Does a step; the error names the command or file.
     pub fn step(&self, step: &Step) -> Result<(), String> {
         match step {
             Step::Run { namespace, argv, stdin } => {
@@ -108,8 +108,8 @@ impl World {
             Step::Write { namespace, path, text } => {
                 let path_here = self.path(namespace.as_deref(), path);
                 self.inside(namespace.as_deref(), || {
-                    // Not created: a sysctl or attribute that is not there is not made by writing
-                    // to it.
+                    // The file is not created: writing must not create a missing sysctl or
+                    // attribute.
                     let mut file = File::options().write(true).open(&path_here)?;
                     io::Write::write_all(&mut file, text.as_bytes())
                 })
@@ -122,14 +122,14 @@ impl World {
                 .inside(Some(namespace), || {
                     let device = probe::sys::device_index(device)?;
                     let (parent, handle, overhead) = (*parent, *handle, *overhead);
-                    let asked = NewQdisc { device, handle, parent, kind, overhead, options };
-                    Netlink::new()?.add_qdisc(&asked)
+                    let qdisc = NewQdisc { device, handle, parent, kind, overhead, options };
+                    Netlink::new()?.add_qdisc(&qdisc)
                 })
                 .map_err(|e| format!("the discipline {kind} of {device} in {namespace}: {e}")),
         }
     }
 
-    /// Where a namespace's file is: its `/sys` is mounted elsewhere.
+    /// Returns the path of a namespace's file: its `/sys` is mounted elsewhere.
     pub fn path(&self, namespace: Option<&str>, path: &str) -> PathBuf {
         match (namespace, path.strip_prefix("/sys/")) {
             (Some(name), Some(rest)) => sysfs_of(name).join(rest),
@@ -142,19 +142,19 @@ fn sysfs_of(namespace: &str) -> PathBuf {
     Path::new(NETNS).join(".sys").join(namespace)
 }
 
-/// Runs a program to its end; a failure is told in its own words.
+/// Runs a program to its end; the error contains the program's output.
 fn run(argv: &[String], stdin: Option<&str>) -> io::Result<()> {
     let input = match stdin {
         None => Stdio::null(),
         Some(text) => {
-            // A file, not a pipe: nobody has to write while the other reads.
+            // A file, not a pipe: a pipe would need a writer while the program reads.
             let path = Path::new(NETNS).join(".stdin");
             fs::write(&path, text)?;
             File::open(&path)?.into()
         }
     };
     let path = std::env::var("PATH").unwrap_or_else(|_| PATH.into());
-    let done = Command::new(&argv[0])
+    let output = Command::new(&argv[0])
         .args(&argv[1..])
         .env("PATH", format!("{path}:{PATH}"))
         .stdin(input)
@@ -163,11 +163,11 @@ fn run(argv: &[String], stdin: Option<&str>) -> io::Result<()> {
             io::ErrorKind::NotFound => io::Error::other(format!("there is no program {}", argv[0])),
             _ => e,
         })?;
-    if done.status.success() {
+    if output.status.success() {
         return Ok(());
     }
-    let said = [done.stderr, done.stdout].concat();
-    let said = String::from_utf8_lossy(&said);
-    let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    Err(io::Error::other(format!("{}: {}", done.status, said.join("; "))))
+    let text = [output.stderr, output.stdout].concat();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    Err(io::Error::other(format!("{}: {}", output.status, lines.join("; "))))
 }

@@ -1,9 +1,9 @@
-//! The whole program, in namespaces of its own on this host's kernel: client, router, server, a
-//! 10 Mbit/s shaper over a short queue. What one part measured is compared with what another did:
-//! the taps with the qdisc's counters, the queue's own backlog, pings with the packets that the
-//! taps saw. No figure depends on how fast this machine is.
+//! The whole program, in its own namespaces on this host's kernel: client, router, server, and a 10
+//! Mbit/s shaper over a short queue. The tests compare one measurement with another: the taps with
+//! the qdisc's counters, the taps with the queue's backlog, and pings with the packets at the taps.
+//! No value depends on the speed of this machine.
 //!
-//! Needs root, ip and tc; without them it says so and passes.
+//! Needs root, ip and tc; otherwise the tests print a line and pass.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
-/// Why these tests can't run here.
+/// Returns the reason why these tests can't run here.
 fn missing() -> Option<&'static str> {
     let works = |program: &str, arguments: &[&str]| {
         Command::new(program).args(arguments).output().is_ok_and(|done| done.status.success())
@@ -47,7 +47,7 @@ impl Results {
         self.columns.get(name).unwrap_or_else(|| panic!("no column {name}"))
     }
 
-    /// Values of a column in the rows in which another has this value.
+    /// Returns the values of a column in the rows where the column `other` has this value.
     fn of(&self, name: &str, other: &str, value: i64) -> Vec<i64> {
         let both = self.column(name).iter().zip(self.column(other));
         both.filter(|&(_, &o)| o == value).map(|(&v, _)| v).collect()
@@ -117,11 +117,11 @@ fn results(name: &str, plan: &Value) -> Results {
     Results { index, columns }
 }
 
-/// Client, router and server; `extra` is done in the router.
+/// Client, router and server; the router runs `qdisc` with tc.
 fn base(qdisc: &str) -> Value {
     let batch = |program: &str, namespace: &str, text: &str| json!({"do": "run", "namespace": namespace, "argv": [program, "-batch", "-"], "stdin": text});
     let offloads_off = |namespace: &str, device: &str| {
-        // Without super-packets a queue holds what the wire carries.
+        // Without super-packets, the queue contains the packets of the wire.
         batch("ip", namespace, &format!("link set dev {device} gso_max_segs 1\n"))
     };
     let mut plan = json!({
@@ -141,7 +141,7 @@ fn base(qdisc: &str) -> Value {
         "sample": {"queue_ns": 10_000_000, "flow_ns": 100_000_000},
         "output": {"modules": [], "mount": null, "path": "unused"},
     });
-    // IPv6's own talk would be counted by the qdisc and is no flow's.
+    // The qdisc would count IPv6's own packets, which belong to no flow.
     if std::path::Path::new("/proc/sys/net/ipv6").exists() {
         let setup = plan["setup"].as_array_mut().unwrap();
         for namespace in ["client", "router", "server"] {
@@ -192,7 +192,7 @@ fn agree(what: &str, a: f64, b: f64, within: f64) {
 }
 
 const LIMIT: f64 = 60_000.0;
-/// Ethernet's header, which a qdisc counts and the IP packet's size does not.
+/// Bytes of Ethernet's header, which a qdisc counts and the IP packet's size does not include.
 const HEADER: f64 = 14.0;
 
 #[test]
@@ -231,9 +231,9 @@ fn taps_counters_and_probes_agree_about_one_queue() {
         flow("ping", 7, json!({"kind": "ping", "interval_ns": 20_000_000, "packet_bytes": 84})),
         flow("echo", 7, json!({"kind": "echo", "interval_ns": 20_000_000, "packet_bytes": 84})),
     ]);
-    // The datagrams say ECT(0).
+    // The datagrams have ECT(0).
     plan["flows"][4]["ds"] = json!(2);
-    // Quiet at the end, so the last sample and the taps have seen the same.
+    // Nothing is sent at the end, so the last sample and the taps agree.
     for flow in plan["flows"].as_array_mut().unwrap() {
         flow["stop_ns"] = json!(3_000_000_000u64);
     }
@@ -247,7 +247,7 @@ fn taps_counters_and_probes_agree_about_one_queue() {
         assert_eq!((&stage["lost_records"], &stage["unexpected"]), (&json!(0), &json!(0)), "{tap}");
     }
 
-    // Every packet missing after the queue was dropped by it, and the other way round.
+    // The queue dropped every packet that is missing after it, and no others.
     let kinds: Vec<&str> =
         got.index["qdisc_kinds"].as_array().unwrap().iter().map(|k| k.as_str().unwrap()).collect();
     let bfifo = kinds.iter().position(|&k| k == "bfifo").unwrap() as i64;
@@ -258,7 +258,7 @@ fn taps_counters_and_probes_agree_about_one_queue() {
     assert!(drops > 10, "two bulk flows fill 60 kB: {drops}");
     assert_eq!(missing, drops);
 
-    // What is between the taps is the queue: as full as its limit lets it be, and never fuller.
+    // The packets between the taps are the queue: it reaches its limit and never exceeds it.
     let mut changes: Vec<(i64, f64)> = before
         .iter()
         .zip(after)
@@ -277,7 +277,7 @@ fn taps_counters_and_probes_agree_about_one_queue() {
         .collect();
     agree("full queue", over_time.iter().map(|&(_, bytes)| bytes).fold(0.0, f64::max), LIMIT, 0.03);
 
-    // And at the times of the samples it is what the qdisc itself said.
+    // At the sample times, the tapped queue equals the qdisc's own backlog.
     let times = got.of("qdisc/t_ns", "qdisc/kind", bfifo);
     let sampled = got.of("qdisc/backlog_bytes", "qdisc/kind", bfifo);
     assert!(sampled.iter().all(|&bytes| bytes as f64 <= LIMIT));
@@ -297,7 +297,7 @@ fn taps_counters_and_probes_agree_about_one_queue() {
         .sum();
     agree("bytes sent", leaving, (device[device.len() - 1] - device[0]) as f64, 0.01);
 
-    // What TCP delivered went through the tap: 1448 bytes of 1500 in each full packet.
+    // TCP's delivered bytes passed the tap: 1448 of 1500 bytes in each full packet.
     for bulk in [0, 1] {
         let received = *got.of("tcp/received_bytes", "tcp/flow", bulk).last().unwrap() as f64;
         let rows = got.column("tap0/flow").iter().zip(got.column("tap0/reverse")).zip(after);
@@ -312,7 +312,7 @@ fn taps_counters_and_probes_agree_about_one_queue() {
         let retransmitted = *got.of("tcp/total_retrans_segments", "tcp/flow", bulk).last().unwrap();
         assert!(retransmitted > 0);
     }
-    // Transfers: the sized one is whole, the others have their size and follow each other.
+    // Transfers: the sized one is complete, the others have their size and are sequential.
     assert_eq!(got.of("transfers/bytes", "transfers/flow", 2), [100_000]);
     let web = got.of("transfers/bytes", "transfers/flow", 3);
     assert!(web.len() >= 2 && web.iter().all(|&bytes| bytes == 20_000), "{web:?}");
@@ -322,7 +322,7 @@ fn taps_counters_and_probes_agree_about_one_queue() {
     );
     assert!(starts[1..].iter().zip(&ends).all(|(start, end)| start - end >= 100_000_000));
 
-    // Probes and datagrams say of the path what the tap says of its one queue.
+    // Probes and datagrams measure the same delay on the path as the tap in its only queue.
     let sojourn_of = |flow: i64| {
         let rows =
             before.iter().zip(after).zip(got.column("tap0/flow")).zip(got.column("tap0/reverse"));
@@ -352,13 +352,13 @@ fn taps_counters_and_probes_agree_about_one_queue() {
         let missing = rows.filter(|&((&a, &f), &back)| f == flow && back == 0 && a < 0).count();
         assert_eq!(lost, missing, "{name}");
     }
-    // 400 kbit/s of 500 bytes is one each 10 ms.
+    // 400 kbit/s with 500 bytes is one packet every 10 ms.
     assert_eq!(got.of("datagrams/seq", "datagrams/flow", 4).len(), 300);
-    // ECT(0) is what the ECN-capable one says, and nobody marked it.
+    // The ECN-capable flow has ECT(0), and no packet was marked.
     let ds = got.of("tap0/ds_out", "tap0/flow", 4);
     assert!(!ds.is_empty() && ds.iter().all(|&ds| ds == 2));
 
-    // Gauges: a number is read, a file that is not there is -1.
+    // Gauges: a number is read; a missing file gives -1.
     assert!(got.of("gauge/value", "gauge/gauge", 0).iter().all(|&mtu| mtu == 1500));
     assert!(got.of("gauge/value", "gauge/gauge", 1).iter().all(|&value| value == -1));
 }
@@ -405,14 +405,14 @@ fn a_hosts_own_queue_is_seen_before_it_by_a_copy_under_clsact() {
         point("client", "c", "out"),
         point("router", "c", "in")
     )]);
-    // An unresponsive sender at 1.5 times the rate: a third is dropped by the sender's own queue.
+    // An unresponsive sender at 1.5 times the rate: the sender's own queue drops a third.
     plan["flows"] = json!([flow(
         "udp",
         6001,
         json!({"kind": "udp", "bps": 15_000_000, "packet_bytes": 1000,
         "on_ns": null, "off_ns": null})
     )]);
-    // Quiet at the end, so the last sample and the taps have seen the same.
+    // Nothing is sent at the end, so the last sample and the taps agree.
     plan["flows"][0]["stop_ns"] = json!(1_500_000_000u64);
     let got = results("own-queue", &plan);
     let kinds = got.index["qdisc_kinds"].as_array().unwrap();
@@ -426,7 +426,7 @@ fn a_hosts_own_queue_is_seen_before_it_by_a_copy_under_clsact() {
         got.column("datagrams/seq").len(),
         "each datagram is seen before the queue"
     );
-    // What left the queue arrived at the other side of the wire, in order and at once.
+    // Packets that left the queue reached the other side of the wire, in order and at once.
     let arrived = got.column("tap0/t_out_ns");
     assert!(after.iter().zip(arrived).all(|(&a, &r)| (a < 0) == (r < 0) && a <= r));
 }
@@ -472,7 +472,7 @@ fn a_flow_that_fails_does_not_end_the_run() {
     let mut plan = base("qdisc add dev s root pfifo\n");
     plan["duration_ns"] = json!(300_000_000);
     let mut lost = flow("lost", 5001, bulk(json!(1000)));
-    // Its address is there when it listens, and its way is cut before it connects.
+    // Its address exists when it listens, and its route is removed before it connects.
     lost["start_ns"] = json!(50_000_000);
     plan["events"] = json!([{"at_ns": 10_000_000, "step": {"do": "run", "namespace": "client",
         "argv": ["ip", "route", "del", "default"], "stdin": null}}]);

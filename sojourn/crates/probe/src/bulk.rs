@@ -1,13 +1,13 @@
-//! Bulk TCP: a sender that never lets its socket run dry and a receiver that throws away what it
-//! gets.
+//! Bulk TCP: a sender that never lets its socket run dry, and a receiver that discards the data.
 //!
-//! The sender writes from one buffer of zeros whenever the socket takes more. TCP_NOTSENT_LOWAT
-//! keeps what is written but not sent to a few packets' worth, so the socket's buffer is no queue
-//! of its own, and yet above what one burst of ACKs can release, so the connection is limited by
-//! the network and not by us. The receiver lets the kernel discard, uncopied.
+//! The sender writes from one buffer of zeros whenever the socket accepts more. TCP_NOTSENT_LOWAT
+//! keeps the unsent data to a few packets, so the socket's buffer does not become a queue of its
+//! own. The limit is still above the amount that one burst of ACKs can release, so the network
+//! limits the connection, not this program. The receiver lets the kernel discard the data without a
+//! copy.
 //!
-//! A transfer ends when the far end has read all of it and closed in turn: the sender learns of
-//! that with the last ACK.
+//! A transfer ends when the far end has read all data and has closed its side: the sender learns
+//! this with the last ACK.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -15,21 +15,21 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use crate::sys;
 
-/// Options of a connection's ends.
+/// Options of both ends of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Congestion control by the kernel's name; `None`: the default.
+    /// Congestion control by the kernel's name; `None`: the kernel's default.
     pub congestion: Option<String>,
-    /// Largest segment, bytes; `None`: the path's.
+    /// Largest segment, bytes; `None`: as the path allows.
     pub mss: Option<u32>,
-    /// The most that this end advertises, bytes; `None`: the kernel tunes it.
+    /// Largest receive window that this end advertises, bytes; `None`: the kernel tunes it.
     pub window_bytes: Option<u32>,
     /// The DS field without its ECN bits.
     pub ds: u8,
 }
 
 impl Options {
-    /// Sets them on a connection's socket.
+    /// Sets the options on a connection's socket.
     pub fn apply(&self, fd: &OwnedFd, family: IpAddr) -> io::Result<()> {
         if let Some(name) = &self.congestion {
             sys::set_option_bytes(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes()).map_err(
@@ -41,7 +41,7 @@ impl Options {
                     Some(libc::EPERM) => io::Error::new(
                         ErrorKind::PermissionDenied,
                         format!(
-                            "congestion control '{name}' is not for everyone here (sysctl net.ipv4.tcp_allowed_congestion_control)"
+                            "congestion control '{name}' is not allowed for unprivileged users here (sysctl net.ipv4.tcp_allowed_congestion_control)"
                         ),
                     ),
                     _ => e,
@@ -58,7 +58,7 @@ impl Options {
     }
 }
 
-/// Sets the DS field of what a socket sends.
+/// Sets the DS field of the packets that a socket sends.
 pub fn set_ds(fd: &impl AsRawFd, family: IpAddr, ds: u8) -> io::Result<()> {
     if family.is_ipv4() {
         sys::set_option(fd, libc::IPPROTO_IP, libc::IP_TOS, i32::from(ds))
@@ -67,8 +67,8 @@ pub fn set_ds(fd: &impl AsRawFd, family: IpAddr, ds: u8) -> io::Result<()> {
     }
 }
 
-/// What lies unsent in the socket, bytes: refilled when half of it has gone, so 64 kB, more than 40
-/// segments, stand ready for the ACKs that one interrupt may bring.
+/// Largest amount of unsent data in the socket, bytes. The socket asks for more when half of it is
+/// sent. So 64 kB, more than 40 segments, are ready for the ACKs that one interrupt may deliver.
 const UNSENT: i32 = 128 * 1024;
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
@@ -79,25 +79,25 @@ pub struct Sender {
     state: State,
     left: Option<u64>,
     written: u64,
-    /// Written at most at a time.
+    /// Largest amount written in one call of `on_ready`, bytes.
     most: u64,
 }
 
-/// How far a sender is.
+/// Progress of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The handshake is under way.
     Connecting,
-    /// Sending.
+    /// Data is being written.
     Sending,
-    /// Everything is written; the far end has not confirmed its end yet.
+    /// All data is written; the far end has not confirmed the end yet.
     Ending,
     /// The far end has read everything.
     Done,
 }
 
 impl Sender {
-    /// Begins to connect to `to`, to send `bytes` (for ever without), from the calling thread's
+    /// Begins to connect to `to`, to send `bytes` (`None`: without end), from the calling thread's
     /// namespace.
     pub fn connect(
         from: IpAddr,
@@ -108,29 +108,29 @@ impl Sender {
         let fd = sys::socket(sys::Kind::Stream, from)?;
         options.apply(&fd, from)?;
         sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
-        // The port is chosen at connect, when the whole four-tuple is known: else 28 000
-        // connections use up all of them.
+        // The kernel chooses the port at connect, when the whole four-tuple is known. Otherwise 28
+        // 000 connections would use up all ports.
         sys::set_option(&fd, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
         sys::bind(&fd, SocketAddr::new(from, 0))?;
         sys::connect(&fd, to)?;
         Ok(Sender { fd, state: State::Connecting, left: bytes, written: 0, most: u64::MAX })
     }
 
-    /// Sends for ever over a connection that is there, at most `most` bytes at a time: on a path as
-    /// quick as memory a socket may never fill, and others want their turn. So it is to be told
-    /// while the socket is writable (`Interest::Writable`).
+    /// Sends without end over an existing connection, at most `most` bytes per call of `on_ready`.
+    /// On a path as quick as memory a socket may never fill, and other sockets must be served too.
+    /// So wait for it with `Interest::Writable`.
     pub fn over(fd: OwnedFd, most: u64) -> io::Result<Sender> {
         sys::set_option(&fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT)?;
         Ok(Sender { fd, state: State::Sending, left: None, written: 0, most })
     }
 
-    /// Ends at once: what has not been acknowledged is thrown away, and the far end is told so.
+    /// Closes at once: the kernel discards unacknowledged data and sends an RST.
     pub fn abort(self) -> io::Result<()> {
         let linger = [1i32, 0].map(i32::to_ne_bytes).concat();
         sys::set_option_bytes(&self.fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
     }
 
-    /// To be called when the socket has become writable or the far end has closed
+    /// Call this when the socket has become writable or the far end has closed
     /// (`Interest::WritableEdge`).
     pub fn on_ready(&mut self, closed: bool) -> io::Result<State> {
         if self.state == State::Connecting {
@@ -149,7 +149,7 @@ impl Sender {
         Ok(self.state)
     }
 
-    /// Writes nothing more. What the socket holds is still sent.
+    /// Writes no more data. The kernel still sends the data in the socket's buffer.
     pub fn stop(&mut self) -> io::Result<()> {
         match self.state {
             State::Connecting => self.left = Some(0),
@@ -159,12 +159,12 @@ impl Sender {
         Ok(())
     }
 
-    /// How far it is.
+    /// Returns the sender's progress.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Bytes written into the socket.
+    /// Returns the bytes written into the socket.
     pub fn written(&self) -> u64 {
         self.written
     }
@@ -201,14 +201,14 @@ impl AsRawFd for Sender {
     }
 }
 
-/// Where senders connect to.
+/// Accepts the senders' connections.
 #[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
 }
 
 impl Listener {
-    /// Listens at `at` in the calling thread's namespace. What it accepts has the same options.
+    /// Listens at `at` in the calling thread's namespace. Accepted connections inherit the options.
     pub fn new(at: SocketAddr, options: &Options) -> io::Result<Listener> {
         let fd = sys::socket(sys::Kind::Stream, at.ip())?;
         options.apply(&fd, at.ip())?;
@@ -218,16 +218,16 @@ impl Listener {
         Ok(Listener { fd })
     }
 
-    /// The address it has.
+    /// Returns the address it listens at.
     pub fn address(&self) -> io::Result<SocketAddr> {
         sys::local_address(&self.fd)
     }
 
-    /// The next connection that has come in, if any.
+    /// Returns the next waiting connection, if any.
     pub fn accept(&self) -> io::Result<Option<Receiver>> {
         match sys::accept(&self.fd) {
             Ok(fd) => Ok(Some(Receiver::over(fd))),
-            // ECONNABORTED: it came and went.
+            // ECONNABORTED: the client has already closed it.
             Err(e)
                 if e.kind() == ErrorKind::WouldBlock
                     || e.raw_os_error() == Some(libc::ECONNABORTED) =>
@@ -253,18 +253,18 @@ pub struct Receiver {
     ended: bool,
 }
 
-/// As much as is taken out at once.
+/// Bytes discarded in one call.
 const GULP: usize = 1 << 20;
 
 impl Receiver {
-    /// Receives over a connection that is there.
+    /// Receives over an existing connection.
     pub fn over(fd: OwnedFd) -> Receiver {
         Receiver { fd, received: 0, ended: false }
     }
 
-    /// To be called when the socket has become readable (`Interest::ReadableEdge`): takes
-    /// everything, says how much. What comes after a gulp that was not full is told anew, but for
-    /// an end that was told already.
+    /// Discards all data and returns its length. Call this when the socket has become readable
+    /// (`Interest::ReadableEdge`). Epoll reports data that arrives after a discard of less than
+    /// `GULP`, but it reports the end of the stream only once.
     pub fn on_ready(&mut self, closed: bool) -> io::Result<u64> {
         let before = self.received;
         while !self.ended {
@@ -283,13 +283,13 @@ impl Receiver {
         Ok(self.received - before)
     }
 
-    /// Bytes received since the start.
+    /// Returns the bytes received since the start.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// Whether the sender has ended and everything is read. Dropping the receiver then closes in
-    /// turn.
+    /// Whether the sender has ended and all data is read. Dropping the receiver then closes this
+    /// side.
     pub fn ended(&self) -> bool {
         self.ended
     }
@@ -309,7 +309,7 @@ mod tests {
 
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    /// Runs one connection until both ends are through; what the receiver got and the sender's
+    /// Runs one connection until both ends are done. Returns the bytes received and the sender's
     /// state.
     fn transfer(sender: &mut Sender, listener: &Listener) -> io::Result<(u64, State)> {
         let mut epoll = Epoll::new()?;

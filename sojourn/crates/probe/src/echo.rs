@@ -1,79 +1,80 @@
-//! Our own echo: a datagram that says who it is and when it was sent, and comes back with when it
-//! turned round.
+//! Our own echo: a datagram with its send time, which the server returns with its own receive time
+//! added.
 //!
-//! Layout, little-endian: mark (4 bytes), sequence (4), sent (8), turned (8); from 40 bytes on also
-//! token (8), heard (8); zeros up to the size asked for. `turned` and `heard` are 0 on the way out.
-//! On the way back `turned` is in the clock of whoever turned it, and `heard` tells which of the 64
-//! requests up to this one he got: what is lost on the way out is told from what is lost on the way
-//! back. The token is what a server gave its client to know him by: it answers nobody else, and
-//! never with more bytes than it got.
+//! Layout, little-endian: mark (4 bytes), sequence (4), sent (8), turned (8). From 40 bytes on also
+//! token (8) and received bits (8). Zeros fill the rest up to the requested size. `turned` and
+//! `received_bits` are 0 in a request. In an echo, `turned` is in the server's clock.
+//! `received_bits` lists which of the last 64 requests, up to this one, reached the server: this
+//! separates loss in one direction from loss in the other. The server gives each client a token. It
+//! answers only requests with a known token, and never with more bytes than the request had.
 
-/// Bytes of the layout without token and `heard`.
+/// Bytes of the layout without token and `received_bits`.
 pub const BYTES: usize = 24;
-/// Bytes of the whole layout.
-pub const WHOLE: usize = 40;
+/// Bytes of the layout with token and `received_bits`.
+pub const FULL_BYTES: usize = 40;
 const MARK: [u8; 4] = *b"sjp1";
 
 /// A request or its echo.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Echo {
-    /// Counts requests.
+    /// Number of the request.
     pub sequence: u32,
-    /// When it was sent, ns, on the sender's clock.
+    /// Send time, ns, on the sender's clock.
     pub sent: i64,
-    /// When it turned round, ns, on the far end's clock; 0: not yet.
+    /// Time at which the server returned it, ns, on the server's clock; 0 in a request.
     pub turned: i64,
-    /// Whose it is; 0: there is nobody to tell it from.
+    /// The client's token; 0 if the server needs none.
     pub token: u64,
-    /// Bit `i`: the request `i` before this one has been heard; 0: not told.
-    pub heard: u64,
+    /// Bit `i`: the request `i` before this one reached the server; 0: unknown.
+    pub received_bits: u64,
 }
 
 impl Echo {
-    /// The datagram, `size` bytes long, at least as long as what it holds.
+    /// Returns the datagram, `size` bytes long, or longer if the fields need more.
     pub fn write(&self, size: usize) -> Vec<u8> {
-        let whole = self.token != 0 || self.heard != 0;
-        let least = if whole { WHOLE } else { BYTES };
+        let full = self.token != 0 || self.received_bits != 0;
+        let least = if full { FULL_BYTES } else { BYTES };
         let mut bytes = Vec::with_capacity(size.max(least));
         bytes.extend(MARK);
         bytes.extend(self.sequence.to_le_bytes());
         bytes.extend(self.sent.to_le_bytes());
         bytes.extend(self.turned.to_le_bytes());
-        if whole {
+        if full {
             bytes.extend(self.token.to_le_bytes());
-            bytes.extend(self.heard.to_le_bytes());
+            bytes.extend(self.received_bits.to_le_bytes());
         }
         bytes.resize(size.max(least), 0);
         bytes
     }
 
-    /// From a datagram; `None` if it is not one of ours.
+    /// Parses a datagram; `None` if it is not an echo of ours.
     pub fn parse(bytes: &[u8]) -> Option<Echo> {
         bytes.get(..BYTES)?.strip_prefix(&MARK)?;
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
-        let (token, heard) = if bytes.len() < WHOLE { (0, 0) } else { (long(24), long(32)) };
+        let (token, received_bits) =
+            if bytes.len() < FULL_BYTES { (0, 0) } else { (long(24), long(32)) };
         Some(Echo {
             sequence: word(4),
             sent: long(8) as i64,
             turned: long(16) as i64,
             token,
-            heard,
+            received_bits,
         })
     }
 }
 
-/// Which requests of one client have been heard.
+/// The requests of one client that reached the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct ReceivedRequests {
     latest: Option<u32>,
     /// Bit `i`: the request `i` before the latest.
     bits: u64,
 }
 
-impl Heard {
-    /// A request came; what its echo tells.
-    pub fn hear(&mut self, sequence: u32) -> u64 {
+impl ReceivedRequests {
+    /// Records a request, and returns the bits for its echo.
+    pub fn record(&mut self, sequence: u32) -> u64 {
         let latest = self.latest.unwrap_or(sequence);
         let ahead = sequence.wrapping_sub(latest);
         if ahead < 1 << 31 {
@@ -81,7 +82,7 @@ impl Heard {
             self.latest = Some(sequence);
             return self.bits;
         }
-        // One that was overtaken.
+        // The request was reordered: a later one came before it.
         let behind = latest.wrapping_sub(sequence);
         if behind >= u64::BITS {
             return 1;
@@ -90,7 +91,7 @@ impl Heard {
         self.bits >> behind
     }
 
-    /// The latest request and those of the 64 up to it, if one has come.
+    /// Returns the latest request and the bits of the last 64 up to it; `None` before the first.
     pub fn latest(&self) -> Option<(u32, u64)> {
         self.latest.map(|latest| (latest, self.bits))
     }
@@ -112,28 +113,28 @@ mod tests {
 
     #[test]
     fn a_token_makes_it_longer_and_comes_back() {
-        let echo = Echo { sequence: 3, token: u64::MAX, heard: 5, ..Echo::default() };
-        assert_eq!(echo.write(0).len(), WHOLE);
+        let echo = Echo { sequence: 3, token: u64::MAX, received_bits: 5, ..Echo::default() };
+        assert_eq!(echo.write(0).len(), FULL_BYTES);
         assert_eq!(Echo::parse(&echo.write(0)), Some(echo));
         assert_eq!(Echo::default().write(0).len(), BYTES);
-        let cut = Echo::parse(&echo.write(0)[..WHOLE - 1]).unwrap();
+        let cut = Echo::parse(&echo.write(0)[..FULL_BYTES - 1]).unwrap();
         assert_eq!((cut.sequence, cut.token), (3, 0));
     }
 
     #[test]
     fn what_was_heard_is_told_with_every_echo() {
-        let mut heard = Heard::default();
-        assert_eq!(heard.latest(), None);
-        assert_eq!(heard.hear(u32::MAX), 0b1);
-        assert_eq!(heard.hear(0), 0b11);
-        // 1 and 2 are missing; 1 comes late.
-        assert_eq!(heard.hear(3), 0b11001);
-        assert_eq!(heard.hear(1), 0b111);
-        assert_eq!(heard.latest(), Some((3, 0b11101)));
-        // A gap longer than the window, and one from before it.
-        assert_eq!(heard.hear(200), 0b1);
-        assert_eq!(heard.hear(100), 0b1);
-        assert_eq!(heard.latest(), Some((200, 0b1)));
-        assert_eq!(heard.hear(200), 0b1);
+        let mut received = ReceivedRequests::default();
+        assert_eq!(received.latest(), None);
+        assert_eq!(received.record(u32::MAX), 0b1);
+        assert_eq!(received.record(0), 0b11);
+        // 1 and 2 are missing; 1 arrives late.
+        assert_eq!(received.record(3), 0b11001);
+        assert_eq!(received.record(1), 0b111);
+        assert_eq!(received.latest(), Some((3, 0b11101)));
+        // A gap longer than the window, then a request from before the window.
+        assert_eq!(received.record(200), 0b1);
+        assert_eq!(received.record(100), 0b1);
+        assert_eq!(received.latest(), Some((200, 0b1)));
+        assert_eq!(received.record(200), 0b1);
     }
 }

@@ -1,7 +1,8 @@
-//! The routers on the way to a host: a datagram with a small TTL, and who says by ICMP that it
-//! ended with him.
+//! The routers on the way to a host. A datagram with a small TTL expires at a router, which reports
+//! this by ICMP.
 //!
-//! The kernel keeps such a message for the socket that sent (IP_RECVERR), so it takes no privilege.
+//! The kernel keeps the ICMP message for the socket that sent (IP_RECVERR), so no privilege is
+//! needed.
 //!
 //! Source: ip(7), RFC 792 (time exceeded), RFC 4443.
 
@@ -11,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use crate::sys::{self, Epoll, Interest, Kind};
 
-/// The router that is the `hop`-th from here (1: the gateway) on the way to a UDP port; `None`:
-/// nobody says so in time. Blocks up to `patience`.
+/// Returns the router at distance `hop` from here (1: the gateway) on the way to a UDP port; `None`
+/// if no router answers in time. Blocks for at most `patience`.
 pub fn router(to: SocketAddr, hop: u8, patience: Duration) -> io::Result<Option<IpAddr>> {
-    let (any, level, ttl, told): (IpAddr, _, _, _) = match to.ip() {
+    let (any, level, ttl, recverr): (IpAddr, _, _, _) = match to.ip() {
         IpAddr::V4(_) => {
             (Ipv4Addr::UNSPECIFIED.into(), libc::IPPROTO_IP, libc::IP_TTL, libc::IP_RECVERR)
         }
@@ -27,19 +28,19 @@ pub fn router(to: SocketAddr, hop: u8, patience: Duration) -> io::Result<Option<
     };
     let fd = sys::socket(Kind::Datagram, any)?;
     sys::set_option(&fd, level, ttl, i32::from(hop))?;
-    sys::set_option(&fd, level, told, 1)?;
+    sys::set_option(&fd, level, recverr, 1)?;
     let mut epoll = Epoll::new()?;
     epoll.add(&fd, Interest::Readable, 0)?;
     let until = Instant::now() + patience;
     const TRIES: u32 = 3;
     for left in (1..=TRIES).rev() {
-        // An error of the try before may be told here.
+        // This call may report an error of the previous try.
         let _ = sys::send_to(&fd, &[0; 8], to);
         let share = until.saturating_duration_since(Instant::now()) / left;
         epoll.wait(Some(share.as_millis() as u32), &mut Vec::new())?;
-        if let Some(found) = sys::error_source(&fd)? {
-            // The host itself says that nobody listens at the port: it is nearer than that.
-            return Ok(Some(found).filter(|&found| found != to.ip()));
+        if let Some(router) = sys::error_source(&fd)? {
+            // The host itself answered that the port is closed: it is nearer than `hop`.
+            return Ok(Some(router).filter(|&router| router != to.ip()));
         }
     }
     Ok(None)

@@ -1,8 +1,8 @@
-//! ICMP echo: requests sent, replies recognised, and the requests that arrive at the far end.
+//! ICMP echo: sends requests, recognises replies, and captures the requests that reach the far end.
 //!
-//! An unprivileged socket is tried first: the kernel then hands us our own replies only. Where it
-//! is refused (net.ipv4.ping_group_range) a raw socket does the same with more copies. Replies
-//! carry the kernel's receive stamp.
+//! An unprivileged socket is tried first: its kernel delivers only our own replies. If it is
+//! refused (net.ipv4.ping_group_range), a raw socket does the same at the cost of more copies.
+//! Replies have the kernel's receive timestamp.
 //!
 //! Source: RFC 792, RFC 4443 (ICMPv6), RFC 1071 (checksum).
 
@@ -12,14 +12,14 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use crate::sys::{self, Kind};
 
-/// Bytes of an echo's header.
+/// Bytes of an ICMP echo header.
 pub const HEADER: usize = 8;
 /// The raw level of socket options, and its filter's name (linux/icmp.h; the numbers are the ABI).
 const SOL_RAW: i32 = 255;
 const ICMP_FILTER: i32 = 1;
 const ICMP6_FILTER: i32 = 1;
 
-/// Echo types of a family.
+/// ICMP echo types of an address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Types {
     request: u8,
@@ -45,7 +45,7 @@ pub fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// An echo packet: `size` bytes of ICMP in all, zeros after the header.
+/// Returns an echo packet of `size` bytes of ICMP in all, with zeros after the header.
 fn echo(kind: u8, identifier: u16, sequence: u16, size: usize) -> Vec<u8> {
     let mut bytes = vec![0; size.max(HEADER)];
     bytes[0] = kind;
@@ -56,7 +56,7 @@ fn echo(kind: u8, identifier: u16, sequence: u16, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// Identifier and sequence of an echo packet of this type.
+/// Returns identifier and sequence of an echo packet of type `kind`.
 fn parse(bytes: &[u8], kind: u8) -> Option<(u16, u16)> {
     let header = bytes.get(..HEADER)?;
     (header[0] == kind && header[1] == 0).then(|| {
@@ -64,12 +64,12 @@ fn parse(bytes: &[u8], kind: u8) -> Option<(u16, u16)> {
     })
 }
 
-/// The ICMP part of an IPv4 packet.
+/// Returns the ICMP part of an IPv4 packet.
 fn behind_ipv4(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(usize::from(bytes.first()? & 15) * 4..)
 }
 
-/// Sends requests to one address and knows their replies.
+/// Sends requests to one address and recognises the replies.
 #[derive(Debug)]
 pub struct Pinger {
     fd: OwnedFd,
@@ -79,7 +79,8 @@ pub struct Pinger {
 }
 
 impl Pinger {
-    /// From `from` to `to`, with this identifier, in the calling thread's namespace.
+    /// Creates a pinger from `from` to `to`, with this identifier, in the calling thread's
+    /// namespace.
     pub fn new(from: IpAddr, to: IpAddr, identifier: u16, ds: u8) -> io::Result<Pinger> {
         let (fd, raw) = match sys::socket(Kind::Echo, from) {
             Ok(fd) => (fd, false),
@@ -105,20 +106,20 @@ impl Pinger {
         Ok(fd)
     }
 
-    /// Whether it had to take a raw socket.
+    /// Whether the pinger uses a raw socket.
     pub fn is_raw(&self) -> bool {
         self.raw
     }
 
-    /// Sends the request with this sequence number, `size` bytes with the ICMP header and without
-    /// IP's.
+    /// Sends the request with this sequence number. `size` counts the ICMP header but not the IP
+    /// header.
     pub fn send(&self, sequence: u16, size: usize) -> io::Result<()> {
         let packet = echo(types(self.to.ip()).request, self.identifier, sequence, size);
         sys::send_to(&self.fd, &packet, self.to).map(drop)
     }
 
-    /// The sequence number of the request that this datagram replies to, if it is a reply to one of
-    /// ours.
+    /// Returns the sequence number of the request that this datagram answers; `None` if it answers
+    /// none of ours.
     pub fn reply(&self, bytes: &[u8]) -> Option<u16> {
         let icmp = if self.raw && self.to.is_ipv4() { behind_ipv4(bytes)? } else { bytes };
         let (identifier, sequence) = parse(icmp, types(self.to.ip()).reply)?;
@@ -127,8 +128,8 @@ impl Pinger {
 }
 
 impl Pinger {
-    /// The sequence number of this request, if it is one of ours: as an error quotes it, without
-    /// the IP header.
+    /// Returns the sequence number of a request of ours that an ICMP error quotes. `bytes` begins
+    /// after the IP header.
     pub fn request(&self, bytes: &[u8]) -> Option<u16> {
         let (identifier, sequence) = parse(bytes, types(self.to.ip()).request)?;
         (identifier == self.identifier).then_some(sequence)
@@ -141,39 +142,39 @@ impl AsRawFd for Pinger {
     }
 }
 
-/// Hears the requests that reach a host, which the kernel answers by itself: their stamps are the
-/// one-way parts.
+/// Captures the requests that reach a host. The kernel answers them by itself; their timestamps
+/// give the one-way delays.
 #[derive(Debug)]
-pub struct Hearer {
+pub struct EchoListener {
     fd: OwnedFd,
     family: IpAddr,
 }
 
-impl Hearer {
-    /// Hears requests to `at` in the calling thread's namespace. Needs the privilege of raw
+impl EchoListener {
+    /// Captures requests to `at` in the calling thread's namespace. Needs the privilege for raw
     /// sockets.
-    pub fn new(at: IpAddr) -> io::Result<Hearer> {
+    pub fn new(at: IpAddr) -> io::Result<EchoListener> {
         let fd = sys::socket(Kind::RawIcmp, at)?;
         pass_only(&fd, at, types(at).request)?;
         sys::bind(&fd, SocketAddr::new(at, 0))?;
         sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        Ok(Hearer { fd, family: at })
+        Ok(EchoListener { fd, family: at })
     }
 
-    /// Identifier and sequence number of a request.
+    /// Returns identifier and sequence number of a request.
     pub fn request(&self, bytes: &[u8]) -> Option<(u16, u16)> {
         let icmp = if self.family.is_ipv4() { behind_ipv4(bytes)? } else { bytes };
         parse(icmp, types(self.family).request)
     }
 }
 
-impl AsRawFd for Hearer {
+impl AsRawFd for EchoListener {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 }
 
-/// Lets only one type into a raw socket. A set bit blocks its type.
+/// Lets only one ICMP type into a raw socket. A set bit blocks its type.
 fn pass_only(fd: &OwnedFd, family: IpAddr, kind: u8) -> io::Result<()> {
     if family.is_ipv4() {
         let mask = !(1u32 << kind);
@@ -185,7 +186,7 @@ fn pass_only(fd: &OwnedFd, family: IpAddr, kind: u8) -> io::Result<()> {
     sys::set_option_bytes(fd, libc::IPPROTO_ICMPV6, ICMP6_FILTER, &bytes)
 }
 
-/// A sequence number in full from its lower 16 bits: the latest one up to `sent` that ends in them.
+/// Extends the lower 16 bits of a sequence number: the latest number up to `sent` with these bits.
 pub fn unwrap_sequence(low: u16, sent: u64) -> u64 {
     sent.wrapping_sub(u64::from((sent as u16).wrapping_sub(low)))
 }
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_that_of_rfc_1071() {
-        // Its worked example: 0001 f203 f4f5 f6f7 sum to ddf2.
+        // The RFC's worked example: 0001 f203 f4f5 f6f7 sum to ddf2.
         assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
         // An odd byte is padded with zero; a packet with its own checksum sums to zero.
         assert_eq!(checksum(&[0x12]), !0x1200);

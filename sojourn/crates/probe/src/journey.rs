@@ -1,47 +1,47 @@
-//! One packet's times at several places: seen first before a queue, then after it, then perhaps at
-//! the far end of its wire.
+//! The times of one packet at several places: before a queue, after it, and perhaps at the far end
+//! of its wire.
 //!
-//! Stage 0 makes a row for each packet; a sighting at a later stage is put into the oldest row of
-//! the same key that lacks that stage. So two packets that look alike (there are few: a
-//! retransmission differs in its IP identification) are taken to keep their order. A row that lacks
-//! a stage when everything has been seen is a packet dropped before it; a sighting without a row
-//! did not come by way of stage 0, and is counted.
+//! Stage 0 adds a row for each packet. A packet seen at a later stage is put into the oldest row
+//! with the same key that lacks that stage. So packets with equal keys are assumed to keep their
+//! order; they are rare, because a retransmission has another IP identification. A row that still
+//! lacks a stage at the end is a packet that was dropped before that stage. A packet seen at a
+//! later stage without a row did not pass stage 0, and is counted.
 //!
-//! Sightings of different places come in different order than they happened, since each tap hands
-//! over whole blocks. So those of later stages are held back until `settle` says that stage 0 has
-//! told everything up to a time.
+//! Packets of different places are not reported in the order of their times, because each tap
+//! delivers whole blocks. So packets of later stages wait until `settle` is called with a time up
+//! to which stage 0 is complete.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use crate::tap::{Key, Seen};
+use crate::tap::{Key, Packet};
 
-/// No such time: the packet was not seen there.
+/// The packet was not seen at this stage.
 pub const NEVER: i64 = -1;
 const NONE: u32 = u32::MAX;
 
 /// The rows, column by column.
 #[derive(Debug)]
 pub struct Journeys {
-    /// Time at each stage, of the first in order of arrival; `NEVER`.
+    /// Times at each stage, in the order in which stage 0 reported the packets; or `NEVER`.
     times: Vec<Vec<i64>>,
-    /// Which flow: the caller's number.
+    /// The flow's number, chosen by the caller.
     flow: Vec<i32>,
-    /// The DS field at stage 0 and at stage 1 (until then that of stage 0).
+    /// The DS field at stage 0 and at stage 1; the second equals the first until stage 1 is known.
     ds: [Vec<u8>; 2],
     bytes: Vec<u32>,
     stages: Vec<Waiting>,
 }
 
-/// What waits for a later stage. The hasher is a fixed one: a run must not depend on the kernel's
-/// rng.
+/// Rows and packets of a later stage that wait for each other. The hasher has fixed keys: a run
+/// must not depend on the kernel's random numbers.
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Oldest and newest row of each key that lacks this stage.
+    /// Oldest and newest row that lacks this stage, for each key.
     rows: HashMap<Key, (u32, u32), BuildHasherDefault<DefaultHasher>>,
     /// The next younger row of the same key.
     younger: Vec<u32>,
-    /// Sightings held back.
+    /// Packets that wait for `settle`.
     held: VecDeque<(Key, i64, u8)>,
     unexpected: u64,
 }
@@ -49,7 +49,7 @@ struct Waiting {
 /// A row in the order of stage 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Time at each stage, `NEVER` where it was not seen.
+    /// Time at each stage, `NEVER` if it was not seen there.
     pub times: Vec<i64>,
     /// The flow's number.
     pub flow: i32,
@@ -60,7 +60,7 @@ pub struct Row {
 }
 
 impl Journeys {
-    /// With this many stages.
+    /// Creates an empty table with this number of stages.
     pub fn new(stages: usize) -> Journeys {
         assert!(stages >= 2, "a journey has a beginning and an end");
         Journeys {
@@ -72,18 +72,18 @@ impl Journeys {
         }
     }
 
-    /// A packet at stage 0, at `time`.
-    pub fn begin(&mut self, seen: &Seen, time: i64, flow: i32) {
+    /// Adds a packet at stage 0, seen at `time`.
+    pub fn begin(&mut self, packet: &Packet, time: i64, flow: i32) {
         let row = self.flow.len() as u32;
         for (stage, times) in self.times.iter_mut().enumerate() {
             times.push(if stage == 0 { time } else { NEVER });
         }
         self.flow.push(flow);
-        self.bytes.push(seen.bytes);
-        self.ds.iter_mut().for_each(|ds| ds.push(seen.ds));
+        self.bytes.push(packet.bytes);
+        self.ds.iter_mut().for_each(|ds| ds.push(packet.ds));
         for waiting in &mut self.stages {
             waiting.younger.push(NONE);
-            let ends = waiting.rows.entry(seen.key).or_insert((row, row));
+            let ends = waiting.rows.entry(packet.key).or_insert((row, row));
             if ends.1 != row {
                 waiting.younger[ends.1 as usize] = row;
                 ends.1 = row;
@@ -91,13 +91,13 @@ impl Journeys {
         }
     }
 
-    /// A packet at a later stage, at `time`.
-    pub fn pass(&mut self, stage: usize, seen: &Seen, time: i64) {
-        self.stages[stage - 1].held.push_back((seen.key, time, seen.ds));
+    /// Adds a packet at a later stage, seen at `time`.
+    pub fn pass(&mut self, stage: usize, packet: &Packet, time: i64) {
+        self.stages[stage - 1].held.push_back((packet.key, time, packet.ds));
     }
 
-    /// Stage 0 has told everything up to `until`: sightings of later stages up to then find their
-    /// rows.
+    /// Stage 0 is complete up to `until`: assigns the packets of later stages up to that time to
+    /// their rows.
     pub fn settle(&mut self, until: i64) {
         for stage in 1..=self.stages.len() {
             while let Some(&(key, time, ds)) = self.stages[stage - 1].held.front() {
@@ -129,17 +129,18 @@ impl Journeys {
         }
     }
 
-    /// Packets seen at a stage and put into a row.
+    /// Returns the number of packets that have a row and were seen at a stage.
     pub fn count(&self, stage: usize) -> u64 {
         self.times[stage].iter().filter(|&&t| stage == 0 || t != NEVER).count() as u64
     }
 
-    /// Packets seen at a later stage that had not been seen at stage 0.
+    /// Returns the number of packets seen at a later stage but not at stage 0.
     pub fn unexpected(&self, stage: usize) -> u64 {
         self.stages[stage - 1].unexpected
     }
 
-    /// The rows in order of their time at stage 0, simultaneous ones as they were told.
+    /// Returns the rows in order of their time at stage 0; rows of equal time keep the order of
+    /// `begin`.
     pub fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let mut order: Vec<u32> = (0..self.flow.len() as u32).collect();
         order.sort_by_key(|&row| self.times[0][row as usize]);
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
     use crate::tap::{TCP, parse, tests::ipv4, tests::tcp};
 
-    fn packet(ds: u8, id: u16, seq: u32) -> Seen {
+    fn packet(ds: u8, id: u16, seq: u32) -> Packet {
         parse(&ipv4(ds, id, 64, TCP, &tcp(seq, 0)), 0).unwrap()
     }
 
@@ -223,7 +224,7 @@ mod tests {
     #[test]
     fn a_sighting_waits_for_stage_0_to_catch_up() {
         let mut journeys = Journeys::new(2);
-        // The later tap's block comes first.
+        // The later tap's block is reported first.
         journeys.pass(1, &packet(0, 1, 1), 15);
         journeys.settle(12);
         journeys.begin(&packet(0, 1, 1), 10, 0);
@@ -235,7 +236,7 @@ mod tests {
     fn what_did_not_come_through_stage_0_is_counted() {
         let mut journeys = Journeys::new(2);
         journeys.pass(1, &packet(0, 1, 1), 15);
-        // Alike, but later: time does not run backwards.
+        // The same key, but later: a packet can't reach stage 1 before stage 0.
         journeys.begin(&packet(0, 1, 1), 20, 0);
         journeys.settle(100);
         assert_eq!(journeys.unexpected(1), 1);

@@ -1,22 +1,22 @@
-//! Real sockets for measuring: load, probes, what the kernel knows, packets on both sides of a
-//! queue.
+//! Real sockets for measurements: load, probes, the kernel's counters, and packets on both sides of
+//! a queue.
 //!
-//! Everything here is non-blocking and owns no thread and no clock of its own: a caller with an
-//! event loop (`Epoll`, `Timer`) drives any number of them. The traffic program of the kernel guest
-//! is one such caller, a live measurement another.
+//! Everything here is non-blocking and owns neither a thread nor a clock. A caller with an event
+//! loop (`Epoll`, `Timer`) drives any number of these objects. Two callers exist: the traffic
+//! program of the kernel guest, and a live measurement.
 //!
-//! - `bulk`: a TCP sender that never starves its socket and a receiver that throws away what it
-//!   gets.
+//! - `bulk`: a TCP sender that never starves its socket, and a receiver that discards the data.
 //! - `icmp`, `echo`: echo requests by ICMP and by our own datagrams, with the kernel's receive
-//!   stamps.
+//!   timestamps.
 //! - `hops`: the routers on the way to a host.
-//! - `prober`: requests to several targets at fixed times, and what became of each.
-//! - `marks`: what becomes of the DS field, ECN in it, on the way.
-//! - `tcp_info`: what the kernel says about a connection.
+//! - `prober`: requests to several targets at fixed times, and the outcome of each request.
+//! - `marks`: changes of the DS field, including ECN, on a path.
+//! - `tcp_info`: the kernel's state of a connection (TCP_INFO).
 //! - `netlink`: queue disciplines and device counters.
-//! - `tap`, `journey`: packets as a device sees them, and one packet's times at several places.
+//! - `tap`, `journey`: packets captured at a device, and the times of one packet at several
+//!   devices.
 //! - `netns`: sockets in other network namespaces.
-//! - `source`: whom a server takes for one client.
+//! - `source`: the addresses that a server counts as one client.
 //!
 //! `unsafe` lives in `sys` alone.
 

@@ -1,11 +1,13 @@
-//! Datagrams that ask what becomes of the DS field (RFC 2474, RFC 3168) on the way there and back.
+//! Datagrams that measure what a path does to the DS field (RFC 2474, RFC 3168), in both
+//! directions.
 //!
-//! Each is sent with some DS field, and asks for a reply with another. The reply says with which
-//! field the request came; with which one it came itself the client's kernel says. They are no
-//! echoes (`echo`): a server that does not know them does not answer.
+//! Each request has some DS field, and names the DS field that its reply is to have. The reply
+//! contains the DS field with which the request arrived. The client's kernel reports the DS field
+//! of the reply. The format differs from that of `echo`: a server that does not know it does not
+//! answer.
 //!
-//! Layout, little-endian: mark (4 bytes), number (4), token (8), the field that the reply is to bear
-//! (1), that of the request as it came (1), whether this is said (1), zeros up to 32 bytes.
+//! Layout, little-endian: mark (4 bytes), number (4), token (8), DS field for the reply (1), DS
+//! field of the request on arrival (1), whether the latter is known (1), zeros up to 32 bytes.
 
 use std::io;
 use std::net::IpAddr;
@@ -20,14 +22,14 @@ const MARK: [u8; 4] = *b"sjm1";
 /// A request or its reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marked {
-    /// Counts requests.
+    /// Number of the request.
     pub number: u32,
-    /// Whose it is.
+    /// The client's token.
     pub token: u64,
-    /// The DS field that the reply is to bear.
-    pub wanted: u8,
-    /// With which one the request came; `None`: not said.
-    pub came: Option<u8>,
+    /// s|x|x|
+    pub reply_ds: u8,
+    /// The DS field of the request on arrival; `None` if unknown.
+    pub request_ds: Option<u8>,
 }
 
 impl Marked {
@@ -37,26 +39,26 @@ impl Marked {
         bytes[..4].copy_from_slice(&MARK);
         bytes[4..8].copy_from_slice(&self.number.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.token.to_le_bytes());
-        bytes[16] = self.wanted;
-        bytes[17] = self.came.unwrap_or(0);
-        bytes[18] = self.came.is_some().into();
+        bytes[16] = self.reply_ds;
+        bytes[17] = self.request_ds.unwrap_or(0);
+        bytes[18] = self.request_ds.is_some().into();
         bytes
     }
 
-    /// From a datagram; `None` if it is not one.
+    /// Parses a datagram; `None` if it is not in this format.
     pub fn parse(bytes: &[u8]) -> Option<Marked> {
         bytes.get(..BYTES)?.strip_prefix(&MARK)?;
         Some(Marked {
             number: u32::from_le_bytes(bytes[4..8].try_into().ok()?),
             token: u64::from_le_bytes(bytes[8..16].try_into().ok()?),
-            wanted: bytes[16],
-            came: (bytes[18] == 1).then_some(bytes[17]),
+            reply_ds: bytes[16],
+            request_ds: (bytes[18] == 1).then_some(bytes[17]),
         })
     }
 }
 
-/// Lets a socket hear with which DS field datagrams come (`Datagram::ds`).
-pub fn hear(fd: &impl AsRawFd, family: IpAddr) -> io::Result<()> {
+/// Makes the kernel report the DS field of each datagram that a socket receives (`Datagram::ds`).
+pub fn report_ds(fd: &impl AsRawFd, family: IpAddr) -> io::Result<()> {
     if family.is_ipv4() {
         sys::set_option(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)
     } else {
@@ -73,11 +75,11 @@ mod tests {
 
     #[test]
     fn a_request_is_read_as_it_was_written_and_garbage_is_not() {
-        let asked = Marked { number: 7, token: u64::MAX, wanted: 0xb8, came: None };
-        assert_eq!(Marked::parse(&asked.write()), Some(asked));
-        let told = Marked { came: Some(0), ..asked };
-        assert_eq!(Marked::parse(&told.write()), Some(told));
-        assert_eq!(Marked::parse(&told.write()[..BYTES - 1]), None);
+        let request = Marked { number: 7, token: u64::MAX, reply_ds: 0xb8, request_ds: None };
+        assert_eq!(Marked::parse(&request.write()), Some(request));
+        let reply = Marked { request_ds: Some(0), ..request };
+        assert_eq!(Marked::parse(&reply.write()), Some(reply));
+        assert_eq!(Marked::parse(&reply.write()[..BYTES - 1]), None);
         assert_eq!(Marked::parse(&crate::echo::Echo::default().write(64)), None);
     }
 
@@ -90,7 +92,7 @@ mod tests {
             );
             // A host may have no IPv6.
             let Ok(()) = sys::bind(&to, SocketAddr::new(here, 0)) else { continue };
-            hear(&to, here).unwrap();
+            report_ds(&to, here).unwrap();
             let at = sys::local_address(&to).unwrap();
             let fields = [0x00, 0x01, 0x02, 0x03, 0xb8, 0xff];
             for ds in fields {

@@ -1,8 +1,8 @@
-//! Queue disciplines and device counters, straight from the kernel by netlink: what `tc -s qdisc`
-//! and `ip -s link` show, without starting a program for each sample.
+//! Queue disciplines and device counters from the kernel by netlink: the numbers that `tc -s qdisc`
+//! and `ip -s link` print, without starting a program for each sample.
 //!
-//! A discipline's own numbers (CoDel's count, RED's marks) come as the kernel's bytes: their layout
-//! belongs to the kind, and whoever reads the results knows the kinds.
+//! The numbers of one kind of discipline (CoDel's count, RED's marks) are returned as the kernel's
+//! bytes. Their layout depends on the kind, and the reader of the results knows the kinds.
 //!
 //! Source: netlink(7), rtnetlink(7), linux/gen_stats.h. Deviations: none.
 
@@ -46,7 +46,7 @@ const TCMSG: usize = 20;
 const IFINFOMSG: usize = 16;
 const RTMSG: usize = 12;
 
-/// A queue discipline as of now.
+/// A queue discipline and its current counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Qdisc {
     /// Index of its device.
@@ -65,20 +65,20 @@ pub struct Qdisc {
     pub backlog_packets: u32,
     /// Queued now, bytes.
     pub backlog_bytes: u32,
-    /// Dropped.
+    /// Packets dropped.
     pub drops: u32,
-    /// Put back because the device was busy.
+    /// Packets requeued because the device was busy.
     pub requeues: u32,
-    /// Times it was over its limit or rate, or marked, as its kind counts.
+    /// Times it was over its limit or rate, or marked; the kind defines the meaning.
     pub overlimits: u32,
-    /// Its own numbers (TCA_STATS_APP), as the kernel lays them out.
+    /// Statistics of its kind (TCA_STATS_APP), in the kernel's layout.
     pub own: Vec<u8>,
-    /// Its parameters (TCA_OPTIONS), as the kernel lays them out; some kinds put moving state here
+    /// Its parameters (TCA_OPTIONS), in the kernel's layout. Some kinds report changing state here
     /// (adaptive RED's probability).
     pub options: Vec<u8>,
 }
 
-/// A queue discipline to be made.
+/// A queue discipline to create.
 #[derive(Clone, Copy, Debug)]
 pub struct NewQdisc<'a> {
     /// Index of its device.
@@ -89,13 +89,13 @@ pub struct NewQdisc<'a> {
     pub parent: u32,
     /// Its kind.
     pub kind: &'a str,
-    /// Bytes that are added to the length of each packet (tc-stab).
+    /// Bytes added to the length of each packet (tc-stab).
     pub overhead: i32,
-    /// Its options: attributes as the kernel lays them out. Empty: its defaults.
+    /// Its options: attributes in the kernel's layout. Empty: the kind's defaults.
     pub options: &'a [u8],
 }
 
-/// A device's counters since it was made.
+/// A device's counters since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets received.
@@ -112,16 +112,16 @@ pub struct Counters {
     pub sent_dropped: u64,
 }
 
-/// Where packets to an address go.
+/// The route of packets to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Index of the device that sends them.
+    /// Index of the device that sends the packets.
     pub device: u32,
-    /// The router they go to; `None`: they go straight there.
+    /// The next router; `None` if the destination is on the link.
     pub gateway: Option<IpAddr>,
 }
 
-/// A conversation with the kernel about one network namespace.
+/// A netlink socket for one network namespace.
 #[derive(Debug)]
 pub struct Netlink {
     fd: OwnedFd,
@@ -130,49 +130,49 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// About the calling thread's namespace.
+    /// Opens a socket in the calling thread's namespace.
     pub fn new() -> io::Result<Netlink> {
         Ok(Netlink { fd: sys::netlink_socket()?, sequence: 0, buffer: vec![0; 128 * 1024] })
     }
 
-    /// Every queue discipline of the namespace, `noqueue` of its virtual devices among them.
+    /// Returns every queue discipline of the namespace, including `noqueue` of virtual devices.
     pub fn qdiscs(&mut self) -> io::Result<Vec<Qdisc>> {
-        let mut found = Vec::new();
+        let mut qdiscs = Vec::new();
         self.ask(RTM_GETQDISC, NLM_F_DUMP, &[0; TCMSG], |kind, body| {
             if kind == RTM_NEWQDISC {
-                found.extend(parse_qdisc(body));
+                qdiscs.extend(parse_qdisc(body));
             }
         })?;
-        Ok(found)
+        Ok(qdiscs)
     }
 
-    /// A device's counters.
+    /// Returns a device's counters.
     pub fn counters(&mut self, device: u32) -> io::Result<Counters> {
         let mut body = [0; IFINFOMSG];
         body[4..8].copy_from_slice(&device.to_ne_bytes());
-        let mut found = None;
+        let mut counters = None;
         self.ask(RTM_GETLINK, 0, &body, |kind, body| {
             if kind == RTM_NEWLINK {
-                found = parse_counters(body);
+                counters = parse_counters(body);
             }
         })?;
-        found.ok_or_else(|| {
+        counters.ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("device {device} has no counters"))
         })
     }
 
-    /// The devices of the namespace: (index, name).
+    /// Returns the devices of the namespace: (index, name).
     pub fn devices(&mut self) -> io::Result<Vec<(u32, String)>> {
-        let mut found = Vec::new();
+        let mut devices = Vec::new();
         self.ask(RTM_GETLINK, NLM_F_DUMP, &[0; IFINFOMSG], |kind, body| {
             if kind == RTM_NEWLINK {
-                found.extend(parse_device(body));
+                devices.extend(parse_device(body));
             }
         })?;
-        Ok(found)
+        Ok(devices)
     }
 
-    /// Where packets to this address go now.
+    /// Returns the current route of packets to this address.
     pub fn route(&mut self, to: IpAddr) -> io::Result<Route> {
         let mut body = vec![0; RTMSG];
         let (family, octets) = match to {
@@ -181,13 +181,13 @@ impl Netlink {
         };
         (body[0], body[1]) = (family as u8, octets.len() as u8 * 8);
         put(&mut body, RTA_DST, &octets);
-        let mut found = None;
+        let mut route = None;
         self.ask(RTM_GETROUTE, 0, &body, |kind, body| {
             if kind == RTM_NEWROUTE {
-                found = parse_route(body);
+                route = parse_route(body);
             }
         })?;
-        found.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no route to {to}")))
+        route.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no route to {to}")))
     }
 
     /// Brings a device up.
@@ -200,30 +200,30 @@ impl Netlink {
         self.ask(RTM_NEWLINK, NLM_F_ACK, &body, |_, _| ())
     }
 
-    /// Makes a queue discipline where there is none, or the kernel's own.
-    pub fn add_qdisc(&mut self, asked: &NewQdisc<'_>) -> io::Result<()> {
+    /// Adds a queue discipline where there is none, or replaces the kernel's default.
+    pub fn add_qdisc(&mut self, qdisc: &NewQdisc<'_>) -> io::Result<()> {
         let mut body = vec![0; TCMSG];
-        for (at, value) in [(4, asked.device), (8, asked.handle), (12, asked.parent)] {
+        for (at, value) in [(4, qdisc.device), (8, qdisc.handle), (12, qdisc.parent)] {
             body[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }
-        put(&mut body, TCA_KIND, &[asked.kind.as_bytes(), b"\0"].concat());
-        if asked.overhead != 0 {
-            // struct tc_sizespec, with an overhead and no table of sizes.
+        put(&mut body, TCA_KIND, &[qdisc.kind.as_bytes(), b"\0"].concat());
+        if qdisc.overhead != 0 {
+            // struct tc_sizespec, with an overhead and without a table of sizes.
             let mut sizes = [0; 24];
-            sizes[4..8].copy_from_slice(&asked.overhead.to_ne_bytes());
+            sizes[4..8].copy_from_slice(&qdisc.overhead.to_ne_bytes());
             let mut base = Vec::new();
             put(&mut base, TCA_STAB_BASE, &sizes);
             put(&mut body, TCA_STAB | NLA_F_NESTED, &base);
         }
-        if !asked.options.is_empty() {
-            put(&mut body, TCA_OPTIONS | NLA_F_NESTED, asked.options);
+        if !qdisc.options.is_empty() {
+            put(&mut body, TCA_OPTIONS | NLA_F_NESTED, qdisc.options);
         }
         let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
         self.ask(RTM_NEWQDISC, flags, &body, |_, _| ())
     }
 
-    /// Sends a request and hands every answer's type and body to `each`: one answer, or a dump to
-    /// its end.
+    /// Sends a request and passes the type and body of every answer to `each`: one answer, or all
+    /// of a dump.
     fn ask(
         &mut self,
         kind: u16,
@@ -235,11 +235,12 @@ impl Netlink {
         sys::send(&self.fd, &request(kind, flags, self.sequence, body))?;
         let dump = flags & NLM_F_DUMP == NLM_F_DUMP;
         loop {
-            let got = sys::receive(&self.fd, &mut self.buffer)?;
-            for message in messages(&self.buffer[..got]).filter(|m| m.sequence == self.sequence) {
+            let length = sys::receive(&self.fd, &mut self.buffer)?;
+            for message in messages(&self.buffer[..length]).filter(|m| m.sequence == self.sequence)
+            {
                 match message.kind {
                     NLMSG_DONE => return Ok(()),
-                    // "No error" is how it acknowledges.
+                    // An error message with code 0 is an acknowledgement.
                     NLMSG_ERROR if word(message.body, 0) == Some(0) => return Ok(()),
                     NLMSG_ERROR => return Err(error_of(message.body)),
                     kind => each(kind, message.body),
@@ -252,7 +253,7 @@ impl Netlink {
     }
 }
 
-/// Appends an attribute; the next one begins at a multiple of four bytes.
+/// Appends an attribute, padded to a multiple of four bytes.
 fn put(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
     body.extend((value.len() as u16 + 4).to_ne_bytes());
     body.extend(kind.to_ne_bytes());
@@ -271,7 +272,7 @@ fn request(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The error of an answer: a negative errno in front.
+/// Returns the error of an answer, which begins with a negative errno.
 fn error_of(body: &[u8]) -> Error {
     match word(body, 0) {
         Some(code) => Error::from_raw_os_error((code as i32).wrapping_neg()),
@@ -293,7 +294,7 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at + 8)?.try_into().ok().map(u64::from_ne_bytes)
 }
 
-/// The messages in a buffer; one that is cut short ends them.
+/// Returns the messages in a buffer, up to the first truncated one.
 fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let length = word(bytes, 0)? as usize;
@@ -305,14 +306,14 @@ fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     })
 }
 
-/// The attributes in a message's body: (type without its flags, value); one that is cut short ends
-/// them.
+/// Returns the attributes in a message's body, up to the first truncated one: (type without its
+/// flags, value).
 fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let head: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
         let length = usize::from(u16::from_ne_bytes([head[0], head[1]]));
         let value = bytes.get(4..length)?;
-        // The upper two bits say "nested" and "network byte order".
+        // The upper two bits are the flags for "nested" and "network byte order".
         let kind = u16::from_ne_bytes([head[2], head[3]]) & 0x3fff;
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
         Some((kind, value))
@@ -348,7 +349,7 @@ fn read_stats(bytes: &[u8], qdisc: &mut Qdisc) -> Option<()> {
                 qdisc.sent_bytes = long(value, 0)?;
                 qdisc.sent_packets = u64::from(word(value, 8)?);
             }
-            // The same count without its wrap at 2^32.
+            // The same count in 64 bits, so it does not wrap at 2^32.
             TCA_STATS_PKT64 => packets = long(value, 0),
             TCA_STATS_QUEUE => {
                 qdisc.backlog_packets = word(value, 0)?;
@@ -405,7 +406,7 @@ fn parse_counters(body: &[u8]) -> Option<Counters> {
 mod tests {
     use super::*;
 
-    /// What a kernel sent; its first line says of what.
+    /// A dump recorded from a kernel; its first line describes it.
     const RECORDED: &str = include_str!("../tests/qdisc_dump.hex");
 
     fn recorded() -> Vec<u8> {
@@ -434,7 +435,7 @@ mod tests {
         let (tbf, bfifo) = (&qdiscs[1], &qdiscs[2]);
         assert_eq!((tbf.handle, tbf.parent, bfifo.parent), (0x10000, u32::MAX, 0x10001));
         assert_eq!(tbf.device, bfifo.device);
-        // Ten packets of 1042 bytes were sent into it: four went out with the burst, the others
+        // Ten packets of 1042 bytes were sent into it: four were sent in the burst, the others
         // waited.
         assert_eq!((tbf.sent_packets, tbf.sent_bytes), (4, 4 * 1042));
         assert_eq!((tbf.backlog_packets, tbf.backlog_bytes), (6, 6 * 1042));
@@ -473,7 +474,7 @@ mod tests {
         let device = sys::device_index("lo").unwrap();
         for address in ["127.0.0.1", "::1"] {
             match Netlink::new().unwrap().route(address.parse().unwrap()) {
-                Ok(found) => assert_eq!(found, Route { device, gateway: None }),
+                Ok(route) => assert_eq!(route, Route { device, gateway: None }),
                 // A host may have no IPv6.
                 Err(error) => assert!(address == "::1", "{address}: {error}"),
             }

@@ -1,8 +1,8 @@
-//! Network namespaces: to make them, and to do something inside one.
+//! Network namespaces: creates them, and runs code inside one.
 //!
-//! A socket belongs for life to the namespace it was made in, so one thread serves any number of
-//! them: it steps into a namespace to open a socket and out again. A namespace lives as long as
-//! something refers to it: `Namespace` does.
+//! A socket stays in the namespace in which it was created, so one thread can serve many
+//! namespaces: it enters a namespace to open a socket, and returns. A namespace exists as long as
+//! something refers to it; a `Namespace` is such a reference.
 
 use std::fs::File;
 use std::io;
@@ -15,12 +15,12 @@ use crate::sys;
 pub struct Namespace(File);
 
 impl Namespace {
-    /// That of the calling thread.
+    /// Returns the calling thread's namespace.
     pub fn current() -> io::Result<Namespace> {
         File::open("/proc/thread-self/ns/net").map(Namespace)
     }
 
-    /// A new, empty one. The calling thread is in it for a moment, then back.
+    /// Creates an empty namespace. The calling thread enters it for a moment and returns.
     pub fn new() -> io::Result<Namespace> {
         let home = Namespace::current()?;
         sys::unshare_network()?;
@@ -29,12 +29,12 @@ impl Namespace {
         made
     }
 
-    /// Puts the calling thread into it, and the programs that it starts.
+    /// Moves the calling thread, and the programs that it starts, into this namespace.
     pub fn enter(&self) -> io::Result<()> {
         sys::enter_network(self.0.as_fd())
     }
 
-    /// Does `work` inside and comes back to `home`.
+    /// Runs `work` inside this namespace, then returns to `home`.
     pub fn inside<T>(
         &self,
         home: &Namespace,

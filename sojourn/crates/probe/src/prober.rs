@@ -1,21 +1,21 @@
-//! An isochronous prober: one request to each of several targets every interval, whatever became of
-//! the one before.
+//! An isochronous prober: it sends one request to each of several targets in every interval,
+//! whatever the outcome of the previous request.
 //!
-//! Target `i` of `n` has its slots at `start + i × interval / n + k × interval`, so that targets
-//! don't get their requests at one moment. A slot is never moved: a request that goes out late says
-//! by how much, and slots that have passed altogether (the program stood still) are left out and
-//! counted, not made up for in a burst. A reply settles its request at once; one that has not come
-//! within the timeout is lost, and counts as late should it come after all. A request that the
-//! kernel would not send, or of which a router or the target says that it can't be delivered, is
-//! lost at once, with the reason, and probing goes on.
+//! Target `i` of `n` has its slots at `start + i × interval / n + k × interval`, so requests to
+//! different targets are spread out. A slot never moves: a late request records its lateness. Slots
+//! that have passed entirely, because the program was suspended, are skipped and counted, not sent
+//! in a burst. A reply settles its request at once. A request without a reply within the timeout is
+//! lost; a reply after the timeout counts as late. A request is lost at once, with the reason, if
+//! the kernel refuses to send it, or if a router or the target reports that it can't be delivered.
+//! Probing goes on.
 //!
-//! The caller owns clock and event loop: it adds `sockets` to its `Epoll`, calls `do_due` at
-//! `next_due` and `on_readable` when a socket is, in any order, late or too often, and takes the
-//! `Sample`s whenever it likes.
+//! The caller owns the clock and the event loop. It adds `sockets` to its `Epoll`, calls `do_due`
+//! at `next_due`, and calls `on_readable` when a socket is readable. The calls may come in any
+//! order, late or too often. The caller takes the `Sample`s whenever it likes.
 //!
-//! Round trips end at the kernel's receive stamp, which is in time of day. It is put on the
-//! caller's clock by the difference of the two as of its coming in, so a step of the time of day
-//! moves no sample.
+//! A round trip ends at the kernel's receive timestamp, which is in time of day. The difference of
+//! the two clocks at that moment converts it to the caller's clock, so a step of the time of day
+//! changes no sample.
 
 use std::collections::VecDeque;
 use std::io::{self, Error, ErrorKind};
@@ -28,67 +28,67 @@ use crate::echo::Echo;
 use crate::icmp::{Pinger, unwrap_sequence};
 use crate::sys::{self, Batch, Kind};
 
-/// How a target is asked.
+/// The protocol of requests to a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// ICMP echo, which every host answers by itself unless told not to.
+pub enum Protocol {
+    /// ICMP echo, which every host answers unless configured not to.
     Icmp,
-    /// Our own echo to this UDP port, where someone turns datagrams round: a server of ours
-    /// (`echo`), or any that sends back what it gets (RFC 862).
+    /// Our own echo to this UDP port. A server of ours answers (`echo`), or any server that returns
+    /// each datagram unchanged (RFC 862).
     Udp(u16),
 }
 
-/// Someone to probe.
+/// A host to probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Where it is.
+    /// The host's address.
     pub address: IpAddr,
-    /// How it is asked.
-    pub way: Way,
-    /// Bytes of a request behind the IP header (ICMP) or the UDP header; at least what either
-    /// needs.
+    /// The protocol of the requests.
+    pub protocol: Protocol,
+    /// Bytes of a request after the IP header (ICMP) or after the UDP header. Smaller sizes than
+    /// the protocol's header are raised to it.
     pub size: usize,
-    /// The DS field of its packets.
+    /// The DS field of the requests.
     pub ds: u8,
 }
 
-/// When requests are sent and given up.
+/// Send times and timeout of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// The first slot of the first target, ns, on the caller's clock.
     pub start: i64,
-    /// From slot to slot of one target, ns.
+    /// Interval between slots of one target, ns.
     pub interval: i64,
-    /// A request without a reply for so long is lost, ns.
+    /// A request without a reply after this time is lost, ns.
     pub timeout: i64,
 }
 
-/// Why there is no reply.
+/// Reason why there is no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Loss {
-    /// None came in time.
+    /// No reply came in time.
     Timeout,
     /// ENETUNREACH: there is no route.
     NetworkUnreachable,
-    /// EHOSTUNREACH: nobody at that address.
+    /// EHOSTUNREACH: the address does not answer.
     HostUnreachable,
     /// ENETDOWN, ENODEV: the interface is down or gone.
     NetworkDown,
     /// ENOBUFS, EAGAIN: the interface's queue or the socket's buffer is full.
     NoBuffers,
-    /// ECONNREFUSED: nobody listens at the UDP port.
+    /// ECONNREFUSED: the UDP port is closed.
     Refused,
     /// EPERM, EACCES: a packet filter or a route of type prohibit.
     Forbidden,
     /// EADDRNOTAVAIL: this host has no address to send from.
     NoAddress,
-    /// The kernel said something else.
+    /// The kernel reported another error.
     Other,
 }
 
 impl Loss {
-    /// All of them, in the order of their numbers.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [Loss; 9] = [
         Loss::Timeout,
         Loss::NetworkUnreachable,
@@ -101,7 +101,7 @@ impl Loss {
         Loss::Other,
     ];
 
-    /// In words.
+    /// Returns the reason in words.
     pub fn word(self) -> &'static str {
         match self {
             Loss::Timeout => "no reply",
@@ -130,61 +130,62 @@ impl Loss {
     }
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A reply came.
     Reply {
-        /// From before the request was sent to the kernel's receive stamp of the reply, ns.
+        /// From just before the request was sent to the kernel's receive timestamp of the reply,
+        /// ns.
         rtt: i64,
-        /// When it turned round, ns on the far end's clock; our own echo says so.
+        /// Time at which the server returned it, ns on the server's clock; only in our own echo.
         turned: Option<i64>,
-        /// Which of the 64 requests up to this one the far end has heard (`Echo::heard`); 0: not
-        /// told.
-        heard: u64,
+        /// Which of the last 64 requests, up to this one, reached the server
+        /// (`Echo::received_bits`); 0: unknown.
+        received_bits: u64,
     },
-    /// None did.
+    /// No reply came.
     Lost(Loss),
 }
 
-/// A request and what became of it.
+/// A request and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Which of the targets.
+    /// Index of the target.
     pub target: usize,
-    /// Counts the target's requests from 0.
+    /// Number of the request among the target's, from 0.
     pub sequence: u64,
-    /// When it was sent, ns, on the caller's clock.
+    /// Send time, ns, on the caller's clock.
     pub sent: i64,
-    /// By how much that was after its slot, ns.
+    /// Send time minus slot, ns.
     pub lateness: i64,
-    /// What became of it.
+    /// Outcome.
     pub outcome: Outcome,
 }
 
 /// Totals of one target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests, those among them that the kernel would not send.
+    /// Requests, including those that the kernel refused to send.
     pub sent: u64,
-    /// Replies in time.
+    /// Replies within the timeout.
     pub received: u64,
-    /// Requests without one.
+    /// Requests without a reply in time.
     pub lost: u64,
-    /// Replies to requests that had been given up.
+    /// Replies after the timeout.
     pub late: u64,
-    /// Further replies to one request.
+    /// Additional replies to one request.
     pub duplicate: u64,
-    /// Slots that had passed before the caller came round to them.
+    /// Slots that had passed before the caller called `do_due`.
     pub missed: u64,
 }
 
-/// Given-up requests that are remembered, so that a late reply is told from a second one.
+/// Number of lost requests that are remembered, to distinguish a late reply from a duplicate.
 const REMEMBERED: usize = 4096;
 
-/// Probes targets.
+/// Probes several targets.
 pub struct Prober {
-    aims: Vec<Aim>,
+    states: Vec<TargetState>,
     timing: Timing,
     batch: Batch,
     settled: Vec<Sample>,
@@ -193,22 +194,22 @@ pub struct Prober {
 
 impl Prober {
     /// Opens a socket for each target in the calling thread's namespace. ICMP identifiers count up
-    /// from `identifier`; other probers of this host want others.
+    /// from `identifier`; another prober on this host needs other identifiers.
     pub fn new(targets: &[Target], timing: Timing, identifier: u16) -> io::Result<Prober> {
         let wrong = |text: &str| Err(Error::new(ErrorKind::InvalidInput, text));
         if timing.interval <= 0 || timing.timeout <= 0 {
             return wrong("interval and timeout must be above zero");
         }
-        // ICMP's sequence numbers have 16 bits: two requests on the way may not share one.
+        // ICMP's sequence numbers have 16 bits: two outstanding requests must not share one.
         if timing.timeout / timing.interval > i64::from(u16::MAX / 2) {
             return wrong("the timeout is longer than 32767 intervals");
         }
-        let mut aims = Vec::with_capacity(targets.len());
+        let mut states = Vec::with_capacity(targets.len());
         for (i, target) in targets.iter().enumerate() {
             let phase = timing.interval as i128 * i as i128 / targets.len() as i128;
             let socket = Socket::open(target, identifier.wrapping_add(i as u16))
                 .map_err(|e| Error::new(e.kind(), format!("{}: {e}", target.address)))?;
-            aims.push(Aim {
+            states.push(TargetState {
                 target: *target,
                 socket,
                 token: 0,
@@ -219,77 +220,81 @@ impl Prober {
                 counts: Counts::default(),
             });
         }
-        Ok(Prober { aims, timing, batch: Batch::new(16), settled: Vec::new(), stopped: false })
+        Ok(Prober { states, timing, batch: Batch::new(16), settled: Vec::new(), stopped: false })
     }
 
-    /// Lets a target's requests by our own echo bear this token, without which a server does not
-    /// answer.
-    pub fn bear(&mut self, index: usize, token: u64) {
-        self.aims[index].token = token;
+    /// Sets the token of a target's requests by our own echo. A server ignores requests without a
+    /// token.
+    pub fn set_token(&mut self, index: usize, token: u64) {
+        self.states[index].token = token;
     }
 
-    /// The sockets, in the order of the targets: `on_readable` wants to be told when one is
-    /// readable.
+    /// Returns the sockets in the order of the targets. Call `on_readable` when one is readable.
     pub fn sockets(&self) -> impl Iterator<Item = &(impl AsRawFd + use<>)> {
-        self.aims.iter().map(|aim| &aim.socket)
+        self.states.iter().map(|state| &state.socket)
     }
 
-    /// When there is something to do next, ns, on the caller's clock; `None`: never again.
+    /// Returns the time of the next action, ns, on the caller's clock; `None`: there is none.
     pub fn next_due(&self) -> Option<i64> {
-        let sends = self.aims.iter().map(|aim| aim.due).filter(|_| !self.stopped);
-        let ends = self.aims.iter().filter_map(Aim::oldest).map(|sent| sent + self.timing.timeout);
+        let sends = self.states.iter().map(|state| state.due).filter(|_| !self.stopped);
+        let ends = self
+            .states
+            .iter()
+            .filter_map(TargetState::oldest)
+            .map(|sent| sent + self.timing.timeout);
         sends.chain(ends).min()
     }
 
-    /// Sends what is due and gives up what has waited for too long.
+    /// Sends the requests that are due, and gives up those that have reached the timeout.
     pub fn do_due(&mut self, clock: &Clock) {
-        for (index, aim) in self.aims.iter_mut().enumerate() {
-            let mut record = Record { target: index, settled: &mut self.settled };
+        for (index, state) in self.states.iter_mut().enumerate() {
+            let mut sink = SampleSink { target: index, settled: &mut self.settled };
             let before = clock.now() - self.timing.timeout;
-            if aim.oldest().is_some_and(|sent| sent <= before) {
-                // A reply may have come in time and wait for a caller who stood still.
-                aim.take_replies(&mut self.batch, clock, self.timing.timeout, &mut record);
-                aim.give_up(before, &mut record);
+            if state.oldest().is_some_and(|sent| sent <= before) {
+                // A reply may have arrived in time and wait in the socket because the caller was
+                // suspended.
+                state.take_replies(&mut self.batch, clock, self.timing.timeout, &mut sink);
+                state.give_up(before, &mut sink);
             }
-            // Read right before sending: what else was due may have taken some time.
+            // Read just before sending: the other targets may have taken some time.
             let now = clock.now();
-            if !self.stopped && aim.due <= now {
-                aim.send(now, self.timing.interval, &mut record);
+            if !self.stopped && state.due <= now {
+                state.send(now, self.timing.interval, &mut sink);
             }
         }
     }
 
-    /// Takes in the replies of a target, whose socket is readable.
+    /// Reads the replies of a target whose socket is readable.
     pub fn on_readable(&mut self, index: usize, clock: &Clock) {
-        if let Some(aim) = self.aims.get_mut(index) {
-            let mut record = Record { target: index, settled: &mut self.settled };
-            aim.take_replies(&mut self.batch, clock, self.timing.timeout, &mut record);
+        if let Some(state) = self.states.get_mut(index) {
+            let mut sink = SampleSink { target: index, settled: &mut self.settled };
+            state.take_replies(&mut self.batch, clock, self.timing.timeout, &mut sink);
         }
     }
 
-    /// Sends nothing more. What is on the way still settles: until `next_due` is `None`.
+    /// Sends no more requests. Outstanding requests still settle, until `next_due` is `None`.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// What has settled since the last call, in that order.
+    /// Returns the samples settled since the last call, in the order of settling.
     pub fn take(&mut self) -> Vec<Sample> {
         std::mem::take(&mut self.settled)
     }
 
-    /// Totals of a target.
+    /// Returns the totals of a target.
     pub fn counts(&self, index: usize) -> Counts {
-        self.aims[index].counts
+        self.states[index].counts
     }
 }
 
-/// Where settled requests of one target go.
-struct Record<'a> {
+/// Destination of one target's samples.
+struct SampleSink<'a> {
     target: usize,
     settled: &'a mut Vec<Sample>,
 }
 
-/// A request on the way.
+/// An outstanding request.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     sent: i64,
@@ -297,29 +302,29 @@ struct Request {
     settled: bool,
 }
 
-/// A target and its requests.
-struct Aim {
+/// A target, its socket and its requests.
+struct TargetState {
     target: Target,
     socket: Socket,
-    /// What its requests by our own echo bear.
+    /// Token of the requests by our own echo.
     token: u64,
-    /// Its next slot.
+    /// The next slot.
     due: i64,
-    /// The sequence number of the first of `outstanding`, which does not begin with a settled one.
+    /// Sequence number of the first of `outstanding`, which is never a settled request.
     first: u64,
     outstanding: VecDeque<Request>,
-    /// Sequence numbers, ascending.
+    /// Sequence numbers, in ascending order.
     given_up: VecDeque<u64>,
     counts: Counts,
 }
 
-impl Aim {
-    /// When the oldest request without a reply was sent.
+impl TargetState {
+    /// Returns the send time of the oldest request without a reply.
     fn oldest(&self) -> Option<i64> {
         self.outstanding.front().map(|request| request.sent)
     }
 
-    fn send(&mut self, now: i64, interval: i64, record: &mut Record) {
+    fn send(&mut self, now: i64, interval: i64, sink: &mut SampleSink) {
         let missed = (now - self.due) / interval;
         let slot = self.due + missed * interval;
         self.counts.missed += missed as u64;
@@ -329,23 +334,24 @@ impl Aim {
         self.outstanding.push_back(Request { sent: now, lateness: now - slot, settled: false });
         let mut result = self.socket.send(&self.target, self.token, sequence, now);
         if result.as_ref().is_err_and(|error| Loss::of(error) != Loss::NoBuffers) {
-            // It may be an earlier request that this is about: then nothing was sent.
+            // The error may belong to an earlier request; then nothing was sent.
             result = self.socket.send(&self.target, self.token, sequence, now);
         }
         if let Err(error) = result {
-            self.lose(sequence, Loss::of(&error), record);
+            self.lose(sequence, Loss::of(&error), sink);
         }
     }
 
-    /// Sequence number and turning time of a reply that came from there.
+    /// Returns the sequence number of a reply, and the echo if it is one of ours.
     fn read(&self, from: SocketAddr, bytes: &[u8]) -> Option<(u64, Option<Echo>)> {
         let latest = self.counts.sent.checked_sub(1)?;
-        match (&self.socket, self.target.way) {
-            (Socket::Udp(_), Way::Udp(port))
+        match (&self.socket, self.target.protocol) {
+            (Socket::Udp(_), Protocol::Udp(port))
                 if from == SocketAddr::new(self.target.address, port) =>
             {
                 let echo = Echo::parse(bytes)?;
-                // The upper half as with ICMP. A number that has not been sent yet is nobody's.
+                // The upper half is restored as for ICMP. A number that was not sent yet belongs to
+                // no request.
                 let behind = u64::from((latest as u32).wrapping_sub(echo.sequence));
                 Some((latest.checked_sub(behind)?, Some(echo)))
             }
@@ -361,10 +367,10 @@ impl Aim {
         batch: &mut Batch,
         clock: &Clock,
         timeout: i64,
-        record: &mut Record,
+        sink: &mut SampleSink,
     ) {
-        self.take_errors(batch, record);
-        // An error is one that `take_errors` has told of; the socket no longer holds it.
+        self.take_errors(batch, sink);
+        // An error here was already read by `take_errors`, and the call has cleared it.
         while let Ok(1..) = batch.receive(&self.socket).or_else(|_| batch.receive(&self.socket)) {
             for datagram in batch.datagrams() {
                 let (Some(from), Some(stamp)) = (datagram.from, datagram.stamp) else {
@@ -372,14 +378,14 @@ impl Aim {
                 };
                 if let Some((sequence, echo)) = self.read(from, datagram.bytes) {
                     let rtt = |sent| clock.just_stamped(stamp, sent) - sent;
-                    self.reply(sequence, rtt, echo, timeout, record);
+                    self.reply(sequence, rtt, echo, timeout, sink);
                 }
             }
         }
     }
 
-    /// Loses the requests of which someone says that they can't be delivered.
-    fn take_errors(&mut self, batch: &mut Batch, record: &mut Record) {
+    /// Marks requests as lost for which an ICMP error arrived.
+    fn take_errors(&mut self, batch: &mut Batch, sink: &mut SampleSink) {
         while let Ok(1..) = batch.receive_errors(&self.socket) {
             for datagram in batch.datagrams() {
                 let Some((sequence, code)) = self.quoted(datagram.bytes).zip(datagram.error) else {
@@ -390,13 +396,14 @@ impl Aim {
                     .and_then(|at| self.outstanding.get(at))
                     .is_some_and(|request| !request.settled)
                 {
-                    self.lose(sequence, Loss::of(&Error::from_raw_os_error(code)), record);
+                    self.lose(sequence, Loss::of(&Error::from_raw_os_error(code)), sink);
                 }
             }
         }
     }
 
-    /// Sequence number of a request as an error quotes it, which may be too little to tell.
+    /// Returns the sequence number of a request that an error quotes; `None` if the quote is too
+    /// short.
     fn quoted(&self, bytes: &[u8]) -> Option<u64> {
         let latest = self.counts.sent.checked_sub(1)?;
         match &self.socket {
@@ -406,14 +413,14 @@ impl Aim {
         }
     }
 
-    /// A reply to this request came; `rtt` tells its round trip from when it was sent.
+    /// Handles a reply to a request; `rtt` computes the round trip from the send time.
     fn reply(
         &mut self,
         sequence: u64,
         rtt: impl Fn(i64) -> i64,
         echo: Option<Echo>,
         timeout: i64,
-        record: &mut Record,
+        sink: &mut SampleSink,
     ) {
         let request =
             sequence.checked_sub(self.first).and_then(|at| self.outstanding.get(at as usize));
@@ -421,14 +428,14 @@ impl Aim {
             let rtt = rtt(request.sent);
             if rtt <= timeout {
                 self.counts.received += 1;
-                // Whoever only sends back what he gets does not say when.
+                // A server that returns datagrams unchanged adds no time.
                 let turned = echo.map(|echo| echo.turned).filter(|&turned| turned != 0);
-                let heard = echo.map_or(0, |echo| echo.heard);
-                self.settle(sequence, Outcome::Reply { rtt, turned, heard }, record);
+                let received_bits = echo.map_or(0, |echo| echo.received_bits);
+                self.settle(sequence, Outcome::Reply { rtt, turned, received_bits }, sink);
                 return;
             }
-            // It came too late, and is taken in before it was given up.
-            self.lose(sequence, Loss::Timeout, record);
+            // The reply came after the timeout, but is read before the request was given up.
+            self.lose(sequence, Loss::Timeout, sink);
         }
         match self.given_up.binary_search(&sequence) {
             Ok(at) => {
@@ -439,14 +446,14 @@ impl Aim {
         }
     }
 
-    /// Gives up the requests that were sent at or before this time.
-    fn give_up(&mut self, before: i64, record: &mut Record) {
+    /// Gives up the requests sent at or before this time.
+    fn give_up(&mut self, before: i64, sink: &mut SampleSink) {
         while self.oldest().is_some_and(|sent| sent <= before) {
-            self.lose(self.first, Loss::Timeout, record);
+            self.lose(self.first, Loss::Timeout, sink);
         }
     }
 
-    fn lose(&mut self, sequence: u64, loss: Loss, record: &mut Record) {
+    fn lose(&mut self, sequence: u64, loss: Loss, sink: &mut SampleSink) {
         self.counts.lost += 1;
         if self.given_up.len() == REMEMBERED {
             self.given_up.pop_front();
@@ -454,14 +461,14 @@ impl Aim {
         if let Err(at) = self.given_up.binary_search(&sequence) {
             self.given_up.insert(at, sequence);
         }
-        self.settle(sequence, Outcome::Lost(loss), record);
+        self.settle(sequence, Outcome::Lost(loss), sink);
     }
 
-    fn settle(&mut self, sequence: u64, outcome: Outcome, record: &mut Record) {
+    fn settle(&mut self, sequence: u64, outcome: Outcome, sink: &mut SampleSink) {
         let request = &mut self.outstanding[(sequence - self.first) as usize];
         request.settled = true;
         let &mut Request { sent, lateness, .. } = request;
-        record.settled.push(Sample { target: record.target, sequence, sent, lateness, outcome });
+        sink.settled.push(Sample { target: sink.target, sequence, sent, lateness, outcome });
         while self.outstanding.front().is_some_and(|request| request.settled) {
             self.outstanding.pop_front();
             self.first += 1;
@@ -469,7 +476,7 @@ impl Aim {
     }
 }
 
-/// A target's socket. It is bound to no address: over days a host gets another one.
+/// A target's socket. It is not bound to an address, because a host's address may change over days.
 enum Socket {
     Icmp(Pinger),
     Udp(OwnedFd),
@@ -481,10 +488,10 @@ impl Socket {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        match target.way {
-            Way::Icmp => {
-                // Another program's unprivileged socket may have the identifier; 0 would let the
-                // kernel choose, unseen.
+        match target.protocol {
+            Protocol::Icmp => {
+                // Another program's unprivileged socket may have the identifier. With 0 the kernel
+                // would choose one without our knowledge.
                 let identifiers = (0..64).map(|more| identifier.wrapping_add(more * 257).max(1));
                 let mut last = Error::from(ErrorKind::AddrInUse);
                 for identifier in identifiers {
@@ -499,7 +506,7 @@ impl Socket {
                 }
                 Err(last)
             }
-            Way::Udp(_) => {
+            Protocol::Udp(_) => {
                 let fd = sys::socket(Kind::Datagram, any)?;
                 sys::bind(&fd, SocketAddr::new(any, 0))?;
                 sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
@@ -511,19 +518,21 @@ impl Socket {
     }
 
     fn send(&self, target: &Target, token: u64, sequence: u64, now: i64) -> io::Result<()> {
-        match (self, target.way) {
-            (Socket::Udp(fd), Way::Udp(port)) => {
+        match (self, target.protocol) {
+            (Socket::Udp(fd), Protocol::Udp(port)) => {
                 let echo = Echo { sequence: sequence as u32, sent: now, token, ..Echo::default() };
                 let to = SocketAddr::new(target.address, port);
                 sys::send_to(fd, &echo.write(target.size), to).map(drop)
             }
             (Socket::Icmp(pinger), _) => pinger.send(sequence as u16, target.size),
-            (Socket::Udp(_), Way::Icmp) => unreachable!("a socket is opened for its target's way"),
+            (Socket::Udp(_), Protocol::Icmp) => {
+                unreachable!("a socket is opened for its target's protocol")
+            }
         }
     }
 }
 
-/// Lets a socket keep what ICMP says of its requests.
+/// Makes a socket keep the ICMP errors of its requests.
 fn keep_errors(fd: &impl AsRawFd, family: IpAddr) -> io::Result<()> {
     if family.is_ipv4() {
         sys::set_option(fd, libc::IPPROTO_IP, libc::IP_RECVERR, 1)
@@ -549,11 +558,11 @@ mod tests {
     const MS: i64 = 1_000_000;
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    fn target(way: Way) -> Target {
-        Target { address: HERE, way, size: 56, ds: 0 }
+    fn target(protocol: Protocol) -> Target {
+        Target { address: HERE, protocol, size: 56, ds: 0 }
     }
 
-    /// An echo server that turns round every `every`-th datagram, `delay` ns after it came,
+    /// An echo server that returns every `every`-th datagram, `delay` ns after its arrival,
     /// `copies` times.
     struct Far {
         fd: OwnedFd,
@@ -565,17 +574,17 @@ mod tests {
     }
 
     impl Far {
-        fn new(delay: i64, every: u32, copies: usize) -> (Far, Way) {
+        fn new(delay: i64, every: u32, copies: usize) -> (Far, Protocol) {
             let fd = sys::socket(Kind::Datagram, HERE).unwrap();
             sys::bind(&fd, SocketAddr::new(HERE, 0)).unwrap();
             let port = sys::local_address(&fd).unwrap().port();
             (
                 Far { fd, held: VecDeque::new(), batch: Batch::new(16), delay, every, copies },
-                Way::Udp(port),
+                Protocol::Udp(port),
             )
         }
 
-        /// Takes in what has come and sends what is due; whether it sent anything.
+        /// Reads arrived datagrams and sends the due ones; returns whether it sent any.
         fn turn(&mut self, now: i64) -> bool {
             let mut sent = false;
             self.batch.receive(&self.fd).unwrap();
@@ -598,7 +607,7 @@ mod tests {
         }
     }
 
-    /// Drives a prober and the far end until `end`, then until all has settled.
+    /// Drives a prober and the far end until `end`, then until all requests have settled.
     fn drive(prober: &mut Prober, clock: &Clock, end: i64, mut far: Option<Far>) -> Vec<Sample> {
         let mut epoll = Epoll::new().unwrap();
         let timer = Timer::new().unwrap();
@@ -637,10 +646,10 @@ mod tests {
 
     #[test]
     fn every_request_settles_once_in_its_slot() {
-        let (far, way) = Far::new(0, 1, 1);
+        let (far, protocol) = Far::new(0, 1, 1);
         let clock = Clock::starting_in(5 * MS);
         let timing = Timing { start: 0, interval: 10 * MS, timeout: 500 * MS };
-        let mut prober = Prober::new(&[target(way), target(way)], timing, 1).unwrap();
+        let mut prober = Prober::new(&[target(protocol), target(protocol)], timing, 1).unwrap();
         let samples = drive(&mut prober, &clock, 300 * MS, Some(far));
         for index in 0..2 {
             let own = of(&samples, index);
@@ -651,7 +660,7 @@ mod tests {
             assert_eq!((counts.lost, counts.late, counts.duplicate), (0, 0, 0));
             assert!(counts.sent + counts.missed >= 29);
             for s in &own {
-                // The slot of the second target lies half an interval after that of the first.
+                // The second target's slots are half an interval after the first target's.
                 assert_eq!((s.sent - s.lateness).rem_euclid(10 * MS), index as i64 * 5 * MS);
                 assert!((0..10 * MS).contains(&s.lateness));
                 let Outcome::Reply { rtt, turned, .. } = s.outcome else { panic!("{s:?}") };
@@ -663,10 +672,10 @@ mod tests {
 
     #[test]
     fn what_is_not_answered_is_lost_and_the_rest_is_not() {
-        let (far, way) = Far::new(0, 3, 1);
+        let (far, protocol) = Far::new(0, 3, 1);
         let clock = Clock::starting_in(0);
         let timing = Timing { start: 0, interval: 5 * MS, timeout: 100 * MS };
-        let mut prober = Prober::new(&[target(way)], timing, 1).unwrap();
+        let mut prober = Prober::new(&[target(protocol)], timing, 1).unwrap();
         let samples = of(&drive(&mut prober, &clock, 200 * MS, Some(far)), 0);
         assert!(samples.len() > 10);
         for s in samples {
@@ -677,10 +686,10 @@ mod tests {
 
     #[test]
     fn a_late_reply_is_lost_and_late_and_a_second_one_is_a_duplicate() {
-        let (far, way) = Far::new(60 * MS, 1, 2);
+        let (far, protocol) = Far::new(60 * MS, 1, 2);
         let clock = Clock::starting_in(0);
         let timing = Timing { start: 0, interval: 10 * MS, timeout: 20 * MS };
-        let mut prober = Prober::new(&[target(way)], timing, 1).unwrap();
+        let mut prober = Prober::new(&[target(protocol)], timing, 1).unwrap();
         let samples = drive(&mut prober, &clock, 200 * MS, Some(far));
         let counts = prober.counts(0);
         assert!(samples.iter().all(|s| s.outcome == Outcome::Lost(Loss::Timeout)));
@@ -690,16 +699,16 @@ mod tests {
 
     #[test]
     fn a_reply_that_waited_for_the_caller_is_judged_by_its_stamp() {
-        let (mut far, way) = Far::new(0, 1, 1);
+        let (mut far, protocol) = Far::new(0, 1, 1);
         let clock = Clock::starting_in(0);
         let timing = Timing { start: 0, interval: 1_000 * MS, timeout: 100 * MS };
-        let mut prober = Prober::new(&[target(way)], timing, 1).unwrap();
+        let mut prober = Prober::new(&[target(protocol)], timing, 1).unwrap();
         prober.do_due(&clock);
         while !far.turn(clock.now()) {}
         // Loopback may take a moment.
         std::thread::sleep(std::time::Duration::from_millis(20));
         let stamped = clock.now();
-        // The caller stands still for longer than the timeout.
+        // The caller is suspended for longer than the timeout.
         std::thread::sleep(std::time::Duration::from_millis(150));
         prober.do_due(&clock);
         let samples = prober.take();
@@ -712,27 +721,28 @@ mod tests {
 
     #[test]
     fn slots_that_have_passed_are_counted_and_not_made_up_for() {
-        let (_far, way) = Far::new(0, 1, 1);
-        // A second late for the first slot: a hundred slots have passed.
+        let (_far, protocol) = Far::new(0, 1, 1);
+        // The first slot is a second late: a hundred slots have passed.
         let clock = Clock::starting_in(-1_000 * MS);
         let timing = Timing { start: 0, interval: 10 * MS, timeout: 20 * MS };
-        let mut prober = Prober::new(&[target(way)], timing, 1).unwrap();
+        let mut prober = Prober::new(&[target(protocol)], timing, 1).unwrap();
         prober.do_due(&clock);
         let counts = prober.counts(0);
         assert_eq!(counts.sent, 1);
         assert!(counts.missed >= 100);
-        assert_eq!(prober.aims[0].due, (counts.missed as i64 + 1) * 10 * MS);
+        assert_eq!(prober.states[0].due, (counts.missed as i64 + 1) * 10 * MS);
     }
 
     #[test]
     fn what_the_kernel_will_not_send_is_lost_at_once_and_probing_goes_on() {
-        // Broadcasting is not allowed to a socket that has not asked for it; where no interface is
-        // up there is no route.
-        let nowhere = Target { address: IpAddr::from([255, 255, 255, 255]), ..target(Way::Udp(9)) };
-        let (far, way) = Far::new(0, 1, 1);
+        // A socket may not broadcast without SO_BROADCAST; if no interface is up, there is no
+        // route.
+        let nowhere =
+            Target { address: IpAddr::from([255, 255, 255, 255]), ..target(Protocol::Udp(9)) };
+        let (far, protocol) = Far::new(0, 1, 1);
         let clock = Clock::starting_in(0);
         let timing = Timing { start: 0, interval: 10 * MS, timeout: 500 * MS };
-        let mut prober = Prober::new(&[nowhere, target(way)], timing, 1).unwrap();
+        let mut prober = Prober::new(&[nowhere, target(protocol)], timing, 1).unwrap();
         let samples = drive(&mut prober, &clock, 100 * MS, Some(far));
         let lost = of(&samples, 0);
         assert!(lost.len() > 5);
@@ -749,12 +759,12 @@ mod tests {
             let Ok(fd) = sys::socket(Kind::Datagram, here) else { continue };
             // A host may have no IPv6.
             let Ok(()) = sys::bind(&fd, SocketAddr::new(here, 0)) else { continue };
-            let way = Way::Udp(sys::local_address(&fd).unwrap().port());
+            let protocol = Protocol::Udp(sys::local_address(&fd).unwrap().port());
             drop(fd);
             let clock = Clock::starting_in(0);
             let timing = Timing { start: 0, interval: 10 * MS, timeout: 20_000 * MS };
             let mut prober =
-                Prober::new(&[Target { address: here, ..target(way) }], timing, 1).unwrap();
+                Prober::new(&[Target { address: here, ..target(protocol) }], timing, 1).unwrap();
             let samples = drive(&mut prober, &clock, 200 * MS, None);
             assert!(samples.len() > 5);
             assert!(
@@ -768,7 +778,7 @@ mod tests {
     fn icmp_echo_comes_back_where_it_is_allowed() {
         let timing = Timing { start: 0, interval: 10 * MS, timeout: 500 * MS };
         let clock = Clock::starting_in(0);
-        let targets = [target(Way::Icmp), target(Way::Icmp)];
+        let targets = [target(Protocol::Icmp), target(Protocol::Icmp)];
         let mut prober = match Prober::new(&targets, timing, 40_000) {
             Ok(prober) => prober,
             Err(error) => {
@@ -787,16 +797,16 @@ mod tests {
 
     #[test]
     fn sequence_numbers_go_on_where_the_wire_s_wrap() {
-        let (mut far, way) = Far::new(0, 1, 1);
+        let (mut far, protocol) = Far::new(0, 1, 1);
         let clock = Clock::starting_in(0);
         let timing = Timing { start: 0, interval: 1, timeout: 30_000 };
-        let mut prober = Prober::new(&[target(way)], timing, 1).unwrap();
+        let mut prober = Prober::new(&[target(protocol)], timing, 1).unwrap();
         let before = u64::from(u32::MAX) - 1;
-        prober.aims[0].counts.sent = before;
-        prober.aims[0].first = before;
+        prober.states[0].counts.sent = before;
+        prober.states[0].first = before;
         for _ in 0..4 {
-            let mut record = Record { target: 0, settled: &mut prober.settled };
-            prober.aims[0].send(clock.now(), 1, &mut record);
+            let mut sink = SampleSink { target: 0, settled: &mut prober.settled };
+            prober.states[0].send(clock.now(), 1, &mut sink);
         }
         let until = clock.now() + 1_000 * MS;
         while prober.counts(0).received < 4 && clock.now() < until {
@@ -810,7 +820,7 @@ mod tests {
     #[test]
     fn a_timeout_that_icmp_can_t_tell_apart_is_refused() {
         let timing = Timing { start: 0, interval: MS, timeout: 40_000 * MS };
-        let refused = Prober::new(&[target(Way::Udp(9))], timing, 1).err().unwrap();
+        let refused = Prober::new(&[target(Protocol::Udp(9))], timing, 1).err().unwrap();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     }
 }

@@ -1,9 +1,9 @@
-//! Whom a server takes for one client: an IPv4 address, or an IPv6 network of 64 bits, in which a
-//! host may choose any address (RFC 4291 §2.5.1).
+//! The addresses that a server counts as one client: one IPv4 address, or one IPv6 network of 64
+//! bits, in which a host may choose any address (RFC 4291, section 2.5.1).
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The client that an address belongs to. IPv4 in IPv6's notation is IPv4.
+/// Returns the client that an address belongs to. An IPv4-mapped IPv6 address counts as IPv4.
 pub fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

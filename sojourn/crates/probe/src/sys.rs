@@ -1,8 +1,8 @@
-//! The system calls, and the only `unsafe` of this crate.
+//! The system calls, and the only `unsafe` code of this crate.
 //!
-//! Three rules keep each block sound: a pointer handed to the kernel comes from a live borrow and
-//! goes with that borrow's length; what the kernel fills in is plain bytes or integers, valid
-//! whatever it writes; a descriptor is wrapped into an `OwnedFd` exactly once, right where the
+//! Three rules keep each block sound. A pointer passed to the kernel comes from a live borrow,
+//! together with that borrow's length. The kernel writes only plain bytes or integers, for which
+//! every value is valid. A descriptor is wrapped into an `OwnedFd` exactly once, directly after the
 //! kernel returned it.
 #![allow(unsafe_code)]
 
@@ -23,10 +23,10 @@ fn check_size(result: isize) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| Error::last_os_error())
 }
 
-/// Takes a descriptor that the kernel has just made.
+/// Takes ownership of a descriptor that the kernel has just returned.
 fn own(fd: c_int) -> io::Result<OwnedFd> {
     let fd = check(fd)?;
-    // SAFETY: the kernel returned this descriptor to this call, so nobody else owns it.
+    // SAFETY: the kernel returned this descriptor to this call, so it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -35,13 +35,13 @@ fn own(fd: c_int) -> io::Result<OwnedFd> {
 /// The clocks of the kernel, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
-    /// Never steps; since some point in the past.
+    /// Never steps. Counts from an unspecified start.
     Monotonic,
-    /// The time of day, which packet stamps are in; since 1970. May be stepped.
+    /// The time of day, since 1970, which packet timestamps use. It may be stepped.
     Realtime,
 }
 
-/// What a kernel's clock shows.
+/// Reads a clock of the kernel.
 pub fn read_clock(clock: Kernel) -> i64 {
     let id = match clock {
         Kernel::Monotonic => libc::CLOCK_MONOTONIC,
@@ -54,18 +54,18 @@ pub fn read_clock(clock: Kernel) -> i64 {
 }
 
 fn nanoseconds(time: libc::timespec) -> i64 {
-    // On 32 bits they are shorter.
+    // On 32-bit systems these types are shorter.
     let (seconds, rest): (i64, i64) = (time.tv_sec as _, time.tv_nsec as _);
     seconds * 1_000_000_000 + rest
 }
 
-/// 64 ticks where HZ is 250, ns: how often timers of 2 to 16 s can go off.
+/// 64 ticks with HZ = 250, ns: the granularity of timers from 2 to 16 s.
 const PERIOD: i64 = 256_000_000;
-/// A tick where HZ is 1000, ns; with 250 and 100 it is a multiple of this.
+/// One tick with HZ = 1000, ns; a tick with HZ = 250 or 100 is a multiple of it.
 const LEAST_TICK: i64 = 1_000_000;
 
-/// A run's clock: 0 at a chosen instant, monotonic. Packet stamps, which are in time of day, are
-/// put on it by the difference of the two clocks at that instant.
+/// A run's monotonic clock: 0 at a chosen instant. Packet timestamps are in time of day; the
+/// difference of the two clocks at that instant converts them.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     zero: i64,
@@ -73,19 +73,19 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows 0 `ahead` ns from now.
+    /// Creates a clock that shows 0 `ahead` ns from now.
     pub fn starting_in(ahead: i64) -> Clock {
         let difference = Clock::difference();
         let zero = read_clock(Kernel::Monotonic) + ahead;
         Clock { zero, zero_of_day: zero + difference }
     }
 
-    /// A clock that shows 0 with a tick of the kernel's timers, `PERIOD` after one that comes in
-    /// `ahead` ns or a little later. If that is 2016 ms or more (HZ 250), then with one of those
-    /// that timers of up to 16 s go off with, and all shorter ones too. Waits for that.
+    /// Creates a clock that shows 0 at a tick of the kernel's timers: `PERIOD` after a tick that
+    /// comes in `ahead` ns or slightly later. If `ahead` is 2016 ms or more (HZ 250), the tick is
+    /// one at which timers of up to 16 s expire, and all shorter ones too. Waits for that tick.
     pub fn starting_with_tick(ahead: i64) -> io::Result<Clock> {
-        // Timeouts of sockets wait in the kernel's timer wheels (kernel/time/timer.c), where sleeps
-        // have clocks of their own.
+        // Socket timeouts use the kernel's timer wheels (kernel/time/timer.c). Sleeps use other
+        // clocks.
         let idle = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
         idle.set_read_timeout(Some(Duration::from_nanos(ahead.max(1) as u64)))?;
         loop {
@@ -95,51 +95,52 @@ impl Clock {
                 _ => {}
             }
         }
-        // Ticks are at multiples of their length (tick_init_jiffy_update). We wake some µs later, and a
-        // clock that shows 0 then would have each tick, and each whole ms of a time stamp, as much
-        // too early.
+        // Ticks are at multiples of their length (tick_init_jiffy_update). We wake some µs after
+        // one. A clock that showed 0 then would make each tick, and each whole ms of a timestamp,
+        // too early by these µs.
         let woken = read_clock(Kernel::Monotonic);
         let zero = woken - woken % LEAST_TICK + PERIOD;
         Ok(Clock { zero, zero_of_day: zero + Clock::difference() })
     }
 
-    /// Now, ns; negative before the start.
+    /// Returns the current time, ns; negative before the start.
     pub fn now(&self) -> i64 {
         read_clock(Kernel::Monotonic) - self.zero
     }
 
-    /// A packet's stamp on this clock.
+    /// Converts a packet's timestamp to this clock.
     pub fn stamp(&self, time_of_day: i64) -> i64 {
         time_of_day - self.zero_of_day
     }
 
-    /// The stamp of a packet that has just come in, on this clock, by the difference of the two
-    /// clocks now: unlike `stamp` it minds no step of the time of day since the start. One that
-    /// can't be, for a step right now or before `earliest`, is taken for now.
+    /// Converts the timestamp of a packet that has just arrived to this clock, with the current
+    /// difference of the two clocks. Unlike `stamp`, a step of the time of day since the start has
+    /// no effect. A result before `earliest` or after now is impossible (the time was just
+    /// stepped), and becomes now.
     pub fn just_stamped(&self, time_of_day: i64, earliest: i64) -> i64 {
         let stamped = time_of_day - Clock::difference() - self.zero;
         let now = self.now();
         if (earliest..=now).contains(&stamped) { stamped } else { now }
     }
 
-    /// A time of this clock on the kernel's monotonic one, as timers want it.
+    /// Converts a time of this clock to the kernel's monotonic clock, which timers use.
     pub fn monotonic(&self, time: i64) -> i64 {
         self.zero + time
     }
 
-    /// The time of day at 0, ns.
+    /// Returns the time of day at 0, ns.
     pub fn zero_of_day(&self) -> i64 {
         self.zero_of_day
     }
 
-    /// How far the time of day has been stepped or slewed since the start, ns: packet stamps are
-    /// off by as much.
+    /// Returns how far the time of day was stepped or slewed since the start, ns. Packet timestamps
+    /// are wrong by this amount.
     pub fn stepped(&self) -> i64 {
         Clock::difference() - (self.zero_of_day - self.zero)
     }
 
-    /// Time of day less monotonic. The two can't be read at once: of three tries the one that took
-    /// least counts.
+    /// Returns time of day minus monotonic time. The two can't be read at once: of three tries, the
+    /// shortest counts.
     fn difference() -> i64 {
         let once = || {
             let before = read_clock(Kernel::Monotonic);
@@ -151,12 +152,12 @@ impl Clock {
     }
 }
 
-/// A timer of the kernel, for an `Epoll` to wait on.
+/// A timer of the kernel that an `Epoll` can wait for.
 #[derive(Debug)]
 pub struct Timer(OwnedFd);
 
 impl Timer {
-    /// A timer that is not set.
+    /// Creates a timer that is not set.
     pub fn new() -> io::Result<Timer> {
         // SAFETY: no pointers.
         let fd = unsafe {
@@ -165,8 +166,8 @@ impl Timer {
         Ok(Timer(own(fd)?))
     }
 
-    /// Readable from this time of the monotonic clock on; a time that has passed is readable at
-    /// once. Setting it anew forgets what went before, so it need not be read.
+    /// Makes the timer readable from this time of the monotonic clock on; at once if the time has
+    /// passed. Setting it again clears an earlier expiry, so reading it is not necessary.
     pub fn set(&self, monotonic: i64) -> io::Result<()> {
         let at = monotonic.max(1);
         let value = libc::itimerspec {
@@ -176,7 +177,8 @@ impl Timer {
                 tv_nsec: (at % 1_000_000_000) as _,
             },
         };
-        // SAFETY: `value` is live for the call; the old value is not asked for.
+        // SAFETY: `value` is live for the call; the null pointer means that the old value is not
+        // wanted.
         let result = unsafe {
             libc::timerfd_settime(
                 self.0.as_raw_fd(),
@@ -197,27 +199,27 @@ impl AsRawFd for Timer {
 
 // ------------------------------------------------------------------------------------------ epoll
 
-/// What to wait for.
+/// Events to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Readable; told again while it stays so.
+    /// Readable; reported again as long as it stays readable.
     Readable,
-    /// Readable; told when more has arrived.
+    /// Readable; reported when more data has arrived.
     ReadableEdge,
-    /// Writable, or the far end has closed; told again while it stays so.
+    /// Writable, or the far end has closed; reported again as long as it stays so.
     Writable,
-    /// Writable, or the far end has closed; told when that changes.
+    /// Writable, or the far end has closed; reported when that changes.
     WritableEdge,
 }
 
-/// What happened.
+/// An event of one descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Happened {
-    /// The token it was added with.
+pub struct Event {
+    /// The token passed to `add`.
     pub token: u64,
-    /// It can be read.
+    /// The descriptor is readable.
     pub readable: bool,
-    /// It can be written.
+    /// The descriptor is writable.
     pub writable: bool,
     /// The far end has closed its half, or the connection is gone.
     pub closed: bool,
@@ -231,14 +233,14 @@ pub struct Epoll {
 }
 
 impl Epoll {
-    /// An empty set.
+    /// Creates an empty set.
     pub fn new() -> io::Result<Epoll> {
         // SAFETY: no pointers.
         let fd = own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         Ok(Epoll { fd, events: vec![libc::epoll_event { events: 0, u64: 0 }; 256] })
     }
 
-    /// Adds a descriptor. It leaves the set when it is closed.
+    /// Adds a descriptor. Closing it removes it from the set.
     pub fn add(&self, fd: &impl AsRawFd, interest: Interest, token: u64) -> io::Result<()> {
         let events = match interest {
             Interest::Readable => libc::EPOLLIN,
@@ -259,9 +261,9 @@ impl Epoll {
         check(result).map(drop)
     }
 
-    /// Takes a descriptor out.
+    /// Removes a descriptor.
     pub fn remove(&self, fd: &impl AsRawFd) -> io::Result<()> {
-        // SAFETY: no event is handed over, and none is wanted for this operation.
+        // SAFETY: this operation takes no event, so the pointer may be null.
         let result = unsafe {
             libc::epoll_ctl(
                 self.fd.as_raw_fd(),
@@ -273,13 +275,9 @@ impl Epoll {
         check(result).map(drop)
     }
 
-    /// Waits until something happens, at most `timeout_ms` (for ever without), and appends it to
-    /// `happened`.
-    pub fn wait(
-        &mut self,
-        timeout_ms: Option<u32>,
-        happened: &mut Vec<Happened>,
-    ) -> io::Result<()> {
+    /// Waits for an event, at most `timeout_ms` (`None`: without a limit), and appends all events
+    /// to `happened`.
+    pub fn wait(&mut self, timeout_ms: Option<u32>, happened: &mut Vec<Event>) -> io::Result<()> {
         let timeout = timeout_ms.map_or(-1, |ms| i32::try_from(ms).unwrap_or(i32::MAX));
         // SAFETY: the kernel writes at most `len` events into the live vector.
         let result = unsafe {
@@ -297,7 +295,7 @@ impl Epoll {
         };
         happened.extend(self.events[..count].iter().map(|event| {
             let bits = event.events as i32;
-            Happened {
+            Event {
                 token: event.u64,
                 readable: bits & libc::EPOLLIN != 0,
                 writable: bits & libc::EPOLLOUT != 0,
@@ -317,13 +315,14 @@ pub enum Kind {
     Stream,
     /// UDP.
     Datagram,
-    /// ICMP echo without privileges: the kernel owns the identifier.
+    /// ICMP echo without privileges: the kernel assigns the identifier.
     Echo,
-    /// ICMP with the IP header (IPv4) or without it (IPv6); a privilege.
+    /// ICMP with the IP header (IPv4) or without it (IPv6). Needs a privilege.
     RawIcmp,
 }
 
-/// A non-blocking socket of the calling thread's network namespace, for addresses like `family`.
+/// Opens a non-blocking socket in the calling thread's network namespace, for addresses of the same
+/// family as `family`.
 pub fn socket(kind: Kind, family: IpAddr) -> io::Result<OwnedFd> {
     let domain = if family.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let icmp = if family.is_ipv4() { libc::IPPROTO_ICMP } else { libc::IPPROTO_ICMPV6 };
@@ -336,12 +335,12 @@ pub fn socket(kind: Kind, family: IpAddr) -> io::Result<OwnedFd> {
     new_socket(domain, kind | libc::SOCK_NONBLOCK, protocol)
 }
 
-/// A blocking netlink socket for routes and queue disciplines.
+/// Opens a blocking netlink socket for routes and queue disciplines.
 pub(crate) fn netlink_socket() -> io::Result<OwnedFd> {
     new_socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)
 }
 
-/// A packet socket without link headers that sees nothing until it is bound.
+/// Opens a packet socket without link headers, which receives nothing until it is bound.
 pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     new_socket(libc::AF_PACKET, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)
 }
@@ -351,12 +350,12 @@ fn new_socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd
     own(unsafe { libc::socket(domain, kind | libc::SOCK_CLOEXEC, protocol) })
 }
 
-/// Sets an option that is an int.
+/// Sets an integer option.
 pub fn set_option(fd: &impl AsRawFd, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     set_option_bytes(fd, level, name, &value.to_ne_bytes())
 }
 
-/// Sets an option that is a string or a struct, given as its bytes.
+/// Sets an option that is a string or a struct, passed as bytes.
 pub fn set_option_bytes(
     fd: &impl AsRawFd,
     level: c_int,
@@ -376,7 +375,7 @@ pub fn set_option_bytes(
     check(result).map(drop)
 }
 
-/// Reads an option into `value`; how many bytes the kernel knew.
+/// Reads an option into `value`; returns the number of bytes that the kernel wrote.
 pub fn option_bytes(
     fd: &impl AsRawFd,
     level: c_int,
@@ -399,8 +398,7 @@ pub fn option_bytes(
     Ok((length as usize).min(value.len()))
 }
 
-/// The error that a socket holds, and no longer holds after: how a connection went that was not
-/// waited for.
+/// Returns and clears the error of a socket, for example the result of a connect in the background.
 pub fn take_error(fd: &impl AsRawFd) -> io::Result<()> {
     let mut value = [0; 4];
     option_bytes(fd, libc::SOL_SOCKET, libc::SO_ERROR, &mut value)?;
@@ -410,7 +408,7 @@ pub fn take_error(fd: &impl AsRawFd) -> io::Result<()> {
     }
 }
 
-/// A socket address as the kernel lays it out.
+/// A socket address in the kernel's layout.
 struct Name {
     bytes: [u8; 28],
     len: usize,
@@ -448,7 +446,7 @@ impl Name {
     }
 }
 
-/// Gives a socket its own address.
+/// Binds a socket to a local address.
 pub fn bind(fd: &impl AsRawFd, address: SocketAddr) -> io::Result<()> {
     let name = Name::of(address);
     // SAFETY: the bytes are laid out as the sockaddr of their family and live for the call; the
@@ -459,8 +457,8 @@ pub fn bind(fd: &impl AsRawFd, address: SocketAddr) -> io::Result<()> {
     check(result).map(drop)
 }
 
-/// Connects, or begins to: a TCP socket becomes writable when it has, and `take_error` says how it
-/// went.
+/// Connects, or begins to connect. A TCP socket becomes writable when this has ended; `take_error`
+/// returns the result.
 pub fn connect(fd: &impl AsRawFd, address: SocketAddr) -> io::Result<()> {
     let name = Name::of(address);
     // SAFETY: as in `bind`.
@@ -473,15 +471,15 @@ pub fn connect(fd: &impl AsRawFd, address: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Waits for connections.
+/// Starts to accept connections.
 pub fn listen(fd: &impl AsRawFd, backlog: c_int) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::listen(fd.as_raw_fd(), backlog) }).map(drop)
 }
 
-/// A connection that has come in, non-blocking.
+/// Accepts a connection, as a non-blocking socket.
 pub fn accept(fd: &impl AsRawFd) -> io::Result<OwnedFd> {
-    // SAFETY: the address is not asked for.
+    // SAFETY: null pointers: the address is not wanted.
     let result = unsafe {
         libc::accept4(
             fd.as_raw_fd(),
@@ -493,7 +491,7 @@ pub fn accept(fd: &impl AsRawFd) -> io::Result<OwnedFd> {
     own(result)
 }
 
-/// A socket's own address.
+/// Returns a socket's own address.
 pub fn local_address(fd: &impl AsRawFd) -> io::Result<SocketAddr> {
     let mut bytes = [0; 28];
     let mut length = bytes.len() as libc::socklen_t;
@@ -504,7 +502,7 @@ pub fn local_address(fd: &impl AsRawFd) -> io::Result<SocketAddr> {
     Name::parse(&bytes).ok_or_else(|| Error::from(ErrorKind::Unsupported))
 }
 
-/// The address of the other end of a connection.
+/// Returns the address of the other end of a connection.
 pub fn peer_address(fd: &impl AsRawFd) -> io::Result<SocketAddr> {
     let mut bytes = [0; 28];
     let mut length = bytes.len() as libc::socklen_t;
@@ -515,13 +513,13 @@ pub fn peer_address(fd: &impl AsRawFd) -> io::Result<SocketAddr> {
     Name::parse(&bytes).ok_or_else(|| Error::from(ErrorKind::Unsupported))
 }
 
-/// Says that nothing more will be sent.
+/// Closes the sending direction of a connection.
 pub fn end_sending(fd: &impl AsRawFd) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) }).map(drop)
 }
 
-/// Sends; a broken connection is an error, not a signal.
+/// Sends bytes. A broken connection is an error, not a signal.
 pub fn send(fd: &impl AsRawFd, bytes: &[u8]) -> io::Result<usize> {
     // SAFETY: pointer and length of one live slice.
     check_size(unsafe {
@@ -545,7 +543,7 @@ pub fn send_to(fd: &impl AsRawFd, bytes: &[u8], to: SocketAddr) -> io::Result<us
     })
 }
 
-/// The same, in a packet with this DS field, whatever the socket's.
+/// Like `send_to`, with this DS field instead of the socket's.
 pub fn send_marked(fd: &impl AsRawFd, bytes: &[u8], to: SocketAddr, ds: u8) -> io::Result<usize> {
     let mut name = Name::of(to);
     let (level, kind) = match to.ip() {
@@ -564,12 +562,12 @@ pub fn send_marked(fd: &impl AsRawFd, bytes: &[u8], to: SocketAddr, ds: u8) -> i
     head.msg_iovlen = 1;
     head.msg_control = (&raw mut control).cast::<c_void>();
     head.msg_controllen = control_length as _;
-    // SAFETY: every pointer in `head` is to memory that outlives the call, with its length; the
-    // kernel writes to none of it.
+    // SAFETY: every pointer in `head` refers to memory that outlives the call, with its length; the
+    // kernel does not write to any of it.
     check_size(unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const head, libc::MSG_NOSIGNAL) })
 }
 
-/// Receives.
+/// Receives bytes.
 pub fn receive(fd: &impl AsRawFd, bytes: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the kernel writes at most the live slice's length into it.
     check_size(unsafe {
@@ -577,23 +575,22 @@ pub fn receive(fd: &impl AsRawFd, bytes: &mut [u8]) -> io::Result<usize> {
     })
 }
 
-/// Takes up to `most` bytes out of a TCP socket without looking at them; 0 is the end of the
-/// stream.
+/// Discards up to `most` bytes from a TCP socket; returns 0 at the end of the stream.
 pub fn discard(fd: &impl AsRawFd, most: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC a TCP socket copies nothing (tcp(7)), so the null pointer is not
     // written to.
     check_size(unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) })
 }
 
-/// Who reported the oldest error that a datagram socket holds (IP_RECVERR), by an ICMP message;
-/// `None`: it holds none, or none by ICMP.
+/// Returns the sender of the ICMP message that caused the oldest queued error of a datagram socket
+/// (IP_RECVERR); `None` if there is no error, or ICMP did not cause it.
 pub fn error_source(fd: &impl AsRawFd) -> io::Result<Option<IpAddr>> {
     let mut control = Control::EMPTY;
     // SAFETY: an all-zero msghdr is a valid value: integers and null pointers.
     let mut head: libc::msghdr = unsafe { std::mem::zeroed() };
     head.msg_control = (&raw mut control).cast::<c_void>();
     head.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: the only pointer in `head` is to the live array, with its length.
+    // SAFETY: the only pointer in `head` refers to the live array, with its length.
     let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut head, libc::MSG_ERRQUEUE) };
     match check_size(result) {
         Ok(_) => Ok(source_of(&control, head.msg_controllen as usize)),
@@ -602,7 +599,7 @@ pub fn error_source(fd: &impl AsRawFd) -> io::Result<Option<IpAddr>> {
     }
 }
 
-/// The address among control messages: behind a sock_extended_err of 16 bytes.
+/// Returns the address in the control messages, after a sock_extended_err of 16 bytes.
 fn source_of(control: &Control, length: usize) -> Option<IpAddr> {
     let given = control.find(length, &ERRORS)?.1.get(16..)?;
     let mut name = [0; 28];
@@ -611,25 +608,24 @@ fn source_of(control: &Control, length: usize) -> Option<IpAddr> {
     Name::parse(&name).map(|address| address.ip())
 }
 
-/// A datagram that has come in.
+/// A received datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
-    /// Its first bytes (as many as the batch keeps).
+    /// Its first bytes, as many as the batch keeps.
     pub bytes: &'a [u8],
-    /// Its whole length, bytes.
+    /// Its full length, bytes.
     pub length: usize,
-    /// From where; `None` for a family that is not IP.
+    /// The sender's address; `None` if the family is not IP.
     pub from: Option<SocketAddr>,
-    /// When the kernel received it, ns of the time of day; `None` if SO_TIMESTAMPNS is not set.
+    /// Receive time, ns of the time of day; `None` if SO_TIMESTAMPNS is not set.
     pub stamp: Option<i64>,
-    /// The DS field with which it came; `None` if that is not asked for (`marks::hear`).
+    /// Its DS field on arrival; `None` if not enabled (`marks::report_ds`).
     pub ds: Option<u8>,
-    /// The errno of what came back instead of a reply, if this is one that was sent
-    /// (`Batch::receive_errors`).
+    /// The errno, if this is a sent datagram that caused an ICMP error (`Batch::receive_errors`).
     pub error: Option<i32>,
 }
 
-/// Room for datagrams: many come in by one call.
+/// A buffer for datagrams: one call receives many.
 pub struct Batch {
     room: Vec<Room>,
     got: usize,
@@ -637,8 +633,8 @@ pub struct Batch {
 
 /// Bytes kept of each datagram.
 const KEPT: usize = 256;
-/// Room for control messages: the stamp takes 32 bytes, an error with the address of who reported
-/// it up to 64.
+/// Room for control messages: the timestamp takes 32 bytes, an error with its sender's address up
+/// to 64.
 const CONTROL: usize = 128;
 
 #[derive(Clone)]
@@ -651,7 +647,7 @@ struct Room {
 }
 
 impl Batch {
-    /// Room for `most` datagrams at once.
+    /// Creates a buffer for `most` datagrams.
     pub fn new(most: usize) -> Batch {
         let empty = Room {
             bytes: [0; KEPT],
@@ -663,14 +659,14 @@ impl Batch {
         Batch { room: vec![empty; most], got: 0 }
     }
 
-    /// Receives what there is, as far as there is room; how many. When that is all the room, there
-    /// may be more.
+    /// Receives waiting datagrams, as many as fit, and returns their number. If the buffer is full,
+    /// more may be waiting.
     pub fn receive(&mut self, fd: &impl AsRawFd) -> io::Result<usize> {
         self.take(fd, 0)
     }
 
-    /// Receives errors instead (IP_RECVERR), as `receive`: datagrams that were sent, as far as ICMP
-    /// quotes them without their IP and UDP headers, with the address they were sent to.
+    /// Like `receive`, but receives errors (IP_RECVERR): the sent datagrams, as far as ICMP quotes
+    /// them, without IP and UDP headers, with the address they were sent to.
     pub fn receive_errors(&mut self, fd: &impl AsRawFd) -> io::Result<usize> {
         self.take(fd, libc::MSG_ERRQUEUE)
     }
@@ -694,8 +690,8 @@ impl Batch {
             heads.push(libc::mmsghdr { msg_hdr: head, msg_len: 0 });
         }
         self.got = 0;
-        // SAFETY: every pointer in `heads` is to memory of `self.room` or `parts`, which outlive
-        // the call, with its length. MSG_TRUNC makes msg_len the datagram's own length.
+        // SAFETY: every pointer in `heads` refers to memory of `self.room` or `parts`, which
+        // outlive the call, with its length. MSG_TRUNC makes msg_len the datagram's own length.
         let result = unsafe {
             libc::recvmmsg(
                 fd.as_raw_fd(),
@@ -712,13 +708,13 @@ impl Batch {
         };
         for (room, head) in self.room.iter_mut().zip(&heads) {
             room.length = head.msg_len as usize;
-            // Its type is the C library's.
+            // The field's type depends on the C library.
             room.control_length = head.msg_hdr.msg_controllen as _;
         }
         Ok(self.got)
     }
 
-    /// Those that the last `receive` got.
+    /// Returns the datagrams of the last `receive`.
     pub fn datagrams(&self) -> impl Iterator<Item = Datagram<'_>> {
         self.room[..self.got].iter().map(|room| Datagram {
             bytes: &room.bytes[..room.length.min(KEPT)],
@@ -733,17 +729,18 @@ impl Batch {
 
 // ------------------------------------------------------------------------------- control messages
 
-/// Control messages as the kernel lays them out: a head of its length, as long as an address, level
-/// (i32) and type (i32); then data. The next begins at a multiple of an address.
+/// Control messages in the kernel's layout. A header contains the length (as wide as an address),
+/// level (i32) and type (i32); the data follows. The next message begins at a multiple of an
+/// address.
 #[derive(Clone)]
 #[repr(C, align(8))]
 struct Control([u8; CONTROL]);
 
-/// Bytes of an address, and of a head.
+/// Bytes of an address, and of a header.
 const WORD: usize = size_of::<usize>();
 const HEAD: usize = WORD + 8;
 
-/// Levels and types.
+/// Levels and types of control messages.
 const ERRORS: [(c_int, c_int); 2] =
     [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
 const DS_FIELDS: [(c_int, c_int); 2] =
@@ -752,7 +749,7 @@ const DS_FIELDS: [(c_int, c_int); 2] =
 impl Control {
     const EMPTY: Control = Control([0; CONTROL]);
 
-    /// One message alone; its bytes, with what the next would begin behind.
+    /// Writes one message alone; returns its bytes, including the padding before the next message.
     fn write(&mut self, level: c_int, kind: c_int, data: &[u8]) -> usize {
         let size = HEAD + data.len();
         self.0[..WORD].copy_from_slice(&size.to_ne_bytes());
@@ -762,7 +759,8 @@ impl Control {
         size.next_multiple_of(WORD)
     }
 
-    /// The type and the data of the first that is one of these, in so many bytes.
+    /// Returns type and data of the first message that is one of `these`, within the first `length`
+    /// bytes.
     fn find(&self, length: usize, these: &[(c_int, c_int)]) -> Option<(c_int, &[u8])> {
         let mut rest = &self.0[..length.min(CONTROL)];
         loop {
@@ -777,14 +775,15 @@ impl Control {
     }
 }
 
-/// The stamp among control messages: a timespec of the kernel, two words of an address each.
+/// Returns the timestamp in the control messages: a timespec of the kernel, two words as wide as an
+/// address.
 fn stamp_of(control: &Control, length: usize) -> Option<i64> {
     let (_, data) = control.find(length, &[(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS)])?;
     let word = |at: usize| Some(isize::from_ne_bytes(*data.get(at..)?.first_chunk()?) as i64);
     Some(word(0)? * 1_000_000_000 + word(WORD)?)
 }
 
-/// The DS field among control messages: a byte for IPv4, an int for IPv6.
+/// Returns the DS field in the control messages: a byte for IPv4, an int for IPv6.
 fn ds_of(control: &Control, length: usize) -> Option<u8> {
     match control.find(length, &DS_FIELDS)? {
         (libc::IP_TOS, data) => data.first().copied(),
@@ -792,7 +791,7 @@ fn ds_of(control: &Control, length: usize) -> Option<u8> {
     }
 }
 
-/// The errno among control messages: it is the first word of a sock_extended_err.
+/// Returns the errno in the control messages: the first word of a sock_extended_err.
 fn error_of(control: &Control, length: usize) -> Option<i32> {
     let (_, data) = control.find(length, &ERRORS)?;
     Some(i32::from_ne_bytes(*data.first_chunk()?))
@@ -800,7 +799,7 @@ fn error_of(control: &Control, length: usize) -> Option<i32> {
 
 // ----------------------------------------------------------------------------------- packet rings
 
-/// An instruction of the kernel's classic packet filter.
+/// An instruction of the kernel's classic packet filter (BPF).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Instruction {
     pub code: u16,
@@ -809,15 +808,16 @@ pub(crate) struct Instruction {
     pub value: u32,
 }
 
-/// Lets only those packets into a socket that the filter accepts, cut to the length it returns.
+/// Attaches a filter to a socket: the kernel drops packets it rejects, and cuts the others to the
+/// length it returns.
 pub(crate) fn attach_filter(fd: &impl AsRawFd, program: &[Instruction]) -> io::Result<()> {
     let mut code: Vec<libc::sock_filter> = program
         .iter()
         .map(|i| libc::sock_filter { code: i.code, jt: i.if_true, jf: i.if_false, k: i.value })
         .collect();
     let program = libc::sock_fprog { len: code.len() as u16, filter: code.as_mut_ptr() };
-    // SAFETY: `program` points to `code`, with its length; both outlive the call, which copies
-    // them.
+    // SAFETY: `program` points to `code`, with its length; both outlive the call, and the kernel
+    // copies them.
     let result = unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),
@@ -848,7 +848,7 @@ pub(crate) fn bind_packet(fd: &impl AsRawFd, device: u32) -> io::Result<()> {
     check(result).map(drop)
 }
 
-/// Blocks of memory that a packet socket writes and we read, in turn.
+/// Blocks of memory that a packet socket writes and this program reads, in turn.
 #[derive(Debug)]
 pub(crate) struct Ring {
     start: *mut u8,
@@ -857,13 +857,13 @@ pub(crate) struct Ring {
     next: usize,
 }
 
-/// Where a block's header keeps whose it is: 0 the kernel's, odd ours (TP_STATUS_USER).
+/// Offset of the owner in a block's header: 0 is the kernel, odd is this program (TP_STATUS_USER).
 const BLOCK_STATUS: usize = 8;
 
 impl Ring {
-    /// Maps the ring of a packet socket that was asked for `blocks` blocks of `block_bytes`.
+    /// Maps the ring of a packet socket that was set up with `blocks` blocks of `block_bytes`.
     pub fn map(fd: &impl AsRawFd, block_bytes: usize, blocks: usize) -> io::Result<Ring> {
-        // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours.
+        // SAFETY: a new mapping at an address chosen by the kernel overlaps no memory of ours.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -880,7 +880,8 @@ impl Ring {
         Ok(Ring { start: start.cast(), block_bytes, blocks, next: 0 })
     }
 
-    /// Hands the next block that is ours to `read`, gives it back, and says whether there was one.
+    /// Passes the next block that we own to `read` and returns it to the kernel. Returns whether
+    /// there was one.
     pub fn read_block(&mut self, read: impl FnOnce(&[u8])) -> bool {
         // SAFETY: `next` < `blocks`, so the block lies within the mapping, which lives as long as
         // `self`.
@@ -891,8 +892,8 @@ impl Ring {
         if status.load(Ordering::Acquire) & 1 == 0 {
             return false;
         }
-        // SAFETY: while the status is odd the kernel does not write into the block, and nobody else
-        // maps it. The slice ends before the status is changed.
+        // SAFETY: while the status is odd the kernel does not write into the block, and nothing
+        // else maps it. The slice ends before the status is changed.
         read(unsafe { std::slice::from_raw_parts(block, self.block_bytes) });
         status.store(0, Ordering::Release);
         self.next = (self.next + 1) % self.blocks;
@@ -902,32 +903,34 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `map`, of the same length, which nothing refers to any more.
+        // SAFETY: this is the mapping made in `map`, of the same length, and nothing refers to it
+        // any more.
         unsafe { libc::munmap(self.start.cast(), self.block_bytes * self.blocks) };
     }
 }
 
 // ---------------------------------------------------------------------------------------- threads
 
-/// How soon a thread runs once it has something to do.
+/// Scheduling priority of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Before all others.
+    /// Runs before all other threads.
     Realtime,
-    /// Before most others.
+    /// Runs before most other threads.
     Raised,
-    /// As any other.
+    /// Runs like any other thread.
     Normal,
 }
 
-/// Lets the calling thread run before others, as far as its privileges go; how far they went. It
-/// must be one that mostly sleeps.
+/// Raises the calling thread's priority as far as its privileges allow, and returns the result.
+/// Call it only for a thread that mostly sleeps.
 pub fn prefer_thread() -> Priority {
     // SAFETY: an all-zero sched_param is a valid value: integers. musl's has more of them.
     let mut lowest: libc::sched_param = unsafe { std::mem::zeroed() };
     lowest.sched_priority = 1;
-    // Not sched_setscheduler, which musl refuses: it is of threads in Linux, of processes in POSIX.
-    // SAFETY: a live struct, and this thread, which lives.
+    // Not sched_setscheduler, which musl refuses: it applies to threads in Linux, to processes in
+    // POSIX.
+    // SAFETY: a live struct, and the calling thread's own id.
     let refused = unsafe {
         libc::pthread_setschedparam(libc::pthread_self(), libc::SCHED_FIFO, &raw const lowest)
     };
@@ -937,9 +940,9 @@ pub fn prefer_thread() -> Priority {
     if set_nice(-10) { Priority::Raised } else { Priority::Normal }
 }
 
-/// Lets the calling thread run after others that want to.
+/// Lowers the calling thread's priority.
 pub fn defer_thread() {
-    // Nobody is refused that.
+    // No privilege is needed for this.
     set_nice(5);
 }
 
@@ -951,8 +954,8 @@ fn set_nice(nice: c_int) -> bool {
 
 // ------------------------------------------------------------------------------------------ files
 
-/// Locks an open file until it is closed, or this process ends. An error of the kind `WouldBlock`:
-/// another process has the lock.
+/// Locks an open file until it is closed or this process ends. Fails with `WouldBlock` if another
+/// process has the lock.
 pub fn lock_file(file: &impl AsRawFd) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) }).map(drop)
@@ -960,19 +963,19 @@ pub fn lock_file(file: &impl AsRawFd) -> io::Result<()> {
 
 // ------------------------------------------------------------------------------------- namespaces
 
-/// Puts the calling thread into a network namespace.
+/// Moves the calling thread into a network namespace.
 pub(crate) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// Puts the calling thread into a network namespace of its own.
+/// Moves the calling thread into a new network namespace.
 pub(crate) fn unshare_network() -> io::Result<()> {
     // SAFETY: no pointers.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// The index of a device of the calling thread's namespace.
+/// Returns the index of a device in the calling thread's namespace.
 pub fn device_index(name: &str) -> io::Result<u32> {
     let text = std::ffi::CString::new(name).map_err(|_| Error::from(ErrorKind::InvalidInput))?;
     // SAFETY: a live string that ends in 0.

@@ -1,21 +1,21 @@
-//! What the kernel says about a TCP connection: the struct that getsockopt(TCP_INFO) fills in.
+//! The kernel's state of a TCP connection: the struct that getsockopt(TCP_INFO) returns.
 //!
-//! The struct has grown at its end over the years and never changed before it, so it is read by
-//! offsets from however many bytes the kernel gave. The part up to the send window (Linux 5.4) is
-//! required; what came later is `None` on a kernel that lacks it. Names and units are the kernel's,
-//! with the unit in the name.
+//! New kernels have appended fields to the struct and have never changed the earlier ones. So the
+//! fields are read by offset from the bytes that the kernel returned. The part up to the send
+//! window (Linux 5.4) is required; later fields are `None` on a kernel that lacks them. Names and
+//! units are the kernel's, with the unit in the name.
 
 use std::io;
 use std::os::fd::AsRawFd;
 
 use crate::sys;
 
-/// A connection's state as of now.
+/// The current state of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Of the connection: 1 is established.
+    /// State of the connection: 1 is established.
     pub state: u8,
-    /// Of congestion avoidance: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+    /// State of congestion control: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
     /// Bits: 1 timestamps, 2 SACK, 4 window scaling, 8 ECN, 16 ECN seen.
     pub options: u8,
@@ -23,40 +23,39 @@ pub struct TcpInfo {
     pub rto_us: u32,
     /// Largest segment sent, bytes.
     pub snd_mss_bytes: u32,
-    /// Segments in flight and not known to have arrived or been lost: sent, neither acknowledged.
+    /// Segments sent and not yet cumulatively acknowledged.
     pub unacked_segments: u32,
-    /// Of them those that SACK says have arrived.
+    /// Unacknowledged segments that SACK reports as received.
     pub sacked_segments: u32,
-    /// Of them those thought lost.
+    /// Unacknowledged segments that are considered lost.
     pub lost_segments: u32,
-    /// Of them those sent again.
+    /// Unacknowledged segments that were retransmitted.
     pub retrans_segments: u32,
     /// Smoothed RTT, µs.
     pub srtt_us: u32,
-    /// Its mean deviation, µs.
+    /// Mean deviation of the RTT, µs.
     pub rttvar_us: u32,
-    /// Slow-start threshold, segments; 0x7fffffff is none.
+    /// Slow-start threshold, segments; 0x7fffffff: none.
     pub ssthresh_segments: u32,
     /// Congestion window, segments.
     pub cwnd_segments: u32,
-    /// Reordering allowed for, segments.
+    /// Degree of reordering that is tolerated, segments.
     pub reordering_segments: u32,
-    /// Receive space that the kernel's tuning is at, bytes.
+    /// Receive buffer space that the kernel's tuning has reached, bytes.
     pub rcv_space_bytes: u32,
     /// Retransmissions since the start.
     pub total_retrans_segments: u32,
-    /// Pacing rate, bytes/s; all ones is none.
+    /// Pacing rate, bytes/s; all ones: none.
     pub pacing_rate_bytes_s: u64,
-    /// Bytes acknowledged since the start; the beginning and the end of the stream count as one
-    /// each.
+    /// Bytes acknowledged since the start; SYN and FIN count as one byte each.
     pub bytes_acked: u64,
     /// Bytes received since the start.
     pub bytes_received: u64,
-    /// Segments sent since the start, those without data among them.
+    /// Segments sent since the start, including those without data.
     pub segs_out: u32,
-    /// Written by the application and not sent yet, bytes.
+    /// Bytes that the application has written and the kernel has not sent yet.
     pub notsent_bytes: u32,
-    /// Least RTT in the kernel's window, µs.
+    /// Smallest RTT in the kernel's window, µs.
     pub min_rtt_us: u32,
     /// Segments with data sent since the start.
     pub data_segs_out: u32,
@@ -64,15 +63,15 @@ pub struct TcpInfo {
     pub delivery_rate_bytes_s: u64,
     /// Time with data outstanding, µs.
     pub busy_us: u64,
-    /// Of it, held back by the receiver's window, µs.
+    /// Part of `busy_us` in which the receiver's window was the limit, µs.
     pub rwnd_limited_us: u64,
-    /// Of it, held back by the send buffer, µs.
+    /// Part of `busy_us` in which the send buffer was the limit, µs.
     pub sndbuf_limited_us: u64,
-    /// Segments known to have been delivered.
+    /// Segments known to be delivered.
     pub delivered_segments: u32,
-    /// Of them those acknowledged with ECE.
+    /// Delivered segments that were acknowledged with ECE.
     pub delivered_ce_segments: u32,
-    /// Bytes sent since the start, retransmissions included.
+    /// Bytes sent since the start, including retransmissions.
     pub bytes_sent: u64,
     /// Bytes retransmitted since the start.
     pub bytes_retrans: u64,
@@ -84,13 +83,13 @@ pub struct TcpInfo {
     pub total_rto: Option<u16>,
 }
 
-/// As long as it is in Linux 6.12.
+/// Size of the struct in Linux 6.12.
 const BYTES: usize = 248;
-/// Up to the send window, with it.
+/// Size up to and including the send window.
 const REQUIRED: usize = 232;
 
 impl TcpInfo {
-    /// Asks the kernel.
+    /// Reads the state of a connection from the kernel.
     pub fn of(fd: &impl AsRawFd) -> io::Result<TcpInfo> {
         let mut bytes = [0; BYTES];
         let length = sys::option_bytes(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
@@ -102,7 +101,7 @@ impl TcpInfo {
         })
     }
 
-    /// From the kernel's bytes; `None` if they end before the send window.
+    /// Parses the kernel's bytes; `None` if they end before the send window.
     pub fn parse(given: &[u8]) -> Option<TcpInfo> {
         if given.len() < REQUIRED {
             return None;
@@ -150,8 +149,8 @@ impl TcpInfo {
         })
     }
 
-    /// Bytes that are in the network, as the kernel counts them: sent, less what has arrived or is
-    /// lost, plus what was sent again.
+    /// Returns the bytes in flight, as the kernel counts them: sent minus received or lost, plus
+    /// retransmitted.
     pub fn inflight_bytes(&self) -> u64 {
         let gone = self.sacked_segments + self.lost_segments;
         let segments = (self.unacked_segments + self.retrans_segments).saturating_sub(gone);
@@ -163,7 +162,8 @@ impl TcpInfo {
 mod tests {
     use super::*;
 
-    /// A struct by hand: each u32 is 1000 + its offset, each u64 too, but for the few set below.
+    /// Builds a struct: each u32 is 1000 + its offset, each u64 is 1 000 000 + its offset, except
+    /// for the few set below.
     fn bytes() -> Vec<u8> {
         let mut bytes: Vec<u8> =
             (0..BYTES / 4).flat_map(|i| (1000 + 4 * i as u32).to_ne_bytes()).collect();

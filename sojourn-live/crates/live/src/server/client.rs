@@ -219,7 +219,7 @@ impl Client {
             match request {
                 Request::Clock { at } => self.say(&Reply::Clock { asked: at, at: clock.now() }),
                 Request::Heard => {
-                    let latest = known.heard(self.token).latest();
+                    let latest = known.received(self.token).latest();
                     let (latest, bits) =
                         latest.map_or((None, 0), |(latest, bits)| (Some(latest), bits));
                     self.say(&Reply::Heard { latest, bits });

@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use probe::echo::{Echo, Heard};
+use probe::echo::{Echo, ReceivedRequests};
 use probe::marks::{self, Marked};
 use probe::sys::{self, Batch, Interest, Kind};
 use probe::{Clock, Epoll};
@@ -31,7 +31,7 @@ pub struct Known(Arc<Mutex<HashMap<u64, Client>>>);
 #[derive(Clone, Copy, Debug)]
 struct Client {
     address: IpAddr,
-    heard: Heard,
+    received: ReceivedRequests,
     /// The DS field of its echoes.
     ds: u8,
     second: i64,
@@ -48,7 +48,13 @@ impl Known {
     pub fn add(&self, token: u64, address: IpAddr) {
         self.lock().insert(
             token,
-            Client { address, heard: Heard::default(), ds: 0, second: 0, in_second: 0 },
+            Client {
+                address,
+                received: ReceivedRequests::default(),
+                ds: 0,
+                second: 0,
+                in_second: 0,
+            },
         );
     }
 
@@ -65,8 +71,8 @@ impl Known {
     }
 
     /// What has been heard of a client.
-    pub fn heard(&self, token: u64) -> Heard {
-        self.lock().get(&token).map_or_else(Heard::default, |client| client.heard)
+    pub fn received(&self, token: u64) -> ReceivedRequests {
+        self.lock().get(&token).map_or_else(ReceivedRequests::default, |client| client.received)
     }
 
     /// The reply to a datagram that came at `now` with this DS field, and the field that it is to
@@ -86,11 +92,11 @@ impl Known {
         }
         let (reply, ds) = match asked {
             Asked::Echo(echo) => {
-                let heard = client.heard.hear(echo.sequence);
-                (Echo { turned: now, heard, ..echo }.write(came.length), client.ds)
+                let received_bits = client.received.record(echo.sequence);
+                (Echo { turned: now, received_bits, ..echo }.write(came.length), client.ds)
             }
             Asked::Marks(asked) => {
-                (Marked { came: Some(came.ds?), ..asked }.write().to_vec(), asked.wanted)
+                (Marked { request_ds: Some(came.ds?), ..asked }.write().to_vec(), asked.reply_ds)
             }
         };
         (reply.len() <= came.length).then_some((reply, ds))
@@ -129,7 +135,7 @@ pub fn socket(at: SocketAddr) -> io::Result<OwnedFd> {
     let fd = sys::socket(Kind::Datagram, at.ip())?;
     only_v6(&fd, at.ip())?;
     sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-    marks::hear(&fd, at.ip())?;
+    marks::report_ds(&fd, at.ip())?;
     sys::bind(&fd, at)?;
     Ok(fd)
 }
@@ -218,33 +224,36 @@ mod tests {
         let found = reply(&known, &request(7, 3), HERE, 99).unwrap();
         assert_eq!(found.len(), 64);
         let echo = Echo::parse(&found).unwrap();
-        assert_eq!((echo.sequence, echo.turned, echo.heard), (3, 99, 1));
+        assert_eq!((echo.sequence, echo.turned, echo.received_bits), (3, 99, 1));
         assert_eq!(reply(&known, &request(8, 3), HERE, 99), None);
         assert_eq!(reply(&known, &request(7, 3), elsewhere, 99), None);
         assert_eq!(reply(&known, &Echo::default().write(24), HERE, 99), None);
         known.remove(7);
         assert_eq!(reply(&known, &request(7, 4), HERE, 99), None);
-        assert_eq!(known.heard(7), Heard::default());
+        assert_eq!(known.received(7), ReceivedRequests::default());
     }
 
     #[test]
     fn a_request_that_is_shorter_than_its_reply_gets_none() {
         let known = Known::default();
         known.add(0, HERE);
-        let short = Echo { sequence: 1, sent: 0, turned: 0, token: 0, heard: 0 }.write(0);
+        let short = Echo { sequence: 1, sent: 0, turned: 0, token: 0, received_bits: 0 }.write(0);
         assert_eq!(reply(&known, &short, HERE, 0), None);
     }
 
     #[test]
     fn a_reply_bears_the_field_that_is_asked_for_and_says_which_came() {
         let known = known();
-        let asked = Marked { number: 3, token: 7, wanted: 0xb9, came: None };
+        let asked = Marked { number: 3, token: 7, reply_ds: 0xb9, request_ds: None };
         let bytes = asked.write();
         let came = Came { bytes: &bytes, length: bytes.len(), from: HERE, ds: Some(2) };
         let (reply, ds) = known.reply(&came, 5).unwrap();
-        assert_eq!((Marked::parse(&reply), ds), (Some(Marked { came: Some(2), ..asked }), 0xb9));
+        assert_eq!(
+            (Marked::parse(&reply), ds),
+            (Some(Marked { request_ds: Some(2), ..asked }), 0xb9)
+        );
         // It is no echo: what was heard of those stays.
-        assert_eq!(known.heard(7), Heard::default());
+        assert_eq!(known.received(7), ReceivedRequests::default());
         known.mark(7, 46);
         let bytes = request(7, 0);
         let came = Came { bytes: &bytes, length: bytes.len(), from: HERE, ds: Some(0) };

@@ -21,7 +21,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use probe::sys::{self, Happened, Interest, Kind};
+use probe::sys::{self, Event, Interest, Kind};
 use probe::{Clock, Epoll};
 
 use crate::Failure;
@@ -276,7 +276,7 @@ impl<'a> Serving<'a> {
         self.clients().filter_map(|(_, client)| client.next_due()).min().unwrap_or(i64::MAX)
     }
 
-    fn take(&mut self, event: &Happened, owner: &mut impl Owner) {
+    fn take(&mut self, event: &Event, owner: &mut impl Owner) {
         let key = event.token;
         if let Some(listener) = self.server.listeners.get(key as usize) {
             // One each time: level-triggered, the others are told again.

@@ -412,7 +412,7 @@ fn strangers_get_nothing() {
         let mut room = [0; 100];
         let got = socket.recv(&mut room).unwrap();
         let echo = Echo::parse(&room[..got]).unwrap();
-        assert_eq!((got, echo.sequence, echo.heard), (64, 5, 1));
+        assert_eq!((got, echo.sequence, echo.received_bits), (64, 5, 1));
         assert_eq!(
             talk.ask(json!({"do": "heard"})),
             json!({"say": "heard", "latest": 5, "bits": 1})

@@ -143,7 +143,7 @@ impl Asking {
         };
         let socket = sys::socket(Kind::Datagram, any)?;
         sys::bind(&socket, SocketAddr::new(any, 0))?;
-        marks::hear(&socket, any)?;
+        marks::report_ds(&socket, any)?;
         Ok(Asking { whom, clock, socket, batch: Batch::new(16), asked, answers: 0 })
     }
 
@@ -195,7 +195,7 @@ impl Asking {
 
     fn ask(&mut self, there: u8, back: u8, first: bool) {
         let number = lock(&self.asked).len() as u32;
-        let request = Marked { number, token: self.whom.token, wanted: back, came: None };
+        let request = Marked { number, token: self.whom.token, reply_ds: back, request_ds: None };
         let t = self.clock.now();
         // What can't be sent is not answered, as what is lost.
         let _ = sys::send_marked(&self.socket, &request.write(), self.whom.server, there);
@@ -210,7 +210,7 @@ impl Asking {
             self.batch.receive(&self.socket).or_else(|_| self.batch.receive(&self.socket))
         {
             for datagram in self.batch.datagrams().filter(|d| d.from == Some(self.whom.server)) {
-                let Some(Marked { number, token, came: Some(came), .. }) =
+                let Some(Marked { number, token, request_ds: Some(came), .. }) =
                     Marked::parse(datagram.bytes)
                 else {
                     continue;

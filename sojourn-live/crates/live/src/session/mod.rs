@@ -351,7 +351,7 @@ fn start_probing(
     let mut prober = Prober::new(&targets, timing, identifier)?;
     for (index, aim) in aims.iter().enumerate() {
         if aim.how == plan::How::Udp {
-            prober.bear(index, welcome.token);
+            prober.set_token(index, welcome.token);
         }
     }
     Probing::start(prober, aims.len(), clock, LINGER.min(plan.probe_timeout_ns))

@@ -213,7 +213,7 @@ impl Plan {
         within("dscp", self.dscp.into(), 0, 63)?;
         within("streams", self.streams.into(), 1, 1000)?;
         within("probe_interval_ns", self.probe_interval_ns, MS, 10_000 * MS)?;
-        within("probe_bytes", self.probe_bytes.into(), probe::echo::WHOLE as i64, 1400)?;
+        within("probe_bytes", self.probe_bytes.into(), probe::echo::FULL_BYTES as i64, 1400)?;
         within("probe_timeout_ns", self.probe_timeout_ns, 10 * MS, 60_000 * MS)?;
         within("sample_ns", self.sample_ns, 10 * MS, 10_000 * MS)?;
         within("patience_ns", self.patience_ns, 100 * MS, 600_000 * MS)?;

@@ -228,8 +228,8 @@ impl Heard {
         let count = samples.iter().map(|s| s.sequence + 1).max().unwrap_or(0);
         let mut told = Heard { requests: vec![None; count as usize] };
         for sample in samples {
-            if let Outcome::Reply { heard, .. } = sample.outcome {
-                told.add(sample.sequence, heard);
+            if let Outcome::Reply { received_bits, .. } = sample.outcome {
+                told.add(sample.sequence, received_bits);
             }
         }
         if let Some((latest, bits)) = last {
@@ -479,7 +479,7 @@ mod tests {
     use super::*;
 
     fn reply(sequence: u64, heard: u64) -> Sample {
-        let outcome = Outcome::Reply { rtt: 1, turned: Some(1), heard };
+        let outcome = Outcome::Reply { rtt: 1, turned: Some(1), received_bits: heard };
         Sample { target: 0, sequence, sent: 0, lateness: 0, outcome }
     }
 

@@ -33,11 +33,11 @@ pub struct Aim {
 impl Aim {
     /// As the prober takes it.
     pub fn target(&self, port: u16, size: u32, dscp: u8) -> prober::Target {
-        let way = match self.how {
-            How::Icmp => prober::Way::Icmp,
-            How::Udp => prober::Way::Udp(port),
+        let protocol = match self.how {
+            How::Icmp => prober::Protocol::Icmp,
+            How::Udp => prober::Protocol::Udp(port),
         };
-        prober::Target { address: self.address, way, size: size as usize, ds: dscp << 2 }
+        prober::Target { address: self.address, protocol, size: size as usize, ds: dscp << 2 }
     }
 }
 

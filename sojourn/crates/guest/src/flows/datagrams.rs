@@ -1,10 +1,10 @@
-//! Datagrams: constant rate, on/off, and RTP video, by the simulator's own generators.
+//! Datagram flows: constant rate, on/off, and RTP video, by the simulator's own generators.
 //!
-//! Sender and receiver are one program, so what was sent when is kept here and looked up by the
-//! sequence number that each datagram carries: RTP's own 16 bits for video, 32 bits in front of the
-//! payload otherwise. The time of arrival is the kernel's stamp at the receiving host.
+//! Sender and receiver are in one program, so the send times are kept here. Each datagram carries a
+//! sequence number: RTP's own 16 bits for video, 32 bits at the start of the payload otherwise. The
+//! arrival time is the kernel's timestamp at the receiver.
 //!
-//! Source of the header: RFC 3550 §5.1, payload type 96, clock 90 kHz.
+//! Source of the header: RFC 3550, section 5.1, payload type 96, clock 90 kHz.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use traffic::{UdpSource, VideoSource};
 use units::{Rate, Rng, Time};
 
 use super::{allow_memory, counted, far_end};
-use crate::context::{Context, For};
+use crate::context::{Context, EventTarget};
 use crate::plan::Traffic;
 use crate::recorded::{Tables, datagrams};
 
@@ -31,7 +31,7 @@ pub struct Datagrams {
     sender: OwnedFd,
     receiver: OwnedFd,
     buffer: Vec<u8>,
-    /// By sequence number: when it was sent, its bytes, its frame, when it arrived.
+    /// By sequence number: send time, bytes, frame, arrival time.
     sent: Vec<i64>,
     bytes: Vec<u32>,
     frame: Vec<i64>,
@@ -70,7 +70,7 @@ impl Datagrams {
             sys::bind(&fd, far_end(spec))?;
             Ok(fd)
         })?;
-        context.epoll.add(&receiver, Interest::Readable, For::Receiver.token(index))?;
+        context.epoll.add(&receiver, Interest::Readable, EventTarget::Receiver.token(index))?;
         let sender = context.world.inside(Some(&spec.from.namespace), || {
             let fd = sys::socket(Kind::Datagram, spec.from.address)?;
             allow_memory(&fd)?;
@@ -93,7 +93,7 @@ impl Datagrams {
         })
     }
 
-    /// Sends what was due at `due`; when the next is.
+    /// Sends the packet or frame that was due at `due`; returns the next due time.
     pub fn send(&mut self, context: &mut Context, due: i64) -> (io::Result<()>, i64) {
         let now = context.clock.now();
         let at = Time(due.max(0) as u64);
@@ -114,10 +114,10 @@ impl Datagrams {
         }
     }
 
-    /// A frame in as many packets as it needs, back to back; the last one has the marker.
+    /// Sends a frame in as many packets as it needs, back to back; the last one has the marker bit.
     fn put_frame(&mut self, now: i64, bytes: u64, most: u64, frame: u32) -> io::Result<()> {
         let (mut left, mut result) = (bytes, Ok(()));
-        // 90 kHz.
+        // Ticks of 90 kHz.
         let stamp = (now.max(0) as u64 / 100_000 * 9) as u32;
         while left > 0 {
             let part = left.min(most);
@@ -132,7 +132,7 @@ impl Datagrams {
         result
     }
 
-    /// One packet. The host's own queue may refuse it: that is a drop like any other.
+    /// Sends one packet. If the host's own queue refuses it, it counts as a drop like any other.
     fn put(&mut self, now: i64, payload: usize, frame: i64) -> io::Result<()> {
         self.sent.push(now);
         self.bytes.push(payload as u32 + self.headers);
@@ -149,7 +149,7 @@ impl Datagrams {
         }
     }
 
-    /// Takes in what has arrived.
+    /// Reads the datagrams that have arrived.
     pub fn receive(&mut self, context: &mut Context) -> io::Result<()> {
         context.batch.receive(&self.receiver)?;
         let video = matches!(self.source, Source::Video { .. });
@@ -165,7 +165,7 @@ impl Datagrams {
             } else {
                 u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
             };
-            // A copy that comes later is not its arrival.
+            // A later duplicate does not change the arrival time.
             if let Some(slot) =
                 self.received.get_mut(sequence as usize).filter(|slot| **slot == NEVER)
             {
@@ -175,7 +175,7 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Adds its rows; what is to be said of it.
+    /// Adds its rows and returns its summary.
     pub fn finish(self, tables: &mut Tables) -> Value {
         for (sequence, &sent) in self.sent.iter().enumerate() {
             tables.datagrams.push(datagrams::Row {
@@ -187,8 +187,8 @@ impl Datagrams {
                 frame: self.frame[sequence],
             });
         }
-        let mut said = counted(self.sent.len(), &self.received);
-        said["kind"] = "datagrams".into();
-        said
+        let mut summary = counted(self.sent.len(), &self.received);
+        summary["kind"] = "datagrams".into();
+        summary
     }
 }

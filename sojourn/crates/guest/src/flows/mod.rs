@@ -1,8 +1,8 @@
-//! Flows: each kind of traffic, and what is recorded of it.
+//! Flows: the kinds of traffic and their records.
 //!
-//! A flow's sockets that wait are opened before the run begins, those that connect when the flow
-//! starts. A flow that fails (a connection refused, no route) says so in the results and does not
-//! end the run.
+//! Listening sockets are opened before the run, connecting sockets when the flow starts. A flow
+//! that fails (connection refused, no route) records the error in the results and does not end the
+//! run.
 
 mod datagrams;
 mod probes;
@@ -11,12 +11,12 @@ mod tcp;
 use std::io;
 use std::net::SocketAddr;
 
-use probe::icmp::Hearer;
+use probe::icmp::EchoListener;
 use probe::sys::Interest;
 use serde_json::{Value, json};
 use units::Rng;
 
-use crate::context::{Context, For, Task};
+use crate::context::{Context, EventTarget, Task};
 use crate::plan::{self, Plan, Traffic};
 use crate::recorded::Tables;
 
@@ -29,24 +29,24 @@ pub struct Flow {
     index: usize,
     name: String,
     stopped: bool,
-    /// What went wrong first, and how often anything did.
+    /// The first error, and the number of errors.
     error: Option<String>,
     errors: u64,
     jitter: Option<Jitter>,
     kind: Kind,
 }
 
-/// Later by a random part of `most`, order kept.
+/// Random delay below `most` ns that keeps the order of packets.
 struct Jitter {
     most: u64,
     rng: Rng,
     last: i64,
-    /// When what leaves next was due.
+    /// Due time of the next packet.
     due: Option<i64>,
 }
 
 impl Jitter {
-    /// What is due at `due` leaves then.
+    /// Returns the time at which a packet due at `due` is sent.
     fn leaves(&mut self, due: i64) -> i64 {
         self.due = Some(due);
         self.last = self.last.max(due + self.rng.below(self.most) as i64);
@@ -61,7 +61,7 @@ enum Kind {
 }
 
 impl Flow {
-    /// Opens the sockets that wait.
+    /// Opens the listening sockets.
     pub fn open(context: &mut Context, index: usize) -> io::Result<Flow> {
         let spec = &context.plan.flows[index];
         let kind = match &spec.traffic {
@@ -92,7 +92,7 @@ impl Flow {
         })
     }
 
-    /// What was due at `due`: its start, its next packet, its next connection.
+    /// Does what was due at `due`: the start, the next packet or the next connection.
     pub fn next(&mut self, context: &mut Context, due: i64) {
         if self.stopped {
             return;
@@ -101,7 +101,7 @@ impl Flow {
             None => due,
             Some(jitter) => match jitter.due {
                 Some(due) => due,
-                // Its start was due; its first packet leaves later.
+                // The start was due; the first packet is sent later.
                 None => {
                     let first = jitter.leaves(due);
                     return context.agenda.at(first, Task::Next(self.index));
@@ -132,7 +132,7 @@ impl Flow {
         self.note(result);
     }
 
-    /// It sends nothing new from now on.
+    /// Stops the flow: it sends no new data.
     pub fn stop(&mut self) {
         self.stopped = true;
         if let Kind::Tcp(tcp) = &mut self.kind {
@@ -141,7 +141,7 @@ impl Flow {
         }
     }
 
-    /// Takes a sample.
+    /// Takes a sample of the connection.
     pub fn sample(&mut self, tables: &mut Tables, now: i64) {
         if let Kind::Tcp(tcp) = &mut self.kind {
             let result = tcp.sample(tables, now);
@@ -149,7 +149,7 @@ impl Flow {
         }
     }
 
-    /// Its waiting socket has something.
+    /// Handles an event of the listening socket.
     pub fn on_listener(&mut self, context: &mut Context) {
         let result = match &mut self.kind {
             Kind::Tcp(tcp) => tcp.accept(context),
@@ -159,7 +159,7 @@ impl Flow {
         self.note(result);
     }
 
-    /// Its sending end has something.
+    /// Handles an event of the sending end.
     pub fn on_sender(&mut self, context: &mut Context, closed: bool) {
         let result = match &mut self.kind {
             Kind::Tcp(tcp) => match tcp.on_sender(context, closed) {
@@ -169,7 +169,7 @@ impl Flow {
                 }
                 Ok(_) => Ok(()),
                 Err(error) => {
-                    // Further transfers go on after the usual pause.
+                    // Further transfers continue after the usual pause.
                     if !self.stopped {
                         tcp.rest(context, AFTER_FAILURE);
                     }
@@ -182,7 +182,7 @@ impl Flow {
         self.note(result);
     }
 
-    /// Its receiving end has something.
+    /// Handles an event of the receiving end.
     pub fn on_receiver(&mut self, context: &mut Context, closed: bool) {
         let result = match &mut self.kind {
             Kind::Tcp(tcp) => tcp.on_receiver(closed),
@@ -193,23 +193,23 @@ impl Flow {
     }
 
     /// The request with this sequence number has reached the far end.
-    fn heard(&mut self, sequence: u16, time: i64) {
+    fn request_arrived(&mut self, sequence: u16, time: i64) {
         if let Kind::Probes(probes) = &mut self.kind {
-            probes.heard(sequence, time);
+            probes.request_arrived(sequence, time);
         }
     }
 
-    /// Adds its rows to the tables; what is to be said of it.
+    /// Adds its rows to the tables and returns its summary.
     pub fn finish(self, tables: &mut Tables) -> Value {
-        let mut said = match self.kind {
+        let mut summary = match self.kind {
             Kind::Tcp(tcp) => tcp.finish(),
             Kind::Datagrams(datagrams) => datagrams.finish(tables),
             Kind::Probes(probes) => probes.finish(tables),
         };
-        said["name"] = self.name.into();
-        said["error"] = self.error.into();
-        said["errors"] = self.errors.into();
-        said
+        summary["name"] = self.name.into();
+        summary["error"] = self.error.into();
+        summary["errors"] = self.errors.into();
+        summary
     }
 
     fn note(&mut self, result: io::Result<()>) {
@@ -220,21 +220,20 @@ impl Flow {
     }
 }
 
-/// The least pause after a connection that failed, ns: one that fails at once does so 100 times a
-/// second, not for ever.
+/// Shortest pause after a failed connection, ns. It limits a flow that fails at once to 100
+/// attempts per second.
 const AFTER_FAILURE: i64 = 10_000_000;
 
-/// The addresses of a flow's ends, with its port at the far one.
+/// Returns the flow's far address and port.
 fn far_end(flow: &plan::Flow) -> SocketAddr {
     SocketAddr::new(flow.to.address, flow.port)
 }
 
-/// Memory that a datagram socket may fill, bytes: what waits in a queue of the sender's own host
-/// counts against it, and a queue under study must drop by itself.
+/// Memory limit of a datagram socket, bytes. Packets in a queue of the sender's own host count
+/// against it, and a queue under study must reach its own limit first.
 const SOCKET_MEMORY: i32 = 64 << 20;
 
-/// Lets a socket fill that much; what is allowed without the privilege is taken where it is
-/// missing.
+/// Sets that memory limit; without the privilege, as much as is permitted.
 fn allow_memory(fd: &impl std::os::fd::AsRawFd) -> io::Result<()> {
     for (forced, plain) in
         [(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF), (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)]
@@ -245,17 +244,17 @@ fn allow_memory(fd: &impl std::os::fd::AsRawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Those who hear pings at the far ends: one for each address, so a host with a thousand pings
-/// hears each once.
-pub struct Hearers {
-    hearers: Vec<Hearer>,
-    /// Which flow an identifier belongs to.
+/// Sockets that capture ping requests at the far ends: one per address, so a host with a thousand
+/// pings receives each request once.
+pub struct EchoListeners {
+    listeners: Vec<EchoListener>,
+    /// The flow of each ICMP identifier.
     flows: std::collections::HashMap<u16, usize>,
 }
 
-impl Hearers {
-    /// Opens them.
-    pub fn open(context: &mut Context) -> Result<Hearers, String> {
+impl EchoListeners {
+    /// Opens the sockets.
+    pub fn open(context: &mut Context) -> Result<EchoListeners, String> {
         let mut ends: Vec<&plan::End> = Vec::new();
         let mut flows = std::collections::HashMap::new();
         let plan: &Plan = context.plan;
@@ -267,48 +266,52 @@ impl Hearers {
                 }
             }
         }
-        let mut hearers = Vec::new();
+        let mut listeners = Vec::new();
         for (i, end) in ends.into_iter().enumerate() {
             let open = || {
-                let hearer = Hearer::new(end.address)?;
-                allow_memory(&hearer)?;
-                Ok(hearer)
+                let listener = EchoListener::new(end.address)?;
+                allow_memory(&listener)?;
+                Ok(listener)
             };
-            let hearer = context
+            let listener = context
                 .world
                 .inside(Some(&end.namespace), open)
-                .and_then(|hearer| {
-                    context.epoll.add(&hearer, Interest::Readable, For::Hearer.token(i))?;
-                    Ok(hearer)
+                .and_then(|listener| {
+                    context.epoll.add(
+                        &listener,
+                        Interest::Readable,
+                        EventTarget::EchoListener.token(i),
+                    )?;
+                    Ok(listener)
                 })
                 .map_err(|e| {
-                    format!("hearing pings at {} in {}: {e}", end.address, end.namespace)
+                    format!("receiving pings at {} in {}: {e}", end.address, end.namespace)
                 })?;
-            hearers.push(hearer);
+            listeners.push(listener);
         }
-        Ok(Hearers { hearers, flows })
+        Ok(EchoListeners { listeners, flows })
     }
 
-    /// Takes in the requests that one of them has heard.
-    pub fn hear(&mut self, index: usize, context: &mut Context, flows: &mut [Flow]) {
-        let hearer = &self.hearers[index];
-        if context.batch.receive(hearer).is_err() {
+    /// Reads the requests that have reached one of the sockets.
+    pub fn receive(&mut self, index: usize, context: &mut Context, flows: &mut [Flow]) {
+        let listener = &self.listeners[index];
+        if context.batch.receive(listener).is_err() {
             return;
         }
         for datagram in context.batch.datagrams() {
             let (Some((identifier, sequence)), Some(stamp)) =
-                (hearer.request(datagram.bytes), datagram.stamp)
+                (listener.request(datagram.bytes), datagram.stamp)
             else {
                 continue;
             };
             if let Some(&flow) = self.flows.get(&identifier) {
-                flows[flow].heard(sequence, context.clock.stamp(stamp));
+                flows[flow].request_arrived(sequence, context.clock.stamp(stamp));
             }
         }
     }
 }
 
-/// What is said of a flow of datagrams or probes.
+/// Returns the packet counts of a flow of datagrams or probes.
 fn counted(sent: usize, received: &[i64]) -> Value {
     let arrived = received.iter().filter(|&&t| t >= 0).count();
     json!({"sent_packets": sent, "received_packets": arrived})

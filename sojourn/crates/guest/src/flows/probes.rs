@@ -1,7 +1,7 @@
-//! Probes: pings that the far kernel answers, and our own echo.
+//! Probe flows: pings that the far kernel answers, and our own echo.
 //!
-//! Of each request there is when it was sent, when it reached the far end and when its reply came
-//! back, the latter two by the kernels' stamps. What has no reply at the end is lost.
+//! Each request has three times: its send time, its arrival at the far end, and the arrival of the
+//! reply. The latter two are kernel timestamps. A request without a reply at the end is lost.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use probe::sys::{self, Interest, Kind};
 use serde_json::Value;
 
 use super::{allow_memory, counted, far_end};
-use crate::context::{Context, For};
+use crate::context::{Context, EventTarget};
 use crate::plan::Traffic;
 use crate::recorded::{Tables, probes};
 
@@ -23,10 +23,10 @@ use crate::recorded::{Tables, probes};
 pub struct Probes {
     index: usize,
     interval: i64,
-    /// Bytes behind the IP header (ping) or the UDP header (echo).
+    /// Bytes after the IP header (ping) or the UDP header (echo).
     size: usize,
     ends: Ends,
-    /// By sequence number.
+    /// Times by sequence number.
     sent: Vec<i64>,
     turned: Vec<i64>,
     received: Vec<i64>,
@@ -38,7 +38,7 @@ enum Ends {
 }
 
 impl Probes {
-    /// Opens the ends.
+    /// Opens both ends.
     pub fn open(context: &mut Context, index: usize) -> io::Result<Probes> {
         let spec = &context.plan.flows[index];
         let (from, to) = (&spec.from, &spec.to);
@@ -49,7 +49,7 @@ impl Probes {
                     allow_memory(&pinger)?;
                     Ok(pinger)
                 })?;
-                context.epoll.add(&pinger, Interest::Readable, For::Sender.token(index))?;
+                context.epoll.add(&pinger, Interest::Readable, EventTarget::Sender.token(index))?;
                 (
                     Ends::Ping(pinger),
                     interval_ns,
@@ -71,8 +71,12 @@ impl Probes {
                     sys::connect(&fd, far_end(spec))?;
                     Ok(fd)
                 })?;
-                context.epoll.add(&server, Interest::Readable, For::Listener.token(index))?;
-                context.epoll.add(&client, Interest::Readable, For::Sender.token(index))?;
+                context.epoll.add(
+                    &server,
+                    Interest::Readable,
+                    EventTarget::Listener.token(index),
+                )?;
+                context.epoll.add(&client, Interest::Readable, EventTarget::Sender.token(index))?;
                 (Ends::Echo { client, server }, interval_ns, packet_bytes - spec.headers())
             }
             _ => unreachable!("only probes are opened here"),
@@ -88,10 +92,10 @@ impl Probes {
         })
     }
 
-    /// Sends the request that was due at `due`; when the next is.
+    /// Sends the request that was due at `due`; returns the next due time.
     pub fn send(&mut self, context: &mut Context, due: i64) -> (io::Result<()>, i64) {
         let sequence = self.sent.len();
-        // Read right before sending: what else was due at this time may have taken some.
+        // Read just before sending: other work due at this time may have taken some time.
         let now = context.clock.now();
         self.sent.push(now);
         self.turned.push(NEVER);
@@ -106,7 +110,7 @@ impl Probes {
         (result, due + self.interval)
     }
 
-    /// Echoes what has reached the far end.
+    /// Returns the requests that have reached the far end.
     pub fn turn_round(&mut self, context: &mut Context) -> io::Result<()> {
         let Ends::Echo { server, .. } = &self.ends else {
             return Ok(());
@@ -123,7 +127,7 @@ impl Probes {
         Ok(())
     }
 
-    /// Takes in replies.
+    /// Reads replies.
     pub fn on_replies(&mut self, context: &mut Context) -> io::Result<()> {
         match &self.ends {
             Ends::Ping(pinger) => context.batch.receive(pinger)?,
@@ -144,7 +148,7 @@ impl Probes {
                     None => continue,
                 },
             };
-            // A second reply to the same request is not its own.
+            // A duplicate reply does not change the arrival time.
             if let Some(slot) = self.received.get_mut(sequence).filter(|slot| **slot == NEVER) {
                 *slot = context.clock.stamp(stamp);
                 if let Some(turned) = turned {
@@ -155,8 +159,8 @@ impl Probes {
         Ok(())
     }
 
-    /// The ping with this sequence number was heard at the far end.
-    pub fn heard(&mut self, sequence: u16, time: i64) {
+    /// The ping with this sequence number has reached the far end.
+    pub fn request_arrived(&mut self, sequence: u16, time: i64) {
         let Some(latest) = self.sent.len().checked_sub(1) else {
             return;
         };
@@ -166,7 +170,7 @@ impl Probes {
         }
     }
 
-    /// Adds its rows; what is to be said of it.
+    /// Adds its rows and returns its summary.
     pub fn finish(self, tables: &mut Tables) -> Value {
         for (sequence, &sent) in self.sent.iter().enumerate() {
             tables.probes.push(probes::Row {
@@ -177,8 +181,8 @@ impl Probes {
                 received_ns: self.received[sequence],
             });
         }
-        let mut said = counted(self.sent.len(), &self.received);
-        said["kind"] = "probes".into();
-        said
+        let mut summary = counted(self.sent.len(), &self.received);
+        summary["kind"] = "probes".into();
+        summary
     }
 }

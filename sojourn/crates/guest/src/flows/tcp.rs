@@ -1,9 +1,9 @@
-//! TCP: one connection, or transfers one after another.
+//! TCP flows: one connection, or sequential transfers.
 //!
-//! The sender connects, whichever way the data flow; its listener waits from the beginning. Numbers
-//! that a connection counts are summed over all of a flow's connections, so the tables see one
-//! flow. Sizes and pauses are drawn as the simulator draws them: size, pause, size, ... from the
-//! stream `<flow>/traffic`.
+//! The sender connects, whatever the direction of the data; its listener is open from the
+//! beginning. A connection's counters are summed over all connections of a flow, so the tables show
+//! one flow. Sizes and pauses are drawn as in the simulator: size, pause, size, ... from the stream
+//! `<flow>/traffic`.
 
 use std::io;
 
@@ -15,7 +15,7 @@ use traffic::Draw;
 use units::Rng;
 
 use super::far_end;
-use crate::context::{Context, For, Task};
+use crate::context::{Context, EventTarget, Task};
 use crate::plan::{self, Traffic};
 use crate::recorded::{Tables, tcp, transfers};
 
@@ -26,7 +26,7 @@ pub struct Tcp {
     listener: Listener,
     sender: Option<Sender>,
     receiver: Option<Receiver>,
-    /// Size of the connection in progress or to come.
+    /// Size of the current or next connection.
     bytes: Option<u64>,
     /// Sizes and pauses of further transfers.
     series: Option<(Draw, Draw)>,
@@ -40,7 +40,7 @@ pub struct Tcp {
     last: TcpInfo,
 }
 
-/// What the connections that are over have counted.
+/// Counters of the connections that have ended.
 #[derive(Clone, Copy, Default)]
 struct Totals {
     retrans_segments: i64,
@@ -83,14 +83,14 @@ impl Tcp {
             _ => unreachable!("only TCP traffic is opened here"),
         };
         let options = options(tcp, spec.ds);
-        // DCTCP's receiver tells of each mark by itself: with another's, its sender would cut its
-        // window as Reno does.
+        // DCTCP's receiver reports each mark separately. With another receiver, a DCTCP sender
+        // would halve its window as Reno does.
         let both = options.congestion.clone().filter(|name| name == "dctcp" || name == "prague");
         let listen =
             || Listener::new(far_end(spec), &Options { congestion: both, ..options.clone() });
         let listener = context.world.inside(Some(&spec.to.namespace), listen)?;
-        context.epoll.add(&listener, Interest::Readable, For::Listener.token(index))?;
-        // Its absence is better known before the run than during it.
+        context.epoll.add(&listener, Interest::Readable, EventTarget::Listener.token(index))?;
+        // A missing congestion control is reported before the run, not during it.
         if let Some(name) = &options.congestion {
             context.world.inside(Some(&spec.from.namespace), || known(name, spec))?;
         }
@@ -121,27 +121,32 @@ impl Tcp {
         self.began = context.clock.now();
         self.connections += 1;
         let sender = context.world.inside(Some(&spec.from.namespace), connect)?;
-        context.epoll.add(&sender, Interest::WritableEdge, For::Sender.token(self.index))?;
+        context.epoll.add(
+            &sender,
+            Interest::WritableEdge,
+            EventTarget::Sender.token(self.index),
+        )?;
         self.sender = Some(sender);
         Ok(())
     }
 
-    /// Connections that have come in. One that comes while another is open takes its place: the
-    /// sender gave the old one up.
+    /// Accepts waiting connections. A new connection replaces an open one, because the sender has
+    /// given that one up.
     pub fn accept(&mut self, context: &mut Context) -> io::Result<()> {
         while let Some(receiver) = self.listener.accept()? {
             context.read_in_kernel(&receiver)?;
             context.epoll.add(
                 &receiver,
                 Interest::ReadableEdge,
-                For::Receiver.token(self.index),
+                EventTarget::Receiver.token(self.index),
             )?;
             self.receiver = Some(receiver);
         }
         Ok(())
     }
 
-    /// The sender can write, or its connection is through or broken. True: a connection is over.
+    /// The sender is writable, or its connection is done or broken. Returns true if a connection
+    /// has ended.
     pub fn on_sender(&mut self, context: &mut Context, closed: bool) -> io::Result<bool> {
         let Some(sender) = &mut self.sender else {
             return Ok(false);
@@ -169,7 +174,7 @@ impl Tcp {
         }
     }
 
-    /// The receiver can read.
+    /// The receiver is readable.
     pub fn on_receiver(&mut self, closed: bool) -> io::Result<()> {
         let Some(receiver) = &mut self.receiver else {
             return Ok(());
@@ -183,7 +188,7 @@ impl Tcp {
         result.map(drop)
     }
 
-    /// Rests between two transfers, this long at least, if there is another one to come.
+    /// Schedules the next transfer, if there is one, after a pause of at least `least` ns.
     pub fn rest(&mut self, context: &mut Context, least: i64) {
         if let Some((sizes, pauses)) = &self.series {
             let pause = (pauses.next(&mut self.rng) as i64).max(least);
@@ -192,7 +197,7 @@ impl Tcp {
         }
     }
 
-    /// Writes nothing more.
+    /// Stops: writes no more data.
     pub fn stop(&mut self) -> io::Result<()> {
         self.stopped = true;
         self.sender.as_mut().map_or(Ok(()), Sender::stop)
@@ -257,7 +262,7 @@ impl Tcp {
         Ok(())
     }
 
-    /// What is to be said of it.
+    /// Returns its summary.
     pub fn finish(self) -> Value {
         json!({
             "kind": "tcp",
@@ -270,12 +275,12 @@ impl Tcp {
     }
 }
 
-/// What came in order, whoever read it. The end of the stream counts as one more to the kernel.
+/// Returns the bytes received in order, whoever read them. The kernel counts the FIN as one more.
 fn received(info: &TcpInfo) -> u64 {
     info.bytes_received - u64::from(ENDED.contains(&info.state))
 }
 
-/// States of a connection whose far end has ended: TIME_WAIT, CLOSE_WAIT, LAST_ACK, CLOSING.
+/// States in which the far end has sent a FIN: TIME_WAIT, CLOSE_WAIT, LAST_ACK, CLOSING.
 const ENDED: [u8; 4] = [6, 8, 9, 11];
 
 fn options(tcp: &plan::Tcp, ds: u8) -> Options {
@@ -283,9 +288,9 @@ fn options(tcp: &plan::Tcp, ds: u8) -> Options {
     Options { congestion: tcp.congestion, mss: tcp.mss, window_bytes: tcp.window_bytes, ds }
 }
 
-/// Whether this kernel has a congestion control.
+/// Fails if this kernel does not have a congestion control.
 fn known(name: &str, flow: &plan::Flow) -> io::Result<()> {
     let options = Options { congestion: Some(name.to_string()), ..Options::default() };
-    // Port 0 of an address that is one's own is free to listen at; it is closed again at once.
+    // Listening at port 0 of a local address always works; the socket is closed at once.
     Listener::new(std::net::SocketAddr::new(flow.from.address, 0), &options).map(drop)
 }
