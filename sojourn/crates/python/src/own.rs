@@ -66,8 +66,8 @@ fn of_control(failure: &OwnControlFailure) -> PyErr {
 fn of_discipline(failure: &OwnFailure) -> PyErr {
     let [file, class] = failure.law.clone();
     let [why, line] = failure.failed;
-    let OwnFailure { asked, at_ns, answer, .. } = *failure;
-    OwnCodeError::new_err((file, class, asked, at_ns, answer, why, line))
+    let OwnFailure { call, at_ns, answer, .. } = *failure;
+    OwnCodeError::new_err((file, class, call, at_ns, answer, why, line))
 }
 
 /// A discipline's compiled code; see `_core.pyi`.

@@ -1,7 +1,7 @@
 //! tc's words and the records of the disciplines, for Python: frozen values, and errors as
 //! `sojourn.units.UnitError`.
 
-use ::tc::linux::{HEADER, Place, State, Tell, Why};
+use ::tc::linux::{CauseCounter, HEADER, Place, State, Why};
 use ::tc::{Discipline, Record, TcError, Value, layer, numbers};
 use link::{Cells, Framing, PolicerParams, ShaperParams};
 use pyo3::IntoPyObjectExt;
@@ -219,7 +219,7 @@ pub struct QdiscRecord(&'static Record);
 /// What counts packets: (cause, names added up, names taken away).
 type Counter = (&'static str, Vec<&'static str>, Vec<&'static str>);
 
-fn counter(tell: &Tell) -> Counter {
+fn counter(tell: &CauseCounter) -> Counter {
     (tell.cause.word(), tell.plus.to_vec(), tell.minus.to_vec())
 }
 
@@ -348,9 +348,9 @@ fn why<'py>(py: Python<'py>, why: &Why) -> PyResult<Bound<'py, PyTuple>> {
     let (arrival, departure) = match why {
         Why::Always(cause) => (cause.word(), cause.word()),
         Why::ByEnd { arrival, departure } => (arrival.word(), departure.word()),
-        Why::Counted(tells) => (tells[0].cause.word(), tells[0].cause.word()),
+        Why::Counted(counters) => (counters[0].cause.word(), counters[0].cause.word()),
     };
-    let counters: Vec<Counter> = why.tells().iter().map(counter).collect();
+    let counters: Vec<Counter> = why.counters().iter().map(counter).collect();
     (arrival, departure, counters).into_pyobject(py)
 }
 

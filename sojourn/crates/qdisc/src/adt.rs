@@ -4,17 +4,17 @@
 //! The limit is `q_adt`. On the first arrival after each sample period the throughput of that
 //! period enters a weighted average. While the average is below the wanted utilisation of the link,
 //! the limit is multiplied by c, otherwise divided by it. Many flows keep a link busy with a short
-//! queue, few need a long one; nobody has to know their number.
+//! queue, few flows need a long one; the number of flows need not be known.
 //!
 //! Source: Stanojevic, Shorten, Kellett, "Adaptive Tuning of Drop-Tail Buffers for Reducing
 //! Queueing Delays", IEEE Communications Letters 10(7), 2006, §II. THR, q_adt, u, c and rho are the
-//! paper's letters. The paper leaves the start open. Here q_adt starts at the buffer size (Comment
-//! 1 needs that) unless `start` is given, and THR at zero, as if the link had been idle before the
-//! run. So the limit begins to shrink once the average has seen enough of a busy link (44 full
-//! samples at rho = 0.1, u = 0.99). Deviations from the paper: q_adt is at least one packet. Below
-//! one the decisions are the same (an empty queue takes a packet, any other drops it), but the way
-//! back would grow without bound. While the service rate is unknown or zero, q_adt does not change:
-//! there is no utilisation to regulate.
+//! paper's letters. The paper does not specify the start. Here q_adt starts at the buffer size
+//! (Comment 1 needs that) unless `start` is given, and THR at zero, as if the link had been idle
+//! before the run. So the limit begins to shrink after the average has seen enough of a busy link
+//! (44 full samples at rho = 0.1, u = 0.99). Deviations from the paper: q_adt is at least one
+//! packet. Below one packet the decisions are the same: an empty queue takes a packet, any other
+//! drops it. But q_adt could fall without bound, and would take as long to return. While the
+//! service rate is unknown or zero, q_adt does not change: there is no utilisation to regulate.
 
 use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
@@ -25,7 +25,7 @@ use units::{Rate, Span, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdtParams {
-    /// The paper's SizeOfBuffer: q_adt never passes it. Packets.
+    /// The paper's SizeOfBuffer, in packets: q_adt never exceeds it.
     pub limit: u64,
     /// The paper's u: the wanted utilisation of the link, a fraction (0.99).
     pub utilisation: f64,
@@ -35,18 +35,20 @@ pub struct AdtParams {
     pub weight: f64,
     /// The paper's SamplePeriod, ns (300 000 000).
     pub sample_ns: u64,
-    /// The paper's ServiceRate, bit/s; `None`: the link's, and it follows the link's changes.
+    /// The paper's ServiceRate, bit/s. `None`: the link's rate, including its changes.
     pub rate: Option<u64>,
     /// q_adt at the start, packets; `None`: `limit`.
     pub start: Option<u64>,
-    /// The queue is counted in bytes, in packets of so many (footnote 4); `None`: in packets.
+    /// Bytes of a packet if the queue is counted in bytes (footnote 4). `None`: the queue is
+    /// counted in packets.
     pub packet: Option<u64>,
 }
 
 /// The algorithm's state.
 #[derive(Clone, Debug)]
 struct Control {
-    /// The limit in force, packets; real-valued, or 1.01 would never move a small one.
+    /// The limit in force, packets. It is a real number, since a factor of 1.01 would never change
+    /// a small integer.
     q_adt: f64,
     /// THR: the weighted average of the throughput, bit/s.
     throughput: f64,
@@ -62,7 +64,7 @@ pub struct Adt<B> {
     increase: f64,
     weight: f64,
     sample: Span,
-    /// The user gave the rate, so changes of the link's do not apply.
+    /// The user has given the rate, so changes of the link's rate are ignored.
     rate_is_fixed: bool,
     packet: Option<u64>,
     /// ServiceRate, bit/s; 0 = unknown.
@@ -95,7 +97,7 @@ impl<B> Adt<B> {
         }
     }
 
-    /// The queue's size, in packets or in bytes of which some are a packet.
+    /// The queue's size in packets, counted by packets or by bytes.
     fn size(&self) -> f64 {
         let backlog = self.queue.backlog();
         match self.packet {
@@ -104,7 +106,7 @@ impl<B> Adt<B> {
         }
     }
 
-    /// One sample: the paper's pseudo-code between IF and LastUpdate := now.
+    /// Takes one sample: the paper's pseudo-code between IF and LastUpdate := now.
     #[cold]
     fn update(&mut self, now: Time) {
         let control = &mut self.control;
@@ -124,7 +126,7 @@ impl<B> Adt<B> {
     }
 }
 
-/// min(q_adt, SizeOfBuffer), and the floor of one packet; a buffer of no packets stays one of none.
+/// min(q_adt, SizeOfBuffer), but at least one packet unless the buffer has no room for any.
 fn bounded(q_adt: f64, limit: f64) -> f64 {
     q_adt.max(1.0).min(limit)
 }
@@ -146,7 +148,7 @@ impl<B> Qdisc<B> for Adt<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.queue.pop()
     }
 
@@ -201,7 +203,7 @@ mod tests {
         Packet { enqueued: Time::ZERO, flow: 0, size: 1500, ds: DsField::BEST_EFFORT, body: () }
     }
 
-    /// Offers one packet each `gap_ns` from `from` to `to`, the link sending each at once.
+    /// Offers a packet every `gap_ns` from `from` to `to`. The link sends each at once.
     fn offer(q: &mut Adt<()>, from: u64, to: u64, gap_ns: u64) {
         let mut verdicts = Vec::new();
         for t in (from..to).step_by(gap_ns as usize) {
@@ -225,8 +227,8 @@ mod tests {
 
     #[test]
     fn in_bytes_acks_take_the_room_that_they_have() {
-        // q_adt of 6.3 packets of 1500 bytes: 9450 bytes. 236 ACKs of 40 bytes are 9440, so one more
-        // fits, and then none.
+        // q_adt is 6.3 packets of 1500 bytes: 9450 bytes. 236 ACKs of 40 bytes are 9440 bytes, so
+        // exactly one more fits.
         let mut q = adt(500, Some(6));
         q.packet = Some(1500);
         q.control.q_adt = 6.3;
@@ -241,7 +243,7 @@ mod tests {
     #[test]
     fn one_sample_follows_the_pseudo_code() {
         let mut q = adt(500, Some(100));
-        // 100 packets of 1500 bytes enter at 1 ms; at exactly 300 ms nothing happens yet
+        // 100 packets of 1500 bytes enter at 1 ms. At exactly 300 ms there is no sample yet
         // ("greater", not "at least").
         let mut verdicts = Vec::new();
         for _ in 0..100 {
@@ -254,15 +256,15 @@ mod tests {
         q.enqueue(packet(), Time(400_000_000), &mut verdicts);
         assert!((q.control.throughput - 300_000.0).abs() < 1e-6);
         assert!((q.control.q_adt - 101.0).abs() < 1e-9);
-        // The packet of 300 ms was refused (queue 100, not shorter than q_adt 100); that of 400 ms
-        // fits q_adt = 101.
+        // The packet at 300 ms was refused (queue 100, not shorter than q_adt 100). The one at 400
+        // ms fits q_adt = 101.
         assert_eq!(verdicts.len(), 1);
         assert_eq!(q.control.enqueued_bytes, 1500);
     }
 
     #[test]
     fn an_uncongested_link_keeps_the_whole_buffer() {
-        // Comment 1. 1500 bytes each 2 ms are 6 Mbit/s, half of the link.
+        // Comment 1. 1500 bytes every 2 ms are 6 Mbit/s, half of the link.
         let mut q = adt(500, None);
         offer(&mut q, 0, 60_000_000_000, 2_000_000);
         assert_eq!(q.state(Time::NEVER).limit, Some(500.0));
@@ -271,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_full_link_shrinks_the_limit_after_44_samples() {
-        // 1500 bytes each 1 ms are 12 Mbit/s, the whole link. 1 - 0.9^k passes 0.99 at k = 44.
+        // 1500 bytes every 1 ms are 12 Mbit/s, the whole link. 1 - 0.9^k exceeds 0.99 from k = 44.
         let mut q = adt(500, None);
         offer(&mut q, 0, 301_000_000 * 43 + 2, 1_000_000);
         assert_eq!(q.state(Time::NEVER).limit, Some(500.0));

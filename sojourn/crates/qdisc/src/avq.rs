@@ -1,12 +1,13 @@
-//! avq: adaptive virtual queue. A queue that exists only as a number, on a link a little slower than
-//! the real one, tells when to drop.
+//! avq: adaptive virtual queue. A virtual queue, which is only a number, on a link a little slower
+//! than the real one decides when to drop.
 //!
-//! Each packet that comes also joins a virtual queue of the same buffer B, which a virtual capacity C~
-//! serves. A packet that would overflow it is dropped or marked in the real queue. C~ moves with each
-//! arrival, so that what comes fills the part gamma of the link: with too much it shrinks, and the
-//! virtual queue overflows sooner. So the real queue stays short, and the link has gamma.
+//! Each packet that arrives also joins a virtual queue of the same buffer B, which is served at a
+//! virtual capacity C~. A packet that would overflow the virtual queue is dropped or marked in the
+//! real queue. C~ changes with each arrival so that arrivals use the fraction gamma of the link. If
+//! arrivals exceed that, C~ shrinks and the virtual queue overflows sooner. So the real queue stays
+//! short, and the utilisation is gamma.
 //!
-//! At an arrival of b bytes at the time t, s being that of the one before:
+//! On an arrival of b bytes at time t, with the previous arrival at time s:
 //!
 //! ```text
 //! VQ = max(VQ - C~ (t - s), 0)
@@ -16,11 +17,12 @@
 //!
 //! Source: S. Kunniyur and R. Srikant, "Analysis and design of an adaptive virtual queue (AVQ)
 //! algorithm for active queue management", SIGCOMM 2001 (IEEE/ACM Transactions on Networking 12(2),
-//! 2004), whose names these are. gamma 0.98, alpha 0.15 and a buffer of 100 packets are theirs.
+//! 2004). The names are the paper's. So are gamma 0.98, alpha 0.15 and a buffer of 100 packets.
 //!
-//! Deviations and readings: C~ begins as C, and the virtual queue empty. While the rate is unknown or
-//! zero nothing is virtual. Every packet that comes moves C~, also one that is dropped: so with drops in
-//! place of marks the link lacks what is dropped.
+//! Deviations and readings: C~ begins as C, and the virtual queue empty. While the rate is unknown
+//! or zero there is no virtual queue. Every packet that arrives changes C~, also one that is
+//! dropped. So if packets are dropped rather than marked, the utilisation is lower by the dropped
+//! packets.
 
 use crate::ds::mark;
 use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, State, Verdict};
@@ -31,19 +33,19 @@ use units::{Rate, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AvqParams {
-    /// The paper's B: bytes in the real queue, and in the virtual one (150 000).
+    /// The paper's B: the limit of the real queue and of the virtual queue, bytes (150 000).
     pub limit: u64,
     /// The paper's gamma: the wanted utilisation of the link, a fraction (0.98).
     pub gamma: f64,
-    /// The paper's alpha: how quickly C~ follows, 1/s (0.15).
+    /// The paper's alpha: how quickly C~ adapts, 1/s (0.15).
     pub alpha: f64,
-    /// The paper's C, bit/s; `None`: the link's, and it follows the link's changes.
+    /// The paper's C, bit/s. `None`: the link's rate, including its changes.
     pub rate: Option<u64>,
     /// Mark ECN-capable packets instead of dropping them (false).
     pub ecn: bool,
 }
 
-/// A FIFO under a virtual one.
+/// A FIFO with a virtual queue.
 pub struct Avq<B> {
     params: AvqParams,
     /// The paper's C, bytes/s; 0: unknown.
@@ -52,7 +54,7 @@ pub struct Avq<B> {
     virtual_capacity: f64,
     /// The paper's VQ, bytes.
     virtual_queue: f64,
-    /// The paper's s.
+    /// The paper's s: the time of the last arrival.
     last_arrival: Time,
     queue: Fifo<B>,
 }
@@ -72,7 +74,7 @@ impl<B> Avq<B> {
         }
     }
 
-    /// A packet comes: whether the virtual queue overflows.
+    /// Updates the virtual queue for an arriving packet. Returns whether it overflows.
     #[inline]
     fn overflows(&mut self, size: u32, now: Time) -> bool {
         if self.capacity <= 0.0 {
@@ -106,7 +108,7 @@ impl<B> Qdisc<B> for Avq<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.queue.pop()
     }
 
@@ -127,7 +129,7 @@ impl<B> Qdisc<B> for Avq<B> {
         if self.params.rate.is_some() {
             return;
         }
-        // The virtual link keeps its share of the real one.
+        // The virtual capacity keeps its ratio to the real one.
         let share = if self.capacity > 0.0 { self.virtual_capacity / self.capacity } else { 1.0 };
         self.capacity = rate.0 as f64 / 8.0;
         self.virtual_capacity = share * self.capacity;
@@ -158,22 +160,22 @@ mod tests {
 
     #[test]
     fn the_virtual_queue_and_capacity_are_the_paper_s_step_by_step() {
-        // alpha is 100/s, so that each packet takes 100 000 bytes/s off C~.
+        // alpha is 100/s, so each packet lowers C~ by 100 000 bytes/s.
         let mut q = avq(2000, [0.5, 100.0], false);
         let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-6, "{found}");
         assert!(send(&mut q, DsField::BEST_EFFORT, 0).is_empty());
         // min(C, C) - 100 * 1000.
         close(q.virtual_queue, 1000.0);
         close(q.virtual_capacity, 900_000.0);
-        // 1 ms: VQ = 1000 - 900, and 1000 more. C~ = 900 000 + 100 * 0.5 * 10^6 * 0.001 - 100 000.
+        // After 1 ms: VQ = 1000 - 900 + 1000. C~ = 900 000 + 100 * 0.5 * 10^6 * 0.001 - 100 000.
         assert!(send(&mut q, DsField::BEST_EFFORT, MS).is_empty());
         close(q.virtual_queue, 1100.0);
         close(q.virtual_capacity, 850_000.0);
-        // At once: 1100 + 1000 is above 2000, and C~ falls all the same.
+        // At the same time: 1100 + 1000 exceeds 2000. C~ falls although the packet is dropped.
         let verdicts = send(&mut q, DsField::BEST_EFFORT, MS);
         assert!(
             matches!(verdicts[..], [Verdict::Dropped(_, Cause::Limit)]),
-            "the real one is full too"
+            "the real queue is full, too"
         );
         close(q.virtual_queue, 1100.0);
         close(q.virtual_capacity, 750_000.0);
@@ -181,7 +183,7 @@ mod tests {
         let verdicts = send(&mut q, DsField::BEST_EFFORT, MS);
         assert!(matches!(verdicts[..], [Verdict::Dropped(_, Cause::Early)]), "{verdicts:?}");
         close(q.virtual_capacity, 650_000.0);
-        // After a second it is C again, less what the packet takes.
+        // After a second C~ is C again, less the packet's share.
         assert!(send(&mut q, DsField::BEST_EFFORT, 1_001 * MS).is_empty());
         close(q.virtual_queue, 1000.0);
         close(q.virtual_capacity, 900_000.0);
@@ -191,14 +193,14 @@ mod tests {
 
     #[test]
     fn what_comes_evenly_is_signalled_beyond_gamma() {
-        // 99 and 97 hundredths of what the link carries, which is 1000 bytes a ms.
+        // The rates are 99 % and 97 % of the link's 1000 bytes per ms.
         for (gap, signalled) in [(MS * 100 / 99, true), (MS * 100 / 97, false)] {
             let mut q = avq(20_000, [0.98, 0.15], true);
             let mut marks = 0;
             for number in 0..200_000 {
                 marks += send(&mut q, DsField(2), number * gap).len();
                 if q.dequeue(Time(number * gap), &mut Vec::new()).is_none() {
-                    panic!("what came is there");
+                    panic!("no packet was queued");
                 }
             }
             assert_eq!(marks > 0, signalled, "{marks}");

@@ -1,6 +1,5 @@
-//! Bands, each a pfifo of the same limit, and the map that sorts packets into them: what prio and ets
-//! share. A packet's TOS bits give its priority (`pfifo_fast` has the table), and `priomap` the band
-//! of each priority.
+//! Bands for prio and ets. Each band is a pfifo, all with the same limit. A packet's TOS bits give
+//! its priority (`pfifo_fast` has the table), and `priomap` gives the band of each priority.
 
 use crate::pfifo_fast::priority_of;
 use crate::{Backlog, Cause, Fifo, Packet, State, Verdict};
@@ -9,10 +8,10 @@ use std::fmt::Display;
 use std::str::FromStr;
 use units::Time;
 
-/// What a packet's priority can be.
+/// The number of priorities.
 pub(crate) const PRIORITIES: usize = 16;
 
-/// Numbers with a blank between.
+/// Reads numbers separated by blanks.
 pub(crate) fn listed<'de, D, T>(from: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -22,7 +21,7 @@ where
     text.split_whitespace().map(|each| each.parse().map_err(D::Error::custom)).collect()
 }
 
-/// A band for each priority.
+/// Reads a band for each priority.
 pub(crate) fn priomap<'de, D>(from: D) -> Result<[u8; PRIORITIES], D::Error>
 where
     D: Deserializer<'de>,
@@ -38,7 +37,7 @@ pub(crate) struct Bands<B> {
 }
 
 impl<B> Bands<B> {
-    /// So many empty bands, one at least. A priority whose band there is not has the last.
+    /// `bands` empty bands, at least one. A priority mapped to a missing band uses the last band.
     pub(crate) fn new(bands: u8, priomap: [u8; PRIORITIES], limit: u64) -> Self {
         let last = bands.max(1) - 1;
         Bands {
@@ -49,12 +48,13 @@ impl<B> Bands<B> {
         }
     }
 
-    /// How many there are.
+    /// The number of bands.
     pub(crate) fn len(&self) -> usize {
         self.queues.len()
     }
 
-    /// The band that the packet has joined; `None`: it was full, and the packet is dropped.
+    /// Enqueues a packet and returns its band. Returns `None` if the band is full; the packet is
+    /// then dropped.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -75,14 +75,14 @@ impl<B> Bands<B> {
         Some(band)
     }
 
-    /// The oldest packet of the first of these many bands that has one.
+    /// Removes the oldest packet of the first nonempty band among the first `bands`.
     #[inline]
     pub(crate) fn pop_first(&mut self, bands: usize) -> Option<Packet<B>> {
         let packet = self.queues[..bands].iter_mut().find_map(Fifo::pop)?;
         Some(self.left(packet))
     }
 
-    /// The oldest packet of this band.
+    /// Removes the oldest packet of this band.
     #[inline]
     pub(crate) fn pop(&mut self, band: usize) -> Option<Packet<B>> {
         let packet = self.queues[band].pop()?;

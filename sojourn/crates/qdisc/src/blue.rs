@@ -1,19 +1,18 @@
-//! blue: drops or marks at random, by how often the queue has overflowed and how often the link was
-//! idle.
+//! blue: drops or marks at random; the probability follows overflows of the queue and idle periods
+//! of the link.
 //!
-//! All others of its time measured the queue. BLUE keeps one probability p instead: a packet that
-//! finds the queue full raises it by d1, a link that finds the queue empty lowers it by d2, and
-//! neither more often than once in `freeze_time`, so that senders have time to answer. A queue that
-//! has overflowed needs a larger p, one that runs empty a smaller one, and where neither happens p
-//! is right.
+//! Earlier schemes measured the queue. BLUE keeps one probability p instead. A packet that finds
+//! the queue full raises p by d1, and a link that finds the queue empty lowers p by d2. p changes
+//! at most once in `freeze_time`, so that senders have time to react. A queue that overflows needs
+//! a larger p, and one that runs empty needs a smaller one. If neither happens, p is right.
 //!
 //! Source: W. Feng, D. Kandlur, D. Saha and K. Shin, "BLUE: a new class of active queue management
 //! algorithms", University of Michigan CSE-TR-387-99 (1999); by the same, "The BLUE active queue
 //! management algorithms", IEEE/ACM Transactions on Networking 10(4), 2002. p_m, d1, d2 and
-//! freeze_time are theirs, the defaults ours.
+//! freeze_time are the paper's names; the defaults are ours.
 //!
-//! Deviations: an idle period is one event, however long it lasts. The variant that raises p where
-//! the queue passes a length L is not here: that L is the limit.
+//! Deviations: an idle period is one event, however long it lasts. The variant that raises p when
+//! the queue exceeds a length L is not implemented: here L is the limit.
 
 use crate::ds::mark;
 use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, State, Verdict};
@@ -24,9 +23,9 @@ use units::{Rng, Span, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlueParams {
-    /// Packets (1000).
+    /// The limit, packets (1000).
     pub limit: u64,
-    /// The least time between two steps of p, ns (100 000 000).
+    /// The least time between two changes of p, ns (100 000 000).
     pub freeze_ns: u64,
     /// The paper's d1 (0.02).
     pub increment: f64,
@@ -36,7 +35,7 @@ pub struct BlueParams {
     pub ecn: bool,
 }
 
-/// A FIFO whose packets are dropped or marked at random as they come.
+/// A FIFO whose packets are dropped or marked at random on arrival.
 pub struct Blue<B> {
     limit: u64,
     freeze: Span,
@@ -45,11 +44,11 @@ pub struct Blue<B> {
     ecn: bool,
     /// The paper's p_m.
     probability: f64,
-    /// `None`: it has not changed yet.
+    /// The time of the last change of p; `None` before the first change.
     last_update: Option<Time>,
     rng: Rng,
     queue: Fifo<B>,
-    /// Asked in vain since the last packet: this idle period is counted.
+    /// A dequeue has found the queue empty since the last packet, so this idle period is counted.
     found_empty: bool,
 }
 
@@ -70,7 +69,7 @@ impl<B> Blue<B> {
         }
     }
 
-    /// A step of p, unless the last one was too short a time ago.
+    /// Changes p by `by`, unless the last change was less than `freeze_time` ago.
     fn step(&mut self, by: f64, now: Time) {
         if self.last_update.is_none_or(|last| now.since(last) > self.freeze) {
             self.probability = (self.probability + by).clamp(0.0, 1.0);
@@ -95,7 +94,7 @@ impl<B> Qdisc<B> for Blue<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let packet = self.queue.pop();
         if packet.is_none() && !std::mem::replace(&mut self.found_empty, true) {
             self.step(-self.decrement, now);
@@ -149,7 +148,7 @@ mod tests {
         assert_eq!(p(&q), Some(0.0));
         for at in [MS, 2 * MS, 101 * MS] {
             send(&mut q, DsField::BEST_EFFORT, at);
-            assert_eq!(p(&q), Some(0.25), "the second and third come within the freeze time");
+            assert_eq!(p(&q), Some(0.25), "the second and third arrive within the freeze time");
         }
         send(&mut q, DsField::BEST_EFFORT, 102 * MS);
         assert_eq!(p(&q), Some(0.5));
@@ -169,7 +168,7 @@ mod tests {
             let signalled = (0..10_000).filter(|at| !send(&mut q, capable, *at).is_empty()).count();
             assert!((2300..2700).contains(&signalled), "{signalled}");
             let waits = if ecn { 10_000 } else { 10_000 - signalled };
-            assert_eq!(q.backlog().packets as usize, waits, "what is marked goes on");
+            assert_eq!(q.backlog().packets as usize, waits, "marked packets are queued");
         }
     }
 }

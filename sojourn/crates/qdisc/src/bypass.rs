@@ -1,13 +1,14 @@
 //! Linux's bypass of a discipline (TCQ_F_CAN_BYPASS): a packet that finds the queue empty is not
 //! enqueued.
 //!
-//! `__dev_xmit_skb` hands such a packet to the driver at once. If the driver has no room, the
+//! `__dev_xmit_skb` passes such a packet to the driver at once. If the driver has no room, the
 //! packet is requeued in front of the discipline (`dev_requeue_skb`) and offered again before any
-//! packet of the discipline. CoDel never sees the packet, so its sojourn counts for nothing, and
-//! fq_codel charges it to no flow. It counts in the limit all the same.
+//! packet of the discipline. CoDel never sees the packet and so ignores its sojourn time. fq_codel
+//! charges the packet to no flow. The packet still counts towards the limit.
 //!
-//! Only a device's root discipline that allows it is bypassed: fifos, codel, fq_codel; not red, and
-//! nothing below a shaper. To a fifo it makes no difference.
+//! Linux bypasses only a device's root discipline, and only one that allows it: FIFOs, codel,
+//! fq_codel, but not red. It never bypasses a discipline below a shaper. For a FIFO the bypass
+//! makes no difference.
 //!
 //! Source: Linux net/core/dev.c (`__dev_xmit_skb`), net/sched/sch_generic.c (`sch_direct_xmit`,
 //! `dev_requeue_skb`).
@@ -15,26 +16,26 @@
 use crate::{Backlog, Packet};
 use units::Time;
 
-/// The bypass, and the packet in it that waits for the driver.
+/// The bypass of a discipline, and the packet in it that waits for the driver.
 pub(crate) struct Bypass<B> {
     open: bool,
     held: Option<Packet<B>>,
 }
 
 impl<B> Bypass<B> {
-    /// `open`: the discipline may be bypassed.
+    /// A bypass. `open`: the discipline may be bypassed.
     pub(crate) fn new(open: bool) -> Bypass<B> {
         Bypass { open, held: None }
     }
 
-    /// Whether a packet bypasses the discipline where that is empty.
+    /// Whether a packet bypasses an empty discipline.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Takes the packet if it bypasses the discipline, whose backlog is `inside`; otherwise returns
-    /// it.
+    /// Takes the packet if it bypasses the discipline, whose backlog is `inside`. Otherwise returns
+    /// the packet.
     #[inline]
     pub(crate) fn take_past(
         &mut self,
@@ -50,13 +51,13 @@ impl<B> Bypass<B> {
         None
     }
 
-    /// The waiting packet, which leaves before those of the discipline.
+    /// Removes the waiting packet, which leaves before those of the discipline.
     #[inline]
     pub(crate) fn take_out(&mut self) -> Option<Packet<B>> {
         self.held.take()
     }
 
-    /// The backlog of both, where the discipline's is `inside`.
+    /// The backlog of the bypass and the discipline together; the discipline's is `inside`.
     #[inline]
     pub(crate) fn backlog(&self, inside: Backlog) -> Backlog {
         match &self.held {

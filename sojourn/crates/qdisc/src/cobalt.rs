@@ -1,20 +1,21 @@
 //! cobalt: CoDel with BLUE, the law on each of cake's flows; here also on one queue, for teaching.
 //!
-//! CoDel's half signals when a packet's sojourn passes the target, at a rate that grows with the
+//! CoDel's half signals when a packet's sojourn exceeds the target, at a rate that grows with the
 //! square root of the signals so far. It differs from codel.rs in two ways. It acts at the first
-//! packet above target when the rate of its last episode is due, and else an interval later. When
-//! the sojourn is below target it doesn't forget its count at once: the count falls by the same law
-//! by which it rose. BLUE's half drops at random. Its probability grows when the queue overflows
-//! and shrinks when the queue is found empty, so flows that answer no signal are dropped, too.
+//! packet above target when the rate of its last episode is due, and otherwise an interval later.
+//! When the sojourn is below target, the count is not reset at once: it falls by the same law by
+//! which it rose. BLUE's half drops at random. Its probability grows when the queue overflows and
+//! shrinks when the queue is found empty, so flows that respond to no signal are dropped, too.
 //!
-//! A packet that leaves its queue empty is sent even when the law drops it: a queue of one packet
-//! is no standing queue. The law moves on all the same.
+//! A packet that leaves its queue empty is sent even when the law drops it: a single packet is not
+//! a standing queue. The law's state changes all the same.
 //!
-//! As a discipline of its own it drops at the head when its limit is passed, as cake does.
+//! The standalone discipline drops at the head when its limit is exceeded, as cake does.
 //!
-//! Source: J. Morton's COBALT as Linux's sch_cake has it (6.12, behaviour); Feng et al., BLUE,
+//! Source: J. Morton's COBALT as in Linux's sch_cake (6.12, behaviour); Feng et al., BLUE,
 //! 1999. Deviations: roots of counts below 16 are eight Newton steps each, which is Linux's table
-//! but for the last digit at 10. A mark is told when the packet leaves, and not if BLUE drops it.
+//!       but for the last digit at 10. A mark is reported when the packet leaves, and not if BLUE
+//!       drops it.
 
 use crate::ds::mark;
 use crate::{Backlog, Cause, Context, Ecn, Fifo, Packet, Qdisc, State, Verdict};
@@ -25,7 +26,7 @@ use units::{Rate, Rng, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CobaltParams {
-    /// Packets (1000).
+    /// The limit, packets (1000).
     pub limit: u64,
     /// The acceptable sojourn, ns (5 000 000).
     pub target_ns: u64,
@@ -35,13 +36,13 @@ pub struct CobaltParams {
     pub ecn: bool,
 }
 
-/// A step up of BLUE's probability, of 2^32.
+/// The increment of BLUE's probability, in units of 2^-32.
 const BLUE_UP: u32 = 1 << 24;
-/// A step down.
+/// The decrement of BLUE's probability, in units of 2^-32.
 const BLUE_DOWN: u32 = 1 << 20;
-/// 1, as roots have it: units of 2^-32.
+/// The value 1 of a root, in units of 2^-32.
 const ONE: u32 = u32::MAX;
-/// Counts whose roots are worked out beforehand.
+/// The precomputed roots of small counts.
 const ROOTS: [u32; 16] = roots();
 
 /// One Newton step from `root` towards 1/sqrt(count): x' = x (3 - count x^2) / 2.
@@ -68,16 +69,17 @@ const fn roots() -> [u32; 16] {
     roots
 }
 
-/// The law with its parameters, ns; all flows of one tin share it.
+/// The law with its parameters, ns. All flows of a tin share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CobaltLaw {
     pub(crate) target: u64,
     pub(crate) interval: u64,
-    /// How long the largest packet takes to send. A sojourn of four of them is never too long.
+    /// The transmission time of the largest packet, ns. A sojourn of four of these is never too
+    /// long.
     pub(crate) mtu_time: u64,
 }
 
-/// The state of one queue under the law. It outlives the queue's packets.
+/// The law's state for one queue. It outlives the queue's packets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Signals {
     /// Signals of this episode, less those that have decayed.
@@ -87,36 +89,36 @@ pub(crate) struct Signals {
     /// BLUE's probability, of 2^32.
     pub(crate) p_drop: u32,
     pub(crate) dropping: bool,
-    /// When the next signal is due, or the count falls next; ns.
+    /// The time at which the next signal is due, or the count falls next; ns.
     pub(crate) drop_next: u64,
     /// When BLUE's probability last changed, ns.
     blue_timer: u64,
 }
 
-/// BLUE's draws.
+/// The random draws of BLUE.
 pub(crate) struct Blue<'a> {
     pub(crate) rng: &'a mut Rng,
-    /// In a replay: what became of the recorded one.
-    pub(crate) told: Option<bool>,
+    /// In a replay: the recorded outcome.
+    pub(crate) recorded_draw: Option<bool>,
 }
 
 impl Blue<'_> {
     fn hits(&mut self, p: u32) -> bool {
-        self.told.unwrap_or_else(|| ((self.rng.next_u64() >> 32) as u32) < p)
+        self.recorded_draw.unwrap_or_else(|| ((self.rng.next_u64() >> 32) as u32) < p)
     }
 }
 
-/// What the law wants of the packet that is to leave.
+/// The law's decision on a packet that is about to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     /// CoDel signals, and the packet can be marked.
     pub(crate) marked: bool,
-    /// Drop it for this cause, unless it is the last of its queue.
+    /// The cause to drop the packet for, unless it is the last of its queue.
     pub(crate) drop: Option<Cause>,
 }
 
 impl Decision {
-    /// Tells the mark of a packet that leaves.
+    /// Reports the mark of a packet that leaves.
     #[inline]
     pub(crate) fn leaves<B>(self, packet: &mut Packet<B>, verdicts: &mut Vec<Verdict<B>>) {
         if self.marked {
@@ -126,7 +128,7 @@ impl Decision {
 }
 
 impl Signals {
-    /// Whether nothing of a past episode is left by `now`.
+    /// Whether no state of a past episode is left at `now`.
     #[inline]
     pub(crate) fn at_rest(&self, now: Time) -> bool {
         self.p_drop == 0 && self.count == 0 && now.0 >= self.drop_next
@@ -147,14 +149,15 @@ impl Signals {
 }
 
 impl CobaltLaw {
-    /// A gap of interval / sqrt(count) after `t`. Linux cuts the interval to 32 bits, which changes
-    /// those of 4.29 s and more.
+    /// A gap of interval / sqrt(count) after `t`. Linux truncates the interval to 32 bits, which
+    /// changes intervals of 4.29 s and more.
     #[inline]
     fn after(&self, t: u64, root: u32) -> u64 {
         t + ((u64::from(self.interval as u32) * u64::from(root)) >> 32)
     }
 
-    /// A packet is about to leave. A sojourn up to `least` is not too long, whatever the target.
+    /// Decides on a packet that is about to leave. A sojourn up to `least` is not too long,
+    /// whatever the target.
     #[inline]
     pub(crate) fn decide(
         &self,
@@ -166,7 +169,7 @@ impl CobaltLaw {
     ) -> Decision {
         let over = sojourn > self.target && sojourn > 4 * self.mtu_time && sojourn > least;
         if !over && signals.count == 0 && signals.p_drop == 0 {
-            // The usual case: nothing is wrong, and nothing was.
+            // The usual case: no congestion now, and none before.
             signals.dropping = false;
             signals.drop_next = now.0 + self.interval;
             return Decision { marked: false, drop: None };
@@ -215,13 +218,13 @@ impl CobaltLaw {
         decision
     }
 
-    /// One step back along the law.
+    /// Decrements the count along the law.
     fn decay(&self, signals: &mut Signals) {
         signals.set_count(signals.count - 1);
         signals.drop_next = self.after(signals.drop_next, signals.root);
     }
 
-    /// The queue lost a packet because there was no room.
+    /// The queue dropped a packet because there was no room.
     pub(crate) fn overflowed(&self, signals: &mut Signals, now: Time) {
         if now.0 - signals.blue_timer > self.target {
             signals.p_drop = signals.p_drop.saturating_add(BLUE_UP);
@@ -255,7 +258,7 @@ pub struct Cobalt<B> {
     signals: Signals,
     rng: Rng,
     queue: Fifo<B>,
-    /// Asked in vain since the last packet: once is enough.
+    /// A dequeue since the last packet has found the queue empty. One is enough.
     found_empty: bool,
 }
 
@@ -280,7 +283,7 @@ impl<B> Cobalt<B> {
     }
 
     fn set_rate(&mut self, rate: Rate) {
-        // During an outage the last rate stands.
+        // During an outage the last rate stays in force.
         let bits_ns = u64::from(self.mtu) * 8_000_000_000;
         self.law.mtu_time = bits_ns.checked_div(rate.0).unwrap_or(self.law.mtu_time);
     }
@@ -292,7 +295,7 @@ impl<B> Qdisc<B> for Cobalt<B> {
         self.found_empty = false;
         self.queue.push(packet, now);
         if u64::from(self.queue.backlog().packets) > self.limit {
-            let head = self.queue.pop().expect("a packet has just come");
+            let head = self.queue.pop().expect("a packet has just been enqueued");
             self.law.overflowed(&mut self.signals, now);
             verdicts.push(Verdict::Dropped(head, Cause::Limit));
         }
@@ -309,7 +312,7 @@ impl<B> Qdisc<B> for Cobalt<B> {
             };
             let sojourn = now.since(packet.enqueued).0;
             let can_mark = self.ecn && packet.ds.ecn() != Ecn::NotEct;
-            let mut blue = Blue { rng: &mut self.rng, told: None };
+            let mut blue = Blue { rng: &mut self.rng, recorded_draw: None };
             let decision =
                 self.law.decide(&mut self.signals, (sojourn, 0), can_mark, now, &mut blue);
             match decision.drop {
@@ -350,15 +353,14 @@ mod tests {
     use crate::DsField;
 
     const MS: u64 = 1_000_000;
-    /// cake's at 5 Mbit/s and more, with the default RTT.
+    /// cake's law at 5 Mbit/s and more, with the default RTT.
     const LAW: CobaltLaw = CobaltLaw { target: 5 * MS, interval: 100 * MS, mtu_time: MS };
 
     fn drawing(rng: &mut Rng) -> Blue<'_> {
-        Blue { rng, told: None }
+        Blue { rng, recorded_draw: None }
     }
 
-    /// When packets that could be marked are, of one each 10 us from `from` on, each of this
-    /// sojourn; ms since `from`.
+    /// The times of marks, ms since `from`, if a packet with this sojourn leaves every 10 us.
     fn marks(signals: &mut Signals, from: u64, sojourn: u64, last_ms: u64) -> Vec<f64> {
         let mut rng = Rng::new(1, "cobalt");
         (0..=last_ms * 100)
@@ -371,7 +373,7 @@ mod tests {
             .collect()
     }
 
-    /// To a tenth of a millisecond, and a packet.
+    /// Compares times to a tenth of a millisecond and a packet.
     fn are_at(found: &[f64], expected: &[f64]) {
         let near = |(found, expected): (&f64, &f64)| (found - expected).abs() < 0.11;
         let all = found.len() == expected.len() && found.iter().zip(expected).all(near);
@@ -435,7 +437,8 @@ mod tests {
                 falls.push((at - due) as f64 / 1e6);
             }
         }
-        // From 4 to 3 when the signal was due, then a gap of interval / sqrt(count) each.
+        // The count falls from 4 to 3 when the signal was due, then after a gap of interval /
+        // sqrt(count) each.
         are_at(&falls, &[0.0, 57.7, 128.4, 228.4]);
         assert!(signals.at_rest(Time(signals.drop_next)));
     }
@@ -496,7 +499,7 @@ mod tests {
                 }
                 steps += 1;
             }
-            // Sooner than a target later it stays as it is.
+            // Within a target of the last change the probability does not change.
             LAW.overflowed(signals, Time(now + 1));
             assert_eq!(signals.p_drop, if full { u32::MAX } else { 0 });
             steps
@@ -524,8 +527,8 @@ mod tests {
         for body in 0..4 {
             queue.enqueue(packet(body), Time(0), &mut verdicts);
         }
-        // The first is over target, the second one is dropped, the third one is not due; the last
-        // one is, long after.
+        // The first packet is over target, the second is dropped, the third is not due. The last is
+        // due, long after.
         let leaves = |queue: &mut Cobalt<u32>, ms: u64, verdicts: &mut Vec<_>| {
             queue.dequeue(Time(ms * MS), verdicts).map(|packet| packet.body)
         };
@@ -549,7 +552,7 @@ mod tests {
         assert_eq!(verdicts, [Verdict::Dropped(oldest, Cause::Limit)]);
         let state = queue.state(Time(1_000 * MS));
         assert_eq!((state.count, state.probability), (Some(1.0), Some(2f64.powi(-8))));
-        // With p 1 all are dropped but the last of the queue, marked or not.
+        // With p = 1 all packets but the last of the queue are dropped, markable or not.
         queue.signals.p_drop = u32::MAX;
         assert_eq!(
             queue.dequeue(Time(1_100 * MS), &mut verdicts).map(|packet| packet.body),

@@ -1,9 +1,10 @@
-//! CoDel: controlled delay. A standing queue shows in the least sojourn time of an interval. When
-//! that stays above target for a whole interval, CoDel drops at the head, and then at growing
-//! frequency until the sojourn time falls below target.
+//! CoDel: controlled delay. The least sojourn time in an interval shows a standing queue. If it
+//! stays above target for a whole interval, CoDel drops at the head, and then at growing frequency
+//! until the sojourn time is below target.
 //!
-//! Parameters (`CodelParams`), the control law (`Control`) and its state (`Dropping`) are apart, so
-//! fq_codel runs the same law on each of its flows. One file has four variants, which differ in:
+//! Parameters (`CodelParams`), the control law (`Control`) and its state (`Dropping`) are separate,
+//! so fq_codel runs the same law on each of its flows. This file has four variants, which differ
+//! in:
 //!
 //! | | linux | linux2012 | rfc | ns3 |
 //! |---|---|---|---|---|
@@ -14,16 +15,17 @@
 //! | queue too short to act on | backlog <= mtu | as linux | backlog <= mtu | backlog < 1500 bytes |
 //! | after a mark | drop_next + gap | as linux | drop_next + gap | now + gap |
 //!
-//! `linux7.3` is Linux's CoDel as 7.3 has it: as one packet leaves it drops 256 at most, then lets one
-//! pass, uncounted, and goes on from now; and two drops are a tick apart at least. `mac80211`,
-//! fq_codel's, is that of Linux, but no queue that has a packet left is too short to act on.
+//! `linux7.3` is the CoDel of Linux 7.3. In one dequeue it drops at most 256 packets; then it lets
+//! one pass uncounted and continues from now. Two drops are at least a tick apart. `mac80211`,
+//! which only fq_codel has, is Linux's CoDel, but a queue is too short to act on only if it is
+//! empty.
 //!
 //! `linux2012` is Linux's CoDel from September 2012 until March 2026 (commit 815980fe6dbb and the
-//! stable trees, Debian's 6.12.117 among them). There first_above outlived an empty queue, so the
+//! stable trees, Debian's 6.12.117 among them). Its first_above outlived an empty queue. So the
 //! next packet, an interval later, could be dropped for a queue that had long drained. Under
-//! fq_codel this cost sparse flows packets where one packet takes longer than target to send.
+//! fq_codel sparse flows lost packets this way where one packet takes longer than target to send.
 //!
-//! Where Linux's codel is the device's root, packets may bypass it: see `bypass`.
+//! If Linux's codel is the device's root, packets may bypass it: see `bypass`.
 //!
 //! The backlog tested does not include the packet just dequeued. A packet that already carries CE
 //! counts as marked and is not marked again.
@@ -45,18 +47,18 @@ use crate::{Backlog, Cause, Context, DsSelector, Fifo, Packet, Qdisc, State, Ver
 use serde::Deserialize;
 use units::Time;
 
-/// Which algorithm: see the table above.
+/// The algorithm: see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodelVariant {
     /// Linux's codel_impl.h.
     Linux,
-    /// The same of Linux 7.3.
+    /// CoDel of Linux 7.3.
     #[serde(rename = "linux7.3")]
     Linux73,
-    /// The same as it was from September 2012 until March 2026.
+    /// Linux's codel_impl.h from September 2012 until March 2026.
     Linux2012,
-    /// That of mac80211, for the queues of Wi-Fi stations. fq_codel alone has it.
+    /// CoDel of mac80211, for the queues of Wi-Fi stations. Only fq_codel has it.
     Mac80211,
     /// RFC 8289.
     Rfc,
@@ -65,7 +67,7 @@ pub enum CodelVariant {
 }
 
 impl CodelVariant {
-    /// One of the disciplines of Linux.
+    /// Whether this is one of Linux's variants.
     #[inline]
     pub(crate) fn is_linux(self) -> bool {
         matches!(self, CodelVariant::Linux | CodelVariant::Linux73 | CodelVariant::Linux2012)
@@ -76,13 +78,13 @@ impl CodelVariant {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CodelParams {
-    /// Whose algorithm.
+    /// The algorithm.
     pub variant: CodelVariant,
-    /// Packets.
+    /// The limit, packets.
     pub limit: u64,
     /// The acceptable standing queue delay, ns (5 000 000).
     pub target_ns: u64,
-    /// The sliding window in which the least sojourn time must pass the target, ns (100 000 000).
+    /// The sliding window in which the least sojourn time must exceed the target, ns (100 000 000).
     pub interval_ns: u64,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
@@ -90,18 +92,18 @@ pub struct CodelParams {
     pub ce_threshold_ns: Option<u64>,
 }
 
-/// Packets that Linux 7.3 drops at most as one leaves.
+/// The largest number of packets that Linux 7.3 drops in one dequeue.
 const LINUX_73_DROPS: u32 = 256;
 
-/// Below this many bytes ns-3 leaves a queue alone (MinBytes).
+/// ns-3 does not act on a queue of fewer bytes (MinBytes).
 const NS3_MIN_BYTES: u64 = 1500;
 
-/// CoDel's clock: one tick of Linux's is 2^10 ns (CODEL_SHIFT).
+/// CoDel's clock in Linux: one tick is 2^10 ns (CODEL_SHIFT).
 const TICK_SHIFT: u32 = 10;
 
 /// The queue that the law is applied to.
 pub(crate) trait Source<B> {
-    /// Takes the oldest packet out.
+    /// Removes the oldest packet.
     fn pop(&mut self) -> Option<Packet<B>>;
     /// Bytes left in the queue.
     fn remaining_bytes(&self) -> u64;
@@ -127,28 +129,29 @@ pub(crate) struct Control {
     target: u64,
     interval: u64,
     ecn: bool,
-    /// u64::MAX = off.
+    /// The threshold; u64::MAX means off.
     ce_threshold: u64,
-    /// To whose packets ce_threshold applies: to all, but where fq_codel says otherwise.
+    /// The packets that ce_threshold applies to. Only fq_codel selects some, otherwise all.
     pub(crate) ce_selector: DsSelector,
-    /// Below this backlog, bytes, the law does not drop.
+    /// The law does not drop from a smaller backlog, bytes.
     enough_bytes: u64,
 }
 
-/// The state of one queue under the law. The names are RFC 8289's; times in the variant's clock.
+/// The law's state for one queue. The names are RFC 8289's; times are in the variant's clock.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dropping {
-    /// When the sojourn will have been above target for an interval; 0: it is below target.
+    /// The time at which the sojourn will have been above target for an interval; 0: it is below
+    /// target.
     first_above: u64,
-    /// The time of the next drop; 0: it has never dropped.
+    /// The time of the next drop; 0: there was no drop yet.
     drop_next: u64,
-    /// Drops since the dropping state was entered, and what it was when it was last entered.
+    /// Drops since the dropping state was entered, and the count at its last entry.
     pub(crate) count: u32,
     last_count: u32,
     /// 1/sqrt(count) in units of 2^-16 (linux, ns3).
     rec_inv_sqrt: u16,
     pub(crate) dropping: bool,
-    /// Sojourn time of the packet looked at last.
+    /// The sojourn time of the last packet examined.
     sojourn: u64,
 }
 
@@ -291,7 +294,7 @@ impl Control {
         survivor
     }
 
-    /// In the dropping state, `drop_next` has come. Several drops may be due at once, hence the
+    /// In the dropping state, at or after `drop_next`. Several drops may be due at once, hence the
     /// loop.
     #[cold]
     fn drop_on_schedule<B>(
@@ -343,8 +346,8 @@ impl Control {
     /// One Newton step towards 1/sqrt(count): x' = x (3 - count x^2) / 2 in 32-bit fixed point,
     /// kept to 16 bits.
     ///
-    /// One step per drop follows a count that grows by one. Where the count jumps (fq_codel adds
-    /// what overflowed) the difference may go negative and wraps, as Linux's does.
+    /// One step per drop is enough for a count that grows by one. If the count jumps (fq_codel adds
+    /// the drops at overflow) the difference may become negative and wraps, as in Linux.
     fn improve_inv_sqrt(&self, state: &mut Dropping) {
         if self.variant == CodelVariant::Rfc {
             return;
@@ -539,10 +542,10 @@ mod tests {
         let rfc = [100.0, 170.7, 228.4, 278.4, 323.2, 364.0, 401.8, 437.1, 470.5, 502.1];
         for (variant, want) in [(CodelVariant::Linux, linux), (CodelVariant::Rfc, rfc)] {
             for (got, want) in drop_times(variant).iter().zip(want) {
-                // The table is rounded to 0.1 ms and the queue is asked every 0.01 ms.
+                // The table is rounded to 0.1 ms, and the queue is called every 0.01 ms.
                 assert!(
                     (-0.051..0.062).contains(&(got - want)),
-                    "{variant:?}: {got} instead of {want}"
+                    "{variant:?}: {got}, expected {want}"
                 );
             }
         }
@@ -584,7 +587,7 @@ mod tests {
             CodelParams { ecn: true, ce_threshold_ns: Some(2 * MS), ..params(CodelVariant::Ns3) };
         let mut q = filled(&marking, 20, 1000, Ecn::Ect0, Time::ZERO);
         let marks: Vec<usize> = [1, 3, 10, 210].map(|ms| dequeue_at(&mut q, ms)).to_vec();
-        // At 210 ms target and threshold agree, on one mark.
+        // At 210 ms both target and threshold apply, and there is one mark.
         assert_eq!(marks, [0, 1, 1, 1]);
         assert_eq!(q.backlog().packets, 16);
     }
@@ -599,8 +602,8 @@ mod tests {
                 Ecn::Ect0,
                 Time::ZERO,
             );
-            // Enters at 210 ms, drop_next 310. Asked at 400 ms: one mark; next is 310 + 50 (linux)
-            // or 400 + 50 (ns3).
+            // The dropping state begins at 210 ms, drop_next is 310. At 400 ms there is one mark;
+            // the next is at 310 + 50 (linux) or 400 + 50 (ns3).
             let marks: Vec<usize> = [10, 210, 400, 420].map(|ms| dequeue_at(&mut q, ms)).to_vec();
             assert_eq!(marks, [0, 1, 1, marks_at_420], "{variant:?}");
         }
@@ -615,7 +618,8 @@ mod tests {
             (CodelVariant::Ns3, 1499, false),
             (CodelVariant::Ns3, 1500, true),
         ] {
-            // Sojourns of 50 ms, but always exactly one packet of `size` behind the one in hand.
+            // Sojourns are 50 ms, but there is always exactly one packet of `size` behind the
+            // dequeued one.
             let mut q = codel(&params(variant));
             let mut verdicts = Vec::new();
             for i in 0..20 {
@@ -654,9 +658,9 @@ mod tests {
                 };
                 q.enqueue(packet, Time::ZERO, &mut verdicts);
             }
-            // It counts in the limit.
+            // The bypassing packet counts towards the limit.
             assert_eq!((q.backlog().packets, q.backlog().bytes, verdicts.len()), (3, 3 * 1514, 1));
-            // 20 ms for the first one, with two behind it.
+            // The first packet has waited 20 ms and has two behind it.
             assert!(q.dequeue(Time(20 * MS), &mut verdicts).is_some());
             assert_eq!(q.dropping.first_above > 0, above, "root: {root}");
             assert_eq!(q.backlog().packets, 2);
@@ -672,7 +676,7 @@ mod tests {
             now += Span::from_millis(1);
             q.dequeue(now, &mut verdicts);
         }
-        // The queue drains, and fills again half a second later.
+        // The queue drains and fills again half a second later.
         while q.dequeue(now, &mut verdicts).is_some() {}
         assert_eq!(q.state(Time::NEVER).count, Some(0.0));
         let refill = |q: &mut Codel<()>, now| {
@@ -703,8 +707,8 @@ mod tests {
         assert_eq!(q.dropping.count, 1);
     }
 
-    /// The count with which a dropping state begins: it dropped `count` times, `before` when that
-    /// state began, and would have dropped again so many intervals and ticks ago.
+    /// The count with which a dropping state begins. The last state made `count` drops and began
+    /// with the count `before`; its next drop was due `intervals` and `ticks` ago.
     fn resumed(count: u32, before: u32, intervals: u64, ticks: u64) -> u32 {
         let mut q = filled(&params(CodelVariant::Linux), 10, 1514, Ecn::NotEct, Time::ZERO);
         let drop_next = 1_000_000;
@@ -733,7 +737,7 @@ mod tests {
 
     #[test]
     fn a_sojourn_of_the_target_is_not_below_it() {
-        // RFC 8289 §5.5: sojourn_time < TARGET is below.
+        // RFC 8289 §5.5: below target is sojourn_time < TARGET.
         for (early, above) in [(1, false), (0, true)] {
             let mut q = filled(&params(CodelVariant::Rfc), 10, 1514, Ecn::NotEct, Time::ZERO);
             q.dequeue(Time(5 * MS - early), &mut Vec::new());
@@ -790,7 +794,7 @@ mod tests {
 
     #[test]
     fn asked_in_vain_it_leaves_the_dropping_state() {
-        // fq_codel empties a queue by what overflows, not by the law.
+        // Overflow, not the law, empties a queue of fq_codel.
         let mut q = codel(&params(CodelVariant::Linux));
         q.dropping.dropping = true;
         assert!(q.dequeue(Time(MS), &mut Vec::new()).is_none());
@@ -799,8 +803,9 @@ mod tests {
 
     #[test]
     fn hours_on_the_clock_change_no_decision() {
-        // 2^32 ticks are 4398 s. Starts a whole number of ticks apart give the same verdicts.
-        let fates_from = |start: u64| {
+        // 2^32 ticks are 4398 s. Starts that are a whole number of ticks apart give the same
+        // verdicts.
+        let verdicts_from = |start: u64| {
             let mut q = filled(&params(CodelVariant::Linux), 5000, 1514, Ecn::NotEct, Time(start));
             (1..2000u64)
                 .map(|i| {
@@ -810,13 +815,13 @@ mod tests {
                 })
                 .collect::<Vec<_>>()
         };
-        let early = fates_from(0);
+        let early = verdicts_from(0);
         assert!(early.iter().sum::<usize>() > 20);
         for hours in [1, 2, 1000] {
-            assert_eq!(fates_from(hours * 3_600_000_000_000 / 1024 * 1024), early);
+            assert_eq!(verdicts_from(hours * 3_600_000_000_000 / 1024 * 1024), early);
         }
-        // Across the wrap itself.
-        assert_eq!(fates_from((1 << 42) - 512 * 1024 * 1024), early);
+        // The run crosses the wrap itself.
+        assert_eq!(verdicts_from((1 << 42) - 512 * 1024 * 1024), early);
     }
 
     #[test]
@@ -834,10 +839,10 @@ mod tests {
             assert!(q.dequeue(now, &mut verdicts).is_some());
             (verdicts.len(), q.dropping.drop_next, q.dropping.dropping)
         };
-        // 1024 * 65 >> 16 is one tick: 9999 drops are due, and the queue is short before that.
+        // 1024 * 65 >> 16 is one tick: 9999 drops are due, and the queue becomes short first.
         assert_eq!(due(CodelVariant::Linux73, 1024), (256, 10_001, true));
         assert_eq!(due(CodelVariant::Linux, 1024), (1998, 1998, false));
-        // With less than a tick between two drops time stands still, but in 7.3.
+        // With less than a tick between two drops, time does not advance, except in 7.3.
         assert_eq!(due(CodelVariant::Linux73, 100), (256, 10_001, true));
         assert_eq!(due(CodelVariant::Linux, 100), (1998, 1, false));
     }

@@ -1,16 +1,18 @@
 //! drr: deficit round robin. Classes that share the link by weight, each a pfifo.
 //!
-//! A class with packets stands in a line and has a deficit. If that is enough for its oldest packet,
-//! the packet is sent and taken from it; else the class gets its quantum and goes to the end of the
-//! line. Over time each class with packets has a share of the bytes in proportion to its quantum,
-//! whatever the sizes of its packets. It is ets without bands in strict priority.
+//! Each class with packets is in a list and has a deficit. If the deficit covers the class's oldest
+//! packet, the packet is sent and its size subtracted. Otherwise the class gets its quantum and
+//! moves to the end of the list. Over time each class with packets has a share of the bytes in
+//! proportion to its quantum, whatever the sizes of its packets. drr is ets without bands in strict
+//! priority.
 //!
 //! Source: Shreedhar and Varghese, "Efficient fair queuing using deficit round robin" (1995);
 //! tc-drr(8); Linux net/sched/sch_drr.c (6.12) for the behaviour: a class that was empty joins the
-//! line with one quantum.
+//! list with one quantum.
 //!
-//! Deviations: Linux's classes are made and packets sorted into them by commands of their own, and
-//! what no filter sorts is dropped; here every packet has a class, by its priority.
+//! Deviations: in Linux separate commands create the classes and the filters that sort packets into
+//! them, and a packet that no filter matches is dropped. Here each packet's priority gives its
+//! class.
 
 use crate::bands::{PRIORITIES, listed, priomap};
 use crate::ets::{Ets, EtsParams};
@@ -22,16 +24,16 @@ use units::Time;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrrParams {
-    /// How many.
+    /// The number of classes.
     pub classes: u8,
-    /// What each may send in its turn, bytes, with a blank between; those that are not named have
-    /// the largest packet.
+    /// The quantum of each class, bytes, separated by blanks. A class without one has the largest
+    /// packet's size.
     #[serde(deserialize_with = "listed")]
     pub quanta: Vec<u32>,
-    /// The class of each priority, the first 0, with a blank between.
+    /// The class of each priority, from priority 0 on, separated by blanks.
     #[serde(deserialize_with = "priomap")]
     pub priomap: [u8; PRIORITIES],
-    /// Packets in each class (1000).
+    /// The limit of each class, packets (1000).
     pub limit: u64,
 }
 
@@ -39,7 +41,7 @@ pub struct DrrParams {
 pub struct Drr<B>(Ets<B>);
 
 impl<B> Drr<B> {
-    /// Empty classes. A priority whose class there is not has the last.
+    /// Empty classes. A priority mapped to a missing class uses the last class.
     pub fn new(params: &DrrParams, context: Context) -> Self {
         let DrrParams { classes, quanta, priomap, limit } = params.clone();
         Drr(Ets::new(&EtsParams { bands: classes, strict: 0, quanta, priomap, limit }, context))
@@ -80,7 +82,7 @@ mod tests {
 
     const THROUGHPUT: DsField = DsField(0x08);
 
-    /// Best effort is priority 0, throughput 2.
+    /// Best effort is priority 0, throughput is priority 2.
     fn drr(quanta: &[u32]) -> Drr<()> {
         let mut priomap = [0; PRIORITIES];
         priomap[2] = 1;
@@ -101,7 +103,7 @@ mod tests {
     fn bytes_of(q: &mut Drr<()>, packets: usize) -> [u32; 2] {
         let mut bytes = [0; 2];
         for _ in 0..packets {
-            let packet = q.dequeue(Time::ZERO, &mut Vec::new()).expect("it has packets");
+            let packet = q.dequeue(Time::ZERO, &mut Vec::new()).expect("a packet is queued");
             bytes[usize::from(packet.ds == THROUGHPUT)] += packet.size;
         }
         bytes
@@ -112,7 +114,7 @@ mod tests {
         let mut q = drr(&[3000, 1000]);
         send(&mut q, DsField::BEST_EFFORT, 250, 100);
         send(&mut q, THROUGHPUT, 1000, 30);
-        // Eight rounds: twelve small packets and a large one each.
+        // Eight rounds, each with twelve small packets and a large one.
         assert_eq!(bytes_of(&mut q, 8 * 13), [24_000, 8_000]);
     }
 

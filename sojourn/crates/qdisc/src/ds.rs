@@ -11,7 +11,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use units::Ecn;
 
-/// The byte of the IP header.
+/// The byte in the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct DsField(pub u8);
@@ -20,7 +20,7 @@ impl DsField {
     /// CS0 without ECN: the default of every host.
     pub const BEST_EFFORT: DsField = DsField(0);
 
-    /// The codepoint, 0 to 63.
+    /// The DSCP, 0 to 63.
     #[inline]
     pub const fn dscp(self) -> u8 {
         self.0 >> 2
@@ -37,7 +37,7 @@ impl DsField {
         }
     }
 
-    /// The same codepoint with this ECN field.
+    /// The same DSCP with this ECN field.
     #[inline]
     pub const fn with_ecn(self, ecn: Ecn) -> DsField {
         let bits = match ecn {
@@ -57,17 +57,17 @@ impl From<Ecn> for DsField {
     }
 }
 
-/// Some values of the DS field: those whose bits within a mask are these.
+/// A set of DS fields: those whose bits within `mask` equal `value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct DsSelector {
-    /// The bits.
+    /// The bits to compare with.
     pub value: u8,
-    /// Which are compared; 0: none, any field will do.
+    /// The bits that are compared. 0 compares none and selects every field.
     pub mask: u8,
 }
 
 impl DsSelector {
-    /// Whether a packet's field is one of them.
+    /// Whether the selector includes this field.
     #[inline]
     pub fn takes(self, ds: DsField) -> bool {
         self.mask == 0 || ds.0 & self.mask == self.value
@@ -85,8 +85,8 @@ impl<'de> Deserialize<'de> for DsSelector {
     }
 }
 
-/// Marks an ECN-capable packet CE. True if the packet now carries CE; one that already did is not
-/// reported again.
+/// Marks an ECN-capable packet CE. Returns whether the packet now carries CE. A packet that already
+/// carried CE is not reported again.
 #[inline]
 pub(crate) fn mark<B>(
     packet: &mut Packet<B>,
@@ -121,7 +121,7 @@ mod tests {
         let takes = |value, mask, byte| DsSelector { value, mask }.takes(DsField(byte));
         assert!(takes(1, 3, 0b1101) && !takes(1, 3, 0b1110));
         assert!(takes(0x20, 0xfc, 0x23) && !takes(0x20, 0xfc, 0x2c));
-        // As Linux compares: a value with bits that no mask has is never met.
+        // As in Linux, a value with bits outside the mask never matches.
         assert!(!takes(5, 3, 1) && !takes(5, 3, 5));
         assert!(takes(5, 0, 0) && DsSelector::default().takes(DsField(0xff)));
     }

@@ -1,16 +1,16 @@
-//! ets: enhanced transmission selection. Some bands in strict priority, and below them bands that
-//! share what is left by weight, each a pfifo.
+//! ets: enhanced transmission selection. Some bands are in strict priority. The bands below them
+//! share the remaining capacity by weight. Each band is a pfifo.
 //!
-//! The bands that share are served by deficit round robin: a band with packets stands in a line and
-//! has a deficit. If that is enough for its oldest packet, the packet is sent and taken from it; else
-//! the band gets its quantum and goes to the end of the line. A band that was empty joins the line
-//! with one quantum.
+//! The bands by weight are served by deficit round robin. Each band with packets is in a list and
+//! has a deficit. If the deficit covers the band's oldest packet, the packet is sent and its size
+//! subtracted. Otherwise the band gets its quantum and moves to the end of the list. A band that
+//! was empty joins the list with one quantum.
 //!
-//! Source: IEEE 802.1Qaz; Shreedhar and Varghese, "Efficient fair queuing using deficit round robin"
-//! (1995); tc-ets(8); Linux net/sched/sch_ets.c (6.12) for the behaviour. What comes while a band in
-//! strict priority has packets waits for it, and keeps its deficit.
+//! Source: IEEE 802.1Qaz; Shreedhar and Varghese, "Efficient fair queuing using deficit round
+//! robin" (1995); tc-ets(8); Linux net/sched/sch_ets.c (6.12) for the behaviour. A band by weight
+//! keeps its deficit while bands in strict priority are served.
 //!
-//! Deviations: as prio's.
+//! Deviations: those of prio.
 
 use crate::bands::{Bands, PRIORITIES, listed, priomap};
 use crate::{Backlog, Context, Packet, Qdisc, State, Verdict};
@@ -22,22 +22,22 @@ use units::Time;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EtsParams {
-    /// How many.
+    /// The number of bands.
     pub bands: u8,
-    /// How many of them, the first, are in strict priority.
+    /// The number of bands in strict priority; they are the first ones.
     pub strict: u8,
-    /// What each of the others may send in its turn, bytes, with a blank between; those that are not
-    /// named have the largest packet.
+    /// The quantum of each band by weight, bytes, separated by blanks. A band without one has the
+    /// largest packet's size.
     #[serde(deserialize_with = "listed")]
     pub quanta: Vec<u32>,
-    /// The band of each priority, the first 0, with a blank between.
+    /// The band of each priority, from priority 0 on, separated by blanks.
     #[serde(deserialize_with = "priomap")]
     pub priomap: [u8; PRIORITIES],
-    /// Packets in each band (1000).
+    /// The limit of each band, packets (1000).
     pub limit: u64,
 }
 
-/// What a band by weight may send.
+/// The deficit and the quantum of a band by weight.
 struct Share {
     quantum: u64,
     deficit: u64,
@@ -46,16 +46,16 @@ struct Share {
 /// Bands in strict priority above bands by weight.
 pub struct Ets<B> {
     bands: Bands<B>,
-    /// How many of them, the first, are in strict priority.
+    /// The number of bands in strict priority; they are the first ones.
     strict: usize,
-    /// Of the others.
+    /// The deficits and quanta of the bands by weight.
     shares: Vec<Share>,
     /// Bands by weight that have packets, in the order of their turns.
     line: VecDeque<usize>,
 }
 
 impl<B> Ets<B> {
-    /// Empty bands. A priority whose band there is not has the last.
+    /// Empty bands. A priority mapped to a missing band uses the last band.
     pub fn new(params: &EtsParams, context: Context) -> Self {
         let bands = Bands::new(params.bands, params.priomap, params.limit);
         let strict = usize::from(params.strict).min(bands.len());
@@ -65,7 +65,7 @@ impl<B> Ets<B> {
         Ets { bands, strict, shares: quanta.map(share).collect(), line: VecDeque::new() }
     }
 
-    /// The next packet of the bands that share.
+    /// Removes the next packet of the bands by weight.
     fn by_weight(&mut self) -> Option<Packet<B>> {
         loop {
             let band = *self.line.front()?;
@@ -100,11 +100,11 @@ impl<B> Qdisc<B> for Ets<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.bands.pop_first(self.strict).or_else(|| self.by_weight())
     }
 
-    /// Where there is room for one.
+    /// True if the limit leaves room for a packet.
     #[inline]
     fn may_be_bypassed(&self) -> bool {
         self.bands.have_room()
@@ -182,7 +182,7 @@ mod tests {
         let mut q = ets(3, 0, &[0, 100, 1000]);
         send(&mut q, BEST_EFFORT, 400, 2);
         send(&mut q, THROUGHPUT, 500, 8);
-        // 100 at first and 100 a round: the fourth round has 400.
+        // The deficit is 100 at first and grows by 100 a round, so it is 400 in the fourth round.
         assert_eq!(served(&mut q, 99), "ttttttbttb");
     }
 
@@ -191,7 +191,7 @@ mod tests {
         let mut q = ets(3, 0, &[1000, 1000, 1000]);
         send(&mut q, BEST_EFFORT, 400, 1);
         assert_eq!(served(&mut q, 1), "b");
-        // The 600 that were left are gone.
+        // The remaining deficit of 600 is lost.
         send(&mut q, BEST_EFFORT, 400, 4);
         send(&mut q, THROUGHPUT, 1000, 1);
         assert_eq!(served(&mut q, 99), "bbtbb");

@@ -1,15 +1,15 @@
 //! pfifo, bfifo, pfifo_head_drop: first in, first out, with a limit; and `Fifo`, the ring that
 //! every discipline is built on.
 //!
-//! `pfifo` counts packets and `bfifo` bytes; both drop the arriving packet when the limit would be
-//! passed. `pfifo_head_drop` drops the oldest packet instead, so the sender learns of congestion
+//! `pfifo` counts packets and `bfifo` bytes; both drop the arriving packet if it would exceed the
+//! limit. `pfifo_head_drop` drops the oldest packet instead, so the sender learns of congestion
 //! sooner.
 //!
 //! Source: tc-pfifo(8); Linux net/sched/sch_fifo.c for the boundary. pfifo (pfifo_enqueue) takes a
 //! packet while fewer than `limit` are queued, bfifo (bfifo_enqueue) while backlog + packet <=
 //! `limit`. The packet in transmission does not count. Deviation: pfifo_head_drop may drop a packet
-//! that Linux has let bypass the queue (see `bypass`), where `limit` packets come while one is
-//! transmitted.
+//! that bypasses the queue in Linux (see `bypass`), if `limit` packets arrive during one
+//! transmission.
 
 use crate::{Backlog, Cause, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
@@ -21,11 +21,11 @@ use units::Time;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FifoParams {
-    /// Packets or bytes.
+    /// The limit in packets or bytes.
     pub limit: u64,
 }
 
-/// Packets in order of arrival, their bytes counted.
+/// A ring of packets in order of arrival, with a count of their bytes.
 #[derive(Clone, Debug)]
 pub struct Fifo<B> {
     packets: VecDeque<Packet<B>>,
@@ -61,7 +61,7 @@ impl<B> Fifo<B> {
         self.packets.front()
     }
 
-    /// The oldest packet, to be changed in place; never its size.
+    /// The oldest packet, to modify in place. Its size must not change.
     #[inline]
     pub(crate) fn front_mut(&mut self) -> Option<&mut Packet<B>> {
         self.packets.front_mut()
@@ -75,26 +75,26 @@ impl<B> Fifo<B> {
         Some(packet)
     }
 
-    /// What is queued.
+    /// The packets and bytes in the queue.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         Backlog { packets: self.packets.len() as u32, bytes: self.bytes }
     }
 }
 
-/// What the limit of a FIFO counts, and which packet is dropped at it.
+/// The unit of a FIFO's limit, and the packet that is dropped at the limit.
 pub trait Limit {
-    /// Drops the oldest packet in place of the arriving one.
+    /// Whether the oldest packet is dropped in place of the arriving one.
     const DROPS_OLDEST: bool;
 
-    /// With this limit an empty queue takes any packet.
+    /// The least limit with which an empty queue takes any packet.
     const ROOM_FOR_ANY: u64;
 
     /// Whether a packet of `size` bytes may join this backlog.
     fn has_room(limit: u64, backlog: Backlog, size: u32) -> bool;
 }
 
-/// pfifo_enqueue: packets.
+/// pfifo_enqueue: the limit counts packets.
 pub enum Packets {}
 
 impl Limit for Packets {
@@ -107,7 +107,7 @@ impl Limit for Packets {
     }
 }
 
-/// bfifo_enqueue: bytes.
+/// bfifo_enqueue: the limit counts bytes.
 pub enum Bytes {}
 
 impl Limit for Bytes {
@@ -120,7 +120,7 @@ impl Limit for Bytes {
     }
 }
 
-/// pfifo_tail_enqueue: packets, and the oldest is dropped.
+/// pfifo_tail_enqueue: the limit counts packets, and the oldest packet is dropped.
 pub enum HeadDrop {}
 
 impl Limit for HeadDrop {
@@ -158,7 +158,8 @@ impl<B, L: Limit> Qdisc<B> for LimitedFifo<B, L> {
     #[inline]
     fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         if !L::has_room(self.limit, self.queue.backlog(), packet.size) {
-            // With a limit of 0 there is no oldest packet: every arriving one is dropped (Linux).
+            // With a limit of 0 there is no oldest packet. As in Linux, every arriving packet is
+            // dropped.
             let oldest = if L::DROPS_OLDEST { self.queue.pop() } else { None };
             let Some(oldest) = oldest else {
                 verdicts.push(Verdict::Dropped(packet, Cause::Limit));
@@ -170,11 +171,11 @@ impl<B, L: Limit> Qdisc<B> for LimitedFifo<B, L> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.queue.pop()
     }
 
-    /// Where there is room for one.
+    /// True if the limit leaves room for any packet.
     #[inline]
     fn may_be_bypassed(&self) -> bool {
         self.limit >= L::ROOM_FOR_ANY

@@ -1,28 +1,28 @@
-//! fq: a queue per flow, each held back to a rate, in three bands that share by weight.
+//! fq: a queue for each flow, paced at a rate, in three bands that share by weight.
 //!
-//! Flows of a band are served by deficit round robin, new ones before old ones. A flow whose
-//! `maxrate` allows no packet yet is throttled: it leaves the round until its time has come. A band
-//! sends while it has credit, and then the next band has its turn. Nothing is dropped but at the
-//! limits: of each band (`limit`) and of each flow (`flow_limit`).
+//! Flows of a band are served by deficit round robin, new flows before old ones. A flow whose
+//! `maxrate` allows no packet yet is throttled: it leaves the round until its next packet is due. A
+//! band sends while it has credit; then the next band has its turn. Packets are dropped only at the
+//! limits of each band (`limit`) and of each flow (`flow_limit`).
 //!
 //! Source: tc-fq(8); Linux net/sched/sch_fq.c (6.12) for the behaviour:
 //!
-//! - A flow is what a packet's hash and `orphan_mask` leave, as for every packet that a router
-//!   forwards: no socket is known there, and so no pacing rate of a socket.
-//! - Where `maxrate` is not given and no flow has packets, up to eight packets go past the flows,
-//!   first in, first out, and before all others (the fast path).
-//! - A flow is charged for a quantum at least, when its credit is used up. At `low_rate_threshold`
-//!   and below it is charged for each packet. Of the time that it was late a part is given back, at
-//!   most half of the wait.
-//! - A flow that has become empty passes through the old ones once more. If it stays away for
-//!   `refill_delay` after that, it has a quantum at least.
-//! - The queue of a flow's first packet is that of the first band, whatever its own.
-//! - Who waits for a throttled flow is woken by a timer, up to `timer_slack` late.
+//! - A flow is identified by a packet's hash masked with `orphan_mask`, as Linux does for every
+//!   packet that a router forwards. A router knows no socket, and so no pacing rate of a socket.
+//! - If `maxrate` is not given and no flow has packets, up to eight packets bypass the flows, first
+//!   in, first out, and ahead of all others (the fast path).
+//! - A flow is charged for at least a quantum when its credit is used up. At `low_rate_threshold`
+//!   and below it is charged for each packet. If the flow is late, its next wait is shorter by the
+//!   delay, but at most by half.
+//! - A flow that has become empty passes through the old flows once more. If it stays empty for
+//!   `refill_delay` after that, its credit is raised to at least a quantum.
+//! - A flow's first packet is served in the round of the first band, whatever its priority.
+//! - The timer for throttled flows expires up to `timer_slack` late.
 //! - `ce_threshold` counts from the time at which a packet was due, not from its arrival.
 //!
 //! Deviations: a flow is never forgotten, where Linux forgets one that is idle for 3 s when it
-//! comes across it (fq_gc); so the number of `buckets` has no effect. A packet that comes off a
-//! wire has no departure time of its sender's, so `horizon` has none either. The timer is always late by
+//! meets it (fq_gc); so the number of `buckets` has no effect. A packet received from a wire has no
+//! departure time from its sender, so `horizon` has no effect either. The timer is always late by
 //! the whole slack.
 
 use crate::bands::{PRIORITIES, listed, priomap};
@@ -40,9 +40,9 @@ use units::Time;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqParams {
-    /// Packets in each band (10000).
+    /// The limit of each band, packets (10000).
     pub limit: u64,
-    /// Packets of each flow (100).
+    /// The limit of each flow, packets (100).
     pub flow_limit: u64,
     /// Bytes that a flow may send in its turn; `None`: two of the largest packets.
     pub quantum: Option<u32>,
@@ -50,19 +50,19 @@ pub struct FqParams {
     pub initial_quantum: Option<u32>,
     /// The rate of each flow, bit/s; `None`: unlimited.
     pub maxrate: Option<u64>,
-    /// Hold flows back to their rate (true).
+    /// Pace flows at their rate (true).
     pub pacing: bool,
-    /// Up to this rate, bit/s, a flow is held back packet by packet (550 000).
+    /// Up to this rate, bit/s, a flow is paced packet by packet (550 000).
     pub low_rate_threshold: u64,
-    /// How long a flow must be away to have a quantum again, ns, counted in jiffies (40 000 000).
+    /// The time that a flow must be empty to regain a quantum, ns, counted in jiffies (40 000 000).
     pub refill_delay_ns: u64,
-    /// The bits of its hash by which a flow is known, 16 at most (1023).
+    /// The bits of the hash that identify a flow, 16 at most (1023).
     pub orphan_mask: u16,
-    /// Mark ECN-capable packets that leave later than this after they were due, ns; `None`: off.
+    /// Mark ECN-capable packets that leave more than this after they were due, ns; `None`: off.
     pub ce_threshold_ns: Option<u64>,
-    /// How late the timer is, ns (10 000).
+    /// The delay of the timer, ns (10 000).
     pub timer_slack_ns: u64,
-    /// The band of each priority, the first 0, with a blank between (1 2 2 2 1 2 0 0 and 1s).
+    /// The band of each priority, from priority 0 on, separated by blanks (1 2 2 2 1 2 0 0 and 1s).
     #[serde(deserialize_with = "priomap")]
     pub priomap: [u8; PRIORITIES],
     /// Bytes that each band may send in its turn (589824 196608 65536).
@@ -71,7 +71,7 @@ pub struct FqParams {
 }
 
 const BANDS: usize = 3;
-/// Packets on the fast path at once.
+/// The largest number of packets on the fast path.
 const FAST: usize = 8;
 const SECOND: u64 = 1_000_000_000;
 
@@ -79,22 +79,22 @@ fn weights<'de, D: Deserializer<'de>>(from: D) -> Result<[u32; BANDS], D::Error>
     listed(from)?.try_into().map_err(|_| D::Error::custom("there are three weights"))
 }
 
-/// One flow: its packets and what it may send.
+/// A flow: its packets and its credit.
 struct Flow {
     head: u32,
     tail: u32,
     packets: u32,
     band: usize,
-    /// Bytes it may still send in its turn.
+    /// The bytes that the flow may still send in its turn.
     credit: i64,
-    /// Nothing of it leaves sooner; 0: it was never held back.
+    /// The time before which no packet of the flow leaves; 0 if it was never paced.
     next: u64,
-    /// The jiffy in which it left the round, forced to be odd as in Linux; `None`: it is in the
-    /// round, or throttled.
+    /// The jiffy in which the flow left the round, forced to be odd as in Linux. `None`: the flow
+    /// is in the round, or throttled.
     away_since: Option<u64>,
 }
 
-/// The round of a band, and what it may send.
+/// The round and the credit of a band.
 #[derive(Default)]
 struct Band {
     new: VecDeque<u32>,
@@ -104,17 +104,17 @@ struct Band {
     weight: i64,
 }
 
-/// When the kernel wakes who waits for a throttled flow.
+/// The kernel's timer for throttled flows.
 #[derive(Default)]
 struct Alarm {
     slack: u64,
-    /// What it was set for; it goes off by `slack` later.
+    /// The time that it is set for; it expires up to `slack` later.
     set_for: u64,
 }
 
 impl Alarm {
-    /// Sets it for a throttled flow's time; when it goes off. One that is set for so little later
-    /// that it may go off as well is left alone.
+    /// Sets the timer for a throttled flow's time, and returns the time of expiry. A timer that
+    /// already covers `time` within its slack is left alone.
     fn set(&mut self, time: u64, now: u64) -> u64 {
         let pending = self.set_for + self.slack > now;
         let near = (time..=time + self.slack).contains(&self.set_for);
@@ -131,7 +131,7 @@ pub struct Fq<B> {
     flow_limit: u64,
     quantum: i64,
     initial_quantum: i64,
-    /// bytes/s, if flows are held back.
+    /// The pacing rate in bytes/s; `None`: flows are not paced.
     rate: Option<u64>,
     low_rate: u64,
     has_fast_path: bool,
@@ -140,27 +140,27 @@ pub struct Fq<B> {
     priomap: [u8; PRIORITIES],
     key: u64,
     mask: u32,
-    /// The flow of each masked hash, NONE where there was none yet.
+    /// The flow of each masked hash; NONE if there was none yet.
     by_hash: Vec<u32>,
     flows: Vec<Flow>,
     slab: Slab<B>,
     fast: Fifo<B>,
     bands: [Band; BANDS],
-    /// The band whose turn it is.
+    /// The index of the band whose turn it is.
     turn: usize,
-    /// By time, and in the order in which they were throttled.
+    /// The throttled flows, by time and then in the order in which they were throttled.
     throttled: BinaryHeap<Reverse<(u64, u64, u32)>>,
     throttlings: u64,
-    /// Flows with packets.
+    /// The number of flows with packets.
     active: u32,
     total: Backlog,
     alarm: Alarm,
-    /// Asked before, it gives nothing.
+    /// A dequeue before this time returns nothing.
     wake: u64,
 }
 
 impl<B: Body> Fq<B> {
-    /// An empty queue; the context's random stream is the hash's.
+    /// An empty queue. The hash key is drawn from the context's random stream.
     pub fn new(params: &FqParams, mut context: Context) -> Self {
         let full = context.mtu;
         let maxrate = params.maxrate.map(|bps| bps / 8).filter(|rate| *rate < u32::MAX.into());
@@ -193,7 +193,7 @@ impl<B: Body> Fq<B> {
         }
     }
 
-    /// Whether two of these flows, with bodies alike, are one to it.
+    /// Whether two of these flows share a queue, if their packets have bodies like `body`.
     pub fn any_share_a_queue(&self, flows: &[u32], body: &B) -> bool {
         let mut taken = vec![false; self.by_hash.len()];
         flows.iter().any(|flow| std::mem::replace(&mut taken[self.hash(*flow, body)], true))
@@ -209,7 +209,7 @@ impl<B: Body> Fq<B> {
         self.priomap[usize::from(priority_of(packet.ds))].into()
     }
 
-    /// Where no flow has packets, a packet need not become one of a flow.
+    /// Whether a packet may take the fast path, since no flow has packets.
     #[inline]
     fn takes_fast_path(&self) -> bool {
         self.has_fast_path && self.active == 0 && (self.fast.backlog().packets as usize) < FAST
@@ -233,7 +233,7 @@ impl<B: Body> Fq<B> {
         self.by_hash[hash]
     }
 
-    /// A flow that was away is in the round again, as a new one.
+    /// Returns a flow that was away to the round, as a new flow.
     #[inline]
     fn come_back(&mut self, index: u32, now: Time) {
         let flow = &mut self.flows[index as usize];
@@ -274,7 +274,7 @@ impl<B: Body> Fq<B> {
         packet
     }
 
-    /// Throttled flows whose time has come are in the round again.
+    /// Returns the throttled flows that are due to the round.
     fn release(&mut self, now: Time) {
         while let Some(Reverse((time, _, index))) = self.throttled.peek().copied()
             && time <= now.0
@@ -290,7 +290,7 @@ impl<B: Body> Fq<B> {
         self.throttled.push(Reverse((until, self.throttlings, index)));
     }
 
-    /// The first flow of the band whose turn it is, and whether it is a new one.
+    /// The first flow of the band whose turn it is, and whether it is a new flow.
     #[inline]
     fn first(&self) -> Option<(u32, bool)> {
         let band = &self.bands[self.turn];
@@ -299,7 +299,8 @@ impl<B: Body> Fq<B> {
         if band.credit > 0 { first() } else { None }
     }
 
-    /// The turn is the next band's that has credit. False: each had its turn and no flow.
+    /// Passes the turn to the next band with credit. Returns false if every band has had its turn
+    /// and had no flow.
     #[inline]
     fn pass_turn(&mut self, in_vain: &mut usize) -> bool {
         loop {
@@ -317,7 +318,7 @@ impl<B: Body> Fq<B> {
         }
     }
 
-    /// The flow to be served, and since when its packet has been due.
+    /// The flow to serve, and the time since which its packet has been due.
     #[inline]
     fn choose(&mut self, now: Time) -> Option<(u32, u64)> {
         let mut in_vain = 0;
@@ -364,7 +365,7 @@ impl<B: Body> Fq<B> {
         };
     }
 
-    /// What a packet of so many bytes costs its flow and the band whose turn it is.
+    /// Charges a packet of `bytes` to its flow and to the band whose turn it is.
     #[inline]
     fn charge(&mut self, index: u32, bytes: u32, now: Time) {
         let size = i64::from(bytes);
@@ -382,14 +383,14 @@ impl<B: Body> Fq<B> {
         } else {
             size.max(self.quantum)
         };
-        // A rate of 0 is one of a second for each packet, the longest wait.
+        // The wait is at most a second for each packet, also at a rate of 0.
         let wait = (counted as u64 * SECOND / rate.max(1)).min(SECOND);
         let late = if flow.next == 0 { 0 } else { now.0 - flow.next };
         flow.next = now.0 + wait - late.min(wait / 2);
     }
 }
 
-/// The kernel's clock of refills.
+/// The jiffy, in which the kernel counts refills.
 #[inline]
 fn jiffy(now: Time) -> u64 {
     now.0 / JIFFY
@@ -403,7 +404,7 @@ fn odd(jiffy: u64) -> u64 {
 impl<B: Body> Qdisc<B> for Fq<B> {
     #[inline]
     fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
-        // Whatever becomes of it, Linux asks the queue for a packet now.
+        // Whether or not the packet is queued, Linux calls dequeue now.
         self.wake = 0;
         packet.enqueued = now;
         let band = self.band_of(&packet);
@@ -459,7 +460,7 @@ impl<B: Body> Qdisc<B> for Fq<B> {
         self.has_fast_path && self.limit > 0
     }
 
-    /// The time of the alarm, if the queue was asked in vain and nothing has come since.
+    /// The time of the timer, if the last dequeue returned nothing and no packet has arrived since.
     #[inline]
     fn holds_until(&self) -> Option<Time> {
         self.rate.map(|_| Time(self.wake))
@@ -519,7 +520,7 @@ mod tests {
         Packet { enqueued: Time::NEVER, flow, size, ds, body: flow }
     }
 
-    /// Full packets of these flows; how many were dropped.
+    /// Enqueues a full packet of each of these flows. Returns the number of drops.
     fn send(q: &mut Fq<u32>, flows: &[u32], at: u64) -> usize {
         let mut verdicts = Vec::new();
         for flow in flows {
@@ -536,19 +537,19 @@ mod tests {
         std::iter::from_fn(|| served(q, at)).collect()
     }
 
-    /// When packets leave that are asked for each time that the queue says.
+    /// The departure times, if the queue is called at each time that it names.
     fn times(q: &mut Fq<u32>, mut now: u64) -> Vec<u64> {
         let mut times = Vec::new();
         while q.backlog().packets > 0 {
             match served(q, now) {
                 Some(_) => times.push(now),
-                None => now = q.holds_until().expect("a rate").0,
+                None => now = q.holds_until().expect("fq has a rate").0,
             }
         }
         times
     }
 
-    /// Eight packets fill the fast path, so that what follows becomes flows.
+    /// Fills the fast path with eight packets, so that later packets join flows.
     fn past_the_fast_path(q: &mut Fq<u32>) {
         assert_eq!(send(q, &[99; FAST], 0), 0);
         assert_eq!(q.state(Time::ZERO).flows, Some(0.0));
@@ -561,7 +562,7 @@ mod tests {
         send(&mut q, &[1, 2], 0);
         assert_eq!(q.state(Time::ZERO).flows, Some(2.0));
         assert_eq!(served(&mut q, 0), Some(99));
-        // There is room again, but there are flows.
+        // There is room on the fast path again, but there are flows.
         send(&mut q, &[3], 0);
         assert_eq!(drain(&mut q, 0), [99, 99, 99, 99, 99, 99, 99, 1, 2, 3]);
     }
@@ -582,7 +583,7 @@ mod tests {
         for (away, credit) in [(30, 486), (60, 3028)] {
             let mut q = fq(&FqParams { initial_quantum: Some(2000), ..params() });
             past_the_fast_path(&mut q);
-            // Flow 1 sends 1514 of its 2000 bytes, and is found empty twice while 2 is served.
+            // Flow 1 sends 1514 of its 2000 bytes, and is found empty twice while flow 2 is served.
             send(&mut q, &[1, 2, 2, 2, 2, 2, 2], 0);
             (0..FAST + 4).for_each(|_| assert!(served(&mut q, 0).is_some()));
             let index = q.by_hash[q.hash(1, &1)] as usize;
@@ -599,16 +600,17 @@ mod tests {
         let params = FqParams { maxrate, initial_quantum: Some(BULK), ..params() };
         let mut q = fq(&FqParams { timer_slack_ns: 0, ..params.clone() });
         send(&mut q, &[1; 6], 0);
-        // The credit of the first turn is used up by a packet, of the others by two.
+        // One packet uses up the credit of the first turn; two packets use up that of each later
+        // turn.
         assert_eq!(times(&mut q, 0), [0, 2, 2, 4, 4, 6].map(|ms| ms * MS));
-        // The timer is late by its slack, and the flow has that back at the next turn.
+        // The timer is late by its slack. The flow gains that time at its next turn.
         let mut q = fq(&params);
         send(&mut q, &[1; 6], 0);
         let slack = params.timer_slack_ns;
         let late =
             [0, 2 * MS + slack, 2 * MS + slack, 4 * MS + slack, 4 * MS + slack, 6 * MS + slack];
         assert_eq!(times(&mut q, 0), late);
-        // Two flows do not wait for each other.
+        // Two flows are paced independently.
         let mut q = fq(&FqParams { timer_slack_ns: 0, ..params });
         send(&mut q, &[1, 2, 1, 2], 0);
         assert_eq!(times(&mut q, 0), [0, 0, 2 * MS, 2 * MS]);
@@ -616,7 +618,7 @@ mod tests {
 
     #[test]
     fn a_slow_flow_is_held_packet_by_packet() {
-        // 500 kbit/s: 24.224 ms a packet, whatever the credit; 40 bytes 0.64 ms.
+        // 500 kbit/s: a packet takes 24.224 ms, whatever the credit; 40 bytes take 0.64 ms.
         let params = FqParams { maxrate: Some(500_000), timer_slack_ns: 0, ..params() };
         let mut q = fq(&params);
         send(&mut q, &[1; 3], 0);
@@ -649,7 +651,7 @@ mod tests {
         assert_eq!((served(&mut q, 0), served(&mut q, 1)), (Some(1), None));
         let due = 24_224_000;
         assert_eq!(q.holds_until(), Some(Time(due + 10_000)));
-        // It comes between the flow's time and the alarm's.
+        // The packet arrives between the flow's time and the timer's expiry.
         send(&mut q, &[2], due + 1);
         assert_eq!(q.holds_until(), Some(Time::ZERO));
         assert_eq!(drain(&mut q, due + 1), [1, 2]);
@@ -659,11 +661,11 @@ mod tests {
     fn an_alarm_that_may_go_off_as_well_is_left_alone() {
         let mut alarm = Alarm { slack: 10, set_for: 0 };
         assert_eq!(alarm.set(100, 50), 110);
-        // Set for 100, it may go off until 110, as one for 95 may until 105 or later.
+        // A timer set for 100 may expire until 110, and one set for 95 at 105 or later.
         assert_eq!(alarm.set(95, 60), 110);
         assert_eq!(alarm.set(85, 60), 95);
-        assert_eq!(alarm.set(90, 70), 100, "it was set for an earlier time");
-        assert_eq!(alarm.set(200, 150), 210, "it has gone off");
+        assert_eq!(alarm.set(90, 70), 100, "the timer was set for an earlier time");
+        assert_eq!(alarm.set(200, 150), 210, "the timer has expired");
     }
 
     #[test]
@@ -675,8 +677,8 @@ mod tests {
                 q.enqueue(packet(flow, 1000, ds), Time::ZERO, &mut Vec::new());
             }
         }
-        // The first band has 590 packets: the first turns of the others' flows, 16 each, and 558 of
-        // its own. Then the second has 197, the third 66, and the first again.
+        // The first band sends 590 packets: the first turns of the others' flows, 16 each, and 558
+        // of its own. Then the second band sends 197, the third 66, and the first again.
         let mut sent = [0; 4];
         for _ in 0..900 {
             sent[served(&mut q, 0).expect("a backlog") as usize] += 1;
@@ -705,7 +707,7 @@ mod tests {
         for _ in 0..3 {
             q.enqueue(packet(1, BULK, capable), Time::ZERO, &mut verdicts);
         }
-        // The second waited for 25 ms, of which 24.224 were its flow's.
+        // The second packet waited for 25 ms, 24.224 ms of them for its flow.
         for at in [0, 25 * MS, 60 * MS] {
             assert!(q.dequeue(Time(at), &mut verdicts).is_some());
             assert_eq!(verdicts.len(), usize::from(at == 60 * MS), "{at}");

@@ -1,12 +1,12 @@
-//! fq_codel: a queue per flow, served by deficit round robin, each under CoDel.
+//! fq_codel: a queue for each flow, served by deficit round robin, each under CoDel.
 //!
 //! Packets are hashed by flow into `flows` queues. There are two lists of queues, and new queues
 //! are served before old ones. A queue that was empty may send one quantum ahead of those with a
-//! backlog, so sparse flows (a ping, a SYN, a voice packet) pass a bulk transfer without
+//! backlog. So sparse flows (a ping, a SYN, a voice packet) overtake a bulk transfer without
 //! classification. When the total is over the limit, the queue with the most bytes loses up to half
 //! its backlog at the head.
 //!
-//! Packets are in one slab and linked by index, so an empty queue costs nothing, and only the
+//! Packets are in one slab and linked by index. So an empty queue needs no memory, and only the
 //! search for the longest queue depends on the number of flows.
 //!
 //! Source: RFC 8290; Linux net/sched/sch_fq_codel.c for the behaviour of `linux`, ns-3's
@@ -23,14 +23,14 @@
 //! The memory limit is Linux's in every variant. It counts the memory that packets take in a Linux
 //! host (`units::memory`): 2280 bytes for a full segment, 2 for a bare ACK.
 //!
-//! `linux7.3` and `linux2012` differ from `linux` in the control law alone: see codel.rs. Where one of
-//! these is the device's root, packets may bypass it, charged to no flow: see `bypass`.
+//! `linux7.3` and `linux2012` differ from `linux` in the control law alone: see codel.rs. If one of
+//! the three is the device's root, packets may bypass it and are charged to no flow: see `bypass`.
 //!
-//! `mac80211` is what Linux's Wi-Fi has in place of a qdisc, for one station: T. Høiland-Jørgensen and
-//! others, "Ending the Anomaly", USENIX ATC 2017. Not here: the queues of further stations and of
-//! their classes of access, airtime fairness, aggregates and what the driver holds (AQL).
+//! `mac80211` is the queueing of Linux's Wi-Fi, which replaces a qdisc, for one station: T.
+//! Høiland-Jørgensen and others, "Ending the Anomaly", USENIX ATC 2017. Not modelled: further
+//! stations, access classes, airtime fairness, aggregates and the driver's queue (AQL).
 //!
-//! As in Linux each flow has a random hash of 32 bits, scaled to the number of queues: two flows
+//! As in Linux each flow has a random hash of 32 bits, scaled to the number of queues. Two flows
 //! share a queue with a probability of 1/`flows`, for the whole run. The discipline's random stream
 //! (or a recording) decides which. Deviation: the ns3 variant has no set-associative hash.
 
@@ -45,13 +45,13 @@ use units::Time;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelParams {
-    /// Whose algorithm: the table above, and CoDel's.
+    /// The algorithm: the table above, and CoDel's.
     pub variant: CodelVariant,
-    /// Packets in all queues together (10240).
+    /// The limit of all queues together, packets (10240).
     pub limit: u64,
-    /// Number of queues the flows are hashed into (1024).
+    /// The number of queues that flows are hashed into (1024).
     pub flows: u32,
-    /// Bytes of a Linux host's memory that all queues together may take (32 MiB).
+    /// The memory on a Linux host that all queues together may take, bytes (32 MiB).
     pub memory_limit: u64,
     /// CoDel's target, ns (5 000 000).
     pub target_ns: u64,
@@ -63,16 +63,16 @@ pub struct FqCodelParams {
     pub ecn: bool,
     /// Mark every ECN-capable packet whose sojourn is longer than this, ns; `None`: off.
     pub ce_threshold_ns: Option<u64>,
-    /// Of those with such a DS field; `None`: of all.
+    /// The DS fields that the threshold applies to; `None`: all.
     pub ce_threshold_selector: Option<DsSelector>,
-    /// Packets dropped at most when the limit is passed (64).
+    /// The largest number of packets dropped at one overflow (64).
     pub drop_batch: u32,
 }
 
 /// Linux raises a smaller quantum to this many bytes.
 const LINUX_MIN_QUANTUM: u32 = 256;
 
-/// Which list a queue is on.
+/// The list that a queue is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum On {
     NoList,
@@ -80,20 +80,20 @@ enum On {
     Old,
 }
 
-/// One queue: its packets and its place in the round.
+/// A queue: its packets and its place in the round.
 #[derive(Clone, Debug)]
 struct Flow {
     head: u32,
     tail: u32,
     packets: u32,
-    /// Bytes it may still send in this turn.
+    /// The bytes that the flow may still send in this turn.
     deficit: i64,
     on: On,
     /// The next queue of the list.
     next: u32,
 }
 
-/// A list of queues, linked through `Flow::next`. Only heads are taken out.
+/// A list of queues, linked through `Flow::next`. Only the head is removed.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     head: u32,
@@ -120,20 +120,20 @@ impl Round {
     }
 }
 
-/// Everything queued, and the totals.
+/// The queues of all flows, and their totals.
 #[derive(Debug)]
 struct Queues<B> {
     slab: Slab<B>,
     flows: Vec<Flow>,
-    /// Bytes queued by flow, apart from `flows` so that the search for the longest queue reads
-    /// little memory.
+    /// The bytes queued for each flow. They are apart from `flows` so that the search for the
+    /// longest queue reads little memory.
     flow_bytes: Vec<u64>,
     total: Backlog,
-    /// Memory that they take in a Linux host, bytes.
+    /// The memory that the packets take on a Linux host, bytes.
     memory: u64,
     /// Bytes of the link's header within a packet's size.
     header_bytes: u32,
-    /// Flows that have packets.
+    /// The number of flows with packets.
     active: u32,
 }
 
@@ -181,7 +181,7 @@ impl<B: Body> Queues<B> {
         Some(packet)
     }
 
-    /// The flow with the most bytes, the first of equals; a linear search, as in fq_codel_drop.
+    /// The flow with the most bytes, the first of equals. A linear search, as in fq_codel_drop.
     fn longest(&self) -> u32 {
         let mut longest = 0;
         for (index, bytes) in self.flow_bytes.iter().enumerate() {
@@ -234,8 +234,8 @@ pub struct FqCodel<B> {
 }
 
 impl<B: Body> FqCodel<B> {
-    /// An empty queue; the context's random stream perturbs the hash. At least one flow and one
-    /// byte of quantum.
+    /// An empty queue. The hash key is drawn from the context's random stream. There is at least
+    /// one flow and one byte of quantum.
     pub fn new(params: &FqCodelParams, mut context: Context) -> Self {
         let flows = params.flows.max(1) as usize;
         let least_quantum = if params.variant.is_linux() { LINUX_MIN_QUANTUM } else { 1 };
@@ -269,7 +269,8 @@ impl<B: Body> FqCodel<B> {
         }
     }
 
-    /// Whether two of these flows, with bodies alike, are hashed into one queue.
+    /// Whether two of these flows are hashed into one queue, if their packets have bodies like
+    /// `body`.
     pub fn any_share_a_queue(&self, flows: &[u32], body: &B) -> bool {
         let mut taken = vec![false; self.queues.flows.len()];
         flows
@@ -284,7 +285,7 @@ impl<B: Body> FqCodel<B> {
         ((hash * self.queues.flows.len() as u64) >> 32) as u32
     }
 
-    /// Which limit is passed.
+    /// The limit that is exceeded, if any.
     #[inline]
     fn over(&self) -> Option<Cause> {
         if self.queues.memory > self.memory_limit {
@@ -295,7 +296,7 @@ impl<B: Body> FqCodel<B> {
         }
     }
 
-    /// fq_codel_drop: the longest queue loses packets at its head, several at once to spread the
+    /// fq_codel_drop: drops packets at the head of the longest queue, several at once to spread the
     /// cost of the search.
     #[cold]
     fn drop_from_longest(&mut self, cause: Cause, verdicts: &mut Vec<Verdict<B>>) {
@@ -370,9 +371,9 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
                     return Some(packet);
                 }
             }
-            // Its turn is over: it spent its deficit, or it is empty. A new queue that is empty
-            // passes through the old ones before it can be new again, or a flow of single packets
-            // would starve them.
+            // The queue's turn is over: it has used its deficit, or it is empty. An empty new queue
+            // passes through the old queues before it can be new again. Otherwise a flow of single
+            // packets would starve the old queues.
             let list = if from_new { &mut self.new_flows } else { &mut self.old_flows };
             list.pop(&mut self.queues.flows);
             let always = matches!(self.variant, CodelVariant::Rfc | CodelVariant::Ns3);
@@ -397,7 +398,7 @@ impl<B: Body> Qdisc<B> for FqCodel<B> {
     }
 
     fn state(&self, _now: Time) -> State {
-        // The sum over the flows: how hard CoDel works in all.
+        // The sum of counts over the flows: the total of CoDel's activity.
         let counts = self.dropping.iter().filter(|d| d.dropping).map(|d| f64::from(d.count));
         State {
             limit: Some(self.limit as f64),
@@ -515,7 +516,7 @@ mod tests {
             for _ in 0..3 {
                 assert!(send(&mut q, 1, 225, 0).is_empty());
             }
-            // 3 * 832 + 1280: the first to lose is flow 1, with 675 bytes, then flow 2.
+            // 3 * 832 + 1280: flow 1 with 675 bytes loses first, then flow 2.
             assert_eq!(send(&mut q, 2, 600, 0).len(), drops);
             let mut q = fq_codel(&FqCodelParams { limit: 10, ..params(variant) });
             let drops = (0..11).map(|_| send(&mut q, 1, 225, 0).len()).last();
@@ -551,8 +552,8 @@ mod tests {
             for ms in 1..4 {
                 assert!(send(&mut q, 2, 1000, ms).is_empty());
             }
-            // The fifth belongs to the thin flow, and the fat one, 3 packets, pays: half of it in
-            // bytes takes two, in packets one.
+            // The fifth packet belongs to the thin flow. The fat flow has 3 packets and pays: half
+            // of it in bytes is two packets, half in packets is one.
             let verdicts = send(&mut q, 1, 100, 4);
             assert_eq!(verdicts.len(), drops, "{variant:?}");
             assert!(matches!(
@@ -560,7 +561,7 @@ mod tests {
                 Verdict::Dropped(Packet { flow: 2, enqueued: Time(MS), .. }, Cause::Limit)
             ));
             assert_eq!(q.backlog().packets, 5 - drops as u32);
-            // Linux tells CoDel.
+            // Linux adds the drops to CoDel's count.
             let index = q.classify(2, &()) as usize;
             assert_eq!(q.dropping[index].count, if variant == CodelVariant::Linux { 2 } else { 0 });
         }
@@ -594,7 +595,7 @@ mod tests {
         }
     }
 
-    /// Takes so much memory, less the link's header.
+    /// A body that takes this much memory, less the link's header.
     struct Charged(u64);
 
     impl crate::ReplayHints for Charged {}
@@ -629,7 +630,7 @@ mod tests {
         assert_eq!([500; 3].map(|extra| send(&mut q, extra)), [0; 3]);
         assert!(q.dequeue(Time::ZERO, &mut Vec::new()).is_some());
         assert_eq!([send(&mut q, 500), q.queues.memory as usize], [0, 6000]);
-        // One byte more: half of the four packets' bytes go.
+        // One byte more: half the bytes of the four packets are dropped.
         assert_eq!(send(&mut q, 0), 2);
         assert_eq!((q.backlog().packets, q.queues.memory), (2, 3500));
     }
@@ -640,13 +641,13 @@ mod tests {
         for _ in 0..100 {
             send(&mut q, 1, 757, 0);
         }
-        // Two packets are flow 1's quantum as a new flow; the third is its first as an old one.
+        // Two packets use flow 1's quantum as a new flow; the third is its first as an old flow.
         assert_eq!([(); 3].map(|()| served(&mut q, 0)), [Some(1); 3]);
         send(&mut q, 2, 100, 0);
         assert_eq!(served(&mut q, 0), Some(2));
         assert_eq!(served(&mut q, 0), Some(1));
-        // Found empty, the sparse flow was sent through the old ones: until its turn comes there it
-        // is not new again.
+        // The sparse flow was found empty and moved to the old flows. Until its turn there it is
+        // not new again.
         send(&mut q, 2, 100, 0);
         assert_eq!(q.queues.flows[q.classify(2, &()) as usize].on, On::Old);
         assert_eq!(served(&mut q, 0), Some(2));
@@ -681,8 +682,8 @@ mod tests {
                 send(&mut q, 1, 1514, 0);
             }
             let mut verdicts = Vec::new();
-            // Flow 2 has never more than one packet; each waits 20 ms because the link stands still
-            // that long.
+            // Flow 2 never has more than one packet. Each waits 20 ms because the link stops for so
+            // long.
             for ms in (20..1000).step_by(20) {
                 send(&mut q, 2, 100, ms - 20);
                 for _ in 0..3 {
@@ -714,8 +715,8 @@ mod tests {
             rng: Rng::new(1, "fq_codel"),
         };
         let mut q = FqCodel::new(&params(CodelVariant::Linux), context);
-        // The first packet of flow 1 waits for the driver. Its second finds flow 1 new, with a
-        // whole quantum: it, and not flow 2, is next.
+        // The first packet of flow 1 waits for the driver. The second finds flow 1 new, with a
+        // whole quantum. So flow 1's packet is next, not flow 2's.
         for flow in [1, 1, 2] {
             send(&mut q, flow, 1514, 0);
         }
@@ -731,7 +732,7 @@ mod tests {
         for flow in 0..1024 {
             hit[q.classify(flow, &()) as usize] = true;
         }
-        // 1 - 1/e of 1024 are 647, give or take 16 (one standard deviation).
+        // 1 - 1/e of 1024 are 647, with a standard deviation of 16.
         let used = hit.iter().filter(|h| **h).count();
         assert!((583..=711).contains(&used), "{used}");
     }
@@ -751,18 +752,18 @@ mod tests {
 
     #[test]
     fn what_the_limit_dropped_is_no_rate_to_begin_with() {
-        // Linux: the count of drops is a first guess only where the last dropping state is less
-        // than 16 intervals ago. There was none.
+        // Linux resumes the old count only if the last dropping state is less than 16 intervals
+        // ago. There was none.
         let mut q =
             fq_codel(&FqCodelParams { limit: 40, ecn: false, ..params(CodelVariant::Linux) });
         let by_limit: usize = (0..60).map(|_| send(&mut q, 1, 1514, 0).len()).sum();
         assert!(by_limit >= 20);
-        // Asked each 10 ms: above target from 10 ms on, the first drop when more than an interval
-        // has passed, the next one after another.
+        // A dequeue every 10 ms: the sojourn is above target from 10 ms on. The first drop is after
+        // more than an interval, the next one an interval later.
         let mut dropped_at = Vec::new();
         for ms in (10..=230).step_by(10) {
             let mut verdicts = Vec::new();
-            q.dequeue(Time(ms * MS), &mut verdicts).expect("it is not empty yet");
+            q.dequeue(Time(ms * MS), &mut verdicts).expect("packets are left");
             dropped_at.extend(verdicts.iter().map(|_| ms));
         }
         assert_eq!(dropped_at, [120, 220]);

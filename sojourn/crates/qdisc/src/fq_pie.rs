@@ -1,27 +1,28 @@
-//! fq_pie: a queue per flow, served by deficit round robin as in fq_codel, each under PIE.
+//! fq_pie: a queue for each flow, served by deficit round robin as in fq_codel, each under PIE.
 //!
-//! Packets are hashed by flow into `flows` queues. New queues are served before old ones. Each queue
-//! has a drop probability of its own, which follows the delay of its own packets. A packet is
+//! Packets are hashed by flow into `flows` queues. New queues are served before old ones. Each
+//! queue has a drop probability of its own, which follows the delay of its own packets. A packet is
 //! dropped or marked as it arrives, never later.
 //!
 //! Source: Linux net/sched/sch_fq_pie.c (6.12) for the behaviour; PIE: `pie`, its variant `linux`.
-//! What is fq_pie's own:
+//! fq_pie differs from pie:
 //!
-//! - PIE's test for a short queue is of the flow's backlog, and its delay is 0 once the flow's queue
-//!   is empty.
-//! - Marks take the place of drops up to p = `ecn_prob` percent.
-//! - At the limit the arriving packet is dropped, whosever the longest queue is.
-//! - `memory_limit` is counted in Linux and not enforced. Neither is it here.
-//! - The timer updates 2048 flows in a jiffy and goes on with the rest in the next. `tupdate` begins
-//!   when all are done.
+//! - PIE's test for a short queue uses the flow's backlog. Its delay is 0 once the flow's queue is
+//!   empty.
+//! - Packets are marked rather than dropped up to p = `ecn_prob` percent.
+//! - At the limit the arriving packet is dropped, whichever queue is longest.
+//! - Linux counts memory for `memory_limit` but does not enforce it. It is not enforced here
+//!   either.
+//! - The timer updates 2048 flows in a jiffy and the next 2048 in the next. `tupdate` begins after
+//!   the last.
 //!
-//! Deviation: a flow that is at rest is not updated, which would change nothing.
+//! Deviation: a flow at rest is not updated, since an update would not change it.
 
 use crate::ds::mark;
 use crate::pie::{Decision, Dice, LinuxPie, timers};
 use crate::timer::Timer;
 use crate::{
-    Backlog, Body, Cause, Context, Fifo, LinuxPieParams, Packet, Qdisc, Replayed, State, Verdict,
+    Backlog, Body, Cause, Context, Fifo, LinuxPieParams, Packet, Qdisc, Replayable, State, Verdict,
 };
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -31,13 +32,13 @@ use units::Time;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FqPieParams {
-    /// Packets in all queues together (10240).
+    /// The limit of all queues together, packets (10240).
     pub limit: u64,
-    /// Number of queues the flows are hashed into (1024).
+    /// The number of queues that flows are hashed into (1024).
     pub flows: u32,
-    /// The queueing delay that p aims at, ns (15 000 000).
+    /// The queueing delay that p is controlled for, ns (15 000 000).
     pub target_ns: u64,
-    /// Time between two updates of p, ns (15 000 000).
+    /// The time between two updates of p, ns (15 000 000).
     pub tupdate_ns: u64,
     /// Weight of the delay's distance from the target, sixteenths of 1/s (2).
     pub alpha: u32,
@@ -45,31 +46,31 @@ pub struct FqPieParams {
     pub beta: u32,
     /// Bytes a queue may send in its turn, at least 256 (1514).
     pub quantum: u32,
-    /// Bytes of memory above which Linux counts packets. Nothing follows from it.
+    /// Memory above which Linux counts packets, bytes. It has no effect.
     pub memory_limit: u64,
     /// The largest p with which packets are marked, percent (10).
     pub ecn_prob: u32,
     /// Mark ECN-capable packets instead of dropping them (false).
     pub ecn: bool,
-    /// p in proportion to the packet's size.
+    /// Scale p with the packet's size.
     pub bytemode: bool,
-    /// Estimate the delay by the backlog and the rate at which it leaves, in place of timestamps.
+    /// Estimate the delay as backlog / departure rate instead of by timestamps.
     pub dq_rate_estimator: bool,
 }
 
 /// Linux raises a smaller quantum to this many bytes.
 const MIN_QUANTUM: u32 = 256;
-/// Flows that are updated in one jiffy.
+/// The number of flows that are updated in one jiffy.
 const FLOWS_A_JIFFY: usize = 2048;
 
 struct Flow<B> {
     queue: Fifo<B>,
     pie: LinuxPie,
-    /// Bytes it may still send in this turn.
+    /// The bytes that the flow may still send in this turn.
     deficit: i64,
-    /// On one of the two lists.
+    /// The flow is on one of the two lists.
     listed: bool,
-    /// Among those that are updated.
+    /// The flow is among those that are updated.
     awake: bool,
 }
 
@@ -80,19 +81,19 @@ pub struct FqPie<B> {
     perturbation: u64,
     flows: Vec<Flow<B>>,
     total: Backlog,
-    /// Flows that have packets.
+    /// The number of flows with packets.
     active: u32,
     new_flows: VecDeque<u32>,
     old_flows: VecDeque<u32>,
-    /// Of each 2048 flows when they are updated, and which of them are not at rest.
+    /// For each 2048 flows: the timer of their updates, and the flows that are not at rest.
     updates: Vec<(Timer, Vec<u32>)>,
-    /// The next update of any.
+    /// The earliest next update.
     next_update: Time,
     dice: Dice,
 }
 
 impl<B: Body> FqPie<B> {
-    /// An empty queue; the context's random stream perturbs the hash and draws.
+    /// An empty queue. The hash key and the draws are from the context's random stream.
     pub fn new(params: &FqPieParams, mut context: Context) -> Self {
         let count = params.flows.max(1) as usize;
         let perturbation = context.rng.next_u64();
@@ -132,7 +133,8 @@ impl<B: Body> FqPie<B> {
         }
     }
 
-    /// Whether two of these flows, with bodies alike, are hashed into one queue.
+    /// Whether two of these flows are hashed into one queue, if their packets have bodies like
+    /// `body`.
     pub fn any_share_a_queue(&self, flows: &[u32], body: &B) -> bool {
         let mut taken = vec![false; self.flows.len()];
         flows.iter().any(|flow| std::mem::replace(&mut taken[self.classify(*flow, body)], true))
@@ -145,7 +147,7 @@ impl<B: Body> FqPie<B> {
         ((hash * self.flows.len() as u64) >> 32) as usize
     }
 
-    /// Updates that are due, with the queues as they have been since the last call.
+    /// Makes the updates that are due, with the queues unchanged since the last call.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         if self.next_update <= now {
@@ -217,7 +219,7 @@ impl<B: Body> Qdisc<B> for FqPie<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.catch_up(now);
         loop {
             let from_new = !self.new_flows.is_empty();
@@ -239,8 +241,8 @@ impl<B: Body> Qdisc<B> for FqPie<B> {
                 self.active -= u32::from(left.packets == 0);
                 return Some(packet);
             }
-            // A new queue that is empty passes through the old ones before it can be new again, or
-            // a flow of single packets would starve them.
+            // An empty new queue passes through the old queues before it can be new again.
+            // Otherwise a flow of single packets would starve the old queues.
             list.pop_front();
             if from_new && !self.old_flows.is_empty() {
                 self.old_flows.push_back(index);
@@ -264,9 +266,9 @@ impl<B: Body> Qdisc<B> for FqPie<B> {
     }
 }
 
-impl<B: Body> Replayed for FqPie<B> {
-    fn tell(&mut self, early: bool) {
-        self.dice.tell(early);
+impl<B: Body> Replayable for FqPie<B> {
+    fn set_recorded_draw(&mut self, early: bool) {
+        self.dice.set_recorded_draw(early);
     }
 
     fn chance(&mut self) -> Option<f64> {
@@ -320,15 +322,15 @@ mod tests {
     }
 
     fn causes(verdicts: &[Verdict<()>]) -> Vec<(bool, Cause)> {
-        let told = |verdict: &Verdict<()>| match verdict {
+        let signal = |verdict: &Verdict<()>| match verdict {
             Verdict::Dropped(_, cause) => (false, *cause),
             Verdict::Marked { cause, .. } => (true, *cause),
         };
-        verdicts.iter().map(told).collect()
+        verdicts.iter().map(signal).collect()
     }
 
-    /// A flow with a standing queue: 40 packets that leave one each 12 ms, so that each waits 480 ms,
-    /// and a newcomer each time. Until this time, ns; what was dropped or marked.
+    /// A flow with a standing queue until `until`, ns. 40 packets wait, and one leaves and one
+    /// arrives every 12 ms, so each waits 480 ms. Returns the drops and marks.
     fn overload(q: &mut FqPie<()>, flow: u32, until: u64) -> Vec<(bool, Cause)> {
         let mut found = Vec::new();
         (0..40).for_each(|_| _ = send(q, flow, 1514, 0));
@@ -351,7 +353,7 @@ mod tests {
         let found = overload(&mut q, 1, 2_000 * MS);
         assert!(!found.is_empty());
         assert!(found.iter().all(|verdict| *verdict == (false, Cause::Early)));
-        // Its neighbour has as long a queue within an instant, and loses nothing.
+        // Flow 2 has an equally long queue at once and loses nothing.
         assert!((0..100).all(|_| send(&mut q, 2, 1514, 2_000 * MS).is_empty()));
         let [one, other] = [1, 2].map(|flow| q.flows[q.classify(flow, &())].pie.clone());
         assert!(!one.is_at_rest());
@@ -369,7 +371,7 @@ mod tests {
         });
         let [(none, _), (some, _), (more, dropped)] = marked_and_dropped;
         assert!(none == 0 && 0 < some && 2 * some < more, "{marked_and_dropped:?}");
-        assert!(dropped > 50, "{dropped}: p passes 1");
+        assert!(dropped > 50, "{dropped}: p exceeds 1");
     }
 
     #[test]
@@ -386,11 +388,12 @@ mod tests {
         (0..3).for_each(|_| _ = send(&mut q, 1, 1000, 0));
         (0..3).for_each(|_| _ = send(&mut q, 2, 1000, 0));
         let first: Vec<_> = (0..4).map(|_| served(&mut q, 0)).collect();
-        // 1514 bytes are two packets of 1000: the second overdraws.
+        // The quantum of 1514 bytes lets a flow send two packets of 1000 bytes; the second
+        // overdraws it.
         assert_eq!(first, [1, 1, 2, 2].map(Some));
         send(&mut q, 3, 100, 0);
         assert_eq!([0; 4].map(|at| served(&mut q, at)), [Some(3), Some(1), Some(2), None]);
-        // The quantum is Linux's least at least: 256 bytes are three packets of 100.
+        // The quantum is raised to Linux's minimum: 256 bytes are three packets of 100.
         let mut q = fq_pie(&FqPieParams { quantum: 1, ..params() });
         for flow in [1, 1, 1, 1, 2] {
             send(&mut q, flow, 100, 0);
@@ -403,8 +406,8 @@ mod tests {
         let mut q = fq_pie(&params());
         send(&mut q, 1, 100, 0);
         assert_eq!((served(&mut q, 0), served(&mut q, 0)), (Some(1), None));
-        assert!(!q.flows[q.classify(1, &())].listed, "no other is old: it is new again");
-        // Flow 2 has spent its quantum and is old; then flow 1 waits behind it.
+        assert!(!q.flows[q.classify(1, &())].listed, "no other flow is old: flow 1 is new again");
+        // Flow 2 has used its quantum and is old; then flow 1 waits behind it.
         (0..3).for_each(|_| _ = send(&mut q, 2, 1514, 0));
         assert_eq!([served(&mut q, 0), served(&mut q, 0)], [Some(2), Some(2)]);
         send(&mut q, 1, 100, 0);
@@ -417,7 +420,7 @@ mod tests {
     #[test]
     fn flows_beyond_2048_are_updated_a_jiffy_later() {
         let timers: Vec<_> = timers(15 * MS, 3).collect();
-        // As pie's: a multiple of 8 jiffies behind HZ / 2; then 4 + 1 behind the last.
+        // As for pie: a multiple of 8 jiffies after HZ / 2, then 4 + 1 jiffies after the last.
         let first = 512 % 28 * MS;
         for (part, timer) in timers.iter().enumerate() {
             assert_eq!(timer.next(), Time(first + 4 * MS * part as u64));
@@ -437,7 +440,7 @@ mod tests {
         let index = q.classify(1, &());
         assert!(q.flows[index].awake);
         while served(&mut q, 1_000 * MS).is_some() {}
-        // The decay of p by 1/64 each update of 20 ms, and by alpha's part, ends at 0.
+        // p decays by 1/64 and by alpha's part with each update of 20 ms, until it is 0.
         q.catch_up(Time(200_000 * MS));
         assert!(q.flows[index].pie.is_at_rest() && !q.flows[index].awake);
         assert!(q.updates[0].1.is_empty());

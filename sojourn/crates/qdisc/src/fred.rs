@@ -1,23 +1,25 @@
-//! fred: RED that counts each flow's packets, and drops from who has more than its share.
+//! fred: RED that counts each flow's packets, and drops from flows that exceed their share.
 //!
-//! RED drops from all flows at one rate, so that who ignores drops keeps what the others give up,
-//! and a flow of a few packets loses as large a part as one of many. FRED keeps for each flow with
-//! packets queued how many these are (qlen), and how often it had too many (strike). A flow has
-//! `minq` packets without fear of a draw. None has more than maxq, and one that has tried to twice
-//! has no more than the average flow (avgcq). Between the thresholds a flow that has its share is
-//! dropped from as in RED.
+//! RED drops from all flows at one rate. So a flow that ignores drops gains what the others give
+//! up, and a flow of a few packets loses as large a fraction as one of many. For each flow with
+//! packets queued FRED counts these packets (qlen) and how often the flow had too many (strike).
+//! The first `minq` packets of a flow are exempt from random drops. No flow has more than maxq
+//! packets. A flow that has exceeded maxq twice has at most the packets of the average flow
+//! (avgcq). Between the thresholds a flow that has its share is subject to RED.
 //!
-//! With `many_flows` the queue above the upper threshold holds two packets of each flow, however many
-//! flows there are (the paper's two-packet buffer), and no packet is refused for the average alone.
+//! With `many_flows` the queue above the upper threshold holds two packets of each flow, however
+//! many flows there are (the paper's two-packet buffer), and no packet is refused for the average
+//! alone.
 //!
-//! Source: D. Lin and R. Morris, "Dynamics of random early detection", SIGCOMM 1997, whose names
-//! these are. minth is the smaller of a quarter of the buffer and a round trip, maxth twice minth,
-//! maxp 0.02, wq 0.002, minq 2 or 4 packets for a small or large buffer.
+//! Source: D. Lin and R. Morris, "Dynamics of random early detection", SIGCOMM 1997. The names are
+//! the paper's. There minth is the smaller of a quarter of the buffer and a round trip, maxth twice
+//! minth, maxp 0.02, wq 0.002, minq 2 or 4 packets for a small or large buffer.
 //!
 //! Deviations and readings: of minth's two bounds only the buffer is known here. A sample of the
-//! average is the queue that an accepted packet finds, or that a departing one leaves. An empty queue
-//! ages it by a sample for each full packet that could have left meanwhile; without a rate it does
-//! not age. What finds the queue full is dropped without a strike. The paper has no marks.
+//! average is the queue that an accepted packet finds, or that a departing one leaves. After an
+//! idle period the average ages by one sample for each full packet that could have left meanwhile;
+//! without a rate it does not age. A packet that finds the queue full is dropped without a strike.
+//! FRED does not mark; the paper has no marks.
 
 use crate::{Backlog, Body, Cause, Context, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
@@ -27,7 +29,7 @@ use units::{Rate, Rng, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FredParams {
-    /// Packets in the queue (100).
+    /// The limit of the queue, packets (100).
     pub limit: u64,
     /// The paper's minth, packets of the average queue (a quarter of `limit`).
     pub min: f64,
@@ -37,9 +39,10 @@ pub struct FredParams {
     pub probability: f64,
     /// The paper's wq: the weight of a sample in the average (0.002).
     pub weight: f64,
-    /// Packets that a flow may have without a draw (4).
+    /// Packets of a flow that are exempt from random drops (4).
     pub minq: u32,
-    /// Two packets of each flow above `max`, for more flows than the buffer has room for (false).
+    /// Allow two packets of each flow above `max`, for more flows than the buffer has room for
+    /// (false).
     pub many_flows: bool,
 }
 
@@ -50,21 +53,21 @@ struct FredFlow {
     strike: u32,
 }
 
-/// Above `max` with `many_flows`, packets of each flow.
+/// Packets of each flow above `max` with `many_flows`.
 const TWO: f64 = 2.0;
 
-/// A FIFO under FRED.
+/// A FIFO with FRED.
 pub struct Fred<B> {
     params: FredParams,
     mtu: u32,
-    /// How long a full packet takes, ns; 0: nobody knows.
+    /// The transmission time of a full packet, ns; 0 if unknown.
     packet_ns: f64,
     /// The paper's avg.
     average: f64,
-    /// Packets since the last draw that dropped; `None`: the paper's -1.
+    /// Packets since the last draw that dropped; `None` is the paper's -1.
     count: Option<u32>,
     idle_since: Option<Time>,
-    /// In order of their connections: there are no more than packets queued.
+    /// The flows with packets queued, sorted by connection.
     flows: Vec<(u64, FredFlow)>,
     rng: Rng,
     queue: Fifo<B>,
@@ -86,19 +89,19 @@ impl<B: Body> Fred<B> {
         }
     }
 
-    /// Where a flow is among those with packets queued, or would be.
+    /// The index of a flow in `flows`, or the index to insert it at.
     fn place(&self, connection: u64) -> Result<usize, usize> {
         self.flows.binary_search_by_key(&connection, |&(other, _)| other)
     }
 
-    /// The average with one more look at the queue.
+    /// Adds a sample of the queue to the average.
     #[inline]
     fn sample(&mut self) {
         let queued = f64::from(self.queue.backlog().packets);
         self.average += self.params.weight * (queued - self.average);
     }
 
-    /// An idle time ends, in which the queue was not looked at.
+    /// Ages the average by the idle period that ends now, which has no samples.
     fn age(&mut self, now: Time) {
         let Some(since) = self.idle_since.take() else { return };
         if self.packet_ns > 0.0 {
@@ -107,13 +110,13 @@ impl<B: Body> Fred<B> {
         }
     }
 
-    /// The paper's avgcq: what a flow has on average.
+    /// The paper's avgcq: the average number of packets of a flow.
     fn fair(&self) -> f64 {
         (self.average / self.flows.len().max(1) as f64).max(1.0)
     }
 
-    /// Why a packet of a flow with so many queued and so many strikes is dropped, and whether that is
-    /// a strike.
+    /// Why a packet of this flow is dropped, and whether the drop is a strike. `None`: the packet
+    /// is not dropped.
     fn decide(&mut self, flow: FredFlow) -> Option<(Cause, bool)> {
         let FredParams { min, max, minq, many_flows, .. } = self.params;
         let (qlen, fair) = (f64::from(flow.qlen), self.fair());
@@ -140,17 +143,17 @@ impl<B: Body> Fred<B> {
         Some((Cause::Early, false))
     }
 
-    /// RED's draw, the `count`th since it came true.
+    /// RED's draw; `count` draws have passed since the last drop.
     fn draws(&mut self, count: u32) -> bool {
         let FredParams { min, max, probability, .. } = self.params;
         let p_b = probability * (self.average - min) / (max - min);
         let p_a = p_b / (1.0 - f64::from(count) * p_b);
-        // Below 0 the count is past where p_a is 1.
+        // p_a is negative once the count is past the value for which p_a is 1.
         p_b > 0.0 && (!(0.0..1.0).contains(&p_a) || self.rng.chance(p_a))
     }
 }
 
-/// How long a full packet takes, ns.
+/// The transmission time of a full packet, ns.
 fn packet_ns(mtu: u32, rate: Rate) -> f64 {
     if rate.0 == 0 { 0.0 } else { f64::from(mtu) * 8e9 / rate.0 as f64 }
 }
@@ -182,14 +185,14 @@ impl<B: Body> Qdisc<B> for Fred<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let Some(packet) = self.queue.pop() else {
             self.idle_since.get_or_insert(now);
             return None;
         };
         self.sample();
         let connection = packet.body.connection(packet.flow);
-        let at = self.place(connection).expect("who has packets queued is known");
+        let at = self.place(connection).expect("a flow with packets queued is in the list");
         self.flows[at].1.qlen -= 1;
         if self.flows[at].1.qlen == 0 {
             self.flows.remove(at);
@@ -221,7 +224,7 @@ mod tests {
     use super::*;
     use crate::DsField;
 
-    /// The average is the queue as it was looked at last.
+    /// The average is the last sample, since the weight is 1.
     fn fred(many_flows: bool) -> Fred<()> {
         let (limit, min, max, minq) = (100, 4.0, 8.0, 2);
         let params =
@@ -243,7 +246,7 @@ mod tests {
     }
 
     fn strikes(q: &Fred<()>, flow: u64) -> u32 {
-        q.flows[q.place(flow).expect("it has packets queued")].1.strike
+        q.flows[q.place(flow).expect("the flow has packets queued")].1.strike
     }
 
     #[test]
@@ -258,12 +261,13 @@ mod tests {
         // Another flow halves avgcq: 4 packets found, two flows.
         assert_eq!(send(&mut q, 8), None);
         assert_eq!(q.fair(), 2.0);
-        // Flow 7 leaves one: qlen 3 is below maxq, but its strikes hold it to its share.
+        // Flow 7 sends one packet. Its qlen of 3 is below maxq, but its strikes limit it to its
+        // share.
         assert!(q.dequeue(Time(1), &mut Vec::new()).is_some_and(|packet| packet.flow == 7));
         assert_eq!((q.average, q.fair()), (4.0, 2.0));
         assert_eq!(send(&mut q, 7), Some(Cause::Forced));
         assert_eq!(strikes(&q, 7), 3);
-        // Once its packets have left nobody remembers it.
+        // After its packets have left, the flow is forgotten.
         while q.dequeue(Time(2), &mut Vec::new()).is_some() {}
         assert!(q.flows.is_empty());
         assert_eq!(send(&mut q, 7), None);
@@ -272,7 +276,7 @@ mod tests {
     #[test]
     fn a_flow_within_minq_or_its_share_is_not_drawn_from() {
         let mut q = fred(false);
-        // A draw always comes true.
+        // Every draw drops.
         q.params.probability = 1.0;
         for flow in 0..6 {
             assert_eq!(send(&mut q, flow), None);
@@ -280,11 +284,16 @@ mod tests {
         // avg is 5, its p_b (5 - 4) / (8 - 4), avgcq 1: all have fewer than minq.
         assert_eq!((q.average, q.count), (5.0, Some(0)));
         assert_eq!(send(&mut q, 0), None, "qlen 1 is below minq");
-        // p_a = p_b / (1 - count p_b) is 1 for the second at avg 6, p_b 1/2: count was 0, then 1.
+        // At avg 6, p_b is 1/2. p_a = p_b / (1 - count p_b) is 1 for the second packet: count was
+        // 0, then 1.
         assert_eq!((q.average, q.count), (6.0, Some(1)));
         q.average = 6.0;
         assert_eq!(send(&mut q, 0), Some(Cause::Early));
-        assert_eq!((q.count, strikes(&q, 0)), (Some(0), 0), "a draw is no strike");
+        assert_eq!(
+            (q.count, strikes(&q, 0)),
+            (Some(0), 0),
+            "a random drop does not count as a strike"
+        );
     }
 
     #[test]
@@ -314,7 +323,8 @@ mod tests {
             send(&mut q, 1);
         }
         while q.dequeue(Time(0), &mut Vec::new()).is_some() {}
-        // Found 0 (no sample), 1, 2, 3: .5, 1.25, 2.125; left 3, 2, 1, 0: 2.5625, 2.28125, 1.640625.
+        // Arrivals found 0 (no sample), 1, 2, 3: .5, 1.25, 2.125. Departures left 3, 2, 1, 0:
+        // 2.5625, 2.28125, 1.640625.
         assert_eq!(q.average, 0.8203125);
         // A packet of 1500 bytes takes 1 ms at 12 Mbit/s.
         q.age(Time(2_000_000));

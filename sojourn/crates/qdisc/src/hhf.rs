@@ -1,27 +1,27 @@
-//! hhf: the heavy-hitter filter. Flows that send much share one queue, all others another, and the
-//! others have the greater part of the link.
+//! hhf: the heavy-hitter filter. Flows that send much share one queue and all others share another.
+//! The others get the greater part of the link.
 //!
-//! A filter finds the heavy ones: four arrays of counters, in each of which a packet's hash names a
-//! counter. A flow is heavy once all of its counters are above `admit_bytes`; another flow may
-//! raise one of them, hardly all. The counters are cleared each `reset_timeout`, so that it is a
-//! rate that counts: 128 KiB in 40 ms are 26 Mbit/s. A heavy flow is remembered until it has sent
-//! nothing for `evict_timeout`. The two queues are served by deficit round robin with the weights
-//! `non_hh_weight` and 1, and the light one goes first when it was empty. Beyond the limit the
-//! oldest packet of the heavy queue is dropped.
+//! A filter finds the heavy flows. It has four arrays of counters, and a packet's hash selects a
+//! counter in each. A flow is heavy once all of its counters are above `admit_bytes`; another flow
+//! may raise one of them, but hardly all. The counters are cleared every `reset_timeout`, so a flow
+//! is heavy by its rate: 128 KiB in 40 ms are 26 Mbit/s. A heavy flow is remembered until it has
+//! sent nothing for `evict_timeout`. The two queues are served by deficit round robin with the
+//! weights `non_hh_weight` and 1. The light queue is served first if it was empty. Beyond the limit
+//! the oldest packet of the heavy queue is dropped.
 //!
 //! Source: Estan, Varghese, "New Directions in Traffic Measurement and Accounting" (SIGCOMM 2002):
 //! multistage filters with conservative update (§3.3.2) and shielding (§3.3.1); tc-hhf(8); Linux
 //! net/sched/sch_hhf.c (6.12) for the behaviour:
 //!
-//! - The arrays have 1024 counters. The hash of 32 bits gives three numbers of ten bits; the fourth
-//!   is their exclusive or, with the two bits that are left.
-//! - Time is counted in jiffies. What is to be cleared or forgotten is so once the time has passed
-//!   and the next packet comes.
-//! - Heavy flows stand in 1024 lists. Of a list's forgotten ones the last keeps its place.
+//! - The arrays have 1024 counters. Three indices are ten bits each of the 32-bit hash. The fourth
+//!   is the exclusive or of these three and the two remaining bits.
+//! - Time is counted in jiffies. Timeouts take effect at the next packet after they have passed.
+//! - Heavy flows are in 1024 lists. The last expired entry of a list is kept for reuse.
 //!
-//! A flow that becomes heavy may overtake what it has in the light queue, as in Linux.
+//! As in Linux, packets of a flow that becomes heavy may overtake its packets in the light queue.
 //!
-//! Deviation: Linux's clock of resets begins with the discipline; here that is time 0.
+//! Deviation: Linux's clock of resets starts when the discipline is created; here it starts at time
+//! 0.
 
 use crate::timer::JIFFY;
 use crate::{Backlog, Body, Cause, Context, Fifo, Packet, Qdisc, State, Verdict};
@@ -33,23 +33,24 @@ use units::Time;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HhfParams {
-    /// Packets in both queues together (1000).
+    /// The limit of both queues together, packets (1000).
     pub limit: u64,
-    /// Bytes that a queue of weight 1 may send in its turn; `None`: the largest packet.
+    /// Bytes that a queue of weight 1 may send in its turn. `None`: the largest packet.
     pub quantum: Option<u32>,
-    /// The most heavy flows that are remembered (2048).
+    /// The largest number of heavy flows that are remembered (2048).
     pub hh_limit: u32,
-    /// How often the counters are cleared, ns, counted in jiffies (40 000 000).
+    /// The period after which the counters are cleared, ns, counted in jiffies (40 000 000).
     pub reset_timeout_ns: u64,
     /// Bytes above which a flow is heavy (131 072).
     pub admit_bytes: u32,
-    /// How long a heavy flow that sends nothing is remembered, ns, in jiffies (1 000 000 000).
+    /// The time for which a heavy flow that sends nothing is remembered, ns, in jiffies (1 000 000
+    /// 000).
     pub evict_timeout_ns: u64,
     /// The weight of the flows that are not heavy (2).
     pub non_hh_weight: u32,
 }
 
-/// Counters of an array, and lists of heavy flows: what ten bits tell apart.
+/// The counters of an array and the lists of heavy flows: an index has ten bits.
 const PLACES: usize = 1024;
 const ARRAYS: usize = 4;
 
@@ -61,14 +62,14 @@ struct Heavy {
     seen: u64,
 }
 
-/// Who is heavy.
+/// The filter that finds heavy flows.
 struct Filter {
     admit_bytes: u32,
     reset_jiffies: u64,
     evict_jiffies: u64,
     most: u32,
     counters: Box<[[u32; PLACES]; ARRAYS]>,
-    /// The jiffy in which the counters were cleared.
+    /// The jiffy in which the counters were last cleared.
     cleared: u64,
     heavy: Vec<Vec<Heavy>>,
     remembered: u32,
@@ -88,7 +89,7 @@ impl Filter {
         }
     }
 
-    /// Counts a packet; whether it belongs to a heavy flow.
+    /// Counts a packet. Returns whether it belongs to a heavy flow.
     #[inline]
     fn finds_heavy(&mut self, hash: u32, bytes: u32, jiffy: u64) -> bool {
         if jiffy > self.cleared + self.reset_jiffies {
@@ -102,17 +103,17 @@ impl Filter {
         let least = (0..ARRAYS).map(|array| self.counters[array][places[array]]).min();
         let now = least.expect("there are arrays").wrapping_add(bytes);
         if now > self.admit_bytes {
-            // Its counters stay as they are: shielding.
+            // Shielding: the counters of a heavy flow do not change.
             return self.remember(hash, jiffy);
         }
-        // Conservative update: none is raised further than the least must be.
+        // Conservative update: no counter is raised further than the least one.
         for (array, place) in self.counters.iter_mut().zip(places) {
             array[place] = array[place].max(now);
         }
         false
     }
 
-    /// Whether a flow is in its list, whose forgotten flows are removed on the way to it.
+    /// Whether a flow is remembered in its list. Expired flows before it in the list are removed.
     fn remembers(&mut self, hash: u32, jiffy: u64) -> bool {
         let list = &mut self.heavy[places(hash)[0]];
         let mut index = 0;
@@ -133,8 +134,8 @@ impl Filter {
         false
     }
 
-    /// Puts a flow in its list, in a forgotten one's place if there is one. False: there are too
-    /// many.
+    /// Puts a flow into its list, replacing an expired flow if there is one. Returns false if too
+    /// many flows are remembered.
     fn remember(&mut self, hash: u32, seen: u64) -> bool {
         let list = &mut self.heavy[places(hash)[0]];
         let forgotten = |heavy: &&mut Heavy| heavy.seen + self.evict_jiffies < seen;
@@ -150,7 +151,7 @@ impl Filter {
     }
 }
 
-/// The counter of a hash in each array; the first is also its list.
+/// The index of a hash in each array. The first is also the index of its list.
 #[inline]
 fn places(hash: u32) -> [usize; ARRAYS] {
     let chunk = |shift: u32| (hash >> shift) as usize % PLACES;
@@ -168,19 +169,19 @@ pub struct Hhf<B> {
     key: u64,
     filter: Filter,
     queues: [Fifo<B>; 2],
-    /// Bytes of a queue's turn.
+    /// The quantum of each queue, bytes.
     quanta: [i64; 2],
-    /// Bytes it may still send in its turn.
+    /// The bytes that each queue may still send in its turn.
     deficits: [i64; 2],
     listed: [bool; 2],
-    /// The light queue, as long as it is new.
+    /// The light queue is new: it was empty and is served first.
     new: bool,
-    /// Queues in turn.
+    /// The old queues, in the order of their turns.
     old: VecDeque<usize>,
 }
 
 impl<B: Body> Hhf<B> {
-    /// An empty queue; the context's random stream is the hash's.
+    /// An empty queue. The hash key is drawn from the context's random stream.
     pub fn new(params: &HhfParams, mut context: Context) -> Self {
         let quantum = i64::from(params.quantum.unwrap_or(context.mtu).max(1));
         Hhf {
@@ -214,13 +215,13 @@ impl<B: Body> Qdisc<B> for Hhf<B> {
         }
         if u64::from(self.backlog().packets) > self.limit {
             let oldest = self.queues[HEAVY].pop().or_else(|| self.queues[LIGHT].pop());
-            let oldest = oldest.expect("what has just come is queued");
+            let oldest = oldest.expect("the packet that has just arrived is queued");
             verdicts.push(Verdict::Dropped(oldest, Cause::Limit));
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         loop {
             let new = self.new;
             let queue = if new { LIGHT } else { *self.old.front()? };
@@ -231,7 +232,8 @@ impl<B: Body> Qdisc<B> for Hhf<B> {
                 self.deficits[queue] -= i64::from(packet.size);
                 return Some(packet);
             }
-            // Its turn is over. One that is empty leaves, but where it was new and another waits.
+            // The queue's turn is over. An empty queue leaves the lists, but a new one stays if the
+            // other queue waits.
             if new {
                 self.new = false;
             } else {
@@ -283,7 +285,7 @@ mod tests {
         Hhf::new(params, Context { rate: None, mtu: FULL, header_bytes: 14, root: false, rng })
     }
 
-    /// So many full packets of a flow; the flows of those that were dropped.
+    /// Enqueues `packets` full packets of a flow. Returns the flows of the dropped packets.
     fn send(q: &mut Hhf<()>, flow: u32, packets: u32, at: u64) -> Vec<u32> {
         let mut verdicts = Vec::new();
         for _ in 0..packets {
@@ -316,14 +318,14 @@ mod tests {
         assert_eq!(queued(&q), [0, 86]);
         send(&mut q, 1, 3, 0);
         assert_eq!(queued(&q), [3, 86]);
-        // Another flow is not.
+        // Another flow is not heavy.
         send(&mut q, 2, 1, 0);
         assert_eq!(queued(&q), [3, 87]);
     }
 
     #[test]
     fn counters_are_cleared_and_heavy_flows_are_forgotten() {
-        // 40 ms are 10 jiffies: they are past in the eleventh.
+        // 40 ms are 10 jiffies, so the timeout takes effect in the eleventh.
         for (later, heavy) in [(40, 1), (44, 0)] {
             let mut q = hhf(&params());
             send(&mut q, 1, 86, 0);
@@ -349,12 +351,12 @@ mod tests {
     #[test]
     fn all_counters_must_be_high_and_the_least_one_decides() {
         let mut filter = Filter::new(&HhfParams { admit_bytes: 1000, ..params() });
-        // The same place in the first array, others in the rest.
+        // The two hashes have the same counter in the first array and different ones in the rest.
         let [one, other] = [5, 5 | 7 << 10 | 9 << 20];
         assert_eq!(places(other), [5, 7, 9, 5 ^ 7 ^ 9]);
         assert!(!filter.finds_heavy(one, 900, 0));
         assert!(!filter.finds_heavy(other, 900, 0));
-        // It found 0 in three arrays, and did not raise the first above its own 900.
+        // `other` found 0 in three arrays and did not raise the first above 900.
         assert_eq!(filter.counters[0][5], 900);
         assert!(filter.finds_heavy(other, 101, 0));
         assert_eq!(filter.counters[1][7], 900, "shielding");
@@ -362,12 +364,12 @@ mod tests {
 
     #[test]
     fn the_light_queue_goes_first_and_has_twice_the_turn_of_the_heavy_one() {
-        // Flow 1 is heavy from its first byte, and no other can be.
+        // Flow 1 is heavy from its first byte on, and no other flow can be.
         let mut q = hhf(&HhfParams { hh_limit: 1, admit_bytes: 0, ..params() });
         send(&mut q, 1, 6, 0);
         send(&mut q, 2, 6, 0);
         assert_eq!(drain(&mut q), [2, 2, 1, 2, 2, 1, 2, 2, 1, 1, 1, 1]);
-        // What is empty is off the lists: the light queue is new again.
+        // Empty queues are off the lists, so the light queue is new again.
         send(&mut q, 1, 2, 0);
         send(&mut q, 2, 1, 0);
         assert_eq!(drain(&mut q), [2, 1, 1]);

@@ -1,10 +1,11 @@
-//! Queue disciplines: one file per algorithm, one trait over them.
+//! Queue disciplines: one file for each algorithm, and one trait, `Qdisc`, that all of them
+//! implement.
 //!
 //! A discipline decides what happens to a packet that arrives at a link (`enqueue`) and which
-//! packet leaves when the transmitter is free (`dequeue`). It owns its packets, is handed the time
-//! and a random stream, and reports every drop and mark with a cause. It knows neither TCP nor the
-//! simulator: `B`, the packet's body, is opaque. So the same code runs under a trace replay, a
-//! fuzzer and a real-time link.
+//! packet leaves when the transmitter is free (`dequeue`). It owns its packets and reports each
+//! drop and mark with its cause. The caller passes the time and a random stream. A discipline knows
+//! neither TCP nor the simulator: `B`, the packet's body, is opaque. So the same code runs in a
+//! replay of a recording, in a fuzzer and on a real-time link.
 
 mod adt;
 mod avq;
@@ -63,7 +64,7 @@ pub use prio::{Prio, PrioParams};
 pub use red::{
     Choke, ChokeParams, FloydRedParams, Gred, GredParams, LinuxRedParams, Red, RedParams,
 };
-pub use replay::{JudgedDraw, ReplayDraws, ReplayHint, ReplayHints, Replayed};
+pub use replay::{DrawOutcome, ReplayDraws, ReplayHint, ReplayHints, Replayable};
 pub use sfb::{Sfb, SfbParams};
 pub use sfq::{Sfq, SfqParams};
 pub use tbf::{Tbf, TbfLinkLayer, TbfParams};
@@ -73,52 +74,66 @@ use serde::Deserialize;
 use std::sync::Arc;
 use units::{Rate, Rng, Time, forward};
 
-/// A packet as a queue sees it. `B` is what its owner carries along.
+/// A packet as a queue sees it. `B` is the caller's own data.
+///
+/// # Examples
+///
+/// ```
+/// use qdisc::{DsField, Ecn, Packet};
+/// use units::Time;
+///
+/// let ds = DsField::BEST_EFFORT.with_ecn(Ecn::Ect0);
+/// let packet = Packet { enqueued: Time::ZERO, flow: 7, size: 1514, ds, body: () };
+/// assert_eq!(packet.ds.ecn(), Ecn::Ect0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<B> {
-    /// When it was last enqueued; the discipline that enqueues it writes this.
+    /// The time of its last enqueue. The discipline that enqueues the packet sets it.
     pub enqueued: Time,
-    /// One direction of a five-tuple, or of one after another (transfers). fq_codel hashes it.
+    /// The flow: one direction of a five-tuple, or of several in succession (transfers). fq_codel
+    /// hashes this number.
     pub flow: u32,
     /// Bytes as the discipline counts them: the IP packet plus the link's header (see
     /// `link::Framing`).
     pub size: u32,
     /// The DS field of the IP header: DSCP and ECN.
     pub ds: DsField,
-    /// The owner's part.
+    /// The caller's own data.
     pub body: B,
 }
 
-/// What a queue may ask a packet's body. A body that is a number or `()`, as in tests, is a
-/// datagram of the packet's flow.
+/// The properties of a packet's body that a queue may read. The defaults, which numbers and `()`
+/// have in tests, are those of a datagram of the packet's flow.
 pub trait Body: ReplayHints {
-    /// Bytes of a Linux host's memory that the packet takes (`units::memory`); `ip_bytes` is its
-    /// size without the link's header.
+    /// The memory in bytes that the packet takes on a Linux host (`units::memory`). `ip_bytes` is
+    /// its size without the link's header.
     #[inline]
     fn truesize(&self, ip_bytes: u32) -> u64 {
         units::memory::datagram(ip_bytes.into())
     }
 
-    /// The connection that the packet belongs to, of its flow's: what addresses and ports tell.
+    /// The connection that the packet belongs to, as its addresses and ports identify it.
     #[inline]
     fn connection(&self, flow: u32) -> u64 {
         flow.into()
     }
 
-    /// The hash by which fq_codel separates flows: 32 uniform bits, others for another `key`.
+    /// The hash by which fq_codel separates flows: 32 uniform bits, different for each `key`.
     #[inline]
     fn hash(&self, flow: u32, key: u64) -> u32 {
         hash(self.connection(flow), key)
     }
 
-    /// The numbers of the hosts that the packet comes from and is for, by which cake shares among
-    /// hosts. Each flow's two ends are hosts of their own here: `flow ^ 1` is the way back.
+    /// The numbers of the source host and the destination host. cake shares the link among hosts by
+    /// them. By default each end of a flow is a host of its own; the flow `flow ^ 1` is the reverse
+    /// direction.
     #[inline]
     fn hosts(&self, flow: u32) -> [u32; 2] {
         [flow, flow ^ 1]
     }
 
-    /// The tunnel that it is in, whose packets are all one connection; 0: none.
+    /// The tunnel that carries the packet; 0 means none. All packets of a tunnel are one
+    /// connection.
     #[inline]
     fn tunnel(&self) -> u8 {
         0
@@ -131,7 +146,7 @@ pub trait Body: ReplayHints {
     }
 }
 
-/// MurmurHash3's 64-bit finaliser of a connection and a key, its upper half.
+/// The upper 32 bits of MurmurHash3's 64-bit finaliser of `connection ^ key`.
 #[inline]
 pub fn hash(connection: u64, key: u64) -> u32 {
     let mut h = connection ^ key;
@@ -141,22 +156,22 @@ pub fn hash(connection: u64, key: u64) -> u32 {
     (h >> 32) as u32
 }
 
-/// What a pure ACK tells its sender, in units of the connection's own (segments or bytes): all of it
-/// that a discipline may see.
+/// The part of a pure ACK that a discipline may read. Numbers are in the connection's own units,
+/// segments or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckView {
-    /// What is expected next.
+    /// The next segment or byte that the receiver expects.
     pub ack: u32,
-    /// From, and up to but not including.
+    /// SACK blocks: the start, and the end (exclusive).
     pub sacks: [(u32, u32); 4],
-    /// How many of these are there.
+    /// The number of SACK blocks.
     pub sack_count: u8,
-    /// It echoes a mark.
+    /// The ACK echoes a CE mark.
     pub ece: bool,
 }
 
 impl AckView {
-    /// What it reports beyond the number.
+    /// The SACK blocks of the ACK.
     #[inline]
     pub(crate) fn ranges(&self) -> &[(u32, u32)] {
         &self.sacks[..usize::from(self.sack_count)]
@@ -170,40 +185,42 @@ impl ReplayHints for () {}
 impl ReplayHints for u32 {}
 impl ReplayHints for u64 {}
 
-/// Why a queue dropped or marked a packet.
+/// The reason why a queue dropped or marked a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Cause {
     /// The hard limit in packets or bytes was reached.
     Limit = 0,
-    /// CoDel's control law, or COBALT's: the sojourn time stayed above target.
+    /// CoDel's or COBALT's control law: the sojourn time stayed above target.
     Target = 1,
     /// CoDel's ce_threshold; the step or ramp of DualPI2's L queue.
     CeThreshold = 2,
-    /// RED's, PIE's, DualPI2's and SFB's early decision at random; in Linux's RED also the certain one above the
-    /// upper threshold, in PIE the one that accu_prob forces. AVQ's, as its virtual queue overflows.
+    /// An early decision, random in RED, PIE, DualPI2 and SFB. Also certain decisions: of Linux's
+    /// RED above the upper threshold, of PIE when accu_prob forces it, of AVQ when its virtual
+    /// queue overflows.
     Early = 3,
-    /// The certain decision of ns-2's and ns-3's RED above the upper threshold, and FRED's of a flow
-    /// that has more than its share.
+    /// A certain decision: of ns-2's and ns-3's RED above the upper threshold, or of FRED about a
+    /// flow that has more than its share.
     Forced = 4,
     /// The memory limit of fq_codel, cake and dualpi2.
     Overmemory = 5,
-    /// The wire lost it: random or bursty loss of a link, after the queue.
+    /// The link lost the packet after the queue: random or bursty loss.
     Wire = 6,
-    /// BLUE, COBALT's too: at random, by how often the queue has overflowed.
+    /// BLUE, also COBALT's: random, with a probability that follows overflows of the queue.
     Blue = 7,
-    /// A discipline of the user's own decided so.
+    /// The user's own discipline decided to.
     Own = 8,
-    /// cake's ack-filter: a newer ACK of the connection tells as much.
+    /// cake's ack-filter: a newer ACK of the connection carries the same information.
     AckFilter = 9,
     /// A policer before the queue: the packet exceeds its rate.
     Police = 10,
-    /// The end of a tunnel behind the wire: too many sent later have arrived before it.
+    /// The end of a tunnel behind the link: too many packets sent later have arrived before this
+    /// one (replay window).
     Replay = 11,
 }
 
 impl Cause {
-    /// Every cause, in the order of its number.
+    /// Every cause, ordered by its number.
     pub const ALL: [Cause; 12] = [
         Cause::Limit,
         Cause::Target,
@@ -219,7 +236,7 @@ impl Cause {
         Cause::Replay,
     ];
 
-    /// The word used in tables.
+    /// The cause's name in tables.
     pub fn word(self) -> &'static str {
         match self {
             Cause::Limit => "limit",
@@ -238,23 +255,23 @@ impl Cause {
     }
 }
 
-/// What a discipline did to a packet other than pass it on.
+/// A drop or a mark. A packet that passes has no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict<B> {
-    /// The packet is gone; its owner gets it back here.
+    /// The packet is dropped; its owner gets it back here.
     Dropped(Packet<B>, Cause),
-    /// The packet was marked CE and stays in the queue or leaves it.
+    /// The packet is marked CE. It stays in the queue or leaves it.
     Marked {
-        /// The marked packet's flow.
+        /// The flow of the marked packet.
         flow: u32,
         /// Its size in bytes.
         size: u32,
-        /// Why.
+        /// The reason.
         cause: Cause,
     },
 }
 
-/// What is queued now.
+/// The packets and bytes that are queued now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Backlog {
     /// Packets.
@@ -263,47 +280,73 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// A discipline's own state, for the `queue` table; `None`: this discipline has no such quantity.
+/// A discipline's own state, for the table `queue`. `None`: the discipline has no such quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct State {
-    /// The limit in force now, in packets or bytes as the discipline counts it (adt's q_adt, a
-    /// fifo's limit).
+    /// The limit in force now, in the discipline's unit, packets or bytes (adt's q_adt, a FIFO's
+    /// limit).
     pub limit: Option<f64>,
     /// CoDel's or COBALT's count of signals in this dropping state; 0 outside it.
     pub count: Option<f64>,
-    /// RED's current maximum probability (adaptive) or configured one; PIE's p; DualPI2's p, whose
-    /// square is C's; SFB's mean one; COBALT's BLUE.
+    /// RED's maximum probability (the current one if adaptive), PIE's p, DualPI2's p (C's
+    /// probability is its square), SFB's mean p, or the probability of COBALT's BLUE.
     pub probability: Option<f64>,
-    /// RED's average queue (packets or bytes, as configured); adt's throughput estimate and AVQ's
-    /// virtual capacity in bit/s.
+    /// RED's average queue (packets or bytes, as configured), adt's throughput estimate or AVQ's
+    /// virtual capacity, both in bit/s.
     pub average: Option<f64>,
     /// Number of queues with packets (fq, fq_codel, fq_pie, cake, sfq), or of flows (fred).
     pub flows: Option<f64>,
-    /// dualpi2: how long the oldest packet of its queue C has waited, ns.
+    /// dualpi2: the time that the oldest packet of queue C has waited, ns.
     pub classic_delay: Option<f64>,
-    /// The same of its queue L.
+    /// dualpi2: the time that the oldest packet of queue L has waited, ns.
     pub l4s_delay: Option<f64>,
 }
 
-/// The numbers of the hosts that a packet comes from and is for, by its `flow`. Ends of flows with
-/// equal numbers are one host. Empty: nobody knows.
+/// The numbers of the source host and the destination host, indexed by a packet's `flow`. Equal
+/// numbers are the same host. Empty if the hosts are unknown.
 pub type Hosts = Arc<[[u32; 2]]>;
 
-/// The verbs of a queue discipline.
+/// A queue discipline.
+///
+/// # Examples
+///
+/// ```
+/// use qdisc::{Cause, DsField, FifoParams, Packet, Pfifo, Qdisc, Verdict};
+/// use units::Time;
+///
+/// let mut queue = Pfifo::new(&FifoParams { limit: 1 });
+/// let packet = |flow| Packet {
+///     enqueued: Time::ZERO,
+///     flow,
+///     size: 1514,
+///     ds: DsField::BEST_EFFORT,
+///     body: (),
+/// };
+/// let mut verdicts = Vec::new();
+/// queue.enqueue(packet(1), Time::ZERO, &mut verdicts);
+/// queue.enqueue(packet(2), Time::ZERO, &mut verdicts);
+/// assert!(matches!(verdicts[..], [Verdict::Dropped(Packet { flow: 2, .. }, Cause::Limit)]));
+///
+/// let first = queue.dequeue(Time::ZERO, &mut verdicts);
+/// assert_eq!(first.map(|packet| packet.flow), Some(1));
+/// ```
 pub trait Qdisc<B> {
-    /// A packet arrives. Drops and marks (of this packet or of others) are pushed to `verdicts`.
+    /// Takes a packet that arrives. Drops and marks, of this packet or of others, are pushed to
+    /// `verdicts`.
     fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>);
 
-    /// The transmitter is free: returns the next packet to send, if any. May drop packets (CoDel).
+    /// Returns the next packet to send, if any, when the transmitter is free. May drop packets
+    /// (CoDel).
     ///
-    /// `now` is the time at which the transmitter became free. Call it also when nothing is queued,
-    /// at the latest just before the next `enqueue` that is later: RED's idle period begins then,
-    /// and fq_codel takes emptied flows off its lists. Calling it again is harmless.
+    /// `now` is the time at which the transmitter became free. Call `dequeue` also when nothing is
+    /// queued, at the latest just before the next `enqueue` that is later: RED's idle period begins
+    /// then, and fq_codel removes emptied flows from its lists. A second call is harmless.
     fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>>;
 
-    /// A packet arrives at an empty queue whose transmitter is free, `since` a time before now if
-    /// not just now; returns the packet to send, if any. It is `dequeue` then, `enqueue` and
-    /// `dequeue` now, in one.
+    /// Takes a packet that arrives at an empty queue with a free transmitter, and returns the
+    /// packet to send, if any. It is short for `dequeue` at `since`, then `enqueue` and `dequeue`
+    /// at `now`. `since` is the earlier time at which the transmitter became free; `None` means
+    /// just now.
     #[inline]
     fn pass(
         &mut self,
@@ -324,57 +367,58 @@ pub trait Qdisc<B> {
         self.dequeue(now, verdicts)
     }
 
-    /// Whether a packet that finds the queue empty and the transmitter free leaves no trace.
+    /// Whether a packet that finds the queue empty and the transmitter free leaves the discipline's
+    /// state unchanged.
     #[inline]
     fn may_be_bypassed(&self) -> bool {
         false
     }
 
-    /// Where the discipline holds packets back to a rate of its own: the time before which it gives
-    /// none. `None`: it has no such rate, and gives a packet whenever it has one. Which of both
-    /// never changes. The time changes only as a packet comes or leaves, or as the queue is asked in
-    /// vain: then it is later than that.
+    /// The time before which a discipline with a rate of its own returns no packet. `None`: the
+    /// discipline has no such rate and returns a packet whenever one is queued. A discipline
+    /// returns either always `None` or never. The time changes only in `enqueue` and `dequeue`;
+    /// after a `dequeue` that returns nothing from a backlog it is later than that call.
     #[inline]
     fn holds_until(&self) -> Option<Time> {
         None
     }
 
-    /// What is queued now.
+    /// The packets and bytes that are queued now.
     fn backlog(&self) -> Backlog;
 
-    /// The algorithm's own state at this time, not before the last call, for time lines.
+    /// The algorithm's own state at `now`, for time lines. `now` is not before the last call.
     fn state(&self, _now: Time) -> State {
         State::default()
     }
 
-    /// The link's rate changed. Only disciplines that compute with the rate react.
+    /// The link's rate has changed. Only disciplines that compute with the rate react.
     fn rate_changed(&mut self, _rate: Rate) {}
 
-    /// Where a discipline that shares by host keeps the hosts of its packets; whoever made it writes
-    /// them there before the first packet. `None`: it does not ask.
+    /// The table of hosts of a discipline that shares by host. Its owner fills the table before the
+    /// first packet. `None`: the discipline does not use it.
     fn hosts(&mut self) -> Option<&mut Hosts> {
         None
     }
 
-    /// Whether it asks for what an ACK tells: then its owner says so (`sees`) of each pure ACK
-    /// before it enqueues it.
+    /// Whether the discipline reads ACKs. Then its owner calls `sees` for each pure ACK before it
+    /// enqueues the ACK.
     fn sees_acks(&self) -> bool {
         false
     }
 
-    /// The packet that comes next is a pure ACK, and tells this.
+    /// The next packet to be enqueued is a pure ACK with these contents.
     fn sees(&mut self, _ack: AckView) {}
 }
 
-/// What a discipline may know of the link it serves when it is made.
+/// The properties of the link that a discipline is constructed with.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// The link's rate at the start; `None` where the link has no rate limit.
+    /// The link's initial rate; `None` if the link has no rate limit.
     pub rate: Option<Rate>,
-    /// The largest packet of the link in bytes as the discipline counts them (device MTU plus link
-    /// header; 1514).
+    /// The largest packet of the link in bytes as the discipline counts them: the device's MTU plus
+    /// the link's header (1514 on Ethernet).
     pub mtu: u32,
-    /// Bytes of the link's header within each packet's size.
+    /// Bytes of the link's header in each packet's size.
     pub header_bytes: u32,
     /// The discipline is the device's root: no shaper above it dequeues from it. Linux lets packets
     /// bypass some root disciplines (see `bypass`).
@@ -383,15 +427,15 @@ pub struct Context {
     pub rng: Rng,
 }
 
-/// Declares every discipline once: its name in a scenario, its parameters, and how it is made. One
-/// that follows a recording (`Replayed`) is `replayed`.
+/// Declares every discipline once: its name in a scenario, its parameters and its constructor.
+/// `replayable` marks one that implements `Replayable`.
 macro_rules! disciplines {
     ($(
-        $kind:literal $Name:ident($Params:ty) => $Queue:ty $(, $replayed:ident)?:
+        $kind:literal $Name:ident($Params:ty) => $Queue:ty $(, $replayable:ident)?:
             |$p:ident, $context:ident| $make:expr;
     )*) => {
-        /// The parameters of any discipline, as the scenario hands them over:
-        /// `{"kind": "codel", "limit": 1000, ...}`.
+        /// The parameters of any discipline, as a scenario contains them: `{"kind": "codel",
+        /// "limit": 1000, ...}`.
         #[derive(Clone, Debug, PartialEq, Deserialize)]
         #[serde(tag = "kind")]
         #[allow(missing_docs)]
@@ -400,7 +444,7 @@ macro_rules! disciplines {
         }
 
         impl Params {
-            /// Every kind there is.
+            /// The names of all disciplines.
             pub const KINDS: &[&str] = &[$($kind),*];
 
             /// The discipline's name.
@@ -411,15 +455,37 @@ macro_rules! disciplines {
             }
         }
 
-        /// Any discipline, dispatched by a branch rather than a pointer, since the simulator's
+        /// Any discipline. It dispatches by a branch rather than a pointer, since the simulator's
         /// inner loop calls it.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use qdisc::{Context, Discipline, DsField, Packet, Params, Qdisc};
+        /// use units::{Rate, Rng, Time};
+        ///
+        /// let params: Params = serde_json::from_str(r#"{"kind": "pfifo", "limit": 100}"#)?;
+        /// let context = Context {
+        ///     rate: Some(Rate::from_mbit(10)),
+        ///     mtu: 1514,
+        ///     header_bytes: 14,
+        ///     root: true,
+        ///     rng: Rng::new(1, "example"),
+        /// };
+        /// let mut queue = Discipline::new(&params, context);
+        /// let ds = DsField::BEST_EFFORT;
+        /// let packet = Packet { enqueued: Time::ZERO, flow: 1, size: 1514, ds, body: () };
+        /// queue.enqueue(packet, Time::ZERO, &mut Vec::new());
+        /// assert_eq!(queue.backlog().bytes, 1514);
+        /// # Ok::<(), serde_json::Error>(())
+        /// ```
         #[allow(missing_docs, clippy::large_enum_variant)]
         pub enum Discipline<B> {
             $($Name($Queue),)*
         }
 
         impl<B: Body> Discipline<B> {
-            /// Makes the discipline that `params` describe.
+            /// The discipline that `params` describe.
             pub fn new(params: &Params, context: Context) -> Discipline<B> {
                 match params {
                     $(Params::$Name($p) => {
@@ -431,10 +497,10 @@ macro_rules! disciplines {
         }
 
         impl<B: Body> Discipline<B> {
-            /// As a replay sees it; `None`: it does not follow a recording.
-            pub fn replayed(&mut self) -> Option<&mut dyn Replayed> {
+            /// The discipline as a replay uses it; `None`: it can't follow a recording.
+            pub fn replayable(&mut self) -> Option<&mut dyn Replayable> {
                 match self {
-                    $($(Discipline::$Name($replayed) => Some($replayed),)?)*
+                    $($(Discipline::$Name($replayable) => Some($replayable),)?)*
                     _ => None,
                 }
             }
@@ -457,33 +523,33 @@ disciplines! {
     "pfifo_fast" PfifoFast(PfifoFastParams) => PfifoFast<B>: |p, context| PfifoFast::new(p, context.root);
     "codel" Codel(CodelParams) => Codel<B>: |p, context| Codel::new(p, context);
     "fq_codel" FqCodel(FqCodelParams) => FqCodel<B>: |p, context| FqCodel::new(p, context);
-    "red" Red(RedParams) => Red<B>, replayed: |p, context| Red::new(p, context);
+    "red" Red(RedParams) => Red<B>, replayable: |p, context| Red::new(p, context);
     "adt" Adt(AdtParams) => Adt<B>: |p, context| Adt::new(p, context);
     "avq" Avq(AvqParams) => Avq<B>: |p, context| Avq::new(p, context);
     "blue" Blue(BlueParams) => Blue<B>: |p, context| Blue::new(p, context);
-    "cake" Cake(CakeParams) => Cake<B>, replayed: |p, context| Cake::new(p, context);
+    "cake" Cake(CakeParams) => Cake<B>, replayable: |p, context| Cake::new(p, context);
     "cake_mq" CakeMq(CakeParams) => CakeMq<B>: |p, context| CakeMq::new(p, &CardQueues::ONE, context);
     "cobalt" Cobalt(CobaltParams) => Cobalt<B>: |p, context| Cobalt::new(p, context);
     "choke" Choke(ChokeParams) => Choke<B>: |p, context| Choke::new(p, context);
     "drr" Drr(DrrParams) => Drr<B>: |p, context| Drr::new(p, context);
-    "dualpi2" DualPi2(DualPi2Params) => DualPi2<B>, replayed: |p, context| DualPi2::new(p, context);
+    "dualpi2" DualPi2(DualPi2Params) => DualPi2<B>, replayable: |p, context| DualPi2::new(p, context);
     "ets" Ets(EtsParams) => Ets<B>: |p, context| Ets::new(p, context);
     "fq" Fq(FqParams) => Fq<B>: |p, context| Fq::new(p, context);
-    "fq_pie" FqPie(FqPieParams) => FqPie<B>, replayed: |p, context| FqPie::new(p, context);
+    "fq_pie" FqPie(FqPieParams) => FqPie<B>, replayable: |p, context| FqPie::new(p, context);
     "fred" Fred(FredParams) => Fred<B>: |p, context| Fred::new(p, context);
-    "gred" Gred(GredParams) => Gred<B>, replayed: |p, context| Gred::new(p, context);
+    "gred" Gred(GredParams) => Gred<B>, replayable: |p, context| Gred::new(p, context);
     "hhf" Hhf(HhfParams) => Hhf<B>: |p, context| Hhf::new(p, context);
-    "mq" Mq(MqParams) => Mq<B>, replayed: |p, context| Mq::new(p, &CardQueues::ONE, context);
+    "mq" Mq(MqParams) => Mq<B>, replayable: |p, context| Mq::new(p, &CardQueues::ONE, context);
     "own" Own(OwnParams) => Own<B>: |p, context| Own::new(p, context);
-    "pie" Pie(PieParams) => Pie<B>, replayed: |p, context| Pie::new(p, context);
+    "pie" Pie(PieParams) => Pie<B>, replayable: |p, context| Pie::new(p, context);
     "prio" Prio(PrioParams) => Prio<B>: |p, _context| Prio::new(p);
-    "sfb" Sfb(SfbParams) => Sfb<B>, replayed: |p, context| Sfb::new(p, context);
-    "sfq" Sfq(SfqParams) => Sfq<B>, replayed: |p, context| Sfq::new(p, context);
+    "sfb" Sfb(SfbParams) => Sfb<B>, replayable: |p, context| Sfb::new(p, context);
+    "sfq" Sfq(SfqParams) => Sfq<B>, replayable: |p, context| Sfq::new(p, context);
     "tbf" Tbf(TbfParams) => Tbf<B>: |p, _context| Tbf::new(p);
 }
 
 impl<B: Body> Discipline<B> {
-    /// Makes the discipline that `params` describe for a card with these queues.
+    /// The discipline that `params` describe, on a card with these queues.
     pub fn on_card(params: &Params, card: &CardQueues, context: Context) -> Discipline<B> {
         match params {
             Params::CakeMq(p) => Discipline::CakeMq(CakeMq::new(p, card, context)),

@@ -1,42 +1,44 @@
 //! mq: a discipline of its own on each transmit queue of a card.
 //!
-//! A card with several queues lets several processors send at once, each through a discipline that no
-//! other waits for. A packet comes to one of the queues by a hash of its connection, or by its flow,
-//! and stays there. The card sends from its queues in turn, a packet each. So flows that share a queue
-//! share its turn, and no discipline sees the packets of the others.
+//! A card with several queues lets several processors send at once, each through a discipline of
+//! its own. A hash of a packet's connection, or its flow, selects one of the queues, and the packet
+//! stays there. The card sends from its queues in turn, one packet each. So flows that share a
+//! queue share its turn, and no discipline sees the packets of the others.
 //!
-//! As the transmitter becomes free, the queues are asked in turn, from the one behind the queue that
-//! sent last, until one gives a packet. Asked are those with packets, and in its turn the one that
-//! sent last: its discipline notices that it is empty.
+//! When the transmitter becomes free, the queues are polled in turn until one returns a packet,
+//! beginning with the one behind the queue that sent last. Queues without packets are skipped,
+//! except the one that sent last: its discipline must notice that it is empty.
 //!
 //! `Siblings` is the card's part, which cake_mq shares.
 //!
 //! Source: Linux net/sched/sch_mq.c, skb_tx_hash and skbedit's queue_mapping for the behaviour.
-//! Deviations and readings: a card's queues have no rings below their disciplines. Cards differ in how
-//! they share their transmitter among queues; this one gives each a packet in its turn.
+//! Deviations and readings: a card's queues have no rings below their disciplines. Cards differ in
+//! how they share their transmitter among queues; here each queue sends one packet in its turn.
 
 use crate::{
-    AckView, Backlog, Body, Context, Discipline, Hosts, Packet, Params, Qdisc, Replayed, State,
+    AckView, Backlog, Body, Context, Discipline, Hosts, Packet, Params, Qdisc, Replayable, State,
     Verdict,
 };
 use serde::{Deserialize, Serialize};
 use units::{Rate, Rng, Time};
 
-/// A card's transmit queues, and which of them a packet comes to.
+/// A card's transmit queues, and how packets are assigned to them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CardQueues {
-    /// How many, one at least.
+    /// The number of queues, at least one.
     pub count: u32,
-    /// The queue of each flow, the first 0, again from the start behind the last; empty: by a hash.
+    /// The queue of each flow, from flow 0 on. Later flows start from the first entry again. Empty:
+    /// a hash selects the queue.
     pub pinned: Vec<u32>,
 }
 
 impl CardQueues {
-    /// One queue, as most cards of scenarios have.
+    /// A card with one queue, as most scenarios have.
     pub const ONE: CardQueues = CardQueues { count: 1, pinned: Vec::new() };
 
-    /// The queue of a flow by its number among the scenario's; `None`: a hash decides.
+    /// The queue that a flow is pinned to, by the flow's number in the scenario; `None`: a hash
+    /// selects it.
     pub fn pinned_to(&self, flow: usize) -> Option<u32> {
         let queue = self.pinned.get(flow.checked_rem(self.pinned.len())?)?;
         Some(queue % self.count.max(1))
@@ -51,18 +53,18 @@ pub(crate) struct Siblings<Q> {
     /// The queue that sent last.
     sent_by: usize,
     total: Backlog,
-    /// What of the ACK that comes next was told.
+    /// The contents of the next ACK.
     ack: Option<AckView>,
-    /// In a replay: what was told of the packet that comes next.
+    /// In a replay: the recorded draw for the next packet.
     early: Option<bool>,
-    /// The queue to which the last packet came.
-    came_to: usize,
+    /// The queue of the last arrival.
+    last_arrival: usize,
     hosts: Hosts,
-    hosts_are_told: bool,
+    hosts_are_set: bool,
 }
 
 impl<Q> Siblings<Q> {
-    /// Empty queues. Each discipline has a stream of its own.
+    /// Empty queues. Each discipline has a random stream of its own.
     pub(crate) fn new(
         card: &CardQueues,
         mut context: Context,
@@ -82,20 +84,20 @@ impl<Q> Siblings<Q> {
             total: Backlog::default(),
             ack: None,
             early: None,
-            came_to: 0,
+            last_arrival: 0,
             hosts: Hosts::default(),
-            hosts_are_told: false,
+            hosts_are_set: false,
         }
     }
 
-    /// How many there are.
+    /// The number of queues.
     pub(crate) fn len(&self) -> usize {
         self.each.len()
     }
 
-    /// The queue that a packet comes to.
+    /// The queue of a packet.
     pub(crate) fn queue_of<B: Body>(&self, packet: &Packet<B>) -> usize {
-        // Both directions of a flow are a pair of numbers.
+        // The two directions of a flow are numbers 2n and 2n + 1.
         match self.card.pinned_to((packet.flow >> 1) as usize) {
             Some(queue) => queue as usize,
             None => {
@@ -105,8 +107,8 @@ impl<Q> Siblings<Q> {
         }
     }
 
-    /// The queue that is asked at this step of a turn; `None`: none is at this step.
-    pub(crate) fn asked<B>(&self, step: usize) -> Option<usize>
+    /// The queue to poll at this step of a turn; `None`: this step is skipped.
+    pub(crate) fn queue_at_step<B>(&self, step: usize) -> Option<usize>
     where
         Q: Qdisc<B>,
     {
@@ -115,7 +117,7 @@ impl<Q> Siblings<Q> {
         (is_last || self.each[index].backlog().packets > 0).then_some(index)
     }
 
-    /// Hands a packet to its queue.
+    /// Enqueues a packet in this queue.
     pub(crate) fn enqueue<B: Body>(
         &mut self,
         index: usize,
@@ -125,23 +127,23 @@ impl<Q> Siblings<Q> {
     ) where
         Q: Qdisc<B>,
     {
-        self.comes_to(index);
+        self.note_arrival(index);
         self.counted(index, |q| q.enqueue(packet, now, verdicts));
     }
 
-    /// The queue to which a packet comes hears what was told of it; what leaves before does not take
-    /// that away. `Mq::tells` is the same for a replay.
-    fn comes_to<B>(&mut self, index: usize)
+    /// Passes the contents of an ACK to the queue it arrives at. They are kept until then, even if
+    /// other packets leave first. `Mq::pass_on_recorded_draw` does the same for a replay.
+    fn note_arrival<B>(&mut self, index: usize)
     where
         Q: Qdisc<B>,
     {
-        self.came_to = index;
+        self.last_arrival = index;
         if let Some(ack) = self.ack.take() {
             self.each[index].sees(ack);
         }
     }
 
-    /// Asks a queue for a packet.
+    /// Dequeues a packet from this queue.
     pub(crate) fn dequeue<B>(
         &mut self,
         index: usize,
@@ -156,13 +158,13 @@ impl<Q> Siblings<Q> {
         Some(packet)
     }
 
-    /// Does something with a queue, which may then have more or fewer packets.
+    /// Calls `act` on a queue and updates the total backlog.
     fn counted<B, T>(&mut self, index: usize, act: impl FnOnce(&mut Q) -> T) -> T
     where
         Q: Qdisc<B>,
     {
-        if !self.hosts_are_told {
-            self.hosts_are_told = true;
+        if !self.hosts_are_set {
+            self.hosts_are_set = true;
             for hosts in self.each.iter_mut().filter_map(Q::hosts) {
                 *hosts = self.hosts.clone();
             }
@@ -180,7 +182,8 @@ impl<Q> Siblings<Q> {
         self.total
     }
 
-    /// The first time at which a queue gives a packet: of those with packets, if there are any.
+    /// The earliest time at which a queue returns a packet. Only queues with packets count, if
+    /// there are any.
     pub(crate) fn holds_until<B>(&self) -> Option<Time>
     where
         Q: Qdisc<B>,
@@ -193,7 +196,7 @@ impl<Q> Siblings<Q> {
         self.ack = Some(ack);
     }
 
-    /// Where the hosts of packets are kept, if the disciplines ask.
+    /// The table of hosts, if the disciplines use one.
     pub(crate) fn hosts<B>(&mut self) -> Option<&mut Hosts>
     where
         Q: Qdisc<B>,
@@ -202,7 +205,7 @@ impl<Q> Siblings<Q> {
         Some(&mut self.hosts)
     }
 
-    /// What can be added up of all.
+    /// The sum of the queues' states, for the quantities that can be added.
     pub(crate) fn state<B>(&self, now: Time) -> State
     where
         Q: Qdisc<B>,
@@ -221,7 +224,7 @@ impl<Q> Siblings<Q> {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MqParams {
-    /// All have the same.
+    /// The discipline, the same on each queue.
     pub child: Box<Params>,
 }
 
@@ -234,21 +237,21 @@ impl<B: Body> Mq<B> {
         Mq(Siblings::new(card, context, "mq", |context| Discipline::new(&params.child, context)))
     }
 
-    /// The queue to which a packet comes hears what a replay told of it.
-    fn tells(&mut self, index: usize) {
+    /// Passes a recorded draw to the queue that its packet arrives at.
+    fn pass_on_recorded_draw(&mut self, index: usize) {
         if let Some(early) = self.0.early.take()
-            && let Some(child) = self.0.each[index].replayed()
+            && let Some(child) = self.0.each[index].replayable()
         {
-            child.tell(early);
+            child.set_recorded_draw(early);
         }
     }
 
-    /// For replays: a packet came as the transmitter became free, and this one is what the recorded
-    /// card sent then. Linux runs the queue to which a packet comes, before the others have their turn.
-    pub fn came_as_this_left(&mut self, sent: &Packet<B>) {
-        if self.0.queue_of(sent) == self.0.came_to {
+    /// For replays: a packet arrived as the transmitter became free, and the recorded card then
+    /// sent `sent`. Linux runs the queue of an arriving packet before the others have their turn.
+    pub fn arrived_while_sending(&mut self, sent: &Packet<B>) {
+        if self.0.queue_of(sent) == self.0.last_arrival {
             let queues = self.0.len();
-            self.0.sent_by = (self.0.came_to + queues - 1) % queues;
+            self.0.sent_by = (self.0.last_arrival + queues - 1) % queues;
         }
     }
 }
@@ -256,13 +259,13 @@ impl<B: Body> Mq<B> {
 impl<B: Body> Qdisc<B> for Mq<B> {
     fn enqueue(&mut self, packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let index = self.0.queue_of(&packet);
-        self.tells(index);
+        self.pass_on_recorded_draw(index);
         self.0.enqueue(index, packet, now, verdicts);
     }
 
     fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         (0..self.0.len()).find_map(|step| {
-            let index = self.0.asked(step)?;
+            let index = self.0.queue_at_step(step)?;
             self.0.dequeue(index, now, verdicts)
         })
     }
@@ -276,11 +279,11 @@ impl<B: Body> Qdisc<B> for Mq<B> {
     ) -> Option<Packet<B>> {
         if let Some(since) = since {
             let none = self.dequeue(since, verdicts);
-            debug_assert!(none.is_none(), "an empty queue gave a packet");
+            debug_assert!(none.is_none(), "an empty queue returned a packet");
         }
         let index = self.0.queue_of(&packet);
-        self.tells(index);
-        self.0.comes_to::<B>(index);
+        self.pass_on_recorded_draw(index);
+        self.0.note_arrival::<B>(index);
         let passed = self.0.counted(index, |q| q.pass(packet, None, now, verdicts))?;
         self.0.sent_by = index;
         Some(passed)
@@ -315,13 +318,13 @@ impl<B: Body> Qdisc<B> for Mq<B> {
     }
 }
 
-impl<B: Body> Replayed for Mq<B> {
-    fn tell(&mut self, early: bool) {
+impl<B: Body> Replayable for Mq<B> {
+    fn set_recorded_draw(&mut self, early: bool) {
         self.0.early = Some(early);
     }
 
     fn chance(&mut self) -> Option<f64> {
-        self.0.each[self.0.came_to].replayed()?.chance()
+        self.0.each[self.0.last_arrival].replayable()?.chance()
     }
 }
 
@@ -359,7 +362,7 @@ mod tests {
         assert_eq!(q.backlog(), Backlog { packets: 6, bytes: 600 });
         assert_eq!(served(&mut q), [0, 4, 0, 4, 2, 2]);
         assert_eq!(q.backlog(), Backlog::default());
-        // Behind the queue that sent last comes the next.
+        // The queue behind the one that sent last is served next.
         q.enqueue(packet(0, 100), Time::ZERO, &mut verdicts);
         q.enqueue(packet(4, 100), Time::ZERO, &mut verdicts);
         assert_eq!(served(&mut q), [4, 0]);
@@ -380,10 +383,10 @@ mod tests {
 
     #[test]
     fn an_ack_s_queue_hears_what_it_tells_though_others_leave_first() {
-        // Keeps what it was told, and gives each packet at once.
+        // Records the ACK it sees, and returns each packet at once.
         #[derive(Default)]
-        struct Hears(Option<AckView>, Vec<Packet<u32>>);
-        impl Qdisc<u32> for Hears {
+        struct Recorder(Option<AckView>, Vec<Packet<u32>>);
+        impl Qdisc<u32> for Recorder {
             fn enqueue(&mut self, packet: Packet<u32>, _: Time, _: &mut Vec<Verdict<u32>>) {
                 self.1.push(packet);
             }
@@ -400,7 +403,7 @@ mod tests {
         let card = CardQueues { count: 2, pinned: vec![0, 1] };
         let rng = Rng::new(1, "mq");
         let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng };
-        let mut q = Siblings::new(&card, context, "mq", |_| Hears::default());
+        let mut q = Siblings::new(&card, context, "mq", |_| Recorder::default());
         let mut verdicts = Vec::new();
         q.enqueue(1, packet(2, 100), Time::ZERO, &mut verdicts);
         q.sees(AckView { ack: 7, sacks: [(0, 0); 4], sack_count: 0, ece: false });

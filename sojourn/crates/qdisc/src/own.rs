@@ -1,27 +1,27 @@
-//! A discipline of the user's own: code from outside decides, and the packets stay here.
+//! A discipline of the user's own: the user's code decides, and the packets stay here.
 //!
-//! The code (`OwnLaw`) sees numbers: the packet at hand, the link's time and backlogs. It answers
-//! with a number: which queue an arriving packet joins, which queue is served next, whether the
-//! packet at that queue's head passes, is marked or is dropped. It holds no packet and no reference
-//! to one. So whatever it answers, packets are conserved and each queue keeps its order.
+//! The code (`OwnLaw`) sees numbers: the packet at hand, the link's time and backlogs. It returns a
+//! number: the queue that an arriving packet joins, the queue to serve next, or whether the packet
+//! at that queue's head passes, is marked or is dropped. It has no packet and no reference to one.
+//! So packets are conserved and each queue keeps its order, whatever the code returns.
 //!
-//! What is asked, in this order:
+//! The calls, in this order:
 //!
-//! | when | question | answer |
+//! | when | function | result |
 //! |---|---|---|
-//! | at the times it asked for | `timer` | the time of the next one, ns |
+//! | at the times it asked for | `timer` | the time of the next call, ns |
 //! | a packet arrives | `enqueue` | a queue, with `MARK` added or not; or `DROP` |
 //! | more packets wait than `limit` | `overflow` | the queue that loses its oldest packet |
 //! | the transmitter is free | `choose` | the queue to serve |
-//! | a packet is at its head | `dequeue` | `PASS`, `MARK` or `DROP`; after a drop it is asked again |
+//! | a packet is at its head | `dequeue` | `PASS`, `MARK` or `DROP`; after a drop it is called again |
 //! | nothing waits | `idle` | nothing |
 //!
-//! A law without `overflow` has the arriving packet dropped at the limit, and is not asked. `MARK`
-//! drops a packet that is not ECN-capable. Timers are evaluated at the next call, with the time at
-//! which they were due: no packet has come or left in between.
+//! Without `overflow` the arriving packet is dropped at the limit. `MARK` drops a packet that is
+//! not ECN-capable. Timers are evaluated at the next call of the queue, with the time at which they
+//! were due; no packet has arrived or left in between.
 //!
-//! An answer that makes no sense, and code that fails, end the run: a panic whose payload is an
-//! `OwnFailure`. It is thrown without a message, for whoever started the run words it.
+//! An invalid result, and code that fails, end the run with a panic whose payload is an
+//! `OwnFailure`. The panic has no message: the caller of the run words it.
 
 use crate::bypass::Bypass;
 use crate::ds::mark;
@@ -32,35 +32,37 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use units::{Rate, Time};
 
-/// The packet goes on.
+/// The packet passes.
 pub const PASS: i64 = 0;
 /// The packet is dropped.
 pub const DROP: i64 = -1;
-/// The packet is marked and goes on; added to the number of a queue.
+/// The packet is marked and passes. In the result of `enqueue` it is added to the number of a
+/// queue.
 pub const MARK: i64 = 1 << 32;
 /// The code failed.
 pub const FAILED: i64 = i64::MIN;
-/// Timers that may go off between two calls: a law that sets them closer than that is stuck.
+/// The largest number of timer calls between two calls of the queue. A law that needs more is
+/// stuck.
 const MOST_TIMERS: u32 = 100_000_000;
 
 /// `FILE.py:CLASS WORD NUMBER ...`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnParams {
-    /// The file that it was read from, as the scenario names it.
+    /// The path of its source file, as the scenario gives it.
     pub file: String,
-    /// The class in it.
+    /// The class in this file.
     pub class: String,
-    /// What the scenario sets, `WORD NUMBER` after each other.
+    /// The parameters that the scenario sets: `WORD NUMBER` repeated.
     pub words: Option<String>,
     /// The file's text.
     pub source: Option<String>,
-    /// The compiled code; whoever runs the scenario fills it in.
+    /// The compiled code, which the caller fills in before the run.
     #[serde(skip)]
     pub code: OwnCode,
 }
 
-/// Compiled code, or none yet.
+/// Compiled code, or `None` before compilation.
 #[derive(Clone, Default)]
 pub struct OwnCode(pub Option<Arc<dyn OwnProgram>>);
 
@@ -70,7 +72,7 @@ impl fmt::Debug for OwnCode {
     }
 }
 
-/// It follows from the source.
+/// Equal sources have equal code, so the code is not compared.
 impl PartialEq for OwnCode {
     fn eq(&self, _other: &OwnCode) -> bool {
         true
@@ -79,25 +81,26 @@ impl PartialEq for OwnCode {
 
 /// Code that any number of links may run, each with a state of its own.
 pub trait OwnProgram: Send + Sync {
-    /// What the engine has to know before it asks.
+    /// The constants of the law, which the engine needs first.
     fn shape(&self) -> OwnShape;
 
-    /// A law at its start. `key`: of its own random stream.
+    /// A law in its initial state. `key` seeds its random stream.
     fn begin(&self, key: u64) -> Box<dyn OwnLaw>;
 }
 
-/// What is fixed for a law.
+/// The constants of a law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnShape {
-    /// Its queues, at least one.
+    /// The number of queues, at least one.
     pub queues: u32,
-    /// Packets in all of them.
+    /// The limit of all queues together, packets.
     pub limit: u64,
-    /// When its timer goes off first, ns; `None`: it has none.
+    /// The time of the first call of `timer`, ns; `None`: there is no timer.
     pub timer: Option<u64>,
-    /// It is asked which queue overflows.
+    /// The law has a function `overflow`.
     pub overflows: bool,
-    /// Linux may let a packet bypass it (see `bypass`): the law does not see that packet.
+    /// Linux may let a packet bypass the discipline (see `bypass`); the law does not see that
+    /// packet.
     pub bypass: bool,
 }
 
@@ -105,32 +108,33 @@ pub struct OwnShape {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct OwnPacket {
-    /// As the discipline counts them: the IP packet and the link's header.
+    /// Bytes as the discipline counts them: the IP packet and the link's header.
     pub bytes: i64,
-    /// The number of its flow.
+    /// The number of the flow.
     pub flow: i64,
     /// 32 bits, equal for the packets of a connection.
     pub hash: i64,
-    /// 1: it may be marked, or is.
+    /// 1 if the packet can be marked or already is, else 0.
     pub ecn: i64,
-    /// 1: it carries CE.
+    /// 1 if the packet carries CE, else 0.
     pub ce: i64,
-    /// Its codepoint.
+    /// The DSCP.
     pub dscp: i64,
-    /// When it was enqueued, ns.
+    /// The time of its enqueue, ns.
     pub enqueued: i64,
-    /// How long it has waited, ns.
+    /// The time since its enqueue, ns.
     pub sojourn: i64,
 }
 
-/// Numbers of the link ahead of those of its queues: see `OwnLink`.
+/// The number of values in `OwnLink` before those of the queues.
 pub const LINK_NUMBERS: usize = 5;
 
-/// The link, as the code sees it: time now in ns, packets and bytes that wait, the largest packet in
-/// bytes, the rate in bit/s (0: unlimited); then packets of each queue, then bytes of each queue.
+/// The link, as the code sees it. First the time in ns, the queued packets and bytes, the largest
+/// packet in bytes, and the rate in bit/s (0: unlimited). Then the packets of each queue, then the
+/// bytes of each queue.
 pub type OwnLink = Vec<i64>;
 
-/// The code with a state. Each function answers as the table above says, or `FAILED`.
+/// The code with its state. Each function returns a result as in the table above, or `FAILED`.
 pub trait OwnLaw: Send {
     /// See the table.
     fn enqueue(&mut self, packet: &OwnPacket, link: &OwnLink) -> i64;
@@ -144,26 +148,26 @@ pub trait OwnLaw: Send {
     fn idle(&mut self, link: &OwnLink) -> i64;
     /// See the table.
     fn timer(&mut self, link: &OwnLink) -> i64;
-    /// Why it failed and in which line of its source, by numbers of whoever compiled it.
+    /// The reason of the failure and the line in the source, as numbers that the compiler defines.
     fn failure(&self) -> [i64; 2];
 }
 
-/// What ends a run, thrown as the payload of a panic.
+/// The failure that ends a run, as the payload of a panic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnFailure {
     /// The file of the law, and its class.
     pub law: [String; 2],
-    /// What it was asked.
-    pub asked: &'static str,
-    /// When, ns.
+    /// The function that was called.
+    pub call: &'static str,
+    /// The time of the call, ns.
     pub at_ns: u64,
-    /// The answer that makes no sense; `None`: it failed.
+    /// The invalid result; `None` if the code failed.
     pub answer: Option<i64>,
     /// See `OwnLaw::failure`.
     pub failed: [i64; 2],
 }
 
-/// The discipline.
+/// A discipline of the user's own.
 pub struct Own<B> {
     name: [String; 2],
     law: Box<dyn OwnLaw>,
@@ -172,9 +176,9 @@ pub struct Own<B> {
     backlog: Backlog,
     link: OwnLink,
     bypass: Bypass<B>,
-    /// When its timer goes off next.
+    /// The time of the next call of `timer`.
     timer: Option<Time>,
-    /// It has been told that nothing waits.
+    /// `idle` has been called since the queue became empty.
     idle: bool,
 }
 
@@ -183,9 +187,9 @@ impl<B: Body> Own<B> {
     ///
     /// # Panics
     ///
-    /// Where the code has not been compiled: whoever runs a scenario compiles it first.
+    /// If the code has not been compiled. The caller of a run compiles it first.
     pub fn new(params: &OwnParams, mut context: Context) -> Own<B> {
-        let program = params.code.0.as_ref().expect("a discipline's own code is compiled");
+        let program = params.code.0.as_ref().expect("the code is compiled before the run");
         let shape = program.shape();
         let queues = shape.queues as usize;
         let mut link = vec![0; LINK_NUMBERS + 2 * queues];
@@ -204,36 +208,36 @@ impl<B: Body> Own<B> {
         }
     }
 
-    fn fail(&self, asked: &'static str, answer: i64) -> ! {
+    fn fail(&self, call: &'static str, answer: i64) -> ! {
         resume_unwind(Box::new(OwnFailure {
             law: self.name.clone(),
-            asked,
+            call,
             at_ns: self.link[0] as u64,
             answer: (answer != FAILED).then_some(answer),
             failed: self.law.failure(),
         }))
     }
 
-    /// The queue that an answer names.
+    /// The queue that a result names.
     #[inline]
-    fn queue_of(&self, asked: &'static str, answer: i64) -> usize {
+    fn queue_of(&self, call: &'static str, answer: i64) -> usize {
         match usize::try_from(answer) {
             Ok(queue) if queue < self.queues.len() => queue,
-            _ => self.fail(asked, answer),
+            _ => self.fail(call, answer),
         }
     }
 
-    /// A queue with packets that an answer names.
+    /// The queue that a result names, which must have packets.
     #[inline]
-    fn filled_queue_of(&self, asked: &'static str, answer: i64) -> usize {
-        let queue = self.queue_of(asked, answer);
+    fn filled_queue_of(&self, call: &'static str, answer: i64) -> usize {
+        let queue = self.queue_of(call, answer);
         if self.link[LINK_NUMBERS + queue] == 0 {
-            self.fail(asked, answer);
+            self.fail(call, answer);
         }
         queue
     }
 
-    /// What is due by now has happened, and it is now.
+    /// Sets the time to `now`, after the timer calls that are due by then.
     #[inline]
     fn at(&mut self, now: Time) {
         if self.timer.is_some_and(|next| next <= now) {
@@ -256,7 +260,7 @@ impl<B: Body> Own<B> {
         }
     }
 
-    /// A queue has so many packets and bytes more, or fewer.
+    /// Updates the numbers of a queue and the totals.
     #[inline]
     fn count(&mut self, queue: usize) {
         let own = self.queues[queue].backlog();
@@ -301,7 +305,7 @@ impl<B: Body> Own<B> {
     }
 }
 
-/// A number of the code's: it has a sign.
+/// Converts a number to the signed type of the code.
 #[inline]
 fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)

@@ -2,9 +2,9 @@
 //! default queue of every Linux interface.
 //!
 //! A packet's TOS bits give its priority, and the priority its band. Band 1 is served only while
-//! band 0 is empty, band 2 while both are. Best effort is in band 1. So a program that asks for
-//! throughput (scp does) yields to all others at this queue, pings among them, and one that asks
-//! for low delay (interactive ssh) passes all.
+//! band 0 is empty, band 2 only while bands 0 and 1 are. Best effort is in band 1. So a program
+//! that asks for throughput (as scp does) yields to all others at this queue, including pings. One
+//! that asks for low delay (interactive ssh) overtakes all others.
 //!
 //! Source: tc-pfifo_fast(8); tc-prio(8) for the two tables; Linux net/sched/sch_generic.c. tc has
 //! no parameter for it: the limit is the device's txqueuelen (`ip link set DEV txqueuelen 1000`),
@@ -18,21 +18,21 @@
 //! The difference matters: in `shared`, bulk in band 2 that has filled the queue keeps packets out
 //! of bands 0 and 1 too. The manual page describes `linux`, and did so while Linux had `shared`.
 //!
-//! Only four bits are read, so newer codepoints fall where their bits happen to be: EF (0xb8) in
-//! band 1, AF11 (0x28) in band 2, AF12 (0x30) in band 0. The lowest of the four bits is now
-//! ECT(0)'s and has no effect: ECN moves no packet to another band (it did before Linux 2.6.39).
+//! Only four bits are read, so newer codepoints are sorted by whatever these bits are: EF (0xb8) in
+//! band 1, AF11 (0x28) in band 2, AF12 (0x30) in band 0. The lowest of the four bits now belongs to
+//! ECT(0) and has no effect: ECN moves no packet to another band (it did before Linux 2.6.39).
 //!
 //! Since 4.16 a band is a ring of `limit` places (skb_array). The consumer frees the places of
-//! packets that have left in batches of sixteen, two cache lines of pointers
-//! (`__ptr_ring_discard_one`). Until then they count as taken. So a full band has up to 15 packets
-//! less than its limit, and after its first drop it drops until the next sixteen are freed. A ring
-//! of fewer than 32 places frees each at once.
+//! departed packets in batches of sixteen, two cache lines of pointers (`__ptr_ring_discard_one`).
+//! Until then they count as taken. So a full band has up to 15 packets less than its limit. After
+//! its first drop it drops until the next sixteen places are freed. A ring of fewer than 32 places
+//! frees each at once.
 //!
 //! A packet that finds all bands empty takes no place at all (see `bypass`). pfifo_fast has no lock
-//! (TCQ_F_NOLOCK), so Linux knows that it is empty only after a dequeue has found nothing.
+//! (TCQ_F_NOLOCK), so Linux knows that it is empty only after a dequeue has returned nothing.
 //!
 //! Deviations: the priority always follows from the TOS byte, as for forwarded packets and programs
-//! that set IP_TOS; SO_PRIORITY has no counterpart. As nothing here runs at once, no packet is
+//! that set IP_TOS; SO_PRIORITY has no counterpart. Nothing here runs concurrently, so no packet is
 //! overtaken in its own band.
 
 use crate::bypass::Bypass;
@@ -40,13 +40,13 @@ use crate::{Backlog, Cause, DsField, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use units::Time;
 
-/// What the limit counts: see the table above.
+/// The scope of the limit: see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PfifoFastVariant {
-    /// Linux since 4.16: each band has the limit for itself.
+    /// Linux since 4.16: each band has a limit of its own.
     Linux,
-    /// Linux before 4.16: the bands share it.
+    /// Linux before 4.16: the bands share one limit.
     Shared,
 }
 
@@ -54,13 +54,13 @@ pub enum PfifoFastVariant {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PfifoFastParams {
-    /// Which Linux.
+    /// The version of Linux.
     pub variant: PfifoFastVariant,
     /// The device's txqueuelen, packets (1000).
     pub limit: u64,
 }
 
-/// Linux's priorities, as far as TOS bits lead to them (tc-prio(8), column "Linux Priority").
+/// Linux's priorities that TOS bits can select (tc-prio(8), column "Linux Priority").
 mod priority {
     pub const BEST_EFFORT: u8 = 0;
     pub const BULK: u8 = 2;
@@ -72,7 +72,7 @@ mod priority {
 /// cost.
 const TOS_BITS: u8 = 0x1e;
 
-/// From the TOS bits, taken as a number from 0 to 15, to the priority.
+/// The priority by the TOS bits, read as a number from 0 to 15.
 #[rustfmt::skip]
 const PRIORITY_OF_TOS: [u8; 16] = {
     use priority::*;
@@ -84,25 +84,25 @@ const PRIORITY_OF_TOS: [u8; 16] = {
     ]
 };
 
-/// From the priority to the band: tc-prio(8)'s default priomap.
+/// The band by priority: tc-prio(8)'s default priomap.
 const BAND_OF_PRIORITY: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
-/// The kernel's priority of a packet with this byte.
+/// The kernel's priority of a packet with this DS field.
 #[inline]
 pub fn priority_of(ds: DsField) -> u8 {
     PRIORITY_OF_TOS[usize::from((ds.0 & TOS_BITS) >> 1)]
 }
 
-/// The band of a packet with this byte; 0 is served first.
+/// The band of a packet with this DS field; 0 is served first.
 #[inline]
 fn band(ds: DsField) -> usize {
     usize::from(BAND_OF_PRIORITY[usize::from(priority_of(ds))])
 }
 
-/// The pointers in two cache lines: places are freed in batches of this many.
+/// The pointers in two cache lines. Places are freed in batches of this size.
 const BATCH: u64 = 16;
 
-/// The places of a band's ring that packets have left and that are not yet free.
+/// Places of a band's ring that packets have left and that are not yet free.
 #[derive(Clone, Copy, Debug, Default)]
 struct Vacated {
     places: u64,
@@ -133,7 +133,7 @@ pub struct PfifoFast<B> {
     bands: [Fifo<B>; 3],
     vacated: [Vacated; 3],
     bypass: Bypass<B>,
-    /// The last dequeue found nothing. Without a lock that is how Linux knows that the queue is
+    /// The last dequeue returned nothing. Without a lock Linux learns only so that the queue is
     /// empty (nolock_qdisc_is_empty).
     known_empty: bool,
 }
@@ -188,10 +188,10 @@ impl<B> Qdisc<B> for PfifoFast<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         if let Some(packet) = self.bypass.take_out() {
-            // A packet that had to wait was requeued; until the next dequeue that finds nothing the
-            // queue is not known to be empty.
+            // A packet that had to wait was requeued. Until the next dequeue that returns nothing,
+            // the queue is not known to be empty.
             self.known_empty &= packet.enqueued == now;
             return Some(packet);
         }
@@ -233,7 +233,8 @@ mod tests {
         PfifoFast::new(&PfifoFastParams { variant, limit }, false)
     }
 
-    /// Enqueues in this order; the bodies count up. Returns who was dropped, then who came out.
+    /// Enqueues packets in this order, numbered by their bodies. Returns the dropped packets, then
+    /// the departed ones.
     fn pass(mut q: PfifoFast<u32>, arrivals: &[DsField]) -> (Vec<u32>, Vec<u32>) {
         let mut verdicts = Vec::new();
         for (body, ds) in (0..).zip(arrivals) {
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn precedence_is_not_read() {
-        // CS, AFx1 to AFx3, EF, VA, LE: only 0x18 of the byte has a say.
+        // CS, AFx1 to AFx3, EF, VA, LE: only the bits 0x18 of the byte matter.
         let dscp = |codepoint: u8| band(DsField(codepoint << 2));
         assert!((0..8).all(|class| dscp(class << 3) == 1));
         assert!((1..5).all(|class| [2, 4, 6].map(|drop| dscp(class << 3 | drop)) == [2, 0, 1]));
@@ -301,13 +302,13 @@ mod tests {
             q.enqueue(packet(0, THROUGHPUT), Time(at), verdicts);
             q.backlog().packets
         };
-        // One goes past, two find places, the fourth none.
+        // One packet bypasses the queue, two find places, the fourth none.
         let grown = [(); 4].map(|()| arrive(&mut q, 0, &mut verdicts));
         assert_eq!((grown, verdicts.len()), ([1, 2, 3, 3], 1));
         while q.backlog().packets > 0 {
             q.dequeue(Time(9), &mut verdicts);
         }
-        // Empty, but nobody has found out: two places, and none past them.
+        // The queue is empty, but no dequeue has found out: there are two places, and no bypass.
         verdicts.clear();
         let grown = [(); 3].map(|()| arrive(&mut q, 10, &mut verdicts));
         assert_eq!((grown, verdicts.len()), ([1, 2, 2], 1));
@@ -323,8 +324,8 @@ mod tests {
         assert_eq!((dropped, served), (vec![2, 3], vec![0, 1]));
     }
 
-    /// Fills the queue, then sends so many and tries again after each. Returns how many could enter
-    /// then.
+    /// Fills the queue, sends `sent` packets and refills the queue after each. Returns the number
+    /// of packets that entered each time.
     fn refill(variant: PfifoFastVariant, limit: u32, sent: u32) -> Vec<u32> {
         let mut q = pfifo_fast(variant, u64::from(limit));
         let mut verdicts = Vec::new();
@@ -347,7 +348,7 @@ mod tests {
     #[test]
     fn places_are_given_back_sixteen_at_a_time_and_at_the_end_of_the_ring() {
         let entered = refill(PfifoFastVariant::Linux, 40, 56);
-        // The 16th, the 32nd, the last of the 40 and from there on again.
+        // The 16th, the 32nd, the last of the 40, and so on from there.
         let want = |sent| match sent {
             16 | 32 | 56 => 16,
             40 => 8,

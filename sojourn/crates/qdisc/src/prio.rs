@@ -1,13 +1,14 @@
-//! prio: bands in strict priority, each a pfifo. A band is served only while all before it are
-//! empty.
+//! prio: bands in strict priority, each a pfifo. A band is served only while all bands before it
+//! are empty.
 //!
-//! With the default map the bands are pfifo_fast's. The limit of each band is the device's txqueuelen.
+//! With the default map the bands are pfifo_fast's. The limit of each band is the device's
+//! txqueuelen.
 //!
 //! Source: tc-prio(8); Linux net/sched/sch_prio.c (6.12) for the behaviour. Unlike pfifo_fast it is
-//! never passed by, and a full band has room as soon as one of its packets has left.
+//! never bypassed, and a full band has room as soon as one of its packets has left.
 //!
-//! Deviations: the bands' children are the pfifos that prio makes, no others. The priority always
-//! follows from the TOS byte.
+//! Deviations: the bands' children are the pfifos that prio creates; other children are not
+//! supported. The priority always follows from the TOS byte.
 
 use crate::bands::{Bands, PRIORITIES, priomap};
 use crate::{Backlog, Packet, Qdisc, State, Verdict};
@@ -18,12 +19,12 @@ use units::Time;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrioParams {
-    /// How many (3).
+    /// The number of bands (3).
     pub bands: u8,
-    /// The band of each priority, the first 0, with a blank between (1 2 2 2 1 2 0 0 and 1s).
+    /// The band of each priority, from priority 0 on, separated by blanks (1 2 2 2 1 2 0 0 and 1s).
     #[serde(deserialize_with = "priomap")]
     pub priomap: [u8; PRIORITIES],
-    /// Packets in each band (1000).
+    /// The limit of each band, packets (1000).
     pub limit: u64,
 }
 
@@ -33,7 +34,7 @@ pub struct Prio<B> {
 }
 
 impl<B> Prio<B> {
-    /// Empty bands. A priority whose band there is not has the last.
+    /// Empty bands. A priority mapped to a missing band uses the last band.
     pub fn new(params: &PrioParams) -> Self {
         Prio { bands: Bands::new(params.bands, params.priomap, params.limit) }
     }
@@ -46,11 +47,11 @@ impl<B> Qdisc<B> for Prio<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.bands.pop_first(self.bands.len())
     }
 
-    /// Where there is room for one.
+    /// True if the limit leaves room for a packet.
     #[inline]
     fn may_be_bypassed(&self) -> bool {
         self.bands.have_room()
@@ -76,7 +77,7 @@ mod tests {
     const BEST_EFFORT: DsField = DsField::BEST_EFFORT;
     const USUAL: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 
-    /// The codepoints of what comes out, and how many were dropped.
+    /// The codepoints of the departing packets, and the number of drops.
     fn pass(bands: u8, priomap: [u8; 16], arrivals: &[DsField]) -> (Vec<DsField>, usize) {
         let mut q = Prio::new(&PrioParams { bands, priomap, limit: 2 });
         let mut verdicts = Vec::new();
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_map_says_which_band_a_priority_has() {
-        // Bulk is priority 2, interactive 6: the other way round.
+        // Bulk is priority 2 and interactive is priority 6. This map reverses their order.
         let mut priomap = [1; 16];
         (priomap[2], priomap[6]) = (0, 3);
         let arrivals = [LOW_DELAY, BEST_EFFORT, THROUGHPUT];

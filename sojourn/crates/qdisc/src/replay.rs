@@ -1,41 +1,42 @@
-//! What a replay asks of disciplines and packets. It hands a discipline the packets that a recorded
-//! queue had, and compares what becomes of them. What the recorded queue drew at random takes the
-//! place of the discipline's own draws (docs/agreement.md).
+//! The interface between a replay and the disciplines and packets. A replay gives a discipline the
+//! packets that a recorded queue received, and compares the results. The recorded queue's random
+//! draws take the place of the discipline's own draws (docs/agreement.md).
 //!
-//! A discipline that draws nothing has no part in this. One that draws is a `Replayed`, as the
-//! macro `disciplines!` says.
+//! A discipline that draws nothing needs none of this. One that draws implements `Replayable` and
+//! is listed as such in the macro `disciplines!`.
 
-/// What a packet's body knows of a recorded queue. One that comes from no recording knows nothing.
+/// What is known of a packet from a recorded queue. By default nothing is known.
 pub trait ReplayHints {
-    /// What a recorded queue did to the packet. A discipline that draws as packets leave follows it
-    /// where its law leaves the choice, and says so (`Replayed::replay_draws`).
+    /// What the recorded queue did to the packet. A discipline that draws as packets leave follows
+    /// the hint where its law leaves the choice, and reports the draw (`Replayable::replay_draws`).
     #[inline]
     fn replay_hint(&self) -> Option<ReplayHint> {
         None
     }
 
-    /// The packet's place in the order in which a recorded queue let go of its packets; those that
-    /// were dropped at one instant share one. cake's draws are seen by it.
+    /// The packet's place in the order in which the recorded queue released its packets. Packets
+    /// that were dropped at one instant share a place. cake infers its draws from it.
     #[inline]
     fn recorded_place(&self) -> Option<u64> {
         None
     }
 }
 
-/// A discipline whose draws may be taken from a recorded queue.
-pub trait Replayed {
-    /// Whether the recorded queue's draw dropped or marked the next arrival early. It takes the
-    /// draw's place where the discipline would draw; where its law is certain, the law decides.
-    fn tell(&mut self, _early: bool) {}
+/// A discipline whose draws a replay can set.
+pub trait Replayable {
+    /// Sets the draw of the next arrival: whether the recorded queue dropped or marked it early. It
+    /// takes the draw's place where the discipline would draw. Where the law is certain, the law
+    /// decides.
+    fn set_recorded_draw(&mut self, _early: bool) {}
 
-    /// The probability that the last arrival was dropped or marked early, given the verdicts of all
-    /// before it; `None`: the discipline can't be told.
+    /// The probability that the last arrival was dropped or marked early, given the verdicts on all
+    /// packets before it. `None`: draws of this discipline can't be set on arrival.
     fn chance(&mut self) -> Option<f64> {
         None
     }
 
-    /// What it says of packets that has a replay hint (`ReplayHints::replay_hint`). `None`: it does
-    /// not ask.
+    /// The log of draws about packets with a replay hint (`ReplayHints::replay_hint`). `None`: the
+    /// discipline does not use the hints.
     fn replay_draws(&mut self) -> Option<&mut ReplayDraws> {
         None
     }
@@ -44,31 +45,32 @@ pub trait Replayed {
 /// What a recorded queue did to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayHint {
-    /// It let it pass, or has it still.
+    /// The queue passed the packet, or still has it.
     Passed,
-    /// It marked it.
+    /// The queue marked the packet.
     Marked,
-    /// It dropped it.
+    /// The queue dropped the packet.
     Dropped,
 }
 
-/// How likely a drop or mark was of packets that has a replay hint, told as each is decided.
+/// The draws about packets with a replay hint, logged as each packet is decided.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayDraws {
-    /// Packets are decided as they come, not as they leave.
+    /// Packets are decided as they arrive, not as they leave.
     pub at_arrival: bool,
-    /// Of the packet that is decided now.
-    pub(crate) now: JudgedDraw,
-    /// Of each packet before, in order. Its owner takes them out.
-    pub decided: Vec<JudgedDraw>,
-    /// How many draws have decided of which the recording tells nothing.
+    /// The draw about the packet that is decided now.
+    pub(crate) now: DrawOutcome,
+    /// The draws about earlier packets, in order. The owner of the discipline removes them.
+    pub decided: Vec<DrawOutcome>,
+    /// The number of draws whose outcome the recording does not show.
     pub unseen: u64,
-    /// Those of them, counted from 0, that ended as was less likely. All others end as is likelier.
+    /// The draws of `unseen`, counted from 0, that take their less likely outcome. All others take
+    /// the likelier one.
     pub unlikely: Vec<u64>,
 }
 
 impl ReplayDraws {
-    /// The outcome of a draw of which the recording tells nothing, given the likelier one.
+    /// The outcome of a draw that the recording does not show; `likely` is the likelier outcome.
     pub(crate) fn outcome(&mut self, likely: bool) -> bool {
         let number = self.unseen;
         self.unseen += 1;
@@ -76,13 +78,13 @@ impl ReplayDraws {
     }
 }
 
-/// What a queue says of one packet that has a replay hint.
+/// A draw about a packet with a replay hint.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct JudgedDraw {
-    /// It was dropped.
+pub struct DrawOutcome {
+    /// Whether the packet was dropped.
     pub dropped: bool,
-    /// How likely a draw was to come true; NaN where nobody saw what was drawn.
+    /// The probability that the draw comes true; NaN if the draw can't be seen.
     pub chance: f64,
-    /// Whether it came true.
+    /// Whether the draw came true.
     pub drew: bool,
 }

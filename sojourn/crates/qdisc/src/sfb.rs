@@ -1,30 +1,31 @@
-//! sfb: stochastic fair BLUE. One queue; each flow is dropped or marked by how much of the queue is
-//! its own.
+//! sfb: stochastic fair BLUE. One queue; each flow is dropped or marked according to its share of
+//! the queue.
 //!
-//! A packet's hash names a bin on each of eight levels. A bin counts the packets queued of all that
-//! are hashed to it, and has a probability p. With each arrival the p of its bins rises where
-//! `target` packets are queued or more, and falls where none is. The smallest p of a packet's bins
-//! decides about it: a flow that shares some bins with a greedy one has others for itself.
+//! A packet's hash selects a bin on each of eight levels. A bin counts the queued packets that are
+//! hashed to it, and has a probability p. With each arrival the p of its bins rises if `target`
+//! packets or more are queued, and falls if none is. The smallest p of a packet's bins decides on
+//! the packet: a flow that shares some bins with a greedy one still has other bins of its own.
 //!
 //! Source: Feng, Kandlur, Saha, Shin, "Stochastic fair blue" (2001); tc-sfb(8); Linux
 //! net/sched/sch_sfb.c (6.12) for the behaviour:
 //!
 //! - A packet whose bins have `max` packets each is dropped.
-//! - Where the smallest p is 1 the flow does not respond: it may send `penalty_rate` packets a
-//!   second, `penalty_burst` at once. Tokens are counted when the last is gone, by the jiffies since
-//!   the last count, 10 s at most.
-//! - Else it is marked with probability p, or dropped if it can't be marked. Above p = 1/2 a part of
-//!   what would be marked is dropped: all at p = 1.
-//! - There are two sets of bins with keys of their own. Each `rehash` they change places, and the
-//!   one put aside gets a new key. In the last `db` before that, flows that do not respond are
-//!   counted in the other set, too.
+//! - If the smallest p is 1 the flow is unresponsive: it may send `penalty_rate` packets a second,
+//!   `penalty_burst` at once. When the last token is used, tokens are counted by the jiffies since
+//!   the last count, at most 10 s.
+//! - Otherwise the packet is marked with probability p, or dropped if it can't be marked. Above p =
+//!   1/2 a fraction of the marks are drops instead: all of them at p = 1.
+//! - There are two sets of bins with keys of their own. Every `rehash` they are swapped, and the
+//!   retired set gets a new key. In the last `db` before that, unresponsive flows are counted in
+//!   the other set, too.
 //! - p is in units of 2^-16 (1 is 65535).
 //!
-//! Deviation: rehash and tokens are counted from time 0, in Linux from the discipline's birth.
+//! Deviation: rehash and tokens are counted from time 0, in Linux from the creation of the
+//! discipline.
 
 use crate::ds::mark;
 use crate::timer::JIFFY;
-use crate::{Backlog, Body, Cause, Context, Fifo, Packet, Qdisc, Replayed, State, Verdict};
+use crate::{Backlog, Body, Cause, Context, Fifo, Packet, Qdisc, Replayable, State, Verdict};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use units::{Rng, Time};
@@ -33,35 +34,36 @@ use units::{Rng, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SfbParams {
-    /// Packets in the queue (1000).
+    /// The limit of the queue, packets (1000).
     pub limit: u64,
-    /// Time between two changes of the hash, ms; 0: never (600 000).
+    /// The time between two changes of the hash, ms; 0: never (600 000).
     pub rehash_ms: u64,
-    /// How long before such a change the other bins are warmed up, ms (60 000).
+    /// The time before such a change from which the other set is warmed up, ms (60 000).
     pub db_ms: u64,
-    /// Packets in each of a flow's bins from which it is dropped (25).
+    /// The number of packets in each of a flow's bins from which the flow's packets are dropped
+    /// (25).
     pub max: u32,
-    /// Packets in a bin from which its p rises (20).
+    /// The number of packets in a bin from which its p rises (20).
     pub target: u32,
-    /// What p rises by, of 65535 (33).
+    /// The increment of p, of 65535 (33).
     pub increment: u32,
-    /// What p falls by, of 65535 (3).
+    /// The decrement of p, of 65535 (3).
     pub decrement: u32,
-    /// Packets a second of flows that do not respond (10).
+    /// The rate of unresponsive flows, packets a second (10).
     pub penalty_rate: u32,
-    /// Packets at once of these (20).
+    /// The burst of unresponsive flows, packets (20).
     pub penalty_burst: u32,
 }
 
 const LEVELS: usize = 8;
-/// Bins of a level, one for each value of four bits of the hash.
+/// The bins of a level, one for each value of four bits of the hash.
 const BINS: usize = 16;
 /// p = 1.
 const ONE: u32 = 65535;
-/// What 16 random bits can be.
+/// The number of values of 16 random bits.
 const DRAWS: u32 = 1 << 16;
 const HZ: u64 = 1_000_000_000 / JIFFY;
-/// Jiffies for which tokens are given at most.
+/// The longest time for which tokens are given, jiffies.
 const LONGEST: u64 = 10 * HZ;
 
 fn jiffies(now: Time) -> u64 {
@@ -74,7 +76,7 @@ struct Bin {
     p: u32,
 }
 
-/// Bins, and the key of the hash that finds them.
+/// A set of bins, and the key of its hash.
 struct Set {
     key: u64,
     levels: [[Bin; BINS]; LEVELS],
@@ -90,7 +92,7 @@ impl Set {
         Set { key: rng.next_u64(), levels: [[Bin::default(); BINS]; LEVELS] }
     }
 
-    /// An arrival: p of its bins moves.
+    /// Updates p of the bins for an arrival.
     fn update(&mut self, hash: u32, law: &Law) {
         for (level, bin) in places(hash) {
             let bin = &mut self.levels[level][bin];
@@ -102,7 +104,7 @@ impl Set {
         }
     }
 
-    /// The fewest packets and the smallest p of its bins.
+    /// The fewest packets and the smallest p of a hash's bins.
     fn least(&self, hash: u32) -> Bin {
         let bins = places(hash).map(|(level, bin)| self.levels[level][bin]);
         let most = Bin { packets: u32::MAX, p: ONE };
@@ -121,14 +123,14 @@ impl Set {
     }
 }
 
-/// How p moves.
+/// The parameters of the updates of p.
 struct Law {
     target: u32,
     increment: u32,
     decrement: u32,
 }
 
-/// What flows that do not respond may send.
+/// The token bucket of unresponsive flows.
 struct Penalty {
     rate: u64,
     burst: u64,
@@ -137,7 +139,7 @@ struct Penalty {
 }
 
 impl Penalty {
-    /// Whether one of their packets passes.
+    /// Whether a packet of an unresponsive flow passes.
     fn passes(&mut self, now: u64) -> bool {
         if self.tokens == 0 {
             let age = (now - self.counted).min(LONGEST);
@@ -150,7 +152,7 @@ impl Penalty {
     }
 }
 
-/// What becomes of an arrival.
+/// The decision on an arrival.
 enum Decision {
     Pass,
     Signal,
@@ -170,20 +172,20 @@ pub struct Sfb<B> {
     warmup: u64,
     /// The jiffy of the last change of sets.
     changed: u64,
-    /// The other set is warmed up.
+    /// The other set is being warmed up.
     doubled: bool,
     queue: Fifo<B>,
-    /// Of each packet in the queue its hash in either set, if it is counted there.
+    /// For each queued packet its hash in each set; `None` if the packet is not counted there.
     hashes: VecDeque<[Option<u32>; 2]>,
     rng: Rng,
-    /// For replays: what another queue's draw decided about the next arrival (`Replayed::tell`).
-    told: Option<bool>,
+    /// For replays: the recorded draw of the next arrival (`Replayable::set_recorded_draw`).
+    recorded_draw: Option<bool>,
     /// For replays: the probability that the last arrival was dropped or marked early.
     chance: f64,
 }
 
 impl<B: Body> Sfb<B> {
-    /// An empty queue; the context's random stream gives the hashes their keys and draws.
+    /// An empty queue. The hash keys and the draws are from the context's random stream.
     pub fn new(params: &SfbParams, mut context: Context) -> Self {
         let sets = Box::new([Set::new(&mut context.rng), Set::new(&mut context.rng)]);
         let burst = u64::from(params.penalty_burst);
@@ -205,12 +207,12 @@ impl<B: Body> Sfb<B> {
             queue: Fifo::default(),
             hashes: VecDeque::new(),
             rng: context.rng,
-            told: None,
+            recorded_draw: None,
             chance: 0.0,
         }
     }
 
-    /// Changes the sets, or begins to warm up the other, when the time for it has passed.
+    /// Swaps the sets, or begins to warm up the other one, if it is time to.
     #[inline]
     fn catch_up(&mut self, now: u64) {
         if self.rehash == 0 {
@@ -232,7 +234,7 @@ impl<B: Body> Sfb<B> {
         crate::hash(packet.body.connection(packet.flow), self.sets[set].key)
     }
 
-    /// The law. Fills in where the packet is to be counted.
+    /// Decides on an arriving packet. `counted` receives its hash in each set that is to count it.
     fn decide(&mut self, packet: &Packet<B>, now: u64, counted: &mut [Option<u32>; 2]) -> Decision {
         let hash = self.hash(self.current, packet);
         counted[self.current] = Some(hash);
@@ -256,11 +258,11 @@ impl<B: Body> Sfb<B> {
         if passes { Decision::Pass } else { Decision::Drop }
     }
 
-    /// With probability p a signal; from p = 1/2 on some of them are drops.
+    /// Signals with probability p; from p = 1/2 on some signals are drops.
     fn draw(&mut self, p: u32) -> Decision {
         self.chance = f64::from(p) / f64::from(DRAWS);
-        let told = self.told.filter(|_| p > 0);
-        let drawn = match told {
+        let recorded_draw = self.recorded_draw.filter(|_| p > 0);
+        let drawn = match recorded_draw {
             None => (self.rng.next_u64() >> 48) as u32,
             Some(true) => self.rng.below(p.into()) as u32,
             Some(false) => ONE,
@@ -301,9 +303,9 @@ impl<B: Body> Qdisc<B> for Sfb<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, _now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, _now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let packet = self.queue.pop()?;
-        let counted = self.hashes.pop_front().expect("each packet has its hashes");
+        let counted = self.hashes.pop_front().expect("each queued packet has its hashes");
         for (set, hash) in self.sets.iter_mut().zip(counted) {
             hash.into_iter().for_each(|hash| set.leave(hash));
         }
@@ -315,7 +317,7 @@ impl<B: Body> Qdisc<B> for Sfb<B> {
         self.queue.backlog()
     }
 
-    /// The probability is the mean of all bins, as the kernel tells it.
+    /// The probability is the mean of all bins, as in the kernel's statistics.
     fn state(&self, _now: Time) -> State {
         let bins = self.sets[self.current].levels.as_flattened();
         let sum: u64 = bins.iter().map(|bin| u64::from(bin.p)).sum();
@@ -324,9 +326,9 @@ impl<B: Body> Qdisc<B> for Sfb<B> {
     }
 }
 
-impl<B: Body> Replayed for Sfb<B> {
-    fn tell(&mut self, early: bool) {
-        self.told = Some(early);
+impl<B: Body> Replayable for Sfb<B> {
+    fn set_recorded_draw(&mut self, early: bool) {
+        self.recorded_draw = Some(early);
     }
 
     fn chance(&mut self) -> Option<f64> {
@@ -360,7 +362,7 @@ mod tests {
         Sfb::new(params, Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng })
     }
 
-    /// Whether it is taken in as it is, marked or dropped.
+    /// Enqueues a packet. Returns whether it passed, was marked or was dropped.
     fn send(q: &mut Sfb<()>, flow: u32, ecn: Ecn, at: u64) -> &'static str {
         let packet = Packet { enqueued: Time::NEVER, flow, size: 1514, ds: ecn.into(), body: () };
         let mut verdicts = Vec::new();
@@ -390,10 +392,10 @@ mod tests {
         for _ in 0..21 {
             assert_eq!(send(&mut q, 1, Ecn::NotEct, 0), "passed");
         }
-        // The 21st found 20.
+        // The 21st packet found 20 queued.
         assert_eq!((p_of(&q, 1), p_of(&q, 2)), (33, 0));
         (0..21).for_each(|_| serve(&mut q));
-        // Twelve arrivals at an empty bin take away 36.
+        // Twelve arrivals at an empty bin lower p by 36.
         for left in [30, 27, 24, 21, 18, 15, 12, 9, 6, 3, 0, 0] {
             send(&mut q, 1, Ecn::Ect0, 0);
             serve(&mut q);
@@ -413,7 +415,7 @@ mod tests {
         assert_eq!(sent, ["passed", "passed", "refused"]);
     }
 
-    /// So many arrivals at this p: the shares of marks and drops.
+    /// The shares of marks and drops of many arrivals at this p.
     fn shares(p: u32, ecn: Ecn) -> [f64; 2] {
         let mut q = sfb(&SfbParams { increment: 0, decrement: 0, ..params() });
         q.sets[0].levels = [[Bin { packets: 0, p }; BINS]; LEVELS];
@@ -430,13 +432,13 @@ mod tests {
 
     #[test]
     fn above_a_half_marks_give_way_to_drops() {
-        let near = |found: [f64; 2], told: [f64; 2]| {
-            let apart = found.iter().zip(told).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            assert!(apart < 0.03, "{found:?} where {told:?} was expected");
+        let near = |found: [f64; 2], expected: [f64; 2]| {
+            let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(apart < 0.03, "{found:?}, expected {expected:?}");
         };
         near(shares(ONE / 4, Ecn::NotEct), [0.0, 0.25]);
         near(shares(ONE / 4, Ecn::Ect0), [0.25, 0.0]);
-        // 0.75: two thirds of them.
+        // 0.75: two thirds of the signals are drops.
         near(shares(ONE / 4 * 3, Ecn::Ect0), [0.25, 0.5]);
     }
 
@@ -453,8 +455,8 @@ mod tests {
             sent.filter(|sent| *sent == "passed").count()
         };
         assert_eq!(passed(&mut q, 0), 20);
-        assert_eq!(passed(&mut q, 99 * MS), 0, "96 ms are no token");
-        // The clock began anew when it was asked in vain.
+        assert_eq!(passed(&mut q, 99 * MS), 0, "96 ms give no token");
+        // The failed attempt restarted the clock.
         assert_eq!(passed(&mut q, 1_100 * MS), 10);
         assert_eq!(passed(&mut q, 60_000 * MS), 20);
     }
@@ -473,7 +475,7 @@ mod tests {
         send(&mut q, 1, Ecn::Ect0, 1_004 * MS);
         assert_eq!((q.current, q.doubled), (1, false));
         assert!(keys(&q)[0] != before[0] && keys(&q)[1] == before[1]);
-        // What came before the change is counted where it was counted.
+        // Packets from before the change are counted where they were counted on arrival.
         let counted = |q: &Sfb<()>, set: usize| -> u32 {
             q.sets[set].levels[0].iter().map(|bin| bin.packets).sum()
         };

@@ -1,43 +1,43 @@
 //! sfq: stochastic fairness queueing. Flows are hashed to queues, which are served in turn.
 //!
 //! A queue with packets has one of `flows` slots and a place in a round. In its turn a slot sends
-//! packets until it has used up `quantum` bytes. Each slot holds `depth` packets at most, and all
-//! of them `limit`. When the limit is passed a packet of the longest slot is dropped: not whoever
-//! comes last pays, but whoever has most.
+//! packets until it has used up `quantum` bytes. Each slot has room for `depth` packets, and all
+//! slots together for `limit`. When the limit is exceeded a packet of the longest slot is dropped.
+//! So the flow with the most packets pays, not the last arrival.
 //!
 //! Source: McKenney, "Stochastic fairness queueing" (1990); tc-sfq(8); Linux net/sched/sch_sfq.c
 //! (6.12) for the behaviour:
 //!
-//! - A hash finds one of `divisor` buckets. A bucket without packets takes a free slot, and where
-//!   there is none its packet is dropped.
-//! - The longest slot is the one with the most packets, whatever their size; of equals the one that
-//!   had this length last. It loses its newest packet, or its oldest with `headdrop`. Where every
-//!   slot has one packet, the slot next in the round loses it.
-//! - A full slot drops the newcomer; with `headdrop` its oldest packet, in the newcomer's favour.
-//! - A slot that becomes empty forgets its turn. With its next packet it is the last of the round,
+//! - A hash selects one of `divisor` buckets. A bucket without packets takes a free slot; if there
+//!   is none its packet is dropped.
+//! - The longest slot is the one with the most packets, whatever their size. Of equals it is the
+//!   one that reached this length last. It loses its newest packet, or its oldest with `headdrop`.
+//!   If every slot has one packet, the slot next in the round loses it.
+//! - A full slot drops the newcomer. With `headdrop` it drops its oldest packet and takes the
+//!   newcomer.
+//! - A slot that becomes empty loses its turn. With its next packet it is the last of the round,
 //!   with a whole quantum.
-//! - Each `perturb` seconds the hash gets another key, and all that is queued is sorted anew, slot
-//!   by slot. The kernel's timer wheel makes 10 s of them 10.24.
-//!
+//! - Every `perturb` seconds the hash gets another key, and all packets are rehashed, slot by slot.
+//!   The kernel's timer wheel makes 10 s of them 10.24.
 //!
 //! With `redflowlimit` each slot has a RED of its own (`red`), over its bytes:
 //!
-//! - An average begins at 0 with the slot's first packet, which RED does not see. It knows no idle
-//!   time. What is sorted anew counts in the new slot's average, and is not judged.
-//! - With `headdrop` the oldest packet of the slot is marked, or the newcomer if that is not
-//!   ECN-capable; and the oldest is dropped in the newcomer's favour.
+//! - An average begins at 0 with the slot's first packet, which RED does not see. It has no idle
+//!   time. Rehashed packets count in the new slot's average, and RED does not decide on them.
+//! - With `headdrop` the oldest packet of the slot is marked, or the newcomer if the oldest is not
+//!   ECN-capable. A drop is of the oldest packet, and the newcomer is queued.
 //! - With `harddrop` nothing is marked above `max`.
-//! - `redflowlimit` itself bounds nothing, whatever tc-sfq(8) says: tc computes `max` from it.
+//! - `redflowlimit` itself limits nothing, contrary to tc-sfq(8): tc computes `max` from it.
 //!
-//! A packet that finds the queue empty goes past it (`bypass`).
+//! A packet that finds the queue empty bypasses it (`bypass`).
 //!
-//! Deviation: Linux starts the timer with the discipline; here that is time 0.
+//! Deviation: Linux starts the timer with the discipline; here it starts at time 0.
 
 use crate::bypass::Bypass;
 use crate::ds::mark;
 use crate::red::{Decision, LinuxRed, LinuxRedParams};
 use crate::timer::Timer;
-use crate::{Backlog, Body, Cause, Context, Ecn, Fifo, Packet, Qdisc, Replayed, State, Verdict};
+use crate::{Backlog, Body, Cause, Context, Ecn, Fifo, Packet, Qdisc, Replayable, State, Verdict};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use units::{Rng, Time};
@@ -47,35 +47,35 @@ use units::{Rng, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SfqParams {
-    /// Packets in all queues together (127).
+    /// The limit of all queues together, packets (127).
     pub limit: u64,
-    /// Seconds after which the hash changes; 0: never (0).
+    /// The period after which the hash changes, seconds; 0: never (0).
     pub perturb: u64,
     /// Bytes that a queue may send in its turn (1514).
     pub quantum: u32,
-    /// Buckets that flows are hashed into, a power of two (1024).
+    /// The number of buckets that flows are hashed into, a power of two (1024).
     pub divisor: u32,
-    /// Queues that may have packets at once (128).
+    /// The number of queues that may have packets at once (128).
     pub flows: u32,
-    /// Packets in one queue (127).
+    /// The limit of one queue, packets (127).
     pub depth: u32,
     /// Drop the oldest packet of a queue, not the newest (false).
     pub headdrop: bool,
-    /// Bytes, of which tc computes `max`; a RED for each queue. 0: none (0).
+    /// Bytes from which tc computes `max`. Each queue then has a RED; 0: no RED (0).
     pub redflowlimit: u64,
-    /// Bytes: below this average nothing happens.
+    /// Below this average there is no early decision, bytes.
     pub min: u32,
-    /// Bytes: from this average on every packet is dropped or marked.
+    /// From this average on every packet is dropped or marked, bytes.
     pub max: u32,
-    /// Bytes of an average packet, for the weight (1000).
+    /// The size of an average packet, for the weight, bytes (1000).
     pub avpkt: u32,
-    /// Packets that may arrive at once without harm; sets the weight.
+    /// The number of packets that may arrive at once without drops; it determines the weight.
     pub burst: u32,
-    /// Probability reached at `max`, a fraction (0.02).
+    /// The probability reached at `max`, a fraction (0.02).
     pub probability: f64,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// With `ecn`: above `max` drop all the same.
+    /// With `ecn`: drop above `max` instead of marking.
     pub harddrop: bool,
 }
 
@@ -89,7 +89,7 @@ impl SfqParams {
             avpkt: self.avpkt,
             burst: self.burst,
             probability: self.probability,
-            // For idle times alone.
+            // The bandwidth matters only for idle times.
             bandwidth: 10_000_000,
             adaptive: false,
             ecn: self.ecn,
@@ -102,21 +102,22 @@ impl SfqParams {
     }
 }
 
-/// No slot.
+/// The index of no slot.
 const NONE: u32 = u32::MAX;
 
 /// The packets of one bucket.
 struct Slot<B> {
     queue: Fifo<B>,
     bucket: u32,
-    /// Bytes it may still send in its turn.
+    /// The bytes that the slot may still send in its turn.
     allot: i64,
 }
 
-/// Slots by their number of packets: for each number a list, the latest to have it first.
+/// Slots by their number of packets. For each number there is a list, with the slot that reached it
+/// last first.
 struct Lengths {
     first: Vec<u32>,
-    /// The neighbours of each slot in its list: the one before and the one behind it.
+    /// The neighbours of each slot in its list: the previous and the next one.
     beside: Vec<[u32; 2]>,
     longest: usize,
 }
@@ -126,7 +127,7 @@ impl Lengths {
         Lengths { first: vec![NONE; longest + 1], beside: vec![[NONE; 2]; slots], longest: 0 }
     }
 
-    /// A slot has one packet more or less. Empty ones are in no list.
+    /// Moves a slot between lists after it has gained or lost a packet. Empty slots are in no list.
     fn change(&mut self, slot: u32, from: usize, to: usize) {
         if from > 0 {
             self.unlink(slot, from);
@@ -165,31 +166,31 @@ pub struct Sfq<B> {
     quantum: i64,
     depth: usize,
     headdrop: bool,
-    /// The first key of the hash, and how often it has changed.
+    /// The first key of the hash, and the number of its changes.
     seed: u64,
     changes: u64,
     perturb: Option<Timer>,
     /// The slot of each bucket.
     buckets: Vec<u32>,
     slots: Vec<Slot<B>>,
-    /// The RED of each slot; none without `redflowlimit`.
+    /// The RED of each slot; empty without `redflowlimit`.
     reds: Vec<LinuxRed>,
     rng: Rng,
-    /// For replays: what another queue's draw decided about the next arrival (`Replayed::tell`), and how
-    /// likely ours was to decide so of the last (`Qdisc::chance`).
-    told: Option<bool>,
+    /// For replays: the recorded draw of the next arrival (`Replayable::set_recorded_draw`), and
+    /// the probability that the last arrival was dropped or marked early (`Replayable::chance`).
+    recorded_draw: Option<bool>,
     chance: f64,
-    /// Slots without packets; the last is taken first.
+    /// Slots without packets; the last is used first.
     free: Vec<u32>,
     lengths: Lengths,
-    /// Slots with packets, the one whose turn it is first.
+    /// Slots with packets; the first one has its turn.
     round: VecDeque<u32>,
     total: Backlog,
     bypass: Bypass<B>,
 }
 
 impl<B: Body> Sfq<B> {
-    /// An empty queue; the context's random stream gives the hash its keys.
+    /// An empty queue. The hash keys are drawn from the context's random stream.
     pub fn new(params: &SfqParams, mut context: Context) -> Self {
         let slots = params.flows.max(1);
         let depth = params.depth.max(1) as usize;
@@ -206,7 +207,7 @@ impl<B: Body> Sfq<B> {
             slots: (0..slots).map(slot).collect(),
             reds: params.red().map_or_else(Vec::new, |red| vec![red; slots as usize]),
             rng: context.rng,
-            told: None,
+            recorded_draw: None,
             chance: 0.0,
             free: (0..slots).collect(),
             lengths: Lengths::new(slots as usize, depth),
@@ -216,20 +217,21 @@ impl<B: Body> Sfq<B> {
         }
     }
 
-    /// Whether two of these flows, with bodies alike, are hashed into one queue.
+    /// Whether two of these flows are hashed into one queue, if their packets have bodies like
+    /// `body`.
     pub fn any_share_a_queue(&self, flows: &[u32], body: &B) -> bool {
         let mut taken = vec![false; self.buckets.len()];
         flows.iter().any(|flow| std::mem::replace(&mut taken[self.bucket(*flow, body)], true))
     }
 
-    /// The bucket of a flow, by the key in force.
+    /// The bucket of a flow, by the current key.
     #[inline]
     fn bucket(&self, flow: u32, body: &B) -> usize {
         let key = self.seed.wrapping_add(self.changes.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         crate::hash(body.connection(flow), key) as usize & (self.buckets.len() - 1)
     }
 
-    /// Changes of the hash that are due, with the queue as it has been since the last call.
+    /// Makes the changes of the hash that are due, with the queue unchanged since the last call.
     #[inline]
     fn catch_up(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         if let Some(timer) = self.perturb.as_mut().filter(|timer| timer.next() <= now) {
@@ -243,8 +245,8 @@ impl<B: Body> Sfq<B> {
         }
     }
 
-    /// Takes everything out, slot by slot, and back in by the hash's new key. Packets keep the time
-    /// at which they came. What finds no slot, or a full one, is dropped.
+    /// Rehashes all packets, slot by slot, with the new key. Packets keep their times of enqueue. A
+    /// packet that finds no slot, or a full one, is dropped.
     #[cold]
     fn sort_anew(&mut self, verdicts: &mut Vec<Verdict<B>>) {
         let mut packets = Vec::with_capacity(self.total.packets as usize);
@@ -289,7 +291,7 @@ impl<B: Body> Sfq<B> {
         Some(self.buckets[bucket])
     }
 
-    /// Appends a packet; a slot that was empty joins the round as its last.
+    /// Appends a packet. A slot that was empty joins the round as its last.
     #[inline]
     fn put(&mut self, index: u32, packet: Packet<B>) {
         let slot = &mut self.slots[index as usize];
@@ -305,8 +307,8 @@ impl<B: Body> Sfq<B> {
         self.lengths.change(index, before, before + 1);
     }
 
-    /// Removes the oldest packet of a slot, or the newest. A slot that is empty then is free; its
-    /// place in the round is the caller's matter.
+    /// Removes the oldest or the newest packet of a slot. A slot that is then empty becomes free;
+    /// the caller must update the round.
     #[inline]
     fn take(&mut self, index: u32, oldest: bool) -> Packet<B> {
         let slot = &mut self.slots[index as usize];
@@ -323,19 +325,20 @@ impl<B: Body> Sfq<B> {
         packet
     }
 
-    /// The limit is passed: the longest slot loses a packet, or where all have one the slot whose
-    /// turn it is.
+    /// The limit is exceeded: the longest slot loses a packet, or the slot whose turn it is if all
+    /// have one.
     fn drop_from_longest(&mut self, verdicts: &mut Vec<Verdict<B>>) {
         let slot = if self.lengths.longest > 1 {
             self.lengths.first[self.lengths.longest]
         } else {
-            self.round.pop_front().expect("what has just come is in the round")
+            self.round.pop_front().expect("the packet that has just arrived is in the round")
         };
         let packet = self.take(slot, self.headdrop);
         verdicts.push(Verdict::Dropped(packet, Cause::Limit));
     }
 
-    /// RED's judgement of a packet that comes to a slot; why one is to be dropped, if so.
+    /// RED's decision on a packet that arrives at a slot. Returns the cause if a packet is to be
+    /// dropped.
     fn early(
         &mut self,
         slot: u32,
@@ -343,7 +346,7 @@ impl<B: Body> Sfq<B> {
         now: Time,
         verdicts: &mut Vec<Verdict<B>>,
     ) -> Option<Cause> {
-        let told = self.told.take();
+        let recorded_draw = self.recorded_draw.take();
         self.chance = 0.0;
         let red = self.reds.get_mut(slot as usize)?;
         let Slot { queue, .. } = &mut self.slots[slot as usize];
@@ -352,10 +355,11 @@ impl<B: Body> Sfq<B> {
             red.restart();
             return None;
         }
-        // Without room, a drop does not show the draw, nor does a mark of what is marked.
+        // A drop for lack of room does not show the draw, nor does the mark of a packet that is
+        // already marked.
         let has_room = (backlog.packets as usize) < self.depth;
         let is_marked = self.headdrop && queue.front_mut().is_some_and(|it| it.ds.ecn() == Ecn::Ce);
-        red.told = told.map(|told| told && has_room && !is_marked);
+        red.recorded_draw = recorded_draw.map(|early| early && has_room && !is_marked);
         let decision = red.decide(backlog, now, &mut self.rng);
         self.chance = red.chance;
         if let Decision::Signal(cause) = decision
@@ -373,7 +377,8 @@ impl<B: Body> Sfq<B> {
         cause
     }
 
-    /// A packet is dropped as one comes to a slot in use: this one, or the oldest in its place.
+    /// Drops a packet that arrives at a slot in use, or with `headdrop` the oldest packet in its
+    /// place.
     fn refuse(
         &mut self,
         slot: u32,
@@ -459,10 +464,10 @@ impl<B: Body> Qdisc<B> for Sfq<B> {
     }
 }
 
-impl<B: Body> Replayed for Sfq<B> {
-    /// With RED alone.
-    fn tell(&mut self, early: bool) {
-        self.told = Some(early);
+impl<B: Body> Replayable for Sfq<B> {
+    /// Has an effect only with RED.
+    fn set_recorded_draw(&mut self, early: bool) {
+        self.recorded_draw = Some(early);
         self.chance = 0.0;
     }
 
@@ -499,7 +504,7 @@ mod tests {
         }
     }
 
-    /// None of the flows 0 to 9 share a bucket.
+    /// An sfq in which no two of the flows 0 to 9 share a bucket.
     fn sfq(params: &SfqParams) -> Sfq<u32> {
         let made = |seed| {
             let rng = Rng::new(seed, "sfq");
@@ -511,7 +516,7 @@ mod tests {
         apart.unwrap_or_else(|| made(0))
     }
 
-    /// Sends packets of full size, numbered from 0; the numbers of those that were dropped.
+    /// Sends packets of full size, numbered from 0. Returns the numbers of the drops.
     fn send(q: &mut Sfq<u32>, flows: &[u32]) -> Vec<u32> {
         let mut dropped = Vec::new();
         for (body, flow) in (0..).zip(flows) {
@@ -535,7 +540,7 @@ mod tests {
         }
     }
 
-    /// The flows of all that is queued, in the order of service at this time.
+    /// The flows of all queued packets, in the order of service at this time.
     fn drain(q: &mut Sfq<u32>, at: u64) -> Vec<u32> {
         let served = || q.dequeue(Time(at), &mut Vec::new()).map(|packet| packet.flow);
         std::iter::from_fn(served).collect()
@@ -546,7 +551,7 @@ mod tests {
         let mut q = sfq(&params());
         assert_eq!(send(&mut q, &[1, 1, 1, 2, 2, 3]), []);
         assert_eq!(drain(&mut q, 0), [1, 2, 3, 1, 2, 1]);
-        // Two full packets a turn.
+        // Two full packets in a turn.
         let mut q = sfq(&SfqParams { quantum: 3028, ..params() });
         send(&mut q, &[1, 1, 1, 2, 2, 2]);
         assert_eq!(drain(&mut q, 0), [1, 1, 2, 2, 1, 2]);
@@ -554,7 +559,7 @@ mod tests {
 
     #[test]
     fn what_a_turn_took_too_much_is_missing_in_the_next() {
-        // 1000 of 1514 bytes are left of the first turn's end: -486 + 1514 = 1028, then 28, -972.
+        // 1000 of 1514 bytes leave -486 after the first turn: -486 + 1514 = 1028, then 28, -972.
         let mut q = sfq(&params());
         for body in 0..8 {
             send_one(&mut q, 1, 1000, body);
@@ -576,7 +581,7 @@ mod tests {
     fn the_longest_queue_pays_at_the_limit() {
         for (headdrop, dropped) in [(false, 3), (true, 0)] {
             let mut q = sfq(&SfqParams { limit: 6, headdrop, ..params() });
-            // Packets 0 to 3 are flow 1's, and the last, of flow 3, passes the limit.
+            // Packets 0 to 3 are flow 1's. The last packet, of flow 3, exceeds the limit.
             assert_eq!(send(&mut q, &[1, 1, 1, 1, 2, 2, 3]), [dropped]);
             assert_eq!(drain(&mut q, 0), [1, 2, 3, 1, 2, 1]);
         }
@@ -585,9 +590,11 @@ mod tests {
     #[test]
     fn of_equal_queues_the_last_to_become_so_long_pays() {
         let mut q = sfq(&SfqParams { limit: 5, ..params() });
-        // Flow 2 reached two packets behind flow 1. It falls back to one, and then flow 1 is left.
+        // Flow 2 reached two packets after flow 1. It falls back to one packet, and then flow 1 is
+        // the longest.
         assert_eq!(send(&mut q, &[1, 2, 1, 2, 3, 4, 5]), [3, 2]);
-        // What has fallen back has its length last: flow 1, then 2, had one packet after 3, 4, 5.
+        // A slot that falls back has reached its length last: flow 1, then 2, had one packet after
+        // 3, 4, 5.
         assert_eq!(q.lengths.longest, 1);
         assert_eq!(send(&mut q, &[6]), [0]);
         assert_eq!(drain(&mut q, 0), [2, 3, 4, 5, 6]);
@@ -625,13 +632,13 @@ mod tests {
         let mut found = [false; 2];
         for second in 1..20 {
             send(&mut q, &[1, 1, 2, 2]);
-            // 1.024 s: in whole jiffies of the timer wheel's second level.
+            // 1.024 s: whole jiffies of the timer wheel's second level.
             let at = second * 1_024 * SECOND / 1_000;
             q.catch_up(Time(at - 1), &mut Vec::new());
             assert_eq!(q.changes, second - 1);
             let order = drain(&mut q, at);
             assert_eq!(q.changes, second);
-            // In one queue they are in the order of the slots that they came from.
+            // In one queue the packets are in the order of their former slots.
             let together = order == [1, 1, 2, 2] || order == [2, 2, 1, 1];
             assert_eq!(together, share(&q), "{order:?}");
             found[usize::from(together)] = true;
@@ -659,12 +666,13 @@ mod tests {
         let rng = Rng::new(1, "sfq");
         let context = Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng };
         let mut q = Sfq::new(&SfqParams { limit: 2, ..params() }, context);
-        // The first takes no slot, and counts in the limit.
+        // The first packet takes no slot, but counts towards the limit.
         assert_eq!(send(&mut q, &[1, 1, 1]), [2]);
         assert_eq!((q.round.len(), q.backlog().packets), (1, 2));
     }
 
-    /// RED in bytes from 3000 to 9000, a weight of 1/2, marks or drops for certain at 9000.
+    /// RED in bytes from 3000 to 9000, with a weight of 1/2. From 9000 on it marks or drops every
+    /// packet.
     fn red() -> SfqParams {
         SfqParams {
             redflowlimit: 36_000,
@@ -677,12 +685,12 @@ mod tests {
         }
     }
 
-    /// Packets of full size of one flow come; no draw comes true, so that RED acts above `max` alone.
-    /// The numbers of those that are dropped.
+    /// Enqueues packets of full size of one flow. No draw drops, so RED acts only above `max`.
+    /// Returns the numbers of the drops.
     fn judged(q: &mut Sfq<u32>, ecn: Ecn, bodies: std::ops::Range<u32>) -> Vec<u32> {
         let mut verdicts = Vec::new();
         for body in bodies {
-            q.tell(false);
+            q.set_recorded_draw(false);
             let packet =
                 Packet { enqueued: Time::NEVER, flow: 1, size: 1514, ds: DsField::from(ecn), body };
             q.enqueue(packet, Time::ZERO, &mut verdicts);
@@ -700,7 +708,7 @@ mod tests {
         verdicts.into_iter().filter_map(dropped).collect()
     }
 
-    /// The numbers of those that leave with a mark.
+    /// The numbers of the packets that leave with a mark.
     fn marked(q: &mut Sfq<u32>) -> Vec<u32> {
         let served = || q.dequeue(Time::ZERO, &mut Vec::new());
         let all = std::iter::from_fn(served).filter(|packet| packet.ds.ecn() == Ecn::Ce);
@@ -713,10 +721,10 @@ mod tests {
             |q: &Sfq<u32>, flow| q.reds[q.buckets[q.bucket(flow, &0)] as usize].average_bytes();
         let mut q = sfq(&red());
         send(&mut q, &[1, 2, 1, 1]);
-        // Before the second packet of flow 1 half of 1514 bytes, before the third half of that and
-        // half of 3028, in halves: (1514 - 757 + 3028) / 2. RED has judged none of flow 2's.
+        // Flow 1's average is half of 1514 bytes before its second packet, and half of that and
+        // half of 3028 before the third: (1514 - 757 + 3028) / 2. RED has seen no packet of flow 2.
         assert_eq!([1, 2].map(|flow| average(&q, flow)), [1892.5, 0.0]);
-        // Who comes back to an empty slot begins anew.
+        // A flow that returns to an empty slot starts again at 0.
         drain(&mut q, 0);
         send(&mut q, &[1]);
         assert_eq!(average(&q, 1), 0.0);
@@ -743,16 +751,16 @@ mod tests {
     #[test]
     fn with_headdrop_red_marks_or_drops_the_oldest() {
         let made = || sfq(&SfqParams { ecn: true, headdrop: true, ..red() });
-        // The oldest is ECN-capable: it is marked, and is so for all that come.
+        // The oldest packet is ECN-capable. It is marked, and stays marked at later arrivals.
         let mut q = made();
         judged(&mut q, Ecn::Ect0, 0..1);
         assert_eq!(judged(&mut q, Ecn::NotEct, 1..20), []);
         assert_eq!(marked(&mut q), [0]);
-        // Nobody is: the oldest leave in the newcomers' favour.
+        // No packet is ECN-capable: the oldest ones are dropped and the newcomers queued.
         let mut q = made();
         assert_eq!(judged(&mut q, Ecn::NotEct, 0..10), [0, 1, 2]);
         assert_eq!(marked(&mut q), []);
-        // The oldest is not: the newcomer is marked.
+        // The oldest is not ECN-capable: the newcomer is marked.
         let mut q = made();
         judged(&mut q, Ecn::NotEct, 0..1);
         assert_eq!(judged(&mut q, Ecn::Ect0, 1..10), []);
@@ -761,8 +769,8 @@ mod tests {
 
     #[test]
     fn between_min_and_max_red_draws() {
-        // Half-way at 6056 bytes: 3056 · count reaches a number below 12 000 after one to four packets,
-        // 2.5 on average.
+        // Halfway, at 6056 bytes, 3056 · count reaches a number below 12 000 after one to four
+        // packets, 2.5 on average.
         let mut q = sfq(&SfqParams { probability: 0.5, ..red() });
         let (mut drops, mut verdicts) = (0, Vec::new());
         judged(&mut q, Ecn::NotEct, 0..4);

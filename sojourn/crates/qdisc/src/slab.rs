@@ -1,6 +1,6 @@
 //! A slab: the packets of many queues in one memory, each queue linked by index.
 //!
-//! An empty queue costs nothing, and a full one no memory of its own.
+//! An empty queue needs no memory, and a full one none of its own.
 
 use crate::Packet;
 
@@ -29,7 +29,7 @@ impl<B> Default for Slab<B> {
 }
 
 impl<B> Slab<B> {
-    /// Puts a packet, the last of its queue, into a slot.
+    /// Puts a packet into a slot. The packet is the last of its queue.
     #[inline]
     pub(crate) fn insert(&mut self, packet: Packet<B>) -> u32 {
         let index = self.free;
@@ -43,35 +43,35 @@ impl<B> Slab<B> {
         index
     }
 
-    /// Puts the packet in slot `behind` behind that in `index`.
+    /// Links the packet in slot `behind` behind the packet in slot `index`.
     #[inline]
     pub(crate) fn link(&mut self, index: u32, behind: u32) {
         self.slots[index as usize].next = behind;
     }
 
-    /// The slot of the packet behind that in `index`.
+    /// The slot of the packet behind the one in slot `index`.
     #[inline]
     pub(crate) fn behind(&self, index: u32) -> u32 {
         self.slots[index as usize].next
     }
 
-    /// A packet that stays.
+    /// The packet in this slot.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &Packet<B> {
-        self.slots[index as usize].packet.as_ref().expect("a linked place holds a packet")
+        self.slots[index as usize].packet.as_ref().expect("a linked slot contains a packet")
     }
 
-    /// Removes a packet; also returns the slot of the one behind it.
+    /// Removes a packet. Also returns the slot of the packet behind it.
     #[inline]
     pub(crate) fn remove(&mut self, index: u32) -> (Packet<B>, u32) {
         let slot = &mut self.slots[index as usize];
         let next = slot.next;
         slot.next = self.free;
         self.free = index;
-        (slot.packet.take().expect("a linked place holds a packet"), next)
+        (slot.packet.take().expect("a linked slot contains a packet"), next)
     }
 
-    /// How many packets it ever had at once.
+    /// The largest number of packets so far.
     #[cfg(test)]
     pub(crate) fn most(&self) -> usize {
         self.slots.len()

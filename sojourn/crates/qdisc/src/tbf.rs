@@ -1,39 +1,38 @@
 //! tbf: a token bucket over a bfifo.
 //!
-//! Tokens come at the rate, and the bucket has room for the burst. A packet leaves when there are
-//! tokens for all of it. A second bucket, whose room is one packet or a little more, limits how
-//! fast a burst leaves (`peakrate`). What waits for tokens waits in a FIFO with a limit in bytes.
+//! Tokens arrive at the rate, and the bucket has room for the burst. A packet leaves when there are
+//! tokens for all of it. A second bucket, with room for one packet or a little more, limits how
+//! fast a burst leaves (`peakrate`). Packets wait for tokens in a FIFO with a limit in bytes.
 //!
 //! Source: tc-tbf(8); Linux net/sched/sch_tbf.c (6.12) for the arithmetic:
 //!
-//! - Tokens are ns at the rate. What a packet takes of them is its bytes times a factor of 32 bits,
-//!   the largest one below 10⁹ · 2ⁿ / rate, divided by 2ⁿ and rounded down.
-//! - Asked in vain, the bucket is as it was: tokens are counted when a packet leaves, for at most a
-//!   full bucket's time.
-//! - The timer that wakes who asked in vain has no slack.
-//! - A packet larger than the burst, or than `mtu` where there is a peak rate, is dropped as it
-//!   comes.
+//! - Tokens are ns at the rate. A packet takes its bytes times a 32-bit factor, divided by 2ⁿ and
+//!   rounded down. The factor is the largest one below 10⁹ · 2ⁿ / rate.
+//! - A dequeue that returns nothing leaves the buckets unchanged. Tokens are counted when a packet
+//!   leaves, for at most the time that fills the bucket.
+//! - The timer that ends a wait for tokens has no slack.
+//! - A packet larger than the burst, or than `mtu` if there is a peak rate, is dropped on arrival.
 //!
-//! - A packet is charged `overhead` bytes more, `mpu` at least, and with `linklayer atm` the whole
-//!   cells that this takes, 53 bytes for each 48. So is the burst, as if it were one packet. What is
-//!   too large is told by bytes without any of this.
+//! - A packet is charged `overhead` bytes more, `mpu` at least, and with `linklayer atm` whole
+//!   cells, 53 bytes for each 48. The burst is converted in the same way, as if it were one packet.
+//!   Whether a packet is too large depends on its bytes without any of this.
 //!
-//! Beside htb, the shaper of a link (crates/link): htb lets a packet go while it has any tokens
-//! left, and then owes the rest; so after a pause htb lets one packet more through.
+//! Difference from htb, the shaper of a link (crates/link): htb lets a packet leave while it has
+//! any tokens left, and then owes the rest. So after a pause htb lets one packet more through.
 //!
-//! Deviation: the child is the bfifo that tbf makes, no other.
+//! Deviation: the child is the bfifo that tbf creates; other children are not supported.
 
 use crate::{Backlog, Cause, Fifo, Packet, Qdisc, State, Verdict};
 use serde::Deserialize;
 use units::{BytePace, Span, Time};
 
-/// How a line cuts packets, by tc's words.
+/// The link layer, by tc's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TbfLinkLayer {
-    /// Not at all.
+    /// Packets are not cut.
     Ethernet,
-    /// Into cells of 48 bytes, sent as 53.
+    /// Packets are cut into cells of 48 bytes, sent as 53.
     Atm,
 }
 
@@ -42,25 +41,25 @@ pub enum TbfLinkLayer {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TbfParams {
-    /// How fast tokens come, bit/s.
+    /// The rate of tokens, bit/s.
     pub rate: u64,
-    /// The room of the bucket, bytes.
+    /// The size of the bucket, bytes.
     pub burst: u64,
-    /// Bytes that may wait.
+    /// The limit of the FIFO, bytes.
     pub limit: u64,
-    /// How fast a burst leaves, bit/s, above `rate`; `None`: as fast as the link can.
+    /// The rate at which a burst leaves, bit/s, above `rate`. `None`: the link's rate.
     pub peakrate: Option<u64>,
-    /// The room of the peak rate's bucket, bytes.
+    /// The size of the peak rate's bucket, bytes.
     pub mtu: u64,
-    /// The least that a packet is charged, bytes (0).
+    /// The least charge for a packet, bytes (0).
     pub mpu: u64,
-    /// What is charged beside each packet, bytes (0).
+    /// The bytes charged in addition to each packet (0).
     pub overhead: u64,
-    /// How the line cuts packets (ethernet).
+    /// The link layer (ethernet).
     pub linklayer: TbfLinkLayer,
 }
 
-/// What a packet is charged.
+/// The bytes that a packet is charged.
 #[derive(Clone, Copy)]
 struct Charge {
     overhead: u64,
@@ -78,7 +77,7 @@ impl Charge {
     }
 }
 
-/// A bucket, its tokens in ns.
+/// A token bucket; tokens are in ns.
 struct Bucket {
     pace: BytePace,
     charge: Charge,
@@ -93,12 +92,13 @@ impl Bucket {
         Bucket { pace, charge, room, tokens: room }
     }
 
-    /// What a packet of so many bytes takes.
+    /// The tokens for a packet of `bytes`.
     fn cost(&self, bytes: u32) -> i64 {
         self.pace.time(self.charge.bytes(bytes.into()))
     }
 
-    /// What is left behind a packet of so many bytes, so long after tokens were counted last.
+    /// The tokens left after a packet of `bytes`, if `come` ns have passed since tokens were last
+    /// counted.
     fn left(&self, come: i64, bytes: u32) -> i64 {
         self.room.min(self.tokens + come) - self.cost(bytes)
     }
@@ -111,12 +111,12 @@ pub struct Tbf<B> {
     largest: u64,
     bucket: Bucket,
     peak: Option<Bucket>,
-    /// When tokens were counted.
+    /// The time at which tokens were last counted.
     counted: Time,
 }
 
 impl<B> Tbf<B> {
-    /// Full buckets.
+    /// An empty queue with full buckets.
     pub fn new(params: &TbfParams) -> Self {
         let TbfParams { mpu: least, overhead, linklayer, .. } = *params;
         let charge = Charge { overhead, least, linklayer };
@@ -131,7 +131,8 @@ impl<B> Tbf<B> {
         }
     }
 
-    /// What is left in both buckets behind the oldest packet, if it leaves now.
+    /// The tokens left in both buckets if the oldest packet leaves now; negative if there are too
+    /// few. `None`: the queue is empty.
     fn left(&self, now: Time) -> Option<(i64, i64)> {
         let bytes = self.queue.front()?.size;
         let since = i64::try_from(now.since(self.counted).0).unwrap_or(i64::MAX);
@@ -152,7 +153,7 @@ impl<B> Qdisc<B> for Tbf<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let (tokens, peak_tokens) = self.left(now)?;
         if tokens < 0 || peak_tokens < 0 {
             return None;
@@ -165,7 +166,7 @@ impl<B> Qdisc<B> for Tbf<B> {
         self.queue.pop()
     }
 
-    /// When there are tokens for the oldest packet.
+    /// The time at which there are tokens for the oldest packet.
     #[inline]
     fn holds_until(&self) -> Option<Time> {
         let Some(oldest) = self.queue.front() else {
@@ -206,7 +207,8 @@ mod tests {
         }
     }
 
-    /// When packets of these sizes, all there at a time, leave; and how many are dropped.
+    /// The departure times of packets of these sizes that all arrive at `at`, and the number of
+    /// drops.
     fn pass(params: &TbfParams, sizes: &[u32], at: u64) -> (Vec<u64>, usize) {
         let mut q = Tbf::new(params);
         let mut verdicts = Vec::new();
@@ -217,7 +219,7 @@ mod tests {
         }
         let mut times = Vec::new();
         while q.backlog().packets > 0 {
-            let now = q.holds_until().expect("it has a rate").max(Time(at));
+            let now = q.holds_until().expect("tbf has a rate").max(Time(at));
             if now.0 > at {
                 assert!(q.dequeue(Time(now.0 - 1), &mut verdicts).is_none(), "too soon");
             }
@@ -229,13 +231,13 @@ mod tests {
 
     #[test]
     fn a_burst_leaves_at_once_and_then_each_packet_when_there_are_tokens_for_all_of_it() {
-        // Five packets over Linux's, of which two are a burst: 1514 bytes take 12.112 ms.
+        // Five packets with Linux's numbers. Two of them are the burst; 1514 bytes take 12.112 ms.
         let (times, _) = pass(&params(), &[1514; 5], 0);
         assert_eq!(times, [0, 0, 12_112_000, 24_224_000, 36_336_000]);
-        // A bucket that is full takes no more.
+        // A full bucket gains no tokens.
         let (times, _) = pass(&params(), &[1514; 3], 1_000 * MS);
         assert_eq!(times, [1_000 * MS, 1_000 * MS, 1_012_112_000]);
-        // A bucket that lacks a byte waits for it: 8 µs.
+        // A bucket that lacks one byte waits 8 µs for it.
         let (times, _) = pass(&TbfParams { burst: 3027, ..params() }, &[1514; 2], 0);
         assert_eq!(times, [0, 8_000]);
     }
@@ -244,7 +246,7 @@ mod tests {
     fn the_peak_rate_keeps_a_burst_apart() {
         let params = TbfParams { peakrate: Some(12_112_000), mtu: 1514, ..params() };
         let (times, _) = pass(&params, &[1514; 3], 0);
-        // Rounded down.
+        // The charge is rounded down.
         assert_eq!(times, [0, MS - 1, 12_112_000]);
     }
 
@@ -262,17 +264,17 @@ mod tests {
         let charge = |mpu, overhead, linklayer| Charge { overhead, least: mpu, linklayer };
         let ethernet = charge(64, 24, TbfLinkLayer::Ethernet);
         assert_eq!([20, 40, 41, 1514].map(|bytes| ethernet.bytes(bytes)), [64, 64, 65, 1538]);
-        // 1514 + 10 bytes are 32 cells, 12 more are 33; 50 bytes are two.
+        // 1514 + 10 bytes are 32 cells, 12 bytes more are 33 cells; 50 bytes are two cells.
         let atm = charge(50, 10, TbfLinkLayer::Atm);
         assert_eq!([30, 1514, 1526, 1527].map(|bytes| atm.bytes(bytes)), [106, 1696, 1696, 1749]);
 
-        // A packet takes 1538 bytes of a bucket of 3028 + 24: the second lacks 24 of them, 192 µs. The
-        // limit and the largest packet are of bytes without overhead.
+        // A packet takes 1538 bytes of a bucket of 3028 + 24. The second packet lacks 24 bytes of
+        // tokens, 192 µs. The limit and the largest packet are counted without overhead.
         let plain = TbfParams { overhead: 24, ..params() };
         assert_eq!(pass(&plain, &[1514; 3], 0), (vec![0, 192_000, 12_496_000], 0));
         assert_eq!(pass(&TbfParams { limit: 3028, ..plain }, &[1514; 3], 0).1, 1);
         assert_eq!(pass(&TbfParams { burst: 1514, ..plain }, &[1514, 1515], 0), (vec![0], 1));
-        // The peak rate's bucket is charged alike.
+        // The peak rate's bucket uses the same charge.
         let peak = TbfParams { peakrate: Some(8_000_000), mtu: 1514, overhead: 24, ..params() };
         assert_eq!(pass(&peak, &[1514; 2], 0).0, [0, 1_538_000]);
     }

@@ -1,22 +1,22 @@
-//! A timer that is set again as it goes off, and the kernel's timer wheel, which rounds its times.
+//! A periodic timer, and the kernel's timer wheel, which rounds expiry times.
 //!
-//! A discipline is not woken for it: it is evaluated when the queue is called next, with the queue
-//! as it was.
+//! A discipline is not woken at an expiry. The expiry is evaluated at the next call of the queue,
+//! with the queue unchanged until then.
 
 use units::{Span, Time};
 
-/// Length of a jiffy, ns: HZ 250, Debian's.
+/// A jiffy, ns: HZ is 250 in Debian.
 pub(crate) const JIFFY: u64 = 4_000_000;
 /// Jiffies in a second.
 const HZ: u64 = 1_000_000_000 / JIFFY;
-/// Jiffies that the timer wheel's first level reaches ahead.
+/// Jiffies that the first level of the timer wheel covers.
 const LEVEL_JIFFIES: u64 = 63;
 
-/// The jiffy at which the kernel's wheel lets a timer go off that is set at jiffy `now` for so many
-/// ahead.
+/// The jiffy at which a timer of the kernel's wheel expires that is set at jiffy `now` for `ahead`
+/// jiffies.
 ///
-/// As `tcp`'s timer.rs has it: one of the first level goes off a jiffy late, and each further level
-/// counts in eights of the one before.
+/// As in `tcp`'s timer.rs: a timer of the first level expires a jiffy late, and each further level
+/// counts in units eight times as long as the one before.
 pub(crate) fn expiry(now: u64, ahead: u64) -> u64 {
     let mut step = 1;
     while ahead >= LEVEL_JIFFIES * step {
@@ -25,7 +25,7 @@ pub(crate) fn expiry(now: u64, ahead: u64) -> u64 {
     ((now + ahead) / step + 1) * step
 }
 
-/// When something is due that is repeated.
+/// A timer that restarts when it expires.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     next: Time,
@@ -33,24 +33,24 @@ pub(crate) struct Timer {
 }
 
 impl Timer {
-    /// One that goes off at `next`, and then each `period`.
+    /// A timer that expires at `next`, and then every `period`.
     pub(crate) fn new(next: Time, period: Span) -> Timer {
         Timer { next, period }
     }
 
-    /// The kernel's, set for so many seconds at time 0 and again each time that it goes off.
+    /// A timer of the kernel's wheel that is set for `seconds` at time 0 and again at each expiry.
     pub(crate) fn of_seconds(seconds: u64) -> Timer {
         let period = Span(expiry(0, seconds * HZ) * JIFFY);
         Timer { next: Time::ZERO + period, period }
     }
 
-    /// When it goes off next.
+    /// The next expiry.
     #[inline]
     pub(crate) fn next(&self) -> Time {
         self.next
     }
 
-    /// How often it has gone off by `now` since it was last asked.
+    /// The number of expiries by `now` since the last call.
     pub(crate) fn expiries(&mut self, now: Time) -> u64 {
         if now < self.next {
             return 0;
@@ -69,7 +69,7 @@ mod tests {
     fn the_wheel_rounds_up_by_what_its_levels_count_in() {
         assert_eq!(expiry(0, 4), 5);
         assert_eq!(expiry(0, 125), 128);
-        // 1 s, 10 s and a minute, again and again.
+        // Timers of 1 s, 10 s and a minute that restart at each expiry.
         let seconds = [1, 10, 60].map(|seconds| Timer::of_seconds(seconds).period.0 / 1_000_000);
         assert_eq!(seconds, [1_024, 10_240, 61_440]);
     }

@@ -1,6 +1,6 @@
-//! Laws that hold for every discipline, whatever its algorithm: packets are conserved, flows keep
-//! their order, a backlog is always served, limits are kept, only who speaks ECN is marked, and the
-//! same rng gives the same verdicts.
+//! Laws that hold for every discipline. Packets are conserved, flows keep their order, a backlog is
+//! always served, and limits are kept. Only ECN-capable packets are marked, and the same rng gives
+//! the same verdicts.
 
 #[path = "common/any.rs"]
 mod any;
@@ -17,7 +17,7 @@ use units::{Rate, Rng, Time};
 
 const LARGEST: u32 = 1514;
 
-/// What happens to a queue.
+/// An event at a queue.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Arrive { flow: u32, size: u32, ecn: Ecn },
@@ -34,7 +34,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// With an even seed it is a device's own. A card has one to five queues.
+/// Makes the discipline, as a device's root if the seed is even. A card has one to five queues.
 fn make(params: &Params, seed: u64) -> Discipline<u64> {
     let card = match seed % 10 {
         seed @ ..5 => CardQueues { count: 1 + seed as u32, pinned: Vec::new() },
@@ -46,20 +46,20 @@ fn make(params: &Params, seed: u64) -> Discipline<u64> {
     Discipline::on_card(params, &card, context)
 }
 
-/// Is this backlog allowed after an arrival?
+/// Whether this backlog is allowed after an arrival.
 fn within_limit(params: &Params, backlog: Backlog) -> bool {
     let packets = u64::from(backlog.packets);
     match params {
         Params::Pfifo(p) | Params::PfifoHeadDrop(p) => packets <= p.limit,
         Params::Bfifo(p) => backlog.bytes <= p.limit,
         Params::PfifoFast(p) => match p.variant {
-            // One may have gone past the bands.
+            // One packet may have bypassed the bands.
             PfifoFastVariant::Linux => packets <= 3 * p.limit + p.limit.min(1),
             PfifoFastVariant::Shared => packets <= p.limit,
         },
         Params::Codel(p) => packets <= p.limit,
-        // Memory may be passed by what one batch of drops can't bring down (a batch of one, small
-        // packets ahead).
+        // Memory may exceed its limit if one batch of drops can't reduce it enough (a batch of one,
+        // small packets ahead).
         Params::FqCodel(p) => packets <= p.limit,
         Params::Choke(p) => packets <= p.limit,
         Params::Avq(p) => backlog.bytes <= p.limit,
@@ -67,22 +67,23 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         Params::Fred(p) => packets <= p.limit,
         Params::Gred(p) => backlog.bytes <= p.limit.iter().sum(),
         Params::Cobalt(p) => packets <= p.limit,
-        // Of the memory that a datagram takes, its bytes are a part.
+        // A datagram's bytes are a part of the memory that it takes.
         Params::Cake(p) => p.memlimit.is_none_or(|limit| backlog.bytes <= limit),
         Params::CakeMq(p) => p.memlimit.is_none_or(|limit| backlog.bytes <= limit * 5),
-        // Each of five queues at most.
+        // The limit applies to each of at most five queues.
         Params::Mq(p) => {
             let a_fifth = Backlog { packets: backlog.packets / 5, bytes: backlog.bytes / 5 };
             within_limit(&p.child, a_fifth)
         }
         Params::Adt(AdtParams { limit, packet: Some(bytes), .. }) => {
-            // The packet that fills it may pass the limit.
+            // The packet that fills the queue may exceed the limit.
             backlog.bytes < limit * bytes + u64::from(LARGEST)
         }
         Params::Adt(p) => packets <= p.limit,
         Params::Red(RedParams::Linux(p)) => backlog.bytes <= p.limit,
         Params::Red(RedParams::Ns2(p)) if p.byte_mode => {
-            // ns-2 refuses once it is full; the packet that fills it may pass the limit.
+            // ns-2 refuses packets once the queue is full; the packet that fills it may exceed the
+            // limit.
             backlog.bytes < p.limit * u64::from(p.mean_bytes) + u64::from(LARGEST)
         }
         Params::Red(RedParams::Ns3(p)) if p.byte_mode => {
@@ -91,26 +92,26 @@ fn within_limit(params: &Params, backlog: Backlog) -> bool {
         Params::Red(RedParams::Ns2(p) | RedParams::Ns3(p)) => packets <= p.limit,
         Params::DualPi2(DualPi2Params::Linux(p)) => packets <= p.limit,
         Params::DualPi2(DualPi2Params::Rfc(RfcDualPi2Params { limit, .. })) => {
-            backlog.bytes <= limit.expect("it is drawn") * u64::from(LARGEST)
+            backlog.bytes <= limit.expect("a limit is generated") * u64::from(LARGEST)
         }
-        // Of C, and the 12 500 bytes of L.
+        // The limit of C, and the 12 500 bytes of L.
         Params::DualPi2(DualPi2Params::Docsis(DocsisDualPi2Params { limit, .. })) => {
-            backlog.bytes <= limit.expect("it is drawn") * u64::from(LARGEST) + 12_500
+            backlog.bytes <= limit.expect("a limit is generated") * u64::from(LARGEST) + 12_500
         }
         Params::Drr(p) => packets <= u64::from(p.classes) * p.limit,
         Params::Ets(p) => packets <= u64::from(p.bands) * p.limit,
-        // Of each band, and what went past the flows.
+        // The limit of each band, and the fast path.
         Params::Fq(p) => packets <= 3 * p.limit + 8,
         Params::FqPie(p) => packets <= p.limit,
         Params::Hhf(p) => packets <= p.limit,
         Params::Own(p) => {
-            let shape = p.code.0.as_ref().expect("it is compiled").shape();
+            let shape = p.code.0.as_ref().expect("the code is compiled").shape();
             packets <= shape.limit.max(shape.bypass.into())
         }
         Params::Tbf(p) => backlog.bytes <= p.limit,
         Params::Prio(p) => packets <= u64::from(p.bands) * p.limit,
         Params::Sfb(p) => packets <= p.limit,
-        // One may have gone past the slots.
+        // One packet may have bypassed the slots.
         Params::Sfq(p) => packets <= p.limit.min(u64::from(p.flows * p.depth) + 1),
         Params::Pie(PieParams::Linux(p)) => packets <= p.limit,
         Params::Pie(PieParams::Rfc(p)) => packets <= p.limit,
@@ -124,14 +125,15 @@ fn mixed(flow: u32) -> DsField {
     DsField([0, 2, 4, 46, 1, 10][flow as usize % 6] << 2)
 }
 
-/// A queue, what went in, and what became of it. Checks the laws as it goes.
+/// A queue, its arrivals and its verdicts. Checks the laws at each step.
 struct Ledger<'a> {
     params: &'a Params,
     queue: Discipline<u64>,
-    /// The DS field of a flow's packets: one for all of them, or the order in a flow would be lost.
+    /// The DS field of a flow's packets. It is the same for all, since bands would reorder a flow
+    /// otherwise.
     codepoint: fn(u32) -> DsField,
     now: u64,
-    /// By serial number (the packet's body): what it was when it arrived, until it leaves.
+    /// The queued packets as they arrived, by serial number (the packet's body).
     inside: HashMap<u64, Packet<u64>>,
     arrived: u64,
     inside_bytes: u64,
@@ -139,7 +141,7 @@ struct Ledger<'a> {
     gone_marked: u64,
     last_of_flow: HashMap<(u32, bool), u64>,
     verdicts: Vec<Verdict<u64>>,
-    /// Everything that happened, to compare two runs.
+    /// The log of all events, to compare two runs.
     log: Vec<(u64, u64, Option<Cause>)>,
 }
 
@@ -175,7 +177,7 @@ impl Ledger<'_> {
                 self.settle();
                 assert!(
                     within_limit(self.params, self.queue.backlog()),
-                    "limit passed: {:?}",
+                    "limit exceeded: {:?}",
                     self.queue.backlog()
                 );
             }
@@ -193,7 +195,7 @@ impl Ledger<'_> {
         let served = self.queue.dequeue(Time(self.now), &mut self.verdicts);
         let any = served.is_some();
         if let Some(packet) = served {
-            let before = self.inside.remove(&packet.body).expect("what leaves is inside");
+            let before = self.inside.remove(&packet.body).expect("a departing packet was queued");
             self.inside_bytes -= u64::from(packet.size);
             assert_eq!(
                 (before.flow, before.size, before.enqueued),
@@ -211,8 +213,8 @@ impl Ledger<'_> {
                 (before, after) => assert_eq!(before, after, "only ECN-capable packets are marked"),
             }
             let last = self.last_of_flow.insert(self.queue_of(&before), packet.body);
-            // A flow that becomes heavy may overtake its own packets in hhf's light queue, and one
-            // that docsis's queue protection sends to C its packets there.
+            // A flow that becomes heavy may overtake its own packets in hhf's light queue. So may a
+            // flow that docsis's queue protection sends to C.
             let in_order =
                 !matches!(self.params, Params::Hhf(_) | Params::DualPi2(DualPi2Params::Docsis(_)));
             assert!(
@@ -226,12 +228,12 @@ impl Ledger<'_> {
         let held = self.queue.holds_until().is_some_and(|until| until > Time(self.now));
         assert!(
             any || held || self.queue.backlog() == Backlog::default(),
-            "a backlog and nothing to send"
+            "a backlog and no packet to send"
         );
         any
     }
 
-    /// What keeps the order of a flow's packets: the flow, and with dualpi2 its queue.
+    /// The queue in which a packet keeps its order: the flow, and in dualpi2 its side.
     fn queue_of(&self, packet: &Packet<u64>) -> (u32, bool) {
         let any_ect = match self.params {
             Params::DualPi2(DualPi2Params::Linux(p)) => p.any_ect,
@@ -246,7 +248,7 @@ impl Ledger<'_> {
         (packet.flow, l4s)
     }
 
-    /// Serves all that is left, each packet when the queue gives it.
+    /// Serves all queued packets, each when the queue returns it.
     fn drain(&mut self) {
         loop {
             while self.serve() {}
@@ -257,7 +259,7 @@ impl Ledger<'_> {
         }
     }
 
-    /// Books the verdicts and compares the books with the queue's own count.
+    /// Records the verdicts, and compares the ledger's backlog with the queue's.
     fn settle(&mut self) {
         for verdict in self.verdicts.drain(..) {
             match verdict {
@@ -265,9 +267,9 @@ impl Ledger<'_> {
                     let before = self
                         .inside
                         .remove(&packet.body)
-                        .expect("what is dropped is inside, and once");
+                        .expect("a dropped packet was queued, and is dropped once");
                     assert_eq!((before.flow, before.size), (packet.flow, packet.size));
-                    // choke takes packets out of the queue, marked ones too.
+                    // choke removes packets from the queue, also marked ones.
                     let marked = before.ds.ecn() != Ecn::Ce && packet.ds.ecn() == Ecn::Ce;
                     self.gone_marked += u64::from(marked);
                     self.inside_bytes -= u64::from(packet.size);
@@ -295,8 +297,7 @@ proptest! {
             for step in &steps {
                 ledger.step(*step);
             }
-            // What is left can be served to the last packet, and then every mark has gone with a
-            // packet.
+            // The rest can be served to the last packet. Then every mark has left with a packet.
             ledger.now += 1_000_000_000;
             ledger.drain();
             prop_assert_eq!(ledger.inside.len(), 0);
@@ -324,8 +325,8 @@ proptest! {
         };
         let uniform = log(|_| DsField::BEST_EFFORT);
         if let Params::PfifoFast(PfifoFastParams { variant, limit }) = params {
-            // With all in one band it is pfifo, but for the places that Linux's large rings give
-            // back late.
+            // With all packets in one band it is pfifo, except for the places that Linux's large
+            // rings free late.
             prop_assume!(variant == PfifoFastVariant::Shared || limit < 32);
             let pfifo = Params::Pfifo(FifoParams { limit });
             let mut ledger = Ledger::new(&pfifo, 7);
@@ -335,19 +336,19 @@ proptest! {
         | Params::Ets(EtsParams { limit, .. })
         | Params::Drr(DrrParams { limit, .. }) = params
         {
-            // With all in one band it is pfifo.
+            // With all packets in one band it is pfifo.
             let pfifo = Params::Pfifo(FifoParams { limit });
             let mut ledger = Ledger::new(&pfifo, 7);
             steps.iter().for_each(|s| ledger.step(*s));
             prop_assert_eq!(uniform, ledger.log);
         } else if let Params::Fq(fq) = params {
-            // With one band for all it is no matter what they say.
+            // With one band for all packets their DS fields do not matter.
             let one = Params::Fq(FqParams { priomap: [fq.priomap[0]; 16], ..fq });
             let mut ledger = Ledger::new(&one, 7);
             steps.iter().for_each(|s| ledger.step(*s));
             prop_assert_eq!(uniform, ledger.log);
         } else if let Params::Gred(gred) = params {
-            // With one virtual queue for all it is no matter what they say.
+            // With one virtual queue for all packets their DS fields do not matter.
             let one = Params::Gred(GredParams { priomap: [gred.priomap[0]; 16], ..gred });
             let mut ledger = Ledger::new(&one, 7);
             steps.iter().for_each(|s| ledger.step(*s));
@@ -355,7 +356,7 @@ proptest! {
         } else if let Params::Cake(cake) | Params::CakeMq(cake) = &params
             && cake.tins != TinMode::Besteffort
         {
-            // In one tin all is as without tins.
+            // In one tin the result is that without tins.
             prop_assume!(matches!(cake.tins, TinMode::Diffserv3 | TinMode::Diffserv4));
             let besteffort = CakeParams { tins: TinMode::Besteffort, ..cake.clone() };
             let besteffort = match params {
@@ -488,7 +489,7 @@ fn parameters_have_these_json_forms() {
     for form in forms {
         let params = from_json(form);
         assert_eq!(Qdisc::<u64>::backlog(&make(&params, 1)), Backlog::default());
-        // A field of no discipline is refused wherever it stands.
+        // An unknown field is refused wherever it is.
         let with_unknown = form.replacen('{', r#"{"colour": 1, "#, 1);
         assert!(serde_json::from_str::<Params>(&with_unknown).is_err(), "{with_unknown}");
     }

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use link::{Link, Log};
 use qdisc::{
-    Backlog, Body, Cause, Discipline, DsField, Hosts, JudgedDraw, Packet, Qdisc, ReplayHint,
+    Backlog, Body, Cause, Discipline, DrawOutcome, DsField, Hosts, Packet, Qdisc, ReplayHint,
     ReplayHints, Verdict,
 };
 use units::{Span, Time};
@@ -232,9 +232,9 @@ struct Replay {
     /// Of the last that left.
     now: Time,
     /// What the discipline says of packets that has a replay hint, as they leave.
-    leaving: Vec<JudgedDraw>,
+    leaving: Vec<DrawOutcome>,
     /// The same of the one that came, where it decides then.
-    arriving: Option<JudgedDraw>,
+    arriving: Option<DrawOutcome>,
     /// As `Replayed`.
     unseen: Vec<u64>,
     /// What the recorded queue sent, in its order.
@@ -242,14 +242,14 @@ struct Replay {
 }
 
 /// What is said of the next packet that left, of those that were dropped or of the others.
-fn next_of(leaving: &mut Vec<JudgedDraw>, dropped: bool) -> Option<JudgedDraw> {
+fn next_of(leaving: &mut Vec<DrawOutcome>, dropped: bool) -> Option<DrawOutcome> {
     let next = leaving.iter().position(|judged| judged.dropped == dropped)?;
     Some(leaving.remove(next))
 }
 
 impl Decision {
-    fn draw(&mut self, judged: Option<JudgedDraw>) {
-        if let Some(JudgedDraw { chance, drew, .. }) = judged {
+    fn draw(&mut self, judged: Option<DrawOutcome>) {
+        if let Some(DrawOutcome { chance, drew, .. }) = judged {
             (self.chance, self.drew) = (chance, Some(drew));
         }
     }
@@ -300,9 +300,9 @@ impl Replay {
         });
         let packet = arrival.packet(index, at);
         if let Some(replay_hint) = arrival.replay_hint
-            && let Some(replayed) = self.link.qdisc_mut().replayed()
+            && let Some(discipline) = self.link.qdisc_mut().replayable()
         {
-            replayed.tell(replay_hint != ReplayHint::Passed);
+            discipline.set_recorded_draw(replay_hint != ReplayHint::Passed);
         }
         let is_freed = self.next_event().is_some_and(|next| next <= arrival.at + GRAIN)
             && arrival.after == Some(self.sent);
@@ -310,11 +310,11 @@ impl Replay {
         if let (true, Discipline::Mq(mq)) = (is_freed, self.link.qdisc_mut())
             && let Some(next) = self.recorded.get(self.sent as usize)
         {
-            mq.came_as_this_left(next);
+            mq.arrived_while_sending(next);
         }
         self.note(at);
         let state = self.link.qdisc().state(at);
-        let chance = self.link.qdisc_mut().replayed().and_then(|it| it.chance());
+        let chance = self.link.qdisc_mut().replayable().and_then(|it| it.chance());
         let decision = &mut self.decisions[index as usize];
         decision.refused = matches!(decision.fell, Some((Fell::Dropped, _)));
         decision.state = state.average.or(state.probability).unwrap_or(decision.state);
@@ -328,7 +328,7 @@ impl Replay {
     fn note(&mut self, now: Time) {
         let count = self.link.qdisc().state(now).count;
         if let Some(replay_draws) =
-            self.link.qdisc_mut().replayed().and_then(|it| it.replay_draws())
+            self.link.qdisc_mut().replayable().and_then(|it| it.replay_draws())
         {
             if replay_draws.at_arrival {
                 self.arriving = replay_draws.decided.drain(..).next_back();

@@ -139,20 +139,20 @@ pub enum Why {
         departure: Cause,
     },
     /// Its counters tell.
-    Counted(&'static [Tell]),
+    Counted(&'static [CauseCounter]),
 }
 
 impl Why {
     /// The counters, where they tell: of those that grew the one that grew most.
-    pub fn tells(&self) -> &'static [Tell] {
-        if let Why::Counted(tells) = self { tells } else { &[] }
+    pub fn counters(&self) -> &'static [CauseCounter] {
+        if let Why::Counted(counters) = self { counters } else { &[] }
     }
 }
 
 /// What counts packets that met a cause: numbers added up, and others taken away. `drops` is the
 /// count that every discipline has.
 #[derive(Clone, Copy, Debug)]
-pub struct Tell {
+pub struct CauseCounter {
     /// The cause.
     pub cause: Cause,
     /// Added.
@@ -162,8 +162,8 @@ pub struct Tell {
 }
 
 /// A cause with one counter.
-pub(crate) const fn tell(cause: Cause, plus: &'static [&'static str]) -> Tell {
-    Tell { cause, plus, minus: &[] }
+pub(crate) const fn counter(cause: Cause, plus: &'static [&'static str]) -> CauseCounter {
+    CauseCounter { cause, plus, minus: &[] }
 }
 
 /// A column of the time line: numbers added up, others taken away, as a share of a whole.
@@ -194,8 +194,8 @@ pub(crate) const fn state(
 }
 
 /// Why CoDel marks, and what is built on it.
-pub(crate) const CODEL_MARKS: &[Tell] =
-    &[tell(Cause::Target, &["ecn_mark"]), tell(Cause::CeThreshold, &["ce_mark"])];
+pub(crate) const CODEL_MARKS: &[CauseCounter] =
+    &[counter(Cause::Target, &["ecn_mark"]), counter(Cause::CeThreshold, &["ce_mark"])];
 
 impl Linux {
     /// It drops what comes at its limit, tells nothing of itself, and marks, if it does, as CoDel

@@ -830,9 +830,9 @@ fn linux_s_command_spells_everything_out_and_adds_nothing_to_what_linux_alone_ha
 fn netlink_is_told_what_tc_would_tell_it() {
     // cake_mq's RTT and target, us: a twentieth, and one at least.
     let packed = parse("cake_mq rtt 10us").packed_options().expect("by netlink");
-    let told = |number: u8, us: u8| [8, 0, number, 0, us, 0, 0, 0];
-    let is_there = |attribute: [u8; 8]| packed.windows(8).any(|bytes| bytes == attribute);
-    assert!(is_there(told(7, 10)) && is_there(told(8, 1)), "{packed:?}");
+    let attribute = |number: u8, us: u8| [8, 0, number, 0, us, 0, 0, 0];
+    let is_there = |wanted: [u8; 8]| packed.windows(8).any(|bytes| bytes == wanted);
+    assert!(is_there(attribute(7, 10)) && is_there(attribute(8, 1)), "{packed:?}");
     let options = |words: &str| parse(words).options().expect("made by netlink");
     let of = |options: &[(String, u64)], name: &str| {
         options.iter().find(|(each, _)| each == name).map(|(_, value)| *value)
@@ -850,7 +850,7 @@ fn netlink_is_told_what_tc_would_tell_it() {
     let layer = read_layer("pppoe-ptm").expect("a layer");
     let cake = tc::disciplines::cake::live("cake rtt 50ms nonat", 8_000_000, Some(layer), true)
         .expect("cake");
-    let told = cake.options().expect("by netlink");
+    let options = cake.options().expect("by netlink");
     for (name, value) in [
         ("BASE_RATE64", 1_000_000),
         ("DIFFSERV_MODE", 3),
@@ -863,9 +863,9 @@ fn netlink_is_told_what_tc_would_tell_it() {
         ("OVERHEAD", 30),
         ("MPU", 0),
     ] {
-        assert_eq!(of(&told, &format!("TCA_CAKE_{name}")), Some(value), "{name}");
+        assert_eq!(of(&options, &format!("TCA_CAKE_{name}")), Some(value), "{name}");
     }
-    assert_eq!((of(&told, "TCA_CAKE_NAT"), of(&told, "TCA_CAKE_RAW")), (None, None));
+    assert_eq!((of(&options, "TCA_CAKE_NAT"), of(&options, "TCA_CAKE_RAW")), (None, None));
 }
 
 /// What the simulator takes of cake's words.
@@ -971,9 +971,9 @@ fn a_line_s_words_come_to_what_tc_sends_the_kernel() {
         assert!(
             cake.command().expect("Linux's").ends_with(words.trim_end_matches(" via-ethernet"))
         );
-        let told = cake.options().expect("by netlink");
+        let options = cake.options().expect("by netlink");
         let of = |name: &str| {
-            told.iter().find(|(each, _)| each[9..] == *name).map(|(_, value)| *value as u32)
+            options.iter().find(|(each, _)| each[9..] == *name).map(|(_, value)| *value as u32)
         };
         let expected = [raw.then_some(0), overhead.map(|bytes: i64| bytes as u32), mpu, atm];
         assert_eq!(["RAW", "OVERHEAD", "MPU", "ATM"].map(of), expected, "{words}");
@@ -1384,17 +1384,17 @@ fn records_fit_together() {
             .copied()
             .chain(linux.read.iter().map(|(name, _)| *name))
             .collect();
-        let told = linux
+        let counted = linux
             .drops
-            .tells()
+            .counters()
             .iter()
-            .chain(linux.marks.tells())
-            .flat_map(|tell| tell.plus.iter().chain(tell.minus));
+            .chain(linux.marks.counters())
+            .flat_map(|counter| counter.plus.iter().chain(counter.minus));
         let drawn = linux
             .state
             .iter()
             .flat_map(|state| state.plus.iter().chain(state.minus).chain(&state.while_on));
-        for name in told.chain(drawn) {
+        for name in counted.chain(drawn) {
             assert!(names.contains(name) || *name == "drops", "{}: {name}", record.kind);
         }
     }

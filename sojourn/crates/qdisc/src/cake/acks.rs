@@ -1,28 +1,28 @@
-//! The ACK filter: of a flow's queued pure ACKs those that a newer one makes needless are dropped.
+//! The ACK filter drops a flow's queued pure ACKs that a newer ACK has made unnecessary.
 //!
-//! An ACK may go if a newer one of its connection acknowledges as much, and reports the same SACK
-//! ranges and more, or the same ones with a higher ACK number. What reports a duplicate (DSACK)
-//! stays, and so does the last ACK before ECE changes. The filter drops the oldest such ACK as soon
-//! as there is a second one behind it. The aggressive filter also drops the only one, if it lies
-//! directly before the newcomer and ECE has not changed.
+//! A newer ACK of the same connection makes an ACK unnecessary. It must acknowledge as much and
+//! reports a superset of the SACK ranges, or the same ranges with a higher ACK number. An ACK that
+//! reports a duplicate (DSACK) stays, and so does the last ACK before ECE changes. The filter drops
+//! the oldest unnecessary ACK as soon as there is a second one behind it. The aggressive filter
+//! also drops a single one, if it is directly before the newcomer and ECE has not changed.
 //!
-//! Source: tc-cake(8); Linux 6.12's sch_cake for the behaviour. Deviations: ACKs alone set the filter
-//! going (in Linux data that carries an ACK, too), and timestamps are not compared, which grow with
-//! the ACK number unless packets are reordered before.
+//! Source: tc-cake(8); Linux 6.12's sch_cake for the behaviour. Deviations: only ACKs trigger the
+//! filter (in Linux also data that carries an ACK). Timestamps are not compared; they grow with the
+//! ACK number unless packets are reordered before.
 
 use crate::slab::{NONE, Slab};
 use crate::{AckView, Body};
 use serde::Deserialize;
 
-/// cake's word.
+/// The mode, by cake's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckFilterMode {
     /// Every ACK is sent.
     NoAckFilter,
-    /// Two needless ACKs are needed for one to be dropped.
+    /// An ACK is dropped if two are unnecessary.
     AckFilter,
-    /// One is enough.
+    /// An ACK is dropped if it alone is unnecessary.
     AckFilterAggressive,
 }
 
@@ -31,18 +31,18 @@ impl AckFilterMode {
     pub const ALL: [AckFilterMode; 3] =
         [AckFilterMode::NoAckFilter, AckFilterMode::AckFilter, AckFilterMode::AckFilterAggressive];
 
-    /// cake's word for it.
+    /// The mode's name in cake's words.
     pub fn word(self) -> &'static str {
         ["no-ack-filter", "ack-filter", "ack-filter-aggressive"][self as usize]
     }
 }
 
-/// What is known of the queued ACKs.
+/// The contents of the queued ACKs.
 pub(super) struct AckFilter {
     aggressive: bool,
-    /// Of the packet that comes next, if it is a pure ACK.
+    /// The contents of the next packet to arrive, if it is a pure ACK.
     pub(super) coming: Option<AckView>,
-    /// By the packet's place in the slab.
+    /// The contents by the packet's place in the slab.
     views: Vec<Option<AckView>>,
 }
 
@@ -53,8 +53,8 @@ impl AckFilter {
             .then(|| Box::new(AckFilter { aggressive, coming: None, views: Vec::new() }))
     }
 
-    /// The packet that came lies at the tail of its flow's queue, in this place. Which one is
-    /// needless now: its place and the one before it, `NONE` at the head.
+    /// A packet has arrived at `tail`, the tail of its flow's queue. Returns the place of the ACK
+    /// to drop and the place before it, `NONE` at the head.
     pub(super) fn arrived<B: Body>(
         &mut self,
         slab: &Slab<B>,
@@ -72,7 +72,7 @@ impl AckFilter {
             packet.body.connection(packet.flow)
         };
         let own = connection(tail);
-        // The oldest needless one: its place, the one before it, whether it echoes ECE.
+        // The oldest unnecessary ACK: its place, the one before it, and whether it echoes ECE.
         let mut oldest: Option<(u32, u32, bool)> = None;
         let mut found = 0;
         let (mut before, mut place) = (NONE, head);
@@ -82,7 +82,7 @@ impl AckFilter {
                     oldest = None;
                     found -= 1;
                 }
-                if view.is_needless_beside(&new) {
+                if view.is_unnecessary_after(&new) {
                     oldest.get_or_insert((place, before, view.ece));
                     found += 1;
                     if found > 1 {
@@ -99,19 +99,19 @@ impl AckFilter {
 }
 
 impl AckView {
-    /// Whether the sender learns all that it tells from a newer one.
-    fn is_needless_beside(&self, newer: &AckView) -> bool {
+    /// Whether a newer ACK gives the sender all the information of this one.
+    fn is_unnecessary_after(&self, newer: &AckView) -> bool {
         let ahead = self.ack.wrapping_sub(newer.ack) as i32;
-        match self.sacked_beside(newer) {
+        match self.reports_more_than(newer) {
             _ if ahead > 0 => false,
             None => false,
             Some(more) => ahead < 0 || more,
         }
     }
 
-    /// `None`: it reports a duplicate, or ranges that the newer one doesn't. Else whether the newer
-    /// one reports more.
-    fn sacked_beside(&self, newer: &AckView) -> Option<bool> {
+    /// Whether the newer ACK reports more ranges. `None`: this ACK reports a duplicate, or ranges
+    /// that the newer one does not.
+    fn reports_more_than(&self, newer: &AckView) -> Option<bool> {
         let is_before = |one: u32, other: u32| (one.wrapping_sub(other) as i32) < 0;
         let length = |of: &AckView| -> u64 {
             of.ranges().iter().map(|(start, end)| u64::from(end.wrapping_sub(*start))).sum()
@@ -143,7 +143,7 @@ mod tests {
         view
     }
 
-    /// The places, in their order, of the ACKs that were dropped, when they come one after another.
+    /// The places of the dropped ACKs, in order, if the ACKs arrive in this sequence.
     fn dropped(mode: AckFilterMode, acks: &[Option<AckView>]) -> Vec<u32> {
         let mut cake = cake(&crate::CakeParams { acks: mode, ..params() });
         let mut verdicts = Vec::new();
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(cake.backlog().packets as usize + verdicts.len(), acks.len());
         let number = |verdict: &Verdict<Sent>| match verdict {
             Verdict::Dropped(packet, Cause::AckFilter) => packet.body.number,
-            _ => panic!("only the filter drops here"),
+            _ => panic!("only the filter drops packets here"),
         };
         verdicts.iter().map(number).collect()
     }
@@ -167,7 +167,7 @@ mod tests {
     fn the_oldest_goes_when_two_are_needless_and_the_aggressive_filter_waits_for_no_second() {
         let rising: Vec<_> = (1..=5).map(|number| Some(ack(number))).collect();
         assert_eq!(dropped(AckFilterMode::NoAckFilter, &rising), []);
-        // The third makes two needless, and so does each that follows: two stay.
+        // The third ACK makes two unnecessary, and so does each later one: two stay.
         assert_eq!(dropped(AckFilterMode::AckFilter, &rising), [0, 1, 2]);
         assert_eq!(dropped(AckFilterMode::AckFilterAggressive, &rising), [0, 1, 2, 3]);
     }
@@ -176,10 +176,10 @@ mod tests {
     fn duplicates_stay_and_what_is_no_ack_is_left_alone() {
         let same: Vec<_> = [7; 4].map(|number| Some(ack(number))).to_vec();
         assert_eq!(dropped(AckFilterMode::AckFilterAggressive, &same), []);
-        // One that acknowledges less than those before it makes none needless.
+        // An ACK with a lower number makes none unnecessary.
         let falling = [9, 8, 7].map(|number| Some(ack(number)));
         assert_eq!(dropped(AckFilterMode::AckFilterAggressive, &falling), []);
-        // Data in between: the needless ACK does not lie directly before the newcomer.
+        // With data in between, the unnecessary ACK is not directly before the newcomer.
         let apart = [Some(ack(1)), None, Some(ack(2)), Some(ack(3))];
         assert_eq!(dropped(AckFilterMode::AckFilterAggressive, &apart), [0]);
     }
@@ -191,7 +191,7 @@ mod tests {
             dropped(AckFilterMode::AckFilterAggressive, &acks)
         };
         assert_eq!(aggressive(&[sacking(5, &[(7, 8)]), sacking(5, &[(7, 9)])]), [0], "more");
-        assert_eq!(aggressive(&[sacking(5, &[(7, 8)]), sacking(5, &[(7, 8)])]), [], "as much");
+        assert_eq!(aggressive(&[sacking(5, &[(7, 8)]), sacking(5, &[(7, 8)])]), [], "the same");
         assert_eq!(aggressive(&[sacking(5, &[(7, 8)]), ack(6)]), [], "another range");
         assert_eq!(aggressive(&[ack(5), sacking(5, &[(7, 8)])]), [0], "the first range");
         assert_eq!(aggressive(&[sacking(5, &[(3, 4)]), sacking(6, &[(3, 4)])]), [], "a DSACK");
@@ -201,7 +201,7 @@ mod tests {
     fn the_last_ack_before_ece_changes_stays() {
         let echo = |number, ece| Some(AckView { ece, ..ack(number) });
         let acks = [echo(1, false), echo(2, true), echo(3, true), echo(4, true)];
-        // 1 was the oldest until 2, which echoes, came.
+        // ACK 1 was the oldest until ACK 2, which echoes ECE, arrived.
         assert_eq!(dropped(AckFilterMode::AckFilter, &acks), [1]);
         let acks = [echo(1, false), echo(2, true)];
         assert_eq!(dropped(AckFilterMode::AckFilterAggressive, &acks), []);

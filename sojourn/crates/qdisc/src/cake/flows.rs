@@ -1,52 +1,51 @@
-//! A tin's queues: which one a flow has, in which list it waits for its turn, and how many flows
-//! its hosts have.
+//! A tin's queues: the queue of each flow, the list in which a queue waits for its turn, and the
+//! number of flows of each host.
 //!
-//! A hash points at one of 1024 queues, and the flow may have any of the eight of that queue's set.
-//! So two flows meet in a queue only where all eight are taken. Hosts have tables of the same form.
+//! A hash selects one of 1024 queues, and the flow may use any of the eight queues in that queue's
+//! set. So two flows share a queue only if all eight are taken. Hosts have tables of the same form.
 //!
-//! A queue lives through: at rest; *sparse* on its first turn; *bulk* once it has spent a turn and
-//! still has packets, *waiting* if it has none; *decaying* when it was found empty while its law
-//! has not come to rest.
+//! The states of a queue: at rest; *sparse* on its first turn; *bulk* after a turn if it still has
+//! packets, otherwise *waiting*; *decaying* if it was found empty while its law is not at rest.
 
 use crate::cobalt::Signals;
 use crate::slab::NONE;
 use std::ops::{Index, IndexMut};
 use units::Rng;
 
-/// Queues of a tin, and hosts of either kind.
+/// The number of a tin's queues, and of hosts of either kind.
 pub(super) const QUEUES: usize = 1024;
 const WAYS: usize = 8;
 
-/// What a queue is in its tin's round.
+/// The state of a queue in its tin's round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     AtRest,
-    /// On its first turn.
+    /// The queue is on its first turn.
     Sparse,
-    /// It spent its first turn and has no packets; it still counts as sparse.
+    /// The queue has used its first turn and has no packets; it still counts as sparse.
     Waiting,
-    /// With a backlog over several turns.
+    /// The queue has a backlog over several turns.
     Bulk,
-    /// Empty, and its law not at rest.
+    /// The queue is empty and its law is not at rest.
     Decaying,
 }
 
-/// One queue.
+/// A queue.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
-    /// Its first and last packet in the slab.
+    /// The places of its first and last packet in the slab.
     pub(super) head: u32,
     pub(super) tail: u32,
     pub(super) bytes: u32,
-    /// Bytes it may still send in this turn.
+    /// The bytes that the queue may still send in this turn.
     pub(super) deficit: i32,
     pub(super) life: Life,
-    /// Where its source and destination are in the tables of hosts.
+    /// The indices of its source and destination in the tables of hosts.
     hosts: [u16; 2],
     pub(super) signals: Signals,
 }
 
-/// The lists of queues; a queue is in one at most.
+/// The lists of queues. A queue is in at most one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
     New = QUEUES as isize,
@@ -54,12 +53,12 @@ enum List {
     Decaying,
 }
 
-/// How draws make turns, and so who may send.
+/// The source of draws for the length of turns, and so for which queues may send.
 pub(super) trait Draws {
-    /// Bytes of a queue's turn, which are so many 65 536ths, rounded up or down.
+    /// The bytes of a queue's turn: `share` is in units of 1/65 536 byte and is rounded up or down.
     fn turn(&mut self, index: usize, share: u32, is_first: bool) -> i32;
 
-    /// Whether a queue, whose turn it is, may still send in it.
+    /// Whether the queue whose turn it is may still send.
     #[inline(always)]
     fn may_send(&mut self, index: usize, flows: &mut Flows) -> bool {
         flows.flows[index].deficit > 0
@@ -74,8 +73,8 @@ impl Draws for Rng {
     }
 }
 
-/// A table with a value for each queue or host. An index is taken modulo its length, a power of two,
-/// so that no access has to be checked.
+/// A table with a value for each queue or host. Indices are taken modulo its length, a power of
+/// two, so that no access has to be checked.
 #[derive(Clone, Debug)]
 struct Table<T, const N: usize>(Box<[T; N]>);
 
@@ -83,7 +82,7 @@ impl<T: Clone, const N: usize> Table<T, N> {
     fn new(value: T) -> Table<T, N> {
         const { assert!(N.is_power_of_two()) };
         let Ok(all) = vec![value; N].into_boxed_slice().try_into() else {
-            unreachable!("it is as long as it was made")
+            unreachable!("the length was just set")
         };
         Table(all)
     }
@@ -105,8 +104,8 @@ impl<T, const N: usize> IndexMut<usize> for Table<T, N> {
     }
 }
 
-/// Rings of queues, each through a place of its own that stands for the list: for each place the
-/// one before it and the one behind.
+/// Rings of queues. Each ring has a place of its own for the list's head. For each place: the
+/// previous and the next place.
 #[derive(Clone, Debug)]
 struct Lists(Table<[u16; 2], { 2 * QUEUES }>);
 
@@ -131,7 +130,7 @@ impl Lists {
         usize::from(self.0[place][1])
     }
 
-    /// Takes a place out of its ring, if it is in one.
+    /// Removes a place from its ring, if it is in one.
     #[inline]
     fn unlink(&mut self, index: usize) {
         let [before, behind] = self.0[index];
@@ -140,7 +139,7 @@ impl Lists {
         self.0[index] = [index as u16; 2];
     }
 
-    /// Puts a place before another one, out of any other ring.
+    /// Moves a place to before another one.
     #[inline]
     fn move_before(&mut self, index: usize, behind: usize) {
         self.unlink(index);
@@ -149,13 +148,13 @@ impl Lists {
         self.0[index] = [before, behind as u16];
     }
 
-    /// Puts a queue at the end of a list, out of any other.
+    /// Moves a queue to the end of a list.
     #[inline]
     fn move_to(&mut self, index: usize, list: List) {
         self.move_before(index, list as usize);
     }
 
-    /// Puts all queues of a list that come before this one behind all others of it.
+    /// Rotates a list so that this queue becomes the first.
     #[inline]
     fn rotate_to(&mut self, index: usize, list: List) {
         self.move_before(list as usize, index);
@@ -165,10 +164,10 @@ impl Lists {
 /// Hosts of one kind: sources or destinations.
 #[derive(Clone, Debug)]
 struct Hosts {
-    /// Whether a host's flows share a turn; else none has bulk flows.
+    /// Whether a host's flows share a turn. Otherwise bulk flows are not counted.
     share: bool,
     tags: Table<u32, QUEUES>,
-    /// Bulk flows of each.
+    /// The number of bulk flows of each host.
     bulk: Table<u16, QUEUES>,
 }
 
@@ -177,7 +176,8 @@ impl Hosts {
         Hosts { share, tags: Table::new(0), bulk: Table::new(0) }
     }
 
-    /// The place of a host: its own, or one without bulk flows, or the one its hash points at.
+    /// The place of a host: its own, otherwise one without bulk flows, otherwise the one its hash
+    /// selects.
     fn find(&mut self, hash: u32) -> u16 {
         let place = ways(hash)
             .find(|place| self.tags[*place] == hash)
@@ -188,7 +188,7 @@ impl Hosts {
     }
 }
 
-/// The places of a hash's set, from the one that it points at.
+/// The places of a hash's set, starting with the one that the hash selects.
 fn ways(hash: u32) -> impl Iterator<Item = usize> {
     let slot = hash as usize % QUEUES;
     let set = slot - slot % WAYS;
@@ -201,17 +201,17 @@ pub(super) struct Flows {
     flows: Table<Flow, QUEUES>,
     tags: Table<u32, QUEUES>,
     lists: Lists,
-    /// Sources and destinations.
+    /// The tables of sources and of destinations.
     hosts: [Hosts; 2],
-    /// Bytes of a turn, of a flow that shares its host with none.
+    /// The bytes of a turn of a flow that shares its host with no other.
     pub(super) quantum: u32,
-    /// How many are sparse (or waiting), and bulk.
+    /// The numbers of sparse (or waiting) and of bulk queues.
     pub(super) sparse: u32,
     pub(super) bulk: u32,
 }
 
 impl Flows {
-    /// `by_host`: whether the turn of a flow is shared by the flows of its source, of its
+    /// Empty queues. `by_host`: whether flows share the turn of their source, and of their
     /// destination.
     pub(super) fn new(by_host: [bool; 2], quantum: u32) -> Flows {
         let flow = Flow {
@@ -250,15 +250,15 @@ impl Flows {
         self.sparse + self.bulk > 0
     }
 
-    /// The queue of a packet, by its flow's hash. Its source's and destination's are asked for where
-    /// the flow is new to the queue.
+    /// The queue of a packet, by its flow's hash. `hosts`, the hashes of source and destination, is
+    /// called if the flow is new to the queue.
     #[inline]
     pub(super) fn queue(&mut self, hash: u32, hosts: impl FnOnce() -> [u32; 2]) -> usize {
         let slot = hash as usize % QUEUES;
         if self.tags[slot] == hash && self.flows[slot].life != Life::AtRest {
             return slot;
         }
-        // Its own, or one that nobody has.
+        // The flow's own queue, or an unused one.
         let own = ways(hash).find(|way| self.tags[*way] == hash);
         match own {
             Some(own) if self.flows[own].life != Life::AtRest => own,
@@ -266,13 +266,14 @@ impl Flows {
         }
     }
 
-    /// The queue that a flow takes, which had this one before or none.
+    /// Assigns a queue to a flow. `own` is the flow's former queue, if any.
     fn take(&mut self, hash: u32, own: Option<usize>, hosts: [u32; 2]) -> usize {
         let slot = hash as usize % QUEUES;
         let unused = || ways(hash).find(|way| self.flows[*way].life == Life::AtRest);
         let index = own.or_else(unused).unwrap_or(slot);
         self.tags[index] = hash;
-        // A queue that is taken from another flow: its bulk flow is now of these hosts.
+        // A queue that is taken from another flow: its bulk flow now counts for the new flow's
+        // hosts.
         let taken = self.flows[index].life == Life::Bulk;
         if taken {
             self.count_at_hosts(index, |bulk| bulk.saturating_sub(1));
@@ -295,8 +296,8 @@ impl Flows {
         }
     }
 
-    /// Bytes of this queue's turn. A host's bulk flows share one: with `quantum / load` as a number
-    /// with a fraction, which a draw rounds up or down.
+    /// The bytes of this queue's turn. A host's bulk flows share a turn: a draw rounds the fraction
+    /// `quantum / load` up or down.
     #[inline(always)]
     fn turn(&self, index: usize, is_first: bool, draws: &mut impl Draws) -> i32 {
         let [source, destination] = self.flows[index].hosts.map(usize::from);
@@ -305,7 +306,7 @@ impl Flows {
         draws.turn(index, self.quantum * (0xffff / load), is_first)
     }
 
-    /// A packet has come into this queue.
+    /// A packet has arrived in this queue.
     #[inline]
     pub(super) fn arrived(&mut self, index: usize, draws: &mut impl Draws) {
         match self.flows[index].life {
@@ -327,9 +328,9 @@ impl Flows {
         self.count_at_hosts(index, one_more);
     }
 
-    /// The queue whose turn it is, and that may still send in it: new ones before old ones. A
-    /// decaying one is looked at where there is no other, or first if so asked. Those that have spent
-    /// their turn get another one behind the old ones.
+    /// The queue whose turn it is and that may still send: new queues before old ones. A decaying
+    /// queue is used if there is no other, or first with `decaying_first`. Queues that have used
+    /// their turn get another one and move behind the old ones.
     #[inline]
     pub(super) fn next(&mut self, decaying_first: bool, draws: &mut impl Draws) -> Option<usize> {
         let mut decaying = decaying_first.then(|| self.lists.first(List::Decaying)).flatten();
@@ -348,13 +349,17 @@ impl Flows {
         }
     }
 
-    /// The next of the old ones that may send, from the first on. Where many flows share a host, a
-    /// packet takes many turns: so this goes around the ring, and then turns the ring once.
+    /// The first old queue that may send, starting from `first`. If many flows share a host, a
+    /// packet takes many turns. So this walks around the ring first and rotates it once at the end.
     #[inline]
     fn next_old(&mut self, first: usize, draws: &mut impl Draws) -> usize {
         let mut index = first;
         while !draws.may_send(index, self) {
-            debug_assert_ne!(self.flows[index].life, Life::Sparse, "a sparse queue is a new one");
+            debug_assert_ne!(
+                self.flows[index].life,
+                Life::Sparse,
+                "a sparse queue is among the new ones"
+            );
             self.flows[index].deficit += self.turn(index, false, draws);
             index = self.lists.behind(index);
             if index == List::Old as usize {
@@ -367,13 +372,14 @@ impl Flows {
         index
     }
 
-    /// The queues whose turns come before the next one of this queue, if it has spent this one.
+    /// The queues whose turns come before the next turn of this queue, if its current turn ends.
     pub(super) fn before_its_next(&self, index: usize) -> impl Iterator<Item = usize> {
         let ring = |from: usize| {
             std::iter::successors(Some(from), |place| Some(self.lists.behind(*place))).skip(1)
         };
         let all = |list: List| ring(list as usize).take_while(move |place| *place != list as usize);
-        // An old one is served where there are no new ones; the places of lists stand for no queue.
+        // An old queue is served only if there are no new ones. The places of the lists' heads are
+        // not queues.
         let old = ring(index).take_while(move |place| *place != index);
         let is_old = all(List::Old).any(|place| place == index);
         let others = if is_old {
@@ -384,7 +390,7 @@ impl Flows {
         others.into_iter().filter(move |place| *place < QUEUES && *place != index)
     }
 
-    /// The queue has spent its turn: it gets another one behind the old ones.
+    /// Ends the queue's turn: it gets another one and moves behind the old queues.
     pub(super) fn end_turn(&mut self, index: usize, draws: &mut impl Draws) {
         if self.flows[index].life == Life::Sparse {
             if self.flows[index].head == NONE {
@@ -398,7 +404,7 @@ impl Flows {
         self.lists.move_to(index, List::Old);
     }
 
-    /// The queue was served and found empty; `decays`: its law is not at rest.
+    /// The queue was served and found empty. `decays`: its law is not at rest.
     #[inline]
     pub(super) fn found_empty(&mut self, index: usize, decays: bool) {
         match self.flows[index].life {
@@ -418,7 +424,7 @@ impl Flows {
         }
     }
 
-    /// Bulk flows of the source and the destination of a queue.
+    /// The numbers of bulk flows of a queue's source and destination.
     #[cfg(test)]
     pub(super) fn bulk_of_hosts(&self, index: usize) -> [u16; 2] {
         [0, 1].map(|kind| {

@@ -1,24 +1,26 @@
-//! For replays: the turns of a recorded cake.
+//! For replays: the deficits of a recorded cake's queues.
 //!
-//! Each turn of a queue is a byte longer or shorter by a draw, which no recording has. Here every turn
-//! is the longer one, and it is counted how likely draws have taken how many bytes. That matters only
-//! where a queue has so few bytes left that they decide whether it may send. There the recording
-//! may tell. If another queue's packet is the next that the recorded cake gave, this one could not
-//! send. If its own is, it could, or another would have been before its next turn. What was
-//! found binds all later turns.
+//! A draw makes each turn of a queue a byte longer or shorter, and no recording contains the draw.
+//! Here every turn is the longer one, and `Doubt` is the distribution of the bytes that draws have
+//! taken. It matters only where a queue has so few bytes left that they decide whether it may send.
+//! There the recording may show the answer. If another queue's packet is the next that the recorded
+//! cake sent, this queue could not send. If its own packet is the next, the queue could send;
+//! otherwise another queue would have sent before its next turn. Each answer constrains all later
+//! turns.
 //!
-//! What the recording does not tell at once, it may tell later. Such a draw ends as is likelier, but
-//! where whoever replays has found that it can't have been so (`ReplayDraws::unlikely`).
+//! Where the recording does not show the answer at once, it may show it later. Such a draw takes
+//! its likelier outcome, unless the replay has found that outcome impossible
+//! (`ReplayDraws::unlikely`).
 
 use super::flows::{Draws, Flows};
 use crate::slab::NONE;
-use crate::{JudgedDraw, ReplayDraws};
+use crate::{DrawOutcome, ReplayDraws};
 use std::collections::BTreeMap;
 
-/// A tin and a queue of it.
+/// A tin and the index of a queue in it.
 type Queue = (usize, usize);
 
-/// How likely it is that draws have taken no byte, one, two and so on of what a queue has left.
+/// The probabilities that draws have taken 0, 1, 2, ... bytes of a queue's deficit.
 #[derive(Clone, Debug)]
 struct Doubt(Vec<f64>);
 
@@ -29,10 +31,10 @@ impl Default for Doubt {
 }
 
 impl Doubt {
-    /// What is less likely has not happened.
+    /// An event of a smaller probability is treated as impossible.
     const NEGLIGIBLE: f64 = 1e-9;
 
-    /// One more draw, which takes a byte by this chance.
+    /// Adds a draw that takes a byte with this probability.
     fn draw(&mut self, chance: f64) {
         let mut before = 0.0;
         for likely in &mut self.0 {
@@ -43,19 +45,20 @@ impl Doubt {
         }
     }
 
-    /// Whether they took less than this; `None`: they may have or not.
+    /// Whether the draws have taken fewer than `bytes`; `None` if both are possible.
     fn is_less_than(&self, bytes: i32) -> Option<bool> {
         let bytes = usize::try_from(bytes).unwrap_or(0);
         (bytes == 0 || bytes >= self.0.len()).then_some(bytes > 0)
     }
 
-    /// How likely that is.
+    /// The probability that the draws have taken fewer than `bytes`.
     fn less_than(&self, bytes: i32) -> f64 {
         self.0.iter().take(bytes as usize).sum()
     }
 
-    /// It is known whether they took less than this; then how many more they took counts.
-    fn told(&mut self, bytes: i32, less: bool) {
+    /// Conditions the distribution on whether the draws have taken fewer than `bytes`. If they have
+    /// not, it counts from `bytes` on.
+    fn learn(&mut self, bytes: i32, less: bool) {
         if less {
             self.0.truncate(bytes as usize);
         } else {
@@ -66,7 +69,7 @@ impl Doubt {
     }
 }
 
-/// What is known of a recorded cake's draws.
+/// The distributions and the log of a recorded cake's draws.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Followed {
     doubts: BTreeMap<Queue, Doubt>,
@@ -74,24 +77,25 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// Whether so many bytes of a queue suffice: `None`, where that depends on draws.
+    /// Whether a queue with this deficit may send; `None` if that depends on draws.
     fn sure(&self, queue: Queue, deficit: i32) -> Option<bool> {
         self.doubts.get(&queue).map_or(Some(deficit > 0), |doubt| doubt.is_less_than(deficit))
     }
 
-    /// Whether a queue may send whose bytes alone don't tell. `told`: what the recording tells of it;
-    /// `None`: nothing, so it does what is likelier, or where `ReplayDraws` has it so, what is not.
-    fn may_send(&mut self, queue: Queue, deficit: &mut i32, told: Option<bool>) -> bool {
+    /// Whether a queue may send whose deficit alone does not decide it. `recorded` is the
+    /// recording's answer. Without one the likelier outcome is taken, or the other where
+    /// `ReplayDraws::unlikely` lists this draw.
+    fn may_send(&mut self, queue: Queue, deficit: &mut i32, recorded: Option<bool>) -> bool {
         let doubt = self.doubts.entry(queue).or_default();
         let chance = doubt.less_than(*deficit);
-        let sends = match told {
+        let sends = match recorded {
             Some(sends) => {
-                self.replay_draws.decided.push(JudgedDraw { dropped: false, chance, drew: sends });
+                self.replay_draws.decided.push(DrawOutcome { dropped: false, chance, drew: sends });
                 sends
             }
             None => self.replay_draws.outcome(chance > 0.5),
         };
-        doubt.told(*deficit, sends);
+        doubt.learn(*deficit, sends);
         if !sends {
             *deficit = 0;
         }
@@ -99,12 +103,12 @@ impl Followed {
     }
 }
 
-/// The draws of a tin's turns, as the recording has it.
+/// The draws of one tin's turns, inferred from the recording.
 pub(super) struct Following<'a> {
     pub(super) followed: &'a mut Followed,
     pub(super) tin: usize,
-    /// The queue whose first packet is the next that the recorded cake gave of this tin; `None`: there
-    /// is no choice among several.
+    /// The queue whose first packet is the next that the recorded cake sent from this tin; `None`
+    /// if the tin has no choice among several queues.
     pub(super) next: Option<usize>,
 }
 
@@ -128,14 +132,15 @@ impl Draws for Following<'_> {
             return sure;
         }
         let is_next = self.next.filter(|_| has_packets).map(|next| next == index);
-        // What goes next would have gone next in its next turn, too, unless another one was before it.
-        let told = is_next.filter(|is_next| !is_next || self.another_would(index, flows));
-        self.followed.may_send(queue, &mut flows.at_mut(index).deficit, told)
+        // A queue that sends next would also send next in its following turn, unless another queue
+        // would send before that turn.
+        let recorded = is_next.filter(|is_next| !is_next || self.another_would(index, flows));
+        self.followed.may_send(queue, &mut flows.at_mut(index).deficit, recorded)
     }
 }
 
 impl Following<'_> {
-    /// Whether another queue would surely send before the next turn of this one.
+    /// Whether another queue would certainly send before the next turn of this one.
     fn another_would(&self, index: usize, flows: &Flows) -> bool {
         flows.before_its_next(index).any(|other| {
             let flow = flows.at(other);
@@ -151,16 +156,16 @@ mod tests {
     #[test]
     fn a_byte_that_decides_is_read_off_the_recording_and_binds_what_follows() {
         let mut followed = Followed::default();
-        let mut turn = |told, deficit: &mut i32| {
+        let mut turn = |recorded, deficit: &mut i32| {
             let mut draws = Following { followed: &mut followed, tin: 0, next: None };
             *deficit += draws.turn(5, 300 * 0xffff, false);
             let sure = draws.followed.sure((0, 5), *deficit);
-            sure.unwrap_or_else(|| draws.followed.may_send((0, 5), deficit, Some(told)))
+            sure.unwrap_or_else(|| draws.followed.may_send((0, 5), deficit, Some(recorded)))
         };
         // 299 or 300 bytes: it may send either way.
         let mut deficit = 0;
         assert!(turn(false, &mut deficit));
-        // Of two turns one byte is left, or none, or it owes one.
+        // After two turns the deficit is 1, 0 or -1 byte.
         deficit -= 599;
         assert!(!turn(false, &mut deficit));
         assert_eq!(deficit, 0);
@@ -168,11 +173,14 @@ mod tests {
         deficit = -299;
         assert!(turn(true, &mut deficit));
         assert_eq!(deficit, 1);
-        // Now they had taken none more.
+        // So the draws had taken no further byte.
         deficit -= 300;
         assert!(turn(true, &mut deficit));
         let decided = &followed.replay_draws.decided;
-        assert_eq!(decided.iter().map(|one| one.drew).collect::<Vec<_>>(), [false, true, true]);
+        assert_eq!(
+            decided.iter().map(|outcome| outcome.drew).collect::<Vec<_>>(),
+            [false, true, true]
+        );
         assert!(decided[0].chance > 0.98 && decided[0].chance < 1.0, "{decided:?}");
     }
 }

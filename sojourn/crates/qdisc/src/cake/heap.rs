@@ -1,27 +1,27 @@
-//! Which queue of all tins has the most bytes, once memory has run out.
+//! Finds the queue with the most bytes among all tins when memory is exhausted.
 //!
-//! A binary heap over every queue there could be. It is made when it is first needed and kept in
-//! order while it is needed often. Which of two equal queues is first depends on the heap's own
-//! order: a queue that has shrunk goes down to its larger child, the left one of equals.
+//! A binary heap over all possible queues. It is built when it is first needed and kept in order
+//! while it is needed often. The order of equal queues depends on the heap: a queue that has shrunk
+//! sinks below its larger child, the left one of equals.
 //!
-//! Linux's heap has a fault that decides now and then which queue pays, so it is kept here: what goes
-//! down a step is compared, at the next, not by its own bytes but by those of the child that has just
-//! gone up. No grandchild is larger in a heap that is in order. So a queue goes down one step, and
-//! may lie above longer ones until these grow. An empty one may come first: Linux finds nothing to
-//! drop there, and makes the heap anew (`cake_drop`).
+//! Linux's heap has a fault that sometimes decides which queue drops, so it is reproduced here.
+//! When a queue sinks, its bytes are compared only at the first step. At the next step those of the
+//! child that has just risen are compared instead, and in a heap in order no grandchild is larger.
+//! So a queue sinks by one step, and may be above longer ones until these grow. An empty queue may
+//! be first: Linux then finds nothing to drop, and rebuilds the heap (`cake_drop`).
 
 use super::flows::QUEUES;
 
-/// Tins of the widest mode; the heap has room for all in every mode.
+/// The tins of the widest mode. The heap has room for all of them in every mode.
 const TINS: usize = 8;
 const ENTRIES: usize = QUEUES * TINS;
-/// Packets that leave before a heap that nobody needed is given up.
-const KEPT: u32 = 65_535;
+/// The number of departures after which an unused heap is abandoned.
+const LIFETIME: u32 = 65_535;
 
 /// A queue: tin and index.
 pub(super) type Queue = (u8, u16);
 
-/// The bytes of a queue.
+/// Returns the bytes of a queue.
 pub(super) trait Bytes {
     fn bytes(&self, queue: Queue) -> u32;
 }
@@ -29,10 +29,10 @@ pub(super) trait Bytes {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heap {
     entries: Vec<Queue>,
-    /// Where each queue is among the entries.
+    /// The index of each queue in `entries`.
     places: Vec<u16>,
-    /// Packets that may still leave until it is out of date.
-    kept: u32,
+    /// The departures left until the heap is abandoned; 0: it is out of order.
+    lifetime: u32,
 }
 
 fn place_of((tin, index): Queue) -> usize {
@@ -40,21 +40,21 @@ fn place_of((tin, index): Queue) -> usize {
 }
 
 impl Heap {
-    /// Whether it is kept in order now.
+    /// Whether the heap is in order.
     #[inline]
-    pub(super) fn is_kept(&self) -> bool {
-        self.kept > 0
+    pub(super) fn is_in_order(&self) -> bool {
+        self.lifetime > 0
     }
 
-    /// It is made anew when it is needed next.
+    /// Abandons the heap. It is rebuilt when it is needed next.
     pub(super) fn forget(&mut self) {
-        self.kept = 0;
+        self.lifetime = 0;
     }
 
     /// A packet has left.
     #[inline]
-    pub(super) fn one_left(&mut self) {
-        self.kept = self.kept.saturating_sub(1);
+    pub(super) fn packet_left(&mut self) {
+        self.lifetime = self.lifetime.saturating_sub(1);
     }
 
     /// The queue with the most bytes.
@@ -64,12 +64,12 @@ impl Heap {
             self.entries = (0..ENTRIES).map(of).collect();
             self.places = (0..ENTRIES as u16).collect();
         }
-        if !self.is_kept() {
+        if !self.is_in_order() {
             for place in (0..ENTRIES / 2).rev() {
                 self.sink(place, all);
             }
         }
-        self.kept = KEPT;
+        self.lifetime = LIFETIME;
         self.entries[0]
     }
 
@@ -94,7 +94,7 @@ impl Heap {
     }
 
     fn sink(&mut self, mut place: usize, all: &impl Bytes) {
-        // Not of the queue that goes down, once it has gone a step.
+        // After the first step these are not the bytes of the sinking queue.
         let mut most = all.bytes(self.entries[place]);
         loop {
             let mut largest = place;
@@ -124,7 +124,7 @@ impl Heap {
 mod tests {
     use super::*;
 
-    /// Bytes of the queues 0 to 3 of the first eight tins' first queues: places 0 to 3 of the heap.
+    /// The bytes of the first queues of tins 0 to 3, which have places 0 to 3 in the heap.
     struct All([u32; 4]);
 
     impl Bytes for All {
@@ -148,19 +148,19 @@ mod tests {
 
     #[test]
     fn what_has_gone_down_a_step_lies_above_longer_ones_as_in_linux() {
-        // Queue 3 lies below 1, and 1 below 0.
+        // Queue 3 is below 1, and 1 below 0.
         let mut all = All([10, 9, 0, 8]);
         let mut heap = Heap::default();
         assert_eq!(heap.longest(&all), (0, 0));
-        // Queue 0 goes down to the place of 1, and not below 3.
+        // Queue 0 sinks to the place of 1, but not below 3.
         all.0[0] = 1;
         heap.shrank((0, 0), &all);
         assert_eq!(heap.longest(&all), (1, 0));
-        // So it comes up again as 1 goes, though 3 is longer.
+        // So it rises again when 1 shrinks, though 3 is longer.
         all.0[1] = 0;
         heap.shrank((1, 0), &all);
         assert_eq!(heap.longest(&all), (0, 0));
-        // Growing sets that right.
+        // The growth of 3 repairs the order.
         all.0[3] = 9;
         heap.grew((3, 0), &all);
         assert_eq!(heap.longest(&all), (3, 0));

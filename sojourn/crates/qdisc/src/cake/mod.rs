@@ -1,25 +1,26 @@
-//! cake: a shaper, tins of priority, fair queues among flows and hosts, each under COBALT.
+//! cake: a shaper, tins of priority, and fair queues among flows and hosts, each queue under
+//! COBALT.
 //!
-//! A packet is sorted into a tin by its codepoint (`tins`) and there into a queue by its flow
-//! (`flows`). Where there is a rate, cake holds packets back to it. The highest tin that is within
-//! its own rate is served first, and where none is, the one that will be next. In a tin queues are
-//! served by deficit round robin, new ones first. The turn of a bulk flow is shared by the bulk
-//! flows of its host. Each packet that is about to leave is put to COBALT (`cobalt`). When memory
-//! runs out, the queue with the most bytes loses its oldest packet (`heap`). Needless ACKs may be
-//! dropped as a newer one comes (`acks`).
+//! A packet's codepoint selects a tin (`tins`), and its flow a queue in the tin (`flows`). If a
+//! rate is given, cake shapes to it. The highest tin that is within its own rate is served first;
+//! if none is, the tin that will be next. In a tin, queues are served by deficit round robin, new
+//! queues first. The bulk flows of a host share its turn. COBALT decides on each packet that is
+//! about to leave (`cobalt`). When memory is exhausted, the queue with the most bytes drops its
+//! oldest packet (`heap`). The arrival of a newer ACK may drop ACKs that are no longer needed
+//! (`acks`).
 //!
-//! The shaper has no bucket. After each packet it waits as long as the packet takes at the rate.
-//! While the discipline is empty no time is saved up. A second clock, half as slow again, lets a
-//! packet through where the first is far ahead because of packets that were dropped (`ingress`).
+//! The shaper has no bucket. After each packet it waits for the packet's time at the rate. While
+//! the discipline is empty no time is saved. A second clock, half as slow again, releases a packet
+//! if the first is far ahead because of dropped packets (`ingress`).
 //!
 //! Source: tc-cake(8); Høiland-Jørgensen, Täht, Morton, "Piece of CAKE", LANMAN 2018; Linux 6.12's
 //! sch_cake for the behaviour.
 //!
-//! Deviations: packets are as large as on the wire, so `split-gso` has nothing to split. There is
-//! no `autorate-ingress`. Hashes and the fraction of a turn are drawn from the
-//! discipline's own stream. A sender isn't told (NET_XMIT_CN) that its packet was dropped. A packet
-//! that a negative `overhead` makes smaller than nothing counts as 0 bytes; in Linux its size wraps
-//! round, to 4 GB.
+//! Deviations: packets have their size on the wire, so `split-gso` has nothing to split. There is
+//! no `autorate-ingress`. Hashes and the fraction of a turn are drawn from the discipline's own
+//! stream. A sender is not notified (NET_XMIT_CN) that its packet was dropped. If a negative
+//! `overhead` makes a packet's size negative, it counts as 0 bytes; in Linux the size wraps, to 4
+//! GB.
 
 mod acks;
 mod flows;
@@ -39,7 +40,7 @@ use crate::cobalt::{Blue, CobaltLaw};
 use crate::slab::{NONE, Slab};
 use crate::{
     AckView, Backlog, Body, Cause, Context, DsField, Ecn, Hosts, Packet, Qdisc, ReplayDraws,
-    ReplayHint, Replayed, State, Verdict,
+    ReplayHint, Replayable, State, Verdict,
 };
 use acks::AckFilter;
 use flows::{Flows, QUEUES};
@@ -49,45 +50,47 @@ use pace::{Pace, Sizes};
 use serde::Deserialize;
 use units::{Rng, Time};
 
-/// cake's words, with what its other words stand for filled in.
+/// cake's parameters, including those that its other words imply.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CakeParams {
-    /// The rate to which packets are held back, bit/s; `None`: unlimited.
+    /// The shaper's rate, bit/s; `None`: unlimited.
     pub bandwidth: Option<u64>,
-    /// The usual round-trip time, ns, which is COBALT's interval; its target is a twentieth
-    /// (100 000 000).
+    /// The typical round-trip time, which is COBALT's interval, ns (100 000 000). COBALT's target
+    /// is a twentieth of it.
     pub rtt_ns: u64,
-    /// Bytes of a Linux host's memory that all queues together may take; `None`: by the rate.
+    /// The memory on a Linux host that all queues together may take, bytes; `None`: computed from
+    /// the rate.
     pub memlimit: Option<u64>,
-    /// How codepoints are sorted (diffserv3).
+    /// The mapping from codepoints to tins (diffserv3).
     pub tins: TinMode,
-    /// Among whom a tin is shared (triple-isolate).
+    /// The units that share a tin (triple-isolate).
     pub isolation: Isolation,
-    /// Clears the codepoint of packets once it is read (false).
+    /// Clear the codepoint of packets after reading it (false).
     pub wash: bool,
-    /// Dropped packets count against the rate, too: they have come over the line already (false).
+    /// Dropped packets count against the rate, too, since they have used the line already (false).
     pub ingress: bool,
-    /// `overhead` is beside the packet as queued, not beside the IP packet (true).
+    /// `overhead` is added to the packet as queued, not to the IP packet (true).
     pub raw: bool,
-    /// Bytes that the line adds to a packet (0).
+    /// The bytes that the line adds to a packet (0).
     pub overhead: i64,
-    /// The least bytes for which a packet counts (0).
+    /// The least size that a packet is charged, bytes (0).
     pub mpu: u32,
-    /// How the line cuts packets (noatm).
+    /// How the line cuts packets into cells (noatm).
     pub cells: CakeCells,
-    /// Whether needless ACKs are dropped (no-ack-filter).
+    /// Whether ACKs that are no longer needed are dropped (no-ack-filter).
     pub acks: AckFilterMode,
-    /// Of cake_mq alone: how long a queue goes on by what it has seen of the others, ns (200 000).
+    /// cake_mq only: the time for which a queue relies on its last look at the others, ns (200
+    /// 000).
     #[serde(default)]
     pub sync_ns: u64,
 }
 
-/// Among whom a tin is shared.
+/// The units that share a tin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
-    /// Nobody: one queue.
+    /// None: there is one queue.
     Flowblind,
     /// Sources.
     Srchost,
@@ -118,7 +121,7 @@ impl Isolation {
         Isolation::TripleIsolate,
     ];
 
-    /// Whether it shares by sources, by destinations.
+    /// Whether it shares by sources, and by destinations.
     fn hosts(self) -> [bool; 2] {
         use Isolation::{Dsthost, DualDsthost, DualSrchost, Hosts, Srchost, TripleIsolate};
         [
@@ -133,23 +136,23 @@ impl Isolation {
     }
 }
 
-/// How a line cuts packets, by cake's words.
+/// How a line cuts packets into cells, by cake's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CakeCells {
-    /// Not at all.
+    /// No cells.
     Noatm,
-    /// Into cells of 48 bytes, sent as 53.
+    /// Cells of 48 bytes, sent as 53.
     Atm,
-    /// 65 bytes for each 64 begun.
+    /// 65 bytes for each 64, or part of 64.
     Ptm,
 }
 
-/// Packets of full size for which there is memory unless told else.
+/// The number of full packets that the memory is sized for by default.
 const LIMIT: u64 = 10_240;
-/// The least memory that is computed of a rate, bytes.
+/// The least memory limit that is computed from a rate, bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
-/// Bounds of a flow's turn at a rate, bytes.
+/// The bounds of a flow's turn at a rate, bytes.
 const TURNS: (u64, u64) = (300, 1514);
 
 /// A class of traffic.
@@ -159,15 +162,15 @@ struct Tin {
     law: CobaltLaw,
     pace: Pace,
     packets: u32,
-    /// When it is within its own rate again, ns.
+    /// The time at which the tin is within its own rate again, ns.
     next: u64,
-    /// Without a rate: bytes it may still send in its turn, and those of a turn.
+    /// Without a rate: the bytes that the tin may still send in its turn, and those of a turn.
     deficit: i64,
     quantum: u32,
 }
 
 impl Tin {
-    /// `rate` in bytes/s, 0: unlimited; `mtu` the largest packet.
+    /// A tin. `rate` is in bytes/s, 0 for unlimited; `mtu` is the largest packet.
     fn new(params: &CakeParams, (rate, quantum): (u64, u32), mtu: u32) -> Tin {
         let pace = Pace::new(rate);
         let turn = if rate == 0 { TURNS.1 } else { (rate >> 12).clamp(TURNS.0, TURNS.1) } as u32;
@@ -184,11 +187,11 @@ impl Tin {
         }
     }
 
-    /// So many bytes of it have been sent, or were dropped as if they had.
+    /// Charges bytes that were sent, or that were dropped and count as sent.
     #[inline]
     fn charge(&mut self, bytes: u32, now: u64) {
         let span = self.pace.time(bytes);
-        // It owes one packet's time at most.
+        // The tin owes the time of at most one packet.
         if self.next < now {
             self.next += span;
         } else {
@@ -212,7 +215,7 @@ fn law(rtt_ns: u64, mtu_time: u64) -> CobaltLaw {
     CobaltLaw { target, interval, mtu_time }
 }
 
-/// Bytes of memory for all queues; `rate` in bytes/s.
+/// The memory for all queues, bytes; `rate` is in bytes/s.
 fn memory_limit(params: &CakeParams, rate: u64, mtu: u32) -> u64 {
     let given = params.memlimit.unwrap_or(0);
     let most = (LIMIT * u64::from(mtu)).max(given);
@@ -227,7 +230,7 @@ fn memory_limit(params: &CakeParams, rate: u64, mtu: u32) -> u64 {
     wanted.min(most)
 }
 
-/// The hashes of a packet's source and destination; 0 where they don't matter.
+/// The hashes of a packet's source and destination; 0 if the isolation does not use them.
 fn hash_hosts<B: Body>(by: Isolation, known: &Hosts, key: u64, packet: &Packet<B>) -> [u32; 2] {
     let by = by.hosts();
     if !by.contains(&true) {
@@ -248,24 +251,24 @@ pub struct Cake<B> {
     sizes: Sizes,
     header_bytes: u32,
     pace: Pace,
-    /// When the shaper lets the next packet through, and when it does at the latest; ns.
+    /// The times at which the shaper releases the next packet, by its clock and at the latest, ns.
     next: u64,
     failsafe: u64,
-    /// Without a rate: the tin that has its turn.
+    /// Without a rate: the tin whose turn it is.
     current: usize,
     slab: Slab<B>,
     total: Backlog,
-    /// Queues with packets.
+    /// The number of queues with packets.
     active: u32,
     memory: u64,
     memory_limit: u64,
     heap: Heap,
     key: u64,
     rng: Rng,
-    /// Whose packets they are, where that is known; else the packets' bodies are asked.
+    /// The hosts of each flow, if known. Otherwise a packet's body gives its hosts.
     hosts: Hosts,
     acks: Option<Box<AckFilter>>,
-    /// In a replay: what the recording tells of its draws.
+    /// In a replay: the draws that the recording shows.
     followed: Option<Box<Followed>>,
 }
 
@@ -300,8 +303,8 @@ impl<B: Body> Cake<B> {
         }
     }
 
-    /// For replays: all packets tell when a recorded cake let go of them (`ReplayHints::recorded_place`).
-    /// `unlikely`: as in `ReplayDraws`.
+    /// For replays in which every packet has a place in the recorded order
+    /// (`ReplayHints::recorded_place`). `unlikely` is the list in `ReplayDraws`.
     pub fn follow(&mut self, unlikely: Vec<u64>) {
         let mut followed = Followed::default();
         followed.replay_draws.unlikely = unlikely;
@@ -324,7 +327,7 @@ impl<B: Body> Cake<B> {
         packet.body.truesize(packet.size - self.header_bytes)
     }
 
-    /// No clock that stood still while there was nothing to send is in the past.
+    /// Moves clocks that stopped while there was nothing to send up to `now`.
     #[inline]
     fn catch_up(&mut self, tin: usize, now: u64) {
         if self.tins[tin].packets > 0 {
@@ -353,7 +356,7 @@ impl<B: Body> Cake<B> {
         self.tins[tin].packets += 1;
         self.total.packets += 1;
         self.total.bytes += u64::from(size);
-        if self.heap.is_kept() {
+        if self.heap.is_in_order() {
             self.heap.grew((tin as u8, index as u16), &self.tins);
         }
     }
@@ -374,13 +377,13 @@ impl<B: Body> Cake<B> {
         self.total.packets -= 1;
         self.total.bytes -= u64::from(packet.size);
         self.memory -= self.truesize(&packet);
-        if self.heap.is_kept() {
+        if self.heap.is_in_order() {
             self.heap.shrank((tin as u8, index as u16), &self.tins);
         }
         Some(packet)
     }
 
-    /// A newcomer at a queue's tail may have made an ACK before it needless: it is dropped.
+    /// Drops an ACK that the newcomer at the queue's tail has made unnecessary, if there is one.
     #[cold]
     fn filter_acks(&mut self, tin: usize, index: usize, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let Some(filter) = &mut self.acks else { return };
@@ -399,7 +402,7 @@ impl<B: Body> Cake<B> {
         self.total.packets -= 1;
         self.total.bytes -= u64::from(packet.size);
         self.memory -= self.truesize(&packet);
-        if self.heap.is_kept() {
+        if self.heap.is_in_order() {
             self.heap.shrank((tin as u8, index as u16), &self.tins);
         }
         if self.ingress {
@@ -408,8 +411,8 @@ impl<B: Body> Cake<B> {
         verdicts.push(Verdict::Dropped(packet, Cause::AckFilter));
     }
 
-    /// Memory has run out: the longest queue loses its oldest packet. A queue may have come first
-    /// that is empty (`heap`): then none is lost, and the heap is made anew for the next time.
+    /// Memory is exhausted: the longest queue drops its oldest packet. The heap may return an empty
+    /// queue (`heap`). Then nothing is dropped, and the heap is rebuilt the next time.
     #[cold]
     fn drop_from_longest(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         let (tin, index) = self.heap.longest(&self.tins);
@@ -426,7 +429,7 @@ impl<B: Body> Cake<B> {
         verdicts.push(Verdict::Dropped(packet, Cause::Overmemory));
     }
 
-    /// The shaper waits as long as these bytes take.
+    /// Charges bytes to the shaper's clocks.
     #[inline]
     fn charge(&mut self, tin: usize, bytes: u32, now: Time, dropped: bool) {
         if self.pace.is_unlimited() {
@@ -440,7 +443,7 @@ impl<B: Body> Cake<B> {
         }
     }
 
-    /// The same, and what the flow and its tin may still send.
+    /// Charges a packet to the shaper's clocks and to the deficits of its flow and tin.
     #[inline]
     fn spend(&mut self, (tin, index): (usize, usize), size: u32, now: Time, dropped: bool) {
         let bytes = self.sizes.adjusted(size);
@@ -450,7 +453,7 @@ impl<B: Body> Cake<B> {
         tin.flows.at_mut(index).deficit -= bytes as i32;
     }
 
-    /// The tin that is served now, of those with flows in turn.
+    /// The tin to serve now, among those with flows in turn.
     #[inline]
     fn choose_tin(&mut self, now: Time) -> usize {
         if self.tins.len() == 1 {
@@ -462,7 +465,8 @@ impl<B: Body> Cake<B> {
         }
     }
 
-    /// The highest that is within its rate, or the one that is so soonest; the higher of equals.
+    /// The highest tin that is within its rate, otherwise the tin that will be soonest; the higher
+    /// of equals.
     fn tin_by_time(&self, now: u64) -> usize {
         let in_turn = |(_, tin): &(usize, &Tin)| tin.flows.in_turn();
         let mut best = (0, u64::MAX);
@@ -475,7 +479,7 @@ impl<B: Body> Cake<B> {
         best.0
     }
 
-    /// By deficit round robin.
+    /// The next tin by deficit round robin.
     fn tin_by_turn(&mut self) -> usize {
         loop {
             let tin = &mut self.tins[self.current];
@@ -507,17 +511,17 @@ impl<B: Body> Cake<B> {
             .map(|(head, index)| (self.slab.get(head).body.recorded_place(), index))
             .collect();
         places.sort_unstable();
-        // Of two that were dropped at one instant nobody knows which was first.
+        // If two packets were dropped at one instant, their order is unknown.
         let next = match places[..] {
             [(first, index), (second, _), ..] if first < second => Some(index),
             _ => None,
         };
-        let followed = self.followed.as_mut().expect("only a replay comes here");
+        let followed = self.followed.as_mut().expect("this is a replay");
         let mut draws = Following { followed, tin, next };
         self.tins[tin].flows.next(first, &mut draws)
     }
 
-    /// A packet has come into a queue.
+    /// A packet has arrived in a queue.
     #[inline]
     fn arrived(&mut self, tin: usize, index: usize) {
         let flows = &mut self.tins[tin].flows;
@@ -529,8 +533,8 @@ impl<B: Body> Cake<B> {
         }
     }
 
-    /// The next packet of a tin; `None`: the queue whose turn it was had none. The first queue that
-    /// a call looks at is a decaying one.
+    /// The next packet of a tin. `None`: the queue whose turn it was is empty. If `first` is set, a
+    /// decaying queue is examined first, once.
     #[inline]
     fn serve(
         &mut self,
@@ -549,7 +553,7 @@ impl<B: Body> Cake<B> {
                 match self.decide(tin, index, &mut packet, now, verdicts) {
                     None => {
                         self.spend((tin, index), packet.size, now, false);
-                        self.heap.one_left();
+                        self.heap.packet_left();
                         return Some(packet);
                     }
                     Some(cause) => {
@@ -565,8 +569,8 @@ impl<B: Body> Cake<B> {
         }
     }
 
-    /// COBALT's decision on a packet that has been taken out of its queue: why it is dropped, or
-    /// that it leaves, marked or not.
+    /// COBALT's decision on a packet that has been removed from its queue: the cause of a drop, or
+    /// `None` if the packet leaves, marked or not.
     #[inline]
     fn decide(
         &mut self,
@@ -581,9 +585,12 @@ impl<B: Body> Cake<B> {
         let times = (now.since(packet.enqueued).0, 2 * law.mtu_time * others);
         let flow = flows.at_mut(index);
         let can_mark = packet.ds.ecn() != Ecn::NotEct;
-        // Whether BLUE's draw was a hit: not seen of a queue's last packet, which is sent anyway.
-        let told = packet.body.replay_hint().filter(|_| flow.head != NONE);
-        let mut blue = Blue { rng: &mut self.rng, told: told.map(|it| it == ReplayHint::Dropped) };
+        // BLUE's outcome can't be seen for a queue's last packet, which is sent anyway.
+        let hint = packet.body.replay_hint().filter(|_| flow.head != NONE);
+        let mut blue = Blue {
+            rng: &mut self.rng,
+            recorded_draw: hint.map(|hint| hint == ReplayHint::Dropped),
+        };
         let decision = law.decide(&mut flow.signals, times, can_mark, now, &mut blue);
         let cause = decision.drop.filter(|_| flow.head != NONE);
         if cause.is_none() {
@@ -666,7 +673,7 @@ impl<B: Body> Qdisc<B> for Cake<B> {
     }
 }
 
-impl<B: Body> Replayed for Cake<B> {
+impl<B: Body> Replayable for Cake<B> {
     fn replay_draws(&mut self) -> Option<&mut ReplayDraws> {
         self.followed.as_mut().map(|followed| &mut followed.replay_draws)
     }

@@ -1,19 +1,23 @@
 //! cake_mq: a cake for each transmit queue of a card, and one rate for all of them.
 //!
-//! A card with several queues lets several processors send at once, each through a qdisc of its own.
-//! One cake for all would be one lock for all. So each queue has a cake, and a cake does not wait for
-//! the others to know its rate: once in `sync_time` it looks which of its siblings have packets, or
-//! have sent one since it looked last, counts these and itself, and takes that part of the rate.
+//! A card with several queues lets several processors send at once, each through a qdisc of its
+//! own. One cake for all would be one lock for all. So each queue has a cake, and a cake does not
+//! synchronise with the others to know its rate. Once in `sync_time` it counts the siblings that
+//! have packets, or have sent one since its last look, and itself. Its rate is the total rate
+//! divided by this count.
 //!
-//! A sibling with one packet in each `sync_time` counts as much as one with a backlog. What it does not
-//! use nobody else may, and the flows of a queue share what their queue has, however many they are.
+//! A sibling with one packet in each `sync_time` counts as much as one with a backlog. Rate that it
+//! does not use is lost to the others. The flows of a queue share their queue's rate, however many
+//! they are.
 //!
-//! Source: Linux 7.3's cake_mq for the behaviour: the shares of the tins and the turns of flows follow
-//! the part; COBALT's target and interval, and the memory, are the whole rate's. It looks as it is
-//! asked for a packet. `sync_time` is 200 us there, and can't be set.
+//! Source: Linux 7.3's cake_mq for the behaviour: the rates of the tins and the turns of flows
+//! follow the queue's share; COBALT's target and interval, and the memory, are those of the total
+//! rate. A cake looks at its siblings when it dequeues. `sync_time` is 200 us in Linux and can't be
+//! set.
 //!
-//! Deviations and readings: a cake is asked as a packet comes to it, and with the others in its turn
-//! (`mq`) as one of them may send. Rings and processors between the cakes and the wire are not here.
+//! Deviations and readings: a cake dequeues when a packet arrives at it, and in turn with the
+//! others (`mq`) when one of them may send. Rings and processors between the cakes and the wire are
+//! not modelled.
 
 use super::{Cake, CakeParams, TURNS};
 use crate::cake::pace::Pace;
@@ -22,7 +26,7 @@ use crate::{AckView, Backlog, Body, CardQueues, Context, Hosts, Packet, Qdisc, S
 use units::{Span, Time};
 
 impl<B: Body> Cake<B> {
-    /// It has this part of its rate, bytes/s, and everything else of the whole.
+    /// Sets this cake's share of the rate, bytes/s. All else is computed from the total rate.
     fn share(&mut self, params: &CakeParams, rate: u64) {
         self.pace = Pace::new(rate);
         for (tin, (rate, _)) in self.tins.iter_mut().zip(params.tins.shares(rate)) {
@@ -32,14 +36,14 @@ impl<B: Body> Cake<B> {
     }
 }
 
-/// What a cake knows of the others.
+/// A cake's view of the others.
 #[derive(Clone)]
 struct Look {
-    /// When it looked at them last.
+    /// The time of its last look at the others.
     at: Option<Time>,
-    /// When it sent last itself.
+    /// The time at which it last sent.
     sent: Option<Time>,
-    /// Of how many its rate is a part.
+    /// The number of active cakes at the last look, itself included.
     active: u64,
 }
 
@@ -48,7 +52,7 @@ pub struct CakeMq<B> {
     params: CakeParams,
     sync: Span,
     cakes: Siblings<Cake<B>>,
-    /// Of each.
+    /// The view of each cake.
     looks: Vec<Look>,
 }
 
@@ -60,7 +64,7 @@ impl<B: Body> CakeMq<B> {
         CakeMq { params: params.clone(), sync: Span(params.sync_ns), cakes, looks }
     }
 
-    /// It is asked for a packet, and looks at the others if it has not done so in `sync_time`.
+    /// Looks at the others, if the last look is at least `sync_time` ago.
     fn look(&mut self, index: usize, now: Time) {
         let rate = self.params.bandwidth.unwrap_or(0) / 8;
         let looked = self.looks[index].at;
@@ -92,7 +96,7 @@ impl<B: Body> Qdisc<B> for CakeMq<B> {
 
     fn dequeue(&mut self, now: Time, verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         (0..self.cakes.len()).find_map(|step| {
-            let index = self.cakes.asked(step)?;
+            let index = self.cakes.queue_at_step(step)?;
             self.look(index, now);
             let packet = self.cakes.dequeue(index, now, verdicts)?;
             self.looks[index].sent = Some(now);
@@ -135,7 +139,7 @@ mod tests {
     const MBIT: u64 = 1_000_000;
     const US: u64 = 1_000;
 
-    /// Of 8 Mbit/s, a million bytes a second: a full packet takes 1.514 ms.
+    /// 8 Mbit/s are a million bytes a second: a full packet takes 1.514 ms.
     fn mq(queues: u32, sync_us: u64, pinned: &[u32]) -> CakeMq<Sent> {
         let params = CakeParams { bandwidth: Some(8 * MBIT), sync_ns: sync_us * US, ..params() };
         let (rate, rng) = (Some(Rate::from_mbit(1000)), Rng::new(1, "cake_mq"));
@@ -143,12 +147,12 @@ mod tests {
         CakeMq::new(&params, &card, Context { rate, mtu: 1514, header_bytes: 14, root: true, rng })
     }
 
-    /// Which flow's packets leave until then, asked whenever one may.
+    /// The times and flows of departures until `until`, with a dequeue whenever a packet may leave.
     fn served(q: &mut CakeMq<Sent>, until: u64) -> Vec<(u64, u32)> {
         let mut served = Vec::new();
         let mut now = 0;
         while q.backlog().packets > 0 {
-            now = q.holds_until().expect("it has a rate").0.max(now);
+            now = q.holds_until().expect("cake_mq has a rate").0.max(now);
             if now > until {
                 break;
             }
@@ -167,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_queue_alone_has_the_whole_rate_and_of_two_each_has_half() {
-        // Flows 0 and 1 are one pair of directions, 2 and 3 the next.
+        // Flows 0 and 1 are the directions of one pair, 2 and 3 of the next.
         let mut q = mq(4, 200, &[0, 1]);
         send(&mut q, 0, 10, 0);
         assert_eq!(
@@ -181,7 +185,8 @@ mod tests {
             let left = served(q, 6_056_000);
             left.into_iter().filter(|one| one.1 == flow).map(|one| one.0).collect::<Vec<_>>()
         };
-        // The first went by itself alone: it looked before the second came. Then twice as long each.
+        // The first packet left at the whole rate: its cake looked before the second arrived. Then
+        // each packet takes twice as long.
         let found = times(&mut q, 0);
         assert_eq!(found, [0, 1_514_000, 4_542_000]);
         assert_eq!(q.looks[1].active, 2);
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_queue_with_a_packet_now_and_then_counts_as_one_with_a_backlog() {
-        // 40 bytes of queue 1 in each 150 us: it uses a quarter of a third of the rate.
+        // 40 bytes of queue 1 every 150 us: it uses a quarter of a third of the rate.
         let mut q = mq(4, 200, &[0, 1]);
         send(&mut q, 0, 60, 0);
         let (mut now, mut sent) = (0, [0u64; 2]);
@@ -205,7 +210,7 @@ mod tests {
             let small = Packet { size: 40, ..packet(2, 0) };
             q.enqueue(small, Time(tick * 150 * US), &mut Vec::new());
         }
-        // 30 ms at a million bytes a second are 30 000; half is queue 0's.
+        // 30 ms at a million bytes a second are 30 000 bytes; half is queue 0's.
         assert!((14_000..18_500).contains(&sent[0]), "{sent:?}");
         assert!(sent[0] + sent[1] < 27_000, "{sent:?}");
     }
@@ -233,7 +238,7 @@ mod tests {
         let mut q = mq(4, 200, &[0, 1]);
         send(&mut q, 2, 1, 0);
         assert_eq!(served(&mut q, 0), [(0, 2)]);
-        // Queue 1 is empty, and has sent since queue 0 looked last; 200 us later it has not.
+        // Queue 1 is empty, and has sent since the last look of queue 0; 200 us later it has not.
         let mut active = |now| {
             send(&mut q, 0, 1, now);
             q.looks[0].active
@@ -252,7 +257,7 @@ mod tests {
             [0, 2].iter().for_each(|flow| send(&mut q, *flow, 2, 0));
             q.cakes.each.iter().map(|cake| cake.tins[0].flows.quantum).collect::<Vec<_>>()
         };
-        // A 4096th of a second: of 20 Mbit/s, which the first looked at alone, and of 10.
+        // A 4096th of a second: of 20 Mbit/s, since the first cake looked alone, and of 10.
         assert_eq!(turns(Some(20 * MBIT)), [610, 305]);
         assert_eq!(turns(None), [1514, 1514]);
     }

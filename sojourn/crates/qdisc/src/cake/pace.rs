@@ -1,10 +1,11 @@
-//! How many bytes a packet counts for, and how long they take: cake's shaper without its clocks.
+//! The bytes that a packet is charged, and the time that they take: cake's shaper without its
+//! clocks.
 //!
 //! Time is rate_ns * bytes >> shift, with as many bits of ns per byte as fit into 34.
 
 use super::{CakeCells, CakeParams};
 
-/// A rate as the time of a byte.
+/// A rate, as the time of a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pace {
     rate_ns: u64,
@@ -16,7 +17,7 @@ const LEAST_RATE: u64 = 64;
 const BITS: u32 = 34;
 
 impl Pace {
-    /// Of a rate in bytes/s; 0: unlimited.
+    /// The pace of a rate in bytes/s; 0: unlimited.
     pub(super) fn new(rate: u64) -> Pace {
         if rate == 0 {
             return Pace { rate_ns: 0, shift: 0 };
@@ -30,18 +31,17 @@ impl Pace {
         self.rate_ns == 0
     }
 
-    /// How long these bytes take, ns.
+    /// The time that these bytes take, ns.
     #[inline]
     pub(super) fn time(self, bytes: u32) -> u64 {
         (u64::from(bytes) * self.rate_ns) >> self.shift
     }
 }
 
-/// What a packet's size is taken for.
+/// The conversion from a packet's size to the bytes that it is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
-    /// Added to a packet's size as the discipline counts it; the link's header is taken off unless
-    /// `raw`.
+    /// The bytes added to a packet's size. Unless `raw`, the link's header is subtracted.
     added: i64,
     least: i64,
     cells: CakeCells,
@@ -54,7 +54,7 @@ impl Sizes {
         Sizes { added: overhead - counted, least: i64::from(mpu), cells }
     }
 
-    /// The bytes for which a packet counts.
+    /// The bytes that a packet is charged.
     #[inline]
     pub(super) fn adjusted(self, size: u32) -> u32 {
         let bytes = (i64::from(size) + self.added).max(self.least).max(0) as u32;

@@ -1,4 +1,4 @@
-//! cake beside numbers that were worked out of Linux's integers apart from this code.
+//! cake compared with numbers that were computed independently from Linux's integers.
 
 use super::*;
 use crate::ReplayHints;
@@ -26,7 +26,7 @@ pub(super) fn params() -> CakeParams {
     }
 }
 
-/// A body that tells its hosts.
+/// A body with hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sent {
     pub(super) number: u32,
@@ -52,8 +52,8 @@ pub(super) fn packet(flow: u32, dscp: u8) -> Packet<Sent> {
     Packet { enqueued: Time::ZERO, flow, size: MTU, ds: DsField(dscp << 2), body }
 }
 
-/// What `bandwidth` makes of COBALT's parameters and the turns of flows: target, interval, mtu_time
-/// and quantum of each tin.
+/// COBALT's parameters and the turns of flows at this `bandwidth`: target, interval, mtu_time and
+/// quantum of each tin.
 fn tins(bandwidth: Option<u64>, tins: TinMode) -> Vec<(u64, u64, u64, u32)> {
     let cake = cake(&CakeParams { bandwidth, tins, ..params() });
     let of = |tin: &Tin| {
@@ -137,7 +137,7 @@ fn packets_count_for_what_the_line_makes_of_them() {
         [40, 52, 1500].map(|ip| sizes.adjusted(ip + 14))
     };
     let counted = |overhead, mpu, cells| of(false, overhead, mpu, cells);
-    // Beside the packet as queued: a tag that the device puts on.
+    // Added to the packet as queued: a tag that the device adds.
     assert_eq!(of(true, 4, 0, CakeCells::Noatm), [58, 70, 1518]);
     assert_eq!(counted(-4, 0, CakeCells::Atm), [53, 53, 1696]);
     assert_eq!(of(true, 0, 0, CakeCells::Noatm), [54, 66, 1514]);
@@ -159,7 +159,7 @@ fn memory_is_four_times_what_an_interval_brings() {
     assert_eq!(limit(None, Some(64 << 20)), 64 << 20);
 }
 
-/// The tins of packets that leave a shaper at 10 Mbit/s, where those named always have packets and
+/// The tins of packets that leave a shaper at 10 Mbit/s. The named tins always have packets, and
 /// the device is always ready.
 fn picks(tins: TinMode, backlogged: &[(usize, u8)], packets: usize) -> Vec<usize> {
     let mut cake = cake(&CakeParams { tins, ..params() });
@@ -169,11 +169,11 @@ fn picks(tins: TinMode, backlogged: &[(usize, u8)], packets: usize) -> Vec<usize
         cake.enqueue(packet(*tin as u32, *dscp), now, &mut verdicts);
     }
     while picks.len() < packets {
-        now = now.max(cake.holds_until().expect("it has a rate"));
-        let left = cake.dequeue(now, &mut verdicts).expect("there is always one");
+        now = now.max(cake.holds_until().expect("the cake has a rate"));
+        let left = cake.dequeue(now, &mut verdicts).expect("there is always a packet");
         picks.push(left.flow as usize);
         cake.enqueue(packet(left.flow, left.ds.dscp()), now, &mut verdicts);
-        // No signal: what matters here is the shaper.
+        // Reset COBALT: only the shaper is tested here.
         for (tin, _) in backlogged {
             let flows = &mut cake.tins[*tin].flows;
             (0..flows::QUEUES).for_each(|index| flows.at_mut(index).signals = Default::default());
@@ -200,7 +200,7 @@ fn the_highest_tin_within_its_rate_goes_first() {
     let two = |one, other| share(&picks(TinMode::Diffserv4, &[one, other], 1600), one.0);
     assert_eq!(two((0, 0), (1, 8)), 0.9375);
     assert_eq!(two((0, 0), (3, 46)), 0.75);
-    // Nobody is within its rate: not by the ratio of rates.
+    // No tin is within its rate, so the ratio of rates does not matter.
     assert!((two((2, 34), (3, 46)) - 2.0 / 3.0).abs() < 0.01);
 }
 
@@ -213,7 +213,7 @@ fn eight_backlogged_tins_starve_the_lower_five() {
     for (tin, expected) in [(7, 0.393), (6, 0.449), (5, 0.158)] {
         assert!((shares[tin] - expected).abs() < 0.01, "tin {tin}: {shares:?}");
     }
-    // What they got, they got before the others had used up their rates.
+    // These tins sent only before the others had used up their rates.
     assert!(shares[..5].iter().all(|share| *share < 0.005), "{shares:?}");
 }
 
@@ -227,7 +227,7 @@ fn the_shaper_saves_up_nothing_and_packets_leave_a_packet_s_time_apart() {
     }
     let mut left = Vec::new();
     for _ in 0..4 {
-        let at = cake.holds_until().expect("a rate").max(start);
+        let at = cake.holds_until().expect("the cake has a rate").max(start);
         assert!(at == start || cake.dequeue(Time(at.0 - 1), &mut verdicts).is_none());
         assert!(cake.dequeue(at, &mut verdicts).is_some());
         left.push((at.0 - start.0) / 1_211_200);
@@ -237,7 +237,7 @@ fn the_shaper_saves_up_nothing_and_packets_leave_a_packet_s_time_apart() {
     assert_eq!((cake.next, cake.failsafe), (start.0 + 4 * 1_211_200, start.0 + 4 * 1_816_800));
 }
 
-/// Turns that a queue is given one after another.
+/// The lengths of a queue's successive turns.
 fn turns(flows: &mut Flows, index: usize, times: u64) -> Vec<i32> {
     let mut rng = Rng::new(times, "turn");
     let turn = |_| {
@@ -248,11 +248,11 @@ fn turns(flows: &mut Flows, index: usize, times: u64) -> Vec<i32> {
     (0..times).map(turn).collect()
 }
 
-/// A bulk flow of a host.
+/// Makes a flow of this host a bulk flow.
 fn bulk(flows: &mut Flows, flow: u32, host: u32) -> usize {
     let index = flows.queue(flow, || [host, 0]);
     flows.arrived(index, &mut Rng::new(1, "arrived"));
-    // A packet that waits.
+    // The queue has a packet.
     flows.at_mut(index).head = 0;
     turns(flows, index, 1);
     index
@@ -289,17 +289,17 @@ fn eight_flows_of_a_set_have_queues_of_their_own_and_the_ninth_shares() {
             index
         })
         .collect();
-    // From the slot on, around its set of eight; the ninth takes over the slot.
+    // From the slot on, around its set of eight. The ninth flow takes over the slot.
     assert_eq!(found, [21, 22, 23, 16, 17, 18, 19, 20, 21]);
     assert_eq!(queue(&mut flows, 3), 16);
     assert_eq!(queue(&mut flows, 8), 21);
-    // The first one's mark is gone: it finds a queue at rest, if there is one.
+    // The first flow's tag is gone. It finds a queue at rest, if there is one.
     flows.found_empty(18, false);
     assert_eq!(queue(&mut flows, 0), 18);
 }
 
-/// Shares of four flows, of which the first has a source of its own and the others share one; each
-/// always has three packets.
+/// The shares of four flows that always have three packets each. The first has a source of its own,
+/// and the others share one.
 fn shares(isolation: Isolation) -> [f64; 4] {
     let mut cake = cake(&CakeParams { isolation, bandwidth: Some(50_000_000), ..params() });
     let (mut verdicts, mut now) = (Vec::new(), Time(1_000 * MS));
@@ -312,8 +312,8 @@ fn shares(isolation: Isolation) -> [f64; 4] {
     }
     let mut sent = [0.0; 4];
     for _ in 0..6000 {
-        now = now.max(cake.holds_until().expect("a rate"));
-        let left = cake.dequeue(now, &mut verdicts).expect("there is always one");
+        now = now.max(cake.holds_until().expect("the cake has a rate"));
+        let left = cake.dequeue(now, &mut verdicts).expect("there is always a packet");
         sent[left.flow as usize] += 1.0 / 6000.0;
         cake.enqueue(send(left.flow), now, &mut verdicts);
     }
@@ -326,7 +326,7 @@ fn flows_share_or_hosts_and_then_their_flows() {
     for (isolation, expected) in [
         (Isolation::Flows, [0.25; 4]),
         (Isolation::DualSrchost, [1.0 / 2.0, 1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]),
-        // All have one destination, and four flows there are more than three at a source.
+        // All flows have one destination, where four flows count for more than three at a source.
         (Isolation::DualDsthost, [0.25; 4]),
         (Isolation::TripleIsolate, [0.25; 4]),
     ] {
@@ -334,7 +334,7 @@ fn flows_share_or_hosts_and_then_their_flows() {
         let near = found.iter().zip(expected).all(|(share, fair)| (share - fair).abs() < 0.01);
         assert!(near, "{isolation:?}: {found:?}");
     }
-    // One queue each: that of the three sends as much as that of the one.
+    // There is one queue per source: that of the three flows sends as much as that of the one.
     let [first, ..] = shares(Isolation::Srchost);
     assert!((first - 0.5).abs() < 0.01, "{first}");
     assert!(shares(Isolation::Hosts)[0] > 0.49);
@@ -342,13 +342,14 @@ fn flows_share_or_hosts_and_then_their_flows() {
 
 #[test]
 fn hosts_that_the_owner_knows_stand_above_those_of_the_body() {
-    let mut told = cake(&CakeParams { isolation: Isolation::DualSrchost, ..params() });
+    let mut shared = cake(&CakeParams { isolation: Isolation::DualSrchost, ..params() });
     let known = [[1, 9], [5, 9], [5, 9]];
-    *Qdisc::<Sent>::hosts(&mut told).expect("it shares by host") = known.into();
-    let source = |flow: u32| hash_hosts(told.isolation, &told.hosts, told.key, &packet(flow, 0))[0];
+    *Qdisc::<Sent>::hosts(&mut shared).expect("the isolation is by host") = known.into();
+    let source =
+        |flow: u32| hash_hosts(shared.isolation, &shared.hosts, shared.key, &packet(flow, 0))[0];
     assert_ne!(source(0), source(1));
     assert_eq!(source(1), source(2));
-    assert!(Qdisc::<Sent>::hosts(&mut cake(&params())).is_none(), "by flows alone");
+    assert!(Qdisc::<Sent>::hosts(&mut cake(&params())).is_none(), "isolation by flows only");
 }
 
 #[test]
@@ -358,7 +359,7 @@ fn the_longest_queue_of_all_tins_loses_its_oldest_packets() {
     let mut verdicts = Vec::new();
     let now = Time(1_000 * MS);
     for number in 0..30 {
-        // One of three is of another tin.
+        // Every third packet is of another tin.
         let flow = u32::from(number % 3 == 0);
         let body = Sent { number, ..packet(flow, 0).body };
         let dscp = if flow == 1 { 46 } else { 0 };
@@ -372,7 +373,7 @@ fn the_longest_queue_of_all_tins_loses_its_oldest_packets() {
         })
         .collect();
     assert_eq!(dropped, [1, 2, 4, 5, 7, 8, 10, 11, 13, 14]);
-    // COBALT counts the episode, and BLUE one step: all came within a target.
+    // COBALT counts the episode, and BLUE one step: all packets arrived within a target.
     let flow = (0..flows::QUEUES).map(|index| cake.tins[0].flows.at(index));
     let flow = flow.clone().find(|flow| flow.bytes > 0).expect("its packets wait");
     assert_eq!((flow.signals.p_drop, flow.signals.count), (1 << 24, 1));
@@ -386,7 +387,7 @@ fn wash_clears_the_codepoint_when_it_has_been_read_and_keeps_ecn() {
     let ds = DsField(46 << 2 | 0b10);
     cake.enqueue(Packet { ds, ..packet(1, 0) }, Time(MS), &mut Vec::new());
     assert_eq!(cake.tins[3].packets, 1);
-    let left = cake.dequeue(Time(MS), &mut Vec::new()).expect("it is there");
+    let left = cake.dequeue(Time(MS), &mut Vec::new()).expect("the packet is queued");
     assert_eq!(left.ds, DsField(0b10));
 }
 
@@ -398,9 +399,9 @@ fn what_is_dropped_counts_against_the_rate_where_it_has_come_over_the_line() {
         for _ in 0..10 {
             cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut verdicts);
         }
-        // Over target from the first one on: the second one is dropped.
+        // The sojourn is over target from the first packet on, and the second one is dropped.
         for at in [1_100 * MS, 1_150 * MS] {
-            cake.dequeue(Time(at), &mut verdicts).expect("one leaves");
+            cake.dequeue(Time(at), &mut verdicts).expect("a packet leaves");
         }
         assert_eq!(verdicts.len(), 1);
         (cake.next - 1_000 * MS, cake.failsafe - 1_000 * MS)
@@ -421,9 +422,9 @@ fn without_a_rate_nothing_is_held_back_and_tins_share_by_turns() {
     }
     let mut left = [0u32; 4];
     for _ in 0..1856 {
-        left[cake.dequeue(now, &mut verdicts).expect("there is one").flow as usize] += 1;
+        left[cake.dequeue(now, &mut verdicts).expect("a packet is queued").flow as usize] += 1;
     }
-    // As 1024 : 64 : 512 : 256.
+    // The shares are as 1024 : 64 : 512 : 256.
     for (left, expected) in left.into_iter().zip([1024u32, 64, 512, 256]) {
         assert!(left.abs_diff(expected) <= 4, "{left} for {expected}");
     }
@@ -436,12 +437,12 @@ fn a_tin_without_packets_saves_up_one_turn_and_no_more() {
     let now = Time(1_000 * MS);
     let mut deficits = || {
         cake.enqueue(packet(2, 34), now, &mut Vec::new());
-        cake.dequeue(now, &mut Vec::new()).expect("it has just come");
+        cake.dequeue(now, &mut Vec::new()).expect("a packet has just been enqueued");
         cake.tins.iter().map(|tin| tin.deficit).collect::<Vec<_>>()
     };
-    // The first two tins are passed by on the way to the third.
+    // The first two tins are skipped on the way to the third.
     assert_eq!(deficits(), [1024, 64, -1514, 0]);
-    // Three turns of 512 bytes later the third is above 0, and the others were passed three times.
+    // After three turns of 512 bytes the third is above 0, and the others were skipped three times.
     assert_eq!(deficits(), [1024, 64, -1514 + 3 * 512 - 1514, 256]);
 }
 
@@ -451,13 +452,13 @@ fn the_last_packet_of_a_queue_is_sent_where_the_law_drops_it() {
     let mut verdicts = Vec::new();
     cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut verdicts);
     cake.enqueue(packet(1, 0), Time(1_000 * MS), &mut verdicts);
-    // Over target from the first one on: at the second one a signal is due.
+    // The sojourn is over target from the first packet on, and a signal is due at the second.
     for at in [1_100 * MS, 1_150 * MS] {
-        cake.dequeue(Time(at), &mut verdicts).expect("one leaves");
+        cake.dequeue(Time(at), &mut verdicts).expect("a packet leaves");
     }
     assert_eq!(verdicts, []);
     let count = (0..flows::QUEUES).map(|index| cake.tins[0].flows.at(index).signals.count).max();
-    assert_eq!(count, Some(2), "the law counts the signal all the same");
+    assert_eq!(count, Some(2), "the law counts the signal although the packet is sent");
 }
 
 #[test]
@@ -477,7 +478,7 @@ fn what_the_filter_or_the_memory_drops_counts_against_the_rate_where_it_has_come
         [filters.next - now.0, short.next - now.0]
     };
     assert_eq!(charged(false), [0, 0]);
-    // 800 ns a byte.
+    // 800 ns per byte.
     assert_eq!(charged(true), [2 * 66 * 800, 3 * 1_211_200]);
 }
 
@@ -491,7 +492,7 @@ fn where_a_drop_spends_the_turn_the_next_flow_s_packet_leaves() {
         }
         let mut now = 1_100 * MS;
         loop {
-            let left = cake.dequeue(Time(now), &mut verdicts).expect("both wait");
+            let left = cake.dequeue(Time(now), &mut verdicts).expect("both are queued");
             if let [Verdict::Dropped(dropped, Cause::Target), ..] = &verdicts[..] {
                 return left.flow == dropped.flow;
             }
@@ -503,16 +504,16 @@ fn where_a_drop_spends_the_turn_the_next_flow_s_packet_leaves() {
 
 #[test]
 fn what_comes_over_the_line_may_wait_two_packets_of_each_flow() {
-    // Eight flows with three half packets each wait 14.5 ms; two full packets of each take 19.4, and one
-    // 9.7.
+    // Eight flows with three half packets each wait 14.5 ms. Two full packets of each take 19.4 ms,
+    // one takes 9.7 ms.
     let dropped = |ingress| {
         let mut cake = cake(&CakeParams { ingress, ..params() });
         let (mut verdicts, mut now) = (Vec::new(), Time(1_000 * MS));
         let half = |flow| Packet { size: MTU / 2, ..packet(flow, 0) };
         (0..24).for_each(|number| cake.enqueue(half(number % 8), now, &mut verdicts));
         for _ in 0..1000 {
-            now = now.max(cake.holds_until().expect("it has a rate"));
-            let left = cake.dequeue(now, &mut verdicts).expect("there is always one");
+            now = now.max(cake.holds_until().expect("the cake has a rate"));
+            let left = cake.dequeue(now, &mut verdicts).expect("there is always a packet");
             cake.enqueue(half(left.flow), now, &mut verdicts);
         }
         !verdicts.is_empty()

@@ -1,4 +1,4 @@
-//! Tins: classes of traffic by DSCP, each with a rate above which others go first.
+//! Tins: classes of traffic by DSCP, each with a rate above which other tins are served first.
 //!
 //! | | tins | rate of each, of the whole |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 
 use serde::Deserialize;
 
-/// How codepoints are sorted into tins.
+/// The mapping from codepoints to tins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TinMode {
@@ -37,8 +37,8 @@ impl TinMode {
         TinMode::Diffserv8,
     ];
 
-    /// The rates of its tins, bytes/s, where all have `rate` together, and the bytes of a tin's
-    /// turn where there is no rate.
+    /// For each tin: its rate, bytes/s, given the total `rate`, and the bytes of its turn if there
+    /// is no rate.
     pub(super) fn shares(self, rate: u64) -> Vec<(u64, u32)> {
         match self {
             TinMode::Besteffort => vec![(rate, 65_535)],
@@ -46,7 +46,7 @@ impl TinMode {
             TinMode::Diffserv4 => {
                 vec![(rate, 1024), (rate >> 4, 64), (rate >> 1, 512), (rate >> 2, 256)]
             }
-            // Each has 7/8 of the one before.
+            // Each tin has 7/8 of the previous one.
             TinMode::Precedence | TinMode::Diffserv8 => {
                 let (mut rate, mut quantum) = (rate, 256);
                 let mut next = || {

@@ -1,8 +1,9 @@
-//! DualPI2's relation in cable modems, Low Latency DOCSIS: both queues decide as packets come, L by a
-//! ramp of its backlog's time at the link's rate, C by DOCSIS-PIE. Sources and deviations: `dualpi2`.
+//! The DualPI2 of cable modems, Low Latency DOCSIS: both queues decide as packets arrive. L uses a
+//! ramp of its backlog's time at the link's rate, C uses DOCSIS-PIE. Sources and deviations:
+//! `dualpi2`.
 //!
-//! Deviations: L's buffer has room for eight full packets on a slow link, too. The turns are Linux's,
-//! by the same shares. The rate is the link's, and its requests and grants are not modelled.
+//! Deviations: L's buffer has room for at least eight full packets, also on a slow link. The turns
+//! are Linux's, by the same shares. The rate is the link's; requests and grants are not modelled.
 
 use super::protection::Protection;
 use super::rfc::ramp;
@@ -18,11 +19,11 @@ use units::{Rate, Span, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DocsisDualPi2Params {
-    /// Full packets in C; `None`: what the link's first rate carries in 100 ms.
+    /// The limit of C in full packets. `None`: 100 ms at the link's first rate.
     pub limit: Option<u64>,
     /// k (2).
     pub coupling_factor: u8,
-    /// Where L's ramp ends on a fast link, ns (1 000 000).
+    /// The end of L's ramp on a fast link, ns (1 000 000).
     pub max_th_ns: u64,
     /// LATENCY_TARGET of C, ns (10 000 000).
     pub target_ns: u64,
@@ -32,20 +33,20 @@ pub struct DocsisDualPi2Params {
     pub alpha: f64,
     /// B, Hz (2.5).
     pub beta: f64,
-    /// A flow that fills L is sent to C (true).
+    /// Send a flow that fills L to C (true).
     pub queue_protection: bool,
 }
 
 const C_BUFFER: Span = Span::from_millis(100);
 const L_BUFFER: Span = Span::from_millis(10);
-/// Full packets that they have room for at least.
+/// The least buffer of each queue, full packets.
 const C_PACKETS: u64 = 2;
 const L_PACKETS: u64 = 8;
-/// The same of each where no rate is known.
+/// The limit of each queue if no rate is known, full packets.
 const USUAL_LIMIT: u64 = 10_000;
-/// How long L's ramp is: 2^19 ns.
+/// The length of L's ramp: 2^19 ns.
 const RANGE: Span = Span(1 << 19);
-/// It begins at the time of so many bytes at least.
+/// The ramp starts at the time that these bytes take, or later.
 const FLOOR_BYTES: u64 = 2 * 2000;
 const MOST_TH: Span = Span(65_535_000);
 /// L's and C's shares of the link.
@@ -57,7 +58,8 @@ pub(super) struct DocsisDualPi2<B> {
     mtu: u64,
     k: f64,
     max_th: Span,
-    /// bit/s; 0: not known, and nothing takes time. An outage leaves it.
+    /// The link's rate, bit/s; 0: unknown, and transmission takes no time. An outage does not
+    /// change it.
     rate: u64,
     protection: Option<Protection>,
     hash_key: u64,
@@ -118,21 +120,21 @@ impl<B: Body> DocsisDualPi2<B> {
         }
     }
 
-    /// How long bytes take at the link's rate.
+    /// The time that these bytes take at the link's rate.
     fn time(&self, bytes: u64) -> Span {
         let ns = (u128::from(bytes) * 8_000_000_000).checked_div(self.rate.into());
         Span(ns.unwrap_or(0) as u64)
     }
 
-    /// Where L's ramp begins and ends.
+    /// The start and the end of L's ramp.
     pub(super) fn thresholds(&self) -> (Span, Span) {
         let begins = Span(self.max_th.0.saturating_sub(RANGE.0)).max(self.time(FLOOR_BYTES));
         let ends = (begins + RANGE).min(MOST_TH);
         (begins.min(ends), ends)
     }
 
-    /// How long C's backlog takes at the rate that L leaves it, s: L's of the last interval, and of
-    /// its share at most.
+    /// The time that C's backlog takes at the rate that L leaves it, s. L's rate is that of the
+    /// last interval, but at most L's share.
     pub(super) fn c_delay(&self, l_sent: u64) -> f64 {
         if self.rate == 0 {
             return 0.0;
@@ -152,7 +154,7 @@ impl<B: Body> DocsisDualPi2<B> {
         }
     }
 
-    /// After the updates that are due, with the queues as they have been since the last call.
+    /// DOCSIS-PIE after the updates that are due, with the queues unchanged since the last call.
     #[cold]
     fn pie_at(&self, now: Time) -> DocsisPie {
         let (mut pie, mut timer) = (self.pie.clone(), self.timer);
@@ -228,10 +230,14 @@ impl<B: Body> DocsisDualPi2<B> {
         self.queues.c.push(packet, now);
     }
 
-    pub(super) fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    pub(super) fn dequeue(
+        &mut self,
+        now: Time,
+        _verdicts: &mut Vec<Verdict<B>>,
+    ) -> Option<Packet<B>> {
         self.catch_up(now);
         let side = self.turns.next(&self.queues)?;
-        let packet = self.queues.of_mut(side).pop().expect("its turn is one with packets");
+        let packet = self.queues.of_mut(side).pop().expect("the side whose turn it is has packets");
         let other = if side == Side::L { Side::C } else { Side::L };
         self.turns.sent(side, packet.size, !self.queues.is_empty(other));
         if side == Side::L {

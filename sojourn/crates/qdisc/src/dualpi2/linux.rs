@@ -1,10 +1,10 @@
-//! DualPI2 as Linux has it: integers, a step in L, and independent draws. Sources and deviations:
+//! Linux's DualPI2: integers, a step in L, and independent draws. Sources and deviations:
 //! `dualpi2`.
 
 use super::{Controller, Pair, Side, Turns, Updated};
 use crate::ds::mark;
 use crate::{
-    Body, Cause, Context, Ecn, JudgedDraw, Packet, ReplayDraws, ReplayHint, State, Verdict,
+    Body, Cause, Context, DrawOutcome, Ecn, Packet, ReplayDraws, ReplayHint, State, Verdict,
 };
 use serde::Deserialize;
 use std::collections::VecDeque;
@@ -14,43 +14,44 @@ use units::{Rng, Span, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinuxDualPi2Params {
-    /// Packets in both queues (10000).
+    /// The limit of both queues, packets (10000).
     pub limit: u64,
-    /// Bytes of memory in both queues; `None`: two of the link's largest packets for each of the
-    /// limit.
+    /// The memory of both queues, bytes. `None`: two of the link's largest packets for each packet
+    /// of `limit`.
     pub memlimit: Option<u64>,
     /// k (2).
     pub coupling_factor: u8,
-    /// L marks what waited longer, ns (1 000 000).
+    /// L marks packets that waited longer, ns (1 000 000).
     pub step_thresh_ns: u64,
-    /// In its place: L marks what leaves more packets than that behind.
+    /// Replaces `step_thresh_ns`: L marks a packet that leaves more packets than this behind.
     pub step_thresh_packets: Option<u32>,
-    /// No step for a packet that finds fewer packets in L (0).
+    /// There is no step for a packet that finds fewer packets in L (0).
     pub min_qlen_step: u32,
-    /// Percent of the link that C has while both wait (10).
+    /// C's share of the link while both queues have packets, percent (10).
     pub classic_protection: u8,
-    /// The delay that p aims at, ns (15 000 000).
+    /// The delay that p is controlled for, ns (15 000 000).
     pub target_ns: u64,
-    /// Time between two updates of p, ns (16 000 000).
+    /// The time between two updates of p, ns (16 000 000).
     pub tupdate_ns: u64,
     /// Weight of the delay's distance from the target, Hz / 256 (41).
     pub alpha: u32,
     /// Weight of the delay's growth, Hz / 256 (819).
     pub beta: u32,
-    /// Where k p passes 1, L drops with p squared; otherwise p is kept below that (true).
+    /// If k p exceeds 1, L drops with p squared. Otherwise p is limited so that k p does not exceed
+    /// 1 (true).
     pub drop_on_overload: bool,
-    /// The controller decides as packets come, in place of as they leave (false).
+    /// The controller decides as packets arrive rather than as they leave (false).
     pub drop_enqueue: bool,
-    /// ECT(0) is of L, too (false).
+    /// ECT(0) joins L, too (false).
     pub any_ect: bool,
 }
 
-/// p = 1.
+/// The value of p that stands for 1.
 const MOST: u64 = u32::MAX as u64;
 /// The shift between a gain's product with ns and p.
 const GAIN_SHIFT: u32 = 6;
 
-/// A gain of 256ths of 1 Hz, in units of p a ns, times 2^6.
+/// A gain, given in 256ths of 1 Hz, in units of p per ns, times 2^6.
 pub(super) fn scaled(gain: u32) -> i64 {
     ((u64::from(gain) * MOST / 4) / 1_000_000_000) as i64
 }
@@ -82,8 +83,8 @@ impl Pi {
 }
 
 impl Controller for Pi {
-    /// The step of p is cast to 32 bits, as the kernel does: a fall of the delay by more than 312 ms
-    /// loses whole turns.
+    /// The step of p is cast to 32 bits, as in the kernel. So it wraps if the delay falls by more
+    /// than 312 ms.
     #[inline]
     fn update(&mut self, delay: Span) {
         let delay = delay.0 as i64;
@@ -97,7 +98,7 @@ impl Controller for Pi {
     }
 }
 
-/// What is decided of a packet.
+/// The decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decision {
     Pass,
@@ -110,7 +111,7 @@ pub(super) struct LinuxDualPi2<B> {
     limit: u64,
     memlimit: u64,
     header_bytes: u32,
-    /// Two of the link's largest packets: with less there is no law.
+    /// Two of the link's largest packets. With a smaller backlog every packet passes.
     enough_bytes: u64,
     k: u64,
     step: Step,
@@ -119,7 +120,7 @@ pub(super) struct LinuxDualPi2<B> {
     drop_enqueue: bool,
     any_ect: bool,
     queues: Pair<B>,
-    /// Of each packet in L whether the step is for it.
+    /// For each packet in L whether the step applies to it.
     stepped: VecDeque<bool>,
     memory: u64,
     pub(super) turns: Turns,
@@ -130,8 +131,8 @@ pub(super) struct LinuxDualPi2<B> {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Waited(Span),
-    Behind(u32),
+    Sojourn(Span),
+    Packets(u32),
 }
 
 impl<B: Body> LinuxDualPi2<B> {
@@ -147,7 +148,7 @@ impl<B: Body> LinuxDualPi2<B> {
             k: params.coupling_factor.into(),
             step: params
                 .step_thresh_packets
-                .map_or(Step::Waited(Span(params.step_thresh_ns)), Step::Behind),
+                .map_or(Step::Sojourn(Span(params.step_thresh_ns)), Step::Packets),
             min_qlen_step: params.min_qlen_step,
             drop_on_overload: params.drop_on_overload,
             drop_enqueue: params.drop_enqueue,
@@ -221,7 +222,8 @@ impl<B: Body> LinuxDualPi2<B> {
         self.pi.catch_up(&self.queues, now);
         loop {
             let side = self.turns.next(&self.queues)?;
-            let mut packet = self.queues.of_mut(side).pop().expect("its turn is one with packets");
+            let mut packet =
+                self.queues.of_mut(side).pop().expect("the side whose turn it is has packets");
             self.memory -= self.truesize(&packet);
             let steps = side == Side::L && self.steps(&packet, now);
             if !self.drop_enqueue && !self.controller_passes(side, &mut packet, steps, verdicts) {
@@ -238,18 +240,18 @@ impl<B: Body> LinuxDualPi2<B> {
         }
     }
 
-    /// Whether L's step signals to the packet that it gave.
+    /// Whether L's step marks this packet, which has just left L.
     #[inline]
     fn steps(&mut self, packet: &Packet<B>, now: Time) -> bool {
-        let applies = self.stepped.pop_front().expect("each packet in L has one");
+        let applies = self.stepped.pop_front().expect("each packet in L has an entry");
         applies
             && match self.step {
-                Step::Waited(most) => now.since(packet.enqueued) > most,
-                Step::Behind(most) => self.queues.l.backlog().packets > most,
+                Step::Sojourn(most) => now.since(packet.enqueued) > most,
+                Step::Packets(most) => self.queues.l.backlog().packets > most,
             }
     }
 
-    /// Whether the controller lets a packet pass, marked or not, with the backlog behind it.
+    /// Whether the controller lets a packet pass, marked or not, given the backlog behind it.
     #[inline]
     fn controller_passes(
         &mut self,
@@ -260,7 +262,8 @@ impl<B: Body> LinuxDualPi2<B> {
     ) -> bool {
         let replay_hint = packet.body.replay_hint();
         let decision = self.decide(side, packet.ds.ecn(), replay_hint);
-        // Where the step marks too, may mark later, or a mark was there, nobody saw what was drawn.
+        // The draw can't be seen if the step marks, too, or may mark later, or the packet was
+        // already marked.
         let later = side == Side::L && (self.drop_enqueue || packet.ds.ecn() == Ecn::Ce);
         let judged = &mut self.replay_draws.now;
         if (steps || later) && judged.chance > 0.0 {
@@ -280,18 +283,18 @@ impl<B: Body> LinuxDualPi2<B> {
 
     #[inline]
     fn decide(&mut self, side: Side, ecn: Ecn, replay_hint: Option<ReplayHint>) -> Decision {
-        self.replay_draws.now = JudgedDraw::default();
+        self.replay_draws.now = DrawOutcome::default();
         if self.queues.backlog().bytes < self.enough_bytes {
             return Decision::Pass;
         }
         let p = u64::from(self.pi.controller.p);
         let overload = self.k * p > MOST;
-        let signalled = replay_hint.map(|told| told != ReplayHint::Passed);
+        let signalled = replay_hint.map(|hint| hint != ReplayHint::Passed);
         match side {
             Side::C if !self.throws(p, 2, signalled) => Decision::Pass,
             Side::C if ecn == Ecn::NotEct || overload => Decision::Drop,
             Side::L if overload && self.drop_on_overload => {
-                let dropped = replay_hint.map(|told| told == ReplayHint::Dropped);
+                let dropped = replay_hint.map(|hint| hint == ReplayHint::Dropped);
                 if self.throws(p, 2, dropped) { Decision::Drop } else { Decision::Signal }
             }
             Side::L if !self.throws(self.k * p, 1, signalled) => Decision::Pass,
@@ -299,18 +302,18 @@ impl<B: Body> LinuxDualPi2<B> {
         }
     }
 
-    /// Whether so many draws of 32 bits are all at most `p`; in a replay as replay_hint, where p leaves
-    /// the choice.
+    /// Whether `times` draws of 32 bits are all at most `p`. In a replay the recorded outcome, if p
+    /// allows both.
     #[inline]
-    fn throws(&mut self, p: u64, times: i32, told: Option<bool>) -> bool {
-        if let Some(told) = told
+    fn throws(&mut self, p: u64, times: i32, recorded: Option<bool>) -> bool {
+        if let Some(drew) = recorded
             && 0 < p
             && p < MOST
         {
             let once = p as f64 / (MOST + 1) as f64;
             let chance = (0..times).map(|_| once).product();
-            self.replay_draws.now = JudgedDraw { dropped: false, chance, drew: told };
-            return told;
+            self.replay_draws.now = DrawOutcome { dropped: false, chance, drew };
+            return drew;
         }
         (0..times).all(|_| self.rng.next_u64() >> 32 <= p)
     }

@@ -1,11 +1,11 @@
-//! dualpi2: two queues that share a link, one for senders that answer each mark a little (L4S, the
-//! queue L) and one for all others (the queue C), under one controller.
+//! dualpi2: two coupled queues share a link under one controller. The queue L is for senders that
+//! respond a little to each mark (L4S), the queue C is for all others.
 //!
-//! A PI controller moves p by how long the queues delay packets: alpha (q - target) + beta (q -
-//! q_old). A packet of C is dropped or marked with p squared, one of L is marked with k p. So a
-//! Reno-like flow, whose rate goes with one over the square root of that probability, and a
-//! DCTCP-like one, whose rate goes with one over it, have like rates. L is marked from a threshold of
-//! its own, too, which keeps it short, and is served first most of the time.
+//! A PI controller changes p by the queueing delay: alpha (q - target) + beta (q - q_old). A packet
+//! of C is dropped or marked with probability p squared, one of L is marked with probability k p.
+//! The rate of a Reno-like flow is proportional to one over the square root of its probability,
+//! that of a DCTCP-like flow to one over its probability. So both have similar rates. L also has a
+//! marking threshold of its own, which keeps it short, and is served first most of the time.
 //!
 //! | | linux | rfc | docsis |
 //! |---|---|---|---|
@@ -13,8 +13,8 @@
 //! | limit | packets and memory, of both queues | bytes of both, 250 ms of the rate | L 10 ms, C 100 ms of the rate |
 //! | base | PI, p in units of 2^-32 | PI, reals | DOCSIS-PIE of C: p_C |
 //! | q | the older head's age | the older head's age | backlog of C / the rate that L leaves it |
-//! | decides | as a packet leaves; with `drop_enqueue` as it comes | as it leaves | as it comes |
-//! | L's own | above a step in its sojourn | on a ramp of it | on a ramp of L's backlog / rate |
+//! | decides | as a packet leaves; with `drop_enqueue` as it arrives | as it leaves | as it arrives |
+//! | L's own marks | above a step in its sojourn | on a ramp of its sojourn | on a ramp of L's backlog / rate |
 //! | L's own and coupled | one after the other | the larger | the larger |
 //! | draws | independent | each probability added up (`Recur`) | in L added up, in C as in pie |
 //! | short queues | nothing below two full packets in both | no mark by the ramp up to one in L | C: as in pie |
@@ -25,12 +25,12 @@
 //! Linux's sch_dualpi2 (7.3) for the behaviour of `linux`; MULPIv3.1, Annexes M to P, as CableLabs'
 //! model of them behaves (docsis).
 //!
-//! Deviations: no filter puts a packet into a queue: the ECN field alone does. No parent peeks, which
-//! in Linux decides a packet earlier. A packet that came marked isn't reported as marked again, and
-//! one that controller and step mark is reported once, for the controller. Linux's timer is set anew
-//! from the time at which it was handled; here it is in time, and starts at time 0. It is evaluated
-//! when a queue is called next, with the queues as they were. Of two things at one instant the timer
-//! is first.
+//! Deviations: no filter assigns a packet to a queue: only the ECN field does. No parent peeks,
+//! which in Linux causes an earlier decision on a packet. A packet that arrives marked is not
+//! reported as marked again. One that both controller and step mark is reported once, for the
+//! controller. Linux restarts its timer at the time at which it was handled; here the timer is
+//! never late, and starts at time 0. It is evaluated at the next call of a queue, with the queues
+//! unchanged until then. At the same instant the timer comes first.
 
 mod docsis;
 mod linux;
@@ -44,7 +44,7 @@ pub use linux::LinuxDualPi2Params;
 pub use rfc::RfcDualPi2Params;
 
 use crate::timer::Timer;
-use crate::{Backlog, Body, Context, Fifo, Packet, Qdisc, ReplayDraws, Replayed, State, Verdict};
+use crate::{Backlog, Body, Context, Fifo, Packet, Qdisc, ReplayDraws, Replayable, State, Verdict};
 use docsis::DocsisDualPi2;
 use linux::LinuxDualPi2;
 use rfc::RfcDualPi2;
@@ -112,7 +112,7 @@ impl<B> Pair<B> {
         Backlog { packets: c.packets + l.packets, bytes: c.bytes + l.bytes }
     }
 
-    /// How long the oldest packet of a queue has waited; none: not at all.
+    /// The time that the oldest packet of a queue has waited; zero if the queue is empty.
     #[inline]
     fn age(&self, side: Side, now: Time) -> Span {
         self.of(side).front().map_or(Span::ZERO, |oldest| now.since(oldest.enqueued))
@@ -124,7 +124,7 @@ impl<B> Pair<B> {
         self.age(Side::C, now).max(self.age(Side::L, now))
     }
 
-    /// What both queues tell of themselves.
+    /// The state that both queues contribute.
     fn state(&self, now: Time) -> State {
         State {
             classic_delay: Some(self.age(Side::C, now).0 as f64),
@@ -134,13 +134,13 @@ impl<B> Pair<B> {
     }
 }
 
-/// Turns by a credit in bytes: L has the turn while the credit is at most zero. Each packet of L
-/// that C waits for adds to it, and each of C that L waits for takes away.
+/// Turns by a credit in bytes: L has the turn while the credit is at most zero. A packet of L
+/// increases the credit if C has packets, and a packet of C decreases it if L has packets.
 #[derive(Clone, Copy, Debug)]
 struct Turns {
     credit: i64,
     first: i64,
-    /// Of 100, or of what else both add up to.
+    /// C's share, in units of the sum of both weights.
     c_weight: i64,
     l_weight: i64,
 }
@@ -151,7 +151,7 @@ impl Turns {
         Turns { credit: first, first, c_weight, l_weight }
     }
 
-    /// Whose turn it is; none: nobody waits, and all begins anew.
+    /// The side whose turn it is. `None`: both queues are empty, and the credit is reset.
     #[inline]
     fn next<B>(&mut self, queues: &Pair<B>) -> Option<Side> {
         match (queues.is_empty(Side::C), queues.is_empty(Side::L)) {
@@ -165,7 +165,7 @@ impl Turns {
         }
     }
 
-    /// A packet of that queue leaves, and the other queue waits or doesn't.
+    /// A packet of this side leaves; `other_waits` if the other queue has packets.
     #[inline]
     fn sent(&mut self, side: Side, size: u32, other_waits: bool) {
         if other_waits {
@@ -177,7 +177,7 @@ impl Turns {
     }
 }
 
-/// RFC 9332's `recur`: a decision that comes as often as its probability says, and evenly.
+/// RFC 9332's `recur`: positive decisions at the frequency of the probability, and evenly spaced.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recur(f64);
 
@@ -195,7 +195,7 @@ impl Recur {
 
 /// A PI controller of p.
 trait Controller: Copy + PartialEq {
-    /// Moves p, by how long the older queue's head has waited.
+    /// Updates p by the time that the older queue head has waited.
     fn update(&mut self, delay: Span);
 }
 
@@ -219,8 +219,8 @@ impl<C: Controller> Updated<C> {
         }
     }
 
-    /// The controller after the updates that are due, with the queues as they have been since the
-    /// last one: with empty ones it comes to rest.
+    /// The controller after the updates that are due, with the queues unchanged since the last one.
+    /// With empty queues it reaches a steady state.
     #[cold]
     fn at<B>(&self, queues: &Pair<B>, now: Time) -> C {
         let (mut controller, mut timer) = (self.controller, self.timer);
@@ -301,7 +301,7 @@ impl<B: Body> Qdisc<B> for DualPi2<B> {
     }
 }
 
-impl<B: Body> Replayed for DualPi2<B> {
+impl<B: Body> Replayable for DualPi2<B> {
     fn replay_draws(&mut self) -> Option<&mut ReplayDraws> {
         match &mut self.0 {
             Law::Linux(queue) => Some(queue.replay_draws()),

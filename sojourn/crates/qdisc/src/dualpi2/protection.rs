@@ -1,23 +1,23 @@
-//! DOCSIS's queue protection: who fills the queue L beyond its threshold is sent to C.
+//! DOCSIS's queue protection: a flow that fills queue L beyond its threshold is sent to C.
 //!
-//! Each flow has a score: how much of its bytes came while L's own law would have marked them, less
-//! what ages away. It is kept as the time at which it will have aged away, in one of 32 buckets that
-//! flows find by hash, or in one that the rest share. Where L's delay is critical and the product
-//! of delay and score, too, the packet is sanctioned.
+//! Each flow has a score: the bytes that arrived while L's own law would have marked them, less the
+//! aging. The score is stored as the time at which it will have aged away, in one of 32 buckets
+//! that a hash selects, or in one that the other flows share. If L's delay is critical and the
+//! product of delay and score is, too, the packet is sanctioned.
 //!
 //! Source: MULPIv3.1, Annex P; RFC 9957.
 
 use units::{Span, Time};
 
 const BUCKETS: usize = 32;
-/// How many bits of the hash find a bucket, and how often.
+/// The bits of the hash that select a bucket, and the number of attempts.
 const BITS: u32 = 5;
 const ATTEMPTS: usize = 2;
-/// Of a byte that was to be marked: 2^11 ns.
+/// The aging of a byte to be marked: 2^11 ns.
 const AGING: f64 = 2048.0;
-/// A score is this at most.
+/// The largest score.
 const MOST: Span = Span::from_secs(5);
-/// The score that L's critical delay takes for a sanction.
+/// The score from which a packet is sanctioned at L's critical delay.
 const CRITICAL_SCORE: Span = Span::from_millis(4);
 
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ struct Bucket {
 }
 
 pub(super) struct Protection {
-    /// The last is shared.
+    /// The last bucket is shared.
     buckets: [Bucket; BUCKETS + 1],
 }
 
@@ -36,8 +36,8 @@ impl Protection {
         Protection { buckets: [Bucket { flow: None, expires: Time::ZERO }; BUCKETS + 1] }
     }
 
-    /// Scores a packet of `flow`, whose hash is given, and says whether it is sanctioned. `native`
-    /// is the probability of L's own law, `critical` the delay above which L is too long.
+    /// Scores a packet of `flow` with this hash. Returns whether it is sanctioned. `native` is the
+    /// probability of L's own law, `critical` the delay above which L is too long.
     pub(super) fn sanctions(
         &mut self,
         (flow, hash): (u64, u32),
@@ -52,7 +52,7 @@ impl Protection {
         delay > critical && product(score, delay) > product(CRITICAL_SCORE, critical)
     }
 
-    /// The bucket that has this flow, else one of its own that is free, else the shared one.
+    /// The bucket of this flow, otherwise a free one, otherwise the shared one.
     fn bucket(&mut self, flow: u64, hash: u32, now: Time) -> usize {
         let mut found = BUCKETS;
         for attempt in 0..ATTEMPTS {
@@ -69,7 +69,7 @@ impl Protection {
         found
     }
 
-    /// The score with this packet.
+    /// Adds a packet to the score of a bucket, and returns the score.
     fn fill(&mut self, index: usize, bytes: u32, native: f64, now: Time) -> Span {
         let bucket = &mut self.buckets[index];
         let more = Span((native * f64::from(bytes) * AGING) as u64);
@@ -104,11 +104,12 @@ mod tests {
             let hash = flow as u32;
             protection.sanctions((flow, hash), 1500, 1.0, (delay, CRITICAL), NOW)
         };
-        // 3.072 ms of score at 1.1 ms are below 4, 6.144 above; at the threshold itself never.
+        // At 1.1 ms a score of 3.072 ms gives less than 4, and 6.144 ms more. At the threshold
+        // itself there is no sanction.
         let (long, short) = (Span(1_100_000), CRITICAL);
         assert_eq!([sent(1, long), sent(1, long)], [false, true]);
         assert_eq!([sent(2, short), sent(2, short), sent(2, short)], [false; 3]);
-        // 3.072 ms at 1.4 ms are 4.3.
+        // At 1.4 ms a score of 3.072 ms gives 4.3.
         assert!(sent(3, Span(1_400_000)));
     }
 
@@ -121,7 +122,7 @@ mod tests {
             assert_eq!(index, expected, "flow {flow}");
             protection.fill(index, 1500, 1.0, NOW);
         }
-        // Aged away, the first is anybody's.
+        // After aging any flow may use the first bucket.
         let later = NOW + MOST + MOST;
         assert_eq!(protection.bucket(3, hash, later), 1);
     }

@@ -1,7 +1,7 @@
-//! DualPI2 of RFC 9332, Appendix A.2, in reals. Sources and deviations: `dualpi2`.
+//! DualPI2 of RFC 9332, Appendix A.2, in real numbers. Sources and deviations: `dualpi2`.
 //!
-//! The RFC leaves the scheduler open; here it is Linux's, with the sixteenth for C that the RFC
-//! suggests. Read to the letter, its line 5a counts L behind the packet that leaves.
+//! The RFC does not specify the scheduler; here it is Linux's, with the share of 1/16 for C that
+//! the RFC suggests. Read literally, its line 5a counts the packets behind the one that leaves L.
 
 use super::{Controller, Pair, Recur, Side, Turns, Updated};
 use crate::ds::mark;
@@ -13,19 +13,19 @@ use units::{Span, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RfcDualPi2Params {
-    /// Full packets, of both queues; `None`: what the link's first rate carries in 250 ms.
+    /// The limit in full packets, of both queues. `None`: 250 ms at the link's first rate.
     pub limit: Option<u64>,
     /// k (2).
     pub coupling_factor: u8,
-    /// Where L's ramp begins, ns (800 000).
+    /// The start of L's ramp, ns (800 000).
     pub min_th_ns: u64,
-    /// How long it is, ns (400 000).
+    /// The length of L's ramp, ns (400 000).
     pub range_ns: u64,
-    /// Th_len: no ramp with so many packets in L (1).
+    /// Th_len: no ramp up to this many packets in L (1).
     pub min_qlen_ramp: u32,
-    /// Percent of the link that C has while both wait (6.25).
+    /// C's share of the link while both queues have packets, percent (6.25).
     pub classic_protection: f64,
-    /// The delay that p' aims at, ns (15 000 000).
+    /// The delay that p' is controlled for, ns (15 000 000).
     pub target_ns: u64,
     /// Tupdate, ns (15 000 000).
     pub tupdate_ns: u64,
@@ -35,15 +35,15 @@ pub struct RfcDualPi2Params {
     pub beta: f64,
 }
 
-/// Where nothing says how much 250 ms are: full packets.
+/// The limit if no rate is known, full packets.
 const USUAL_LIMIT: u64 = 10_000;
 const BUFFER: Span = Span::from_millis(250);
 /// p_Lmax.
 const MOST_L: f64 = 1.0;
-/// In which shares of the link are counted: a hundredth of a percent.
+/// The unit of the link's shares: a hundredth of a percent.
 const SHARES: f64 = 100.0;
 
-/// What a ramp of so many ns from `from` says of a delay.
+/// The probability of a ramp at this delay. The ramp starts at `from` and is `length` long.
 pub(super) fn ramp(delay: Span, from: Span, length: Span) -> f64 {
     if delay >= from + length {
         1.0
@@ -147,7 +147,8 @@ impl<B> RfcDualPi2<B> {
         self.pi.catch_up(&self.queues, now);
         loop {
             let side = self.turns.next(&self.queues)?;
-            let mut packet = self.queues.of_mut(side).pop().expect("its turn is one with packets");
+            let mut packet =
+                self.queues.of_mut(side).pop().expect("the side whose turn it is has packets");
             let other = if side == Side::L { Side::C } else { Side::L };
             let passes = match side {
                 Side::L => self.l_passes(&mut packet, now, verdicts),

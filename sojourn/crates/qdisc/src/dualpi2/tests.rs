@@ -6,7 +6,7 @@ use units::Rng;
 const MS: u64 = 1_000_000;
 const SECOND: Time = Time(1_000_000_000);
 const LATER: Time = Time(2_000_000_000);
-/// Of a full packet at 10 Mbit/s.
+/// The time of a full packet at 10 Mbit/s.
 const GAP: Span = Span(1_211_200);
 const FULL: u32 = 1514;
 
@@ -67,7 +67,7 @@ fn packet(ecn: Ecn, body: u32) -> Packet<u32> {
     Packet { enqueued: Time::ZERO, flow: 0, size: FULL, ds: ecn.into(), body }
 }
 
-/// A queue and what it did.
+/// A queue and its output.
 struct Played<Q> {
     queue: Q,
     verdicts: Vec<Verdict<u32>>,
@@ -98,7 +98,8 @@ impl Played<LinuxDualPi2<u32>> {
         Played::new(LinuxDualPi2::new(params, context(10)))
     }
 
-    /// Packets of a queue that all come at once, as by a filter: the ECN field decides nothing.
+    /// Packets of a queue that all arrive at once, as through a filter: the ECN field does not
+    /// select the queue.
     fn arrive(&mut self, side: Side, ecn: Ecn, many: u32, at: Time) {
         for _ in 0..many {
             self.queue.enqueue_to(side, packet(ecn, self.came), at, &mut self.verdicts);
@@ -111,7 +112,7 @@ impl Played<LinuxDualPi2<u32>> {
         Some((packet.body, packet.ds.ecn()))
     }
 
-    /// The next ones leave, each as long after the last as a packet takes.
+    /// Sends `many` packets, each after the transmission time of the last.
     fn leave_in_turn(&mut self, many: u64, from: Time) -> Vec<(u32, Ecn)> {
         (0..many).filter_map(|n| self.leave(from + GAP * n)).collect()
     }
@@ -123,7 +124,7 @@ fn ce(served: &[(u32, Ecn)]) -> Vec<u32> {
 
 // ------------------------------------------------------------------------------ linux: the controller
 
-/// p behind each update, of delays in ms.
+/// p after each update, given the delays in ms.
 fn updates(params: &LinuxDualPi2Params, delays: &[u64]) -> Vec<u32> {
     let mut controller = Pi::new(params);
     let step = |delay: &u64| {
@@ -168,7 +169,7 @@ fn a_queue_that_stands_raises_p_without_end() {
     assert_eq!((p[0], p[1] - p[0], p[49]), (422_343_750, 10_312_500, 927_656_250));
     let p = updates(&linux(), &[100; 60]);
     assert_eq!((p[0], p[1] - p[0]), (1_431_875_000, 58_437_500));
-    // k p passes 1 with the 14th update behind the first, and p is full with the 50th.
+    // k p exceeds 1 with the 14th update after the first, and p is 1 with the 50th.
     assert_eq!(p.iter().position(|p| 2 * u64::from(*p) > u64::from(u32::MAX)), Some(13));
     assert_eq!(p.iter().position(|p| *p == u32::MAX), Some(49));
     assert_eq!(p[59], u32::MAX);
@@ -193,7 +194,7 @@ fn without_drops_on_overload_p_stays_below_1_over_k() {
 #[test]
 fn p_is_updated_by_the_older_head_at_the_time_of_the_timer() {
     let mut played = Played::linux(&linux());
-    // One of each waits from 10 and from 12 ms on, and is asked for behind the third update.
+    // A packet of each queue waits, from 10 and from 12 ms on, until after the third update.
     played.arrive(Side::C, Ecn::NotEct, 1, Time(10 * MS));
     played.arrive(Side::L, Ecn::Ect1, 1, Time(12 * MS));
     let state = played.queue.state(Time(50 * MS));
@@ -227,7 +228,7 @@ fn the_step_marks_what_waited_longer_than_a_millisecond() {
     let served = played.leave_in_turn(5, SECOND);
     assert_eq!((served.len(), ce(&served)), (5, vec![1, 2, 3, 4]));
     assert_eq!(played.marks(Cause::CeThreshold), 4);
-    // What waited exactly as long isn't marked.
+    // A packet that waited exactly as long is not marked.
     played.arrive(Side::L, Ecn::Ect1, 2, LATER);
     played.leave(LATER);
     assert_eq!(played.leave(LATER + Span(MS)), Some((6, Ecn::Ect1)));
@@ -271,7 +272,7 @@ fn the_limit_refuses_what_comes() {
     played.arrive(Side::L, Ecn::Ect1, 2, SECOND);
     played.arrive(Side::C, Ecn::NotEct, 3, SECOND);
     assert_eq!(played.dropped(), [(3, Cause::Limit), (4, Cause::Limit)]);
-    // A full datagram takes more of memory than its bytes: three of them, and no fourth.
+    // A full datagram takes more memory than its bytes: there is room for three of them.
     let datagram = units::memory::datagram(u64::from(FULL) - 14);
     let memlimit = Some(3 * datagram + datagram / 2);
     let mut played = Played::linux(&LinuxDualPi2Params { memlimit, ..linux() });
@@ -326,7 +327,7 @@ fn the_credit_moves_with_packets_that_leave_and_the_other_queue_waiting_for() {
         played.leave(SECOND + at);
         played.queue.turns.credit
     };
-    // Two of L while C waits; C's own waits for nobody; and an empty queue begins anew.
+    // L sends twice while C waits, then C while nothing waits. An empty queue resets the credit.
     assert_eq!(
         [Span(0), Span(1), Span(2), Span(3)].map(&mut credit),
         [-105_980, -90_840, -90_840, -121_120]
@@ -364,7 +365,7 @@ fn signalled(params: &LinuxDualPi2Params, side: Side, ecn: Ecn, p: f64) -> (f64,
 fn near(found: (f64, f64), expected: (f64, f64)) {
     // Four standard deviations of 20 000 draws are 0.014.
     let apart = (found.0 - expected.0).abs().max((found.1 - expected.1).abs());
-    assert!(apart < 0.015, "{found:?} is not {expected:?}");
+    assert!(apart < 0.015, "{found:?}, expected {expected:?}");
 }
 
 #[test]
@@ -386,7 +387,7 @@ fn under_overload_ecn_saves_nobody() {
         LinuxDualPi2Params { step_thresh_ns: u64::MAX, tupdate_ns: u64::MAX / 2, ..linux() };
     near(signalled(&steady, Side::C, Ecn::Ect0, 0.6), (0.36, 0.0));
     near(signalled(&steady, Side::L, Ecn::Ect1, 0.6), (0.36, 0.64));
-    // With `overflow` p stays at 1/2, where it may not be above.
+    // With `overflow` p is limited to 1/2.
     let overflow = LinuxDualPi2Params { drop_on_overload: false, ..steady };
     near(signalled(&overflow, Side::L, Ecn::Ect1, 0.5), (0.0, 1.0));
     near(signalled(&overflow, Side::C, Ecn::Ect0, 0.5), (0.0, 0.25));
@@ -397,7 +398,7 @@ fn below_two_full_packets_nothing_is_drawn() {
     let mut played = Played::linux(&linux());
     played.queue.pi.controller.p = u32::MAX;
     played.arrive(Side::C, Ecn::NotEct, 3, Time(1));
-    // Two full ones behind it are enough to draw, one is not.
+    // Two full packets behind the leaving one are enough for a draw, one is not.
     assert_eq!(played.leave(Time(2)), Some((1, Ecn::NotEct)));
     assert_eq!(played.dropped(), [(0, Cause::Early)]);
     assert_eq!(played.leave(Time(3)), Some((2, Ecn::NotEct)));
@@ -409,7 +410,7 @@ fn below_two_full_packets_nothing_is_drawn() {
 fn recur_is_as_often_as_its_likelihood_and_evenly() {
     let mut recur = Recur::default();
     let decided = (0..12).map(|_| recur.decides(0.25)).collect::<Vec<_>>();
-    // Above 1, not at it.
+    // A decision is due above 1, not at it.
     let due: Vec<usize> = decided.iter().enumerate().filter(|(_, d)| **d).map(|(n, _)| n).collect();
     assert_eq!(due, [4, 8]);
 }
@@ -440,14 +441,14 @@ fn the_rfc_s_ramp_marks_more_of_what_waits_longer_and_not_the_last_of_a_queue() 
         for round in 1..=100u64 {
             let at = Time(round * 10_000);
             played.come(Ecn::Ect1, 1 + behind, at);
-            let first = played.go(at + Span(waited)).expect("it waits");
+            let first = played.go(at + Span(waited)).expect("the packet is queued");
             share += u32::from(first.1 == Ecn::Ce);
             while played.go(at + Span(1)).is_some() {}
         }
         share
     };
     assert_eq!([800, 900, 1000, 1100, 1200].map(|us| marked(us * 1000, 2)), [0, 24, 49, 74, 99]);
-    // One behind it is no queue.
+    // One packet behind it does not count as a queue.
     assert_eq!(marked(5 * MS, 1), 0);
 }
 
@@ -456,7 +457,7 @@ fn the_rfc_refuses_where_a_full_packet_may_not_fit() {
     let mut played = of(DualPi2Params::Rfc(RfcDualPi2Params { limit: Some(3), ..rfc() }), 10);
     played.come(Ecn::NotEct, 4, SECOND);
     assert_eq!(played.dropped(), [(3, Cause::Limit)]);
-    // However small the packet is that comes.
+    // Even for a small packet.
     let mut played = of(DualPi2Params::Rfc(RfcDualPi2Params { limit: Some(3), ..rfc() }), 10);
     played.come(Ecn::NotEct, 2, SECOND);
     for body in [8, 9] {
@@ -472,7 +473,7 @@ fn the_rfc_refuses_where_a_full_packet_may_not_fit() {
 
 #[test]
 fn the_rfc_drops_and_marks_evenly_where_linux_draws() {
-    // A queue of C that stands: p' settles nowhere, but drops come in order of p'^2 added up.
+    // A standing queue of C: p' does not settle, but drops follow the sum of p'^2.
     let run = |params: DualPi2Params| {
         let mut played = of(params, 10);
         for n in 0..4000u64 {
@@ -495,7 +496,7 @@ fn the_rfc_drops_and_marks_evenly_where_linux_draws() {
 fn under_overload_the_rfc_drops_in_l_and_marks_the_rest() {
     let mut played = of(DualPi2Params::Rfc(RfcDualPi2Params { limit: Some(1000), ..rfc() }), 10);
     played.come(Ecn::Ect1, 900, Time(1));
-    // Nobody left for half a second: p' is above 1/2.
+    // No packet has left for half a second: p' is above 1/2.
     let mut served = Vec::new();
     let now = Time(500 * MS);
     while let Some(packet) = played.go(now) {
@@ -515,7 +516,7 @@ fn from_p_c_of_a_quarter_the_rfc_drops_in_c_whatever_the_ecn_field() {
         while played.go(Time(wait * MS)).is_some() {}
         (played.dropped().len(), played.marks(Cause::Early))
     };
-    // p' is 0.19 when nobody left for 60 ms, and 1 after half a second.
+    // p' is 0.19 if no packet left for 60 ms, and 1 after half a second.
     let (dropped, marked) = fell(60);
     assert!(dropped == 0 && marked > 10, "{dropped} {marked}");
     let (dropped, marked) = fell(500);
@@ -524,13 +525,17 @@ fn from_p_c_of_a_quarter_the_rfc_drops_in_c_whatever_the_ecn_field() {
 
 #[test]
 fn the_rfc_s_overload_begins_where_k_p_is_1_and_there_c_marks_no_more() {
-    // With k = 1 both bounds are 1, and p' is 1 once nobody has left for ten seconds.
+    // With k = 1 both bounds are 1, and p' is 1 once no packet has left for ten seconds.
     let params = RfcDualPi2Params { limit: Some(1000), coupling_factor: 1, ..rfc() };
     for ecn in [Ecn::Ect0, Ecn::Ect1] {
         let mut played = of(DualPi2Params::Rfc(params.clone()), 10);
         played.come(ecn, 900, Time(1));
         while played.go(Time(10_000 * MS)).is_some() {}
-        assert_eq!(played.dropped().len(), 899, "{ecn:?}: all but the first, at 1 and not above");
+        assert_eq!(
+            played.dropped().len(),
+            899,
+            "{ecn:?}: all but the first, whose sum of 1 is not above 1"
+        );
     }
 }
 
@@ -565,8 +570,8 @@ fn docsis_s_ramp_begins_at_two_frames_on_a_slow_link() {
 fn docsis_marks_by_the_backlog_that_a_packet_finds() {
     let free = DocsisDualPi2Params { queue_protection: false, ..docsis() };
     let mut played = of(DualPi2Params::Docsis(free), 100);
-    // At 100 Mbit/s a full packet takes 121 µs: the fourth has 484 µs of 475.7 to 1000, the ninth
-    // 1090.
+    // At 100 Mbit/s a full packet takes 121 µs. The fourth finds 484 µs, on the ramp from 475.7 to
+    // 1000; the ninth finds 1090 µs.
     played.come(Ecn::Ect1, 12, SECOND);
     let served: Vec<_> = (0..12).filter_map(|_| played.go(SECOND)).collect();
     let marked = ce(&served);
@@ -581,18 +586,20 @@ fn docsis_protects_l_from_a_flow_that_fills_it() {
         let params = DocsisDualPi2Params { queue_protection, ..docsis() };
         let mut played = of(DualPi2Params::Docsis(params), 100);
         played.come(Ecn::Ect1, 60, SECOND);
-        let Law::Docsis(law) = &played.queue.0 else { unreachable!("it is docsis") };
+        let Law::Docsis(law) = &played.queue.0 else { unreachable!("the law is docsis") };
         let (l, c) = (law.queues().l.backlog().packets, law.queues().c.backlog().packets);
         (l, c, played.dropped().len())
     };
-    // The ninth makes L's delay 1.09 ms, and has a score of 10 ms by then: the rest is C's.
+    // The ninth packet raises L's delay to 1.09 ms. The flow's score is 10 ms by then, so the rest
+    // is sent to C.
     assert_eq!(sent(true), (8, 52, 0));
     assert_eq!(sent(false), (60, 0, 0));
 }
 
 #[test]
 fn docsis_couples_l_to_the_root_of_c_s_probability() {
-    // C's queue stands above its target, so that DOCSIS-PIE drops, and L is marked though it is short.
+    // C's standing queue is above its target, so DOCSIS-PIE drops, and L is marked though it is
+    // short.
     let mut played = of(DualPi2Params::Docsis(docsis()), 10);
     let (mut marked, mut seen) = (0, 0);
     for n in 0..20_000u64 {
@@ -618,9 +625,9 @@ fn docsis_couples_l_to_the_root_of_c_s_probability() {
 fn docsis_computes_c_s_delay_from_the_rate_that_l_leaves() {
     let mut played = of(DualPi2Params::Docsis(docsis()), 10);
     played.come(Ecn::NotEct, 10, Time(1));
-    let Law::Docsis(law) = &played.queue.0 else { unreachable!("it is docsis") };
-    // 15 140 bytes wait. In an update's 16 ms the link carries 20 000 bytes, of which L sends none,
-    // half or all; of those all its share counts, 230/256.
+    let Law::Docsis(law) = &played.queue.0 else { unreachable!("the law is docsis") };
+    // 15 140 bytes are queued. In an update's 16 ms the link carries 20 000 bytes, of which L sends
+    // none, half or all. L's rate counts up to its share, 230/256.
     for (l_sent, mbit) in [(0, 10.0), (10_000, 5.0), (20_000, 260.0 / 256.0)] {
         let expected = 8.0 * 15_140.0 / (mbit * 1e6);
         let found = law.c_delay(l_sent);
@@ -628,7 +635,7 @@ fn docsis_computes_c_s_delay_from_the_rate_that_l_leaves() {
     }
 }
 
-/// On a link of so many bit/s, without queue protection.
+/// A docsis queue on a link of `bps`, without queue protection.
 fn docsis_at(bps: u64, params: DocsisDualPi2Params) -> Played<DualPi2<u32>> {
     let params = DocsisDualPi2Params { queue_protection: false, ..params };
     let context = Context { rate: Some(Rate(bps)), ..context(1) };
@@ -636,7 +643,7 @@ fn docsis_at(bps: u64, params: DocsisDualPi2Params) -> Played<DualPi2<u32>> {
 }
 
 fn law_of(played: &Played<DualPi2<u32>>) -> &DocsisDualPi2<u32> {
-    let Law::Docsis(law) = &played.queue.0 else { unreachable!("it is docsis") };
+    let Law::Docsis(law) = &played.queue.0 else { unreachable!("the law is docsis") };
     law
 }
 
@@ -646,7 +653,7 @@ fn docsis_s_ramp_ends_at_65_5_ms_at_most() {
         let params = DocsisDualPi2Params { max_th_ns: max_th_ms * MS, ..docsis() };
         law_of(&docsis_at(bps, params)).thresholds()
     };
-    // Two frames of 2000 bytes take 64 ms, or 320.
+    // Two frames of 2000 bytes take 64 ms, or 320 ms.
     assert_eq!(thresholds(500_000, 1), (Span(64 * MS), Span(64 * MS + (1 << 19))));
     let most = Span(65_535_000);
     assert_eq!(thresholds(100_000, 1), (most, most));
@@ -671,14 +678,15 @@ fn docsis_has_room_for_two_full_packets_in_c_and_eight_in_l_however_slow_the_lin
         200 - played.dropped().len()
     };
     assert_eq!([Ecn::NotEct, Ecn::Ect1].map(|ecn| kept(100_000, ecn)), [2, 8]);
-    // 100 ms and 10 ms of 20 Mbit/s.
+    // The bytes of 100 ms and of 10 ms at 20 Mbit/s.
     assert_eq!([Ecn::NotEct, Ecn::Ect1].map(|ecn| kept(20_000_000, ecn)), [165, 16]);
 }
 
 #[test]
 fn docsis_s_l_refuses_where_a_full_packet_may_not_fit_and_draws_all_the_same() {
-    // Of 125 000 bytes 82 full packets are 124 148. They take 9.93 ms, on a ramp from 9.776 to
-    // 10.3; the 81st adds 0.07 to what is drawn of, the 82nd 0.30, and each that is refused 0.53.
+    // 82 full packets are 124 148 of 125 000 bytes. They take 9.93 ms, on a ramp from 9.776 to
+    // 10.3. The 81st adds 0.07 to the sum that is drawn from, the 82nd 0.30, and each refused
+    // packet 0.53.
     let params = DocsisDualPi2Params { max_th_ns: 10_300_000, ..docsis() };
     let marked = |refused: u32| {
         let mut played = docsis_at(100_000_000, params.clone());
@@ -698,7 +706,7 @@ fn docsis_s_l_refuses_where_a_full_packet_may_not_fit_and_draws_all_the_same() {
 
 #[test]
 fn docsis_counts_what_l_sent_in_the_last_interval_alone() {
-    // C is empty at the first update, so that what L sent before means nothing to it.
+    // C is empty at the first update, so the packets that L sent before do not matter.
     let p_c = |l_sends: u32| {
         let mut played = docsis_at(10_000_000, docsis());
         played.come(Ecn::Ect1, l_sends, Time(MS));
@@ -708,8 +716,8 @@ fn docsis_counts_what_l_sent_in_the_last_interval_alone() {
     };
     assert_eq!(p_c(6), p_c(0));
     assert!(p_c(0) > Some(0.0));
-    // C waits at both updates, and L sent before the first: as told of the two at once.
-    let told = |looks: bool| {
+    // C waits at both updates, and L sent before the first. One call makes both updates at once.
+    let run = |looks: bool| {
         let params = DocsisDualPi2Params { limit: Some(20), ..docsis() };
         let mut played = docsis_at(10_000_000, params);
         played.come(Ecn::NotEct, 20, Time(MS));
@@ -717,20 +725,20 @@ fn docsis_counts_what_l_sent_in_the_last_interval_alone() {
         let left = (0..6).filter_map(|_| played.go(Time(2 * MS)));
         assert!(left.filter(|(_, ecn)| *ecn != Ecn::NotEct).count() == 6, "L's turns");
         if looks {
-            // It is refused, and the update is made.
+            // The packet is refused, but the update is made.
             played.come(Ecn::NotEct, 1, Time(17 * MS));
             assert_eq!(played.dropped().len(), 1);
         }
         played.queue.state(Time(33 * MS)).probability
     };
-    assert_eq!(told(false), told(true));
+    assert_eq!(run(false), run(true));
 }
 
 #[test]
 fn what_docsis_s_c_has_no_room_for_begins_its_draws_anew() {
     let mut played = docsis_at(10_000_000, DocsisDualPi2Params { limit: Some(20), ..docsis() });
     played.come(Ecn::NotEct, 19, Time(MS));
-    // p is above 0 by then, and what comes now adds to what the next ones are drawn of.
+    // p is above 0 by then, and each arrival adds to the sum that the next ones are drawn from.
     played.come(Ecn::NotEct, 1, Time(40 * MS));
     let mut pie = law_of(&played).pie.clone();
     let before = pie.clone();
@@ -740,13 +748,13 @@ fn what_docsis_s_c_has_no_room_for_begins_its_draws_anew() {
     assert!(law_of(&played).pie == pie && pie != before);
 }
 
-/// A packet of a recording, whose verdict is told.
+/// A body from a recording, with the recorded verdict.
 #[derive(Clone, Copy, Debug)]
-struct Told(ReplayHint);
+struct Hinted(ReplayHint);
 
-impl Body for Told {}
+impl Body for Hinted {}
 
-impl ReplayHints for Told {
+impl ReplayHints for Hinted {
     fn replay_hint(&self) -> Option<ReplayHint> {
         Some(self.0)
     }
@@ -755,15 +763,15 @@ impl ReplayHints for Told {
 #[test]
 fn of_a_packet_that_came_marked_nobody_saw_what_was_drawn() {
     let chance = |ecn: Ecn| {
-        let mut queue = LinuxDualPi2::<Told>::new(&linux(), context(10));
+        let mut queue = LinuxDualPi2::<Hinted>::new(&linux(), context(10));
         let mut verdicts = Vec::new();
         for _ in 0..4 {
             let Packet { enqueued, flow, size, ds, .. } = packet(ecn, 0);
-            let body = Told(ReplayHint::Marked);
+            let body = Hinted(ReplayHint::Marked);
             queue.enqueue(Packet { enqueued, flow, size, ds, body }, SECOND, &mut verdicts);
         }
         queue.pi.controller.p = u32::MAX / 4;
-        queue.dequeue(SECOND, &mut verdicts).expect("it waits");
+        queue.dequeue(SECOND, &mut verdicts).expect("the packet is queued");
         queue.replay_draws().decided[0].chance
     };
     assert!((chance(Ecn::Ect1) - 0.5).abs() < 1e-6, "{}", chance(Ecn::Ect1));

@@ -1,5 +1,5 @@
-//! PIE as Linux has it: integers, a timer that counts jiffies, and a p without an upper bound.
-//! Sources and deviations: `pie`.
+//! Linux's PIE: integers, a timer that counts jiffies, and a p without an upper bound. Sources and
+//! deviations: `pie`.
 
 use super::{Decision, Dice, ONE};
 use crate::Backlog;
@@ -11,11 +11,11 @@ use units::{Span, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinuxPieParams {
-    /// Packets (1000).
+    /// The limit, packets (1000).
     pub limit: u64,
-    /// The queueing delay that p aims at, ns (15 000 000).
+    /// The queueing delay that p is controlled for, ns (15 000 000).
     pub target_ns: u64,
-    /// Time between two updates of p, ns (15 000 000).
+    /// The time between two updates of p, ns (15 000 000).
     pub tupdate_ns: u64,
     /// Weight of the delay's distance from the target, sixteenths of 1/s (2).
     pub alpha: u32,
@@ -23,13 +23,13 @@ pub struct LinuxPieParams {
     pub beta: u32,
     /// Mark ECN-capable packets instead of dropping them while p is at most 10 %.
     pub ecn: bool,
-    /// p in proportion to the packet's size.
+    /// Scale p with the packet's size.
     pub bytemode: bool,
-    /// Estimate the delay by the backlog and the rate at which it leaves, in place of timestamps.
+    /// Estimate the delay as backlog / departure rate instead of by timestamps.
     pub dq_rate_estimator: bool,
 }
 
-/// The first update is HZ/2 after the discipline was made.
+/// The first update is HZ/2 after the creation of the discipline.
 const FIRST_JIFFIES: u64 = 125;
 
 /// A tick of the delay's clock is 2^6 ns.
@@ -37,11 +37,11 @@ const TICK_SHIFT: u32 = 6;
 const TICKS_PER_SECOND: u64 = 1_000_000_000 >> TICK_SHIFT;
 /// MAX_PROB: p = 1.
 const MAX: u64 = ONE - 1;
-/// Both the largest step of p from 10 % on, and what a long delay adds.
+/// The largest step of p from 10 % on, and also the increment at a long delay.
 const TWO_PERCENT: i64 = (MAX / 100 * 2) as i64;
 const LONG: u64 = ticks(250_000_000);
 const BURST: u64 = ticks(150_000_000);
-/// accu_prob below which nothing is dropped, and from which something is.
+/// accu_prob: below LOW nothing is dropped, from HIGH on every packet.
 const LOW: u64 = MAX / 100 * 85;
 const HIGH: u64 = MAX / 2 * 17;
 /// Bytes over which a rate is measured.
@@ -53,13 +53,13 @@ const fn ticks(ns: u64) -> u64 {
     ns >> TICK_SHIFT
 }
 
-/// When p is updated.
+/// The timer of p's updates.
 pub(super) fn timer(tupdate_ns: u64) -> Timer {
-    timers(tupdate_ns, 1).next().expect("there is one")
+    timers(tupdate_ns, 1).next().expect("there is one part")
 }
 
-/// The same of a timer that does its work in so many parts, one a jiffy: when each is done. It has run
-/// for long as time begins.
+/// The timers of an update that is made in `parts`, one a jiffy. They have been running for long
+/// when time begins.
 pub(crate) fn timers(tupdate_ns: u64, parts: u64) -> impl Iterator<Item = Timer> {
     let first = expiry(0, FIRST_JIFFIES);
     let second = expiry(first + parts - 1, tupdate_ns.div_ceil(JIFFY));
@@ -76,11 +76,11 @@ pub(crate) struct Vars {
     pub(super) delay: u64,
     pub(super) delay_old: u64,
     pub(super) burst: u64,
-    /// When the last packet left, or with the estimator when the cycle began.
+    /// The time of the last departure, or, with the estimator, of the start of the cycle.
     since: Option<u64>,
-    /// The estimator: bytes that have left in this cycle, if there is one.
+    /// The estimator: bytes that have left in this cycle; `None`: there is no cycle.
     cycle: Option<u64>,
-    /// The estimator: the average rate; 0: not known.
+    /// The estimator: the average rate; 0: unknown.
     rate: u64,
 }
 
@@ -132,12 +132,12 @@ impl LinuxPie {
         }
     }
 
-    /// Marks with a p of up to so many percent.
+    /// This law, with marks up to a p of `percent`.
     pub(crate) fn marking_up_to(self, percent: u32) -> LinuxPie {
         LinuxPie { most_marked: MAX / 100 * u64::from(percent), ..self }
     }
 
-    /// Whether it is as it was made: updates change nothing until a packet comes.
+    /// Whether the law is in its initial state. Updates then change nothing until a packet arrives.
     pub(crate) fn is_at_rest(&self) -> bool {
         let mut fresh = self.vars;
         (fresh.prob, fresh.delay, fresh.delay_old) = (0, 0, 0);
@@ -153,8 +153,8 @@ impl LinuxPie {
         self.vars.accu_prob = 0;
     }
 
-    /// Updates without end change nothing more, or add the same to p each time: the rest is done at
-    /// once.
+    /// Makes `times` updates. They end in a state that no longer changes, or in which p grows by
+    /// the same step each time, so the rest are made at once.
     pub(crate) fn update(&mut self, backlog: Backlog, mut times: u64) {
         while times > 0 {
             let before = self.vars;
@@ -189,7 +189,7 @@ impl LinuxPie {
         vars.delay_old = delay;
 
         let shift = shift_of(vars.prob);
-        // Wraps as Linux's product does, from delays of minutes on.
+        // The product wraps as Linux's does, for delays from minutes on.
         let distance = (self.alpha >> shift).wrapping_mul(delay.wrapping_sub(self.target));
         let growth = (self.beta >> shift).wrapping_mul(delay.wrapping_sub(old));
         let mut step = distance.wrapping_add(growth) as i64;
@@ -218,7 +218,7 @@ impl LinuxPie {
         if !self.is_early(backlog, size, dice) {
             Decision::Pass
         } else if self.ecn && self.vars.prob <= self.most_marked {
-            // A forced mark leaves accu_prob, so what comes next is forced as well.
+            // A forced mark does not reset accu_prob, so the next decision is forced as well.
             Decision::Signal
         } else {
             Decision::Drop
@@ -267,7 +267,7 @@ impl LinuxPie {
         self.vars.burst = self.vars.burst.saturating_sub(elapsed);
     }
 
-    /// Measures the rate at which packets leave; the length of a cycle that has ended, else 0.
+    /// Measures the departure rate. Returns the length of a cycle that has ended, otherwise 0.
     fn measure(&mut self, size: u32, backlog: Backlog, now: u64) -> u64 {
         let vars = &mut self.vars;
         if vars.cycle.is_none() && backlog.bytes >= CYCLE {
@@ -292,8 +292,8 @@ impl LinuxPie {
     }
 }
 
-/// The smaller p is, the smaller are alpha and beta: a half below 10 %, and a quarter of that below
-/// each of 1 %, 0.1 % ... 0.0001 %.
+/// The shift of alpha and beta: a half below 10 %, and a quarter of that below each of 1 %, 0.1 %
+/// ... 0.0001 %.
 fn shift_of(prob: u64) -> u32 {
     if prob >= MAX / 10 {
         return 0;

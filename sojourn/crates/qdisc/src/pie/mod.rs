@@ -1,7 +1,7 @@
 //! pie: proportional integral controller, enhanced. Drops or marks arriving packets with a
 //! probability p that follows the queueing delay.
 //!
-//! Each `tupdate` p moves by alpha (q - target) + beta (q - q_old): q is the queueing delay, q_old
+//! Each `tupdate` p changes by alpha (q - target) + beta (q - q_old): q is the queueing delay, q_old
 //! that of the update before. Both weights shrink with p, or a small p would never be steady. A
 //! burst of up to 150 ms that meets a queue without congestion passes untouched. accu_prob adds up
 //! the probabilities since the last drop and spreads drops evenly: none before it reaches 0.85, a
@@ -46,7 +46,7 @@ use rfc::RfcPie;
 
 use crate::ds::mark;
 use crate::timer::Timer;
-use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, Replayed, State, Verdict};
+use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, Replayable, State, Verdict};
 use serde::Deserialize;
 use units::{Rate, Rng, Span, Time};
 
@@ -66,57 +66,58 @@ pub enum PieParams {
     Docsis(DocsisPieParams),
 }
 
-/// What PIE wants done with the arriving packet.
+/// The decision on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Pass,
-    /// Mark it if it can be marked, else drop it.
+    /// Mark the packet if it can be marked, otherwise drop it.
     Signal,
     Drop,
 }
 
-/// Probabilities are thrown in units of 2^-56: as Linux does.
+/// The probability 1. Draws are in units of 2^-56, as in Linux.
 const ONE: u64 = 1 << 56;
 
-/// The draws.
+/// The random draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Dice {
     rng: Rng,
-    /// For replays: what another queue's draw decided about the next arrival (`Replayed::tell`).
-    told: Option<bool>,
+    /// For replays: the recorded draw of the next arrival (`Replayable::set_recorded_draw`).
+    recorded_draw: Option<bool>,
     /// For replays: the probability that the last arrival was dropped or marked early
-    /// (`Qdisc::chance`).
+    /// (`Replayable::chance`).
     chance: f64,
 }
 
 impl Dice {
     pub(crate) fn new(rng: Rng) -> Dice {
-        Dice { rng, told: None, chance: 0.0 }
+        Dice { rng, recorded_draw: None, chance: 0.0 }
     }
 
-    /// `Replayed::tell`.
-    pub(crate) fn tell(&mut self, early: bool) {
-        self.told = Some(early);
+    /// See `Replayable::set_recorded_draw`.
+    pub(crate) fn set_recorded_draw(&mut self, early: bool) {
+        self.recorded_draw = Some(early);
     }
 
-    /// `Replayed::chance`.
+    /// See `Replayable::chance`.
     pub(crate) fn chance(&self) -> f64 {
         self.chance
     }
 
-    /// The law leaves no choice.
+    /// A decision that the law makes without a draw.
     #[inline]
     pub(crate) fn certain(&mut self, early: bool) -> bool {
         self.chance = f64::from(u8::from(early));
         early
     }
 
-    /// True with probability `p` of `ONE`; in a replay as told, where either could be.
+    /// True with probability `p` of `ONE`. In a replay the recorded draw, if either outcome is
+    /// possible.
     #[inline]
     fn throw(&mut self, p: u64) -> bool {
         self.chance = (p as f64 / ONE as f64).min(1.0);
-        match self.told {
-            Some(told) if 0.0 < self.chance && self.chance < 1.0 => told,
+        match self.recorded_draw {
+            Some(early) if 0.0 < self.chance && self.chance < 1.0 => early,
             _ => self.rng.next_u64() >> 8 < p,
         }
     }
@@ -130,7 +131,7 @@ enum Law {
 }
 
 impl Law {
-    /// So many updates at once, between which nothing comes or leaves.
+    /// Makes `times` updates at once, between which no packet arrives or leaves.
     fn update(&mut self, backlog: Backlog, times: u64) {
         match self {
             Law::Linux(pie) => pie.update(backlog, times),
@@ -158,7 +159,7 @@ impl Law {
         }
     }
 
-    /// A packet has left, and the backlog is what is behind it.
+    /// A packet has left, with `backlog` behind it.
     #[inline]
     fn left<B>(&mut self, packet: &Packet<B>, backlog: Backlog, now: Time) {
         match self {
@@ -208,7 +209,7 @@ impl<B> Pie<B> {
         Pie { limit, law, timer, dice, queue: Fifo::default() }
     }
 
-    /// Updates that are due, with the queue as it has been since the last call.
+    /// Makes the updates that are due, with the queue unchanged since the last call.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         if self.timer.next() <= now {
@@ -247,7 +248,7 @@ impl<B> Qdisc<B> for Pie<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         self.catch_up(now);
         let packet = self.queue.pop()?;
         self.law.left(&packet, self.queue.backlog(), now);
@@ -276,9 +277,9 @@ impl<B> Qdisc<B> for Pie<B> {
     }
 }
 
-impl<B> Replayed for Pie<B> {
-    fn tell(&mut self, early: bool) {
-        self.dice.tell(early);
+impl<B> Replayable for Pie<B> {
+    fn set_recorded_draw(&mut self, early: bool) {
+        self.dice.set_recorded_draw(early);
     }
 
     fn chance(&mut self) -> Option<f64> {

@@ -1,5 +1,5 @@
-//! PIE as its two RFCs have it, in reals: 8033, and 8034 for cable modems. Sources and deviations:
-//! `pie`.
+//! PIE of its two RFCs, in real numbers: RFC 8033, and RFC 8034 for cable modems. Sources and
+//! deviations: `pie`.
 
 use super::{Decision, Dice, ONE};
 use crate::Backlog;
@@ -10,7 +10,7 @@ use units::{Rate, Span, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RfcPieParams {
-    /// Packets (1000).
+    /// The limit, packets (1000).
     pub limit: u64,
     /// QDELAY_REF, ns (15 000 000).
     pub target_ns: u64,
@@ -40,7 +40,7 @@ pub struct DocsisPieParams {
     pub beta: f64,
 }
 
-/// What both RFCs compute p with: times in seconds, weights in 1/s.
+/// The part of both RFCs that computes p. Times are in seconds, weights in 1/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Controller {
     alpha: f64,
@@ -72,7 +72,7 @@ fn scale(p: f64) -> f64 {
     LADDER.iter().find(|(below, _)| p < *below).map_or(1.0, |(_, divisor)| 1.0 / divisor)
 }
 
-/// RFC 8034 goes on above 10 %.
+/// RFC 8034 continues above 10 %.
 fn docsis_scale(p: f64) -> f64 {
     match p {
         10.0.. => 32.0,
@@ -82,7 +82,7 @@ fn docsis_scale(p: f64) -> f64 {
     }
 }
 
-/// p in units of 2^-56.
+/// p in units of 2^-56, for a draw.
 fn thrown(p: f64) -> u64 {
     (p * ONE as f64) as u64
 }
@@ -122,13 +122,13 @@ impl RfcPie {
         self.p
     }
 
-    /// So many updates at once, between which nothing comes or leaves.
+    /// Makes `times` updates at once, between which no packet arrives or leaves.
     pub(super) fn update(&mut self, times: u64) {
         for done in 1..=times {
             let before = (self.p, self.delay_old);
             self.calculate_drop_prob();
             if before == (self.p, self.delay_old) {
-                // The burst allowance alone is left to change: by a subtraction for each update.
+                // Only the burst allowance still changes: each update subtracts from it.
                 let left = Span(self.update.0.saturating_mul(times - done));
                 self.burst = Span(self.burst.0.saturating_sub(left.0));
                 return;
@@ -172,12 +172,12 @@ impl RfcPie {
     }
 }
 
-/// Whether DOCSIS-PIE acts.
+/// The states of DOCSIS-PIE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
-    /// Not before the buffer is a third full.
+    /// DOCSIS-PIE is off until the buffer is a third full.
     Inactive,
-    /// The first drop makes it active.
+    /// The first drop changes this state to active.
     Quiescent,
     Active,
 }
@@ -189,14 +189,14 @@ pub(crate) struct DocsisPie {
     interval: Span,
     /// A third of the buffer, packets.
     third: f64,
-    /// Bytes a second; 0: not known. An outage leaves it.
+    /// The link's rate, bytes a second; 0: unknown. An outage does not change it.
     rate: f64,
     pub(super) p: f64,
     pub(super) accu_prob: f64,
     pub(super) delay_old: f64,
     pub(super) burst: Span,
     pub(super) status: Status,
-    /// How long it has been quiet.
+    /// The time for which the state has been quiet.
     quiet: Span,
 }
 
@@ -244,7 +244,7 @@ impl DocsisPie {
         self.updates(delay, times);
     }
 
-    /// So many updates at once, with the same delay.
+    /// Makes `times` updates at once, all with the same delay.
     pub(crate) fn updates(&mut self, delay: f64, mut times: u64) {
         while times > 0 {
             let before = self.clone();
@@ -261,13 +261,13 @@ impl DocsisPie {
         }
     }
 
-    /// What up to so many further updates do while nothing but the allowance for a burst or the
-    /// quiet time changes; how many these are. What ends either is left to the next update.
+    /// Makes those of the next `times` updates that change only the burst allowance or the quiet
+    /// time. Returns their number. The update that ends either is left to the caller.
     fn run_clocks(&mut self, times: u64) -> u64 {
         let interval = self.interval.0.max(1);
         let (burst, quiet) = (self.burst, self.quiet);
         if burst > Span::ZERO {
-            // With an allowance p is 0, and nothing is quiet.
+            // During the allowance p is 0, and the state is not quiet.
             let fits = ((burst.0 - 1) / interval).min(times);
             self.burst = Span(burst.0 - fits * interval);
             return fits;

@@ -5,10 +5,10 @@ use crate::Ecn;
 
 const MS: u64 = 1_000_000;
 const MAX: f64 = ONE as f64;
-/// Two full packets and more: enough for an early drop.
+/// More than two full packets: enough for an early drop.
 const FULL: Backlog = Backlog { packets: 100, bytes: 151_400 };
 
-/// Of 64 ns.
+/// Ticks of 64 ns.
 fn ticks(ms: u64) -> u64 {
     ms * MS / 64
 }
@@ -41,9 +41,9 @@ fn docsis() -> DocsisPieParams {
     DocsisPieParams { limit: 1000, target_ns: 10 * MS, tupdate_ns: 16 * MS, alpha: 4.0, beta: 40.0 }
 }
 
-/// `told`: of a replay.
-fn dice(told: Option<bool>) -> Dice {
-    Dice { rng: Rng::new(1, "pie"), told, chance: 0.0 }
+/// Dice with the recorded draw of a replay.
+fn dice(recorded_draw: Option<bool>) -> Dice {
+    Dice { rng: Rng::new(1, "pie"), recorded_draw, chance: 0.0 }
 }
 
 fn context() -> Context {
@@ -57,7 +57,7 @@ fn packet(size: u32, ecn: Ecn) -> Packet<()> {
 
 // ------------------------------------------------------------------------- p after each update
 
-/// Delays in ms, one for each update; p of 2^-56 after each.
+/// p in units of 2^-56 after each update, given the delay in ms at each.
 fn linux_series(start: u64, old_ms: u64, delays: &[u64]) -> Vec<u64> {
     let mut pie = LinuxPie::new(&linux(), 1514);
     pie.vars.prob = start;
@@ -127,7 +127,7 @@ fn linux_s_p_moves_as_its_integers_do() {
 
 #[test]
 fn linux_s_p_has_no_upper_bound() {
-    // A steady 400 ms: above 1 with the 26th update, 2.0 with the 50th, 40 with the 1000th.
+    // At a steady 400 ms p exceeds 1 at the 26th update, 2.0 at the 50th, 40 at the 1000th.
     let mut pie = LinuxPie::new(&linux(), 1514);
     let mut p = Vec::new();
     for _ in 0..1000 {
@@ -141,8 +141,8 @@ fn linux_s_p_has_no_upper_bound() {
 
 #[test]
 fn many_updates_at_once_are_as_many_one_by_one() {
-    // A year of a link without a rate would be 1.6e9: linear growth, and what changes no more, are
-    // done at once.
+    // A year of a link without a rate would be 1.6e9 updates. Linear growth and steady states are
+    // computed at once.
     for (delay, backlog) in
         [(400, FULL), (0, Backlog::default()), (20, FULL), (3, FULL), (300_000, FULL)]
     {
@@ -161,7 +161,7 @@ fn many_updates_at_once_are_as_many_one_by_one() {
 
 #[test]
 fn many_updates_of_the_rfcs_laws_at_once_are_as_many_one_by_one() {
-    // What an allowance of 150 ms takes at an update per microsecond is 150 000 updates.
+    // An allowance of 150 ms takes 150 000 updates at one per microsecond.
     let tupdates_ns = [1_000_u64, 7_001, 333_333, 15 * MS, 2_000 * MS];
     for (tupdate_ns, packets) in tupdates_ns.into_iter().flat_map(|t| [(t, 0), (t, 1), (t, 90)]) {
         let backlog = Backlog { packets, bytes: 1514 * u64::from(packets) };
@@ -191,7 +191,7 @@ fn many_updates_of_the_rfcs_laws_at_once_are_as_many_one_by_one() {
     }
 }
 
-/// Within a unit of the last digit that is given.
+/// Equal within a unit of the last digit that is given.
 fn close(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-6 * expected.abs().max(1e-9)
 }
@@ -273,7 +273,7 @@ fn docsis_s_p_moves_as_its_appendix_a_does() {
 
 // ------------------------------------------------------------------------------ the decisions
 
-/// Linux's, with constant p, one in so many, no allowance, and a long delay.
+/// Linux's law with a constant p of 1/`one_in`, no allowance and a long delay.
 fn ready(params: &LinuxPieParams, one_in: u64) -> LinuxPie {
     let mut pie = LinuxPie::new(params, 1514);
     pie.vars.prob = (ONE - 1) / one_in;
@@ -287,8 +287,8 @@ fn the_first_packet_that_can_be_hit_and_the_first_that_is_forced() {
     for (one_in, hit, forced) in
         [(1000, 851, 8501), (100, 85, 851), (50, 43, 426), (20, 17, 171), (10, 9, 86)]
     {
-        let first = |told| {
-            let (mut pie, mut dice) = (ready(&linux(), one_in), dice(Some(told)));
+        let first = |early| {
+            let (mut pie, mut dice) = (ready(&linux(), one_in), dice(Some(early)));
             (1..).find(|_| pie.decide(FULL, 1500, &mut dice) == Decision::Drop)
         };
         assert_eq!((first(true), first(false)), (Some(hit), Some(forced)), "p = 1/{one_in}");
@@ -335,7 +335,7 @@ fn in_byte_mode_small_packets_count_less() {
     };
     assert!((added(true, 757) - 0.005).abs() < 1e-9 && (added(false, 757) - 0.01).abs() < 1e-9);
     assert!((added(true, 1514) - 0.01).abs() < 1e-9);
-    // A packet above the MTU, as of offloads, is no heavier than any.
+    // A packet above the MTU, as of offloads, counts as a full one.
     assert!((added(true, 9000) - 0.01).abs() < 1e-9);
 }
 
@@ -356,7 +356,7 @@ fn a_forced_mark_leaves_accu_prob_and_a_drop_or_a_hit_does_not() {
         pie.decide(FULL, 1500, &mut dice(Some(true)));
     }
     assert_eq!(pie.vars.accu_prob, 0, "a hit");
-    // Above 10 % Linux drops what it could mark.
+    // Above 10 % Linux drops packets that it could mark.
     let mut pie = ready(&LinuxPieParams { ecn: true, ..linux() }, 9);
     pie.vars.accu_prob = (9.0 * MAX) as u64;
     assert_eq!(pie.decide(FULL, 1500, &mut dice(None)), Decision::Drop);
@@ -381,7 +381,7 @@ fn the_allowance_falls_by_the_time_between_departures_and_comes_back() {
 fn the_delay_is_that_of_the_last_packet_or_zero_if_it_left_nothing() {
     let mut pie = LinuxPie::new(&linux(), 1514);
     pie.left(Time(MS), 1500, FULL, Time(3 * MS));
-    // Both times are cut to ticks first: 46875 - 15625.
+    // Both times are truncated to ticks first: 46875 - 15625.
     assert_eq!(pie.vars.delay, 31_250);
     pie.left(Time(MS), 1500, Backlog::default(), Time(4 * MS));
     assert_eq!(pie.vars.delay, 0);
@@ -391,7 +391,7 @@ fn the_delay_is_that_of_the_last_packet_or_zero_if_it_left_nothing() {
 fn the_estimator_measures_over_16_kilobytes() {
     let mut pie = LinuxPie::new(&LinuxPieParams { dq_rate_estimator: true, ..linux() }, 1514);
     let backlog = Backlog { packets: 20, bytes: 16_384 };
-    // 1514 bytes each 1.2112 ms are 10 Mbit/s: 0.08 bytes a tick, 20 in units of 2^-8.
+    // 1514 bytes every 1.2112 ms are 10 Mbit/s: 0.08 bytes a tick, 20 in units of 2^-8.
     for i in 0..11 {
         pie.left(Time::ZERO, 1514, backlog, Time(i * 1_211_200));
         assert_eq!(
@@ -401,10 +401,10 @@ fn the_estimator_measures_over_16_kilobytes() {
     }
     pie.vars.prob = 1 << 50;
     pie.update(backlog, 1);
-    // The cycle counts the packet that begins it: 16654 bytes in ten gaps, 22 units. 16384 bytes
+    // The cycle includes the packet that begins it: 16654 bytes in ten gaps, 22 units. 16384 bytes
     // take 190 650 ticks, 12.2 ms.
     assert_eq!(pie.vars.delay, (16_384 << 8) / 22);
-    // A cycle is not begun with less queued.
+    // A cycle does not begin with less queued.
     let mut pie = LinuxPie::new(&LinuxPieParams { dq_rate_estimator: true, ..linux() }, 1514);
     for i in 0..50 {
         pie.left(Time::ZERO, 1514, Backlog { packets: 20, bytes: 16_383 }, Time(i * 1_211_200));
@@ -417,22 +417,22 @@ fn the_estimator_measures_over_16_kilobytes() {
 fn docsis_acts_from_a_third_of_its_buffer_and_from_then_on() {
     let mut pie = DocsisPie::new(&DocsisPieParams { limit: 300, ..docsis() }, None);
     (pie.p, pie.delay_old, pie.accu_prob) = (0.5, 0.1, 8.4);
-    let told = || dice(Some(false));
+    let no_draw = || dice(Some(false));
     let queued = |packets| Backlog { packets, bytes: u64::from(packets) * 1514 };
-    assert_eq!(pie.decide(queued(99), 1024, &mut told()), Decision::Pass);
+    assert_eq!(pie.decide(queued(99), 1024, &mut no_draw()), Decision::Pass);
     assert_eq!((pie.status, pie.accu_prob), (Status::Inactive, 8.4));
-    // accu_prob reaches 8.9: certain.
-    assert_eq!(pie.decide(queued(100), 1024, &mut told()), Decision::Drop);
+    // accu_prob reaches 8.9, so the drop is certain.
+    assert_eq!(pie.decide(queued(100), 1024, &mut no_draw()), Decision::Drop);
     assert_eq!((pie.status, pie.burst), (Status::Active, Span::from_millis(142)));
-    // In the allowance p is 0. Nine updates of 16 ms end it.
+    // During the allowance p is 0. Nine updates of 16 ms end it.
     for _ in 0..9 {
-        assert_eq!(pie.decide(queued(99), 1024, &mut told()), Decision::Pass);
+        assert_eq!(pie.decide(queued(99), 1024, &mut no_draw()), Decision::Pass);
         pie.calculate_drop_prob(0.02);
         assert_eq!(pie.p, 0.0);
     }
     pie.calculate_drop_prob(0.02);
     assert!(pie.p > 0.0 && pie.burst == Span::ZERO);
-    // Quiet for a second, 63 updates of 16 ms behind the one that sees it: inactive.
+    // Quiet for a second, 63 updates of 16 ms after the one that notices it: inactive.
     while pie.status == Status::Active {
         pie.calculate_drop_prob(0.0);
     }
@@ -462,16 +462,16 @@ fn the_rfc_s_allowance_is_renewed_by_arrivals_without_congestion() {
     assert_eq!(pie.burst, Span::from_millis(150));
     pie.delay = 0.02;
     pie.update(1);
-    // p has left 0: it is not renewed, and lasts for ten updates.
+    // p is above 0, so the allowance is not renewed. It lasts for ten updates.
     for _ in 0..9 {
         assert_eq!(pie.decide(FULL, &mut dice(Some(true))), Decision::Pass);
         pie.update(1);
     }
     assert_eq!(pie.decide(FULL, &mut dice(Some(true))), Decision::Drop);
-    // Two full packets: work-conserving.
+    // Two full packets pass, so that the link stays busy.
     let two = Backlog { packets: 2, bytes: 3028 };
     assert_eq!(pie.decide(two, &mut dice(Some(true))), Decision::Pass);
-    // §5.1: marks while p is below 10 %.
+    // §5.1: mark while p is below 10 %.
     for (p, decision) in [(0.0999, Decision::Signal), (0.1, Decision::Drop)] {
         let mut pie = RfcPie::new(&RfcPieParams { ecn: true, ..rfc() }, 1514);
         (pie.p, pie.delay_old) = (p, 0.1);
@@ -483,14 +483,15 @@ fn the_rfc_s_allowance_is_renewed_by_arrivals_without_congestion() {
 
 #[test]
 fn linux_s_timer_counts_jiffies() {
-    // HZ 250: 500 ms are 125 jiffies, rounded up to a multiple of 8 by the wheel. 15 ms are 4, set
-    // anew at each expiry and a jiffy late. So it goes off at 512 ms, and was there before.
+    // HZ 250: 500 ms are 125 jiffies, which the wheel rounds up to a multiple of 8. 15 ms are 4
+    // jiffies, set at each expiry and a jiffy late. So one expiry is at 512 ms, and there were
+    // others before.
     let found = timer(15 * MS);
     assert_eq!((found.next(), found.period), (Time(12 * MS), Span::from_millis(20)));
     assert_eq!(timer(16 * MS).period, Span::from_millis(20));
     assert_eq!(timer(16 * MS + 1).period, Span::from_millis(24));
     assert_eq!(timer(0).period, Span::from_millis(4));
-    // 63 jiffies and more wait in steps of 8.
+    // Timers of 63 jiffies and more are rounded to steps of 8.
     assert_eq!(timer(252 * MS).period, Span::from_millis(256));
     assert_eq!(timer(256 * MS).period, Span::from_millis(288));
 }
@@ -505,14 +506,14 @@ fn an_update_sees_the_queue_as_it_was_and_comes_first() {
     q.dequeue(Time(15 * MS - 1), &mut verdicts);
     let p = |q: &Pie<()>, at| q.state(Time(at)).probability.expect("pie has a probability");
     assert_eq!(p(&q, 15 * MS - 1), 0.0);
-    // The delay is 15 ms, less 1 ns, at the first update; what leaves at that instant is too late
+    // The delay is 15 ms, less 1 ns, at the first update. A departure at that instant is too late
     // for it.
     let first = p(&q, 15 * MS);
     assert!(close(first, 1.25 * 0.015 / 2048.0), "{first}");
     q.dequeue(Time(15 * MS), &mut verdicts);
     assert_eq!(p(&q, 15 * MS), first);
     assert!(p(&q, 30 * MS) != first);
-    assert_eq!(p(&q, 15 * MS), first, "to ask changes nothing");
+    assert_eq!(p(&q, 15 * MS), first, "reading the state changes nothing");
 }
 
 #[test]
@@ -553,7 +554,7 @@ fn what_can_not_be_marked_is_dropped() {
             Ecn::NotEct => {
                 assert!(!passed && matches!(verdicts[..], [Verdict::Dropped(_, Cause::Early)]))
             }
-            Ecn::Ce => assert!(passed && verdicts.is_empty(), "it has a mark already"),
+            Ecn::Ce => assert!(passed && verdicts.is_empty(), "the packet already carries CE"),
         }
     }
 }

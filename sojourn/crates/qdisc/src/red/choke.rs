@@ -1,18 +1,19 @@
-//! choke: RED that compares. While the average queue is above the lower threshold each newcomer is
-//! held against a packet drawn from the queue; are both of one flow, both are dropped. Who fills the
-//! queue is drawn most often, so a flow that does not slow down loses twice as much as others, and
-//! no state is kept of any.
+//! choke: RED that compares. While the average queue is above the lower threshold, each newcomer is
+//! compared with a packet drawn from the queue. If both belong to one flow, both are dropped. The
+//! flow that fills the queue is drawn most often, so a flow that does not slow down loses twice as
+//! much as others. There is no state for any flow.
 //!
 //! Source: Pan, Prabhakar, Psounis, "CHOKe" (2000); tc-choke(8); Linux net/sched/sch_choke.c (6.12)
 //! for the behaviour:
 //!
-//! - The average is RED's, in packets. Nothing happens while it is at most `min`; above `max` what
-//!   is not a match is marked or dropped; between them as RED.
-//! - What a match takes out leaves a hole. A draw that falls on a hole is made again; after three
-//!   the oldest packet is compared.
-//! - A match is a drop, with ECN too.
+//! - The average is RED's, in packets. Up to `min` there is no decision. Above `max` a packet
+//!   without a match is marked or dropped. Between them RED decides.
+//! - A match leaves a hole in the queue. A draw of a hole is repeated; after three draws the oldest
+//!   packet is compared.
+//! - A match is dropped, even with ECN.
 //!
-//! Deviation: Linux's table has places for a few holes beside `limit` packets; here it grows.
+//! Deviation: Linux's table has places for a few holes in addition to `limit` packets; here it
+//! grows.
 
 use super::Decision;
 use super::linux::{LinuxRed, LinuxRedParams, TWO_32};
@@ -25,26 +26,26 @@ use units::{Rng, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChokeParams {
-    /// Packets in the queue.
+    /// The limit of the queue, packets.
     pub limit: u64,
-    /// Packets: up to this average nothing happens.
+    /// Up to this average there is no early decision, packets.
     pub min: u32,
-    /// Packets: above this average nothing passes.
+    /// Above this average every packet is dropped or marked, packets.
     pub max: u32,
-    /// Bytes of an average packet, for the idle time (1000).
+    /// The size of an average packet, for the idle time, bytes (1000).
     pub avpkt: u32,
-    /// Packets that may arrive at once without harm; sets the weight.
+    /// The number of packets that may arrive at once without drops; it determines the weight.
     pub burst: u32,
-    /// Probability reached at `max`, a fraction (0.02).
+    /// The probability reached at `max`, a fraction (0.02).
     pub probability: f64,
-    /// Rate that converts idle time to packets, bit/s.
+    /// The rate that converts idle time to packets, bit/s.
     pub bandwidth: u64,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 
 impl ChokeParams {
-    /// RED whose bytes are packets.
+    /// A RED that counts packets as bytes.
     fn red(&self) -> LinuxRed {
         let params = LinuxRedParams {
             limit: self.limit,
@@ -63,14 +64,15 @@ impl ChokeParams {
     }
 }
 
-/// Draws of a packet before the oldest is taken.
+/// Draws before the oldest packet is taken.
 const TRIES: u32 = 3;
 
 /// A queue under CHOKe.
 pub struct Choke<B> {
     red: Box<LinuxRed>,
     rng: Rng,
-    /// `None` where a match has taken one out; the first and the last are packets.
+    /// The queue's packets; `None` is a hole that a match has left. The first and the last are
+    /// packets.
     places: VecDeque<Option<Packet<B>>>,
     backlog: Backlog,
 }
@@ -86,7 +88,8 @@ impl<B: Body> Choke<B> {
         }
     }
 
-    /// The place of a packet drawn from the queue, all equally likely but for what lies at holes.
+    /// The place of a packet drawn from the queue. All packets are equally likely, except that
+    /// holes add to the oldest.
     fn draw(&mut self) -> Option<usize> {
         let places = self.places.len() as u64;
         if places == 0 {
@@ -96,7 +99,7 @@ impl<B: Body> Choke<B> {
         Some(drawn.find(|place| self.places[*place].is_some()).unwrap_or(0))
     }
 
-    /// A packet of the newcomer's flow, if that is what is drawn; it leaves the queue.
+    /// Draws a packet, and removes and returns it if it belongs to the newcomer's flow.
     fn matched(&mut self, newcomer: &Packet<B>) -> Option<Packet<B>> {
         let place = self.draw()?;
         let flow = |packet: &Packet<B>| packet.body.connection(packet.flow);
@@ -116,7 +119,7 @@ impl<B: Body> Choke<B> {
         self.backlog.bytes -= u64::from(packet.size);
     }
 
-    /// What becomes of the newcomer; a match of it leaves the queue.
+    /// Decides on the newcomer. A matching packet is removed from the queue.
     fn decide(&mut self, newcomer: &Packet<B>, verdicts: &mut Vec<Verdict<B>>) -> Decision {
         let red = &mut self.red;
         if red.average <= red.min << red.wlog {
@@ -155,7 +158,7 @@ impl<B: Body> Qdisc<B> for Choke<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let Some(first) = self.places.pop_front() else {
             self.red.idle_since.get_or_insert(now);
             return None;
@@ -189,7 +192,7 @@ mod tests {
     use crate::Ecn;
 
     fn params() -> ChokeParams {
-        // A weight of 1/2: the average follows at once.
+        // A weight of 1/2, so that the average follows quickly.
         ChokeParams {
             limit: 100,
             min: 2,
@@ -207,7 +210,7 @@ mod tests {
         Choke::new(params, Context { rate: None, mtu: 1514, header_bytes: 14, root: true, rng })
     }
 
-    /// The flows of what is dropped, the newcomer's last.
+    /// Enqueues a packet. Returns the flows of the drops, the newcomer's last.
     fn send(q: &mut Choke<()>, flow: u32, ecn: Ecn) -> Vec<u32> {
         let packet = Packet { enqueued: Time::NEVER, flow, size: 1000, ds: ecn.into(), body: () };
         let mut verdicts = Vec::new();
@@ -227,7 +230,7 @@ mod tests {
         while sent.last().is_none_or(Vec::is_empty) {
             sent.push(send(&mut q, 7, Ecn::Ect0));
         }
-        // They find 0, 1, 2, 3 packets; the average is 0 (idle before), 1/2, 3/2, 5/2.
+        // Packets find 0, 1, 2, 3 queued; the average is 0 (idle before), 1/2, 3/2, 5/2.
         assert_eq!(sent.len(), 4);
         assert_eq!(sent[3], [7, 7]);
         assert_eq!(q.backlog(), Backlog { packets: 2, bytes: 2000 });
@@ -237,7 +240,7 @@ mod tests {
     fn what_differs_stays_and_red_decides_about_it() {
         let mut q = choke(&ChokeParams { max: 3, ..params() });
         let sent: Vec<_> = (0..5).map(|flow| send(&mut q, flow, Ecn::NotEct)).collect();
-        // The average passes 2 with the fourth and 3 with the fifth, which is no match.
+        // The average exceeds 2 at the fourth packet and 3 at the fifth, which has no match.
         assert_eq!(sent, [vec![], vec![], vec![], vec![], vec![4]]);
         assert_eq!(q.backlog().packets, 4);
     }
@@ -246,7 +249,7 @@ mod tests {
     fn marks_are_red_s_and_a_match_is_a_drop_with_ecn_too() {
         let mut q = choke(&ChokeParams { max: 3, ecn: true, ..params() });
         let sent: Vec<_> = (0..7).map(|flow| send(&mut q, flow, Ecn::Ect0)).collect();
-        assert!(sent.iter().all(Vec::is_empty), "above max they are marked");
+        assert!(sent.iter().all(Vec::is_empty), "above max packets are marked");
         assert_eq!(q.places.iter().flatten().filter(|p| p.ds.ecn() == Ecn::Ce).count(), 3);
         let mut q = choke(&ChokeParams { ecn: true, ..params() });
         assert_eq!((0..4).map(|_| send(&mut q, 1, Ecn::Ect0)).last(), Some(vec![1, 1]));
@@ -276,7 +279,7 @@ mod tests {
         let mut rng = Rng::new(2, "senders");
         let (mut sent, mut lost) = ([0u32; 2], [0u32; 2]);
         for _ in 0..20_000 {
-            // Nine packets of flow 0 to one of flow 1, three of four served.
+            // Nine packets of flow 0 to one of flow 1; three of four are served.
             let flow = u32::from(rng.chance(0.1));
             sent[flow as usize] += 1;
             for dropped in send(&mut q, flow, Ecn::NotEct) {

@@ -1,5 +1,5 @@
-//! RED as ns-2 and ns-3 have it: gentle, with automatic thresholds and weight, optionally adaptive.
-//! Sources and deviations: `red`.
+//! RED of ns-2 and ns-3: gentle, with automatic thresholds and weight, optionally adaptive. Sources
+//! and deviations: `red`.
 
 use super::{Decision, RedVariant};
 use crate::{Backlog, Cause};
@@ -10,47 +10,49 @@ use units::{Rate, Rng, Span, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FloydRedParams {
-    /// Packets; in byte mode limit * mean_bytes bytes (ns-2: 50, ns-3: 25).
+    /// The limit in packets; in byte mode limit * mean_bytes bytes (ns-2: 50, ns-3: 25).
     pub limit: u64,
-    /// Packets, in byte mode of mean_bytes each; 0: max(5, target_delay * C / 2), C = mean packets
-    /// a second (ns-2: 0, ns-3: 5). ns3 computes it only when `max` is 0, too.
+    /// The lower threshold in packets, in byte mode of mean_bytes each. 0: max(5, target_delay * C
+    /// / 2) with C mean packets a second (ns-2: 0, ns-3: 5). ns3 computes it only if `max` is 0,
+    /// too.
     pub min: f64,
-    /// As `min`; 0: three times `min` (ns-2: 0, ns-3: 15).
+    /// The upper threshold, as `min`; 0: three times `min` (ns-2: 0, ns-3: 15).
     pub max: f64,
-    /// Weight of a new sample in the average; 0: 1 - exp(-1/C) (ns-2: 0, ns-3: 0.002; adaptive: 0).
+    /// The weight of a new sample in the average; 0: 1 - exp(-1/C) (ns-2: 0, ns-3: 0.002; adaptive:
+    /// 0).
     pub weight: f64,
     /// max_p, the probability reached at `max` (ns-2: 0.1, ns-3: 0.02).
     pub probability: f64,
-    /// Bytes of a mean packet (500).
+    /// The size of a mean packet, bytes (500).
     pub mean_bytes: u32,
-    /// Queue, thresholds and limit in bytes, and p in proportion to the packet's size (ns-2: true,
+    /// Count queue, thresholds and limit in bytes, and scale p with the packet's size (ns-2: true,
     /// ns-3: false).
     pub byte_mode: bool,
-    /// Above `max` p grows linearly to 1 at 2 `max` instead of jumping there (true).
+    /// Above `max` p grows linearly to 1 at 2 `max` instead of jumping to 1 (true).
     pub gentle: bool,
     /// Wait at least 1/p packets between early drops: gaps uniform in [1/p, 2/p] instead of [0,
     /// 1/p] (true).
     pub wait: bool,
     /// Adapt max_p to keep the average in the middle fifth between `min` and `max` (false).
     pub adaptive: bool,
-    /// Queueing delay the automatic thresholds aim at, ns (5 000 000).
+    /// The queueing delay that the automatic thresholds are for, ns (5 000 000).
     pub target_delay_ns: u64,
     /// Mark ECN-capable packets instead of dropping them (false).
     pub ecn: bool,
 }
 
-/// Time between two changes of max_p, s (ns-2's interval_) and the other constants of the 2001
-/// paper.
+/// The time between two changes of max_p (ns-2's interval_, 0.5 s), and the other constants of the
+/// 2001 paper.
 pub(super) const INTERVAL: Span = Span::from_millis(500);
 pub(super) const ALPHA: f64 = 0.01;
 pub(super) const BETA: f64 = 0.9;
 pub(super) const TOP: f64 = 0.5;
 /// ns-2 marks while p is at most this, and drops above (mark_p_ with use_mark_p_).
 pub(super) const NS2_MARK_P: f64 = 0.1;
-/// Weight where neither the user nor a rate determines one: the 1993 paper's.
+/// The weight if neither the user nor a rate determines one: the 1993 paper's.
 pub(super) const CLASSIC_WEIGHT: f64 = 0.002;
 
-/// RED of ns-2 and ns-3. Lengths are bytes in byte mode, else packets.
+/// RED of ns-2 and ns-3. Lengths are in bytes in byte mode, otherwise in packets.
 #[derive(Clone, Debug)]
 pub(super) struct FloydRed {
     pub(super) variant: RedVariant,
@@ -64,16 +66,16 @@ pub(super) struct FloydRed {
     pub(super) wait: bool,
     pub(super) adaptive: bool,
     pub(super) ecn: bool,
-    /// max_p at the start, which the gentle slope keeps.
+    /// The initial max_p, which the gentle slope keeps.
     pub(super) first_max_p: f64,
     pub(super) least_max_p: f64,
-    /// C: packets of mean size the link sends in a second; 0 = unknown.
+    /// C: the packets of mean size that the link sends in a second; 0: unknown.
     pub(super) packets_per_second: f64,
 
     // The state, with the names of the 1993 paper.
     pub(super) average: f64,
     pub(super) max_p: f64,
-    /// Packets and bytes since the last early drop, this one included.
+    /// Packets and bytes since the last early drop, including the current packet.
     pub(super) count: u64,
     pub(super) count_bytes: u64,
     /// The average was at or above `min` at the last arrival.
@@ -88,7 +90,7 @@ impl FloydRed {
         let rate = rate.map_or(0.0, |r| r.0 as f64);
         let packets_per_second = rate / (8.0 * mean_bytes);
         let automatic_min = (p.target_delay_ns as f64 * 1e-9 * packets_per_second / 2.0).max(5.0);
-        // In ns-3 a min of 0 beside a given max stays 0.
+        // In ns-3 a min of 0 with a given max stays 0.
         let automatic = p.min == 0.0 && (variant == RedVariant::Ns2 || p.max == 0.0);
         let min = if automatic { automatic_min } else { p.min };
         let max = if p.max == 0.0 { 3.0 * min } else { p.max };
@@ -167,8 +169,8 @@ impl FloydRed {
         }
     }
 
-    /// The average queue. After an idle period it is as if m packets had found the queue empty
-    /// meanwhile, where m is the number that the link could have sent.
+    /// Updates the average queue. After an idle period it is as if m packets had found the queue
+    /// empty, where m is the number that the link could have sent.
     #[inline]
     pub(super) fn estimate(&mut self, queued: f64, now: Time) {
         let mut average = self.average;
@@ -209,7 +211,7 @@ impl FloydRed {
         self.count_bytes = u64::from(bytes);
     }
 
-    /// The random decision, for a packet that finds the average at or above `min`.
+    /// The random decision on a packet that finds the average at or above `min`.
     #[inline]
     pub(super) fn early(&mut self, size: u32, rng: &mut Rng) -> Decision {
         let base = self.base_probability();
@@ -226,7 +228,7 @@ impl FloydRed {
     #[inline]
     pub(super) fn base_probability(&self) -> f64 {
         let p = if self.average < self.max {
-            // Equal thresholds would divide by zero; ns-2 and ns-3 take a width of 1.
+            // Equal thresholds would divide by zero; ns-2 and ns-3 use a width of 1.
             let width = if self.max > self.min { self.max - self.min } else { 1.0 };
             self.max_p * (self.average - self.min) / width
         } else if self.gentle {

@@ -1,67 +1,70 @@
-//! gred: generic RED. Several REDs over one FIFO, each for a class of packets: a *virtual queue* with
-//! thresholds and a probability of its own.
+//! gred: generic RED. Several REDs over one FIFO, each for a class of packets: a *virtual queue*
+//! with thresholds and a probability of its own.
 //!
-//! All packets leave in the order in which they came. So a class can't have less delay than another;
-//! it can be dropped from sooner. What a virtual queue looks at depends on the mode:
+//! All packets leave in the order of their arrival. So a class can't have less delay than another;
+//! it can only be dropped from sooner. The mode determines the average that a virtual queue
+//! compares with its thresholds:
 //!
-//! | | average of | beside it | limit counts |
+//! | | average of | added to it | limit counts |
 //! |---|---|---|---|
 //! | without `grio` | its own packets | | its own packets |
 //! | `grio`, each `prio` once (RIO) | its own packets | the averages of all with a lower `prio` that are not idle | its own packets |
 //! | `grio`, a `prio` twice (WRED) | all packets, one average for all | | all packets |
 //!
-//! Source: tc's words; W. Almesberger, J. Hadi Salim, A. Kuznetsov, "Differentiated Services on Linux"
-//! (1999); D. Clark and W. Fang, "Explicit allocation of best-effort packet delivery service" (1998,
-//! RIO); for the behaviour sch_gred of Linux 6.12. The arithmetic is that of `red variant linux`, but a
-//! queue is idle from when its last packet leaves, not from when it is found empty.
+//! Source: tc's words; W. Almesberger, J. Hadi Salim, A. Kuznetsov, "Differentiated Services on
+//! Linux" (1999); D. Clark and W. Fang, "Explicit allocation of best-effort packet delivery
+//! service" (1998, RIO); for the behaviour sch_gred of Linux 6.12. The arithmetic is that of `red
+//! variant linux`, but a queue is idle from the departure of its last packet, not from when it is
+//! found empty.
 //!
-//! Deviations: Linux's picks a virtual queue by what a filter has written on the packet; here a
-//! packet's priority decides, as in prio, and each has one. So `default` and the limit of all
-//! together, which are for packets without one, have nothing to do.
+//! Deviations: in Linux a filter's mark on the packet selects the virtual queue; here a packet's
+//! priority selects it, as in prio, so each packet has one. `default` and the common limit, which
+//! apply to packets without a virtual queue, have no effect.
 
 use super::Decision;
 use super::linux::{LinuxRed, LinuxRedParams, TWO_32};
 use crate::bands::{PRIORITIES, listed, priomap};
 use crate::pfifo_fast::priority_of;
-use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, Replayed, State, Verdict};
+use crate::{Backlog, Cause, Context, Fifo, Packet, Qdisc, Replayable, State, Verdict};
 use serde::Deserialize;
 use units::{Rng, Time};
 
-/// `gred limit BYTES... min BYTES... max BYTES... avpkt BYTES burst PACKETS... probability P... bandwidth RATE prio N... priomap VQ... [grio] [ecn] [harddrop]`:
-/// of what is a list, one for each virtual queue.
+/// `gred limit BYTES... min BYTES... max BYTES... avpkt BYTES burst PACKETS... probability P...
+/// bandwidth RATE prio N... priomap VQ... [grio] [ecn] [harddrop]`. A list has a value for each
+/// virtual queue.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GredParams {
-    /// Bytes: the physical limits.
+    /// The physical limits, bytes.
     #[serde(deserialize_with = "listed")]
     pub limit: Vec<u64>,
-    /// Bytes: below this average nothing happens.
+    /// Below this average there is no early decision, bytes.
     #[serde(deserialize_with = "listed")]
     pub min: Vec<u32>,
-    /// Bytes: from this average on every packet is dropped or marked.
+    /// From this average on every packet is dropped or marked, bytes.
     #[serde(deserialize_with = "listed")]
     pub max: Vec<u32>,
-    /// Packets that may arrive at once without harm; sets the weight.
+    /// The number of packets that may arrive at once without drops; it determines the weight.
     #[serde(deserialize_with = "listed")]
     pub burst: Vec<u32>,
-    /// Probability reached at `max`, a fraction.
+    /// The probability reached at `max`, a fraction.
     #[serde(deserialize_with = "listed")]
     pub probability: Vec<f64>,
-    /// Whose averages count beside one's own: those of a lower one.
+    /// With `grio` a virtual queue adds the averages of those with a lower `prio` to its own.
     #[serde(deserialize_with = "listed")]
     pub prio: Vec<u8>,
-    /// Bytes of an average packet, for the weight and the idle time.
+    /// The size of an average packet, for the weight and the idle time, bytes.
     pub avpkt: u32,
-    /// Rate that converts idle time to packets, bit/s (10 000 000).
+    /// The rate that converts idle time to packets, bit/s (10 000 000).
     pub bandwidth: u64,
-    /// The virtual queue of each priority, the first 0, with a blank between.
+    /// The virtual queue of each priority, from priority 0 on, separated by blanks.
     #[serde(deserialize_with = "priomap")]
     pub priomap: [u8; PRIORITIES],
-    /// Virtual queues look at each other's packets.
+    /// Virtual queues take each other's packets into account.
     pub grio: bool,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// With `ecn`: above `max` drop all the same.
+    /// With `ecn`: drop above `max` instead of marking.
     pub harddrop: bool,
 }
 
@@ -96,38 +99,38 @@ impl GredParams {
     }
 }
 
-/// Which packets a virtual queue looks at.
+/// The packets that a virtual queue takes into account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sight {
     Own,
-    /// RIO.
+    /// RIO: its own, and those of virtual queues with a lower `prio`.
     Lower,
-    /// WRED.
+    /// WRED: all packets.
     All,
 }
 
 struct VirtualQueue {
     red: LinuxRed,
     prio: u8,
-    /// Its packets'.
+    /// The bytes of its packets.
     bytes: u64,
 }
 
-/// A FIFO under several REDs.
+/// A FIFO with several REDs.
 pub struct Gred<B> {
     queues: Vec<VirtualQueue>,
     sight: Sight,
     priomap: [u8; PRIORITIES],
-    /// Of all packets together, where all look at these.
+    /// WRED: the common average, and the time since which the FIFO is idle.
     shared: (u64, Option<Time>),
     rng: Rng,
     fifo: Fifo<B>,
-    told: Option<bool>,
+    recorded_draw: Option<bool>,
     chance: f64,
 }
 
 impl<B> Gred<B> {
-    /// An empty queue. A priority whose virtual queue there is not has the last.
+    /// An empty queue. A priority mapped to a missing virtual queue uses the last one.
     pub fn new(params: &GredParams, context: Context) -> Self {
         let queues: Vec<_> =
             (0..params.limit.len()).map(|index| params.virtual_queue(index)).collect();
@@ -139,7 +142,7 @@ impl<B> Gred<B> {
             shared: (0, None),
             rng: context.rng,
             fifo: Fifo::default(),
-            told: None,
+            recorded_draw: None,
             chance: 0.0,
         }
     }
@@ -149,7 +152,7 @@ impl<B> Gred<B> {
         self.priomap[usize::from(priority_of(packet.ds))].into()
     }
 
-    /// What a virtual queue's limit counts, bytes.
+    /// The bytes that count towards a virtual queue's limit.
     fn counted(&self, index: usize) -> u64 {
         match self.sight {
             Sight::All => self.fifo.backlog().bytes,
@@ -157,7 +160,7 @@ impl<B> Gred<B> {
         }
     }
 
-    /// What to do with a packet of a virtual queue, of which `queued` bytes count.
+    /// Decides on a packet of a virtual queue that finds `queued` bytes.
     fn decide(&mut self, index: usize, queued: u64, has_room: bool, now: Time) -> Decision {
         let beside: u64 = match self.sight {
             Sight::Own | Sight::All => 0,
@@ -168,8 +171,8 @@ impl<B> Gred<B> {
             }
         };
         let red = &mut self.queues[index].red;
-        // Without room, a drop does not show the draw.
-        red.told = self.told.take().map(|early| early && has_room);
+        // A drop for lack of room does not show the draw.
+        red.recorded_draw = self.recorded_draw.take().map(|early| early && has_room);
         if self.sight == Sight::All {
             (red.average, red.idle_since) = self.shared;
         }
@@ -205,7 +208,7 @@ impl<B> Qdisc<B> for Gred<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let packet = self.fifo.pop()?;
         let index = self.queue_of(&packet);
         let queue = &mut self.queues[index];
@@ -225,7 +228,7 @@ impl<B> Qdisc<B> for Gred<B> {
 
     fn state(&self, _now: Time) -> State {
         let limits = self.queues.iter().map(|queue| queue.red.limit);
-        // The largest, that is where drops begin; where all look at all it is one.
+        // The state has the largest average, at which drops begin; in WRED all averages are equal.
         let average = self.queues.iter().map(|queue| queue.red.average_bytes());
         let count = self.queues.len() as f64;
         let p = self.queues.iter().map(|queue| f64::from(queue.red.max_p) / TWO_32).sum::<f64>();
@@ -238,9 +241,9 @@ impl<B> Qdisc<B> for Gred<B> {
     }
 }
 
-impl<B> Replayed for Gred<B> {
-    fn tell(&mut self, early: bool) {
-        self.told = Some(early);
+impl<B> Replayable for Gred<B> {
+    fn set_recorded_draw(&mut self, early: bool) {
+        self.recorded_draw = Some(early);
     }
 
     fn chance(&mut self) -> Option<f64> {
@@ -255,10 +258,10 @@ mod tests {
 
     /// Priority 0: the first virtual queue.
     const FIRST: DsField = DsField::BEST_EFFORT;
-    /// Priority 2: the second.
+    /// Priority 2: the second virtual queue.
     const SECOND: DsField = DsField(0x08);
 
-    /// Both with a weight of 1/2, and from 3000 bytes on nothing passes.
+    /// Two virtual queues with a weight of 1/2 that pass nothing from 3000 bytes on.
     fn gred(grio: bool, prio: [u8; 2], ecn: bool) -> Gred<()> {
         let mut priomap = [0; PRIORITIES];
         priomap[2] = 1;
@@ -294,12 +297,12 @@ mod tests {
     fn dropped(verdict: Option<Verdict<()>>) -> Option<Cause> {
         verdict.map(|verdict| match verdict {
             Verdict::Dropped(_, cause) => cause,
-            Verdict::Marked { .. } => panic!("it is marked"),
+            Verdict::Marked { .. } => panic!("the packet is marked"),
         })
     }
 
-    /// Four packets that find 0, 1000, 2000 and 3000 bytes: the average is 0, 500, 1250, 2125. The
-    /// fifth finds 4000, and 3062.
+    /// Four packets find 0, 1000, 2000 and 3000 bytes: the average is 0, 500, 1250, 2125. The fifth
+    /// finds 4000 bytes and an average of 3062.
     fn filled(grio: bool, prio: [u8; 2]) -> Gred<()> {
         let mut q = gred(grio, prio, false);
         for _ in 0..4 {
@@ -314,7 +317,7 @@ mod tests {
     fn without_grio_a_virtual_queue_looks_at_its_own_packets() {
         let mut q = filled(false, [1, 1]);
         for _ in 0..4 {
-            assert_eq!(send(&mut q, SECOND), None, "its own average is that of the first before");
+            assert_eq!(send(&mut q, SECOND), None, "its average grows as that of the first did");
         }
         assert_eq!(q.backlog().packets, 8);
         assert_eq!(dropped(send(&mut q, SECOND)), Some(Cause::Early));
@@ -323,11 +326,11 @@ mod tests {
     #[test]
     fn with_grio_the_averages_of_lower_prios_count_beside_its_own() {
         let mut q = filled(true, [1, 2]);
-        assert_eq!(dropped(send(&mut q, SECOND)), Some(Cause::Early), "its own is 0");
-        // The first's is its own: 3062 and 4000, less half.
+        assert_eq!(dropped(send(&mut q, SECOND)), Some(Cause::Early), "its own average is 0");
+        // The average of the first is its own: half of 3062 + 4000.
         assert_eq!(dropped(send(&mut q, FIRST)), Some(Cause::Early));
         while q.dequeue(Time(2), &mut Vec::new()).is_some() {}
-        assert_eq!(send(&mut q, SECOND), None, "who is idle does not count");
+        assert_eq!(send(&mut q, SECOND), None, "an idle virtual queue does not count");
         let mut other_way_round = filled(true, [2, 1]);
         assert_eq!(send(&mut other_way_round, SECOND), None);
     }
@@ -338,7 +341,7 @@ mod tests {
         assert_eq!(dropped(send(&mut q, SECOND)), Some(Cause::Early));
         assert_eq!(q.shared.0, 6125 + 4000 - 3062);
         while q.dequeue(Time(2), &mut Vec::new()).is_some() {}
-        assert_eq!(q.shared.1, Some(Time(2)), "idle from when the last one leaves");
+        assert_eq!(q.shared.1, Some(Time(2)), "idle from the last departure");
     }
 
     #[test]
@@ -350,7 +353,7 @@ mod tests {
         let kept = |q: &mut Gred<()>, ds| (0..9).filter(|_| send(q, ds).is_none()).count();
         assert_eq!((kept(&mut q, FIRST), kept(&mut q, SECOND)), (8, 5));
         assert_eq!(dropped(send(&mut q, SECOND)), Some(Cause::Limit));
-        // Above max what speaks ECN is marked, where there is room for it.
+        // Above max ECN-capable packets are marked if there is room for them.
         q.queues[0].red.max = 0;
         q.queues[0].red.min = 0;
         assert_eq!(dropped(send(&mut q, FIRST.with_ecn(Ecn::Ect0))), Some(Cause::Limit));

@@ -1,5 +1,5 @@
-//! RED as Linux has it: in bytes and fixed point, with idle damping by table and a timer for the
-//! adaptive mode. Sources and deviations: `red`.
+//! Linux's RED: in bytes and fixed point, with idle damping by table and a timer for the adaptive
+//! mode. Sources and deviations: `red`.
 
 use super::Decision;
 use crate::{Backlog, Cause};
@@ -10,25 +10,25 @@ use units::{Rng, Span, Time};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinuxRedParams {
-    /// Bytes: the physical limit.
+    /// The physical limit, bytes.
     pub limit: u64,
-    /// Bytes: below this average nothing happens.
+    /// Below this average there is no early decision, bytes.
     pub min: u32,
-    /// Bytes: from this average on every packet is dropped or marked.
+    /// From this average on every packet is dropped or marked, bytes.
     pub max: u32,
-    /// Bytes of an average packet, for the weight and the idle time.
+    /// The size of an average packet, for the weight and the idle time, bytes.
     pub avpkt: u32,
-    /// Packets that may arrive at once without harm; sets the weight.
+    /// The number of packets that may arrive at once without drops; it determines the weight.
     pub burst: u32,
-    /// Probability reached at `max`, a fraction (0.02).
+    /// The probability reached at `max`, a fraction (0.02).
     pub probability: f64,
-    /// Rate that converts idle time to packets, bit/s (10 000 000).
+    /// The rate that converts idle time to packets, bit/s (10 000 000).
     pub bandwidth: u64,
     /// Adapt `probability` to keep the average in the middle fifth between `min` and `max`.
     pub adaptive: bool,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// With `ecn`: above `max` drop all the same.
+    /// With `ecn`: drop above `max` instead of marking.
     pub harddrop: bool,
     /// With `ecn`: let packets that can't be marked pass, never drop early.
     pub nodrop: bool,
@@ -36,18 +36,18 @@ pub struct LinuxRedParams {
 
 /// Linux's probabilities are in units of 2^-32.
 pub(super) const TWO_32: f64 = 4_294_967_296.0;
-/// One per cent in those units: the least max_p of the adaptive mode, and its largest step up.
+/// One per cent in those units: the least max_p of the adaptive mode, and its largest increment.
 pub(super) const ONE_PERCENT: u32 = 42_949_673;
 /// Size of the table of idle damping.
 pub(super) const STAB_SIZE: usize = 256;
 /// Nanoseconds of a tick in tc's tables (psched).
 pub(super) const TICK_NS: f64 = 64.0;
-/// The adaptive timer: HZ/2, which with Debian's HZ of 250 is 125 ticks of 4 ms. A timer more than
-/// 63 ticks ahead waits in a coarser wheel of 8 ticks and is rounded up, to 128. (HZ = 1000:
-/// 504 ms.)
+/// The period of the adaptive timer: HZ/2, which with Debian's HZ of 250 is 125 ticks of 4 ms. A
+/// timer more than 63 ticks ahead is in a coarser wheel of 8 ticks and is rounded up, to 128. (HZ =
+/// 1000: 504 ms.)
 pub(super) const LINUX_ADAPT: Span = Span::from_millis(512);
 
-/// RED of Linux: bytes, with `wlog` fractional bits where scaled.
+/// Linux's RED. Lengths are in bytes, with `wlog` fractional bits if scaled.
 #[derive(Clone, Debug)]
 pub(crate) struct LinuxRed {
     pub(super) limit: u64,
@@ -62,29 +62,29 @@ pub(crate) struct LinuxRed {
     pub(super) harddrop: bool,
     pub(super) nodrop: bool,
 
-    /// Bytes, scaled by 2^wlog.
+    /// The average queue, bytes scaled by 2^wlog.
     pub(super) average: u64,
-    /// In units of 2^-32.
+    /// max_p, in units of 2^-32.
     pub(super) max_p: u32,
-    /// Packets since the last early drop or mark; `None` = the average was not between the
+    /// Packets since the last early drop or mark. `None`: the average was not between the
     /// thresholds.
     pub(super) count: Option<u64>,
     /// The random number drawn after that packet (qR): uniform in [0, (max - min) / max_p), bytes.
     pub(super) draw: u64,
     /// For replays: the largest `above * count` since then that did not reach the draw.
     pub(super) passed: Option<u64>,
-    /// For replays: what another queue's draw decided about the next arrival (`Replayed::tell`).
-    pub(crate) told: Option<bool>,
+    /// For replays: the recorded draw of the next arrival (`Replayable::set_recorded_draw`).
+    pub(crate) recorded_draw: Option<bool>,
     /// For replays: the probability that the last arrival was dropped or marked early
-    /// (`Qdisc::chance`).
+    /// (`Replayable::chance`).
     pub(crate) chance: f64,
     pub(super) idle_since: Option<Time>,
     pub(super) next_adapt: Time,
 }
 
 impl LinuxRedParams {
-    /// Wlog: the weight is 2^-Wlog. `None` when there is none, which tc refuses: a burst below
-    /// min/avpkt, or one beyond all reason.
+    /// Wlog: the weight is 2^-Wlog. `None` if there is no such weight, which tc refuses: the burst
+    /// is below min/avpkt, or far too large.
     pub fn weight_log(&self) -> Option<u32> {
         weight_log(self.burst, self.min_packets())
     }
@@ -94,8 +94,8 @@ impl LinuxRedParams {
     }
 }
 
-/// Wlog: the weight is 2^-Wlog, the largest for which `burst` + 1 - `min` <= (1 - (1 - W)^burst) /
-/// W, with both in packets.
+/// Wlog: the weight W = 2^-Wlog is the largest for which `burst` + 1 - `min` <= (1 - (1 - W)^burst)
+/// / W, with both in packets.
 fn weight_log(burst: u32, min: f64) -> Option<u32> {
     let burst = f64::from(burst);
     let excess = burst + 1.0 - min;
@@ -108,10 +108,10 @@ fn weight_log(burst: u32, min: f64) -> Option<u32> {
     })
 }
 
-/// What tc tells Linux of a probability, which is to be reached `width` above `min`. 1 has no
-/// representation in 32 bits: tc then tells 0, and Linux takes what tc says beside it, the power of
-/// two next below probability / width. That is a half to a whole.
-fn told_probability(probability: f64, width: u32) -> u32 {
+/// The probability, reached `width` above `min`, as tc passes it to Linux. 1 has no representation
+/// in 32 bits. tc then passes 0, and Linux takes another number from tc: the next power of two
+/// below probability / width. The result is between one half and 1.
+fn encoded_probability(probability: f64, width: u32) -> u32 {
     if probability < 1.0 {
         return (probability * TWO_32) as u32;
     }
@@ -138,9 +138,10 @@ impl LinuxRed {
         LinuxRed::averaging(p, p.min_packets())
     }
 
-    /// With a weight for a lower threshold of so many packets.
+    /// A RED with the weight for a lower threshold of `min_packets`.
     pub(super) fn averaging(p: &LinuxRedParams, min_packets: f64) -> LinuxRed {
-        // tc refuses what has no weight; a scenario made without tc gets the nearest there is.
+        // tc refuses parameters that have no weight. A scenario made without tc gets the nearest
+        // weight.
         let too_small = f64::from(p.burst) < min_packets;
         let wlog = weight_log(p.burst, min_packets).unwrap_or(if too_small { 1 } else { 31 });
         let (cell_log, table) = idle_damping(p.avpkt, p.bandwidth, wlog);
@@ -156,18 +157,18 @@ impl LinuxRed {
             harddrop: p.harddrop,
             nodrop: p.nodrop,
             average: 0,
-            max_p: told_probability(p.probability, p.max.saturating_sub(p.min)),
+            max_p: encoded_probability(p.probability, p.max.saturating_sub(p.min)),
             count: None,
             draw: 0,
             passed: None,
-            told: None,
+            recorded_draw: None,
             chance: 0.0,
             idle_since: Some(Time::ZERO),
             next_adapt: Time::ZERO + LINUX_ADAPT,
         }
     }
 
-    /// Of a queue that has been empty, whose average nothing is left of.
+    /// Resets the state to that of a queue that has been empty for so long that the average is 0.
     pub(crate) fn restart(&mut self) {
         self.average = 0;
         self.count = None;
@@ -188,7 +189,7 @@ impl LinuxRed {
         self.red_action(rng)
     }
 
-    /// The average with an arrival that finds so much queued (red_calc_qavg).
+    /// Updates the average with an arrival that finds `queued` bytes (red_calc_qavg).
     #[inline]
     pub(crate) fn arrival(&mut self, queued: u64, now: Time) {
         self.average = match self.idle_since.take() {
@@ -197,8 +198,8 @@ impl LinuxRed {
         };
     }
 
-    /// What an idle time leaves of the average, without one step per missed packet: a shift, or for
-    /// the first cells a line.
+    /// The average after an idle time, without one step for each missed packet: a shift, or for the
+    /// first cells a linear function.
     pub(super) fn damped(&self, idle: Span) -> u64 {
         let us = (idle.0 / 1000).min(255 << self.cell_log);
         let shift = self.table[(us >> self.cell_log) as usize];
@@ -212,7 +213,7 @@ impl LinuxRed {
 
     #[inline]
     pub(super) fn red_action(&mut self, rng: &mut Rng) -> Decision {
-        let told = self.told.take();
+        let recorded_draw = self.recorded_draw.take();
         if self.average < self.min << self.wlog {
             self.count = None;
             self.chance = 0.0;
@@ -221,18 +222,18 @@ impl LinuxRed {
         if self.average >= self.max << self.wlog {
             self.count = None;
             self.chance = 1.0;
-            // The kernel counts certain and random decisions as one (`early` of tc -s), so they
+            // The kernel counts certain and random decisions together (`early` of tc -s), so they
             // have one cause here.
             return self.signal(Cause::Early, self.harddrop);
         }
-        self.between(told, rng)
+        self.between(recorded_draw, rng)
     }
 
-    /// The average is between the thresholds.
+    /// Decides while the average is between the thresholds.
     #[inline]
-    pub(super) fn between(&mut self, told: Option<bool>, rng: &mut Rng) -> Decision {
-        // The first packet between the thresholds passes and draws the number that decides about
-        // the next ones.
+    pub(super) fn between(&mut self, recorded_draw: Option<bool>, rng: &mut Rng) -> Decision {
+        // The first packet between the thresholds passes, and draws the number that decides on the
+        // next packets.
         let Some(count) = self.count else {
             self.begin_count(rng);
             self.chance = 0.0;
@@ -241,7 +242,7 @@ impl LinuxRed {
         let count = count + 1;
         let above = (self.average - (self.min << self.wlog)) >> self.wlog;
         let reached = above * count;
-        if !self.is_early(reached, told) {
+        if !self.is_early(reached, recorded_draw) {
             self.count = Some(count);
             return Decision::Pass;
         }
@@ -256,11 +257,11 @@ impl LinuxRed {
         self.passed = None;
     }
 
-    /// Whether `above * count` has reached the draw: ours, or in a replay the other queue's, where
-    /// a draw could decide either way.
+    /// Whether `above * count` has reached the draw. In a replay the recorded draw decides where
+    /// both outcomes are possible.
     #[inline]
-    fn is_early(&mut self, reached: u64, told: Option<bool>) -> bool {
-        let Some(told) = told else {
+    fn is_early(&mut self, reached: u64, recorded_draw: Option<bool>) -> bool {
+        let Some(recorded_draw) = recorded_draw else {
             return reached >= self.draw;
         };
         let before = self.passed.map_or(0.0, |passed| self.share_of_draws(passed));
@@ -269,7 +270,7 @@ impl LinuxRed {
         match self.chance {
             0.0 => false,
             1.0.. => true,
-            _ => told,
+            _ => recorded_draw,
         }
     }
 
@@ -287,8 +288,8 @@ impl LinuxRed {
         }
     }
 
-    /// Uniform in [0, (max - min) / max_p): with it max_p (average - min) / (max - min) * count
-    /// reaches a uniform number in [0, 1) when above * count reaches the draw.
+    /// A number uniform in [0, (max - min) / max_p). When above * count reaches it, max_p (average
+    /// - min) / (max - min) * count reaches a number uniform in [0, 1).
     #[inline]
     pub(super) fn draw_number(&self, rng: &mut Rng) -> u64 {
         (rng.next_u64() >> 32) / self.per_byte()
@@ -301,7 +302,7 @@ impl LinuxRed {
         (u64::from(self.max_p) / width).max(1)
     }
 
-    /// Fires the timer for each of its times up to `now`, with the average of that time
+    /// Fires the timer for each expiry up to `now`, with the average of that time
     /// (red_adaptative_timer).
     #[cold]
     pub(super) fn adapt(&mut self, now: Time) {
@@ -319,7 +320,7 @@ impl LinuxRed {
             } else if average < low && self.max_p >= ONE_PERCENT {
                 self.max_p = self.max_p / 10 * 9;
             } else if average < low {
-                // The average only falls, so nothing more can change: skips to the last firing due.
+                // The average only falls, so nothing more can change. Skip to the last expiry.
                 let missed = now.since(self.next_adapt).0 / LINUX_ADAPT.0;
                 self.next_adapt += LINUX_ADAPT * missed;
             }

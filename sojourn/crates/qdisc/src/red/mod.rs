@@ -2,8 +2,8 @@
 //! with the average queue. So congestion is signalled before the queue is full, and to flows in
 //! proportion to their share.
 //!
-//! Two families have the name. `Linux` (sch_red) is RED as of 1993 in bytes and fixed point, with
-//! idle damping by table and a timer for the adaptive mode. `Floyd` is what ns-2 and ns-3 share:
+//! Two families have the name. `Linux` (sch_red) is RED of 1993 in bytes and fixed point, with
+//! idle damping by table and a timer for the adaptive mode. `Floyd` is the RED of ns-2 and ns-3:
 //! gentle, with automatic thresholds and weight, optionally adaptive (ARED). They are different
 //! algorithms, not two settings of one.
 //!
@@ -14,11 +14,11 @@
 //! | | ns2 | ns3 |
 //! |---|---|---|
 //! | physical limit, in packets | full at `limit` | the same |
-//! | physical limit, in bytes | full at limit * mean_bytes, the last packet may pass it | never passes it |
+//! | physical limit, in bytes | full at limit * mean_bytes, the last packet may exceed it | never exceeds it |
 //! | a drop at the physical limit | restarts count | does not |
 //! | average above the upper threshold (2 max if gentle) | an early decision with p = 1 | forced drop, never a mark |
 //! | marks | while p <= 0.1, then drops (use_mark_p_) | whenever the decision is early |
-//! | min is automatic | where it is 0 | where min and max are 0 |
+//! | min is automatic | if it is 0 | if min and max are 0 |
 //! | least max_p (adaptive) | min(0.01, 80 000 / rate) | min(0.01, 0.8 mean_bytes / rate) |
 //!
 //! Both: the arriving packet is the victim. Nothing is dropped early while at most one packet (in
@@ -27,7 +27,7 @@
 //! max keeps the max_p of the start, as in the code of both.
 //!
 //! Deviations of ns2 and ns3: ns-2's automatic weight lengthens the time constant where three times
-//! the link's delay is above 100 ms; a discipline does not know the delay, so the weight is always
+//! the link's delay is above 100 ms. A discipline does not know the delay, so the weight is always
 //! 1 - exp(-1/C). The least max_p is ns-2's and ns-3's, not the 0.01 of the 2001 paper. Neither
 //! follows a rate that changes (as ns-2 and ns-3).
 //!
@@ -54,7 +54,7 @@ use floyd::FloydRed;
 use linux::TWO_32;
 
 use crate::ds::mark;
-use crate::{Backlog, Cause, Context, Ecn, Fifo, Packet, Qdisc, Replayed, State, Verdict};
+use crate::{Backlog, Cause, Context, Ecn, Fifo, Packet, Qdisc, Replayable, State, Verdict};
 use serde::Deserialize;
 use units::{Rng, Time};
 
@@ -83,19 +83,19 @@ enum RedVariant {
     Ns3,
 }
 
-/// What RED wants done with the arriving packet.
+/// The decision on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Pass,
-    /// Mark it if it can be marked, else drop it.
+    /// Mark the packet if it can be marked, otherwise drop it.
     Signal(Cause),
-    /// Mark it if it can be marked, else let it pass.
+    /// Mark the packet if it can be marked, otherwise let it pass.
     MarkOnly(Cause),
     Drop(Cause),
 }
 
 impl Decision {
-    /// Why it drops a packet that says this of ECN, if it does.
+    /// The cause for which this decision drops a packet with this ECN field; `None`: no drop.
     #[inline]
     pub(crate) fn drops(self, ecn: Ecn) -> Option<Cause> {
         match self {
@@ -105,7 +105,7 @@ impl Decision {
         }
     }
 
-    /// Marks a packet that it did not drop and that has room, if that is what it wants.
+    /// Marks a packet that was not dropped and has room, if the decision is to mark.
     #[inline]
     pub(crate) fn mark<B>(self, packet: &mut Packet<B>, verdicts: &mut Vec<Verdict<B>>) {
         if let Decision::Signal(cause) | Decision::MarkOnly(cause) = self {
@@ -128,7 +128,7 @@ impl Law {
         }
     }
 
-    /// The physical limit: may a packet of this size join?
+    /// Whether a packet of this size may join, by the physical limit.
     #[inline]
     fn has_room(&self, backlog: Backlog, size: u32) -> bool {
         match self {
@@ -146,8 +146,8 @@ impl Law {
         }
     }
 
-    /// The queue was empty when the transmitter became free: the idle period starts, unless it has
-    /// before.
+    /// The queue was empty when the transmitter became free. The idle period starts now, unless it
+    /// already has.
     fn idle(&mut self, now: Time) {
         let idle_since = match self {
             Law::Linux(red) => &mut red.idle_since,
@@ -180,10 +180,11 @@ impl<B> Qdisc<B> for Red<B> {
     #[inline]
     fn enqueue(&mut self, mut packet: Packet<B>, now: Time, verdicts: &mut Vec<Verdict<B>>) {
         if let Law::Linux(red) = &mut self.law
-            && red.told == Some(true)
+            && red.recorded_draw == Some(true)
         {
-            // Without room, a drop does not show the draw.
-            red.told = Some(self.queue.backlog().bytes + u64::from(packet.size) <= red.limit);
+            // A drop for lack of room does not show the draw.
+            red.recorded_draw =
+                Some(self.queue.backlog().bytes + u64::from(packet.size) <= red.limit);
         }
         let decision = self.law.decide(self.queue.backlog(), packet.size, now, &mut self.rng);
         if let Some(cause) = decision.drops(packet.ds.ecn()) {
@@ -198,7 +199,7 @@ impl<B> Qdisc<B> for Red<B> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _fates: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
+    fn dequeue(&mut self, now: Time, _verdicts: &mut Vec<Verdict<B>>) -> Option<Packet<B>> {
         let packet = self.queue.pop();
         if packet.is_none() {
             self.law.idle(now);
@@ -227,11 +228,11 @@ impl<B> Qdisc<B> for Red<B> {
     }
 }
 
-impl<B> Replayed for Red<B> {
-    /// Linux's RED alone.
-    fn tell(&mut self, early: bool) {
+impl<B> Replayable for Red<B> {
+    /// Only Linux's RED supports this.
+    fn set_recorded_draw(&mut self, early: bool) {
         if let Law::Linux(red) = &mut self.law {
-            red.told = Some(early);
+            red.recorded_draw = Some(early);
         }
     }
 

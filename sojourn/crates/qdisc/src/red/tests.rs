@@ -1,5 +1,5 @@
-//! RED against hand-worked numbers, Linux's comments and selftests, and its own formula in the long
-//! run.
+//! RED against hand-computed numbers, Linux's comments and selftests, and its own formula in the
+//! long run.
 
 use super::linux::idle_damping;
 use super::*;
@@ -50,7 +50,7 @@ fn ns3() -> FloydRedParams {
 fn floyd(params: &RedParams) -> FloydRed {
     match Red::<()>::new(params, context()).law {
         Law::Floyd(red) => red,
-        Law::Linux(_) => unreachable!("asked for a Floyd variant"),
+        Law::Linux(_) => unreachable!("the variant is one of Floyd's"),
     }
 }
 
@@ -72,8 +72,8 @@ fn linux() -> LinuxRedParams {
     }
 }
 
-/// Keeps `backlog` packets queued while `arrivals` more come and as many leave; returns the
-/// fraction dropped.
+/// Keeps `backlog` packets queued while `arrivals` more packets arrive and as many leave. Returns
+/// the fraction dropped.
 fn drop_rate(q: &mut Red<()>, backlog: u32, arrivals: u32, size: u32) -> f64 {
     let mut verdicts = Vec::new();
     let mut now = Time::ZERO;
@@ -86,7 +86,7 @@ fn drop_rate(q: &mut Red<()>, backlog: u32, arrivals: u32, size: u32) -> f64 {
             }
         }
     };
-    // First until the average has settled.
+    // Run until the average has settled.
     run(40_000, &mut verdicts);
     verdicts.clear();
     run(arrivals, &mut verdicts);
@@ -95,7 +95,7 @@ fn drop_rate(q: &mut Red<()>, backlog: u32, arrivals: u32, size: u32) -> f64 {
 
 #[test]
 fn the_weight_permits_the_bursts_of_red_h() {
-    // red.h: with min of 32 average packets the burst L permitted by W = 2^-1, 2^-2, ...
+    // red.h: the burst L that W = 2^-1, 2^-2, ... permits with a min of 32 average packets.
     for (log, permitted) in (1..).zip([33u32, 35, 39, 46, 57, 75, 101, 135, 190]) {
         let weight_log = |burst| LinuxRedParams { min: 32_000, burst, ..linux() }.weight_log();
         let largest = (32..400).rev().find(|burst| weight_log(*burst).is_some_and(|w| w <= log));
@@ -130,10 +130,10 @@ fn linux_marks_by_the_average_as_in_the_kernels_selftest() {
         ..linux()
     };
     let red = |p: &LinuxRedParams| Red::new(&RedParams::Linux(p.clone()), context());
-    // Two thirds of the threshold: nothing.
+    // Two thirds of the threshold: no drops.
     assert_eq!(drop_rate(&mut red(&params), 14, 1000, 1400), 0.0);
 
-    // Three halves: at least 95 %. Marked, not dropped, so the backlog can be held there.
+    // Three halves: at least 95 %. Marks instead of drops keep the backlog.
     let with_ecn = LinuxRedParams { ecn: true, ..params.clone() };
     let signalled = |p: &LinuxRedParams, ecn| {
         let mut q = red(p);
@@ -151,7 +151,8 @@ fn linux_marks_by_the_average_as_in_the_kernels_selftest() {
     };
     let marks = signalled(&with_ecn, Ecn::Ect0);
     assert!(marks.len() > 1900 && marks.iter().all(|f| matches!(f, Verdict::Marked { .. })));
-    // nodrop: what can't be marked passes; harddrop: even what can be marked is dropped.
+    // nodrop lets packets pass that can't be marked; harddrop drops even packets that can be
+    // marked.
     assert!(
         signalled(&LinuxRedParams { nodrop: true, ..with_ecn.clone() }, Ecn::NotEct).is_empty()
     );
@@ -163,7 +164,7 @@ fn linux_marks_by_the_average_as_in_the_kernels_selftest() {
 
 #[test]
 fn linux_drops_at_twice_p_between_the_thresholds() {
-    // The gap is uniform in [0, 1/p], its mean 1/2p. Backlog 60 of 30..90 packets: p = 0.02 / 2.
+    // The gap is uniform in [0, 1/p] with mean 1/2p. Backlog 60 of 30..90 packets: p = 0.02 / 2.
     let mut q = Red::new(&RedParams::Linux(linux()), context());
     let rate = drop_rate(&mut q, 60, 200_000, 1000);
     assert!((rate / 0.02 - 1.0).abs() < 0.05, "{rate}");
@@ -194,7 +195,7 @@ fn linux_damps_the_average_of_an_idle_queue() {
     assert_eq!(red.table[13], 1);
     assert_eq!(red.damped(Span::from_micros(13 << 15)), 16_000 << 5);
     assert_eq!(red.damped(Span::from_secs(3600)), 0);
-    // The linear part: a quarter of a cell takes a quarter away, and never more than a half.
+    // The linear part: a quarter of a cell subtracts a quarter, and at most a half.
     assert_eq!(red.damped(Span::from_micros(1 << 13)), 24_000 << 5);
     assert_eq!(red.damped(Span::from_micros(3 << 15)), 16_000 << 5);
 }
@@ -216,7 +217,7 @@ fn linux_adapts_each_128_ticks_within_its_bounds() {
     red.adapt(Time(100_512_000_000));
     red.adapt(Time(300_000_000_000));
     assert!((0.89..1.0).contains(&percent(&red)), "{}", percent(&red));
-    // In the middle fifth it rests; years later the timer has not fallen behind.
+    // In the middle fifth max_p does not change. Years later the timer has not fallen behind.
     red.average = 60_000 << 5;
     let before = red.max_p;
     red.adapt(Time(301_000_000_000));
@@ -228,7 +229,7 @@ fn linux_adapts_each_128_ticks_within_its_bounds() {
 
 #[test]
 fn linux_raises_max_p_above_three_fifths_and_takes_a_tenth_off_below_two() {
-    // Between 30 000 and 90 000 bytes the middle fifth is 54 000 to 66 000, both ends in it.
+    // Between 30 000 and 90 000 bytes the middle fifth is 54 000 to 66 000, inclusive.
     let adapted = |average: u64| {
         let mut red = LinuxRed::new(&LinuxRedParams { adaptive: true, ..linux() });
         red.idle_since = None;
@@ -256,19 +257,19 @@ fn linux_s_thresholds_belong_to_what_is_above_them() {
     assert_eq!(red.count, None, "below");
     red.average += 1;
     assert!(matches!(red.red_action(&mut rng), Decision::Pass));
-    assert_eq!(red.count, Some(0), "between, where counting begins");
+    assert_eq!(red.count, Some(0), "between the thresholds, where counting begins");
     red.average = (90_000 << red.wlog) - 1;
     red.draw = u64::MAX;
     assert!(matches!(red.red_action(&mut rng), Decision::Pass));
     red.average += 1;
-    // Certain; and counted with what is drawn, as the kernel counts it.
+    // A certain decision has the cause of a random one, as the kernel counts it.
     assert!(matches!(red.red_action(&mut rng), Decision::Drop(Cause::Early)));
     assert_eq!(red.chance, 1.0);
 }
 
 #[test]
 fn linux_s_draw_is_reached_by_as_much_as_it_is() {
-    // 1000 bytes above min, the second packet: 2000.
+    // The second packet, 1000 bytes above min: 2000.
     for (draw, early) in [(2000, true), (2001, false)] {
         let mut red = LinuxRed::new(&linux());
         red.average = 31_000 << red.wlog;
@@ -288,16 +289,16 @@ fn after_any_longer_idle_time_linux_s_average_is_shifted_by_31() {
 
 #[test]
 fn automatic_thresholds_and_weight_are_those_of_ns2() {
-    // 10 Mbit/s and 500 bytes: C = 2500/s; 5 ms of it are 12.5 packets, so min is 6.25 packets.
+    // 10 Mbit/s and 500 bytes: C = 2500/s. 5 ms are 12.5 packets, so min is 6.25 packets.
     let red = floyd(&RedParams::Ns2(ns2()));
     assert_eq!((red.min, red.max, red.limit), (3125.0, 9375.0, 50_000.0));
     assert!((red.weight - (1.0 - libm::exp(-1.0 / 2500.0))).abs() < 1e-15);
     // With 1500 bytes C = 833/s and min is its floor of 5 packets.
     let red = floyd(&RedParams::Ns2(FloydRedParams { mean_bytes: 1500, ..ns2() }));
     assert_eq!((red.min, red.max), (7500.0, 22_500.0));
-    // max_p adapts down to 1/W, W of 1000-byte packets in 100 ms: 0.008 here.
+    // max_p adapts down to 1/W, where W is the number of 1000-byte packets in 100 ms: 0.008 here.
     assert_eq!(red.least_max_p, 0.008);
-    // A min of 0 beside a max is meant in ns-3.
+    // In ns-3 a min of 0 with a given max is used as it is.
     for (variant, want) in [(RedParams::Ns2 as fn(_) -> _, 6.25), (RedParams::Ns3, 0.0)] {
         let red = floyd(&variant(FloydRedParams { min: 0.0, ..ns3() }));
         assert_eq!((red.min, red.max), (want, 15.0));
@@ -341,7 +342,7 @@ fn an_idle_period_counts_as_the_packets_it_could_have_sent() {
     }
     q.dequeue(Time(0), &mut verdicts);
     q.dequeue(Time(900_000_000), &mut verdicts);
-    // One second since the first time there was nothing to send: 2500 missed and the arrival
+    // One second since the first dequeue of the empty queue: 2500 missed packets and the arrival
     // itself, (1 - w)^2501.
     q.enqueue(packet(1500, Ecn::NotEct), Time(1_000_000_000), &mut verdicts);
     let average = q.state(Time(1_000_000_001)).average.expect("red has an average");
@@ -361,7 +362,7 @@ fn the_long_run_drop_rate_is_that_of_the_interpolated_max_p() {
         for variant in [RedParams::Ns2, RedParams::Ns3] {
             let mut q = Red::new(&variant(FloydRedParams { wait, ..ns3() }), context());
             let rate = drop_rate(&mut q, 10, 200_000, 1500);
-            assert!((rate / want - 1.0).abs() < 0.05, "wait {wait}: {rate} instead of {want}");
+            assert!((rate / want - 1.0).abs() < 0.05, "wait {wait}: {rate}, expected {want}");
         }
     }
     // Above max, gentle: halfway between max and 2 max p is halfway between 0.02 and 1.
@@ -395,19 +396,20 @@ fn adaptive_red_moves_max_p_each_half_second_of_arrivals() {
     let mut rng = Rng::new(1, "ared");
     red.average = 9000.0;
     red.idle_since = None;
-    // Not yet at half a second; just after it +0.01; then not before another half second.
+    // No change at half a second; just after it +0.01; then no change for another half second.
     for (ms, want) in [(500, 0.10), (501, 0.11), (1001, 0.11), (1002, 0.12)] {
         red.decide(backlog, 1500, Time(ms * 1_000_000), &mut rng);
         assert!((red.max_p - want).abs() < 1e-12, "{ms} ms: {}", red.max_p);
     }
-    // An average below the band: times 0.9, down to the first value at or below 0.008.
+    // If the average is below the band, max_p is multiplied by 0.9 down to the first value at or
+    // below 0.008.
     red.average = 0.0;
     for i in 0..200 {
         red.average = 0.0;
         red.decide(Backlog::default(), 1500, Time((2000 + 501 * i) * 1_000_000), &mut rng);
     }
     assert!((0.0072..=0.008).contains(&red.max_p), "{}", red.max_p);
-    // Within the band max_p rests.
+    // Within the band max_p does not change.
     let before = red.max_p;
     red.average = (red.min + red.max) / 2.0;
     red.decide(Backlog { packets: 4, bytes: 6250 }, 1500, Time(999_000_000_000), &mut rng);
@@ -416,7 +418,7 @@ fn adaptive_red_moves_max_p_each_half_second_of_arrivals() {
 
 #[test]
 fn ns2_drops_what_it_could_mark_once_p_is_above_a_tenth_and_ns3_above_the_upper_threshold() {
-    let fate_at = |params: RedParams, average: f64| {
+    let decision_at = |params: RedParams, average: f64| {
         let mut q = Red::new(&params, context());
         let mut verdicts = Vec::new();
         for _ in 0..20 {
@@ -436,8 +438,8 @@ fn ns2_drops_what_it_could_mark_once_p_is_above_a_tenth_and_ns3_above_the_upper_
         }
     };
     let params = FloydRedParams { ecn: true, ..ns3() };
-    let ns2 = |average| fate_at(RedParams::Ns2(params.clone()), average);
-    let ns3 = |average| fate_at(RedParams::Ns3(params.clone()), average);
+    let ns2 = |average| decision_at(RedParams::Ns2(params.clone()), average);
+    let ns3 = |average| decision_at(RedParams::Ns3(params.clone()), average);
     // p is 0.01 at 10, 0.15 at 17, 0.51 at 22.5, 1 at 30 packets.
     assert_eq!(
         [ns2(10.0), ns2(17.0), ns2(31.0)],
@@ -465,7 +467,8 @@ fn a_lone_packet_is_never_dropped_early() {
 
 #[test]
 fn a_probability_of_1_is_what_linux_takes_in_its_place() {
-    // tc 6.1 says Plog 14 for a width of 16383 bytes, 15 for 16384 and 16667: 2^-Plog is below 1 / width.
+    // tc 6.1 prints Plog 14 for a width of 16383 bytes, 15 for 16384 and 16667: 2^-Plog is below 1
+    // / width.
     for (width, plog) in [(16_383, 14), (16_384, 15), (16_667, 15), (1, 1)] {
         let red = |probability| {
             LinuxRed::new(&LinuxRedParams {

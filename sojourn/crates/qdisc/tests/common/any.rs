@@ -1,7 +1,7 @@
 //! Any discipline with any parameters, for the laws of this crate and of `sim`.
 //!
-//! Which disciplines there are is `Params::KINDS`: one that this file does not know fails every law
-//! until its parameters are drawn here.
+//! `Params::KINDS` lists the disciplines. A discipline that this file does not know fails every law
+//! until its parameters are generated here.
 
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -20,7 +20,7 @@ use qdisc::{
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Any discipline, with limits of so many packets: each kind as often as another.
+/// Any discipline, with limits from `packets`. All kinds are equally likely.
 pub fn any(packets: Range<u64>) -> impl Strategy<Value = Params> {
     Union::new(Params::KINDS.iter().map(|kind| of_kind(kind, packets.clone())))
 }
@@ -60,7 +60,7 @@ fn of_kind(kind: &str, packets: Range<u64>) -> BoxedStrategy<Params> {
         "sfb" => sfb(packets).boxed(),
         "sfq" => sfq(packets).boxed(),
         _ => panic!(
-            "the laws know no parameters of {kind}: draw them in crates/qdisc/tests/common/any.rs"
+            "the laws know no parameters of {kind}: generate them in crates/qdisc/tests/common/any.rs"
         ),
     }
 }
@@ -271,7 +271,7 @@ fn cake_mq(bytes: Range<u64>) -> impl Strategy<Value = Params> {
         .prop_map(|(cake, sync_ns)| Params::CakeMq(CakeParams { sync_ns, ..cake }))
 }
 
-/// Of children that no law makes an exception of.
+/// A card of disciplines for which no law has an exception.
 fn mq(packets: Range<u64>) -> impl Strategy<Value = Params> {
     let kinds = ["pfifo", "bfifo", "codel", "fq_codel", "red", "pie", "fq_pie", "blue"];
     Union::new(kinds.map(|kind| of_kind(kind, packets.clone())))
@@ -553,7 +553,7 @@ fn hhf(packets: Range<u64>) -> impl Strategy<Value = Params> {
 }
 
 fn tbf() -> impl Strategy<Value = Params> {
-    // A peak rate is above the rate, or Linux refuses it.
+    // Linux refuses a peak rate that is not above the rate.
     let above = prop::option::of(8..100_000_000u64);
     let linklayer = prop_oneof![Just(TbfLinkLayer::Ethernet), Just(TbfLinkLayer::Atm)];
     let sizes = (100..6000u64, 0..40_000u64, 100..4000u64);
@@ -570,7 +570,7 @@ fn sfq(packets: Range<u64>) -> impl Strategy<Value = Params> {
     let flows = prop_oneof![1..5u32, 100..130u32];
     let depth = prop_oneof![1..5u32, Just(127)];
     let flags = (prop::bool::ANY, prop::bool::ANY, prop::bool::ANY);
-    // Without RED, or with thresholds from less than a packet to many.
+    // No RED, or thresholds from less than a packet to many packets.
     let red = (prop_oneof![Just(0u64), Just(1)], 1..20_000u32, 1..40_000u32, 0.001..=1.0f64);
     let hashed = (0..4u64, 1..3000u32, divisor, flows, depth);
     (packets, hashed, flags, red, 1..2000u32, 1..200u32).prop_map(
@@ -645,7 +645,7 @@ fn own(packets: Range<u64>) -> impl Strategy<Value = Params> {
     )
 }
 
-/// A law of queues by flow that drops and marks by its own draws, and serves the longest.
+/// A law of queues by flow that drops and marks by its own draws, and serves the longest queue.
 #[derive(Clone)]
 struct Fickle(OwnShape);
 

@@ -368,9 +368,9 @@ fn counting(fields: &Fields, header: u32) -> Result<Fields, TcError> {
     }
     let cells = cells_word(line.cells.unwrap_or(Cells::None));
     let mpu = line.mpu.map_or_else(String::new, |mpu| format!(" mpu {mpu}"));
-    let mut told = fields.clone();
-    told.set("line", Value::Text(format!("raw {cells} overhead {beside}{mpu}").into()));
-    Ok(told)
+    let mut fields = fields.clone();
+    fields.set("line", Value::Text(format!("raw {cells} overhead {beside}{mpu}").into()));
+    Ok(fields)
 }
 
 /// cake's word for cells.

@@ -3,7 +3,7 @@
 
 use super::{LIMIT, red};
 use crate::grammar::{Fields, Grammar, Read, Value, on, word};
-use crate::linux::{Linux, Why, Xstats, tell};
+use crate::linux::{Linux, Why, Xstats, counter};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
@@ -33,10 +33,10 @@ pub(super) static CHOKE: Record = Record {
         xstats: Xstats { skipped: 0, names: &["early", "pdrop", "other", "marked", "matched"] },
         in_order: true,
         drops: Why::Counted(&[
-            tell(Cause::Early, &["early", "matched"]),
-            tell(Cause::Limit, &["pdrop"]),
+            counter(Cause::Early, &["early", "matched"]),
+            counter(Cause::Limit, &["pdrop"]),
         ]),
-        marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
+        marks: Why::Counted(&[counter(Cause::Early, &["marked"])]),
         ..Linux::PLAIN
     }),
     least: "choke limit 1000 bandwidth 10mbit",

@@ -8,7 +8,7 @@
 use super::{LIMIT, microseconds, refused, whole_microseconds};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, one, time, word};
-use crate::linux::{Linux, Options, Packed, Place, Tell, Why, Xstats, state, tell};
+use crate::linux::{CauseCounter, Linux, Options, Packed, Place, Why, Xstats, counter, state};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
@@ -77,8 +77,8 @@ pub(super) static DUALPI2: Record = Record {
         // Its two queues take turns. Its limit drops what comes, the controller what has waited.
         drops: Why::ByEnd { arrival: Cause::Limit, departure: Cause::Early },
         marks: Why::Counted(&[
-            Tell { cause: Cause::Early, plus: &["ecn_mark"], minus: &["step_marks"] },
-            tell(Cause::CeThreshold, &["step_marks"]),
+            CauseCounter { cause: Cause::Early, plus: &["ecn_mark"], minus: &["step_marks"] },
+            counter(Cause::CeThreshold, &["step_marks"]),
         ]),
         state: &[
             state("probability", &["prob"], &[], 4_294_967_296.0),

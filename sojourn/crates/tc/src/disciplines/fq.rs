@@ -6,7 +6,7 @@ use super::bands::{PRIORITIES, check_map, written};
 use super::{LIMIT, microseconds, refused};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, off, on, one, word};
-use crate::linux::{Linux, Place, Why, Xstats, state, tell};
+use crate::linux::{Linux, Place, Why, Xstats, counter, state};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
@@ -61,7 +61,7 @@ pub(super) static FQ: Record = Record {
                 "ce_mark",
             ],
         },
-        marks: Why::Counted(&[tell(Cause::CeThreshold, &["ce_mark"])]),
+        marks: Why::Counted(&[counter(Cause::CeThreshold, &["ce_mark"])]),
         state: &[state("flows", &["flows"], &["inactive_flows"], 1.0)],
         ..Linux::PLAIN
     }),

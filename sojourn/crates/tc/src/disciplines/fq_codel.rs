@@ -3,7 +3,8 @@
 use super::{LIMIT, flag, whole_microseconds};
 use crate::grammar::{Fields, Grammar, Read, Value, Word, off, on, time, word};
 use crate::linux::{
-    Attribute, CODEL_MARKS, End, Linux, OF_7_3, Options, PINNED, Tell, Why, Xstats, state, tell,
+    Attribute, CODEL_MARKS, CauseCounter, End, Linux, OF_7_3, Options, PINNED, Why, Xstats,
+    counter, state,
 };
 use crate::numbers::{U32, read_count};
 use crate::record::Record;
@@ -92,9 +93,13 @@ pub(super) static FQ_CODEL: Record = Record {
         },
         end: End::Departure,
         drops: Why::Counted(&[
-            Tell { cause: Cause::Target, plus: &["drops"], minus: &["drop_overlimit"] },
-            Tell { cause: Cause::Limit, plus: &["drop_overlimit"], minus: &["drop_overmemory"] },
-            tell(Cause::Overmemory, &["drop_overmemory"]),
+            CauseCounter { cause: Cause::Target, plus: &["drops"], minus: &["drop_overlimit"] },
+            CauseCounter {
+                cause: Cause::Limit,
+                plus: &["drop_overlimit"],
+                minus: &["drop_overmemory"],
+            },
+            counter(Cause::Overmemory, &["drop_overmemory"]),
         ]),
         marks: Why::Counted(CODEL_MARKS),
         state: &[state("flows", &["new_flows_len", "old_flows_len"], &[], 1.0)],

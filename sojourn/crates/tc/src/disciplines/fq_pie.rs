@@ -2,7 +2,7 @@
 
 use super::{LIMIT, flag, pie, whole_microseconds};
 use crate::grammar::{Grammar, Read, Value, word};
-use crate::linux::{Linux, Options, Place, Tell, Why, Xstats, packed, state, tell};
+use crate::linux::{CauseCounter, Linux, Options, Place, Why, Xstats, counter, packed, state};
 use crate::record::Record;
 use qdisc::Cause;
 
@@ -75,10 +75,10 @@ pub(super) static FQ_PIE: Record = Record {
         drops: Why::Counted(&[
             // The kernel counts a drop at the limit as both. What is above memory_limit it counts
             // and keeps.
-            Tell { cause: Cause::Early, plus: &["dropped"], minus: &["overlimit"] },
-            tell(Cause::Limit, &["overlimit"]),
+            CauseCounter { cause: Cause::Early, plus: &["dropped"], minus: &["overlimit"] },
+            counter(Cause::Limit, &["overlimit"]),
         ]),
-        marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
+        marks: Why::Counted(&[counter(Cause::Early, &["marked"])]),
         state: &[state("flows", &["new_flows_len", "old_flows_len"], &[], 1.0)],
         ..Linux::PLAIN
     }),

@@ -3,7 +3,9 @@
 use super::{LIMIT, flag, microseconds, whole_microseconds};
 use crate::error::TcError;
 use crate::grammar::{Flag, Grammar, Read, Value, Word, off, on, time, word};
-use crate::linux::{Linux, Options, PINNED, Place, Tell, Why, Xstats, packed, state, tell};
+use crate::linux::{
+    CauseCounter, Linux, Options, PINNED, Place, Why, Xstats, counter, packed, state,
+};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
@@ -94,10 +96,10 @@ pub(super) static PIE: Record = Record {
         in_order: true,
         drops: Why::Counted(&[
             // The kernel counts a drop at the limit as both.
-            Tell { cause: Cause::Early, plus: &["dropped"], minus: &["overlimit"] },
-            tell(Cause::Limit, &["overlimit"]),
+            CauseCounter { cause: Cause::Early, plus: &["dropped"], minus: &["overlimit"] },
+            counter(Cause::Limit, &["overlimit"]),
         ]),
-        marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
+        marks: Why::Counted(&[counter(Cause::Early, &["marked"])]),
         state: &[state("probability", &["prob_high"], &[], 4_294_967_296.0)],
         ..Linux::PLAIN
     }),

@@ -5,7 +5,7 @@
 use super::{LIMIT, above, refused};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, off, on, time, word};
-use crate::linux::{Linux, PINNED, Place, State, Why, Xstats, state, tell};
+use crate::linux::{Linux, PINNED, Place, State, Why, Xstats, counter, state};
 use crate::numbers::U32;
 use crate::record::{Counts, Record, Sized};
 use qdisc::Cause;
@@ -42,8 +42,11 @@ pub(super) static RED: Record = Record {
         // struct tc_red_xstats: early and forced drops of the average are one number.
         xstats: Xstats { skipped: 0, names: &["early", "pdrop", "other", "marked"] },
         in_order: true,
-        drops: Why::Counted(&[tell(Cause::Early, &["early"]), tell(Cause::Limit, &["pdrop"])]),
-        marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
+        drops: Why::Counted(&[
+            counter(Cause::Early, &["early"]),
+            counter(Cause::Limit, &["pdrop"]),
+        ]),
+        marks: Why::Counted(&[counter(Cause::Early, &["marked"])]),
         state: &[State {
             else_field: Some("probability"),
             ..state("probability", &["max_p"], &[], 4_294_967_296.0)

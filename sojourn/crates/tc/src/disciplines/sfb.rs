@@ -3,7 +3,7 @@
 
 use super::LIMIT;
 use crate::grammar::{Fields, Grammar, Read, Value, word};
-use crate::linux::{Linux, Why, Xstats, state, tell};
+use crate::linux::{Linux, Why, Xstats, counter, state};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::Cause;
@@ -45,10 +45,10 @@ pub(super) static SFB: Record = Record {
         },
         in_order: true,
         drops: Why::Counted(&[
-            tell(Cause::Early, &["earlydrop", "penaltydrop", "bucketdrop"]),
-            tell(Cause::Limit, &["queuedrop", "childdrop"]),
+            counter(Cause::Early, &["earlydrop", "penaltydrop", "bucketdrop"]),
+            counter(Cause::Limit, &["queuedrop", "childdrop"]),
         ]),
-        marks: Why::Counted(&[tell(Cause::Early, &["marked"])]),
+        marks: Why::Counted(&[counter(Cause::Early, &["marked"])]),
         // A probability of 16 bits.
         state: &[state("probability", &["avgprob"], &[], 65_535.0)],
         ..Linux::PLAIN

@@ -8,7 +8,7 @@ use super::red::sizes;
 use super::{LIMIT, refused};
 use crate::error::TcError;
 use crate::grammar::{Fields, Grammar, Read, Value, on, word};
-use crate::linux::{Linux, Options, Place, Tell, Why, tell};
+use crate::linux::{CauseCounter, Linux, Options, Place, Why, counter};
 use crate::numbers::U32;
 use crate::record::Record;
 use qdisc::{Cause, LinuxRedParams};
@@ -67,8 +67,8 @@ pub(super) static SFQ: Record = Record {
             ("forced_drop", Place::Word(13)),
         ],
         drops: Why::Counted(&[
-            Tell { cause: Cause::Limit, plus: &["drops"], minus: RED_DROPS },
-            tell(Cause::Early, RED_DROPS),
+            CauseCounter { cause: Cause::Limit, plus: &["drops"], minus: RED_DROPS },
+            counter(Cause::Early, RED_DROPS),
         ]),
         marks: Why::Always(Cause::Early),
         ..Linux::PLAIN
