@@ -39,7 +39,7 @@ def in_flow(line: str, kind: str = "bulk") -> str:
 
 
 def test_a_key_of_another_table_is_answered_with_that_table() -> None:
-    assert in_link('rtt = "50 ms"').startswith("an RTT is a [[flow]]'s")
+    assert in_link('rtt = "50 ms"').startswith("rtt belongs to a [[flow]]")
     assert in_flow('delay = "5 ms"').startswith("a delay is a link's")
     assert in_flow('qdisc = "codel"') == "qdisc is a key of [bottleneck]"
     assert in_flow('speed = "1 Mbit/s"', "ping") == (
@@ -65,7 +65,7 @@ def test_what_the_table_itself_has_comes_first() -> None:
     assert in_link('Dealy = "1 ms"').startswith("did you mean delay?")
     assert in_flow('fil = "a.pcapng"', "capture").startswith("did you mean file?")
     assert in_link("limit = 100") == (
-        "limit is a word of the discipline: write it into qdisc, as tc has it"
+        "limit is a word of the queue discipline: write it into qdisc, as for tc"
     )
     assert "limit is a word" not in in_flow("limit = 100")
 
@@ -156,7 +156,7 @@ def test_one_bracket_for_two_is_answered_where_it_is(text: str, line: int, messa
 def test_two_brackets_for_one_are_answered() -> None:
     with pytest.raises(ScenarioError) as refused:
         loads(WHOLE + LINK.replace("[bottleneck]", "[[bottleneck]]") + FLOW)
-    assert refused.value.problems[0].hint == "there is one: write [bottleneck], in single brackets"
+    assert refused.value.problems[0].hint == "there is only one: write [bottleneck], in single brackets"
 
 
 def test_sqm_is_named_for_what_it_is() -> None:

@@ -86,7 +86,7 @@ WRONG = [
     ("cdf absent.csv", "can't read 'absent.csv'"),
     ("cdf 1 kB 0.5, 10 kB 0.9", "the last share is not 1"),
     ("cdf 1 kB 0.5, 10 B 1", "'10 B 1' is below the point before"),
-    ("cdf 1 kB 50", "'1 kB 50' is no share of all"),
+    ("cdf 1 kB 50", "'1 kB 50': the share is not from 0 to 1"),
     ("cdf 1 kB, 2 kB 1", "'1 kB' is no"),
     ("cdf bad.csv", "bad.csv, line 2"),
 ]
@@ -210,10 +210,10 @@ def test_what_is_wrong_with_a_capture_is_told_with_its_place(tmp_path: Path) -> 
     (tmp_path / "text.pcap").write_text("not a capture")
     for change, why in (
         ('"absent.pcapng"', "can't read 'absent.pcapng'"),
-        ('"text.pcap"', "byte 0: this is no capture"),
+        ('"text.pcap"', "byte 0: this is not a capture file"),
         ('"cut.pcapng"', "the file ends within a packet"),
         ('"large.pcap"', "a packet of 9000 bytes"),
-        ('"sent.pcapng"\nsrc = "here"', "'here' is no address"),
+        ('"sent.pcapng"\nsrc = "here"', "'here' is not an IP address"),
         ('"sent.pcapng"\nsrc = "192.0.2.1"', "has no such IP packets"),
         ('"sent.pcapng"\nrepeat = "1 s"', "repeat is too short"),
     ):

@@ -1333,7 +1333,7 @@ def test_absurd_values_are_refused_with_the_reason(key: str, value: str, words: 
         ('kind = "web"\nsize = "9 kB"\nobjects = 5\ncount = 6', "flow.0.objects", "6 connections"),
         ('kind = "stream"\nladder = ["2 Mbit/s", "1 Mbit/s"]', "flow.0.ladder", "rise"),
         ('kind = "stream"\nladder = []', "flow.0.ladder", "1 to 100 rates"),
-        ('kind = "stream"\nahead = "1 s"', "flow.0.ahead", "less is fetched ahead"),
+        ('kind = "stream"\nahead = "1 s"', "flow.0.ahead", "less than one segment is fetched ahead"),
         ('kind = "udp"\nrate = "2 Mbit/s"\naccess = "1 Mbit/s"', "flow.0.rate", "access"),
         ('kind = "udp"\nrate = "2 Mbit/s"\npacket = "20 B"', "flow.0.packet", "too small"),
         ('kind = "video"', "flow.0.rate", "missing"),

@@ -21,7 +21,8 @@ pub fn answer(text: &str) -> Value {
         Ok(all) => all,
         Err(problems) => return refused(&problems),
     };
-    let first = all[0].scenario.realise(all[0].scenario.seeds[0]).expect("a variant is no sweep");
+    let first =
+        all[0].scenario.realise(all[0].scenario.seeds[0]).expect("a variant is not a sweep");
     let links: Vec<Value> = first
         .links
         .iter()

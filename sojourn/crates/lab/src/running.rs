@@ -82,7 +82,7 @@ impl Running {
             variant =
                 variant.with(&[(key, Some(qdisc.as_str().into()))], &no_file).map_err(problems)?;
         }
-        let run = variant.scenario.realise(seed).expect("a variant is no sweep");
+        let run = variant.scenario.realise(seed).expect("a variant is not a sweep");
         let lacks = lacking(&run);
         if !lacks.is_empty() {
             return Err(refused(&lacks));

@@ -13,7 +13,7 @@ pub fn load(text: &str) -> Result<Loaded, Vec<Problem>> {
     }
     Loaded::read(text, "scenario.toml", None, &|name| {
         let write = "write its steps as schedule, or run it in a terminal";
-        no_file(name).map_err(|_| format!("a page reads no files: {write}"))
+        no_file(name).map_err(|_| format!("a web page can't read files: {write}"))
     })
 }
 

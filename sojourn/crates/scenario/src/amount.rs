@@ -1,9 +1,9 @@
-//! How much a scenario asks for: what a flow would send into memory, or without the clock ever
-//! going on, is refused.
+//! The size of a scenario: flows that would fill the memory, or stop the clock from advancing, are
+//! refused.
 //!
-//! Datagrams, video and pings come however full the network is, and each may become a row of a
-//! table; a TCP flow is held back by its round trip alone, and does not leave the first instant
-//! where there is none. What is only slow is nobody's mistake.
+//! Datagrams, video and pings are sent however full the network is, and each may become a row of a
+//! table. Only its round trip limits a TCP flow: with a round trip of zero it never leaves the
+//! first instant. Scenarios that are only slow are accepted.
 
 use crate::laws::Spread;
 use crate::links::{Link, Way};
@@ -12,20 +12,20 @@ use crate::problem::{Key, Problem, below};
 use values::general;
 use values::quantity::{format_duration, format_rate, format_size};
 
-/// Packets that an entry's flows send by themselves.
+/// The most packets that the open-loop flows of an entry send.
 const MAX_PACKETS: u64 = 100_000_000;
-/// Rows of `drops`: some 100 bytes each while they are written down.
+/// The most rows of `drops`: some 100 bytes each while they are written.
 const MAX_DROPPED: u64 = 5_000_000;
-/// Rows of `probe`, as of a time line.
+/// The most rows of `probe`, as for a time line.
 const MAX_PINGS: u128 = 20_000_000;
-/// Packets of a frame, all sent in one instant: 40 MB.
+/// The most packets of a frame, all sent in one instant: 40 MB.
 const MAX_FRAME: f64 = 1_000_000.0;
-/// ns: the shortest round trip of TCP where no rate holds it back.
+/// The shortest round trip of TCP if no rate limits it, ns.
 const LEAST_ROUND: u64 = 1_000;
 /// Standard deviations: one normal number in 30 000 is further above its mean.
 const UNLIKELY: f64 = 4.0;
 
-/// What is too much of one entry, with the key to change.
+/// Returns the problem if an entry sends too much, with the key to change.
 pub(crate) fn check_amount(
     flow: &Flow,
     scenario: &Scenario,
@@ -59,10 +59,11 @@ pub(crate) fn check_amount(
     problem.into_iter().collect()
 }
 
-/// What sends by itself more than its way carries: each packet that is dropped is a row.
+/// Refuses open-loop flows that send far more than their route carries: each dropped packet is a
+/// row.
 ///
-/// Each entry is taken alone on its way, at the fastest that each link ever is, so that what is
-/// refused is dropped for certain.
+/// Each entry is taken alone on its route, at the fastest rate that each link ever has, so that
+/// every refused scenario would certainly drop too many packets.
 pub(crate) fn check_dropped(
     flows: &[Flow],
     ways: &[Way],
@@ -75,17 +76,16 @@ pub(crate) fn check_dropped(
     if sum <= MAX_DROPPED as f64 {
         return None;
     }
-    let most =
-        (0..flows.len()).rev().max_by(|one, other| dropped[*one].total_cmp(&dropped[*other]))?;
+    let most = (0..flows.len()).rev().max_by(|a, b| dropped[*a].total_cmp(&dropped[*b]))?;
     let packets = general(sum, 3);
     let what = format!(
-        "some {packets} packets would be dropped, more than the most that a run notes, {MAX_DROPPED}"
+        "about {packets} packets would be dropped; the most that a run records is {MAX_DROPPED}"
     );
     let hint = "write a lower rate, larger packets, or a shorter run";
     Some(Problem::new(what, hint, vec!["flow".into(), most.into(), "rate".into()]))
 }
 
-/// Packets of the entry that no link of its way can carry, or that wires lose, at least.
+/// The fewest packets of the entry that the links of its route drop or its wires lose.
 fn dropped(flow: &Flow, way: &Way, links: &[Link], duration: u64) -> f64 {
     let span = span(flow, duration);
     let (packets, size) = match &flow.kind {
@@ -95,7 +95,7 @@ fn dropped(flow: &Flow, way: &Way, links: &[Link], duration: u64) -> f64 {
         Kind::Video(own) => {
             (video_packets(flow, own, span), own.payload + u64::from(traffic::RTP_HEADERS))
         }
-        // TCP sends what its way carries; probes, and captures, are as many packets as are written.
+        // TCP sends what its route carries; probes and captures send a written number of packets.
         Kind::Bulk(..)
         | Kind::Transfers(..)
         | Kind::Web(..)
@@ -116,7 +116,7 @@ fn dropped(flow: &Flow, way: &Way, links: &[Link], duration: u64) -> f64 {
     packets - left
 }
 
-/// For how long a flow of the entry sends at most, ns.
+/// The longest time that a flow of the entry sends, ns.
 fn span(flow: &Flow, duration: u64) -> u64 {
     let entry = &flow.entry;
     let end = entry.stop.as_ref().map_or(duration, |stop| duration.min(stop.most(entry.count)));
@@ -137,11 +137,11 @@ fn clocked(flow: &Flow, scenario: &Scenario, way: &Way, links: &[Link]) -> Optio
     let least = format_duration(LEAST_ROUND);
     let hint = format!("write a rate, or delays that make {least} at least");
     let what =
-        "TCP over links without a rate whose round trip takes no time: the clock would stand still";
+        "TCP over links without a rate has a round trip of zero: the clock would not advance";
     Some(Problem::new(what, hint, rate_key(&links[way.path[0]], scenario)))
 }
 
-/// Where a link's rate is written.
+/// The key of a link's rate.
 fn rate_key(link: &Link, scenario: &Scenario) -> Key {
     if let Some(bottleneck) = &scenario.bottleneck {
         let own = if link.name == "up" { &bottleneck.ways.up } else { &bottleneck.ways.down };
@@ -168,7 +168,7 @@ fn udp_packets(flow: &Flow, udp: &Udp, span: u64) -> f64 {
 }
 
 fn on_off_packets(flow: &Flow, udp: &Udp, periods: &Periods, span: u64) -> f64 {
-    // Each on period begins with a packet, however short it is.
+    // Each on period begins with a packet, however short the period is.
     let (on, off) = (periods.on.mean().max(1.0), periods.off.mean());
     count(flow) * span as f64 / (on + off) + udp_packets(flow, udp, span) * on / (on + off)
 }
@@ -214,7 +214,7 @@ fn video(flow: &Flow, video: &Video, span: u64, at: &Key) -> Option<Problem> {
         }
         (None, Some(rate)) => {
             let mean = rate as f64 / 8.0 / video.fps;
-            // crates/sim, traffic.rs: an I frame of a group, and what chance makes of it.
+            // An I frame of a group, as in crates/traffic, with a random size.
             let sigma = libm::sqrt(libm::log(1.0 + video.cv * video.cv));
             let gop = f64::from(video.gop);
             let intra = video.i_ratio * gop * mean / (video.i_ratio + gop - 1.0);

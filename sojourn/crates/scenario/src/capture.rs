@@ -1,14 +1,14 @@
 //! A recorded capture as traffic: pcapng, or pcap as tcpdump writes it.
 //!
-//! `kind = "capture"` with `file = "line.pcapng"` becomes `packets`, the time and the IP bytes of each
-//! packet, so that a scenario is complete without the file. Nothing of what they carried is kept.
-//! `interface` (a name or a number from 0), `src` and `dst` (addresses) choose among them. Times count
-//! from the first chosen packet. Packets of one instant get times 1 ns apart. Whatever flows and
-//! directions they were of, they become one flow in one direction: of several a note says how many.
+//! `kind = "capture"` with `file = "line.pcapng"` becomes `packets`: the time and the IP bytes of
+//! each packet, so that a scenario is complete without the file. Payloads are not kept. `interface`
+//! (a name or a number from 0), `src` and `dst` (addresses) select packets. Times count from the
+//! first selected packet. Packets with the same time stamp get times 1 ns apart. Packets of several
+//! flows or directions become one flow in one direction; a note reports how many flows there were.
 //!
-//! Formats: draft-ietf-opsawg-pcapng, draft-ietf-opsawg-pcap; Ethernet with VLAN tags, Linux's cooked
-//! frames of both versions, bare IP. What is not IP is passed over; link types by their numbers of
-//! tcpdump.org/linktypes.html. The file is handed in.
+//! Formats: draft-ietf-opsawg-pcapng, draft-ietf-opsawg-pcap; Ethernet with VLAN tags, Linux's
+//! cooked frames of both versions, bare IP. Frames that do not carry IP are skipped. Link types
+//! have the numbers of tcpdump.org/linktypes.html. The caller hands in the file.
 
 use crate::forms::MAX_ROWS;
 use crate::problem::{Problem, below};
@@ -20,11 +20,11 @@ use traffic::TrafficKind;
 use values::quantity::{format_duration, format_size};
 use values::{Table, Value, Wrong, quoted};
 
-/// The keys that are resolved.
+/// The keys that `resolve` replaces by `packets`.
 pub(crate) const KEYS: [&str; 4] = ["file", "interface", "src", "dst"];
 const PACKETS: &str = "packets";
 
-/// Replaces each capture's file by its packets; gives what was wrong, and adds to what is to be noted.
+/// Replaces each capture's file by its packets. Returns the problems and appends to `notes`.
 pub(crate) fn resolve(
     document: &mut Table,
     notes: &mut Vec<Problem>,
@@ -41,16 +41,16 @@ pub(crate) fn resolve(
         }
         let given = KEYS.map(|key| table.remove(key));
         let at = vec!["flow".into(), index.into()];
-        let (key, found) = if table.has(PACKETS) {
+        let (key, selection) = if table.has(PACKETS) {
             ("file", Err(Wrong::new("file and packets are both given", "keep one of them")))
         } else {
-            chosen(&given, open)
+            selected(&given, open)
         };
-        match found {
-            Ok((rows, said)) => {
+        match selection {
+            Ok((rows, new_notes)) => {
                 table.set(PACKETS, rows);
                 let note = |(message, hint)| Problem::new(message, hint, below(&at, "file"));
-                notes.extend(said.into_iter().map(note));
+                notes.extend(new_notes.into_iter().map(note));
             }
             Err(wrong) => {
                 problems.push(Problem::new(wrong.message, wrong.hint, below(&at, key)));
@@ -62,18 +62,21 @@ pub(crate) fn resolve(
     problems
 }
 
-/// The packets as a scenario has them with what is to be said of them, each a message and a hint.
-type Chosen = (Value, Vec<(String, String)>);
+/// The rows of `packets`, and the notes to them, each a message and a hint.
+type Selection = (Value, Vec<(String, String)>);
 
-/// The packets, or what is wrong with which key.
-fn chosen(given: &[Option<Value>; 4], open: &Open<'_>) -> (&'static str, Result<Chosen, Wrong>) {
+/// Returns the selected packets, or the key at fault and what is wrong with it.
+fn selected(
+    given: &[Option<Value>; 4],
+    open: &Open<'_>,
+) -> (&'static str, Result<Selection, Wrong>) {
     let [file, interface, from, to] = given;
     let mut addresses = [None, None];
     for ((key, value), address) in [("src", from), ("dst", to)].into_iter().zip(&mut addresses) {
         let Some(value) = value else { continue };
         let parsed = value.text().and_then(|text| text.parse::<IpAddr>().ok());
         if parsed.is_none() {
-            let message = format!("{} is no address", quoted(value));
+            let message = format!("{} is not an IP address", quoted(value));
             return (key, Err(Wrong::new(message, "write one like \"192.0.2.1\"")));
         }
         *address = parsed;
@@ -94,26 +97,26 @@ fn chosen(given: &[Option<Value>; 4], open: &Open<'_>) -> (&'static str, Result<
         },
     };
     let [from, to] = addresses;
-    let found: Vec<&Recorded> = capture
+    let chosen: Vec<&Recorded> = capture
         .packets
         .iter()
         .filter(|packet| number.is_none_or(|number| packet.interface == number))
         .filter(|packet| from.is_none_or(|from| packet.from == from))
         .filter(|packet| to.is_none_or(|to| packet.to == to))
         .collect();
-    if found.is_empty() {
+    if chosen.is_empty() {
         let picked = given[1..].iter().any(Option::is_some);
-        return ("file", Err(nothing(name, &capture, number, picked)));
+        return ("file", Err(no_packets(name, &capture, number, picked)));
     }
-    let times: Vec<_> = found.iter().map(|packet| (packet.at_ns, packet.bytes)).collect();
-    let mut said = Vec::new();
-    said.extend(several(name, &found));
-    said.extend(unread(name, &capture, number));
-    ("file", rows(times, name).map(|rows| (rows, said)))
+    let times: Vec<_> = chosen.iter().map(|packet| (packet.at_ns, packet.bytes)).collect();
+    let mut notes = Vec::new();
+    notes.extend(several(name, &chosen));
+    notes.extend(unread(name, &capture, number));
+    ("file", rows(times, name).map(|rows| (rows, notes)))
 }
 
-/// Of a capture of which no packet is left.
-fn nothing(name: &Value, capture: &Capture, number: Option<usize>, picked: bool) -> Wrong {
+/// Why no packet of the capture is left.
+fn no_packets(name: &Value, capture: &Capture, number: Option<usize>, picked: bool) -> Wrong {
     let name = quoted(name);
     if let Some((message, hint)) = unread_types(capture, number) {
         return Wrong::new(format!("{name} has no IP packets that can be read: {message}"), hint);
@@ -127,18 +130,18 @@ fn nothing(name: &Value, capture: &Capture, number: Option<usize>, picked: bool)
     Wrong::new(format!("{name} has no IP packets"), hint)
 }
 
-/// That packets of several flows become one, and which there are.
-fn several(name: &Value, found: &[&Recorded]) -> Option<(String, String)> {
-    let flows: BTreeSet<_> = found.iter().map(|each| (each.from, each.to, each.ports)).collect();
+/// The note that packets of several flows become one flow, with the pairs of addresses.
+fn several(name: &Value, chosen: &[&Recorded]) -> Option<(String, String)> {
+    let flows: BTreeSet<_> = chosen.iter().map(|each| (each.from, each.to, each.ports)).collect();
     if flows.len() < 2 {
         return None;
     }
-    let pairs = counted(found.iter().copied());
+    let pairs = counted(chosen.iter().copied());
     let back = pairs.iter().any(|(&(from, to), _)| pairs.contains_key(&(to, from)));
     let ways = if back { "of both directions, " } else { "" };
     let message = format!(
         "{} packets of {}, {ways}{} flows in all, become one flow in one direction",
-        found.len(),
+        chosen.len(),
         quoted(name),
         flows.len()
     );
@@ -150,7 +153,7 @@ fn several(name: &Value, found: &[&Recorded]) -> Option<(String, String)> {
     Some((message, hint))
 }
 
-/// How many packets went from where to where.
+/// The number of packets from one address to another.
 type Pairs = BTreeMap<(IpAddr, IpAddr), usize>;
 
 fn counted<'p>(packets: impl Iterator<Item = &'p Recorded>) -> Pairs {
@@ -159,7 +162,7 @@ fn counted<'p>(packets: impl Iterator<Item = &'p Recorded>) -> Pairs {
     pairs
 }
 
-/// The most of them: `40 from 192.0.2.1 to 192.0.2.2`.
+/// The most frequent pairs: `40 from 192.0.2.1 to 192.0.2.2`.
 fn listed(pairs: &Pairs) -> String {
     const SHOWN: usize = 3;
     let mut most: Vec<_> = pairs.iter().collect();
@@ -177,10 +180,10 @@ fn listed(pairs: &Pairs) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// That the frames of some of the chosen interfaces can't be read.
+/// The note that frames of some of the selected interfaces can't be read.
 fn unread(name: &Value, capture: &Capture, number: Option<usize>) -> Option<(String, String)> {
     let (message, hint) = unread_types(capture, number)?;
-    Some((format!("of {} {message}", quoted(name)), hint))
+    Some((format!("{}: {message}", quoted(name)), hint))
 }
 
 fn unread_types(capture: &Capture, number: Option<usize>) -> Option<(String, String)> {
@@ -224,17 +227,17 @@ const LINK_TYPES: &[(u16, &str)] = &[
     (258, "Apple's PKTAP"),
 ];
 
-fn rows(mut found: Vec<(u64, u32)>, name: &Value) -> Result<Value, Wrong> {
-    found.sort_by_key(|&(at, _)| at);
-    let first = found[0].0;
-    if found.len() > MAX_ROWS {
-        let message = format!("{} has {} packets", quoted(name), found.len());
+fn rows(mut packets: Vec<(u64, u32)>, name: &Value) -> Result<Value, Wrong> {
+    packets.sort_by_key(|&(at, _)| at);
+    let first = packets[0].0;
+    if packets.len() > MAX_ROWS {
+        let message = format!("{} has {} packets", quoted(name), packets.len());
         return Err(Wrong::new(message, format!("the most is {MAX_ROWS}: give a shorter capture")));
     }
-    if let Some((_, bytes)) = found.iter().find(|(_, bytes)| *bytes > tcp::params::MTU) {
+    if let Some((_, bytes)) = packets.iter().find(|(_, bytes)| *bytes > tcp::params::MTU) {
         let message = format!("{} has a packet of {bytes} bytes", quoted(name));
         let hint =
-            "it was taken above segmentation offload: capture with offloads off (ethtool -K)";
+            "it was captured above segmentation offload: turn offloads off first (ethtool -K)";
         return Err(Wrong::new(message, hint));
     }
     let mut last = None;
@@ -243,7 +246,7 @@ fn rows(mut found: Vec<(u64, u32)>, name: &Value) -> Result<Value, Wrong> {
         last = Some(at);
         Value::List(vec![format_duration(at).into(), format_size(bytes.into()).into()])
     };
-    Ok(Value::List(found.into_iter().map(row).collect()))
+    Ok(Value::List(packets.into_iter().map(row).collect()))
 }
 
 #[derive(Debug, PartialEq)]
@@ -252,16 +255,16 @@ struct Recorded {
     interface: usize,
     from: IpAddr,
     to: IpAddr,
-    /// The protocol, and of TCP and UDP both ports.
+    /// The protocol, and for TCP and UDP both ports.
     ports: (u8, u16, u16),
-    /// Of the IP packet.
+    /// Length of the IP packet.
     bytes: u32,
 }
 
 struct Interface {
     name: Option<String>,
     link: u16,
-    /// Units of its stamps in a second.
+    /// Time stamp units in a second.
     units: u128,
 }
 
@@ -269,19 +272,19 @@ struct Interface {
 struct Capture {
     interfaces: Vec<Interface>,
     packets: Vec<Recorded>,
-    /// Frames of each interface whose link type is not read.
+    /// Frames of each interface whose link type can't be read.
     unread: BTreeMap<usize, usize>,
 }
 
 impl Capture {
-    /// The number of the interface that is named.
+    /// Returns the number of the interface with this name or number.
     fn interface(&self, value: &Value) -> Result<usize, Wrong> {
         let named = |each: &Interface| each.name.as_deref() == value.text();
-        let found = match value {
+        let number = match value {
             Value::Int(number) => usize::try_from(*number).ok(),
             _ => self.interfaces.iter().position(named).filter(|_| value.text().is_some()),
         };
-        found.filter(|number| *number < self.interfaces.len()).ok_or_else(|| {
+        number.filter(|number| *number < self.interfaces.len()).ok_or_else(|| {
             let names: Vec<_> = self
                 .interfaces
                 .iter()
@@ -294,12 +297,12 @@ impl Capture {
     }
 
     fn add(&mut self, interface: usize, at_ns: u64, frame: &[u8], length: u32) {
-        let Some(found) = self.interfaces.get(interface) else { return };
-        let Some(at) = header(found.link) else {
+        let Some(source) = self.interfaces.get(interface) else { return };
+        let Some(at) = header(source.link) else {
             *self.unread.entry(interface).or_default() += 1;
             return;
         };
-        let Some((from, to, ports, bytes)) = packet(found.link, at, frame, length) else { return };
+        let Some((from, to, ports, bytes)) = packet(source.link, at, frame, length) else { return };
         self.packets.push(Recorded { at_ns, interface, from, to, ports, bytes });
     }
 }
@@ -311,7 +314,7 @@ fn read(name: &Value, open: &Open<'_>) -> Result<Capture, Wrong> {
         Wrong::new(format!("{} is not a file name", quoted(name)), hint)
     })?;
     let data = open(file).map_err(|why| {
-        let hint = "the path counts from the scenario's folder";
+        let hint = "the path is relative to the scenario's folder";
         Wrong::new(format!("can't read {}: {why}", quoted(name)), hint)
     })?;
     if !READS_FILES {
@@ -331,7 +334,7 @@ fn read(name: &Value, open: &Open<'_>) -> Result<Capture, Wrong> {
     })
 }
 
-/// Where a file is wrong, and what is.
+/// The byte at which a file is wrong, and the reason.
 type Fault = (usize, &'static str);
 
 const SECTION: u32 = 0x0a0d_0d0a;
@@ -377,11 +380,11 @@ impl Bytes<'_> {
                 self.pcap(1_000_000_000)
             }
             magic if magic & 0xffff == 0x8b1f => Err((0, "it is compressed: unpack it (gunzip)")),
-            _ => Err((0, "this is no capture")),
+            _ => Err((0, "this is not a capture file")),
         }
     }
 
-    /// One interface, all stamps of one unit.
+    /// One interface; all time stamps have the same unit.
     fn pcap(&self, units: u32) -> Result<Capture, Fault> {
         let mut capture = Capture::default();
         let link = self.number(20, 2 + 2 * usize::from(self.big))? as u16;
@@ -400,27 +403,30 @@ impl Bytes<'_> {
 
     fn pcapng(&mut self) -> Result<Capture, Fault> {
         let mut capture = Capture::default();
-        // Interfaces are numbered anew in each section.
+        // Each section numbers its interfaces from 0.
         let (mut at, mut first) = (0, 0);
         while at < self.data.len() {
-            // A section's header reads the same in either order.
+            // The type of a section header block is the same in both byte orders.
             if self.u32(at)? == SECTION {
                 self.big = self.part(at + 8, 4)? == [0x1a, 0x2b, 0x3c, 0x4d];
                 first = capture.interfaces.len();
             }
             let (kind, size) = (self.u32(at)?, self.u32(at + 4)? as usize);
             if size < 12 || !size.is_multiple_of(4) {
-                return Err((at, "a block of no such length"));
+                return Err((at, "a block has an invalid length"));
             }
             self.part(at, size)?;
             match kind {
                 INTERFACE => capture.interfaces.push(self.interface(at + 8, at + size - 4)?),
                 ENHANCED => {
                     let number = first + self.u32(at + 8)? as usize;
-                    let found = capture.interfaces.get(number).ok_or((at, "no such interface"))?;
+                    let source = capture.interfaces.get(number).ok_or((
+                        at,
+                        "a packet names an interface that the file does not describe",
+                    ))?;
                     let stamp =
                         u128::from(self.u32(at + 12)?) << 32 | u128::from(self.u32(at + 16)?);
-                    let at_ns = (stamp * 1_000_000_000 / found.units) as u64;
+                    let at_ns = (stamp * 1_000_000_000 / source.units) as u64;
                     let (kept, length) = (self.u32(at + 20)?, self.u32(at + 24)?);
                     let frame = self.part(at + 28, kept as usize)?;
                     capture.add(number, at_ns, frame, length);
@@ -434,31 +440,33 @@ impl Bytes<'_> {
 
     fn interface(&self, body: usize, end: usize) -> Result<Interface, Fault> {
         let link = self.number(body, 2)? as u16;
-        let mut found = Interface { name: None, link, units: 1_000_000 };
+        let mut description = Interface { name: None, link, units: 1_000_000 };
         let mut at = body + 8;
         while at + 4 <= end {
             let (code, size) = (self.number(at, 2)?, self.number(at + 2, 2)? as usize);
             let value = self.part(at + 4, size)?;
             match (code, value) {
                 (0, _) => break,
-                (2, name) => found.name = Some(String::from_utf8_lossy(name).into_owned()),
-                // A power of ten, or of two where the first bit is set.
+                (2, name) => description.name = Some(String::from_utf8_lossy(name).into_owned()),
+                // if_tsresol: a power of ten, or a power of two if the first bit is set.
                 (9, [power]) if power & 0x80 == 0 && *power <= 18 => {
-                    found.units = 10u128.pow((*power).into());
+                    description.units = 10u128.pow((*power).into());
                 }
                 (9, [power]) if power & 0x80 != 0 && power & 0x7f < 64 => {
-                    found.units = 1 << (power & 0x7f);
+                    description.units = 1 << (power & 0x7f);
                 }
-                (9, _) => return Err((at, "a resolution of stamps that nobody has")),
+                (9, _) => {
+                    return Err((at, "an interface has an unsupported time stamp resolution"));
+                }
                 _ => {}
             }
             at += 4 + size.div_ceil(4) * 4;
         }
-        Ok(found)
+        Ok(description)
     }
 }
 
-/// The bytes before the IP packet in a frame of a link type; `None`: it is not read.
+/// The bytes before the IP packet in a frame of this link type; `None`: the type is not supported.
 fn header(link: u16) -> Option<usize> {
     match link {
         1 => Some(14),
@@ -469,28 +477,28 @@ fn header(link: u16) -> Option<usize> {
     }
 }
 
-/// From where, to where, the ports, and the IP bytes.
+/// Source, destination, protocol and ports, length of the IP packet.
 type Addressed = (IpAddr, IpAddr, (u8, u16, u16), u32);
 
-/// What a frame carries `skip` bytes from its start; `None`: it is not IP, or too little of it was
-/// kept.
+/// Parses the IP packet of a frame, `skip` bytes from its start. Returns `None` if it is not IP or
+/// if the capture kept too few bytes of it.
 fn packet(link: u16, mut skip: usize, frame: &[u8], length: u32) -> Option<Addressed> {
     let kind = |at: usize| Some(u16::from_be_bytes(frame.get(at..at + 2)?.try_into().ok()?));
-    let mut carried = match link {
+    let mut ethertype = match link {
         1 => kind(12)?,
         113 => kind(14)?,
         276 => kind(0)?,
         _ if frame.first()? >> 4 == 6 => 0x86dd,
         _ => 0x0800,
     };
-    while link == 1 && [0x8100, 0x88a8].contains(&carried) {
-        carried = kind(skip + 2)?;
+    while link == 1 && [0x8100, 0x88a8].contains(&ethertype) {
+        ethertype = kind(skip + 2)?;
         skip += 4;
     }
     let ip = frame.get(skip..)?;
     let number =
         |at: usize| Some(u32::from(u16::from_be_bytes(ip.get(at..at + 2)?.try_into().ok()?)));
-    let (from, to, said, protocol, next) = match carried {
+    let (from, to, length_field, protocol, next) = match ethertype {
         0x0800 => {
             let address =
                 |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
@@ -503,14 +511,15 @@ fn packet(link: u16, mut skip: usize, frame: &[u8], length: u32) -> Option<Addre
         }
         _ => return None,
     };
-    // A packet above segmentation offload says no length, or 0.
-    let whole = length.checked_sub(skip as u32)?;
-    // Fragments are taken for a flow of their own: the later ones have no ports.
-    let fragment = carried == 0x0800 && number(6)? & 0x3fff != 0;
+    // Above segmentation offload the length field of a packet is 0.
+    let frame_length = length.checked_sub(skip as u32)?;
+    // Fragments count as a flow of their own: later fragments have no ports.
+    let fragment = ethertype == 0x0800 && number(6)? & 0x3fff != 0;
     let has_ports = [6, 17].contains(&protocol) && !fragment;
     let port = |at: usize| number(next + at).filter(|_| has_ports);
     let ports = (protocol, port(0).unwrap_or(0) as u16, port(2).unwrap_or(0) as u16);
-    Some((from, to, ports, if said == 0 || said == 40 && carried == 0x86dd { whole } else { said }))
+    let missing = length_field == 0 || length_field == 40 && ethertype == 0x86dd;
+    Some((from, to, ports, if missing { frame_length } else { length_field }))
 }
 
 #[cfg(test)]
@@ -519,24 +528,24 @@ mod tests {
 
     const UDP: u8 = 17;
 
-    /// The kept bytes of an IPv4 packet between ports 5 and 7.
-    fn ipv4(said: u16, fragment: u16) -> Vec<u8> {
-        let (said, fragment) = (said.to_be_bytes(), fragment.to_be_bytes());
-        let head = [0x45, 0, said[0], said[1], 0, 0, fragment[0], fragment[1], 64, UDP, 0, 0];
+    /// The captured bytes of an IPv4 packet between ports 5 and 7.
+    fn ipv4(length: u16, fragment: u16) -> Vec<u8> {
+        let (length, fragment) = (length.to_be_bytes(), fragment.to_be_bytes());
+        let head = [0x45, 0, length[0], length[1], 0, 0, fragment[0], fragment[1], 64, UDP, 0, 0];
         [&head[..], &[192, 0, 2, 1, 198, 51, 100, 2], &[0, 5, 0, 7]].concat()
     }
 
-    /// The same of IPv6.
-    fn ipv6(said: u16) -> Vec<u8> {
-        let said = said.to_be_bytes();
-        let head = [0x60, 0, 0, 0, said[0], said[1], UDP, 64];
+    /// The same for IPv6.
+    fn ipv6(length: u16) -> Vec<u8> {
+        let length = length.to_be_bytes();
+        let head = [0x60, 0, 0, 0, length[0], length[1], UDP, 64];
         [&head[..], &[1; 16], &[2; 16], &[0, 5, 0, 7]].concat()
     }
 
     fn ethernet(types: &[u16], ip: &[u8]) -> Vec<u8> {
         let mut frame = vec![0; 12];
         for (number, each) in types.iter().enumerate() {
-            // A tag's number is behind its type.
+            // A tag's number follows its type.
             frame.extend(if number > 0 { &[0, 9][..] } else { &[] });
             frame.extend(each.to_be_bytes());
         }
@@ -544,30 +553,30 @@ mod tests {
         frame
     }
 
-    /// Ports and IP bytes of what was 3014 bytes long on the wire.
-    fn found(link: u16, frame: &[u8]) -> Option<((u8, u16, u16), u32)> {
+    /// Ports and IP bytes of a frame that was 3014 bytes long on the wire.
+    fn parsed(link: u16, frame: &[u8]) -> Option<((u8, u16, u16), u32)> {
         let (_, _, ports, bytes) = packet(link, header(link)?, frame, 3014)?;
         Some((ports, bytes))
     }
 
     #[test]
     fn a_packet_is_found_behind_each_link_s_header_and_tags() {
-        let whole = Some(((UDP, 5, 7), 100));
+        let expected = Some(((UDP, 5, 7), 100));
         for types in [&[0x0800][..], &[0x8100, 0x0800], &[0x88a8, 0x8100, 0x0800]] {
-            assert_eq!(found(1, &ethernet(types, &ipv4(100, 0))), whole, "{types:x?}");
+            assert_eq!(parsed(1, &ethernet(types, &ipv4(100, 0))), expected, "{types:x?}");
         }
-        assert_eq!(found(1, &ethernet(&[0x8100, 0x86dd], &ipv6(60))), whole);
-        assert_eq!(found(1, &ethernet(&[0x0806], &ipv4(100, 0))), None, "ARP");
+        assert_eq!(parsed(1, &ethernet(&[0x8100, 0x86dd], &ipv6(60))), expected);
+        assert_eq!(parsed(1, &ethernet(&[0x0806], &ipv4(100, 0))), None, "ARP");
         for bare in [12, 101, 228] {
-            assert_eq!(found(bare, &ipv4(100, 0)), whole, "{bare}");
+            assert_eq!(parsed(bare, &ipv4(100, 0)), expected, "{bare}");
         }
-        assert_eq!(found(229, &ipv6(60)), whole);
-        assert_eq!(found(105, &ipv4(100, 0)), None);
+        assert_eq!(parsed(229, &ipv6(60)), expected);
+        assert_eq!(parsed(105, &ipv4(100, 0)), None);
     }
 
     #[test]
     fn what_says_no_length_has_that_of_the_frame_and_fragments_have_no_ports() {
-        let of = |types, ip: &[u8]| found(1, &ethernet(&[types], ip)).expect("IP");
+        let of = |types, ip: &[u8]| parsed(1, &ethernet(&[types], ip)).expect("IP");
         assert_eq!(of(0x0800, &ipv4(0, 0)).1, 3000);
         assert_eq!(of(0x86dd, &ipv6(0)).1, 3000);
         for (fragment, ports) in [(0x4000, (UDP, 5, 7)), (0x2000, (UDP, 0, 0)), (9, (UDP, 0, 0))] {
@@ -617,7 +626,7 @@ mod tests {
         (0..3).for_each(|_| capture.add(1, 0, &ipv4(100, 0), 24));
         let (message, _) = unread_types(&capture, None).expect("all are chosen");
         assert_eq!(message, "3 frames are not read: their link type is IEEE 802.11 (105)");
-        assert_eq!(unread_types(&capture, Some(1)).map(|said| said.0), Some(message));
+        assert_eq!(unread_types(&capture, Some(1)).map(|note| note.0), Some(message));
         assert_eq!(unread_types(&capture, Some(0)), None);
     }
 
@@ -629,22 +638,22 @@ mod tests {
 
     #[test]
     fn that_flows_become_one_is_said_from_two_on_with_their_directions() {
-        let said = |all: &[Recorded]| several(&"a.pcap".into(), &all.iter().collect::<Vec<_>>());
+        let note = |all: &[Recorded]| several(&"a.pcap".into(), &all.iter().collect::<Vec<_>>());
         let flow = |port| recorded(1, 2, port);
-        assert_eq!(said(&[flow(5), flow(5)]), None);
-        let (message, hint) = said(&[flow(5), flow(6)]).expect("two");
+        assert_eq!(note(&[flow(5), flow(5)]), None);
+        let (message, hint) = note(&[flow(5), flow(6)]).expect("two");
         assert_eq!(
             message,
             "2 packets of 'a.pcap', 2 flows in all, become one flow in one direction"
         );
         assert!(hint.starts_with("a discipline that separates flows sees one"), "{hint}");
-        let (message, _) = said(&[flow(5), recorded(2, 1, 5)]).expect("two");
+        let (message, _) = note(&[flow(5), recorded(2, 1, 5)]).expect("two");
         assert!(message.contains("of both directions, 2 flows in all"), "{message}");
-        // Three pairs are shown.
+        // At most three pairs are shown.
         let pairs = |count| (0..count).map(|to| recorded(1, 2 + to, 5)).collect::<Vec<_>>();
-        assert!(said(&pairs(3)).expect("three").1.ends_with("192.0.2.4"));
-        assert!(said(&pairs(4)).expect("four").1.ends_with(" and one more pair of addresses"));
-        assert!(said(&pairs(9)).expect("nine").1.ends_with(" and 6 more pairs of addresses"));
+        assert!(note(&pairs(3)).expect("three").1.ends_with("192.0.2.4"));
+        assert!(note(&pairs(4)).expect("four").1.ends_with(" and one more pair of addresses"));
+        assert!(note(&pairs(9)).expect("nine").1.ends_with(" and 6 more pairs of addresses"));
     }
 
     #[test]

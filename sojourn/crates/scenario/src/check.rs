@@ -1,7 +1,7 @@
-//! What no single key can know: that a flow's RTT is not shorter than its links, that the two forms
-//! are not mixed, that names are unique, that a run's tables stay of a size one can keep.
+//! Checks across keys: a flow's RTT is not shorter than its links, the two forms are not mixed,
+//! names are unique, and the tables of a run have a size that can be stored.
 //!
-//! Each check gives problems with the key they belong to; the loader gives them their line.
+//! Each check returns problems with their keys; the loader adds the lines.
 
 use crate::amount::{check_amount, check_dropped};
 use crate::forms::{LinkRate, MAX_FLOWS, Notification};
@@ -14,14 +14,14 @@ use std::collections::BTreeMap;
 use values::quantity::{format_duration, format_rate};
 use values::text::in_quotes;
 
-/// Links in a row: a packet counts its hops in eight bits.
+/// The most links in a row: a packet counts its hops in eight bits.
 const MAX_HOPS: usize = 250;
-/// Rows of one time line: about 1 GB in memory.
+/// The most rows of one time line: about 1 GB in memory.
 const MAX_ROWS: u128 = 20_000_000;
 
 type Problems = Vec<Problem>;
 
-fn tell(problems: &mut Problems, message: impl Into<String>, hint: impl Into<String>, key: Key) {
+fn report(problems: &mut Problems, message: impl Into<String>, hint: impl Into<String>, key: Key) {
     problems.push(Problem::new(message, hint, key));
 }
 
@@ -29,13 +29,13 @@ fn key(parts: &[&str]) -> Key {
     parts.iter().map(|part| Part::from(*part)).collect()
 }
 
-/// Everything that is wrong across keys, in the order of the file.
+/// Returns the problems across keys, in the order of the file.
 pub(crate) fn check(scenario: &Scenario) -> Problems {
     let mut problems = Problems::new();
-    whole(scenario, &mut problems);
+    run(scenario, &mut problems);
     form(scenario, &mut problems);
     links(scenario, &mut problems);
-    // Routes and RTTs mean nothing while the links are wrong.
+    // Routes and RTTs are undefined while the links are wrong.
     if problems.is_empty() {
         flows(scenario, &mut problems);
         record(scenario, &mut problems);
@@ -46,13 +46,13 @@ pub(crate) fn check(scenario: &Scenario) -> Problems {
 /// A name for each entry: its own, or its kind, or `kind-2` for the second unnamed entry of the
 /// kind.
 pub fn base_names(flows: &[Flow]) -> Vec<String> {
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     flows
         .iter()
         .map(|flow| match &flow.entry.name {
             Some(name) => name.clone(),
             None => {
-                let times = seen.entry(flow.word()).or_default();
+                let times = counts.entry(flow.word()).or_default();
                 *times += 1;
                 if *times == 1 {
                     flow.word().to_owned()
@@ -64,12 +64,12 @@ pub fn base_names(flows: &[Flow]) -> Vec<String> {
         .collect()
 }
 
-/// Each word that stands there several times, in order, with how often and where last.
+/// Each word that occurs more than once, in order, with its count and its last index.
 fn repeated(words: &[String]) -> Vec<(&str, usize, usize)> {
-    let mut found: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut order = Vec::new();
     for (index, word) in words.iter().enumerate() {
-        let entry = found.entry(word).or_insert_with(|| {
+        let entry = counts.entry(word).or_insert_with(|| {
             order.push(&**word);
             (0, 0)
         });
@@ -77,12 +77,12 @@ fn repeated(words: &[String]) -> Vec<(&str, usize, usize)> {
     }
     order
         .into_iter()
-        .map(|word| (word, found[word].0, found[word].1))
+        .map(|word| (word, counts[word].0, counts[word].1))
         .filter(|each| each.1 > 1)
         .collect()
 }
 
-fn whole(scenario: &Scenario, problems: &mut Problems) {
+fn run(scenario: &Scenario, problems: &mut Problems) {
     if scenario.warmup >= scenario.duration {
         let lengths = format!(
             "{} of {}",
@@ -90,10 +90,10 @@ fn whole(scenario: &Scenario, problems: &mut Problems) {
             format_duration(scenario.duration)
         );
         let message = format!("the warm-up leaves nothing of the run: {lengths}");
-        tell(problems, message, "write a shorter warmup", key(&["warmup"]));
+        report(problems, message, "write a shorter warmup", key(&["warmup"]));
     }
     if scenario.flows.is_empty() {
-        tell(
+        report(
             problems,
             "there is no [[flow]]",
             "add one: [[flow]] with kind = \"bulk\"",
@@ -103,12 +103,12 @@ fn whole(scenario: &Scenario, problems: &mut Problems) {
     let total: u64 = scenario.flows.iter().map(|flow| u64::from(flow.entry.count)).sum();
     if total > MAX_FLOWS.into() {
         let hint = format!("the most is {MAX_FLOWS} in all");
-        tell(problems, format!("{total} flows are too many"), hint, key(&["flow"]));
+        report(problems, format!("{total} flows are too many"), hint, key(&["flow"]));
     }
     for (name, times, last) in repeated(&base_names(&scenario.flows)) {
-        let message = format!("{times} flows are called {}", in_quotes(name));
+        let message = format!("{times} flows have the name {}", in_quotes(name));
         let place = vec!["flow".into(), last.into(), "name".into()];
-        tell(problems, message, "give each a name of its own", place);
+        report(problems, message, "give each its own name", place);
     }
 }
 
@@ -116,11 +116,11 @@ fn form(scenario: &Scenario, problems: &mut Problems) {
     let dumbbell = scenario.dumbbell();
     if !dumbbell && scenario.links.is_empty() {
         let message = "there is neither a [bottleneck] nor a [[link]]";
-        tell(problems, message, "add a table [bottleneck] with rate and delay", Key::new());
+        report(problems, message, "add a table [bottleneck] with rate and delay", Key::new());
     }
     if dumbbell && !scenario.links.is_empty() {
         let message = "[bottleneck] and [[link]] are both given";
-        tell(problems, message, "a scenario has one form; keep one", key(&["link"]));
+        report(problems, message, "a scenario has one form; keep one", key(&["link"]));
         return;
     }
     for (index, flow) in scenario.flows.iter().enumerate() {
@@ -132,14 +132,14 @@ fn form(scenario: &Scenario, problems: &mut Problems) {
             "via" => entry.via.is_some(),
             _ => entry.direction.is_some(),
         };
-        let foreign: &[&str] = if dumbbell { &["from", "to", "via"] } else { &["direction"] };
-        for name in foreign.iter().filter(|name| given(name)) {
+        let unexpected: &[&str] = if dumbbell { &["from", "to", "via"] } else { &["direction"] };
+        for name in unexpected.iter().filter(|name| given(name)) {
             let hint = if dumbbell {
                 "with a [bottleneck] write direction = \"up\" or \"down\""
             } else {
                 "write from and to"
             };
-            tell(
+            report(
                 problems,
                 format!("{name} belongs to the other form of a scenario"),
                 hint,
@@ -149,7 +149,7 @@ fn form(scenario: &Scenario, problems: &mut Problems) {
         let needed: &[&str] = if dumbbell { &[] } else { &["from", "to"] };
         for name in needed.iter().filter(|name| !given(name)) {
             let hint = format!("write {name} = \"...\" with a node that a [[link]] names");
-            tell(problems, format!("{name} is missing"), hint, at(name));
+            report(problems, format!("{name} is missing"), hint, at(name));
         }
     }
 }
@@ -160,24 +160,24 @@ fn links(scenario: &Scenario, problems: &mut Problems) {
     }
     for (index, entry) in scenario.links.iter().enumerate() {
         let at = vec!["link".into(), index.into()];
-        let made = Line::of(&[&entry.wire]);
+        let resolved = Line::of(&[&entry.wire]);
         wire(&entry.wire, &at, problems);
-        line(&made, &[&entry.wire], &at, problems);
-        gate(&made, &[(at.clone(), &entry.wire)], problems);
+        line(&resolved, &[&entry.wire], &at, problems);
+        gate(&resolved, &[(at.clone(), &entry.wire)], problems);
         if entry.ends.source == entry.ends.target {
             let message = format!("from and to are both {}", in_quotes(&entry.ends.source));
-            tell(problems, message, "a link joins two nodes", below(&at, "to"));
+            report(problems, message, "a link joins two nodes", below(&at, "to"));
         }
     }
     if scenario.links.is_empty() {
         return;
     }
-    let made = links_of(scenario);
-    let names: Vec<_> = made.iter().map(|link| link.name.clone()).collect();
+    let resolved = links_of(scenario);
+    let names: Vec<_> = resolved.iter().map(|link| link.name.clone()).collect();
     for (name, _, _) in repeated(&names) {
-        let first = made.iter().find(|link| link.name == name).expect("it is there");
-        let message = format!("several links are called {}", in_quotes(name));
-        tell(problems, message, "give each a name of its own", below(&first.key, "name"));
+        let first = resolved.iter().find(|link| link.name == name).expect("it is there");
+        let message = format!("several links have the name {}", in_quotes(name));
+        report(problems, message, "give each its own name", below(&first.key, "name"));
     }
 }
 
@@ -191,60 +191,60 @@ fn bottleneck(both: &Bottleneck, problems: &mut Problems) {
         if let Some(own) = own {
             wire(own, &at, problems);
         }
-        let made = Line::of(&tables(own, &both.common));
-        let mut found = Problems::new();
-        line(&made, &tables(own, &both.common), &common, &mut found);
-        found.retain(|problem| !lines.iter().any(|told| told.message == problem.message));
-        lines.extend(found.clone());
-        problems.append(&mut found);
+        let resolved = Line::of(&tables(own, &both.common));
+        let mut new = Problems::new();
+        line(&resolved, &tables(own, &both.common), &common, &mut new);
+        new.retain(|problem| !lines.iter().any(|known| known.message == problem.message));
+        lines.extend(new.clone());
+        problems.append(&mut new);
         let mut places: Vec<_> = own.iter().map(|own| (at.clone(), own)).collect();
         places.push((common.clone(), &both.common));
-        gate(&made, &places, &mut found);
-        found.retain(|problem| !gates.contains(problem));
-        gates.extend(found.clone());
-        problems.append(&mut found);
+        gate(&resolved, &places, &mut new);
+        new.retain(|problem| !gates.contains(problem));
+        gates.extend(new.clone());
+        problems.append(&mut new);
     }
 }
 
-/// What is wrong within one table.
+/// Problems within one table.
 fn wire(wire: &Wire, at: &Key, problems: &mut Problems) {
     delays(wire, at, problems);
     let Some(schedule) = &wire.schedule else {
         if wire.repeat.is_some() {
             let hint = "give a schedule, or leave repeat out";
-            tell(problems, "repeat without a schedule", hint, below(at, "repeat"));
+            report(problems, "repeat without a schedule", hint, below(at, "repeat"));
         }
         return;
     };
     let (first, last) = (schedule[0].0, schedule[schedule.len() - 1].0);
     if wire.rate == Some(LinkRate::Unlimited) {
         let hint = "give a rate, or leave the schedule out";
-        tell(problems, "a schedule on an unlimited link", hint, below(at, "schedule"));
+        report(problems, "a schedule on an unlimited link", hint, below(at, "schedule"));
     }
     if wire.repeat.is_some_and(|repeat| repeat <= last) {
         let last = format_duration(last);
         let message = format!("repeat is not after the last step at {last}");
-        tell(problems, message, format!("write more than {last}"), below(at, "repeat"));
+        report(problems, message, format!("write more than {last}"), below(at, "repeat"));
     }
     let bps = wire.rate.and_then(LinkRate::bps);
     if first > 0 && bps.is_none() {
         let message =
             format!("the rate before the first step at {} is missing", format_duration(first));
-        tell(problems, message, "give a rate, or a first step at \"0 s\"", below(at, "schedule"));
+        report(problems, message, "give a rate, or a first step at \"0 s\"", below(at, "schedule"));
     }
     if schedule.iter().all(|(_, bps)| *bps == 0) && wire.rate.is_none() {
         let message = "every step is an outage: nothing is ever sent";
-        tell(problems, message, "give a step above zero", below(at, "schedule"));
+        report(problems, message, "give a step above zero", below(at, "schedule"));
     }
 }
 
-/// The same of the delay's steps.
+/// The same checks for the steps of the delay.
 fn delays(wire: &Wire, at: &Key, problems: &mut Problems) {
     let Some(schedule) = &wire.delay_schedule else {
         if wire.delay_repeat.is_some() {
             let hint = "give a delay_schedule, or leave delay_repeat out";
             let message = "delay_repeat without a delay_schedule";
-            tell(problems, message, hint, below(at, "delay_repeat"));
+            report(problems, message, hint, below(at, "delay_repeat"));
         }
         return;
     };
@@ -252,20 +252,20 @@ fn delays(wire: &Wire, at: &Key, problems: &mut Problems) {
     if wire.delay_repeat.is_some_and(|repeat| repeat <= last) {
         let last = format_duration(last);
         let message = format!("delay_repeat is not after the last step at {last}");
-        tell(problems, message, format!("write more than {last}"), below(at, "delay_repeat"));
+        report(problems, message, format!("write more than {last}"), below(at, "delay_repeat"));
     }
     if first > 0 && wire.delay.is_none() {
         let message =
             format!("the delay before the first step at {} is missing", format_duration(first));
         let hint = "give a delay, or a first step at \"0 s\"";
-        tell(problems, message, hint, below(at, "delay_schedule"));
+        report(problems, message, hint, below(at, "delay_schedule"));
     }
 }
 
-/// What is missing from a link once all its tables are read.
+/// Keys that a link lacks once all its tables are read.
 fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
     if line.steps.is_empty() && !tables.iter().any(|wire| wire.rate == Some(LinkRate::Unlimited)) {
-        tell(
+        report(
             problems,
             "rate is missing",
             "write rate = \"20 Mbit/s\", or \"unlimited\"",
@@ -273,86 +273,87 @@ fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
         );
     }
     if line.impairments.slot.is_some() && line.impairments.reorders() {
-        let message = "packets of a slot keep their order, and others may overtake here";
+        let message = "slot keeps packets in order, but other keys here let packets overtake";
         let hint = "leave out slot, or reorder and overtake";
-        tell(problems, message, hint, below(at, "slot"));
+        report(problems, message, hint, below(at, "slot"));
     }
     if line.replay_window.is_some() && line.impairments.reorders() {
-        let message = "a tunnel's end counts what queues let overtake, and the wire reorders, too";
+        let message =
+            "replay_window counts overtaking in queues, but this wire reorders packets, too";
         let hint = "leave out replay_window, or reorder and overtake";
-        tell(problems, message, hint, below(at, "replay_window"));
+        report(problems, message, hint, below(at, "replay_window"));
     }
     if tables.iter().all(|wire| wire.delay.is_none() && wire.delay_schedule.is_none()) {
         let hint = "write delay = \"10 ms\", the propagation one way";
-        tell(problems, "delay is missing", hint, below(at, "delay"));
+        report(problems, "delay is missing", hint, below(at, "delay"));
     }
     if !line.steps.is_empty() || line.shaper.is_some() {
         return;
     }
     if let Some(error) = line.qdisc.without_a_rate() {
-        tell(problems, error.problem, error.hint, below(at, "qdisc"));
+        report(problems, error.problem, error.hint, below(at, "qdisc"));
     }
 }
 
-/// What is wrong of a card with several queues: told with a hint and the key at fault.
-fn card(line: &Line, tell: &mut dyn FnMut(String, String, &'static str)) {
+/// Problems of a card with several queues; `report` takes a message, a hint and the key at fault.
+fn card(line: &Line, report: &mut dyn FnMut(String, String, &'static str)) {
     let kind = line.qdisc.kind();
     let Some(count) = line.queues else {
         if line.qdisc.record().for_each_queue {
             let message =
                 format!("{kind} is for a card with several queues, and this link has one");
-            tell(message, "write queues = 4 into the link".into(), "qdisc");
+            report(message, "write queues = 4 into the link".into(), "qdisc");
         } else if !line.pinned.is_empty() {
             let hint = "write queues = 4, or leave pinned out";
-            tell("pinned without queues".into(), hint.into(), "pinned");
+            report("pinned without queues".into(), hint.into(), "pinned");
         }
         return;
     };
     if !line.qdisc.record().for_each_queue {
-        let message = format!("{kind} is one queue for all {count} of the card");
+        let message = format!("{kind} is one discipline for all {count} queues of the card");
         let hint = format!("write mq {kind}, one for each, or leave queues out");
-        return tell(message, hint, "queues");
+        return report(message, hint, "queues");
     }
     if let Some(queue) = line.pinned.iter().find(|queue| **queue >= count) {
         let message = format!("pinned has queue {queue}, and there are 0 to {}", count - 1);
-        tell(message, "write queues that there are, or more queues".into(), "pinned");
+        report(message, "write queues that exist, or raise queues".into(), "pinned");
     }
     for (key, given) in [("ring", line.ring.is_some()), ("shaper", line.shaper.is_some())] {
         if given {
             let message = format!("{key} is for one queue, and this card has {count}");
-            tell(message, format!("leave {key} out, or queues"), key);
+            report(message, format!("leave {key} out, or queues"), key);
         }
     }
 }
 
 /// Whether a table has a key.
-type Said = fn(&Wire) -> bool;
+type HasKey = fn(&Wire) -> bool;
 
-/// What is wrong between discipline and transmitter. `tables`: where the link's keys may stand, its
-/// own first.
+/// Problems between discipline and transmitter. `tables` are the places of the link's keys, the
+/// link's own table first.
 fn gate(line: &Line, tables: &[(Key, &Wire)], problems: &mut Problems) {
-    let place = |name: &str, said: Said| {
-        let found = tables.iter().find(|(_, wire)| said(wire)).or(tables.last());
-        below(&found.expect("a link has a table").0, name)
+    let place = |name: &str, has_key: HasKey| {
+        let table = tables.iter().find(|(_, wire)| has_key(wire)).or(tables.last());
+        below(&table.expect("a link has a table").0, name)
     };
     let queues = |wire: &Wire| wire.queues.is_some();
     card(line, &mut |message, hint, key| match key {
-        "qdisc" => tell(problems, message, hint, place(key, |wire| wire.qdisc.is_some())),
-        "pinned" => tell(problems, message, hint, place(key, |wire| wire.pinned.is_some())),
-        "ring" => tell(problems, message, hint, place(key, |wire| wire.ring.is_some())),
-        "shaper" => tell(problems, message, hint, place(key, |wire| wire.shaper.is_some())),
-        _ => tell(problems, message, hint, place("queues", queues)),
+        "qdisc" => report(problems, message, hint, place(key, |wire| wire.qdisc.is_some())),
+        "pinned" => report(problems, message, hint, place(key, |wire| wire.pinned.is_some())),
+        "ring" => report(problems, message, hint, place(key, |wire| wire.ring.is_some())),
+        "shaper" => report(problems, message, hint, place(key, |wire| wire.shaper.is_some())),
+        _ => report(problems, message, hint, place("queues", queues)),
     });
     if line.ring.is_none() {
-        let bql: Said = |wire| wire.bql.is_some();
-        let coalesce: Said = |wire| wire.coalesce.is_some();
-        for (name, given, said) in
+        let bql: HasKey = |wire| wire.bql.is_some();
+        let coalesce: HasKey = |wire| wire.coalesce.is_some();
+        for (name, given, has_key) in
             [("bql", line.bql, bql), ("coalesce", line.coalesce > 0, coalesce)]
         {
             if given {
-                let message = format!("{name} is of a driver's ring, and this link has none");
+                let message = format!("{name} needs a driver's ring, and this link has none");
                 let hint = format!("write ring = 256, or leave {name} out");
-                tell(problems, message, hint, place(name, said));
+                report(problems, message, hint, place(name, has_key));
             }
         }
         return;
@@ -361,7 +362,7 @@ fn gate(line: &Line, tables: &[(Key, &Wire)], problems: &mut Problems) {
     if line.steps.is_empty() && line.shaper.is_none() && unlimited {
         let message = "a ring on an unlimited link is always empty";
         let hint = "give the link a rate or a shaper, or leave ring out";
-        tell(problems, message, hint, place("ring", |wire| wire.ring.is_some()));
+        report(problems, message, hint, place("ring", |wire| wire.ring.is_some()));
     }
 }
 
@@ -375,7 +376,7 @@ fn flows(scenario: &Scenario, problems: &mut Problems) {
         let way = match way_of(&each.entry, &mut routes, scenario.dumbbell(), each.probe()) {
             Ok(way) => way,
             Err(error) => {
-                tell(problems, error.message, error.hint, below(&at, error.key));
+                report(problems, error.message, error.hint, below(&at, error.key));
                 continue;
             }
         };
@@ -383,15 +384,15 @@ fn flows(scenario: &Scenario, problems: &mut Problems) {
         hosts(&each.entry, ends, &at, problems);
         let hops = way.path.len().max(way.back.len());
         if hops > MAX_HOPS {
-            let message = format!("its way crosses {hops} links");
-            tell(problems, message, format!("at most {MAX_HOPS}"), below(&at, "to"));
+            let message = format!("its route crosses {hops} links");
+            report(problems, message, format!("the most is {MAX_HOPS}"), below(&at, "to"));
         }
         let shortest = way.delay(&links);
         if let Some(rtt) = each.entry.rtt.as_ref().filter(|rtt| rtt.least() < shortest) {
             let (short, least) = (format_duration(rtt.least()), format_duration(shortest));
             let message = format!("an RTT of {short} is less than its links take: {least}");
             let hint = format!("write at least \"{least}\", or shorten the delays");
-            tell(problems, message, hint, below(&at, "rtt"));
+            report(problems, message, hint, below(&at, "rtt"));
         }
         let too_much = check_amount(each, scenario, &way, &links, &at);
         if too_much.is_empty() {
@@ -415,7 +416,7 @@ fn tunnels(scenario: &Scenario, problems: &mut Problems) {
     names.dedup();
     if names.len() > MAX_TUNNELS {
         let hint = format!("the most is {MAX_TUNNELS} in all");
-        tell(problems, format!("{} tunnels are too many", names.len()), hint, key(&["flow"]));
+        report(problems, format!("{} tunnels are too many", names.len()), hint, key(&["flow"]));
     }
     let ends: Vec<&Wire> = match &scenario.bottleneck {
         Some(both) => both.ways.up.iter().chain(&both.ways.down).chain([&both.common]).collect(),
@@ -424,11 +425,11 @@ fn tunnels(scenario: &Scenario, problems: &mut Problems) {
     if names.is_empty() && ends.iter().any(|wire| wire.replay_window.is_some()) {
         let place = if scenario.dumbbell() { "bottleneck" } else { "link" };
         let hint = "write tunnel = \"vpn\" into the flows that are in one, or leave it out";
-        tell(problems, "replay_window without a tunnel", hint, key(&[place]));
+        report(problems, "replay_window without a tunnel", hint, key(&[place]));
     }
 }
 
-/// Whether any flow must stop before it starts, however the draws fall.
+/// Whether any flow stops before it starts, for every possible draw.
 fn stops_unstarted(start: &Spread, stop: &Spread, count: u32) -> bool {
     (0..count).any(|index| stop.of(index, count, || u64::MAX) <= start.of(index, count, || 0))
 }
@@ -437,7 +438,7 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
     let entry = &flow.entry;
     let count = entry.count;
     if entry.stop.as_ref().is_some_and(|stop| stops_unstarted(&entry.start, stop, count)) {
-        tell(problems, "it stops before it starts", "write a later stop", below(at, "stop"));
+        report(problems, "it stops before it starts", "write a later stop", below(at, "stop"));
     }
     for (name, what, spread) in [
         ("rtt", "RTTs", entry.rtt.as_ref()),
@@ -448,7 +449,7 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
             spread.filter(|each| each.values().len() > count as usize)
         {
             let hint = format!("count is {count}: drop some or raise count");
-            tell(
+            report(
                 problems,
                 format!("{} {what} for {count} flows", values.len()),
                 hint,
@@ -463,29 +464,29 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
             if web.objects < count {
                 let message = format!("{} objects for {count} connections", web.objects);
                 let hint = format!("write objects = {count} or more, or fewer connections (count)");
-                tell(problems, message, hint, below(at, "objects"));
+                report(problems, message, hint, below(at, "objects"));
             }
         }
         Kind::Stream(tcp, stream) => {
             tcp_flow(tcp, at, problems);
             if stream.ahead < stream.segment {
                 let hint = format!("write ahead = \"{}\" or more", format_duration(stream.segment));
-                let message = "less is fetched ahead than one segment";
-                tell(problems, message, hint, below(at, "ahead"));
+                let message = "less than one segment is fetched ahead";
+                report(problems, message, hint, below(at, "ahead"));
             }
         }
         Kind::Call() => {
             if entry.access.is_some_and(|access| access < sim::CALL.0) {
                 let hint = format!("write access = \"{}\" or more", format_rate(sim::CALL.0));
-                let message = "a call takes more than the access link, which never drops";
-                tell(problems, message, hint, below(at, "access"));
+                let message = "a call sends faster than its access link, which never drops";
+                report(problems, message, hint, below(at, "access"));
             }
         }
         Kind::Udp(udp) | Kind::OnOff(udp, _) => {
             if let Some(access) = entry.access.filter(|access| *access < udp.rate) {
                 let hint = format!("write rate = \"{}\" or less", format_rate(access));
-                let message = "the rate is above the access link's, which never drops";
-                tell(problems, message, hint, below(at, "rate"));
+                let message = "the rate is above that of the access link, which never drops";
+                report(problems, message, hint, below(at, "rate"));
             }
         }
         Kind::Capture(own) => {
@@ -493,7 +494,7 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
             if own.repeat.is_some_and(|repeat| repeat <= last) {
                 let hint =
                     format!("write a time after the last packet at {}", format_duration(last));
-                tell(problems, "repeat is too short", hint, below(at, "repeat"));
+                report(problems, "repeat is too short", hint, below(at, "repeat"));
             }
         }
         Kind::Video(video) => {
@@ -505,7 +506,7 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
                     "rate is missing"
                 };
                 let hint = "write rate = \"2 Mbit/s\", or trace or frames instead";
-                tell(problems, what, hint, below(at, "rate"));
+                report(problems, what, hint, below(at, "rate"));
             }
             match &video.frames {
                 Some(frames) => {
@@ -516,11 +517,11 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
                             format_duration(last)
                         );
                         let message = "the frames' repeat is missing or too short";
-                        tell(problems, message, hint, below(at, "repeat"));
+                        report(problems, message, hint, below(at, "repeat"));
                     }
                 }
                 None if video.repeat.is_some() => {
-                    tell(
+                    report(
                         problems,
                         "repeat without frames",
                         "leave repeat out",
@@ -534,19 +535,19 @@ fn flow(flow: &Flow, at: &Key, problems: &mut Problems) {
     }
 }
 
-/// That a flow's hosts are at one of its ends. `link`: the first and the last node of its way.
+/// Checks that a flow's hosts are at one of its ends: the first and the last node of its route.
 fn hosts(entry: &FlowEntry, [source, target]: [&str; 2], at: &Key, problems: &mut Problems) {
     let Some(hosts) = &entry.hosts else {
         if entry.hosts_at.is_some() {
             let hint = "write hosts = 4, or leave hosts_at out";
-            tell(problems, "hosts_at without hosts", hint, below(at, "hosts_at"));
+            report(problems, "hosts_at without hosts", hint, below(at, "hosts_at"));
         }
         return;
     };
     if hosts.count() > entry.count as usize {
         let message = format!("{} hosts for {} flows", hosts.count(), entry.count);
         let hint = format!("count is {}: drop some or raise count", entry.count);
-        tell(problems, message, hint, below(at, "hosts"));
+        report(problems, message, hint, below(at, "hosts"));
     }
     let ends = format!("\"{source}\" or \"{target}\"");
     let node = match entry.hosts_at.as_deref() {
@@ -554,17 +555,17 @@ fn hosts(entry: &FlowEntry, [source, target]: [&str; 2], at: &Key, problems: &mu
         None if [source, target].contains(&HOME) && entry.source.is_none() => HOME,
         None => {
             let hint = format!("write hosts_at = {ends}: the node at which the hosts are");
-            tell(problems, "hosts_at is missing", hint, below(at, "hosts_at"));
+            report(problems, "hosts_at is missing", hint, below(at, "hosts_at"));
             return;
         }
     };
     if ![source, target].contains(&node) {
         let message = format!("the flow has no end at {}", in_quotes(node));
-        tell(problems, message, format!("write {ends}"), below(at, "hosts_at"));
+        report(problems, message, format!("write {ends}"), below(at, "hosts_at"));
     }
     if node == source && entry.access.is_some() {
-        let message = "with access each flow's sender has a link of its own, so a host of its own";
-        tell(problems, message, "leave access or hosts out", below(at, "access"));
+        let message = "with access each flow's sender has its own link, and so its own host";
+        report(problems, message, "leave access or hosts out", below(at, "access"));
     }
 }
 
@@ -574,13 +575,13 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
     if let (Some(least), Some(most)) = (set.min_rto, set.max_rto)
         && least > most
     {
-        tell(problems, "min_rto is above max_rto", "write a smaller min_rto", inside("min_rto"));
+        report(problems, "min_rto is above max_rto", "write a smaller min_rto", inside("min_rto"));
     }
     if let (Some(small), Some(large)) = (set.receive_buffer, set.receive_buffer_max)
         && small > large
     {
         let hint = "write the larger of the two as receive_buffer_max";
-        tell(
+        report(
             problems,
             "receive_buffer is above receive_buffer_max",
             hint,
@@ -591,14 +592,19 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
     let ecn = flow.notification();
     for name in ["dctcp", "prague"] {
         if is(name) && ecn == Notification::Off {
-            let message = format!("{name} without ECN is Reno to Linux");
-            tell(problems, message, "leave ecn out, or write ecn = true", below(at, "congestion"));
+            let message = format!("without ECN Linux runs Reno in place of {name}");
+            report(
+                problems,
+                message,
+                "leave ecn out, or write ecn = true",
+                below(at, "congestion"),
+            );
         }
     }
     if flow.profile == "linux-7.3" && set.rack == Some(false) && set.sack != Some(false) {
         let message = "Linux 7.3 finds losses by RACK alone";
         let hint = r#"leave rack out, or write profile = "linux", which is 6.12's"#;
-        tell(problems, message, hint, inside("rack"));
+        report(problems, message, hint, inside("rack"));
     }
     let full = endpoints(flow.profile, flow.congestion.as_ref(), ecn, set).params;
     if full.growth.vegas_alpha > full.growth.vegas_beta {
@@ -607,7 +613,7 @@ fn tcp_flow(flow: &crate::model::TcpFlow, at: &Key, problems: &mut Problems) {
             "vegas_alpha {} is above vegas_beta {}",
             full.growth.vegas_alpha, full.growth.vegas_beta
         );
-        tell(problems, what, "write both, alpha below beta", inside(named));
+        report(problems, what, "write both, alpha below beta", inside(named));
     }
 }
 
@@ -624,7 +630,7 @@ fn record(scenario: &Scenario, problems: &mut Problems) {
             let least = format_duration((lines * duration).div_ceil(MAX_ROWS) as u64);
             let hint = format!("write \"{least}\" or more, or leave it out");
             let message = format!("that makes {rows} rows; the most is {MAX_ROWS}");
-            tell(problems, message, hint, key(&["record", name]));
+            report(problems, message, hint, key(&["record", name]));
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Code of the user's own, in the scenario: `qdisc = "my_aqm.py:Mine"` and `congestion =
-//! "my_cc.py:Mine"` name a file beside it, whose text is put into the table `[code]`.
+//! The user's own code in the scenario: `qdisc = "my_aqm.py:Mine"` and `congestion =
+//! "my_cc.py:Mine"` name a file beside the scenario; the table `[code]` contains its text.
 //!
 //! So a scenario is complete without the file, as with traces: its Run, another machine and a
-//! cluster's worker have the same text. A file that `[code]` has is not read again; one that nothing
-//! names is left out. The file is handed in: nothing is opened here. Nothing is run here, either.
+//! cluster's worker have the same text. A file that is already in `[code]` is not read again; a
+//! file that no key names is removed. The caller hands in the file: nothing is opened or run here.
 
 use crate::problem::{Key, Problem, below};
 use crate::trace::{Open, READS_FILES, not_read};
@@ -16,12 +16,12 @@ const MAX_BYTES: usize = 1 << 20;
 /// The table's name.
 pub(crate) const CODE: &str = "code";
 
-/// Puts the text of each file that some key names into the table `[code]`, and takes away the others;
-/// gives what was wrong.
+/// Puts the text of each file that some key names into the table `[code]`, and removes the other
+/// files. Returns the problems.
 pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Vec<Problem> {
     let named = named(document);
     let known = match document.remove(CODE) {
-        // What is no table is told when it is read.
+        // The reader of `[code]` reports a value that is not a table.
         Some(other) if other.table().is_none() => {
             document.set(CODE, other);
             return Vec::new();
@@ -45,12 +45,12 @@ pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Vec<Problem> {
     problems
 }
 
-/// Each file that is named, and by which key.
+/// Each file that is named, and the first key that names it.
 fn named(document: &Table) -> BTreeMap<String, Key> {
-    let mut found = BTreeMap::new();
+    let mut files = BTreeMap::new();
     let mut add = |value: &Value, key: Key| {
         if let Some(file) = value.text().and_then(tc::disciplines::own::file_of) {
-            found.entry(file).or_insert(key);
+            files.entry(file).or_insert(key);
         }
     };
     let table = |value: &Value| value.table().cloned().unwrap_or_default();
@@ -77,13 +77,13 @@ fn named(document: &Table) -> BTreeMap<String, Key> {
             add(value, vec!["sweep".into(), key.into(), index.into()]);
         }
     }
-    found
+    files
 }
 
 fn read(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
     let name = quoted(&file.into());
     let data = open(file).map_err(|why| {
-        let hint = "the path counts from the scenario's folder; -q's from yours";
+        let hint = "the path is relative to the scenario's folder; for -q, from the current folder";
         Wrong::new(format!("can't read {name}: {why}"), hint)
     })?;
     if !READS_FILES {

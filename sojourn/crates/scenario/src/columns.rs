@@ -1,14 +1,14 @@
-//! The columns of a file of numbers: which is the time, which the value, and in which units.
+//! The columns of a file of numbers: time, value, and their units.
 //!
 //! Two columns without names are a time in seconds and a value in the unit of its key (Mbit/s, ms,
-//! bytes). A first line of names may say otherwise: `time_ms, rtt_ms, loss, bandwidth_kbps` is a rate
-//! in its fourth column. Of more than two columns the time and the value are chosen by their names
-//! alone, and a value's name has its unit. What can't be told apart is refused.
+//! bytes). A first line of names may change that: `time_ms, rtt_ms, loss, bandwidth_kbps` is a rate
+//! in its fourth column. Among more than two columns, time and value are chosen by their names
+//! alone, and a value's name contains its unit. Ambiguous columns are refused.
 
 use values::Wrong;
 use values::text::quoted;
 
-/// What a column is looked for.
+/// The quantity that a column is searched for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Quantity {
     Rate,
@@ -17,7 +17,8 @@ pub(crate) enum Quantity {
 }
 
 impl Quantity {
-    /// The power of ten of its unit where a name has none, over what a scenario counts.
+    /// The power of ten of its unit, relative to the scenario's unit, for a column whose name has
+    /// no unit.
     fn usual(self) -> i32 {
         match self {
             Quantity::Rate | Quantity::Delay => 6,
@@ -34,8 +35,8 @@ impl Quantity {
     }
 }
 
-/// Where the time and the value are, from 0, and the power of ten of each unit over ns, bit/s and
-/// bytes.
+/// The columns of time and value, from 0, each with the power of ten of its unit relative to ns,
+/// bit/s and bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chosen {
     pub(crate) time: (usize, i32),
@@ -44,7 +45,8 @@ pub(crate) struct Chosen {
     pub(crate) unread: Vec<String>,
 }
 
-/// The cells of a line: between tabs, commas or semicolons where it has any, else between blanks.
+/// The cells of a line, separated by tabs, commas or semicolons if the line has any, else by
+/// blanks.
 pub(crate) fn fields(line: &str) -> Vec<&str> {
     let mut cells: Vec<&str> = if line.contains(['\t', ',', ';']) {
         line.split(['\t', ',', ';']).map(str::trim).collect()
@@ -57,15 +59,15 @@ pub(crate) fn fields(line: &str) -> Vec<&str> {
     cells
 }
 
-/// What a column's name says that it is.
+/// The meaning of a column's name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Named {
     /// A time; its unit, if it has one.
     Time(Option<i32>),
-    /// A span of time, of which nothing else is said: `ms`.
+    /// A time span without a name, only a unit: `ms`.
     Span(i32),
     Value(Quantity, Option<i32>),
-    /// Something of another sort: a round trip, bytes a second.
+    /// Another quantity: a round trip, bytes a second.
     Else,
     Unknown,
 }
@@ -88,7 +90,7 @@ const RATE_UNITS: &[(&[&str], i32)] = &[
 const DELAYS: &[&str] = &["delay", "owd", "latency"];
 const SIZES: &[&str] = &["bytes", "size"];
 
-/// What a name says, by its words: `DL_bandwidth [Mbit/s]` is a rate in Mbit/s.
+/// The meaning of a name, by its words: `DL_bandwidth [Mbit/s]` is a rate in Mbit/s.
 fn named(name: &str) -> Named {
     let split = |c: char| !c.is_ascii_alphanumeric();
     let written: Vec<&str> = name.split(split).filter(|word| !word.is_empty()).collect();
@@ -126,8 +128,8 @@ fn named(name: &str) -> Named {
     }
 }
 
-/// Which columns are read of a file whose first row has `count` cells; `names`: of its columns, where
-/// a line says them.
+/// Chooses the columns of a file whose first row has `count` cells; `names` are the names of its
+/// columns, if a line contains them.
 pub(crate) fn chosen(
     file: &str,
     count: usize,
@@ -152,12 +154,12 @@ pub(crate) fn chosen(
     }
     let kinds: Vec<Named> = names.iter().map(|name| named(name)).collect();
     let only = |is: &dyn Fn(Named) -> bool| {
-        let mut found = (0..count).filter(|&column| is(kinds[column]));
-        found.next().filter(|_| found.next().is_none())
+        let mut matching = (0..count).filter(|&column| is(kinds[column]));
+        matching.next().filter(|_| matching.next().is_none())
     };
     let time = only(&|kind| matches!(kind, Named::Time(_)))
         .or_else(|| (0..count).find(|&column| matches!(kinds[column], Named::Span(_))));
-    let with_unit = only(&|kind| matches!(kind, Named::Value(its, Some(_)) if its == of));
+    let with_unit = only(&|kind| matches!(kind, Named::Value(quantity, Some(_)) if quantity == of));
     let value = with_unit.or_else(|| {
         let span = |column: &usize| {
             of == Quantity::Delay
@@ -182,7 +184,7 @@ pub(crate) fn chosen(
                 unread: unread.map(|column| names[column].clone()).collect(),
             })
         }
-        // Names that say nothing of a quantity leave two columns what they are.
+        // Two columns whose names have no known meaning are read as columns without names.
         (None | Some(0), None | Some(1)) if count == 2 => {
             let known = |kind: Named, mine: bool| mine || kind == Named::Unknown;
             let first = known(kinds[0], time == Some(0));
@@ -197,7 +199,7 @@ pub(crate) fn chosen(
         }
         _ => {
             let message = format!(
-                "{file} has the columns {}, and which are a time and {what} with its unit can't be told",
+                "{file} has the columns {}: it is not clear which are a time and {what} with its unit",
                 listed()
             );
             Err(Wrong::new(message, keep))
@@ -211,7 +213,7 @@ mod tests {
 
     fn columns(names: &str, of: Quantity) -> Option<((usize, i32), (usize, i32))> {
         let names: Vec<String> = fields(names).into_iter().map(str::to_owned).collect();
-        chosen("f", names.len(), &names, of).ok().map(|found| (found.time, found.value))
+        chosen("f", names.len(), &names, of).ok().map(|columns| (columns.time, columns.value))
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! What the keys of a scenario take: how a value is read, in which words it is refused, and how it
-//! is written back.
+//! The forms of keys: each reads a value, refuses it with a message, and writes it back.
 //!
-//! A form is named once here and used by every key of its sort (`model.rs`, `tcp.rs`). What is
-//! written reads back as the same value.
+//! A form is named once here and used by every key of its kind (`model.rs`, `tcp.rs`). A written
+//! value reads back as the same value.
 
 use crate::laws::{Spread, read_draw, write_draw};
 use crate::problem::{Key, below};
@@ -19,7 +18,7 @@ use values::quantity::{
 use values::text::{in_quotes, nearest, printable};
 use values::{Value, Wrong, dscp, quoted};
 
-/// A form of which reading needs the value alone.
+/// A form that needs the value alone.
 pub(crate) struct Plain<T> {
     read: fn(&Value) -> Result<T, Wrong>,
     write: fn(&T) -> Value,
@@ -52,11 +51,11 @@ impl<T: Tables> Form<T> for Sub {
     }
 }
 
-/// A whole number or a real one within bounds.
+/// A whole number or a real number within bounds.
 pub(crate) struct Within<N> {
     pub(crate) least: N,
     pub(crate) most: N,
-    /// The least itself is refused.
+    /// Refuses `least` itself.
     pub(crate) above: bool,
 }
 
@@ -131,7 +130,7 @@ impl Form<f64> for Within<f64> {
     }
 }
 
-/// One of some words.
+/// One of a list of words.
 pub(crate) struct Words(pub(crate) &'static [&'static str]);
 
 impl Words {
@@ -149,7 +148,7 @@ impl Words {
         {
             let release = tc::linux::RELEASE;
             let message = format!(
-                "{} is neither in the simulator nor in Linux {release}, the guest's",
+                "{} is neither in the simulator nor in the guest's Linux {release}",
                 quoted(value)
             );
             return Wrong::new(message, *instead);
@@ -170,11 +169,11 @@ impl Words {
 
 impl Form<&'static str> for Words {
     fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<&'static str> {
-        let found = value.text().and_then(|text| self.0.iter().find(|word| **word == text));
-        if found.is_none() {
+        let known = value.text().and_then(|text| self.0.iter().find(|word| **word == text));
+        if known.is_none() {
             reader.refuse(self.refusal(value, key), key);
         }
-        found.copied()
+        known.copied()
     }
 
     fn write(&self, value: &&'static str, _all: bool) -> Value {
@@ -263,14 +262,14 @@ pub(crate) const BUFFER: Plain<u64> =
 /// A link's rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LinkRate {
-    /// None: a link that is never busy.
+    /// No rate: a link that is never busy.
     Unlimited,
     /// Bit/s.
     Bps(u64),
 }
 
 impl LinkRate {
-    /// Bit/s, where there is a limit.
+    /// The rate in bit/s, if there is a limit.
     pub fn bps(self) -> Option<u64> {
         if let LinkRate::Bps(bps) = self { Some(bps) } else { None }
     }
@@ -290,10 +289,10 @@ pub(crate) const LINK_RATE: Plain<LinkRate> = Plain {
 // Steps and frames
 // -------------------------------------------------------------------------------------------------
 
-/// Rows of a trace, a schedule, a video's frames.
+/// The most rows of a trace, a schedule or a video's frames.
 pub const MAX_ROWS: usize = 200_000;
 
-/// (from ns, what holds from then on), times rising.
+/// (start in ns, value from then on), in rising order.
 pub type Pairs = Vec<(u64, u64)>;
 
 fn pairs(
@@ -365,7 +364,7 @@ pub(crate) const PACKETS: Plain<Pairs> = Plain {
     write: |packets| rows(packets, format_size),
 };
 
-/// The rates that a video may have.
+/// The most rates of a video.
 const MAX_RUNGS: usize = 100;
 pub(crate) const LADDER: Plain<Vec<u64>> = Plain {
     read: |value| {
@@ -378,7 +377,7 @@ pub(crate) const LADDER: Plain<Vec<u64>> = Plain {
         let rates =
             given.iter().map(|rate| parse_rate(rate, false)).collect::<Result<Vec<_>, _>>()?;
         if rates.windows(2).any(|pair| pair[0] >= pair[1]) {
-            return Err(Wrong::new("the rates of a ladder rise", hint));
+            return Err(Wrong::new("the rates of a ladder must rise", hint));
         }
         Ok(rates)
     },
@@ -427,14 +426,14 @@ pub(crate) const BOOL: Plain<bool> = Plain {
     write: |truth| Value::Bool(*truth),
 };
 
-/// What a flow's endpoints do with ECN.
+/// The ECN feedback of a flow's endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notification {
-    /// Nothing.
+    /// No ECN.
     Off,
-    /// RFC 3168's feedback.
+    /// Feedback as in RFC 3168.
     Classic,
-    /// AccECN's (RFC 9768).
+    /// AccECN (RFC 9768).
     Accurate,
 }
 
@@ -448,7 +447,7 @@ pub(crate) const NOTIFICATION: Plain<Notification> = Plain {
             Err(Wrong::new(message, "write ecn = true, or ecn = \"accecn\" for accurate feedback"))
         }
     },
-    write: |asked| match asked {
+    write: |feedback| match feedback {
         Notification::Off => Value::Bool(false),
         Notification::Classic => Value::Bool(true),
         Notification::Accurate => "accecn".to_owned().into(),
@@ -515,20 +514,20 @@ impl Form<Vec<String>> for Names {
     }
 }
 
-/// Flows in all, and hosts of an entry.
+/// The most flows in all, and the most hosts of an entry.
 pub const MAX_FLOWS: u32 = 100_000;
 
-/// The hosts over which an entry's flows are shared out in turn.
+/// The hosts of an entry; its flows are assigned to them in turn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Hosts {
-    /// So many, called 1, 2, ...
+    /// This many, named 1, 2, ...
     Numbered(u32),
-    /// By name.
+    /// With names.
     Named(Vec<String>),
 }
 
 impl Hosts {
-    /// How many.
+    /// The number of hosts.
     pub fn count(&self) -> usize {
         match self {
             Hosts::Numbered(count) => *count as usize,
@@ -641,10 +640,10 @@ pub(crate) const SEEDS: Plain<Vec<u64>> = Plain {
     write: |seeds| Value::List(seeds.iter().map(|seed| Value::Int((*seed).into())).collect()),
 };
 
-/// Descriptors: hardware has up to some thousands.
+/// The most descriptors: hardware has up to some thousands.
 const MAX_RING: i128 = 65_536;
 
-/// Queues of a card: hardware has up to some hundreds.
+/// The most queues of a card: hardware has up to some hundreds.
 const MAX_QUEUES: u32 = 1024;
 
 pub(crate) const QUEUES: Within<i128> = Within { least: 1, most: MAX_QUEUES as i128, above: false };
@@ -715,7 +714,7 @@ pub(crate) const REMARK: Plain<Option<EcnRemark>> = Plain {
         let names = EcnRemark::ALL.map(|(name, _)| format!("\"{name}\"")).join(", ");
         let wrong = || {
             let hint = format!("write {names} or \"none\"");
-            Wrong::new(format!("{} is nothing that a link does to ECN", quoted(value)), hint)
+            Wrong::new(format!("{} is not an action on ECN fields", quoted(value)), hint)
         };
         known.map(|(_, remark)| Some(*remark)).ok_or_else(wrong)
     },
@@ -732,7 +731,7 @@ pub(crate) const DELAY_SCHEDULE: Plain<Pairs> = Plain {
 // tc's words
 // -------------------------------------------------------------------------------------------------
 
-/// What tc's words lack, of this text.
+/// The problem in `text`, which contains tc's words.
 fn wrong_words(error: TcError, text: &str) -> Wrong {
     Wrong::new(error.problem, error.hint).at(text[..error.at.start].chars().count())
 }
@@ -758,7 +757,7 @@ pub(crate) const QDISC: Plain<Discipline> = Plain {
     write: |qdisc| qdisc.text().into(),
 };
 
-/// A congestion control as a flow names it: one that we or Linux have, or the user's own.
+/// A congestion control as a flow names it: one of ours or Linux's, or the user's own.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum NamedControl {
@@ -767,7 +766,7 @@ pub enum NamedControl {
 }
 
 impl NamedControl {
-    /// Whether it is the one of this name.
+    /// Whether it is the known control with this name.
     pub fn is(&self, name: &str) -> bool {
         matches!(self, NamedControl::Known(known) if *known == name)
     }
@@ -800,12 +799,12 @@ impl Form<NamedControl> for Controls {
     }
 }
 
-/// Files of the user's own code: the name and the text of each.
+/// The files of the user's own code: the name and the text of each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Code(pub Vec<(String, String)>);
 
 impl Code {
-    /// The text of a file.
+    /// The text of this file.
     pub fn text(&self, file: &str) -> Option<String> {
         self.0.iter().find(|(name, _)| name == file).map(|(_, text)| text.clone())
     }
@@ -815,7 +814,7 @@ pub(crate) const CODE: Plain<Code> = Plain {
     read: |value| {
         let no_text = || {
             let message = format!("{} is not the text of files", quoted(value));
-            Wrong::new(message, "leave it out: it is made of the files that are named")
+            Wrong::new(message, "leave it out: it is filled from the files that are named")
         };
         let text = |(name, text): (&str, &Value)| {
             Ok((name.to_owned(), text.text().ok_or_else(no_text)?.to_owned()))
@@ -832,12 +831,12 @@ pub(crate) const LINK_LAYER: Plain<Framing> = Plain {
     read: |value| words(value, tc::read_layer, tc::layer::not_a_layer),
     write: |layer| tc::layer::write_layer(layer).into(),
 };
-/// `none` is a policer that is not there, whatever the common table says.
+/// `none` turns off a policer of the common table.
 pub(crate) const POLICE: Plain<Option<Police>> = Plain {
     read: |value| words(value, Police::parse, tc::police::not_a_policer),
     write: |police| police.as_ref().map_or("none".into(), |police| police.text().into()),
 };
-/// `none` is a shaper that is not there, whatever the common table says.
+/// `none` turns off a shaper of the common table.
 pub(crate) const SHAPER: Plain<Option<Shaper>> = Plain {
     read: |value| words(value, Shaper::parse, tc::shaper::not_a_shaper),
     write: |shaper| shaper.as_ref().map_or("none".into(), |shaper| shaper.text().into()),

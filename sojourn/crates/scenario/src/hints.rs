@@ -1,8 +1,8 @@
-//! What was probably meant by a key that a table does not have.
+//! Hints for keys that a table does not have.
 //!
-//! A key is looked for in the table itself by other programs' words, then by its exact name in every
-//! other table, and only then among names that are near, in the table itself first. The tables are
-//! those of `model::language`. A hint names a key that is accepted where the hint says.
+//! The search order is: other programs' words for keys of the table itself, the exact name in every
+//! other table, then similar names, in the table itself first. The tables are those of
+//! `model::language`. A hint names a key that is accepted in the place that the hint names.
 
 use crate::capture;
 use crate::model::{Flow, language};
@@ -13,7 +13,7 @@ use traffic::TrafficKind;
 use values::text::{did_you_mean, nearest};
 use values::{Table, Value};
 
-/// Other programs' words for ours.
+/// Other programs' words, and ours.
 const MEANT: &[(&[&str], &str)] = &[
     (&["bandwidth", "speed", "bw", "capacity"], "rate"),
     (&["latency", "propagation"], "delay"),
@@ -47,24 +47,24 @@ const MEANT: &[(&[&str], &str)] = &[
     (&["download", "downlink"], "down"),
 ];
 
-/// Keys that a table (a link, a flow) does not have, and what it has for them.
+/// Keys that a table (a link, a flow) does not have, and hints for them.
 const INSTEAD: &[(&str, &[&str], &str)] = &[
     (
         "link",
         &["mtu", "mss", "packet"],
-        "sizes are of a [[flow]]: tcp = { mss = 1400 }, or packet = \"1400 B\"",
+        "packet sizes belong to a [[flow]]: tcp = { mss = 1400 }, or packet = \"1400 B\"",
     ),
     (
         "link",
         &["corrupt", "corruption"],
-        "no engine damages packets: what its checksum refuses is lost, so write loss",
+        "no engine damages packets: a receiver drops a damaged packet, so write loss",
     ),
     (
         "link",
         &["rtt", "base_rtt"],
-        "an RTT is a [[flow]]'s: write rtt there; a link has delay, one way",
+        "rtt belongs to a [[flow]]: write it there; a link has delay, one way",
     ),
-    ("flow", &["delay", "latency"], "a delay is a link's, one way; a flow has rtt, there and back"),
+    ("flow", &["delay", "latency"], "delay belongs to a link, one way; a flow has rtt, both ways"),
     (
         "flow",
         &["up", "down", "upload", "download"],
@@ -72,7 +72,7 @@ const INSTEAD: &[(&str, &[&str], &str)] = &[
     ),
 ];
 
-/// Keys that the loader takes in a table that has these: `trace = "lte.csv"` becomes a schedule.
+/// Keys that the loader accepts in a table with other keys: `trace = "lte.csv"` becomes a schedule.
 const LOADED: &[(&[&str], &[&str])] = &[
     (&["seeds"], &["seed"]),
     (&["schedule"], &["trace"]),
@@ -82,7 +82,7 @@ const LOADED: &[(&[&str], &[&str])] = &[
 ];
 
 /// Our word for another program's.
-fn meant(name: &str) -> Option<&'static str> {
+fn our_word(name: &str) -> Option<&'static str> {
     MEANT.iter().find(|(words, _)| words.contains(&name)).map(|(_, key)| *key)
 }
 
@@ -90,7 +90,7 @@ fn has(keys: &[KeyOf], name: &str) -> bool {
     keys.iter().any(|key| key.name == name)
 }
 
-/// What may be written into a table of these keys.
+/// The names that a table with these keys accepts.
 fn accepted(keys: &[KeyOf]) -> Vec<&'static str> {
     let loaded = LOADED.iter().filter(|(names, _)| names.iter().all(|name| has(keys, name)));
     keys.iter()
@@ -99,7 +99,7 @@ fn accepted(keys: &[KeyOf]) -> Vec<&'static str> {
         .collect()
 }
 
-/// Which table of the language is at a place in the document.
+/// The table of the language at a place in the document.
 fn table_of(key: &Key) -> &'static str {
     let is = |part: Option<&Part>, name: &str| part == Some(&Part::from(name));
     match key.first() {
@@ -111,10 +111,10 @@ fn table_of(key: &Key) -> &'static str {
     }
 }
 
-/// What to write instead of a key that the table at `key` doesn't have among its `keys`.
+/// The hint for the key `name`, which is not among the `keys` of the table at `key`.
 pub(crate) fn hint_for_key(name: &str, key: &Key, keys: &[KeyOf], document: &Table) -> String {
     let lower = name.to_ascii_lowercase();
-    let other = meant(&lower);
+    let other = our_word(&lower);
     let here = table_of(key);
     let known = accepted(keys);
     let listed: Vec<_> = known.iter().copied().filter(|key| *key != "label").collect();
@@ -147,7 +147,9 @@ pub(crate) fn hint_for_key(name: &str, key: &Key, keys: &[KeyOf], document: &Tab
         return did_you_mean(guess, &listed);
     }
     if here == "link" && word_of_the_qdisc(&lower, key, document) {
-        return format!("{lower} is a word of the discipline: write it into qdisc, as tc has it");
+        return format!(
+            "{lower} is a word of the queue discipline: write it into qdisc, as for tc"
+        );
     }
     let elsewhere = [Some(&*lower), other].into_iter().flatten();
     if let Some(hint) = elsewhere.filter_map(|word| is_of(word, here, document)).next() {
@@ -185,7 +187,7 @@ fn anywhere(document: &Table) -> Vec<&'static str> {
     tables(document).iter().flat_map(|(_, _, keys)| accepted(keys)).collect()
 }
 
-/// That a key is one of other tables than the one here, and which; `None`: no table has it.
+/// A text with the other tables that have the key; `None`: no table has it.
 fn is_of(word: &str, here: &str, document: &Table) -> Option<String> {
     let tables = tables(document);
     let (_, _, whole) = tables.first()?;
@@ -235,7 +237,7 @@ fn word_of_the_qdisc(word: &str, key: &Key, document: &Table) -> bool {
     tc::record(kind).is_some_and(|record| record.grammars.iter().any(|grammar| grammar.has(word)))
 }
 
-/// The dotted key that a key of the whole file was probably meant to be, if a table has it.
+/// The dotted key that was probably meant by a key of the top table, if a table has it.
 fn dotted_in(name: &str, document: &Table) -> Option<String> {
     let tables = tables(document);
     let (_, dotted, _) = tables.iter().skip(1).find(|(_, _, keys)| has(keys, name))?;
@@ -246,8 +248,8 @@ fn dotted_in(name: &str, document: &Table) -> Option<String> {
     })
 }
 
-/// The key of a scenario with a [bottleneck] that a word, ours or another program's, means. A word
-/// for a table is its first key: `up` is `bottleneck.up.rate`.
+/// The key of a scenario with a [bottleneck] for a word, ours or another program's. The word for a
+/// table means its first key: `up` is `bottleneck.up.rate`.
 pub fn dotted_key(word: &str) -> Option<String> {
     let lower = word.to_ascii_lowercase();
     let document = Table::default();
@@ -262,5 +264,5 @@ pub fn dotted_key(word: &str) -> Option<String> {
         let dotted = if of_the_file { Some(name.to_owned()) } else { dotted_in(name, &document) };
         dotted.map(|dotted| dotted + &below(name).unwrap_or_default())
     };
-    known(&lower).or_else(|| known(meant(&lower)?))
+    known(&lower).or_else(|| known(our_word(&lower)?))
 }

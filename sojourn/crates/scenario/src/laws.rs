@@ -1,5 +1,5 @@
-//! Numbers that differ: from flow to flow (`Spread`, drawn once when the scenario is realised) and
-//! from time to time (`Draw`, drawn by the engine each time one is needed).
+//! Numbers that differ: between flows (`Spread`, drawn once when the scenario is realised) and over
+//! time (`Draw`, drawn by the engine each time it needs one).
 //!
 //! ```text
 //! rtt   = "uniform 40 ms .. 80 ms"     each flow its own, by the seed
@@ -18,11 +18,11 @@ use values::quantity::is_blank;
 use values::text::{did_you_mean, nearest, quoted as quoted_words};
 use values::{Value, Wrong, general, real};
 
-/// The law of what was measured.
+/// The law of a measured distribution.
 pub(crate) const CDF: &str = "cdf";
-/// Points of a distribution.
+/// The most points of a distribution.
 pub(crate) const MAX_POINTS: usize = 1000;
-/// Characters of a law.
+/// The most characters of a law.
 const MAX_TEXT: usize = 50 * MAX_POINTS;
 
 type Read = fn(&Value) -> Result<u64, Wrong>;
@@ -31,7 +31,7 @@ type Write = fn(u64) -> String;
 /// One number for each flow of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Spread {
-    /// The same for all.
+    /// The same for all flows.
     Constant(u64),
     /// Drawn between two ends, both included.
     Uniform(u64, u64),
@@ -39,19 +39,19 @@ pub enum Spread {
     Spread(u64, u64),
     /// In turn.
     List(Vec<u64>),
-    /// So many steps as there are flows before it.
+    /// The flow's index times this step.
     Every(u64),
     /// A Poisson process: gaps from flow to flow are exponential.
     Poisson {
-        /// Of the gaps.
+        /// Mean of the gaps.
         mean: u64,
-        /// When it begins.
+        /// Start of the process.
         after: u64,
     },
 }
 
 impl Spread {
-    /// Any form of it; `further` laws beside those of any number.
+    /// Parses any form of it; `further` are laws beside those of every number.
     pub(crate) fn parse(
         value: &Value,
         read: Read,
@@ -80,7 +80,7 @@ impl Spread {
                 let (mean, after) = (read(&mean.trim().into())?, read(&after.trim().into())?);
                 if mean == 0 {
                     let hint = format!("write it like \"poisson {example}\"");
-                    return Err(Wrong::new("gaps of a mean of 0", hint));
+                    return Err(Wrong::new("the mean of the gaps is 0", hint));
                 }
                 Spread::Poisson { mean, after }
             }
@@ -101,7 +101,7 @@ impl Spread {
         }
     }
 
-    /// The numbers that it is written with.
+    /// The numbers in its text.
     pub fn values(&self) -> Vec<u64> {
         match self {
             Spread::Constant(value) | Spread::Every(value) => vec![*value],
@@ -111,7 +111,7 @@ impl Spread {
         }
     }
 
-    /// No flow gets less.
+    /// A lower bound for every flow.
     pub fn least(&self) -> u64 {
         match self {
             Spread::Every(_) => 0,
@@ -120,7 +120,7 @@ impl Spread {
         }
     }
 
-    /// The numbers of all flows in order, where they follow from each other.
+    /// The numbers of all flows in order, if each depends on the one before it.
     pub fn in_order(&self, count: u32, rng: impl FnOnce() -> Rng) -> Option<Vec<u64>> {
         let &Spread::Poisson { mean, after } = self else { return None };
         let (mut rng, mut at) = (rng(), after);
@@ -131,7 +131,7 @@ impl Spread {
         Some((0..count).map(|_| next()).collect())
     }
 
-    /// No flow of `count` gets more.
+    /// An upper bound for each of `count` flows.
     pub fn most(&self, count: u32) -> u64 {
         match self {
             Spread::Every(step) => step.saturating_mul(u64::from(count.saturating_sub(1))),
@@ -140,13 +140,13 @@ impl Spread {
         }
     }
 
-    /// Whether the seed decides.
+    /// Whether the number depends on the seed.
     pub fn drawn(&self) -> bool {
         matches!(self, Spread::Uniform(..) | Spread::Poisson { .. })
     }
 
-    /// The number of flow `index` (from 0) among `count`; `draw` gives 64 random bits. Of numbers that
-    /// follow from each other (`in_order`) the least.
+    /// The number of flow `index` (from 0) among `count`; `draw` returns 64 random bits. Returns
+    /// the lower bound for numbers that depend on each other (`in_order`).
     pub fn of(&self, index: u32, count: u32, draw: impl FnOnce() -> u64) -> u64 {
         let wide = u128::from(index);
         match self {
@@ -164,7 +164,7 @@ impl Spread {
         }
     }
 
-    /// As it stands in a scenario.
+    /// The number as a scenario file contains it.
     pub(crate) fn document(&self, write: Write) -> Value {
         match self {
             Spread::Constant(value) => write(*value).into(),
@@ -183,8 +183,8 @@ impl Spread {
     }
 }
 
-/// Reads a number drawn anew each time: `50 kB`, `uniform A .. B`, `exp MEAN`,
-/// `pareto MEAN SHAPE`, `cdf VALUE SHARE, ...`.
+/// Parses a number that is drawn each time: `50 kB`, `uniform A .. B`, `exp MEAN`, `pareto MEAN
+/// SHAPE`, `cdf VALUE SHARE, ...`.
 pub(crate) fn read_draw(value: &Value, read: Read, example: &str) -> Result<Draw, Wrong> {
     Ok(match law(value, &["uniform", "exp", "exponential", "pareto", CDF])? {
         Some(("uniform", rest)) => {
@@ -201,7 +201,7 @@ pub(crate) fn read_draw(value: &Value, read: Read, example: &str) -> Result<Draw
     })
 }
 
-/// The same as it stands in a scenario.
+/// A draw as a scenario file contains it.
 pub(crate) fn write_draw(draw: &Draw, write: Write) -> Value {
     match *draw {
         Draw::Empirical { ref points } => {
@@ -215,24 +215,31 @@ pub(crate) fn write_draw(draw: &Draw, write: Write) -> Value {
     }
 }
 
-/// Points of a measured distribution, each after the one before.
+/// Points of a measured distribution, in rising order.
 fn cdf(rest: &str, read: Read, example: &str) -> Result<Vec<(u64, f64)>, Wrong> {
     let example = format!("write it like \"{CDF} {example} 0.5, 10 MB 1\", or \"{CDF} sizes.csv\"");
     let mut points: Vec<(u64, f64)> = Vec::new();
     for text in rest.split(',') {
         let text = text.trim_matches(is_blank);
-        let no_point =
-            || Wrong::new(format!("{} is no value and share", quoted_words(text)), example.clone());
+        let no_point = || {
+            Wrong::new(
+                format!("{} is not a value with its share", quoted_words(text)),
+                example.clone(),
+            )
+        };
         let (value, share) = text.rsplit_once(is_blank).ok_or_else(no_point)?;
         let share: f64 = share.parse().map_err(|_| no_point())?;
         let value = read(&value.trim_matches(is_blank).into())?;
         if !(0.0..=1.0).contains(&share) {
-            let message = format!("{} is no share of all", quoted_words(text));
-            return Err(Wrong::new(message, "shares are from 0 to 1"));
+            let message = format!("{}: the share is not from 0 to 1", quoted_words(text));
+            return Err(Wrong::new(message, "write shares from 0 to 1; the last is 1"));
         }
         if points.last().is_some_and(|last| value < last.0 || share < last.1) {
             let message = format!("{} is below the point before", quoted_words(text));
-            return Err(Wrong::new(message, "values and their shares rise from point to point"));
+            return Err(Wrong::new(
+                message,
+                "values and their shares must rise from point to point",
+            ));
         }
         points.push((value, share));
     }
@@ -246,7 +253,7 @@ fn cdf(rest: &str, read: Read, example: &str) -> Result<Vec<(u64, f64)>, Wrong> 
     Ok(points)
 }
 
-/// The law's word and what follows it; `None`: a plain quantity.
+/// The law's word and the text after it; `None`: a plain quantity.
 fn law<'v>(
     value: &'v Value,
     laws: &[&'static str],

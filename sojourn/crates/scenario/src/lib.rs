@@ -1,10 +1,11 @@
-//! The scenario language: text in, a value out, and from it the integers that an engine takes.
+//! The scenario language: parses a text into a value, and turns the value into the integers that an
+//! engine takes.
 //!
-//! A scenario is TOML. `Loaded::read` gives the value or every problem at once, each with its place
-//! and what to write instead; `Loaded::with` changes keys, `Loaded::variants` gives one scenario
-//! for each point of a sweep, `Scenario::realise` what an engine takes for a seed. docs/scenario.md
-//! is the reference of the language. Nothing here opens a file or reads a clock: a trace's file is
-//! handed in.
+//! A scenario is TOML. `Loaded::read` returns the value, or every problem at once with its place
+//! and what to write instead. `Loaded::with` changes keys, `Loaded::variants` returns one scenario
+//! for each point of a sweep, and `Scenario::realise` returns an engine's input for a seed.
+//! docs/scenario.md is the reference of the language. Nothing here opens a file or reads a clock:
+//! the caller hands in a trace's file.
 
 mod amount;
 mod capture;
@@ -55,37 +56,37 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Tables `[[flow]]` or `[[link]]`.
+/// The most tables `[[flow]]` or `[[link]]`.
 const MAX_ENTRIES: usize = 10_000;
 /// The longest text, characters: 16 Mi.
 const MAX_TEXT: usize = 16 << 20;
-/// Problems of the keys of one document that are told: beyond that it is not a scenario with
-/// mistakes but something else.
+/// The most problems of one document's keys that are reported: a text with more is probably not a
+/// scenario.
 const MOST: usize = 1000;
-/// Problems after which no more points of a sweep are looked into.
+/// Problems after which no further points of a sweep are checked.
 const ENOUGH: usize = 100;
 
 /// A scenario with the document that it was read from.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What it says.
+    /// The scenario itself.
     pub scenario: Scenario,
-    /// What is taken as it is written and probably means something else, each with its place and
-    /// what to write instead.
+    /// Accepted words that probably mean something else, each with its place and what to write
+    /// instead.
     pub notes: Vec<Problem>,
-    /// Of a variant: the keys that its sweep varies, in the sweep's order, each with its value here.
+    /// For a variant: the swept keys in the sweep's order, each with its value here.
     pub settings: Vec<(String, Value)>,
     document: Table,
-    /// The files that values of its sweep name: its variants are read without them.
+    /// The files that the sweep's values name: variants are read without opening them again.
     files: Arc<Files>,
-    /// Keys that change nothing, at no point of its sweep.
+    /// Keys that change nothing at any point of the sweep.
     idle: Vec<Problem>,
 }
 
-/// Contents by name.
+/// Contents of files by name.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Of what is run and how it is called; notes are about the words it was written in.
+/// Compares what is run and its names; notes depend only on the wording.
 impl PartialEq for Loaded {
     fn eq(&self, other: &Loaded) -> bool {
         self.scenario == other.scenario
@@ -93,8 +94,34 @@ impl PartialEq for Loaded {
 }
 
 impl Loaded {
-    /// The scenario in a text that messages call `name`; `untitled` is what a text without a title
-    /// is called.
+    /// Parses the scenario in `text`, which messages call `name`; `untitled` is the title of a text
+    /// without one.
+    ///
+    /// # Errors
+    ///
+    /// All problems of the text.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use scenario::{Loaded, no_file};
+    ///
+    /// let text = r#"
+    /// duration = "10 s"
+    /// [bottleneck]
+    /// rate = "20 Mbit/s"
+    /// delay = "10 ms"
+    /// qdisc = "fq_codel"
+    /// [[flow]]
+    /// kind = "bulk"
+    /// "#;
+    /// let home = Loaded::read(text, "home.toml", Some("home"), &no_file).expect("a scenario");
+    /// assert_eq!(home.scenario.duration, 10_000_000_000);
+    ///
+    /// let wrong = text.replace("fq_codel", "fq_codle");
+    /// let problems = Loaded::read(&wrong, "home.toml", None, &no_file).unwrap_err();
+    /// assert_eq!(problems[0].place, Some((6, 10)));
+    /// ```
     pub fn read(
         text: &str,
         name: &str,
@@ -139,14 +166,14 @@ impl Loaded {
         Loaded::of(document, &Source::new(name, text, places), open)
     }
 
-    /// The scenario that plain values describe.
+    /// Reads the scenario from plain values.
     pub fn of(document: Table, source: &Source, open: &Open<'_>) -> Result<Loaded, Vec<Problem>> {
         let mut loaded = Loaded::of_known(document, source, open, &Files::new())?;
         loaded.notes.extend(loaded.idle.iter().cloned());
         Ok(loaded)
     }
 
-    /// The same where these files are there already.
+    /// The same, with the contents of some files already known.
     fn of_known(
         document: Table,
         source: &Source,
@@ -164,16 +191,16 @@ impl Loaded {
         let Validated { scenario, document, notes: of_files, in_part } =
             validated(document, source, &kept)?;
         files.borrow_mut().retain(|name, _| in_part.contains(name));
-        let whole = |scenario: &Scenario| {
+        let all_notes = |scenario: &Scenario| {
             let unseen = notes::unseen(scenario).into_iter().map(|note| source.locate(note, 0));
             (notes_of(scenario, source), unseen.collect::<Vec<_>>())
         };
-        let (mut notes, unseen) = whole(&scenario);
+        let (mut notes, unseen) = all_notes(&scenario);
         notes.extend(of_files);
         let mut idle = notes::idle(&scenario);
         let own: Vec<_> = notes.iter().chain(&unseen).cloned().collect();
         if scenario.sweep.is_empty() {
-            // Of a sweep its variants alone are run.
+            // Only the variants of a sweep are run.
             notes.extend(unseen);
         }
         let mut problems: Vec<Problem> = Vec::new();
@@ -186,7 +213,7 @@ impl Loaded {
                 Err(wrong) => {
                     for problem in wrong {
                         let moved = change.relocate(problem, source);
-                        // What is wrong with a key, not with its values, is told once.
+                        // A fault in a key, rather than in its values, is reported once.
                         if !problems.iter().any(|known| same_fault(known, &moved)) {
                             problems.push(moved);
                         }
@@ -196,15 +223,15 @@ impl Loaded {
                     }
                 }
                 Ok(Validated { scenario: variant, notes: of_files, .. }) => {
-                    let (words, unseen) = whole(&variant);
+                    let (words, unseen) = all_notes(&variant);
                     for note in words.into_iter().chain(unseen).chain(of_files) {
                         let known = own.iter().find(|own| same(own, &note) && !change.is_of(&note));
                         let note = known.cloned().unwrap_or_else(|| change.relocate(note, source));
                         add_note(&mut notes, note);
                     }
                     if !idle.is_empty() {
-                        let its = notes::idle(&variant);
-                        idle.retain(|note| its.iter().any(|its| same(its, note)));
+                        let here = notes::idle(&variant);
+                        idle.retain(|note| here.iter().any(|other| same(other, note)));
                     }
                 }
             }
@@ -218,9 +245,25 @@ impl Loaded {
         }
     }
 
-    /// The scenario with some keys changed, by dotted key; `None` takes a key away. Flows and links
-    /// are named by position or name, or all by `*`. A key that the sweep varies is settled: it
-    /// leaves the sweep.
+    /// Returns the scenario with some keys changed, by dotted key; `None` removes a key. Flows and
+    /// links are named by index or name, or all by `*`. A change to a swept key removes it from the
+    /// sweep.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use scenario::{Loaded, Value, no_file};
+    ///
+    /// let text = r#"
+    /// duration = "10 s"
+    /// bottleneck = { rate = "20 Mbit/s", delay = "10 ms" }
+    /// flow = [{ kind = "bulk" }]
+    /// "#;
+    /// let home = Loaded::read(text, "home.toml", None, &no_file).expect("a scenario");
+    /// let change = ("bottleneck.qdisc".to_owned(), Some(Value::from("codel")));
+    /// let changed = home.with(&[change], &no_file).expect("the change is valid");
+    /// assert!(changed.to_toml().contains("qdisc = \"codel\""));
+    /// ```
     pub fn with(
         &self,
         changes: &[(String, Option<Value>)],
@@ -233,7 +276,7 @@ impl Loaded {
         for (key, _) in changes.iter().filter(|(_, value)| value.is_some()) {
             sweep::check_set(&document, key)?;
         }
-        // Of what was not changed the words are gone, and what was to be said of them is kept.
+        // The unchanged keys have no places in a text any more; their notes are kept.
         let mut settled: BTreeSet<Key> = changes
             .iter()
             .filter_map(|(key, _)| sweep::paths(&document, key).ok())
@@ -244,32 +287,32 @@ impl Loaded {
         if swept.axes.len() < self.scenario.sweep.axes.len() && document.has("sweep") {
             let stays =
                 |key: &Part| swept.axes.iter().any(|(name, _)| *key == Part::Name(name.clone()));
-            let gone = self
+            let dropped = self
                 .notes
                 .iter()
                 .filter(|note| note.key.first() == Some(&sweep) && !stays(&note.key[1]));
-            settled.extend(gone.map(|note| note.key.clone()));
+            settled.extend(dropped.map(|note| note.key.clone()));
             document.set("sweep", Value::Table(swept.table()));
         }
         let stays = |key: &str| sweep::stays(key, &document, &settled);
         let settings = self.settings.iter().filter(|(key, _)| stays(key)).cloned().collect();
         let mut changed = Loaded::of_known(document, &Source::default(), open, &self.files)?;
         changed.settings = settings;
-        // What was without effect before, or is set now.
+        // Keys that were without effect before, or that this call sets.
         let known = |note: &&Problem| {
             settled.contains(&note.key) || self.idle.iter().any(|own| same(own, note))
         };
         let idle: Vec<_> = changed.idle.iter().filter(known).cloned().collect();
         changed.notes.extend(idle);
-        // Of words there is nothing to be read again; all else holds while it is found again.
-        let found = notes::unseen(&self.scenario);
+        // Notes about wording can't be made again; every other note stays only if it is made again.
+        let unseen = notes::unseen(&self.scenario);
         let kept: Vec<_> = self
             .notes
             .iter()
             .filter(|note| !settled.contains(&note.key))
             .filter(|note| {
                 let again = note.key.first() == Some(&sweep)
-                    || found.iter().chain(&self.idle).any(|found| same(found, note));
+                    || unseen.iter().chain(&self.idle).any(|other| same(other, note));
                 !again || changed.notes.iter().any(|own| same(own, note))
             })
             .cloned()
@@ -277,9 +320,9 @@ impl Loaded {
         Ok(changed.with_notes(kept.into_iter()))
     }
 
-    /// The key by which a discipline competes with others: the bottleneck's, both ways, except a way
-    /// that has one of its own; or that of one `link`. A scenario made of `[[link]]` tables needs
-    /// `link`, the name of one.
+    /// The key whose discipline a comparison replaces: the bottleneck's, for both directions,
+    /// except a direction with a discipline of its own; or that of one `link`. A scenario made of
+    /// `[[link]]` tables needs `link`, the name of one.
     pub fn qdisc_key(&self, link: Option<&str>) -> Result<String, Vec<Problem>> {
         let both = self.scenario.bottleneck.as_ref();
         let names = match both {
@@ -296,7 +339,7 @@ impl Loaded {
             (Some(link), None) => Ok(format!("link.{link}.qdisc")),
             (None, None) => Err(refused(
                 "the scenario has no [bottleneck]".into(),
-                format!("say which link: --link {}", names.join("|")),
+                format!("name the link: --link {}", names.join("|")),
             )),
             (None, Some(both))
                 if [&both.ways.up, &both.ways.down]
@@ -304,16 +347,33 @@ impl Loaded {
                     .all(|way| way.as_ref().is_some_and(|own| own.qdisc.is_some())) =>
             {
                 Err(refused(
-                    "up and down each have a qdisc of their own".into(),
-                    "say which to replace: --link up|down".into(),
+                    "up and down each have their own qdisc".into(),
+                    "name the one to replace: --link up|down".into(),
                 ))
             }
             (None, Some(_)) => Ok("bottleneck.qdisc".into()),
         }
     }
 
-    /// One scenario for each point of the sweep, labelled by what differs; the scenario itself
-    /// where there is none.
+    /// One scenario for each point of the sweep, labelled by the values that differ; the scenario
+    /// itself if there is no sweep.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use scenario::{Loaded, no_file};
+    ///
+    /// let text = r#"
+    /// duration = "10 s"
+    /// bottleneck = { rate = "20 Mbit/s", delay = "10 ms" }
+    /// flow = [{ kind = "bulk" }]
+    /// sweep = { "bottleneck.qdisc" = ["pfifo", "codel"] }
+    /// "#;
+    /// let sweep = Loaded::read(text, "sweep.toml", None, &no_file).expect("a scenario");
+    /// let variants = sweep.variants().expect("each point is a scenario");
+    /// let labels: Vec<_> = variants.iter().map(|each| each.scenario.label.as_str()).collect();
+    /// assert_eq!(labels, ["pfifo", "codel"]);
+    /// ```
     pub fn variants(&self) -> Result<Vec<Loaded>, Vec<Problem>> {
         if self.scenario.sweep.is_empty() {
             return Ok(vec![self.clone()]);
@@ -339,8 +399,8 @@ impl Loaded {
         points.iter().zip(labels).map(variant).collect()
     }
 
-    /// Itself, with notes of words that it was made from; those that have a place go before the
-    /// same without one.
+    /// Adds notes about the wording that it was made from; a note with a place replaces the same
+    /// note without one.
     fn with_notes(mut self, notes: impl Iterator<Item = Problem>) -> Loaded {
         for note in notes {
             match self.notes.iter_mut().find(|own| same(own, &note)) {
@@ -351,16 +411,17 @@ impl Loaded {
         self
     }
 
-    /// Canonical text: reading it gives an equal scenario, on any machine (traces are written out).
+    /// Canonical text: reading it returns an equal scenario on any machine (traces are written
+    /// out).
     pub fn to_toml(&self) -> String {
         toml::write(&self.scenario.document())
     }
 
-    /// SHA-256 of what an engine is given for each of these seeds, whatever their order; `None`:
-    /// the scenario's own.
+    /// SHA-256 of an engine's input for these seeds, in any order; `None`: the scenario's own
+    /// seeds.
     ///
-    /// Titles and labels have no part in it, nor has the engine. `go_on` is asked at each link and
-    /// flow: false ends the work, and `None` is the answer.
+    /// Titles, labels and the engine do not change it. `go_on` is called at each link and flow: if
+    /// it returns false, the work ends and the result is `None`.
     pub fn fingerprint(
         &self,
         seeds: Option<&[u64]>,
@@ -370,7 +431,7 @@ impl Loaded {
         let seeds: BTreeSet<u64> = seeds.unwrap_or(&self.scenario.seeds).iter().copied().collect();
         for variant in self.variants()? {
             for &seed in &seeds {
-                let run = variant.scenario.realise(seed).expect("a variant is no sweep");
+                let run = variant.scenario.realise(seed).expect("a variant is not a sweep");
                 if !digest_run(run, &mut digest, go_on) {
                     return Ok(None);
                 }
@@ -422,12 +483,12 @@ fn tree(of: &impl serde::Serialize) -> serde_json::Value {
     serde_json::to_value(of).expect("it is made of plain values")
 }
 
-/// No trace can be read.
+/// An `Open` without files.
 pub fn no_file(_name: &str) -> Result<Vec<u8>, String> {
     Err("No such file or directory".to_owned())
 }
 
-/// JSON with sorted keys, without blanks, in ASCII: the text that fingerprints are of.
+/// JSON with sorted keys, without blanks, in ASCII: the text that fingerprints hash.
 fn plain_json(value: &serde_json::Value, out: &mut String) {
     match value {
         serde_json::Value::Number(number) if number.is_f64() => {
@@ -462,7 +523,7 @@ fn plain_json(value: &serde_json::Value, out: &mut String) {
             sorted.sort_unstable_by_key(|(key, _)| *key);
             for (index, (key, item)) in sorted.into_iter().enumerate() {
                 out.push_str(if index > 0 { "," } else { "" });
-                // Names of fields.
+                // Names of fields need no escapes.
                 plain_text(key, out);
                 out.push(':');
                 plain_json(item, out);
@@ -473,19 +534,19 @@ fn plain_json(value: &serde_json::Value, out: &mut String) {
     }
 }
 
-/// Text without anything to be escaped.
+/// Text that needs no escapes.
 fn plain_text(text: &str, out: &mut String) {
     out.push('"');
     out.push_str(text);
     out.push('"');
 }
 
-/// Whether two notes say the same of the same key, wherever it stands.
+/// Whether two notes have the same key and message, wherever their places are.
 fn same(one: &Problem, other: &Problem) -> bool {
     one.key == other.key && one.message == other.message
 }
 
-/// Whether two problems of a sweep's variants are one: what is wrong is a key, not its values.
+/// Whether two problems of a sweep's variants are one: a fault in a key, not in its values.
 fn same_fault(one: &Problem, other: &Problem) -> bool {
     let table = |key: &Key| key.len().min(2);
     one.message == other.message && one.key[..table(&one.key)] == other.key[..table(&other.key)]
@@ -497,7 +558,7 @@ fn add_note(notes: &mut Vec<Problem>, note: Problem) {
     }
 }
 
-/// What the words of its queue disciplines, shapers and policers leave doubtful.
+/// The notes on the words of queue disciplines, shapers and policers.
 fn notes_of(scenario: &Scenario, source: &Source) -> Vec<Problem> {
     let mut tables: Vec<(Key, &Wire)> = Vec::new();
     for (index, entry) in scenario.links.iter().enumerate() {
@@ -515,25 +576,25 @@ fn notes_of(scenario: &Scenario, source: &Source) -> Vec<Problem> {
         let qdisc = wire.qdisc.iter().flat_map(|qdisc| &qdisc.notes);
         let shaper = wire.shaper.iter().flatten().flat_map(|shaper| &shaper.notes.0);
         let police = wire.police.iter().flatten().flat_map(|police| &police.notes.0);
-        let said = qdisc.map(|note| ("qdisc", note));
-        let said = said.chain(shaper.map(|note| ("shaper", note)));
-        for (name, note) in said.chain(police.map(|note| ("police", note))) {
+        let notes_of_words = qdisc.map(|note| ("qdisc", note));
+        let notes_of_words = notes_of_words.chain(shaper.map(|note| ("shaper", note)));
+        for (name, note) in notes_of_words.chain(police.map(|note| ("police", note))) {
             let problem = Problem::new(&*note.message, &*note.hint, below(&key, name));
-            // Notes are of plain words: a byte is a character.
+            // The words are ASCII: a byte is a character.
             add_note(&mut notes, source.locate(problem, note.at.start));
         }
     }
     notes
 }
 
-/// A document that is a scenario.
+/// A document that has been checked, and its scenario.
 struct Validated {
     scenario: Scenario,
-    /// As it was read: one `seed` being a list of one and traces being rows.
+    /// As it was read, with `seed` as a list of one and traces as rows.
     document: Table,
-    /// What is to be said of the files that it names.
+    /// The notes on the files that it names.
     notes: Vec<Problem>,
-    /// The files of which it holds a part, and a run of another length another part.
+    /// The files that are contained in part: a run of another length needs another part.
     in_part: Vec<String>,
 }
 
@@ -576,7 +637,7 @@ fn validated(
     problems.extend(captures.into_iter().map(|problem| source.locate(problem, 0)));
     let code = code::resolve(&mut document, open);
     problems.extend(code.into_iter().map(|problem| source.locate(problem, 0)));
-    // `seed = 7` is kept as `seeds`.
+    // `seed = 7` is stored as `seeds`.
     let written = |problem: Problem| match problem.key.first() {
         Some(Part::Name(name)) if single && name == "seeds" => {
             Problem { key: vec!["seed".into()], ..problem }
@@ -584,11 +645,11 @@ fn validated(
         _ => problem,
     };
     let hint = |name: &str, key: &Key, keys: &[KeyOf]| hint_for_key(name, key, keys, &document);
-    let mut reader = Reader { hint: &hint, found: Vec::new() };
+    let mut reader = Reader { hint: &hint, problems: Vec::new() };
     let scenario = Scenario::read_whole(&document, &Key::new(), &mut reader);
-    reader.found.truncate(MOST);
+    reader.problems.truncate(MOST);
     let mut wrong: Vec<Problem> = reader
-        .found
+        .problems
         .into_iter()
         .map(|(problem, place)| match place {
             Place::Name => source.at_name(problem),

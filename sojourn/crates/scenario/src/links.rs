@@ -1,8 +1,8 @@
 //! The links of a scenario, each one direction, and the routes over them.
 //!
 //! A dumbbell is two nodes, `net` and `home`, joined by the links `down` and `up`. In the long form
-//! a duplex link is two: its own name, and that name with `-back`. Routes take the least delay,
-//! then the fewest hops, then the links that stand first in the file.
+//! a duplex link is two links: its own name, and that name with `-back`. A route has the least
+//! delay, then the fewest hops, then the links that come first in the file.
 
 use crate::forms::LinkRate;
 use crate::model::{FlowEntry, Scenario, Wire};
@@ -15,51 +15,52 @@ use std::rc::Rc;
 use tc::{Discipline, Police, Shaper};
 use values::text::in_quotes;
 
-/// What a discipline that computes with the rate takes for a link without one, bit/s: it has no
-/// queue and never acts.
+/// The rate that disciplines compute with on an unlimited link, bit/s. Such a link has no queue, so the
+/// discipline never acts.
 const UNLIMITED_BPS: u64 = 10_000_000_000;
 
-/// The nodes of a dumbbell: the one that `down` leaves, and the one that it leads to.
+/// The nodes of a dumbbell: `down` leads from `NET` to `HOME`.
 pub(crate) const NET: &str = "net";
 pub(crate) const HOME: &str = "home";
 
 /// One direction of a link with every setting filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// (from ns, bit/s), the first at 0; empty: unlimited.
+    /// (start in ns, bit/s), the first at 0; empty: unlimited.
     pub steps: Vec<(u64, u64)>,
-    /// The steps begin again after this, ns.
+    /// The steps repeat after this time, ns.
     pub period: Option<u64>,
     /// Propagation, ns.
     pub delay: u64,
-    /// Its discipline.
+    /// Its queue discipline.
     pub qdisc: Discipline,
-    /// What it adds to an IP packet.
+    /// Its link layer's framing.
     pub framing: Framing,
-    /// What its wire loses.
+    /// The wire's losses.
     pub loss: Loss,
-    /// What else it does to packets.
+    /// The wire's other impairments.
     pub impairments: Impairments,
-    /// Between discipline and ring.
+    /// The shaper between discipline and ring.
     pub shaper: Option<Shaper>,
-    /// Before the queue.
+    /// The policer before the queue.
     pub police: Option<Police>,
-    /// Of the tunnels' ends behind it, packets.
+    /// The replay window of the tunnels' ends behind it, packets.
     pub replay_window: Option<u32>,
     /// The card's transmit queues.
     pub queues: Option<u32>,
-    /// The queue of each flow; empty: by a hash.
+    /// The queue of each flow; empty: a hash chooses.
     pub pinned: Vec<u32>,
-    /// The driver's ring, descriptors.
+    /// The descriptors of the driver's ring.
     pub ring: Option<u32>,
     /// Byte queue limits.
     pub bql: bool,
-    /// ns.
+    /// The time until the driver reports completions, ns.
     pub coalesce: u64,
 }
 
 impl Line {
-    /// The settings of the first table that has them; rate, schedule and repeat go together.
+    /// Takes each setting from the first table that has it; rate, schedule and repeat belong
+    /// together.
     pub(crate) fn of(wires: &[&Wire]) -> Line {
         fn first<T: Clone>(wires: &[&Wire], key: impl Fn(&Wire) -> &Option<T>) -> Option<T> {
             wires.iter().find_map(|wire| key(wire).clone())
@@ -94,10 +95,10 @@ impl Line {
                 .collect(),
         };
         let shaper = first(wires, |wire| &wire.shaper).flatten();
-        // The rate that a link's discipline is made for, bit/s: of a schedule the fastest step.
+        // The rate that a link's discipline is sized for: the fastest step of a schedule.
         let fastest = steps.iter().map(|(_, bps)| *bps).max().unwrap_or(UNLIMITED_BPS);
         let fastest = shaper.as_ref().map_or(fastest, |shaper| fastest.min(shaper.params.bps));
-        // Linux's pfifo with the default txqueuelen: the bufferbloat one finds.
+        // Linux's pfifo with the default txqueuelen: the usual bufferbloat.
         let qdisc = first(wires, |wire| &wire.qdisc).unwrap_or_else(|| {
             Discipline::parse("pfifo limit 1000").expect("these are tc's words")
         });
@@ -124,17 +125,17 @@ impl Line {
 /// One direction of a link in its place.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: String,
-    /// What it is made of.
+    /// Its settings.
     pub line: Line,
-    /// The node it leaves.
+    /// The node where it starts.
     pub tail: String,
-    /// The node it leads to.
+    /// The node where it ends.
     pub head: String,
-    /// Index of the other direction of the same link.
+    /// The index of the other direction of the same link.
     pub back: Option<usize>,
-    /// Where it is written.
+    /// Its key in the document.
     pub key: Key,
 }
 
@@ -181,29 +182,30 @@ pub(crate) fn tables<'w>(own: &'w Option<Wire>, common: &'w Wire) -> Vec<&'w Wir
 /// Links by index, in the order in which a packet crosses them.
 pub type Path = Vec<usize>;
 
-/// Paths between nodes; those from one node are searched for once.
+/// Paths between nodes; the paths from one node are searched once.
 pub(crate) struct Routes<'l> {
     links: &'l [Link],
     /// Numbered in the order of their names.
     nodes: BTreeMap<&'l str, usize>,
     /// The links that leave each node.
     from: Vec<Vec<usize>>,
-    /// By source.
-    found: BTreeMap<usize, Found>,
+    /// Paths by source.
+    searched: BTreeMap<usize, PathTree>,
 }
 
 /// Paths from one node.
-struct Found {
-    /// Of each node the last link of the path to it; `None`: not found.
+struct PathTree {
+    /// The last link of the path to each node; `None`: no path found.
     last_links: Vec<Option<usize>>,
-    /// The search was not ended when its target was found.
+    /// The search covered all nodes: it did not end at a target.
     complete: bool,
 }
 
 impl<'l> Routes<'l> {
     pub(crate) fn new(links: &'l [Link]) -> Routes<'l> {
         let ends = links.iter().flat_map(|link| [&*link.tail, &*link.head]);
-        // Extended, not collected: that would sort first, by code that the lab's page carries.
+        // Extended, not collected: collecting would sort first, with code that the lab's page would
+        // contain.
         let mut nodes: BTreeMap<&str, usize> = BTreeMap::new();
         nodes.extend(ends.map(|name| (name, 0)));
         nodes.values_mut().zip(0..).for_each(|(node, number)| *node = number);
@@ -211,21 +213,21 @@ impl<'l> Routes<'l> {
         for (index, link) in links.iter().enumerate() {
             from[nodes[&*link.tail]].push(index);
         }
-        Routes { links, nodes, from, found: BTreeMap::new() }
+        Routes { links, nodes, from, searched: BTreeMap::new() }
     }
 
-    /// The route, or `None` where there is none.
+    /// The route, or `None` if there is none.
     fn path(&mut self, source: &str, target: &str) -> Option<Path> {
         let [source, target] = [source, target].map(|node| self.nodes.get(node).copied());
         let (source, mut node) = (source?, target?);
-        let found = self.found.get(&source);
-        if found.is_none_or(|found| found.last_links[node].is_none() && !found.complete) {
-            // Most nodes of a tree send to its root alone, which is near.
-            let until = found.is_none().then_some(node);
-            let found = self.search(source, until);
-            self.found.insert(source, found);
+        let tree = self.searched.get(&source);
+        if tree.is_none_or(|tree| tree.last_links[node].is_none() && !tree.complete) {
+            // Most nodes of a tree send only to its root, which is near.
+            let until = tree.is_none().then_some(node);
+            let tree = self.search(source, until);
+            self.searched.insert(source, tree);
         }
-        let last_links = &self.found[&source].last_links;
+        let last_links = &self.searched[&source].last_links;
         let mut path = Path::new();
         while node != source {
             let link = last_links[node]?;
@@ -236,9 +238,9 @@ impl<'l> Routes<'l> {
         Some(path)
     }
 
-    /// To all nodes, or to `until` and all that are nearer. The path with the least delay, of those the one with the fewest links, of
-    /// those the first in the order of links.
-    fn search(&self, source: usize, until: Option<usize>) -> Found {
+    /// Searches the paths to all nodes, or to `until` and all nearer nodes. A path has the least
+    /// delay, then the fewest links, then the links that come first.
+    fn search(&self, source: usize, until: Option<usize>) -> PathTree {
         let mut last_links = vec![None; self.from.len()];
         let mut reached = vec![false; self.from.len()];
         let start = Reached { delay: 0, hops: 0, by: None, node: source };
@@ -249,7 +251,7 @@ impl<'l> Routes<'l> {
             }
             last_links[here.node] = here.by.as_ref().map(|step| step.link);
             if until == Some(here.node) {
-                return Found { last_links, complete: false };
+                return PathTree { last_links, complete: false };
             }
             for &index in &self.from[here.node] {
                 let link = &self.links[index];
@@ -264,11 +266,11 @@ impl<'l> Routes<'l> {
                 }
             }
         }
-        Found { last_links, complete: true }
+        PathTree { last_links, complete: true }
     }
 }
 
-/// The last link of a path, and what is before it.
+/// The last link of a path, and the steps before it.
 #[derive(PartialEq, Eq)]
 struct Step {
     before: Option<Rc<Step>>,
@@ -308,23 +310,23 @@ impl PartialOrd for Reached {
     }
 }
 
-/// The links a flow's packets cross, there and back.
+/// The links that a flow's packets cross in both directions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Way {
-    /// There.
+    /// From the source to the target.
     pub path: Path,
-    /// And back.
+    /// From the target to the source.
     pub back: Path,
 }
 
 impl Way {
-    /// Propagation over both, ns.
+    /// The propagation delay over both, ns.
     pub(crate) fn delay(&self, links: &[Link]) -> u64 {
         self.path.iter().chain(&self.back).map(|index| links[*index].line.delay).sum()
     }
 }
 
-/// A flow without a path, and why; `key` is the key at fault within the flow's table.
+/// Why a flow has no route; `key` is the key at fault in the flow's table.
 #[derive(Debug)]
 pub(crate) struct NoWay {
     pub(crate) message: String,
@@ -332,8 +334,8 @@ pub(crate) struct NoWay {
     pub(crate) key: &'static str,
 }
 
-/// Where the flow goes. In a dumbbell a probe leaves from home; everything else comes down unless
-/// told otherwise.
+/// The route of a flow. In a dumbbell a probe starts at home; any other flow comes down unless its
+/// direction is given.
 pub(crate) fn way_of(
     flow: &FlowEntry,
     routes: &mut Routes<'_>,
@@ -389,7 +391,7 @@ fn along(names: &[String], source: &str, target: &str, routes: &Routes<'_>) -> R
     let no_way = |message: String, hint: String| NoWay { message, hint, key: "via" };
     let (mut node, mut path) = (source, Path::new());
     for name in names {
-        // Of two links of one name the last.
+        // Of two links with one name the last is used.
         let Some(index) = routes.links.iter().rposition(|link| link.name == *name) else {
             let hint = format!("links: {}", list(routes.links.iter().map(|link| &*link.name)));
             return Err(no_way(format!("no link is called {}", in_quotes(name)), hint));

@@ -1,10 +1,10 @@
-//! What a scenario means, key by key: links resolved, defaults filled in, numbers as laws and not
-//! as drawn.
+//! The meaning of a scenario, key by key: links resolved, defaults filled in, numbers as laws
+//! rather than as drawn.
 //!
-//! Two scenarios with equal meanings differ in words only, like `link_layer = "none"` written out
-//! and left out. A path is (table, name, key, ...): ("link", "up", "rate"), ("flow", "page", "tcp",
-//! "min_rto"); of the top table (key,). `realise` says the same to an engine, with the numbers that
-//! a seed draws.
+//! Two scenarios with equal meanings differ only in wording: `link_layer = "none"`, for example,
+//! may be written or left out. A path is (table, name, key, ...): ("link", "up", "rate"), ("flow",
+//! "page", "tcp", "min_rto"); a key of the top table is (key,). `realise` returns the same for an
+//! engine, with the numbers that a seed draws.
 
 use crate::check::base_names;
 use crate::code::CODE;
@@ -18,22 +18,23 @@ use sha2::{Digest, Sha256};
 use values::Value;
 use values::quantity::{format_duration, format_rate};
 
-/// Every setting by its path; `None`: there is none.
+/// Every setting by its path; `None`: it has no value.
 pub type Meaning = Vec<(Vec<String>, Option<Value>)>;
 
 impl Scenario {
-    /// Every setting of the links and flows by its path. Values are as a file would hold them.
+    /// Every setting of the links and flows by its path, with values as a file would contain them.
     pub fn meaning(&self) -> Meaning {
-        let mut found: Meaning = vec![(vec!["offloads".into()], Some(Value::Bool(self.offloads)))];
+        let mut settings: Meaning =
+            vec![(vec!["offloads".into()], Some(Value::Bool(self.offloads)))];
         for (file, text) in &self.code.0 {
             let sum: String =
                 Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
-            found.push((vec![CODE.into(), file.clone()], Some(format!("sha256 {sum}").into())));
+            settings.push((vec![CODE.into(), file.clone()], Some(format!("sha256 {sum}").into())));
         }
         let links = links_of(self);
         for link in &links {
             for (key, value) in line(&link.line) {
-                found.push((vec!["link".into(), link.name.clone(), key.into()], value));
+                settings.push((vec!["link".into(), link.name.clone(), key.into()], value));
             }
         }
         let mut routes = Routes::new(&links);
@@ -60,27 +61,27 @@ impl Scenario {
                         let at = entry.hosts_at.as_deref().unwrap_or(HOME);
                         value = entry.hosts.as_ref().map(|_| at.into());
                     }
-                    // Without an RTT a flow has that of its links.
+                    // A flow without an RTT has the RTT of its links.
                     "rtt" => {
                         let links_take = Value::from(format_duration(takes));
                         value = entry.rtt.as_ref().map(law).filter(|rtt| *rtt != links_take);
                     }
                     "tcp" => {
-                        let settings =
+                        let tcp_settings =
                             flow.tcp().map(|tcp| tcp.tcp.list_whole(true)).unwrap_or_default();
-                        for (setting, value) in settings {
+                        for (setting, value) in tcp_settings {
                             let mut path = path.clone();
                             path.push(setting.into());
-                            found.push((path, value));
+                            settings.push((path, value));
                         }
                         continue;
                     }
                     _ => {}
                 }
-                found.push((path, value));
+                settings.push((path, value));
             }
         }
-        found
+        settings
     }
 }
 
@@ -131,7 +132,7 @@ fn line(line: &Line) -> Vec<(&'static str, Option<Value>)> {
     ]
 }
 
-/// As it is written; what is the same number for every flow, however it is written, is that number.
+/// The law as written; a law with the same number for every flow is written as that number.
 fn law(spread: &Spread) -> Value {
     let values = spread.values();
     let steps = matches!(spread, Spread::Every(_) | Spread::Poisson { .. });

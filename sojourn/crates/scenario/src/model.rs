@@ -1,9 +1,9 @@
-//! The scenario as a value: what its TOML says, checked, defaults filled in, units gone.
+//! The scenario as a value: its TOML, checked, with defaults and without units.
 //!
-//! Every table of the language is a struct here (`tcp` alone: in `tcp.rs`) and every key a line of
-//! it: its name, its type, its default, its form (how it is read and written: `forms.rs`) and, as
-//! its comment, what it means. docs/scenario.md is the same in prose. What spans several keys is in
-//! `check.rs`; what an engine takes is made by `realised.rs`.
+//! Each table of the language is a struct here (except `tcp`, in `tcp.rs`), and each key is a line
+//! of the struct: its name, type, default, form (`forms.rs`: how it is read and written) and, in
+//! its comment, its meaning. docs/scenario.md has the same in prose. Rules that span several keys
+//! are in `check.rs`; `realised.rs` makes an engine's input.
 
 use crate::forms::{
     BOOL, CODE, CODEPOINT, Code, Controls, DELAY, DELAY_SCHEDULE, DSCP, DUPLICATE, DURATION,
@@ -29,7 +29,7 @@ use values::{Table, Value, Wrong, quoted};
 // -------------------------------------------------------------------------------------------------
 
 keys! {
-    /// What a link is made of. Absent keys are those of the common table, or the defaults
+    /// The settings of a link. A missing key has the value of the common table, or the default
     /// (`links::Line`).
     Wire {
         /// Bit/s on the wire, or "unlimited".
@@ -38,45 +38,45 @@ keys! {
         delay: Optional<u64> => DELAY;
         /// The queue discipline, in tc's words.
         qdisc: Optional<Discipline> => QDISC;
-        /// What is added to an IP packet.
+        /// The link layer's overhead, added to an IP packet.
         link_layer: Optional<Framing> => LINK_LAYER;
-        /// What the wire loses.
+        /// Losses of the wire.
         loss: Optional<Loss> => LOSS;
-        /// How the delay differs from packet to packet.
+        /// The variation of the delay from packet to packet.
         jitter: Optional<Option<DelayJitter>> => JITTER;
-        /// Packets that take no time.
+        /// Packets without delay.
         reorder: Optional<Option<Reordering>> => REORDER;
         /// Packets that arrive twice.
         duplicate: Optional<Option<Duplication>> => DUPLICATE;
         /// Packets are collected and delivered together.
         slot: Optional<Option<Slots>> => SLOT;
-        /// What becomes of ECN fields.
+        /// The action on ECN fields.
         ecn: Optional<Option<EcnRemark>> => REMARK;
-        /// A packet of a shorter delay may pass those that left before it.
+        /// A packet with a shorter delay may overtake earlier packets.
         overtake: Optional<bool> => BOOL;
         /// Steps of the delay.
         delay_schedule: Optional<Pairs> => DELAY_SCHEDULE;
-        /// Those steps begin again after this time.
+        /// The steps of the delay repeat after this time.
         delay_repeat: Optional<u64> => DURATION;
         /// Steps of the rate.
         schedule: Optional<Pairs> => SCHEDULE;
-        /// The schedule begins again after this time.
+        /// The schedule repeats after this time.
         repeat: Optional<u64> => DURATION;
-        /// A token bucket between queue and wire, in tc's words; none: there is none.
+        /// A token bucket between queue and wire, in tc's words; "none": no shaper.
         shaper: Optional<Option<Shaper>> => SHAPER;
-        /// A policer before the queue, in tc's words; none: there is none.
+        /// A policer before the queue, in tc's words; "none": no policer.
         police: Optional<Option<Police>> => POLICE;
-        /// Ends of tunnels behind the wire refuse what so many packets have overtaken.
+        /// Ends of tunnels behind the wire drop a packet that this many packets have overtaken.
         replay_window: Optional<u32> => REPLAY_WINDOW;
-        /// Transmit queues of the card, for a discipline that is for each of them.
+        /// Transmit queues of the card, for a discipline with an instance for each queue.
         queues: Optional<u32> => QUEUES;
-        /// Which of them each flow has, again from the start behind the last; without it by a hash.
+        /// The queue of each flow, in turn; without it a hash chooses.
         pinned: Optional<Vec<u32>> => PINNED;
         /// Descriptors of the driver's ring below the queue.
         ring: Optional<u32> => RING;
         /// Byte queue limits on the ring.
         bql: Optional<bool> => BOOL;
-        /// The host hears of packets that are out of the ring this long after the first of them.
+        /// The driver reports completed packets to the host this long after the first one.
         coalesce: Optional<u64> => DELAY;
     }
 }
@@ -92,40 +92,40 @@ keys! {
     }
 }
 
-/// `[bottleneck]`: the two links of a dumbbell, alike but for what `up` and `down` say.
+/// `[bottleneck]`: the two links of a dumbbell, alike except for the keys of `up` and `down`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bottleneck {
-    /// What both have in common.
+    /// Settings of both directions.
     pub common: Wire,
-    /// Each direction's own.
+    /// Settings of each direction.
     pub ways: Ways,
 }
 
 keys! {
-    /// A link's place.
+    /// The place of a link.
     Ends {
-        /// What tables call it.
+        /// Its name in tables.
         name: Optional<String> => NAME;
-        /// The node it leaves.
+        /// The node where it starts.
         source as "from": Required<String> => NAME;
-        /// The node it leads to.
+        /// The node where it ends.
         target as "to": Required<String> => NAME;
-        /// Two links, one each way, alike.
+        /// Two equal links, one for each direction.
         duplex: Defaulted<bool> = true => BOOL;
     }
 }
 
-/// `[[link]]`: a link between two nodes; both ways unless `duplex = false`.
+/// `[[link]]`: a link between two nodes, in both directions unless `duplex = false`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkEntry {
-    /// What it is made of.
+    /// Its settings.
     pub wire: Wire,
-    /// Where it lies.
+    /// Its place.
     pub ends: Ends,
 }
 
 impl Ends {
-    /// What tables call it: without a name of its own the two nodes.
+    /// Its name in tables: without a name of its own, its two nodes.
     pub fn name_or_ends(&self) -> String {
         self.name.clone().unwrap_or_else(|| format!("{}-{}", self.source, self.target))
     }
@@ -138,43 +138,43 @@ const REPLAY_WINDOW: Within<i128> = Within { least: 1, most: 1 << 20, above: fal
 const COUNT: Within<i128> = Within { least: 1, most: MAX_FLOWS as i128, above: false };
 
 keys! {
-    /// What every kind of `[[flow]]` has.
+    /// The keys of every kind of `[[flow]]`.
     FlowEntry {
-        /// What tables call it.
+        /// Its name in tables.
         name: Optional<String> => NAME;
         /// Flows of this entry.
         count: Defaulted<u32> = 1 => COUNT;
-        /// Which way the data, or the request, goes.
+        /// The direction of the data, or of the request.
         direction: Optional<&'static str> => Words(&["down", "up"]);
-        /// The node it starts at.
+        /// The node where it starts.
         source as "from": Optional<String> => NAME;
-        /// The node it leads to.
+        /// The node where it ends.
         target as "to": Optional<String> => NAME;
-        /// The links on its way, by name.
+        /// The links of its route, by name.
         via: Optional<Vec<String>> => Names;
-        /// The base RTT, by propagation.
+        /// The base RTT, from propagation.
         rtt: Optional<Spread> => RTT;
-        /// When it starts.
+        /// Time of its start.
         start: Defaulted<Spread> = Spread::Constant(0) => START;
-        /// When it sends nothing new.
+        /// Time after which it sends nothing new.
         stop: Optional<Spread> => STOP;
-        /// Rate of the sender's own link.
+        /// The rate of the sender's own link.
         access: Optional<u64> => RATE;
-        /// The hosts at the subscribers' end, over which the flows are shared out.
+        /// The hosts at the subscribers' end; the flows are assigned to them in turn.
         hosts: Optional<Hosts> => HOSTS;
-        /// The node at which those hosts are.
+        /// The node of those hosts.
         hosts_at: Optional<String> => NAME;
         /// Each packet leaves its host up to this much later.
         jitter: Defaulted<u64> = 0 => DELAY;
         /// The codepoint of its packets and of their replies.
         dscp: Defaulted<u8> = 0 => DSCP;
-        /// The tunnel that they are in: to queues all of its packets are one flow.
+        /// Its tunnel: to queues all of a tunnel's packets are one flow.
         tunnel: Optional<String> => NAME;
     }
 }
 
 impl TcpFlow {
-    /// What the endpoints do with ECN. A congestion control that needs it asks for it by itself
+    /// The endpoints' ECN feedback. A congestion control that needs ECN turns it on by itself
     /// (Linux's TCP_CONG_NEEDS_ECN, and prague's for AccECN).
     pub(crate) fn notification(&self) -> Notification {
         let is = |name| self.congestion.as_ref().is_some_and(|control| control.is(name));
@@ -187,22 +187,22 @@ impl TcpFlow {
 }
 
 keys! {
-    /// What every kind that runs over TCP has.
+    /// The keys of every kind that runs over TCP.
     TcpFlow {
         /// The congestion control.
         congestion: Optional<NamedControl> => Controls;
-        /// What the endpoints are.
+        /// The profile of the endpoints.
         profile: Defaulted<&'static str> = "linux" => Words(PROFILES);
-        /// Explicit congestion notification; accecn: with accurate feedback; none: as the congestion
-        /// control asks for it.
+        /// Explicit congestion notification; "accecn": with accurate feedback; none: as the
+        /// congestion control needs it.
         ecn: Optional<Notification> => NOTIFICATION;
-        /// What differs from the profile.
+        /// Settings that differ from the profile.
         tcp: Defaulted<TcpSettings> = TcpSettings::default() => Sub;
     }
 }
 
 keys! {
-    /// One connection that sends without end, or `size`.
+    /// One connection that sends `size`, or sends forever.
     Bulk {
         /// Bytes, drawn for each flow; none: without end.
         size: Optional<Draw> => SIZES;
@@ -214,7 +214,7 @@ keys! {
     Transfers {
         /// Bytes of each.
         size: Required<Draw> => SIZES;
-        /// From the end of one to the start of the next.
+        /// Pause from the end of one transfer to the start of the next.
         pause: Defaulted<Draw> = Draw::Exponential { mean: 1_000_000_000 } => PAUSE;
     }
 }
@@ -222,11 +222,11 @@ keys! {
 keys! {
     /// A browser: pages of many objects, over `count` connections at a time.
     Web {
-        /// Of a page.
+        /// Objects of a page.
         objects: Defaulted<u32> = 50 => Within { least: 1i128, most: 100_000, above: false };
         /// Bytes of each object.
         size: Required<Draw> => SIZES;
-        /// From the end of a page to the start of the next.
+        /// Pause from the end of a page to the start of the next.
         pause: Defaulted<Draw> = Draw::Exponential { mean: 1_000_000_000 } => PAUSE;
     }
 }
@@ -234,11 +234,11 @@ keys! {
 keys! {
     /// Video over TCP that adapts its rate: segment after segment.
     Stream {
-        /// The rates of the payload that it may have.
+        /// The possible rates of the payload.
         ladder: Defaulted<Vec<u64>> = vec![300_000, 750_000, 1_500_000, 3_000_000, 6_000_000] => LADDER;
-        /// What a segment plays.
+        /// The playing time of a segment.
         segment: Defaulted<u64> = 4_000_000_000 => INTERVAL;
-        /// The most that is fetched ahead of what is played.
+        /// The longest playing time that is fetched ahead.
         ahead: Defaulted<u64> = 30_000_000_000 => INTERVAL;
     }
 }
@@ -246,7 +246,7 @@ keys! {
 keys! {
     /// Datagrams at a constant rate.
     Udp {
-        /// Of IP bytes.
+        /// Rate of IP bytes.
         rate: Required<u64> => RATE;
         /// IP bytes of each.
         packet: Defaulted<u64> = 1500 => PACKET;
@@ -256,7 +256,7 @@ keys! {
 }
 
 keys! {
-    /// When datagrams at a constant rate are sent.
+    /// On and off periods of datagrams at a constant rate.
     Periods {
         /// Length of the on periods.
         on: Defaulted<Draw> = Draw::Exponential { mean: 1_000_000_000 } => ON_TIME;
@@ -268,7 +268,7 @@ keys! {
 keys! {
     /// Echo requests and replies.
     Ping {
-        /// Between requests.
+        /// Time between requests.
         interval: Defaulted<u64> = 100_000_000 => INTERVAL;
         /// IP bytes, both ways.
         packet: Defaulted<u64> = 84 => PACKET;
@@ -278,23 +278,23 @@ keys! {
 }
 
 keys! {
-    /// RTP video at a variable bit rate: modelled, or `frames` as recorded.
+    /// RTP video at a variable bit rate: from a model, or from recorded `frames`.
     Video {
-        /// Of the payload.
+        /// Rate of the payload.
         rate: Optional<u64> => RATE;
         /// Frames a second.
         fps: Defaulted<f64> = 25.0 => Within { least: 0.0, most: 1000.0, above: true };
-        /// Frames from I frame to I frame.
+        /// Frames from one I frame to the next.
         gop: Defaulted<u32> = 25 => Within { least: 1i128, most: 100_000, above: false };
-        /// Mean I size over mean P size.
+        /// Mean size of I frames over mean size of P frames.
         i_ratio: Defaulted<f64> = 4.0 => Within { least: 1.0, most: 1000.0, above: false };
-        /// Coefficient of variation of the sizes of one kind.
+        /// Coefficient of variation of the sizes of I frames and of P frames.
         cv: Defaulted<f64> = 0.25 => Within { least: 0.0, most: 10.0, above: false };
-        /// Most bytes of a packet without its headers.
+        /// Most payload bytes of a packet, without its headers.
         payload: Defaulted<u64> = 1200 => PAYLOAD;
         /// Recorded frames: times and sizes.
         frames: Optional<Pairs> => FRAMES;
-        /// The frames begin again after this time.
+        /// The frames repeat after this time.
         repeat: Optional<u64> => DURATION;
         /// The ECN field: true is ECT(0).
         ecn: Defaulted<Ecn> = Ecn::NotEct => CODEPOINT;
@@ -302,11 +302,11 @@ keys! {
 }
 
 keys! {
-    /// Packets as a capture has them: their times and sizes, whatever becomes of them (open loop).
+    /// Packets of a capture: their times and sizes, sent whatever happens to them (open loop).
     Capture {
         /// Times, and IP bytes.
         packets: Required<Pairs> => PACKETS;
-        /// They begin again after this time; none: they come once.
+        /// The packets repeat after this time; none: they are sent once.
         repeat: Optional<u64> => DURATION;
     }
 }
@@ -321,7 +321,7 @@ impl Udp {
 
 macro_rules! flows {
     ($($Name:ident($($part:ident: $Part:ty),*);)+) => {
-        /// What a flow sends, with the keys of its kind.
+        /// The traffic of a flow, with the keys of its kind.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
         pub enum Kind {
@@ -329,14 +329,14 @@ macro_rules! flows {
         }
 
         impl Kind {
-            /// Which kind it is.
+            /// Its kind.
             pub fn kind(&self) -> TrafficKind {
                 match self {
                     $(Kind::$Name(..) => TrafficKind::$Name,)+
                 }
             }
 
-            /// The keys that a kind has beside those of every kind.
+            /// The keys of a kind, without those of every kind.
             fn keys(kind: TrafficKind) -> Vec<KeyOf> {
                 let parts: &[fn() -> Vec<KeyOf>] = match kind {
                     $(TrafficKind::$Name => &[$(<$Part>::keys),*],)+
@@ -353,7 +353,8 @@ macro_rules! flows {
             ) -> Option<Kind> {
                 match kind {
                     $(TrafficKind::$Name => {
-                        // All that is wrong is told, so each part is read before one is missed.
+                        // Each part is read before one is missed, so that all problems are
+                        // reported.
                         $(let $part = <$Part>::read(table, key, reader);)*
                         Some(Kind::$Name($($part?),*))
                     })+
@@ -386,19 +387,19 @@ flows! {
 /// `[[flow]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
-    /// What every kind has.
+    /// The keys of every kind.
     pub entry: FlowEntry,
-    /// What its own kind has.
+    /// The keys of its own kind.
     pub kind: Kind,
 }
 
 impl Flow {
-    /// The kind's word.
+    /// The word of its kind.
     pub fn word(&self) -> &'static str {
         self.kind.kind().word()
     }
 
-    /// The ECN field of its packets, where it is no TCP's business.
+    /// The ECN field of its packets, unless TCP sets it.
     pub(crate) fn ecn(&self) -> Ecn {
         match &self.kind {
             Kind::Udp(own) | Kind::OnOff(own, _) => own.ecn,
@@ -413,12 +414,12 @@ impl Flow {
         }
     }
 
-    /// Whether it asks rather than sends.
+    /// Whether it is a probe.
     pub fn probe(&self) -> bool {
         self.kind.kind().is_probe()
     }
 
-    /// What its TCP is, if it has one.
+    /// Its TCP settings, if it uses TCP.
     pub fn tcp(&self) -> Option<&TcpFlow> {
         match &self.kind {
             Kind::Bulk(tcp, _)
@@ -476,13 +477,13 @@ fn not_a_kind(given: &Value) -> Wrong {
     let lower = text.to_ascii_lowercase();
     let also = TrafficKind::ALL.iter().find(|kind| kind.record().also.contains(&&*lower));
     let words: Vec<_> = TrafficKind::words().collect();
-    let meant = match also {
+    let guess = match also {
         Some(kind) => Some(kind.word()),
         None => nearest(&text, words.iter().copied()),
     };
     let known = format!("known kinds: {}", words.join(", "));
     let message = format!("{} is not a kind of flow", quoted(given));
-    Wrong::new(message, did_you_mean(meant, &known))
+    Wrong::new(message, did_you_mean(guess, &known))
 }
 
 joined!(Bottleneck { common: Wire, ways: Ways });
@@ -492,21 +493,21 @@ joined!(LinkEntry { wire: Wire, ends: Ends });
 // -------------------------------------------------------------------------------------------------
 
 keys! {
-    /// `[record]`: intervals of the time lines; none: as the size of the run allows.
+    /// `[record]`: intervals of the time lines; none: chosen by the size of the run.
     Record {
-        /// Of the table `queue`.
+        /// Interval of the table `queue`.
         queue: Optional<u64> => INTERVAL;
-        /// Of the table `flow`.
+        /// Interval of the table `flow`.
         flow: Optional<u64> => INTERVAL;
-        /// Every packet's sojourn time is kept.
+        /// Records every packet's sojourn time.
         packets: Defaulted<bool> = false => BOOL;
-        /// What every packet's headers say is kept.
+        /// Records every packet's headers.
         headers: Defaulted<bool> = false => BOOL;
     }
 }
 whole!(Record);
 
-/// What there is of a `[record]` that is not written.
+/// The value of a missing `[record]`.
 pub const RECORD: Record = Record { queue: None, flow: None, packets: false, headers: false };
 
 /// A list of tables: `[[flow]]`.
@@ -532,22 +533,22 @@ impl<T: Tables> Form<Vec<T>> for Entries {
     }
 }
 
-/// Of a sweep.
+/// The most variants of a sweep.
 pub(crate) const MAX_VARIANTS: usize = 10_000;
 
-/// `[sweep]`: what varies.
+/// `[sweep]`: the keys that vary.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sweep {
-    /// Dotted keys, and what the values of each are.
+    /// Dotted keys, each with its values.
     pub axes: Vec<(String, Axis)>,
-    /// How values are drawn from ranges; `None`: no key has a range.
+    /// The sampling of ranges; `None`: no key has a range.
     pub sampling: Option<Sampling>,
 }
 
 /// The values of a swept key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Axis {
-    /// These, in turn.
+    /// These values in turn.
     Values(Vec<Value>),
     /// Drawn from a range.
     Range(Range),
@@ -559,7 +560,7 @@ impl Sweep {
         self.axes.is_empty()
     }
 
-    /// As a file would hold it.
+    /// The sweep as a file would contain it.
     pub fn table(&self) -> Table {
         let mut table: Table = self
             .axes
@@ -582,7 +583,7 @@ const SAMPLES: &str = "samples";
 const SAMPLING: &str = "sampling";
 const SAMPLING_SEED: &str = "sampling_seed";
 
-/// `[sweep]`.
+/// The form of `[sweep]`.
 struct Axes;
 
 impl Form<Sweep> for Axes {
@@ -636,7 +637,7 @@ fn axis(value: &Value) -> Result<Axis, Wrong> {
 }
 
 fn sampling(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Sampling> {
-    let whole = |name: &str, usual: u64, least: u64, most: u64| match table.get(name) {
+    let number = |name: &str, usual: u64, least: u64, most: u64| match table.get(name) {
         None => Ok(usual),
         Some(Value::Int(number)) if (least.into()..=most.into()).contains(number) => {
             Ok(*number as u64)
@@ -649,8 +650,8 @@ fn sampling(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Samplin
             ))
         }
     };
-    let count = whole(SAMPLES, 50, 1, MAX_VARIANTS as u64);
-    let seed = whole(SAMPLING_SEED, 1, 0, i64::MAX as u64);
+    let count = number(SAMPLES, 50, 1, MAX_VARIANTS as u64);
+    let seed = number(SAMPLING_SEED, 1, 0, i64::MAX as u64);
     let design = match table.get(SAMPLING) {
         None => Ok(Design::Lhs),
         Some(value) => Design::read(value).map_err(|wrong| (wrong, SAMPLING.to_owned())),
@@ -665,17 +666,17 @@ fn sampling(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Samplin
 keys! {
     /// Links, queue disciplines, traffic and probes: everything a run needs but its seed.
     Scenario {
-        /// One line.
+        /// One line of text.
         title: Defaulted<String> = "untitled".to_owned() => TITLE;
-        /// What distinguishes this variant of a sweep.
+        /// The difference of this variant of a sweep.
         label: Defaulted<String> = String::new() => TITLE;
         /// Length of the run, ns.
         duration: Required<u64> => DURATION;
-        /// Left out of totals and histograms, ns.
+        /// Start of the run that totals and histograms leave out, ns.
         warmup: Defaulted<u64> = 0 => WARMUP;
-        /// A run for each.
+        /// One run for each seed.
         seeds: Defaulted<Vec<u64>> = vec![1] => SEEDS;
-        /// Hosts hand down packets of up to 64 kB (TSO, GSO).
+        /// Hosts send packets of up to 64 kB to their links (TSO, GSO).
         offloads: Defaulted<bool> = false => BOOL;
         /// The two links of a dumbbell.
         bottleneck: Optional<Bottleneck> => Sub;
@@ -683,11 +684,11 @@ keys! {
         links as "link": Defaulted<Vec<LinkEntry>> = Vec::new() => Entries;
         /// Traffic and probes.
         flows as "flow": Defaulted<Vec<Flow>> = Vec::new() => Entries;
-        /// What is recorded.
+        /// The recorded tables.
         record: Defaulted<Record> = RECORD => Sub;
-        /// The text of each file of Python that a discipline names.
+        /// The text of each Python file that a discipline or a congestion control names.
         code: Defaulted<Code> = Code::default() => CODE;
-        /// What varies.
+        /// The keys that vary.
         sweep: Defaulted<Sweep> = Sweep::default() => Axes;
     }
 }
@@ -699,7 +700,7 @@ impl Scenario {
         self.bottleneck.is_some()
     }
 
-    /// As plain values: everything that is not a default.
+    /// The scenario as plain values: everything that is not a default.
     pub fn document(&self) -> Table {
         self.entries(false)
     }

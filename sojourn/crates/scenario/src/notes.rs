@@ -1,8 +1,8 @@
-//! What a scenario has that changes nothing in its run: a rate that neither direction takes, a word
-//! of Vegas for a flow of CUBIC, a flow that starts after the end.
+//! Notes on parts of a scenario that change nothing in its run: a rate that neither direction uses,
+//! a setting of Vegas for a flow of CUBIC, a flow that starts after the end.
 //!
-//! None of it is refused, since a point of a sweep may need it. A note of a single point stands at
-//! the point's value; a key is without effect (`idle`) where it is so at every point.
+//! They are not errors, since a point of a sweep may need them. A note on a single point has the
+//! place of the point's value; a key is without effect (`idle`) only if it is at every point.
 
 use crate::laws::Spread;
 use crate::links::{Line, tables};
@@ -15,7 +15,7 @@ use values::quantity::format_duration;
 
 const LEAVE_OUT: &str = "leave it out";
 
-/// Flows that never start, or end within the warm-up.
+/// Flows that never start, or that end within the warm-up.
 pub(crate) fn unseen(scenario: &Scenario) -> Vec<Problem> {
     let mut notes = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
@@ -23,20 +23,21 @@ pub(crate) fn unseen(scenario: &Scenario) -> Vec<Problem> {
         let at = |name: &str| vec!["flow".into(), index.into(), name.into()];
         let end = format_duration(scenario.duration);
         let late = late(&entry.start, entry.count, scenario.duration);
-        let told = match (late, entry.count) {
+        let subject = match (late, entry.count) {
             (0, _) => None,
             (_, 1) => Some("it never starts".to_owned()),
             (late, count) if late == count => Some(format!("none of its {count} flows starts")),
             (late, count) => Some(format!("{late} of its {count} flows never start")),
         };
-        if let Some(told) = told {
-            let message = format!("{told}: the run ends at {end}");
+        if let Some(subject) = subject {
+            let message = format!("{subject}: the run ends at {end}");
             let hint = "write an earlier start, or a longer duration";
             notes.push(Problem::new(message, hint, at("start")));
         }
         if entry.stop.as_ref().is_some_and(|stop| stop.most(entry.count) <= scenario.warmup) {
             let warmup = format_duration(scenario.warmup);
-            let message = format!("it stops within the warm-up of {warmup}: no total has it");
+            let message =
+                format!("it stops within the warm-up of {warmup}: totals do not include it");
             notes.push(Problem::new(
                 message,
                 "write a later stop, or a shorter warmup",
@@ -47,8 +48,8 @@ pub(crate) fn unseen(scenario: &Scenario) -> Vec<Problem> {
     notes
 }
 
-/// How many flows start at the end or later, however the draws fall. Of a Poisson process as many may
-/// be written as may come.
+/// The number of flows that start at the end or later, for every possible draw. A Poisson process
+/// may have more flows than can start.
 fn late(start: &Spread, count: u32, duration: u64) -> u32 {
     if start.most(count) < duration {
         return 0;
@@ -91,8 +92,8 @@ pub(crate) fn idle(scenario: &Scenario) -> Vec<Problem> {
     }
     for (index, entry) in scenario.links.iter().enumerate() {
         let at: Key = vec!["link".into(), index.into()];
-        let found = unused(&[&entry.wire]).into_iter();
-        notes.extend(found.map(|(key, message)| Problem::new(message, LEAVE_OUT, below(&at, key))));
+        let idle = unused(&[&entry.wire]).into_iter();
+        notes.extend(idle.map(|(key, message)| Problem::new(message, LEAVE_OUT, below(&at, key))));
     }
     for (index, flow) in scenario.flows.iter().enumerate() {
         let at: Key = vec!["flow".into(), index.into()];
@@ -104,33 +105,33 @@ pub(crate) fn idle(scenario: &Scenario) -> Vec<Problem> {
     notes
 }
 
-/// The keys that a table has.
+/// The keys that a table contains.
 fn given(wire: &Wire) -> Vec<&'static str> {
     let mut keys = Vec::new();
     wire.list(false, &mut keys);
     keys.into_iter().filter(|(_, value)| value.is_some()).map(|(key, _)| key).collect()
 }
 
-/// Keys of a link that change nothing beside its others: its own table before the common one.
+/// Keys of a link that change nothing beside its other keys: its own table before the common one.
 fn unused(tables: &[&Wire]) -> Vec<(&'static str, String)> {
     let line = Line::of(tables);
-    let mut found = Vec::new();
+    let mut idle = Vec::new();
     let timed = tables.iter().find(|wire| wire.rate.is_some() || wire.schedule.is_some());
     let rate = timed.and_then(|wire| Some((wire.rate?.bps()?, wire.schedule.as_ref()?)));
     let delayed = tables.iter().find(|wire| wire.delay.is_some() || wire.delay_schedule.is_some());
     let delay = delayed.and_then(|wire| Some((wire.delay?, wire.delay_schedule.as_ref()?)));
     for (key, value) in [("rate", rate), ("delay", delay)] {
         if value.is_some_and(|(_, steps)| steps[0].0 == 0) {
-            found.push((key, format!("{key} changes nothing: its steps begin at 0 s")));
+            idle.push((key, format!("{key} changes nothing: its steps begin at 0 s")));
         }
     }
     let wire = &line.impairments;
     if wire.overtake && wire.jitter.is_none() && wire.delay_steps.is_empty() {
         let message =
             "overtake changes nothing: without jitter and steps all packets have one delay";
-        found.push(("overtake", message.to_owned()));
+        idle.push(("overtake", message.to_owned()));
     }
-    // fq paces what its flows ask for, and one's own may do anything.
+    // fq paces flows by their own pacing rates, and a user's discipline may do anything.
     let own = tc::RECORDS.iter().all(|record| record.kind != line.qdisc.kind());
     let acts = line.qdisc.shapes() || line.qdisc.kind() == "fq" || own;
     if line.steps.is_empty()
@@ -139,12 +140,12 @@ fn unused(tables: &[&Wire]) -> Vec<(&'static str, String)> {
         && tables.iter().any(|wire| wire.qdisc.is_some())
     {
         let message = "qdisc changes nothing: on an unlimited link no packet ever waits";
-        found.push(("qdisc", message.to_owned()));
+        idle.push(("qdisc", message.to_owned()));
     }
-    found
+    idle
 }
 
-/// Settings of TCP for one congestion control, and whose they are.
+/// Settings of TCP for some congestion controls only, with the names of these.
 const ONLY: &[(&str, &[&str])] = &[
     ("hystart", &["cubic"]),
     ("hystart_plus_plus", &["reno", "cubic"]),
@@ -178,7 +179,7 @@ fn of_tcp(flow: &Flow, at: &Key) -> Vec<Problem> {
         }
     }
     if set.contains(&"fast_recovery") && ends.params.recovery.sack {
-        let message = "fast_recovery changes nothing: with SACK what is lost is known";
+        let message = "fast_recovery changes nothing: SACK shows which packets are lost";
         notes.push(Problem::new(
             message,
             "write sack = false, or leave it out",
@@ -188,7 +189,7 @@ fn of_tcp(flow: &Flow, at: &Key) -> Vec<Problem> {
     notes
 }
 
-/// What a model of frames is made of, beside frames that were recorded.
+/// Settings of the model of frames, without effect if the frames are recorded.
 fn of_frames(video: &Video, at: &Key) -> Vec<Problem> {
     if video.frames.is_none() {
         return Vec::new();
@@ -196,7 +197,7 @@ fn of_frames(video: &Video, at: &Key) -> Vec<Problem> {
     let mut set = Vec::new();
     video.list(false, &mut set);
     let model = ["fps", "gop", "i_ratio", "cv"];
-    let told = set.into_iter().filter(|(key, value)| value.is_some() && model.contains(key));
+    let unused = set.into_iter().filter(|(key, value)| value.is_some() && model.contains(key));
     let message = |key| format!("{key} changes nothing: the frames are recorded");
-    told.map(|(key, _)| Problem::new(message(key), LEAVE_OUT, below(at, key))).collect()
+    unused.map(|(key, _)| Problem::new(message(key), LEAVE_OUT, below(at, key))).collect()
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario: every problem at once, each with its place, its key, and what to
+//! The problems of a scenario: all are reported at once, each with its place, its key and what to
 //! write instead.
 //!
 //! ```text
@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use values::text::printable;
 
-/// A step on the way to a value: a table's key, or a place in a list.
+/// A step on the path to a value: a table's key, or an index in a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// A table's key.
     Name(String),
-    /// From 0.
+    /// Counts from 0.
     Index(usize),
 }
 
@@ -42,33 +42,33 @@ impl From<usize> for Part {
     }
 }
 
-/// Where a value is in the document: `flow`, 0, `rtt`.
+/// The path to a value in the document: `flow`, 0, `rtt`.
 pub type Key = Vec<Part>;
 
-/// A key below another.
+/// Returns the key of a part below `key`.
 pub fn below(key: &[Part], part: impl Into<Part>) -> Key {
     let mut key = key.to_vec();
     key.push(part.into());
     key
 }
 
-/// `flow.0.rtt`.
+/// The key as text: `flow.0.rtt`.
 pub fn dotted(key: &[Part]) -> String {
     key.iter().map(Part::to_string).collect::<Vec<_>>().join(".")
 }
 
-/// One thing that is wrong.
+/// One problem of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Problem {
     /// What is wrong.
     pub message: String,
     /// What to write instead.
     pub hint: String,
-    /// Of which value.
+    /// The key of the value.
     pub key: Key,
     /// The file's name.
     pub file: String,
-    /// Line and column from 1, in characters; `None` where there is no text (a missing file, a
+    /// Line and column from 1, in characters; `None` if there is no text (a missing file, a
     /// scenario made in a program).
     pub place: Option<(usize, usize)>,
     /// The line itself.
@@ -76,7 +76,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Without a place so far.
+    /// A problem that has no place yet.
     pub fn new(message: impl Into<String>, hint: impl Into<String>, key: Key) -> Problem {
         Problem {
             message: message.into(),
@@ -88,7 +88,7 @@ impl Problem {
         }
     }
 
-    /// `flow.0.rtt`.
+    /// The key as text: `flow.0.rtt`.
     pub fn dotted(&self) -> String {
         dotted(&self.key)
     }
@@ -101,7 +101,7 @@ impl fmt::Display for Problem {
             None => self.file.clone(),
         };
         let missing = |last: &Part| self.message.starts_with(&format!("{last} is missing"));
-        let told = match self.key.split_last() {
+        let text = match self.key.split_last() {
             Some((last, around)) if missing(last) && around.is_empty() => {
                 vec![self.message.clone()]
             }
@@ -111,7 +111,7 @@ impl fmt::Display for Problem {
             _ => vec![self.dotted(), self.message.clone()],
         };
         let parts: Vec<_> =
-            std::iter::once(place).chain(told).filter(|part| !part.is_empty()).collect();
+            std::iter::once(place).chain(text).filter(|part| !part.is_empty()).collect();
         f.write_str(&parts.join(": "))?;
         if let Some((line, column)) = self.place
             && !self.source.is_empty()
@@ -122,7 +122,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The line with a caret below; of a very long line the part around the caret.
+/// The line with a caret below; for a very long line the part around the caret.
 fn excerpt(source: &str, line: usize, column: usize) -> String {
     let start = if source.chars().count() > 120 { column.saturating_sub(70) } else { 0 };
     let shown: String = source
@@ -138,10 +138,10 @@ fn excerpt(source: &str, line: usize, column: usize) -> String {
     format!("\n{line:6} | {shown}\n       | {}^", " ".repeat((column - 1).saturating_sub(start)))
 }
 
-/// The text a scenario was read from, and where in it each value stands.
+/// The text of a scenario, and the place of each value in it.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
-    /// How messages call it.
+    /// The name that messages use.
     pub name: String,
     text: Option<String>,
     places: BTreeMap<String, (usize, usize)>,
@@ -150,7 +150,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A text whose values stand at these places, by dotted key: line and column from 1.
+    /// A text with the place (line and column from 1) of each value by dotted key.
     pub fn new(name: &str, text: &str, places: BTreeMap<String, (usize, usize)>) -> Source {
         let mut lines = Vec::new();
         let mut start = 0;
@@ -161,7 +161,8 @@ impl Source {
         Source { name: name.to_owned(), text: Some(text.to_owned()), places, lines }
     }
 
-    /// The problem with its place: of its key, or of the nearest table around it that the text has.
+    /// Adds the place of the problem's key, or of the nearest enclosing table that the text
+    /// contains.
     pub fn locate(&self, problem: Problem, offset: usize) -> Problem {
         if self.text.is_none() {
             return problem;
@@ -173,13 +174,13 @@ impl Source {
         let place = known.map_or((1, 1), |(_, place)| place);
         let mut located = self.at(problem, place, if exact { offset } else { 0 });
         if known.is_none() {
-            // Of a key that the text does not have no line is the wrong one.
+            // The text does not contain this key, so no line is quoted.
             located.source.clear();
         }
         located
     }
 
-    /// The problem at this place, or `offset` characters into the string that begins there.
+    /// Adds this place, or `offset` characters into the string that begins there.
     pub fn at(&self, problem: Problem, (line, column): (usize, usize), offset: usize) -> Problem {
         let text = self.text.as_deref().unwrap_or_default();
         let line = line.clamp(1, self.lines.len().max(1));
@@ -188,7 +189,7 @@ impl Source {
         let length = source.chars().count();
         let mut column = column.clamp(1, length + 1);
         let rest: String = source.chars().skip(column - 1).collect();
-        // An offset only counts characters of the file in a plain string: one quote, no escapes.
+        // An offset counts characters of the file only in a plain string: one quote, no escapes.
         let plain = rest.starts_with(['\'', '"'])
             && !rest.starts_with("'''")
             && !rest.starts_with("\"\"\"")
@@ -204,8 +205,8 @@ impl Source {
         }
     }
 
-    /// The problem at the last key's own name rather than at its value: for keys that should not be
-    /// there.
+    /// Adds the place of the last key's name rather than of its value: for keys that are not
+    /// allowed.
     pub fn at_name(&self, problem: Problem) -> Problem {
         let located = self.locate(problem, 0);
         let (Some((line, column)), Some(last)) = (located.place, located.key.last()) else {

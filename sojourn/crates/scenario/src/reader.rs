@@ -1,43 +1,43 @@
-//! How the tables of the language are declared and read: a struct whose fields are keys. A reader
-//! fills it key by key and gathers what is wrong.
+//! Declares and reads the tables of the language: a table is a struct whose fields are keys. A
+//! reader fills the struct key by key and collects the problems.
 //!
-//! `keys!` declares a table or a part of one, each key a line: its name, its type, its default, its
-//! form. `whole!` makes a table of one part, `joined!` of several. The tables themselves are in
+//! `keys!` declares a table or a part of a table, each key in a line: name, type, default, form.
+//! `whole!` makes a table of one part, `joined!` of several. The tables themselves are in
 //! `model.rs` and `tcp.rs`, the forms in `forms.rs`.
 
 use crate::problem::{Key, Part, Problem, below};
 use values::{Table, Value, Wrong, quoted};
 
-/// How a key's value is read and written.
+/// Reads and writes the value of a key.
 pub(crate) trait Form<T> {
-    /// The value, or `None` after the reader was told what is wrong with it.
+    /// Returns the value, or `None` after it has reported a problem to the reader.
     fn read(&self, value: &Value, key: &Key, reader: &mut Reader<'_>) -> Option<T>;
 
-    /// As a file would hold it; `all`: with what is a default.
+    /// The value as a file would contain it; `all` includes defaults.
     fn write(&self, value: &T, all: bool) -> Value;
 
-    /// The keys of the tables that it reads; `None`: it reads none.
+    /// The keys of the tables that it reads; `None`: it reads no tables.
     fn below(&self) -> Option<fn() -> Vec<KeyOf>> {
         None
     }
 }
 
-/// A key of a table, for those who list the language.
+/// A key of a table, for callers that list the language.
 #[derive(Clone, Debug)]
 pub struct KeyOf {
-    /// As it is written.
+    /// Its name in a file.
     pub name: &'static str,
-    /// The keys of the table, or of each table of the list, that it is.
+    /// The keys of its table, or of each table of its list.
     pub below: Option<fn() -> Vec<KeyOf>>,
 }
 
-/// A struct whose fields are keys, of a table or of a part of one.
+/// A struct whose fields are keys of a table, or of a part of a table.
 pub(crate) trait Fields: Sized {
-    /// The values of its keys, or `None` after the reader was told what is wrong.
+    /// Returns the values of its keys, or `None` after it has reported a problem to the reader.
     fn read(table: &Table, key: &Key, reader: &mut Reader<'_>) -> Option<Self>;
 
-    /// Its keys and their values as a file would hold them; `None`: there is none. `all`: defaults
-    /// too.
+    /// Its keys and their values as a file would contain them; `None`: no value. `all` includes
+    /// defaults.
     fn list(&self, all: bool, out: &mut Vec<(&'static str, Option<Value>)>);
 
     /// Its keys, in order.
@@ -64,20 +64,20 @@ pub(crate) trait Tables: Sized {
     }
 }
 
-/// Fills a table key by key and gathers what is wrong.
+/// Fills a table key by key and collects the problems.
 pub(crate) struct Reader<'d> {
-    /// What to write instead of a key that a table doesn't have: of its name, the table's place and
-    /// the keys that it has.
+    /// Returns the hint for a key that a table does not have, from the key's name, the table's
+    /// place and the table's keys.
     pub(crate) hint: &'d dyn Fn(&str, &Key, &[KeyOf]) -> String,
-    /// What is wrong, and whether it is the key's name that is, or how far into the value.
-    pub(crate) found: Vec<(Problem, Place)>,
+    /// The problems, each with the part of the key that it is about.
+    pub(crate) problems: Vec<(Problem, Place)>,
 }
 
-/// Where a problem stands.
+/// The part of a key that a problem is about.
 pub(crate) enum Place {
-    /// At the key's name.
+    /// The key's name.
     Name,
-    /// So many characters into its value.
+    /// The value, this many characters from its start.
     Value(usize),
 }
 
@@ -87,7 +87,8 @@ impl Reader<'_> {
             Some(index) => below(key, index),
             None => key.clone(),
         };
-        self.found.push((Problem::new(wrong.message, wrong.hint, key), Place::Value(wrong.offset)));
+        self.problems
+            .push((Problem::new(wrong.message, wrong.hint, key), Place::Value(wrong.offset)));
     }
 
     pub(crate) fn table<T: Tables>(&mut self, value: &Value, key: &Key) -> Option<T> {
@@ -98,7 +99,7 @@ impl Reader<'_> {
                 let tables = value.list().is_some_and(|list| list.iter().any(is_table));
                 let hint = match (&key[..], T::keys_whole().first()) {
                     ([name], _) if tables => {
-                        format!("there is one: write [{name}], in single brackets")
+                        format!("there is only one: write [{name}], in single brackets")
                     }
                     ([.., name @ Part::Name(_)], Some(first)) => {
                         format!("write a key of it, such as {name}.{}", first.name)
@@ -115,9 +116,9 @@ impl Reader<'_> {
         if value.list().is_none() {
             let hint = match &key[..] {
                 [name] if is_table(value) => {
-                    format!("there may be several: write [[{name}]], in double brackets")
+                    format!("there can be several: write [[{name}]], in double brackets")
                 }
-                _ => "write it in brackets; tables of a list take two: [[flow]]".to_owned(),
+                _ => "write it in brackets; a list of tables needs two: [[flow]]".to_owned(),
             };
             self.refuse(Wrong::new(format!("{} is not a list", quoted(value)), hint), key);
         }
@@ -140,12 +141,13 @@ impl Reader<'_> {
         self.refuse(wrong, &below(key, name));
     }
 
-    /// Refuses what is no key of this table.
+    /// Refuses the keys that are not in this table.
     pub(crate) fn unknown(&mut self, table: &Table, key: &Key, known: &[KeyOf]) {
         for (name, _) in table.iter() {
             if !known.iter().any(|each| each.name == name) {
                 let hint = (self.hint)(name, key, known);
-                self.found.push((Problem::new("unknown key", hint, below(key, name)), Place::Name));
+                self.problems
+                    .push((Problem::new("unknown key", hint, below(key, name)), Place::Name));
             }
         }
     }
@@ -256,7 +258,7 @@ macro_rules! keys {
     (@default $default:expr) => { $default };
 }
 
-/// A table that has these keys and no others.
+/// A table with exactly these keys.
 macro_rules! whole {
     ($table:ident) => {
         impl $crate::reader::Tables for $table {
@@ -283,7 +285,7 @@ macro_rules! whole {
     };
 }
 
-/// The parts of a table, one behind the other.
+/// A table whose keys are those of several parts, in order.
 macro_rules! joined {
     ($table:ident { $($field:ident: $part:ident),+ }) => {
         impl $crate::reader::Tables for $table {

@@ -1,9 +1,9 @@
-//! A scenario and a seed become what an engine takes: plain integers, every link and every flow
+//! Turns a scenario and a seed into an engine's input: plain integers, every link and every flow
 //! written out.
 //!
-//! What is drawn (RTTs, start times) comes from a random stream named after the flow, so that
-//! adding a flow does not change another's rng. A flow's base RTT is what its links take and the
-//! rest split in two halves behind the last link of each way.
+//! Draws (RTTs, start times) come from a random stream named after the flow, so that a new flow
+//! does not change the draws of another. A flow's base RTT is the delay of its links, and a rest
+//! that is split in two halves behind the last link of each direction.
 
 use crate::check::base_names;
 use crate::forms::Code;
@@ -20,27 +20,49 @@ use units::Rng;
 
 const MS: u64 = 1_000_000;
 
-/// One run of a scenario, whoever can run it.
+/// One run of a scenario, for any engine.
 pub type Run = sim::Scenario<Discipline, Endpoints>;
 /// One direction of one of its links.
 pub type Link = sim::LinkSpec<Discipline>;
 /// One of its flows.
 pub type Flow = sim::FlowSpec<Endpoints>;
-/// What that sends.
+/// The traffic of a flow.
 pub type Traffic = sim::Traffic<Endpoints>;
 
-/// What the simulator takes; `None` where a discipline or a congestion control is Linux's alone.
+/// The simulator's input; `None` if only Linux has a discipline or a congestion control of the run.
 pub fn simulated(run: &Run) -> Option<sim::Scenario> {
     run.with(Discipline::params, Endpoints::simulated)
 }
 
-/// What the simulator takes of a link; `None` where its discipline is Linux's alone.
+/// The simulator's input for a link; `None` if only Linux has its discipline.
 pub fn simulated_link(link: &Link) -> Option<sim::LinkSpec> {
     link.with(&Discipline::params)
 }
 
 impl Scenario {
-    /// The run of this scenario with this seed. A sweep has none: each of its variants does.
+    /// Returns the run of this scenario with this seed.
+    ///
+    /// # Errors
+    ///
+    /// Fails for a sweep: realise each of its variants.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use scenario::{Loaded, no_file};
+    ///
+    /// let text = r#"
+    /// duration = "10 s"
+    /// bottleneck = { rate = "20 Mbit/s", delay = "10 ms" }
+    /// flow = [{ kind = "bulk", count = 2 }]
+    /// "#;
+    /// let home = Loaded::read(text, "home.toml", None, &no_file).expect("a scenario");
+    /// let run = home.scenario.realise(1).expect("it is not a sweep");
+    /// let names: Vec<_> = run.flows.iter().map(|flow| flow.name.as_str()).collect();
+    /// assert_eq!(names, ["bulk.1", "bulk.2"]);
+    /// // Only Linux lacks the simulator's input for some disciplines; this one has it.
+    /// assert!(scenario::realised::simulated(&run).is_some());
+    /// ```
     pub fn realise(&self, seed: u64) -> Result<Run, &'static str> {
         if !self.sweep.is_empty() {
             return Err("this scenario is a sweep: realise each of its variants()");
@@ -52,7 +74,7 @@ impl Scenario {
         let mut flows = Vec::new();
         for (group, (entry, base)) in self.flows.iter().zip(base_names(&self.flows)).enumerate() {
             let way = way_of(&entry.entry, &mut routes, self.dumbbell(), entry.probe())
-                .map_err(|_| "a scenario that was checked has a way for each flow")?;
+                .map_err(|_| "a checked scenario has a route for each flow")?;
             let takes = way.delay(&shared);
             let traffic = traffic(entry, &self.code, self.duration);
             let arrivals = Rng::new(seed, &format!("{base}/arrivals"));
@@ -98,7 +120,7 @@ impl Scenario {
     }
 }
 
-/// Whether its TCP hosts are all ns-2's; then its links are, too.
+/// Whether all its TCP hosts are ns-2's; its links are then ns-2's, too.
 fn of_ns2(flows: &[Flow]) -> bool {
     let mut profiles = flows.iter().filter_map(|flow| flow.traffic.tcp()).map(|tcp| tcp.profile);
     profiles.next() == Some("ns2") && profiles.all(|profile| profile == "ns2")
@@ -131,7 +153,7 @@ fn shared_link(shared: &Shared, code: &Code) -> Link {
     }
 }
 
-/// The flow's way; with `access`, from the sender's own link to the network and back over it.
+/// The flow's route; with `access` it starts at the sender's own link, and ends there.
 fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) -> Way {
     let Some(bps) = entry.entry.access else { return way.clone() };
     let first = links.len();
@@ -167,7 +189,7 @@ fn way_with_access(entry: &Entry, name: &str, way: &Way, links: &mut Vec<Link>) 
     Way { path, back }
 }
 
-/// The named host among the flow's two ends: of its source, or of `target`, the node it leads to.
+/// The named host at one of the flow's two ends: its source, or `target`, the node where it ends.
 fn hosts(entry: &FlowEntry, index: u32, target: &str) -> [Option<String>; 2] {
     let Some(hosts) = &entry.hosts else { return [None, None] };
     let node = entry.hosts_at.as_deref().unwrap_or(HOME);
@@ -189,10 +211,10 @@ fn flow(
 ) -> Flow {
     let common = &entry.entry;
     let of = |spread: &Spread, what: &str| {
-        // The first number of the stream called so, drawn if it is asked for.
+        // The first number of the stream with this name, drawn only if needed.
         spread.of(index, common.count, || Rng::new(seed, &format!("{name}/{what}")).next_u64())
     };
-    // To a host that the scenario names lead flows of many RTTs: theirs lie at their other ends.
+    // A named host has flows of many RTTs, so the rest of each RTT lies at the flow's other end.
     let rest = common.rtt.as_ref().map_or(takes, |rtt| of(rtt, "rtt")) - takes;
     let path_extra_ns = match &hosts {
         [None, None] => rest - rest / 2,
@@ -220,21 +242,21 @@ fn numbers(way: Vec<usize>) -> Vec<u32> {
     way.into_iter().map(|link| link as u32).collect()
 }
 
-/// Sizes in bytes of what a scenario bounds far below 2^32.
+/// A size in bytes that its form bounds far below 2^32.
 fn bytes(number: u64) -> u32 {
     u32::try_from(number).expect("its form bounds it")
 }
 
-/// The traffic of the flow `index` of an entry: a page's objects are dealt out in turn.
-fn dealt(whole: &Traffic, index: u32, count: u32) -> Traffic {
-    let mut own = whole.clone();
+/// The traffic of flow `index` of an entry: a page's objects are assigned to the flows in turn.
+fn dealt(all: &Traffic, index: u32, count: u32) -> Traffic {
+    let mut own = all.clone();
     if let Traffic::Transfers { objects: Some(objects), .. } = &mut own {
         *objects = *objects / count + u32::from(index < *objects % count);
     }
     own
 }
 
-/// A bulk flow of a size has its own.
+/// Draws the size of a bulk flow that has one.
 fn sized(entry: &Entry, mut traffic: Traffic, name: &str, seed: u64) -> Traffic {
     if let (Kind::Bulk(_, Bulk { size: Some(size) }), Traffic::Bulk { bytes, .. }) =
         (&entry.kind, &mut traffic)
@@ -256,7 +278,7 @@ fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
         off_ns,
     };
     match &entry.kind {
-        // Drawn for each flow: see `sized`.
+        // `sized` draws it for each flow.
         Kind::Bulk(tcp, own) => {
             let bytes = own.size.as_ref().map(|size| size.mean() as u64);
             Traffic::Bulk { bytes, tcp: endpoints(tcp) }
@@ -289,7 +311,7 @@ fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
             let last = own.packets.last().map_or(0, |packet| packet.0);
             Traffic::Capture {
                 packets: own.packets.iter().map(|&(at, size)| (at, bytes(size))).collect(),
-                // They don't come again within the run.
+                // The packets do not repeat within the run.
                 period_ns: own.repeat.unwrap_or(duration.max(last + 1)),
             }
         }
@@ -312,18 +334,19 @@ fn traffic(entry: &Entry, code: &Code, duration: u64) -> Traffic {
     }
 }
 
-/// 100 ms, or longer so that the table keeps to about 20 000 rows.
+/// 100 ms, or longer so that the table has at most about 20 000 rows.
 fn queue_interval(duration: u64, links: usize) -> u64 {
     at_least(100 * MS, u128::from(duration) * links as u128 / 20_000)
 }
 
-/// 100 ms for up to 20 flows, 1 s beyond, or longer so that the table keeps to about 200 000 rows.
+/// 100 ms for up to 20 flows, 1 s for more, or longer so that the table has at most about 200 000
+/// rows.
 fn flow_interval(duration: u64, flows: usize) -> u64 {
     let shortest = if flows <= 20 { 100 * MS } else { 1000 * MS };
     at_least(shortest, u128::from(duration) * flows as u128 / 200_000)
 }
 
-/// The next of 1, 2, 5, 10, ... times the shortest.
+/// The first of 1, 2, 5, 10, ... times the shortest that is long enough.
 fn at_least(shortest: u64, needed: u128) -> u64 {
     let scales = (0..20).flat_map(|power| [1, 2, 5].map(|step| step * 10u128.pow(power)));
     let mut intervals = scales.map(|scale| u128::from(shortest) * scale);

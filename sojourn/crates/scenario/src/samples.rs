@@ -1,9 +1,9 @@
-//! Samples of a sweep that is no grid: points drawn between the two ends of each range.
+//! Sampled sweeps: points drawn between the two ends of each range, in place of a grid.
 //!
-//! A grid of five keys with five values is 3125 variants. Fifty points that are spread over the
-//! same space say more of each key. A Latin hypercube (McKay, Beckman, Conover 1979) cuts each range
-//! into as many strata as there are points and puts one point into each; `random` draws each point
-//! by itself.
+//! A grid of five keys with five values is 3125 variants. Fifty points spread over the same space
+//! show more of each key. A Latin hypercube (McKay, Beckman, Conover 1979) cuts each range into as
+//! many strata as there are points and puts one point into each; `random` draws each point
+//! independently.
 //!
 //! ```text
 //! "bottleneck.rate" = "1 Mbit/s .. 100 Mbit/s"
@@ -12,9 +12,9 @@
 //! sampling = "lhs"
 //! ```
 //!
-//! Each key has a random stream of its own, named by the key, so a further key moves no point of
-//! the others. Strata are of equal width on the range's scale: a rate's, and that of a range whose
-//! ends differ by more than a factor of eight, is logarithmic.
+//! Each key has its own random stream, named by the key, so a further key moves no point of the
+//! others. Strata have equal widths on the range's scale. The scale is logarithmic for a rate, and
+//! for a range whose ends differ by more than a factor of eight.
 
 use units::Rng;
 use values::quantity::{
@@ -24,7 +24,7 @@ use values::quantity::{
 use values::text::{did_you_mean, nearest};
 use values::{Value, Wrong, general, quoted};
 
-/// Significant digits of a drawn number: a value that people can read and write.
+/// Significant digits of a drawn number, so that people can read and write it.
 const DIGITS: usize = 4;
 /// The ratio of a range's ends above which it is drawn on a logarithmic scale.
 const WIDE: f64 = 8.0;
@@ -33,20 +33,20 @@ const EXAMPLE: &str = "1 Mbit/s .. 100 Mbit/s";
 /// How points are drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampling {
-    /// Points.
+    /// The number of points.
     pub count: usize,
-    /// How they lie.
+    /// The distribution of the points.
     pub design: Design,
-    /// Of the random streams.
+    /// The seed of the random streams.
     pub seed: u64,
 }
 
-/// How points lie in a range.
+/// The distribution of points in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
-    /// A Latin hypercube: one in each stratum.
+    /// A Latin hypercube: one point in each stratum.
     Lhs,
-    /// Each by itself.
+    /// Each point independently.
     Random,
 }
 
@@ -54,7 +54,7 @@ impl Design {
     /// Every design.
     pub const ALL: [Design; 2] = [Design::Lhs, Design::Random];
 
-    /// As a scenario names it.
+    /// The name in a scenario.
     pub fn name(self) -> &'static str {
         match self {
             Design::Lhs => "lhs",
@@ -70,18 +70,18 @@ impl Design {
         let names = Design::ALL.map(Design::name);
         let known = format!("known: {}", names.join(", "));
         let hint = did_you_mean(nearest(text, names), &known);
-        Err(Wrong::new(format!("{} is no design", quoted(value)), hint))
+        Err(Wrong::new(format!("{} is not a sampling design", quoted(value)), hint))
     }
 }
 
-/// On what scale a range is cut into strata.
+/// The scale on which a range is cut into strata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scale {
     Linear,
     Log,
 }
 
-/// What the numbers of a range are.
+/// The quantity of a range's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quantity {
     Rate,
@@ -98,15 +98,15 @@ pub struct Range {
     low: f64,
     high: f64,
     quantity: Quantity,
-    /// The scale that its text names.
-    said: Option<Scale>,
+    /// The scale in its text.
+    named: Option<Scale>,
 }
 
 impl Range {
     /// `1 Mbit/s .. 100 Mbit/s`; `log` or `linear` before it names the scale.
     pub(crate) fn read(text: &str) -> Result<Range, Wrong> {
         let text = text.trim_matches(is_blank);
-        let (said, ends) = match text.split_once(is_blank) {
+        let (named, ends) = match text.split_once(is_blank) {
             Some(("log", rest)) => (Some(Scale::Log), rest),
             Some(("linear", rest)) => (Some(Scale::Linear), rest),
             _ => (None, text),
@@ -122,19 +122,19 @@ impl Range {
         let (quantity, low, high) = numbers(low, high)
             .ok_or_else(|| none(format!("{}: its ends are not of one quantity", shown())))?;
         if low >= high {
-            let hint = "write the lower end first, and two that differ";
-            return Err(Wrong::new(format!("{} has no inside", shown()), hint));
+            let hint = "write the lower end first, and two different ends";
+            return Err(Wrong::new(format!("{} is an empty range", shown()), hint));
         }
-        if said == Some(Scale::Log) && low <= 0.0 {
+        if named == Some(Scale::Log) && low <= 0.0 {
             let hint = "write a lower end above zero, or linear in place of log";
             return Err(Wrong::new(format!("{}: a logarithm of zero", shown()), hint));
         }
-        Ok(Range { low, high, quantity, said })
+        Ok(Range { low, high, quantity, named })
     }
 
-    /// As it stands in a scenario.
+    /// The range as a scenario file contains it.
     pub(crate) fn write(&self) -> String {
-        let word = match self.said {
+        let word = match self.named {
             Some(Scale::Log) => "log ",
             Some(Scale::Linear) => "linear ",
             None => "",
@@ -149,7 +149,7 @@ impl Range {
     fn scale(&self) -> Scale {
         let wide = self.quantity == Quantity::Rate || self.high > WIDE * self.low;
         let usual = if self.low > 0.0 && wide { Scale::Log } else { Scale::Linear };
-        self.said.unwrap_or(usual)
+        self.named.unwrap_or(usual)
     }
 
     /// A value for each point.
@@ -158,21 +158,21 @@ impl Range {
         shares(sampling, &mut rng).into_iter().map(|share| self.value(self.at(share))).collect()
     }
 
-    /// The number at this share of the range, 0 to 1.
+    /// The number at this share of the range, from 0 to 1.
     fn at(&self, share: f64) -> f64 {
         let (low, high) = (self.low, self.high);
-        let found = match (self.scale(), self.quantity) {
+        let number = match (self.scale(), self.quantity) {
             (Scale::Log, _) => low * libm::exp(share * libm::log(high / low)),
-            // Each whole number has a share of its own, the ends too.
+            // Each whole number has an equal share, the ends too.
             (Scale::Linear, Quantity::Whole) => libm::floor(low + share * (high - low + 1.0)),
             (Scale::Linear, _) => low + share * (high - low),
         };
-        let rounded = format!("{found:.*e}", DIGITS - 1).parse().unwrap_or(found);
+        let rounded = format!("{number:.*e}", DIGITS - 1).parse().unwrap_or(number);
         let whole = !matches!(self.quantity, Quantity::Percent | Quantity::Real);
         (if whole { libm::round(rounded) } else { rounded }).clamp(low, high)
     }
 
-    /// A number as a scenario says it.
+    /// A number as a scenario file contains it.
     fn value(&self, number: f64) -> Value {
         match self.quantity {
             Quantity::Rate => format_rate(number as u64).into(),
@@ -203,7 +203,7 @@ fn numbers(low: &str, high: &str) -> Option<(Quantity, f64, f64)> {
     readers.into_iter().find_map(|(quantity, read)| Some((quantity, read(low)?, read(high)?)))
 }
 
-/// Places in a range, each 0 to 1.
+/// Positions in a range, each from 0 to 1.
 fn shares(sampling: &Sampling, rng: &mut Rng) -> Vec<f64> {
     let count = sampling.count;
     let within: Vec<f64> = (0..count).map(|_| rng.unit()).collect();
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_drawn_by_its_logarithm_and_a_narrow_time_evenly() {
-        // Of 1 to 100 Mbit/s half of the strata lie below 10 Mbit/s, of 10 to 20 ms half below 15.
+        // Half of the strata of 1 to 100 Mbit/s lie below 10 Mbit/s; of 10 to 20 ms, below 15.
         for (text, middle) in [
             ("1 Mbit/s .. 100 Mbit/s", 1e7),
             ("10 ms .. 20 ms", 15e6),

@@ -1,10 +1,11 @@
-//! Sweeps: `"bottleneck.qdisc" = ["pfifo", "codel"]` under `[sweep]`, and what a dotted key means.
+//! Sweeps: `"bottleneck.qdisc" = ["pfifo", "codel"]` under `[sweep]`, and the meaning of dotted
+//! keys.
 //!
-//! Every combination of the values is one scenario, the first key varying slowest. A key is the
-//! path to a value; the entries of `[[flow]]` and `[[link]]` are named by position from 0
-//! (`flow.0.count`), by name or kind (`flow.bulk.count`), or all at once (`flow.*.ecn`). Keys with
-//! ranges have values drawn together (`samples.rs`): each point drawn meets every combination of
-//! the other values.
+//! Each combination of the values is one scenario; the first key varies slowest. A key is the path
+//! to a value. The entries of `[[flow]]` and `[[link]]` are named by index from 0 (`flow.0.count`),
+//! by name or kind (`flow.bulk.count`), or all at once (`flow.*.ecn`). Keys with ranges have values
+//! drawn together (`samples.rs`): each drawn point is combined with every combination of the other
+//! values.
 
 use crate::model::{Axis, MAX_VARIANTS, Sweep};
 use crate::problem::{Key, Part, Problem, Source, below, dotted};
@@ -13,10 +14,10 @@ use values::quantity::{TIME, parse_duration};
 use values::text::{nearest, quoted as quoted_words};
 use values::{Table, Value, quoted, real};
 
-/// Keys whose value says in a label what it is.
-const SPEAK_FOR_THEMSELVES: [&str; 5] = ["qdisc", "congestion", "profile", "title", "link_layer"];
+/// Keys whose value needs no key in a label.
+const SELF_EXPLANATORY: [&str; 5] = ["qdisc", "congestion", "profile", "title", "link_layer"];
 
-/// One point of a sweep: which value each of its keys has.
+/// One point of a sweep: the value of each key.
 #[derive(Clone, Debug)]
 pub(crate) struct Change<'s> {
     settings: Vec<Setting<'s>>,
@@ -26,13 +27,13 @@ pub(crate) struct Change<'s> {
 #[derive(Clone, Debug)]
 struct Setting<'s> {
     key: &'s str,
-    /// Which of the key's values; `None`: it was drawn.
+    /// The index of the key's value; `None`: the value was drawn.
     index: Option<usize>,
     value: Value,
 }
 
 impl Setting<'_> {
-    /// Where it is in the document.
+    /// Its key in the document.
     fn at(&self) -> Key {
         let key: Key = vec!["sweep".into(), self.key.into()];
         self.index.map_or_else(|| key.clone(), |index| below(&key, index))
@@ -40,13 +41,13 @@ impl Setting<'_> {
 }
 
 impl Change<'_> {
-    /// The document with the values set.
+    /// Returns the document with the values set.
     pub(crate) fn apply(&self, document: &Table, source: &Source) -> Result<Table, Vec<Problem>> {
         let mut result = document.clone();
-        let moved = |setting: &Setting<'_>, found: Result<(), Vec<Problem>>| {
-            let found = found.err().unwrap_or_default().into_iter();
+        let moved = |setting: &Setting<'_>, result: Result<(), Vec<Problem>>| {
+            let problems = result.err().unwrap_or_default().into_iter();
             let at = move |problem| Problem { key: setting.at(), ..problem };
-            found.map(|problem| source.locate(at(problem), 0)).collect::<Vec<_>>()
+            problems.map(|problem| source.locate(at(problem), 0)).collect::<Vec<_>>()
         };
         let mut problems = Vec::new();
         for setting in &self.settings {
@@ -60,7 +61,7 @@ impl Change<'_> {
         if problems.is_empty() { Ok(result) } else { Err(problems) }
     }
 
-    /// The setting of the key that a problem of the changed scenario is of.
+    /// The setting of the key that a problem of the changed scenario is about.
     fn near(&self, problem: &Problem) -> Option<&Setting<'_>> {
         let written: Vec<_> = problem.key.iter().map(Part::to_string).collect();
         self.settings.iter().find(|setting| {
@@ -69,12 +70,12 @@ impl Change<'_> {
         })
     }
 
-    /// Whether a problem of the changed scenario is of a key that the sweep sets.
+    /// Whether a problem of the changed scenario is about a key that the sweep sets.
     pub(crate) fn is_of(&self, problem: &Problem) -> bool {
         self.near(problem).is_some()
     }
 
-    /// A problem of the changed scenario, placed at the value in `[sweep]` that made it.
+    /// Moves a problem of the changed scenario to the value in `[sweep]` that caused it.
     pub(crate) fn relocate(&self, problem: Problem, source: &Source) -> Problem {
         if problem.key.first() == Some(&"sweep".into()) {
             return problem;
@@ -90,24 +91,24 @@ impl Change<'_> {
 
     /// Each key with its value.
     pub(crate) fn values(&self) -> Vec<(String, Value)> {
-        self.settings.iter().map(|one| (one.key.to_owned(), one.value.clone())).collect()
+        self.settings.iter().map(|set| (set.key.to_owned(), set.value.clone())).collect()
     }
 
     /// The change as a label: `codel, rate 5 Mbit/s`.
     fn words(&self) -> String {
-        let words = |one: &Setting<'_>| {
-            let last = one.key.rsplit('.').next().unwrap_or(one.key);
-            if SPEAK_FOR_THEMSELVES.contains(&last) {
-                text(&one.value)
+        let words = |set: &Setting<'_>| {
+            let last = set.key.rsplit('.').next().unwrap_or(set.key);
+            if SELF_EXPLANATORY.contains(&last) {
+                text(&set.value)
             } else {
-                format!("{last} {}", text(&one.value))
+                format!("{last} {}", text(&set.value))
             }
         };
         self.settings.iter().map(words).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// Sets the value at a dotted key; `None` takes the key away.
+/// Sets the value at a dotted key; `None` removes the key.
 pub(crate) fn change(
     document: &mut Table,
     key: &str,
@@ -119,7 +120,7 @@ pub(crate) fn change(
     Ok(())
 }
 
-/// Refuses a key that was set and changes nothing: once all are set, in whatever order.
+/// Refuses a key that changes nothing, after all keys are set in any order.
 pub(crate) fn check_set(document: &Table, key: &str) -> Result<(), Vec<Problem>> {
     for path in paths(document, key).map_err(|wrong| wrong.of(key))? {
         check_common(document, &path).map_err(|wrong| wrong.of(key))?;
@@ -128,7 +129,7 @@ pub(crate) fn check_set(document: &Table, key: &str) -> Result<(), Vec<Problem>>
     Ok(())
 }
 
-/// Every point of the sweep: of what is drawn point by point, of the rest the first key varying
+/// Every point of the sweep: drawn values point by point; among the others the first key varies
 /// slowest.
 pub(crate) fn changes<'s>(
     sweep: &'s Sweep,
@@ -159,24 +160,28 @@ pub(crate) fn changes<'s>(
     Ok(points)
 }
 
-/// Refuses what can't be swept.
+/// Refuses keys and values that can't be swept.
 fn check(sweep: &Sweep, source: &Source) -> Result<(), Vec<Problem>> {
     let mut problems = Vec::new();
     let mut size = sweep.sampling.as_ref().map_or(1, |sampling| sampling.count);
-    let mut tell = |message: String, hint: String, key: Key| {
+    let mut refuse = |message: String, hint: String, key: Key| {
         problems.push(source.locate(Problem::new(message, hint, key), 0));
     };
     for (key, axis) in &sweep.axes {
         let at: Key = vec!["sweep".into(), key.as_str().into()];
         let head = key.split('.').next().unwrap_or_default();
         if ["sweep", "seed", "seeds", "label"].contains(&head) {
-            tell(format!("{key} can't be swept"), "every variant runs with every seed".into(), at);
+            refuse(
+                format!("{key} can't be swept"),
+                "every variant runs with every seed".into(),
+                at,
+            );
             continue;
         }
         let Axis::Values(values) = axis else { continue };
         if values.is_empty() {
             let shown = quoted(&Value::List(values.clone()));
-            tell(
+            refuse(
                 format!("{shown} is not a list of values"),
                 "write [\"codel\", \"fq_codel\"]".into(),
                 at,
@@ -184,13 +189,13 @@ fn check(sweep: &Sweep, source: &Source) -> Result<(), Vec<Problem>> {
         } else if values.iter().map(|value| format!("{value:?}")).collect::<BTreeSet<_>>().len()
             < values.len()
         {
-            tell("a value stands there twice".into(), "write each value once".into(), at);
+            refuse("a value is listed twice".into(), "write each value once".into(), at);
         } else {
             size = size.saturating_mul(values.len());
         }
     }
     if size > MAX_VARIANTS {
-        tell(
+        refuse(
             format!("{size} variants"),
             format!("the most is {MAX_VARIANTS}"),
             vec!["sweep".into()],
@@ -199,7 +204,7 @@ fn check(sweep: &Sweep, source: &Source) -> Result<(), Vec<Problem>> {
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
-/// The points that are drawn from ranges, each once; a single one without settings where there are
+/// The points that are drawn from ranges, each once; a single point without settings if there are
 /// no ranges.
 fn drawn(sweep: &Sweep) -> Vec<Change<'_>> {
     let Some(sampling) = &sweep.sampling else { return vec![Change { settings: Vec::new() }] };
@@ -217,7 +222,7 @@ fn drawn(sweep: &Sweep) -> Vec<Change<'_>> {
             .map(|(key, values)| Setting { key, index: None, value: values[row].clone() })
             .collect(),
     };
-    // Of few whole numbers the same ones are drawn again.
+    // Few whole numbers are drawn several times.
     let mut seen = BTreeSet::new();
     (0..sampling.count)
         .map(point)
@@ -231,34 +236,34 @@ pub(crate) fn labels(points: &[Change<'_>]) -> Vec<String> {
     if short.iter().cloned().collect::<BTreeSet<_>>().len() == short.len() {
         return short;
     }
-    let whole = |point: &Change<'_>| {
-        let words = point.settings.iter().map(|one| format!("{} {}", one.key, text(&one.value)));
+    let full = |point: &Change<'_>| {
+        let words = point.settings.iter().map(|set| format!("{} {}", set.key, text(&set.value)));
         words.collect::<Vec<_>>().join(", ")
     };
-    points.iter().map(whole).collect()
+    points.iter().map(full).collect()
 }
 
-/// `bottleneck.qdisc = [...]` without quotes is a table in TOML: the same as the quoted key.
+/// Flattens a table: `bottleneck.qdisc = [...]` without quotes means the same as the quoted key.
 pub(crate) fn flat(sweep: &Table) -> Table {
-    let mut found = Table::default();
+    let mut flattened = Table::default();
     for (key, value) in sweep.iter() {
         match value.table() {
             Some(inner) => {
                 for (rest, value) in flat(inner).iter() {
-                    found.set(&format!("{key}.{rest}"), value.clone());
+                    flattened.set(&format!("{key}.{rest}"), value.clone());
                 }
             }
-            None => found.set(key, value.clone()),
+            None => flattened.set(key, value.clone()),
         }
     }
-    found
+    flattened
 }
 
-/// What is wrong with a dotted key, and what to write instead.
+/// Why a dotted key names nothing, and what to write instead.
 pub(crate) struct NoSuchKey(String, String);
 
 impl NoSuchKey {
-    /// As a problem of the key.
+    /// Returns it as a problem of the key.
     fn of(self, key: &str) -> Vec<Problem> {
         vec![Problem::new(self.0, self.1, key.split('.').map(Part::from).collect())]
     }
@@ -274,7 +279,7 @@ pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> 
     };
     let entries = document.get(head).and_then(Value::list).unwrap_or_default();
     let names: Vec<_> = entries.iter().map(|entry| name_of(entry, head)).collect();
-    let mut found = Vec::new();
+    let mut places = Vec::new();
     for (index, name) in names.iter().enumerate() {
         let number = index.to_string();
         let below =
@@ -282,11 +287,11 @@ pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> 
         if let Some(below) = below {
             let mut path: Key = vec![head.into(), index.into()];
             path.extend(below.split('.').map(Part::from));
-            found.push(path);
+            places.push(path);
         }
     }
-    if !found.is_empty() {
-        return Ok(found);
+    if !places.is_empty() {
+        return Ok(places);
     }
     let words: Vec<_> = names
         .iter()
@@ -294,15 +299,15 @@ pub(crate) fn paths(document: &Table, key: &str) -> Result<Vec<Key>, NoSuchKey> 
         .chain((0..entries.len()).map(|index| index.to_string()))
         .chain(["*".into()])
         .collect();
-    let asked = rest.split('.').next().unwrap_or_default();
-    let guess = nearest(asked, words.iter().map(String::as_str))
+    let entry = rest.split('.').next().unwrap_or_default();
+    let guess = nearest(entry, words.iter().map(String::as_str))
         .map_or(String::new(), |guess| format!("did you mean {head}.{guess}? "));
     let hint = format!("{guess}known: {}", words[..words.len().min(20)].join(", "));
     Err(NoSuchKey(format!("{} names no [[{head}]]", quoted_words(key)), hint))
 }
 
-/// What is left of a sweep once the values at these places are settled: keys that name something
-/// else too.
+/// The rest of a sweep after the values at these places are settled; a key stays if it names any
+/// other place.
 pub(crate) fn unsettled(sweep: &Sweep, document: &Table, settled: &BTreeSet<Key>) -> Sweep {
     let axes: Vec<_> =
         sweep.axes.iter().filter(|(key, _)| stays(key, document, settled)).cloned().collect();
@@ -310,10 +315,10 @@ pub(crate) fn unsettled(sweep: &Sweep, document: &Table, settled: &BTreeSet<Key>
     Sweep { axes, sampling: sweep.sampling.clone().filter(|_| ranged) }
 }
 
-/// Whether this key of a sweep names something else than the settled places.
+/// Whether this key of a sweep names any place that is not settled.
 pub(crate) fn stays(key: &str, document: &Table, settled: &BTreeSet<Key>) -> bool {
     match paths(document, key) {
-        // It is refused where the sweep is read.
+        // Reading the sweep reports the error.
         Err(_) => true,
         Ok(named) => !named
             .iter()
@@ -321,7 +326,7 @@ pub(crate) fn stays(key: &str, document: &Table, settled: &BTreeSet<Key>) -> boo
     }
 }
 
-/// What an entry may be called in a key: its name, or its kind (a link: from-to).
+/// The name of an entry in a key: its name, or its kind (for a link: from-to).
 fn name_of(entry: &Value, head: &str) -> String {
     let get = |key: &str| entry.table().and_then(|table| table.get(key));
     let shown = |value: Option<&Value>| value.map_or("None".into(), text);
@@ -332,17 +337,17 @@ fn name_of(entry: &Value, head: &str) -> String {
     }
 }
 
-/// They go together: a direction that gives one takes none from the common table.
+/// Keys that belong together: a direction that sets one of them takes none from the common table.
 const RATES: &[&str] = &["rate", "schedule", "repeat", "trace"];
 const DELAYS: &[&str] = &["delay", "delay_schedule", "delay_repeat", "delay_trace"];
 
-/// The keys of a link of which a table's own one takes the place of all: `key` and those beside it.
+/// The keys that a table's own `key` replaces together with `key`.
 pub(crate) fn together(key: &str) -> Vec<&str> {
     let group = [RATES, DELAYS].into_iter().find(|keys| keys.contains(&key));
     group.map_or(vec![key], <[_]>::to_vec)
 }
 
-/// Refuses a common value of the bottleneck that neither direction would take: setting it would
+/// Refuses a common value of the bottleneck that neither direction uses, since setting it would
 /// change nothing.
 fn check_common(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
     let [Part::Name(head), Part::Name(key)] = &path[..] else { return Ok(()) };
@@ -367,7 +372,7 @@ fn check_common(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
     Ok(())
 }
 
-/// Refuses a rate or delay of a table whose steps begin at once: setting it would change nothing.
+/// Refuses a rate or delay whose table has steps from 0 s, since setting it would change nothing.
 fn check_steps(document: &Table, path: &Key) -> Result<(), NoSuchKey> {
     let Some((Part::Name(key), around)) = path.split_last() else { return Ok(()) };
     let (steps, file) = match &**key {
@@ -403,7 +408,7 @@ pub(crate) fn table_at<'d>(document: &'d Table, at: &[Part]) -> Option<&'d Table
     }
 }
 
-/// Sets a value; `None` takes the key away.
+/// Sets a value; `None` removes the key.
 fn set(document: &mut Table, path: &Key, value: Option<&Value>) -> Result<(), NoSuchKey> {
     match &path[0] {
         Part::Name(name) if name == "seed" => document.remove("seeds"),
@@ -444,13 +449,12 @@ fn set(document: &mut Table, path: &Key, value: Option<&Value>) -> Result<(), No
     Ok(())
 }
 
-/// Whether a problem's key lies at, below or around a swept key, where an entry may be named by
-/// name.
+/// Whether a problem's key is equal to, below or above a swept key; an entry may be given by name.
 fn reaches(swept: &[&str], written: &[String]) -> bool {
     let entries = ["flow", "link"].contains(&swept[0]);
     if !entries {
         let shorter = swept.len().min(written.len());
-        return swept[..shorter].iter().zip(written).all(|(one, other)| one == other);
+        return swept[..shorter].iter().zip(written).all(|(key, part)| key == part);
     }
     written.len() > 2
         && written[0] == swept[0]

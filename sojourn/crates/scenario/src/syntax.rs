@@ -1,15 +1,15 @@
-//! What to write where a text is not TOML.
+//! Hints for a text that is not TOML.
 //!
-//! The parser knows what it expected; what the writer meant shows in the line itself: a word
-//! without quotes, YAML's colon, JSON's brace.
+//! The parser reports what it expected; the line itself shows what the writer meant: a word without
+//! quotes, YAML's colon, JSON's brace.
 
 use values::quantity::with_point;
 
-/// Tables of which a scenario has several.
+/// Tables that a scenario may have several times.
 const SEVERAL: [&str; 2] = ["flow", "link"];
 
-/// The line (from 1) that is to blame for what the parser found at `line`: of a `[flow]` with a
-/// `[[flow]]` below, which is right, the first.
+/// The line (from 1) to blame for the parser's message at `line`: for a `[flow]` with a correct
+/// `[[flow]]` below, the first.
 pub(crate) fn blamed(message: &str, text: &str, line: usize) -> usize {
     let second = header(text.split('\n').nth(line.max(1) - 1).unwrap_or_default());
     let name = SEVERAL.into_iter().find(|name| second == format!("[[{name}]]"));
@@ -19,20 +19,19 @@ pub(crate) fn blamed(message: &str, text: &str, line: usize) -> usize {
     found.map_or(line, |index| index + 1)
 }
 
-/// A line without its comment and the blanks around.
+/// A line without its comment and the blanks around it.
 fn header(line: &str) -> &str {
     line.split('#').next().unwrap_or_default().trim()
 }
 
-/// What is wrong and what to write instead, by the parser's message and the line (from 1) that it
-/// is about.
+/// The message and the hint, from the parser's message and the line (from 1) that it is about.
 pub(crate) fn explained(message: &str, text: &str, line: usize) -> (String, String) {
-    let (wrong, hint) = meant(message, text, line);
+    let (wrong, hint) = explain(message, text, line);
     let hint = if hint.is_empty() { usual(message) } else { hint };
     (wrong, hint)
 }
 
-/// What to write where nothing tells what was meant.
+/// The hint if nothing shows what the writer meant.
 fn usual(message: &str) -> String {
     let closing = message
         .find("unclosed ")
@@ -44,24 +43,24 @@ fn usual(message: &str) -> String {
         });
     match closing {
         Some(close) => {
-            format!("what opens is closed on the same line, a list on a later one: write {close}")
+            format!("close it on the same line (a list may end on a later line): write {close}")
         }
         None => r#"write key = "text", key = 5, [table] or [[flow]]"#.to_owned(),
     }
 }
 
-fn meant(message: &str, text: &str, line: usize) -> (String, String) {
+fn explain(message: &str, text: &str, line: usize) -> (String, String) {
     let same = |hint: &str| (message.to_owned(), hint.to_owned());
     let lines = text.split('\n').count();
     let here = text.split('\n').nth(line.min(lines) - 1).unwrap_or_default().trim_end_matches('\r');
     if message.contains("duplicate") {
         if let Some(name) = SEVERAL.into_iter().find(|name| header(here) == format!("[{name}]")) {
             return (
-                format!("[{name}] is one table, and there is another"),
+                format!("[{name}] is a single table, and the file has another"),
                 format!("write each as [[{name}]], in double brackets"),
             );
         }
-        return same("a key may stand in a table once; several flows are several [[flow]]");
+        return same("a key may appear once in a table; write a [[flow]] for each flow");
     }
     let start = text.trim_start();
     if start.starts_with('{') {
@@ -77,7 +76,7 @@ fn meant(message: &str, text: &str, line: usize) -> (String, String) {
     }
     let plain = here.split(" #").next().unwrap_or_default().trim_end();
     match assigned(plain) {
-        Some((key, value)) => told(key, value.trim(), message),
+        Some((key, value)) => explain_value(key, value.trim(), message),
         None => same(""),
     }
 }
@@ -113,7 +112,7 @@ fn as_toml(key: &str, value: &str) -> String {
     if value.is_empty() { format!("[{key}]") } else { format!("{key} = {}", plain(value)) }
 }
 
-/// The value as TOML takes it: a number, a list or quoted text as it is, all else in quotes.
+/// The value as TOML takes it: numbers, lists and quoted text unchanged, other text in quotes.
 fn plain(value: &str) -> String {
     if value.starts_with(['"', '\'', '[']) || is_number(value) {
         value.to_owned()
@@ -139,29 +138,32 @@ fn is_number(text: &str) -> bool {
         && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
 }
 
-/// `value` is what stands behind `key =`, without a comment.
-fn told(key: &str, value: &str, message: &str) -> (String, String) {
+/// `value` is the text after `key =`, without a comment.
+fn explain_value(key: &str, value: &str, message: &str) -> (String, String) {
     let same = |hint: String| (message.to_owned(), hint);
     let lower = value.to_ascii_lowercase();
-    // TOML's words are small; a word in small letters would have been read.
+    // TOML's words are lower case; a word in lower case would have been parsed.
     for (truth, words) in [("true", ["true", "yes", "on"]), ("false", ["false", "no", "off"])] {
         if words.contains(&&*lower) {
             return (
-                format!("{value} is no value"),
-                format!("write {key} = {truth}, in small letters"),
+                format!("{value} is not a TOML value"),
+                format!("write {key} = {truth}, in lower case"),
             );
         }
     }
     if ["null", "none", "nil", "~"].contains(&&*lower) {
-        return (format!("{value} is no value"), format!("TOML has no null: leave {key} out"));
+        return (
+            format!("{value} is not a TOML value"),
+            format!("TOML has no null: leave {key} out"),
+        );
     }
     if value.contains(['“', '”']) {
-        return same(format!("quotes are plain: write {key} = {}", in_quotes(value)));
+        return same(format!("use plain quotes: write {key} = {}", in_quotes(value)));
     }
     if value.starts_with('=') {
         let rest = value.trim_start_matches(['=', ' ']);
         return same(format!(
-            "one = is enough: {key} = {}",
+            "write one =: {key} = {}",
             plain(if rest.is_empty() { "..." } else { rest })
         ));
     }
@@ -169,7 +171,7 @@ fn told(key: &str, value: &str, message: &str) -> (String, String) {
         && message.contains("string")
     {
         return same(format!(
-            "the quote that opens is not closed: write {key} = {}",
+            "the opening quote is not closed: write {key} = {}",
             in_quotes(value.trim_matches(quote))
         ));
     }

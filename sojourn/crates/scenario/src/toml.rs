@@ -1,13 +1,13 @@
 //! TOML text to values with their places, and values to canonical text.
 //!
-//! The parser keeps spans; one walk over its tree makes the values and, beside them, the place of
-//! each by its dotted key. A value's place is where the value begins; a table's is its header,
-//! which is what its reader looks for.
+//! The parser returns spans; one walk over its tree makes the values and, beside them, the place of
+//! each by its dotted key. A value's place is its start; a table's place is its header, where its
+//! reader looks for it.
 //!
 //! Canonical text: tables come after plain keys, lists of tables as `[[flow]]`, small tables inside
-//! them inline; long lists take a line a row.
+//! them inline; a long list has a line for each row.
 //!
-//! Deviations from TOML: dates and times are refused, since nothing in a scenario is one.
+//! Deviation from TOML: dates and times are refused, since a scenario has none.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -19,16 +19,16 @@ use values::{Table, Value, real};
 /// Line and column from 1, in characters, by dotted key.
 pub type Places = BTreeMap<String, (usize, usize)>;
 
-/// What is not TOML, and where.
+/// Why a text is not TOML, and where.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NotToml {
-    /// The parser's words.
+    /// The parser's message.
     pub message: String,
     /// Line and column from 1, in characters.
     pub place: (usize, usize),
 }
 
-/// The values of a text and their places.
+/// Parses a text into values and their places.
 pub fn read(text: &str) -> Result<(Table, Places), NotToml> {
     let lines = Lines::of(text);
     let document = DeTable::parse(text).map_err(|error| {
@@ -46,7 +46,7 @@ struct Walk<'t> {
 }
 
 impl Walk<'_> {
-    /// A table's entries in the order in which they are written; the parser sorts them by key.
+    /// A table's entries in the order of the text; the parser sorts them by key.
     fn table(&mut self, table: &DeTable<'_>, path: &str) -> Result<Table, NotToml> {
         let mut entries: Vec<_> = table.iter().collect();
         entries.sort_by_key(|(key, _)| key.span().start);
@@ -66,7 +66,7 @@ impl Walk<'_> {
         place: Range<usize>,
         path: String,
     ) -> Result<Value, NotToml> {
-        let found = self.lines.place(place.start);
+        let place_of_value = self.lines.place(place.start);
         let value = match value.get_ref() {
             DeValue::String(text) => Value::Text(text.as_ref().to_owned()),
             DeValue::Boolean(truth) => Value::Bool(*truth),
@@ -85,7 +85,7 @@ impl Walk<'_> {
                 Err(_) => return Err(self.lines.error("not a number", place.start)),
             },
             DeValue::Datetime(_) => {
-                let what = "a date or time has no place in a scenario; text goes in quotes";
+                let what = "a scenario has no dates or times; write text in quotes";
                 return Err(self.lines.error(what, place.start));
             }
             DeValue::Array(array) => {
@@ -97,7 +97,7 @@ impl Walk<'_> {
             }
             DeValue::Table(table) => Value::Table(self.table(table, &path)?),
         };
-        self.places.insert(path, found);
+        self.places.insert(path, place_of_value);
         Ok(value)
     }
 }
@@ -106,13 +106,13 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// Where each line of a text begins.
+/// The start of each line of a text.
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
-    /// A byte asked for before and the characters between it and the start of its line: places are
-    /// asked for mostly in the order of the text, and counting on from the last keeps one endless
-    /// line from taking quadratic time.
+    /// The last byte that `place` was called with, and the characters between the start of its line
+    /// and it. Most calls are in the order of the text: counting on from the last one keeps one
+    /// very long line from taking quadratic time.
     last: Cell<(usize, usize)>,
 }
 
@@ -144,7 +144,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// The document as text; reading it gives the same values.
+/// Writes the document as text; reading it returns the same values.
 pub fn write(document: &Table) -> String {
     let mut lines = Vec::new();
     table_text(document, "", &mut lines);

@@ -1,5 +1,6 @@
-//! Traces: a link's rate or delay, or a video's frames, from a file of two columns; and measured
-//! distributions of sizes (`size = "cdf sizes.csv"`): bytes, and the share of all that is no larger.
+//! Traces: a link's rate or delay, or a video's frames, from a file of two columns. Also measured
+//! distributions of sizes (`size = "cdf sizes.csv"`): bytes, and the share of all sizes that are no
+//! larger.
 //!
 //! ```text
 //! # seconds  Mbit/s            # seconds  ms            # seconds  bytes
@@ -8,17 +9,17 @@
 //! ```
 //!
 //! A rate's file of one column is Mahimahi's (R. Netravali et al., "Mahimahi: accurate
-//! record-and-replay for HTTP", 2015): each line the millisecond of a chance to send 1500 bytes, the
-//! last one the length of the trace. Of n chances in a millisecond a rate of n · 12 Mbit/s is made
-//! that ends then. Deviation: what a chance leaves unused is not lost, and a packet of 1501 bytes
-//! takes no whole second chance.
+//! record-and-replay for HTTP", 2015): each line is the millisecond of an opportunity to send 1500
+//! bytes, and the last line is the length of the trace. n opportunities in a millisecond become a
+//! rate of n · 12 Mbit/s that ends with this millisecond. Deviation: the unused part of an
+//! opportunity is not lost, and a packet of 1501 bytes does not use up a second opportunity.
 //!
-//! Columns are separated by tabs, commas, semicolons or blanks; lines that begin with # are skipped.
-//! The first line may name the columns (`columns.rs`), and must where there are more than two. Times
-//! count from the first row's. A trace repeats: its last row lasts as long as the one before it. One
-//! with more than `MAX_ROWS` rows is read as far as the run lasts. Reading one turns `trace = "file"`
-//! into the rows themselves, so that a scenario is complete without the file. The file is handed in:
-//! nothing is opened here.
+//! Columns are separated by tabs, commas, semicolons or blanks; lines that begin with # are
+//! skipped. The first line may name the columns (`columns.rs`), and must if there are more than
+//! two. Times count from the first row's. A trace repeats: its last row lasts as long as the one
+//! before it. A trace with more than `MAX_ROWS` rows is read up to the end of the run. Reading
+//! turns `trace = "file"` into rows, so that a scenario is complete without the file. The caller
+//! hands in the file: nothing is opened here.
 
 use crate::columns::{Chosen, Quantity, chosen, fields};
 use crate::forms::MAX_ROWS;
@@ -31,34 +32,34 @@ use values::quantity::{
 use values::text::quoted as quoted_words;
 use values::{Table, Value, Wrong, quoted, real};
 
-/// The bytes of a file beside the scenario, or why it can't be read.
+/// Returns the bytes of a file beside the scenario, or why it can't be read.
 pub type Open<'o> = dyn Fn(&str) -> Result<Vec<u8>, String> + 'o;
 
-/// Whether this build carries what reads files: a page in a browser opens none.
+/// Whether this build can read files: the lab's page in a browser can't.
 pub const READS_FILES: bool = cfg!(not(target_arch = "wasm32"));
 
-/// Where `Open` has given a file and this build reads none.
+/// The error of a build that reads no files.
 pub fn not_read() -> Wrong {
-    Wrong::new("a page reads no files", "write what it has into the scenario")
+    Wrong::new("a web page can't read files", "write the file's contents into the scenario")
 }
 
 /// The longest file, bytes.
 pub const MAX_BYTES: usize = 64 << 20;
 
-/// What became of the traces of a document.
+/// The result of `resolve`.
 #[derive(Default)]
 pub(crate) struct Resolved {
-    /// What was wrong.
+    /// Problems of the traces.
     pub(crate) problems: Vec<Problem>,
-    /// Columns that were not read.
+    /// Notes on columns that were not read.
     pub(crate) notes: Vec<Problem>,
-    /// Traces that were read as far as the run lasts: their tables, and the files' names.
+    /// Traces that were read only up to the end of the run: their tables, and the files' names.
     pub(crate) cut: Vec<(Key, Value)>,
 }
 
 impl Resolved {
-    /// Puts the files' names back in place of the rows of a part, since a run of another length needs
-    /// another part; gives the names.
+    /// Replaces rows of a part by the file's name again, since a run of another length needs
+    /// another part. Returns the names.
     pub(crate) fn restore(&self, document: &mut Table) -> Vec<String> {
         for (at, name) in &self.cut {
             if let Some(table) = table_at(document, at) {
@@ -84,11 +85,11 @@ fn table_at<'d>(document: &'d mut Table, at: &[Part]) -> Option<&'d mut Table> {
 
 /// Replaces every `trace` of the document by its rows.
 pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Resolved {
-    let mut found = Resolved::default();
+    let mut resolved = Resolved::default();
     let times = Times { zero: false, ..TIME };
     let run = document.get("duration").and_then(|value| parse_duration(value, &times).ok());
     let mut each = |table: &mut Table, at: &Key, kind: &Kind| {
-        resolve_table(table, at, kind, run, open, &mut found);
+        resolve_table(table, at, kind, run, open, &mut resolved);
     };
     if let Some(Value::Table(bottleneck)) = document.get_mut("bottleneck") {
         let at: Key = vec!["bottleneck".into()];
@@ -121,30 +122,30 @@ pub(crate) fn resolve(document: &mut Table, open: &Open<'_>) -> Resolved {
                 Ok(points) => table.set("size", points),
                 Err(wrong) => {
                     let at = vec!["flow".into(), index.into(), "size".into()];
-                    found.problems.push(Problem::new(wrong.message, wrong.hint, at));
-                    // Said once: what stands in for it is right.
+                    resolved.problems.push(Problem::new(wrong.message, wrong.hint, at));
+                    // Reported once: the value in its place is valid.
                     table.set("size", "1 B".into());
                 }
             }
         }
     }
-    found
+    resolved
 }
 
-/// What a trace is of.
+/// A kind of trace, by its keys.
 struct Kind {
     /// The key that names the file.
     trace: &'static str,
-    /// The keys that its contents are written to.
+    /// The keys that receive the contents.
     rows: &'static str,
     repeat: &'static str,
-    /// A key that is needed, and stands in for a file that can't be read.
+    /// A required key with a value, for a file that can't be read.
     needs: Option<(&'static str, &'static str)>,
-    /// What its second column is.
+    /// The quantity of the second column.
     of: Quantity,
-    /// It may be read as far as the run lasts.
+    /// Whether it may be read only up to the end of the run.
     in_part: bool,
-    /// As whole numbers of what a scenario counts, at least and at most these.
+    /// Bounds, as whole numbers in the scenario's unit.
     least: u128,
     most: u128,
     write: fn(u64) -> String,
@@ -183,8 +184,8 @@ const FRAMES: Kind = Kind {
     most: 1 << 31,
     write: format_size,
 };
-/// The rate of one chance in a millisecond: 1500 bytes.
-const CHANCE_BPS: u64 = 12_000_000;
+/// The rate of one opportunity in a millisecond: 1500 bytes.
+const OPPORTUNITY_BPS: u64 = 12_000_000;
 const MS: u64 = 1_000_000;
 
 fn resolve_table(
@@ -193,15 +194,15 @@ fn resolve_table(
     kind: &Kind,
     run: Option<u64>,
     open: &Open<'_>,
-    found: &mut Resolved,
+    resolved: &mut Resolved,
 ) {
     let Kind { trace, rows, repeat, .. } = *kind;
     let Some(name) = table.remove(trace) else { return };
-    let mut tell = |wrong: Wrong| {
-        found.problems.push(Problem::new(wrong.message, wrong.hint, below(at, trace)));
+    let mut refuse = |wrong: Wrong| {
+        resolved.problems.push(Problem::new(wrong.message, wrong.hint, below(at, trace)));
     };
     if let Some(clash) = [rows, repeat].into_iter().find(|name| table.has(name)) {
-        tell(Wrong::new(format!("{trace} and {clash} are both given"), "keep one of them"));
+        refuse(Wrong::new(format!("{trace} and {clash} are both given"), "keep one of them"));
         return;
     }
     match read(&name, kind, open).and_then(|trace| trace.within(&name, kind, run)) {
@@ -212,15 +213,15 @@ fn resolve_table(
             table.set(rows, Value::List(steps.rows.iter().map(row).collect()));
             match steps.length {
                 Some(length) => table.set(repeat, format_duration(length).into()),
-                None => found.cut.push((at.clone(), name)),
+                None => resolved.cut.push((at.clone(), name)),
             }
             if let Some((message, hint)) = steps.note {
-                found.notes.push(Problem::new(message, hint, below(at, trace)));
+                resolved.notes.push(Problem::new(message, hint, below(at, trace)));
             }
         }
         Err(wrong) => {
-            tell(wrong);
-            // It is said by the trace, wherever it went wrong: no second complaint about it.
+            refuse(wrong);
+            // The trace's problem is enough: a missing key would be a second one.
             if let Some((key, value)) = kind.needs.filter(|(key, _)| !table.has(key)) {
                 table.set(key, value.into());
             }
@@ -228,21 +229,21 @@ fn resolve_table(
     }
 }
 
-/// What is in a file.
+/// The contents of a file.
 #[derive(Debug, Default)]
 struct Trace {
-    /// Times from the start, ns, and what holds from then on.
+    /// Times from the start in ns, each with the value from then on.
     rows: Vec<(u64, u64)>,
-    /// After which time they begin again, ns; `None`: the run is over before.
+    /// The time after which the rows repeat, ns; `None`: the run ends before.
     length: Option<u64>,
-    /// What of it was not read, and what to write instead.
+    /// The message and the hint about the parts that were not read.
     note: Option<(String, String)>,
 }
 
 impl Trace {
-    /// As much of it as a scenario holds: of too many rows those that a run of `run` ns meets. Behind
-    /// them are the greatest value, which disciplines are made for, and none: a longer run would show
-    /// that there is no more.
+    /// Keeps as many rows as a scenario may have: of too many rows those before `run` ns. Two rows
+    /// follow them: the greatest value, because disciplines are sized for it, and zero, so that a
+    /// longer run shows that the trace has ended.
     fn within(mut self, name: &Value, kind: &Kind, run: Option<u64>) -> Result<Trace, Wrong> {
         if self.rows.len() <= MAX_ROWS {
             return Ok(self);
@@ -266,7 +267,7 @@ impl Trace {
     }
 }
 
-/// The text of a file, without the mark that some programs begin one with.
+/// The text of a file, without a byte order mark.
 fn text_of(name: &Value, open: &Open<'_>) -> Result<String, Wrong> {
     let file =
         name.text().filter(|name| !name.is_empty() && !name.contains('\0')).ok_or_else(|| {
@@ -274,7 +275,7 @@ fn text_of(name: &Value, open: &Open<'_>) -> Result<String, Wrong> {
             Wrong::new(format!("{} is not a file name", quoted(name)), hint)
         })?;
     let data = open(file).map_err(|why| {
-        let hint = "the path counts from the scenario's folder";
+        let hint = "the path is relative to the scenario's folder";
         Wrong::new(format!("can't read {}: {why}", quoted(name)), hint)
     })?;
     if data.len() > MAX_BYTES {
@@ -287,7 +288,7 @@ fn text_of(name: &Value, open: &Open<'_>) -> Result<String, Wrong> {
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-/// What a file has, in the units that a scenario counts in.
+/// The contents of a file, in the scenario's units.
 fn read(name: &Value, kind: &Kind, open: &Open<'_>) -> Result<Trace, Wrong> {
     let text = text_of(name, open)?;
     if !READS_FILES {
@@ -295,9 +296,9 @@ fn read(name: &Value, kind: &Kind, open: &Open<'_>) -> Result<Trace, Wrong> {
     }
     let file = name.text().unwrap_or_default();
     if kind.rows == RATE.rows
-        && let Some(chances) = chances(&text, file)?
+        && let Some(opportunities) = opportunities(&text, file)?
     {
-        return Ok(rate_of_chances(&chances));
+        return Ok(rate_of_opportunities(&opportunities));
     }
     let (pairs, note) = pairs(&text, file, kind.of)?;
     let Kind { least, most, write, .. } = *kind;
@@ -317,8 +318,9 @@ fn read(name: &Value, kind: &Kind, open: &Open<'_>) -> Result<Trace, Wrong> {
     Ok(Trace { rows, length: Some(last + step), note })
 }
 
-/// The milliseconds of a Mahimahi trace and how many chances each has; `None`: it is none.
-fn chances(text: &str, name: &str) -> Result<Option<Vec<(u64, u64)>>, Wrong> {
+/// The milliseconds of a Mahimahi trace, each with its number of opportunities; `None`: it is
+/// another format.
+fn opportunities(text: &str, name: &str) -> Result<Option<Vec<(u64, u64)>>, Wrong> {
     let rows = || {
         let lines = text.lines().zip(1..).map(|(row, line)| (line, row.trim()));
         lines.filter(|(_, row)| !row.is_empty() && !row.starts_with('#'))
@@ -326,33 +328,33 @@ fn chances(text: &str, name: &str) -> Result<Option<Vec<(u64, u64)>>, Wrong> {
     if !rows().all(|(_, row)| row.bytes().all(|c| c.is_ascii_digit())) {
         return Ok(None);
     }
-    let mut found: Vec<(u64, u64)> = Vec::new();
+    let mut milliseconds: Vec<(u64, u64)> = Vec::new();
     for (line, row) in rows() {
         let ms = row.parse().ok().filter(|ms| *ms <= 1_000_000_000).ok_or_else(|| {
             Wrong::new(format!("{name}, line {line}: {row} ms is too long"), "times are in ms")
         })?;
-        match found.last_mut() {
+        match milliseconds.last_mut() {
             Some((last, chances)) if *last == ms => *chances += 1,
             Some((last, _)) if *last > ms => {
-                let hint = "each line is the millisecond of a chance to send 1500 bytes";
+                let hint = "each line is the millisecond of an opportunity to send 1500 bytes";
                 return Err(Wrong::new(format!("{name}, line {line}: times must not fall"), hint));
             }
-            _ => found.push((ms, 1)),
+            _ => milliseconds.push((ms, 1)),
         }
     }
-    match found.last() {
+    match milliseconds.last() {
         None => Ok(None),
         Some((0, _)) => {
-            let hint = "its last line is the millisecond at which it begins again";
-            Err(Wrong::new(format!("{name} is a trace of no time"), hint))
+            let hint = "the last line is the length of the trace in milliseconds";
+            Err(Wrong::new(format!("{name} is a trace of length 0"), hint))
         }
-        Some(_) => Ok(Some(found)),
+        Some(_) => Ok(Some(milliseconds)),
     }
 }
 
-/// Steps of the rate at which these chances are over when they are.
-fn rate_of_chances(chances: &[(u64, u64)]) -> Trace {
-    let last = chances[chances.len() - 1].0;
+/// Steps of the rate that uses up each opportunity by the end of its millisecond.
+fn rate_of_opportunities(opportunities: &[(u64, u64)]) -> Trace {
+    let last = opportunities[opportunities.len() - 1].0;
     let mut steps: Vec<(u64, u64)> = Vec::new();
     let mut step = |ms: u64, bps: u64| match steps.last_mut() {
         Some((before, rate)) if *before == ms * MS => *rate += bps,
@@ -360,14 +362,14 @@ fn rate_of_chances(chances: &[(u64, u64)]) -> Trace {
         _ => steps.push((ms * MS, bps)),
     };
     let mut over = 0;
-    // A chance at 0 is one at the end of the pass before.
-    let at_zero = chances.iter().find(|(ms, _)| *ms == 0).map_or(0, |(_, chances)| *chances);
-    for &(ms, count) in chances.iter().filter(|(ms, _)| *ms > 0) {
+    // An opportunity at 0 is at the end of the pass before.
+    let at_zero = opportunities.iter().find(|(ms, _)| *ms == 0).map_or(0, |(_, count)| *count);
+    for &(ms, count) in opportunities.iter().filter(|(ms, _)| *ms > 0) {
         if ms - 1 > over {
             step(over, 0);
         }
         let more = if ms == last { at_zero } else { 0 };
-        step(ms - 1, (count + more) * CHANCE_BPS);
+        step(ms - 1, (count + more) * OPPORTUNITY_BPS);
         over = ms;
     }
     Trace { rows: steps, length: Some(last * MS), note: None }
@@ -378,11 +380,11 @@ struct Pair<'t> {
     /// ns.
     at: u64,
     number: &'t str,
-    /// Times ten to this power it is what a scenario counts.
+    /// The scenario's value is `number` times ten to this power.
     scale: i32,
 }
 
-/// The file of `cdf FILE`: what follows is neither several points nor one.
+/// The file of `cdf FILE`: the text is neither several points nor one.
 fn measured(value: &Value) -> Option<String> {
     let rest = value.text()?.trim().strip_prefix(CDF)?;
     let file = rest.strip_prefix(is_blank)?.trim_matches(is_blank);
@@ -390,9 +392,9 @@ fn measured(value: &Value) -> Option<String> {
     (!file.is_empty() && !file.contains([',', '\0']) && !share).then(|| file.to_owned())
 }
 
-/// Its points, as a scenario has them.
+/// The points of the distribution, as a scenario contains them.
 fn distribution(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
-    let columns = "write on each line bytes, and the share of all that is no larger";
+    let columns = "write on each line bytes, and the share of sizes that are no larger";
     let text = text_of(&file.into(), open)?;
     if !READS_FILES {
         return Err(not_read());
@@ -431,16 +433,16 @@ fn distribution(file: &str, open: &Open<'_>) -> Result<Value, Wrong> {
     Ok(format!("{CDF} {}", points.join(", ")).into())
 }
 
-/// What is said of columns that are not read: a message and a hint.
-type Said = Option<(String, String)>;
+/// The note on columns that are not read: a message and a hint.
+type Note = Option<(String, String)>;
 
-/// The time and the value of each row, times rising.
-fn pairs<'t>(text: &'t str, name: &str, of: Quantity) -> Result<(Vec<Pair<'t>>, Said), Wrong> {
+/// The time and the value of each row, in rising order of time.
+fn pairs<'t>(text: &'t str, name: &str, of: Quantity) -> Result<(Vec<Pair<'t>>, Note), Wrong> {
     let mut pairs: Vec<Pair<'t>> = Vec::new();
     let mut names: Option<Vec<String>> = None;
-    // A comment that names as many columns as there are.
+    // The words of the last comment, if it names as many columns as a row has.
     let mut comment = Vec::new();
-    let mut found: Option<(usize, Chosen)> = None;
+    let mut chosen_columns: Option<(usize, Chosen)> = None;
     for (line, row) in text.lines().enumerate() {
         let line = line + 1;
         let row = row.trim();
@@ -459,8 +461,8 @@ fn pairs<'t>(text: &'t str, name: &str, of: Quantity) -> Result<(Vec<Pair<'t>>, 
             continue;
         }
         let cells = fields(row);
-        let (count, columns) = match &found {
-            Some(found) => found,
+        let (count, columns) = match &chosen_columns {
+            Some(columns) => columns,
             None => {
                 let named = names.take().unwrap_or_else(|| {
                     let by_comment = cells.len() > 2 && comment.len() == cells.len();
@@ -470,7 +472,7 @@ fn pairs<'t>(text: &'t str, name: &str, of: Quantity) -> Result<(Vec<Pair<'t>>, 
                 if cells.len() < 2 || !cells.iter().any(|cell| is_number(cell)) {
                     return Err(not_two(name, line, row));
                 }
-                &*found.insert((cells.len(), chosen(name, cells.len(), &named, of)?))
+                &*chosen_columns.insert((cells.len(), chosen(name, cells.len(), &named, of)?))
             }
         };
         let cell = |column: usize| cells.get(column).copied().filter(|cell| is_number(cell));
@@ -478,7 +480,10 @@ fn pairs<'t>(text: &'t str, name: &str, of: Quantity) -> Result<(Vec<Pair<'t>>, 
             return Err(not_two(name, line, row));
         };
         if cells.len() > *count {
-            let message = format!("{name}, line {line}: {} columns behind {count}", cells.len());
+            let message = format!(
+                "{name}, line {line}: {} columns, but {count} in the first row",
+                cells.len()
+            );
             return Err(Wrong::new(message, "write as many columns on each line"));
         }
         let at =
@@ -492,7 +497,7 @@ fn pairs<'t>(text: &'t str, name: &str, of: Quantity) -> Result<(Vec<Pair<'t>>, 
         }
         pairs.push(Pair { line, at, number, scale: columns.value.1 });
     }
-    let Some((_, columns)) = found else {
+    let Some((_, columns)) = chosen_columns else {
         return Err(Wrong::new(
             format!("{name} has no rows"),
             "write a time and a value on each line",
@@ -502,7 +507,7 @@ fn pairs<'t>(text: &'t str, name: &str, of: Quantity) -> Result<(Vec<Pair<'t>>, 
         let [time, value] = [columns.time.0 + 1, columns.value.0 + 1];
         let unread: Vec<_> = columns.unread.iter().map(|name| quoted_words(name)).collect();
         (
-            format!("of {name} columns {time} and {value} are read, and not {}", unread.join(", ")),
+            format!("{name}: columns {time} and {value} are read, but not {}", unread.join(", ")),
             "leave the others out, or name the columns otherwise".to_owned(),
         )
     });
@@ -537,8 +542,8 @@ fn is_number(text: &str) -> bool {
         && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e), 3))
 }
 
-/// The number times ten to the power of `scale`, rounded to the nearest, halves to the even;
-/// `None`: too large.
+/// The number times ten to the power of `scale`, rounded to the nearest, ties to even; `None`: it
+/// is too large.
 fn whole(number: &str, scale: i32) -> Option<u128> {
     let (digits, exponent) = parts(number);
     let exponent = exponent + scale;
@@ -561,7 +566,7 @@ fn parts(number: &str) -> (u128, i32) {
     (digits, exponent.parse::<i32>().unwrap_or(0) - decimals.len() as i32)
 }
 
-/// As it was written, but for a capital or unsigned exponent.
+/// The number as written, except that an exponent gets a lower-case e and a sign.
 fn decimal(number: &str) -> String {
     match number.split_once(['e', 'E']) {
         None => number.to_owned(),
@@ -580,8 +585,8 @@ mod tests {
     use super::*;
 
     fn steps(text: &str) -> (Vec<(String, String)>, String) {
-        let found = chances(text, "lte").expect("it is right").expect("it is Mahimahi's");
-        let trace = rate_of_chances(&found);
+        let parsed = opportunities(text, "lte").expect("it is right").expect("it is Mahimahi's");
+        let trace = rate_of_opportunities(&parsed);
         let rows = trace.rows.iter().map(|&(at, bps)| (format_duration(at), format_rate(bps)));
         (rows.collect(), format_duration(trace.length.expect("it repeats")))
     }
@@ -597,7 +602,7 @@ mod tests {
             row("4 ms", "12 Mbit/s"),
         ];
         assert_eq!((rows.as_slice(), length.as_str()), (&expected[..], "5 ms"));
-        // One at 0 belongs to the end, and equal rates are one step.
+        // An opportunity at 0 belongs to the end, and equal rates are one step.
         let (rows, length) = steps("0\n3\n4\n");
         let expected = [row("0 s", "0 bit/s"), row("2 ms", "12 Mbit/s"), row("3 ms", "24 Mbit/s")];
         assert_eq!((rows.as_slice(), length.as_str()), (&expected[..], "4 ms"));
@@ -605,10 +610,10 @@ mod tests {
 
     #[test]
     fn what_is_not_one_column_of_milliseconds_is_none_of_mahimahi_s_or_refused() {
-        assert_eq!(chances("0 20\n1 12\n", "f").unwrap(), None);
-        assert_eq!(chances("# nothing\n", "f").unwrap(), None);
+        assert_eq!(opportunities("0 20\n1 12\n", "f").unwrap(), None);
+        assert_eq!(opportunities("# nothing\n", "f").unwrap(), None);
         for wrong in ["5\n4\n", "0\n", "99999999999\n"] {
-            assert!(chances(wrong, "f").is_err(), "{wrong}");
+            assert!(opportunities(wrong, "f").is_err(), "{wrong}");
         }
     }
 
@@ -638,7 +643,7 @@ mod tests {
 
     #[test]
     fn a_comment_names_columns_where_it_has_as_many_words() {
-        let read = |text| pairs(text, "f", Quantity::Rate).map(|(found, _)| found[0].number);
+        let read = |text| pairs(text, "f", Quantity::Rate).map(|(rows, _)| rows[0].number);
         assert_eq!(read("# time rtt_ms rate_mbps\n0 30 5\n").ok(), Some("5"));
         let wrong = read("# on a train\n# downwards\n0 30 5\n").expect_err("it has no names");
         assert_eq!(wrong.message, "f has 3 columns without names");

@@ -1,8 +1,8 @@
-//! What a link's wire does to packets: it loses them (a percentage, or netem's `gemodel` and `state`),
-//! delays each differently, reorders them, doubles them, delivers them in slots.
+//! The impairments of a link's wire: loss (a percentage, or netem's `gemodel` and `state`),
+//! different delays, reordering, duplicates, delivery in slots.
 //!
-//! Source: tc-netem(8) for the words and what omitted numbers are. Times and sizes have the units of
-//! the language, not tc's.
+//! Source: tc-netem(8) for the words and the values of omitted numbers. Times and sizes have the
+//! units of the scenario language, not tc's.
 
 use link::{DelayJitter, Distribution, Duplication, Reordering, Slots};
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use values::quantity::{
 use values::text::quoted as quoted_words;
 use values::{Value, Wrong, quoted};
 
-/// Nothing, each packet alike, or bursts by Gilbert and Elliott's chain.
+/// No loss, independent losses, or bursts by a Markov chain.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loss {
     /// Each packet is lost with this probability.
@@ -41,14 +41,13 @@ pub enum Loss {
         p32: f64,
         /// From 2 to 3.
         p23: f64,
-        /// From 1 to 4, from which the way leads back.
+        /// From 1 to 4; state 4 always leads back to 1.
         p14: f64,
     },
 }
 
 impl Loss {
-    /// The share of packets that it loses in the long run; of a burst's chain by its stationary
-    /// state.
+    /// The share of packets that it loses in the long run; for a chain in its stationary state.
     pub fn mean(&self) -> f64 {
         match self {
             Loss::Random(p) => *p,
@@ -57,7 +56,8 @@ impl Loss {
                 bad * bad_loss + (1.0 - bad) * good_loss
             }
             Loss::States { p13, p31, p32, p23, p14 } => {
-                // What leaves a state is what enters it, as multiples of state 1's share.
+                // In balance each state is entered as often as left; shares are multiples of state
+                // 1's.
                 let burst = if *p31 > 0.0 { p13 / p31 } else { f64::INFINITY };
                 let between = if *p32 > 0.0 { burst * p32 / p23 } else { 0.0 };
                 let share = (burst + p14) / (1.0 + burst + between + p14);
@@ -66,7 +66,7 @@ impl Loss {
         }
     }
 
-    /// `none`, `0.1 %`, `gemodel 1 % 10 %`.
+    /// Its words in a scenario: `none`, `0.1 %`, `gemodel 1 % 10 %`.
     pub fn text(&self) -> String {
         match self {
             Loss::Random(0.0) => "none".to_owned(),
@@ -82,7 +82,7 @@ impl Loss {
         }
     }
 
-    /// As the engine takes it.
+    /// The engine's parameters.
     pub(crate) fn params(&self) -> link::Loss {
         match self {
             Loss::Random(0.0) => link::Loss::None,
@@ -97,7 +97,7 @@ impl Loss {
     }
 }
 
-/// `0.1 %`, `0.001`, `gemodel 1% 10%`, `gemodel P R 1-H 1-K`.
+/// Parses `0.1 %`, `0.001`, `gemodel 1% 10%` or `gemodel P R 1-H 1-K`.
 pub(crate) fn parse_loss(value: &Value) -> Result<Loss, Wrong> {
     let Some(text) = value.text() else { return parse_probability(value).map(Loss::Random) };
     let words: Vec<_> = text.split_whitespace().collect();
@@ -144,26 +144,26 @@ pub(crate) fn parse_loss(value: &Value) -> Result<Loss, Wrong> {
     })
 }
 
-/// Each number with the sign behind it: `1%`, `10 %`.
+/// Each number with the percent sign behind it: `1%`, `10 %`.
 fn percentages(text: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+    let mut numbers: Vec<String> = Vec::new();
     let mut open = false;
     for char in text.chars() {
         if char == '%' {
-            if let Some(last) = found.last_mut().filter(|last| !last.ends_with('%')) {
+            if let Some(last) = numbers.last_mut().filter(|last| !last.ends_with('%')) {
                 last.push('%');
             }
             open = false;
         } else if char.is_whitespace() {
             open = false;
         } else if open {
-            found.last_mut().expect("an open number is there").push(char);
+            numbers.last_mut().expect("an open number is there").push(char);
         } else {
-            found.push(char.into());
+            numbers.push(char.into());
             open = true;
         }
     }
-    found
+    numbers
 }
 
 // What else a wire does
@@ -187,13 +187,13 @@ impl WireWords {
         WireWords { rest }
     }
 
-    /// The next word, if it begins with a numeral.
+    /// The next word, if it begins with a digit.
     fn number(&mut self) -> Option<Value> {
         let is_number = self.rest.front().is_some_and(|word| word.starts_with(is_numeral));
         if is_number { self.rest.pop_front().map(|word| word.as_str().into()) } else { None }
     }
 
-    /// Whether the next word is this one, which is then taken.
+    /// Takes the next word if it is this one; returns whether it is.
     fn takes(&mut self, name: &str) -> bool {
         let is_next = self.rest.front().is_some_and(|word| word == name);
         if is_next {
@@ -210,7 +210,7 @@ fn is_numeral(char: char) -> bool {
 const UNITS: [&str; 15] =
     ["ns", "us", "µs", "ms", "s", "min", "h", "B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB"];
 
-/// `none`, or what `read` makes of the words.
+/// Parses `none`, or the words that `read` parses.
 pub(crate) fn parse_words<T>(
     value: &Value,
     example: &str,
@@ -228,11 +228,11 @@ pub(crate) fn parse_words<T>(
     }
     let mut words = WireWords::of(&text);
     if words.rest.front().is_none_or(|word| !word.starts_with(is_numeral)) {
-        return Err(Wrong::new(format!("{} begins with no number", quoted(value)), hint()));
+        return Err(Wrong::new(format!("{} does not begin with a number", quoted(value)), hint()));
     }
-    let found = read(&mut words)?;
+    let impairment = read(&mut words)?;
     match words.rest.front() {
-        None => Ok(found),
+        None => Ok(impairment),
         Some(word) => Err(Wrong::new(format!("{} is out of place", quoted_words(word)), hint())),
     }
 }
@@ -265,7 +265,7 @@ fn correlation(words: &mut WireWords) -> Result<u32, Wrong> {
 /// 100 % in units of 2^-32.
 const ALWAYS: u64 = 1 << 32;
 
-/// The shortest percentage that reads back as so much of `whole`.
+/// The shortest percentage that reads back as this share of `whole`.
 fn share_text(share: u64, whole: u64) -> String {
     let exact = share as f64 / whole as f64;
     let rounded = (2..14).map(|digits| {
@@ -290,27 +290,27 @@ fn count(words: &mut WireWords, what: &str) -> Result<u32, Wrong> {
         .ok_or_else(|| Wrong::new(format!("{what} without a number"), format!("write {what} 5")))
 }
 
-/// `5 ms`, `5 ms 25%`, `5 ms 25% distribution normal`.
+/// Parses `5 ms`, `5 ms 25%` or `5 ms 25% distribution normal`.
 pub(crate) fn parse_jitter(words: &mut WireWords) -> Result<Option<DelayJitter>, Wrong> {
     let scale_ns = time(words, "a jitter", "5 ms")?.unwrap_or(0);
     let correlation = correlation(words)?;
     let named = words.takes("distribution");
-    let found = Distribution::ALL.into_iter().find(|(_, word)| words.takes(word));
-    if found.is_none()
+    let known = Distribution::ALL.into_iter().find(|(_, word)| words.takes(word));
+    if known.is_none()
         && let Some(word) = words.rest.front()
     {
         let message = format!("unknown distribution {}", quoted_words(word));
         return Err(Wrong::new(message, "write uniform, normal, pareto or paretonormal"));
     }
-    if found.is_none() && named {
+    if known.is_none() && named {
         let hint = "write uniform, normal, pareto or paretonormal";
         return Err(Wrong::new("distribution without its name", hint));
     }
-    let distribution = found.map_or(Distribution::Uniform, |(distribution, _)| distribution);
+    let distribution = known.map_or(Distribution::Uniform, |(distribution, _)| distribution);
     Ok((scale_ns > 0).then_some(DelayJitter { scale_ns, correlation, distribution }))
 }
 
-/// As `parse_jitter` reads it.
+/// The words that `parse_jitter` parses.
 pub(crate) fn jitter_text(jitter: &DelayJitter) -> String {
     let text = with_correlation(format_duration(jitter.scale_ns), jitter.correlation);
     match jitter.distribution {
@@ -319,31 +319,31 @@ pub(crate) fn jitter_text(jitter: &DelayJitter) -> String {
     }
 }
 
-/// `1 %`, `1 % 50 %`, `1 % 50 % gap 5`.
+/// Parses `1 %`, `1 % 50 %` or `1 % 50 % gap 5`.
 pub(crate) fn parse_reorder(words: &mut WireWords) -> Result<Option<Reordering>, Wrong> {
     let (probability, correlation) = (probability(words)?, correlation(words)?);
     let gap = if words.takes("gap") { count(words, "gap")? } else { 1 };
     Ok((probability > 0).then_some(Reordering { probability, correlation, gap }))
 }
 
-/// As `parse_reorder` reads it.
+/// The words that `parse_reorder` parses.
 pub(crate) fn reorder_text(reorder: &Reordering) -> String {
     let text = with_correlation(share_text(reorder.probability, ALWAYS), reorder.correlation);
     if reorder.gap > 1 { format!("{text} gap {}", reorder.gap) } else { text }
 }
 
-/// `0.1 %`, `0.1 % 25 %`.
+/// Parses `0.1 %` or `0.1 % 25 %`.
 pub(crate) fn parse_duplicate(words: &mut WireWords) -> Result<Option<Duplication>, Wrong> {
     let (probability, correlation) = (probability(words)?, correlation(words)?);
     Ok((probability > 0).then_some(Duplication { probability, correlation }))
 }
 
-/// As `parse_duplicate` reads it.
+/// The words that `parse_duplicate` parses.
 pub(crate) fn duplicate_text(duplicate: &Duplication) -> String {
     with_correlation(share_text(duplicate.probability, ALWAYS), duplicate.correlation)
 }
 
-/// `5 ms`, `1 ms 5 ms`, `1 ms 5 ms packets 20 bytes 30 kB`.
+/// Parses `5 ms`, `1 ms 5 ms` or `1 ms 5 ms packets 20 bytes 30 kB`.
 pub(crate) fn parse_slot(words: &mut WireWords) -> Result<Option<Slots>, Wrong> {
     let min_ns = time(words, "a slot", "1 ms")?.unwrap_or(0);
     let max_ns = time(words, "a slot", "5 ms")?.unwrap_or(min_ns);
@@ -364,7 +364,7 @@ pub(crate) fn parse_slot(words: &mut WireWords) -> Result<Option<Slots>, Wrong> 
     Ok((max_ns > 0).then_some(Slots { min_ns, max_ns, packets, bytes }))
 }
 
-/// As `parse_slot` reads it.
+/// The words that `parse_slot` parses.
 pub(crate) fn slot_text(slot: &Slots) -> String {
     let mut text = format_duration(slot.min_ns);
     if slot.max_ns > slot.min_ns {
@@ -383,14 +383,14 @@ pub(crate) fn slot_text(slot: &Slots) -> String {
 mod tests {
     use super::*;
 
-    /// What is written of what is read.
+    /// Writes the result of reading.
     fn again<T>(
         text: &str,
         read: fn(&mut WireWords) -> Result<Option<T>, Wrong>,
         write: fn(&T) -> String,
     ) -> Result<String, Wrong> {
-        let found = parse_words(&text.into(), "", read)?;
-        Ok(found.as_ref().map_or("none".into(), write))
+        let parsed = parse_words(&text.into(), "", read)?;
+        Ok(parsed.as_ref().map_or("none".into(), write))
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The language without Python: a text is read, refused, changed, swept and realised.
-//! tests/test_scenario.py has every text of it.
+//! The language without Python: texts are parsed, refused, changed, swept and realised.
+//! tests/test_scenario.py has the texts of all messages.
 
 use scenario::{Loaded, Problem, no_file};
 
@@ -13,9 +13,9 @@ fn read(text: &str) -> Result<Loaded, Vec<Problem>> {
 #[test]
 fn an_error_says_what_where_and_what_instead() {
     let problems = read(&HOME.replace("\"60 s\"", "60")).expect_err("it has no unit");
-    let told: Vec<_> = problems.iter().map(Problem::to_string).collect();
+    let texts: Vec<_> = problems.iter().map(Problem::to_string).collect();
     assert_eq!(
-        told,
+        texts,
         ["home.toml:1:12: duration: a duration needs a unit; 60 is a bare number\n     \
           1 | duration = 60\n       |            ^\nhint: write \"60 s\""]
     );
@@ -56,13 +56,13 @@ fn files_that_a_sweep_names_are_read_once_and_its_variants_need_none() {
     assert_eq!(labels, ["size cdf a.csv", "size cdf b.csv", "size 1 MB"]);
     let points = variants[0].to_toml();
     assert!(points.contains("0.5, 9"), "{points}");
-    // A change of something else reads none again.
+    // A change of another key reads no file again.
     let longer = home.with(&[("duration".into(), Some("90 s".into()))], &no_file);
     assert_eq!(longer.and_then(|longer| longer.variants()).expect("still there").len(), 3);
     let wrong = Loaded::read(&swept.replace("b.csv", "c.csv"), "home.toml", None, &open);
-    let told = wrong.expect_err("c.csv is not there")[0].to_string();
-    assert!(told.contains("can't read 'c.csv': there is none"), "{told}");
-    assert!(told.starts_with("home.toml:9:"), "{told}");
+    let text = wrong.expect_err("c.csv is not there")[0].to_string();
+    assert!(text.contains("can't read 'c.csv': there is none"), "{text}");
+    assert!(text.starts_with("home.toml:9:"), "{text}");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_sweep_draws_points_from_ranges_and_each_meets_every_other_value() {
     assert_ne!(settings("samples = 20\nsampling = \"random\"\n"), twenty);
     let sweep = swept("samples = 20\n").expect("it is a sweep");
     assert_eq!(read(&sweep.to_toml()), Ok(sweep.clone()));
-    // Once its ranges are settled there is nothing to sample.
+    // With all ranges settled nothing is sampled.
     let one = ("bottleneck.up.rate".to_owned(), Some("5 Mbit/s".into()));
     let other = ("flow.bulk.count".to_owned(), Some(scenario::Value::Int(2)));
     let settled = sweep.with(&[one, other], &no_file).expect("they are values");
@@ -136,7 +136,7 @@ fn what_can_not_be_sampled_is_refused_where_it_stands() {
     for (sweep, message, place) in [
         ("\"flow.bulk.count\" = \"1 .. 9\"\n", "a range needs a number of samples", 1),
         ("\"flow.bulk.count\" = [1, 2]\nsamples = 5\n", "no key has a range to draw from", 2),
-        ("\"flow.bulk.count\" = \"9 .. 1\"\nsamples = 5\n", "\"9 .. 1\" has no inside", 1),
+        ("\"flow.bulk.count\" = \"9 .. 1\"\nsamples = 5\n", "\"9 .. 1\" is an empty range", 1),
         (
             "\"flow.bulk.count\" = \"1 .. 9\"\nsamples = 0\n",
             "0 is not a whole number from 1 to 10000",
@@ -144,7 +144,7 @@ fn what_can_not_be_sampled_is_refused_where_it_stands() {
         ),
         (
             "\"flow.bulk.count\" = \"1 .. 9\"\nsamples = 9\nsampling = \"lsh\"\n",
-            "\"lsh\" is no design",
+            "\"lsh\" is not a sampling design",
             3,
         ),
         ("\"flow.blk.count\" = \"1 .. 9\"\nsamples = 5\n", "\"flow.blk.count\" names no", 1),
@@ -162,9 +162,9 @@ fn links_know_their_nodes_and_the_same_seed_gives_the_same_run() {
     let text =
         format!("{HOME}count = 2\nrtt = \"uniform 40 ms .. 80 ms\"\naccess = \"1 Gbit/s\"\n");
     let home = read(&text).expect("it is a scenario").scenario;
-    let run = home.realise(1).expect("it is no sweep");
+    let run = home.realise(1).expect("it is not a sweep");
     assert_eq!(Ok(&run), home.realise(1).as_ref());
-    assert_ne!(run.flows, home.realise(2).expect("it is no sweep").flows);
+    assert_ne!(run.flows, home.realise(2).expect("it is not a sweep").flows);
     for flow in &run.flows {
         for way in [&flow.path, &flow.back] {
             for pair in way.windows(2) {
@@ -191,31 +191,31 @@ fn code_of_one_s_own_is_a_part_of_the_scenario() {
     let loaded = Loaded::read(text, "a.toml", None, &open).expect("it can be read");
     let written = loaded.to_toml();
     assert!(written.contains(r##""mine.py" = "# mine.py\n""##), "{written}");
-    // Nothing is opened again: what a Run keeps is whole.
-    let again = Loaded::read(&written, "a.toml", None, &scenario::no_file).expect("it is whole");
+    // No file is opened again: the text that a Run stores is complete.
+    let again = Loaded::read(&written, "a.toml", None, &scenario::no_file).expect("it is complete");
     assert_eq!(again, loaded);
-    let variants = again.variants().expect("they are whole");
+    let variants = again.variants().expect("they are complete");
     let of = |at: usize| format!("{:?}", variants[at].scenario.realise(1).unwrap());
     assert!(of(0).contains("# mine.py") && of(1).contains("# other.py"));
-    // What no key names is not kept.
+    // Code that no key names is removed.
     assert!(!of(2).contains("# mine.py") && !variants[2].to_toml().contains("# mine.py"));
     let other = |_: &str| Ok(b"# another text\n".to_vec());
     let changed = Loaded::read(text, "a.toml", None, &other).expect("it can be read");
     let fingerprint = |of: &Loaded| of.fingerprint(None, &mut || true);
     assert_ne!(fingerprint(&changed), fingerprint(&loaded));
-    let mut asked = 0;
-    assert_eq!(loaded.fingerprint(None, &mut || (asked += 1, asked < 3).1), Ok(None));
-    assert_eq!(asked, 3);
+    let mut calls = 0;
+    assert_eq!(loaded.fingerprint(None, &mut || (calls += 1, calls < 3).1), Ok(None));
+    assert_eq!(calls, 3);
     let missing = Loaded::read(text, "a.toml", None, &scenario::no_file).expect_err("no file");
     assert_eq!(missing[0].message, "can't read 'mine.py': No such file or directory");
 }
 
-/// With keys above the first table, a link and a flow.
+/// A scenario with keys above the first table, a link and a flow.
 fn texts(top: &str, link: &str, flow: &str) -> String {
     format!("duration = \"60 s\"\n{top}\n[bottleneck]\n{link}\n[[flow]]\n{flow}\n")
 }
 
-/// Bounds: what lies at one is taken, and the next value is refused with these words.
+/// Bounds: the value at a bound is accepted, and the next value is refused with this message.
 #[test]
 fn what_is_refused_begins_right_behind_what_is_taken() {
     let (twenty, slow) = ("rate = \"20 Mbit/s\"\ndelay = \"10 ms\"", "kind = \"bulk\"");
@@ -229,7 +229,7 @@ fn what_is_refused_begins_right_behind_what_is_taken() {
     let flow = |taken: &str, refused: &str, words| {
         (texts("", twenty, taken), texts("", twenty, refused), words)
     };
-    // A datagram of 120 bytes: 100 Mbit/s are 6.25 million in a minute, of which 1.25 are carried.
+    // A datagram has 120 bytes: 100 Mbit/s are 6.25 million in a minute; the link carries 1.25 million.
     let udp = |link: &str, mbit: f64| {
         let flow = format!("kind = \"udp\"\npacket = \"120 B\"\nrate = \"{mbit} Mbit/s\"");
         texts("", &format!("delay = \"10 ms\"\n{link}"), &flow)
@@ -304,7 +304,7 @@ fn what_is_refused_begins_right_behind_what_is_taken() {
         flow(
             "kind = \"stream\"\nsegment = \"4 s\"\nahead = \"4 s\"",
             "kind = \"stream\"\nsegment = \"4 s\"\nahead = \"3999 ms\"",
-            "less is fetched ahead",
+            "less than one segment is fetched ahead",
         ),
         flow(
             "kind = \"udp\"\nrate = \"5 Mbit/s\"\naccess = \"5 Mbit/s\"",
