@@ -120,7 +120,7 @@ test: $(VENV)/.dev
 	trap 'kill $$beside $$rust 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	check $(BIN)/python -m pytest -n 2 --dist loadgroup --reruns 1 -m 'live and not long'; \
 	while [ ! -e $(BUILT) ] && kill -0 $$beside 2>/dev/null; do sleep 0.2; done; \
-	$(RUST_TESTS) >$(RUST_SAID) 2>&1 & rust=$$!; \
+	{ $(RUST_TESTS) && $(RUST_DOCS); } >$(RUST_SAID) 2>&1 & rust=$$!; \
 	check kept $(REST) nice -n 5 $(BIN)/python -m pytest -n 2 --dist worksteal -m 'not live and not papers and not long'; \
 	wait $$rust || failed="$$failed  $(RUST_TESTS)\n"; rust=; \
 	printf '\n== %s\n' '$(RUST_TESTS)'; cat $(RUST_SAID); \
@@ -138,10 +138,12 @@ REST       := $(BESIDE:.log=.rest)
 RUST_SAID  := $(BESIDE:.log=.rust)
 PROBE_SAID := $(BESIDE:.log=.probe)
 LAB_SAID   := $(BESIDE:.log=.lab)
-# No examples in documentation: there are none (tests/test_architecture.py), and cargo looks for
-# them in each crate. The extension has no tests of its own, but what it asks of other people's crates
-# holds for the whole workspace: without it serde would be built once more, and all that uses it.
+# Tests and examples, not the documentation's: those follow for the crates that have some, since cargo
+# takes a second for each crate. The extension has no tests of its own, but what it asks of other people's
+# crates holds for the whole workspace: without it serde would be built once more, and all that uses it.
 RUST_TESTS := cargo test --config sojourn/crates/tests.toml --workspace --profile checked --tests --examples
+DOCUMENTED := $(shell grep -rlE --include=*.rs '//[/!] ```rust' sojourn/crates sojourn-live/crates | cut -d/ -f3 | sort -u)
+RUST_DOCS  := cargo test --config sojourn/crates/tests.toml --profile checked --doc $(addprefix -p ,$(DOCUMENTED))
 LEFT_OVER  := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 beside: $(VENV)/.dev
 	@failed=; $(CHECKS); \

@@ -55,9 +55,9 @@ def test_one_queue_with_mq_is_its_discipline(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "problem", "hint"),
     [
-        ("mq fq_codel", "fq_codel", "queues", "one queue for all 3 of the card", "mq fq_codel"),
+        ("mq fq_codel", "fq_codel", "queues", "one discipline for all 3 queues of the card", "mq fq_codel"),
         ("queues = 3\n", "", "qdisc", "for a card with several queues", "queues = 4"),
-        ("[0, 0, 0, 1]", "[0, 3]", "pinned", "there are 0 to 2", "more queues"),
+        ("[0, 0, 0, 1]", "[0, 3]", "pinned", "there are 0 to 2", "raise queues"),
         ("[0, 0, 0, 1]", "[-1]", "pinned", "not the number of a queue", "pinned = [0, 1]"),
         ("queues = 3", "queues = 0", "queues", "out of range", "within that range"),
         ("queues = 3", "queues = 3\nring = 64", "ring", "for one queue", "leave ring out"),

@@ -32,7 +32,7 @@ def notes(scenario: Scenario) -> list[tuple[str, int | None, str]]:
             "tcp.beta_ecn",
             "it is reno's and cubic's",
         ),
-        ('tcp = { fast_recovery = "tahoe" }', "tcp.fast_recovery", "with SACK"),
+        ('tcp = { fast_recovery = "tahoe" }', "tcp.fast_recovery", "SACK shows"),
     ],
 )
 def test_what_of_a_flow_has_no_effect_is_noted(lines: str, key: str, message: str) -> None:

@@ -107,7 +107,7 @@ def test_only_a_start_may_be_a_poisson_process(tmp_path: Path) -> None:
     text = ARRIVALS.replace("SIZES", "1 kB")
     with pytest.raises(ScenarioError, match="unknown law"):
         loaded(tmp_path, text + 'stop = "poisson 5 ms"\n')
-    with pytest.raises(ScenarioError, match="a mean of 0"):
+    with pytest.raises(ScenarioError, match="the mean of the gaps is 0"):
         loaded(tmp_path, text.replace("poisson 5 ms after 1 s", "poisson 0 s"))
 
 

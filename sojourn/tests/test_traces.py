@@ -48,7 +48,7 @@ def test_columns_are_chosen_by_their_names(tmp_path: Path, rows: str, unread: st
         return
     (note,) = scenario.notes
     assert (note.dotted, note.line) == ("bottleneck.down.trace", 5)
-    assert note.message.endswith(f"and not {unread}")
+    assert note.message.endswith(f"but not {unread}")
     # It stays with what is not changed.
     assert scenario.with_(seed=3).notes == scenario.notes
 

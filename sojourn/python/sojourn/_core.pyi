@@ -24,24 +24,24 @@ ENGINE: str
 (crates/python/build.rs)."""
 
 TC: str
-"""The same of the crates that tc's words and the records of the disciplines are made of."""
+"""The same for the crates of tc's words and of the records of disciplines."""
 
 FILES: str
-"""The same of the crates that write a table's file."""
+"""The same for the crates that write a table's file."""
 
 METRICS: str
-"""The same of the crates that make numbers of tables."""
+"""The same for the crates that compute numbers from tables."""
 
 BUILD: str
-"""The same of all crates."""
+"""The same for all crates."""
 
 LINUX: bool
 """Whether this build is for Linux, which has the kernel engines. False on macOS and Windows."""
 CAUSES: list[str]
-"""Words of the drop and mark causes, in the order of their number in the `drops` table."""
+"""Words of the drop and mark causes, in the order of their numbers in the table `drops`."""
 
 UNITS: list[str]
-"""Every unit of a quantity but "%"."""
+"""Every unit of a quantity except "%"."""
 MAX_DURATION: int
 MAX_RATE: int
 MAX_SIZE: int
@@ -49,7 +49,8 @@ MAX_SIZE: int
 def parse_duration(
     value: object, *, what: str, example: str, zero: bool, most: int, days: bool
 ) -> int:
-    """Nanoseconds; `sojourn.units.UnitError` of what is none, as of the other `parse_`."""
+    """Nanoseconds. Raises `sojourn.units.UnitError` if the value is not a duration, as each
+    `parse_` does."""
 
 def parse_rate(value: object, *, zero: bool) -> int:
     """Bit/s."""
@@ -64,7 +65,7 @@ def parse_dscp(value: object) -> int:
     """A codepoint, 0 to 63, by its name or its number."""
 
 def format_dscp(dscp: int) -> str | int:
-    """Its name, or the number where it has none."""
+    """The name of a codepoint, or the number if it has no name."""
 
 def format_duration(ns: int) -> str: ...
 def format_rate(bps: int) -> str: ...
@@ -79,19 +80,20 @@ class ColumnSchema:
 
     @property
     def name(self) -> str:
-        """Ends with the unit, if it has one."""
+        """The column's name, which ends with the unit, if there is one."""
     @property
     def unit(self) -> str:
         """ "ns", "bytes", "packets" or "bits"; "" for plain numbers and names."""
     @property
     def kind(self) -> Literal["integer", "real", "link", "flow", "cause"]:
-        """Of its values. The last three are names; an engine writes numbers that stand for them."""
+        """The kind of its values. The last three are names; an engine writes numbers that stand for
+        them."""
     @property
     def meaning(self) -> str:
-        """What it holds."""
+        """The meaning of a value."""
     @property
     def null(self) -> str | None:
-        """What it means that there is no value; None: there always is one."""
+        """The meaning of a missing value; None: no value is ever missing."""
 
 @final
 class TableSchema:
@@ -101,21 +103,21 @@ class TableSchema:
     def name(self) -> str: ...
     @property
     def about(self) -> str:
-        """What a row is."""
+        """The meaning of a row."""
     @property
     def columns(self) -> tuple[ColumnSchema, ...]:
-        """In their order."""
+        """The columns in their order."""
 
 TABLES: dict[str, TableSchema]
 """Every table by its name, as crates/tables declares it."""
 
 @final
 class SeedTables(Mapping[str, Columns]):
-    """The tables of a seed by name, kept in Rust: each look makes the arrays anew."""
+    """The tables of a seed by name, kept in Rust: each access makes new arrays."""
 
     def __new__(cls, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> Self:
-        """Of arrays of any width, as an engine hands them over: -1 or NaN for none, numbers for
-        names. Raises ValueError when a table is not as declared."""
+        """Takes an engine's arrays of any width: -1 or NaN for none, numbers for names. Raises
+        ValueError if a table is not as declared."""
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[str]: ...
     def __getitem__(self, name: str, /) -> Columns: ...
@@ -123,18 +125,19 @@ class SeedTables(Mapping[str, Columns]):
     def parquet(
         self, links: Sequence[str], flows: Sequence[str], causes: Sequence[str]
     ) -> dict[str, bytes]:
-        """Each table as Parquet, the GIL released; the names are those that its numbers stand for.
+        """Each table as Parquet, with the GIL released; the arguments are the names for the tables'
+        numbers.
 
-        Raises ValueError when a number stands for none.
+        Raises ValueError if a number has no name.
         """
     def numbers(self, about_json: str) -> Numbers:
-        """The numbers of this seed, the GIL released.
+        """The numbers of this seed, computed with the GIL released.
 
-        `about_json`: what was run, as crates/metrics' `About`. Raises ValueError when a table is
-        missing, or a value that its column has to have.
+        `about_json`: the run, as crates/metrics' `About`. Raises ValueError if a table is missing,
+        or a value that its column requires.
         """
     def equals(self, other: SeedTables, names: Sequence[str]) -> bool:
-        """Whether these tables of both are the same, bit by bit."""
+        """Whether the named tables of both are the same, bit by bit."""
 
 @final
 class Numbers:
@@ -142,24 +145,24 @@ class Numbers:
 
     @staticmethod
     def from_bytes(content: bytes) -> Numbers:
-        """Those that `to_bytes` gave the content of.
+        """The numbers in the bytes that `to_bytes` returned.
 
         Raises:
-            ValueError: it did not.
+            ValueError: the bytes are not from `to_bytes`.
         """
 
     def to_bytes(self) -> bytes:
-        """Bit by bit, for this build."""
+        """The exact bits, for the same build."""
 
     def plain(self) -> dict[str, Any]:
-        """As `sojourn.numbers.Numbers`, but for `seed` and `cpu_s`."""
+        """The keys of `sojourn.numbers.Numbers`, without `seed` and `cpu_s`."""
 
 LATE_MS: float
-"""Packets that take longer one way are late."""
+"""Packets with a longer one-way delay are late."""
 
 def over_seeds(seeds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Values of equal shape as one, each number as {mean, ci95}. Raises ValueError when there is no
-    seed."""
+    """Merges values of equal shape into one, each number as {mean, ci95}. Raises ValueError if
+    there is no seed."""
 
 def histogram_quantile(
     lower_ns: NDArray[np.int64], upper_ns: NDArray[np.int64], counts: NDArray[np.int64], q: float
@@ -188,7 +191,7 @@ def mean_ci95(values: Sequence[float]) -> tuple[float, float]:
     """Mean and half the width of its 95 % interval (Student's t); NaN values are left out."""
 
 def welch(before: Sequence[float], after: Sequence[float]) -> tuple[float, float, float]:
-    """Of after - before: the difference of the means, and where its 95 % interval begins and ends
+    """after - before: the difference of the means, and the two ends of its 95 % interval
     (Welch)."""
 
 def student_t975(degrees: int) -> float:
@@ -197,23 +200,23 @@ def student_t975(degrees: int) -> float:
 def wire_bytes(
     overhead_bytes: int, minimum_bytes: int, cells: str, ip_bytes: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """What IP packets take on the wire (crates/link, framing.rs). `cells`: "none", "atm" or "ptm",
+    """Bytes of IP packets on the wire (crates/link, framing.rs). `cells` is "none", "atm" or "ptm",
     else ValueError."""
 
 def bins_of(times_ns: NDArray[np.int64]) -> NDArray[np.int64]:
     """The number of the log-linear bin (crates/tables, histogram.rs) of each time."""
 
 def bins_from(bins: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each log-linear bin begins, ns."""
+    """The start of each log-linear bin, ns."""
 
 class Cancelled(Exception):  # noqa: N818  (a request, not an error)
     """The run was stopped by its progress callback or by Ctrl-C."""
 
 @final
 class OwnCode:
-    """A discipline of the user's own, compiled: C functions `int64_t (state *, const packet *, const
-    link *)` by what they are asked (crates/qdisc, own.rs), and the state at its start. `owner` keeps
-    them in memory. The addresses are trusted: `sojourn.own.compiled` alone makes one."""
+    """A user's discipline, compiled: C functions `int64_t (state *, const packet *, const link *)`
+    by the question that each answers (crates/qdisc, own.rs), and the state at its start. `owner`
+    keeps them in memory. The addresses are trusted: only `sojourn.own.compiled` makes one."""
 
     def __new__(
         cls,
@@ -229,19 +232,19 @@ class OwnCode:
 
 @final
 class OwnControlCode:
-    """A congestion control of the user's own, compiled: C functions `int64_t (state *, const ack *,
-    const void *)` by what they are asked (crates/tcp, own.rs), and the state at its start, in which
-    cwnd, ssthresh and the pacing rate are the words 4 to 6. `paces`: it sets that rate. One with
-    `on_delivery` sets cwnd by itself, and is paced."""
+    """A user's congestion control, compiled: C functions `int64_t (state *, const ack *, const void
+    *)` by the question that each answers (crates/tcp, own.rs), and the state at its start, in which
+    cwnd, ssthresh and the pacing rate are the words 4 to 6. `paces`: it sets the pacing rate. One
+    with `on_delivery` sets cwnd by itself, and is paced."""
 
     def __new__(
         cls, functions: dict[str, int], state: bytes, owner: object, *, paces: bool
     ) -> Self: ...
 
 class OwnCodeError(Exception):
-    """Code of the user's own failed: (file, class, what it was asked, when in ns, its answer or None,
-    why by `sojourn.own.checks.WHYS`, line). A congestion control's answer is what it set that makes no
-    sense, and to what."""
+    """A user's code failed: (file, class, question, time in ns, its answer or None, reason from
+    `sojourn.own.checks.WHYS`, line). A congestion control's answer is the name and the value of the
+    variable that it set wrongly."""
 
 def run(
     realised: Realised,
@@ -249,12 +252,13 @@ def run(
     own: dict[str, OwnCode] | None = None,
     controls: dict[str, OwnControlCode] | None = None,
 ) -> SeedTables:
-    """Runs a realised scenario to its end, the GIL released. `own`: the code of disciplines of the
-    user's own, by their words; `controls`: of congestion controls; raises OwnCodeError where it fails.
+    """Runs a realised scenario to its end, with the GIL released. `own` is the code of the user's
+    disciplines, by their words; `controls` of the user's congestion controls. Raises OwnCodeError
+    if one fails.
 
-    `progress` is called about every 50 ms of wall time with the simulated time reached in ns;
-    returning False stops the run. Returns tables by name: each a dict of equally long columns.
-    Raises ValueError when a discipline or a congestion control is Linux's alone, Cancelled when
+    `progress` is called about every 50 ms of wall time with the simulated time in ns; returning
+    False stops the run. Returns tables by name: each a dict of equally long columns. Raises
+    ValueError if only Linux has a discipline or a congestion control of the run, Cancelled when
     stopped, KeyboardInterrupt on Ctrl-C in the main thread.
     """
 
@@ -265,10 +269,11 @@ def watch(
     own: dict[str, OwnCode] | None = None,
     controls: dict[str, OwnControlCode] | None = None,
 ) -> None:
-    """Runs a realised scenario to its end, for `look` alone. It is called soon after the start, after each
-    `every_ns` of simulated time, and at the end, with the time in ns, the packets and the bytes that
-    wait in each link's queue, and each flow's congestion window in bytes (None: it has none). How
-    long it takes is how long the run does. Raises as `run`.
+    """Runs a realised scenario to its end and reports to `look`.
+
+    `look` is called soon after the start, after each `every_ns` of simulated time, and at the end,
+    with the time in ns, the packets and the bytes in each link's queue, and each flow's congestion
+    window in bytes (None: it has none). The run waits while `look` runs. Raises as `run`.
     """
 
 def replay(
@@ -279,7 +284,7 @@ def replay(
     bytes: NDArray[np.int64],
     ds: NDArray[np.int64],
     after: NDArray[np.int64] | None = None,
-    fate: NDArray[np.int64] | None = None,
+    verdict: NDArray[np.int64] | None = None,
     hash: NDArray[np.int64] | None = None,
     truesize: NDArray[np.int64] | None = None,
     place: NDArray[np.int64] | None = None,
@@ -288,32 +293,33 @@ def replay(
     unlikely: Sequence[int] | None = None,
     own: dict[str, OwnCode] | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Sends recorded arrivals through one link, the GIL released.
+    """Sends recorded arrivals through one link, with the GIL released.
 
-    One packet per place of the columns, in order of time: when it comes (from 0), its flow (equal
-    for one direction of a five-tuple), bytes of the IP packet, DS field. Of another queue, whose
-    decisions are to be compared (crates/sim/src/replay.rs): `after`, how many it had sent before
-    the packet came, which orders what happens at one instant (-1: not known), and `fate`, what it
-    did to it (`engine/recording`), which draws follow; without it ours are drawn from `seed`. For fq_codel `hash`, 32 bits by
-    which it tells flows apart (with an unknown one, -1, no two flows share a queue), and
-    `truesize`, the bytes that its memory limit counts (-1: those of a datagram). By `place`, how many
-    that queue had sent before it let go of the packet, cake's draws are seen. By `source` and
-    `destination`, numbers of hosts, cake shares among hosts (-1: not known). Draws that nobody could
-    see end as is likelier, but those numbered `unlikely`.
+    One packet per place of the columns, in order of time: its arrival (from 0), its flow (equal for
+    one direction of a five-tuple), bytes of the IP packet, DS field. The further columns are of
+    another queue, whose decisions are compared (crates/sim/src/replay.rs). `after`: the number of
+    packets that it had sent before the packet arrived, which orders events of one instant (-1: not
+    known). `verdict`: its decision (`engine/recording`), which draws follow; without it they are
+    drawn from `seed`. `hash`, for fq_codel: the 32 bits of the flow (with an unknown one, -1, no
+    two flows share a queue). `truesize`, for fq_codel: the bytes that its memory limit counts (-1:
+    those of a datagram). `place`: the number of packets that the queue had sent before it sent or
+    dropped the packet, which shows cake's draws. `source` and `destination`: numbers of hosts, for
+    cake's sharing among hosts (-1: not known). Draws that the recording does not show have their
+    more likely outcome, except those numbered `unlikely`.
 
-    Returns equally long columns of int64, but for `state` and `chance` (float64, NaN for none):
-    `t_ns` and `order` (when it left the queue, sent or dropped, and its place among those that
-    left; -1: never), `refused` (1: dropped as it came), `dropped` and `marked` (the cause, in the
-    order of CAUSES; -1: it was not), `backlog_packets` and `backlog_bytes` (queued when it came),
-    `state` (when it came an average, RED's in bytes, or else a probability; when it left CoDel's
-    count), `chance` (with `fate`: how likely a discipline that draws was to drop or mark it, given
-    what became of all before it), `drew` (1: it did; -1: as `fate` says). And `unseen`: for each of
-    cake's draws that nobody could see, how many packets ours had sent. Raises
-    ValueError when the JSON is no link or the columns are no arrivals.
+    Returns equally long columns of int64, except `state` and `chance` (float64, NaN for none).
+    `t_ns` and `order`: the time at which the packet was sent or dropped, and its place in that
+    order (-1: never). `refused` (1: dropped on arrival), `dropped` and `marked` (the cause, in the
+    order of CAUSES; -1: no), `backlog_packets` and `backlog_bytes` (on arrival). `state`: on
+    arrival an average, RED's in bytes, or else a probability; on departure CoDel's count. `chance`,
+    with `verdict`: the probability that a discipline that draws dropped or marked it, given all
+    earlier decisions. `drew` (1: it did; -1: as in `verdict`). And `unseen`: for each of cake's
+    draws that the recording does not show, the packets sent before. Raises ValueError if the link
+    or the columns are not valid.
     """
 
 def rng_key(seed: int, name: str) -> int:
-    """All that the random stream called `name` in a run with this seed depends on: 64 bits."""
+    """The key of the random stream with this name in a run with this seed: 64 bits."""
 
 def parse_toml(text: str) -> tuple[dict[str, object], dict[str, tuple[int, int]]]:
     """A TOML document as plain values, and (line, column), both from 1, of every key path
@@ -329,8 +335,8 @@ def tcp_profiles() -> dict[str, Tcp]:
     """Each profile as a full set of crates/tcp's TcpParams, by its name."""
 
 def scenario_keys() -> dict[str, list[str]]:
-    """The keys of each table of a scenario; the file's own under the empty name, a flow's under its
-    kind."""
+    """The keys of each table of a scenario: the top table has the empty name, a flow's table the
+    name of its kind."""
 
 @final
 class TrafficKind:
@@ -354,15 +360,15 @@ class TrafficKind:
 
     @property
     def headers(self) -> int | None:
-        """Bytes of a datagram that are no payload; None: it sends none."""
+        """Bytes of a datagram's headers; None: it sends no datagrams."""
 
     @property
     def greedy(self) -> bool:
-        """It sends as fast as its way allows, for as long as it is let."""
+        """It sends as fast as its path allows, until it is stopped."""
 
     @property
     def speech(self) -> bool:
-        """Its quality is told as a mean opinion score."""
+        """Its quality is reported as a mean opinion score."""
 
     @property
     def in_linux(self) -> bool:
@@ -370,17 +376,17 @@ class TrafficKind:
 
     @property
     def told_as(self) -> str:
-        """The kind that tables and numbers call it."""
+        """Its kind in tables and numbers."""
 
 def traffic_kinds() -> list[TrafficKind]:
-    """Every kind there is."""
+    """Every kind of traffic."""
 
 def dotted_key(word: str) -> str | None:
-    """The key of a scenario with a [bottleneck] that a word, ours or another program's, means."""
+    """The key of a scenario with a [bottleneck] for a word, ours or another program's."""
 
 @final
 class Problem:
-    """One thing that is wrong with a scenario."""
+    """One problem of a scenario."""
 
     def __new__(
         cls,
@@ -400,17 +406,17 @@ class Problem:
 
     @property
     def key(self) -> tuple[str | int, ...]:
-        """Where the value is in the document: ("flow", 0, "rtt")."""
+        """The path to the value in the document: ("flow", 0, "rtt")."""
 
     @property
     def file(self) -> str: ...
     @property
     def line(self) -> int | None:
-        """From 1; None where there is no text (a missing file, a scenario made in Python)."""
+        """Counts from 1; None if there is no text (a missing file, a scenario made in Python)."""
 
     @property
     def column(self) -> int | None:
-        """From 1, in characters."""
+        """Counts from 1, in characters."""
 
     @property
     def source(self) -> str:
@@ -418,15 +424,15 @@ class Problem:
 
     @property
     def dotted(self) -> str:
-        """`flow.0.rtt`."""
+        """The key as text: `flow.0.rtt`."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Scenario:
-    """Links, queue disciplines, traffic and probes: everything a run needs but its seed. Frozen;
-    equal to what is run and called alike."""
+    """Links, queue disciplines, traffic and probes: everything a run needs but its seed. Frozen.
+    Scenarios are equal if their runs and names are."""
 
     @staticmethod
     def read(
@@ -435,10 +441,10 @@ class Scenario:
         untitled: str | None = None,
         open: Callable[[str], bytes] | None = None,
     ) -> Scenario:
-        """The scenario in a text that messages call `name`; `untitled` is its title if it says
-        none.
+        """Parses the scenario in `text`, which messages call `name`; `untitled` is the title of a
+        text without one.
 
-        `open` gives the bytes of a trace by its path and raises OSError. Raises
+        `open` returns the bytes of a trace by its path, or raises OSError. Raises
         sojourn.scenario.ScenarioError with every problem.
         """
 
@@ -446,66 +452,64 @@ class Scenario:
     def from_document(
         document: Mapping[str, Any], open: Callable[[str], bytes] | None = None
     ) -> Scenario:
-        """The scenario that plain TOML values describe. Raises sojourn.scenario.ScenarioError with
+        """Reads the scenario from plain TOML values. Raises sojourn.scenario.ScenarioError with
         every problem."""
 
     def document(self) -> dict[str, Any]:
         """The scenario as plain TOML values: everything that is not a default."""
 
     def to_toml(self) -> str:
-        """Canonical text: reading it gives an equal Scenario, on any machine (traces are written
+        """Canonical text: reading it returns an equal Scenario on any machine (traces are written
         out)."""
 
     def with_(self, changes: Mapping[str, Any] | None = None, /, **more: Any) -> Scenario:
-        """The scenario with some keys changed, by dotted key:
-        `scenario.with_({"bottleneck.qdisc": "codel"}, seeds=5)`.
+        """The scenario with some keys changed, by dotted key: `scenario.with_({"bottleneck.qdisc":
+        "codel"}, seeds=5)`.
 
-        Values are what the file would hold; None takes the key away. Flows and links are named by
-        position or name, or all by `*`. A key that the sweep varies is settled: it leaves the
-        sweep.
+        Values are those of a file; None removes the key. Flows and links are named by index or
+        name, or all by `*`. A change to a swept key removes it from the sweep.
         """
 
     def variants(self) -> tuple[Scenario, ...]:
-        """One scenario for each point of the sweep, labelled by what differs; the scenario itself
-        where there is none."""
+        """One scenario for each point of the sweep, labelled by the values that differ; the
+        scenario itself if there is no sweep."""
 
     def realise(self, seed: int) -> Realised:
-        """The run of this scenario with this seed as an engine takes it: integers, every flow and
-        link written out."""
+        """The run of this scenario with this seed, an engine's input: integers, every flow and link
+        written out."""
 
     def qdisc_key(self, link: str | None = None) -> str:
-        """The key by which a discipline competes with others: the bottleneck's, both ways, except a
-        way that has one of its own; or that of one `link`.
+        """The key whose discipline a comparison replaces: the bottleneck's, for both directions, except
+        a direction with a discipline of its own; or that of one `link`.
 
         Raises:
             ScenarioError: there is no such link, or one has to be named.
         """
 
     def fingerprint(self, seeds: Iterable[int] | None = None) -> str:
-        """SHA-256 of what an engine is given for each of these seeds, whatever their order; None:
-        the scenario's own.
+        """SHA-256 of an engine's input for these seeds, in any order; None: the scenario's own
+        seeds.
 
-        Titles and labels have no part in it, nor has the engine.
+        Titles, labels and the engine do not change it.
         """
 
     def meaning(self) -> dict[tuple[str, ...], Any]:
-        """Every setting of the links and flows by its path, ("link", "up", "rate"); None: there is
-        none.
+        """Every setting of the links and flows by its path, ("link", "up", "rate"); None: no value.
 
-        Links are resolved, defaults filled in, numbers are laws and not drawn. Scenarios of equal
-        meaning differ in words only.
+        Links are resolved, defaults filled in, and numbers are laws rather than drawn. Scenarios of
+        equal meaning differ only in wording.
         """
 
     @property
     def title(self) -> str: ...
     @property
     def label(self) -> str:
-        """What distinguishes this variant of a sweep."""
+        """The difference of this variant of a sweep."""
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Of a variant: the keys that its sweep varies, in the sweep's order, each with its value
-        here. Empty of all else."""
+        """For a variant: the swept keys in the sweep's order, each with its value here. Empty for
+        other scenarios."""
 
     @property
     def duration(self) -> int:
@@ -519,7 +523,7 @@ class Scenario:
     def seeds(self) -> tuple[int, ...]: ...
     @property
     def offloads(self) -> bool:
-        """Hosts hand down packets of up to 64 kB (TSO, GSO)."""
+        """Hosts send packets of up to 64 kB to their links (TSO, GSO)."""
 
     @property
     def dumbbell(self) -> bool:
@@ -533,15 +537,16 @@ class Scenario:
     def flows(self) -> tuple[FlowEntry, ...]: ...
     @property
     def sweep(self) -> dict[str, Any]:
-        """What `[sweep]` says: by dotted key a list of values or a range, and how that is sampled."""
+        """The keys of `[sweep]`: by dotted key a list of values or a range, and how ranges are
+        sampled."""
 
     def _repr_html_(self) -> str:
-        """For a notebook: its topology, links and flows (`sojourn.scenario.notebook`)."""
+        """Returns its topology, links and flows for a notebook (`sojourn.scenario.notebook`)."""
 
     @property
     def notes(self) -> tuple[Problem, ...]:
-        """What is taken as it is written and probably means something else, each with its place and
-        what to write instead."""
+        """Accepted words that probably mean something else, each with its place and what to write
+        instead."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
@@ -556,11 +561,11 @@ class Bottleneck:
 
 @final
 class Wire:
-    """What a table says of a link."""
+    """The settings of a link in one table."""
 
     @property
     def qdisc(self) -> str | None:
-        """tc's words."""
+        """The queue discipline in tc's words."""
 
 @final
 class LinkEntry:
@@ -585,7 +590,7 @@ class FlowEntry:
     def count(self) -> int: ...
     @property
     def drawn(self) -> bool:
-        """Whether the seed decides its RTT or when it starts."""
+        """Whether its RTT or its start depends on the seed."""
 
 @final
 class Realised:
@@ -602,19 +607,19 @@ class Realised:
         queue_ns: int,
         flow_ns: int,
     ) -> Self:
-        """One without warm-up that keeps no packets."""
+        """A run without warm-up that records no packets."""
 
     @property
     def duration_ns(self) -> int: ...
     @property
     def warmup_ns(self) -> int:
-        """Left out of totals and histograms."""
+        """Start of the run that totals and histograms leave out."""
 
     @property
     def seed(self) -> int: ...
     @property
     def links(self) -> tuple[Link, ...]:
-        """Each one direction."""
+        """The links, each one direction."""
 
     @property
     def flows(self) -> tuple[Flow, ...]: ...
@@ -622,45 +627,44 @@ class Realised:
     def record(self) -> Record: ...
     @property
     def offloads(self) -> bool:
-        """Hosts hand down packets of up to 64 kB (TSO, GSO)."""
+        """Hosts send packets of up to 64 kB to their links (TSO, GSO)."""
 
     @property
     def base_rtts_ns(self) -> list[int | None]:
-        """Of each flow the round trip of a full packet through empty queues, one way where there
-        are no replies; None: a link on the way never sends the packet, or its reply."""
+        """For each flow the round trip of a full packet through empty queues, one way without
+        replies; None: a link on the path never sends the packet, or its reply."""
 
     def to_json(self) -> str:
-        """Its text: equal where the values are (but for nodes and profiles, which it leaves
-        out)."""
+        """Its text without nodes and profiles: equal if the values are equal."""
 
     def to_text(self) -> str:
-        """All of it as text, nodes and profiles too: whatever a run of it depends on."""
+        """All of it as text, nodes and profiles too: everything that a run depends on."""
 
     def with_seed(self, seed: int) -> Realised:
-        """The same with another seed of what is drawn during the run; RTTs and start times, which
-        are drawn already, stay."""
+        """The same with another seed for draws during the run; RTTs and start times are drawn
+        already and stay."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
 class Record:
-    """What a run records."""
+    """The recorded tables."""
 
     @property
     def queue_ns(self) -> int:
-        """Interval of the `queue` table."""
+        """Interval of the table `queue`."""
 
     @property
     def flow_ns(self) -> int:
-        """Interval of the `flow` table."""
+        """Interval of the table `flow`."""
 
     @property
     def packets(self) -> bool:
-        """Whether each packet is kept."""
+        """Whether each packet is recorded."""
 
     @property
     def headers(self) -> bool:
-        """Whether what each packet's headers say is kept."""
+        """Whether each packet's headers are recorded."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
@@ -680,33 +684,33 @@ class Link:
         delay_ns: int = 0,
         shaper: Shaper | None = None,
     ) -> Self:
-        """One without ring and losses. `rate`: steps of (from ns, bit/s), in order, the first at 0;
-        else ValueError."""
+        """A link without ring and losses. `rate`: steps of (from ns, bit/s), in order, the first at
+        0; else ValueError."""
 
     @staticmethod
     def from_json(text: str) -> Link:
-        """What `to_json` has written; its nodes are "". Raises ValueError."""
+        """Reads the text of `to_json`; its nodes are "". Raises ValueError."""
 
     def to_json(self) -> str:
         """Its text, without its nodes."""
 
     def with_rate(self, rate: Sequence[tuple[int, int]]) -> Link:
-        """The same with these steps of (from ns, bit/s), which do not repeat."""
+        """The same link with these steps of (from ns, bit/s), which do not repeat."""
 
     def with_qdisc(self, qdisc: Qdisc) -> Link:
-        """The same with another discipline."""
+        """The same link with another discipline."""
 
     @property
     def name(self) -> str:
-        """In every table."""
+        """Its name in every table."""
 
     @property
     def tail(self) -> str:
-        """The node that it leaves."""
+        """The node where it starts."""
 
     @property
     def head(self) -> str:
-        """The node that it leads to."""
+        """The node where it ends."""
 
     @property
     def rate(self) -> tuple[RateStep, ...]:
@@ -714,11 +718,11 @@ class Link:
 
     @property
     def rate_period_ns(self) -> int | None:
-        """The steps start again after this long; None: they don't."""
+        """The steps repeat after this time; None: they don't."""
 
     @property
     def delay_ns(self) -> int:
-        """Of propagation, one way."""
+        """One-way propagation delay."""
 
     @property
     def qdisc(self) -> Qdisc: ...
@@ -726,34 +730,35 @@ class Link:
     def framing(self) -> LinkLayer: ...
     @property
     def loss(self) -> RandomLoss | GilbertLoss | StateLoss | None:
-        """What the wire loses."""
+        """The losses of the wire."""
 
     @property
     def impairments(self) -> Impairments | None:
-        """What else its wire does to packets."""
+        """The other impairments of the wire."""
 
     @property
     def ring(self) -> Ring | None:
-        """The driver's, below the discipline."""
+        """The driver's ring, below the discipline."""
 
     @property
     def shaper(self) -> Shaper | None:
-        """Between discipline and ring."""
+        """The shaper between discipline and ring."""
 
     @property
     def police(self) -> Police | None:
-        """Before the queue."""
+        """The policer before the queue."""
 
     @property
     def replay_window(self) -> int | None:
-        """Packets: that of the tunnels' ends behind it."""
+        """The replay window of the tunnels' ends behind it, packets."""
 
     @property
     def queues(self) -> int | None:
-        """Its card's transmit queues, for a discipline that is for each of them; None: one."""
+        """Its card's transmit queues, for a discipline with an instance for each queue; None:
+        one."""
 
     def pinned_to(self, flow: int) -> int | None:
-        """The queue of a flow by its number among the scenario's; None: a hash decides."""
+        """The queue of a flow, by the flow's number in the scenario; None: a hash decides."""
 
     @property
     def sampled(self) -> bool:
@@ -763,7 +768,7 @@ class Link:
 
 @final
 class RateStep:
-    """From `at_ns` on a link runs at `bps`; 0 is an outage."""
+    """From `at_ns` on a link has the rate `bps`; 0 is an outage."""
 
     @property
     def at_ns(self) -> int: ...
@@ -777,15 +782,15 @@ class Ring:
 
     @property
     def descriptors(self) -> int:
-        """Packets that it holds, the one in transmission among them."""
+        """Packets in the ring at most, with the one in transmission."""
 
     @property
     def bql(self) -> bool:
-        """Byte queue limits bound it further."""
+        """Whether byte queue limits apply, too."""
 
     @property
     def coalesce_ns(self) -> int:
-        """The host is told of completions this long after the first that it does not know of."""
+        """Completions are reported this long after the first one that was not yet reported."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
@@ -799,7 +804,7 @@ class RandomLoss:
 
 @final
 class GilbertLoss:
-    """Gilbert and Elliott's chain with two states, a step a packet."""
+    """Gilbert and Elliott's chain with two states, one step for each packet."""
 
     @property
     def p(self) -> float:
@@ -821,8 +826,8 @@ class GilbertLoss:
 
 @final
 class StateLoss:
-    """netem's four states, a step a packet: 1 received, 2 received in a burst, 3 lost in a burst, 4
-    lost alone."""
+    """netem's four states, one step for each packet: 1 received, 2 received in a burst, 3 lost in a
+    burst, 4 lost alone."""
 
     @property
     def p13(self) -> float: ...
@@ -838,8 +843,8 @@ class StateLoss:
 
 @final
 class Impairments:
-    """What a wire does besides delaying and losing. Probabilities and correlations are in units of
-    2^-32; what is 0 is not there."""
+    """Impairments of a wire besides delay and loss. Probabilities and correlations are in units of
+    2^-32; 0 turns one off."""
 
     @property
     def jitter_ns(self) -> int: ...
@@ -877,7 +882,7 @@ class Impairments:
     def overtake(self) -> bool: ...
     @property
     def ecn(self) -> str | None:
-        """What becomes of ECN fields: "bleach", "ect1 to ect0", "ce"; None: nothing."""
+        """The action on ECN fields: "bleach", "ect1 to ect0", "ce"; None: no action."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -895,27 +900,27 @@ class Flow:
         start_ns: int,
         stop_ns: int | None,
     ) -> Self:
-        """One whose RTT is that of its links."""
+        """A flow whose RTT is that of its links."""
 
     @property
     def name(self) -> str:
-        """In every table, unique."""
+        """Its name in every table, unique."""
 
     @property
     def kind(self) -> str:
-        """As in the scenario, where an on/off flow is a `udp`."""
+        """Its kind in the scenario, except that an on/off flow is a `udp`."""
 
     @property
     def finite(self) -> bool:
-        """It transfers a size and completes."""
+        """Whether it transfers a size and completes."""
 
     @property
     def group(self) -> int:
-        """The [[flow]] entry that it came from, from 0."""
+        """The index of its [[flow]] entry, from 0."""
 
     @property
     def path(self) -> tuple[int, ...]:
-        """Links that its packets cross, in order."""
+        """The links that its packets cross, in order."""
 
     @property
     def back(self) -> tuple[int, ...]:
@@ -927,7 +932,7 @@ class Flow:
 
     @property
     def back_extra_ns(self) -> int:
-        """Propagation behind the last link of the way back."""
+        """Propagation behind the last link of the path back."""
 
     @property
     def start_ns(self) -> int: ...
@@ -941,30 +946,30 @@ class Flow:
 
     @property
     def hosts(self) -> tuple[str | None, str | None]:
-        """The hosts at its source and its target, where the scenario names them: `home/laptop`."""
+        """The hosts at its source and its target, if the scenario names them: `home/laptop`."""
 
     @property
     def ds(self) -> int:
-        """The DS field; its ECN bits are of what programs send, and TCP has its own."""
+        """The DS field; its ECN bits are those of programs, since TCP sets its own."""
 
     @property
     def tunnel(self) -> str | None:
-        """The tunnel that its packets are in."""
+        """The tunnel of its packets."""
 
     @property
     def traffic(self) -> Bulk | Transfers | Stream | Udp | Ping | Video:
-        """What it sends."""
+        """Its traffic."""
 
     @property
     def tcp(self) -> Tcp | None:
-        """Its endpoints, where it is TCP."""
+        """Its endpoints, if it is TCP."""
 
     @property
     def packet_bytes(self) -> tuple[int, int | None]:
         """IP bytes of a full packet and of its reply; None: there are no replies."""
 
     def traffic_plan(self) -> dict[str, Any]:
-        """What it sends as plain values, but for `tcp`, as a guest's plan names them."""
+        """Its traffic as plain values, without `tcp`, with the names of a guest's plan."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
@@ -974,7 +979,7 @@ class Bulk:
 
     @property
     def bytes(self) -> int | None:
-        """Of the application; None: it never ends."""
+        """Application bytes; None: it never ends."""
 
     @property
     def tcp(self) -> Tcp: ...
@@ -985,16 +990,16 @@ class Transfers:
 
     @property
     def bytes(self) -> Draw:
-        """Of the application, of each."""
+        """Application bytes of each transfer."""
 
     @property
     def pause_ns(self) -> Draw:
-        """Between the end of one and the start of the next; of a web page's objects, from page to
-        page."""
+        """From the end of one transfer to the start of the next; for the objects of a web page,
+        from page to page."""
 
     @property
     def objects(self) -> int | None:
-        """Of a web page: those that come over this connection; None: no page."""
+        """For a web page: its objects over this connection; None: no page."""
 
     @property
     def tcp(self) -> Tcp: ...
@@ -1009,11 +1014,11 @@ class Stream:
 
     @property
     def segment_ns(self) -> int:
-        """What a segment plays."""
+        """The playing time of a segment."""
 
     @property
     def ahead_ns(self) -> int:
-        """The most that is fetched ahead, in time of playing."""
+        """The longest playing time that is fetched ahead."""
 
     @property
     def tcp(self) -> Tcp: ...
@@ -1023,11 +1028,11 @@ class Udp:
     """Datagrams at a constant rate, always or on and off."""
 
     def __new__(cls, bps: int, packet_bytes: int) -> Self:
-        """Always on."""
+        """A flow that is always on."""
 
     @property
     def bps(self) -> int:
-        """Of IP bytes, while on."""
+        """Rate of IP bytes, while on."""
 
     @property
     def packet_bytes(self) -> int: ...
@@ -1056,7 +1061,7 @@ class Video:
     def frames(self) -> ModelFrames | TraceFrames: ...
     @property
     def payload_bytes(self) -> int:
-        """Of a packet at most; 40 bytes of IP, UDP and RTP headers come on top."""
+        """Most payload bytes of a packet; IP, UDP and RTP headers add 40 bytes."""
 
 @final
 class ModelFrames:
@@ -1075,7 +1080,7 @@ class ModelFrames:
 
 @final
 class TraceFrames:
-    """Recorded frames, repeated from the beginning."""
+    """Recorded frames, which repeat."""
 
     @property
     def frames(self) -> tuple[tuple[int, int], ...]:
@@ -1086,7 +1091,7 @@ class TraceFrames:
 
 @final
 class Draw:
-    """A law by which a number is drawn each time it is needed."""
+    """A law from which a number is drawn each time it is needed."""
 
     @property
     def mean(self) -> float: ...
@@ -1098,15 +1103,15 @@ class Tcp:
 
     @property
     def profile(self) -> str:
-        """Whose TCP it is where nothing else is set."""
+        """The profile of everything that is not set."""
 
     @property
     def congestion(self) -> str:
-        """The congestion control: its name, or `FILE.py:CLASS ...` of one's own."""
+        """The congestion control: its name, or `FILE.py:CLASS ...` for a user's own."""
 
     @property
     def own(self) -> tuple[str, str, str | None, str | None] | None:
-        """Of a congestion control of one's own: file, class, what the scenario sets, text."""
+        """For a user's congestion control: file, class, the scenario's settings, text."""
 
     @property
     def mss(self) -> int:
@@ -1154,57 +1159,57 @@ class Tcp:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """All of them, as crates/tcp's TcpParams names them."""
+        """All parameters by the names in crates/tcp's TcpParams."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
 LINUX_RELEASE: str
-"""The kernel whose algorithms `variant linux` of the simulator's disciplines are, and which the
-built guest runs."""
+"""The kernel release whose algorithms the simulator's `variant linux` follows, and which the built
+guest runs."""
 
 QDISCS: dict[str, QdiscRecord]
-"""Every queue discipline, by kind, in the order in which they are listed."""
+"""Every queue discipline by kind, in the order of lists."""
 
 @final
 class Qdisc:
     """A queue discipline with every parameter filled in, in tc(8)'s words (crates/tc).
 
-    Those that Linux alone has leave to it what was not said (None), and so does a `red` without
-    sizes until its link's rate is known (`at`).
+    A discipline that only Linux has leaves unset parameters to Linux (None), and so does a `red`
+    without sizes until its link's rate is known (`at`).
     """
 
     @staticmethod
     def parse(text: str) -> Qdisc:
-        """Reads tc's words; raises UnitError with the place of the wrong one, in characters."""
+        """Parses tc's words. Raises UnitError with the place of the wrong one, in characters."""
 
     @staticmethod
     def from_params(params: Mapping[str, QdiscValue]) -> Qdisc:
-        """The discipline with these parameters, as the engine names them; raises UnitError if it
-        has no such ones."""
+        """The discipline with these parameters, by the engine's names. Raises UnitError if it does
+        not have them."""
 
     @staticmethod
     def live_cake(words: str, bps: int, link: LinkLayer | None, arriving: bool) -> Qdisc:
         """cake as the shaper of an interface at a rate, bit/s, with every choice made (crates/tc,
         cake.rs).
 
-        `link` is what a packet takes on the line, None for what Linux counts; `arriving`: it shapes
-        what is received. Raises UnitError when the words are none of cake's, or say the rate or the
-        line.
+        `link` is the overhead of a packet on the line, None for Linux's count. `arriving`: it
+        shapes received packets. Raises UnitError if the words are not cake's, or set the rate or
+        the link layer.
         """
 
     @property
     def kind(self) -> str: ...
     @property
     def variant(self) -> str | None:
-        """Which algorithm under this name; None where there is only one."""
+        """The algorithm under this name; None if there is only one."""
 
     @property
     def params(self) -> dict[str, QdiscValue]:
-        """What the engine takes: `{"kind": "codel", "limit": 1000, ...}`."""
+        """The engine's parameters: `{"kind": "codel", "limit": 1000, ...}`."""
 
     @property
     def child(self) -> Qdisc | None:
-        """mq's: what is on each queue of the card."""
+        """For mq: the discipline on each queue of the card."""
 
     @property
     def text(self) -> str:
@@ -1217,89 +1222,89 @@ class Qdisc:
 
     @property
     def record(self) -> QdiscRecord:
-        """What is known of it whatever its parameters."""
+        """The facts that do not depend on its parameters."""
 
     def at(self, rate_bps: int) -> Qdisc:
-        """The same on a link of this rate, bit/s: a `red` without sizes takes those that tc-red(8)
-        recommends."""
+        """The same discipline on a link of this rate, bit/s: a `red` without sizes gets those that
+        tc-red(8) recommends."""
 
     def with_(self, field: str, value: QdiscValue) -> Qdisc:
-        """The same with one parameter of another value; raises ValueError if it has none of this
-        name."""
+        """The same discipline with another value of one parameter. Raises ValueError if it has no
+        parameter of this name."""
 
     def command(self, header_bytes: int = ...) -> str:
-        """The words with which tc makes Linux's, all spelt out, on a device whose packets have
-        Ethernet's header and where tc-stab(8) has it count one of `header_bytes`; raises UnitError
-        where Linux has none of these parameters."""
+        """tc's words for Linux, all spelt out, for a device whose packets have an Ethernet header,
+        and for which tc-stab(8) makes it count a header of `header_bytes`. Raises UnitError if
+        Linux has none of these parameters."""
 
     @property
     def queue_length(self) -> int | None:
-        """The device's txqueuelen, packets, where that is its limit in Linux."""
+        """The device's txqueuelen, packets, if that is its limit in Linux."""
 
     def options(self) -> list[tuple[str, int]] | None:
-        """Its options in a netlink message, as linux/pkt_sched.h names them; None: sojourn does not
-        make it so."""
+        """Its options in a netlink message, by the names of linux/pkt_sched.h; None: sojourn
+        configures it in another way."""
 
     def tree(self, device: str, handle: str) -> list[str]:
-        """tc's lines for its classes and filters, behind that of `command`; mostly none."""
+        """tc's lines for its classes and filters, after that of `command`; mostly none."""
 
     def packed_options(self) -> bytes | None:
-        """Its options as the attributes of a netlink message, where tc has no words for it; None:
-        tc makes it."""
+        """Its options as the attributes of a netlink message, if tc has no words for it; None: tc
+        configures it."""
 
     @property
     def packets(self) -> int:
-        """How many packets it holds at most, about: where it counts bytes, full packets of them."""
+        """About the most packets that it can hold: a limit in bytes counts as full packets."""
 
     @property
     def lacking(self) -> str | None:
-        """What of it the simulator lacks: `fq`, or `cake ack-filter`; None: nothing."""
+        """The part that the simulator lacks: `fq`, or `cake ack-filter`; None: nothing."""
 
     @property
     def shapes(self) -> bool:
-        """Whether it may hold packets back by itself, whatever lies below it."""
+        """Whether it may hold packets back by itself, on any link."""
 
     def without_a_rate(self) -> tuple[str, str] | None:
-        """Why it can't do without a rate of its link, and what to write; None if it can."""
+        """Why it needs a rate of its link, and what to write; None if it needs none."""
 
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
 
 QdiscCounter = tuple[str, list[str], list[str]]
-"""A cause, and the discipline's numbers that count it: those added up, and those taken away."""
+"""A cause, and the discipline's numbers that count it: those added, and those subtracted."""
 
 @final
 class QdiscRecord:
-    """What is known of a queue discipline (crates/tc/src/disciplines, a file each).
+    """The facts about a queue discipline (crates/tc/src/disciplines, a file each).
 
-    What is about Linux's raises ValueError where Linux has none.
+    Properties of Linux's discipline raise ValueError if Linux has none.
     """
 
     @property
     def kind(self) -> str: ...
     @property
     def simulated(self) -> bool:
-        """Whether the simulator has it; else Linux alone."""
+        """Whether the simulator has it; otherwise only Linux has it."""
 
     @property
     def since(self) -> tuple[int, int] | None:
-        """The release of Linux that it came with, where that is younger than the usual guest's."""
+        """The first release of Linux with it, if that is later than the usual guest's."""
 
     @property
     def for_each_queue(self) -> bool:
-        """Whether it is for a card with several queues, of which each has one of it."""
+        """Whether it is for a card with several queues, with an instance for each."""
 
     @property
     def least(self) -> str:
-        """The fewest words with which tc takes it."""
+        """The fewest words with which tc accepts it."""
 
     @property
     def nearest(self) -> str | None:
-        """The kind of the simulator's that comes nearest to one that Linux alone has."""
+        """The simulator's nearest kind to one that only Linux has."""
 
     @property
     def counts_bytes(self) -> bool:
-        """Whether its limit is in bytes; else in packets."""
+        """Whether its limit is in bytes; otherwise it is in packets."""
 
     @property
     def variants(self) -> list[str | None]:
@@ -1313,30 +1318,31 @@ class QdiscRecord:
         such variant."""
 
     def words(self, variant: str | None = None) -> list[tuple[str, str | None]]:
-        """Each word, and the sort of its value (PACKETS, TIME, ...); None: it stands alone."""
+        """Each word, and the sort of its value (PACKETS, TIME, ...); None: it has no value."""
 
     @property
     def in_order(self) -> bool:
-        """Whether Linux's sends packets in the order in which they came."""
+        """Whether Linux's discipline sends packets in the order of their arrival."""
 
     @property
     def drops_at(self) -> str:
-        """Where Linux's drops: `arrival`, `departure` (and what comes, at its limit), `head`."""
+        """Where Linux's discipline drops: `arrival`, `departure` (and on arrival at its limit),
+        `head`."""
 
     @property
     def xstats(self) -> tuple[int, list[str]]:
-        """Of its own numbers (TCA_STATS_APP): bytes to skip, and the names of the words of 32 bits
+        """Its own numbers (TCA_STATS_APP): bytes to skip, and the names of the words of 32 bits
         behind them."""
 
     @property
     def told_options(self) -> list[tuple[str, str, int]]:
-        """Numbers among the options that the kernel tells: name, `attribute` or `word` (of a
-        struct), number of it."""
+        """Numbers among the options that the kernel reports: name, `attribute` or `word` (of a
+        struct), its number."""
 
     @property
     def drops(self) -> tuple[str, str, list[QdiscCounter]]:
-        """Why it drops: the cause of what comes, of what has waited, and the counters that tell, if
-        any do."""
+        """Why it drops: the cause on arrival, the cause after waiting, and the counters that show
+        it, if there are any."""
 
     @property
     def marks(self) -> tuple[str, str, list[QdiscCounter]]:
@@ -1348,8 +1354,8 @@ class QdiscRecord:
 
 @final
 class StateColumn:
-    """A column of the table `queue`: numbers of a discipline added up and taken away, as a share of
-    a whole."""
+    """A column of the table `queue`: numbers of a discipline added and subtracted, as a share of a
+    whole."""
 
     @property
     def column(self) -> str: ...
@@ -1363,42 +1369,42 @@ class StateColumn:
 
     @property
     def while_on(self) -> str | None:
-        """Zero where this number is zero."""
+        """The column is zero if this number is zero."""
 
     @property
     def else_field(self) -> str | None:
-        """The parameter that holds where the kernel tells none (a number below zero)."""
+        """The parameter to use if the kernel reports no value (a number below zero)."""
 
 CONGESTION: dict[str, CongestionRecord]
-"""Every congestion control, by the kernel's name, in the order in which they are listed."""
+"""Every congestion control by the kernel's name, in the order of lists."""
 
 CONGESTION_ELSEWHERE: dict[str, str]
-"""Congestion controls that people ask for and that neither simulator nor guest has; and what to
+"""Congestion controls that users ask for and that neither simulator nor guest has, with what to
 write instead."""
 
 @final
 class CongestionRecord:
-    """What is known of a congestion control (crates/tcp/src/congestion.rs)."""
+    """The facts about a congestion control (crates/tcp/src/congestion.rs)."""
 
     @property
     def name(self) -> str: ...
     @property
     def simulated(self) -> bool:
-        """Whether the simulator has it; else Linux alone."""
+        """Whether the simulator has it; otherwise only Linux has it."""
 
     @property
     def needs_ecn(self) -> bool:
-        """Whether its flows have ECN always, of whichever kind. Known of the simulator's."""
+        """Whether its flows always use ECN, of either kind. Known for the simulator's controls."""
 
     @property
     def needs_accecn(self) -> bool:
-        """Whether that is AccECN always."""
+        """Whether its flows always use AccECN."""
 
     @property
     def in_linux(self) -> bool: ...
     @property
     def nearest(self) -> str | None:
-        """What of the simulator's comes nearest to one that it lacks."""
+        """The simulator's nearest control to one that it lacks."""
 
     @property
     def module_settings(self) -> list[str]:
@@ -1409,7 +1415,7 @@ LINK_LAYERS: dict[str, LinkLayer]
 
 @final
 class LinkLayer:
-    """What a link layer adds to an IP packet (crates/link, framing.rs)."""
+    """The bytes that a link layer adds to an IP packet (crates/link, framing.rs)."""
 
     def __new__(
         cls, header_bytes: int, overhead_bytes: int, minimum_bytes: int = 0, cells: str = "none"
@@ -1420,11 +1426,11 @@ class LinkLayer:
 
     @property
     def header_bytes(self) -> int:
-        """Added in the queue discipline's count."""
+        """Bytes added in the queue discipline's count."""
 
     @property
     def overhead_bytes(self) -> int:
-        """Added on the wire."""
+        """Bytes added on the wire."""
 
     @property
     def minimum_bytes(self) -> int:
@@ -1440,7 +1446,7 @@ class LinkLayer:
 
     @property
     def params(self) -> dict[str, int | str]:
-        """What the engine takes."""
+        """The engine's parameters."""
 
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -1477,11 +1483,11 @@ class Shaper:
 
     @property
     def text(self) -> str:
-        """The canonical words: what differs from tc's defaults."""
+        """The canonical words: those that differ from tc's defaults."""
 
     @property
     def params(self) -> dict[str, int | str]:
-        """What the engine takes."""
+        """The engine's parameters."""
 
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -1504,16 +1510,16 @@ class Police:
 
     @property
     def text(self) -> str:
-        """The canonical words: what differs from tc's defaults."""
+        """The canonical words: those that differ from tc's defaults."""
 
     def __hash__(self) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
 
 def read_rate(text: str) -> int:
-    """bit/s of a RATE of tc's: `10mbit`; `kbps` is 1000 bytes a second. Raises UnitError."""
+    """bit/s from tc's RATE: `10mbit`; `kbps` is 1000 bytes a second. Raises UnitError."""
 
 def write_rate(bps: int) -> str:
-    """`10mbit`: in the largest unit in which it is whole."""
+    """tc's RATE in the largest unit in which it is whole: `10mbit`."""
 
 def default_burst(bps: int) -> int:
     """tc's burst of htb for a rate, bytes."""

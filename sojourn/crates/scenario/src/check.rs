@@ -278,8 +278,7 @@ fn line(line: &Line, tables: &[&Wire], at: &Key, problems: &mut Problems) {
         report(problems, message, hint, below(at, "slot"));
     }
     if line.replay_window.is_some() && line.impairments.reorders() {
-        let message =
-            "replay_window counts overtaking in queues, but this wire reorders packets, too";
+        let message = "replay_window counts overtaking in queues, but the wire reorders, too";
         let hint = "leave out replay_window, or reorder and overtake";
         report(problems, message, hint, below(at, "replay_window"));
     }

@@ -103,7 +103,7 @@ impl Loaded {
     ///
     /// # Examples
     ///
-    /// ```
+    /// ```rust
     /// use scenario::{Loaded, no_file};
     ///
     /// let text = r#"
@@ -120,7 +120,7 @@ impl Loaded {
     ///
     /// let wrong = text.replace("fq_codel", "fq_codle");
     /// let problems = Loaded::read(&wrong, "home.toml", None, &no_file).unwrap_err();
-    /// assert_eq!(problems[0].place, Some((6, 10)));
+    /// assert_eq!(problems[0].place, Some((6, 9)));
     /// ```
     pub fn read(
         text: &str,
@@ -251,7 +251,7 @@ impl Loaded {
     ///
     /// # Examples
     ///
-    /// ```
+    /// ```rust
     /// use scenario::{Loaded, Value, no_file};
     ///
     /// let text = r#"
@@ -360,7 +360,7 @@ impl Loaded {
     ///
     /// # Examples
     ///
-    /// ```
+    /// ```rust
     /// use scenario::{Loaded, no_file};
     ///
     /// let text = r#"

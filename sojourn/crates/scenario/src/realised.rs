@@ -48,7 +48,7 @@ impl Scenario {
     ///
     /// # Examples
     ///
-    /// ```
+    /// ```rust
     /// use scenario::{Loaded, no_file};
     ///
     /// let text = r#"

@@ -309,7 +309,7 @@ fn what_is_refused_begins_right_behind_what_is_taken() {
         flow(
             "kind = \"udp\"\nrate = \"5 Mbit/s\"\naccess = \"5 Mbit/s\"",
             "kind = \"udp\"\nrate = \"5 Mbit/s\"\naccess = \"4999 kbit/s\"",
-            "the rate is above the access link's",
+            "the rate is above that of the access link",
         ),
         flow(
             "kind = \"capture\"\npackets = [[\"0 s\", \"99 B\"], [\"1 s\", \"99 B\"]]\nrepeat = \"1001 ms\"",
