@@ -78,7 +78,7 @@ use units::{Rate, Rng, Time, forward};
 ///
 /// # Examples
 ///
-/// ```
+/// ```rust
 /// use qdisc::{DsField, Ecn, Packet};
 /// use units::Time;
 ///
@@ -310,7 +310,7 @@ pub type Hosts = Arc<[[u32; 2]]>;
 ///
 /// # Examples
 ///
-/// ```
+/// ```rust
 /// use qdisc::{Cause, DsField, FifoParams, Packet, Pfifo, Qdisc, Verdict};
 /// use units::Time;
 ///
@@ -460,7 +460,7 @@ macro_rules! disciplines {
         ///
         /// # Examples
         ///
-        /// ```
+        /// ```rust
         /// use qdisc::{Context, Discipline, DsField, Packet, Params, Qdisc};
         /// use units::{Rate, Rng, Time};
         ///
