@@ -119,7 +119,7 @@ def test_a_key_that_is_hinted_at_can_be_set() -> None:
     context = click.Context(VERBS["run",])
     plain = loads(EXAMPLE.read_text(encoding="utf-8"))
     for key in KEYS:
-        _, hint = usage._said(click.NoSuchOption(f"--{key}", ctx=context), context)
+        _, hint = usage._message(click.NoSuchOption(f"--{key}", ctx=context), context)
         found = re.search(r"--set (\S+)=", hint)
         if found is None:
             continue

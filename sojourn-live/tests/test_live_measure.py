@@ -576,7 +576,7 @@ def test_compare_takes_runs_of_the_simulator(say: Say, tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (("{0}",), "is one Run"),
-        (("{0}", "nowhere"), "nowhere is no folder of a Run"),
+        (("{0}", "nowhere"), "nowhere is not the folder of a Run"),
         (("{0}", "{1}", "--seeds", "3"), "Runs are compared as they are"),
         (("{0}", "{1}", "--figures", "png"), "needs -o DIR"),
     ],

@@ -541,7 +541,7 @@ def test_what_an_invalid_run_has_no_say_in_is_said_everywhere_and_ends_with_1(
         for words in (said.out, said.err):
             assert words.startswith("INVALID: the numbers of ")
             assert words.count("INVALID") == 1
-            assert "long are not to be used\n  seed 2: a <clock> was wrong\n" in words
+            assert "long must not be used\n  seed 2: a <clock> was wrong\n" in words
         assert "does not hold, and must" not in said.err
         assert "ping, long [ms]" in said.out
         for name in ("index.html", "adt/index.html"):

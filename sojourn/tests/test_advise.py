@@ -409,8 +409,8 @@ def test_more_seeds_are_run_where_they_do_not_decide(
     monkeypatch.setattr(advice, "MOST_SEEDS", 3)
     assert status(["advise", "--up", "10mbit", "--rtt", "90ms", *FEW]) == 0
     told, said = capsys.readouterr()
-    assert "undecided with 2 seeds among" in said
-    assert "6 further runs" in said
+    assert "2 seeds do not decide among" in said
+    assert "6 more runs" in said
     found = json.loads(told)
     [contest] = found["judgement"]["contests"]
     assert contest["seeds"] == 3
@@ -427,8 +427,8 @@ def test_more_seeds_are_run_where_they_do_not_decide(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "say what it is about"),
-        (["home-uplink", "--up", "10mbit"], "say what it is about"),
+        ([], "give a SCENARIO, or a line"),
+        (["home-uplink", "--up", "10mbit"], "give a SCENARIO, or a line"),
         (["home-uplink", "--rtt", "10ms"], "a SCENARIO has its own"),
         (["--up", "10mbit", "--rtt", "9ms..3ms"], "the shorter first"),
         (["--up", "10"], "write 10mbit"),

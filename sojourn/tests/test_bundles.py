@@ -221,7 +221,7 @@ def test_a_kill_leaves_no_half_zip_that_stays(
 def test_a_bundle_is_checked_and_run_again(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status(["verify", "-q", str(made)]) == 0
     told = capsys.readouterr().out
-    assert "files are as its manifest has them" in told
+    assert "files match the manifest" in told
     assert "3 Runs, 4 seeds, run again: every table is equal" in told
 
 
@@ -233,7 +233,7 @@ def test_the_sums_alone_are_checked_without_a_run(
 ) -> None:
     monkeypatch.setattr(_core, "run", lambda *_: pytest.fail("it was run"))
     assert status(["verify", "-q", "--sums", str(made), str(place / "one")]) == 0
-    assert "one: every file is whole" in capsys.readouterr().out
+    assert "one: every file matches its checksum" in capsys.readouterr().out
 
 
 def test_sums_that_differ_end_with_1(

@@ -192,7 +192,7 @@ def test_seeds_that_gave_the_same_are_one_sample_and_it_is_said_what_makes_them_
         json.loads(say("run", "home.toml", "--seeds", "3", "--json", *RANDOM).out)["samples"] == 3
     )
     said = say("compare", "home.toml", "pfifo", "codel", "--seeds", "3", "-o", "out", "-q").out
-    assert "3 seeds, which gave the same: one sample" in said
+    assert "3 seeds with the same result: one sample" in said
     assert "No winner" in said
     assert 'start = "uniform 0 s .. 1 s"' in said
     assert "±" not in said
@@ -331,8 +331,8 @@ def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) ->
     said = say("check", "sweep.toml", "--seeds", "5")
     assert (said.code, said.err) == (0, "")
     for words in (
-        "Two uploads and a ping\n4 s, of which 1 s warm-up left out; seeds 1-5\n",
-        "3 variants, the first of them below:\n  bottleneck.qdisc: pfifo, codel, red\n",
+        "Two uploads and a ping\n4 s, the first 1 s left out as warm-up; seeds 1-5\n",
+        "3 variants; the first one is shown below:\n  bottleneck.qdisc: pfifo, codel, red\n",
         "up    4 Mbit/s   5 ms   pfifo limit 1000\n",
         "bulk   2  bulk cubic  up    30 ms  0 s\n",
         "sim: can run it\n",
@@ -345,26 +345,34 @@ def test_check_says_what_would_run_and_runs_nothing(say: Command, home: Path) ->
 @pytest.mark.parametrize(
     ("words", "problem", "hint"),
     [
-        (("home.toml", "fq_codel", "target", "5"), "'target' is no queue", '"fq_codel target 5"'),
-        (("home.toml", "codel target", "5ms", "pfifo"), "'5ms' is no queue", '"codel target 5ms"'),
+        (
+            ("home.toml", "fq_codel", "target", "5"),
+            "'target' is not a queue",
+            '"fq_codel target 5"',
+        ),
+        (
+            ("home.toml", "codel target", "5ms", "pfifo"),
+            "'5ms' is not a queue",
+            '"codel target 5ms"',
+        ),
         (
             ("home.toml", "pfifo", "codel", "limit", "9", "red"),
-            "'limit' is no queue",
+            "'limit' is not a queue",
             '"codel limit 9"',
         ),
         (
             ("home.toml", "other.toml"),
-            "the first argument decides, and home.toml is a scenario",
+            "home.toml is a scenario, so queue disciplines follow it",
             "RUN RUN",
         ),
         (
             ("home.toml", "folder"),
-            "the first argument decides, and home.toml is a scenario",
+            "home.toml is a scenario, so queue disciplines follow it",
             "RUN RUN",
         ),
         (
             ("folder", "fq_codel"),
-            "the first argument decides, and folder is one",
+            "folder is one, so Runs follow it",
             "compare SCENARIO QDISC",
         ),
     ],
@@ -654,7 +662,7 @@ def test_list_names_what_there_is(say: Command) -> None:
         ["kernel"],
     ]
     (prague,) = [line for line in say("list", "congestion").out.splitlines() if "prague" in line]
-    assert prague == "sim kernel  prague  (a module of ours: kernel-7.3)"
+    assert prague == "sim kernel  prague  (a module of sojourn's: kernel-7.3)"
     engines = {
         line[12:].split()[0]: line[:10].split() for line in say("list", "qdiscs").out.splitlines()
     }

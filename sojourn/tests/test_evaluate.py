@@ -584,7 +584,7 @@ def test_ctrl_c_keeps_each_criterion_that_had_ended_with_its_page(
     monkeypatch.setattr(matrix, "write_runs", in_the_second_page)
     assert status(["evaluate", "--suite", str(mine), "--seeds", "2", "-o", "out"]) == 130
     said = capsys.readouterr().err.split("\n")
-    assert [line for line in said if line][-2:] == ["whole: both", "interrupted"]
+    assert [line for line in said if line][-2:] == ["complete: both", "interrupted"]
     assert (tmp_path / "out" / "both" / "report.html").exists()
     assert (tmp_path / "out" / "again").is_dir()
     assert not (tmp_path / "out" / "report.html").exists()

@@ -64,7 +64,7 @@ def test_it_can_be_compared_and_verified(capsys: pytest.CaptureFixture[str]) -> 
     # Whether its numbers still are what they were depends on the engine: that is not this test's to
     # say.
     assert status(["verify", "-q", str(COMPARED)]) in (0, 1)
-    assert "which build made the Run is not recorded" in capsys.readouterr().out
+    assert "the build that made the Run is not recorded" in capsys.readouterr().out
 
 
 def test_a_column_that_it_lacks_is_null_and_a_number_of_another_type_is_cast(

@@ -123,7 +123,7 @@ def test_no_other_word_takes_a_schema(capsys: pytest.CaptureFixture[str]) -> Non
     assert status(["list", "schemas", "nope"]) == 2
     assert "'nope' is not a schema" in capsys.readouterr().err
     assert status(["list", "qdiscs", "run"]) == 2
-    assert "'run' is one word too many after `list qdiscs`" in capsys.readouterr().err
+    assert "'run' is an extra word after `list qdiscs`" in capsys.readouterr().err
 
 
 def test_a_run_s_tables_have_the_shape_of_their_schema(tmp_path: Path) -> None:

@@ -675,7 +675,7 @@ def test_a_recording_is_compared_without_a_guest(capsys: pytest.CaptureFixture[s
     assert status(["replay", *files]) == 0
     table = capsys.readouterr().out
     assert "1044" in table
-    assert "1946 of 1946 packets agree, of 2 queues; none of the queues differ" in table
+    assert "1946 of 1946 packets agree, in 2 queues; none of the queues differ" in table
     assert status(["replay", "--json", *files]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["agrees"]
@@ -687,7 +687,7 @@ def test_a_difference_is_told_and_ends_with_1(
 ) -> None:
     changed(recording("codel-noecn"), target_ns=20_000_000).save(tmp_path / "other.parquet")
     assert status(["replay", "-o", str(tmp_path / "out"), str(tmp_path / "other.parquet")]) == 1
-    assert "the first that differs is packet" in capsys.readouterr().out
+    assert "the first difference is packet" in capsys.readouterr().out
     written = json.loads((tmp_path / "out" / "replay.json").read_text())
     assert not written["agrees"]
     assert written["replays"][0]["first"]["packet"] > 0

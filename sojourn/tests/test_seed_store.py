@@ -325,7 +325,7 @@ def test_what_is_killed_loses_at_most_what_was_running_and_the_same_command_goes
     process.send_signal(end)
     _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == code
-    assert ("the same command goes on from here" in said) == (end == signal.SIGINT)
+    assert ("the same command continues from here" in said) == (end == signal.SIGINT)
     kept = len(entries(place))
     assert 2 <= kept < 6
 

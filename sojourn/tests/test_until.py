@@ -80,9 +80,9 @@ def test_it_ends_with_the_most_and_says_what_is_not_known(
     words = ("run", scenario, "--until", f"{KEY}=0.001%", "--at-most", "5", "-o", out)
     found, said = ran(capsys, *words)
     assert found["seeds"] == [1, 2, 3, 4, 5]
-    assert f"{KEY} of one seed has no interval: 1 further run" in said
+    assert f"{KEY} of one seed has no interval: 1 more run" in said
     assert f"{KEY} is known to ±{100 * width(found):.2g} %" in said
-    assert "5 seeds are the most (--at-most)" in said
+    assert "5 seeds are the limit (--at-most)" in said
     kept = Run.open(out)
     assert kept.meta.seeds == kept.meta.seeds_asked == (1, 2, 3, 4, 5)
 

@@ -225,7 +225,7 @@ def test_the_cause_is_told_first_and_a_seed_takes_few_lines(
     assert status(["verify", "-q", str(copy)]) == 1
     head, cause, *rest = capsys.readouterr().out.splitlines()
     assert head.endswith("DIFFERS")
-    assert "scenario.toml is not what was run" in cause
+    assert "scenario.toml differs from the scenario of this Run" in cause
     at = [number for number, line in enumerate(rest) if line.startswith("  seed ")]
     for begin, end in zip(at, [*at[1:], len(rest)], strict=True):
         told = [line for line in rest[begin + 1 : end] if line.startswith("    ")]
@@ -242,7 +242,7 @@ def test_another_build_is_told(copy: Path, capsys: pytest.CaptureFixture[str]) -
     (found,) = verify([Run.open(copy)])
     assert (found.equal, found.same_scenario, found.same_build) == (True, True, False)
     assert status(["verify", "-q", str(copy)]) == 0
-    assert f"another than the {'0' * 16} that made the Run" in capsys.readouterr().out
+    assert f"but {'0' * 16} made the Run" in capsys.readouterr().out
 
 
 def test_a_run_that_was_interrupted_is_verified_as_far_as_it_came(
@@ -251,7 +251,7 @@ def test_a_run_that_was_interrupted_is_verified_as_far_as_it_came(
     meta = Run.open(copy).meta
     change_meta(copy, seeds=[1])
     assert status(["verify", "-q", str(copy)]) == 0
-    assert "not finished, and not run again: seed 3" in capsys.readouterr().out
+    assert "not finished, so not run again: seed 3" in capsys.readouterr().out
     assert Run.open(copy).meta.seeds_asked == meta.seeds_asked
 
 

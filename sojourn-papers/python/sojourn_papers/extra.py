@@ -4,7 +4,7 @@ from sojourn.extras import Extra
 
 EXTRA = Extra(
     name="sojourn-papers",
-    verbs={"Held against reality": {"reproduce": "sojourn_papers.cli.reproduce:reproduce"}},
+    verbs={"The real kernel": {"reproduce": "sojourn_papers.cli.reproduce:reproduce"}},
     example="sojourn reproduce --quick",
     lists={"papers": "sojourn_papers.extra:papers"},
     outputs={"reproduce": (1, "sojourn_papers.outputs:ReproduceOutput")},

@@ -65,7 +65,7 @@ class Reproduction:
 
     @property
     def invalid(self) -> list[Run]:
-        """Runs whose numbers are not to be used."""
+        """Runs whose numbers must not be used."""
         simulated = self.simulated.invalid if self.simulated else []
         return [run for run in self.evidence.runs.values() if run.meta.invalid] + simulated
 

@@ -135,7 +135,7 @@ class Meta:
     """Of a variant of a sweep: each key that varies, in the sweep's order, with its value here: text,
     a number or true or false. Empty: it is no variant, or an older sojourn wrote the Run."""
     invalid: tuple[str, ...] = ()
-    """Why this Run's numbers are not to be used, "seed 1: ..." each, in the order of the seeds;
+    """Why this Run's numbers must not be used, "seed 1: ..." each, in the order of the seeds;
     none: nothing is known against them."""
     format: Annotated[int, msgspec.Meta(ge=1, le=FORMAT)] = FORMAT
     """Of the folder that it was read from."""

@@ -72,7 +72,7 @@ class Summary:
     samples: int
     """How many of the seeds tell something: all of them, or 1 if they gave the same tables."""
     invalid: tuple[str, ...] = ()
-    """Why the numbers are not to be used; none: nothing is known against them."""
+    """Why the numbers must not be used; none: nothing is known against them."""
     engine_build: str | None = None
     """Names the build of the engine; None: not recorded."""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Summary:
                 self.label,
                 f"{self.engine} {self.version}; {self.duration_s:g} s, {self.warmup_s:g} s warm-up left out;"
                 f" {seeds}" + (", mean ± half the 95 % interval" if self.samples > 1 else ""),
-                f"INVALID: the numbers are not to be used: {refused}" if refused else "",
+                f"INVALID: the numbers must not be used: {refused}" if refused else "",
             ),
             hypertext.table(head, queues),
         ]

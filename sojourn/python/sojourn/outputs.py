@@ -51,7 +51,7 @@ class RunNumbers(TypedDict):
     fingerprint: str
     """Equal where the tables are."""
     invalid: list[str]
-    """Why the numbers are not to be used, each a sentence; empty: nothing is known against them."""
+    """Why the numbers must not be used, each a sentence; empty: nothing is known against them."""
     runs: list[Numbers[Known]]
     """One for each seed."""
     summary: Numbers[NumberOverSeeds]

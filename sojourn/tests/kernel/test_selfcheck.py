@@ -286,9 +286,9 @@ def test_a_page_says_above_all_that_a_run_is_invalid(tmp_path: Path) -> None:
     valid = engines.run(loads(SCENARIO), out=tmp_path / "valid")
     marked = Run.open(invalid(tmp_path / "marked"))
     page = report.render([valid, marked])
-    assert page.count("are not to be used") == 1
+    assert page.count("must not be used") == 1
     assert page.index("a &lt;clock&gt; was wrong") < page.index("<h2")
-    assert "are not to be used" not in report.render([valid])
+    assert "must not be used" not in report.render([valid])
 
 
 def test_reasons_are_kept_by_seed_and_replaced_with_it(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_the_commands_say_it_and_end_with_1(
     code, *said = say("run", "scenario.toml", "-e", kernel_uml, "-o", "out")
     assert code == 1
     for words in said:
-        assert "INVALID: the numbers of two seconds are not to be used" in words
+        assert "INVALID: the numbers of two seconds must not be used" in words
         assert "seed 1: self-check: an idle round trip took" in words
     code, out, err = say("run", "scenario.toml", "-e", kernel_uml, "--json", "-q")
     assert code == 1
@@ -340,4 +340,4 @@ def test_the_commands_say_it_and_end_with_1(
     code, _, err = say("report", "out", "-o", "page.html")
     assert code == 0
     assert "INVALID" in err
-    assert "are not to be used" in Path("page.html").read_text()
+    assert "must not be used" in Path("page.html").read_text()

@@ -190,7 +190,7 @@ def _say_what_is_kept(stopped: Stopped, folder: Path | None) -> None:
         )
         work.say(f"  {paper}: {done} of {asked}; {kept}")
     if finished and stopped.stored:
-        work.say("the same command goes on from here: what had finished is in the store")
+        work.say("the same command continues from here: the store has the finished runs")
 
 
 def _known(names: Sequence[str], known: Sequence[str]) -> Sequence[str]:

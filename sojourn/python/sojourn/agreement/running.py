@@ -104,7 +104,7 @@ class Agreement:
 
     @property
     def invalid(self) -> list[str]:
-        """Why the numbers of some kernel's Runs are not to be used."""
+        """Why the numbers of some kernel's Runs must not be used."""
         return [reason for run in self.kernels for reason in run.meta.invalid]
 
     @property

@@ -1,9 +1,9 @@
 """The command line: one file per verb.
 
-Data goes to stdout, talk to stderr. Exit 0: fine; 1: a check failed; 2: wrong input, said in two
-lines (error, hint); 130: Ctrl-C. Anything else is a bug of ours and shows its traceback. A verb is
-imported when it is asked for, and what is slow to import by the verb that needs it, so that
-`sojourn --help` answers at once.
+Data goes to stdout, messages go to stderr. Exit status 0: fine; 1: a check failed; 2: wrong input,
+reported in two lines (error, hint); 130: Ctrl-C. Anything else is a bug in sojourn and shows its
+traceback. A verb is imported when it is called, and a slow module by the verb that needs it, so
+that `sojourn --help` answers at once.
 """
 
 import os
@@ -44,30 +44,30 @@ SECTIONS = {
         "bundle",
         "export",
     ),
-    "Held against reality": ("agree", "replay", "kernel", "clean"),
+    "The real kernel": ("agree", "replay", "kernel", "clean"),
     "A live line": (),
     "This program": ("cache", "completion", "man"),
 }
-"""The verbs of this package, by what they are for. Other packages add theirs (`sections`)."""
+"""The verbs of this package, by section. `sections` adds those of other packages."""
 PLACES = {
     "cache": "cached:cache",
     "list": "list:list_",
     "man": "manual:man",
 }
-"""The file and the name in it of a verb that is not in the file of its name, by its name."""
+"""`file:name` of each verb whose file or function is not called like the verb."""
 
 
 def sections() -> dict[str, tuple[str, ...]]:
-    """The verbs of every package that is installed, by what they are for."""
-    whole = dict(SECTIONS)
+    """The verbs of every installed package, by section of `--help`."""
+    merged = dict(SECTIONS)
     for package in extras.installed():
         for section, verbs in package.verbs.items():
-            whole[section] = (*whole.get(section, ()), *verbs)
-    return {section: names for section, names in whole.items() if names}
+            merged[section] = (*merged.get(section, ()), *verbs)
+    return {section: names for section, names in merged.items() if names}
 
 
 def _others() -> dict[str, str]:
-    """Where the verbs of other packages are, by name."""
+    """The verbs of other packages: the place of each, by name."""
     return {
         verb: place
         for package in extras.installed()
@@ -77,10 +77,10 @@ def _others() -> dict[str, str]:
 
 
 def _verb(name: str) -> click.Command:
-    """The verb of this name, imported when it is asked for."""
+    """Imports the verb of this name."""
     if any(name in names for names in SECTIONS.values()):
-        file, _, found = PLACES.get(name, f"{name}:{name}").partition(":")
-        place = f"sojourn.cli.{file}:{found}"
+        file, _, attribute = PLACES.get(name, f"{name}:{name}").partition(":")
+        place = f"sojourn.cli.{file}:{attribute}"
     else:
         place = _others()[name]
     verb: click.Command = extras.load(place)
@@ -132,21 +132,22 @@ cli.add_command(version)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line and exits. Being told to end, or a terminal that goes away, is like
-    Ctrl-C: what is finished is kept, nothing is left behind.
+    """Runs the command line and exits.
+
+    SIGTERM and SIGHUP act like Ctrl-C: finished seeds are kept, and temporary files are removed.
     """
-    for told in (signal.SIGTERM, signal.SIGHUP):
-        # What `nohup` has made it ignore, it ignores.
-        if signal.getsignal(told) is not signal.SIG_IGN:
-            signal.signal(told, signal.default_int_handler)
-    # Memory that polars frees goes back at once: a fifth less at the peak of a run of a thousand
-    # flows. Read by its allocator when it is loaded, hence here.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # `nohup` has set SIGHUP to be ignored; it stays ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+    # polars' allocator returns freed memory at once: the peak of a run of a thousand flows is a
+    # fifth lower. The allocator reads this variable when it is loaded.
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
     sys.exit(status(arguments))
 
 
 def status(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; its exit status."""
+    """Runs the command line and returns its exit status."""
     try:
         result = cli.main(args=arguments, prog_name="sojourn", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

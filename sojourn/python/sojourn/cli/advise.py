@@ -1,5 +1,4 @@
-"""`sojourn advise`: which queue discipline a line or a scenario should have, and what to type for
-it."""
+"""`sojourn advise`: the queue discipline that a line or a scenario should have, with commands."""
 
 from __future__ import annotations
 
@@ -23,11 +22,11 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario
 
 SHOWN = ("ping_p95", "mos", "late", "sojourn_p95", "goodput", "goodput_other")
-"""Quantities of which the gain is told."""
+"""The quantities whose gain is printed."""
 
 
 def _ends(rtt: str) -> tuple[int, int]:
-    """The shortest and the longest of RTTs."""
+    """Parses the shortest and the longest RTT."""
     from sojourn.units import parse_duration
 
     ends = [
@@ -36,7 +35,8 @@ def _ends(rtt: str) -> tuple[int, int]:
     ]
     if len(ends) > 2 or ends[0] > ends[-1]:
         raise UserError(
-            f"{rtt!r} is neither one time nor two, the shorter first", "write 20ms, or 10ms..80ms"
+            f"{rtt!r} is neither a time nor a range of two times, the shorter first",
+            "write 20ms, or 10ms..80ms",
         )
     return ends[0], ends[-1]
 
@@ -47,14 +47,14 @@ def _ends(rtt: str) -> tuple[int, int]:
 )
 @options.block(
     options.RateOptions,
-    up={"also": ["--rate"], "help": "What the line carries from here: 18mbit."},
-    down="What it carries to here, if that is shaped, too.",
+    up={"also": ["--rate"], "help": "The rate of the line from here: 18mbit."},
+    down="The rate of the line to here, if that direction is shaped, too.",
 )
 @click.option(
     "--rtt",
     metavar="TIME|TIME..TIME",
     callback=options.placed(_ends),
-    help="RTTs without a queue: 20ms, or 10ms..80ms. [default: 10ms..150ms, as good as unknown]",
+    help="RTTs without a queue: 20ms, or 10ms..80ms. [default: 10ms..150ms, for unknown RTTs]",
 )
 @options.one(
     options.ShaperOptions,
@@ -63,8 +63,8 @@ def _ends(rtt: str) -> tuple[int, int]:
         "also": ["--link-layer"],
         "metavar": "LAYER|NAME",
         "callback": None,
-        "help": "What the line adds to a packet: docsis (cable), pppoe-ptm (VDSL), ethernet (fibre), ..."
-        " Of a SCENARIO: the link at which the disciplines take turns. [default: the bottleneck]",
+        "help": "The bytes that the line adds to a packet: docsis (cable), pppoe-ptm (VDSL), ethernet (fibre), ..."
+        " With a SCENARIO: the link at which the disciplines take turns. [default: the bottleneck]",
     },
 )
 @click.option(
@@ -72,7 +72,7 @@ def _ends(rtt: str) -> tuple[int, int]:
     type=click.Choice(GOALS),
     default=GOALS[0],
     show_default=True,
-    help="What is wanted.",
+    help="The goal.",
 )
 @click.option(
     "--interface",
@@ -82,7 +82,7 @@ def _ends(rtt: str) -> tuple[int, int]:
     help="The router's interface to the line, for the commands.",
 )
 @options.block(
-    options.OutputOptions, out="Folder of Runs, figures and page. [default: nothing is kept]"
+    options.OutputOptions, out="Folder of Runs, figures and page. [default: nothing is written]"
 )
 @options.block(options.VariationOptions)
 @options.block(options.ExecutionOptions)
@@ -103,38 +103,40 @@ def advise(
     store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
-    """Say which queue discipline to use, with which parameters, at what cost.
+    """Recommend a queue discipline and its parameters, and show what it costs.
 
-    Of a SCENARIO its bottleneck is asked about, with its own traffic. Of a line of which you know
-    the rate, a shaper in front of it: four transfers each way, a call and a ping are run on it.
-    The disciplines that are worth trying take turns; one is chosen by the goal; then come the
-    commands to type, and a section for OpenWrt's SQM.
+    With a SCENARIO, the advice is for its bottleneck and its own traffic. With a line of a known
+    rate, the advice is for a shaper in front of the line: the test traffic is four transfers each
+    way, a call and a ping. Each discipline that is worth trying takes its turn, and the goal
+    chooses one. The output ends with the commands to type and a section for OpenWrt's SQM.
 
     \b
     delay    the shortest delay under load
     calls    calls and video without gaps
-    goodput  the most goodput, of those that add less than 100 ms
+    goodput  the most goodput of those that add less than 100 ms
 
     \b
     sojourn advise --up 18mbit --down 90mbit --link docsis
     sojourn advise home-uplink --goal calls
     """
     if (path is None) == (rate.up is None):
-        raise click.UsageError("say what it is about: a SCENARIO, or a line: --up RATE")
+        raise click.UsageError("give a SCENARIO, or a line: --up RATE")
     if path is not None and (rate.down or rtt):
-        raise click.UsageError("--down and --rtt are of a line; a SCENARIO has its own")
+        raise click.UsageError("--down and --rtt describe a line; a SCENARIO has its own")
     if path is None:
         layer = options.parsed("--link", options.layer, link) if link else None
         from sojourn import advice
 
         assert rate.up is not None
         rtts = rtt or advice.UNKNOWN_RTT_NS
-        asked = advice.AccessLine(rate.up, rate.down, rtts, layer, interface=interface)
-        line: AccessLine | None = asked
-        plain = work.changed(asked.scenario(), variation.changes)
-        if asked.shortened and plain.duration == asked.duration_ns:
-            work.say(asked.shortened, talk.quiet)
-        scenarios, link = asked.variants(plain), "up"
+        line: AccessLine | None = advice.AccessLine(
+            rate.up, rate.down, rtts, layer, interface=interface
+        )
+        assert line is not None
+        plain = work.changed(line.scenario(), variation.changes)
+        if line.shortened and plain.duration == line.duration_ns:
+            work.say(line.shortened, talk.quiet)
+        scenarios, link = line.variants(plain), "up"
     else:
         plain = work.scenario(path, variation.changes, quiet=True)
         from sojourn import advice
@@ -146,11 +148,11 @@ def advise(
     found = advice.choose(runs, advice.GOALS[goal], link)
     while found.undecided and _more(found, runs, scenarios, how):
         found = advice.choose(runs, advice.GOALS[goal], link)
-    told = _told(found, runs[0], line, None if path is None else interface)
+    advised = _advised(found, runs[0], line, None if path is None else interface)
     if talk.as_json:
-        work.show(text.as_json(told, "advise"))
+        work.show(text.as_json(advised, "advise"))
     else:
-        _show(found, told)
+        _show(found, advised)
     if output.out is not None:
         _write(runs, output.out, talk.quiet)
     if work.invalid(runs):
@@ -159,7 +161,7 @@ def advise(
 
 @dataclass(frozen=True)
 class _How:
-    """How the candidates are run."""
+    """The options that say how the candidates are run."""
 
     output: options.OutputOptions
     execution: options.ExecutionOptions
@@ -186,7 +188,7 @@ def _run(scenarios: Sequence[Scenario], seeds: list[int] | None, how: _How) -> l
 
 
 def _more(found: Advice, runs: Sequence[Run], scenarios: Sequence[Scenario], how: _How) -> bool:
-    """Runs as many seeds again, if that are not too many; whether it did."""
+    """Runs as many seeds again, unless that exceeds `MOST_SEEDS`. Returns whether it ran them."""
     from sojourn.advice import MOST_SEEDS
     from sojourn.sweeps.until import as_many_again
 
@@ -198,7 +200,7 @@ def _more(found: Advice, runs: Sequence[Run], scenarios: Sequence[Scenario], how
         return False
     more = sum(len(one.seeds) for one in further)
     work.say(
-        f"undecided with {found.contest.seeds} seeds among {_listed(_open(found))}: {more} further runs",
+        f"{found.contest.seeds} seeds do not decide among {_listed(_open(found))}: {more} more runs",
         how.talk.quiet,
     )
     with _finishing(how):
@@ -210,7 +212,7 @@ def _more(found: Advice, runs: Sequence[Run], scenarios: Sequence[Scenario], how
 
 @contextlib.contextmanager
 def _finishing(how: _How) -> Iterator[None]:
-    """Says what was left behind where it was not finished."""
+    """Prints what is left if the runs are interrupted or fail."""
     from sojourn.engine import Interrupted, UnfinishedError
 
     try:
@@ -223,11 +225,14 @@ def _finishing(how: _How) -> Iterator[None]:
         raise click.exceptions.Exit(work.INVALID) from None if runs else stop
 
 
-# --------------------------------------------------------------------------------- what is found
+# ------------------------------------------------------------------------------------ the result
 
 
-def _told(found: Advice, first: Run, line: AccessLine | None, device: str | None) -> Advised:
-    """`device`: the interface that is the bottleneck itself; None: a shaper takes its place."""
+def _advised(found: Advice, first: Run, line: AccessLine | None, device: str | None) -> Advised:
+    """The advice as plain values.
+
+    `device`: the interface that is the bottleneck itself; None: a shaper takes its place.
+    """
     from sojourn import advice
 
     words, commands, snippet = found.chosen, list[str](), None
@@ -264,35 +269,37 @@ def _told(found: Advice, first: Run, line: AccessLine | None, device: str | None
 # ------------------------------------------------------------------------------------- for people
 
 
-def _show(found: Advice, told: Advised) -> None:
+def _show(found: Advice, advised: Advised) -> None:
     contest = found.contest
-    work.show(f"{told['about']}; {contest.seeds} seeds, mean ±95 % interval\n")
+    work.show(f"{advised['about']}; {contest.seeds} seeds, mean ±95 % interval\n")
     work.show(contest_text.tables(contest) + "\n", bold=contest_text.BEST)
-    work.show("\n".join(_filled(sentence) for sentence in _sentences(found, told)))
-    if told["commands"]:
+    work.show("\n".join(_filled(sentence) for sentence in _sentences(found, advised)))
+    if advised["commands"]:
         work.show("\nTo type on the router, as root:\n")
-        work.show("\n".join(f"  {command}" for command in told["commands"]))
-    if told["sqm"]:
+        work.show("\n".join(f"  {command}" for command in advised["commands"]))
+    if advised["sqm"]:
         work.show("\nOr in front of the modem, on OpenWrt with sqm-scripts, in /etc/config/sqm:\n")
-        work.show("\n".join(f"  {line}" for line in told["sqm"]))
+        work.show("\n".join(f"  {line}" for line in advised["sqm"]))
 
 
-def _sentences(found: Advice, told: Advised) -> list[str]:
-    said = [f"For {found.goal.wanted}: {told['chosen']}."]
+def _sentences(found: Advice, advised: Advised) -> list[str]:
+    sentences = [f"For {found.goal.wanted}: {advised['chosen']}."]
     if found.as_good:
         why = f"; {found.chosen.split()[0]} is the usual choice" if found.usual else ""
-        said.append(f"As good: {', '.join(found.as_good)}{why}.")
+        sentences.append(f"As good: {', '.join(found.as_good)}{why}.")
     if found.undecided:
         seeds = found.contest.seeds
-        said.append(
+        sentences.append(
             f"{seeds} seeds do not decide among {_listed(_open(found))};"
             f" more may: --seeds {2 * seeds}."
         )
     if found.too_dear:
-        said.append(f"Left out, since it costs {found.goal.price}: {', '.join(found.too_dear)}.")
-    if told["chosen"] == found.contest.baseline:
-        there = "no change is shown to be better" if found.undecided else "nothing is to be changed"
-        return [*said, _margins(found), f"That is what is there: {there}."]
+        sentences.append(
+            f"Left out, since it costs {found.goal.price}: {', '.join(found.too_dear)}."
+        )
+    if advised["chosen"] == found.contest.baseline:
+        change = "no change is shown to be better" if found.undecided else "no change is needed"
+        return [*sentences, _margins(found), f"The bottleneck has it already: {change}."]
     for verdict in ("better", "worse"):
         changes = [
             f"{each.name} from {text.number(each.reference)} to {text.number(each.value)} {each.unit}".rstrip()
@@ -301,12 +308,12 @@ def _sentences(found: Advice, told: Advised) -> list[str]:
         ]
         if changes:
             than = f"{verdict.capitalize()} than {found.contest.baseline}"
-            said.append(f"{than}: {'; '.join(changes)}.")
-    return [*said, _margins(found)]
+            sentences.append(f"{than}: {'; '.join(changes)}.")
+    return [*sentences, _margins(found)]
 
 
 def _open(found: Advice) -> list[str]:
-    """Those among which the seeds do not decide."""
+    """The disciplines among which the seeds do not decide."""
     return [found.chosen, *found.as_good, *found.undecided]
 
 
@@ -316,12 +323,12 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _margins(found: Advice) -> str:
-    """What is taken for equal."""
-    said = [
+    """The sentence that says which differences count as equal."""
+    margins = [
         f"{text.number(each.value)} {_unit(each.quantity.unit)} of {each.quantity.name}".strip()
         for each in found.margins
     ]
-    return f"As good means: the 95 % interval of the difference from the best lies within {_listed(said)}."
+    return f"As good means: the 95 % interval of the difference from the best lies within {_listed(margins)}."
 
 
 def _unit(unit: str) -> str:

@@ -1,4 +1,5 @@
-"""`sojourn agree`: the same scenarios in the simulator and on the real kernel, number by number."""
+"""`sojourn agree`: runs scenarios in the simulator and on the real kernel, and compares the
+numbers."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ KERNELS = tuple(name for name in ENGINES if name != "sim")
 KERNEL = {
     "type": click.Choice(KERNELS),
     "default": KERNELS[0],
-    "help": "What the simulator is held against: sojourn list engines.",
+    "help": "The engine to compare the simulator with: sojourn list engines.",
 }
-"""The option -e where the simulator is one side already."""
+"""The option -e of verbs that compare the simulator with a kernel."""
 
 
 @click.command()
@@ -34,7 +35,7 @@ KERNEL = {
 @options.block(options.ExecutionOptions, engine=KERNEL)
 @options.block(options.ClusterOptions)
 @options.block(options.StoreOptions)
-@click.option("--quick", is_flag=True, help="24 cases of the standing set: some minutes.")
+@click.option("--quick", is_flag=True, help="Run 24 cases of the standing set: some minutes.")
 @options.one(
     options.VariationOptions,
     "seeds",
@@ -44,22 +45,22 @@ KERNEL = {
     "--most-seeds",
     type=click.IntRange(1, work.MOST_SEEDS),
     metavar="N",
-    help="Run further seeds, twice as many each round and N at most, of every scenario whose numbers don't tell yet: one is"
-    f" beyond the tolerance, or its interval reaches there. [default: {STANDING_MOST_SEEDS} for the standing set, else none further]",
+    help="Add seeds, twice as many each round and N at most, to every scenario with an undecided number: one beyond"
+    f" the tolerance, or with an interval that reaches beyond it. [default: {STANDING_MOST_SEEDS} for the standing set, otherwise none]",
 )
 @click.option(
     "--tolerance",
     default=TOLERANCE,
     show_default=True,
     metavar="SHARE",
-    help="How far apart two numbers may be, of the kernel's.",
+    help="The greatest difference between two numbers, as a share of the kernel's.",
 )
 @options.block(
     options.OutputOptions,
-    out="Keep the Runs of both sides, and agreement.json, in this folder. [default: nothing is kept]",
+    out="Write the Runs of both sides, and agreement.json, to this folder. [default: nothing is written]",
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="Of the standing set, too, show every number."
+    "--all", "everything", is_flag=True, help="Show every number of the standing set, too."
 )
 @options.block(options.TalkOptions)
 def agree(
@@ -75,18 +76,19 @@ def agree(
     everything: bool,
     talk: options.TalkOptions,
 ) -> None:
-    """Hold the simulator's numbers against the real kernel's.
+    """Compare the simulator's numbers with the real kernel's.
 
-    Each SCENARIO, with all variants that it sweeps over, runs on both; without any, the standing
-    set: eight queue disciplines, Reno and CUBIC, 1, 10 and 50 Mbit/s, base RTTs of 10 and 80 ms, 1,
-    4 and 16 flows; cake, pie, fq_pie, sfq, sfb and choke; ECN, Vegas, UDP, video, losses, rings,
-    shapers and more. Ends with 1 if a number differs by more than the tolerance.
+    Each SCENARIO, with all variants of its sweep, runs on both. Without a SCENARIO, the standing
+    set runs: eight queue disciplines, Reno and CUBIC, 1, 10 and 50 Mbit/s, base RTTs of 10 and 80
+    ms, 1, 4 and 16 flows; cake, pie, fq_pie, sfq, sfb and choke; ECN, Vegas, UDP, video, losses,
+    rings, shapers and more. Exit status 1 if a number differs by more than the tolerance.
 
-    A scenario with Linux's red adaptive is held against the kernel twice: as tc sets it, where it
-    does not adapt, and woken. `sojourn replay` compares decision by decision instead.
+    A scenario with Linux's red adaptive is compared with the kernel twice: as tc configures it,
+    where it does not adapt, and with its timer started. `sojourn replay` compares each decision of
+    a queue instead.
     """
     if quick and paths:
-        raise click.UsageError("--quick is for the standing set: leave it out, or the scenarios")
+        raise click.UsageError("--quick is for the standing set: give either --quick or scenarios")
     share = _share(tolerance)
     where = cluster.wanted(execution)
     scenarios: list[Scenario] | None = [work.scenario(path, quiet=talk.quiet) for path in paths]
@@ -120,7 +122,7 @@ def agree(
     if stop is not None:
         work.failed(found.stops)
         work.interrupted(stop, kept=output.out is not None)
-    # Each of them says what it has found.
+    # Both calls print their findings, so both must run.
     refused = [work.invalid(found.kernels), bool(work.failed(found.stops))]
     if any(refused) or not found.agrees:
         raise click.exceptions.Exit(BEYOND)
@@ -137,7 +139,7 @@ def _share(written: str) -> float:
 
 
 def _show(found: Agreement, talk: options.TalkOptions, *, everything: bool) -> None:
-    """Says what was found, and writes it down where something is kept."""
+    """Prints the results, and writes them if there is an output folder."""
     if talk.as_json:
         work.show(found.to_json())
     else:
@@ -232,7 +234,7 @@ def _closing(whole: Agreement) -> str:
     total = sum(counts.values())
     lines.append(
         f"{total} numbers of {counted(found)}: {counts['within']} within the tolerance, {counts['step']} a queue's step"
-        f" apart, {counts['noise']} that more seeds would tell, {counts['beyond']} beyond it"
+        f" apart, {counts['noise']} that need more seeds, {counts['beyond']} beyond it"
     )
     return "\n".join(lines)
 

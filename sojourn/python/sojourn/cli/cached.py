@@ -1,4 +1,4 @@
-"""`sojourn cache`: the store of finished seeds: what it has, empty it, bound it."""
+"""`sojourn cache`: shows, empties and limits the store of finished seeds."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def cache() -> None:
-    """Show, empty or bound the store of finished seeds.
+    """Show, empty or limit the store of finished seeds.
 
-    A seed that was run is not run again: run, compare, advise, agree and reproduce take it from the
-    store of this user, if scenario, engine and its build are the same. --fresh makes them run it.
+    A finished seed is not run again: run, compare, advise, agree and reproduce take it from this
+    user's store, if scenario, engine and engine build are the same. With --fresh they run it.
     """
 
 
 @cache.command("show")
 @options.one(options.TalkOptions, "as_json")
 def show(as_json: bool) -> None:
-    """Say what the store has, and how much it may take."""
+    """Show the content and the limit of the store."""
     from sojourn.records.seed_store import SeedStore
 
-    _tell(SeedStore(), as_json)
+    _print(SeedStore(), as_json)
 
 
 @cache.command("clear")
@@ -39,23 +39,23 @@ def clear(as_json: bool) -> None:
     from sojourn.records.seed_store import SeedStore
 
     store = SeedStore()
-    _tell(store, as_json, store.clear())
+    _print(store, as_json, store.clear())
 
 
 @cache.command("bound")
 @click.argument("size", metavar="SIZE")
 @options.one(options.TalkOptions, "as_json")
 def bound(size: str, as_json: bool) -> None:
-    """Say how much the store may take, from now on: 20GB, say.
+    """Limit the size of the store, for example to 20GB.
 
-    What is too much is removed at once, those first that were not taken for longest. With 0 nothing
-    is kept or taken.
+    If the store is larger, the least recently used seeds are removed at once. With 0 the store is
+    not used.
     """
     from sojourn.records.seed_store import SeedStore
 
     store = SeedStore()
     most = 0 if size.strip() == "0" else options.parsed("SIZE", _bound, size)
-    _tell(store, as_json, store.set_bound(most))
+    _print(store, as_json, store.set_bound(most))
 
 
 def _bound(size: str) -> int:
@@ -64,7 +64,7 @@ def _bound(size: str) -> int:
     return parse_size(size, example="20 GB")
 
 
-def _tell(store: SeedStore, as_json: bool, removed: int = 0) -> None:
+def _print(store: SeedStore, as_json: bool, removed: int = 0) -> None:
     found = store.holding()
     if as_json:
         whole = {
@@ -84,7 +84,7 @@ def _tell(store: SeedStore, as_json: bool, removed: int = 0) -> None:
     work.show(f"{_seeds(found.entries)}, {mega:.4g} MB of {most:.4g} MB, in {found.folder}")
     if found.oldest_s is not None:
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.oldest_s))
-        work.show(f"not taken for longest: since {day}")
+        work.show(f"least recently used seed: {day}")
     if found.unused:
         work.show(f"not used: {found.unused}")
 

@@ -1,4 +1,5 @@
-"""`sojourn check`: what a scenario would run, by which engine, and about how long; nothing runs."""
+"""`sojourn check`: shows what a scenario would run, on which engines and for how long. Nothing
+runs."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from sojourn.scenario.realised import Flow, Link, Realised
 
 MOST_LABELS = 12
-"""Variants that are named; of more only the keys and their values are."""
+"""Most variants that are listed by name. With more of them, only the swept keys are listed."""
 MUCH_MEMORY = 500_000_000
-"""Bytes: what takes more is said to."""
+"""Bytes; a larger need of memory is printed."""
 NONE_CAN = 1
-"""Exit status: the scenario is sound, and no engine can run it."""
+"""Exit status: the scenario is valid, but no engine can run it."""
 
 
 @click.command()
@@ -29,11 +30,11 @@ NONE_CAN = 1
 @options.block(options.VariationOptions)
 @options.block(options.TalkOptions)
 def check(path: Path, variation: options.VariationOptions, talk: options.TalkOptions) -> None:
-    """Say what a scenario would run, without running it.
+    """Show what a scenario would run, without running it.
 
-    Links, flows, variants and seeds; what is doubtful about its words; which engines can run it;
-    and about how many packets, how much CPU time and how large tables that makes. Ends with 2 if
-    the scenario is wrong, with 1 if no engine can run it.
+    Prints its links, flows, variants and seeds, notes on doubtful values, the engines that can run
+    it, and estimates: packets, CPU time, size of the tables. Exit status 2 if the scenario is
+    wrong, 1 if no engine can run it.
     """
     from sojourn.engine import estimate
 
@@ -41,10 +42,10 @@ def check(path: Path, variation: options.VariationOptions, talk: options.TalkOpt
     scenario = work.scenario(
         path, variation.changes, talk.quiet or not talk.as_json, variation.sweep
     )
-    asked = variation.wanted(scenario) or list(scenario.seeds)
+    seeds = variation.wanted(scenario) or list(scenario.seeds)
     variants = scenario.variants()
-    fits, cost = estimate.fits(variants), estimate.cost(variants, len(asked))
-    found = _outline(scenario, variants, asked, fits, cost)
+    fits, cost = estimate.fits(variants), estimate.cost(variants, len(seeds))
+    found = _outline(scenario, variants, seeds, fits, cost)
     work.show(
         text.as_json(found, "check") if talk.as_json else _described(found, scenario, variants[0])
     )
@@ -52,7 +53,7 @@ def check(path: Path, variation: options.VariationOptions, talk: options.TalkOpt
         raise click.exceptions.Exit(NONE_CAN)
 
 
-# ---------------------------------------------------------------------------------- what is found
+# ------------------------------------------------------------------------------------ the results
 
 
 def _outline(
@@ -62,7 +63,7 @@ def _outline(
     fits: Sequence[Fit],
     cost: Cost,
 ) -> dict[str, Any]:
-    """All of it as plain values; links and flows are those of the first variant."""
+    """The results as plain values. Links and flows are those of the first variant."""
     first = variants[0].realise(seeds[0])
     return {
         "title": scenario.title,
@@ -100,7 +101,7 @@ def _outline(
 
 
 def _swept(variants: Sequence[Scenario]) -> dict[str, list[Any]]:
-    """Each swept key with its values, given or drawn."""
+    """Each swept key with its values, listed or drawn."""
     return {
         key: list({str(each.settings[key]): each.settings[key] for each in variants}.values())
         for key in variants[0].settings
@@ -127,7 +128,7 @@ def _link(link: Link, duration_ns: int) -> CheckedLink:
 
 
 def _flows(realised: Realised) -> list[CheckedFlow]:
-    """The flows of an entry as one."""
+    """A row for all flows of an entry."""
     groups: dict[int, list[Flow]] = {}
     for flow in realised.flows:
         groups.setdefault(flow.group, []).append(flow)
@@ -165,14 +166,14 @@ def _described(found: Mapping[str, Any], scenario: Scenario, first: Scenario) ->
     seeds = found["seeds"]
     head = [
         found["title"],
-        f"{found['duration_s']:g} s, of which {found['warmup_s']:g} s warm-up left out;"
+        f"{found['duration_s']:g} s, the first {found['warmup_s']:g} s left out as warm-up;"
         f" {'seed' if len(seeds) == 1 else 'seeds'} {text.ranges(sorted(seeds))}",
     ]
     if found["sweep"]:
-        head.append(f"{len(found['variants'])} variants, the first of them below:")
+        head.append(f"{len(found['variants'])} variants; the first one is shown below:")
         head += [
-            f"  {key}: {', '.join(map(str, said)) if isinstance(said, list) else said}"
-            for key, said in scenario.sweep.items()
+            f"  {key}: {', '.join(map(str, values)) if isinstance(values, list) else values}"
+            for key, values in scenario.sweep.items()
         ]
     flows = _flow_table(found["flows"])
     if any(flow.drawn for flow in first.flows):

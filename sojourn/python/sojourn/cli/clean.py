@@ -1,5 +1,4 @@
-"""`sojourn clean`: removes what runs that were killed have left, and guests that newer ones have
-superseded."""
+"""`sojourn clean`: removes files that killed runs left behind, and superseded guests."""
 
 from __future__ import annotations
 
@@ -11,19 +10,19 @@ from sojourn.cli import options, work
 from sojourn.errors import UserError
 
 SOMETHING_LEFT = 1
-"""Exit status: not all could be removed."""
+"""Exit status: something could not be removed."""
 
 
 @click.command()
 @options.one(options.TalkOptions, "as_json")
 def clean(as_json: bool) -> int:
-    """Remove what killed runs have left, and superseded guests.
+    """Remove files that killed runs left behind, and superseded guests.
 
-    After kill -9 temporary folders stay, and half-written files in the folder of a Run; processes
-    and namespaces don't. What belongs to a run that lives is left alone. Of the folder that was
-    given with -o only files go which were half written. Of guests those go that newer ones have
-    superseded, and what a setup that was stopped has left; those in use stay. Exit status 1 if
-    something could not be removed.
+    kill -9 leaves temporary folders, and half-written files in the folder of a Run, but no
+    processes or namespaces. Files of a running process stay. In a folder that was given with -o,
+    only half-written files are removed. Guests that newer ones have superseded, and files of an
+    interrupted setup, are removed; guests in use stay. Exit status 1 if something could not be
+    removed.
     """
     from sojourn import _core, cleanup
     from sojourn.outputs import stamped
@@ -31,10 +30,10 @@ def clean(as_json: bool) -> int:
     try:
         done = cleanup.clean()
     except (OSError, RuntimeError, ImportError) as error:
-        what = getattr(error, "filename", None) or "the notes of runs"
+        what = getattr(error, "filename", None) or "the records of running processes"
         raise UserError(
             f"can't read {what}: {getattr(error, 'strerror', None) or error}",
-            "it is in XDG_STATE_HOME, or ~/.local/state: may you read and write there?",
+            "it is in XDG_STATE_HOME, or ~/.local/state: check the permissions to read and write there",
         ) from None
     guests, freed = _clean_guests() if _core.LINUX else ([], 0)
     if as_json:
@@ -45,7 +44,7 @@ def clean(as_json: bool) -> int:
             "guests": guests,
             "freed_bytes": freed,
         }
-        # In ASCII: so names of files that are no text come out as they are.
+        # ASCII, so that names of files that are not valid text print unchanged.
         work.show(json.dumps(stamped("clean", whole), indent=2))
     else:
         for each in done.removed:
@@ -64,7 +63,7 @@ def clean(as_json: bool) -> int:
 
 
 def _show(words: str) -> None:
-    """Names of files may be of bytes that are no text."""
+    """Prints names of files, which may not be valid text."""
     work.show(words.encode("utf-8", "replace").decode())
 
 

@@ -1,5 +1,5 @@
-"""`sojourn compare`: several queue disciplines at the bottleneck of one scenario, and which of them
-wins; or Runs, before and after."""
+"""`sojourn compare`: queue disciplines on one scenario, with a verdict; or Runs, before and
+after."""
 
 from __future__ import annotations
 
@@ -32,16 +32,20 @@ USUAL = ("pfifo", "red", "codel", "pie", "fq_codel", "cake")
     "more",
     multiple=True,
     metavar="QDISC",
-    help='One more, e.g. --qdisc "codel target 20ms".',
+    help='One more discipline, such as --qdisc "codel target 20ms".',
 )
 @click.option(
-    "--link", metavar="NAME", help="At this link only; a scenario made of [[link]] tables needs it."
+    "--link",
+    metavar="NAME",
+    help="Compare at this link only; a scenario with [[link]] tables needs it.",
 )
 @options.block(
     options.OutputOptions,
     out="Folder of Runs, figures and page. [default: runs/<scenario>-compare; with --json nothing is kept]",
 )
-@options.one(options.FigureOptions, "suffixes", "Figures' formats: svg, pdf or png. [default: svg]")
+@options.one(
+    options.FigureOptions, "suffixes", "Formats of the figures: svg, pdf or png. [default: svg]"
+)
 @options.block(options.VariationOptions)
 @options.block(options.TableOptions)
 @options.block(options.UntilOptions)
@@ -64,17 +68,18 @@ def compare(
     store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
-    """Compare queue disciplines on one scenario, or Runs that are there.
+    """Compare queue disciplines on one scenario, or existing Runs.
 
-    Disciplines take turns at the scenario's bottleneck. Where the scenario sweeps, or with --vary,
-    they do so at each point of the sweep, and one table shows all.
+    Each discipline takes its turn at the scenario's bottleneck. If the scenario has a sweep, or
+    with --vary, this happens at each point of the sweep, and one table shows all of them.
 
-    QDISC is in tc(8)'s words, quoted when it has parameters: pfifo "fq_codel target 5ms". A red
-    without parameters gets those that tc-red(8) recommends for the link. Without any: pfifo red
+    QDISC is in tc(8)'s words, in quotes if it has parameters: pfifo "fq_codel target 5ms". A red
+    without parameters gets those that tc-red(8) recommends for the link. The default is pfifo red
     codel pie fq_codel cake.
 
-    RUN is a folder that `sojourn run`, `sojourn compare` or `sojourn measure` wrote. Runs of one
-    link and traffic compete; of measurements the first is BEFORE, each other one AFTER it.
+    RUN is a folder that `sojourn run`, `sojourn compare` or `sojourn measure` wrote. Runs with the
+    same link and traffic compete. Measurements are compared with the first one: it is BEFORE, the
+    others are AFTER.
     """
     grids.check(table, 1, talk.as_json)
     precision = until.wanted
@@ -93,10 +98,10 @@ def compare(
     work.check_suffixes(suffixes)
     work.check_words((path, *map(Path, qdiscs)), variation.changes)
     _check_disciplines(path, qdiscs)
-    # What is doubtful about the discipline that gives way to the contenders is not.
+    # Notes on the discipline that the contenders replace are left out.
     scenario = work.scenario(path, variation.changes, quiet=True, vary=variation.sweep)
     contending = contenders(scenario, (*qdiscs, *more) or USUAL, link)
-    work.tell_notes(contending.variants(), talk.quiet)
+    work.print_notes(contending.variants(), talk.quiet)
     folder = output.out
     if folder is None and not talk.as_json:
         folder = work.unused(Path("runs") / f"{work.stem(path)}-compare")
@@ -143,8 +148,8 @@ def compare(
 
 
 def _check_disciplines(path: Path, words: Sequence[str]) -> None:
-    """Refuses what stands for a discipline and is a file, a folder, or a parameter without the
-    quotes around the whole."""
+    """Refuses a discipline that is a file, a folder, or a parameter outside of the discipline's
+    quotes."""
     from sojourn.scenario import Problem, ScenarioError
     from sojourn.scenario.qdisc import QDISCS, WORDS
 
@@ -155,8 +160,8 @@ def _check_disciplines(path: Path, words: Sequence[str]) -> None:
             raise ScenarioError(
                 [
                     Problem(
-                        f"{word} is no queue discipline: the first argument decides, and {path} is a scenario",
-                        "two scenarios: run each, and compare the folders of their Runs: sojourn compare RUN RUN",
+                        f"{word} is not a queue discipline: {path} is a scenario, so queue disciplines follow it",
+                        "to compare two scenarios, run each and compare the folders of their Runs: sojourn compare RUN RUN",
                     )
                 ]
             )
@@ -166,28 +171,28 @@ def _check_disciplines(path: Path, words: Sequence[str]) -> None:
                 default=number - 1,
             )
             ends = (i for i in range(number, len(words)) if words[i].partition(" ")[0] in QDISCS)
-            whole = " ".join(words[begin : next(ends, len(words))])
+            quoted = " ".join(words[begin : next(ends, len(words))])
             raise ScenarioError(
                 [
                     Problem(
-                        f"{word!r} is no queue discipline",
-                        f'quote a discipline with its parameters: "{whole}"',
+                        f"{word!r} is not a queue discipline",
+                        f'quote a discipline with its parameters: "{quoted}"',
                     )
                 ]
             )
 
 
 _VALUE = re.compile(r"[0-9.]+[a-z]*")
-"""A number of tc's."""
+"""A number as tc writes it."""
 
 
 def _check_folders(path: Path, others: Sequence[str]) -> None:
-    """Refuses what stands for a Run and is none."""
+    """Refuses an argument that should be a Run and is not a folder."""
 
     for other in others:
         if not Path(other).is_dir():
             raise UserError(
-                f"{other} is no folder of a Run: the first argument decides, and {path} is one",
+                f"{other} is not the folder of a Run: {path} is one, so Runs follow it",
                 "name another Run; queue disciplines are compared on a scenario: sojourn compare SCENARIO QDISC...",
             )
 
@@ -199,7 +204,7 @@ def _runs(
     table: options.TableOptions,
     talk: options.TalkOptions,
 ) -> None:
-    """Runs as they lie on disk. Without -o nothing is written: they are kept already."""
+    """Compares Runs on disk. Without -o it writes nothing."""
     from sojourn import judgement
     from sojourn.figures import series
     from sojourn.records import Run
@@ -209,10 +214,10 @@ def _runs(
     if len(runs) < 2:
         raise UserError(
             f"{paths[0]} is one Run",
-            "name another one to compare it with: sojourn compare BEFORE AFTER",
+            "name another Run to compare it with: sojourn compare BEFORE AFTER",
         )
     for run in runs:
-        # Numbers are made of some tables; a Run that is damaged elsewhere is not compared either.
+        # The numbers read some of the tables; a Run with damage in another table is refused, too.
         run.check_sums()
     series.check(runs)
     if any(map(series.is_measured, runs)):
@@ -222,7 +227,7 @@ def _runs(
     elif table.given or (not talk.as_json and _swept(runs)):
         _show_grid(runs, table, talk.quiet)
     else:
-        # Two are before and after, whatever they are.
+        # Two Runs are before and after, even if they differ in more than the discipline.
         _show(
             runs,
             judgement.compare(runs, baseline=runs[0] if len(runs) == 2 else None),
@@ -238,13 +243,13 @@ def _runs(
             ) from None
         _write(runs, out, suffixes or _usual(runs), talk.quiet, "")
     elif suffixes:
-        raise click.UsageError("--figures of Runs needs -o DIR: where to draw them")
+        raise click.UsageError("--figures of Runs needs -o DIR, the folder for the figures")
     if work.invalid(runs):
         raise click.exceptions.Exit(work.INVALID)
 
 
 def _swept(runs: Sequence[Run]) -> bool:
-    """Whether they are the cells of a sweep over more than one key."""
+    """Whether these Runs are the cells of a sweep over more than one key."""
     return len(runs) > 2 and all(len(run.meta.settings) > 1 for run in runs)
 
 
@@ -255,20 +260,20 @@ def _show_grid(
     link: str | None = None,
     stops: Sequence[UnfinishedError] = (),
 ) -> None:
-    """The one table of a sweep; below it, if it is plain text, who wins where."""
+    """Prints the table of a sweep; in the text format also the winners."""
     found = grids.show(runs, table, quiet, link)
     if table.form in (None, "table"):
         work.show("\n" + "\n".join(map(_filled, [*found.sentences(), *_missing(stops)])))
 
 
 def _missing(stops: Sequence[UnfinishedError]) -> list[str]:
-    """What of the runs is not there, in sentences."""
+    """A sentence for each variant without a finished run."""
     names = [one.name for stop in stops for one in stop.runs if not one.seeds]
     return [f"{name} is missing: every run of it failed." for name in names]
 
 
 def _before_and_after(runs: Sequence[Run], as_json: bool) -> None:
-    """Measurements: each but the first against it."""
+    """Compares each measurement with the first one."""
     from sojourn.figures import series
     from sojourn.judgement import likeness
 
@@ -288,8 +293,10 @@ def _show(
     written: dict[str, str],
     stops: Sequence[UnfinishedError] = (),
 ) -> None:
-    """The tables of each contest and what follows from them; `written`: what each Run was called on
-    the command line; `stops`: what failed."""
+    """Prints the tables of each contest and the verdict.
+
+    `written`: each Run's name on the command line. `stops`: the failures.
+    """
     from sojourn import metrics
     from sojourn.judgement.own_names import as_written
     from sojourn.scenario.qdisc import is_own
@@ -333,14 +340,14 @@ def _show(
         if at is None or name not in written:
             continue
         qdisc = run.meta.link(at).qdisc
-        told = as_written(run, qdisc) if is_own(qdisc) else qdisc
-        if name != told:
-            work.show(f"{name}: {told}")
+        words = as_written(run, qdisc) if is_own(qdisc) else qdisc
+        if name != words:
+            work.show(f"{name}: {words}")
     work.show("\n" + "\n".join(map(_filled, sentences)))
 
 
 def _filled(sentence: str) -> str:
-    """In lines; what is to be copied into a scenario stays in one."""
+    """Wraps a sentence. Text to copy into a scenario stays on one line."""
     from sojourn.metrics import RANDOM_START
 
     held = RANDOM_START.replace(" ", "\N{NO-BREAK SPACE}")
@@ -353,7 +360,7 @@ def _seeds(found: Judgement) -> str:
     word = counted(counts, "seed")
     samples = max(contest.samples for contest in found.contests)
     if counts[-1] > 1 and samples == 1:
-        return f"{word}, which gave the same: one sample"
+        return f"{word} with the same result: one sample"
     pairs = {contest.by for contest in found.contests if len(contest.runs) > 1} - {"one sample"}
     how = {"paired": ", compared seed by seed", "Welch": ", compared by Welch's interval"}
     return (
@@ -368,7 +375,7 @@ def _write(
     folder: Path,
     suffixes: tuple[str, ...],
     quiet: bool,
-    beside: str = ", and a Run per discipline beside it",
+    beside: str = ", and the folder of each Run beside it",
 ) -> None:
     from sojourn import report
 
@@ -379,7 +386,8 @@ def _write(
 
 
 def _usual(runs: Sequence[Run]) -> tuple[str, ...]:
-    """The figures that are drawn unasked: of a sweep none, whose Runs would crowd each."""
+    """The formats without --figures. A sweep gets no figures: its many Runs would crowd each
+    one."""
     from sojourn.report.swept import is_sweep
 
     return () if is_sweep(runs) else ("svg",)

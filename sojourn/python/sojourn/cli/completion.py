@@ -1,5 +1,4 @@
-"""`sojourn completion`: what makes a shell complete our commands and options. The scripts are
-click's own."""
+"""`sojourn completion`: writes click's scripts that complete sojourn's commands in a shell."""
 
 from __future__ import annotations
 
@@ -15,21 +14,21 @@ _PLACES = {
     "zsh": ("XDG_DATA_HOME", ".local/share", "zsh/site-functions/_sojourn"),
     "fish": ("XDG_CONFIG_HOME", ".config", "fish/completions/sojourn.fish"),
 }
-"""Where each shell looks for a user's own: a variable, what holds without it (in the home folder),
-and the file in there."""
+"""The file that each shell reads for a user: a variable with a folder, the default folder in the
+home folder, and the file in that folder."""
 
 
 @click.command()
 @click.argument("shell", type=click.Choice(list(_PLACES)))
 @click.option(
-    "--install", is_flag=True, help="Write it where SHELL looks for it, instead of printing it."
+    "--install", is_flag=True, help="Write the script where SHELL reads it, instead of printing it."
 )
 @options.one(options.TalkOptions, "quiet")
 def completion(shell: str, install: bool, quiet: bool) -> None:
-    """Make a shell complete our commands and options.
+    """Make a shell complete sojourn's commands and options.
 
     Prints a script for SHELL: bash (4.4 or later, with the package bash-completion), zsh or fish.
-    With --install it is kept for new shells of this user.
+    With --install, the script is written for this user's new shells.
 
     \b
     sojourn completion bash --install
@@ -47,9 +46,7 @@ def completion(shell: str, install: bool, quiet: bool) -> None:
     file = place(*_PLACES[shell])
     work.write_below_home(file, script + "\n")
     more = (
-        f"; have {file.parent} in fpath before compinit"
-        if shell == "zsh"
-        else "; new shells have it"
+        f"; add {file.parent} to fpath before compinit" if shell == "zsh" else "; new shells use it"
     )
     work.say(f"wrote {file}{more}", quiet)
 

@@ -1,5 +1,5 @@
-"""A contest of Runs as tables: a row for each Run; what its users feel and what that costs, then
-the queue under study.
+"""A contest of Runs as tables, with a row for each Run: first the users' quantities, then those of
+the queue.
 
 Pure: a judgement in, text out.
 """
@@ -30,20 +30,20 @@ QUEUE = (
     "marks",
 )
 BEST = re.compile(rf"(?<=  )[^\s*]+(?: [^\s*]+)*{re.escape(text.BEST)}")
-"""The winners of `tables`: a number, its interval and the star."""
+"""Matches the winners in `tables`: a number, its interval and the star."""
 LEFT_OUT = ("ping_p50", "completed", "drop_rate", "own_goodput")
-"""The page has them."""
+"""Columns that only the page shows."""
 
 
 def width() -> int:
-    """Of tables and sentences: the terminal's, within these bounds; the most where there is none. A
-    wider table is cut into several, each with the names."""
+    """The width of tables and sentences: the terminal's within these bounds, the largest without a
+    terminal. A wider table is split into several, each with the names."""
     columns = shutil.get_terminal_size((MOST_WIDTH, 24)).columns
     return max(LEAST_WIDTH, min(columns, MOST_WIDTH))
 
 
 def tables(contest: Contest) -> str:
-    """The numbers; the one of a column that is better than every other carries a star."""
+    """The tables. A number that is better than every other in its column has a star."""
     rows = [row for row in contest.rows if row.quantity.key.partition(":")[0] not in LEFT_OUT]
     rows = [
         row
@@ -66,7 +66,7 @@ def _name(contest: Contest, rows: Sequence[ContestRow]) -> str:
 
 
 def _heads(rows: Sequence[ContestRow]) -> list[str]:
-    """Whose it is stands over the first of its columns only."""
+    """The headings. The first column of each flow or group also has its name."""
     heads = []
     for of, group in groupby(rows, lambda row: row.quantity.of):
         each = [row.quantity.short for row in group]
@@ -96,7 +96,7 @@ def _cells(contest: Contest, row: ContestRow) -> list[str]:
 
 
 def _parted(contest: Contest, rows: Sequence[ContestRow]) -> list[list[ContestRow]]:
-    """The rows in as few parts as fit the width."""
+    """Splits the rows into as few parts as fit the width."""
     parts: list[list[ContestRow]] = []
     for row in rows:
         if parts:

@@ -1,5 +1,5 @@
 """`sojourn evaluate`: queue disciplines against RFC 7928, congestion controls against RFC 9743, or
-either against criteria of one's own."""
+either against one's own criteria."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ WIDTH = 80
 @click.option(
     "--suite",
     metavar="NAME|DIR",
-    help=f"{', '.join(sorted(each.name for each in SUITES.iterdir()))}, or a folder with criteria of your own. [default: what the"
-    " candidates are]",
+    help=f"{', '.join(sorted(each.name for each in SUITES.iterdir()))}, or a folder with criteria of your own. [default: by the"
+    " kind of the candidates]",
 )
 @click.option(
     "--only",
     multiple=True,
     metavar="CRITERION",
-    help="This criterion alone, by its name or section: --only 6.2. May be repeated.",
+    help="Run only this criterion, by its name or section: --only 6.2. May be repeated.",
 )
-@click.option("--quick", is_flag=True, help="Half of the seeds.")
+@click.option("--quick", is_flag=True, help="Run half of the seeds.")
 @click.option(
     "--seeds",
     type=click.IntRange(2, work.MOST_SEEDS),
     metavar="N",
-    help="So many seeds of each cell, the same for every candidate. [default: the suite's]",
+    help="Seeds of each cell, the same for every candidate. [default: the suite's]",
 )
 @options.block(
     options.OutputOptions,
-    out="Folder of Runs and page. [default: runs/evaluate-SUITE; with --json nothing is kept]",
+    out="Folder of Runs and page. [default: runs/evaluate-SUITE; with --json nothing is written]",
 )
 @options.block(options.ExecutionOptions)
 @options.block(options.ClusterOptions)
@@ -61,13 +61,13 @@ def evaluate(
     store: options.StoreOptions,
     talk: options.TalkOptions,
 ) -> None:
-    """Hold queue disciplines or congestion controls against a document's criteria.
+    """Evaluate queue disciplines or congestion controls against the criteria of a document.
 
-    Queue disciplines are held against RFC 7928, congestion controls against RFC 9743. Each
+    Queue disciplines are evaluated against RFC 7928, congestion controls against RFC 9743. Each
     criterion is a scenario that all candidates run, with the same seeds and the same buffer, beside
-    a baseline (pfifo, cubic). Each number has its interval and its threshold, and the threshold its
-    source: where the document sets none it is ours. Without candidates, all
-    that the engine has are run.
+    a baseline (pfifo, cubic). Each number has its interval and its threshold. Each threshold has
+    its source; where the document sets none, the threshold is sojourn's own. Without candidates,
+    all that the engine has are run.
 
     \b
     sojourn evaluate                                  all disciplines, RFC 7928
@@ -76,8 +76,7 @@ def evaluate(
     sojourn evaluate --suite rfc9743                  all congestion controls
     sojourn evaluate --only 6.2 --only 8.2.6 pie      some criteria
 
-    Ends with 1 if numbers of a Run are not to be used, or runs failed; a claim that fails is a
-    result.
+    Exit status 1 if a Run is invalid or runs failed. A claim that fails is a result, not an error.
     """
     from sojourn.engine import Interrupted
     from sojourn.evaluation import entrants
@@ -91,7 +90,7 @@ def evaluate(
         found = found.only(only)
     from sojourn.evaluation import matrix
 
-    work.tell_doubts(candidates if found.head.of == "qdisc" else (), talk.quiet)
+    work.print_doubts(candidates if found.head.of == "qdisc" else (), talk.quiet)
     folder = output.out
     if folder is None and not talk.as_json:
         folder = work.unused(Path("runs") / f"evaluate-{found.name}")
@@ -111,7 +110,7 @@ def evaluate(
             whole = run(found, candidates, how, progress, kept)
     except (Interrupted, KeyboardInterrupt) as stop:
         if ended:
-            work.say(f"\nwhole: {', '.join(one.criterion.name for one in ended)}")
+            work.say(f"\ncomplete: {', '.join(one.criterion.name for one in ended)}")
         if isinstance(stop, Interrupted):
             work.interrupted(stop, kept=folder is not None)
         raise
@@ -130,7 +129,7 @@ def evaluate(
 
 
 def _step(p: Stage) -> work.Step:
-    """How far all criteria are, each taken as equally long."""
+    """The progress over all criteria. Each criterion counts as equally long."""
     at = f"{p.criterion.name} ({p.number + 1} of {p.count})"
     if p.runs is None:
         return work.Step(f"{at}: its page", (p.number + 1) / p.count)
@@ -144,7 +143,8 @@ def _step(p: Stage) -> work.Step:
 
 
 def _show(whole: Evaluation) -> None:
-    """A sign for each claim and candidate, what the claims are, and a sentence on each."""
+    """Prints a sign for each claim and candidate, the list of claims, and a sentence for each
+    candidate."""
     from sojourn.evaluation import phrases
 
     claims = [(assessment, row) for assessment in whole.assessments for row in assessment.results]
@@ -160,23 +160,23 @@ def _show(whole: Evaluation) -> None:
             signs = "".join(f"  {phrases.SIGNS[row[at].verdict]}" for _, row in part)
             work.show(f"{whole.called[candidate]:{longest}}{signs}")
         work.show("")
-    work.show("✓ holds  ✗ fails  ? these seeds can't tell  · reported, no threshold\n")
+    work.show("✓ holds  ✗ fails  ? undecided with these seeds  · reported, no threshold\n")
     for number, (assessment, row) in enumerate(claims, 1):
         asks = phrases.asks(assessment, row[0].claim, baseline)
-        told = f": {asks}" if asks else ""
-        said = f"{assessment.criterion.section} {assessment.criterion.name}, {phrases.name(assessment, row[0].claim)}{told}"
+        condition = f": {asks}" if asks else ""
+        line = f"{assessment.criterion.section} {assessment.criterion.name}, {phrases.name(assessment, row[0].claim)}{condition}"
         work.show(
-            textwrap.fill(said, WIDTH, initial_indent=f"{number:>3} ", subsequent_indent="    ")
+            textwrap.fill(line, WIDTH, initial_indent=f"{number:>3} ", subsequent_indent="    ")
         )
     work.show("")
     for candidate in whole.candidates[1:]:
         work.show(textwrap.fill(phrases.sentence(whole, candidate), WIDTH))
     for missing in whole.missing:
-        said = f"not run: {missing.section} {missing.title}: needs {missing.needs}"
-        work.show(textwrap.fill(said, WIDTH, subsequent_indent="  "))
-    for why, those in phrases.left_out(whole):
-        said = f"not evaluated: {those}: {why}"
-        work.show(textwrap.fill(said, WIDTH, subsequent_indent="  "))
+        line = f"not run: {missing.section} {missing.title}: needs {missing.needs}"
+        work.show(textwrap.fill(line, WIDTH, subsequent_indent="  "))
+    for why, names in phrases.left_out(whole):
+        line = f"not evaluated: {names}: {why}"
+        work.show(textwrap.fill(line, WIDTH, subsequent_indent="  "))
 
 
 # --------------------------------------------------------------------------------------- for JSON

@@ -1,4 +1,4 @@
-"""`sojourn export`: a Run as other programs read it."""
+"""`sojourn export`: writes a Run for other programs."""
 
 from pathlib import Path
 
@@ -11,36 +11,36 @@ from sojourn.errors import UserError
 
 CAPTURE = ".pcapng"
 ENDINGS = (".flent.gz", ".flent", ".csv", ".json", CAPTURE)
-"""What it writes: all but captures by sojourn-live."""
+"""The endings that export writes. sojourn-live writes all but captures."""
 
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="RUN")
 @click.option(
     "-o", "--out", "files", multiple=True, required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="What to write, by its ending: .flent.gz, .flent, .csv (all samples), .json (what they say, and all samples); of a simulation that kept headers .pcapng. May be repeated.",
+    help="The file to write, by its ending: .flent.gz, .flent, .csv (all samples), .json (results and all samples), or .pcapng for a simulation with recorded headers. May be repeated.",
 )  # fmt: skip
 @click.option(
-    "--phase", metavar="NAME", help="flent: which load. [default: both, else upload, else download]"
+    "--phase", metavar="NAME", help="flent: the load. [default: both, else upload, else download]"
 )
 @click.option(
     "--repeat",
     type=click.IntRange(min=0),
     metavar="N",
-    help="flent: which repeat. [default: the first]",
+    help="flent: the repeat. [default: the first]",
 )
 @click.option(
     "--test",
     type=click.Choice(FLENT_TESTS),
     default="auto",
     show_default=True,
-    help="flent: the test it goes under; rrul calls four unmarked streams BE, BK, CS5 and EF.",
+    help="flent: the name of the test; rrul calls four unmarked streams BE, BK, CS5 and EF.",
 )
 @click.option(
     "--pcap-seed",
     type=click.IntRange(min=0),
     metavar="N",
-    help=".pcapng: which seed. [default: the first]",
+    help=".pcapng: the seed. [default: the first]",
 )
 @options.one(options.TalkOptions, "quiet")
 def export(
@@ -63,7 +63,7 @@ def export(
     for file in files:
         if not file.name.endswith(ENDINGS):
             raise UserError(
-                f"{file}: nothing is written under such a name", f"end it in {', '.join(ENDINGS)}"
+                f"{file}: no format has this ending", f"use one of {', '.join(ENDINGS)}"
             )
         work.check_parent(file)
     for file in files:

@@ -1,9 +1,9 @@
 """A sweep as one table: a row for each cell, a column for each swept key, then the quantities, the
-decisive first. As text, Markdown, CSV, LaTeX, JSON or Parquet.
+most important first. As text, Markdown, CSV, LaTeX, JSON or Parquet.
 
-Text, Markdown and LaTeX show what fits a width, and the others everything, unless columns are
-named. A number is its mean over seeds with half of its 95 % interval; in CSV, JSON and Parquet the
-two are apart. (No library that we depend on writes Markdown or LaTeX.)
+Without named columns, text, Markdown and LaTeX show those that fit the width; the other formats
+show all. A number is its mean over seeds with half of its 95 % interval; CSV, JSON and Parquet have
+two columns for it. No library that sojourn depends on writes Markdown or LaTeX.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from sojourn.sweeps.grid import Grid, SweepCell
 
 LEAST_WIDTH = 80
-"""Of what is not a terminal, and the least of one."""
+"""The width of output to a file, and the least width of a terminal's."""
 
 
 def rendered(grid: Grid, form: str, names: Sequence[str], width: int = LEAST_WIDTH) -> str:
-    """The table in a form of `FORMATS`, with the columns of these names; none: those that the form
-    has by itself."""
+    """The table in a format of `FORMATS`, with the named columns; without names, the format's
+    default columns."""
     shown = grid.selected(names) if names else None
     return FORMATS[form](grid, shown, max(width, LEAST_WIDTH))
 
@@ -42,7 +42,8 @@ def parquet(grid: Grid, names: Sequence[str]) -> bytes:
 
 
 def fitting(grid: Grid, width: int) -> list[Quantity]:
-    """As many of the quantities that differ, the decisive first, as fit; one at least."""
+    """The quantities that differ between cells: as many as fit, the most important first, at least
+    one."""
     shown: list[Quantity] = []
     for one in grid.telling():
         if shown and len(_ruler(grid, [*shown, one])) > width:
@@ -56,20 +57,20 @@ def left_out(grid: Grid, shown: Sequence[Quantity]) -> list[str]:
     return [one.key for one in grid.telling() if one not in shown]
 
 
-# ------------------------------------------------------------------------------------------- forms
+# ----------------------------------------------------------------------------------------- formats
 
 _Shown = Sequence["Quantity"] | None
 
 
 def _text(grid: Grid, shown: _Shown, width: int) -> str:
-    those = fitting(grid, width) if shown is None else shown
-    return text.table(*_cells(grid, those), left=len(grid.keys))
+    quantities = fitting(grid, width) if shown is None else shown
+    return text.table(*_cells(grid, quantities), left=len(grid.keys))
 
 
 def _markdown(grid: Grid, shown: _Shown, width: int) -> str:
-    those = fitting(grid, width) if shown is None else shown
-    header, rows = _cells(grid, those)
-    rule = ["---"] * len(grid.keys) + ["--:"] * len(those)
+    quantities = fitting(grid, width) if shown is None else shown
+    header, rows = _cells(grid, quantities)
+    rule = ["---"] * len(grid.keys) + ["--:"] * len(quantities)
     lines = [[_of_markdown(cell) for cell in line] for line in (header, *rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in (lines[0], rule, *lines[1:]))
 
@@ -81,10 +82,10 @@ def _of_markdown(cell: str) -> str:
 
 def _latex(grid: Grid, shown: _Shown, width: int) -> str:
     """A tabular with the rules of the package booktabs."""
-    those = fitting(grid, width) if shown is None else shown
-    header, rows = _cells(grid, those)
+    quantities = fitting(grid, width) if shown is None else shown
+    header, rows = _cells(grid, quantities)
     lines = [" & ".join(map(_of_latex, line)) + r" \\" for line in (header, *rows)]
-    columns = "l" * len(grid.keys) + "r" * len(those)
+    columns = "l" * len(grid.keys) + "r" * len(quantities)
     return "\n".join(
         [
             rf"\begin{{tabular}}{{{columns}}}",
@@ -112,8 +113,8 @@ _LATEX = {
 def _of_latex(cell: str) -> str:
     bare = cell.strip()
     best = bare.endswith(text.BEST)
-    told = "".join(_LATEX.get(sign, sign) for sign in bare.removesuffix(text.BEST))
-    return rf"\textbf{{{told}}}" if best else told
+    escaped = "".join(_LATEX.get(sign, sign) for sign in bare.removesuffix(text.BEST))
+    return rf"\textbf{{{escaped}}}" if best else escaped
 
 
 def _csv(grid: Grid, shown: _Shown, _: int) -> str:
@@ -123,14 +124,14 @@ def _csv(grid: Grid, shown: _Shown, _: int) -> str:
 
 
 def _json(grid: Grid, shown: _Shown, _: int) -> str:
-    those = grid.quantities if shown is None else shown
+    quantities = grid.quantities if shown is None else shown
     whole = {
         "keys": list(grid.keys),
         "columns": [
             {"key": one.key, "name": one.name, "unit": one.unit, "of": one.of, "better": one.better}
-            for one in those
+            for one in quantities
         ],
-        "rows": [_object(cell, those) for cell in grid.cells],
+        "rows": [_object(cell, quantities) for cell in grid.cells],
     }
     return text.as_json(whole, "cells")
 
@@ -165,7 +166,7 @@ FORMATS: dict[str, Callable[[Grid, _Shown, int], str]] = {
 
 
 def _cells(grid: Grid, shown: Sequence[Quantity]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows; what is better than all that it competes with carries a star."""
+    """The header and the rows. A number that is better than all its competitors has a star."""
     header = [*grid.headings, *(f"{_head(one)} " for one in shown)]
     rows = [
         [
@@ -183,7 +184,7 @@ def _head(quantity: Quantity) -> str:
 
 
 LONGEST = 24
-"""Characters of a setting: a trace that a scenario has written out is longer than any line."""
+"""Most characters of a setting: a trace that is written into the scenario is very long."""
 
 
 def _short(setting: str) -> str:
@@ -194,8 +195,8 @@ def _short(setting: str) -> str:
 def _number(cell: SweepCell, quantity: Quantity) -> str:
     mean, half = cell.values(quantity.key)
     entry: MeanAndInterval[float] = {"mean": mean, "ci95": half}
-    said = text.count(entry) if quantity.count else text.with_interval(entry, most=quantity.most)
-    return said + (text.BEST if cell.best(quantity.key) else " ")
+    written = text.count(entry) if quantity.count else text.with_interval(entry, most=quantity.most)
+    return written + (text.BEST if cell.best(quantity.key) else " ")
 
 
 def _ruler(grid: Grid, shown: Sequence[Quantity]) -> str:

@@ -1,5 +1,4 @@
-"""How `sojourn run` and `sojourn compare` show a sweep: a heading, one table, and what follows from
-it."""
+"""Prints a sweep for `sojourn run` and `sojourn compare`: a heading, one table, and the legend."""
 
 from __future__ import annotations
 
@@ -20,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def check(table: options.TableOptions, scenarios: int, as_json: bool) -> None:
-    """Refuses, before anything has run, what a table can't be asked for."""
+    """Refuses options that do not fit the table, before anything has run."""
     if not table.given:
         return
     if as_json:
-        raise click.UsageError("--json prints everything: --format and --columns are of a table")
+        raise click.UsageError("--json prints everything: --format and --columns need a table")
     if scenarios > 1:
-        raise click.UsageError("--format and --columns are of one scenario's table: name one")
+        raise click.UsageError("--format and --columns print the table of one scenario: name one")
     if table.form == "parquet" and sys.stdout.isatty():
         raise click.UsageError(
-            "--format parquet is no text: send it to a file, such as > cells.parquet"
+            "--format parquet is binary: send it to a file, such as > cells.parquet"
         )
     from sojourn.sweeps import grid
 
@@ -39,8 +38,8 @@ def check(table: options.TableOptions, scenarios: int, as_json: bool) -> None:
 def show(
     runs: Sequence[Run], table: options.TableOptions, quiet: bool, link: str | None = None
 ) -> Judgement:
-    """The one table of these Runs. Alone on stdout in any form but plain text, where a heading is
-    above it and what the stars mean below it."""
+    """Prints the table of these Runs. The text format also has a heading and a legend; the other
+    formats are alone on stdout."""
     from sojourn.cli import grid_text
     from sojourn.sweeps.grid import of_runs
 
@@ -65,7 +64,7 @@ def show(
 
 
 def _heading(grid: Grid, runs: Sequence[Run]) -> str:
-    """What was run, how long, and over how many seeds."""
+    """The title, duration and number of seeds."""
     first = runs[0].meta
     parts = []
     if len({(run.meta.duration_ns, run.meta.warmup_ns) for run in runs}) == 1:
@@ -80,9 +79,9 @@ def _heading(grid: Grid, runs: Sequence[Run]) -> str:
 
 
 def _explain(grid: Grid, written: str) -> None:
-    """The signs in the table."""
+    """Prints the legend of the table's signs."""
     if text.BEST in written:
-        work.show("* better than every other of the same link and traffic, by the 95 % interval")
+        work.show("* better than every other with the same link and traffic, by the 95 % interval")
         work.show("  of the difference")
     if any(sign in written for sign in "≤≥"):
         work.show(text.RANGES)

@@ -1,4 +1,4 @@
-"""`sojourn kernel`: makes the guests that the engine `kernel` runs in, and says which are there."""
+"""`sojourn kernel`: makes the guests of the engine `kernel`, and shows their state."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def kernel() -> None:
-    """Make the guests that the real Linux kernel runs in.
+    """Make the guests that run the real Linux kernel.
 
-    The engine `kernel` needs one. No root, nothing installed.
+    The engine `kernel` needs a guest. It needs no root and installs nothing.
     """
 
 
@@ -28,14 +28,14 @@ def kernel() -> None:
     type=click.Choice(["uml", "qemu"]),
     default="uml",
     show_default=True,
-    help="uml: built from Debian's kernel source, about four minutes, once. qemu: Debian's kernel as it is.",
+    help="uml: built once from Debian's kernel source, in about four minutes. qemu: Debian's kernel as it is.",
 )
 @click.option(
     "--linux",
     type=click.Choice(["6.12", "7.3"]),
     default="6.12",
     show_default=True,
-    help="The kernel that the guest uml is built of. 7.3 is the engine kernel-7.3.",
+    help="The kernel of the guest uml. 7.3 is for the engine kernel-7.3.",
 )
 @click.option(
     "--from",
@@ -44,18 +44,18 @@ def kernel() -> None:
     metavar="FOLDER",
     help="Take packages (.deb) from this folder before downloading any.",
 )
-@click.option("--again", is_flag=True, help="Make it anew, from the newest package.")
+@click.option("--again", is_flag=True, help="Make the guest again, from the newest package.")
 @options.one(options.TalkOptions, "quiet")
 def setup_(guest: str, linux: str, given: Path | None, again: bool, quiet: bool) -> None:
-    """Make a guest ready, once, and start it to see that it runs here."""
+    """Make a guest, once, and start it to check that it runs here."""
     from sojourn.engine.kernel.guest import RELEASES, setup
     from sojourn.errors import UserError
 
     usual, *_ = RELEASES
     if guest == "qemu" and linux != usual.name:
         raise UserError(
-            f"the guest qemu is Debian's stock kernel, and there is none of Linux {linux}",
-            f"build the guest uml of it: sojourn kernel setup --linux {linux}",
+            f"the guest qemu is Debian's stock kernel, and Debian has none of Linux {linux}",
+            f"build the guest uml instead: sojourn kernel setup --linux {linux}",
         )
     built = next(each.guest for each in RELEASES if each.name == linux)
     name: Name = "qemu" if guest == "qemu" else built
@@ -66,7 +66,7 @@ def setup_(guest: str, linux: str, given: Path | None, again: bool, quiet: bool)
 
 @kernel.command("status")
 def status() -> None:
-    """Say which guests are ready, and why the others are not. Exit status 1 if none is."""
+    """Show which guests are ready, and why the others are not. Exit status 1 if none is ready."""
     from sojourn.engine.kernel.guest import NAMES, WHAT, ready
 
     usable = False

@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where the page goes. Without it: to your cache.",
+    help="The page. [default: in the user's cache]",
 )
 @click.option(
     "--open/--no-open",
     "open_it",
     default=None,
-    help="Open it in a browser; with --out only where it is asked for.",
+    help="Open the page in a browser. [default: only without --out]",
 )
-@click.option("--text", is_flag=True, help="Print the scenario of a LINK, and make no page.")
+@click.option("--text", is_flag=True, help="Print the scenario of a LINK, and write no page.")
 def lab(
     given: str | None, qdiscs: tuple[str, ...], out: Path | None, open_it: bool | None, text: bool
 ) -> None:
-    """The laboratory as a page: turn something and look.
+    """Write the laboratory as a page: turn a knob and watch the queue.
 
-    Writes one file with the simulator in it, which opens from a disk and fetches nothing. FILE is a
-    scenario, or the name of an example; each QDISC stands beside the others. LINK is an address that
-    the page gave: it holds a whole scenario.
+    Writes one file that contains the simulator. It opens from a disk and fetches nothing. FILE is a
+    scenario, or the name of an example; the page shows each QDISC beside the others. LINK is an
+    address of the page: it contains a whole scenario.
 
     \b
       sojourn lab
@@ -63,7 +63,7 @@ def lab(
     written = page.write(out, state)
     work.say(f"wrote {written}")
     if open_it and not webbrowser.open(written.resolve().as_uri()):
-        work.say("no browser could be started: open that file in one")
+        work.say("no browser could be started: open the file in one")
 
 
 def _state(given: str | None, qdiscs: tuple[str, ...]) -> Shown | None:
@@ -80,8 +80,8 @@ def _state(given: str | None, qdiscs: tuple[str, ...]) -> Shown | None:
     if len(qdiscs) > MOST_QDISCS:
         raise UserError(
             f"{len(qdiscs)} disciplines: a page shows {MOST_QDISCS} side by side",
-            "sojourn compare takes any number",
+            "sojourn compare takes any number of disciplines",
         )
-    # What is wrong with it is said here, where its file can be mended.
+    # An error in the scenario is reported here, with the file to correct.
     load(Path(given))
     return Shown(examples.find(Path(given)).read_text(encoding="utf-8"), qdiscs)

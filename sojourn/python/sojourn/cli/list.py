@@ -1,4 +1,4 @@
-"""`sojourn list`: what there is to choose from."""
+"""`sojourn list`: lists the disciplines, engines, examples and schemas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NAMES = ("qdiscs", "congestion", "engines", "link-layers", "scenarios", "schemas")
 """The lists of this package."""
 OTHERS = {name: place for package in extras.installed() for name, place in package.lists.items()}
-"""The places of those of other packages, by name."""
+"""The lists of other packages: the place of each, by name."""
 
 
 @click.command("list")
@@ -31,11 +31,11 @@ OTHERS = {name: place for package in extras.installed() for name, place in packa
 )
 @click.argument("schema", required=False, metavar="[SCHEMA]")
 def list_(what: str | None, schema: str | None) -> None:
-    """List what there is to choose from: disciplines, engines, examples.
+    """List disciplines, engines, examples and other choices.
 
-    Queue disciplines, congestion controls, engines, link layers, the example scenarios that `run`
-    takes by name, the papers that `reproduce` takes, and the schemas of what `--json` prints. `list
-    schemas run` prints the JSON Schema of `sojourn run --json`.
+    The lists are: queue disciplines, congestion controls, engines, link layers, the example
+    scenarios that `run` takes by name, the papers that `reproduce` takes, and the schemas of the
+    output of `--json`. `list schemas run` prints the JSON Schema of `sojourn run --json`.
     """
     if schema is not None:
         _show_schema(what, schema)
@@ -64,16 +64,16 @@ def _qdiscs() -> list[str]:
 
 
 def _since(record: QdiscRecord) -> str:
-    """Which Linux has it, where the usual guest's does not."""
+    """The Linux release that has it, if the default guest does not."""
     return "" if record.since is None else " (Linux {}.{}: kernel-7.3)".format(*record.since)
 
 
 def _line(simulated: bool, linux: bool, what: str) -> str:
-    """With the engines that have it in front; `kernel` stands for all that run Linux."""
+    """A line that starts with the engines that have it; `kernel` stands for every Linux engine."""
     return f"{'sim' if simulated else '':3} {'kernel' if linux else '':6}  {what}"
 
 
-_OWN = _line(True, False, "FILE.py:CLASS [WORD NUMBER]...  (one's own, in Python: docs/own.md)")
+_OWN = _line(True, False, "FILE.py:CLASS [WORD NUMBER]...  (your own, in Python: docs/own.md)")
 
 
 def _engines() -> list[str]:
@@ -97,7 +97,7 @@ def _congestion() -> list[str]:
     from sojourn.scenario.linux import CONGESTION
 
     ours = {
-        name: f"  (a module of ours: kernel-{release.name})"
+        name: f"  (a module of sojourn's: kernel-{release.name})"
         for release in RELEASES
         for name in release.congestion
     }
@@ -144,7 +144,7 @@ def _show_schema(what: str | None, name: str) -> None:
 
     if what != "schemas":
         raise UserError(
-            f"'{name}' is one word too many after `list {what}`", "sojourn list schemas [SCHEMA]"
+            f"'{name}' is an extra word after `list {what}`", "sojourn list schemas [SCHEMA]"
         )
     if name not in schemas.names():
         raise UserError(f"'{name}' is not a schema", f"schemas: {', '.join(schemas.names())}")

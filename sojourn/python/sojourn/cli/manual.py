@@ -1,7 +1,6 @@
-"""`sojourn man`: the manual page, made of what --help says.
+"""`sojourn man`: the manual page, made from the help texts.
 
-One page for all commands, in man(7)'s macros. The texts are click's: whatever a command's help
-says, the page says.
+One page for all commands, in man(7)'s macros. The texts are those of --help.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _PLACE = ("XDG_DATA_HOME", ".local/share", "man/man1/sojourn.1")
 
 @click.command()
 @click.option(
-    "--install", is_flag=True, help="Write it where man looks for it, instead of printing it."
+    "--install", is_flag=True, help="Write the page where man reads it, instead of printing it."
 )
 @options.one(options.TalkOptions, "quiet")
 def man(install: bool, quiet: bool) -> None:
@@ -29,7 +28,7 @@ def man(install: bool, quiet: bool) -> None:
 
     \b
     sojourn man --install; man sojourn
-    sojourn man | man -l -                     without keeping it
+    sojourn man | man -l -                     without installing it
     """
     page = "\n".join(lines(click.get_current_context().find_root())) + "\n"
     if not install:
@@ -41,11 +40,11 @@ def man(install: bool, quiet: bool) -> None:
 
 
 def lines(root: click.Context) -> Iterator[str]:
-    """The page. `root` is the context of the program itself."""
+    """The lines of the page. `root` is the context of the program."""
     from sojourn._core import VERSION
 
     program = root.command
-    assert isinstance(program, CommandGroup), "it is the whole command line"
+    assert isinstance(program, CommandGroup), "the root is the whole command line"
     name = str(root.info_name)
     about = program.get_short_help_str(1000).rstrip(".")
     yield f'.TH {name.upper()} 1 "" "{name} {VERSION}" "User commands"'
@@ -73,7 +72,7 @@ def _command(command: click.Command, parent: click.Context) -> Iterator[str]:
 def _options(context: click.Context) -> Iterator[str]:
     for parameter in context.command.get_params(context):
         record = parameter.get_help_record(context)
-        # An argument is in the usage, and what it is in the prose.
+        # Arguments are in the usage line, and the prose describes them.
         if (
             record is not None
             and isinstance(parameter, click.Option)
@@ -83,7 +82,7 @@ def _options(context: click.Context) -> Iterator[str]:
 
 
 def _prose(help: str) -> Iterator[str]:
-    """Paragraphs; what click keeps line by line (\\b) stays so."""
+    """Paragraphs. Those that click keeps line by line (\\b) keep their lines."""
     for paragraph in re.split(r"\n\s*\n", inspect.cleandoc(help)):
         kept = paragraph.startswith("\b")
         yield ".PP"
@@ -95,6 +94,6 @@ def _prose(help: str) -> Iterator[str]:
 
 
 def _plain(words: str) -> str:
-    """Text for roff: no escape, no request in it."""
+    """Text for roff, with escapes and requests disabled."""
     words = words.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{words}" if words.startswith((".", "'")) else words

@@ -1,11 +1,12 @@
-"""Options that several verbs take, each declared once: a block is a frozen dataclass whose fields
-are options.
+"""Options that several verbs take, each declared once.
+
+A block is a frozen dataclass whose fields are options:
 
     @options.block(options.OutputOptions, out="Folder of the Run.")
     def run(output: options.OutputOptions) -> None: ...
 
-A verb is handed each block as one value, named like the class without `Options`. What it words in
-its own way it says where it takes the block: a help text, or any other of click's settings.
+A verb receives each block as one argument, named like the class without `Options`. Where it takes
+the block, a verb can replace the help text or any other click setting of an option.
 """
 
 from __future__ import annotations
@@ -33,53 +34,55 @@ Verb = Callable[..., Any]
 Option = Callable[[Verb], Verb]
 Parsed = TypeVar("Parsed")
 OwnWords = str | Mapping[str, Any]
-"""What a verb words in its own way: the help, or settings of click's; `also`: further names."""
+"""A verb's own help text for an option, or click's settings; `also` adds names of the option."""
 
 
 def option(*names: str, **settings: Any) -> Any:
-    """A field of a block: the option of these names, with click's settings."""
+    """A field of a block: an option with these names and click's settings."""
     return dataclasses.field(metadata={"names": names, "settings": settings})
 
 
 def block(kind: type[Any], **own: OwnWords) -> Option:
-    """Gives a verb the options of a block, in the order of its fields, and their values as one
-    value."""
+    """Adds the options of a block to a verb, in the order of its fields.
+
+    The verb receives their values as one argument.
+    """
     fields = dataclasses.fields(kind)
-    called = kind.__name__.removesuffix("Options").lower()
+    argument = kind.__name__.removesuffix("Options").lower()
     assert own.keys() <= {each.name for each in fields}, f"{kind.__name__} has no such options"
 
-    def given(verb: Verb) -> Verb:
+    def decorate(verb: Verb) -> Verb:
         @functools.wraps(verb)
-        def gathered(**values: Any) -> Any:
-            whole = kind(**{each.name: values.pop(each.name) for each in fields})
-            return verb(**values, **{called: whole})
+        def wrapper(**values: Any) -> Any:
+            gathered = kind(**{each.name: values.pop(each.name) for each in fields})
+            return verb(**values, **{argument: gathered})
 
-        taking: Verb = gathered
+        decorated: Verb = wrapper
         for each in reversed(fields):
-            taking = _click(each, own.get(each.name, {}))(taking)
-        return taking
+            decorated = _click(each, own.get(each.name, {}))(decorated)
+        return decorated
 
-    return given
+    return decorate
 
 
 def one(kind: type[Any], name: str, own: OwnWords = "") -> Option:
-    """Gives a verb a single option of a block, as a value of its own."""
+    """Adds a single option of a block to a verb, as an argument of its own."""
     (field,) = (each for each in dataclasses.fields(kind) if each.name == name)
     return _click(field, own or {})
 
 
 def _click(field: dataclasses.Field[Any], own: OwnWords) -> Option:
-    told = {"help": own} if isinstance(own, str) else dict(own)
-    names = (*field.metadata["names"], *told.pop("also", ()))
-    return click.option(*names, field.name, **{**field.metadata["settings"], **told})
+    settings = {"help": own} if isinstance(own, str) else dict(own)
+    names = (*field.metadata["names"], *settings.pop("also", ()))
+    return click.option(*names, field.name, **{**field.metadata["settings"], **settings})
 
 
-# -------------------------------------------------------------------------- what is kept and said
+# ------------------------------------------------------------------------- results and messages
 
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where results are kept. What that is each verb says itself."""
+    """The folder of results. Each verb's help says which results."""
 
     out: Path | None = option("-o", "--out", type=click.Path(path_type=Path), metavar="DIR")
     force: bool = option(
@@ -89,37 +92,37 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class FigureOptions:
-    """What is drawn. Whether that is by itself each verb says."""
+    """The figures to draw. Each verb's help says whether it draws without this option."""
 
     suffixes: tuple[str, ...] = option("--figures", multiple=True, metavar="SUFFIX")
 
 
 @dataclass(frozen=True)
 class TalkOptions:
-    """What is printed."""
+    """The output on the terminal."""
 
     as_json: bool = option("--json", is_flag=True, help="Print one JSON object instead of text.")
     quiet: bool = option(
-        "-q", "--quiet", is_flag=True, help="No progress and no talk; data and errors only."
+        "-q", "--quiet", is_flag=True, help="No progress and no messages; data and errors only."
     )
 
 
 # -------------------------------------------------------------------------------------- scenarios
 
 TABLE_FORMATS = ("table", "md", "csv", "latex", "json", "parquet")
-"""Forms of the one table; `grid_text` writes them."""
+"""Formats of the table; `grid_text` writes them."""
 
 
 def _names(
     _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Each name once: `--columns a,b` is `--columns a --columns b`."""
+    """Splits at commas and drops repeats: `--columns a,b` is `--columns a --columns b`."""
     return tuple(dict.fromkeys(name.strip() for words in given for name in words.split(",")))
 
 
 @dataclass(frozen=True)
 class VariationOptions:
-    """What is run other than the scenario says."""
+    """Changes to the scenario: seeds, keys, a sweep."""
 
     seed: int | None = option(
         "--seed",
@@ -155,23 +158,23 @@ class VariationOptions:
     sampling: str | None = option(
         "--sampling",
         type=click.Choice(SAMPLINGS),
-        help=f"How they are drawn: spread over each range, or each by itself. [default: {SAMPLINGS[0]}]",
+        help=f"How the points are drawn: spread over each range, or independently. [default: {SAMPLINGS[0]}]",
     )
     sampling_seed: int | None = option(
         "--sampling-seed",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Of that rng. [default: 1]",
+        help="The seed of the generator that draws the points. [default: 1]",
     )
 
     @property
     def given(self) -> bool:
-        """Any of it was asked for."""
+        """Whether any of these options was given."""
         return self.seed is not None or self.seeds is not None or bool(self.changes + self.sweep)
 
     @property
     def sweep(self) -> tuple[str, ...]:
-        """What varies, as KEY=VALUES."""
+        """The keys to sweep over, as KEY=VALUES."""
         drawn = {
             "samples": self.samples,
             "sampling": self.sampling,
@@ -181,44 +184,45 @@ class VariationOptions:
         return (*self.vary, *more)
 
     def wanted(self, scenario: Scenario) -> list[int] | None:
-        """The seeds to run; None: the scenario's own."""
+        """The seeds to run; None: those of the scenario."""
         if self.seed is None and self.seeds is None:
             return None
         first = self.seed if self.seed is not None else scenario.seeds[0]
         end = first + (self.seeds or 1)
         if end > SEEDS_END:
             raise click.BadParameter(
-                f"{self.seeds} seeds from {first} pass the last one, 2^63 - 1", param_hint="--seeds"
+                f"{self.seeds} seeds from {first} go past the last seed, 2^63 - 1",
+                param_hint="--seeds",
             )
         return list(range(first, end))
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """The one table of a sweep or comparison."""
+    """The table of a sweep or comparison."""
 
     form: str | None = option(
         "--format",
         type=click.Choice(TABLE_FORMATS),
-        help="One table on stdout, a row for each variant, with swept values and numbers.",
+        help="Print one table: a row for each variant, with its swept values and numbers.",
     )
     columns: tuple[str, ...] = option(
         "--columns",
         multiple=True,
         metavar="NAME,...",
         callback=_names,
-        help="The numbers in that table, such as ping_p95,goodput; all. [default: what fits]",
+        help="The numbers in that table, such as ping_p95,goodput; all: every number. [default: those that fit]",
     )
 
     @property
     def given(self) -> bool:
-        """Any of it was asked for."""
+        """Whether any of these options was given."""
         return self.form is not None or bool(self.columns)
 
 
 @dataclass(frozen=True)
 class ExecutionOptions:
-    """What runs scenarios, and on how many threads."""
+    """The engine and its number of threads."""
 
     engine: str = option(
         "-e",
@@ -226,20 +230,20 @@ class ExecutionOptions:
         type=click.Choice(ENGINES),
         default=next(iter(ENGINES)),
         show_default=True,
-        help="What runs it: sojourn list engines.",
+        help="The engine that runs the scenario: sojourn list engines.",
     )
     jobs: int | None = option(
         "-j",
         "--jobs",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Threads; netns has one. [default: one per core]",
+        help="Number of threads; netns has one. [default: one per core]",
     )
 
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """Which other machines run it."""
+    """The other machines that run the scenario."""
 
     address: str | None = option(
         "--cluster",
@@ -251,13 +255,13 @@ class ClusterOptions:
         "--tls-ca-file",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Certificate of who signed those of a tls:// cluster (PEM).",
+        help="Certificate of the authority that signed those of a tls:// cluster (PEM).",
     )
     cert: Path | None = option(
         "--tls-cert",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Our certificate for a tls:// cluster (PEM).",
+        help="This machine's certificate for a tls:// cluster (PEM).",
     )
     key: Path | None = option(
         "--tls-key",
@@ -267,7 +271,7 @@ class ClusterOptions:
     )
 
     def wanted(self, execution: ExecutionOptions) -> ClusterAddress | None:
-        """None: it is run here."""
+        """The cluster's address; None: the scenario runs on this machine."""
         files = {"ca_file": self.ca_file, "cert": self.cert, "key": self.key}
         given = {name: str(file) for name, file in files.items() if file is not None}
         if self.address is None:
@@ -286,23 +290,23 @@ class ClusterOptions:
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """What of earlier runs is taken."""
+    """Use of finished seeds from earlier runs."""
 
     fresh: bool = option(
         "--fresh",
         is_flag=True,
-        help="Run every seed, also those that the store has (sojourn cache).",
+        help="Run every seed, even if the store of finished seeds has it (sojourn cache).",
     )
 
 
 MOST_UNASKED = 100
-"""Seeds of a Run, where --until does not say how many at most."""
+"""Most seeds of a Run with --until and without --at-most."""
 
 
 def _precision(
     _context: click.Context, _parameter: click.Parameter, given: str | None
 ) -> tuple[str, float] | None:
-    """`ping_p95=3%` as the name of a number and a share."""
+    """Parses `ping_p95=3%` into the name of a number and a share."""
     if given is None:
         return None
     from sojourn.sweeps import grid
@@ -320,30 +324,30 @@ def _precision(
 
 @dataclass(frozen=True)
 class UntilOptions:
-    """How well a number is to be known."""
+    """The wanted precision of a number."""
 
     until: tuple[str, float] | None = option(
         "--until",
         metavar="KEY=SHARE",
         callback=_precision,
-        help="Run more seeds, twice as many each round, until half of this number's 95 % interval is at most"
-        " that share of it: --until ping_p95=3%. KEY: as in --columns.",
+        help="Add seeds, twice as many each round, until half of the 95 % interval is at most this share of"
+        " the number: --until ping_p95=3%. KEY: as in --columns.",
     )
     most: int | None = option(
         "--at-most",
         type=click.IntRange(2, MOST_SEEDS),
         metavar="N",
-        help=f"Seeds of each variant, with --until. [default: {MOST_UNASKED}]",
+        help=f"Most seeds of each variant with --until. [default: {MOST_UNASKED}]",
     )
 
     @property
     def wanted(self) -> Precision | None:
-        """None: as many seeds as were asked for are run."""
+        """The precision of --until; None: the given number of seeds is run."""
         from sojourn.sweeps.until import Precision
 
         if self.until is None:
             if self.most is not None:
-                raise click.UsageError("--at-most is how many seeds --until may run: give both")
+                raise click.UsageError("--at-most is the most seeds that --until runs: give both")
             return None
         return Precision(*self.until, self.most or MOST_UNASKED)
 
@@ -352,8 +356,8 @@ class UntilOptions:
 
 
 def placed(parse: Callable[[str], Parsed]) -> Callable[..., Any]:
-    """A callback that reads an option's words, or those of each time that it is given. What is
-    wrong with them is said with the option's name."""
+    """A callback that parses an option's value, or each value of a repeated option. An error names
+    the option."""
 
     def read(
         _: click.Context, parameter: click.Parameter, given: str | tuple[str, ...] | None
@@ -367,7 +371,7 @@ def placed(parse: Callable[[str], Parsed]) -> Callable[..., Any]:
 
 
 def parsed(name: str, parse: Callable[[str], Parsed], given: str) -> Parsed:
-    """What the option of this name was given."""
+    """Parses the value given to the option of this name."""
     try:
         return parse(given)
     except UserError as error:
@@ -376,14 +380,14 @@ def parsed(name: str, parse: Callable[[str], Parsed], given: str) -> Parsed:
 
 
 def rate(given: str) -> int:
-    """Bit/s of a line, or of a shaper on it."""
+    """The rate of a line or of its shaper, bit/s."""
     from sojourn.linux.operations import parse_shaped_rate
 
     return parse_shaped_rate(given)
 
 
 def layer(given: str) -> LinkLayer:
-    """What a line adds to a packet."""
+    """The bytes that a line adds to each packet."""
     from sojourn.scenario.qdisc import LinkLayer
 
     return LinkLayer.parse(given)
@@ -391,7 +395,7 @@ def layer(given: str) -> LinkLayer:
 
 @dataclass(frozen=True)
 class RateOptions:
-    """Rates in each direction, bit/s. Whose they are each verb says."""
+    """Rates in each direction, bit/s. Each verb's help says whose rates."""
 
     up: int | None = option("--up", metavar="RATE", callback=placed(rate))
     down: int | None = option("--down", metavar="RATE", callback=placed(rate))
@@ -399,19 +403,19 @@ class RateOptions:
 
 @dataclass(frozen=True)
 class ShaperOptions:
-    """The queue below a shaper, and what the line adds to a packet."""
+    """The queue below a shaper, and the bytes that the line adds to each packet."""
 
     qdisc: str = option(
         "--qdisc",
         default="fq_codel",
         show_default=True,
         metavar="WORDS",
-        help="fq_codel, codel, cake, bfifo or pfifo with tc's words; what they leave open is chosen for the rate.",
+        help="fq_codel, codel, cake, bfifo or pfifo with tc's words; other parameters are chosen for the rate.",
     )
     link: LinkLayer | None = option(
         "--link",
         metavar="LAYER",
         callback=placed(layer),
-        help="What the line adds to a packet: docsis (cable), pppoe-ptm (VDSL), ethernet (fibre), ... or"
-        " `atm overhead 40`.",
+        help="The bytes that the line adds to a packet: docsis (cable), pppoe-ptm (VDSL), ethernet (fibre), ..."
+        " or `atm overhead 40`.",
     )

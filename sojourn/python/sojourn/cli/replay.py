@@ -1,4 +1,4 @@
-"""`sojourn replay`: what the kernel's queue did to each packet, and ours to the same packets."""
+"""`sojourn replay`: compares the kernel's queue with the simulator's, packet by packet."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ DIFFER = 1
 @click.option(
     "--qdisc",
     metavar="WORDS",
-    help="This discipline instead of ours of the same words: one's own, mine.py:Mine.",
+    help="Use this discipline instead of the simulator's, for example your own: mine.py:Mine.",
 )
 @options.block(
     options.OutputOptions,
-    out="Keep the recordings, and replay.json, in this folder. [default: nothing is kept]",
-    force="Write into DIR though it is not empty.",
+    out="Write the recordings, and replay.json, to this folder. [default: nothing is written]",
+    force="Write into DIR even if it is not empty.",
 )
 @options.block(options.TalkOptions)
 def replay(
@@ -50,11 +50,12 @@ def replay(
     output: options.OutputOptions,
     talk: options.TalkOptions,
 ) -> None:
-    """Hold each decision of a queue against the kernel's.
+    """Compare each decision of a queue with the kernel's.
 
-    Records what the kernel's queue does to each packet of SCENARIO, and sends the same packets, at
-    the same times, through ours: every arrival, departure, drop and mark is compared. RECORDING is
-    a file that -o has kept. Without any, the standing set. Ends with 1 if a decision differs.
+    Records what the kernel's queue does to each packet of SCENARIO, and sends the same packets at
+    the same times through the simulator's queue. Every arrival, departure, drop and mark is
+    compared. RECORDING is a file that -o wrote. Without arguments, the standing set runs. Exit
+    status 1 if a decision differs.
     """
     for path in paths:
         if path.suffix == QUEUE_RECORDING:
@@ -96,7 +97,7 @@ def replay(
         work.say(f"wrote {found.out}", talk.quiet)
     failed = work.failed(found.stops)
     if missing:
-        click.echo(f"\ninterrupted: {missing} guests had not finished, and are left out", err=True)
+        click.echo(f"\ninterrupted: {missing} guests had not finished and are left out", err=True)
         raise click.exceptions.Exit(130)
     if failed or not found.agrees:
         raise click.exceptions.Exit(DIFFER)
@@ -128,14 +129,12 @@ def _closing(outcomes: Sequence[Compared]) -> str:
     lines = [""]
     for one in outcomes:
         if one.first is not None:
-            lines.append(
-                f"{one.name}, link {one.link}: the first that differs is {one.first.words}"
-            )
+            lines.append(f"{one.name}, link {one.link}: the first difference is {one.first.words}")
     decisions = sum(one.arrivals for one in outcomes)
     agreeing = sum(one.agreeing for one in outcomes)
     wrong = sum(not one.agrees for one in outcomes)
     lines.append(
-        f"{agreeing} of {decisions} packets agree, of {len(outcomes)} queues; {wrong or 'none'} of the queues"
+        f"{agreeing} of {decisions} packets agree, in {len(outcomes)} queues; {wrong or 'none'} of the queues"
         f" {'differs' if wrong == 1 else 'differ'}"
     )
     return "\n".join(lines)

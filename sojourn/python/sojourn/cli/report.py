@@ -1,4 +1,4 @@
-"""`sojourn report`: one self-contained HTML page from Runs."""
+"""`sojourn report`: writes one self-contained HTML page from Runs."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from sojourn.errors import UserError
 def report(paths: tuple[Path, ...], out: Path) -> None:
     """Write one self-contained HTML page from Runs.
 
-    RUN is the folder of a Run, or of a comparison or sweep: then all its Runs.
+    RUN is the folder of a Run, or of a comparison or sweep with all its Runs.
     """
     from sojourn.records import Run
 

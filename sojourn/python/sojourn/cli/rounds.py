@@ -1,4 +1,4 @@
-"""Rounds of further seeds, until a number is known well enough (--until), or a choice is clear
+"""Rounds of more seeds, until a number is precise enough (--until) or a choice is clear
 (advise)."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rounds:
-    """How they are run."""
+    """The wanted precision, and how to run the rounds."""
 
     wanted: Precision
     execution: options.ExecutionOptions
@@ -27,11 +27,11 @@ class Rounds:
     store: options.StoreOptions
     quiet: bool
     link: str | None = None
-    """Where the number is measured; None: where most packets waited."""
+    """The link where the number is measured; None: where most packets waited."""
 
     def run(self, runs: Sequence[Run], variants: Sequence[Scenario]) -> list[UnfinishedError]:
-        """Adds seeds to the Runs of these variants while one needs more and may have more. What the
-        engine could not finish ends the rounds.
+        """Adds seeds to these Runs until each number is precise enough or has the most seeds.
+        Returns the engine's failure, which ends the rounds.
 
         Raises:
             Interrupted: on Ctrl-C.
@@ -43,11 +43,11 @@ class Rounds:
         while found := lacking(runs, self.wanted, self.link):
             more = [one for one in found if one.seeds]
             if not more:
-                most = f"{self.wanted.most} seeds are the most (--at-most)"
+                most = f"{self.wanted.most} seeds are the limit (--at-most)"
                 work.say(f"{_widest(found, self.wanted)}: {most}", self.quiet)
                 break
             count = sum(len(one.seeds) for one in more)
-            runs_more = f"{count} further {'run' if count == 1 else 'runs'}"
+            runs_more = f"{count} more {'run' if count == 1 else 'runs'}"
             work.say(f"{_widest(more, self.wanted)}: {runs_more}", self.quiet)
             try:
                 self._round(more, of)
@@ -62,7 +62,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Further:
-    """Seeds that a Run of this scenario is to have beside its own."""
+    """Seeds to add to a Run of this scenario."""
 
     run: Run
     scenario: Scenario
@@ -98,7 +98,7 @@ def add(
 
 
 def _widest(found: Sequence[Lacking], wanted: Precision) -> str:
-    """How well the number is known where it is known least."""
+    """The precision of the least precise number."""
     worst = max(found, key=lambda one: one.widest)
     if math.isinf(worst.widest):
         return f"{wanted.key} of one seed has no interval"

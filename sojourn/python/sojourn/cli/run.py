@@ -1,4 +1,4 @@
-"""`sojourn run`: scenarios in, Runs on disk and a table of numbers out."""
+"""`sojourn run`: runs scenarios, writes Runs and prints a table of numbers."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ if TYPE_CHECKING:
 @click.option(
     "--qdisc",
     metavar="WORDS",
-    help="The queue discipline at the bottleneck: --qdisc fq_codel; one's own: mine.py:Mine.",
+    help="The queue discipline at the bottleneck: --qdisc fq_codel, or your own: mine.py:Mine.",
 )
 @options.block(options.VariationOptions)
 @options.block(options.TableOptions)
 @click.option(
     "--pcap",
     is_flag=True,
-    help="Also keep what packets' headers say, and write each seed as a capture: pcap/seed-1.pcapng.",
+    help="Also record packet headers, and write each seed as a capture: pcap/seed-1.pcapng.",
 )
 @click.option(
     "--watch",
     is_flag=True,
-    help="First draw queues and congestion windows on the terminal as the first seed is simulated.",
+    help="First draw queues and congestion windows on the terminal while the first seed is simulated.",
 )
 @click.option(
     "--takes",
     "takes_s",
     type=click.FloatRange(min=0, max=86_400),
     metavar="SECONDS",
-    help="How long --watch is to take. [default: 15]",
+    help="The time that --watch takes. [default: 15]",
 )
-@click.option("--details", is_flag=True, help="Of a sweep: also each variant's own tables.")
+@click.option("--details", is_flag=True, help="For a sweep: also print each variant's own tables.")
 @options.block(options.UntilOptions)
 @options.block(options.ExecutionOptions)
 @options.block(options.ClusterOptions)
@@ -83,8 +83,8 @@ def run(
 ) -> None:
     """Run scenarios and print their numbers.
 
-    A scenario that sweeps runs all its variants, each into a folder of its own, and prints one
-    table: a row for each variant, with the swept values and the numbers, the decisive first.
+    A scenario with a sweep runs all its variants, each into a folder of its own. It prints one
+    table: a row for each variant, with its swept values and numbers, the most important first.
     """
     from sojourn import engine as engines
     from sojourn import metrics
@@ -95,7 +95,7 @@ def run(
     where = cluster.wanted(execution)
     grids.check(table, len(scenarios), talk.as_json)
     if output.out is None and talk.as_json and suffixes:
-        raise click.UsageError("--figures with --json needs -o DIR: where to draw them")
+        raise click.UsageError("--figures with --json needs -o DIR, the folder for the figures")
     work.check_words(scenarios, variation.changes)
     loaded = [
         work.scenario(path, variation.changes, talk.quiet, variation.sweep) for path in scenarios
@@ -104,14 +104,14 @@ def run(
         loaded = [with_discipline(scenario, qdisc) for scenario in loaded]
     if pcap:
         if output.out is None and talk.as_json:
-            raise click.UsageError("--pcap with --json needs -o DIR: where to write captures")
+            raise click.UsageError("--pcap with --json needs -o DIR, the folder for the captures")
         loaded = [scenario.with_(**{"record.headers": True}) for scenario in loaded]
     if watch:
         watched.check(loaded, execution.engine)
     elif takes_s is not None:
-        raise click.UsageError("--takes is how long --watch takes: add --watch")
+        raise click.UsageError("--takes is the time that --watch takes: add --watch")
     if len(loaded) > 1:
-        # What the last one is refused for is not to be told after the others have run.
+        # A scenario that is refused is reported before the others have run.
         engines.check(loaded, execution.engine)
     keep = output.out is not None or not talk.as_json
     outputs: list[Json] = []
@@ -187,7 +187,7 @@ def _folder(path: Path, out: Path | None, scenarios: int) -> Path:
 
 
 def _described(run: Run, summary: Summary) -> str:
-    """A Run's numbers for people: over its seeds, warm-up left out."""
+    """A Run's numbers as text: over its seeds, without the warm-up."""
     from sojourn.judgement import words
 
     meta, numbers = run.meta, summary.summary
@@ -200,7 +200,7 @@ def _described(run: Run, summary: Summary) -> str:
     )
     parts = [
         title,
-        f"{summary.duration_s:g} s, of which {summary.warmup_s:g} s warm-up left out; {seeds}",
+        f"{summary.duration_s:g} s, the first {summary.warmup_s:g} s left out as warm-up; {seeds}",
         _queues(run, numbers["queues"]),
     ]
     if any(not flow.probe for flow in meta.flows):
@@ -217,12 +217,12 @@ _Time = Literal["mean", "p50", "p95", "p99", "max"]
 
 
 def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) -> str:
-    # Links without a rate limit never queue: they have nothing to say.
+    # Links without a rate limit never queue.
     limited = [
         queue for queue in queues if run.meta.link(queue["link"]).rate_bps is not None
     ] or list(queues)
-    # Hosts' own access links never drop, and may be thousands: they are in the tables and in
-    # --json.
+    # Hosts' own access links never drop, and there may be thousands. The tables and --json have
+    # them.
     limited = [queue for queue in limited if run.meta.link(queue["link"]).sampled] or limited
     times: tuple[_Time, ...] = ("mean", "p50", "p95", "p99", "max")
     means = _mean_rates(run)
@@ -260,8 +260,9 @@ def _queues(run: Run, queues: Sequence[QueueNumbers[MeanAndInterval[float]]]) ->
 
 
 def _mean_rates(run: Run) -> dict[str, float]:
-    """What each link could carry (`metrics.mean_rates`), bit/s; empty where no link's rate moves. Then
-    no table is read, and polars, which takes longer to import than a short run does, stays out."""
+    """What each link could carry (`metrics.mean_rates`), bit/s; empty where no link's rate moves.
+    Then no table is read, and polars, which takes longer to import than a short run does, stays
+    out."""
     from sojourn.metrics import mean_rates
     from sojourn.scenario import loads
 
@@ -270,7 +271,7 @@ def _mean_rates(run: Run) -> dict[str, float]:
 
 
 def _rate(first: int | None, mean: float | None) -> str:
-    """A link's rate, of one that moves the mean: `mean 4.56 Mbit/s`."""
+    """A link's rate; the mean if it varies: `mean 4.56 Mbit/s`."""
     return text.rate(first) if mean is None else f"mean {text.about_rate(mean)}"
 
 
@@ -278,8 +279,10 @@ COURSE_WIDE = 16
 
 
 def _courses(run: Run) -> dict[str, list[float]]:
-    """Of each link how the mean sojourn time went, warm-up and all seeds included: as many numbers
-    of equal spans, NaN where no packet left."""
+    """The mean sojourn time of each link over time, of all seeds and with the warm-up.
+
+    Each list has `COURSE_WIDE` spans of equal length; NaN: no packet left in this span.
+    """
     import polars as pl
 
     span = max(run.meta.duration_ns // COURSE_WIDE, 1)
@@ -307,8 +310,8 @@ def _flows(
     flows: Sequence[FlowNumbers[MeanAndInterval[float]]],
     groups: Sequence[GroupNumbers[MeanAndInterval[float]]],
 ) -> str:
-    """Flows of one entry of the scenario as one row: their sum, the mean of their RTTs, and what
-    their users wait for."""
+    """A row for all flows of an entry of the scenario: the sum of their goodput, the mean of their
+    RTTs, and the waiting times of their users."""
     members: dict[int, list[FlowNumbers[MeanAndInterval[float]]]] = {}
     for info, flow in zip(run.meta.flows, flows, strict=True):
         if not info.probe:
@@ -347,7 +350,7 @@ def _flows(
                 text.number(group["goodput_mbps"]["mean"] / count),
                 text.number(100 * _mean([flow["loss_rate"]["mean"] for flow in each])),
                 text.number(math.fsum(flow["retransmits"]["mean"] for flow in each), 0),
-                # Without replies there is no round trip: what is measured is one way.
+                # A flow without replies has no round trip: its delay is one way.
                 f"one way {rtt}" if first["congestion"] is None else rtt,
                 text.number(_mean([flow["base_rtt_ms"]["mean"] for flow in each])),
                 *_waits(group, shown),
@@ -358,7 +361,7 @@ def _flows(
 
 
 def _waits(group: GroupNumbers[MeanAndInterval[float]], shown: Sequence[str]) -> list[str]:
-    """What the users of one entry waited for, in these columns."""
+    """The waiting times of an entry's users, in these columns."""
     cells = dict.fromkeys(shown, "")
     if "transfers" in group:
         took = group["transfers"]["completion_ms"]

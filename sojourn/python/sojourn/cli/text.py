@@ -19,7 +19,7 @@ BEST = "*"
 
 
 def as_json(whole: Mapping[str, Any], schema: str = "") -> str:
-    """What --json prints: one object, lines indented, no NaN in it. `schema`: its name in
+    """The output of --json: one indented object without NaN. `schema`: its name in
     `sojourn.outputs`."""
     if schema:
         from sojourn import outputs
@@ -28,25 +28,24 @@ def as_json(whole: Mapping[str, Any], schema: str = "") -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-RANGES = "≤a: the interval is 0 to a; ≥a: it is a to the largest value, 100 % or 1"
-"""What the signs of `with_interval` mean."""
+RANGES = "≤a: the interval is from 0 to a; ≥a: from a to the largest value, 100 % or 1"
+"""The meaning of the signs of `with_interval`."""
 
 
 def with_interval(
     entry: "MeanAndInterval[float]", scale: float = 1.0, most: float = math.inf
 ) -> str:
-    """`14.2 ±0.3` of {mean, ci95}; without the second part where there is one seed. `most` as in
-    `digits`."""
+    """`14.2 ±0.3` from {mean, ci95}; `14.2` for one seed. `most` as in `digits`."""
     return digits.with_interval(entry["mean"] * scale, entry["ci95"] * scale, most)
 
 
 def percent(entry: "MeanAndInterval[float]") -> str:
-    """`14.2 ±0.3` of a share, in percent."""
+    """`14.2 ±0.3` from a share, in percent."""
     return with_interval(entry, 100, 100)
 
 
 def count(entry: "MeanAndInterval[float]") -> str:
-    """A number of things: whole where it comes from one seed."""
+    """A count: a whole number if it comes from one seed."""
     if math.isnan(entry["ci95"]) and not math.isnan(entry["mean"]):
         return f"{entry['mean']:.0f}"
     return with_interval(entry)
@@ -71,35 +70,35 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
 def fitted(
     header: Sequence[str], rows: Sequence[Sequence[str]], spared: Sequence[str], left: int = 1
 ) -> str:
-    """The same without as many of the columns `spared`, the first of them first, as it takes to fit
-    the terminal; which those are is said below. What is no terminal takes any width."""
+    """The table without as many of the columns in `spared`, in their order, as needed to fit the
+    terminal. A line below names them. Output to a file has all columns."""
     width = shutil.get_terminal_size((10_000, 24)).columns
-    gone: list[str] = []
+    removed: list[str] = []
     while True:
-        kept = [i for i, name in enumerate(header) if name not in gone]
+        kept = [i for i, name in enumerate(header) if name not in removed]
         cells = [[line[i] for i in kept] for line in (header, *rows)]
         shown = table(cells[0], cells[1:], sum(i < left for i in kept))
-        more = [name for name in spared if name in header and name not in gone]
+        more = [name for name in spared if name in header and name not in removed]
         if max(map(len, shown.splitlines())) <= width or not more:
             break
-        gone.append(more[0])
-    if not gone:
+        removed.append(more[0])
+    if not removed:
         return shown
-    named = ", ".join(name for name in header if name in gone)
+    named = ", ".join(name for name in header if name in removed)
     return f"{shown}\nleft out, to fit {width} columns (--json has all): {named}"
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """`1-3, 7, 9-10` of whole numbers in ascending order."""
+    """`1-3, 7, 9-10` from whole numbers in ascending order."""
     spans: list[list[int]] = []
-    for one in numbers:
-        if spans and spans[-1][1] == one - 1:
-            spans[-1][1] = one
+    for value in numbers:
+        if spans and spans[-1][1] == value - 1:
+            spans[-1][1] = value
         else:
-            spans.append([one, one])
+            spans.append([value, value])
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans) or "none"
 
 
 def about_rate(bps: float) -> str:
-    """`4.56 Mbit/s`: three figures."""
+    """`4.56 Mbit/s`: three significant digits."""
     return rate(int(float(f"{bps:.3g}")))

@@ -1,5 +1,4 @@
-"""A command line that can't be understood, in our two lines: what is wrong, and what to write
-instead."""
+"""Errors of the command line in two lines: what is wrong, and what to write instead."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _VERBS = {
     **dict.fromkeys(("examples", "scenarios", "qdiscs"), "sojourn list"),
     **dict.fromkeys(("convert", "csv"), "sojourn export RUN"),
 }
-"""Other programs' words for ours."""
+"""Commands of other programs, with sojourn's."""
 _OPTIONS = (
     (("-v", "--verbose"), {"-q": "progress shows by itself on a terminal, and -q turns it off"}),
     (("-V",), {"--version": "--version"}),
@@ -49,8 +48,8 @@ _OPTIONS = (
     (("--sweep",), {"--vary": "--vary KEY=VALUE,..."}),
     (("--discipline", "--queue", "--aqm"), {"--qdisc": "--qdisc WORDS"}),
 )
-"""Other programs' options, and those of other verbs here, for the options that a verb may have in
-their place, each with what to write."""
+"""Options of other programs and of other verbs. For each, the options that a verb may have instead,
+with the text of the hint."""
 
 
 _MOVED = {
@@ -67,22 +66,22 @@ _MOVED = {
     ),
     "agree --replay": "sojourn replay",
 }
-"""Options of earlier versions that are commands of their own now."""
+"""Options of earlier versions that are now commands."""
 
 
 _CLEANERS = ("netns", "kernel clean")
-"""Commands of earlier versions that removed some of what `clean` does."""
+"""Commands of earlier versions that removed part of what `clean` removes."""
 
 
 def words(error: click.ClickException) -> str:
     """`error: ...` and `hint: ...`."""
     context = getattr(error, "ctx", None)
     help_ = f"{context.command_path} --help" if context else "sojourn --help"
-    message, hint = _said(error, context)
+    message, hint = _message(error, context)
     return f"error: {message}\nhint: {hint or help_}"
 
 
-def _said(error: click.ClickException, context: click.Context | None) -> tuple[str, str]:
+def _message(error: click.ClickException, context: click.Context | None) -> tuple[str, str]:
     if isinstance(error, click.NoSuchOption):
         old = f"{context.command.name} {error.option_name}" if context else ""
         if old in _MOVED:
@@ -110,7 +109,7 @@ def _said(error: click.ClickException, context: click.Context | None) -> tuple[s
         if number := _number(error):
             problem, hint = number
             return f"{place}: {problem}", hint
-        # The choices of an argument are in the message.
+        # click's message has the choices of an argument.
         return (f"{place}: " if place and place[0] != "[" else "") + _plain(error.message), _choice(
             error, context
         )
@@ -118,15 +117,15 @@ def _said(error: click.ClickException, context: click.Context | None) -> tuple[s
 
 
 def _extra(error: click.ClickException, context: click.Context | None) -> str:
-    """A word too many that belongs to the option before it."""
+    """The hint for an extra word that belongs to the option before it."""
     found = re.match(r"Got unexpected extra arguments? \((\S+?)[ )]", error.format_message())
     if found is None or context is None or context.command.name != "tune":
         return ""
-    return f"--up and --down say which way: --rate {found[1]} tries this rate"
+    return f"--up and --down are flags without a value: --rate {found[1]} tries this rate"
 
 
 def _choice(error: click.BadParameter, context: click.Context | None) -> str:
-    """The nearest of the words that an option or argument takes."""
+    """The nearest valid value of an option or argument."""
     given = re.match(r"'(.*?)' is not one of", error.message)
     if given is None or error.param is None or not isinstance(error.param.type, click.Choice):
         return ""
@@ -140,7 +139,7 @@ def _choice(error: click.BadParameter, context: click.Context | None) -> str:
 
 
 def _plain(message: str) -> str:
-    """As our own messages are: small at the beginning, no full stop at the end."""
+    """A message in sojourn's form: a lower-case first letter, no full stop at the end."""
     first = message.split(" ", 1)[0]
     small = (
         message[:1].lower() + message[1:] if first.isalpha() and not first.isupper() else message
@@ -153,15 +152,15 @@ def _option(error: click.NoSuchOption, context: click.Context | None) -> str:
     if context is None:
         return ""
     own = {each for parameter in context.command.params for each in parameter.opts}
-    known = next((instead for foreign, instead in _OPTIONS if name in foreign), {})
+    known = next((instead for names, instead in _OPTIONS if name in names), {})
     meant = next((words for each, words in known.items() if each in own), "")
-    # What is meant by a word that is known is no mystery: the nearest word would not be it.
+    # For a known option the nearest spelling would be a wrong guess.
     near = f"did you mean {error.possibilities[0]}?" if error.possibilities and not known else ""
     return meant or _key(name, own) or _word(name, context, own) or near
 
 
 def _key(option: str, own: Collection[str]) -> str:
-    """An option that is a key of the scenario, where --set sets those."""
+    """The hint for an option that is a key of the scenario, if the verb has --set."""
     if "--set" not in own:
         return ""
     from sojourn.scenario import dotted_key
@@ -174,7 +173,7 @@ def _key(option: str, own: Collection[str]) -> str:
 
 
 def _word(option: str, context: click.Context, own: Collection[str]) -> str:
-    """An option that is a word of some queue discipline, where those can be given."""
+    """The hint for an option that is a parameter of a queue discipline, if the verb takes those."""
     takes = any("QDISC" in (parameter.metavar or "") for parameter in context.command.params)
     if not takes and "--qdisc" not in own and "--set" not in own:
         return ""
@@ -184,14 +183,14 @@ def _word(option: str, context: click.Context, own: Collection[str]) -> str:
         record = QDISCS[kind]
         words = dict(record.words(record.variants[0]))
         if (word := option.lstrip("-")) in words:
-            whole = " ".join(filter(None, (kind, word, words[word])))
+            written = " ".join(filter(None, (kind, word, words[word])))
             given = "" if takes else "--qdisc " if "--qdisc" in own else "--set bottleneck.qdisc="
-            return f'it is a word of a queue discipline: {given}"{whole}"'
+            return f'it is a parameter of a queue discipline: {given}"{written}"'
     return ""
 
 
 def _number(error: click.BadParameter) -> tuple[str, str] | None:
-    """What is wrong with what should be a whole number, and what to write."""
+    """The error and the hint for a value that should be a whole number."""
     given = re.match(r"('.*') is not a valid integer", error.message)
     if given is None:
         return None

@@ -1,5 +1,5 @@
-"""`sojourn verify`: files held against their manifest, and Runs run again, every table compared with
-the recorded one."""
+"""`sojourn verify`: checks files against their manifest, runs Runs again and compares every
+table."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from sojourn.records import Run
 
 DIFFERS = 1
-MOST_TOLD = 3
-"""Lines of a seed that say what differs."""
+MOST_DIFFERENCES = 3
+"""Lines of differences printed for each seed."""
 MOST_FILES = 10
-"""Files that are told one by one."""
+"""Files printed one by one."""
 
 
 @click.command()
@@ -39,13 +39,13 @@ def verify(
 ) -> None:
     """Check the files of Runs, run them again and compare every table.
 
-    PATH is the folder of a Run, or of a comparison or sweep: then all its Runs. Or it is what has
-    a manifest: a zip of `sojourn bundle`, a folder of `sojourn reproduce`, or a manifest.json. Its
-    files are then held against it, and its Runs run again if all are as it has them.
+    PATH is the folder of a Run, or of a comparison or sweep with all its Runs. Or PATH has a
+    manifest: a zip of `sojourn bundle`, a folder of `sojourn reproduce`, or a manifest.json. Then
+    its files are checked against the manifest, and its Runs run again if all files match.
 
-    Tables are compared cell by cell. Ends with 1 if a table or file differs, with 2 if a Run can't
-    be run again: a measurement, a Run of netns, a kernel whose guest is not there. Of what has a
-    manifest such measurements are left out.
+    Tables are compared cell by cell. Exit status 1 if a table or file differs, 2 if a Run can't be
+    run again: a measurement, a Run of netns, a kernel whose guest is missing. Such Runs are left
+    out where there is a manifest.
     """
     from sojourn.engine.verify import is_repeatable
     from sojourn.engine.verify import verify as verified
@@ -59,35 +59,40 @@ def verify(
                 found = verified(runs, jobs=jobs, progress=progress)
         lists = [one for one in given if one.listed]
         damaged = {one.path: _damaged(one) for one in given} if sums else {}
-        told = [line for lines in damaged.values() for line in lines]
-        equal = not told and all(one.equal for one in found) and not any(one.apart for one in lists)
+        differences = [line for lines in damaged.values() for line in lines]
+        equal = (
+            not differences
+            and all(one.equal for one in found)
+            and not any(one.apart for one in lists)
+        )
         if talk.as_json:
             whole = {
                 "equal": equal,
                 "manifests": [one.to_dict() for one in lists],
-                "damaged": told,
+                "damaged": differences,
                 "runs": [one.to_dict() for one in found],
             }
             work.show(text.as_json(whole, "verify"))
         else:
-            work.show("\n".join([*_told_of_all(given, found, damaged if sums else None), *told]))
+            lines_ = _described_paths(given, found, damaged if sums else None)
+            work.show("\n".join([*lines_, *differences]))
     if not equal:
         raise click.exceptions.Exit(DIFFERS)
 
 
-# --------------------------------------------------------------------------------- what was given
+# ------------------------------------------------------------------------------------- the paths
 
 
 @dataclass(frozen=True)
 class _Given:
-    """A PATH, open."""
+    """An opened PATH."""
 
     path: Path
     runs: Sequence[Run]
-    """Those to be run again."""
+    """The Runs to run again."""
     listed: Manifest | None = None
     apart: Sequence[FileDifference] = ()
-    """What is not as the manifest has it."""
+    """The files that differ from the manifest."""
 
     def to_dict(self) -> dict[str, Any]:
         assert self.listed is not None
@@ -114,7 +119,7 @@ def _opened(path: Path) -> Iterator[_Given]:
         return
     if path.suffix == ".toml":
         raise UserError(
-            f"{path} is a scenario: what is verified is a Run of it",
+            f"{path} is a scenario, and verify needs a Run of it",
             f"run it first: sojourn run {path} -o DIR, then sojourn verify DIR",
         )
     if path.is_file() and path.suffix != ".json":
@@ -136,7 +141,7 @@ def _content(file: Path) -> bytes:
 
 
 def _damaged(given: _Given) -> list[str]:
-    """Which files of Runs without a manifest are not as the Runs' own sums have them."""
+    """The files of Runs without a manifest that differ from the Runs' own checksums."""
     from sojourn.engine.verify import check_tables
 
     found = []
@@ -153,7 +158,7 @@ def _with_manifest(
 ) -> _Given:
     from sojourn import bundles
 
-    # What is not what it was says nothing when it is run again.
+    # A damaged Run is not run again: a difference would show nothing.
     runs = [] if apart else list(bundles.runs_in(folder, manifest.files).values())
     return _Given(path, runs, manifest, apart)
 
@@ -161,7 +166,7 @@ def _with_manifest(
 # ---------------------------------------------------------------------------------------- in words
 
 
-def _told_of_all(
+def _described_paths(
     given: Sequence[_Given],
     found: Sequence[Verification],
     sums: Mapping[Path, Sequence[str]] | None,
@@ -172,25 +177,25 @@ def _told_of_all(
         if one.listed is None:
             yield from map(described, mine)
             if sums is not None and not sums[one.path]:
-                yield from (f"{run.path}: every file is whole" for run in one.runs)
+                yield from (f"{run.path}: every file matches its checksum" for run in one.runs)
             continue
-        yield from _told_of_files(one, one.listed)
-        # Of hundreds of Runs those that are equal are a number.
+        yield from _described_files(one, one.listed)
+        # A manifest can list hundreds of Runs: equal ones are only counted.
         yield from (described(each) for each in mine if not each.equal)
         if not one.apart and sums is None:
-            yield _told_of_runs(one, mine)
+            yield _described_runs(one, mine)
 
 
-def _told_of_files(one: _Given, listed: Manifest) -> Iterator[str]:
+def _described_files(one: _Given, listed: Manifest) -> Iterator[str]:
     from sojourn import bundles
 
     if one.apart:
-        yield f"{one.path}: DIFFERS from its manifest, so nothing of it was run"
+        yield f"{one.path}: DIFFERS from its manifest, so no Run of it was run again"
         yield from (sanitize.plain(f"  {each.name}: {each.why}") for each in one.apart[:MOST_FILES])
         if len(one.apart) > MOST_FILES:
             yield f"  and {len(one.apart) - MOST_FILES} more"
     else:
-        yield f"{one.path}: all {len(listed.files)} files are as its manifest has them"
+        yield f"{one.path}: all {len(listed.files)} files match the manifest"
     now = bundles.now()
     others = [
         f"{name} {version} (now {now.get(name, 'none')})"
@@ -201,23 +206,23 @@ def _told_of_files(one: _Given, listed: Manifest) -> Iterator[str]:
         yield sanitize.plain(f"  made with {', '.join(others)}")
 
 
-def _told_of_runs(one: _Given, again: Sequence[Verification]) -> str:
+def _described_runs(one: _Given, again: Sequence[Verification]) -> str:
     seeds = sum(len(each.run.seeds) for each in again)
     differ = sum(not each.equal for each in again)
     left = len(one.runs) - len(again)
     words = f"  {len(again)} Runs, {seeds} seeds, run again: "
     words += f"{differ} DIFFER" if differ else "every table is equal"
-    return words + (f"; {left} measured in real time, which can't be" if left else "")
+    return words + (f"; {left} measured in real time, which can't be run again" if left else "")
 
 
 def described(one: Verification) -> str:
-    """What became of a Run: why it may differ, and of each seed how many tables do and the first of
-    them."""
+    """The result of a Run: possible reasons for a difference; for each seed the number of equal
+    tables and the first differences."""
     run, meta = one.run, one.run.meta
     lines = [f"{run.path}: {'every table is equal' if one.equal else 'DIFFERS'}"]
     if one.same_scenario is False:
         lines.append(
-            "  scenario.toml is not what was run: its text, or what it means, has changed since"
+            "  scenario.toml differs from the scenario of this Run: its text or its meaning has changed"
         )
     engine = f"  engine {meta.engine}, {_build(one)}"
     if one.same_build is False:
@@ -226,25 +231,26 @@ def described(one: Verification) -> str:
         tables = [table for table in one.tables if table.seed == seed]
         apart = [table for table in tables if not table.equal]
         lines.append(f"  seed {seed}: {len(tables) - len(apart)} of {len(tables)} tables are equal")
-        lines += _told(apart)
+        lines += _described_tables(apart)
     if one.meta:
         lines.append(f"  meta.json differs in: {', '.join(one.meta)}")
     missing = sorted(set(meta.seeds_asked) - set(run.seeds))
     if missing:
-        lines.append(f"  not finished, and not run again: seed {text.ranges(missing)}")
+        lines.append(f"  not finished, so not run again: seed {text.ranges(missing)}")
     if one.same_build is not False:
         lines.append(engine)
     return "\n".join(lines)
 
 
-def _told(apart: Sequence[TableComparison]) -> list[str]:
-    """The first tables that differ, those of which the same is to be said in one line."""
+def _described_tables(apart: Sequence[TableComparison]) -> list[str]:
+    """The first differences; tables with the same difference share a line."""
     tables: dict[str, list[str]] = {}
     for table in apart:
         tables.setdefault(_difference(table), []).append(table.table)
     lines = [f"    {', '.join(names)}: {words}" for words, names in tables.items()]
-    more = [name for names in list(tables.values())[MOST_TOLD:] for name in names]
-    return lines[:MOST_TOLD] + ([f"    and {len(more)} more: {', '.join(more)}"] if more else [])
+    more = [name for names in list(tables.values())[MOST_DIFFERENCES:] for name in names]
+    rest = [f"    and {len(more)} more: {', '.join(more)}"] if more else []
+    return lines[:MOST_DIFFERENCES] + rest
 
 
 def _difference(table: TableComparison) -> str:
@@ -260,7 +266,7 @@ def _value(value: float | str | None) -> str:
 
 def _build(one: Verification) -> str:
     if one.same_build is None:
-        return f"build {one.build} now; which build made the Run is not recorded"
+        return f"build {one.build} now; the build that made the Run is not recorded"
     if one.same_build:
         return f"build {one.build}, the same"
-    return f"build {one.build} now, another than the {one.run.meta.engine_build} that made the Run"
+    return f"build {one.build} now, but {one.run.meta.engine_build} made the Run"

@@ -1,5 +1,5 @@
-"""`sojourn run --watch`: a scenario's queues and congestion windows on the terminal, as its first
-seed is simulated, slowly enough to be followed."""
+"""`sojourn run --watch`: draws a scenario's queues and congestion windows on the terminal while its
+first seed is simulated, slowly enough to follow."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario
 
 TAKES_S = 15.0
-"""How long somebody looks, unless told otherwise."""
+"""The default duration of the drawing."""
 LOOKS_PER_COLUMN = 4
 MOST_QUEUES, MOST_FLOWS = 3, 4
 HEIGHTS = ((6, 2), (4, 1), (2, 1))
-"""Lines of a queue's chart and of a window's; the first that fit the terminal."""
+"""Lines of a queue's chart and of a window's. The first pair that fits the terminal is used."""
 FRAMES_PER_S = 15
 MOST_WIDTH = 120
 
 
 def check(scenarios: list[Scenario], engine: str) -> None:
-    """Refuses what nobody could look at."""
+    """Refuses scenarios and outputs that can't be drawn."""
     if not bars.drawable():
         raise click.UsageError(
-            "--watch draws on a terminal that shows block characters, and the output is none: leave it out"
+            "--watch draws on a terminal that shows block characters, and the output is not one: leave it out"
         )
     if engine != "sim":
-        raise click.UsageError(f"--watch is the simulator's: leave it out, or -e {engine}")
+        raise click.UsageError(f"--watch needs the simulator: leave out --watch or -e {engine}")
     for scenario in scenarios:
         if scenario.sweep:
             first = next(iter(scenario.sweep))
-            why = f"--watch shows one variant, {scenario.title!r} has several"
+            why = f"--watch shows one variant, and {scenario.title!r} has several"
             raise click.UsageError(f"{why}: choose one, like --vary {first}=VALUE")
 
 
 def watch(scenario: Scenario, seed: int, takes_s: float | None) -> None:
-    """Draws a run of this seed. `takes_s`: how long it is to take; it is never hurried."""
+    """Draws a run of this seed in `takes_s` seconds, or longer if the simulation takes longer."""
     from rich.console import Console
     from rich.live import Live
 
@@ -89,7 +89,7 @@ class _Line:
 
 
 class _View:
-    """What is on the screen."""
+    """The picture on the screen."""
 
     def __init__(self, meta: Meta, width: int, lines: int) -> None:
         queueing = [i for i, link in enumerate(meta.links) if link.sampled and link.rate_bps]
@@ -112,7 +112,7 @@ class _View:
         self.packets: dict[int, int] = dict.fromkeys(self.queues, 0)
 
     def _lines(self, queue: int, cwnd: int) -> int:
-        """How many the whole picture has: a heading a chart, and title, axis and time."""
+        """Lines of the whole picture: a heading for each chart, and title, axis and time."""
         return (1 + queue) * len(self.queues) + (1 + cwnd) * len(self.cwnds) + 3
 
     def see(self, now: int, packets: list[int], sizes: list[int], cwnds: list[int | None]) -> None:
@@ -131,24 +131,26 @@ class _View:
         lines = [Text(self.title, "bold", overflow="ellipsis", no_wrap=True)]
         for i, line in self.queues.items():
             link = self.links[i]
-            said = f"{link.name}, {link.qdisc}: {self.packets[i]} packets, {_kb(line.latest)} wait; most {_kb(line.top)}"
-            lines += self._part(said, line, self.heights[0], "cyan")
+            heading = f"{link.name}, {link.qdisc}: {self.packets[i]} packets, {_kb(line.latest)} wait; most {_kb(line.top)}"
+            lines += self._part(heading, line, self.heights[0], "cyan")
         for i, line in self.cwnds.items():
             flow = self.flows[i]
-            said = f"{flow.name}, {flow.congestion}: cwnd {_kb(line.latest)}; most {_kb(line.top)}"
-            lines += self._part(said, line, self.heights[1], "green")
+            heading = (
+                f"{flow.name}, {flow.congestion}: cwnd {_kb(line.latest)}; most {_kb(line.top)}"
+            )
+            lines += self._part(heading, line, self.heights[1], "green")
         shown = f"{self.now_ns / 1e9:.1f} of {self.whole_ns / 1e9:g} s"
         done = min(self.now_ns * self.width // self.whole_ns, self.width - 1)
         axis = "─" * done + "┴" + "─" * (self.width - done - 1)
         lines += [Text(axis, "dim"), Text("; ".join([shown, *self.left_out]))]
         return Group(*lines)
 
-    def _part(self, said: str, line: _Line, height: int, colour: str) -> list[Text]:
+    def _part(self, heading: str, line: _Line, height: int, colour: str) -> list[Text]:
         from rich.text import Text
 
         drawn = bars.chart(line.columns, line.top, height)
-        heading = Text(said, overflow="ellipsis", no_wrap=True)
-        return [heading, *(Text(each, colour, no_wrap=True) for each in drawn)]
+        title = Text(heading, overflow="ellipsis", no_wrap=True)
+        return [title, *(Text(each, colour, no_wrap=True) for each in drawn)]
 
 
 def _kb(size: int) -> str:

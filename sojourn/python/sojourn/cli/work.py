@@ -1,5 +1,4 @@
-"""What the verbs that run scenarios share: seeds and changes, progress with an ETA, and what Ctrl-C
-leaves behind."""
+"""Shared by the verbs that run scenarios: seeds and changes, progress with an ETA, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario
 
 PLAIN_EVERY_S = 30.0
-"""Without a terminal progress is a line this often: enough to see that it lives, not enough to fill
-a log."""
+"""Without a terminal, progress is one line in this time: it shows that the run lives and does not
+fill a log."""
 
 LONG_S = 10.0
-"""What takes longer is told ahead."""
+"""A run that takes longer than this is announced with its estimated time."""
 
 MOST_SEEDS = 10_000
-"""A scenario's own bound."""
+"""A scenario's own limit."""
 
 STDIN = "-"
 
@@ -40,8 +39,8 @@ STDIN = "-"
 def scenario(
     path: Path, changes: Sequence[str] = (), quiet: bool = False, vary: Sequence[str] = ()
 ) -> Scenario:
-    """The scenario in a file, of an example's name or (`-`) on stdin, with every --set and --vary
-    applied; what is to be noted about it is said."""
+    """Reads the scenario: a file, an example's name, or `-` for stdin. Applies --set and --vary,
+    and prints the scenario's notes."""
     from sojourn.scenario import load, loads, read
 
     if str(path) == STDIN:
@@ -50,31 +49,31 @@ def scenario(
     else:
         found = load(path)
     found = varied(changed(found, changes), vary)
-    tell_notes([found], quiet)
+    print_notes([found], quiet)
     return found
 
 
-def tell_notes(scenarios: Sequence[Scenario], quiet: bool) -> None:
-    """Says what is doubtful about the words of scenarios, each thing once."""
+def print_notes(scenarios: Sequence[Scenario], quiet: bool) -> None:
+    """Prints the notes on scenarios, each once."""
     for note in dict.fromkeys(note for scenario in scenarios for note in scenario.notes):
         say(f"note: {note}", quiet)
 
 
-def tell_doubts(disciplines: Iterable[str], quiet: bool) -> None:
-    """Says what is doubtful about the words of disciplines that no scenario has yet."""
+def print_doubts(disciplines: Iterable[str], quiet: bool) -> None:
+    """Prints the notes on disciplines that are not in a scenario yet."""
     from sojourn.scenario.qdisc import Qdisc
     from sojourn.units import UnitError
 
     for words in disciplines:
-        # What is wrong is refused where it is used.
+        # A wrong discipline is refused by the code that uses it.
         with contextlib.suppress(UnitError):
             for message, hint, _ in Qdisc.parse(words).notes:
                 say(f"note: {words}: {message}\nhint: {hint}", quiet)
 
 
 def check_words(paths: Sequence[Path], changes: Sequence[str]) -> None:
-    """Refuses what is left over of a --set whose value has blanks and no quotes:
-    `--set bottleneck.rate=5 Mbit/s`."""
+    """Refuses the rest of a --set whose value has blanks and no quotes: `--set bottleneck.rate=5
+    Mbit/s`."""
     if not changes:
         return
     from sojourn.scenario.qdisc import WORDS
@@ -91,15 +90,15 @@ def check_words(paths: Sequence[Path], changes: Sequence[str]) -> None:
 
 
 def check_there(path: Path, hint: str) -> None:
-    """Refuses a file that is not there, before what reads it is imported."""
-    # What can't be looked at is told by what opens it.
+    """Refuses a missing file before the module that reads it is imported."""
+    # If the path can't be looked up, the code that opens it reports why.
     with contextlib.suppress(OSError):
         if not path.exists():
             raise UserError(f"there is no file {path}", hint)
 
 
 def stem(path: Path) -> str:
-    """What a scenario's folder is called."""
+    """The name of a scenario's folder."""
     return "stdin" if str(path) == STDIN else path.stem
 
 
@@ -119,8 +118,8 @@ def changed(scenario: Scenario, changes: Sequence[str]) -> Scenario:
 
 
 def varied(scenario: Scenario, vary: Sequence[str]) -> Scenario:
-    """The scenario as a sweep over every --vary too; one of a key that it sweeps already takes that
-    key's place."""
+    """The scenario as a sweep over every --vary too. A --vary replaces the scenario's own values of
+    that key."""
     sweep: dict[str, Any] = {}
     for each in vary:
         key, equals, values = each.partition("=")
@@ -133,30 +132,31 @@ def varied(scenario: Scenario, vary: Sequence[str]) -> Scenario:
         sweep[key.strip()] = read(values.strip())
     if not sweep:
         return scenario
-    whole = {**scenario.sweep, **sweep}
-    if not any(isinstance(values, str) for key, values in whole.items() if key not in OF_SAMPLES):
-        # No range of the file is left: what it says of samples is of nothing. What is asked for here
-        # is refused.
-        whole = {
-            key: value for key, value in whole.items() if key not in OF_SAMPLES or key in sweep
+    merged = {**scenario.sweep, **sweep}
+    if not any(isinstance(values, str) for key, values in merged.items() if key not in OF_SAMPLES):
+        # No range is left, so the scenario's keys about samples are dropped. Those of --vary stay, and
+        # are refused later.
+        merged = {
+            key: value for key, value in merged.items() if key not in OF_SAMPLES or key in sweep
         }
-    return scenario.with_({"sweep": whole})
+    return scenario.with_({"sweep": merged})
 
 
 OF_SAMPLES = ("samples", "sampling", "sampling_seed")
-"""The keys of `[sweep]` that name nothing to vary."""
+"""The keys of `[sweep]` that set the sampling and vary nothing."""
 _RANGE = re.compile(r"(?:(log|linear)\s+)?([^\s\[\"']+(?: ?[^\s.]+)?)\s*\.\.\s*(.+)")
 
 
 def _values(written: str) -> list[Any] | str:
-    """A list as a scenario file has it, values between commas, or a range: 1mbit..100mbit."""
+    """Parses the values to sweep: a list as in a scenario file, values between commas, or a range
+    such as 1mbit..100mbit."""
     if found := _RANGE.fullmatch(written):
         scale, low, high = found.groups()
         ends = " .. ".join(_value(end) if _TC_RATE.fullmatch(end) else end for end in (low, high))
         return f"{scale} {ends}" if scale else ends
-    whole = _value(written)
-    if isinstance(whole, list):
-        return whole
+    value = _value(written)
+    if isinstance(value, list):
+        return value
     return [_value(each.strip()) for each in written.split(",")]
 
 
@@ -164,10 +164,9 @@ _TC_RATE = re.compile(r"[0-9.]+[kmgt]?bit", re.IGNORECASE)
 
 
 def _value(written: str) -> Any:
-    """What a scenario file would hold: numbers, booleans, lists and quoted text as in TOML, all
-    else as text.
+    """Parses a value: numbers, booleans, lists and quoted text as in TOML, anything else as text.
 
-    A rate may be as tc(8) writes it, 5mbit: without a blank it needs no quotes in a shell.
+    A rate may be written as in tc(8), 5mbit: without a blank it needs no quotes in a shell.
     """
     import tomllib
 
@@ -194,11 +193,10 @@ def unused(folder: Path) -> Path:
 
 
 def show(words: str, bold: re.Pattern[str] | None = None) -> None:
-    """Data: to stdout, without control characters but ends of lines and tabs. What `bold` finds is
-    bold on a terminal that is not told otherwise (NO_COLOR).
+    """Prints data to stdout, without control characters except line ends and tabs.
 
-    A reader that goes away (`| head`) has seen enough: the work goes on, so that what is kept on
-    disk is whole.
+    Matches of `bold` are bold on a terminal, unless NO_COLOR is set. If the reader goes away (`|
+    head`), the work continues, so that the files on disk are complete.
     """
     harmless = sanitize.plain(words, lines=True)
     if bold is not None and not os.environ.get("NO_COLOR"):
@@ -207,7 +205,7 @@ def show(words: str, bold: re.Pattern[str] | None = None) -> None:
 
 
 def show_bytes(content: bytes) -> None:
-    """Data that is no text: to stdout as it is."""
+    """Writes binary data to stdout."""
     _to_stdout(content, ends=False)
 
 
@@ -215,7 +213,7 @@ def _to_stdout(content: str | bytes, ends: bool = True) -> None:
     try:
         click.echo(content, nl=ends)
     except OSError as error:
-        # Python writes out the rest of stdout as it ends, which would fail once more.
+        # Python flushes stdout at exit, which would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return
@@ -227,7 +225,7 @@ def _to_stdout(content: str | bytes, ends: bool = True) -> None:
 
 
 def say(words: str, quiet: bool = False) -> None:
-    """Talk: to stderr, as `show`. Nothing depends on its being heard."""
+    """Prints a message to stderr, without control characters. Errors of writing are ignored."""
     if not quiet:
         with contextlib.suppress(OSError):
             click.echo(sanitize.plain(words, lines=True), err=True)
@@ -235,23 +233,23 @@ def say(words: str, quiet: bool = False) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """How far some long work is, in words and as a share of 1."""
+    """The progress of long work: words, and a share of 1."""
 
     words: str
     fraction: float
     done: bool = False
-    """Nothing more is to come."""
+    """Whether the work has finished."""
     ahead: str = ""
-    """To be said before it begins."""
+    """Printed before the work begins."""
     after: str = ""
-    """To be said when it is done."""
+    """Printed when the work is done."""
 
 
 Tell = Callable[[Any], None]
 
 
 def simulated(p: Progress) -> Step:
-    """How far the runs of a scenario are."""
+    """The progress of a scenario's runs."""
     failed = f", {p.failed} failed" if p.failed else ""
     ahead = list(p.news)
     if p.there:
@@ -270,7 +268,7 @@ def _runs(count: int) -> str:
 
 
 def _time(seconds: float) -> str:
-    """As people say it: 40 s, 5 min, 3.2 h."""
+    """A rounded time for people: 40 s, 5 min, 3.2 h."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.3g} h"
@@ -278,8 +276,8 @@ def _time(seconds: float) -> str:
 
 @contextlib.contextmanager
 def progress(quiet: bool, step: Callable[[Any], Step] = simulated) -> Iterator[Tell]:
-    """Something to call with each Progress (whatever `step` understands): a bar with an ETA on a
-    terminal, else a line now and then."""
+    """Yields a function that takes each Progress and shows it: a bar with an ETA on a terminal,
+    otherwise a line every `PLAIN_EVERY_S`. `step` converts a Progress."""
     if quiet:
         yield lambda _: None
     elif sys.stderr.isatty():
@@ -291,7 +289,7 @@ def progress(quiet: bool, step: Callable[[Any], Step] = simulated) -> Iterator[T
 
 
 class Stages:
-    """Progress of work in stages: what is said ends a stage, and the next has a bar of its own."""
+    """Progress of work in stages. A message ends the stage; the next stage has a bar of its own."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
@@ -305,12 +303,12 @@ class Stages:
         self._end()
 
     def say(self, words: str) -> None:
-        """Talk between two stages."""
+        """Prints a message between two stages."""
         self._end()
         say(words, self._quiet)
 
     def tell(self, p: Progress) -> None:
-        """How far the stage is."""
+        """Shows the progress of the stage."""
         if self._tell is None:
             self._tell = self._bars.enter_context(progress(self._quiet))
         self._tell(p)
@@ -355,16 +353,16 @@ def _bar() -> Iterator[Callable[[Step], None]]:
 
 def _lines() -> Callable[[Step], None]:
     began = time.monotonic()
-    told = began
+    printed = began
 
     def update(p: Step) -> None:
-        nonlocal told
+        nonlocal printed
         for words in filter(None, (p.ahead, p.after)):
             say(words)
         now = time.monotonic()
-        if now - told < PLAIN_EVERY_S or p.done:
+        if now - printed < PLAIN_EVERY_S or p.done:
             return
-        told = now
+        printed = now
         left = (now - began) * (1 - p.fraction) / p.fraction if p.fraction > 0 else None
         eta = "" if left is None else f", about {_time(left)} left"
         say(f"{p.words}, {p.fraction:.0%} done{eta}")
@@ -377,8 +375,7 @@ INVALID = 1
 
 
 def invalid(runs: Sequence[Run]) -> bool:
-    """Says of each Run whose numbers are not to be used that they are not, and why. True: there is
-    one."""
+    """Prints why the numbers of each invalid Run must not be used. Returns whether there is one."""
     found = [run for run in runs if run.meta.invalid]
     for run in found:
         say(refusal(run))
@@ -386,22 +383,22 @@ def invalid(runs: Sequence[Run]) -> bool:
 
 
 def refusal(run: Run) -> str:
-    """That a Run is invalid, and why; empty if it is not."""
+    """The message that a Run is invalid, with the reasons; empty if the Run is valid."""
     if not run.meta.invalid:
         return ""
     return "\n".join(
         [
-            f"INVALID: the numbers of {run.name} are not to be used",
+            f"INVALID: the numbers of {run.name} must not be used",
             *(f"  {why}" for why in run.meta.invalid),
         ]
     )
 
 
 def finished(stop: UnfinishedError) -> list[Run]:
-    """The Runs that hold something although some runs failed.
+    """The Runs with at least one finished seed, when some runs failed.
 
     Raises:
-        UnfinishedError: none does.
+        UnfinishedError: there is none.
     """
     runs = [run for run in stop.runs if run.seeds]
     if not runs:
@@ -410,7 +407,7 @@ def finished(stop: UnfinishedError) -> list[Run]:
 
 
 def failed(stops: Iterable[UnfinishedError]) -> list[dict[str, Any]]:
-    """Says which runs failed, and why; the same as plain values, for JSON."""
+    """Prints which runs failed, and why. Returns the same as plain values, for JSON."""
     found = []
     for stop in stops:
         hint = f"\nhint: {stop.hint}" if stop.hint else ""
@@ -420,7 +417,7 @@ def failed(stops: Iterable[UnfinishedError]) -> list[dict[str, Any]]:
 
 
 def interrupted(stop: Interrupted, kept: bool) -> NoReturn:
-    """Says what Ctrl-C left behind, and what had failed before, and exits."""
+    """Prints what Ctrl-C left, and the runs that had failed before, and exits."""
     runs, missing = stop.runs, stop.missing
     done = sum(len(run.seeds) for run in runs)
     total = done + len(missing)
@@ -432,7 +429,7 @@ def interrupted(stop: Interrupted, kept: bool) -> NoReturn:
             state = f"seeds kept: {text.ranges(run.seeds)} in {run.path}"
         say(f"  {run.name}: {state}; missing: {text.ranges(lost) or 'none'}")
     if done and stop.stored:
-        say("the same command goes on from here: what had finished is in the store")
+        say("the same command continues from here: the store has the finished runs")
     failed(filter(None, [stop.failed]))
     raise click.exceptions.Exit(130)
 
@@ -441,7 +438,7 @@ def interrupted(stop: Interrupted, kept: bool) -> NoReturn:
 
 
 def check_parent(file: Path | None) -> None:
-    """Refuses, before long work begins, a file that could not be written for want of its folder."""
+    """Refuses a file whose folder does not exist, before long work begins."""
     if file is not None and not file.parent.is_dir():
         raise click.BadParameter(f"{file.parent} is not a folder", param_hint=str(file))
 
@@ -454,14 +451,14 @@ def write(file: Path, content: str | bytes) -> Path:
 
 
 def write_below_home(file: Path, words: str) -> None:
-    """Writes a text file of this user's own, with the folders that it needs."""
+    """Writes a text file in the user's home, and makes its folders."""
 
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
             f"can't make {file.parent}: {error.strerror or error}",
-            "without --install it is printed",
+            "without --install the script is printed",
         ) from None
     write(file, words)
 
@@ -472,13 +469,13 @@ FORMATS = ("svg", "pdf", "png")
 
 
 def _formats(suffixes: Sequence[str]) -> list[str]:
-    """Each once: `--figures png,pdf` is `--figures png --figures pdf`."""
+    """Splits at commas and drops repeats: `--figures png,pdf` is `--figures png --figures pdf`."""
     words = (word for suffix in suffixes for word in suffix.split(","))
     return list(dict.fromkeys(word.strip().lstrip(".").lower() for word in words))
 
 
 def check_suffixes(suffixes: Sequence[str], option: str = "--figures") -> None:
-    """Refuses what figures can't be written as."""
+    """Refuses a format that figures can't have."""
     for suffix in _formats(suffixes):
         if suffix not in FORMATS:
             raise click.BadParameter(
@@ -487,7 +484,8 @@ def check_suffixes(suffixes: Sequence[str], option: str = "--figures") -> None:
 
 
 def capture(runs: Sequence[Run], folder: Path) -> int:
-    """Writes each seed of these Runs as a capture, of several Runs into a folder each; how many."""
+    """Writes each seed of these Runs as a capture, with a folder for each of several Runs. Returns
+    the number of files."""
     from sojourn.records import pcapng
 
     written = 0
@@ -506,7 +504,7 @@ def capture(runs: Sequence[Run], folder: Path) -> int:
 
 
 def draw(runs: Sequence[Run], folder: Path, suffixes: Sequence[str]) -> int:
-    """Draws every figure that these Runs can fill, once per suffix; how many files."""
+    """Draws every figure that these Runs can fill, once per format. Returns the number of files."""
     from sojourn import figures
 
     drawn = 0

@@ -36,7 +36,7 @@ DELAY = "sojourn_mean"
 LEGEND: tuple[tuple[Standing, str], ...] = (
     ("holds", "the whole 95 % interval is within the threshold"),
     ("fails", "the whole interval is beyond it"),
-    ("unclear", "these seeds can't tell"),
+    ("unclear", "undecided with these seeds"),
     ("reported", "no threshold, or the baseline itself"),
 )
 

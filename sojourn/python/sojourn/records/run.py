@@ -141,7 +141,7 @@ class Run:
             f"{meta.engine} {meta.version}; {meta.duration_ns / 1e9:g} s, {meta.warmup_ns / 1e9:g} s warm-up;"
             f" {len(self.seeds)} of {len(meta.seeds_asked)} seeds, in {self.path}",
             settings,
-            f"INVALID: its numbers are not to be used: {refused}" if refused else "",
+            f"INVALID: its numbers must not be used: {refused}" if refused else "",
         )
         links = [[link.name, link.qdisc] for link in meta.links if link.sampled]
         groups: dict[int, list[str]] = {}

@@ -169,7 +169,7 @@ def changing(runs: Sequence[Run], address: str | None) -> str:
 
 
 def refused(runs: Sequence[Run], labels: Sequence[str] | None = None) -> list[tuple[str, str]]:
-    """The Runs whose numbers are not to be used, by label or name, and why."""
+    """The Runs whose numbers must not be used, by label or name, and why."""
     named = [run.name for run in runs] if labels is None else labels
     return [
         (name, "; ".join(run.meta.invalid))
