@@ -52,11 +52,11 @@ def test_a_kind_is_read_and_written_as_itself(word: str) -> None:
 def test_a_realised_flow_is_what_is_declared_of_its_kind(word: str) -> None:
     kind = KINDS[word]
     for flow in of_kind(word).realise(1).flows:
-        assert flow.kind == kind.told_as
+        assert flow.kind == kind.listed_as
         assert (flow.tcp is not None) == kind.tcp
         assert (flow.packet_bytes[1] is not None) == (kind.tcp or kind.probe), "what is answered"
         assert kind.greedy == (kind.tcp and not flow.finite)
-    assert KINDS[kind.told_as].told_as == kind.told_as
+    assert KINDS[kind.listed_as].listed_as == kind.listed_as
     assert kind.tcp + kind.probe + (kind.headers is not None) == 1
 
 
@@ -69,7 +69,7 @@ def test_a_kind_is_simulated_and_told_of(word: str) -> None:
     numbers = run.summary.runs[0]
     assert (len(run.table("probe")) > 0) == kind.probe == bool(numbers["probes"])
     assert (len(run.table("flow")) > 0) != kind.probe
-    assert [group["kind"] for group in numbers["groups"]] == [kind.told_as] * (not kind.probe)
+    assert [group["kind"] for group in numbers["groups"]] == [kind.listed_as] * (not kind.probe)
     for group in numbers["groups"]:
         assert group["goodput_mbps"] > 0
         assert ("mos" in group) == kind.speech

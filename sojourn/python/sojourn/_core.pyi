@@ -368,15 +368,15 @@ class TrafficKind:
 
     @property
     def speech(self) -> bool:
-        """Its quality is reported as a mean opinion score."""
+        """The flow is speech: its quality is reported as a mean opinion score."""
 
     @property
     def in_linux(self) -> bool:
         """Linux's engines can send it."""
 
     @property
-    def told_as(self) -> str:
-        """Its kind in tables and numbers."""
+    def listed_as(self) -> str:
+        """The kind under which tables and numbers list a realised flow."""
 
 def traffic_kinds() -> list[TrafficKind]:
     """Every kind of traffic."""

@@ -59,8 +59,8 @@ pub fn raised(panic: &(dyn std::any::Any + Send)) -> Option<PyErr> {
 fn of_control(failure: &OwnControlFailure) -> PyErr {
     let [file, class] = failure.law.clone();
     let [why, line] = failure.failed;
-    let &OwnControlFailure { asked, at_ns, set, .. } = failure;
-    OwnCodeError::new_err((file, class, asked, at_ns, set, why, line))
+    let &OwnControlFailure { function, at_ns, set, .. } = failure;
+    OwnCodeError::new_err((file, class, function, at_ns, set, why, line))
 }
 
 fn of_discipline(failure: &OwnFailure) -> PyErr {

@@ -80,7 +80,7 @@ pub struct Kind {
     greedy: bool,
     speech: bool,
     in_linux: bool,
-    told_as: &'static str,
+    listed_as: &'static str,
 }
 
 #[pymethods]
@@ -94,13 +94,13 @@ impl Kind {
 #[pyfunction]
 pub fn traffic_kinds() -> Vec<Kind> {
     let kind = |kind: &TrafficKind| {
-        let &KindRecord { word, also, packets, greedy, speech, in_linux, told_as } = kind.record();
+        let &KindRecord { word, also, packets, greedy, speech, in_linux, listed_as } = kind.record();
         let headers = match packets {
             Packets::Datagrams { headers } => Some(headers),
             Packets::Segments | Packets::Echoes => None,
         };
-        let (tcp, probe, told_as) = (kind.is_tcp(), kind.is_probe(), told_as.word());
-        Kind { word, also, tcp, probe, headers, greedy, speech, in_linux, told_as }
+        let (tcp, probe, listed_as) = (kind.is_tcp(), kind.is_probe(), listed_as.word());
+        Kind { word, also, tcp, probe, headers, greedy, speech, in_linux, listed_as }
     };
     TrafficKind::ALL.iter().map(kind).collect()
 }

@@ -1,7 +1,8 @@
-//! The names of congestion controls: who has each, and the simulator's nearest to each that it
-//! lacks.
+//! The names of congestion controls: which engines implement each, and the nearest control of the
+//! simulator to each that it lacks.
 //!
-//! The names are the kernel's. Controls that only Linux has run on its engines; `bbr` is version 1.
+//! The names are the kernel's. Only Linux's engines run the controls that the simulator lacks.
+//! `bbr` is version 1.
 //!
 //! Source: the kernel's net/ipv4/Kconfig, and its tcp_*.c for the parameters of modules.
 
@@ -18,10 +19,10 @@ macro_rules! kinds {
         }
 
         impl CongestionKind {
-            /// Every one.
+            /// Every kind.
             pub const ALL: &[CongestionKind] = &[$(CongestionKind::$Kind),*];
 
-            /// The kernel's name for it.
+            /// The kernel's name for this kind.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(CongestionKind::$Kind => $name,)*
@@ -32,17 +33,17 @@ macro_rules! kinds {
 }
 
 impl CongestionKind {
-    /// It needs ECN, and feedback that tells of each mark (Linux's TCP_CONG_NEEDS_ECN).
+    /// The control needs ECN and feedback that reports each mark (Linux's TCP_CONG_NEEDS_ECN).
     pub const fn needs_ecn(self) -> bool {
         matches!(self, CongestionKind::Dctcp | CongestionKind::Prague)
     }
 
-    /// It has AccECN or no ECN at all (Linux's TCP_CONG_NO_FALLBACK_RFC3168).
+    /// The control uses AccECN or no ECN at all (Linux's TCP_CONG_NO_FALLBACK_RFC3168).
     pub const fn needs_accecn(self) -> bool {
         matches!(self, CongestionKind::Prague)
     }
 
-    /// The codepoint of its packets.
+    /// The ECN codepoint of the flow's packets.
     pub const fn ect(self) -> Ecn {
         match self {
             CongestionKind::Prague => Ecn::Ect1,
@@ -58,15 +59,15 @@ kinds! {
     "cubic" Cubic;
     /// Brakmo, O'Malley and Peterson (1994): keeps a few segments queued.
     "vegas" Vegas;
-    /// RFC 6817: keeps a queueing delay.
+    /// RFC 6817: keeps a target queueing delay.
     "ledbat" Ledbat;
-    /// Cardwell and others (2016), version 1: paces at the rate of delivery.
+    /// Cardwell and others (2016), version 1: paces at the delivery rate.
     "bbr" Bbr;
-    /// draft-ietf-ccwg-bbr: the same with bounds that losses set.
+    /// draft-ietf-ccwg-bbr: BBR with bounds that losses set.
     "bbr3" Bbr3;
-    /// RFC 8257: a reduction follows the share of marks.
+    /// RFC 8257: the reduction follows the share of marks.
     "dctcp" Dctcp;
-    /// L4S's: fractional window, ECT(1), as if no RTT were below 25 ms.
+    /// L4S's: fractional window, ECT(1), and growth as if every RTT were at least 25 ms.
     "prague" Prague;
 }
 
@@ -75,18 +76,18 @@ kinds! {
 pub struct Record {
     /// The kernel's name.
     pub name: &'static str,
-    /// The simulator's kind; `None`: only Linux has it.
+    /// The simulator's kind; `None` if only Linux has the control.
     pub simulated: Option<CongestionKind>,
-    /// Whether Linux has it.
+    /// Whether Linux has the control.
     pub in_linux: bool,
-    /// The simulator's nearest to one that it lacks.
+    /// The simulator's nearest control, if the simulator lacks this one.
     pub nearest: Option<&'static str>,
-    /// Settings (`TcpParams`) that are parameters of Linux's module: one value for all flows of a
-    /// kernel.
+    /// Settings (`TcpParams`) that are parameters of Linux's module: all flows of a kernel share
+    /// one value.
     pub module_settings: &'static [&'static str],
 }
 
-/// In both.
+/// A control that the simulator and Linux have.
 const fn both(kind: CongestionKind, module_settings: &'static [&'static str]) -> Record {
     Record {
         name: kind.name(),
@@ -97,7 +98,7 @@ const fn both(kind: CongestionKind, module_settings: &'static [&'static str]) ->
     }
 }
 
-/// In Linux alone.
+/// A control that only Linux has.
 const fn linux(name: &'static str, nearest: Option<&'static str>) -> Record {
     Record { name, simulated: None, in_linux: true, nearest, module_settings: &[] }
 }
@@ -126,7 +127,7 @@ pub const RECORDS: &[Record] = &[
     linux("yeah", Some("cubic")),
 ];
 
-/// Their names.
+/// The names of all congestion controls.
 pub const NAMES: &[&str] = &{
     let mut names = [""; RECORDS.len()];
     let mut index = 0;
@@ -137,15 +138,15 @@ pub const NAMES: &[&str] = &{
     names
 };
 
-/// The congestion control of this name.
+/// The congestion control with this name.
 pub fn record(name: &str) -> Option<&'static Record> {
     RECORDS.iter().find(|record| record.name == name)
 }
 
 const BBR: &str = "congestion = \"bbr3\", in the simulator; \"bbr\" is version 1";
 
-/// Congestion controls that people ask for and that neither the simulator nor the guest's kernel
-/// has, and what to write instead.
+/// Congestion controls that users ask for but that neither the simulator nor the guest's kernel
+/// has, each with the name to write instead.
 pub static ELSEWHERE: &[(&str, &str)] = &[("bbr2", BBR), ("bbrv2", BBR), ("bbrv3", BBR)];
 
 #[cfg(test)]

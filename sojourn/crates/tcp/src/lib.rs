@@ -1,9 +1,8 @@
-//! TCP endpoints: a sender and a receiver. They are handed segments and the time, and return
-//! segments.
+//! TCP endpoints: a sender and a receiver. They take segments and the time, and return segments.
 //!
 //! Sequence numbers count segments of one MSS, not bytes: a bulk flow's segments are all alike, and
-//! only the last one of a transfer is short. cwnd and ssthresh are in segments inside, with
-//! fractions, and in bytes in the public functions. Neither endpoint knows a queue, a link or the
+//! only the last segment of a transfer is short. cwnd and ssthresh are in segments with fractions
+//! internally, and in bytes in the public functions. Neither endpoint knows a queue, a link or the
 //! simulator: no I/O, no clock, no global.
 //!
 //! To drive a `Sender`, call `poll` until it returns `None`: at the start, after each `on_ack`, and
@@ -39,32 +38,32 @@ use units::{Ecn, Span, Time};
 /// A data segment on its way from sender to receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Index of the segment in the stream: segment n carries bytes n*mss .. n*mss+len, unless some were
-    /// made shorter (`Sender::first_byte`).
+    /// Index of the segment in the stream. Segment n carries bytes n*mss .. n*mss+len, unless an
+    /// earlier segment was shorter than the MSS (`Sender::first_byte`).
     pub seq: u32,
-    /// Payload bytes: mss, or less for the last segment of a transfer, and where the congestion control
-    /// makes segments shorter.
+    /// Payload bytes: the MSS, or less for the last segment of a transfer and where the congestion
+    /// control makes segments shorter.
     pub len: u32,
-    /// TSval, the sender's clock when it was sent, ns (RFC 7323 §3).
+    /// TSval, the sender's clock when the segment was sent, ns (RFC 7323 §3).
     pub stamp: Time,
-    /// A retransmission.
+    /// This is a retransmission.
     pub retransmit: bool,
-    /// CWR, congestion window reduced (RFC 3168 §6.1.2); of a SYN: it asks for ECN (§6.1.1).
+    /// CWR, congestion window reduced (RFC 3168 §6.1.2). On a SYN it asks for ECN (§6.1.1).
     pub cwr: bool,
-    /// Of a handshake's segments with AccECN: the field ACE (RFC 9768 §3.1). 7 asks for it; the last
-    /// ACK reflects the SYN-ACK's ECN field.
+    /// The field ACE (RFC 9768 §3.1) of a handshake's segments with AccECN. 7 asks for AccECN; the
+    /// last ACK reflects the SYN-ACK's ECN field.
     pub ace: u8,
-    /// The ECN field of its IP header: as it leaves, and to a receiver as it arrives.
+    /// The ECN field of the IP header. For a receiver it is the field on arrival.
     pub ecn: Ecn,
     /// A SYN, without data. A segment with neither SYN nor data is the last ACK of the handshake.
     pub syn: bool,
     /// PSH (RFC 9293 §3.9.1.2): the application has written no more.
     pub push: bool,
-    /// TSecr, the `stamp` of the last ACK that the sender got; `None` before the first.
+    /// TSecr, the `stamp` of the last ACK that the sender received; `None` before the first.
     pub echo: Option<Millis>,
 }
 
-/// A timestamp clock in ms that wraps after 65.536 s. Receivers use it, to measure the RTT only.
+/// A timestamp clock in ms that wraps after 65.536 s. Receivers use it only to measure the RTT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Millis(pub u16);
 
@@ -82,24 +81,25 @@ impl Millis {
     }
 }
 
-/// The option of AccECN: bytes that arrived with ECT(1), CE and ECT(0), modulo 2^24, with the
-/// counters' offsets (order 1).
+/// The option of AccECN: counters of the bytes that arrived with ECT(1), CE and ECT(0), modulo
+/// 2^24, with the counters' initial offsets (order 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccEcnOption {
     /// EE1B, ECEB, EE0B.
     pub bytes: [u32; 3],
-    /// How many of them it has.
+    /// The number of counters that the option contains.
     pub fields: u8,
-    /// What it adds to the header, bytes, with padding.
+    /// The option's length with padding, bytes.
     pub size: u8,
 }
 
-/// CE marks: as a receiver has taken them, or as its feedback has told a sender of them.
+/// A count of CE marks: those that a receiver counted, or those that feedback has reported to a
+/// sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CeCount {
-    /// Segments, with AccECN pure ACKs too, modulo 2^32.
+    /// Segments, modulo 2^32. With AccECN pure ACKs count too.
     pub segments: u32,
-    /// Payload bytes, modulo 2^32; with AccECN alone.
+    /// Payload bytes, modulo 2^32. Only AccECN counts them.
     pub bytes: u32,
 }
 
@@ -111,8 +111,8 @@ impl AckSegment {
     }
 }
 
-/// The most SACK blocks an acknowledgement carries: three beside a timestamp option (RFC 2018 §3),
-/// four without.
+/// The most SACK blocks in an acknowledgement: three beside a timestamp option (RFC 2018 §3), four
+/// without.
 pub const MAX_SACK_BLOCKS: usize = 4;
 
 /// An acknowledgement on its way from receiver to sender.
@@ -120,7 +120,7 @@ pub const MAX_SACK_BLOCKS: usize = 4;
 pub struct AckSegment {
     /// RCV.NXT: all segments before it have arrived.
     pub ack: u32,
-    /// TSecr, the `stamp` echoed (RFC 7323 §4.3); `Time::NEVER`: none.
+    /// TSecr, the `stamp` echoed (RFC 7323 §4.3); `Time::NEVER` if there is none.
     pub echo: Time,
     /// Receive window in bytes from `ack` on, a multiple of the window scale (RFC 7323 §2). A
     /// window of less than a segment allows one.
@@ -128,20 +128,20 @@ pub struct AckSegment {
     /// SACK blocks: half-open ranges of segments beyond `ack`, most recent first (RFC 2018 §4). A
     /// first block below `ack` or within the second is a DSACK (RFC 2883).
     pub sacks: [(u32, u32); MAX_SACK_BLOCKS],
-    /// How many of `sacks` are filled.
+    /// The number of valid entries in `sacks`.
     pub sack_count: u8,
-    /// The flags AE, CWR and ECE as a number. With RFC 3168 alone ECE: ECN echo (§6.1.3), of a
-    /// SYN-ACK that ECN is agreed on. With AccECN the field ACE (RFC 9768 §3.2.2).
+    /// The flags AE, CWR and ECE as a number. With RFC 3168 it is ECE alone: the ECN echo (§6.1.3),
+    /// or on a SYN-ACK the agreement to use ECN. With AccECN it is the field ACE (RFC 9768 §3.2.2).
     pub ace: u8,
     /// The option of AccECN (RFC 9768 §3.2.3).
     pub accecn: Option<AccEcnOption>,
-    /// The ECN field of its IP header.
+    /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// One-way delay of the newest segment it answers, by the two clocks (RFC 6817 §2.3). For
-    /// LEDBAT only.
+    /// One-way delay of the newest segment that the ACK answers, by the two hosts' clocks (RFC 6817
+    /// §2.3). For LEDBAT only.
     pub one_way: Option<Span>,
-    /// A SYN-ACK.
+    /// This is a SYN-ACK.
     pub syn: bool,
-    /// TSval, the receiver's clock when it was sent; 0 where the receiver needs no echo of it.
+    /// TSval, the receiver's clock when the ACK was sent; 0 if the receiver needs no echo of it.
     pub stamp: Millis,
 }

@@ -1,39 +1,39 @@
-//! A congestion control of the user's own, as its engine and whoever compiled it see it: what the code
-//! is shown, what it may set, and how it fails. `cc/own.rs` asks it.
+//! The interface of a congestion control of the user's own: what its code sees, what the code may
+//! set, and how it fails. `cc/own.rs` calls the code.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// The code failed.
+/// The return value of code that failed.
 pub const FAILED: i64 = i64::MIN;
 
-/// `FILE.py:CLASS WORD NUMBER ...`.
+/// A control of the user's own: `FILE.py:CLASS WORD NUMBER ...`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnControl {
-    /// The file that it was read from, as the scenario names it.
+    /// The file that contains the code, as the scenario names it.
     pub file: String,
-    /// The class in it.
+    /// The class in that file.
     pub class: String,
-    /// What the scenario sets, `WORD NUMBER` after each other.
+    /// The parameters that the scenario sets, as a sequence of `WORD NUMBER`.
     pub words: Option<String>,
     /// The file's text.
     pub source: Option<String>,
-    /// The compiled code; whoever runs the scenario fills it in.
+    /// The compiled code. The runner of the scenario fills it in.
     #[serde(skip)]
     pub code: OwnControlCode,
 }
 
 impl OwnControl {
-    /// As a scenario writes it.
+    /// The text by which a scenario names it.
     pub fn text(&self) -> String {
         let name = format!("{}:{}", self.file, self.class);
         self.words.as_ref().map_or(name.clone(), |words| format!("{name} {words}"))
     }
 }
 
-/// Compiled code, or none yet.
+/// Compiled code; `None` before compilation.
 #[derive(Clone, Default)]
 pub struct OwnControlCode(pub Option<Arc<dyn OwnControlProgram>>);
 
@@ -43,56 +43,56 @@ impl fmt::Debug for OwnControlCode {
     }
 }
 
-/// It follows from the source.
+/// Compiled code follows from the source, so two values are always equal.
 impl PartialEq for OwnControlCode {
     fn eq(&self, _other: &OwnControlCode) -> bool {
         true
     }
 }
 
-/// Code that any number of connections may run, each with a state of its own.
+/// Code that any number of connections may run, each with its own state.
 pub trait OwnControlProgram: Send + Sync {
-    /// Its connections are paced, once it has set a rate.
+    /// Connections are paced once the code has set a rate.
     fn paces(&self) -> bool;
 
-    /// It asks for samples of the delivery rate, and sets cwnd by itself, in a recovery too.
+    /// The code takes samples of the delivery rate and sets cwnd by itself, even in a recovery.
     fn samples(&self) -> bool;
 
-    /// A law at its start.
+    /// Returns a law in its initial state.
     fn begin(&self) -> Box<dyn OwnControlLaw>;
 }
 
-/// What a law may set.
+/// The variables that a law may set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct OwnWindow {
     /// Segments.
     pub cwnd: f64,
-    /// Segments; infinite: none.
+    /// Segments; infinite means no ssthresh.
     pub ssthresh: f64,
-    /// Bits of payload a second; 0: as the connection is paced without.
+    /// Bits of payload a second; 0 keeps the connection's default pacing.
     pub pacing_rate: i64,
 }
 
-/// An ACK, as the code sees it. Times are ns; 0 where there is no sample.
+/// An ACK, as the code sees it. Times are in ns; 0 means no sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct OwnAck {
     /// Now.
     pub now: i64,
-    /// Segments that it newly acknowledged or SACKed.
+    /// Segments that the ACK newly acknowledged or SACKed.
     pub acked: i64,
-    /// The RTT that it measured.
+    /// The ACK's RTT sample.
     pub rtt: i64,
     /// Smoothed RTT.
     pub srtt: i64,
-    /// The first segment not acknowledged, after this ACK.
+    /// The first unacknowledged segment, after this ACK.
     pub una: i64,
     /// The next segment to be sent for the first time.
     pub nxt: i64,
     /// 1: cwnd is the limit.
     pub cwnd_limited: i64,
-    /// 1: no recovery, and nothing SACKed beyond a gap.
+    /// 1: there is no recovery, and nothing is SACKed beyond a gap.
     pub open: i64,
     /// Payload bytes of a segment.
     pub mss: i64,
@@ -110,24 +110,23 @@ pub struct OwnCongestion {
     pub mss: i64,
 }
 
-/// What an ACK says of the delivery rate, as the code sees it. Times are ns; 0 where there is no
-/// sample.
+/// A sample of the delivery rate, as the code sees it. Times are in ns; 0 means no sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct OwnDelivery {
     /// Now.
     pub now: i64,
-    /// Segments that were delivered in the sample's interval.
+    /// Segments delivered in the sample's interval.
     pub delivered: i64,
-    /// How long they took.
+    /// The length of the interval.
     pub interval: i64,
-    /// Bits of payload a second: of these two.
+    /// Bits of payload a second: `delivered` over `interval`.
     pub rate: i64,
-    /// Segments delivered in all when the measured segment left.
+    /// All segments delivered before the measured segment left.
     pub prior_delivered: i64,
-    /// Segments delivered in all, by this ACK too.
+    /// All segments delivered, this ACK's included.
     pub total_delivered: i64,
-    /// 1: the sender was short of data in the sample.
+    /// 1: the sender was short of data during the sample.
     pub app_limited: i64,
     /// Segments that the ACK delivers.
     pub acked: i64,
@@ -135,11 +134,11 @@ pub struct OwnDelivery {
     pub losses: i64,
     /// Segments in flight before the ACK.
     pub prior_inflight: i64,
-    /// Segments in flight after it.
+    /// Segments in flight after the ACK.
     pub inflight: i64,
-    /// The RTT that it measured.
+    /// The ACK's RTT sample.
     pub rtt: i64,
-    /// 0: nothing is being repaired; 1: in a fast recovery; 2: after a timeout.
+    /// 0: no repair is under way; 1: fast recovery; 2: after a timeout.
     pub repair: i64,
     /// 1: cwnd is the limit.
     pub cwnd_limited: i64,
@@ -147,35 +146,36 @@ pub struct OwnDelivery {
     pub mss: i64,
 }
 
-/// The code with a state. Each function sets the window, and gives `None` where the code has no such
-/// function, `FAILED` where it failed, and anything else where all is well.
+/// The code with its state. Each function sets the window. It returns `None` if the code lacks that
+/// function, `FAILED` if the code failed, and any other value on success.
 pub trait OwnControlLaw: Send {
-    /// See the table.
+    /// See docs/own.md.
     fn on_ack(&mut self, window: &mut OwnWindow, ack: &OwnAck) -> Option<i64>;
-    /// See the table.
+    /// See docs/own.md.
     fn on_loss(&mut self, window: &mut OwnWindow, event: &OwnCongestion) -> Option<i64>;
-    /// See the table.
+    /// See docs/own.md.
     fn on_ecn(&mut self, window: &mut OwnWindow, event: &OwnCongestion) -> Option<i64>;
-    /// See the table.
+    /// See docs/own.md.
     fn on_timeout(&mut self, window: &mut OwnWindow, event: &OwnCongestion) -> Option<i64>;
-    /// See the table.
+    /// See docs/own.md.
     fn on_delivery(&mut self, window: &mut OwnWindow, delivery: &OwnDelivery) -> Option<i64>;
-    /// Its random stream begins here.
+    /// Seeds the law's random stream.
     fn seed(&mut self, key: u64);
-    /// Why it failed and in which line of its source, by numbers of whoever compiled it.
+    /// The reason of a failure and the line in the source, as numbers that the compiler of the code
+    /// defines.
     fn failure(&self) -> [i64; 2];
 }
 
-/// What ends a run, thrown as the payload of a panic.
+/// The failure that ends a run. It is the payload of a panic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnControlFailure {
-    /// The file of the law, and its class.
+    /// The law's file and class.
     pub law: [String; 2],
-    /// What it was asked.
-    pub asked: &'static str,
-    /// When, ns.
+    /// The function that was called.
+    pub function: &'static str,
+    /// The simulated time of the call, ns.
     pub at_ns: u64,
-    /// What it set that makes no sense, and to what; `None`: it failed.
+    /// The invalid variable and its value; `None` if the code itself failed.
     pub set: Option<(&'static str, f64)>,
     /// See `OwnControlLaw::failure`.
     pub failed: [i64; 2],

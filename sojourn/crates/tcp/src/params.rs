@@ -1,8 +1,7 @@
-//! The parameters of a pair of endpoints, in groups, and three profiles of them.
+//! The parameters of a pair of endpoints, in groups, and three profiles.
 //!
-//! A parameter is a field here, with its value in each profile. The scenario language writes each
-//! by its field's name without the unit: `min_rto = "1 s"`. docs/tcp.md has the source of each
-//! value.
+//! Each parameter is a field, with its value in each profile. The scenario language uses the
+//! field's name without the unit: `min_rto = "1 s"`. docs/tcp.md has the source of each value.
 //!
 //! Sources: Linux Documentation/networking/ip-sysctl.rst and tcp(7); ns-2.35's ns-default.tcl.
 //! Deviations: ns-2's `window_` of 20 segments is not in the profile, since every paper sets its
@@ -15,14 +14,14 @@ use serde::{Deserialize, Serialize};
 /// IP bytes of a full segment.
 pub const MTU: u32 = 1500;
 
-/// All parameters of an endpoint pair; a profile is a value of this type. Serialised, the groups
-/// are one flat table.
+/// All parameters of a pair of endpoints; a profile is a value of this type. Serialised, the groups
+/// form one flat table.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpParams {
     /// The congestion control.
     pub congestion: CongestionKind,
-    /// One of the user's own, in its place.
+    /// A control of the user's own, which replaces `congestion`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own: Option<Box<OwnControl>>,
     /// Payload bytes of a full segment.
@@ -36,18 +35,18 @@ pub struct TcpParams {
     pub timestamps: bool,
     /// ECN (RFC 3168).
     pub ecn: bool,
-    /// Accurate feedback on marks (AccECN, RFC 9768), which needs `ecn`.
+    /// Accurate feedback on marks (AccECN, RFC 9768). It needs `ecn`.
     pub accecn: bool,
     /// The connection begins with a three-way handshake (RFC 9293 §3.5). Without one it is
     /// established at once.
     pub handshake: bool,
-    /// How losses are found and repaired.
+    /// How losses are detected and repaired.
     #[serde(flatten)]
     pub recovery: LossRecovery,
     /// How cwnd begins and grows.
     #[serde(flatten)]
     pub growth: Growth,
-    /// What ns-2's agents do differently.
+    /// The differences of ns-2's agents.
     #[serde(rename = "packet_counted")]
     pub ns2: Ns2Mode,
     /// The sender's timers.
@@ -61,27 +60,28 @@ pub struct TcpParams {
     pub buffers: Buffers,
 }
 
-/// What three duplicate ACKs start without SACK, where a segment is retransmitted at once.
+/// The reaction to three duplicate ACKs without SACK. One segment is retransmitted at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FastRecovery {
-    /// RFC 6582: until all that was outstanding is acknowledged, a hole repaired each round trip.
+    /// RFC 6582: the recovery ends once all data outstanding at its start is acknowledged. It
+    /// repairs one hole each round trip.
     NewReno,
-    /// Reno: until the first new ACK. What else was lost of that window waits for the timer, since
-    /// a window of data reduces cwnd once.
+    /// Reno: the recovery ends at the first new ACK. Further losses of that window wait for the
+    /// timer, since a window of data reduces cwnd once.
     Reno,
-    /// Tahoe: none. cwnd falls to one segment, and what was outstanding is sent again in slow
-    /// start.
+    /// Tahoe: there is no recovery. cwnd falls to one segment, and slow start sends all outstanding
+    /// data again.
     Tahoe,
 }
 
 impl FastRecovery {
-    /// All by name.
+    /// The names of all variants.
     pub const NAMES: &[&str] = &["newreno", "reno", "tahoe"];
 }
 
 impl From<&str> for FastRecovery {
-    /// The one of this name, one of `NAMES`.
+    /// The variant with this name, which must be in `NAMES`.
     fn from(name: &str) -> FastRecovery {
         match name {
             "newreno" => FastRecovery::NewReno,
@@ -92,27 +92,27 @@ impl From<&str> for FastRecovery {
     }
 }
 
-/// How losses are found and repaired, and how a reduction that was needless is undone.
+/// How losses are detected and repaired, and how a needless reduction is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct LossRecovery {
     /// Selective acknowledgements with RFC 6675 recovery; without them `fast_recovery`.
     pub sack: bool,
-    /// Without SACK: what three duplicate ACKs start.
+    /// The reaction to three duplicate ACKs without SACK.
     pub fast_recovery: FastRecovery,
     /// Proportional rate reduction (RFC 6937, Linux's variant) in a SACK recovery and after an ECN
-    /// echo; without it cwnd is set to ssthresh at once.
+    /// echo. Without it cwnd becomes ssthresh at once.
     pub prr: bool,
     /// The receiver reports duplicates in the first SACK block (RFC 2883).
     pub dsack: bool,
-    /// A reduction that timestamps (RFC 3522, RFC 4015) or DSACKs (RFC 3708) prove needless is
-    /// undone.
+    /// A reduction is undone if timestamps (RFC 3522, RFC 4015) or DSACKs (RFC 3708) prove it
+    /// needless.
     pub undo: bool,
     /// F-RTO (RFC 5682): after a timeout new data leaves first, which shows whether the timeout was
-    /// spurious; if so it is undone.
+    /// spurious. A spurious timeout is undone.
     pub frto: bool,
-    /// With SACK: losses of originals and retransmissions are found by their times of sending (RFC
-    /// 8985). Without it, by the number of segments SACKed above (RFC 6675). Off with `sack1_pipe`
-    /// or `timeout_forgets_sacks`.
+    /// With SACK: losses of originals and retransmissions are detected by their times of sending
+    /// (RFC 8985). Without RACK, by the number of segments SACKed above (RFC 6675). Off with
+    /// `sack1_pipe` or `timeout_forgets_sacks`.
     pub rack: bool,
     /// With SACK: a tail loss probe (RFC 8985 §7) after two RTTs without an ACK, before the
     /// retransmission timeout. Off with `sack1_pipe` or `timeout_forgets_sacks`.
@@ -121,7 +121,7 @@ pub struct LossRecovery {
     pub limited_transmit: bool,
 }
 
-/// Whose description of Prague.
+/// The description of Prague that a flow follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PragueVariant {
@@ -134,12 +134,12 @@ pub enum PragueVariant {
 }
 
 impl PragueVariant {
-    /// All by name.
+    /// The names of all variants.
     pub const NAMES: &[&str] = &["linux", "draft", "udp"];
 }
 
 impl From<&str> for PragueVariant {
-    /// The one of this name, one of `NAMES`.
+    /// The variant with this name, which must be in `NAMES`.
     fn from(name: &str) -> PragueVariant {
         match name {
             "linux" => PragueVariant::Linux,
@@ -150,15 +150,15 @@ impl From<&str> for PragueVariant {
     }
 }
 
-/// How cwnd begins and grows.
+/// How cwnd starts and grows.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Growth {
     /// Initial window in segments.
     pub initial_window: u32,
     /// Initial ssthresh in segments; `None` is unlimited.
     pub initial_ssthresh: Option<u32>,
-    /// An upper bound of cwnd in segments (ns-2's `window_`); `None`: the receive window alone
-    /// bounds it.
+    /// An upper bound of cwnd in segments (ns-2's `window_`). With `None` only the receive window
+    /// bounds cwnd.
     pub max_window: Option<u32>,
     /// Segments are paced, at 2 × cwnd/srtt below half of ssthresh and 1.2 × above (Linux).
     pub pacing: bool,
@@ -172,61 +172,64 @@ pub struct Growth {
     pub vegas_beta: u32,
     /// Vegas: slow start ends with more segments queued than this.
     pub vegas_gamma: u32,
-    /// LEDBAT's TARGET: the queueing delay it aims at, ns. RFC 6817: at most 100 ms.
+    /// LEDBAT's TARGET: the queueing delay that it keeps, ns. RFC 6817: at most 100 ms.
     pub ledbat_target_ns: u64,
-    /// LEDBAT's GAIN: segments by which cwnd grows in a round trip on an empty queue. RFC 6817: at
-    /// most 1.
+    /// LEDBAT's GAIN: the growth of cwnd in a round trip with an empty queue, segments. RFC 6817:
+    /// at most 1.
     pub ledbat_gain: f64,
-    /// An ECN echo leaves this share of cwnd (RFC 8511: 0.8 for reno, 0.85 for cubic); `None`: as
-    /// after a loss.
+    /// An ECN echo reduces cwnd to this share (RFC 8511: 0.8 for reno, 0.85 for cubic). With `None`
+    /// it reduces cwnd as a loss does.
     pub beta_ecn: Option<f64>,
-    /// Prague: flows of a shorter RTT grow as at this one, ns; 0: each by its own.
+    /// Prague: a flow with a shorter RTT grows as if this were its RTT, ns. 0: each flow grows by
+    /// its own RTT.
     pub prague_virtual_rtt_ns: u64,
-    /// Prague: whose description of it.
+    /// Prague: the description that the flow follows.
     pub prague_variant: PragueVariant,
 }
 
-/// What ns-2.35's agents do differently from the RFCs and Linux, each on its own. A scenario's
-/// `packet_counted` sets all.
+/// The differences of ns-2.35's agents from the RFCs and Linux, each a parameter of its own. A
+/// scenario's `packet_counted` sets all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Ns2Mode {
-    /// Reno's cwnd grows by 1 or 1/cwnd for each ACK, however much that acknowledges (opencwnd(),
-    /// `windowOption_` 1). Otherwise by what is newly acknowledged (RFC 3465).
+    /// Reno's cwnd grows by 1 or 1/cwnd for each ACK, however much the ACK acknowledges
+    /// (opencwnd(), `windowOption_` 1). Otherwise it grows by the newly acknowledged segments (RFC
+    /// 3465).
     pub growth_per_ack: bool,
     /// Reno's cwnd grows even while `window_` or the application is the limit (`control_increase_`
-    /// 0). Otherwise a cwnd that is not used does not grow (RFC 7661).
+    /// 0). Otherwise an unused cwnd does not grow (RFC 7661).
     pub growth_unvalidated: bool,
-    /// Half of an odd window has a fraction (`cwnd_` is real). Otherwise it is rounded down
+    /// Half of an odd window has a fraction (`cwnd_` is real). Otherwise half is rounded down
     /// (Linux).
     pub fractional_ssthresh: bool,
-    /// Each timeout sets ssthresh from the current cwnd. Otherwise the same data reduces it once
-    /// (RFC 5681 §3.1), and a timeout in a recovery takes the cwnd from before that recovery.
+    /// Each timeout sets ssthresh from the current cwnd. Otherwise the same data reduces ssthresh
+    /// once (RFC 5681 §3.1), and a timeout in a recovery uses the cwnd from before that recovery.
     pub reduces_at_each_timeout: bool,
     /// NewReno's full ACK leaves cwnd at ssthresh, even if a burst follows: RFC 6582 §3.2 step 3,
-    /// option 2 (`exit_recovery_fix_` 0). Otherwise option 1.
+    /// option 2 (`exit_recovery_fix_` 0). Otherwise option 1 applies.
     pub newreno_exit_at_ssthresh: bool,
-    /// NewReno's full ACK grows cwnd as well. Otherwise it does not (RFC 6582 §3.2 step 3).
+    /// NewReno's full ACK grows cwnd as well. Otherwise it does not grow cwnd (RFC 6582 §3.2 step
+    /// 3).
     pub newreno_full_ack_grows: bool,
-    /// An ECN echo reduces cwnd once what was sent before the last reduction is acknowledged (ecn(),
-    /// `recover_`). Otherwise whenever no reduction is under way (Linux).
+    /// An ECN echo reduces cwnd only after all data sent before the last reduction is acknowledged
+    /// (ecn(), `recover_`). Otherwise it does whenever no reduction is under way (Linux).
     pub ecn_once_a_window: bool,
-    /// With SACK, cwnd does not grow by the ACK that ends a recovery (Sack1). Otherwise it does.
+    /// With SACK, the ACK that ends a recovery does not grow cwnd (Sack1). Otherwise it does.
     pub sack_full_ack_stands: bool,
-    /// With SACK: lost segments count as in flight until they are acknowledged, and their
-    /// retransmissions as well (Sack1's `pipe_`). Otherwise RFC 6675's pipe. RACK and TLP are off.
+    /// With SACK: lost segments and their retransmissions count as in flight until acknowledged
+    /// (Sack1's `pipe_`). Otherwise RFC 6675's pipe applies. RACK and TLP are off.
     pub sack1_pipe: bool,
-    /// With SACK: no fast retransmit of what was sent before a timeout (`bugFix_`). Otherwise SACKs
-    /// alone decide.
+    /// With SACK: data sent before a timeout causes no fast retransmit (`bugFix_`). Otherwise only
+    /// the SACKs decide.
     pub sack_bug_fix: bool,
-    /// A timeout forgets what was SACKed (Sack1's ClearScoreBoard(); RFC 2018 §8). Otherwise the
-    /// scoreboard stays. RACK and TLP are off.
+    /// A timeout clears all SACK information (Sack1's ClearScoreBoard(); RFC 2018 §8). Otherwise
+    /// the scoreboard stays. RACK and TLP are off.
     pub timeout_forgets_sacks: bool,
-    /// Vegas is the paper's algorithm. Otherwise Linux's.
+    /// Vegas follows the paper. Otherwise it follows Linux.
     pub vegas_of_paper: bool,
 }
 
 impl Ns2Mode {
-    /// None of them.
+    /// All off.
     pub const OFF: Ns2Mode = Ns2Mode {
         growth_per_ack: false,
         growth_unvalidated: false,
@@ -242,7 +245,7 @@ impl Ns2Mode {
         vegas_of_paper: false,
     };
 
-    /// All of them.
+    /// All on.
     pub const ON: Ns2Mode = Ns2Mode {
         growth_per_ack: true,
         growth_unvalidated: true,
@@ -265,7 +268,7 @@ impl From<bool> for Ns2Mode {
     }
 }
 
-/// The retransmission timeout (RFC 6298), and the clocks of RTT samples and timers.
+/// The retransmission timeout (RFC 6298), and the clocks for RTT samples and timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Timers {
     /// RTO before the first sample, ns (RFC 6298 §2.1).
@@ -275,50 +278,50 @@ pub struct Timers {
     /// Upper bound of the RTO, ns.
     pub max_rto_ns: u64,
     /// ns-2's `tcpTick_`, ns. Unless it is 1, an RTT sample is the number of ticks of this clock
-    /// that began between sending and ACK, at least one.
+    /// that began between sending and ACK, at least one tick.
     pub tick_ns: u64,
     /// Linux's tcp_rtt_estimator: the lower bound applies to the variance term, RTO = srtt +
     /// max(4·rttvar, min), not to the sum.
     pub min_rto_on_variance: bool,
     /// Length of a timer tick, ns (the kernel's jiffy, 1/HZ). Timers expire at ticks, far ones at
-    /// every eighth tick; 1: timers are exact. It applies to the receiver's timers too.
+    /// every eighth tick; 1: timers are exact. The receiver's timers use it too.
     pub timer_tick_ns: u64,
 }
 
 /// When the receiver acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Acknowledging {
-    /// Acknowledge every n-th full segment; 1 acknowledges each.
+    /// Every n-th full segment is acknowledged; 1 acknowledges each segment.
     pub delayed_ack_segments: u32,
-    /// How long an acknowledgement is delayed, ns (Linux's TCP_DELACK_MIN, `icsk_ack.ato` at
-    /// first).
+    /// The delay of an acknowledgement, ns (Linux's TCP_DELACK_MIN, the initial `icsk_ack.ato`).
     pub delayed_ack_ns: u64,
-    /// The longest delay, where segments come slowly, ns (Linux's TCP_DELACK_MAX). At most
-    /// `delayed_ack_ns` means that the delay never grows.
+    /// The longest delay, for segments that arrive slowly, ns (Linux's TCP_DELACK_MAX). If it is at
+    /// most `delayed_ack_ns`, the delay never grows.
     pub delayed_ack_max_ns: u64,
-    /// Quick ACKs: ACKs sent at once at the start of a flow, after a duplicate and after a pause
-    /// (Linux's TCP_MAX_QUICKACKS).
+    /// Quick ACKs: the number of ACKs sent at once at the start of a flow, after a duplicate and
+    /// after a pause (Linux's TCP_MAX_QUICKACKS).
     pub quick_acks: u32,
-    /// From the fourth in a row on SACKs are compressed: they wait at most this long and leave as
-    /// one, ns (tcp_comp_sack_delay_ns). 0: each leaves at once.
+    /// The longest delay of a compressed SACK, ns (tcp_comp_sack_delay_ns). From the fourth SACK in
+    /// a row on, SACKs wait at most this long and leave as one. 0: each leaves at once.
     pub sack_delay_ns: u64,
-    /// Compressed SACKs wait at most this share of the RTT, percent (tcp_comp_sack_rtt_percent).
+    /// The longest delay of a compressed SACK as a share of the RTT, percent
+    /// (tcp_comp_sack_rtt_percent).
     pub sack_rtt_percent: u32,
-    /// Compressed SACKs leave this much later, ns: what Linux allows their timer
+    /// The additional lateness of compressed SACKs, ns: the slack that Linux allows their timer
     /// (tcp_comp_sack_slack_ns).
     pub sack_slack_ns: u64,
-    /// A compressed SACK has the time stamp of the moment at which the latest segment came, since its
-    /// timer reads no clock (tcp_compressed_ack_kick).
+    /// A compressed SACK's timestamp is the arrival time of the latest segment, because its timer
+    /// reads no clock (tcp_compressed_ack_kick).
     pub sack_stamp_is_late: bool,
 }
 
-/// How a receive buffer is tuned: whose dynamic right-sizing.
+/// The version of Linux's dynamic right-sizing that tunes a receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum RightSizing {
-    /// Linux's up to 6.17: room for 16 segments more than the next RTT may bring.
+    /// Linux up to 6.17: room for 16 segments more than the next RTT may bring.
     #[serde(rename = "linux-6.12")]
     Linux612,
-    /// Linux's since: no such room; what lies behind a gap counts, and RTTs below a millisecond
+    /// Linux after 6.17: no such extra room. Data beyond a gap counts, and RTTs below a millisecond
     /// need less.
     #[serde(rename = "linux-7.3")]
     Linux73,
@@ -327,20 +330,20 @@ pub enum RightSizing {
 /// Both sockets' buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Buffers {
-    /// Bytes of one write of the application (`writer`), which writes as soon as the socket is
-    /// writable. The last segment of such writing has PSH, and so is acknowledged at once. 0: all
-    /// is written at the start.
+    /// Bytes of one write by the application (`writer`), which writes as soon as the socket is
+    /// writable. The last segment before it stops has PSH, so the receiver acknowledges it at once.
+    /// 0: the application writes everything at the start.
     pub write_bytes: u32,
-    /// Receive buffer at the start, bytes (tcp_rmem's default). The window is the part of it that
-    /// may be advertised.
+    /// Initial receive buffer, bytes (tcp_rmem's default). The window is the part of the buffer
+    /// that may be advertised.
     pub receive_buffer: u64,
-    /// The buffer's upper bound under autotuning, bytes (tcp_rmem's maximum); equal to
-    /// `receive_buffer` switches autotuning off.
+    /// Upper bound of the buffer under autotuning, bytes (tcp_rmem's maximum). If it equals
+    /// `receive_buffer`, autotuning is off.
     pub receive_buffer_max: u64,
-    /// How it is tuned.
+    /// The rule of autotuning.
     pub right_sizing: RightSizing,
-    /// The fraction of the receive buffer that may be advertised: how much of a full segment's
-    /// truesize is data (Linux's scaling_ratio).
+    /// The fraction of the receive buffer that may be advertised: the share of data in a full
+    /// segment's truesize (Linux's scaling_ratio).
     pub receive_window_fraction: f64,
 }
 
@@ -352,7 +355,7 @@ pub const fn header_bytes(timestamps: bool) -> u32 {
     if timestamps { 52 } else { 40 }
 }
 
-/// The option of AccECN with three counters, and its padding.
+/// The length of AccECN's option with three counters and its padding.
 pub const ACCECN_BYTES: u32 = 12;
 
 impl AsRef<TcpParams> for TcpParams {
@@ -362,13 +365,13 @@ impl AsRef<TcpParams> for TcpParams {
 }
 
 impl TcpParams {
-    /// Payload of a full segment without AccECN's option, in bytes: Linux's `mss_cache` and `advmss`,
-    /// which don't know of an option that not every segment has.
+    /// Payload of a full segment without AccECN's option, bytes. Linux's `mss_cache` and `advmss`
+    /// ignore this option because not every segment carries it.
     pub fn mss_without_options(&self) -> u32 {
         self.mss + if self.accecn { ACCECN_BYTES } else { 0 }
     }
 
-    /// The defaults of a Linux host of today: of Linux 6.12.
+    /// The defaults of a current Linux host: Linux 6.12.
     pub const LINUX: TcpParams = TcpParams {
         congestion: CongestionKind::Cubic,
         own: None,
@@ -413,7 +416,7 @@ impl TcpParams {
             max_rto_ns: 120 * S,
             tick_ns: 1,
             min_rto_on_variance: true,
-            // HZ 250, as Debian and Ubuntu have it.
+            // HZ 250, the value of Debian and Ubuntu.
             timer_tick_ns: 4 * MS,
         },
         acks: Acknowledging {
@@ -431,12 +434,12 @@ impl TcpParams {
             receive_buffer: 131_072,
             receive_buffer_max: 6_291_456,
             right_sizing: RightSizing::Linux612,
-            // Of what a full segment takes, 2280 bytes, 1448 are data, in parts of 256.
+            // 1448 of the 2280 bytes of a full segment are data, in parts of 256.
             receive_window_fraction: 162.0 / 256.0,
         },
     };
 
-    /// The same in Linux 7.3.
+    /// The defaults of Linux 7.3.
     pub const LINUX_7_3: TcpParams = TcpParams {
         acks: Acknowledging {
             sack_rtt_percent: 33,
@@ -522,7 +525,7 @@ impl TcpParams {
         ("linux-7.3", &TcpParams::LINUX_7_3),
     ];
 
-    /// A copy, changed by `change`.
+    /// A copy that `change` has modified.
     pub fn with(&self, change: impl FnOnce(&mut TcpParams)) -> TcpParams {
         let mut params = self.clone();
         change(&mut params);

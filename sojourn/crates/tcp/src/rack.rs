@@ -1,56 +1,55 @@
-//! RACK: a segment is lost if another that left later has arrived and the segment itself has had
-//! enough time.
+//! RACK: a segment is lost if a segment sent later has arrived and enough time has passed.
 //!
-//! RACK compares times of sending, not sequence numbers, so it finds a lost retransmission as it
-//! finds a lost original. Enough time is RACK.rtt, the RTT of the segment delivered last, plus the
-//! reordering window:
+//! RACK compares times of sending, not sequence numbers, so it detects a lost retransmission in the
+//! same way as a lost original. Enough time is RACK.rtt, the RTT of the segment delivered last,
+//! plus the reordering window:
 //!
 //! ```text
 //! reo_wnd = min(reo_wnd_mult · min_rtt/4, SRTT)
 //! reo_wnd = 0    while no reordering was seen, and in a recovery or with DupThresh SACKed
 //! ```
 //!
-//! A round trip with a DSACK adds one to reo_wnd_mult; sixteen recoveries without an undo make it
-//! one again. A DSACK takes effect with the next ACK that delivers anything, and not if all that
-//! delivers left before reo_wnd_mult last grew.
+//! A round trip with a DSACK adds one to reo_wnd_mult; sixteen recoveries without an undo reset it
+//! to one. A DSACK takes effect with the next ACK that delivers anything. It has no effect if all
+//! segments which that ACK delivers left before reo_wnd_mult last grew.
 //!
-//! Source: RFC 8985 §6.2, as in Linux (tcp_recovery.c), whose whole µs these are.
+//! Source: RFC 8985 §6.2, as in Linux (tcp_recovery.c), which also computes in whole µs.
 
 use units::{Span, Time};
 
-/// ns.
+/// A microsecond, ns.
 const MICRO: u64 = 1_000;
 
-/// DupThresh: duplicate ACKs, or segments SACKed above, that make a segment lost (RFC 5681, RFC
-/// 6675).
+/// DupThresh: a segment is lost after this many duplicate ACKs or SACKed segments above it (RFC
+/// 5681, RFC 6675).
 pub const DUP_THRESH: u32 = 3;
 
-/// RACK.reo_wnd_persist at first: recoveries for which a widened window stays (RFC 8985 §6.2 step
-/// 4).
+/// The initial RACK.reo_wnd_persist: a widened window stays for this many recoveries (RFC 8985 §6.2
+/// step 4).
 const REO_WND_PERSIST: u8 = 16;
 
-/// The largest degree of reordering that is told apart (tcp_max_reordering).
+/// The upper bound of the degree of reordering (tcp_max_reordering).
 const MAX_REORDERING: u32 = 300;
 
 /// RACK's variables (RFC 8985 §5.2).
 pub struct Rack {
-    /// RACK.rtt: of the segment delivered last.
+    /// RACK.rtt: the RTT of the segment delivered last.
     rtt: Span,
-    /// RACK.xmit_ts and RACK.segment: of the delivered segments the one that was sent last.
+    /// RACK.xmit_ts and RACK.segment: the delivered segment that was sent last.
     xmit: (Time, u32),
-    /// A segment was delivered since losses were last looked for (rack.advanced).
+    /// A segment was delivered since the last search for losses (rack.advanced).
     pub advanced: bool,
-    /// RACK.reordering_seen: an original was delivered below one that was SACKed before.
+    /// RACK.reordering_seen: an original was delivered after a segment above it was SACKed.
     reordering_seen: bool,
     /// RACK.reo_wnd_mult: quarters of min_rtt in the reordering window.
     reo_wnd_mult: u32,
-    /// RACK.reo_wnd_persist: recoveries until `reo_wnd_mult` is one again.
+    /// RACK.reo_wnd_persist: the number of recoveries until `reo_wnd_mult` is one again.
     reo_wnd_persist: u8,
     /// A DSACK waits for an ACK that delivers anything (rack.dsack_seen).
     dsack_seen: bool,
     /// When `reo_wnd_mult` last grew (RACK.dsack_round; rack.last_delivered).
     grown_at: Time,
-    /// The degree of reordering: by how many segments one was overtaken (tp->reordering).
+    /// The degree of reordering: the number of segments that overtook one (tp->reordering).
     reordering: u32,
 }
 
@@ -60,12 +59,12 @@ pub enum Decision {
     Lost,
     /// Lost unless it is delivered within this time.
     Wait(Span),
-    /// No segment sent after it was delivered.
+    /// No segment sent after this one was delivered.
     Unknown,
 }
 
 impl Rack {
-    /// Before any delivery.
+    /// The state before any delivery.
     pub fn new() -> Rack {
         Rack {
             rtt: Span::ZERO,
@@ -91,7 +90,7 @@ impl Rack {
     ) {
         let rtt = since(sent, now);
         if retransmitted && min_rtt.is_some_and(|least| rtt < least) {
-            // Too soon for the retransmission: the original arrived (RFC 8985 §6.2 step 2).
+            // This is too soon for the retransmission: the original arrived (RFC 8985 §6.2 step 2).
             return;
         }
         self.advanced = true;
@@ -99,8 +98,8 @@ impl Rack {
         self.xmit = self.xmit.max((whole_micros(sent), seq));
     }
 
-    /// tcp_check_sack_reordering: `low`, which was sent once, is delivered after segments up to
-    /// `highest_sacked`, exclusive.
+    /// tcp_check_sack_reordering: `low`, which was sent once, is delivered after segments below
+    /// `highest_sacked`.
     pub fn check_reordering(&mut self, low: u32, highest_sacked: u32) {
         if low < highest_sacked {
             self.reordering_seen = true;
@@ -108,21 +107,21 @@ impl Rack {
         }
     }
 
-    /// The path is known to reorder by more than DupThresh: an ACK that only SACKs lets cwnd grow,
-    /// too (tcp_may_raise_cwnd).
+    /// The path reorders by more than DupThresh, so an ACK that only SACKs grows cwnd too
+    /// (tcp_may_raise_cwnd).
     pub fn reorders_much(&self) -> bool {
         self.reordering > DUP_THRESH
     }
 
-    /// A timeout while nothing was known to be lost, with so many segments SACKed: the degree of
-    /// reordering was overestimated (tcp_enter_loss).
+    /// A timeout occurred while no segment was marked as lost and `sacked_out` were SACKed: the
+    /// degree of reordering was overestimated (tcp_enter_loss).
     pub fn on_timeout_in_disorder(&mut self, sacked_out: u32) {
         if sacked_out >= DUP_THRESH {
             self.reordering = DUP_THRESH;
         }
     }
 
-    /// A DSACK, not of a tail loss probe (tcp_dsack_seen).
+    /// Handles a DSACK that is not for a tail loss probe (tcp_dsack_seen).
     pub fn on_dsack(&mut self) {
         self.dsack_seen |= self.reordering_seen;
     }
@@ -132,7 +131,7 @@ impl Rack {
         self.dsack_seen
     }
 
-    /// RACK_update_reo_wnd: an ACK delivers segments, the last of which left at `sent`.
+    /// RACK_update_reo_wnd: an ACK delivers segments. The last of them left at `sent`.
     pub fn update_reo_wnd(&mut self, sent: Time, now: Time) {
         if sent < self.grown_at {
             self.dsack_seen = false;
@@ -167,15 +166,15 @@ impl Rack {
         if no_window_unless_reordering && !self.reordering_seen {
             return Span::ZERO;
         }
-        // Before the first RTT sample of a cumulative ACK there are only SACKs' samples.
+        // Before the first RTT sample of a cumulative ACK, only SACKs have given samples.
         let (min_rtt, srtt) = (min_rtt.unwrap_or(self.rtt), srtt.unwrap_or(self.rtt));
         let quarter = Span(min_rtt.0 / MICRO / 4 * MICRO);
         (quarter * u64::from(self.reo_wnd_mult)).min(Span(srtt.0 / MICRO * MICRO))
     }
 
-    /// RACK_detect_loss, of an outstanding segment last sent at `sent`. Of segments sent at one
-    /// time the smaller sequence number left first (RACK_sent_after): retransmissions leave before
-    /// new data.
+    /// RACK_detect_loss for an outstanding segment last sent at `sent`. Among segments sent at one
+    /// time, the smaller sequence number left first (RACK_sent_after), because retransmissions
+    /// leave before new data.
     pub fn detect_loss(&self, seq: u32, sent: Time, window: Span, now: Time) -> Decision {
         if (whole_micros(sent), seq) >= self.xmit {
             return Decision::Unknown;
@@ -190,7 +189,7 @@ fn whole_micros(time: Time) -> Time {
     Time(time.0 / MICRO * MICRO)
 }
 
-/// Between two readings of a clock of whole µs (tcp_stamp_us_delta).
+/// The time between two readings of a clock of whole µs (tcp_stamp_us_delta).
 fn since(from: Time, to: Time) -> Span {
     whole_micros(to).since(whole_micros(from))
 }
@@ -252,7 +251,7 @@ mod tests {
         rack.update_reo_wnd(at(100), at(110));
         assert_eq!(rack.reo_wnd(false, least, smooth), Span::from_millis(10), "no reordering seen");
         rack.check_reordering(4, 6);
-        // What left before the window last grew does not widen it again.
+        // Segments that left before the window last grew do not widen it again.
         for (sent, now, window) in [(100, 110, 20), (105, 115, 20), (112, 125, 30), (125, 140, 40)]
         {
             rack.on_dsack();

@@ -1,39 +1,40 @@
-//! Delivery-rate samples: how many segments were delivered in which time.
+//! Delivery-rate samples: the number of segments delivered, and the time they took.
 //!
-//! Each segment that leaves is stamped with the count of segments delivered so far and with the
-//! times of the last delivery and of the first segment of the sample. Of the segments that an ACK
-//! delivers, the one that left last is measured:
+//! Each segment that leaves records the count of segments delivered so far, the time of the last
+//! delivery and the departure of the sample's first segment. An ACK's sample measures the segment
+//! that left last among the segments which the ACK delivers:
 //!
 //! ```text
 //! delivered = C.delivered now - C.delivered when it left
 //! interval  = max(time to send them, time to acknowledge them)
 //! ```
 //!
-//! The longer of the two times counts, so that ACKs which come in a burst don't show a rate that no
-//! link had. A sample is *application-limited* if the sender had nothing to send at some time in it.
-//! Only a congestion control that asks for samples pays for them.
+//! The sample uses the longer of the two times, so that a burst of ACKs does not show a rate that
+//! no link had. A sample is *application-limited* if the sender had nothing to send at some time in
+//! it. The sender takes samples only for a congestion control that needs them.
 //!
 //! Source: draft-cheng-iccrg-delivery-rate-estimation; Linux's tcp_rate.c and struct rate_sample,
-//! whose units (segments, whole µs) these are. Deviations: no reneging. A segment that is shorter
-//! than the MSS and alone in flight is not told apart (FLAG_ACK_MAYBE_DELAYED): it ends a transfer.
+//! whose units (segments, whole µs) this file uses. Deviations: no reneging. A segment that is
+//! shorter than the MSS and alone in flight is treated as any other (no FLAG_ACK_MAYBE_DELAYED): it
+//! ends a transfer.
 
 use units::Time;
 
-/// What has been delivered and lost since the start.
+/// Counts of delivered and lost segments since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Segments delivered, the SYN among them.
+    /// Segments delivered, the SYN included.
     pub delivered: u32,
-    /// When the last delivery was, µs (delivered_mstamp).
+    /// The time of the last delivery, µs (delivered_mstamp).
     pub delivered_us: u64,
-    /// How often a segment or a retransmission was found lost.
+    /// How many originals and retransmissions were marked as lost.
     pub lost: u32,
 }
 
-/// The sender's state, as far as it matters to a congestion control (tcp_ca_state).
+/// The part of the sender's state that a congestion control uses (tcp_ca_state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Repair {
-    /// Nothing is being repaired.
+    /// No repair is under way.
     None,
     /// Fast recovery.
     Recovery,
@@ -41,14 +42,14 @@ pub enum Repair {
     Loss,
 }
 
-/// The segment that a sample measures.
+/// The measurement of one delivered segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// `Totals::delivered` when the segment left.
     pub prior_delivered: u32,
-    /// Segments delivered since.
+    /// Segments delivered since then.
     pub delivered: u32,
-    /// In which time, µs; `None`: in less than the least RTT, so it can't be right.
+    /// The time they took, µs; `None` if it is less than the minimum RTT and so cannot be right.
     pub interval_us: Option<u32>,
     /// The sender was short of data when the segment left.
     pub app_limited: bool,
@@ -58,12 +59,12 @@ pub struct Sample {
     pub lost: u32,
 }
 
-/// What an ACK says of the rate of delivery, after all else was done for it (struct rate_sample).
+/// The delivery-rate sample of an ACK, taken after all other processing (struct rate_sample).
 #[derive(Clone, Copy, Debug)]
 pub struct RateSample {
     /// Now.
     pub now: Time,
-    /// The sample; `None`: the ACK delivers nothing.
+    /// The sample; `None` if the ACK delivers nothing.
     pub sample: Option<Sample>,
     /// Segments that the ACK delivers (acked_sacked).
     pub acked: u32,
@@ -71,45 +72,45 @@ pub struct RateSample {
     pub losses: u32,
     /// Segments in flight before the ACK.
     pub prior_in_flight: u32,
-    /// Segments in flight after it.
+    /// Segments in flight after the ACK.
     pub in_flight: u32,
-    /// RTT of the segment SACKed or acknowledged last, µs.
+    /// RTT of the last segment SACKed or acknowledged, µs.
     pub rtt_us: Option<u32>,
-    /// All so far.
+    /// The totals so far.
     pub totals: Totals,
-    /// When the next segment may leave, as far as pacing goes (tcp_wstamp_ns).
+    /// The earliest departure of the next segment by pacing (tcp_wstamp_ns).
     pub departure: Time,
-    /// What is being repaired.
+    /// The repair under way.
     pub repair: Repair,
-    /// cwnd, not pacing, the application or the receive window, has limited the sender.
+    /// cwnd has limited the sender, not pacing, the application or the receive window.
     pub cwnd_limited: bool,
 }
 
-/// A segment that is found lost, or a retransmission.
+/// An original or retransmission that was marked as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostSegment {
     /// Now.
     pub now: Time,
-    /// Segments in flight when it had left, itself included.
+    /// Segments in flight after it had left, itself included.
     pub tx_in_flight: u32,
     /// Segments lost since, itself included.
     pub lost: u32,
     /// The sender was short of data when it left.
     pub app_limited: bool,
-    /// The segment before it was not lost with it.
+    /// The preceding segment was not marked as lost with it.
     pub begins_range: bool,
     /// Segments delivered so far.
     pub delivered: u32,
 }
 
 impl RateSample {
-    /// The interval of a sample that can be right, µs.
+    /// The interval of a valid sample, µs.
     pub fn interval(&self) -> Option<u32> {
         self.sample?.interval_us
     }
 }
 
-/// What is kept of a segment that has left.
+/// The record of a segment at its departure.
 #[derive(Clone, Copy, Debug, Default)]
 struct TxRecord {
     delivered_us: u64,
@@ -120,29 +121,30 @@ struct TxRecord {
     app_limited: bool,
 }
 
-/// Of the segments that an ACK delivers, the one that left last.
+/// The segment that left last among those that an ACK delivers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measured(Option<(u32, TxRecord, u64)>);
 
-/// Takes the samples.
+/// Takes the delivery-rate samples of one sender.
 pub struct RateSampler {
     totals: Totals,
-    /// When the segment left that was measured last: the next sample begins there (first_tx_mstamp).
+    /// The departure of the last measured segment, where the next sample begins (first_tx_mstamp).
     first_tx_us: u64,
-    /// The sender was short of data until this many were delivered; 0: it is not.
+    /// The sender was short of data until this many segments were delivered; 0: it is not short.
     app_limited: u32,
     /// The least RTT so far, µs.
     min_rtt_us: u32,
-    /// A power of two in number; segment n has record n modulo their number.
+    /// The records in a ring whose length is a power of two. Segment n uses record n modulo the
+    /// length.
     records: Vec<TxRecord>,
 }
 
-/// A segment that leaves, for the record of it.
+/// A segment at its departure.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     /// The segment.
     pub seq: u32,
-    /// The first segment outstanding, and one past the last, without this one.
+    /// The first outstanding segment, and one past the last, without this segment.
     pub outstanding: (u32, u32),
     /// Segments in flight, this one included.
     pub in_flight: u32,
@@ -154,8 +156,8 @@ pub fn micros(time: Time) -> u64 {
 }
 
 impl RateSampler {
-    /// Before the first segment. The SYN counts as delivered, and what leaves first as sent by a
-    /// sender short of data, as it begins with a write on an empty socket.
+    /// The state before the first segment. The SYN counts as delivered. The first segment counts as
+    /// sent by a sender short of data, because it begins with a write on an empty socket.
     pub fn new() -> RateSampler {
         RateSampler {
             totals: Totals { delivered: 1, delivered_us: 0, lost: 0 },
@@ -171,31 +173,32 @@ impl RateSampler {
         self.totals
     }
 
-    /// The sender was short of data, and what left then is not all delivered.
+    /// The sender was short of data, and not all segments sent until then are delivered.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited > 0
     }
 
-    /// The sender is short of data with so many segments in flight (tcp_rate_check_app_limited).
+    /// The sender is short of data with `in_flight` segments in flight
+    /// (tcp_rate_check_app_limited).
     pub fn limit_by_app(&mut self, in_flight: u32) {
         self.app_limited = (self.totals.delivered + in_flight).max(1);
     }
 
-    /// So many were found lost so far.
+    /// Sets the number of segments marked as lost so far.
     pub fn set_lost(&mut self, lost: u32) {
         self.totals.lost = lost;
     }
 
-    /// An RTT was measured.
+    /// Records an RTT sample.
     pub fn on_rtt(&mut self, rtt_us: u32) {
         self.min_rtt_us = self.min_rtt_us.min(rtt_us.max(1));
     }
 
-    /// A segment leaves (tcp_rate_skb_sent).
+    /// Records a segment that leaves (tcp_rate_skb_sent).
     pub fn on_sent(&mut self, sent: Sent, now: Time) {
         let (una, nxt) = sent.outstanding;
         if una == nxt {
-            // Nothing is out, so neither time of a sample has begun.
+            // Nothing is outstanding, so both times of the sample begin now.
             (self.first_tx_us, self.totals.delivered_us) = (micros(now), micros(now));
         }
         if (sent.seq - una) as usize >= self.records.len() {
@@ -212,7 +215,7 @@ impl RateSampler {
         };
     }
 
-    /// A segment that left last at `sent` is delivered (tcp_rate_skb_delivered).
+    /// A segment whose last transmission was at `sent` is delivered (tcp_rate_skb_delivered).
     pub fn on_delivered(&mut self, seq: u32, sent: Time, measured: &mut Measured) {
         let sent_us = micros(sent);
         if measured.0.is_none_or(|(last, ..)| (sent_us, seq) > (self.first_tx_us, last)) {
@@ -222,7 +225,7 @@ impl RateSampler {
         }
     }
 
-    /// A segment is found lost, after so many others.
+    /// The report of a lost segment; `before` others were lost before it.
     pub fn lost(&self, seq: u32, before: u32, begins_range: bool, now: Time) -> LostSegment {
         let record = self.records[self.index(seq)];
         LostSegment {
@@ -235,7 +238,7 @@ impl RateSampler {
         }
     }
 
-    /// The ACK is processed, which delivered so many (tcp_rate_gen).
+    /// The sample of an ACK that was processed and delivered `acked` segments (tcp_rate_gen).
     pub fn sample(&mut self, measured: Measured, acked: u32, now: Time) -> Option<Sample> {
         self.totals.delivered += acked;
         if self.totals.delivered > self.app_limited {

@@ -1,46 +1,46 @@
-//! The kinds of traffic, each declared once: its words, what its packets are, what is told of it and
-//! who can send it.
+//! The kinds of traffic. Each kind is declared once: its words, its packets, the name under which
+//! tables list it, and the engines that can send it.
 //!
-//! `traffic_kinds!` makes of a line a member of `TrafficKind` and its record. Everything that asks
-//! what kind a flow is of matches `TrafficKind` to the end or reads the record: the language
-//! (crates/scenario, whose macro `flows!` says which keys a kind has), the realised scenario
-//! (`sim::Traffic`), the numbers of a seed (crates/metrics), and Python
-//! (`sojourn.traffic`). A kind that is only declared here does not compile there.
+//! `traffic_kinds!` turns each declaration into a member of `TrafficKind` and its record. All other
+//! code either matches `TrafficKind` exhaustively or reads the record: the scenario language
+//! (crates/scenario, whose macro `flows!` lists the keys of each kind), the realised scenario
+//! (`sim::Traffic`), the numbers of a seed (crates/metrics), and Python (`sojourn.traffic`). So a
+//! kind that is declared only here does not compile there.
 
-/// What a kind's packets are.
+/// The packets of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packets {
     /// Segments of TCP connections: the kernel sends them, and they are acknowledged.
     Segments,
-    /// Datagrams one way: a program sends them. So many bytes of each are the headers of IP and what
-    /// is above it.
+    /// Datagrams in one direction, which a program sends. `headers` bytes of each are the headers
+    /// of IP and of the protocols above it.
     Datagrams {
         /// The headers of a packet over IPv4, bytes.
         headers: u32,
     },
-    /// Echo requests, which are answered: a probe. Its RTTs are in the table `probe`, and it is in no
-    /// group of flows.
+    /// Echo requests, each of which is answered: a probe. Its RTTs are in the table `probe`, and it
+    /// belongs to no group of flows.
     Echoes,
 }
 
-/// What a kind of traffic is, for whoever asks.
+/// The properties of a kind of traffic.
 #[derive(Debug)]
 pub struct KindRecord {
     /// The word of a `[[flow]]`'s `kind`.
     pub word: &'static str,
-    /// Other programs' words for it.
+    /// Other programs' words for the kind.
     pub also: &'static [&'static str],
-    /// What its packets are.
+    /// The kind's packets.
     pub packets: Packets,
-    /// It sends for as long as it is let, as fast as its way allows: shares of such flows can be
+    /// The flow sends without pause, as fast as the path allows: such flows' shares can be
     /// compared.
     pub greedy: bool,
-    /// It is speech: its quality is told as a mean opinion score.
+    /// The flow is speech: its quality is reported as a mean opinion score.
     pub speech: bool,
     /// Linux's engines can send it. The simulator sends every kind.
     pub in_linux: bool,
-    /// The kind that tables and numbers call it: of a realised flow.
-    pub told_as: TrafficKind,
+    /// The kind under which tables and numbers list a realised flow.
+    pub listed_as: TrafficKind,
 }
 
 macro_rules! traffic_kinds {
@@ -55,10 +55,10 @@ macro_rules! traffic_kinds {
         }
 
         impl TrafficKind {
-            /// Every kind there is, in the order in which they are listed.
+            /// Every kind, in the order in which they are listed.
             pub const ALL: &[TrafficKind] = &[$(TrafficKind::$Name),+];
 
-            /// What it is.
+            /// The record of this kind.
             pub fn record(self) -> &'static KindRecord {
                 match self {
                     $(TrafficKind::$Name => {
@@ -75,7 +75,7 @@ macro_rules! traffic_kinds {
 }
 
 traffic_kinds! {
-    /// One TCP connection that sends without end, or a size.
+    /// One TCP connection that sends without end, or a given number of bytes.
     Bulk "bulk": Packets::Segments, also: &["tcp", "ftp", "greedy"], greedy: true;
 
     /// Transfers one after another, each a new TCP connection.
@@ -95,9 +95,9 @@ traffic_kinds! {
     Udp "udp": Packets::Datagrams { headers: UDP_HEADERS },
         also: &["cbr"];
 
-    /// Datagrams at a constant rate, on and off: realised, `udp` with periods.
+    /// Datagrams at a constant rate, on and off. Realised, it is `udp` with periods.
     OnOff "onoff": Packets::Datagrams { headers: UDP_HEADERS },
-        told_as: TrafficKind::Udp;
+        listed_as: TrafficKind::Udp;
 
     /// Echo requests and replies.
     Ping "ping": Packets::Echoes;
@@ -105,18 +105,17 @@ traffic_kinds! {
     /// RTP video at a variable bit rate.
     Video "video": Packets::Datagrams { headers: RTP_HEADERS };
 
-    /// Packets as a capture has them.
+    /// The packets of a capture.
     Capture "capture": Packets::Datagrams { headers: RTP_HEADERS },
         also: &["pcap", "pcapng", "replay"];
 }
 
 /// Headers of a datagram over IPv4, IP's and UDP's, bytes.
 pub const UDP_HEADERS: u32 = 28;
-/// Those of a packet of video: RTP's, too.
+/// Headers of a video packet over IPv4, RTP's included, bytes.
 pub const RTP_HEADERS: u32 = UDP_HEADERS + 12;
 
-/// A kind of which no more is said: every engine sends it, and tables call it as
-/// a scenario does.
+/// The defaults of a record: every engine sends the kind, and tables list it under its own word.
 const fn plain(kind: TrafficKind, word: &'static str, packets: Packets) -> KindRecord {
     KindRecord {
         word,
@@ -125,32 +124,32 @@ const fn plain(kind: TrafficKind, word: &'static str, packets: Packets) -> KindR
         greedy: false,
         speech: false,
         in_linux: true,
-        told_as: kind,
+        listed_as: kind,
     }
 }
 
 impl TrafficKind {
-    /// Its word.
+    /// The kind's word.
     pub fn word(self) -> &'static str {
         self.record().word
     }
 
-    /// The kind of this word.
+    /// The kind with this word.
     pub fn of(word: &str) -> Option<TrafficKind> {
         TrafficKind::ALL.iter().copied().find(|kind| kind.word() == word)
     }
 
-    /// Every kind's word, in their order.
+    /// Every kind's word, in the order of `ALL`.
     pub fn words() -> impl Iterator<Item = &'static str> {
         TrafficKind::ALL.iter().map(|kind| kind.word())
     }
 
-    /// Whether it asks rather than sends.
+    /// Whether the kind sends requests rather than data.
     pub fn is_probe(self) -> bool {
         self.record().packets == Packets::Echoes
     }
 
-    /// Whether it runs over TCP.
+    /// Whether the kind runs over TCP.
     pub fn is_tcp(self) -> bool {
         self.record().packets == Packets::Segments
     }

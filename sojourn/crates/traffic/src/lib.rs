@@ -1,9 +1,9 @@
-//! What hosts send: the kinds of traffic (`kinds`); of what is not TCP laws of numbers, frames of a
-//! video, and sources of datagrams.
+//! Traffic of hosts: the kinds (`kinds`), and for traffic that is not TCP the random draws, the
+//! frames of a video and the sources of datagrams.
 //!
-//! A source is a small state machine. At its deadline it is asked for the packets to send now, and
-//! when the next ones are due. Each has a random stream of its own. The simulator and the program
-//! in a kernel guest send by the same sources.
+//! A source is a small state machine. At its deadline the caller asks it for the packets to send
+//! now and for the time of the next ones. Each source has a random stream of its own. The simulator
+//! and the program in a kernel guest use the same sources.
 
 mod kinds;
 
@@ -12,7 +12,7 @@ pub use kinds::{KindRecord, Packets, RTP_HEADERS, TrafficKind, UDP_HEADERS};
 use serde::{Deserialize, Serialize};
 use units::{Rate, Rng, Span, Time};
 
-/// A number drawn anew each time it is needed.
+/// A law from which a number is drawn each time one is needed.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "law", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Draw {
@@ -21,7 +21,7 @@ pub enum Draw {
         /// The value.
         value: u64,
     },
-    /// Uniform between the two, both included.
+    /// Uniform between `min` and `max`, both included.
     Uniform {
         /// Least.
         min: u64,
@@ -40,10 +40,10 @@ pub enum Draw {
         /// Tail exponent, above 1.
         shape: f64,
     },
-    /// As measured: a cumulative distribution, straight between its points.
+    /// A measured cumulative distribution, linear between its points.
     Empirical {
-        /// Values and the share of all that is no larger: both rising, the last share is 1. What the
-        /// first point's share is has its value.
+        /// Values, each with the share of all draws that are at most that value. Both rise, and the
+        /// last share is 1. Draws in the first point's share return its value.
         points: Vec<(u64, f64)>,
     },
 }
@@ -52,8 +52,8 @@ pub enum Draw {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "source", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Frames {
-    /// Groups of pictures: one I frame `i_ratio` times the mean P frame's size, then P frames;
-    /// sizes log-normal.
+    /// Groups of pictures: one I frame `i_ratio` times the mean P frame's size, then P frames.
+    /// Sizes are log-normal.
     Model {
         /// Mean rate of the video's payload, bit/s.
         bps: u64,
@@ -66,8 +66,8 @@ pub enum Frames {
         /// Coefficient of variation of the frame sizes of one kind.
         cv: f64,
     },
-    /// Recorded frames: (time from the start, bytes), repeated from the beginning when they run
-    /// out.
+    /// Recorded frames as (time from the start, bytes). They repeat from the beginning after the
+    /// last one.
     Trace {
         /// The frames.
         frames: Vec<(u64, u32)>,
@@ -92,7 +92,7 @@ impl Draw {
         }
     }
 
-    /// The mean of what it draws.
+    /// The mean of the draws.
     pub fn mean(&self) -> f64 {
         match *self {
             Draw::Empirical { ref points } => {
@@ -110,7 +110,7 @@ impl Draw {
     }
 }
 
-/// The value below which a share of all lies.
+/// The value at or below which this share of all draws lies.
 fn inverse(points: &[(u64, f64)], share: f64) -> u64 {
     let next = points.partition_point(|&(_, up_to)| up_to < share).min(points.len() - 1);
     let (high, to) = points[next];
@@ -123,8 +123,7 @@ fn inverse(points: &[(u64, f64)], share: f64) -> u64 {
 /// Constant-rate or on/off datagrams.
 #[derive(Debug)]
 pub struct UdpSource {
-    /// Time between packets while on, in 2^-16 ns: the rate is kept exactly whatever the packet
-    /// size.
+    /// Time between packets while on, in 2^-16 ns, so that the rate is exact for every packet size.
     gap_fixed: u128,
     fraction: u64,
     periods: Option<(Draw, Draw)>,
@@ -133,7 +132,7 @@ pub struct UdpSource {
 }
 
 impl UdpSource {
-    /// `rate` counts IP bytes of packets of `packet_bytes`.
+    /// `rate` counts the IP bytes of packets of `packet_bytes`.
     pub fn new(
         rate: Rate,
         packet_bytes: u32,
@@ -145,7 +144,7 @@ impl UdpSource {
         UdpSource { gap_fixed, fraction: 0, periods, on_until: Time::ZERO, rng }
     }
 
-    /// One packet leaves at `now`; the next one when?
+    /// One packet leaves at `now`. Returns when the next one leaves.
     pub fn next_after(&mut self, now: Time) -> Time {
         let gap = self.gap_fixed + u128::from(self.fraction);
         self.fraction = (gap & 0xffff) as u64;
@@ -168,9 +167,9 @@ impl UdpSource {
 /// RTP video: one frame each 1/fps, its packets back to back.
 ///
 /// The model is a group of pictures: an I frame `i_ratio` times as large as the mean P frame, then
-/// P frames, each size log-normal with the given coefficient of variation around its kind's mean,
-/// and the overall mean rate kept. Source of the shape: Frost and Melamed, "Traffic modeling for
-/// telecommunications networks", IEEE Comm. Mag. 1994.
+/// P frames. Each size is log-normal with the given coefficient of variation around the mean of its
+/// frame type. The mean rate over all frames is kept. Source of the shape: Frost and Melamed,
+/// "Traffic modeling for telecommunications networks", IEEE Comm. Mag. 1994.
 #[derive(Debug)]
 pub struct VideoSource {
     frames: Frames,
@@ -185,7 +184,7 @@ impl VideoSource {
         VideoSource { frames, start, index: 0, rng }
     }
 
-    /// The bytes of the frame that is due and the time of the next one.
+    /// Returns the bytes of the frame that is due, and the time of the next one.
     pub fn next_frame(&mut self) -> (u64, Time) {
         let index = self.index;
         self.index += 1;
@@ -290,8 +289,8 @@ mod tests {
         let mut rng = Rng::new(3, "e");
         let drawn: Vec<u64> = (0..200_000).map(|_| draw.next(&mut rng)).collect();
         let share = |most| drawn.iter().filter(|value| **value <= most).count() as f64 / 200_000.0;
-        for (most, meant) in [(99, 0.0), (100, 0.1), (550, 0.3), (1_000, 0.5), (5_500, 0.75)] {
-            assert!((share(most) - meant).abs() < 0.005, "{most}: {}", share(most));
+        for (most, expected) in [(99, 0.0), (100, 0.1), (550, 0.3), (1_000, 0.5), (5_500, 0.75)] {
+            assert!((share(most) - expected).abs() < 0.005, "{most}: {}", share(most));
         }
         assert_eq!(share(10_000), 1.0);
         let mean = drawn.iter().sum::<u64>() as f64 / 200_000.0;

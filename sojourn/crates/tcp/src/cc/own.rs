@@ -2,7 +2,7 @@
 //! else of TCP stays here.
 //!
 //! The code (`OwnControlLaw`) sees numbers, and cwnd, ssthresh and a pacing rate, which it may set.
-//! It is asked when Linux asks a congestion control, and never about a segment: which are lost, which
+//! It is function when Linux asks a congestion control, and never about a segment: which are lost, which
 //! leave, and how cwnd comes down in a recovery is the sender's part. So whatever it sets, a
 //! connection delivers its bytes once and in order.
 //!
@@ -70,9 +70,9 @@ impl Own {
 
     /// Ends the run where the answer, or a window that it set, is wrong.
     #[inline]
-    fn check(&self, asked: &'static str, at_ns: u64, answer: Option<i64>) {
+    fn check(&self, function: &'static str, at_ns: u64, answer: Option<i64>) {
         let OwnWindow { cwnd, ssthresh, pacing_rate } = self.window;
-        let free = self.samples || matches!(asked, "on_ack" | "on_delivery");
+        let free = self.samples || matches!(function, "on_ack" | "on_delivery");
         let wrong = if answer == Some(FAILED) {
             None
         } else if !(1.0..=MOST_SEGMENTS).contains(&cwnd) {
@@ -84,13 +84,13 @@ impl Own {
         } else {
             return;
         };
-        self.fail(asked, at_ns, wrong)
+        self.fail(function, at_ns, wrong)
     }
 
     #[cold]
-    fn fail(&self, asked: &'static str, at_ns: u64, set: Option<(&'static str, f64)>) -> ! {
+    fn fail(&self, function: &'static str, at_ns: u64, set: Option<(&'static str, f64)>) -> ! {
         let (law, failed) = (self.name.clone(), self.law.failure());
-        resume_unwind(Box::new(OwnControlFailure { law, asked, at_ns, set, failed }))
+        resume_unwind(Box::new(OwnControlFailure { law, function, at_ns, set, failed }))
     }
 }
 
@@ -136,19 +136,19 @@ impl CongestionControl for Own {
             mss: self.mss,
         };
         let (law, window) = (&mut self.law, &mut self.window);
-        let (asked, answer) = match event.signal {
+        let (function, answer) = match event.signal {
             Signal::Loss => ("on_loss", None),
             Signal::Ecn => ("on_ecn", law.on_ecn(window, &shown)),
             Signal::Timeout => ("on_timeout", law.on_timeout(window, &shown)),
         };
-        let (asked, answer) = match answer {
-            Some(answer) => (asked, Some(answer)),
+        let (function, answer) = match answer {
+            Some(answer) => (function, Some(answer)),
             None => ("on_loss", law.on_loss(window, &shown)),
         };
         if answer.is_none() && !self.samples {
             window.ssthresh = (window.cwnd / 2.0).floor().max(2.0);
         }
-        self.check(asked, event.now.0, answer);
+        self.check(function, event.now.0, answer);
         if event.signal == Signal::Timeout {
             self.window.cwnd = 1.0;
         }
