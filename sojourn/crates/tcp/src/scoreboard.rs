@@ -1,39 +1,40 @@
 //! The scoreboard: which segments between SND.UNA and SND.NXT are SACKed, lost and retransmitted,
 //! as ranges and two marks.
 //!
-//! RFC 6675 retransmits lost segments in order, so two marks are enough: below `lost_below` every
-//! segment not SACKed is lost, and below `retransmitted_below` every lost segment was
-//! retransmitted. With the kernel's names for the counts:
+//! RFC 6675 retransmits lost segments in order, so two marks are enough. Below `lost_below` every
+//! segment not SACKed is lost; below `retransmitted_below` every lost segment was retransmitted.
+//! With the kernel's names for the counts:
 //!
 //! ```text
 //! to_retransmit = lost_out - retrans_out
 //! pipe = nxt - una - sacked_out - to_retransmit
 //! ```
 //!
-//! While nothing is lost, nothing here is touched.
+//! While nothing is lost, this file's state does not change.
 //!
-//! RACK compares times of sending. Originals left in order, so those that it finds lost are a
-//! prefix too. Retransmissions are queued in the order in which they left; those found lost count
-//! in `to_retransmit` again, ahead of the others.
+//! RACK compares times of sending. Originals left in order, so the originals that RACK marks as
+//! lost are a prefix too. Retransmissions are queued in the order in which they left. A lost
+//! retransmission counts in `to_retransmit` again, and is retransmitted before the other lost
+//! segments.
 //!
-//! An undo under RACK takes the marks back, and two kinds of segments remain below `lost_below`
-//! that are neither SACKed nor lost (`Cleared`). What RACK had found lost and was not
-//! retransmitted is in flight, but RACK does not look at it again: it takes a segment off its list
-//! as it finds it lost (tsorted_sent_queue), and only a retransmission puts it back. What was
-//! retransmitted is in flight twice, as original and as retransmission, so `to_retransmit` counts
-//! it as -1.
+//! An undo under RACK moves the marks back. Two kinds of segments then remain below `lost_below`
+//! that are neither SACKed nor lost (`Cleared`). A segment that RACK marked as lost and that was
+//! not retransmitted is in flight. RACK does not check it again: RACK removes a segment from its
+//! list when it marks the segment as lost (tsorted_sent_queue), and only a retransmission adds it
+//! again. A retransmitted segment is in flight twice, as original and as retransmission, so
+//! `to_retransmit` counts it as -1.
 //!
-//! Sources: RFC 6675 §§2-5, RFC 8985 §6. Deviations: sets of segments, not of bytes, as all
-//! segments but a transfer's last are of one size. Without RACK a lost retransmission is found by
-//! the timer only (RFC 6675 §5.1). What NextSeg's rules 3 and 4 retransmit is in flight once, not
-//! twice.
+//! Sources: RFC 6675 §§2-5, RFC 8985 §6. Deviations: sets of segments, not of bytes, since all
+//! segments but a transfer's last have one size. Without RACK only the timer detects a lost
+//! retransmission (RFC 6675 §5.1). A segment that NextSeg's rules 3 and 4 retransmit is in flight
+//! once, not twice.
 
 use crate::MAX_SACK_BLOCKS;
 use crate::rack::{DUP_THRESH, Decision};
 use std::collections::VecDeque;
 use units::Span;
 
-/// What the sender knows of the segments beyond SND.UNA.
+/// The sender's knowledge of the segments beyond SND.UNA.
 #[derive(Debug, Default)]
 pub struct Scoreboard {
     sacked_out: u32,
@@ -43,47 +44,48 @@ pub struct Scoreboard {
     lists: Box<Lists>,
 }
 
-/// What is marked as lost at some time.
+/// The segments marked as lost at one moment.
 #[derive(Debug, Default)]
 pub struct Marks {
     lost_below: u32,
     lost_retransmissions: Vec<u32>,
 }
 
-/// What is empty while nothing is lost.
+/// Lists that are empty while nothing is lost.
 #[derive(Debug, Default)]
 struct Lists {
     /// Half-open ranges of SACKed segments, in order, neither touching nor overlapping, all beyond
     /// `una`.
     ranges: Vec<(u32, u32)>,
-    /// Segments below `retransmitted_below` that RACK looks at, in the order in which they left;
-    /// those below SND.UNA or SACKed have arrived. Those that a timeout marked as lost stay.
+    /// Segments below `retransmitted_below` that RACK checks, in the order in which they left.
+    /// Those below SND.UNA or SACKed have arrived. Segments that a timeout marked as lost stay in
+    /// the list.
     retransmissions: VecDeque<u32>,
-    /// Segments below `retransmitted_below` that are lost and to be retransmitted, ascending: their
-    /// retransmissions are lost too.
+    /// Lost segments below `retransmitted_below` that wait for retransmission, ascending: their
+    /// first retransmissions are lost too.
     lost_retransmissions: Vec<u32>,
-    /// Ranges of originals that timeouts marked as lost: RACK looks at them again after an undo.
+    /// Ranges of originals that timeouts marked as lost. RACK checks them again after an undo.
     timed_out: Vec<(u32, u32)>,
-    /// What an undo has cleared, ascending.
+    /// The segments that an undo has cleared, ascending.
     cleared: Vec<Cleared>,
-    /// How often a segment or its retransmission was marked as lost (tp->lost).
+    /// How often an original or a retransmission was marked as lost (tp->lost).
     lost: u32,
 }
 
-/// A segment below `lost_below` that is not lost, by an undo.
+/// A segment below `lost_below` that an undo has cleared of loss.
 #[derive(Clone, Copy, Debug)]
 struct Cleared {
     seq: u32,
-    /// It was retransmitted: original and retransmission are in flight.
+    /// The segment was retransmitted: original and retransmission are in flight.
     twice: bool,
 }
 
-/// What RACK's detection of losses found.
+/// The result of RACK's loss detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detected {
     /// A retransmission was lost (FLAG_LOST_RETRANS).
     pub lost_retransmission: bool,
-    /// The longest time until a segment counts as lost; 0: none is waiting.
+    /// The longest time until a segment counts as lost; 0 if no segment waits.
     pub reo_timeout: Span,
 }
 
@@ -94,25 +96,25 @@ impl Scoreboard {
         self.sacked_out
     }
 
-    /// SACKed segments that directly follow another SACKed one.
+    /// SACKed segments that directly follow another SACKed segment.
     #[inline]
     pub fn merged(&self) -> u32 {
         if self.sacked_out == 0 { 0 } else { self.sacked_out - self.lists.ranges.len() as u32 }
     }
 
-    /// Segments lost and not retransmitted: lost_out - retrans_out, less than 0 where originals are
-    /// in flight beside their retransmissions.
+    /// Lost segments that wait for retransmission: lost_out - retrans_out. The number is negative
+    /// if originals are in flight beside their retransmissions.
     #[inline]
     pub fn to_retransmit(&self) -> i32 {
         self.to_retransmit
     }
 
-    /// How often a segment or its retransmission was marked as lost since the start.
+    /// How often an original or a retransmission was marked as lost since the start.
     pub fn lost(&self) -> u32 {
         self.lists.lost
     }
 
-    /// What is marked as lost now, for `newly_lost`.
+    /// The segments marked as lost now, for `newly_lost`.
     pub fn marks(&self) -> Marks {
         Marks {
             lost_below: self.lost_below,
@@ -120,8 +122,8 @@ impl Scoreboard {
         }
     }
 
-    /// The segments that were marked as lost since `before`, originals and then retransmissions,
-    /// each ascending.
+    /// The segments marked as lost since `before`: first originals, then retransmissions, each
+    /// ascending.
     pub fn newly_lost(&self, before: &Marks, una: u32) -> Vec<u32> {
         let mut newly = Vec::new();
         let from = before.lost_below.max(una);
@@ -140,7 +142,7 @@ impl Scoreboard {
         below - una - self.sacked_below(below) - cleared.count() as u32
     }
 
-    /// What an undo has cleared from `una` on.
+    /// The segments from `una` on that an undo has cleared.
     fn cleared_from(&self, una: u32) -> impl Iterator<Item = &Cleared> {
         let from = self.lists.cleared.partition_point(|it| it.seq < una);
         self.lists.cleared[from..].iter()
@@ -151,8 +153,8 @@ impl Scoreboard {
         self.lists.ranges.last().map_or(0, |r| r.1)
     }
 
-    /// Takes in a SACK block, clipped to what is outstanding. `each` gets the ranges it newly
-    /// covers; returns how many segments they have.
+    /// Records a SACK block, clipped to the outstanding segments. Passes each newly covered range
+    /// to `each` and returns the number of segments in these ranges.
     pub fn sack(
         &mut self,
         block: (u32, u32),
@@ -164,8 +166,8 @@ impl Scoreboard {
         if start >= end {
             return 0;
         }
-        // The ranges that the block touches: from the first that ends at or after its start to the
-        // last that starts at or before its end.
+        // The block touches the ranges from the first that ends at or after its start to the last
+        // that starts at or before its end.
         let from = self.lists.ranges.partition_point(|r| r.1 < start);
         let mut merged = (start, end);
         let mut to = from;
@@ -201,7 +203,7 @@ impl Scoreboard {
         self.lists.ranges.iter().take_while(|r| r.0 < seq).map(|&(s, e)| e.min(seq) - s).sum()
     }
 
-    /// Gives `each` the ranges from `una` to `seq` that are not SACKed.
+    /// Passes to `each` the ranges from `una` to `seq` that are not SACKed.
     pub fn unsacked_below(&self, seq: u32, una: u32, mut each: impl FnMut(u32, u32)) {
         let mut from = una;
         let first = self.lists.ranges.partition_point(|r| r.1 <= una);
@@ -216,8 +218,8 @@ impl Scoreboard {
         }
     }
 
-    /// Gives `each` the ranges, between `una` and `nxt`, of what an ACK with these SACK blocks is the
-    /// first to acknowledge or SACK. As in Linux SACKed segments come before acknowledged ones
+    /// Passes to `each` the ranges between `una` and `nxt` that an ACK with these SACK blocks is
+    /// the first to acknowledge or SACK. As in Linux, SACKed segments precede acknowledged ones
     /// (tcp_sacktag_one, tcp_clean_rtx_queue).
     pub fn newly_delivered(
         &self,
@@ -248,7 +250,8 @@ impl Scoreboard {
         let timed_out = |seq| seq >= copied && timed_out.iter().any(|r| r.0 <= seq && seq < r.1);
         let mut unsacked = Vec::new();
         self.unsacked_below(below, una, |start, end| unsacked.extend(start..end));
-        // The last ones that RACK still looks at, none of them retransmitted, are as if never marked.
+        // The last segments that RACK still checks, none of them retransmitted, return to the
+        // unmarked state.
         while unsacked.pop_if(|&mut last| timed_out(last)).is_some() {}
         let lists = &mut *self.lists;
         let still_cleared = std::mem::take(&mut lists.cleared);
@@ -285,8 +288,8 @@ impl Scoreboard {
         self.to_retransmit = 0;
     }
 
-    /// A DSACK tells that the retransmission of a segment has arrived, whose original had before:
-    /// of the two in flight one is left.
+    /// A DSACK reports that a retransmission has arrived after its original: one of the two in
+    /// flight remains.
     pub fn on_dsack(&mut self, seq: u32, una: u32) {
         if let Ok(at) = self.lists.cleared.binary_search_by_key(&seq, |it| it.seq)
             && self.lists.cleared[at].twice
@@ -296,7 +299,7 @@ impl Scoreboard {
         }
     }
 
-    /// All below `una` is acknowledged.
+    /// All segments below `una` are acknowledged.
     #[inline]
     pub fn advance(&mut self, una: u32) {
         if self.sacked_out > 0 || self.lost_below > una || self.to_retransmit != 0 {
@@ -316,7 +319,8 @@ impl Scoreboard {
         self.recount(una);
     }
 
-    /// RFC 6675's IsLost: marks the segments with DupThresh SACKed above them. True if any is lost.
+    /// RFC 6675's IsLost: marks the segments with DupThresh segments SACKed above them. Returns
+    /// true if any is lost.
     pub fn mark_lost(&mut self, una: u32) -> bool {
         let mut above = 0;
         for &(start, end) in self.lists.ranges.iter().rev() {
@@ -338,7 +342,7 @@ impl Scoreboard {
         self.recount_lost(una);
     }
 
-    /// A timeout: everything outstanding is lost, retransmissions too (tcp_timeout_mark_lost).
+    /// A timeout: all outstanding segments are lost, retransmissions too (tcp_timeout_mark_lost).
     pub fn timeout_mark_lost(&mut self, una: u32, nxt: u32) {
         self.lost_below = nxt;
         self.retransmitted_below = una;
@@ -347,8 +351,8 @@ impl Scoreboard {
         self.recount_lost(una);
     }
 
-    /// A timeout under RACK: the first segment is lost, and those of the others that `is_old`. RACK
-    /// goes on looking at them.
+    /// A timeout under RACK: the first segment and all for which `is_old` is true are lost. RACK
+    /// continues to check them.
     pub fn timeout_mark_lost_rack(&mut self, una: u32, nxt: u32, is_old: impl Fn(u32) -> bool) {
         let is_lost = |seq| seq == una || is_old(seq);
         let from = self.lost_below.max(una);
@@ -373,9 +377,10 @@ impl Scoreboard {
         self.recount_lost(una);
     }
 
-    /// A segment below `retransmitted_below` is found lost (tcp_mark_skb_lost). Where the original
-    /// was in flight beside its retransmission, the retransmission is left in flight, except that a
-    /// timeout retransmits the `first` segment at once. True if it was a retransmission.
+    /// Marks a segment below `retransmitted_below` as lost (tcp_mark_skb_lost). If the original was
+    /// in flight beside its retransmission, the retransmission remains in flight. But a timeout
+    /// retransmits the `first` segment at once. Returns true if the lost segment was a
+    /// retransmission.
     fn lose_again(&mut self, seq: u32, first: bool) -> bool {
         let Err(place) = self.lists.lost_retransmissions.binary_search(&seq) else { return false };
         let cleared = self.lists.cleared.binary_search_by_key(&seq, |it| it.seq);
@@ -386,16 +391,16 @@ impl Scoreboard {
         cleared.is_none()
     }
 
-    /// RACK_detect_loss: marks what `decision` finds lost. Originals and retransmissions are looked
-    /// at apart, each in the order in which they left, up to the first that left after every
-    /// delivered one.
+    /// RACK_detect_loss: marks the segments that `decision` finds lost. Originals and
+    /// retransmissions are checked separately. Each is in the order of departure, and the check
+    /// ends at the first segment that left after all delivered ones.
     pub fn detect_loss(
         &mut self,
         una: u32,
         nxt: u32,
         decision: impl Fn(u32) -> Decision,
     ) -> Detected {
-        let mut found = Detected::default();
+        let mut detected = Detected::default();
         let mut waiting = false;
         let mut seq = self.lost_below.max(una);
         while seq < nxt {
@@ -408,7 +413,7 @@ impl Scoreboard {
                 Decision::Lost => {}
                 Decision::Wait(wait) => {
                     waiting = true;
-                    found.reo_timeout = found.reo_timeout.max(wait);
+                    detected.reo_timeout = detected.reo_timeout.max(wait);
                 }
                 Decision::Unknown => break,
             }
@@ -427,20 +432,20 @@ impl Scoreboard {
             match decision(seq) {
                 Decision::Lost => {
                     self.lists.retransmissions.remove(index);
-                    found.lost_retransmission |= self.lose_again(seq, false);
+                    detected.lost_retransmission |= self.lose_again(seq, false);
                 }
                 Decision::Wait(wait) => {
-                    found.reo_timeout = found.reo_timeout.max(wait);
+                    detected.reo_timeout = detected.reo_timeout.max(wait);
                     index += 1;
                 }
                 Decision::Unknown => break,
             }
         }
         self.recount_lost(una);
-        found
+        detected
     }
 
-    /// Forgets all SACKs at a timeout (ns-2's Sack1, as RFC 2018 §8 allows).
+    /// Clears all SACKs at a timeout (ns-2's Sack1, as RFC 2018 §8 allows).
     pub fn forget_sacks(&mut self) {
         self.lists.ranges.clear();
         self.sacked_out = 0;
@@ -461,8 +466,8 @@ impl Scoreboard {
         )
     }
 
-    /// NextSeg rule 3: the first segment neither SACKed nor lost that has SACKed ones above. Only
-    /// while `to_retransmit` is 0.
+    /// NextSeg rule 3: the first segment neither SACKed nor lost with SACKed segments above it.
+    /// Only valid while `to_retransmit` is 0.
     pub fn next_seg_rule_3(&self, una: u32) -> Option<u32> {
         let seq = self.skip_sacked(self.retransmitted_below.max(self.lost_below).max(una));
         (seq < self.highest_sacked()).then_some(seq)
@@ -472,7 +477,7 @@ impl Scoreboard {
     pub fn on_retransmit(&mut self, seq: u32) {
         if seq < self.retransmitted_below {
             self.lists.lost_retransmissions.remove(0);
-            self.lists.retransmissions.retain(|&other| other != seq);
+            self.lists.retransmissions.retain(|&listed| listed != seq);
         }
         self.retransmitted_below = self.retransmitted_below.max(seq + 1);
         self.to_retransmit -= 1;
@@ -501,13 +506,13 @@ impl Scoreboard {
         self.sacked_to(seq).is_some()
     }
 
-    /// The end of the SACKed range that has the segment, if one has.
+    /// The end of the SACKed range that contains the segment, if any.
     fn sacked_to(&self, seq: u32) -> Option<u32> {
         range_end(&self.lists.ranges, seq)
     }
 
-    /// Counts `to_retransmit` anew: the segments of [retransmitted_below, lost_below) that are not
-    /// SACKed. Where `advance` had nothing to do, the marks are still below `una`.
+    /// Recomputes `to_retransmit`: the segments of [retransmitted_below, lost_below) that are not
+    /// SACKed. If `advance` did nothing, the marks are still below `una`.
     fn recount(&mut self, una: u32) {
         self.retransmitted_below = self.retransmitted_below.max(una);
         if !self.lists.lost_retransmissions.is_empty() {
@@ -538,14 +543,14 @@ impl Scoreboard {
         self.to_retransmit += (to - from - sacked) as i32;
     }
 
-    /// The same after segments were marked as lost, which it counts.
+    /// Recomputes the count after segments were marked as lost, and counts the new losses.
     fn recount_lost(&mut self, una: u32) {
         let before = self.to_retransmit;
         self.recount(una);
         self.lists.lost += (self.to_retransmit - before).max(0) as u32;
     }
 
-    /// After SACKs were taken in.
+    /// Updates the counts after new SACKs.
     pub fn on_sacks(&mut self, una: u32) {
         self.recount(una);
     }
@@ -596,14 +601,14 @@ mod tests {
         ]
     }
 
-    /// A segment in a table of all that were sent, with Linux's three tags.
+    /// A segment in the reference table of all segments sent, with Linux's three tags.
     #[derive(Clone, Copy, Default)]
     struct Entry {
         sacked: bool,
         lost: bool,
         /// Its retransmission is in flight.
         resent: bool,
-        /// RACK looks at it.
+        /// RACK checks the segment.
         listed: bool,
         /// The order of sending.
         sent: u32,
@@ -617,7 +622,7 @@ mod tests {
             (self.sacked, self.listed) = (true, false);
         }
 
-        /// True if its retransmission was lost.
+        /// Marks the segment as lost. Returns true if its retransmission was lost.
         fn lose(&mut self) -> bool {
             let again = !self.sacked && self.lost && self.resent;
             self.resent &= !again;
@@ -642,7 +647,7 @@ mod tests {
             let mut una = 0;
             let mut clock = 0;
             for step in steps {
-                // Losses are found by counting or by time.
+                // Each run detects losses either by counting or by time.
                 let timed = matches!(
                     step,
                     Step::DetectLoss { .. } | Step::TimeoutRack { .. } | Step::UnmarkRack | Step::Dsack { .. }
@@ -664,21 +669,21 @@ mod tests {
                         }
                     }
                     Step::Sack { from, segments } => {
-                        // Never `una` itself: that would have been acknowledged.
+                        // Never `una` itself: a receiver that has it acknowledges it.
                         let block = (una + 1 + from, una + 1 + from + segments);
-                        let mut told = Vec::new();
-                        let new = board.sack(block, una, nxt, |from, to| told.extend(from..to));
+                        let mut newly_covered = Vec::new();
+                        let new = board.sack(block, una, nxt, |from, to| newly_covered.extend(from..to));
                         board.on_sacks(una);
                         let outstanding = block.0.min(nxt)..block.1.min(nxt);
                         let uncovered: Vec<u32> = outstanding.filter(|&seq| !table[seq as usize].sacked).collect();
-                        prop_assert_eq!(told, uncovered);
+                        prop_assert_eq!(newly_covered, uncovered);
                         let covered = table.iter_mut().take(block.1 as usize).skip(block.0 as usize);
-                        let found = covered.filter(|e| !e.sacked).map(Entry::sack).count();
-                        prop_assert_eq!(new, found as u32);
+                        let newly_sacked = covered.filter(|e| !e.sacked).map(Entry::sack).count();
+                        prop_assert_eq!(new, newly_sacked as u32);
                     }
                     Step::Advance { segments } => {
                         una = nxt.min(una + segments);
-                        // The first not acknowledged is not SACKed either.
+                        // The first unacknowledged segment is not SACKed either.
                         while una < nxt && table[una as usize].sacked {
                             una += 1;
                         }
@@ -739,13 +744,13 @@ mod tests {
                             true => Decision::Lost,
                             false => Decision::Unknown,
                         };
-                        let found = board.detect_loss(una, nxt, decision);
+                        let detected = board.detect_loss(una, nxt, decision);
                         let lost = table[una as usize..]
                             .iter_mut()
                             .filter(|e| e.listed && (!e.lost || e.resent) && old(e.sent));
                         let retransmissions = lost.map(|e| (e.lose(), e.listed = false).0);
                         let retransmissions = retransmissions.fold(false, |any, copy| any | copy);
-                        prop_assert_eq!(found.lost_retransmission, retransmissions);
+                        prop_assert_eq!(detected.lost_retransmission, retransmissions);
                     }
                     Step::TimeoutRack { recent } if una < nxt => {
                         let old = |sent: u32| sent + recent < clock;
@@ -764,7 +769,7 @@ mod tests {
                         let seq = una + from;
                         board.on_dsack(seq, una);
                         if let Some(entry) = table.get_mut(seq as usize) {
-                            // Of what is lost, the block is a SACK as well.
+                            // For a lost segment the block is a SACK as well.
                             entry.resent &= entry.lost;
                         }
                     }
@@ -788,7 +793,7 @@ mod tests {
         assert!(!board.mark_lost(0));
         board.sack((7, 8), 0, 20, |_, _| ());
         assert!(board.mark_lost(0));
-        // 0, 1 and 2 have three above; 5 and 6 have one.
+        // 0, 1 and 2 have three segments SACKed above; 5 and 6 have one.
         assert_eq!(
             (board.sacked_out(), board.to_retransmit(), board.next_to_retransmit()),
             (3, 3, Some(0))
@@ -797,8 +802,8 @@ mod tests {
 
     #[test]
     fn old_marks_do_not_count_below_what_is_acknowledged() {
-        // A timeout marks 0 to 9; the ACK of them all leaves the marks where they are; a SACK must
-        // not count from there.
+        // A timeout marks 0 to 9 as lost. The ACK of all of them leaves the marks in place, so a
+        // SACK must not count from there.
         let mut board = Scoreboard::default();
         board.timeout_mark_lost(0, 10);
         board.on_retransmit(0);

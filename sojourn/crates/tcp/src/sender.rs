@@ -1,23 +1,24 @@
-//! The sender: which segment may leave now (here), which are lost (`recovery`), when the
-//! retransmission timer and the loss probe expire (`timeouts`), and in which state it is (`state`).
+//! The sender: which segment may leave now (this file), which segments are lost (`recovery`), when
+//! the retransmission timer and the loss probe expire (`timeouts`), and the sender's state
+//! (`state`).
 //!
 //! Four states, named after Linux's tcp_ca_state. *Open*: cwnd grows. *Recovery*: duplicate ACKs or
-//! SACKs showed a loss; lost segments are retransmitted while cwnd comes down, until everything
+//! SACKs showed a loss. Lost segments are retransmitted while cwnd falls, until all data
 //! outstanding at the start is acknowledged. *Cwr*: the same without a loss, after an ECN echo.
-//! *Loss*: the retransmission timer expired; everything outstanding counts as lost and is
+//! *Loss*: the retransmission timer expired. All outstanding data counts as lost and is
 //! retransmitted in slow start, unless F-RTO finds the timeout spurious.
 //!
 //! In flight (pipe) are always `nxt - una - sacked_out - to_retransmit` segments (see
-//! `scoreboard`), less the duplicate ACKs where there is no SACK. A segment may leave while pipe <
-//! cwnd. Each window of data reduces cwnd once, however many signals come; `recover` is the end of
-//! that window. A needless reduction is undone (see `undo`).
+//! `scoreboard`), less the duplicate ACKs if there is no SACK. A segment may leave while pipe <
+//! cwnd. Each window of data reduces cwnd once, however many signals arrive; `recover` is the end
+//! of that window. A needless reduction is undone (see `undo`).
 //!
 //! Sources: RFC 5681 (slow start, fast retransmit), RFC 6675 (SACK recovery), RFC 6937 (PRR), RFC
 //! 6582 (NewReno), RFC 3042 (limited transmit), RFC 8985 (RACK, tail loss probe), RFC 5682 (F-RTO),
 //! RFC 6298 (timer), RFC 3168 §6.1 (ECN); Linux and ns-2.35 where these leave a choice. Deviations:
-//! no teardown. No zero-window probe: a window narrower than a segment counts as one segment. What
-//! NextSeg's rule 3 retransmits counts as lost, so it is in flight once, not twice. Without RACK a
-//! lost retransmission is found by the timer only.
+//! no teardown. No zero-window probe: a window narrower than a segment counts as one segment. A
+//! segment that NextSeg's rule 3 retransmits counts as lost, so it is in flight once, not twice.
+//! Without RACK only the timer detects a lost retransmission.
 
 #[cfg(test)]
 mod bbr_cases;
@@ -46,50 +47,50 @@ use pacing::Pacer;
 use state::{CaState, EcnState, Frto, Loss, Rearm, Recovery, Rexmit, Tlp};
 use units::{Ecn, Rng, Span, Time};
 
-/// What an ACK reports beyond its number.
+/// The content of an ACK beyond its number.
 struct AckNews {
     acked: u32,
     delivered: u32,
     rtt: Option<Span>,
     echo: Time,
-    /// It tells of marks.
+    /// The ACK reports marks.
     ece: bool,
-    /// A segment from before the last reduction was delivered that was sent only once
+    /// The ACK delivers a segment from before the last reduction that was sent only once
     /// (FLAG_ORIG_SACK_ACKED).
     original: bool,
-    /// It SACKs something new, or without SACK is a duplicate.
+    /// The ACK SACKs something new, or without SACK is a duplicate.
     duplicate: bool,
-    /// The end of the range that its DSACK reports.
+    /// The end of the range that the ACK's DSACK reports.
     dsack_end: Option<u32>,
 }
 
-/// What the segments have in common that an ACK is the first to acknowledge or SACK (Linux's struct
+/// Properties of the segments that an ACK is the first to acknowledge or SACK (Linux's struct
 /// tcp_sacktag_state).
 #[derive(Clone, Copy, Debug, Default)]
 struct SacktagState {
-    /// One of them is from before `recover` and was sent only once.
+    /// One of the segments is from before `recover` and was sent only once.
     original: bool,
-    /// When the first of them left that is SACKed and was sent only once (first_sackt).
+    /// The departure of the first SACKed segment that was sent only once (first_sackt).
     first_sackt: Option<Time>,
-    /// When the last of these left (last_sackt).
+    /// The departure of the last SACKed segment that was sent only once (last_sackt).
     last_sackt: Option<Time>,
-    /// When the last of them left that is acknowledged, not SACKed (last_ackt).
+    /// The departure of the last segment that is acknowledged, not SACKed (last_ackt).
     last_ackt: Option<Time>,
 }
 
-/// What an ACK did.
+/// The effect of an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
-    /// The RTT sample that it gave.
+    /// The ACK's RTT sample.
     pub rtt: Option<Span>,
-    /// Segments it newly acknowledged or SACKed.
+    /// Segments that the ACK newly acknowledged or SACKed.
     pub delivered: u32,
-    /// It acknowledged the last segment of the transfer. True once; ACKs of retransmissions may
-    /// follow.
+    /// The ACK acknowledged the last segment of the transfer. True once; ACKs of retransmissions
+    /// may follow.
     pub complete: bool,
 }
 
-/// Counts since the start.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderStats {
     /// Segments with data sent, retransmissions included.
@@ -104,7 +105,7 @@ pub struct SenderStats {
     pub ecn_reductions: u64,
     /// Tail loss probes.
     pub probes: u64,
-    /// Reductions that proved needless and were undone.
+    /// Reductions of cwnd that were undone as needless.
     pub undos: u64,
 }
 
@@ -122,37 +123,37 @@ struct Settings {
     limited_transmit: bool,
     ns2: Ns2Mode,
     max_window: u32,
-    /// The congestion control wants ECN (Linux's TCP_CONG_NEEDS_ECN): everything is ECT, and the
-    /// receiver tells of each mark.
+    /// The congestion control needs ECN (Linux's TCP_CONG_NEEDS_ECN): every segment is ECT, and the
+    /// receiver reports each mark.
     needs_ecn: bool,
-    /// ACKs tell of each mark.
+    /// ACKs report each mark.
     exact: bool,
-    /// What the congestion control asks for.
+    /// The needs of the congestion control.
     control: Needs,
-    /// Segments are paced whatever the congestion control.
+    /// Segments are paced whatever the congestion control is.
     pacing: bool,
 }
 
 /// The state of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Handshake {
-    /// A SYN is to be sent.
+    /// The SYN is due.
     SendSyn,
     /// The SYN was sent (SYN-SENT).
     SynSent,
-    /// The SYN-ACK has come, and its ACK is to be sent.
+    /// The SYN-ACK has arrived, and its ACK is due.
     SendAck,
 }
 
-/// What only a loss needs.
+/// State that only losses, marks or short segments need.
 struct Cold {
     undo: Undo,
     rack: Rack,
     /// Segments that DSACKs have reported (dsack_dups).
     dsack_dups: u64,
-    /// With exact feedback on marks.
+    /// Present if feedback reports each mark.
     marks: Option<Box<Marks>>,
-    /// For a congestion control that makes segments shorter.
+    /// Present if the congestion control makes segments shorter.
     lengths: Option<Lengths>,
 }
 
@@ -165,21 +166,20 @@ pub struct Sender {
     /// cwnd in whole segments, at least 1.
     cwnd: u32,
     /// Without SACK: duplicate ACKs, each of which means that a segment has left the network (RFC
-    /// 6582's inflation). Below zero in ns-2's Sack1: lost segments that count as in flight all the
-    /// same.
+    /// 6582's inflation). Negative in ns-2's Sack1, where lost segments still count as in flight.
     inflation: i32,
     dup_acks: u32,
     ca_state: CaState,
-    /// `Open` is TCP_CA_Disorder: something is SACKed, or the first segment was retransmitted. No
-    /// loss probe is armed.
+    /// In `Open`: the state is TCP_CA_Disorder. Segments are SACKed, or the first segment was
+    /// retransmitted. No loss probe is armed.
     disorder: bool,
-    /// A DSACK waits for what the next ACK delivers (`Rack::has_dsack`).
+    /// A DSACK waits for the next ACK that delivers anything (`Rack::has_dsack`).
     dsack_waits: bool,
     /// SND.NXT when cwnd last stopped the sender; cwnd is the limit until this is acknowledged
     /// (cwnd_usage_seq).
     cwnd_usage_seq: u32,
     ecn: EcnState,
-    /// The codepoint of what is ECN-capable.
+    /// The codepoint of ECN-capable segments.
     ect: Ecn,
     /// One past the window of data that last reduced cwnd: RFC 6582's `recover`, Linux's high_seq.
     recover: u32,
@@ -201,16 +201,16 @@ pub struct Sender {
     /// Segments of the transfer; `u32::MAX`: endless.
     end: u32,
     last_len: u32,
-    /// The handshake, until its ACK is sent.
+    /// The handshake, until its last ACK is sent.
     handshake: Option<Handshake>,
     pacer: Option<Pacer>,
-    /// For a congestion control that asks for it. There is a pacer then.
+    /// Present if the congestion control needs samples. Then there is a pacer too.
     rate: Option<Box<RateSampler>>,
     stats: SenderStats,
 }
 
 impl Sender {
-    /// A connection that transfers `bytes`, or is endless.
+    /// A connection that transfers `bytes`. With `None` the transfer is endless.
     pub fn new(params: &TcpParams, bytes: Option<u64>) -> Sender {
         let mss = u64::from(params.mss);
         // 2^32 segments are 6 TB; a longer transfer is treated as endless.
@@ -295,13 +295,13 @@ impl Sender {
         sender
     }
 
-    /// The same with the congestion control's random stream.
+    /// Sets the random stream of the congestion control.
     pub fn with_rng(mut self, rng: Rng) -> Sender {
         self.control.set_rng(rng);
         self
     }
 
-    /// The next segment that may leave now. Call until `None`.
+    /// Returns the next segment that may leave now. Call until `None`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         loop {
@@ -323,10 +323,10 @@ impl Sender {
         }
     }
 
-    /// A segment of the handshake. Data may leave after its last one.
+    /// Returns a segment of the handshake. Data may leave after the last of these segments.
     #[cold]
     fn poll_handshake(&mut self, stage: Handshake, now: Time) -> Option<Segment> {
-        // With AccECN the last ACK is ECN-capable as all others are.
+        // With AccECN the last ACK is ECN-capable as all other segments are.
         let established = stage == Handshake::SendAck && self.ecn == EcnState::Accurate;
         let capable = self.settings.needs_ecn || established;
         let bare = Segment {
@@ -385,7 +385,7 @@ impl Sender {
         self.poll_next_seg(now)
     }
 
-    /// An ACK arrives. The common case is one of new data in TCP_CA_Open, without SACKs.
+    /// Handles an ACK. The fast path is an ACK of new data in TCP_CA_Open, without SACKs.
     #[inline]
     pub fn on_ack(&mut self, ack: &AckSegment, now: Time) -> Acked {
         let amiss = ack.ack <= self.una
@@ -425,21 +425,21 @@ impl Sender {
         Acked { rtt, delivered: acked, complete: self.una == self.end }
     }
 
-    /// Any other ACK (tcp_ack).
+    /// Handles any other ACK (tcp_ack).
     #[inline(never)]
     fn on_ack_amiss(&mut self, ack: &AckSegment, now: Time) -> Acked {
         if ack.syn || ack.ack > self.nxt || ack.ack < self.una {
             if ack.syn {
                 self.on_syn_ack(ack, now);
             }
-            // It acknowledges a segment that was never sent, or is older than an ACK seen before.
+            // The ACK acknowledges a segment that was never sent, or is older than an earlier ACK.
             return Acked { rtt: None, delivered: 0, complete: false };
         }
         let acked = ack.ack - self.una;
         let delivery = self.rate.is_some().then(|| self.take_delivered(ack));
         self.rtt_source.on_ack(ack.stamp);
         let mut delivered = acked;
-        // In TCP_CA_Open without SACKs none of this is needed.
+        // TCP_CA_Open without SACKs needs none of this.
         let sacks = ack.sack_count > 0 && self.settings.sack;
         let dsack = if sacks { self.check_dsack(ack) } else { None };
         let dsack_end = dsack.map(|(_, end)| end);
@@ -452,8 +452,8 @@ impl Sender {
             || self.scoreboard.sacked_out() > 0
             || sacks
             || self.tlp.is_sent();
-        // In TCP_CA_CWR alone, too: without SACKs and retransmissions all that is outstanding left
-        // after what is delivered, so RACK can find nothing lost.
+        // This also applies in TCP_CA_CWR. Without SACKs and retransmissions all outstanding
+        // segments left after the delivered ones, so RACK can find no loss.
         let in_order = self.is_calm()
             && self.scoreboard.sacked_out() == 0
             && !sacks
@@ -471,10 +471,10 @@ impl Sender {
                 }
                 RttSource::OneSegment { .. } => self.rtt_sample(ack, last, now),
             };
-            // Segments that were SACKed before counted as delivered then.
+            // Segments that were SACKed earlier were counted as delivered then.
             delivered -= self.sacked_below(ack.ack);
             if !self.settings.sack && self.dup_acks > 0 {
-                // Each duplicate ACK was a segment delivered; one more segment filled the gap.
+                // Each duplicate ACK was for a delivered segment; one more segment filled the gap.
                 delivered = acked.saturating_sub(self.dup_acks).max(1);
             }
             self.una = ack.ack;
@@ -483,8 +483,8 @@ impl Sender {
         }
         let dup_acks = self.dup_acks;
         if self.settings.sack {
-            // RFC 6675 §2: an ACK whose SACK blocks have nothing new is no duplicate, only the
-            // answer to a segment that came twice.
+            // RFC 6675 §2: an ACK whose SACK blocks contain nothing new is not a duplicate. It only
+            // answers a segment that arrived twice.
             if ack.sack_count > 0 {
                 delivered += self.apply_sacks(ack);
             }
@@ -506,7 +506,7 @@ impl Sender {
         }
         let quiet = !alert && self.dup_acks == 0;
         if quiet && !ece {
-            // The common case: new data acknowledged in TCP_CA_Open.
+            // The fast path: new data is acknowledged in TCP_CA_Open.
             if acked > 0 {
                 if self.settings.control.acks {
                     self.cong_avoid(delivered, rtt, ack.one_way, now);
@@ -542,8 +542,8 @@ impl Sender {
         Acked { rtt, delivered, complete: acked > 0 && self.una == self.end }
     }
 
-    /// Tells the congestion control of the RTT of the segment that left at `last`, if the ACK measures
-    /// one (pkts_acked).
+    /// Reports to the congestion control the RTT of the segment that left at `last`, if the ACK
+    /// measures one (pkts_acked).
     fn on_delivered(&mut self, last: Option<Time>, now: Time) {
         if let Some(sent) = last {
             let (srtt, una, nxt) = (self.rtt.srtt(), self.una, self.nxt);
@@ -552,7 +552,7 @@ impl Sender {
         }
     }
 
-    /// A SYN-ACK. The receiver retransmits it until something answers.
+    /// Handles a SYN-ACK. The receiver retransmits it until something answers it.
     #[cold]
     fn on_syn_ack(&mut self, ack: &AckSegment, now: Time) {
         if self.handshake.replace(Handshake::SendAck) != Some(Handshake::SynSent) {
@@ -563,7 +563,8 @@ impl Sender {
         self.on_agreed(ack);
         self.update_snd_wnd(0, ack.window);
         self.rtt_source.on_ack(ack.stamp);
-        // Of a SYN that was sent again the echo tells which, by a clock of whole ms.
+        // If the SYN was retransmitted, the echo shows which SYN is answered, by a clock of whole
+        // ms.
         let sent = match (self.stats.timeouts, self.rtt_source.has_timestamps()) {
             (0, _) => Some(ack.echo),
             (_, true) => sent_by_echo(ack, now),
@@ -576,14 +577,14 @@ impl Sender {
             self.established(now);
         }
         if self.stats.timeouts > 1 {
-            // RFC 5681 §3.1; but one lost SYN does not reduce cwnd, since its timeout was 1 s only
+            // RFC 5681 §3.1. But one lost SYN does not reduce cwnd, since its timeout was only 1 s
             // (RFC 6298 §2.1; tcp_init_transfer).
             self.control.set_cwnd(1.0);
         }
     }
 
-    /// When `on_deadline` is to be called, once `poll` has returned `None`: at the expiry of the
-    /// timer, or the departure of a paced segment.
+    /// The time of the next call of `on_deadline`, once `poll` has returned `None`: the expiry of
+    /// the timer, or the departure of a paced segment.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let departure = self.pacer.as_ref().map_or(Time::NEVER, Pacer::deadline);
@@ -591,7 +592,7 @@ impl Sender {
         (at != Time::NEVER).then_some(at)
     }
 
-    /// The deadline is reached; `poll` afterwards.
+    /// Handles a deadline. Call `poll` afterwards.
     pub fn on_deadline(&mut self, now: Time) {
         if let Some(pacer) = &mut self.pacer {
             pacer.on_deadline(now);
@@ -607,13 +608,14 @@ impl Sender {
                 if !self.tlp.is_sent() {
                     self.tlp = Tlp::Due;
                 }
-                // The probe arms the timer anew. Without a probe the first segment's RTO runs on.
+                // The probe arms the timer again. Without a probe the first segment's RTO keeps
+                // running.
                 self.rearm_rto(now);
             }
         }
     }
 
-    /// The application stops: nothing new is sent; lost segments are still retransmitted.
+    /// The application stops: no new data is sent, but lost segments are still retransmitted.
     pub fn stop(&mut self) {
         self.writer.stop(self.nxt);
         self.update_limits();
@@ -640,17 +642,17 @@ impl Sender {
         self.rtt.srtt().span()
     }
 
-    /// The RTO with its backoff.
+    /// The RTO, with its backoff.
     pub fn rto(&self) -> Span {
         self.rtt.rto()
     }
 
-    /// The first segment that is not acknowledged, and the next one to be sent for the first time.
+    /// The first unacknowledged segment, and the next segment to send for the first time.
     pub fn outstanding(&self) -> (u32, u32) {
         (self.una, self.nxt)
     }
 
-    /// Counts since the start.
+    /// Counters since the start.
     pub fn stats(&self) -> &SenderStats {
         &self.stats
     }
@@ -668,9 +670,9 @@ impl Sender {
     fn update_snd_wnd(&mut self, ack: u32, window: u64) {
         if window != self.snd_wnd {
             self.snd_wnd = window;
-            // Less than a segment counts as one, or nothing would ever leave. As segments are of
-            // one size, this equals the receiver's silly window avoidance and the sender's override
-            // of it (RFC 9293 §3.8.6.2).
+            // A window below one segment counts as one, or nothing would ever leave. As all
+            // segments have one size, this equals the receiver's silly window avoidance and the
+            // sender's override of it (RFC 9293 §3.8.6.2).
             let segments = (window / u64::from(self.settings.mss)).clamp(1, u64::from(u32::MAX));
             self.snd_wnd_segments = segments as u32;
             self.writer.offered(window);
@@ -679,7 +681,7 @@ impl Sender {
         self.right_edge = self.right_edge.max(ack.saturating_add(self.snd_wnd_segments));
     }
 
-    /// After anything that moves cwnd or the receive window: the two limits that `poll` reads.
+    /// Updates the two limits that `poll` reads, after a change of cwnd or the receive window.
     #[inline]
     fn update_limits(&mut self) {
         self.cwnd = (self.control.cwnd() as u32).max(1);
@@ -690,7 +692,7 @@ impl Sender {
                 && self.ca_state.is_open()
                 && self.scoreboard.sacked_out() > 0
             {
-                // Without limited transmit SACKed segments allow nothing new before a recovery.
+                // Without limited transmit, SACKed segments allow no new segment before a recovery.
                 self.send_limit = self.send_limit.min(self.nxt);
             }
         }
@@ -703,7 +705,7 @@ impl Sender {
 
     // --- sending ---
 
-    /// A segment is about to leave, and nothing is in flight.
+    /// A segment is about to leave while nothing is in flight.
     #[cold]
     fn tx_start(&mut self, now: Time) {
         self.control.on_tx_start(self.nxt);
@@ -789,7 +791,7 @@ impl Sender {
         }
     }
 
-    /// The ECN field of a segment that is ECN-capable if ECN was agreed on and `capable`.
+    /// The ECN field of a segment. It is ECT if ECN was agreed on and the segment is `capable`.
     #[inline]
     fn ecn_field(&self, capable: bool) -> Ecn {
         if capable && self.ecn != EcnState::Off { self.ect } else { Ecn::NotEct }
@@ -803,7 +805,7 @@ impl Sender {
         self.send_again(seq, now)
     }
 
-    /// Sends a segment again: a lost one, or as a probe.
+    /// Retransmits a segment, because it is lost or as a probe.
     fn send_again(&mut self, seq: u32, now: Time) -> Segment {
         self.stats.retransmits += 1;
         self.rtt_source.on_retransmit();
@@ -811,8 +813,8 @@ impl Sender {
         self.send(seq, true, now)
     }
 
-    /// Whether lost segments leave before new data: always, except while F-RTO or an undo has them
-    /// in doubt.
+    /// Whether lost segments leave before new data. They do unless F-RTO or an undo has put the
+    /// losses in doubt.
     #[inline]
     fn retransmits_first(&self) -> bool {
         match self.ca_state.rexmit() {
@@ -835,13 +837,13 @@ impl Sender {
             *frto = Frto::Off;
         }
         if seq == self.una && self.settings.rack && self.timer.pending() != Pending::ReoTimeout {
-            // A retransmission has the full RTO again (Linux). RACK may find its loss before that.
+            // A retransmission starts a full RTO (Linux). RACK may detect its loss earlier.
             self.start_rto(now);
         }
         Some(self.retransmit(seq, now))
     }
 
-    /// RFC 6675's NextSeg, rules 3 and 4: in a recovery, where pipe < cwnd and no segment is known
+    /// RFC 6675's NextSeg, rules 3 and 4: in a recovery, while pipe < cwnd and no segment is known
     /// to be lost.
     #[inline]
     fn poll_next_seg(&mut self, now: Time) -> Option<Segment> {
@@ -852,8 +854,8 @@ impl Sender {
             return None;
         }
         if let Some(seq) = self.scoreboard.next_seg_rule_3(self.una) {
-            // Rule 3: not SACKed, with fewer than DupThresh SACKed above. Perhaps no further SACKs
-            // will come to show that it is lost.
+            // Rule 3: a segment that is not SACKed, with fewer than DupThresh segments SACKed
+            // above. Perhaps no further SACK will show that it is lost.
             self.scoreboard.mark_lost_below(seq + 1, self.una);
             self.count_sack1_pipe();
             return self.poll_retransmit(now);
@@ -862,7 +864,7 @@ impl Sender {
             return None;
         }
         // Rule 4, once a recovery: the last outstanding segment, so that SACK and not the timer
-        // finds the loss of a tail. A lost tail lies above every SACK, and so was not
+        // detects the loss of a tail. A lost tail lies above every SACK, so it was not
         // retransmitted. A segment first sent during this recovery is too young.
         let seq = self.scoreboard.last_unsacked(self.una, self.nxt)?;
         if seq < self.scoreboard.highest_sacked() || seq >= self.recover {
@@ -883,13 +885,13 @@ impl Sender {
             return self.pace_at(rate, len, now);
         }
         if !self.settings.pacing {
-            // A congestion control that says at which rate has not said so yet.
+            // The congestion control sets its own rate but has not set one yet.
             return;
         }
         let Some(srtt) = self.rtt.srtt().span() else {
             return;
         };
-        // tcp_update_pacing_rate: max(cwnd, packets_out), as cwnd may just have come down.
+        // tcp_update_pacing_rate: max(cwnd, packets_out), since cwnd may have just fallen.
         let window = self.control.cwnd().max(f64::from(self.nxt - self.una));
         let rate =
             self.control.pacing_gain() * window * f64::from(self.settings.mss) / srtt.as_secs_f64();
@@ -900,8 +902,8 @@ impl Sender {
 
     // --- acknowledgements ---
 
-    /// The RTT sample of an ACK that advances SND.UNA in the common case, if it gives one. Of one
-    /// segment that was sent once the echo is the time of sending.
+    /// The RTT sample, if any, of an ACK that advances SND.UNA on the fast path. If the ACK covers
+    /// one segment that was sent once, its echo is the time of sending.
     #[inline]
     fn rtt_sample(&mut self, ack: &AckSegment, last: Option<Time>, now: Time) -> Option<Span> {
         if !self.rtt_source.has_timestamps() {
@@ -919,9 +921,9 @@ impl Sender {
         Some(self.sample(sent, last, ack.ack, now))
     }
 
-    /// The same, as tcp_clean_rtx_queue and tcp_ack_update_rtt find it: from the first segment that
-    /// is acknowledged now, or if one was retransmitted, from the first that is SACKed now
-    /// (`first_sackt`); else from the echo, by a clock of whole ms.
+    /// The RTT sample as tcp_clean_rtx_queue and tcp_ack_update_rtt compute it. It measures the
+    /// first segment acknowledged now. If a retransmission is among those acknowledged, it measures
+    /// the first segment SACKed now (`first_sackt`), or else uses the echo, by a clock of whole ms.
     #[cold]
     fn rtt_of_acked(
         &mut self,
@@ -939,25 +941,25 @@ impl Sender {
         Some(self.sample(sent, last, ack.ack, now))
     }
 
-    /// RTT sample of a SACK (Linux): an ACK that does not advance SND.UNA SACKs segments that left
-    /// once, the first at `sent`. True if that was before the first outstanding segment was last
-    /// sent: then the timer is armed anew.
+    /// The RTT sample of an ACK that does not advance SND.UNA but SACKs segments sent once (Linux).
+    /// The first of these left at `sent`. Returns true if that was before the first outstanding
+    /// segment was last sent: then the timer is armed again.
     #[cold]
     fn rtt_sample_of_sack(&mut self, sent: Time, last: Option<Time>, now: Time) -> bool {
         self.sample(sent, last, self.una, now);
         sent < self.xmit.xmit_ts(self.una)
     }
 
-    /// tcp_ack_update_rtt: an ACK of all below `una` measures segments that left from `first` to
-    /// `last`.
+    /// tcp_ack_update_rtt: an ACK of all data below `una` measures segments that left from `first`
+    /// to `last`.
     #[inline(always)]
     fn sample(&mut self, first: Time, last: Option<Time>, una: u32, now: Time) -> Span {
         self.rtt.sample(first, last.unwrap_or(first), (una, self.nxt), now)
     }
 
-    /// When the last segment left that an ACK measures, before SND.UNA advances: the last that is
-    /// SACKed now, or else acknowledged. Where one of those acknowledged was sent twice, by the echo
-    /// (ca_rtt_us).
+    /// The departure of the last segment that an ACK measures, before SND.UNA advances. It is the
+    /// last segment SACKed now, or else the last acknowledged. If a retransmission is among those
+    /// acknowledged, the echo decides (ca_rtt_us).
     #[inline]
     fn last_sent(&self, ack: &AckSegment, sacktag: &SacktagState, now: Time) -> Option<Time> {
         if sacktag.last_sackt.is_some() || ack.ack == self.una {
@@ -969,15 +971,15 @@ impl Sender {
         sacktag.last_ackt.or_else(|| Some(self.xmit.xmit_ts(ack.ack - 1)))
     }
 
-    /// The ACK is the first to acknowledge a segment that was retransmitted
+    /// Whether the ACK is the first to acknowledge a retransmitted segment
     /// (FLAG_RETRANS_DATA_ACKED).
     fn acks_retransmitted(&self, ack: &AckSegment) -> bool {
         let xmit = &self.xmit;
         (self.una..ack.ack.min(xmit.retransmitted_end())).any(|seq| xmit.retransmitted(seq))
     }
 
-    /// Lets the congestion control grow cwnd (tcp_cong_avoid). `acked`: the segments that the ACK
-    /// is the first to acknowledge or SACK.
+    /// Lets the congestion control grow cwnd (tcp_cong_avoid). `acked` counts the segments that the
+    /// ACK is the first to acknowledge or SACK.
     #[inline]
     fn cong_avoid(&mut self, acked: u32, rtt: Option<Span>, one_way: Option<Span>, now: Time) {
         let ack = Ack {
@@ -994,8 +996,8 @@ impl Sender {
         self.control.on_ack(&ack);
     }
 
-    /// tcp_is_cwnd_limited: in slow start a cwnd that is more than half used counts as the limit, as
-    /// it doubles faster than it fills.
+    /// tcp_is_cwnd_limited: in slow start, a cwnd that is more than half used counts as the limit,
+    /// since it doubles faster than it fills.
     fn fills_cwnd(&self, acked: u32) -> bool {
         let (cwnd, flight) = (self.control.cwnd(), self.nxt - self.una + acked);
         cwnd < self.control.ssthresh() && cwnd < 2.0 * f64::from(flight)

@@ -312,7 +312,7 @@ fn a_mark_on_the_syn_is_reflected_and_counts_at_neither_end() {
     let (mut sender, mut receiver) = (Sender::new(&dctcp, None), Receiver::new(&dctcp));
     let syn = Segment { ecn: Ecn::Ce, ..burst(&mut sender, at(0))[0] };
     sender.on_ack(&greeting(&mut receiver, &syn, at(0)), at(80));
-    assert_eq!(sender.ce_told().map(|ce| ce.segments), Some(0));
+    assert_eq!(sender.ce_reported().map(|ce| ce.segments), Some(0));
     let sent = burst(&mut sender, at(80));
     receiver.on_segment(&sent[0], at(120));
     assert_eq!(receiver.on_segment(&sent[1], at(120)).expect("at once").ace, 5);
@@ -444,7 +444,7 @@ fn an_answer_with_the_reserved_code_means_accecn() {
     let sent = burst(&mut sender, at(80));
     assert_eq!((sent[0].ace, sent[0].ecn, sent[1].ecn), (0b010, Ecn::Ect0, Ecn::Ect0));
     sender.on_ack(&AckSegment { ack: 1, ace: 6, syn: false, ..answer }, at(160));
-    assert_eq!(sender.ce_told().map(|told| told.segments), Some(1));
+    assert_eq!(sender.ce_reported().map(|told| told.segments), Some(1));
 }
 
 #[test]
@@ -531,7 +531,7 @@ mod recorded {
         let accecn = (option == 1).then_some(begin);
         sender.on_ack(&AckSegment { ace: ace as u8, ecn: field(ecn), accecn, ..answer }, at(80));
         let sent = burst(&mut sender, at(80));
-        let told = |sender: &Sender| sender.ce_told().map_or(0, |ce| ce.segments as i32);
+        let told = |sender: &Sender| sender.ce_reported().map_or(0, |ce| ce.segments as i32);
         let before = told(&sender);
         let accecn = (ack_ce >= 0).then(|| counters(1000 * ack_ce as u32));
         let (ack, ace) = (2, ack_ace as u8);

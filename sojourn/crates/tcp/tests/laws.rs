@@ -618,7 +618,7 @@ fn with_accurate_feedback(params: TcpParams, bytes: u64, channel: Channel) -> Op
     let mut world = World::new(params, Some(bytes), channel);
     world.pump();
     while world.step() {}
-    world.receiver.ce_taken().and(world.sender.ce_told()).is_some().then_some(world)
+    world.receiver.ce_taken().and(world.sender.ce_reported()).is_some().then_some(world)
 }
 
 proptest! {
@@ -631,7 +631,7 @@ proptest! {
         let channel = Channel { ack_loss: 0.0, ..channel };
         let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
         prop_assert_eq!(world.receiver.ce_taken(), Some(world.taken));
-        let told = world.sender.ce_told().unwrap().segments;
+        let told = world.sender.ce_reported().unwrap().segments;
         let amiss = told.abs_diff(world.told.segments);
         prop_assert!(amiss <= world.ambiguous, "told of {told}, not {:?}", world.told);
         prop_assert_eq!(amiss % (ACE_MAX + 1), 0);
@@ -643,7 +643,7 @@ proptest! {
     ) {
         let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
         prop_assert_eq!(world.receiver.ce_taken(), Some(world.taken));
-        let told = world.sender.ce_told().unwrap().segments;
+        let told = world.sender.ce_reported().unwrap().segments;
         prop_assert!(told <= world.told.segments + world.ambiguous);
         prop_assert_eq!(told.abs_diff(world.told.segments) % (ACE_MAX + 1), 0);
     }
@@ -655,7 +655,7 @@ proptest! {
         // Without SACKs there is always room for it.
         let params = params.with(|p| p.recovery.sack = false);
         let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
-        prop_assert_eq!(world.sender.ce_told().unwrap().bytes, world.told.bytes);
+        prop_assert_eq!(world.sender.ce_reported().unwrap().bytes, world.told.bytes);
     }
 }
 

@@ -1,5 +1,5 @@
-//! What a congestion control that samples the delivery rate needs of the sender: the samples, and a
-//! pace of its own. The order within an ACK is Linux's tcp_ack: recovery first, then the sample,
+//! The sender's part for a congestion control that samples the delivery rate: the samples, and a
+//! pacing rate of its own. The order within an ACK is Linux's tcp_ack: recovery, then the sample,
 //! then cwnd (tcp_rate_gen, tcp_cong_control).
 
 use super::Sender;
@@ -10,13 +10,13 @@ use crate::rtt::rtt_by_echo;
 use crate::scoreboard::Marks;
 use units::{Span, Time};
 
-/// Data segments that leave before any is paced (tcp_update_skb_after_send).
+/// The number of data segments that leave before pacing begins (tcp_update_skb_after_send).
 const UNPACED: u64 = 9;
 
-/// What an ACK delivers, found before it is processed.
+/// The delivery of an ACK, measured before the ACK is processed.
 pub(super) struct Delivery {
     measured: Measured,
-    /// When the segment left that gives the RTT, if one was sent once.
+    /// The departure of the segment that gives the RTT, if it was sent once.
     timed: Option<Time>,
     prior_in_flight: u32,
     prior_lost: u32,
@@ -24,7 +24,7 @@ pub(super) struct Delivery {
 }
 
 impl Sender {
-    /// Delivered and lost so far; nothing is counted where no congestion control asks.
+    /// The totals so far. They are zero if the congestion control takes no samples.
     pub(super) fn totals(&mut self) -> Totals {
         let Some(rate) = &mut self.rate else { return Totals::default() };
         rate.set_lost(self.scoreboard.lost());
@@ -42,8 +42,8 @@ impl Sender {
         self.control.on_established(rtt, totals, now);
     }
 
-    /// The application is about to write (tcp_rate_check_app_limited): whether it kept the sender
-    /// waiting.
+    /// The application is about to write (tcp_rate_check_app_limited). If the sender was short of
+    /// data, the samples from here on are application-limited.
     #[cold]
     pub(super) fn check_app_limited(&mut self) {
         let in_flight = self.pipe();
@@ -56,8 +56,8 @@ impl Sender {
         }
     }
 
-    /// A segment leaves: notes what its delivery will be measured against, and when the next one
-    /// may leave.
+    /// A segment leaves: records what its delivery is measured against, and the earliest departure
+    /// of the next segment.
     pub(super) fn pace_at_rate(&mut self, seq: u32, len: u32, retransmit: bool, now: Time) {
         let mut bytes_per_second = self.control.rate();
         if bytes_per_second == Some(0) {
@@ -75,7 +75,8 @@ impl Sender {
         }
     }
 
-    /// When the next segment may leave, by the congestion control's rate, after one of so many bytes.
+    /// Sets the earliest departure of the next segment, after one of `len` bytes at the congestion
+    /// control's rate.
     pub(super) fn pace_at(&mut self, bytes_per_second: u64, len: u32, now: Time) {
         if let Some(pacer) = &mut self.pacer
             && bytes_per_second > 0
@@ -86,8 +87,8 @@ impl Sender {
         }
     }
 
-    /// Measures what the ACK is the first to acknowledge or SACK. The RTT of SACKed segments counts
-    /// before that of acknowledged ones (tcp_clean_rtx_queue).
+    /// Measures the segments that the ACK is the first to acknowledge or SACK. The RTT of SACKed
+    /// segments has precedence over that of acknowledged ones (tcp_clean_rtx_queue).
     pub(super) fn take_delivered(&mut self, ack: &AckSegment) -> Delivery {
         let prior_in_flight = self.pipe();
         let prior_lost = self.scoreboard.lost();
@@ -105,7 +106,7 @@ impl Sender {
             && self.scoreboard.sacked_out() == 0
             && self.una >= xmit.retransmitted_end()
         {
-            // Of segments that were sent once, in order, the last one left last.
+            // Segments that were sent once left in order, so the last one left last.
             if ack.ack > self.una {
                 let last = ack.ack - 1;
                 let sent = xmit.xmit_ts(last);
@@ -131,13 +132,14 @@ impl Sender {
         delivery
     }
 
-    /// What is marked as lost, and how much was so far, if the congestion control wants to know.
+    /// The segments marked as lost and the count of losses so far, if the congestion control takes
+    /// samples.
     pub(super) fn losses(&self) -> Option<(Marks, u32)> {
         self.rate.as_ref().map(|_| (self.scoreboard.marks(), self.scoreboard.lost()))
     }
 
-    /// Tells the congestion control of each segment that was found lost since `before`, when so many
-    /// had been.
+    /// Reports to the congestion control each segment that was marked as lost since `before`, when
+    /// `lost` segments had been.
     #[cold]
     pub(super) fn report_losses(&mut self, before: &Marks, mut lost: u32, now: Time) {
         let Some(rate) = &self.rate else { return };
@@ -149,7 +151,7 @@ impl Sender {
         }
     }
 
-    /// The ACK is processed, which acknowledges and delivers so many segments: the congestion
+    /// The ACK is processed and has acknowledged and delivered so many segments: the congestion
     /// control sets cwnd and its rate.
     pub(super) fn control_by_rate(
         &mut self,

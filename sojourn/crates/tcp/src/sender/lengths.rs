@@ -1,21 +1,22 @@
-//! How long segments are where the congestion control makes some shorter than the MSS (Prague at low
-//! rates). A segment keeps its length when it is sent again.
+//! The lengths of segments for a congestion control that makes some shorter than the MSS (Prague at
+//! low rates). A segment keeps its length when it is retransmitted.
 
 use super::Sender;
 use std::collections::VecDeque;
 
-/// So many short segments are remembered at least, those outstanding among them.
+/// At least this many short segments are remembered, and always those outstanding.
 const REMEMBERED: usize = 1 << 12;
 
-/// What segments lack of the MSS.
+/// The bytes by which segments are shorter than the MSS.
 #[derive(Debug)]
 pub(super) struct Lengths {
     mss: u32,
-    /// The segments shorter than the MSS, ascending, with the bytes that they lack, all up to each.
+    /// The segments shorter than the MSS, ascending. Each has the sum of missing bytes up to and
+    /// including itself.
     short: VecDeque<(u32, u64)>,
-    /// The bytes of those that are forgotten.
+    /// The sum of missing bytes up to the last segment dropped from `short`.
     forgotten: u64,
-    /// Bytes of the transfer that have not left; `None`: it is endless.
+    /// Bytes of the transfer that have not left; `None` if it is endless.
     left: Option<u64>,
 }
 
@@ -24,7 +25,7 @@ impl Lengths {
         Lengths { mss, short: VecDeque::new(), forgotten: 0, left: bytes.map(|bytes| bytes.max(1)) }
     }
 
-    /// The length of a segment that leaves for the first time, at most so long. SND.UNA is `una`.
+    /// The length of a segment that leaves for the first time, at most `payload`. SND.UNA is `una`.
     fn send(&mut self, seq: u32, payload: u32, una: u32) -> u32 {
         let most = payload.min(self.mss);
         let len = self.left.map_or(most, |left| left.min(most.into()) as u32);
@@ -43,7 +44,7 @@ impl Lengths {
         len
     }
 
-    /// Bytes that the segments before this one lack.
+    /// The bytes missing in the segments before this one.
     fn lacking(&self, seq: u32) -> u64 {
         match self.short.partition_point(|&(short, _)| short < seq) {
             0 => self.forgotten,
@@ -63,8 +64,8 @@ impl Lengths {
 }
 
 impl Sender {
-    /// The position in the stream of a segment's first byte; of one long acknowledged as if none
-    /// before it had been shorter than the MSS since.
+    /// The position in the stream of a segment's first byte. For a segment acknowledged long ago,
+    /// all short segments dropped from the record count as earlier ones.
     pub fn first_byte(&self, seq: u32) -> u64 {
         match &self.cold.lengths {
             Some(lengths) => lengths.first_byte(seq),
@@ -90,7 +91,8 @@ impl Sender {
         }
         let len = lengths.send(seq, payload, self.una);
         if let Some(left) = lengths.left {
-            // What is left is more segments than it was if they are short, and maybe fewer at last.
+            // The remaining bytes make more segments if these are short, and perhaps fewer at the
+            // end.
             let end = self.nxt + left.div_ceil(self.settings.mss.into()) as u32;
             if end != self.end {
                 self.end = end;

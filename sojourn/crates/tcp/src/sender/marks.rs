@@ -1,9 +1,10 @@
-//! What the receiver's feedback tells of marks: how much was delivered, and how much of it with CE.
+//! The marks that the receiver's feedback reports: how many segments were delivered, and how many
+//! of these with CE.
 //!
-//! RFC 3168's feedback has one bit. Where the receiver sets it as DCTCP's does, an ACK with ECE
-//! tells that all it delivers was marked. AccECN's field ACE tells how many CE segments have come,
-//! modulo 8; where an ACK delivers more than seven, the option's bytes or the usual number of
-//! segments for an ACK decide how often it has wrapped.
+//! RFC 3168's feedback has one bit. If the receiver sets it as DCTCP's does, an ACK with ECE
+//! reports that all segments it delivers were marked. AccECN's field ACE counts the CE segments
+//! that have arrived, modulo 8. If an ACK delivers more than seven segments, the option's bytes or
+//! the average number of segments for an ACK decide how often ACE has wrapped.
 //!
 //! Source: RFC 8257 §3.2, RFC 9768 §3.2 and appendix A; Linux net/ipv4/tcp_input.c
 //! (tcp_in_ack_event, __tcp_accecn_process).
@@ -15,26 +16,27 @@ use crate::receiver::{ACE_OFFSET, COUNTER_OFFSETS, is_transition, reflection};
 use crate::{AccEcnOption, AckSegment, CeCount, Millis, TcpParams};
 use units::{Ecn, Time};
 
-/// ACE of a SYN-ACK that means AccECN and reflects nothing (RFC 9768 §3.1.2).
+/// ACE of a SYN-ACK that agrees to AccECN but reflects nothing (RFC 9768 §3.1.2).
 const RESERVED: u8 = 0b101;
-/// ACE can tell of so many CE segments.
+/// The largest number of CE segments that ACE can report.
 const ACE_MASK: u32 = 7;
-/// With more segments than these for an ACK, ACKs are thought to be thinned out.
+/// If ACKs cover more segments than this on average, the path is assumed to thin out ACKs.
 const THINNED: u32 = 4;
-/// An average over so many ACKs.
+/// The number of ACKs in the moving average.
 const ACKS: u32 = 64;
-/// From so many segments on, an ACK's share of CE bytes tells its share of segments.
+/// From this many segments on, an ACK's share of CE bytes estimates its share of CE segments.
 const MANY: u32 = 16;
 
-/// How much of the delivered segments was marked.
+/// Counts of delivered segments and of marks.
 pub struct Marks {
     /// Since the start.
     delivered: Delivered,
     /// Bytes with ECT(1), CE and ECT(0) (delivered_ecn_bytes).
     bytes: [u32; 3],
-    /// The one of them that grows (est_ecnfield).
+    /// The one of these counters that grows (est_ecnfield).
     growing: Option<usize>,
-    /// Segments for an ACK, times `ACKS` (pkts_acked_ewma); 0 before the first.
+    /// Average number of segments for an ACK, times `ACKS` (pkts_acked_ewma); 0 before the first
+    /// ACK.
     segments_per_ack: u32,
     /// TSval of the last ACK.
     stamp: Millis,
@@ -44,11 +46,11 @@ pub struct Marks {
     sack: bool,
 }
 
-/// What an ACK delivers, for ACE.
+/// The delivery of an ACK, for decoding ACE.
 struct Delivery {
     segments: u32,
     bytes: u32,
-    /// In TCP_CA_Open or TCP_CA_CWR.
+    /// The state is TCP_CA_Open or TCP_CA_CWR.
     calm: bool,
 }
 
@@ -67,8 +69,8 @@ impl Marks {
         }
     }
 
-    /// Takes an option's counters over; whether they can be relied on (tcp_accecn_process_option).
-    /// Without an option the bytes delivered are those of the counter that grew last, if one alone
+    /// Copies an option's counters. Returns whether they are reliable (tcp_accecn_process_option).
+    /// Without an option the delivered bytes are added to the counter that grew last, if only one
     /// did.
     fn take_option(&mut self, option: Option<AccEcnOption>, bytes: u32) -> bool {
         let Some(option) = option else {
@@ -78,15 +80,15 @@ impl Marks {
             return self.growing.is_some();
         };
         let (before, mut changed, mut ambiguous) = (self.growing, None, false);
-        // All three, whatever has come: so the loop is unrolled.
+        // The loop visits all three fields, so that it is unrolled.
         for (field, offset) in COUNTER_OFFSETS.into_iter().enumerate() {
-            let (told, had) = (option.bytes[field].wrapping_sub(offset), &mut self.bytes[field]);
+            let (counter, known) = (option.bytes[field].wrapping_sub(offset), &mut self.bytes[field]);
             // A signed difference of 24 bits.
-            let delta = (told.wrapping_sub(*had) << 8) as i32 >> 8;
+            let delta = (counter.wrapping_sub(*known) << 8) as i32 >> 8;
             if delta == 0 || field >= usize::from(option.fields) {
                 continue;
             }
-            *had = had.wrapping_add_signed(delta);
+            *known = known.wrapping_add_signed(delta);
             ambiguous |= delta < 0;
             if before != Some(field) {
                 ambiguous |= changed.is_some();
@@ -97,7 +99,7 @@ impl Marks {
         before.is_some() && !ambiguous
     }
 
-    /// CE segments that an ACK is the first to tell of (__tcp_accecn_process).
+    /// The CE segments that this ACK is the first to report (__tcp_accecn_process).
     fn newly_ce(&mut self, ack: &AckSegment, delivery: &Delivery) -> u32 {
         let newer = std::mem::replace(&mut self.stamp, ack.stamp) != ack.stamp;
         let n = delivery.segments;
@@ -112,12 +114,12 @@ impl Marks {
             0 => n * ACKS,
             average => (average * (ACKS - 1) + n * ACKS) / ACKS,
         };
-        let told = u32::from(ack.ace).wrapping_sub(ACE_OFFSET);
-        let delta = told.wrapping_sub(self.delivered.ce) & ACE_MASK;
+        let reported = u32::from(ack.ace).wrapping_sub(ACE_OFFSET);
+        let delta = reported.wrapping_sub(self.delivered.ce) & ACE_MASK;
         if n <= ACE_MASK {
             return delta;
         }
-        // As many as ACE and the segments allow.
+        // The largest number that ACE and the delivered segments allow.
         let safe = n - (n.wrapping_sub(delta) & ACE_MASK);
         if !reliable {
             return if self.segments_per_ack > THINNED * ACKS { delta } else { safe };
@@ -138,14 +140,14 @@ impl Marks {
 }
 
 impl Sender {
-    /// The marks that feedback has told of so far; `None` without feedback on each mark.
-    pub fn ce_told(&self) -> Option<CeCount> {
+    /// The marks that feedback has reported so far; `None` if feedback does not report each mark.
+    pub fn ce_reported(&self) -> Option<CeCount> {
         let marks = self.cold.marks.as_ref().filter(|_| self.ecn != EcnState::Off)?;
         Some(CeCount { segments: marks.delivered.ce, bytes: marks.bytes[1] })
     }
 
-    /// An ACK has delivered so many segments. The congestion control hears of it. Whether the ACK
-    /// tells of marks.
+    /// An ACK has delivered `segments`. Reports them to the congestion control. Returns whether the
+    /// ACK reports marks.
     #[cold]
     pub(super) fn count_marks(&mut self, ack: &AckSegment, segments: u32, now: Time) -> bool {
         let (calm, echo) = (self.is_calm(), self.ecn != EcnState::Off && ack.ece());
@@ -162,7 +164,8 @@ impl Sender {
         let all = &mut marks.delivered;
         all.packets = all.packets.wrapping_add(segments);
         all.ce = all.ce.wrapping_add(ce);
-        // One that sets cwnd by itself waits for the end of the ACK (`control_by_marks`).
+        // A congestion control that sets cwnd by itself is called at the end of the ACK
+        // (`control_by_marks`).
         if !self.settings.control.sets_cwnd
             && let Some(event) = self.ack_event(segments, now)
         {
@@ -171,8 +174,8 @@ impl Sender {
         if self.ecn == EcnState::Accurate { ce > 0 } else { echo }
     }
 
-    /// A congestion control that sets cwnd by itself does so, at the end of an ACK that has
-    /// delivered so many segments.
+    /// At the end of an ACK that delivered `segments`: a congestion control that sets cwnd by
+    /// itself does so now.
     #[cold]
     pub(super) fn control_by_marks(&mut self, segments: u32, now: Time) {
         if let Some(event) = self.ack_event(segments, now) {
@@ -193,7 +196,7 @@ impl Sender {
         })
     }
 
-    /// What the SYN-ACK agrees to (tcp_ecn_rcv_synack).
+    /// Applies the agreement that the SYN-ACK makes (tcp_ecn_rcv_synack).
     #[cold]
     pub(super) fn on_agreed(&mut self, ack: &AckSegment) {
         if self.ecn != EcnState::Accurate {
@@ -213,9 +216,9 @@ impl Sender {
         }
         let sent = if self.settings.needs_ecn { self.ect } else { Ecn::NotEct };
         if ack.ecn == Ecn::Ce && ack.ace != RESERVED && !is_transition(sent, ack.ace) {
-            // Something on the way clears or sets the field: nothing is ECN-capable any more. That
-            // ECT(1) becomes ECT(0) passes (tcp_ect_transition_valid). Linux 7.3 looks only where the
-            // SYN-ACK has come with CE; RFC 9768 §3.2.2.2 asks for it always.
+            // The path clears or sets the field, so no segment is ECN-capable from now on. A change
+            // from ECT(1) to ECT(0) is accepted (tcp_ect_transition_valid). Linux 7.3 checks only
+            // if the SYN-ACK arrives with CE; RFC 9768 §3.2.2.2 always requires the check.
             self.ect = Ecn::NotEct;
         }
         if let Some(marks) = &mut self.cold.marks {
@@ -223,7 +226,7 @@ impl Sender {
         }
     }
 
-    /// A SYN-ACK comes again: its ACK reflects how this one came.
+    /// A SYN-ACK arrives again: the next ACK reflects the ECN field of this copy.
     #[cold]
     pub(super) fn reflect_latest(&mut self, ack: &AckSegment) {
         if let Some(marks) = &mut self.cold.marks {
@@ -231,8 +234,8 @@ impl Sender {
         }
     }
 
-    /// There is no AccECN. A congestion control that needs it is Reno from now on, without ECN and
-    /// without a pace of its own (TCP_CONG_NO_FALLBACK_RFC3168).
+    /// AccECN was not agreed on. A congestion control that needs it becomes Reno, without ECN and
+    /// without a pacing rate of its own (TCP_CONG_NO_FALLBACK_RFC3168).
     #[cold]
     pub(super) fn fall_back(&mut self) {
         if self.control.fall_back() {
@@ -246,8 +249,8 @@ impl Sender {
         }
     }
 
-    /// A SYN asks for ECN: the first, and with AccECN the second too (RFC 3168 §6.1.1.1;
-    /// tcp_ecn_fallback). ECN may be why one was dropped.
+    /// Whether a SYN asks for ECN: the first does, and with AccECN the second too (RFC 3168
+    /// §6.1.1.1; tcp_ecn_fallback). ECN may be the reason why a SYN was dropped.
     pub(super) fn asks_for_ecn(&self) -> bool {
         match self.ecn {
             EcnState::Off => false,
@@ -256,7 +259,8 @@ impl Sender {
         }
     }
 
-    /// ACE of the handshake's segments: a SYN asks for AccECN, the last ACK reflects the SYN-ACK.
+    /// ACE of the handshake's segments: a SYN asks for AccECN, and the last ACK reflects the
+    /// SYN-ACK.
     pub(super) fn ace_of_handshake(&self, stage: Handshake) -> u8 {
         if self.ecn != EcnState::Accurate {
             return 0;
@@ -276,9 +280,9 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// CE segments that an ACK tells of: it delivers so many full segments, its field ACE counts
-    /// `ce` and its option, if it has one, bytes with ECT(1), CE and ECT(0).
-    fn told(marks: &mut Marks, segments: u32, ce: u32, option: Option<[u32; 3]>) -> u32 {
+    /// The CE segments that an ACK reports. It delivers `segments` full segments, its field ACE
+    /// counts `ce`, and its option, if any, counts bytes with ECT(1), CE and ECT(0).
+    fn reported_ce(marks: &mut Marks, segments: u32, ce: u32, option: Option<[u32; 3]>) -> u32 {
         let counters = |bytes: [u32; 3]| AccEcnOption {
             bytes: [0, 1, 2].map(|field| bytes[field] + COUNTER_OFFSETS[field]),
             fields: 3,
@@ -300,29 +304,29 @@ mod tests {
         marks.newly_ce(&ack, &Delivery { segments, bytes: segments * MSS, calm: true })
     }
 
-    /// An ACK of one segment has come, with these counters.
+    /// The state after an ACK of one segment with these counters.
     fn after(option: Option<[u32; 3]>) -> Marks {
         let mut marks = Marks::new(&TcpParams::LINUX.with(|p| p.mss = MSS));
-        assert_eq!(told(&mut marks, 1, 0, option), 0);
+        assert_eq!(reported_ce(&mut marks, 1, 0, option), 0);
         marks
     }
 
     #[test]
     fn an_option_is_relied_on_from_the_second_on_and_not_where_a_counter_falls() {
-        // Of eight segments ACE can tell 0 or 8; the option says that none was marked.
+        // With eight segments ACE can report 0 or 8; the option shows that none was marked.
         let next = |option| Some([0, 0, option]);
-        assert_eq!(told(&mut after(next(1000)), 8, 0, next(9000)), 0);
-        assert_eq!(told(&mut after(None), 8, 0, next(9000)), 8, "the first");
-        assert_eq!(told(&mut after(next(1000)), 8, 0, next(500)), 8, "it falls");
+        assert_eq!(reported_ce(&mut after(next(1000)), 8, 0, next(9000)), 0);
+        assert_eq!(reported_ce(&mut after(None), 8, 0, next(9000)), 8, "the first");
+        assert_eq!(reported_ce(&mut after(next(1000)), 8, 0, next(500)), 8, "it falls");
     }
 
     #[test]
     fn with_more_than_four_segments_an_ack_is_usual_none_counts_as_wrapped() {
         let wrapped = [252, 253].map(|average| {
             let mut marks = after(None);
-            // With this ACK of eight the average is 256 or 257 of 64.
+            // With this ACK of eight segments the average is 256 or 257, in 64ths.
             marks.segments_per_ack = average;
-            told(&mut marks, 8, 0, None)
+            reported_ce(&mut marks, 8, 0, None)
         });
         assert_eq!(wrapped, [8, 0]);
     }
@@ -331,11 +335,11 @@ mod tests {
     fn from_sixteen_segments_on_the_share_of_bytes_tells_how_often_ace_has_wrapped() {
         let of = |segments, ce, bytes| {
             let mut marks = after(Some([0, 0, 1000]));
-            told(&mut marks, segments, ce, Some([0, bytes, 1000 + segments * MSS - bytes]))
+            reported_ce(&mut marks, segments, ce, Some([0, bytes, 1000 + segments * MSS - bytes]))
         };
         // Four segments, or twelve, cannot have 5000 bytes.
         assert_eq!([15, 16].map(|segments| of(segments, 4, 5000)), [12, 4]);
-        // Eight of sixteen, one of them short.
+        // Eight of sixteen segments, one of which is short.
         assert_eq!(of(16, 0, 7500), 8);
         assert_eq!(of(16, 0, 16_000), 16);
     }

@@ -2,28 +2,28 @@
 
 use units::{Span, Time};
 
-/// When the next segment may leave.
+/// The earliest departure of the next segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pacer {
-    /// Its earliest departure (tcp_wstamp_ns).
+    /// The earliest departure of the next segment (tcp_wstamp_ns).
     departure: Time,
-    /// A segment could leave but for that.
+    /// Only the departure time keeps a segment from leaving.
     blocks: bool,
     burst: Burst,
 }
 
-/// Segments that leave at one instant, as one that a card cuts (TSO).
+/// Segments that leave at one instant, as if the card had cut them from one (TSO).
 #[derive(Clone, Copy, Debug, Default)]
 struct Burst {
     at: Time,
-    /// So many more may leave at that instant.
+    /// The number of further segments that may leave at that instant.
     left: u32,
-    /// How late it began, less what was made good.
+    /// The burst's lateness, less the part made up.
     late: Span,
 }
 
 impl Pacer {
-    /// Whether nothing may leave yet.
+    /// Whether no segment may leave yet.
     #[inline]
     pub fn blocks(&mut self, now: Time) -> bool {
         let in_burst = self.burst.left > 0 && self.burst.at == now;
@@ -32,13 +32,13 @@ impl Pacer {
         blocks
     }
 
-    /// When a blocked segment may leave; NEVER: none is blocked.
+    /// The departure of a blocked segment; NEVER if none is blocked.
     #[inline]
     pub fn deadline(&self) -> Time {
         if self.blocks { self.departure } else { Time::NEVER }
     }
 
-    /// The deadline may be reached.
+    /// Unblocks the segment if its departure is reached.
     pub fn on_deadline(&mut self, now: Time) {
         self.blocks &= self.departure > now;
     }
@@ -53,9 +53,9 @@ impl Pacer {
         self.departure
     }
 
-    /// A segment leaves of a congestion control that says at which rate, so that the next one leaves
-    /// a `gap` later, or at once if fewer than `burst` have left at this instant: then the gaps add up.
-    /// What a burst was late is made good, up to half of them (tcp_update_skb_after_send).
+    /// A segment leaves whose congestion control sets a rate. The next one leaves a `gap` later, or
+    /// at once if fewer than `burst` have left at this instant: then the gaps add up. A late burst
+    /// makes up its lateness, up to half of its gaps (tcp_update_skb_after_send).
     #[inline]
     pub fn sent_at_rate(&mut self, gap: Span, burst: u32, now: Time) {
         if self.burst.left > 0 && self.burst.at == now {
@@ -71,7 +71,7 @@ impl Pacer {
         self.departure += Span(gap.0 - spared.0);
     }
 
-    /// A timeout: what it has lost leaves at once.
+    /// A timeout: the segments that it marks as lost leave at once.
     pub fn reset(&mut self, now: Time) {
         self.departure = self.departure.min(now);
         self.blocks = false;
@@ -103,14 +103,14 @@ mod tests {
         }
         assert!(pacer.blocks(Time(100)));
         assert_eq!(pacer.deadline(), Time(130));
-        // One that ends early has waited for what left.
+        // A burst that ends early waits only for the segments that left.
         pacer.sent_at_rate(Span(10), 3, Time(130));
         assert!(pacer.blocks(Time(135)));
         assert_eq!(pacer.deadline(), Time(140));
     }
 
-    /// As if it were one packet: late by 12, of which half of 3 · 10 could be made good; late by 40, of
-    /// which 15 are.
+    /// The burst counts as one packet. It is 12 late and makes up all of that, since half of 3 · 10
+    /// is 15. Or it is 40 late and makes up 15.
     #[test]
     fn a_burst_that_is_late_makes_up_to_half_of_its_time_good() {
         for (late, next) in [(12, 112 + 30 - 12), (40, 140 + 30 - 15)] {

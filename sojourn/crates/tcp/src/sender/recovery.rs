@@ -1,9 +1,9 @@
-//! Recovery: what is lost, which reductions are needless, how cwnd comes down, and when a recovery
-//! ends. It is Linux's tcp_fastretrans_alert and what that calls; each function's comment names its
-//! counterpart.
+//! Recovery: which segments are lost, which reductions are needless, how cwnd falls, and when a
+//! recovery ends. It follows Linux's tcp_fastretrans_alert and its callees; each function's comment
+//! names its counterpart.
 //!
-//! RACK (RFC 8985) or RFC 6675 find losses; without SACK duplicate ACKs do (RFC 6582). PRR (RFC
-//! 6937) brings cwnd down. F-RTO (RFC 5682), timestamps and DSACKs find needless reductions.
+//! RACK (RFC 8985) or RFC 6675 detect losses; without SACK, duplicate ACKs do (RFC 6582). PRR (RFC
+//! 6937) reduces cwnd. F-RTO (RFC 5682), timestamps and DSACKs detect needless reductions.
 
 use super::state::{CaState, EcnState, Frto, Loss, Prr, Recovery, Tlp};
 use super::{AckNews, SacktagState, Sender};
@@ -17,22 +17,22 @@ use crate::timer::Pending;
 use crate::undo::Undo;
 use units::{Span, Time};
 
-/// What the ACK has done besides.
+/// Further effects of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Alerted {
-    /// The timer is armed for RACK's reordering window, and stays so (without
+    /// The timer is armed for RACK's reordering window and must stay so (without
     /// FLAG_SET_XMIT_TIMER).
     pub rack_armed_timer: bool,
 }
 
 impl Sender {
-    /// The SACK blocks of an ACK; none where SACK was not agreed on.
+    /// The SACK blocks of an ACK; empty if SACK was not agreed on.
     pub(super) fn sacks<'a>(&self, ack: &'a AckSegment) -> &'a [(u32, u32)] {
         if self.settings.sack { &ack.sacks[..usize::from(ack.sack_count)] } else { &[] }
     }
 
-    /// tcp_check_dsack: the range that the first SACK block reports as a duplicate (RFC
-    /// 2883 §4): a block below the ACK, or within the second block.
+    /// tcp_check_dsack: the range that the first SACK block reports as a duplicate (RFC 2883 §4).
+    /// The block lies below the ACK, or within the second block.
     #[cold]
     pub(super) fn check_dsack(&mut self, ack: &AckSegment) -> Option<(u32, u32)> {
         let (first, second) = (ack.sacks[0], ack.sacks[1]);
@@ -40,15 +40,15 @@ impl Sender {
         if first.0 >= ack.ack && !within {
             return None;
         }
-        // More duplicates than retransmissions: the path doubles packets, and a DSACK says nothing of
-        // ours (tcp_dsack_seen).
+        // More duplicates than retransmissions: the path duplicates packets, so a DSACK proves
+        // nothing about our retransmissions (tcp_dsack_seen).
         self.cold.dsack_dups += u64::from(first.1.saturating_sub(first.0));
         if self.cold.dsack_dups > self.stats.retransmits {
             return None;
         }
         for seq in first.0..first.1.min(self.nxt) {
-            // An outstanding segment must have been retransmitted. Of an acknowledged one this is
-            // taken for granted, as in Linux.
+            // An outstanding segment must have been retransmitted. An acknowledged segment is
+            // assumed to be retransmitted, as in Linux.
             if seq < self.una || self.xmit.retransmitted(seq) {
                 self.cold.undo.on_dsack(seq);
             }
@@ -62,12 +62,12 @@ impl Sender {
         Some(first)
     }
 
-    /// The tail loss probe was a retransmission of the segment before `end`.
+    /// Whether the tail loss probe was a retransmission of the segment before `end`.
     fn is_tlp_retransmission(&self, end: u32) -> bool {
         matches!(self.tlp, Tlp::Sent { end_seq, retransmitted: Some(_) } if end_seq == end)
     }
 
-    /// Looks at each segment that the ACK is the first to acknowledge or SACK (tcp_sacktag_one,
+    /// Visits each segment that the ACK is the first to acknowledge or SACK (tcp_sacktag_one,
     /// tcp_clean_rtx_queue).
     #[cold]
     pub(super) fn sacktag(
@@ -84,9 +84,10 @@ impl Sender {
         let (xmit, rack, recover) = (&self.xmit, &mut self.cold.rack, self.recover);
         let prior_fack = self.scoreboard.highest_sacked().max(self.una);
         let min_rtt = self.rtt.min_rtt();
-        // The first segments that were sent once and are SACKed behind others, and acknowledged.
+        // The first segments sent once and delivered below an earlier SACK: SACKed now, and
+        // acknowledged now.
         let (mut reord, mut reord_acked) = (self.nxt, self.nxt);
-        // When the segment left that left last.
+        // The latest departure of a delivered segment.
         let mut newest = None;
         let mut look = |from: u32, to: u32| {
             for seq in from..to {
@@ -111,13 +112,14 @@ impl Sender {
                 }
             }
         };
-        // RACK.rtt is that of the segment looked at last.
+        // RACK.rtt is the RTT of the segment visited last.
         self.scoreboard.newly_delivered(ack.ack, sacks, outstanding, &mut look);
         if let Some((start, end)) = dsack {
-            // A retransmission was needless whose original is SACKed: that was overtaken.
-            let found = (start.max(self.una)..end.min(self.nxt))
+            // The retransmission of a SACKed original was needless: other segments overtook the
+            // original.
+            let overtaken = (start.max(self.una)..end.min(self.nxt))
                 .find(|&seq| self.xmit.retransmitted(seq) && self.scoreboard.is_sacked(seq));
-            reord = reord.min(found.unwrap_or(reord));
+            reord = reord.min(overtaken.unwrap_or(reord));
         }
         let fack = sacks.iter().map(|block| block.1.min(self.nxt)).fold(prior_fack, u32::max);
         let in_loss = matches!(self.ca_state, CaState::Loss(_));
@@ -132,7 +134,8 @@ impl Sender {
         sacktag
     }
 
-    /// tcp_fastretrans_alert: everything but the common case. Duplicates, SACKs, ECN, recovery.
+    /// tcp_fastretrans_alert: all ACKs off the fast path, with duplicates, SACKs, ECN echoes or a
+    /// recovery.
     pub(super) fn fastretrans_alert(
         &mut self,
         ack: &AckSegment,
@@ -140,8 +143,8 @@ impl Sender {
         now: Time,
     ) -> Alerted {
         let AckNews { acked, delivered, rtt, ece: echo, .. } = news;
-        // Without SACK an ACK after a timeout may acknowledge much that had arrived before it: it
-        // counts for one segment (RFC 3465 §2.3).
+        // Without SACK, an ACK after a timeout may acknowledge many segments that arrived before
+        // the timeout: it counts as one segment (RFC 3465 §2.3).
         let without_sack = matches!(self.ca_state, CaState::Loss(_)) && !self.settings.sack;
         let delivered = if without_sack { delivered.min(1) } else { delivered };
         if echo {
@@ -176,8 +179,8 @@ impl Sender {
         let mut detected = Detected::default();
         match self.ca_state {
             CaState::Open => {
-                // RFC 6582 §3.2 step 2. RFC 6675 needs no such check: SACKs tell a new loss from
-                // segments that came twice.
+                // RFC 6582 §3.2 step 2. RFC 6675 needs no such check: SACKs distinguish a new loss
+                // from segments that arrived twice.
                 let new_window_only = !self.settings.sack || self.settings.ns2.sack_bug_fix;
                 if (!new_window_only || self.is_new_window())
                     && self.time_to_recover(&mut detected, now)
@@ -193,7 +196,7 @@ impl Sender {
                     self.count_sack1_pipe();
                     self.cwnd_reduction(delivered, self.progress(acked, before));
                 } else if echo && (!self.settings.ns2.ecn_once_a_window || self.is_new_window()) {
-                    // tcp_try_to_open looks at no window: after an undo, or right after a recovery,
+                    // tcp_try_to_open checks no window: after an undo, or right after a recovery,
                     // an echo reduces cwnd at once.
                     self.enter_cwr(now);
                     self.cwnd_reduction(delivered, acked > 0);
@@ -234,8 +237,8 @@ impl Sender {
             }
             CaState::Loss(_) => {
                 if self.settings.frto && !self.settings.sack {
-                    // A duplicate after F-RTO's new data means that some of that has arrived, which
-                    // makes room for lost segments.
+                    // A duplicate after F-RTO's new data means that some new data has arrived,
+                    // which makes room for lost segments.
                     let arrived = acked == 0 && self.nxt > self.recover;
                     self.inflation = if arrived { self.inflation + 1 } else { 0 };
                 }
@@ -255,20 +258,20 @@ impl Sender {
             && !self.settings.sack
             && matches!(self.ca_state, CaState::Open | CaState::Cwr(_))
         {
-            // RFC 3042: each of the first duplicates allows a new segment. With SACK pipe does the
-            // same.
+            // RFC 3042: each of the first duplicates allows a new segment. With SACK, pipe has the
+            // same effect.
             self.inflation = self.dup_acks.min(DUP_THRESH - 1) as i32;
         }
         Alerted { rack_armed_timer: detected.reo_timeout > Span::ZERO }
     }
 
-    /// The ACK advances SND.UNA and shows no new loss, where so many had been found before it
-    /// (FLAG_SND_UNA_ADVANCED without newly_lost).
+    /// The ACK advances SND.UNA and shows no new loss (FLAG_SND_UNA_ADVANCED without newly_lost).
+    /// `lost` is the number of losses before the ACK.
     fn progress(&self, acked: u32, lost: u32) -> bool {
         acked > 0 && self.scoreboard.lost() == lost
     }
 
-    /// tcp_try_keep_open: whether TCP_CA_Open is TCP_CA_Disorder.
+    /// tcp_try_keep_open: decides whether TCP_CA_Open is TCP_CA_Disorder.
     pub(super) fn try_keep_open(&mut self) {
         if self.settings.tlp {
             self.disorder = self.ca_state.is_open()
@@ -278,7 +281,7 @@ impl Sender {
         }
     }
 
-    /// Nothing is lost (TCP_CA_Open, TCP_CA_CWR).
+    /// No segment is marked as lost (TCP_CA_Open, TCP_CA_CWR).
     pub(super) fn is_calm(&self) -> bool {
         matches!(self.ca_state, CaState::Open | CaState::Cwr(_))
     }
@@ -294,7 +297,7 @@ impl Sender {
         packet_delayed || self.cold.undo.all_retrans_dsacked() || originals_arrived
     }
 
-    /// Undoes the reduction if it has proved needless, while the recovery goes on
+    /// Undoes the reduction if it has proved needless, while the recovery continues
     /// (tcp_try_undo_partial, tcp_try_undo_dsack, tcp_try_undo_loss).
     fn try_undo(&mut self, news: &AckNews) {
         match self.ca_state {
@@ -307,8 +310,8 @@ impl Sender {
             CaState::Cwr(_) => {}
             CaState::Recovery(mut recovery) => {
                 if news.acked > 0 && self.cold.undo.packet_delayed(news.echo) {
-                    // tcp_try_undo_partial: an original filled the hole. Until the retransmissions
-                    // are acknowledged, losses are in doubt.
+                    // tcp_try_undo_partial: an original filled the hole. The losses are in doubt
+                    // until the retransmissions are acknowledged.
                     let fack = self.scoreboard.highest_sacked().max(self.una);
                     self.cold.rack.check_reordering(self.una - news.acked, fack);
                     if self.scoreboard.retrans_out(self.una) > 0 {
@@ -335,10 +338,10 @@ impl Sender {
     }
 
     /// F-RTO (RFC 5682 §3.1; tcp_process_loss): the first ACK that advances SND.UNA allows new
-    /// data; the next ACK decides by what it acknowledges.
+    /// data; the next ACK decides by the segments that it acknowledges.
     fn process_frto(&mut self, news: &AckNews) -> Frto {
         if self.nxt > self.recover {
-            // Step 3a: new data has arrived and nothing from before the timeout: the loss was real.
+            // Step 3a: new data has arrived and no data from before the timeout: the loss was real.
             if news.duplicate { Frto::Off } else { Frto::Undecided }
         } else if news.acked > 0 {
             self.recover = self.nxt;
@@ -348,9 +351,9 @@ impl Sender {
         }
     }
 
-    /// tcp_undo_cwnd_reduction: cwnd and ssthresh become what they were before, or stay if they are
-    /// larger now (tcp_reno_undo_cwnd, which Linux's CUBIC and Vegas use too). With `unmark`
-    /// nothing counts as lost any more.
+    /// tcp_undo_cwnd_reduction: restores the earlier cwnd and ssthresh, unless they are larger now
+    /// (tcp_reno_undo_cwnd, which Linux's CUBIC and Vegas use too). With `unmark`, no segment
+    /// counts as lost any more.
     fn undo_cwnd_reduction(&mut self, unmark: bool) {
         self.stats.undos += 1;
         match (unmark, self.settings.rack) {
@@ -376,13 +379,13 @@ impl Sender {
         self.enter_open();
     }
 
-    /// tcp_time_to_recover: duplicates or SACKs show that a segment is lost. With SACK they need
-    /// not come in a row.
+    /// tcp_time_to_recover: duplicates or SACKs show that a segment is lost. With SACK the
+    /// duplicates need not be consecutive.
     fn time_to_recover(&mut self, detected: &mut Detected, now: Time) -> bool {
         if self.settings.rack {
             *detected = self.identify_loss(now);
-            // Lost segments count even if they were retransmitted. When a recovery ends, those are
-            // of data sent since it began.
+            // Lost segments count even if they were retransmitted. At the end of a recovery they
+            // are from data sent during the recovery.
             return self.scoreboard.lost_out(self.una) > 0;
         }
         if self.settings.sack {
@@ -392,7 +395,8 @@ impl Sender {
         }
     }
 
-    /// tcp_identify_packet_loss: marks what SACKs show to be lost, by RACK or by RFC 6675.
+    /// tcp_identify_packet_loss: marks the segments that SACKs show to be lost, by RACK or by RFC
+    /// 6675.
     fn identify_loss(&mut self, now: Time) -> Detected {
         if !self.settings.rack {
             self.scoreboard.mark_lost(self.una);
@@ -402,8 +406,8 @@ impl Sender {
         Detected::default()
     }
 
-    /// RACK_detect_loss on everything outstanding; arms the timer for segments that are not yet
-    /// lost.
+    /// RACK_detect_loss on all outstanding segments. Arms the timer for segments that are not lost
+    /// yet.
     fn rack_detect_loss(&mut self, now: Time) -> Detected {
         let recovering = matches!(self.ca_state, CaState::Recovery(_) | CaState::Loss(_));
         let no_window_unless_reordering = recovering || self.scoreboard.sacked_out() >= DUP_THRESH;
@@ -413,14 +417,14 @@ impl Sender {
             self.rtt.srtt().span(),
         );
         let (rack, xmit) = (&self.cold.rack, &self.xmit);
-        let found = self.scoreboard.detect_loss(self.una, self.nxt, |seq| {
+        let detected = self.scoreboard.detect_loss(self.una, self.nxt, |seq| {
             rack.detect_loss(seq, xmit.xmit_ts(seq), window, now)
         });
-        if found.reo_timeout > Span::ZERO {
+        if detected.reo_timeout > Span::ZERO {
             // tcp_rack_mark_lost adds TCP_TIMEOUT_MIN_US, 2 ms.
-            self.timer.arm(Pending::ReoTimeout, now, found.reo_timeout + Span::from_millis(2));
+            self.timer.arm(Pending::ReoTimeout, now, detected.reo_timeout + Span::from_millis(2));
         }
-        found
+        detected
     }
 
     /// tcp_rack_reo_timeout: the reordering window has passed without an ACK.
@@ -461,35 +465,36 @@ impl Sender {
         }
     }
 
-    /// The window of data that reduced cwnd is acknowledged. After an ECN echo one segment more:
-    /// that segment carried CWR, and echoes before it belong to the last reduction (Linux).
+    /// The window of data that reduced cwnd is acknowledged. After an ECN echo one further segment
+    /// must be acknowledged: it carried CWR, and earlier echoes belong to the last reduction
+    /// (Linux).
     fn recovery_point_acked(&self) -> bool {
         let in_cwr = matches!(self.ca_state, CaState::Cwr(_));
         self.una > self.recover || (self.una == self.recover && !in_cwr)
     }
 
-    /// A congestion signal now is of data sent after the last reduction. Up to `recover` duplicates
-    /// may answer retransmissions without SACK (RFC 6582 §3.2 step 2, ns-2's bugFix_), and in ns-2
-    /// an ECN echo belongs to the last reduction.
+    /// A congestion signal now comes from data sent after the last reduction. Without SACK,
+    /// duplicates up to `recover` may answer retransmissions (RFC 6582 §3.2 step 2, ns-2's
+    /// bugFix_). In ns-2 an ECN echo up to there belongs to the last reduction.
     fn is_new_window(&self) -> bool {
         self.una > self.recover || self.recover == 0
     }
 
-    /// ns-2's Sack1 (`pipe_`): lost segments count as in flight until they are acknowledged, and
-    /// their retransmissions too.
+    /// ns-2's Sack1 (`pipe_`): lost segments and their retransmissions count as in flight until
+    /// acknowledged.
     pub(super) fn count_sack1_pipe(&mut self) {
         if self.settings.sack && self.settings.ns2.sack1_pipe {
             self.inflation = -(self.scoreboard.lost_out(self.una) as i32);
         }
     }
 
-    /// tcp_enter_recovery: a segment is lost. In TCP_CA_CWR cwnd was reduced for this round trip
-    /// already, and lost segments are only retransmitted.
+    /// tcp_enter_recovery: a segment is lost. In TCP_CA_CWR cwnd was already reduced for this round
+    /// trip, so lost segments are only retransmitted.
     fn enter_recovery(&mut self, now: Time) {
         self.init_undo();
         let prr = if let CaState::Cwr(prr) = self.ca_state {
             // The reduction stands, and the recovery ends with its window. Evidence that nothing
-            // was lost ends the recovery.
+            // was lost also ends the recovery.
             self.cold.undo.on_ecn_echo();
             prr
         } else {
@@ -521,13 +526,13 @@ impl Sender {
         }
     }
 
-    /// Without SACK, and without fast recovery.
+    /// Without SACK and without fast recovery.
     fn is_tahoe(&self) -> bool {
         !self.settings.sack && self.settings.fast_recovery == FastRecovery::Tahoe
     }
 
-    /// Tahoe's fast retransmit: as a timeout, but the RTO does not back off. All that is
-    /// outstanding is sent again as cwnd opens from one segment.
+    /// Tahoe's fast retransmit: like a timeout, but the RTO does not back off. All outstanding data
+    /// is sent again while cwnd grows from one segment.
     fn start_over(&mut self, now: Time) {
         if self.ca_state.is_open() {
             self.init_undo();
@@ -556,9 +561,9 @@ impl Sender {
         }
     }
 
-    /// tcp_init_undo: cwnd is about to be reduced, which may prove needless.
+    /// tcp_init_undo: saves cwnd and ssthresh before a reduction, which may prove needless.
     pub(super) fn init_undo(&mut self) {
-        // tcp_current_ssthresh: of a cwnd above ssthresh three quarters.
+        // tcp_current_ssthresh: three quarters of a cwnd above ssthresh.
         let cwnd = self.control.cwnd();
         let ssthresh = self.control.ssthresh().max(0.75 * cwnd);
         let marker = self.settings.undo.then_some(self.una);
@@ -571,8 +576,8 @@ impl Sender {
         }
     }
 
-    /// tcp_init_cwnd_reduction: a congestion signal of a window of data that has not reduced cwnd
-    /// yet. A loss probe that is out is forgotten, and another may be sent.
+    /// tcp_init_cwnd_reduction: a congestion signal from a window of data that has not reduced cwnd
+    /// yet. An outstanding loss probe is cancelled, and another may be sent.
     pub(super) fn init_cwnd_reduction(&mut self, signal: Signal, now: Time) -> Prr {
         self.tlp = Tlp::None;
         let prr = Prr { delivered: 0, out: 0, prior_cwnd: self.control.cwnd() };
@@ -585,8 +590,8 @@ impl Sender {
         prr
     }
 
-    /// Whether PRR brings cwnd down. It needs to know what is delivered, so SACK, or no loss at
-    /// all.
+    /// Whether PRR reduces cwnd. PRR must know how much is delivered, so it needs SACK, or no loss
+    /// at all.
     fn uses_prr(&self) -> bool {
         let possible = match self.ca_state {
             CaState::Cwr(_) => true,
@@ -596,17 +601,17 @@ impl Sender {
         possible && self.settings.prr && !self.settings.control.sets_cwnd
     }
 
-    /// cwnd becomes ssthresh, unless the congestion control sets it itself.
+    /// cwnd becomes ssthresh, unless the congestion control sets cwnd by itself.
     fn leave_reduction(&mut self) {
         if !self.settings.control.sets_cwnd {
             self.control.set_cwnd(self.control.ssthresh());
         }
     }
 
-    /// tcp_cwnd_reduction: PRR (RFC 6937 §3). While pipe > ssthresh, send ssthresh/RecoverFS of
-    /// what is delivered. Below it slow start, or packet conservation while further losses are
-    /// found. `progress`: the ACK advances SND.UNA and shows no new loss (Linux's
-    /// FLAG_SND_UNA_ADVANCED without newly_lost).
+    /// tcp_cwnd_reduction: PRR (RFC 6937 §3). While pipe > ssthresh, ssthresh/RecoverFS segments
+    /// leave for each delivered one. Below ssthresh, slow start; or packet conservation while
+    /// further losses are detected. `progress`: the ACK advances SND.UNA and shows no new loss
+    /// (Linux's FLAG_SND_UNA_ADVANCED without newly_lost).
     fn cwnd_reduction(&mut self, delivered: u32, progress: bool) {
         if delivered == 0 || !self.uses_prr() {
             return;

@@ -1,19 +1,19 @@
-//! The sender's state machines as types: each state has what belongs to it and nothing else.
+//! The sender's state machines as types. Each state contains only its own variables.
 //!
-//! `CaState` is Linux's tcp_ca_state. `Tlp` is the tail loss probe, which may be out in any of
-//! these states. `EcnState` is whether a reduction is still to be announced.
+//! `CaState` is Linux's tcp_ca_state. `Tlp` is the tail loss probe, which may be outstanding in any
+//! of these states. `EcnState` tracks whether a reduction still has to be announced.
 
 use units::Time;
 
-/// Which reduction of cwnd is under way (icsk_ca_state). Linux's TCP_CA_Disorder is `Open` with
+/// The reduction of cwnd that is under way (icsk_ca_state). Linux's TCP_CA_Disorder is `Open` with
 /// SACKed segments or duplicate ACKs.
 #[derive(Clone, Copy, Debug)]
 pub enum CaState {
     /// TCP_CA_Open: cwnd grows.
     Open,
-    /// TCP_CA_CWR: cwnd comes down after an ECN echo; nothing is lost.
+    /// TCP_CA_CWR: cwnd falls after an ECN echo; nothing is lost.
     Cwr(Prr),
-    /// TCP_CA_Recovery: lost segments are retransmitted while cwnd comes down.
+    /// TCP_CA_Recovery: lost segments are retransmitted while cwnd falls.
     Recovery(Recovery),
     /// TCP_CA_Loss: the retransmission timer expired.
     Loss(Loss),
@@ -35,12 +35,12 @@ impl CaState {
         }
     }
 
-    /// F-RTO is at work: the timeout may be spurious (tp->frto).
+    /// F-RTO is active: the timeout may be spurious (tp->frto).
     pub fn in_frto(&self) -> bool {
         matches!(self, CaState::Loss(Loss { frto: Frto::Undecided | Frto::NewData, .. }))
     }
 
-    /// Which segments leave first where lost ones are to be retransmitted.
+    /// The segments that leave first while lost segments wait for retransmission.
     pub fn rexmit(&self) -> Rexmit {
         match self {
             CaState::Loss(Loss { frto: Frto::NewData, .. }) => Rexmit::New,
@@ -54,7 +54,7 @@ impl CaState {
         matches!(self, CaState::Recovery(Recovery { fast_retransmit: true, in_doubt: false, .. }))
     }
 
-    /// An ACK arrives: lost segments leave first, unless it shows anew that they should not.
+    /// An ACK arrives: lost segments leave first, unless the ACK shows again that they should not.
     pub fn reset_rexmit(&mut self) {
         match self {
             CaState::Recovery(recovery) => recovery.in_doubt = false,
@@ -67,7 +67,7 @@ impl CaState {
 /// A fast recovery (RFC 6675, RFC 6582).
 #[derive(Clone, Copy, Debug)]
 pub struct Recovery {
-    /// How cwnd comes down.
+    /// The state of the reduction of cwnd.
     pub prr: Prr,
     /// Without PRR: the next lost segment leaves whatever cwnd is (RFC 5681 §3.2 step 3).
     pub fast_retransmit: bool,
@@ -85,14 +85,14 @@ pub struct Recovery {
 pub struct Loss {
     /// SND.UNA when the timer expired.
     pub una: u32,
-    /// Whether the timeout may be spurious.
+    /// F-RTO's state.
     pub frto: Frto,
 }
 
 /// F-RTO (RFC 5682 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frto {
-    /// It is not at work, or has found the loss to be real.
+    /// F-RTO is inactive, or has found that the loss was real.
     Off,
     /// The next ACK that advances SND.UNA, or the one after it, decides.
     Undecided,
@@ -100,7 +100,7 @@ pub enum Frto {
     NewData,
 }
 
-/// Which segments leave first, where lost segments are to be retransmitted (Linux's REXMIT_LOST,
+/// The segments that leave first while lost segments wait for retransmission (Linux's REXMIT_LOST,
 /// REXMIT_NEW, REXMIT_NONE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rexmit {
@@ -112,14 +112,14 @@ pub enum Rexmit {
     None,
 }
 
-/// Proportional rate reduction (RFC 6937): cwnd in a recovery follows what is delivered.
+/// Proportional rate reduction (RFC 6937): cwnd in a recovery follows the delivered segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Prr {
     /// prr_delivered.
     pub delivered: u32,
     /// prr_out.
     pub out: u32,
-    /// prior_cwnd: cwnd when the reduction began, which Linux uses as RecoverFS.
+    /// prior_cwnd: cwnd at the start of the reduction, which Linux uses as RecoverFS.
     pub prior_cwnd: f64,
 }
 
@@ -134,13 +134,13 @@ pub enum Tlp {
     Sent {
         /// SND.NXT after the probe left (TLP.end_seq).
         end_seq: u32,
-        /// When the probe left, if it was a retransmission (TLP.is_retrans).
+        /// The probe's departure, if it was a retransmission (TLP.is_retrans).
         retransmitted: Option<Time>,
     },
 }
 
 impl Tlp {
-    /// A probe is out.
+    /// A probe is outstanding.
     #[inline]
     pub fn is_sent(&self) -> bool {
         matches!(self, Tlp::Sent { .. })
@@ -152,7 +152,7 @@ impl Tlp {
         matches!(self, Tlp::Due)
     }
 
-    /// Something else leaves, or an ACK arrives: no probe is needed now.
+    /// Another segment leaves, or an ACK arrives: no probe is needed now.
     #[inline]
     pub fn not_due(&mut self) {
         if self.is_due() {
@@ -161,10 +161,10 @@ impl Tlp {
     }
 }
 
-/// What the timer is to be armed for once nothing more leaves: a burst of segments arms it once.
+/// The event for which the timer is to be armed once no more segments leave: a burst arms it once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rearm {
-    /// It stays as it is.
+    /// The timer stays as it is.
     No,
     /// An ACK has advanced SND.UNA (tcp_set_xmit_timer).
     Acked,
@@ -175,7 +175,7 @@ pub enum Rearm {
 /// ECN at the sender (Linux's ecn_flags).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnState {
-    /// Not agreed on.
+    /// ECN was not agreed on.
     Off,
     /// TCP_ECN_OK.
     Ok,

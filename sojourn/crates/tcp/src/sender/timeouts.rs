@@ -11,8 +11,8 @@ use units::{Span, Time};
 const SYN_LINEAR_TIMEOUTS: u64 = 4;
 
 impl Sender {
-    /// Arms the timer for what has happened since the last time. The last of these decides, as each
-    /// would arm the timer at this time and for the same first segment.
+    /// Arms the timer for the events since the last call. The last event decides, since each would
+    /// arm the timer now and for the same first segment.
     #[inline]
     pub(super) fn rearm_timer(&mut self, now: Time) {
         match std::mem::replace(&mut self.rearm, Rearm::No) {
@@ -28,7 +28,7 @@ impl Sender {
         }
     }
 
-    /// Arms the timer anew after an ACK that advances SND.UNA (RFC 6298 §5.3; tcp_set_xmit_timer).
+    /// Arms the timer again after an ACK that advances SND.UNA (RFC 6298 §5.3; tcp_set_xmit_timer).
     #[inline]
     pub(super) fn rearm_on_ack(&mut self, now: Time) {
         if self.una == self.nxt {
@@ -40,7 +40,8 @@ impl Sender {
         } else if self.settings.sack
             || !matches!(self.ca_state, CaState::Recovery(Recovery { partial_acks: 2.., .. }))
         {
-            // NewReno's impatient variant: only the first partial ACK arms it anew (RFC 6582 §4).
+            // NewReno's impatient variant: only the first partial ACK arms the timer again (RFC
+            // 6582 §4).
             self.rearm_rto(now);
         }
     }
@@ -50,8 +51,8 @@ impl Sender {
         self.timer.arm(Pending::Retrans, now, self.rtt.rto());
     }
 
-    /// tcp_rearm_rto: arms the timer for the RTO. It counts from now, or, in place of another use
-    /// of the timer, from when the first outstanding segment was last sent.
+    /// tcp_rearm_rto: arms the timer for the RTO. The RTO counts from now. If it replaces another
+    /// use of the timer, it counts from the last transmission of the first outstanding segment.
     #[inline]
     pub(super) fn rearm_rto(&mut self, now: Time) {
         let span = if self.timer.pending() == Pending::Retrans {
@@ -62,14 +63,14 @@ impl Sender {
         self.timer.arm(Pending::Retrans, now, span.max(Span(1)));
     }
 
-    /// tcp_rto_delta_us: what is left of the RTO of the first outstanding segment.
+    /// tcp_rto_delta_us: the remaining RTO of the first outstanding segment.
     fn rto_left(&self, now: Time) -> Span {
         Span(self.rtt.rto().0.saturating_sub(now.since(self.xmit.xmit_ts(self.una)).0))
     }
 
     /// tcp_schedule_loss_probe: in TCP_CA_Open or TCP_CA_CWR, without SACKed segments, arms the
-    /// timer for the PTO, but no later than the RTO (RFC 8985 §7.2). After an ACK the RTO counts
-    /// from now, otherwise from when the first outstanding segment was sent.
+    /// timer for the PTO, but no later than the RTO (RFC 8985 §7.2). The RTO counts from now after
+    /// an ACK, otherwise from the last transmission of the first outstanding segment.
     #[inline]
     pub(super) fn schedule_loss_probe(&mut self, now: Time, after_ack: bool) -> bool {
         let eligible = match self.ca_state {
@@ -106,8 +107,8 @@ impl Sender {
         self.rtt_source.on_retransmit();
         // The same data times out again.
         let again = matches!(self.ca_state, CaState::Loss(Loss { una, .. }) if una == self.una);
-        // F-RTO: not in a recovery, but again at a further timeout of the same segment (RFC 5682
-        // §2.1 step 1, §3.2; tcp_enter_loss).
+        // F-RTO starts outside a recovery, and also at a further timeout of the same segment (RFC
+        // 5682 §2.1 step 1, §3.2; tcp_enter_loss).
         let possible = again || matches!(self.ca_state, CaState::Open | CaState::Cwr(_));
         let frto = if self.settings.frto && possible { Frto::Undecided } else { Frto::Off };
         let noted = self.losses();
@@ -124,16 +125,16 @@ impl Sender {
         // RFC 5681 §3.1: ssthresh stays when the same data times out again.
         let each = self.settings.ns2.reduces_at_each_timeout;
         match self.ca_state {
-            // A reduction by the share of marks stands. Where cwnd is the congestion control's own, there
-            // is nothing to reduce once more.
+            // A reduction by the share of marks stands. If the congestion control sets cwnd by
+            // itself, there is nothing to reduce again.
             CaState::Cwr(_) | CaState::Recovery(_)
                 if self.una < self.recover && (self.settings.needs_ecn || self.rate.is_some()) => {}
             CaState::Cwr(Prr { prior_cwnd, .. })
             | CaState::Recovery(Recovery { prr: Prr { prior_cwnd, .. }, .. })
                 if self.una < self.recover && !each =>
             {
-                // This window of data has reduced cwnd: ssthresh follows from the cwnd before that,
-                // and an undo restores that cwnd (Linux).
+                // This window of data has already reduced cwnd. ssthresh follows from the cwnd
+                // before that reduction, and an undo restores that cwnd (Linux).
                 self.control.set_cwnd(prior_cwnd);
                 self.init_cwnd_reduction(Signal::Timeout, now);
             }
