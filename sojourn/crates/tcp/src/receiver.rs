@@ -1,24 +1,25 @@
-//! The receiver: what an acknowledgement carries, and which segments cause one.
+//! The receiver: the content of acknowledgements, and the segments that cause one.
 //!
-//! In order, the common case, a segment advances RCV.NXT, and every n-th one is acknowledged.
-//! Acknowledged at once are:
+//! In order, the common case, a segment advances RCV.NXT, and every n-th segment is acknowledged.
+//! The receiver acknowledges at once:
 //!
-//! - a gap, its filling, a duplicate and a CWR, because the sender's recovery runs on these ACKs;
-//!   but from the fourth SACK of a gap on, SACKs are compressed;
+//! - a gap, its filling, a duplicate and a CWR, because the sender's recovery depends on these
+//!   ACKs; but from the fourth SACK of a gap on, SACKs are compressed;
 //! - the first segments of a connection, and those after a duplicate or a pause (quick ACKs);
 //! - a segment with PSH;
 //! - each segment while the window opens.
 //!
 //! The application reads at once, but after the kernel has acknowledged. The parts: `pending` is
-//! the ACK that is still to be sent, `policy` has quick ACKs, the delay of a delayed ACK and the
+//! the ACK that is due later, `policy` has quick ACKs, the delay of a delayed ACK and the
 //! compression of SACKs, `reassembly` the out-of-order queue, `window` the receive window.
 //!
 //! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (DSACK), RFC 7323 §4.3
 //! (TS.Recent), RFC 3168 §6.1.3 (ECE); Linux net/ipv4/tcp_input.c, whose functions the comments
-//! name. Deviations: data beyond the offered window is accepted. The handshake's RTT stands for
-//! Linux's srtt. Without a handshake it is twice the least one-way delay for compressed SACKs, and
-//! otherwise that delay plus the first segment's. A compressed SACK leaves tcp_comp_sack_slack_ns
-//! late, the most that Linux allows its timer and what an idle machine does.
+//! name. Deviations: data beyond the offered window is accepted. The handshake's RTT replaces
+//! Linux's srtt. Without a handshake, compressed SACKs use twice the least one-way delay, and all
+//! other uses the least delay plus the first segment's. A compressed SACK leaves
+//! tcp_comp_sack_slack_ns late, the most that Linux allows its timer and the lateness on an idle
+//! machine.
 
 mod accurate;
 mod exact;
@@ -41,10 +42,10 @@ use reassembly::{OutOfOrderQueue, Queued};
 use units::{Ecn, Span, Time};
 use window::Window;
 
-/// tcp_sack_compress_send_ack: with more SACK blocks than these no compressed SACK may wait, or a
-/// new block could push one out.
+/// tcp_sack_compress_send_ack: with more SACK blocks than this no compressed SACK may wait, because
+/// a new block could push one out.
 const COMPRESSED_BLOCKS: usize = 2;
-/// The SYN-ACK's timeout doubles this often, up to 64 s.
+/// The number of times that the SYN-ACK's timeout doubles, up to 64 s.
 const SYNACK_BACKOFFS: u32 = 6;
 
 /// The receiving end of one connection.
@@ -54,13 +55,13 @@ pub struct Receiver {
     rcv_nxt: u32,
     /// Last.ACK.sent of RFC 7323 §4.3 (rcv_wup).
     rcv_wup: u32,
-    /// Unacknowledged segments that cause an ACK.
+    /// The number of unacknowledged segments that causes an ACK.
     ack_every: u32,
     policy: AckPolicy,
     compression: SackCompression,
     pending: Pending,
     wheel: TimerWheel,
-    /// `None`: the connection is established from the start.
+    /// `None` if the connection is established from the start.
     handshake: Option<Handshake>,
     /// The least one-way delay of a segment.
     one_way_min: Span,
@@ -70,13 +71,13 @@ pub struct Receiver {
     mss: u32,
     timestamps: bool,
     ecn: Echo,
-    /// How each mark is told, where the congestion control needs that.
+    /// Feedback on each mark, if the congestion control needs it.
     exact: Option<Box<Exact>>,
-    /// An ECN-capable segment has come (TCP_ECN_SEEN).
+    /// An ECN-capable segment has arrived (TCP_ECN_SEEN).
     ect_seen: bool,
-    /// How it is with AccECN, and without it if the sender does not ask for that.
+    /// The state of AccECN. It is present even if the sender does not ask for AccECN.
     accurate: Box<Accurate>,
-    /// The ECN field of its ACKs with AccECN, and of its SYN-ACK.
+    /// The ECN field of ACKs with AccECN, and the ECN field of the SYN-ACK.
     ect: Ecn,
     synack_ecn: Ecn,
     classic: Echo,
@@ -90,27 +91,27 @@ pub struct Receiver {
     ofo: OutOfOrderQueue,
 }
 
-/// What the receiver keeps of a handshake (Linux's request sock).
+/// The receiver's state of a handshake (Linux's request sock).
 #[derive(Clone, Debug)]
 struct Handshake {
     /// Stamp of the first SYN; NEVER before it.
     syn_stamp: Time,
     /// Timeouts of the SYN-ACK, up to `SYNACK_BACKOFFS`.
     synack_timeouts: u32,
-    /// The SYN-ACK was sent again, for want of an answer or to answer a further SYN (num_retrans).
+    /// The SYN-ACK was retransmitted, after a timeout or to answer a further SYN (num_retrans).
     sent_again: bool,
 }
 
 /// ECN at the receiver (Linux's ecn_flags).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Echo {
-    /// Not agreed on.
+    /// ECN was not agreed on.
     Off,
     /// TCP_ECN_OK.
     Ok,
-    /// TCP_ECN_DEMAND_CWR: a CE mark has come and no CWR since. ACKs carry ECE.
+    /// TCP_ECN_DEMAND_CWR: a CE mark has arrived and no CWR since. ACKs carry ECE.
     DemandCwr,
-    /// Each mark is told (`exact`). `ce`: the last segment was marked.
+    /// Each mark is reported (`exact`). `ce`: the last segment was marked.
     Exact { ce: bool },
     /// AccECN.
     Accurate,
@@ -164,7 +165,7 @@ impl Receiver {
         }
     }
 
-    /// A segment arrives. Returns the acknowledgement to send now, if one is due.
+    /// Handles a segment. Returns the acknowledgement to send now, if one is due.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) -> Option<AckSegment> {
         if segment.len == 0 || matches!(self.pending, Pending::SynAck { .. }) {
@@ -180,9 +181,9 @@ impl Receiver {
                 return None;
             }
         }
-        // RFC 7323 §4.3 rule 2: only a segment that reaches down to Last.ACK.sent sets the stamp,
-        // so a delayed ACK echoes the earliest segment it covers and a segment beyond a gap is
-        // never echoed.
+        // RFC 7323 §4.3 rule 2: only a segment that reaches down to Last.ACK.sent updates the
+        // stamp. So a delayed ACK echoes the earliest segment that it covers, and a segment beyond
+        // a gap is never echoed.
         if self.timestamps
             && segment.seq <= self.rcv_wup
             && (segment.stamp >= self.ts_recent || self.ts_recent == Time::NEVER)
@@ -201,7 +202,7 @@ impl Receiver {
         self.on_data(segment, at_once, now)
     }
 
-    /// A segment with data; it is acknowledged `at_once` if ECN asks for that.
+    /// Handles a segment with data. It is acknowledged `at_once` if ECN requires that.
     #[inline]
     fn on_data(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
         let one_way = now.since(segment.stamp);
@@ -230,8 +231,8 @@ impl Receiver {
         Some(self.acknowledge(self.ofo.rmem(), now))
     }
 
-    /// tcp_data_queue, of the segment expected. The kernel decides about the ACK before the
-    /// application reads; then the application reads all that is in order.
+    /// tcp_data_queue for the expected segment. The kernel decides about the ACK before the
+    /// application reads; then the application reads all data in order.
     #[inline]
     fn on_in_order(&mut self, segment: &Segment, at_once: bool, now: Time) -> Option<AckSegment> {
         self.policy.event_data_recv(now);
@@ -261,8 +262,8 @@ impl Receiver {
         ack
     }
 
-    /// tcp_ofo_queue: the segment has filled a gap, or some of it. What lies behind is read with it
-    /// as far as it shares a buffer.
+    /// tcp_ofo_queue: the segment has filled a gap, or part of it. The application reads data
+    /// beyond the gap together with the segment as far as they share a buffer.
     fn on_gap_filled(&mut self, now: Time) -> AckSegment {
         let mut rmem = self.ofo.rmem() + self.ofo.truesize.in_order;
         self.grow_window(rmem);
@@ -285,8 +286,8 @@ impl Receiver {
         ack
     }
 
-    /// Enough segments are not acknowledged (__tcp_ack_snd_check). Where more than half of the
-    /// buffer is taken, quick ACKs end (__tcp_select_window).
+    /// Enough segments are unacknowledged (__tcp_ack_snd_check). If more than half of the buffer is
+    /// used, quick ACKs end (__tcp_select_window).
     #[inline]
     fn is_ack_due(&mut self, rmem: u64) -> bool {
         let due = self.rcv_nxt - self.rcv_wup >= self.ack_every;
@@ -330,8 +331,8 @@ impl Receiver {
         }
         self.window.on_out_of_order(self.ofo.bytes_beyond(self.rcv_nxt));
         if before.is_some() {
-            // That ACK has answered what was scheduled (inet_csk_ack_scheduled): the next segment
-            // tells of this one.
+            // That ACK has served the scheduled one (inet_csk_ack_scheduled): the next segment's
+            // ACK reports this segment.
             return before;
         }
         if !at_once && !self.policy.in_quickack_mode() && self.compression.compresses(self.rcv_nxt)
@@ -346,17 +347,16 @@ impl Receiver {
                 };
                 self.pending = self.compression.pending(rtt, &self.wheel, now);
             }
-            self.pending.comes(now);
+            self.pending.on_segment(now);
             return None;
         }
         Some(self.acknowledge(self.ofo.rmem(), now))
     }
 
-    /// Answers a SYN. One that comes after data is a needless retransmission; its SYN-ACK changes
-    /// nothing.
+    /// Answers a SYN. A SYN after data is a needless retransmission; its SYN-ACK changes no state.
     #[cold]
     fn on_syn(&mut self, segment: &Segment, now: Time) -> AckSegment {
-        // The stamp echoed is the first SYN's, and ECN is agreed on if the first SYN asked for it.
+        // The echoed stamp is the first SYN's, and only the first SYN can ask for ECN.
         let first = self.handshake.as_ref().is_some_and(|h| h.syn_stamp == Time::NEVER);
         if first {
             self.negotiate(segment);
@@ -371,8 +371,8 @@ impl Receiver {
         self.send_synack(first, now)
     }
 
-    /// The SYN-ACK. It is no quick ACK. It is retransmitted until something answers: after 1 s,
-    /// 2 s, 4 s.
+    /// The SYN-ACK. It does not count as a quick ACK. It is retransmitted until something answers
+    /// it: after 1 s, 2 s, 4 s.
     #[cold]
     fn send_synack(&mut self, first: bool, now: Time) -> AckSegment {
         let (syn_stamp, timeouts) =
@@ -385,8 +385,8 @@ impl Receiver {
         }
         let ace = self.ace_of_synack(timeouts);
         let ack = self.send_ack(0, now);
-        // The option is on the first only (RFC 9768 §3.2.3.2.2). Before data only what needs ECN is
-        // ECN-capable, whatever the SYN has asked for.
+        // Only the first SYN-ACK has the option (RFC 9768 §3.2.3.2.2). Before data, segments are
+        // ECN-capable only if the congestion control needs ECN, whatever the SYN asks for.
         let accecn = if first { ack.accecn } else { None };
         let ecn = self.synack_ecn;
         let synack = AckSegment { syn: true, echo: syn_stamp, ace, accecn, ecn, ..ack };
@@ -396,7 +396,7 @@ impl Receiver {
         synack
     }
 
-    /// The first segment after the SYN-ACK has come: the connection is established.
+    /// The first segment after the SYN-ACK has arrived: the connection is established.
     #[cold]
     fn establish(&mut self, segment: &Segment, now: Time) {
         let plain = self.handshake.as_ref().is_some_and(|h| h.synack_timeouts > 1);
@@ -407,8 +407,8 @@ impl Receiver {
             self.on_third_ack(segment.ace);
         }
         if let Pending::SynAck { sent, .. } = self.pending {
-            // Of a SYN-ACK that was sent again the echo tells which was answered, by a clock of whole
-            // ms (tcp_synack_rtt_meas, tcp_ack_update_rtt).
+            // If the SYN-ACK was retransmitted, the echo shows which one is answered, by a clock of
+            // whole ms (tcp_synack_rtt_meas, tcp_ack_update_rtt).
             let again = self.handshake.as_ref().is_some_and(|h| h.sent_again);
             let by_echo = || {
                 let rtt = Millis::at(now).since(segment.echo?);
@@ -421,14 +421,14 @@ impl Receiver {
         }
     }
 
-    /// When the pending ACK is due, if there is one.
+    /// The due time of the pending ACK, if there is one.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let due = self.pending.due();
         (due != Time::NEVER).then_some(due)
     }
 
-    /// The pending ACK, once it is due. Called early it does nothing.
+    /// Returns the pending ACK if it is due. An early call does nothing.
     #[inline]
     pub fn on_deadline(&mut self, now: Time) -> Option<AckSegment> {
         if !self.pending.has_expired(&self.wheel, now) {
@@ -440,13 +440,13 @@ impl Receiver {
                 self.policy.on_delack_timeout();
                 self.acknowledge(self.ofo.rmem(), now)
             }
-            Pending::Sack { came, .. } => {
+            Pending::Sack { arrived, .. } => {
                 let ack = self.acknowledge(self.ofo.rmem(), now);
-                let stamp = if came == Time::NEVER { ack.stamp } else { Millis::at(came) };
+                let stamp = if arrived == Time::NEVER { ack.stamp } else { Millis::at(arrived) };
                 AckSegment { stamp, ..ack }
             }
             Pending::Second { .. } => return self.second_ack(),
-            // A window update is no quick ACK.
+            // A window update does not count as a quick ACK.
             Pending::WindowUpdate { .. } => self.send_ack(self.ofo.rmem(), now),
             Pending::SynAck { .. } => {
                 if let Some(handshake) = &mut self.handshake {
@@ -465,7 +465,7 @@ impl Receiver {
         self.delivered
     }
 
-    /// The receive window an acknowledgement sent now would carry, in bytes.
+    /// The receive window that an acknowledgement sent now would carry, bytes.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
         self.window.window(self.delivered, self.ofo.rmem())
@@ -482,11 +482,11 @@ impl Receiver {
     }
 
     /// RFC 3168 §6.1.3: ECE is set from a CE mark until a CWR. Returns whether the ACK leaves at
-    /// once: for a CWR it does, because its sender may be down to one segment. The first CE gives
+    /// once. It does for a CWR, because the sender may be down to one segment. The first CE causes
     /// two quick ACKs (tcp_enter_quickack_mode).
     #[inline]
     fn check_ecn(&mut self, cwr: bool, ce: bool) -> bool {
-        // A CWR with a CE mark ends one demand and begins another.
+        // A CWR with a CE mark ends one demand for a CWR and begins another.
         let demanded = self.ecn == Echo::DemandCwr && !cwr;
         self.ecn = if demanded || ce { Echo::DemandCwr } else { Echo::Ok };
         if ce && !demanded {
@@ -495,8 +495,8 @@ impl Receiver {
         cwr
     }
 
-    /// A segment that is not ECN-capable after one that was is probably a retransmission: two quick
-    /// ACKs (tcp_data_ecn_check).
+    /// A segment that is not ECN-capable, after an ECN-capable one, is probably a retransmission:
+    /// it causes two quick ACKs (tcp_data_ecn_check).
     #[inline]
     fn check_ect(&mut self, segment: &Segment) {
         if segment.ecn != Ecn::NotEct {
@@ -506,7 +506,7 @@ impl Receiver {
         }
     }
 
-    /// tcp_grow_window, by a new segment.
+    /// tcp_grow_window for a new segment.
     #[inline]
     fn grow_window(&mut self, rmem: u64) {
         if self.window.grow_window(rmem) {
@@ -514,7 +514,7 @@ impl Receiver {
         }
     }
 
-    /// The acknowledgement to send now, with `rmem` bytes of the buffer taken.
+    /// The acknowledgement to send now, with `rmem` bytes of the buffer in use.
     #[inline]
     fn acknowledge(&mut self, rmem: u64, now: Time) -> AckSegment {
         if self.window.is_half_full(rmem) {
@@ -524,7 +524,7 @@ impl Receiver {
         self.send_ack(rmem, now)
     }
 
-    /// As `acknowledge`, of what is no quick ACK. No other ACK is pending any more.
+    /// Like `acknowledge`, but the ACK does not count as a quick ACK. No other ACK remains pending.
     #[inline]
     fn send_ack(&mut self, rmem: u64, now: Time) -> AckSegment {
         let window = self.window.select_window(self.delivered, rmem);
@@ -542,7 +542,7 @@ impl Receiver {
         let (ace, accecn, ecn) = match self.ecn {
             Echo::Off | Echo::Ok => (0, None, Ecn::NotEct),
             Echo::DemandCwr => (1, None, Ecn::NotEct),
-            // What DCTCP sends is ECN-capable, ACKs too.
+            // With DCTCP all packets are ECN-capable, ACKs too.
             Echo::Exact { ce } => (u8::from(ce), None, Ecn::Ect0),
             Echo::Accurate => {
                 let (ace, accecn, blocks) = self.feedback(sack_count);

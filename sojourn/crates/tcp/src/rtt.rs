@@ -9,13 +9,19 @@
 //! ```
 //!
 //! Each timeout doubles the RTO, up to `max_rto`, until the next RTT sample. Deviations, by
-//! parameter. `timer_tick_ns` is Linux's clock of timers: an RTO is whole ticks of it, rounded up, and
-//! these are doubled (icsk_rto is in jiffies). `min_rto_on_variance` is Linux's tcp_rtt_estimator:
-//! RTO = SRTT + max(4 RTTVAR, min_rto), where RTTVAR is the largest of a round trip. Samples are whole
-//! µs then, SRTT is whole eighths of a µs, and quotients are rounded down: a congestion control that
-//! paces by SRTT is a segment earlier or later by an eighth. `tick_ns` is ns-2's clock: a sample is
-//! the number of its ticks that began while the segment was under way. Deviations from ns-2: real
-//! numbers in place of eighths of a tick; ns-2 forgets SRTT after four timeouts in a row.
+//! parameter:
+//!
+//! - `timer_tick_ns` is the clock of Linux's timers. An RTO is whole ticks, rounded up, and a
+//!   backoff doubles the ticks (icsk_rto is in jiffies).
+//! - `min_rto_on_variance` is Linux's tcp_rtt_estimator: RTO = SRTT + max(4 RTTVAR, min_rto), where
+//!   RTTVAR is the largest of a round trip. Then samples are whole µs, SRTT is whole eighths of a
+//!   µs, and quotients are rounded down. An eighth of a µs decides whether a congestion control
+//!   that paces by SRTT sends a segment earlier.
+//! - `tick_ns` is ns-2's clock: a sample is the number of its ticks that began while the segment
+//!   was in flight.
+//!
+//! Deviations from ns-2: real numbers in place of eighths of a tick; ns-2 resets SRTT after four
+//! timeouts in a row.
 
 use crate::rate::micros;
 use crate::{AckSegment, Millis, TcpParams};
@@ -26,7 +32,7 @@ use units::{Span, Time, whole};
 pub struct RttEstimator {
     /// SRTT, ns; 0 before the first sample.
     srtt: f64,
-    /// 4 RTTVAR, ns, where `micros` has it not.
+    /// 4 RTTVAR, ns, unless `micros` has it.
     mdev: f64,
     micros: Option<Micros>,
     rto: Span,
@@ -46,9 +52,9 @@ pub struct RttEstimator {
 struct Micros {
     /// SRTT, eighths of a µs; 0 before the first sample.
     srtt: i64,
-    /// 4 RTTVAR of all samples (mdev_us), the largest of this round trip, and the largest that is
-    /// kept. That rises at once, and at the end of a round trip falls by a quarter of the way to that
-    /// one's largest.
+    /// 4 RTTVAR of all samples (mdev_us), the largest of this round trip, and the smoothed maximum.
+    /// That maximum rises at once. At the end of a round trip it falls by a quarter of the distance
+    /// to the round trip's largest.
     mdev: i64,
     mdev_max: i64,
     rttvar: i64,
@@ -64,7 +70,7 @@ impl Micros {
         Micros { srtt: 0, mdev: 0, mdev_max: 0, rttvar: 0, rtt_seq: 0, least }
     }
 
-    /// After a sample, µs, by an ACK of all below `una`. The RTO, µs.
+    /// Adds a sample, µs, from an ACK of all data below `una`. Returns the RTO, µs.
     #[inline]
     fn sample(&mut self, rtt: u64, (una, nxt): (u32, u32)) -> u64 {
         let rtt = rtt as i64;
@@ -78,7 +84,7 @@ impl Micros {
             let error = rtt - (self.srtt >> 3);
             self.srtt += error;
             let deviation = error.abs() - (self.mdev >> 2);
-            // A fall of the RTT widens RTTVAR by 1/32 only.
+            // A fall of the RTT widens RTTVAR by only 1/32.
             self.mdev += if error < 0 && deviation > 0 { deviation >> 3 } else { deviation };
             self.end_round((una, nxt));
         }
@@ -97,7 +103,7 @@ impl Micros {
     }
 }
 
-/// Smoothed RTT, ns; 0 before the first sample. It is a number of whole ns only for who asks.
+/// Smoothed RTT, ns; 0 before the first sample. Only `span` rounds it to whole ns.
 #[derive(Clone, Copy, Debug)]
 pub struct Srtt(f64);
 
@@ -116,7 +122,7 @@ impl From<Option<Span>> for Srtt {
 }
 
 impl RttEstimator {
-    /// Before the first sample.
+    /// The state before the first sample.
     pub fn new(params: &TcpParams) -> RttEstimator {
         RttEstimator {
             srtt: 0.0,
@@ -137,9 +143,9 @@ impl RttEstimator {
         }
     }
 
-    /// RTT sample of an ACK: SRTT and RTTVAR follow from the first segment that it measures, which
-    /// left at `sent`, and the least RTT, in whole µs, from the last, which left at `last`
-    /// (tcp_update_rtt_min). `outstanding`: SND.UNA and SND.NXT after the ACK.
+    /// Adds the RTT sample of an ACK. SRTT and RTTVAR follow from the first segment that the ACK
+    /// measures, which left at `sent`. The least RTT, in whole µs, follows from the last, which
+    /// left at `last` (tcp_update_rtt_min). `outstanding`: SND.UNA and SND.NXT after the ACK.
     #[inline]
     pub fn sample(&mut self, sent: Time, last: Time, outstanding: (u32, u32), now: Time) -> Span {
         let rtt = now.since(sent);
@@ -165,7 +171,7 @@ impl RttEstimator {
         rtt
     }
 
-    /// RFC 6298 in real numbers; the RTO, ns.
+    /// RFC 6298 in real numbers. Returns the RTO, ns.
     #[inline]
     fn real_sample(&mut self, sent: Time, now: Time) -> u64 {
         let r = if self.tick == 1 {
@@ -194,8 +200,8 @@ impl RttEstimator {
         (self.rto * (1 << self.backoff)).min(self.max_rto)
     }
 
-    /// PTO, when to probe for a lost tail (RFC 8985 §7.2; tcp_schedule_loss_probe): 2 SRTT + 2 ms.
-    /// The ACK of a lone segment may be delayed, so then it is 2 SRTT + min_rto.
+    /// PTO, the delay of a tail loss probe (RFC 8985 §7.2; tcp_schedule_loss_probe): 2 SRTT + 2 ms.
+    /// The ACK of a lone segment may be delayed, so for a lone segment it is 2 SRTT + min_rto.
     #[inline]
     pub fn pto(&self, lone: bool) -> Span {
         // 2 ms is TCP_TIMEOUT_MIN_US.
@@ -220,7 +226,7 @@ impl RttEstimator {
         Srtt(self.srtt)
     }
 
-    /// That of the last segment measured; 0 before the first.
+    /// The RTT of the segment measured last; 0 before the first.
     pub fn latest_rtt(&self) -> Span {
         self.latest_rtt
     }
@@ -232,7 +238,7 @@ impl RttEstimator {
     }
 }
 
-/// ns-2's ticks that began while the segment was under way, at least one, ns.
+/// ns-2's ticks that began while the segment was in flight, at least one, ns.
 fn ticks_between(tick: u64, sent: Time, now: Time) -> u64 {
     (now.0 / tick - sent.0 / tick).max(1) * tick
 }
@@ -246,21 +252,21 @@ fn larger(a: f64, b: f64) -> f64 {
 /// Which segments give an RTT sample.
 #[derive(Clone, Copy, Debug)]
 pub enum RttSource {
-    /// Timestamps (RFC 7323 §4.1): each ACK that advances SND.UNA is a sample, and what it echoes the
-    /// time of sending where the ACK is of one segment that was sent once.
+    /// Timestamps (RFC 7323 §4.1): each ACK that advances SND.UNA is a sample. If the ACK covers
+    /// one segment that was sent once, its echo is the time of sending.
     Timestamps {
-        /// The stamp of the last ACK, which data echo (TS.Recent, RFC 7323 §4.3).
+        /// The stamp of the last ACK, which data segments echo (TS.Recent, RFC 7323 §4.3).
         ts_recent: Option<Millis>,
     },
     /// One segment at a time, never a retransmission (Karn's rule, RFC 6298 §3).
     OneSegment {
-        /// The segment that is timed, and when it left.
+        /// The timed segment and its departure.
         timed: Option<(u32, Time)>,
     },
 }
 
 impl RttSource {
-    /// Before the first segment.
+    /// The state before the first segment.
     pub fn new(params: &TcpParams) -> RttSource {
         if params.timestamps {
             RttSource::Timestamps { ts_recent: None }
@@ -299,14 +305,15 @@ impl RttSource {
         }
     }
 
-    /// A retransmission leaves, or a timeout counts all as lost: an ACK may answer either copy.
+    /// A retransmission leaves, or a timeout marks all segments as lost: an ACK may answer either
+    /// copy.
     pub fn on_retransmit(&mut self) {
         if let RttSource::OneSegment { timed } = self {
             *timed = None;
         }
     }
 
-    /// When the segment left that an ACK that advances SND.UNA measures, if it measures one.
+    /// The departure of the segment that an ACK measures, if any. The ACK advances SND.UNA.
     #[inline]
     pub fn sent(&mut self, ack: &AckSegment) -> Option<Time> {
         match self {
@@ -316,18 +323,18 @@ impl RttSource {
     }
 }
 
-/// An ACK's echo is of a time before `sent`, in whole ms (tcp_tsopt_ecr_before).
+/// Whether an ACK's echo is a time before `sent`, in whole ms (tcp_tsopt_ecr_before).
 pub fn echo_is_before(echo: Time, sent: Time) -> bool {
     echo.0 / 1_000_000 < sent.0 / 1_000_000
 }
 
-/// The RTT by an ACK's echo (tcp_rtt_tsopt_us): whole ms, at least one.
+/// The RTT according to an ACK's echo (tcp_rtt_tsopt_us): whole ms, at least one.
 pub fn rtt_by_echo(ack: &AckSegment, now: Time) -> Option<Span> {
     let ms = |time: Time| time.0 / 1_000_000;
     (ack.echo != Time::NEVER).then(|| Span::from_millis((ms(now) - ms(ack.echo)).max(1)))
 }
 
-/// When the segment left that an ACK answers, by its echo.
+/// The departure of the segment that an ACK answers, according to its echo.
 pub fn sent_by_echo(ack: &AckSegment, now: Time) -> Option<Time> {
     Some(Time(now.0.saturating_sub(rtt_by_echo(ack, now)?.0)))
 }
@@ -351,8 +358,8 @@ mod tests {
 
     #[test]
     fn the_held_variance_falls_when_more_than_the_round_is_acknowledged() {
-        // Segment 5 was the next to be sent when the round began: its ACK is the first to come of
-        // the next.
+        // Segment 5 was the next to be sent when the round began. So the ACK of segment 5 is the
+        // first of the next round.
         for (una, rttvar) in [(5, 100_000), (6, 77_500)] {
             let mut state = Micros {
                 mdev: 10_000,
@@ -368,7 +375,8 @@ mod tests {
 
     #[test]
     fn a_steady_rtt_ends_at_the_lower_bound() {
-        // A quarter of 3 µs is nothing, so Linux's variance term stays as much above its bound.
+        // A quarter of 3 µs rounds down to nothing, so Linux's variance term stays 3 µs above its
+        // bound.
         for (on_variance, rto_us) in [(false, 200_000), (true, 320_003)] {
             let mut rtt = RttEstimator::new(&params(on_variance, 1));
             for round in 0..100 {
@@ -381,8 +389,8 @@ mod tests {
 
     #[test]
     fn a_jump_widens_the_timeout_by_the_variation() {
-        // From 100 ms, variation 50, to 500: variation 3/4 · 50 + 1/4 · 400 = 137.5, srtt 150;
-        // 150 + 4 · 137.5 = 700.
+        // From an RTT of 100 ms, variation 50, to 500 ms: variation 3/4 · 50 + 1/4 · 400 = 137.5,
+        // srtt 150; 150 + 4 · 137.5 = 700.
         let mut rtt = RttEstimator::new(&params(false, 1));
         sample(&mut rtt, 100);
         sample(&mut rtt, 500);
@@ -397,18 +405,18 @@ mod tests {
             rtt.sample(Time(0), Time(0), (una, nxt), Time(ms * MS));
             rtt.rto().0 as f64 / MS as f64
         };
-        // Variance terms: 2 · 100, below which it does not fall, and 3/4 · 200 + 400.
+        // Variance terms: 2 · 100, the lower bound; then 3/4 · 200 + 400.
         assert_eq!(step(0, 1, 100), 300.0);
         assert_eq!(step(2, 10, 500), 150.0 + 550.0);
-        // Now 412.5, but the round's largest is remembered; at its end a quarter of what that lies
-        // above 412.5 goes.
+        // The term is now 412.5, but the round's largest stays. At the end of the round a quarter
+        // of the excess over 412.5 is removed.
         assert_eq!(step(5, 12, 150), 700.0);
         assert_eq!(step(11, 20, 150), 150.0 + 515.625);
     }
 
     #[test]
     fn a_falling_rtt_widens_it_less() {
-        // 400 below the mean: by an eighth of 400 - 250.
+        // The sample is 400 below the mean: the term grows by an eighth of 400 - 250.
         let falls = |linux| {
             let mut rtt = RttEstimator::new(&params(linux, 1));
             sample(&mut rtt, 500);
@@ -434,21 +442,22 @@ mod tests {
 
     #[test]
     fn linux_counts_whole_micros_and_eighths_of_their_mean() {
-        // From 0.9 µs to 1000.1 are 1000 by its clock. Then an eighth more for each µs above the
-        // whole µs of the mean: 8000, 8003, 8010.
+        // From 0.9 µs to 1000.1 µs are 1000 µs by Linux's clock. Each µs above the whole µs of the
+        // mean then adds an eighth: 8000, 8003, 8010.
         let mut rtt = RttEstimator::new(&params(true, 1));
         rtt.sample(Time(900), Time(900), (1, 1), Time(1_000_100));
         for us in [1003, 1007] {
             rtt.sample(Time(0), Time(0), (1, 1), Time(1000 * us + 999));
         }
         assert_eq!(rtt.srtt().span(), Some(Span(8010 * 125)));
-        // And the probe's timeout is a quarter of that, 2002 µs, and 2 ms.
+        // The probe timeout is a quarter of that, 2002 µs, plus 2 ms.
         assert_eq!(rtt.pto(false), Span(4_002_000));
     }
 
     #[test]
     fn whole_ticks_are_doubled() {
-        // 48.3 ms and 200 are 248.3: 63 ticks of 4 ms. Doubled in ns these were 125, not 126.
+        // 48.3 ms + 200 ms are 248.3 ms: 63 ticks of 4 ms. Doubled in ns they would be 125 ticks,
+        // not 126.
         let mut rtt = RttEstimator::new(&params(true, 1).with(|p| p.timers.timer_tick_ns = 4 * MS));
         rtt.sample(Time(0), Time(0), (1, 1), Time(48_300_000));
         let mut ticks = Vec::new();
@@ -462,7 +471,7 @@ mod tests {
     #[test]
     fn a_coarse_clock_counts_the_ticks_that_began_and_at_least_one() {
         let mut rtt = RttEstimator::new(&params(false, 10 * MS));
-        // From 9 to 21 ms two ticks began, at 10 and at 20.
+        // Two ticks began between 9 and 21 ms, at 10 and at 20.
         rtt.sample(Time(9 * MS), Time(9 * MS), (1, 1), Time(21 * MS));
         assert_eq!(rtt.srtt().span(), Some(Span::from_millis(20)));
         let mut rtt = RttEstimator::new(&params(false, 10 * MS));

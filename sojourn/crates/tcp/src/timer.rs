@@ -1,15 +1,16 @@
-//! When timers expire: with a tick of their clock, as in Linux's timer wheel.
+//! The expiry of timers: at a tick of their clock, as in Linux's timer wheel.
 //!
-//! The wheel's first level has a place for each tick (jiffy), the next for every eighth, and so on,
-//! with 64 places each. So a timer expires late, by an eighth of its length at most, and never
-//! early. With ticks of 4 ms a timer of 40 ms is up to 4 ms late, one of 300 ms up to 32.
+//! The wheel's first level has a slot for each tick (jiffy), the next level one for every eighth
+//! tick, and so on, with 64 slots each. So a timer expires late, by at most an eighth of its
+//! length, and never early. With ticks of 4 ms a timer of 40 ms is up to 4 ms late, and one of 300
+//! ms up to 32 ms.
 //!
-//! Source: Linux kernel/time/timer.c (calc_wheel_index); tcp_output.c and tcp_timer.c for the one
-//! retransmission timer of a sender.
+//! Source: Linux kernel/time/timer.c (calc_wheel_index); tcp_output.c and tcp_timer.c for a
+//! sender's single retransmission timer.
 
 use units::{Span, Time};
 
-/// Ticks that the first level reaches ahead (LVL_SIZE - 1).
+/// The range of the first level, ticks (LVL_SIZE - 1).
 const LEVEL_TICKS: u64 = 63;
 
 /// The timer wheel.
@@ -20,12 +21,12 @@ pub struct TimerWheel {
 }
 
 impl TimerWheel {
-    /// With ticks of this length.
+    /// A wheel with ticks of this length.
     pub fn new(tick_ns: u64) -> TimerWheel {
         TimerWheel { tick: tick_ns.max(1) }
     }
 
-    /// When a timer expires that was set to `at`, about `span` ahead.
+    /// The expiry of a timer that was set to `at`, about `span` ahead.
     pub fn expiry(&self, at: Time, span: Span) -> Time {
         if self.tick == 1 || at == Time::NEVER {
             return at;
@@ -37,9 +38,9 @@ impl TimerWheel {
         Time(at.0.div_ceil(step) * step)
     }
 
-    /// When a timer expires that is armed at `now` for `span`, both rounded to whole ticks. As a
-    /// timer expires, the wheel has already turned to the next tick (base->clk of __run_timers): so
-    /// what is armed then is a tick less ahead where that decides on the level.
+    /// The expiry of a timer armed at `now` for `span`, both rounded to whole ticks. While a timer
+    /// expires, the wheel has already advanced to the next tick (base->clk of __run_timers). A
+    /// timer armed then counts as one tick less ahead when its level is chosen.
     fn expiry_of_jiffies(&self, now: Time, span: Span, as_one_expires: bool) -> Time {
         if self.tick == 1 {
             return now + span;
@@ -53,8 +54,8 @@ impl TimerWheel {
         Time(((now.0 / self.tick + ahead) / step + 1) * step * self.tick)
     }
 
-    /// Whether a timer set to `at` has expired. One whose time has come between two ticks is set to
-    /// its tick.
+    /// Whether a timer set to `at` has expired. If `at` lies between two ticks and is reached, it
+    /// becomes the timer's tick.
     pub fn has_expired(&self, at: &mut Time, span: Span, now: Time) -> bool {
         if *at > now {
             return false;
@@ -64,7 +65,7 @@ impl TimerWheel {
     }
 }
 
-/// What a sender's timer is armed for (icsk_pending).
+/// The event for which a sender's timer is armed (icsk_pending).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pending {
     /// ICSK_TIME_RETRANS: the retransmission timeout.
@@ -75,14 +76,14 @@ pub enum Pending {
     ReoTimeout,
 }
 
-/// A sender's one timer (icsk_retransmit_timer), armed for one thing at a time.
+/// A sender's only timer (icsk_retransmit_timer), armed for one event at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct RetransmitTimer {
     wheel: TimerWheel,
     pending: Pending,
     at: Time,
     armed_at: Time,
-    /// When it expired last.
+    /// The time of its last expiry.
     expired_at: Time,
     /// `at` is the tick at which the timer expires, no longer the time it was armed for.
     rounded: bool,
@@ -101,7 +102,7 @@ impl RetransmitTimer {
         }
     }
 
-    /// Arms the timer, in place of whatever it was armed for.
+    /// Arms the timer. It replaces any earlier event.
     #[inline]
     pub fn arm(&mut self, pending: Pending, now: Time, span: Span) {
         *self = RetransmitTimer { pending, at: now + span, armed_at: now, rounded: false, ..*self };
@@ -119,20 +120,20 @@ impl RetransmitTimer {
         self.at != Time::NEVER
     }
 
-    /// When to call `has_expired` next, at the latest.
+    /// The latest time for the next call of `has_expired`.
     #[inline]
     pub fn at(&self) -> Time {
         self.at
     }
 
-    /// What the timer was last armed for, even if it is not armed now.
+    /// The event for which the timer was last armed, even if it is not armed now.
     #[inline]
     pub fn pending(&self) -> Pending {
         self.pending
     }
 
-    /// What the timer has expired for, if it has. One whose time has come between two ticks is set
-    /// to its tick.
+    /// The event for which the timer has expired, if it has. If its time lies between two ticks and
+    /// is reached, it becomes the timer's tick.
     pub fn has_expired(&mut self, now: Time) -> Option<Pending> {
         if self.at > now {
             return None;
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn an_alarm_set_as_one_goes_off_is_a_tick_less_ahead() {
-        // 2016 ms are 504 ticks, from which on the wheel's steps are of 256 ms; 4032 ticks, 2048 ms.
+        // 2016 ms are 504 ticks; from there on the wheel's steps are 256 ms. 4032 is 2048 ms.
         for (set, span, from_outside, from_within) in [
             (3968, 2016, 6144, 6016),
             (3968, 2012, 5984, 5984),

@@ -1,32 +1,32 @@
-//! Undo: a reduction of cwnd that retransmissions prove needless is taken back.
+//! Undo: reverts a reduction of cwnd that the retransmissions prove needless.
 //!
-//! Two kinds of evidence. Timestamps (Eifel): an ACK that advances SND.UNA echoes a stamp from
-//! before the first retransmission, so the original had arrived. DSACKs: the receiver reports as
-//! many duplicates as there were retransmissions. cwnd and ssthresh become what they were before
+//! There are two kinds of evidence. Timestamps (Eifel): an ACK that advances SND.UNA echoes a stamp
+//! from before the first retransmission, so the original had arrived. DSACKs: the receiver reports
+//! as many duplicates as there were retransmissions. cwnd and ssthresh become their values before
 //! the reduction, or stay if they are larger now.
 //!
 //! Sources: RFC 3522 and RFC 4015 (Eifel), RFC 2883 and RFC 3708 (DSACK); Linux's tcp_may_undo and
-//! the functions it calls, whose fields have the same names here. RFC 9438 §4.9 would have CUBIC
-//! return to its old epoch as well. Linux starts a new epoch at the restored cwnd, and so do we.
+//! the functions that it calls. The fields have Linux's names. RFC 9438 §4.9 would also restore
+//! CUBIC's old epoch. Linux starts a new epoch at the restored cwnd, and so does this code.
 
 use crate::rtt::echo_is_before;
 use units::Time;
 
 /// A reduction that may be undone.
 pub struct Undo {
-    /// SND.UNA at the reduction; `None`: neither kind of evidence counts.
+    /// SND.UNA at the reduction; with `None` neither kind of evidence counts.
     undo_marker: Option<u32>,
     /// Retransmissions since then that no DSACK has reported; `None` before the first.
     undo_retrans: Option<u32>,
-    /// When the first retransmission left; NEVER before it.
+    /// The departure of the first retransmission; NEVER before it.
     retrans_stamp: Time,
     prior_cwnd: f64,
-    /// `None` after an ECN echo: congestion was real, whatever was lost.
+    /// `None` after an ECN echo: the congestion was real, whatever the losses show.
     prior_ssthresh: Option<f64>,
 }
 
 impl Undo {
-    /// Without a reduction to undo.
+    /// The state without a reduction to undo.
     pub fn new() -> Undo {
         Undo {
             undo_marker: None,
@@ -37,14 +37,14 @@ impl Undo {
         }
     }
 
-    /// tcp_init_undo: cwnd and ssthresh are about to be reduced from these. Without an
-    /// `undo_marker` timestamps and DSACKs are no evidence; F-RTO's evidence is the sender's own.
+    /// tcp_init_undo: records cwnd and ssthresh before a reduction. Without an `undo_marker`,
+    /// timestamps and DSACKs are no evidence; F-RTO's evidence is kept by the sender.
     pub fn begin(&mut self, undo_marker: Option<u32>, prior_cwnd: f64, prior_ssthresh: f64) {
         *self =
             Undo { undo_marker, prior_cwnd, prior_ssthresh: Some(prior_ssthresh), ..Undo::new() };
     }
 
-    /// As `begin`, with `retrans_out` retransmissions from before that are still in flight.
+    /// Like `begin`, with `retrans_out` earlier retransmissions that are still in flight.
     pub fn begin_with_retrans(
         &mut self,
         undo_marker: Option<u32>,
@@ -57,7 +57,7 @@ impl Undo {
         (self.retrans_stamp, self.undo_retrans) = (retrans_stamp, Some(retrans_out));
     }
 
-    /// An ECN echo: the reduction is not to be undone.
+    /// An ECN echo: the reduction must not be undone.
     pub fn on_ecn_echo(&mut self) {
         self.prior_ssthresh = None;
     }
@@ -68,8 +68,8 @@ impl Undo {
         self.expect_dsack();
     }
 
-    /// A retransmission is in flight that was not one of a recovery's, but a tail loss probe's: its
-    /// DSACK may come.
+    /// A tail loss probe's retransmission is in flight, outside a recovery: a DSACK for it may
+    /// arrive.
     pub fn expect_dsack(&mut self) {
         self.undo_retrans = Some(self.undo_retrans.unwrap_or(0) + 1);
     }
@@ -79,7 +79,7 @@ impl Undo {
         self.undo_marker.is_some()
     }
 
-    /// A DSACK: the receiver had this segment before a retransmission of it came.
+    /// Handles a DSACK: the receiver already had this segment when a retransmission of it arrived.
     pub fn on_dsack(&mut self, seq: u32) {
         if let Some(undo_retrans) = &mut self.undo_retrans
             && self.undo_marker.is_some_and(|marker| seq >= marker)
@@ -100,7 +100,7 @@ impl Undo {
             && (self.retrans_stamp == Time::NEVER || echo_is_before(echo, self.retrans_stamp))
     }
 
-    /// Ends the undo; gives the cwnd and ssthresh to return to, if any.
+    /// Ends the undo. Returns the cwnd and ssthresh to restore, if any.
     pub fn take(&mut self) -> Option<(f64, f64)> {
         self.undo_marker = None;
         self.prior_ssthresh.take().map(|ssthresh| (self.prior_cwnd, ssthresh))
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!([4, 5, 8].map(|echo| undo.packet_delayed(ms(echo))), [true, false, false]);
         // Stamps are whole ms.
         assert!(undo.packet_delayed(Time(4_999_999)) && !undo.packet_delayed(Time(5_999_999)));
-        assert!(!undo.packet_delayed(Time::NEVER), "without timestamps there is no echo");
+        assert!(!undo.packet_delayed(Time::NEVER), "ACKs without timestamps have no echo");
         undo.take();
         assert!(!undo.packet_delayed(ms(4)));
     }

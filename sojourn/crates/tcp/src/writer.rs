@@ -1,7 +1,7 @@
-//! The application that sends, and its socket's send buffer: when it writes, and so which segments
-//! carry PSH.
+//! The sending application and its socket's send buffer: when the application writes, and so which
+//! segments carry PSH.
 //!
-//! The application writes whenever its socket is writable, until the socket takes no more. With W
+//! The application writes whenever its socket is writable, until the socket accepts no more. W is
 //! the bytes of one write (`write_bytes`):
 //!
 //! ```text
@@ -9,23 +9,23 @@
 //! the application writes until used ≥ sndbuf or unsent ≥ 2 W
 //! ```
 //!
-//! sndbuf grows with cwnd: twice what cwnd segments may take (BBR: three times). PSH is set on the last segment
-//! written before the socket is full, and on each segment that is more than half of the largest
-//! window beyond the last PSH (forced_push). The end of a write before that has no PSH, because the
-//! next write fills the same segment.
+//! sndbuf grows with cwnd: twice the memory of cwnd segments (BBR: three times). PSH is set on the
+//! last segment written before the socket is full. It is also set on each segment more than half of
+//! the largest window beyond the last PSH (forced_push). The end of an earlier write has no PSH,
+//! because the next write fills the same segment.
 //!
 //! Source: Linux net/ipv4/tcp.c (tcp_sendmsg_locked, forced_push), tcp_input.c (tcp_sndbuf_expand),
 //! include/net/sock.h (sk_stream_is_writeable). Deviations: tcp_wmem's maximum does not bound the
-//! buffer. A segment takes what it takes in the recorded guests (docs/tcp.md); kernels with other
-//! options differ.
+//! buffer. A segment takes the memory measured in the recorded guests (docs/tcp.md); kernels with
+//! other options differ.
 
 use crate::{CongestionKind, TcpParams};
 use std::collections::VecDeque;
 
 /// skb->truesize less the payload, bytes.
 const TRUESIZE_OVERHEAD: u64 = 832;
-/// MAX_TCP_HEADER and skb_shared_info, bytes: with the MSS they are rounded up to a power of two
-/// (tcp_sndbuf_expand's per_mss).
+/// MAX_TCP_HEADER and skb_shared_info, bytes: their sum with the MSS is rounded up to a power of
+/// two (tcp_sndbuf_expand's per_mss).
 const HEADERS: u64 = 576;
 /// struct sk_buff, bytes, added to that power of two.
 const DESCRIPTOR: u64 = 256;
@@ -33,7 +33,8 @@ const DESCRIPTOR: u64 = 256;
 const LEAST_CWND: u32 = 10;
 const TIMESTAMP_BYTES: u64 = 12;
 
-/// The windows that the buffer is sized for (sndbuf_expand): BBR may double cwnd in a recovery.
+/// The number of windows for which the buffer is sized (sndbuf_expand): BBR may double cwnd in a
+/// recovery.
 fn windows(params: &TcpParams) -> u64 {
     if matches!(params.congestion, CongestionKind::Bbr | CongestionKind::Bbr3) { 3 } else { 2 }
 }
@@ -46,22 +47,23 @@ pub struct Writer {
     end: u32,
     /// The largest cwnd so far, which sizes the buffer.
     max_cwnd: u32,
-    /// The segments of one write: fewer unsent make the socket writable (TCP_NOTSENT_LOWAT).
+    /// The segments of one write: the socket is writable only with fewer unsent segments
+    /// (TCP_NOTSENT_LOWAT).
     lowat_segments: u32,
-    /// The first segment with PSH that has not left.
+    /// The first segment with PSH that has not left yet.
     next_push: u32,
     cold: Box<Cold>,
 }
 
-/// What only writing needs.
+/// State that only a write needs.
 #[derive(Debug)]
 struct Cold {
-    /// Bytes of one write; 0: everything is written at once, without PSH.
+    /// Bytes of one write; with 0 everything is written at once, without PSH.
     write_bytes: u64,
     mss: u64,
-    /// Bytes of the buffer for a segment of cwnd (per_mss), by how many windows it is to hold.
+    /// Bytes of the buffer for each segment of cwnd (per_mss), times the number of windows.
     per_mss: u64,
-    /// pushed_seq: the byte up to which all is pushed.
+    /// pushed_seq: the byte up to which all data is pushed.
     pushed_seq: u64,
     max_window: u64,
     /// The unacknowledged segments with PSH.
@@ -69,7 +71,7 @@ struct Cold {
 }
 
 impl Writer {
-    /// An application with a transfer of `end` segments.
+    /// An application that transfers `end` segments.
     pub fn new(params: &TcpParams, end: u32) -> Writer {
         let mss = u64::from(params.mss);
         let options = if params.timestamps { TIMESTAMP_BYTES } else { 0 };
@@ -97,8 +99,8 @@ impl Writer {
         self.written
     }
 
-    /// What is left of the transfer ends there. If all is written, so does that, with the PSH of its last
-    /// segment.
+    /// Moves the end of the transfer to `end`. If everything is written, the written data ends
+    /// there too, and the last segment keeps its PSH.
     pub fn end_at(&mut self, end: u32) {
         if self.written == self.end || self.written > end {
             let last = self.written.wrapping_sub(1);
@@ -115,7 +117,7 @@ impl Writer {
         self.end = end;
     }
 
-    /// The application stops: what has not left, from `nxt` on, never leaves.
+    /// The application stops: data that has not left, from `nxt` on, never leaves.
     pub fn stop(&mut self, nxt: u32) {
         (self.written, self.end) = (nxt, nxt);
     }
@@ -126,8 +128,8 @@ impl Writer {
         self.cold.max_window = self.cold.max_window.max(window);
     }
 
-    /// Writes if the socket is writable; true if it did. `merged`: SACKed segments that share a
-    /// buffer with the one before (tcp_shift_skb_data).
+    /// Writes if the socket is writable. Returns whether it did. `merged`: SACKed segments that
+    /// share a buffer with the preceding one (tcp_shift_skb_data).
     #[inline]
     pub fn write(&mut self, una: u32, nxt: u32, merged: u32, cwnd: u32) -> bool {
         if self.written == self.end {
@@ -165,8 +167,8 @@ impl Writer {
         self.cold.pushed_seq = u64::from(until) * self.cold.mss;
     }
 
-    /// forced_push: sets PSH on segments more than half of the largest window beyond the last PSH,
-    /// in what is written up to `until`.
+    /// forced_push: sets PSH on segments, up to `until`, that are more than half of the largest
+    /// window beyond the last PSH.
     fn forced_push(&mut self, until: u32) {
         let mut write_end = u64::from(self.written) * self.cold.mss + self.cold.write_bytes;
         for seq in self.written..until - 1 {
@@ -182,13 +184,13 @@ impl Writer {
         }
     }
 
-    /// Whether a segment that leaves for the first time has PSH. They leave in order.
+    /// Whether a segment that leaves for the first time has PSH. Such segments leave in order.
     #[inline]
     pub fn pushes_new(&mut self, seq: u32) -> bool {
         if seq != self.next_push {
             return false;
         }
-        let next = self.cold.pushes.partition_point(|&other| other <= seq);
+        let next = self.cold.pushes.partition_point(|&push| push <= seq);
         self.next_push = self.cold.pushes.get(next).copied().unwrap_or(u32::MAX);
         true
     }
@@ -213,8 +215,8 @@ mod tests {
         writer
     }
 
-    /// What was written, in segments, by the time that so many were acknowledged, with `cwnd` more
-    /// in flight.
+    /// For each ACK that causes a write: the acknowledged segments, and the segments written by
+    /// then. Beyond the acknowledged ones up to `cwnd` segments are in flight.
     fn bouts(writer: &mut Writer, acks: impl IntoIterator<Item = (u32, u32)>) -> Vec<(u32, u32)> {
         acks.into_iter()
             .filter_map(|(una, cwnd)| {
@@ -226,23 +228,23 @@ mod tests {
 
     #[test]
     fn it_writes_when_linux_writes() {
-        // A guest's slow start: (acknowledged, cwnd) and the segments written, as its socket told
-        // them.
+        // A guest's slow start: the acknowledged segments with cwnd, and the bytes written
+        // according to its socket.
         let mut w = writer(u32::MAX);
         let slow_start = (0..24).map(|acked| (acked, 10 + acked));
-        let told = [(0, 30_408), (4, 47_784), (9, 69_504), (15, 95_568), (23, 130_320)];
-        assert_eq!(bouts(&mut w, slow_start), told.map(|(una, bytes)| (una, bytes / 1448)));
+        let writes = [(0, 30_408), (4, 47_784), (9, 69_504), (15, 95_568), (23, 130_320)];
+        assert_eq!(bouts(&mut w, slow_start), writes.map(|(una, bytes)| (una, bytes / 1448)));
     }
 
     #[test]
     fn with_a_large_window_two_writes_lie_unsent_at_most() {
         let mut w = writer(u32::MAX);
-        let told = [(85, 392_408), (111, 467_704)];
+        let writes = [(85, 392_408), (111, 467_704)];
         assert!(w.write(0, 0, 0, 10));
         let mut w = Writer { written: 305_528 / 1448, ..w };
         assert_eq!(
             bouts(&mut w, [(84, 94), (85, 95), (109, 119), (111, 121)]),
-            told.map(|(una, bytes)| (una, bytes / 1448))
+            writes.map(|(una, bytes)| (una, bytes / 1448))
         );
     }
 
@@ -260,7 +262,7 @@ mod tests {
         let mut w = writer(u32::MAX);
         w.cold.max_window = 40_000;
         w.write(0, 0, 0, 20);
-        // Each 20 000 bytes, 14 segments; and the end of the bout.
+        // PSH follows every 20 000 bytes, 14 segments, and ends the bout.
         assert_eq!((0..50).filter(|&seq| w.pushes_new(seq)).collect::<Vec<_>>(), [13, 27, 40]);
     }
 

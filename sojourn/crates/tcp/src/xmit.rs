@@ -1,26 +1,26 @@
-//! When each outstanding segment was last sent, and whether it was retransmitted (RFC 8985 §5.1:
-//! Segment.xmit_ts, Segment.retransmitted).
+//! The time of the last transmission of each outstanding segment, and whether it was retransmitted
+//! (RFC 8985 §5.1: Segment.xmit_ts, Segment.retransmitted).
 //!
-//! A ring over the sequence numbers from SND.UNA to SND.NXT. It is written once for each segment
-//! sent and read only after SACKs, duplicates or timeouts, and by an ACK of several segments. F-RTO
-//! and RTT samples need it to tell an original from a retransmission, RACK to compare times of
-//! sending.
+//! A ring over the sequence numbers from SND.UNA to SND.NXT. Each transmission writes it once. It
+//! is read only after SACKs, duplicates or timeouts, and by an ACK of several segments. F-RTO and
+//! RTT samples need it to distinguish an original from a retransmission, and RACK needs it to
+//! compare times of sending.
 
 use units::Time;
 
-/// The bit of an entry that says "retransmitted". The clock would need 292 years to reach it.
+/// The bit of an entry that means "retransmitted". The clock would need 292 years to reach it.
 const RETRANSMITTED: u64 = 1 << 63;
 
 /// Times of sending of the outstanding segments.
 pub struct XmitTimes {
-    /// A power of two in number; segment n has entry n modulo their number.
+    /// The ring, whose length is a power of two. Segment n uses entry n modulo the length.
     entries: Vec<u64>,
     /// No segment from here on was retransmitted.
     retransmitted_end: u32,
 }
 
 impl XmitTimes {
-    /// With room for 16 segments; it grows.
+    /// A ring of 16 segments, which grows as needed.
     pub fn new() -> XmitTimes {
         XmitTimes { entries: vec![0; 16], retransmitted_end: 0 }
     }
@@ -48,7 +48,7 @@ impl XmitTimes {
         self.retransmitted_end
     }
 
-    /// When the segment was last sent.
+    /// The time of the segment's last transmission.
     pub fn xmit_ts(&self, seq: u32) -> Time {
         Time(self.entries[self.index(seq)] & !RETRANSMITTED)
     }

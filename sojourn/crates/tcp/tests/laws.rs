@@ -618,7 +618,7 @@ fn with_accurate_feedback(params: TcpParams, bytes: u64, channel: Channel) -> Op
     let mut world = World::new(params, Some(bytes), channel);
     world.pump();
     while world.step() {}
-    world.receiver.ce_taken().and(world.sender.ce_reported()).is_some().then_some(world)
+    world.receiver.ce_received().and(world.sender.ce_reported()).is_some().then_some(world)
 }
 
 proptest! {
@@ -630,7 +630,7 @@ proptest! {
     ) {
         let channel = Channel { ack_loss: 0.0, ..channel };
         let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
-        prop_assert_eq!(world.receiver.ce_taken(), Some(world.taken));
+        prop_assert_eq!(world.receiver.ce_received(), Some(world.taken));
         let told = world.sender.ce_reported().unwrap().segments;
         let amiss = told.abs_diff(world.told.segments);
         prop_assert!(amiss <= world.ambiguous, "told of {told}, not {:?}", world.told);
@@ -642,7 +642,7 @@ proptest! {
         params in params(), bytes in 1..300_000u64, channel in channel(0)
     ) {
         let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
-        prop_assert_eq!(world.receiver.ce_taken(), Some(world.taken));
+        prop_assert_eq!(world.receiver.ce_received(), Some(world.taken));
         let told = world.sender.ce_reported().unwrap().segments;
         prop_assert!(told <= world.told.segments + world.ambiguous);
         prop_assert_eq!(told.abs_diff(world.told.segments) % (ACE_MAX + 1), 0);

@@ -1,53 +1,55 @@
-//! The receiver's part of AccECN: each ACK tells how many segments and bytes arrived with CE.
+//! The receiver's part of AccECN: each ACK reports how many segments and bytes arrived with CE.
 //!
 //! The field ACE, three bits, is the number of CE segments plus 5, modulo 8. The option has three
-//! counters of bytes, of ECT(1), CE and ECT(0). A change of the ECN field is acknowledged at once. In
+//! byte counters, for ECT(1), CE and ECT(0). A change of the ECN field is acknowledged at once. In
 //! the handshake ACE reflects the ECN field of the segment that it answers.
 //!
 //! Source: RFC 9768 as in Linux 7.3 (include/net/tcp_ecn.h, tcp_ecn_option 2). Deviations: the
-//! option is on every ACK from the first, as the sender's first segment carries one too; that the
-//! path loses or zeroes options does not occur.
+//! option is on every ACK from the first, as the sender's first segment carries one too. The path
+//! never removes or zeroes options.
 
 use super::{Echo, Receiver};
 use crate::{AccEcnOption, AckSegment, CeCount, Segment};
 use units::{Ecn, Time};
 
-/// ACE of no CE segment, and the first value of the counters of ECT(1), CE and ECT(0) bytes.
+/// ACE for no CE segment, and the initial values of the counters of ECT(1), CE and ECT(0) bytes.
 pub const ACE_OFFSET: u32 = 5;
 pub const COUNTER_OFFSETS: [u32; 3] = [1, 0, 1];
-/// So many CE segments may be untold before an ACK leaves at once (TCP_ACCECN_ACE_MAX_DELTA).
-const MOST_UNTOLD: u32 = 6;
-/// All of TCP's options, and timestamps with their padding, bytes.
+/// The most CE segments that may be unreported before an ACK leaves at once
+/// (TCP_ACCECN_ACE_MAX_DELTA).
+const MAX_UNREPORTED: u32 = 6;
+/// The space for TCP's options, and the timestamp option with its padding, bytes.
 const OPTIONS: u32 = 40;
 const TIMESTAMPS: u32 = 12;
-/// The option's kind and length, and a counter, bytes.
+/// The option's kind and length, and one counter, bytes.
 const OPTION_HEAD: u32 = 2;
 const COUNTER: u32 = 3;
 
-/// A field sent so may come as this reflection tells: neither cleared nor set on the way
-/// (tcp_ect_transition_valid).
+/// A segment sent with the field `sent` may arrive as this reflection shows: the path has neither
+/// cleared nor set the field (tcp_ect_transition_valid).
 pub const fn is_transition(sent: Ecn, reflected: u8) -> bool {
     matches!(sent, Ecn::NotEct) == (reflected == reflection(Ecn::NotEct))
 }
 
-/// What has arrived.
+/// Counters of the segments that have arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Accurate {
-    /// Segments with CE, ACKs of the handshake too (r.cep less its offset).
+    /// Segments with CE, the handshake's ACKs included (r.cep less its offset).
     ce: u32,
-    /// Those that no ACK has told of.
-    untold: u32,
+    /// CE segments that no ACK has reported yet.
+    unreported: u32,
     /// Bytes with ECT(1), CE and ECT(0) (r.e1b, r.ceb, r.e0b less their offsets).
     bytes: [u32; 3],
-    /// The counters up to the last that has changed since the last option (accecn_minlen).
+    /// The number of counters up to the last that has changed since the last option
+    /// (accecn_minlen).
     needed: u32,
     /// The ECN field of the last segment (prev_ecnfield).
     last: Ecn,
-    /// That of the SYN.
+    /// The ECN field of the SYN.
     syn: Ecn,
 }
 
-/// What ACE says of the ECN field of a SYN or SYN-ACK (RFC 9768 §3.1.1, table 2).
+/// The reflection in ACE of the ECN field of a SYN or SYN-ACK (RFC 9768 §3.1.1, table 2).
 pub const fn reflection(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -58,22 +60,22 @@ pub const fn reflection(ecn: Ecn) -> u8 {
 }
 
 impl Accurate {
-    /// The first SYN has come. That it was marked is reflected, and does not count.
+    /// The first SYN has arrived. ACE reflects its mark, and the counters ignore it.
     pub fn on_syn(&mut self, ecn: Ecn) {
         (self.syn, self.last) = (ecn, ecn);
     }
 
-    /// It has come again.
+    /// The SYN has arrived again.
     pub fn on_syn_again(&mut self, ecn: Ecn) {
         self.syn = ecn;
     }
 
-    /// What the SYN-ACK reflects.
+    /// The value that the SYN-ACK reflects.
     pub fn reflects_syn(&self) -> u8 {
         reflection(self.syn)
     }
 
-    /// A segment has come (tcp_ecn_received_counters). Whether it is acknowledged at once.
+    /// Counts a segment (tcp_ecn_received_counters). Returns whether it is acknowledged at once.
     pub fn on_segment(&mut self, ecn: Ecn, len: u32) -> bool {
         let edge = self.last != ecn;
         self.last = ecn;
@@ -85,24 +87,24 @@ impl Accurate {
         };
         if ecn == Ecn::Ce {
             self.ce = self.ce.wrapping_add(1);
-            self.untold += 1;
+            self.unreported += 1;
         }
         if len > 0 {
             self.bytes[field] = self.bytes[field].wrapping_add(len);
             self.needed = self.needed.max(field as u32 + 1);
         }
-        edge || self.untold >= MOST_UNTOLD
+        edge || self.unreported >= MAX_UNREPORTED
     }
 
     /// ACE of the ACK that leaves now.
     fn ace(&mut self) -> u8 {
-        self.untold = 0;
+        self.unreported = 0;
         (self.ce.wrapping_add(ACE_OFFSET) & 7) as u8
     }
 
-    /// The option beside so many SACK blocks and so many bytes of other options, and how many blocks
-    /// are left (tcp_options_fit_accecn). Blocks beyond the second make room for counters that have
-    /// changed. A SACK option has two bytes of padding, which it can have.
+    /// The option that fits beside `sack_count` SACK blocks and `others` bytes of other options,
+    /// and the number of blocks that remain (tcp_options_fit_accecn). Blocks beyond the second make
+    /// room for changed counters. The option may use the two bytes of padding of a SACK option.
     fn option(&mut self, sack_count: u8, others: u32) -> (Option<AccEcnOption>, u8) {
         for blocks in (2.min(sack_count)..=sack_count).rev() {
             let sacks = if blocks == 0 { 0 } else { 4 + 8 * u32::from(blocks) };
@@ -125,9 +127,9 @@ impl Accurate {
 
     fn counters(&self, fields: u32, size: u32) -> AccEcnOption {
         let mut bytes = [0; 3];
-        for (told, (count, offset)) in bytes.iter_mut().zip(self.bytes.iter().zip(COUNTER_OFFSETS))
+        for (counter, (count, offset)) in bytes.iter_mut().zip(self.bytes.iter().zip(COUNTER_OFFSETS))
         {
-            *told = count.wrapping_add(offset) & 0xff_ffff;
+            *counter = count.wrapping_add(offset) & 0xff_ffff;
         }
         AccEcnOption { bytes, fields: fields as u8, size: size as u8 }
     }
@@ -135,7 +137,7 @@ impl Accurate {
 
 impl Receiver {
     /// The marks that have arrived; `None` without AccECN.
-    pub fn ce_taken(&self) -> Option<CeCount> {
+    pub fn ce_received(&self) -> Option<CeCount> {
         let Accurate { ce, bytes, .. } = *self.accurate;
         (self.ecn == Echo::Accurate).then_some(CeCount { segments: ce, bytes: bytes[1] })
     }
@@ -147,7 +149,7 @@ impl Receiver {
         self.on_exact(segment, at_once, now)
     }
 
-    /// ACE, the option, and how many SACK blocks an ACK has that leaves now.
+    /// ACE, the option, and the number of SACK blocks of an ACK that leaves now.
     #[cold]
     pub(super) fn feedback(&mut self, sack_count: u8) -> (u8, Option<AccEcnOption>, u8) {
         let others = if self.timestamps { TIMESTAMPS } else { 0 };
@@ -155,11 +157,11 @@ impl Receiver {
         (self.accurate.ace(), option, sack_count)
     }
 
-    /// The first SYN has asked for what it asks for (tcp_ecn_create_request).
+    /// Applies the request of the first SYN (tcp_ecn_create_request).
     #[cold]
     pub(super) fn negotiate(&mut self, syn: &Segment) {
         self.ecn = match self.ecn {
-            // All but what RFC 3168 asks with asks for AccECN (RFC 9768 §3.1.3).
+            // Every ACE other than RFC 3168's request asks for AccECN (RFC 9768 §3.1.3).
             Echo::Accurate if syn.ace != 0 => {
                 self.accurate.on_syn(syn.ecn);
                 Echo::Accurate
@@ -170,8 +172,8 @@ impl Receiver {
         };
     }
 
-    /// A SYN has come again, before data: the SYN-ACK reflects how this one came. One that asks for
-    /// nothing ends ECT (tcp_check_req).
+    /// A SYN has arrived again, before data: the SYN-ACK reflects the ECN field of this copy. A SYN
+    /// without a request ends ECT (tcp_check_req).
     #[cold]
     pub(super) fn on_syn_again(&mut self, syn: &Segment) {
         if self.ecn == Echo::Accurate {
@@ -180,19 +182,19 @@ impl Receiver {
         }
     }
 
-    /// The last ACK of the handshake has come, with what it says of the SYN-ACK's ECN field. Where
-    /// that was cleared or set, or where there is nothing, no ACK is ECN-capable any more
-    /// (tcp_accecn_third_ack).
+    /// The last ACK of the handshake has arrived and reflects the SYN-ACK's ECN field. If the path
+    /// cleared or set that field, or if the ACK has no reflection, ACKs are not ECN-capable from
+    /// now on (tcp_accecn_third_ack).
     #[cold]
     pub(super) fn on_third_ack(&mut self, ace: u8) {
-        let told = !matches!(ace, 1 | 5 | 7);
-        if self.ecn == Echo::Accurate && told && (ace == 0 || !is_transition(self.synack_ecn, ace))
+        let is_reflection = !matches!(ace, 1 | 5 | 7);
+        if self.ecn == Echo::Accurate && is_reflection && (ace == 0 || !is_transition(self.synack_ecn, ace))
         {
             self.ect = Ecn::NotEct;
         }
     }
 
-    /// ACE of the SYN-ACK. The third is plain (RFC 9768 §3.1.4.2; tcp_ecn's SYN-ACK).
+    /// ACE of the SYN-ACK. The third SYN-ACK is plain (RFC 9768 §3.1.4.2; tcp_ecn's SYN-ACK).
     #[cold]
     pub(super) fn ace_of_synack(&self, timeouts: u32) -> u8 {
         match self.ecn {
@@ -221,17 +223,17 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_acknowledged_at_once_and_so_are_six_untold_marks() {
+    fn a_change_is_acknowledged_at_once_and_so_are_six_unreported_marks() {
         let mut accurate = Accurate::default();
         let at_once = |accurate: &mut Accurate, ecn| accurate.on_segment(ecn, 1);
         let fields = [Ecn::Ect0, Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::NotEct];
         let changes = fields.map(|ecn| at_once(&mut accurate, ecn));
         assert_eq!(changes, [true, false, true, false, true, true]);
-        // As the SYN came is no change.
+        // The field of the SYN is not a change.
         accurate.on_syn(Ecn::Ect1);
         assert!(!at_once(&mut accurate, Ecn::Ect1));
-        let mut untold = Accurate { last: Ecn::Ce, ..Accurate::default() };
-        assert_eq!((1..=6).find(|_| untold.on_segment(Ecn::Ce, 1)), Some(6));
+        let mut unreported = Accurate { last: Ecn::Ce, ..Accurate::default() };
+        assert_eq!((1..=6).find(|_| unreported.on_segment(Ecn::Ce, 1)), Some(6));
     }
 
     #[test]
@@ -242,7 +244,7 @@ mod tests {
             let (option, blocks) = accurate.option(sacks, others);
             (option.map(|option| (option.fields, option.size)), blocks)
         };
-        // Beside timestamps 28 bytes are left: one block leaves 16, two 8, three none.
+        // Beside timestamps 28 bytes are free: one block leaves 16, two leave 8, three leave none.
         assert_eq!(fits(0, Ecn::Ect0, TIMESTAMPS), (Some((3, 12)), 0));
         assert_eq!(fits(1, Ecn::Ect0, TIMESTAMPS), (Some((3, 12)), 1));
         assert_eq!(fits(2, Ecn::Ect0, TIMESTAMPS), (None, 2), "ECT(0) is the third counter");
@@ -251,7 +253,7 @@ mod tests {
         assert_eq!(fits(3, Ecn::Ect0, TIMESTAMPS), (None, 3), "in vain");
         assert_eq!(fits(3, Ecn::Ect1, TIMESTAMPS), (Some((2, 8)), 2));
         assert_eq!(fits(MAX_SACK_BLOCKS as u8, Ecn::Ect0, 0), (Some((3, 12)), 3));
-        // Without a counter that has changed it may have none, in the padding of the blocks.
+        // Without a changed counter the option may have no counter, in the padding of the blocks.
         let (option, blocks) = Accurate::default().option(3, TIMESTAMPS);
         assert_eq!((option.map(|option| (option.fields, option.size)), blocks), (Some((0, 0)), 3));
     }

@@ -1,12 +1,12 @@
-//! The receiver's part of DCTCP: ECE tells of each segment by itself.
+//! The receiver's part of DCTCP: ECE reports the mark of each segment.
 //!
-//! ECE is set while the segments that arrive are marked. Where that changes, two ACKs leave at
-//! once: one of what came before, with the old ECE, if its ACK was delayed; and one of this
-//! segment, with the new. So delayed ACKs tell how many segments were marked. A CWR is not waited
-//! for, but is acknowledged at once as anywhere.
+//! ECE is set while arriving segments are marked. When that changes, two ACKs leave at once: if an
+//! ACK was delayed, one of the earlier segments with the old ECE; and one of this segment with the
+//! new. So delayed ACKs report exactly how many segments were marked. A CWR does not end ECE, but
+//! is acknowledged at once as elsewhere.
 //!
-//! With AccECN the same two ACKs leave, without ECE. The counters have counted the segment by then,
-//! so the first ACK, which does not acknowledge it, tells of its mark.
+//! With AccECN the same two ACKs leave, without ECE. The counters already include the segment, so
+//! the first ACK reports its mark although it does not acknowledge the segment.
 //!
 //! Source: RFC 8257 §3.2; Linux net/ipv4/tcp_dctcp.h. Deviations: none known.
 
@@ -14,19 +14,19 @@ use super::{Echo, Pending, Receiver};
 use crate::{AckSegment, Segment};
 use units::{Ecn, Time};
 
-/// What it keeps besides the last segment's mark.
+/// State besides the last segment's mark.
 #[derive(Clone, Debug, Default)]
 pub struct Exact {
     /// The last segment was marked (ce_state).
     ce: bool,
     /// RCV.NXT after the last segment (prior_rcv_nxt).
     prior_rcv_nxt: u32,
-    /// The ACK that follows another at once, and what is pending after it.
+    /// The ACK that follows another at once, and the pending ACK after it.
     second: Option<(AckSegment, Pending)>,
 }
 
 impl Receiver {
-    /// A segment with data arrives, which is acknowledged `at_once` if the feedback asks for that
+    /// Handles a segment with data. It is acknowledged `at_once` if the feedback requires that
     /// (dctcp_ece_ack_update).
     #[cold]
     pub(super) fn on_exact(
@@ -37,7 +37,7 @@ impl Receiver {
     ) -> Option<AckSegment> {
         let Some(exact) = &self.exact else { return self.on_data(segment, at_once, now) };
         if segment.seq < self.rcv_nxt || segment.ecn == Ecn::NotEct {
-            // A duplicate is acknowledged before anybody looks at its ECN field.
+            // A duplicate is acknowledged before its ECN field is checked.
             return self.on_data(segment, at_once, now);
         }
         let ce = segment.ecn == Ecn::Ce;
@@ -60,8 +60,8 @@ impl Receiver {
         Some(first)
     }
 
-    /// The delayed ACK, of what came before `segment`, with the old ECE. The kernel has queued
-    /// `segment` by then, so the window is the one behind it.
+    /// The delayed ACK of the segments before `segment`, with the old ECE. The kernel has already
+    /// queued `segment`, so the window is the one after it.
     fn ack_of_prior(&mut self, segment: &Segment, now: Time) -> AckSegment {
         let in_order = segment.seq == self.rcv_nxt;
         let rmem = self.ofo.rmem() + if in_order { self.ofo.truesize.in_order } else { 0 };

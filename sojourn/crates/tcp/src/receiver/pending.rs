@@ -1,7 +1,7 @@
-//! The ACK that is still to be sent, and when.
+//! The ACK that is due later, and its time.
 //!
-//! A receiver has at most one. Linux keeps a timer for each kind. What they have in common is that
-//! any ACK that leaves in the meantime cancels the one that is pending (tcp_event_ack_sent).
+//! A receiver has at most one. Linux keeps a timer for each kind. Any ACK that leaves in the
+//! meantime cancels the pending one (tcp_event_ack_sent).
 
 use crate::timer::TimerWheel;
 use units::{Span, Time};
@@ -11,17 +11,18 @@ use units::{Span, Time};
 pub enum Pending {
     /// No ACK is pending.
     None,
-    /// A delayed ACK (icsk_delack_timer), which was delayed by `delay`. It leaves with a tick.
+    /// A delayed ACK (icsk_delack_timer), delayed by `delay`. It leaves at a tick.
     Delayed { due: Time, delay: Span },
-    /// A compressed SACK (compressed_ack_timer). It leaves on time. Its stamp is of when the latest
-    /// segment `came`, or with NEVER of when it leaves, as where the delayed ACK's timer sends it.
-    Sack { due: Time, came: Time },
+    /// A compressed SACK (compressed_ack_timer). It leaves on time. Its stamp is the arrival time
+    /// of the latest segment (`arrived`). With NEVER its stamp is the time at which it leaves, as
+    /// when the delayed ACK's timer sends it.
+    Sack { due: Time, arrived: Time },
     /// A window update, because the application has read (tcp_cleanup_rbuf).
     WindowUpdate { due: Time },
-    /// An ACK that is ready and follows another at once; after it, what was pending before.
+    /// An ACK that is ready and follows another at once. The earlier pending ACK follows it.
     Second { due: Time },
-    /// The SYN-ACK that left at `sent` is sent again unless something answers it
-    /// (reqsk_timer_handler), with a tick.
+    /// The SYN-ACK that left at `sent`. It is retransmitted at a tick unless something answers it
+    /// (reqsk_timer_handler).
     SynAck { due: Time, delay: Span, sent: Time },
 }
 
@@ -32,21 +33,21 @@ impl Pending {
         Pending::Delayed { due: now + delay, delay }
     }
 
-    /// The next SYN-ACK.
+    /// The timeout of a SYN-ACK that leaves now.
     pub fn synack(now: Time, delay: Span) -> Pending {
         Pending::SynAck { due: now + delay, delay, sent: now }
     }
 
-    /// A segment comes and a SACK waits: that tells of it, too.
-    pub fn comes(&mut self, now: Time) {
-        if let Pending::Sack { came, .. } = self
-            && *came != Time::NEVER
+    /// A segment arrives while a compressed SACK waits: the SACK reports that segment too.
+    pub fn on_segment(&mut self, now: Time) {
+        if let Pending::Sack { arrived, .. } = self
+            && *arrived != Time::NEVER
         {
-            *came = now;
+            *arrived = now;
         }
     }
 
-    /// When to call `has_expired`; NEVER: no ACK is pending.
+    /// The time to call `has_expired`; NEVER if no ACK is pending.
     #[inline]
     pub fn due(&self) -> Time {
         match *self {
@@ -59,7 +60,8 @@ impl Pending {
         }
     }
 
-    /// Whether the ACK leaves now. One whose time has come between two ticks is set to its tick.
+    /// Whether the ACK leaves now. If its time lies between two ticks and is reached, it becomes
+    /// the timer's tick.
     #[inline]
     pub fn has_expired(&mut self, wheel: &TimerWheel, now: Time) -> bool {
         match self {
@@ -89,7 +91,7 @@ mod tests {
         assert_eq!(delayed.due(), Time(44 * MS));
         assert!(delayed.has_expired(&wheel, Time(44 * MS)));
 
-        let mut sack = Pending::Sack { due: Time(41 * MS), came: Time(40 * MS) };
+        let mut sack = Pending::Sack { due: Time(41 * MS), arrived: Time(40 * MS) };
         assert!(!sack.has_expired(&wheel, Time(41 * MS - 1)));
         assert!(sack.has_expired(&wheel, Time(41 * MS)));
     }

@@ -1,9 +1,8 @@
-//! When the receiver acknowledges: quick ACKs, the delay of a delayed ACK, compressed SACKs.
+//! The times of acknowledgements: quick ACKs, the delay of a delayed ACK, compressed SACKs.
 //!
-//! `AckPolicy` is Linux's icsk_ack with what sets it. In quick-ACK mode each segment is
-//! acknowledged at once. Otherwise a segment that causes no ACK is acknowledged after the ato, an
-//! estimate of the time between segments. `SackCompression` is the rule by which a gap's SACKs
-//! wait.
+//! `AckPolicy` is Linux's icsk_ack with the functions that set it. In quick-ACK mode each segment
+//! is acknowledged at once. Otherwise a segment that causes no ACK is acknowledged after the ato,
+//! an estimate of the time between segments. `SackCompression` decides which SACKs of a gap wait.
 //!
 //! Sources: RFC 5681 §4.2; Linux net/ipv4/tcp_input.c, tcp_output.c and tcp_timer.c, whose
 //! functions the comments name.
@@ -13,39 +12,40 @@ use crate::TcpParams;
 use crate::timer::TimerWheel;
 use units::{Span, Time};
 
-/// When segments in order are acknowledged (icsk_ack).
+/// The times at which segments in order are acknowledged (icsk_ack).
 #[derive(Clone, Debug)]
 pub struct AckPolicy {
-    /// ACKs still to be sent at once (icsk_ack.quick).
+    /// Quick ACKs that remain (icsk_ack.quick).
     quick: u32,
     /// TCP_MAX_QUICKACKS.
     max_quickacks: u32,
     tick: u64,
     /// The least delay, ticks (TCP_ATO_MIN).
     ato_min: u64,
-    /// Half of it, ns: a gap that is shorter brings the ato down to it.
+    /// Half of `ato_min`, ns: a shorter gap reduces the ato to `ato_min`.
     half_ato_min: Span,
     /// The longest ato, ticks (TCP_DELACK_MAX).
     ato_max: u64,
     /// The longest delay, ticks: the ACK leaves before the sender's least RTO is over
     /// (tcp_delack_max).
     delay_max: u64,
-    /// icsk_ack.ato, ticks. 0 before the first segment in order, unless segments beyond a gap took
-    /// all quick ACKs before.
+    /// icsk_ack.ato, ticks. 0 before the first segment in order, unless segments beyond a gap have
+    /// used up all quick ACKs.
     ato: u64,
-    /// When the last segment came (icsk_ack.lrcvtime); before the first, when the connection began.
+    /// The arrival of the last segment (icsk_ack.lrcvtime); before the first, the start of the
+    /// connection.
     lrcvtime: Time,
     /// The lower bound of the RTO, ns.
     min_rto: u64,
     /// The handshake's RTT, ns.
     rtt: u64,
-    /// The RTO by the handshake's RTT, ns: whole ticks. After a longer pause the sender may have
-    /// restarted.
+    /// The RTO that follows from the handshake's RTT, ns: whole ticks. After a longer pause the
+    /// sender may have restarted.
     rto: u64,
 }
 
 impl AckPolicy {
-    /// Before the first segment.
+    /// The state before the first segment.
     pub fn new(params: &TcpParams) -> AckPolicy {
         let tick = params.timers.timer_tick_ns.max(1);
         let ato_min = params.acks.delayed_ack_ns.div_ceil(tick);
@@ -96,7 +96,7 @@ impl AckPolicy {
         }
     }
 
-    /// More than half of the buffer is taken: quick ACKs end (__tcp_select_window).
+    /// More than half of the buffer is used: quick ACKs end (__tcp_select_window).
     #[cold]
     pub fn on_half_full(&mut self) {
         self.quick = 0;
@@ -110,8 +110,8 @@ impl AckPolicy {
         }
     }
 
-    /// tcp_event_data_recv: a segment in order has come. The first one, and one that follows a
-    /// pause, begin quick-ACK mode (tcp_incr_quickack).
+    /// tcp_event_data_recv: a segment in order has arrived. The first one, and one after a pause,
+    /// start quick-ACK mode (tcp_incr_quickack).
     #[inline]
     pub fn event_data_recv(&mut self, now: Time) {
         if self.begins_or_follows_a_pause(now) {
@@ -129,7 +129,7 @@ impl AckPolicy {
         self.ato_moves(last, now)
     }
 
-    /// As above, where the ato may change.
+    /// The slow path of `begins_or_follows_a_pause`, where the ato may change.
     #[cold]
     fn ato_moves(&mut self, last: Time, now: Time) -> bool {
         if self.ato == 0 {
@@ -174,7 +174,7 @@ impl AckPolicy {
         Span(self.rtt)
     }
 
-    /// The handshake is over, and has given an RTT, or none.
+    /// The handshake is complete, with or without an RTT sample.
     pub fn established(&mut self, rtt: Option<Span>, now: Time) {
         self.lrcvtime = now;
         if let Some(rtt) = rtt {
@@ -188,9 +188,9 @@ impl AckPolicy {
         self.rto = rto.div_ceil(self.tick) * self.tick;
     }
 
-    /// Without a handshake: a segment had a smaller one-way delay than any before. The RTT is
-    /// estimated as the least delay plus the first segment's, as a handshake's would be with the
-    /// first one's queue.
+    /// Without a handshake: a segment had a smaller one-way delay than all earlier ones. The RTT is
+    /// estimated as the least delay plus the first segment's, as a handshake would measure it with
+    /// the first segment's queue.
     #[cold]
     pub fn estimate_rtt(&mut self, one_way: Span, least: Span) {
         let first = if least.0 == u64::MAX { one_way.0 } else { self.rtt - least.0 };
@@ -201,16 +201,16 @@ impl AckPolicy {
 /// SACKs of one gap that leave at once, before the others wait (TCP_FASTRETRANS_THRESH).
 const PROMPT_SACKS: u32 = 3;
 
-/// Which SACKs wait, and how long (__tcp_ack_snd_check).
+/// The rule for which SACKs wait, and how long (__tcp_ack_snd_check).
 #[derive(Clone, Debug)]
 pub struct SackCompression {
-    /// The longest wait (tcp_comp_sack_delay_ns); 0: none waits.
+    /// The longest wait (tcp_comp_sack_delay_ns); with 0 no SACK waits.
     delay: Span,
     /// The longest wait as a share of the RTT, percent (tcp_comp_sack_rtt_percent).
     rtt_percent: u64,
-    /// What the timer may be late (tcp_comp_sack_slack_ns).
+    /// The slack of the timer (tcp_comp_sack_slack_ns).
     slack: Span,
-    /// Its stamp is of when the latest segment came.
+    /// The stamp is the arrival time of the latest segment.
     stamp_is_late: bool,
     /// RCV.NXT of the gap whose SACKs are counted (compressed_ack_rcv_nxt).
     rcv_nxt: u32,
@@ -219,12 +219,12 @@ pub struct SackCompression {
     /// The delayed-ACK timer as last armed. Linux leaves it running when the ACK is sent early
     /// (icsk_delack_timer); when it expires, it sends a compressed SACK too.
     delack_timer: Time,
-    /// The delay it was armed for; its tick is computed when a SACK asks for it.
+    /// The delay for which it was armed. Its tick is computed when a SACK needs it.
     delack_delay: Span,
 }
 
 impl SackCompression {
-    /// Before the first gap.
+    /// The state before the first gap.
     pub fn new(params: &TcpParams) -> SackCompression {
         SackCompression {
             delay: Span(params.acks.sack_delay_ns),
@@ -244,7 +244,7 @@ impl SackCompression {
         (self.delack_timer, self.delack_delay) = (due, delay);
     }
 
-    /// An ACK that fills a gap in part counts as the first SACK of what is left.
+    /// An ACK that fills part of a gap counts as the first SACK of the remaining gap.
     #[cold]
     pub fn on_partial_fill(&mut self, rcv_nxt: u32) {
         (self.rcv_nxt, self.dup_acks) = (rcv_nxt, 1);
@@ -261,17 +261,17 @@ impl SackCompression {
         sent >= PROMPT_SACKS
     }
 
-    /// The compressed SACK that begins to wait now: for its share of the RTT or the longest wait,
-    /// whichever is less, and tcp_comp_sack_slack_ns more.
+    /// A compressed SACK that starts to wait now: for its share of the RTT or the longest wait,
+    /// whichever is less, plus tcp_comp_sack_slack_ns.
     #[cold]
     pub fn pending(&self, rtt: Span, wheel: &TimerWheel, now: Time) -> Pending {
         let share = Span(rtt.0.saturating_mul(self.rtt_percent) / 100);
         let due = now + share.min(self.delay) + self.slack;
         let delack = wheel.expiry(self.delack_timer, self.delack_delay);
         if delack > now && delack <= due {
-            return Pending::Sack { due: delack, came: Time::NEVER };
+            return Pending::Sack { due: delack, arrived: Time::NEVER };
         }
-        Pending::Sack { due, came: if self.stamp_is_late { now } else { Time::NEVER } }
+        Pending::Sack { due, arrived: if self.stamp_is_late { now } else { Time::NEVER } }
     }
 }
 
@@ -343,7 +343,7 @@ mod tests {
             policy.on_delack_timeout();
             delay.0 / MS
         };
-        // 10, 20, 40 and 50 ticks, of which the last is one too long.
+        // 10, 20, 40 and 50 ticks; 50 is one too long.
         assert_eq!([delay(), delay(), delay(), delay(), delay()], [40, 80, 160, 196, 196]);
     }
 

@@ -1,25 +1,25 @@
 //! The out-of-order queue: the ranges of segments beyond a gap, the SACK blocks that report them,
-//! and the buffers they lie in.
+//! and the buffers that store them.
 //!
-//! A range keeps no list of its segments. It needs to know where it begins and ends, how many
-//! buffers it fills, and whether another segment still fits into the last one. The SACK blocks are
-//! a list of their own, of four, as in Linux (selective_acks): a range that has dropped out of the
-//! list comes back as a block of its own, until a neighbour in the list joins it.
+//! A range keeps no list of its segments. It stores its start and end, the number of its buffers,
+//! and whether another segment still fits into the last one. The SACK blocks are a separate list of
+//! four, as in Linux (selective_acks). A range that has dropped out of the list returns as a
+//! separate block, until a neighbour in the list merges with it.
 //!
 //! Sources: RFC 2018 §4 (which blocks are reported, in which order); Linux tcp_input.c
 //! (tcp_data_queue_ofo, tcp_sack_new_ofo_skb, tcp_sack_remove, tcp_ofo_queue) and net/core/skbuff.c
-//! (skb_condense, skb_try_coalesce). Deviations: a receiver whose buffer is full neither packs the
-//! queue anew (tcp_collapse_ofo_queue) nor drops it (tcp_prune_ofo_queue).
+//! (skb_condense, skb_try_coalesce). Deviations: a receiver with a full buffer neither repacks the
+//! queue (tcp_collapse_ofo_queue) nor drops it (tcp_prune_ofo_queue).
 
 use crate::{MAX_SACK_BLOCKS, TcpParams};
 use std::collections::VecDeque;
 use units::memory::{self, HEADERS, RECORD, SHARED};
 
-/// Spare bytes that __pskb_pull_tail adds when it makes a packet one piece.
+/// Spare bytes that __pskb_pull_tail adds when it makes a packet contiguous.
 const CONDENSE_SPARE: u64 = 128;
 
-/// skb->truesize: the bytes of a receiver's buffer that segments take, where the card receives
-/// packets in one piece only (offloads are off).
+/// skb->truesize: the bytes of a receiver's buffer that segments take if the card receives each
+/// packet contiguously (offloads are off).
 #[derive(Clone, Copy, Debug)]
 pub struct TrueSize {
     /// A segment in order, until the application reads it.
@@ -31,10 +31,10 @@ pub struct TrueSize {
 }
 
 impl TrueSize {
-    /// Of full segments.
+    /// The truesize of full segments.
     pub fn new(mss: u32) -> TrueSize {
         let mss = u64::from(mss).max(1);
-        // In one piece a packet takes the next power of two; it is charged for that only in the
+        // A contiguous packet takes the next power of two; it is charged for that only in the
         // out-of-order queue.
         let piece = (HEADERS + mss + CONDENSE_SPARE + SHARED).next_power_of_two();
         let segments = ((piece - SHARED - HEADERS) / mss).max(1) as u32;
@@ -58,7 +58,7 @@ impl Range {
         Range { start: seq, end: seq + 1, buffers: 1, first_segments: 1, last_segments: 1 }
     }
 
-    /// Appends the next segment; true if it fits into the last buffer.
+    /// Appends the next segment. Returns true if it fits into the last buffer.
     fn append(&mut self, most: u32) -> bool {
         self.end += 1;
         let fits = self.last_segments < most;
@@ -70,14 +70,14 @@ impl Range {
         fits
     }
 
-    /// Prepends the segment before, in a buffer of its own.
+    /// Prepends the preceding segment, in a buffer of its own.
     fn prepend(&mut self) {
         self.start -= 1;
         self.buffers += 1;
         self.first_segments = 1;
     }
 
-    /// Appends the range behind, once the gap to it is filled.
+    /// Appends the next range, once the gap to it is filled.
     fn join(&mut self, behind: Range) {
         *self = Range {
             start: self.start,
@@ -89,19 +89,19 @@ impl Range {
     }
 }
 
-/// The place of a segment in the list of SACK blocks: in a block that it extends, or in a new one
-/// after them all.
+/// The place of a segment in the list of SACK blocks: a block that it extends, or a new one after
+/// all others.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockPlace {
     /// The number of blocks before it.
     pub index: usize,
-    found: bool,
+    exists: bool,
 }
 
 /// How a segment beyond a gap was queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queued {
-    /// Not at all: it was in the queue already.
+    /// Not queued: it was in the queue already.
     Duplicate,
     /// In a buffer of its own.
     NewBuffer,
@@ -109,13 +109,13 @@ pub enum Queued {
     Coalesced,
 }
 
-/// What leaves the queue when a gap is filled.
+/// The range that leaves the queue when a gap is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Released {
     /// Segments and their bytes.
     pub segments: u32,
     pub bytes: u64,
-    /// Of these bytes, those that are coalesced with the segment that filled the gap.
+    /// The part of `bytes` that is coalesced with the segment that filled the gap.
     pub coalesced: u64,
 }
 
@@ -123,26 +123,26 @@ pub struct Released {
 #[derive(Clone, Debug)]
 pub struct OutOfOrderQueue {
     block_count: u8,
-    /// Blocks that fit beside the other options: three with timestamps, four without; none without
-    /// SACK.
+    /// The number of blocks that fit beside the other options: three with timestamps, four without;
+    /// zero without SACK.
     block_limit: u8,
     mss: u32,
-    /// What segments take of the buffer.
+    /// The buffer space that segments take.
     pub truesize: TrueSize,
-    /// Of all ranges.
+    /// The number of buffers of all ranges.
     buffers: u64,
     lists: Box<Lists>,
 }
 
-/// What is empty while no segment is missing.
+/// Lists that are empty while no segment is missing.
 #[derive(Clone, Debug, Default)]
 struct Lists {
     /// Ascending, with at least one missing segment before each.
     ranges: VecDeque<Range>,
     /// The blocks last reported, most recent first (RFC 2018 §4); zero beyond `block_count`.
     blocks: [(u32, u32); MAX_SACK_BLOCKS],
-    /// Queued segments shorter than the MSS, and by how many bytes. Only a transfer's last segment
-    /// is, so the list is nearly always empty.
+    /// Queued segments shorter than the MSS, with the missing bytes. Only a transfer's last segment
+    /// is shorter, so the list is nearly always empty.
     short: Vec<(u32, u32)>,
 }
 
@@ -170,21 +170,21 @@ impl OutOfOrderQueue {
         self.buffers == 0
     }
 
-    /// Bytes from RCV.NXT to the end of the last segment of the queue; 0 without one.
+    /// Bytes from RCV.NXT to the end of the last queued segment; 0 if the queue is empty.
     pub fn bytes_beyond(&self, rcv_nxt: u32) -> u64 {
         let Some(last) = self.lists.ranges.back() else { return 0 };
         let missing: u64 = self.lists.short.iter().map(|&(_, by)| u64::from(by)).sum();
         u64::from(last.end - rcv_nxt) * u64::from(self.mss) - missing
     }
 
-    /// Bytes of the receive buffer that the queue takes (sk_rmem_alloc).
+    /// Bytes of the receive buffer that the queue uses (sk_rmem_alloc).
     #[inline]
     pub fn rmem(&self) -> u64 {
         self.buffers * self.truesize.out_of_order
     }
 
-    /// The SACK blocks of an ACK, and their number. A duplicate segment goes first, then the block
-    /// it lies in (RFC 2883 §4).
+    /// The SACK blocks of an ACK, and their number. A duplicate segment is first, then the block
+    /// that contains it (RFC 2883 §4).
     pub fn sack_blocks(&self, duplicate: Option<u32>) -> ([(u32, u32); MAX_SACK_BLOCKS], u8) {
         let (mut sacks, mut count) = (self.lists.blocks, self.block_count.min(self.block_limit));
         if let Some(seq) = duplicate {
@@ -195,7 +195,7 @@ impl OutOfOrderQueue {
         (sacks, count)
     }
 
-    /// Queues a segment that lies beyond a gap.
+    /// Queues a segment beyond a gap.
     pub fn queue(&mut self, seq: u32, len: u32) -> Queued {
         let queued = self.insert(seq);
         if queued != Queued::Duplicate && len < self.mss {
@@ -217,8 +217,8 @@ impl OutOfOrderQueue {
                 return Queued::NewBuffer;
             }
         }
-        // The first range that ends at or after `seq` has the segment, ends at it, begins after it,
-        // or lies wholly beyond.
+        // The first range that ends at or after `seq` contains the segment, ends at it, begins
+        // after it, or lies wholly beyond.
         let i = self.lists.ranges.partition_point(|range| range.end < seq);
         let range = &mut self.lists.ranges[i];
         if range.start <= seq && seq < range.end {
@@ -251,35 +251,35 @@ impl OutOfOrderQueue {
             let block = &mut self.lists.blocks[at];
             *block = (block.0.min(seq), block.1.max(seq + 1));
         }
-        BlockPlace { index: touched.unwrap_or(count), found: touched.is_some() }
+        BlockPlace { index: touched.unwrap_or(count), exists: touched.is_some() }
     }
 
-    /// tcp_sack_new_ofo_skb, second half: moves the segment's block to the front and merges those
-    /// that it touches into it. A full list drops its last block.
+    /// tcp_sack_new_ofo_skb, second half: moves the segment's block to the front and merges into it
+    /// the blocks that it touches. A full list drops its last block.
     pub fn move_block_to_front(&mut self, place: BlockPlace, seq: u32) {
-        if !place.found {
-            let kept = usize::from(self.block_count).min(MAX_SACK_BLOCKS - 1);
-            self.lists.blocks.copy_within(0..kept, 1);
+        if !place.exists {
+            let rest = usize::from(self.block_count).min(MAX_SACK_BLOCKS - 1);
+            self.lists.blocks.copy_within(0..rest, 1);
             self.lists.blocks[0] = (seq, seq + 1);
-            self.block_count = kept as u8 + 1;
+            self.block_count = rest as u8 + 1;
             return;
         }
         self.lists.blocks[..=place.index].rotate_right(1);
-        let mut kept = 1;
+        let mut count = 1;
         for i in 1..usize::from(self.block_count) {
-            let (first, other) = (self.lists.blocks[0], self.lists.blocks[i]);
-            if other.0 <= first.1 && first.0 <= other.1 {
-                self.lists.blocks[0] = (first.0.min(other.0), first.1.max(other.1));
+            let (first, block) = (self.lists.blocks[0], self.lists.blocks[i]);
+            if block.0 <= first.1 && first.0 <= block.1 {
+                self.lists.blocks[0] = (first.0.min(block.0), first.1.max(block.1));
             } else {
-                self.lists.blocks[kept] = other;
-                kept += 1;
+                self.lists.blocks[count] = block;
+                count += 1;
             }
         }
-        self.keep_blocks(kept);
+        self.truncate_blocks(count);
     }
 
-    /// tcp_ofo_queue: all before `next` have arrived. Releases the range that begins there, if one
-    /// does.
+    /// tcp_ofo_queue: all segments before `next` have arrived. Releases the range that begins
+    /// there, if any.
     pub fn release(&mut self, next: u32) -> Released {
         let Some(&Range { start, end, buffers, first_segments, .. }) = self.lists.ranges.front()
         else {
@@ -298,22 +298,22 @@ impl OutOfOrderQueue {
             }
             seq >= end
         });
-        let mut kept = 0;
+        let mut count = 0;
         for i in 0..usize::from(self.block_count) {
             if self.lists.blocks[i].0 > end {
-                self.lists.blocks[kept] = self.lists.blocks[i];
-                kept += 1;
+                self.lists.blocks[count] = self.lists.blocks[i];
+                count += 1;
             }
         }
-        self.keep_blocks(if self.lists.ranges.is_empty() { 0 } else { kept });
+        self.truncate_blocks(if self.lists.ranges.is_empty() { 0 } else { count });
         let fits = first_segments < self.truesize.segments;
         let coalesced = if fits { bytes.min(u64::from(first_segments) * mss) } else { 0 };
         Released { segments: end - start, bytes, coalesced }
     }
 
-    fn keep_blocks(&mut self, kept: usize) {
-        self.lists.blocks[kept..].fill((0, 0));
-        self.block_count = kept as u8;
+    fn truncate_blocks(&mut self, count: usize) {
+        self.lists.blocks[count..].fill((0, 0));
+        self.block_count = count as u8;
     }
 
     /// Payload in the queue, bytes.

@@ -21,7 +21,7 @@ fn receiver() -> Receiver {
     Receiver::new(&params())
 }
 
-/// Sent at `ms`, which is also its stamp.
+/// A segment sent at `ms`, which is also its stamp.
 fn segment(seq: u32, ms: u64) -> Segment {
     Segment {
         seq,
@@ -37,13 +37,12 @@ fn segment(seq: u32, ms: u64) -> Segment {
     }
 }
 
-/// The ECN field of what was marked or not.
+/// The ECN field of a segment with or without a mark.
 fn field(ce: bool) -> Ecn {
     if ce { Ecn::Ce } else { Ecn::Ect0 }
 }
 
-/// A segment that arrives 10 ms after it was sent at `ms`. That comes at `at`, was under way
-/// for so long, and answers an ACK that was so long under way.
+/// A segment that arrives at `at` after `way_ms`. It answers an ACK that took `ack_way_ms`.
 fn answering(seq: u32, at: Time, way_ms: u64, ack_way_ms: u64) -> Segment {
     let stamp = Time(at.0.saturating_sub(way_ms * MS));
     let echo = stamp.0.checked_sub(ack_way_ms * MS).map(|sent| Millis::at(Time(sent)));
@@ -106,26 +105,27 @@ fn a_gap_its_filling_and_a_duplicate_are_acknowledged_at_once() {
     assert_eq!(arrive(&mut r, 1, 5).map(|a| a.ack), Some(3));
     assert_eq!(arrive(&mut r, 3, 6).map(|a| a.ack), Some(5));
     assert_eq!(arrive(&mut r, 2, 7).map(|a| a.ack), Some(5));
-    // Back to delayed ACKs.
+    // The receiver delays ACKs again.
     assert_eq!(arrive(&mut r, 5, 8), None);
     assert_eq!(r.delivered_bytes(), 6000);
 }
 
 #[test]
 fn the_block_of_the_latest_segment_is_reported_first() {
-    // RFC 2018 §4: then the blocks most recently reported. 0, 2, 4, 6 and 8 stay away.
+    // RFC 2018 §4: then the blocks reported most recently. 0, 2, 4, 6 and 8 are missing.
     let mut r = receiver();
     let mut last = |seq| arrive(&mut r, seq, 0).map(|a| sacks(&a).to_vec());
     assert_eq!(last(1), Some(vec![(1, 2)]));
     assert_eq!(last(3), Some(vec![(3, 4), (1, 2)]));
     assert_eq!(last(5), Some(vec![(5, 6), (3, 4), (1, 2)]));
     assert_eq!(last(7), Some(vec![(7, 8), (5, 6), (3, 4)]));
-    // A block that grows comes to the front; one that joins two stands for both.
+    // A block that grows moves to the front; a segment that joins two blocks leaves one.
     assert_eq!(last(8), Some(vec![(7, 9), (5, 6), (3, 4)]));
     assert_eq!(last(4), Some(vec![(3, 6), (7, 9), (1, 2)]));
-    // So does a duplicate's, after the duplicate itself (RFC 2883 §4): three in all.
+    // A duplicate's block moves to the front too, after the duplicate itself (RFC 2883 §4): three
+    // in all.
     assert_eq!(last(1), Some(vec![(1, 2), (1, 2), (3, 6)]));
-    // What is acknowledged is not reported.
+    // Acknowledged segments are not reported.
     assert_eq!(last(0), Some(vec![(3, 6), (7, 9)]));
     assert_eq!(last(2), Some(vec![(7, 9)]));
     assert_eq!(last(6), Some(vec![]));
@@ -181,7 +181,8 @@ fn a_segment_beyond_a_gap_is_not_echoed_and_the_one_that_fills_it_is() {
     assert_eq!(echoes, [1, 1, 2, 2, 4]);
 }
 
-/// Three SACKs of the gap have left; those of segments that come at these times, ms, wait.
+/// Three SACKs of the gap have left. The SACKs of segments that arrive at the times `came`, ms,
+/// wait.
 fn with_a_waiting_sack(came: &[f64], late: bool) -> (Receiver, Time) {
     let mut r = Receiver::new(&params().with(|p| {
         p.acks.sack_delay_ns = MS;
@@ -201,13 +202,13 @@ fn with_a_waiting_sack(came: &[f64], late: bool) -> (Receiver, Time) {
 
 #[test]
 fn in_linux_6_12_a_sack_that_waited_is_stamped_as_the_latest_segment_came() {
-    // 1 ms and a tenth from the first that waits, 5 % of twice the 10 ms of one way.
+    // The SACK leaves 1.1 ms after the first that waits; 1 ms is 5 % of twice the 10 ms of one way.
     for (late, stamp) in [(true, 20), (false, 21)] {
         let (mut r, due) = with_a_waiting_sack(&[20.5, 20.9], late);
         assert_eq!(due, Time(21_600_000));
         assert_eq!(r.on_deadline(due).unwrap().stamp, Millis(stamp));
     }
-    // The delayed ACK's timer of the first segment, which still runs, reads the clock.
+    // The delayed-ACK timer of the first segment still runs, and it reads the clock.
     let (mut r, due) = with_a_waiting_sack(&[49.5, 49.9], true);
     assert_eq!(due, Time(50 * MS));
     assert_eq!(r.on_deadline(due).unwrap().stamp, Millis(50));
@@ -258,7 +259,7 @@ fn ece_stands_from_the_first_mark_until_cwr() {
     assert_eq!(ece(2, false, false), Some(true));
     assert_eq!(ece(3, false, true), Some(false));
     assert_eq!(ece(4, false, false), Some(false));
-    // A mark on the very segment that carries CWR is news again.
+    // A mark on the segment that carries CWR starts a new demand.
     assert_eq!(ece(5, true, false), Some(true));
     assert_eq!(ece(6, true, true), Some(true));
 }
@@ -320,11 +321,11 @@ fn segments_held_narrow_the_window_but_its_right_edge_stays() {
     for seq in 12..=21 {
         arrive(&mut r, seq, 0);
     }
-    // Edge 50 000 against 11 000 + (100 000 - 20 · 2304 held - 1832) / 2: what is in order now
-    // has not been read yet.
+    // The offered edge is 50 000. The buffer allows 11 000 + (100 000 - 20 · 2304 - 1832) / 2,
+    // where the data now in order has not been read yet.
     assert_eq!(arrive(&mut r, 0, 0).map(|a| (a.ack, a.window)), Some((11, 39_000)));
-    // All in order, ten of them not read: (100 000 - 10 · 2304 - 1832) / 2. Then all of the
-    // buffer again, but for the one that has just come.
+    // All data is in order, ten segments of it not read: (100 000 - 10 · 2304 - 1832) / 2. Then the
+    // whole buffer again, except for the segment that has just arrived.
     assert_eq!(arrive(&mut r, 11, 0).map(|a| (a.ack, a.window)), Some((22, 37_564)));
     arrive(&mut r, 22, 0);
     assert_eq!(arrive(&mut r, 23, 0).map(|a| (a.ack, a.window)), Some((24, 50_000 - 1832 / 2)));
@@ -360,8 +361,8 @@ fn a_short_segment_counts_what_it_carries_in_order_or_not() {
     assert_eq!(r.delivered_bytes(), 3017);
 }
 
-/// A sender that doubles its window each RTT of 100 ms, never above what it is offered or
-/// `path` segments. Gives the window offered and the segments sent, round by round.
+/// A sender that doubles its window each RTT of 100 ms, up to the offered window and `path`
+/// segments. Returns the window offered and the segments sent, round by round.
 fn slow_start(r: &mut Receiver, path: u64, rounds: u64) -> Vec<(u64, u64)> {
     let (mut seq, mut cwnd) = (0, 10);
     (0..rounds)
@@ -397,7 +398,7 @@ fn autotuning_never_holds_a_slow_start_back() {
 fn autotuning_stops_at_the_buffers_bound() {
     let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 300_000));
     slow_start(&mut r, 20_000, 20);
-    // The segment that has just come lies in the buffer as the window opens.
+    // The segment that has just arrived is in the buffer while the window opens.
     let most = (300_000 - TrueSize::new(MSS).in_order) / 2;
     assert_eq!(r.window_bytes(), most.next_multiple_of(1 << r.window_scale()));
 }
@@ -410,13 +411,15 @@ fn the_scale_is_of_the_whole_buffer() {
         });
         Receiver::new(&buffers).window_scale()
     };
-    // As the guests' SYNs say with a maximum of 6 MiB, Linux's own. A program may ask for 208 KiB.
+    // The scales in the guests' SYNs with a maximum of 6 MiB, Linux's default. A program may ask
+    // for 208 KiB.
     assert_eq!([131_072, 1 << 20, 6 << 20].map(scale), [2, 5, 7]);
 }
 
 #[test]
 fn the_window_follows_a_steady_flow_and_does_not_run_away() {
-    // 200 segments a round trip: room for some times that, not for the whole 50 MB.
+    // 200 segments a round trip: the buffer has room for a multiple of that, not for the whole 50
+    // MB.
     let mut r = Receiver::new(&params().with(|p| p.buffers.receive_buffer_max = 100_000_000));
     slow_start(&mut r, 200, 100);
     assert!(r.window_bytes() >= 2 * 200_000);
@@ -443,8 +446,7 @@ fn a_standing_queue_counts_as_round_trip_time() {
 proptest! {
     #[test]
     fn any_order_with_duplicates_gives_every_byte_once_and_honest_sacks(
-        // Of eight segments four at most lie apart from each other behind a gap: no block is
-        // forgotten.
+        // With eight segments at most four ranges lie beyond a gap, so no block is dropped.
         order in prop_oneof![Just(8u32), Just(60)].prop_flat_map(|n| Just((0..n).collect::<Vec<_>>()).prop_shuffle()),
         again in proptest::collection::vec(0..60usize, 0..60),
     ) {
@@ -473,8 +475,8 @@ proptest! {
                 for &(from, to) in others {
                     prop_assert!(from > next && from < to);
                     prop_assert!((from..to).all(|s| arrived.contains(&s)));
-                    let whole = !arrived.contains(&(from - 1)) && !arrived.contains(&to);
-                    prop_assert!(whole || order.len() > 8);
+                    let is_maximal = !arrived.contains(&(from - 1)) && !arrived.contains(&to);
+                    prop_assert!(is_maximal || order.len() > 8);
                 }
                 if seq > next {
                     prop_assert!((others[0].0..others[0].1).contains(&seq));

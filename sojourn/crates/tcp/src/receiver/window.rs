@@ -1,21 +1,21 @@
-//! The receive window: how much of the buffer is offered, and how both grow.
+//! The receive window: the part of the buffer that is offered, and the growth of both.
 //!
 //! The buffer grows by dynamic right-sizing: a sender that may double its window every RTT needs,
-//! an RTT from now, twice what it delivered in the last one. The RTT is the age of the stamps that
-//! data echo: the least one, which rises by eighths. What the buffer allows is not offered at once:
-//! each arriving segment opens the window by two segments.
+//! one RTT later, twice the bytes that it delivered in the last RTT. The RTT is the age of the
+//! stamps that data echo: the least sample, which rises by eighths. The window does not open at
+//! once to all that the buffer allows: each arriving segment opens it by two segments.
 //!
 //! Sources: RFC 9293 §3.8.6; Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's
-//! arithmetic (tcp_rcv_space_adjust, tcp_rcv_rtt_update, tcp_grow_window), whose names the fields
-//! have. Deviations: a buffer of fixed size is offered whole from the start, where Linux opens the
-//! window there too. Most tests are in `receiver`.
+//! arithmetic (tcp_rcv_space_adjust, tcp_rcv_rtt_update, tcp_grow_window). The fields have Linux's
+//! names. Deviations: a buffer of fixed size is offered whole from the start, while Linux opens the
+//! window gradually there too. Most tests are in `receiver`.
 
 use crate::params::RightSizing;
 use crate::{Millis, Segment, TcpParams};
 use units::{Span, Time, whole};
 
-/// The receive window and its growth. Positions are bytes of the stream; `rmem` is the bytes of the
-/// buffer that are taken (sk_rmem_alloc).
+/// The receive window and its growth. Positions are bytes of the stream; `rmem` is the number of
+/// bytes of the buffer in use (sk_rmem_alloc).
 #[derive(Clone, Debug)]
 pub struct Window {
     /// The receive buffer (sk_rcvbuf) and its upper bound (tcp_rmem[2]), bytes.
@@ -26,57 +26,58 @@ pub struct Window {
     /// The buffer may grow, or SACKs wait for a part of the RTT.
     measures_rtt: bool,
     right_sizing: RightSizing,
-    /// The fraction of the buffer that may be advertised (scaling_ratio), and the one that the
+    /// The fraction of the buffer that may be advertised (scaling_ratio), and the fraction that the
     /// first segment will show.
     scaling_ratio: f64,
     measured_scaling_ratio: f64,
-    /// What an empty buffer allows, bytes (tcp_full_space).
+    /// The window of an empty buffer, bytes (tcp_full_space).
     full_space: u64,
-    /// What a buffer with one segment in order allows, and how much that takes.
+    /// The window of a buffer with one segment in order, and the bytes that this segment uses.
     segment_space: u64,
     segment_rmem: u64,
-    /// How much of that is offered; it grows with what arrives (rcv_ssthresh).
+    /// The offered part; it grows with arriving segments (rcv_ssthresh).
     rcv_ssthresh: u64,
     /// 2 to the power of the window scale (rcv_wscale): windows are rounded up to multiples of it.
     granularity: u64,
-    /// What a SYN-ACK says of it, bytes: whole segments, and unscaled (tcp_select_initial_window).
+    /// The window in a SYN-ACK, bytes: whole segments, and unscaled (tcp_select_initial_window).
     syn_window: u16,
     /// The right edge of the window; it never moves left (RFC 9293 §3.8.6).
     right_edge: u64,
     /// The window offered last (rcv_wnd).
     rcv_wnd: u64,
     timestamps: bool,
-    /// A full segment, were it not for AccECN's option (tp->advmss).
+    /// Payload of a full segment without AccECN's option (tp->advmss).
     advmss: u32,
     tsecr: Option<Millis>,
-    /// The receiver's RTT in eighths of a µs (rcv_rtt_est.rtt_us): the least sample; a larger
+    /// The receiver's RTT in eighths of a µs (rcv_rtt_est.rtt_us): the least sample. A larger
     /// sample raises it by an eighth of the difference.
     rcv_rtt: u64,
-    /// Without stamps the RTT is the least time that one window of data took: it ends when RCV.NXT
-    /// reaches this segment (rcv_rtt_est.seq).
+    /// Without stamps the RTT is the least time that one window of data took. The window ends when
+    /// RCV.NXT reaches this segment (rcv_rtt_est.seq).
     rcv_rtt_seq: u32,
     rcv_rtt_time: Time,
-    /// When the RTT of right-sizing began, whole µs; NOT_BEGUN before that.
+    /// The start of right-sizing's current RTT, whole µs; NOT_BEGUN before the first.
     rcvq_us: u64,
     copied_seq: u64,
     /// The most bytes delivered in one RTT (rcvq_space.space).
     rcvq_space: u64,
 }
 
-/// What a program may ask for at most (net.core.rmem_max), bytes.
+/// The largest buffer that a program may request (net.core.rmem_max), bytes.
 const RMEM_MAX: u64 = 212_992;
-/// ns.
+/// A microsecond, ns.
 const MICRO: u64 = 1_000;
 /// No sample yet: longer than any RTT, and short enough to be added to.
 const NO_RTT: u64 = 1 << 56;
 /// No RTT of right-sizing has begun.
 const NOT_BEGUN: u64 = u64::MAX;
-/// TCP_DEFAULT_SCALING_RATIO: the fraction before the first segment has shown how much of its
-/// truesize is data.
+/// TCP_DEFAULT_SCALING_RATIO: the fraction before the first segment has shown the share of data in
+/// its truesize.
 const DEFAULT_SCALING_RATIO: f64 = 0.5;
 
 impl Window {
-    /// Before the first segment. In order a segment takes `segment_rmem` bytes of the buffer.
+    /// The state before the first segment. A segment in order uses `segment_rmem` bytes of the
+    /// buffer.
     pub fn new(params: &TcpParams, segment_rmem: u64) -> Window {
         let (rcvbuf, rcvbuf_max) = (
             params.buffers.receive_buffer,
@@ -86,8 +87,8 @@ impl Window {
         let scaling_ratio =
             if rcvbuf < rcvbuf_max { DEFAULT_SCALING_RATIO } else { measured_scaling_ratio };
         let space = part(rcvbuf, scaling_ratio);
-        // Of the whole buffer, though not all of it can be advertised (tcp_select_initial_window;
-        // RFC 7323 §2.3).
+        // The scale covers the whole buffer, though not all of it can be advertised
+        // (tcp_select_initial_window; RFC 7323 §2.3).
         let scale = rcvbuf_max.max(RMEM_MAX).ilog2().saturating_sub(15).min(14);
         let advmss = params.mss_without_options();
         let mss = u64::from(advmss);
@@ -116,7 +117,7 @@ impl Window {
             advmss,
             tsecr: None,
             rcv_rtt: NO_RTT,
-            // Without a use for it no window ends.
+            // If the RTT has no use, no window ends.
             rcv_rtt_seq: if measures_rtt { 0 } else { u32::MAX },
             rcv_rtt_time: Time::NEVER,
             rcvq_us: NOT_BEGUN,
@@ -134,7 +135,7 @@ impl Window {
         self.granularity.trailing_zeros()
     }
 
-    /// What a SYN-ACK says of it, bytes.
+    /// The window in a SYN-ACK, bytes.
     pub fn syn_window(&self) -> u16 {
         self.syn_window
     }
@@ -147,7 +148,7 @@ impl Window {
         self.rcv_ssthresh = self.rcv_ssthresh.min(self.full_space);
     }
 
-    /// The buffer or the fraction of it has changed.
+    /// Recomputes the space after a change of the buffer or of its fraction.
     #[cold]
     fn measure_space(&mut self) {
         self.full_space = part(self.rcvbuf, self.scaling_ratio);
@@ -166,7 +167,7 @@ impl Window {
         self.may_grow
     }
 
-    /// What the buffer allows with `rmem` taken, bytes (tcp_space).
+    /// The window that the buffer allows with `rmem` bytes in use, bytes (tcp_space).
     #[inline]
     fn free_space(&self, rmem: u64) -> u64 {
         if rmem == self.segment_rmem {
@@ -178,12 +179,13 @@ impl Window {
         }
     }
 
-    /// The RTT that stamps and windows show; zero before the first sample.
+    /// The RTT measured by stamps or windows; zero before the first sample.
     pub fn rcv_rtt(&self) -> Span {
         if self.rcv_rtt == NO_RTT { Span::ZERO } else { Span(self.rcv_rtt * MICRO / 8) }
     }
 
-    /// The window that these allow, rounded up to the window scale (__tcp_select_window).
+    /// The window that the buffer and `rcv_ssthresh` allow, rounded up to the window scale
+    /// (__tcp_select_window).
     #[inline]
     fn new_window(&self, rmem: u64) -> u64 {
         self.scaled(self.free_space(rmem).min(self.rcv_ssthresh))
@@ -195,15 +197,14 @@ impl Window {
         window.saturating_add(below) & !below
     }
 
-    /// What an ACK sent now would offer, bytes, with so much delivered and so much of the buffer
-    /// taken.
+    /// The window that an ACK sent now would offer, bytes, with these delivered and buffered bytes.
     #[inline]
     pub fn window(&self, delivered: u64, rmem: u64) -> u64 {
         let left = self.right_edge.saturating_sub(delivered);
         self.scaled(left.max(self.free_space(rmem).min(self.rcv_ssthresh)))
     }
 
-    /// More than half of the buffer is taken; quick ACKs end then (__tcp_select_window).
+    /// More than half of the buffer is used; then quick ACKs end (__tcp_select_window).
     #[inline]
     pub fn is_half_full(&self, rmem: u64) -> bool {
         rmem > 0 && self.free_space(rmem) < self.full_space / 2
@@ -215,8 +216,8 @@ impl Window {
         self.new_window(rmem) >= self.rcv_wnd
     }
 
-    /// tcp_cleanup_rbuf: a window update is worth an ACK. What is left of the window is at most
-    /// half of the buffer's room, and at most half of the window that could be offered.
+    /// tcp_cleanup_rbuf: a window update is worth an ACK if the remaining window is at most half of
+    /// the buffer's room, and at most half of the window that could be offered.
     #[cold]
     pub fn update_is_worthwhile(&self, rmem: u64, delivered: u64) -> bool {
         let left = self.right_edge.saturating_sub(delivered).saturating_mul(2);
@@ -224,7 +225,8 @@ impl Window {
         left <= self.full_space && new_window >= left && new_window > 0
     }
 
-    /// tcp_grow_window: the window opens by two segments, as far as `rmem` allows. True if it did.
+    /// tcp_grow_window: opens the window by two segments, as far as `rmem` allows. Returns whether
+    /// it did.
     #[inline]
     pub fn grow_window(&mut self, rmem: u64) -> bool {
         if self.rcv_ssthresh >= self.full_space {
@@ -247,8 +249,8 @@ impl Window {
         window
     }
 
-    /// tcp_rcv_rtt_measure_ts: a segment that echoes another stamp than the last one did is an RTT
-    /// sample. The first sample is twice the first segment's one-way delay.
+    /// tcp_rcv_rtt_measure_ts: a segment that echoes a new stamp gives an RTT sample. The first
+    /// sample is twice the first segment's one-way delay.
     #[inline]
     pub fn rcv_rtt_measure_ts(&mut self, segment: &Segment, mss: u32, one_way: Span, now: Time) {
         if !self.measures_rtt {
@@ -282,23 +284,24 @@ impl Window {
         }
     }
 
-    /// tcp_rcv_space_adjust: the application has read up to `delivered`. The `behind` bytes after
-    /// that are of a filled gap and belong to the next RTT; the last byte behind a further gap is
+    /// tcp_rcv_space_adjust: the application has read up to `delivered`. The next `behind` bytes
+    /// come from a filled gap and belong to the next RTT. The last byte beyond a further gap is
     /// `beyond` RCV.NXT. While the buffer may not grow this is one comparison.
     #[inline]
     pub fn rcv_space_adjust(&mut self, delivered: u64, (behind, beyond): (u64, u64), now: Time) {
         if !self.may_grow() {
             return;
         }
-        // Before the first sample an RTT is longer than any time. Both ends are readings in whole µs.
+        // Before the first sample the RTT counts as longer than any time. Both ends are readings in
+        // whole µs.
         if now.0 >= (self.rcvq_us + self.rcv_rtt / 8) * MICRO {
             self.resize_buffer(delivered, behind, beyond);
             self.rcvq_us = now.0 / MICRO;
         }
     }
 
-    /// tcp_rcv_rtt_measure: a sender sends no more than a window in an RTT. RCV.NXT has become `next`
-    /// by a segment in order, which no ACK has told of yet.
+    /// tcp_rcv_rtt_measure: a sender sends at most one window in an RTT. RCV.NXT has become `next`
+    /// through a segment in order, which no ACK has covered yet.
     #[inline]
     pub fn rcv_rtt_measure(&mut self, next: u32, mss: u32, now: Time) {
         if next >= self.rcv_rtt_seq {
@@ -316,14 +319,15 @@ impl Window {
         self.rcv_rtt_time = now;
     }
 
-    /// Dynamic right-sizing, once an RTT. With c the bytes copied in this RTT and p those of the last one:
+    /// Dynamic right-sizing, once an RTT. c is the bytes copied in this RTT, p those of the last
+    /// one:
     ///
     /// ```text
     /// buffer = (w + 2 w (c - p)/p) / scaling_ratio,  w = 2 c + 16 mss
     /// ```
     ///
-    /// So a sender in slow start is never limited by the window. In Linux 7.3 w = 2 c, and what
-    /// lies up to the last byte behind a gap, `beyond` RCV.NXT, is added.
+    /// So the window never limits a sender in slow start. In Linux 7.3 w = 2 c, and the `beyond`
+    /// bytes up to the last byte beyond a gap are added.
     #[cold]
     fn resize_buffer(&mut self, delivered: u64, behind: u64, beyond: u64) {
         let copied = (delivered - self.copied_seq).saturating_sub(behind);
@@ -342,9 +346,9 @@ impl Window {
         self.grow_buffer(wanted + growth + beyond);
     }
 
-    /// Linux 7.3 (tcp_data_queue_ofo): at each arrival behind a gap there must be room for twice
-    /// what came in the last RTT, and for all that lies up to the last byte that has come, `beyond`
-    /// RCV.NXT.
+    /// Linux 7.3 (tcp_data_queue_ofo): at each arrival beyond a gap the buffer must have room for
+    /// twice the bytes of the last RTT, and for all data up to the last byte that has arrived,
+    /// `beyond` RCV.NXT.
     #[cold]
     pub fn on_out_of_order(&mut self, beyond: u64) {
         if self.right_sizing == RightSizing::Linux612 || !self.may_grow() {
@@ -355,8 +359,8 @@ impl Window {
         self.grow_buffer(wanted + growth + u128::from(beyond));
     }
 
-    /// Linux 7.3: with an RTT of less than tcp_rcvbuf_low_rtt the window grows in proportion to the
-    /// RTT. Before the first sample there is none.
+    /// Linux 7.3: with an RTT below tcp_rcvbuf_low_rtt the window grows in proportion to the RTT.
+    /// `None` before the first sample.
     fn low_rtt_growth(&self, wanted: u128) -> Option<u128> {
         const LOW_RTT_US: u64 = 1_000;
         let rtt = if self.rcv_rtt == NO_RTT { 0 } else { self.rcv_rtt / 8 };
@@ -364,7 +368,8 @@ impl Window {
         applies.then(|| wanted * u128::from(rtt) / u128::from(LOW_RTT_US))
     }
 
-    /// A buffer whose advertised part has so many bytes, up to the bound; it never shrinks.
+    /// Grows the buffer until its advertised part has `window` bytes, up to the bound; it never
+    /// shrinks.
     fn grow_buffer(&mut self, window: u128) {
         let buffer = (window as f64 / self.scaling_ratio) as u64;
         self.rcvbuf = self.rcvbuf.max(buffer.min(self.rcvbuf_max));
@@ -373,8 +378,8 @@ impl Window {
     }
 }
 
-/// Between two readings of a clock of whole µs (tcp_stamp_us_delta). Packets and RTTs are often whole
-/// multiples of one time, so what is rounded decides.
+/// The time between two readings of a clock of whole µs (tcp_stamp_us_delta). Packets and RTTs are
+/// often multiples of one time, so rounding decides.
 #[inline]
 fn whole_micros(from: Time, to: Time) -> u64 {
     (to.0 / MICRO).saturating_sub(from.0 / MICRO)
@@ -383,7 +388,7 @@ fn whole_micros(from: Time, to: Time) -> u64 {
 /// A fraction of a buffer, rounded down.
 fn part(buffer: u64, scaling_ratio: f64) -> u64 {
     if buffer >= 1 << 62 {
-        // No limit.
+        // The buffer has no limit.
         return (buffer as f64 * scaling_ratio) as u64;
     }
     whole(buffer as i64 as f64 * scaling_ratio)
@@ -407,8 +412,8 @@ mod tests {
 
     #[test]
     fn a_round_that_brought_twice_as_much_asks_for_room_as_linux_s() {
-        // Twice 20 000 bytes and 16 segments are 56 000; the round brought twice the last one, so
-        // twice that on top.
+        // Twice 20 000 bytes and 16 segments are 56 000. This round brought twice the last round's
+        // bytes, so twice 56 000 is added.
         let mut window = window();
         window.rcvq_space = 10_000;
         window.resize_buffer(20_000, 0, 0);
@@ -422,7 +427,8 @@ mod tests {
         let mut window = window();
         (window.right_sizing, window.rcvq_space) = (RightSizing::Linux73, 10_000);
         window.rcv_rtt_update(Span::from_millis(20), true);
-        // Twice 20 000 bytes, twice that since the round brought twice the last one, and 9 000.
+        // Twice 20 000 bytes; twice that, because this round brought twice the last round's bytes;
+        // and 9 000.
         window.resize_buffer(20_000, 0, 9_000);
         assert_eq!(window.full_space, 40_000 + 80_000 + 9_000);
         window.on_out_of_order(100_000);
@@ -451,8 +457,8 @@ mod tests {
 
     #[test]
     fn a_window_of_data_takes_an_rtt_at_most() {
-        // 10 500 bytes end within the eleventh segment. The next window begins with this one's ACK
-        // still to come.
+        // 10 500 bytes end within the eleventh segment. The next window begins before this window's
+        // ACK is sent.
         let mut window = window();
         window.rcv_wnd = 10_500;
         let mut measured = |next, ms: u64, rcv_wnd| {
