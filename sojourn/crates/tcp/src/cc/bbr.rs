@@ -1,17 +1,16 @@
-//! BBR, version 1: paces at the rate at which the path delivers, and keeps cwnd at twice what the
-//! path holds.
+//! BBR, version 1: paces at the path's delivery rate, and keeps cwnd at twice the BDP.
 //!
 //! The model of the path is the largest delivery rate of ten round trips and the least RTT of ten
 //! seconds. *Startup* doubles the rate each round trip until three in a row bring less than a
-//! quarter more. *Drain* takes away the queue that this made. *ProbeBW* then paces a round trip
-//! at 5/4 of the rate, one at 3/4 and six at the rate itself. *ProbeRTT* empties the queue for 200 ms
-//! where ten seconds gave no lower RTT. Losses don't change the model, except that of a policer,
-//! which shows as a loss of a fifth at a steady rate.
+//! quarter more. *Drain* removes the queue that Startup built. *ProbeBW* then paces one round trip
+//! at 5/4 of the rate, one at 3/4 and six at the rate itself. *ProbeRTT* empties the queue for 200
+//! ms if ten seconds gave no lower RTT. Losses don't change the model, except for a policer, which
+//! shows as a loss of a fifth at a steady rate.
 //!
 //! Source: Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14(5), 2016;
 //! draft-cardwell-iccrg-bbr-congestion-control-00; Linux 6.12's tcp_bbr.c, whose integers, scales
-//! and order of steps these are (7.3's are the same). Deviation: delayed ACKs of a lone short
-//! segment are not told apart.
+//! and order of steps this file uses (7.3's are the same). Deviation: the delayed ACK of a lone
+//! short segment is treated as any other ACK.
 
 use super::minmax::WindowedMax;
 use super::{Ack, Congestion, CongestionControl, Needs, Paced, RateSampled};
@@ -26,42 +25,42 @@ const BW_UNIT: u64 = 1 << BW_SCALE;
 const UNIT: u64 = 256;
 /// 2/ln 2: the least gain that doubles the rate each round trip.
 const HIGH_GAIN: u64 = 739;
-/// Its inverse.
+/// The inverse of `HIGH_GAIN`.
 const DRAIN_GAIN: u64 = 88;
 const CWND_GAIN: u64 = 2 * UNIT;
 /// The phases of ProbeBW.
 const PACING_GAINS: [u64; 8] = [320, 192, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Round trips that the largest bandwidth is kept.
+/// The window of the bandwidth filter, round trips.
 const BW_ROUNDS: u32 = 10;
-/// What is paced below the bandwidth, percent, so that a queue drains.
+/// The pacing rate is this much below the bandwidth, percent, so that a queue drains.
 const MARGIN_PERCENT: u64 = 1;
-/// cwnd is no less, and in ProbeRTT no more.
+/// The lower bound of cwnd, and its upper bound in ProbeRTT.
 const MIN_CWND: u32 = 4;
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 const PROBE_RTT_TIME: Span = Span::from_millis(200);
-/// Startup ends when so many round trips bring less than 320/256 of the bandwidth before.
+/// Startup ends when this many round trips bring less than 320/256 of the earlier bandwidth.
 const FULL_BW_ROUNDS: u32 = 3;
 const FULL_BW_GAIN: u64 = 320;
-/// Below this rate, bytes a second, a single segment is handed to the card at a time.
+/// Below this rate, bytes a second, Linux passes single segments to the card.
 const ONE_SEGMENT_RATE: u64 = 1_200_000 / 8;
-/// GSO_LEGACY_MAX_SIZE less one and MAX_TCP_HEADER.
+/// GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
 const MAX_TSO_BYTES: u64 = 65_535 - 320;
-/// Segments that Linux assumes in a window before it has seen an RTT (TCP_INIT_CWND).
+/// The window that Linux assumes before the first RTT sample, segments (TCP_INIT_CWND).
 const INIT_CWND: u32 = 10;
-/// An RTT to begin with, where the handshake gave none, µs.
+/// The initial RTT if the handshake gave none, µs.
 const FIRST_RTT_US: u64 = 1000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
     Drain,
-    /// The phase of the cycle, and when it began, µs.
+    /// The phase of the cycle and its start, µs.
     ProbeBw {
         phase: usize,
         since_us: u64,
     },
-    /// When it may end: known once so little is in flight as it wants; and whether a round trip has
-    /// passed since.
+    /// The earliest end, known once few enough segments are in flight; and whether a round trip has
+    /// passed since then.
     ProbeRtt {
         done: Option<u64>,
         round_done: bool,
@@ -79,28 +78,30 @@ pub struct Bbr {
     /// Bytes a second (sk_pacing_rate).
     pacing_rate: u64,
     max_bw: WindowedMax,
-    /// Round trips so far; the next begins with a segment sent after so many were delivered.
+    /// Round trips so far. The next begins when a segment sent after `next_rtt_delivered`
+    /// deliveries is delivered.
     rounds: u32,
     next_rtt_delivered: u32,
     round_start: bool,
     full_bw: u64,
     full_bw_rounds: u32,
-    /// The bandwidth was found once; an undo does not take that back.
+    /// Startup has found the bandwidth. An undo does not change this.
     full_bw_reached: bool,
     min_rtt_us: Option<u32>,
-    /// When it was measured, ticks.
+    /// The time of the measurement, ticks.
     min_rtt_tick: u64,
     has_seen_rtt: bool,
-    /// The last ACK came in ProbeRTT: its low rates are not the path's.
+    /// The last ACK arrived in ProbeRTT: its low rates are not the path's.
     limits_itself: bool,
-    /// The sender begins again after a pause.
+    /// The sender restarts after a pause.
     idle_restart: bool,
     repair: Repair,
-    /// The first round trip of a recovery: as much leaves as is delivered.
+    /// In the first round trip of a recovery, one segment leaves for each delivered one.
     packet_conservation: bool,
     aggregation: Aggregation,
     policer: Policer,
-    /// By which a rate in packets is one in bytes; with AccECN 12 more than a segment carries, as in Linux.
+    /// The bytes of a segment, for rates. With AccECN it is 12 more than a segment's payload, as in
+    /// Linux.
     mss: u64,
     /// Length of a jiffy, ns.
     tick_ns: u64,
@@ -108,7 +109,7 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// Before the connection is established.
+    /// The state before the connection is established.
     pub fn new(params: &TcpParams) -> Bbr {
         let mss = params.mss_without_options().into();
         Bbr {
@@ -148,7 +149,7 @@ impl Bbr {
         span.0 / self.tick_ns
     }
 
-    /// The bandwidth that is paced at: the largest, or a policer's.
+    /// The bandwidth used for pacing: the largest, or a policer's.
     fn bw(&self) -> u64 {
         self.policer.bw().unwrap_or(self.max_bw.get())
     }
@@ -163,7 +164,7 @@ impl Bbr {
 
     // --- rates and windows ---
 
-    /// Before the first sample cwnd and the handshake's RTT make a bandwidth.
+    /// Before the first sample, the bandwidth follows from cwnd and the handshake's RTT.
     fn init_pacing_rate(&mut self, rtt: Option<Span>) {
         self.has_seen_rtt = rtt.is_some();
         let rtt_us = rtt.map_or(FIRST_RTT_US, |rtt| (rtt.0 / 1000).max(1));
@@ -171,7 +172,7 @@ impl Bbr {
         self.pacing_rate = bytes_per_second(bw, HIGH_GAIN, self.mss);
     }
 
-    /// Until the bandwidth is found the rate only rises.
+    /// Sets the pacing rate. Until Startup has found the bandwidth, the rate only rises.
     fn set_pacing_rate(&mut self, gain: u64) {
         let rate = bytes_per_second(self.bw(), gain, self.mss);
         if self.full_bw_reached || rate > self.pacing_rate {
@@ -179,34 +180,34 @@ impl Bbr {
         }
     }
 
-    /// Segments that Linux would hand to the card at a time, whether it may or not.
+    /// The segments that Linux would pass to the card at a time, whether or not TSO is on.
     fn tso_segs_goal(&self) -> u32 {
         let least = if self.pacing_rate < ONE_SEGMENT_RATE { 1 } else { 2 };
         let of_a_ms = (self.pacing_rate >> 10).min(MAX_TSO_BYTES) / self.mss;
         of_a_ms.max(least).min(127) as u32
     }
 
-    /// What the path holds at this bandwidth, with a gain, rounded up.
+    /// The BDP for this bandwidth, times the gain, rounded up.
     fn bdp(&self, bw: u64, gain: u64) -> u32 {
         let Some(min_rtt_us) = self.min_rtt_us else { return INIT_CWND };
         let scaled = (bw * u64::from(min_rtt_us) * gain) >> 8;
         scaled.div_ceil(BW_UNIT) as u32
     }
 
-    /// Room for what waits at either end to be sent or acknowledged together.
+    /// Adds a budget for segments that either end sends or acknowledges together.
     fn with_quantization_budget(&self, segments: u32) -> u32 {
         let even = (segments + 3 * self.tso_segs_goal()).next_multiple_of(2);
-        // A short path would not be filled in the phase that wants more.
+        // Without this a short path would not fill in the phase that probes.
         let probing = matches!(self.mode, Mode::ProbeBw { phase: 0, .. });
         if probing { even + 2 } else { even }
     }
 
-    /// What is in flight where the path is full `gain` times.
+    /// The segments in flight when the path is `gain` times full.
     fn inflight(&self, gain: u64) -> u32 {
         self.with_quantization_budget(self.bdp(self.max_bw.get(), gain))
     }
 
-    /// What will be in flight when the next segment leaves (bbr_packets_in_net_at_edt).
+    /// The segments in flight when the next segment leaves (bbr_packets_in_net_at_edt).
     fn in_flight_at_departure(&self, in_flight: u32, rs: &RateSample) -> u32 {
         let wait_us = Time(rs.departure.0.max(rs.now.0)).since(rs.now).0 / 1000;
         let delivered = (self.bw() * wait_us) >> BW_SCALE;
@@ -216,7 +217,7 @@ impl Bbr {
 
     // --- the model ---
 
-    /// Counts round trips, and keeps the largest bandwidth.
+    /// Counts round trips, and updates the largest bandwidth.
     fn update_bw(&mut self, rs: &RateSample) {
         self.round_start = false;
         let Some(Sample { prior_delivered, delivered, app_limited, .. }) = rs.sample else {
@@ -276,7 +277,7 @@ impl Bbr {
         }
     }
 
-    /// A phase of the cycle by lot, but not the one that drains.
+    /// Enters a random phase of the cycle, except the one that drains.
     fn enter_probe_bw(&mut self, now_us: u64) {
         let phase = (8 - self.rng.below(7) as usize) % PACING_GAINS.len();
         self.mode = Mode::ProbeBw { phase, since_us: now_us };
@@ -317,11 +318,11 @@ impl Bbr {
             (self.min_rtt_us, self.min_rtt_tick) = (Some(rtt_us), tick);
         }
         if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
-            // As in Linux in this order, so that a cwnd saved earlier counts if it is larger.
+            // The order is Linux's, so that an earlier saved cwnd counts if it is larger.
             self.mode = Mode::ProbeRtt { done: None, round_done: false };
             self.save_cwnd();
         }
-        // ProbeRTT's last ACK is one of its time, too.
+        // The last ACK of ProbeRTT still belongs to ProbeRTT.
         self.limits_itself = matches!(self.mode, Mode::ProbeRtt { .. });
         self.probe_rtt(rs, tick);
         if rs.sample.is_some_and(|sample| sample.delivered > 0) {
@@ -343,7 +344,7 @@ impl Bbr {
         }
     }
 
-    /// Ends ProbeRTT if its time is over.
+    /// Ends ProbeRTT once its time has passed.
     fn end_probe_rtt(&mut self, tick: u64, now_us: u64) {
         let Mode::ProbeRtt { done: Some(done), .. } = self.mode else { return };
         if tick <= done {
@@ -395,8 +396,8 @@ impl Bbr {
         }
     }
 
-    /// Losses, and the start and the end of a recovery. True while packets are conserved: then cwnd
-    /// is set.
+    /// Applies losses, and the start and the end of a recovery. Returns true during packet
+    /// conservation: then cwnd is already set.
     fn recover_or_restore(&mut self, rs: &RateSample) -> bool {
         let before = std::mem::replace(&mut self.repair, rs.repair);
         self.cwnd = self.cwnd.saturating_sub(rs.losses).max(1);
@@ -431,7 +432,7 @@ impl RateSampled for Bbr {
 
     fn on_rate_sample(&mut self, rs: &RateSample) {
         if !self.has_seen_rtt && rs.rtt_us.is_some() {
-            // tcp_bbr.c takes SRTT, which the first sample is.
+            // tcp_bbr.c uses SRTT, which equals the first sample.
             self.init_pacing_rate(rs.rtt_us.map(|us| Span::from_micros(us.into())));
         }
         self.update_bw(rs);
@@ -480,13 +481,13 @@ impl CongestionControl for Bbr {
 
     fn on_ack(&mut self, _: &Ack) {}
 
-    /// ssthresh stays: cwnd is BBR's own.
+    /// ssthresh stays: BBR sets cwnd by itself.
     fn on_congestion(&mut self, _: &Congestion) {
         self.save_cwnd();
     }
 
-    /// A recovery was needless: a policer, and in Startup the bandwidth, are looked for anew. cwnd
-    /// returns at its end.
+    /// A recovery was needless: BBR restarts the search for a policer, and in Startup for the
+    /// bandwidth. cwnd is restored when the recovery ends.
     fn undo(&mut self, _: f64, totals: Totals) {
         (self.full_bw, self.full_bw_rounds) = (0, 0);
         self.policer.reset(totals);
@@ -509,30 +510,30 @@ impl CongestionControl for Bbr {
     }
 }
 
-/// The payload of a bandwidth in bytes a second, with a gain and less the margin.
+/// The payload rate of a bandwidth in bytes a second, times the gain and less the margin.
 fn bytes_per_second(bw: u64, gain: u64, mss: u64) -> u64 {
     let scaled = (bw * mss * gain) >> 8;
     (scaled * (1_000_000 / 100 * (100 - MARGIN_PERCENT))) >> BW_SCALE
 }
 
-/// How many segments more than the bandwidth allows are acknowledged together: links that gather
-/// packets would stall a cwnd of twice the path.
+/// The number of segments acknowledged beyond the bandwidth. Links that aggregate packets would
+/// stall a cwnd of twice the BDP.
 #[derive(Clone, Copy, Debug, Default)]
 struct Aggregation {
     epoch_us: u64,
     epoch_acked: u64,
-    /// The most of the present and of the last few round trips.
+    /// The maximum of the current period of five round trips and that of the period before.
     extra: [u32; 2],
     present: usize,
     rounds: u32,
 }
 
 impl Aggregation {
-    /// Round trips that each maximum is taken over.
+    /// Round trips of each maximum.
     const ROUNDS: u32 = 5;
-    /// A longer count restarts.
+    /// A count above this restarts.
     const MOST_ACKED: u64 = 1 << 20;
-    /// The extra is at most what this time brings, µs.
+    /// The extra is at most the bandwidth times this, µs.
     const MOST_US: u64 = 100_000;
 
     fn restart(&mut self, now_us: u64) {
@@ -559,40 +560,41 @@ impl Aggregation {
         self.extra[self.present] = self.extra[self.present].max(extra);
     }
 
-    /// What cwnd needs for it.
+    /// The segments that cwnd needs in addition.
     fn cwnd(&self, bw: u64) -> u32 {
         let most = bw * Self::MOST_US / BW_UNIT;
         u64::from(self.extra[0].max(self.extra[1])).min(most) as u32
     }
 }
 
-/// Looks for a policer, which drops what exceeds a rate: two intervals in a row that begin and end
-/// with a loss, in which a fifth is lost, at nearly the same rate (lt_bw).
+/// Detects a policer, which drops packets above a rate. A policer shows as two successive intervals
+/// that begin and end with a loss, lose a fifth, and have nearly the same rate (lt_bw).
 #[derive(Clone, Copy, Debug, Default)]
 struct Policer {
     sampling: bool,
     rounds: u32,
     start_ms: u64,
     start: Totals,
-    /// Of the interval before; 0: none.
+    /// The rate of the preceding interval; 0: none.
     bw: u64,
-    found: bool,
+    detected: bool,
     mss: u64,
 }
 
 impl Policer {
-    /// Round trips of an interval, at least and at most.
+    /// The least and the largest length of an interval, round trips.
     const ROUNDS: (u32, u32) = (4, 16);
-    /// Losses of what is delivered, in parts of 256.
+    /// The least ratio of lost to delivered segments, in 256ths.
     const LOSS: u64 = 50;
-    /// Two rates are the same that are within a part of this many, or so many bytes a second.
+    /// Two rates count as equal if they differ by at most an eighth, or by at most 500 bytes a
+    /// second.
     const NEAR: (u64, u64) = (8, 500);
-    /// Round trips after which its rate is doubted.
+    /// Round trips after which a policer's rate expires.
     const MOST_ROUNDS: u32 = 48;
 
-    /// A policer's rate.
+    /// The rate of the policer, if one is detected.
     fn bw(&self) -> Option<u64> {
-        self.found.then_some(self.bw)
+        self.detected.then_some(self.bw)
     }
 
     fn begin_interval(&mut self, totals: Totals) {
@@ -604,13 +606,13 @@ impl Policer {
         self.begin_interval(totals);
     }
 
-    /// A round trip at the policer's rate is over: whether that was the last.
+    /// A round trip at the policer's rate has ended. Returns whether it was the last.
     fn tires(&mut self) -> bool {
         self.rounds += 1;
         self.rounds >= Self::MOST_ROUNDS
     }
 
-    /// True if this ACK shows a policer.
+    /// Returns whether this ACK shows a policer.
     fn sample(
         &mut self,
         lossy: bool,
@@ -655,7 +657,7 @@ impl Policer {
             || bytes_per_second(apart, UNIT, self.mss) <= Self::NEAR.1;
         if self.bw > 0 && near {
             self.bw = (bw + self.bw) / 2;
-            (self.found, self.rounds) = (true, 0);
+            (self.detected, self.rounds) = (true, 0);
             return true;
         }
         self.bw = bw;
@@ -666,7 +668,7 @@ impl Policer {
 
 #[cfg(test)]
 impl Bbr {
-    /// It has not found the bandwidth yet.
+    /// Startup has not found the bandwidth yet.
     pub(crate) fn in_startup(&self) -> bool {
         self.mode == Mode::Startup
     }
@@ -692,7 +694,7 @@ impl Bbr {
         self.rounds
     }
 
-    /// Segments that the path holds, and what sending needs (inflight at a gain of 1).
+    /// The BDP and the quantization budget, segments (inflight at a gain of 1).
     pub(crate) fn path_holds(&self) -> f64 {
         self.inflight(UNIT).into()
     }
@@ -714,14 +716,14 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Established with this RTT, in segments of 1448 bytes and jiffies of 4 ms.
+    /// A connection with this RTT, segments of 1448 bytes and jiffies of 4 ms.
     fn established(rtt_ms: Option<u64>) -> Bbr {
         let mut bbr = Bbr::new(&TcpParams::LINUX);
         bbr.on_established(rtt_ms.map(Span::from_millis), Totals::default(), Time::ZERO);
         bbr
     }
 
-    /// In ProbeBW at a link of full packets, the bandwidth found, without aggregation.
+    /// ProbeBW on a link of full packets with a known bandwidth, without aggregation.
     fn cruising(mbit: u64, rtt_ms: u64, phase: usize) -> Bbr {
         let mut bbr = established(Some(rtt_ms));
         bbr.max_bw.update(mbit * BW_UNIT / 12_000, 0, BW_ROUNDS);
@@ -731,8 +733,8 @@ mod tests {
         bbr
     }
 
-    /// An ACK at `ms` of `acked` segments, in flight before it `in_flight`, whose sample is a round
-    /// trip of `rtt_ms` with so many delivered.
+    /// An ACK at `ms` of `acked` segments. `totals`: all delivered, and in flight before the ACK.
+    /// Its sample is a round trip of `rtt_ms` in which `delivered` segments were delivered.
     fn ack(ms: u64, acked: u32, delivered: u32, rtt_ms: u32, totals: (u32, u32)) -> RateSample {
         let (all, in_flight) = totals;
         RateSample {
@@ -772,8 +774,8 @@ mod tests {
 
     #[test]
     fn rates_and_windows_of_a_link_are_linuxs() {
-        // Mbit/s, ms; bandwidth, rate, segments a ms, what the path holds, cwnd and that while
-        // probing. 10 Mbit/s are 13981/2^24 segments a µs, and 40 ms of it 33.3 segments.
+        // Mbit/s, ms; bandwidth, rate, segments a ms, BDP, cwnd; and cwnd while probing. 10 Mbit/s
+        // are 13981/2^24 segments a µs, and 40 ms of that are 33.3 segments.
         for (mbit, rtt_ms, bw, rate, goal, bdp, cwnd) in [
             (1, 40, 1398, 119_451, 1, 4, 10),
             (10, 10, 13_981, 1_194_598, 2, 9, 24),
@@ -783,9 +785,9 @@ mod tests {
         ] {
             let bbr = cruising(mbit, rtt_ms, 2);
             let target = |bbr: &Bbr| bbr.with_quantization_budget(bbr.bdp(bbr.bw(), CWND_GAIN));
-            let found =
+            let values =
                 (bbr.bw(), bbr.rate(), bbr.tso_segs_goal(), bbr.bdp(bbr.bw(), UNIT), target(&bbr));
-            assert_eq!(found, (bw, Some(rate), goal, bdp, cwnd), "{mbit} Mbit/s, {rtt_ms} ms");
+            assert_eq!(values, (bw, Some(rate), goal, bdp, cwnd), "{mbit} Mbit/s, {rtt_ms} ms");
             let probing = Bbr { mode: Mode::ProbeBw { phase: 0, since_us: 0 }, ..bbr };
             assert_eq!(target(&probing), cwnd + 2);
         }
@@ -796,7 +798,7 @@ mod tests {
         let mut bbr = established(Some(40));
         let (mut all, mut ended) = (1, 0);
         for round in 1..12 {
-            // The rate doubles up to 100 segments an RTT of 40 ms.
+            // The rate doubles up to 100 segments in an RTT of 40 ms.
             let delivered = (10 << round).min(100);
             all += delivered;
             bbr.on_rate_sample(&ack(40 * round, delivered, delivered, 40, (all, delivered)));
@@ -805,25 +807,25 @@ mod tests {
                 break;
             }
         }
-        // 20, 40, 80, 100: the fourth is 5/4 of the third; then three with no more.
+        // 20, 40, 80, 100: the fourth is 5/4 of the third; three rounds without growth follow.
         assert_eq!(ended, 7);
-        // Nothing is in flight, so what Startup queued has drained at once.
+        // Nothing is in flight, so Startup's queue has drained at once.
         assert!(matches!(bbr.mode, Mode::ProbeBw { .. }));
-        // At 2.89 times 3.6 MB/s six segments make a millisecond.
+        // At 2.89 times 3.6 MB/s a millisecond is six segments.
         assert_eq!(bbr.ssthresh, 118.0, "100 segments and three times six");
     }
 
     #[test]
     fn the_cycle_begins_with_any_phase_but_the_one_that_drains() {
-        let mut seen = [0; 8];
+        let mut counts = [0; 8];
         let mut bbr = cruising(10, 40, 2);
         for _ in 0..700 {
             bbr.enter_probe_bw(0);
             let Mode::ProbeBw { phase, .. } = bbr.mode else { unreachable!() };
-            seen[phase] += 1;
+            counts[phase] += 1;
         }
-        assert_eq!(seen[1], 0);
-        assert!(seen.iter().enumerate().all(|(phase, &n)| phase == 1 || n > 60), "{seen:?}");
+        assert_eq!(counts[1], 0);
+        assert!(counts.iter().enumerate().all(|(phase, &n)| phase == 1 || n > 60), "{counts:?}");
     }
 
     #[test]
@@ -840,7 +842,8 @@ mod tests {
             "as Linux counts, 2500 jiffies are not more"
         );
         assert_eq!(step(10_004, 110, 74), (true, 4));
-        // The time runs from when four are left: 2502 jiffies and 50, and one more to be past them.
+        // The time starts once four segments are left, at 2502 jiffies. It lasts 50 jiffies, and
+        // one more must pass.
         assert_eq!(step(10_008, 170, 5), (true, 4));
         assert_eq!(step(10_100, 300, 5), (true, 4), "a round trip is over");
         assert_eq!(step(10_208, 310, 5), (true, 4));
@@ -876,7 +879,7 @@ mod tests {
         let mut lost = 0;
         let mut found_at = None;
         for round in 1..70 {
-            // Each round trip 20 segments come through and 5 are lost.
+            // In each round trip 20 segments arrive and 5 are lost.
             lost += 5;
             let mut rs = ack(40 * round, 20, 20, 40, (20 * round as u32 + 100, 30));
             rs.losses = 5;
@@ -891,7 +894,7 @@ mod tests {
                 _ => {}
             }
             // 20 segments in 40 ms.
-            assert!(!bbr.policer.found || bbr.policer.bw == 20 * BW_UNIT / 40_000);
+            assert!(!bbr.policer.detected || bbr.policer.bw == 20 * BW_UNIT / 40_000);
         }
         panic!("the policer of round {found_at:?} is never doubted");
     }
@@ -936,7 +939,7 @@ mod tests {
             bbr.on_idle_restart(Time(500 * MS), Totals::default());
             assert_eq!(bbr.rate(), Some(1_194_598), "phase {phase}");
         }
-        // Startup has found no bandwidth: its rate stays.
+        // Startup has found no bandwidth, so its rate stays.
         let mut starting = established(Some(40));
         starting.on_idle_restart(Time(500 * MS), Totals::default());
         assert_eq!(starting.rate(), established(Some(40)).rate());
@@ -946,14 +949,14 @@ mod tests {
     fn after_an_undo_startup_counts_anew_and_what_was_found_stays() {
         let mut bbr = established(Some(40));
         bbr.undo(0.0, Totals::default());
-        // The first round trip has nothing to compare with; three more bring no more than it.
-        let mut found = |round: u32| {
+        // The first round trip has no predecessor; three more bring no growth.
+        let mut full_bw_reached = |round: u32| {
             let rs = ack(40 * u64::from(round), 34, 34, 40, (34 * round, 34));
             bbr.on_rate_sample(&rs);
             bbr.full_bw_reached
         };
-        assert_eq!([1, 2, 3, 4].map(&mut found), [false, false, false, true]);
-        // 34 segments in 40 ms: twice what the path holds, one that was gathered, and six. The rate falls.
+        assert_eq!([1, 2, 3, 4].map(&mut full_bw_reached), [false, false, false, true]);
+        // 34 segments in 40 ms: twice the BDP, one for aggregation, and six. The rate falls.
         let mut bbr = cruising(10, 40, 2);
         (bbr.cwnd, bbr.pacing_rate) = (200, 9_000_000);
         bbr.undo(0.0, Totals::default());

@@ -1,18 +1,19 @@
-//! BBR, version 3: BBR's model of the path with bounds that losses set, so that it leaves room for
+//! BBR, version 3: BBR's model of the path with bounds that losses set, so that BBR leaves room for
 //! other flows.
 //!
 //! The model is the largest delivery rate of two probing cycles and the least RTT of ten seconds.
-//! *Long term*, a probe that loses more than 2 % of a flight sets `inflight_longterm`, the most that
-//! was safe in flight. *Short term*, a round trip with a loss outside a probe sets `bw_shortterm` and
-//! `inflight_shortterm`, by at most 0.7. ProbeBW cycles through *Down* (0.9 of the rate), *Cruise*,
-//! *Refill* (a round trip without the short-term bounds) and *Up* (5/4) every two to three seconds,
-//! or as often as Reno would. ProbeRTT halves what is in flight for 200 ms where five seconds gave no
-//! lower RTT.
+//! *Long term*: a probe that loses more than 2 % of a flight sets `inflight_longterm`, the largest
+//! safe number in flight. *Short term*: a round trip with a loss outside a probe sets
+//! `bw_shortterm` and `inflight_shortterm`, and reduces them at most to 0.7. ProbeBW cycles through
+//! *Down* (0.9 of the rate), *Cruise*, *Refill* (a round trip without the short-term bounds) and
+//! *Up* (5/4), every two to three seconds or as often as Reno would. ProbeRTT halves the segments
+//! in flight for 200 ms if five seconds gave no lower RTT.
 //!
-//! Source: draft-ietf-ccwg-bbr of 3 August 2026, whose names these are. Choices where it leaves one:
-//! gains are those of its table. Drain ends in the round after three. The loss rate of a Startup's
-//! round is that of the segment which ends it. A recovery's state is saved when it begins. Deviations: segments, not bytes. A late segment takes
-//! up to half of its lateness off the next gap, as in Linux. An ECN echo counts as a loss.
+//! Source: draft-ietf-ccwg-bbr of 3 August 2026, whose names this file uses. Choices where it
+//! leaves one: gains are those of its table. Drain ends in the round after three. The loss rate of
+//! a round of Startup is taken at the segment that ends the round. A recovery's state is saved when
+//! it begins. Deviations: segments, not bytes. A late segment takes up to half of its lateness off
+//! the next gap, as in Linux. An ECN echo counts as a loss.
 
 use super::minmax::WindowedMax;
 use super::{Ack, Congestion, CongestionControl, Needs, Paced, RateSampled, Signal};
@@ -31,7 +32,7 @@ const STARTUP_PACING_GAIN: f64 = 2.77;
 const DRAIN_PACING_GAIN: f64 = 0.5;
 const DOWN_PACING_GAIN: f64 = 0.9;
 const UP_PACING_GAIN: f64 = 1.25;
-/// One less PacingMarginPercent.
+/// 1 - PacingMarginPercent.
 const PACING_MARGIN: f64 = 0.99;
 const FULL_BW_GROWTH: f64 = 1.25;
 const FULL_BW_ROUNDS: u32 = 3;
@@ -43,7 +44,7 @@ const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
 const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 const RENO_ROUNDS: f64 = 63.0;
 const MOST_QUANTUM_BYTES: f64 = 65_536.0;
-/// An RTT to begin with, where the handshake gave none, s.
+/// The initial RTT if the handshake gave none, s.
 const FIRST_RTT: f64 = 0.001;
 
 /// BBR.state.
@@ -63,7 +64,7 @@ impl Phase {
         matches!(self, Phase::Down | Phase::Cruise | Phase::Refill | Phase::Up)
     }
 
-    /// It sends faster than before, to see how much more there is.
+    /// The phase sends faster than before, to find more bandwidth.
     fn is_probing(self) -> bool {
         matches!(self, Phase::Startup | Phase::Refill | Phase::Up)
     }
@@ -87,7 +88,7 @@ impl Phase {
     }
 }
 
-/// BBR.ack_phase: which part of a probe the ACKs are of.
+/// BBR.ack_phase: the part of a probe to which the current ACKs belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -97,7 +98,7 @@ enum AckPhase {
     Stopping,
 }
 
-/// Bounds that losses set; infinite: none.
+/// Bounds that losses set; infinite means no bound.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// BBR.bw_shortterm, segments a second.
@@ -114,7 +115,7 @@ const UNBOUNDED: Bounds = Bounds {
     inflight_longterm: f64::INFINITY,
 };
 
-/// What a spurious loss recovery gives back.
+/// The state that an undo of a spurious recovery restores.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     /// The phase that a loss ended.
@@ -135,11 +136,11 @@ pub struct Bbr3 {
     repair: Repair,
     /// C.delivered at the last ACK.
     delivered: u32,
-    /// RS.delivery_rate of the last ACK, segments a second; 0: no sample that can be right.
+    /// RS.delivery_rate of the last ACK, segments a second; 0: no valid sample.
     delivery_rate: f64,
 
     // the model
-    /// BBR.max_bw of the present cycle and of the one before.
+    /// BBR.max_bw of the current cycle and of the preceding one.
     max_bw: [f64; 2],
     pub(crate) bounds: Bounds,
     min_rtt_us: Option<f64>,
@@ -161,9 +162,9 @@ pub struct Bbr3 {
     full_bw_count: u32,
     pub(crate) full_bw_now: bool,
     pub(crate) full_bw_reached: bool,
-    /// Separate ranges lost in this round.
+    /// The number of separate ranges lost in this round.
     lost_ranges: u32,
-    /// When the present fast recovery began, rounds.
+    /// The round in which the current fast recovery began.
     recovery_round: Option<u32>,
     drain_start_round: u32,
 
@@ -190,7 +191,7 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// Before the connection is established.
+    /// The state before the connection is established.
     pub fn new(params: &TcpParams) -> Bbr3 {
         let initial_cwnd = f64::from(params.growth.initial_window);
         Bbr3 {
@@ -251,12 +252,12 @@ impl Bbr3 {
         self.max_bw[0].max(self.max_bw[1])
     }
 
-    /// BBR.bw: the largest, less where losses bound it for a while.
+    /// BBR.bw: the largest bandwidth, unless losses have bounded it for the short term.
     pub(crate) fn bw(&self) -> f64 {
         self.max_bw().min(self.bounds.bw_shortterm)
     }
 
-    /// What the path holds at a bandwidth, segments; without an RTT the first window.
+    /// The BDP for a bandwidth, segments; before the first RTT, the initial window.
     fn bdp(&self, bw: f64) -> f64 {
         self.min_rtt_us.map_or(self.initial_cwnd, |us| bw * us / 1e6)
     }
@@ -269,12 +270,12 @@ impl Bbr3 {
         if self.phase == Phase::Up { enough + 2.0 } else { enough }
     }
 
-    /// Inflight: what fills the path `gain` times at a bandwidth.
+    /// Inflight: the segments that fill the path `gain` times at a bandwidth.
     pub(crate) fn inflight(&self, bw: f64, gain: f64) -> f64 {
         self.quantized(gain * self.bdp(bw))
     }
 
-    /// InflightWithHeadroom: leaves a little of what is safe to others.
+    /// InflightWithHeadroom: leaves a part of the safe inflight to other flows.
     pub(crate) fn inflight_with_headroom(&self) -> f64 {
         let longterm = self.bounds.inflight_longterm;
         if longterm.is_infinite() {
@@ -351,14 +352,15 @@ impl Bbr3 {
         }
     }
 
-    /// AdvanceMaxBwFilter: a cycle without a sample keeps the one before.
+    /// AdvanceMaxBwFilter: after a cycle without a sample the earlier cycle remains.
     fn advance_max_bw_filter(&mut self) {
         if self.max_bw[0] > 0.0 {
             self.max_bw = [0.0, self.max_bw[0]];
         }
     }
 
-    /// InitLowerBounds and LossLowerBounds: once a round trip, towards what it delivered.
+    /// InitLowerBounds and LossLowerBounds: once a round trip, moves the bounds towards its
+    /// delivery.
     fn lower_bounds(&mut self) {
         let (max_bw, cwnd) = (self.max_bw(), self.cwnd);
         let bounds = &mut self.bounds;
@@ -377,8 +379,8 @@ impl Bbr3 {
         self.bounds.inflight_shortterm = f64::INFINITY;
     }
 
-    /// NoteLoss. The state was saved when the recovery began, and only then: saved here, the second
-    /// lost segment of an ACK would forget what the first one has changed.
+    /// NoteLoss. The state is saved only when the recovery begins. If it were saved here, the
+    /// second lost segment of an ACK would overwrite the state from before the first.
     fn note_loss(&mut self) {
         if !self.is_loss_in_round {
             self.loss_round_delivered = self.delivered;
@@ -451,7 +453,7 @@ impl Bbr3 {
         }
     }
 
-    /// A whole round trip of a fast recovery lost more than the threshold, in several places.
+    /// A whole round trip of a fast recovery lost more than the threshold, in several ranges.
     fn is_startup_lossy(&self, rs: &RateSample) -> bool {
         let whole_round = self.recovery_round.is_some_and(|began| self.round_count > began);
         self.loss_round_start
@@ -540,14 +542,14 @@ impl Bbr3 {
             return true;
         }
         if rs.cwnd_limited && self.cwnd >= longterm {
-            // The bound hides how much there is.
+            // The bound hides further bandwidth.
             self.reset_full_bw(self.delivery_rate);
             return false;
         }
         self.full_bw_now
     }
 
-    /// AdaptLongTermModel. True if it has changed the phase.
+    /// AdaptLongTermModel. Returns whether it has changed the phase.
     fn adapt_long_term_model(&mut self, rs: &RateSample) -> bool {
         if self.ack_phase == AckPhase::Starting && self.round_start {
             self.ack_phase = AckPhase::Feedback;
@@ -661,7 +663,7 @@ impl Bbr3 {
         }
     }
 
-    // --- what it sets ---
+    // --- pacing rate and cwnd ---
 
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = gain * self.bw() * self.mss * PACING_MARGIN;
@@ -700,7 +702,7 @@ impl Bbr3 {
         self.cwnd = self.cwnd.min(most);
     }
 
-    /// The start and the end of a recovery.
+    /// Applies the start and the end of a recovery.
     fn follow_recovery(&mut self, rs: &RateSample) {
         let before = std::mem::replace(&mut self.repair, rs.repair);
         if rs.repair == Repair::Recovery && before != Repair::Recovery {
@@ -714,7 +716,7 @@ impl Bbr3 {
     }
 }
 
-/// RS.delivery_rate, segments a second; 0: no sample that can be right.
+/// RS.delivery_rate, segments a second; 0: no valid sample.
 fn delivery_rate(rs: &RateSample) -> f64 {
     match (rs.sample, rs.interval()) {
         (Some(sample), Some(us)) => f64::from(sample.delivered) * 1e6 / f64::from(us),
@@ -727,7 +729,8 @@ fn is_too_high(lost: u32, tx_in_flight: u32) -> bool {
     f64::from(lost) > f64::from(tx_in_flight) * LOSS_THRESH
 }
 
-/// InflightAtLoss: where in a flight the losses passed the threshold, with this segment of it.
+/// InflightAtLoss: the point of a flight, up to this segment, where the losses passed the
+/// threshold.
 pub(crate) fn inflight_at_loss(lost: &LostSegment) -> f64 {
     let inflight_prev = f64::from(lost.tx_in_flight) - 1.0;
     let lost_prev = f64::from(lost.lost) - 1.0;
@@ -852,7 +855,7 @@ impl CongestionControl for Bbr3 {
         self.cwnd = cwnd;
     }
 
-    /// It has none.
+    /// BBR has no ssthresh.
     fn ssthresh(&self) -> f64 {
         f64::INFINITY
     }
@@ -860,7 +863,8 @@ impl CongestionControl for Bbr3 {
     fn set_ssthresh(&mut self, _: f64) {}
 }
 
-/// BBR.extra_acked: what is acknowledged beyond the bandwidth, the most of some round trips.
+/// BBR.extra_acked: the maximum, over some round trips, of segments acknowledged beyond the
+/// bandwidth.
 #[derive(Clone, Copy, Debug, Default)]
 struct ExtraAcked {
     interval_start: Time,
@@ -895,8 +899,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// The bandwidth is found: 1000 segments a second and an RTT of 40 ms, so the path holds 40.
-    fn found(phase: Phase) -> Bbr3 {
+    /// The model has converged: 1000 segments a second and an RTT of 40 ms, so the BDP is 40.
+    fn converged(phase: Phase) -> Bbr3 {
         let mut bbr = Bbr3::new(&TcpParams::LINUX);
         bbr.on_established(Some(Span::from_millis(40)), Totals::default(), Time::ZERO);
         (bbr.max_bw, bbr.cwnd) = ([1000.0; 2], 80.0);
@@ -904,7 +908,7 @@ mod tests {
         bbr
     }
 
-    /// An ACK at `ms` of one segment, since whose departure 40 were delivered in 40 ms.
+    /// An ACK at `ms` of one segment. Since that segment left, 40 were delivered in 40 ms.
     fn ack(ms: u64) -> RateSample {
         RateSample {
             now: Time(ms * MS),
@@ -934,7 +938,7 @@ mod tests {
     #[test]
     fn up_goes_on_where_a_bound_and_not_the_application_limits_it() {
         for cwnd_limited in [true, false] {
-            let mut bbr = found(Phase::Up);
+            let mut bbr = converged(Phase::Up);
             (bbr.bounds.inflight_longterm, bbr.full_bw_now) = (60.0, true);
             let goes_down = bbr.is_time_to_go_down(&RateSample { cwnd_limited, ..ack(1) });
             assert_eq!(goes_down, !cwnd_limited);
@@ -943,7 +947,7 @@ mod tests {
     #[test]
     fn the_headroom_is_15_percent_and_a_segment_at_least() {
         let left = [100.0, 6.0, 4.0, f64::INFINITY].map(|longterm| {
-            let mut bbr = found(Phase::Cruise);
+            let mut bbr = converged(Phase::Cruise);
             bbr.bounds.inflight_longterm = longterm;
             bbr.inflight_with_headroom()
         });
@@ -951,7 +955,7 @@ mod tests {
     }
     #[test]
     fn from_probe_to_probe_are_two_to_three_seconds_of_which_a_draw_decides() {
-        let mut bbr = found(Phase::Up);
+        let mut bbr = converged(Phase::Up);
         bbr.set_rng(Rng::new(1, "bbr3"));
         let mut rounds = [0; 2];
         for _ in 0..200 {
@@ -965,7 +969,7 @@ mod tests {
     #[test]
     fn startup_ends_on_losses_in_six_places_of_a_round_trip() {
         let lossy = |ranges, lost| {
-            let mut bbr = found(Phase::Startup);
+            let mut bbr = converged(Phase::Startup);
             (bbr.lost_ranges, bbr.loss_round_start) = (ranges, true);
             (bbr.recovery_round, bbr.round_count) = (Some(3), 4);
             let sample = Some(Sample { lost, tx_in_flight: 100, ..sample() });
@@ -976,7 +980,7 @@ mod tests {
     #[test]
     fn a_loss_lowers_the_short_term_bounds_to_what_was_delivered_or_by_three_tenths() {
         let lowered = |bw_latest, inflight_latest| {
-            let mut bbr = found(Phase::Cruise);
+            let mut bbr = converged(Phase::Cruise);
             (bbr.bw_latest, bbr.inflight_latest) = (bw_latest, inflight_latest);
             bbr.lower_bounds();
             (bbr.bounds.bw_shortterm, bbr.bounds.inflight_shortterm)
@@ -986,12 +990,12 @@ mod tests {
     }
     #[test]
     fn up_has_two_segments_more() {
-        let holds = [Phase::Cruise, Phase::Up].map(|phase| found(phase).inflight(1000.0, 1.0));
+        let holds = [Phase::Cruise, Phase::Up].map(|phase| converged(phase).inflight(1000.0, 1.0));
         assert_eq!(holds, [40.0, 42.0]);
     }
     #[test]
     fn the_least_rtt_is_of_ten_seconds_and_probe_rtt_s_of_five() {
-        let mut bbr = found(Phase::Cruise);
+        let mut bbr = converged(Phase::Cruise);
         let mut least = |ms| {
             bbr.update_min_rtt(&RateSample { rtt_us: Some(50_000), ..ack(ms) });
             (bbr.min_rtt_us, bbr.probe_rtt_min_us)
@@ -1003,7 +1007,7 @@ mod tests {
     }
     #[test]
     fn probe_rtt_lasts_200_ms_and_a_round_trip() {
-        let mut bbr = found(Phase::ProbeRtt);
+        let mut bbr = converged(Phase::ProbeRtt);
         let mut phase = |ms, round_start| {
             bbr.round_start = round_start;
             bbr.handle_probe_rtt(&RateSample { in_flight: 20, ..ack(ms) });
@@ -1016,7 +1020,7 @@ mod tests {
     }
     #[test]
     fn in_up_the_bound_grows_twice_as_fast_each_round_trip() {
-        let mut bbr = found(Phase::Refill);
+        let mut bbr = converged(Phase::Refill);
         bbr.start_up();
         let mut steps = vec![bbr.probe_up_acked_per_inc];
         for _ in 0..7 {
@@ -1028,7 +1032,7 @@ mod tests {
     #[test]
     fn what_gathers_is_a_window_at_most_and_startup_remembers_it_for_a_round_trip() {
         let remembered = |reached: bool, acked| {
-            let mut bbr = found(if reached { Phase::Cruise } else { Phase::Startup });
+            let mut bbr = converged(if reached { Phase::Cruise } else { Phase::Startup });
             (bbr.full_bw_reached, bbr.cycle_stamp) = (reached, Time(MS));
             bbr.bw_probe_wait = Span::from_secs(9);
             for round in 0..4u32 {
@@ -1048,7 +1052,7 @@ mod tests {
     #[test]
     fn the_window_to_go_back_to_is_that_before_the_first_of_several_reductions() {
         let saved = |phase, repair| {
-            let mut bbr = found(phase);
+            let mut bbr = converged(phase);
             (bbr.prior_cwnd, bbr.cwnd, bbr.repair) = (90.0, 30.0, repair);
             bbr.save_cwnd();
             bbr.prior_cwnd
@@ -1060,7 +1064,7 @@ mod tests {
     #[test]
     fn after_an_idle_time_it_sends_at_the_bandwidth_in_any_phase_of_its_cycle() {
         for phase in [Phase::Down, Phase::Cruise, Phase::Up] {
-            let mut bbr = found(phase);
+            let mut bbr = converged(phase);
             bbr.set_pacing_rate(phase.pacing_gain());
             bbr.on_idle_restart(Time(MS), Totals::default());
             assert_eq!(bbr.rate(), Some(whole(1000.0 * bbr.mss * PACING_MARGIN)), "{phase:?}");
@@ -1069,7 +1073,7 @@ mod tests {
     #[test]
     fn it_probes_as_often_as_reno_would_and_each_63_round_trips_at_least() {
         let is_time = |segments: f64, rounds| {
-            let mut bbr = found(Phase::Cruise);
+            let mut bbr = converged(Phase::Cruise);
             (bbr.max_bw, bbr.cwnd, bbr.rounds_since_probe_up) = ([25.0 * segments; 2], 1e6, rounds);
             bbr.bw_probe_wait = Span::from_secs(2);
             bbr.is_time_to_probe_bw(Time(MS))
@@ -1080,7 +1084,7 @@ mod tests {
     #[test]
     fn the_window_grows_until_the_first_is_delivered_whatever_the_model_says() {
         let grown = |delivered| {
-            let mut bbr = found(Phase::Startup);
+            let mut bbr = converged(Phase::Startup);
             (bbr.full_bw_reached, bbr.max_bw, bbr.cwnd) = (false, [1.0; 2], 10.0);
             bbr.delivered = delivered;
             bbr.update_cwnd(&RateSample { acked: 2, ..ack(40) });
@@ -1090,7 +1094,7 @@ mod tests {
     }
     #[test]
     fn what_was_not_lost_lowers_no_bound_at_the_round_s_end() {
-        let mut bbr = found(Phase::Cruise);
+        let mut bbr = converged(Phase::Cruise);
         bbr.note_loss();
         bbr.undo(0.0, Totals::default());
         bbr.loss_round_delivered = 0;
@@ -1101,7 +1105,7 @@ mod tests {
     #[test]
     fn a_quarter_more_is_growth() {
         let counted = |rate| {
-            let mut bbr = found(Phase::Startup);
+            let mut bbr = converged(Phase::Startup);
             (bbr.full_bw, bbr.full_bw_count, bbr.full_bw_now) = (1000.0, 1, false);
             (bbr.round_start, bbr.delivery_rate) = (true, rate);
             bbr.check_full_bw_reached(&ack(40));
@@ -1111,14 +1115,14 @@ mod tests {
     }
     #[test]
     fn a_cycle_without_data_to_send_forgets_no_bandwidth() {
-        let kept = |app_limited| {
-            let mut bbr = found(Phase::Down);
+        let max_bw_after = |app_limited| {
+            let mut bbr = converged(Phase::Down);
             (bbr.max_bw, bbr.ack_phase) = ([900.0, 1000.0], AckPhase::Stopping);
             bbr.round_start = true;
             let sample = Some(Sample { app_limited, ..sample() });
             bbr.adapt_long_term_model(&RateSample { sample, ..ack(40) });
             bbr.max_bw
         };
-        assert_eq!([true, false].map(kept), [[900.0, 1000.0], [0.0, 900.0]]);
+        assert_eq!([true, false].map(max_bw_after), [[900.0, 1000.0], [0.0, 900.0]]);
     }
 }

@@ -1,32 +1,33 @@
-//! CUBIC: after a loss cwnd follows a cubic of the time since, flat near the cwnd of the loss and
-//! steep beyond it.
+//! CUBIC: after a loss cwnd follows a cubic function of the time since the loss, flat near the cwnd
+//! of the loss and steep beyond it.
 //!
 //! W_cubic(t) = C (t - K)³ + W_max: concave up to W_max, then convex. Growth depends on the time
-//! since the loss and not on the RTT, so flows of different RTTs share more evenly. Where Reno
-//! would be faster (small windows, short RTTs) cwnd follows W_est, Reno's window: the Reno-friendly
+//! since the loss and not on the RTT, so flows of different RTTs share more evenly. If Reno would
+//! be faster (small windows, short RTTs), cwnd follows W_est, Reno's window: the Reno-friendly
 //! region. HyStart ends slow start before it overshoots: when a train of ACKs has become half an
 //! RTT long, or when a round's RTTs exceed the least RTT by an eighth.
 //!
 //! Sources: RFC 9438 (section numbers below); Ha and Rhee, "Taming the elephants: new TCP slow
-//! start" (2011); Linux net/ipv4/tcp_cubic.c since 6.14 for what neither fixes. Its identifiers are
-//! in the comments.
+//! start" (2011); Linux net/ipv4/tcp_cubic.c since 6.14 for choices that neither fixes. The
+//! comments contain Linux's identifiers.
 //!
-//! All numbers are whole, as Linux's; at windows of tens of segments this changes the losses by a
+//! All numbers are whole, as in Linux; at windows of tens of segments this changes the losses by a
 //! tenth:
 //!
-//! - windows in segments; time in jiffies of 4 ms (HZ 250), delay_min rounded up to them;
+//! - windows in segments; time in jiffies of 4 ms (HZ 250), delay_min rounded up to whole jiffies;
 //! - t and K in 1/1024 s, rounded down; |W_cubic - W_max| rounded down;
 //! - β is 717/1024, rounded down after each use;
 //! - growth is `cnt`, the acknowledged segments for one segment of growth, rounded down: just below
 //!   its target cwnd grows faster than the cubic;
-//! - `cnt` is computed anew once a jiffy, and while cwnd does not change once in 8 jiffies.
+//! - `cnt` is recomputed once a jiffy, and only once in 8 jiffies while cwnd does not change.
 //!
-//! Deviations from RFC 9438, all as Linux: the target is W_cubic one delay_min ahead, not one srtt;
-//! a multiplicative decrease starts from cwnd, not from the flight size; W_est keeps its α when it
-//! passes the old cwnd; before the first loss cwnd grows by at least 1/20 an RTT; HyStart, unless
-//! §4.10's HyStart++ is asked for; a cube root that is off by up to 0.15 %. Deviation from Linux: time in which
-//! cwnd was not the limit is left out of the epoch whenever it is longer than an RTT (§4.2; Linux:
-//! cubictcp_cwnd_event, if nothing was in flight). `Ns2Mode` changes nothing here.
+//! Deviations from RFC 9438, all as in Linux: the target is W_cubic one delay_min ahead, not one
+//! srtt; a multiplicative decrease starts from cwnd, not from the flight size; W_est keeps its α
+//! when it passes the old cwnd; before the first loss cwnd grows by at least 1/20 an RTT; HyStart,
+//! unless §4.10's HyStart++ is chosen; a cube root that is off by up to 0.15 %. Deviation from
+//! Linux: time in which cwnd was not the limit is excluded from the epoch whenever it is longer
+//! than an RTT (§4.2; Linux: cubictcp_cwnd_event, if nothing was in flight). `Ns2Mode` changes
+//! nothing here.
 
 use super::hystart_plus_plus::HystartPlusPlus;
 use super::{Ack, AckSample, Congestion, CongestionControl, CwndCnt, Needs, Signal};
@@ -37,13 +38,13 @@ use units::{Span, Time};
 const C: u64 = 410;
 /// The kernel's jiffy with HZ 250, as in Debian's and Ubuntu's kernels.
 const JIFFY: Span = Span::from_millis(4);
-/// bictcp_update: while cwnd is `last_cwnd`, `cnt` is not computed again for HZ/32.
+/// bictcp_update: while cwnd is `last_cwnd`, `cnt` is not recomputed for HZ/32.
 const LAST_CWND_JIFFIES: u64 = 7;
-/// β_cubic in 1024ths: congestion leaves 0.7 of cwnd (§4.6).
+/// β_cubic in 1024ths: congestion reduces cwnd to 0.7 (§4.6).
 const BETA: u32 = 717;
 /// beta_scale: W_est grows by one for `BETA_SCALE`/8 × cwnd acknowledged segments. 1/α_cubic =
-/// (1+β)/3(1-β) = 1.89, rounded down to 15/8. With this α a Reno that keeps β of its window has the
-/// average window of one that keeps half (§4.3).
+/// (1+β)/3(1-β) = 1.89, rounded down to 15/8. With this α a Reno that reduces to β of its window
+/// has the average window of one that halves it (§4.3).
 const BETA_SCALE: u32 = 15;
 /// At most one segment of growth for two acknowledged: 1.5 × cwnd in an RTT (§4.4, §4.5).
 const CNT_MIN: u32 = 2;
@@ -62,32 +63,32 @@ pub struct Cubic {
     /// the first.
     w_max: u32,
     epoch: Option<Epoch>,
-    /// When the last ACK came that found cwnd the limit.
+    /// The arrival of the last ACK that found cwnd the limit.
     last_cwnd_limited: Time,
     /// The least RTT since the last timeout (delay_min).
     delay_min: Option<Span>,
     /// RFC 8511.
     beta_ecn: Option<f64>,
-    /// Slow start's part.
+    /// HyStart, for slow start.
     hystart: Box<HyStart>,
-    /// In its place, until the first slow start has ended.
+    /// HyStart++, which replaces HyStart until the first slow start has ended.
     plus_plus: Option<Box<HystartPlusPlus>>,
 }
 
-/// Congestion avoidance from its start to the next congestion (§4.2). The fields are of Linux's
-/// `struct bictcp`.
+/// Congestion avoidance from its start to the next congestion (§4.2). The fields are those of
+/// Linux's `struct bictcp`.
 struct Epoch {
-    /// epoch_start, moved on by the time in which cwnd was not the limit.
+    /// epoch_start, advanced by the time in which cwnd was not the limit.
     start: Time,
-    /// bic_origin_point: the cubic's plateau, W_max or the cwnd of the start where that is more.
+    /// bic_origin_point: the cubic's plateau. It is the larger of W_max and the cwnd of the start.
     origin_point: u32,
-    /// K: from the start to the plateau, in 1024ths of a second (bic_K).
+    /// K: the time from the start to the plateau, in 1024ths of a second (bic_K).
     k: u64,
-    /// W_est: the window Reno would have (tcp_cwnd).
+    /// W_est: Reno's window (tcp_cwnd).
     w_est: u32,
     /// Acknowledged segments that have not yet grown W_est.
     ack_cnt: u32,
-    /// When `cnt` was computed, in jiffies, and the cwnd then.
+    /// The time at which `cnt` was computed, in jiffies, and cwnd at that time.
     last_time: u64,
     last_cwnd: u32,
     /// Acknowledged segments for one segment of growth.
@@ -158,8 +159,8 @@ impl Cubic {
         epoch.cnt
     }
 
-    /// Time in which cwnd was not the limit, beyond the RTT that any ACK takes. It must not grow
-    /// cwnd (§4.2).
+    /// The time in which cwnd was not the limit, beyond the RTT that any ACK takes. It must not
+    /// grow cwnd (§4.2).
     #[inline]
     fn idle_time(&mut self, ack: &Ack) -> Span {
         let rtt = ack.rtt.or_else(|| ack.srtt.span()).unwrap_or(Span::ZERO);
@@ -170,8 +171,8 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// §4.2: K is the time that the cubic takes from cwnd to W_max. From a cwnd above W_max it
-    /// starts at its plateau.
+    /// §4.2: K is the time that the cubic takes from cwnd to W_max. A cwnd above W_max starts at
+    /// the plateau.
     fn new(cwnd: u32, w_max: u32, now: Time) -> Epoch {
         let origin_point = w_max.max(cwnd);
         Epoch {
@@ -206,7 +207,7 @@ impl Epoch {
         };
     }
 
-    /// §4.3: W_est grows by α_cubic segments a window. cwnd grows at least so fast that it reaches
+    /// §4.3: W_est grows by α_cubic segments a window. cwnd grows at least fast enough to reach
     /// W_est within an RTT.
     fn follow_w_est(&mut self, cwnd: u32) {
         let delta = (cwnd.saturating_mul(BETA_SCALE) / 8).max(1);
@@ -223,9 +224,9 @@ impl Epoch {
 /// K in 1024ths of a second: the cube root of distance/C, where `distance` is W_max - cwnd in
 /// segments (§4.2).
 ///
-/// One step of Newton's method in whole numbers, from a first guess by the leading bits. It is off
-/// by up to 0.15 %, by the same amount as Linux's (cubic_root): one acknowledged segment more or
-/// less changes a whole cycle of losses. tests/recordings/cubic-k.txt has Linux's values.
+/// It is one step of Newton's method in whole numbers, from a first guess by the leading bits. It
+/// is off by up to 0.15 %, by the same amount as Linux's (cubic_root): one acknowledged segment
+/// more or less changes a whole cycle of losses. tests/recordings/cubic-k.txt has Linux's values.
 fn cubic_k(distance: u32) -> u64 {
     if distance == 0 {
         return 0;
@@ -234,13 +235,14 @@ fn cubic_k(distance: u32) -> u64 {
     // a = m * 8^octaves with m from 8 up to 64.
     let octaves = a.ilog2() / 3 - 1;
     let x = (first_guess(a >> (3 * octaves)) << octaves) / 64;
-    // Newton: x' = (2 x + a/x²) / 3, where x (x - 1) stands for x² and 341/1024 for a third.
+    // Newton: x' = (2 x + a/x²) / 3, with x (x - 1) in place of x² and 341/1024 in place of a
+    // third.
     (2 * x + a / (x * (x - 1))) * 341 / 1024
 }
 
 /// 64 times the cube root of a number between m and m + 1, for m from 8 to 63, or a little more:
 /// Newton's step ends above the root from either side. The curve is fitted to the first guesses
-/// that the recorded values of K imply, and corrected where they lie a 64th off it.
+/// that the recorded values of K imply, and corrected where it is off by a 64th.
 fn first_guess(m: u64) -> u64 {
     let curve = (65.4 * libm::cbrt(m as f64) + 3.8) as u64;
     match m {
@@ -265,7 +267,7 @@ impl CongestionControl for Cubic {
     }
 
     /// cubictcp_acked: an RTT sample for delay_min and HyStart. Samples of an epoch's first second
-    /// are left out, because the queue that caused the loss still stands.
+    /// are ignored, because the queue that caused the loss is still there.
     #[inline]
     fn on_delivered(&mut self, sample: &AckSample) {
         let age = self.epoch.as_ref().map(|epoch| sample.now.since(epoch.start));
@@ -312,7 +314,7 @@ impl CongestionControl for Cubic {
             self.cwnd
         };
         self.ssthresh = match self.beta_ecn {
-            // RFC 8511 §3.1: an ECN echo may leave more than a loss does.
+            // RFC 8511 §3.1: an ECN echo may reduce cwnd less than a loss does.
             Some(beta) if event.signal == Signal::Ecn => (f64::from(self.cwnd) * beta) as u32,
             _ => times_beta(self.cwnd),
         }
@@ -321,8 +323,7 @@ impl CongestionControl for Cubic {
         self.plus_plus = None;
         self.cwnd_cnt = CwndCnt::default();
         if event.signal == Signal::Timeout {
-            // §4.8, and bictcp_reset: the path may have changed, so W_max and delay_min are
-            // forgotten.
+            // §4.8, and bictcp_reset: the path may have changed, so W_max and delay_min are reset.
             self.cwnd = 1;
             self.w_max = 0;
             self.delay_min = None;
@@ -353,24 +354,24 @@ impl CongestionControl for Cubic {
 
 /// hystart_low_window: a round at a smaller cwnd has too few samples.
 const LOW_WINDOW: f64 = 16.0;
-/// hystart_ack_delta_us: ACKs this close together belong to one train.
+/// hystart_ack_delta_us: ACKs that follow each other within this time belong to one train.
 const TRAIN_GAP: Span = Span::from_millis(2);
-/// HYSTART_MIN_SAMPLES: RTT samples of a round before their minimum counts.
+/// HYSTART_MIN_SAMPLES: the RTT samples of a round before their minimum counts.
 const ROUND_SAMPLES: u8 = 8;
 
-/// When to leave slow start. The fields are of Linux's `struct bictcp`.
+/// The exit from slow start. The fields are those of Linux's `struct bictcp`.
 struct HyStart {
     searching: bool,
     enabled: bool,
-    /// The sender paces: its ACK train is spread over half an RTT anyway.
+    /// The sender paces: pacing alone spreads its ACK train over half an RTT.
     paced: bool,
     mss: f64,
-    /// Rounds are counted from this cwnd on: 0, and LOW_WINDOW in Linux 5.16 to 6.13.
+    /// Rounds are counted from this cwnd on: 0, or LOW_WINDOW in Linux 5.16 to 6.13.
     reset_from: f64,
     /// The round ends when an ACK reaches beyond this segment.
     end_seq: u32,
     round_start: Time,
-    /// When the last ACK came of the train that began with the round.
+    /// The arrival of the last ACK in the train that began with the round.
     last_ack: Time,
     sample_cnt: u8,
     /// The least RTT of the round.
@@ -415,14 +416,14 @@ impl HyStart {
         if cwnd < LOW_WINDOW {
             return false;
         }
-        let found = self.ack_train_is_long(sample, delay_min, cwnd)
+        let ends = self.ack_train_is_long(sample, delay_min, cwnd)
             | self.delay_has_increased(rtt, delay_min);
-        self.searching = !found;
+        self.searching = !ends;
         found
     }
 
     /// HYSTART_ACK_TRAIN: the ACKs since the start of the round span more than half of delay_min,
-    /// the time one way to the receiver.
+    /// the delay of one way.
     fn ack_train_is_long(&mut self, sample: &AckSample, delay_min: Span, cwnd: f64) -> bool {
         if sample.now.since(self.last_ack) > TRAIN_GAP {
             return false;
@@ -442,8 +443,8 @@ impl HyStart {
         Span::from_secs_f64(bursts).min(Span::from_millis(1))
     }
 
-    /// HYSTART_DELAY: after eight samples their minimum exceeds delay_min by delay_min/8, bounded
-    /// to 4 to 16 ms. A queue has built up.
+    /// HYSTART_DELAY: the minimum of eight samples exceeds delay_min by delay_min/8, bounded to 4
+    /// to 16 ms. A queue has built up.
     fn delay_has_increased(&mut self, rtt: Span, delay_min: Span) -> bool {
         self.curr_rtt = self.curr_rtt.min(rtt);
         if self.sample_cnt < ROUND_SAMPLES {
@@ -477,7 +478,8 @@ mod tests {
             Bulk { cubic, now: Time::ZERO, una: 0, nxt, rtt }
         }
 
-        /// In congestion avoidance at once: lost something at window `peak` and has recovered.
+        /// Congestion avoidance at once: the sender lost a segment at window `peak` and has
+        /// recovered.
         fn after_loss_at(peak: f64, rtt: Span) -> Bulk {
             let mut cubic = Cubic::new(&params());
             cubic.set_cwnd(peak);
@@ -555,9 +557,9 @@ mod tests {
 
     #[test]
     fn whole_numbers_as_in_linux() {
-        // 99 · 717/1024 = 69.3. K = cbrt(30/0.4) = 4.217 s would be 4318/1024, by Linux's cube
-        // root 4316. With 100 ms ahead, 102/1024, W = 99 - 0.4 · 4.117³ = 71.1, of which 28 - 1 are
-        // taken: 72, and cnt = 69/(72 - 69).
+        // 99 · 717/1024 = 69.3. K = cbrt(30/0.4) = 4.217 s would be 4318/1024, and 4316 by Linux's
+        // cube root. With 100 ms ahead, 102/1024, W = 99 - 0.4 · 4.117³ = 71.1. 28 - 1 are
+        // subtracted: 72, and cnt = 69/(72 - 69).
         let mut bulk = Bulk::after_loss_at(99.0, Span::from_millis(100));
         assert_eq!(bulk.cubic.ssthresh(), 69.0);
         bulk.ack(1, Span::from_millis(100), true);
@@ -638,7 +640,7 @@ mod tests {
 
     #[test]
     fn the_window_follows_the_cubic_of_rfc_9438() {
-        // W_max 1000, 100 ms: K = cbrt(1000 · 0.3 / 0.4) = 9.086 s. The Reno estimate is far below.
+        // W_max 1000, 100 ms: K = cbrt(1000 · 0.3 / 0.4) = 9.086 s. Reno's estimate is far below.
         let mut bulk = Bulk::after_loss_at(1000.0, Span::from_millis(100));
         let k = libm::cbrt(1000.0 * 0.3 / 0.4);
         for round in 1..=160 {
@@ -686,8 +688,7 @@ mod tests {
 
     #[test]
     fn at_a_small_window_and_a_short_rtt_it_grows_as_reno_would() {
-        // W_max 20 at 10 ms: the cubic alone needs K = 2.47 s to come back, Reno (8/15 an RTT)
-        // 0.11 s.
+        // W_max 20 at 10 ms: the cubic alone needs K = 2.47 s to return, Reno (8/15 an RTT) 0.11 s.
         let mut bulk = Bulk::after_loss_at(20.0, Span::from_millis(10));
         let start = bulk.cubic.cwnd();
         for _ in 0..50 {
@@ -701,7 +702,7 @@ mod tests {
 
     #[test]
     fn the_window_grows_by_at_most_half_an_rtt() {
-        // 100 s after a loss at window 10 the cubic is in the hundred thousands.
+        // 100 s after a loss at window 10 the cubic is at some hundred thousand segments.
         let mut bulk = Bulk::after_loss_at(10.0, Span::from_secs(20));
         for _ in 0..5 {
             bulk.round();
@@ -709,7 +710,7 @@ mod tests {
         for _ in 0..5 {
             let before = bulk.cubic.cwnd();
             bulk.round();
-            // What an odd window leaves over counts in the next round.
+            // The remainder of an odd window counts in the next round.
             assert!(bulk.cubic.cwnd() <= (1.5 * before).ceil());
             assert!(bulk.cubic.cwnd() > 1.4 * before);
         }
@@ -732,7 +733,7 @@ mod tests {
         }
         assert_eq!(idle_time.cubic.cwnd(), before);
 
-        // 30 s unlimited, 5 s limited: as if the 30 s had not been.
+        // 30 s unlimited, 5 s limited: the result is as without the 30 s.
         for bulk in [&mut idle_time, &mut busy] {
             for _ in 0..50 {
                 bulk.round();
@@ -767,8 +768,8 @@ mod tests {
         assert_eq!((bulk.cubic.cwnd(), bulk.cubic.w_max, bulk.cubic.delay_min), (1.0, 0, None));
         assert_eq!(bulk.cubic.ssthresh(), 70.0);
 
-        // Slow start back to ssthresh, the rest of the ACK in avoidance: 69 segments of 75, then
-        // one for twenty.
+        // Slow start returns to ssthresh, and avoidance counts the rest of the ACK: 69 segments of
+        // 75, then one for twenty.
         bulk.ack(75, Span::from_millis(100), true);
         assert_eq!(bulk.cubic.cwnd(), 70.0);
         bulk.ack(13, Span::from_millis(100), true);
@@ -871,7 +872,7 @@ mod tests {
 
     #[test]
     fn packetdrills_bulk_flow_is_reproduced() {
-        // The script is of a Linux before 6.14, where rounds were counted from the low window on:
+        // The script is for a Linux before 6.14, where rounds were counted from the low window on:
         // 48 at the 19th ACK.
         let mut cubic = Cubic::new(&params());
         cubic.hystart.reset_from = LOW_WINDOW;
@@ -879,9 +880,9 @@ mod tests {
         let at = |ack: usize| windows[ack - 1];
         assert_eq!([at(5), at(10), at(15), at(19)], [20, 30, 40, 48]);
         assert_eq!([at(30), at(40), at(50)], [49, 50, 52]);
-        // Linux, which rounds the segments to be acknowledged for one more down, has 58 here.
+        // Linux rounds down the number of acknowledged segments for one more, and has 58 here.
         assert!((57..=58).contains(&at(60)), "{}", at(60));
-        // Then one segment more for every two acknowledged.
+        // From then on cwnd grows by one segment for every two acknowledged.
         for ack in 65..200 {
             assert_eq!(windows[ack], windows[ack - 1] + 1);
         }
@@ -889,8 +890,8 @@ mod tests {
 
     #[test]
     fn rounds_are_counted_from_the_first_ack() {
-        // As Linux does since 6.14: the second round begins with segment 12, its ninth sample comes
-        // with segment 28.
+        // As in Linux since 6.14: the second round begins with segment 12, and its ninth sample is
+        // segment 28.
         let windows = bulk_166k(Cubic::new(&params()), 14);
         assert_eq!(windows[12..], [36, 36]);
     }

@@ -1,12 +1,12 @@
 //! DCTCP: Reno whose reduction for marks follows their share.
 //!
-//! alpha is a moving average of the share of packets that were marked, of one window at a time, in
-//! 1024ths. An ECN echo reduces cwnd by alpha/2, once a window. A loss halves it. Everything else
-//! is Reno's: growth, slow start, what a timeout does. The receiver's part is `receiver::Exact`.
+//! alpha is a moving average, over windows, of the share of marked packets, in 1024ths. An ECN echo
+//! reduces cwnd by alpha/2, once a window. A loss halves cwnd. Growth, slow start and timeouts are
+//! Reno's. The receiver's part is `receiver::Exact`.
 //!
 //! Source: RFC 8257 as in Linux (net/ipv4/tcp_dctcp.c), in its whole numbers: dctcp_shift_g 4,
-//! dctcp_alpha_on_init 1024. Deviations: none known. PLB's new paths (tcp_plb_enabled) are absent,
-//! and are off in Linux.
+//! dctcp_alpha_on_init 1024. Deviations: none known. PLB's path changes (tcp_plb_enabled) are
+//! absent, and are off in Linux.
 
 use super::{
     Ack, AckEvent, Congestion, CongestionControl, CwndCnt, Delivered, MarkBased, Paced, Signal,
@@ -14,9 +14,9 @@ use super::{
 };
 use crate::TcpParams;
 
-/// alpha where every packet is marked (DCTCP_MAX_ALPHA).
+/// alpha if every packet is marked (DCTCP_MAX_ALPHA).
 const MAX_ALPHA: u32 = 1024;
-/// The weight of a window is 2 to the power of minus this (dctcp_shift_g).
+/// The weight of a window is 2^-SHIFT_G (dctcp_shift_g).
 const SHIFT_G: u32 = 4;
 
 /// State of RFC 8257 §3.3.
@@ -28,12 +28,12 @@ pub struct Dctcp {
     alpha: u32,
     /// One past the window whose marks are counted (next_seq).
     next_seq: u32,
-    /// What had been delivered when that window began.
+    /// The counts at the start of that window.
     before: Delivered,
 }
 
 impl Dctcp {
-    /// At the initial window, in slow start, with all taken for marked.
+    /// The initial window, in slow start, with alpha as if all packets were marked.
     pub fn new(params: &TcpParams) -> Dctcp {
         Dctcp {
             cwnd: f64::from(params.growth.initial_window),
@@ -45,8 +45,8 @@ impl Dctcp {
         }
     }
 
-    /// RFC 8257 §3.3 step 5. What alpha falls and rises by is cut to whole numbers, so that few
-    /// marks are forgotten whole. An alpha below 16 falls to 0.
+    /// RFC 8257 §3.3 step 5. The steps of alpha are rounded to whole numbers, so that a few marks
+    /// can vanish. An alpha below 16 falls to 0.
     fn update_alpha(&mut self, packets: u32, marked: u32) {
         self.alpha -= match self.alpha >> SHIFT_G {
             0 => self.alpha,
@@ -68,8 +68,8 @@ impl CongestionControl for Dctcp {
         let cwnd = self.cwnd as u32;
         let reduced = match event.signal {
             Signal::Timeout => cwnd / 2,
-            // A probe that repaired a loss reduces as marks do (tcp_process_tlp_ack); a recovery
-            // halves as it begins.
+            // A probe that repaired a loss reduces cwnd as marks do (tcp_process_tlp_ack). A
+            // recovery halves cwnd when it begins.
             Signal::Ecn | Signal::Loss => {
                 cwnd - (u64::from(cwnd) * u64::from(self.alpha) / 2048) as u32
             }
@@ -94,13 +94,13 @@ impl MarkBased for Dctcp {
         }
     }
 
-    /// dctcp_react_to_loss. A reduction for marks that is under way is overridden.
+    /// dctcp_react_to_loss. It overrides a reduction for marks that is under way.
     fn on_recovery(&mut self) {
         self.ssthresh = f64::from((self.cwnd as u32 / 2).max(2));
     }
 }
 
-/// It is paced as all are, if at all.
+/// DCTCP has no pacing rate of its own.
 impl Paced for Dctcp {}
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
         dctcp
     }
 
-    /// alpha after so many windows of ten packets.
+    /// alpha after `windows` windows, each with `packets` packets and `marked` marks.
     fn alpha_after(alpha: u32, windows: u32, packets: u32, marked: u32) -> u32 {
         let mut dctcp = dctcp(10, alpha);
         for _ in 0..windows {

@@ -1,13 +1,14 @@
-//! HyStart++: slow start ends where a round's least RTT has risen, if it stays so for five rounds of
+//! HyStart++: slow start ends if a round's least RTT has risen and stays so for five rounds of
 //! slower growth.
 //!
-//! A rise of the RTT by an eighth, of 4 to 16 ms, begins *conservative slow start* (CSS), in which the
-//! window grows a quarter as fast. If the RTT falls below what it was then, the rise was jitter, and
-//! slow start goes on. After five rounds congestion avoidance begins. Unlike HyStart it looks at no
-//! trains of ACKs.
+//! A rise of the RTT by an eighth, bounded to 4 to 16 ms, starts *conservative slow start* (CSS),
+//! in which the window grows a quarter as fast. If the RTT falls below its value at the start of
+//! CSS, the rise was jitter, and slow start continues. After five rounds congestion avoidance
+//! begins. Unlike HyStart, HyStart++ ignores trains of ACKs.
 //!
-//! Source: RFC 9406; §4.2 has the algorithm, §4.3 the constants. As it recommends, it is for the
-//! initial slow start only. A round's samples are RTTs of ACKs; one that gives no sample has no part.
+//! Source: RFC 9406; §4.2 has the algorithm, §4.3 the constants. As the RFC recommends, it applies
+//! only to the initial slow start. A round's samples are the RTTs of ACKs; an ACK without a sample
+//! is ignored.
 
 use super::Ack;
 use crate::TcpParams;
@@ -19,12 +20,12 @@ const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
-/// Segments by which an ACK grows cwnd at most, where nothing is paced (L).
+/// The largest growth of cwnd by one ACK without pacing, segments (L).
 const L: u32 = 8;
 
 const NO_RTT: Span = Span(u64::MAX);
 
-/// Its state, until the first slow start has ended.
+/// The state, until the first slow start has ended.
 #[derive(Clone)]
 pub struct HystartPlusPlus {
     most: u32,
@@ -33,7 +34,7 @@ pub struct HystartPlusPlus {
     current_round_min_rtt: Span,
     rtt_sample_count: u32,
     css: Option<Css>,
-    /// Of what CSS divides, the remainder.
+    /// The remainder of the division in CSS.
     rest: u32,
 }
 
@@ -44,7 +45,7 @@ struct Css {
 }
 
 impl HystartPlusPlus {
-    /// Before the first ACK, if it is asked for.
+    /// The state before the first ACK, if the parameters choose HyStart++.
     pub fn new(params: &TcpParams) -> Option<Box<HystartPlusPlus>> {
         params.growth.hystart_plus_plus.then(|| {
             Box::new(HystartPlusPlus {
@@ -59,7 +60,7 @@ impl HystartPlusPlus {
         })
     }
 
-    /// By how many segments `acked` grow cwnd.
+    /// The growth of cwnd for `acked` segments.
     pub fn growth(&mut self, acked: u32) -> u32 {
         let growth = acked.min(self.most);
         if self.css.is_none() {
@@ -70,12 +71,12 @@ impl HystartPlusPlus {
         all / CSS_GROWTH_DIVISOR
     }
 
-    /// An ACK in slow start, after cwnd has grown. Whether slow start ends with it.
+    /// An ACK in slow start, after cwnd has grown. Returns whether it ends slow start.
     pub fn ends(&mut self, ack: &Ack) -> bool {
         if let Some(rtt) = ack.rtt {
             self.current_round_min_rtt = self.current_round_min_rtt.min(rtt);
             self.rtt_sample_count += 1;
-            self.judge();
+            self.update_css();
         }
         if ack.una < self.window_end {
             return false;
@@ -89,8 +90,8 @@ impl HystartPlusPlus {
         css.rounds >= CSS_ROUNDS
     }
 
-    /// Enters CSS, or leaves it for slow start.
-    fn judge(&mut self) {
+    /// Enters CSS, or returns to slow start.
+    fn update_css(&mut self) {
         if self.rtt_sample_count < N_RTT_SAMPLE || self.last_round_min_rtt == NO_RTT {
             return;
         }
@@ -115,10 +116,11 @@ mod tests {
 
     fn plus() -> HystartPlusPlus {
         let params = TcpParams::LINUX.with(|p| p.growth.hystart_plus_plus = true);
-        *HystartPlusPlus::new(&params).expect("it is asked for")
+        *HystartPlusPlus::new(&params).expect("it is chosen")
     }
 
-    /// A round of ten ACKs with these RTTs, of the window that begins at `una`. Whether slow start ended.
+    /// A round of ten ACKs with these RTTs. Its window begins at `una`. Returns whether slow start
+    /// ended.
     fn round(plus: &mut HystartPlusPlus, una: u32, rtts_ms: [u64; 10]) -> bool {
         let acks = rtts_ms.iter().zip(1..);
         acks.map(|(&ms, index)| {
@@ -150,10 +152,10 @@ mod tests {
 
     #[test]
     fn a_rise_by_an_eighth_begins_css_and_five_rounds_of_it_end_slow_start() {
-        let went = rounds(&mut plus(), &[80, 80, 89, 91, 105, 105, 105, 105, 105, 105]);
-        assert!(!went[2].0, "9 ms are less than 80/8");
-        let css = went.iter().position(|(css, _)| *css).expect("it begins");
-        let end = went.iter().position(|(_, ended)| *ended).expect("it ends");
+        let states = rounds(&mut plus(), &[80, 80, 89, 91, 105, 105, 105, 105, 105, 105]);
+        assert!(!states[2].0, "9 ms are less than 80/8");
+        let css = states.iter().position(|(css, _)| *css).expect("it begins");
+        let end = states.iter().position(|(_, ended)| *ended).expect("it ends");
         // A round ends with the first ACK of the next one.
         assert_eq!((css, end), (4, 9), "five rounds, with that in which it began");
     }
@@ -169,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_fall_below_where_css_began_takes_slow_start_up_again() {
-        let went = rounds(&mut plus(), &[50, 50, 60, 60, 59, 59]);
+        let states = rounds(&mut plus(), &[50, 50, 60, 60, 59, 59]);
         assert_eq!(went.iter().map(|(css, _)| *css).collect::<Vec<_>>()[3..], [true, false, false]);
     }
 
@@ -199,6 +201,6 @@ mod tests {
         let paced = TcpParams::LINUX.with(|p| {
             (p.growth.hystart_plus_plus, p.growth.pacing) = (true, true);
         });
-        assert_eq!(HystartPlusPlus::new(&paced).expect("it is asked for").growth(20), 20);
+        assert_eq!(HystartPlusPlus::new(&paced).expect("it is chosen").growth(20), 20);
     }
 }

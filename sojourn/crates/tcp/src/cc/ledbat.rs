@@ -1,36 +1,36 @@
 //! LEDBAT: a background transfer that keeps the queueing delay at TARGET and yields to flows that
-//! make more.
+//! build a longer queue.
 //!
-//! The receiver measures each segment's one-way delay, so queues on the way back and a constant
-//! difference of the clocks do not count. Queueing delay is the current delay less the least of the
-//! last ten minutes. Each round trip cwnd moves by GAIN · (TARGET - queueing delay)/TARGET
-//! segments: up by one on an empty queue, not at all at TARGET, down above it. A flow that fills a
-//! long queue drives it so to two segments. Under CoDel or fq_codel no queue reaches TARGET, so
-//! LEDBAT reacts to losses only, like other TCPs: Gong et al. (2014) call it reprioritisation.
+//! The receiver measures each segment's one-way delay, so queues on the return path and a constant
+//! difference of the clocks do not count. The queueing delay is the current delay less the least of
+//! the last ten minutes. Each round trip cwnd moves by GAIN · (TARGET - queueing delay)/TARGET
+//! segments: up by one with an empty queue, not at all at TARGET, down above it. So a flow that
+//! fills a long queue reduces LEDBAT to two segments. Under CoDel or fq_codel no queue reaches
+//! TARGET, so LEDBAT only reacts to losses, like other TCPs: Gong et al. (2014) call it
+//! reprioritisation.
 //!
 //! Source: RFC 6817; the names are those of its §2.4.2. Its parameters: BASE_HISTORY 10 minutes,
 //! CURRENT_FILTER 4 samples with their minimum as FILTER, ALLOWED_INCREASE 1, MIN_CWND 2; TARGET
 //! and GAIN are settings, 100 ms and 1 by default (BitTorrent's, ns-3's; RFC 7928 §5.4 tests with 5
 //! ms and 10); INIT_CWND is `initial_window`, 2.
 //!
-//! Choices that the RFC leaves: no slow start (its pseudo-code has none; ns-3 has one, which
-//! overruns the queue once before the first delay is looked at); an ECN echo counts as a loss; an
-//! ACK brings one delay sample, of the newest segment it answers, even where it acknowledges two.
-//! Deviations: delay samples of a fast recovery are not kept; CTO is the sender's RTO. ns-3
-//! subtracts clocks of a millisecond, and its delay is of the earliest segment, with the receiver's
-//! delay of the ACK.
+//! Choices that the RFC leaves: no slow start (its pseudo-code has none; ns-3's overruns the queue
+//! once before the first delay is used); an ECN echo counts as a loss; an ACK brings one delay
+//! sample, of the newest segment that it answers, even if it acknowledges two. Deviations: delay
+//! samples of a fast recovery are ignored; CTO is the sender's RTO. ns-3 subtracts clocks of a
+//! millisecond, and its delay is that of the earliest segment plus the receiver's delay of the ACK.
 
 use super::{Ack, Congestion, CongestionControl, Signal};
 use crate::TcpParams;
 use units::{Span, Time};
 
-/// Minutes whose least delay is kept.
+/// The number of minutes in the base history.
 const BASE_HISTORY: usize = 10;
-/// Delay samples that make the current delay.
+/// The number of samples for the current delay.
 const CURRENT_FILTER: usize = 4;
-/// Segments by which the window may exceed what is in flight.
+/// The segments by which the window may exceed the flight size.
 const ALLOWED_INCREASE: f64 = 1.0;
-/// The window never falls below this but for a timeout.
+/// The lower bound of the window, except after a timeout.
 const MIN_CWND: f64 = 2.0;
 /// The unit of BASE_HISTORY, ns.
 const MINUTE: u64 = 60_000_000_000;
@@ -42,10 +42,10 @@ pub struct Ledbat {
     ssthresh: f64,
     target: f64,
     gain: f64,
-    /// The least delay of each of the last minutes that had a sample, as a ring; `Span(u64::MAX)`:
+    /// The least delay of each of the last minutes with a sample, as a ring; `Span(u64::MAX)`:
     /// none.
     base_delays: [Span; BASE_HISTORY],
-    /// The entry of `base_delays` for this minute, and which minute it is.
+    /// The entry of `base_delays` for this minute, and the number of this minute.
     newest: usize,
     last_rollover: Option<u64>,
     current_delays: [Span; CURRENT_FILTER],
@@ -54,7 +54,7 @@ pub struct Ledbat {
 }
 
 impl Ledbat {
-    /// At the initial window, without knowledge of the path.
+    /// The initial window, without delay samples.
     pub fn new(params: &TcpParams) -> Ledbat {
         Ledbat {
             cwnd: f64::from(params.growth.initial_window),
@@ -74,8 +74,8 @@ impl Ledbat {
         self.oldest = (self.oldest + 1) % CURRENT_FILTER;
     }
 
-    /// Each entry is the minimum of a minute, so an old path or a drift of the clocks is forgotten
-    /// after ten.
+    /// Adds a sample. Each entry is the minimum of a minute, so an old path or a clock drift
+    /// disappears after ten.
     fn update_base_delay(&mut self, delay: Span, now: Time) {
         let minute = now.0 / MINUTE;
         if self.last_rollover == Some(minute) {
@@ -106,7 +106,8 @@ impl CongestionControl for Ledbat {
         let off_target = (self.target - queuing_delay.0 as f64) / self.target;
         let acked = f64::from(ack.acked);
         let cwnd = self.cwnd + self.gain * off_target * acked / self.cwnd;
-        // In flight before this ACK. A flow that does not use its cwnd gets no larger one.
+        // The flight size before this ACK. A flow that does not use its cwnd does not get a larger
+        // one.
         let flightsize = f64::from(ack.nxt - ack.una) + acked;
         self.cwnd = cwnd.min(flightsize + ALLOWED_INCREASE).max(MIN_CWND);
     }
@@ -132,7 +133,7 @@ mod tests {
     use super::*;
     use crate::cc::test::params;
 
-    /// TARGET 100 ms, GAIN 1, a window of ten, nothing known of the path.
+    /// TARGET 100 ms, GAIN 1, a window of ten, no delay samples.
     fn ledbat() -> Ledbat {
         Ledbat::new(&params())
     }
@@ -141,7 +142,7 @@ mod tests {
         Time(minute * MINUTE)
     }
 
-    /// One segment acknowledged that was so many ms under way, with so many in flight before.
+    /// An ACK for one segment with this delay and this flight size before the ACK.
     fn ack_at(ledbat: &mut Ledbat, now: Time, delay_ms: u64, flightsize: u32) {
         ledbat.on_ack(&Ack {
             now,
@@ -176,7 +177,8 @@ mod tests {
 
     #[test]
     fn growth_is_in_proportion_to_the_distance_from_target() {
-        // Base delay 40 ms. One of ten segments acknowledged: ±1/10 at full, nothing at TARGET.
+        // The base delay is 40 ms. One of ten segments is acknowledged: ±1/10 at full, nothing at
+        // TARGET.
         for (delay, grown) in [(40, 0.1), (90, 0.05), (140, 0.0), (190, -0.05), (340, -0.2)] {
             let mut ledbat = after(&[40, delay, delay, delay]);
             ack(&mut ledbat, delay);
@@ -186,7 +188,7 @@ mod tests {
 
     #[test]
     fn gain_multiplies_and_target_divides() {
-        // RFC 7928 §5.4: 5 ms and 10. With 1 ms queued, 10 · 4/5 · 1/10.
+        // RFC 7928 §5.4: 5 ms and 10. With 1 ms queued: 10 · 4/5 · 1/10.
         let rfc7928 = params().with(|p| {
             p.growth.ledbat_target_ns = 5_000_000;
             p.growth.ledbat_gain = 10.0;
@@ -203,7 +205,7 @@ mod tests {
     #[test]
     fn the_least_of_four_samples_is_the_delay_of_now() {
         let mut ledbat = after(&[40, 340, 340, 340]);
-        // The sample of 40 ms is still among the last four, then no more.
+        // The sample of 40 ms is still among the last four, then no longer.
         assert_eq!(ledbat.queuing_delay(), Some(Span::ZERO));
         ack(&mut ledbat, 340);
         assert_eq!(ledbat.queuing_delay(), Some(Span::from_millis(300)));
@@ -232,8 +234,8 @@ mod tests {
             ack_at(&mut ledbat, Time::ZERO, 40, flightsize);
             assert!(near(ledbat.cwnd(), cwnd), "{flightsize} in flight: {}", ledbat.cwnd());
         }
-        // 4.96 s queued: off_target -48.6. One ACK takes 48.6/10, the next would take more than
-        // there is.
+        // 4.96 s are queued: off_target is -48.6. One ACK removes 48.6/10; the next would remove
+        // more than the window.
         let mut ledbat = after(&[40, 5_000, 5_000, 5_000]);
         ack(&mut ledbat, 5_000);
         assert!(near(ledbat.cwnd(), 10.0 - 4.86));

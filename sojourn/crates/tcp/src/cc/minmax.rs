@@ -1,31 +1,31 @@
 //! The largest value of a sliding window, in constant space.
 //!
-//! Three candidates are kept: the largest, the largest after it, and the largest after that. When
-//! the first leaves the window, the second takes its place. Where nothing better comes, the second
-//! and third are renewed after a quarter and a half of the window, so that they are not all old.
+//! Three candidates are stored: the largest, the largest after it, and the largest after that. When
+//! the first leaves the window, the second replaces it. If no larger value follows, the second and
+//! third are renewed after a quarter and a half of the window, so that not all candidates are old.
 //!
-//! Source: Kathleen Nichols' algorithm, as in Linux's lib/win_minmax.c, whose results it has.
+//! Source: Kathleen Nichols' algorithm, as in Linux's lib/win_minmax.c. The results are the same.
 
-/// A value, and when it was seen: in rounds or in time, as the user counts.
+/// A value and its time, in rounds or in any other unit of the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct Sample {
     at: u32,
     value: u64,
 }
 
-/// The largest of a window.
+/// The largest value of a window.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct WindowedMax([Seen; 3]);
+pub struct WindowedMax([Sample; 3]);
 
 impl WindowedMax {
-    /// The largest.
+    /// The largest value.
     pub fn get(&self) -> u64 {
         self.0[0].value
     }
 
-    /// Takes in `value`, seen at `at`, and forgets what was seen more than `window` before.
+    /// Adds `value` at the time `at`, and drops values that are more than `window` older.
     pub fn update(&mut self, value: u64, at: u32, window: u32) {
-        let new = Seen { at, value };
+        let new = Sample { at, value };
         let [first, second, third] = &mut self.0;
         if value >= first.value || at - third.at > window {
             self.0 = [new; 3];
@@ -39,7 +39,7 @@ impl WindowedMax {
         self.age(new, window);
     }
 
-    fn age(&mut self, new: Seen, window: u32) {
+    fn age(&mut self, new: Sample, window: u32) {
         let [first, second, third] = self.0;
         let passed = new.at - first.at;
         if passed > window {
@@ -74,7 +74,7 @@ mod tests {
     fn the_largest_leaves_after_the_window() {
         let mut values: Vec<(u32, u64)> = (0..=14).map(|at| (at, 50)).collect();
         (values[0].1, values[3].1) = (100, 90);
-        // 100 counts up to round 10, then 90 up to 13.
+        // 100 is the largest up to round 10, then 90 up to round 13.
         assert_eq!(after(&values)[9..], [100, 100, 90, 90, 90, 50]);
     }
 
@@ -85,10 +85,10 @@ mod tests {
         let of_window = |end: usize| {
             values[end.saturating_sub(10)..=end].iter().map(|&(_, value)| value).max().unwrap()
         };
-        let found = after(&values);
-        // Three candidates can't tell all: what they give is never above the largest, and the newest
-        // value is never above it.
-        for (end, &largest) in found.iter().enumerate() {
+        let maxima = after(&values);
+        // Three candidates are not exact: their result is never above the largest value, and never
+        // below the newest.
+        for (end, &largest) in maxima.iter().enumerate() {
             assert!(largest <= of_window(end) && largest >= values[end].1, "round {end}");
         }
         assert_eq!(after(&[(0, 100), (11, 5)]), [100, 5]);

@@ -1,11 +1,11 @@
 //! Congestion control: how many segments may be in flight.
 //!
-//! The sender reports each ACK and each congestion signal; a congestion control answers with cwnd
-//! and ssthresh. How cwnd falls during a recovery (PRR, window inflation) is the sender's part and
-//! the same for all. Windows are in segments here, with fractions; the sender's public functions
-//! give bytes. The traits have the hooks of Linux's `tcp_congestion_ops` under readable names:
-//! `CongestionControl` those of every control, `RateSampled` and `MarkBased` those of BBR and of
-//! DCTCP, `Paced` those of a control with a rate of its own.
+//! The sender reports each ACK and each congestion signal; a congestion control sets cwnd and
+//! ssthresh. The sender decides how cwnd falls during a recovery (PRR, window inflation), in the
+//! same way for all controls. Windows are in segments here, with fractions; the sender's public
+//! functions return bytes. The traits have the hooks of Linux's `tcp_congestion_ops` under readable
+//! names. `CongestionControl` has the hooks of every control, `RateSampled` those of BBR,
+//! `MarkBased` those of DCTCP, and `Paced` those of a control with its own pacing rate.
 
 /// The accessors of `CongestionControl` for a state with the fields `cwnd` and `ssthresh`, `f64`.
 macro_rules! window_accessors {
@@ -58,21 +58,21 @@ use crate::rtt::Srtt;
 use crate::{CongestionKind, TcpParams};
 use units::{Rng, Span, Time, forward};
 
-/// What an ACK of new data reports.
+/// An ACK of new data.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// Now.
     pub now: Time,
-    /// Segments it newly acknowledged: cumulatively or by SACK, none twice.
+    /// Segments that the ACK newly acknowledged, cumulatively or by SACK; none counts twice.
     pub acked: u32,
-    /// The RTT it measured, if any.
+    /// The ACK's RTT sample, if any.
     pub rtt: Option<Span>,
-    /// One-way delay of the newest segment it answers, where the receiver measures it (RFC 6817
-    /// §2.3).
+    /// One-way delay of the newest segment that the ACK answers, if the receiver measures it (RFC
+    /// 6817 §2.3).
     pub one_way: Option<Span>,
     /// Smoothed RTT (RFC 6298).
     pub srtt: Srtt,
-    /// The first segment not acknowledged, after this ACK.
+    /// The first unacknowledged segment, after this ACK.
     pub una: u32,
     /// The next segment to be sent for the first time.
     pub nxt: u32,
@@ -83,23 +83,23 @@ pub struct Ack {
     pub ca_open: bool,
 }
 
-/// The RTT that an ACK gives to the congestion control (Linux's struct ack_sample).
+/// The RTT that an ACK reports to the congestion control (Linux's struct ack_sample).
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
-    /// The RTT of the last segment that the ACK is the first to SACK, or else to acknowledge; by the
-    /// echo where a segment that it acknowledges was sent twice. Whole µs.
+    /// The RTT of the last segment that the ACK is the first to SACK, or else to acknowledge. If a
+    /// retransmission is among those acknowledged, the echo gives the RTT. Whole µs.
     pub rtt_us: u64,
     /// Now.
     pub now: Time,
     /// Smoothed RTT (RFC 6298).
     pub srtt: Srtt,
-    /// The first segment not acknowledged, after this ACK.
+    /// The first unacknowledged segment, after this ACK.
     pub una: u32,
     /// The next segment to be sent for the first time.
     pub nxt: u32,
 }
 
-/// How congestion was signalled.
+/// The kind of a congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// ECN echo.
@@ -115,27 +115,27 @@ pub enum Signal {
 pub struct Congestion {
     /// Now.
     pub now: Time,
-    /// How it was signalled.
+    /// The kind of the signal.
     pub signal: Signal,
     /// Segments outstanding.
     pub inflight: u32,
 }
 
-/// What has been delivered since the start, by ACK or SACK, in packets modulo 2^32.
+/// Segments delivered since the start, by ACK or SACK, modulo 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
-    /// All (tp->delivered).
+    /// All delivered segments (tp->delivered).
     pub packets: u32,
-    /// Those that arrived with CE, as far as feedback tells (tp->delivered_ce).
+    /// Segments that arrived with CE according to feedback (tp->delivered_ce).
     pub ce: u32,
 }
 
-/// An ACK where feedback on marks is exact.
+/// An ACK of a connection with exact feedback on marks.
 #[derive(Clone, Copy, Debug)]
 pub struct AckEvent {
-    /// What has been delivered since the start, by this ACK too.
+    /// Segments delivered since the start, this ACK's included.
     pub delivered: Delivered,
-    /// The first segment not acknowledged, after this ACK.
+    /// The first unacknowledged segment, after this ACK.
     pub una: u32,
     /// The next segment to be sent for the first time.
     pub nxt: u32,
@@ -145,14 +145,14 @@ pub struct AckEvent {
     pub srtt: Option<Span>,
     /// Segments in flight, after this ACK (tcp_packets_in_flight).
     pub in_flight: u32,
-    /// As `Ack::cwnd_limited`.
+    /// See `Ack::cwnd_limited`.
     pub cwnd_limited: bool,
-    /// In TCP_CA_Open or TCP_CA_CWR.
+    /// The state is TCP_CA_Open or TCP_CA_CWR.
     pub lossless: bool,
 }
 
-/// What a congestion control asks of its sender. The sender reads it once, as the connection begins.
-/// A control of the window alone asks for nothing else than ACKs, which is the default.
+/// The needs of a congestion control. The sender reads them once, at the start of the connection. A
+/// control of only the window needs only ACKs, which is the default.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// `CongestionControl::on_ack` is called.
@@ -161,18 +161,18 @@ pub struct Needs {
     pub segment_rtts: bool,
     /// The sender takes samples of the delivery rate, and calls the methods of `RateSampled`.
     pub rate_samples: bool,
-    /// It sets cwnd by itself, in a reduction too: no PRR.
+    /// The control sets cwnd by itself, even in a reduction: no PRR.
     pub sets_cwnd: bool,
-    /// Segments are paced, at the control's own rate once it has one (`Paced`).
+    /// Segments are paced, at the control's own rate once it has set one (`Paced`).
     pub paced: bool,
-    /// The first segments are paced, too, which Linux's are not.
+    /// The first segments are paced too, unlike Linux's.
     pub paced_from_the_start: bool,
     /// Some segments are shorter than the MSS (`Paced::payload`).
     pub shorter_segments: bool,
 }
 
 impl Needs {
-    /// ACKs alone.
+    /// Only ACKs.
     const ACKS: Needs = Needs {
         acks: true,
         segment_rtts: false,
@@ -184,29 +184,29 @@ impl Needs {
     };
 }
 
-/// A congestion control algorithm: what each has. One that moves the window by ACKs and losses
-/// alone writes `on_ack` and `on_congestion`, and has the rest from `window_accessors!` and the
-/// defaults.
+/// A congestion control algorithm. A control that only moves the window by ACKs and losses
+/// implements `on_ack` and `on_congestion`. `window_accessors!` and the defaults implement the
+/// rest.
 pub trait CongestionControl {
-    /// What it asks of the sender.
+    /// The control's needs.
     fn needs(&self) -> Needs {
         Needs::ACKS
     }
 
-    /// An ACK of new data outside recovery: cwnd may grow (`cong_avoid`). If `Needs::acks`.
+    /// An ACK of new data outside recovery: cwnd may grow (`cong_avoid`). Called if `Needs::acks`.
     fn on_ack(&mut self, ack: &Ack);
 
-    /// Congestion: sets ssthresh (`ssthresh`), and cwnd to 1 on a timeout. In fast recovery the
-    /// sender brings cwnd to ssthresh.
+    /// A congestion signal: sets ssthresh (`ssthresh`), and cwnd to 1 on a timeout. In fast
+    /// recovery the sender reduces cwnd to ssthresh.
     fn on_congestion(&mut self, event: &Congestion);
 
-    /// An ACK, in a recovery too, gives an RTT (`pkts_acked`). Called before `on_ack`, if
+    /// An ACK gives an RTT, also in a recovery (`pkts_acked`). Called before `on_ack`, if
     /// `Needs::segment_rtts`.
     fn on_delivered(&mut self, _sample: &AckSample) {}
 
-    /// A segment is about to leave and nothing is in flight (CA_EVENT_TX_START): at the start,
-    /// after a pause, and when a timeout has marked all as lost. `nxt`: the next segment to be sent
-    /// for the first time.
+    /// A segment is about to leave while nothing is in flight (CA_EVENT_TX_START): at the start,
+    /// after a pause, and when a timeout has marked all segments as lost. `nxt`: the next segment
+    /// to be sent for the first time.
     fn on_tx_start(&mut self, _nxt: u32) {}
 
     /// A reduction proved needless; cwnd was `prior_cwnd` before it (undo_cwnd).
@@ -217,25 +217,25 @@ pub trait CongestionControl {
     /// The window, segments.
     fn cwnd(&self) -> f64;
 
-    /// Sets the window: the sender in recovery and at its end.
+    /// Sets the window. The sender calls it during a recovery and at its end.
     fn set_cwnd(&mut self, cwnd: f64);
 
     /// The slow-start threshold, segments; infinite at first.
     fn ssthresh(&self) -> f64;
 
-    /// Sets the threshold: the sender, when it undoes a reduction. What else the reduction changed
-    /// stays as it is.
+    /// Sets the threshold. The sender calls it when it undoes a reduction, whose other changes
+    /// stay.
     fn set_ssthresh(&mut self, ssthresh: f64);
 
-    /// The pacing rate as a multiple of cwnd/srtt, as Linux: 2 in slow start
-    /// (`tcp_pacing_ss_ratio`), 1.2 after it (`tcp_pacing_ca_ratio`). Slow start's last round trip
-    /// has 1.2 too, or it would overshoot.
+    /// The pacing rate as a multiple of cwnd/srtt, as in Linux: 2 in slow start
+    /// (`tcp_pacing_ss_ratio`), 1.2 afterwards (`tcp_pacing_ca_ratio`). The last round trip of slow
+    /// start has 1.2 too, or it would overshoot.
     fn pacing_gain(&self) -> f64 {
         if self.cwnd() < self.ssthresh() / 2.0 { 2.0 } else { 1.2 }
     }
 }
 
-/// A congestion control with a pacing rate of its own.
+/// A congestion control with its own pacing rate.
 pub trait Paced {
     /// The rate at which segments are paced, payload bytes a second.
     fn rate(&self) -> Option<u64> {
@@ -247,34 +247,35 @@ pub trait Paced {
         1
     }
 
-    /// Payload of the segments that leave now, bytes; the MSS at most. If `Needs::shorter_segments`.
+    /// Payload of segments that leave now, bytes; at most the MSS. Called if
+    /// `Needs::shorter_segments`.
     fn payload(&self) -> u32 {
         u32::MAX
     }
 }
 
-/// A congestion control that models the path from samples of the delivery rate, and sets cwnd and its
-/// pacing rate at each of them, in a recovery too (cong_control). The methods are called if
+/// A congestion control that models the path from samples of the delivery rate. It sets cwnd and
+/// its pacing rate at each sample, also in a recovery (cong_control). The methods are called if
 /// `Needs::rate_samples`.
 pub trait RateSampled: CongestionControl + Paced {
-    /// Its random stream. Set before the connection begins, whatever it needs.
+    /// Sets the random stream before the connection begins, whatever the needs are.
     fn set_rng(&mut self, rng: Rng);
 
-    /// The connection is established; the handshake gave this RTT.
+    /// The connection is established. `rtt` is the handshake's RTT.
     fn on_established(&mut self, _rtt: Option<Span>, _totals: Totals, _now: Time) {}
 
     /// An ACK was processed.
     fn on_rate_sample(&mut self, sample: &RateSample);
 
-    /// A segment was found lost. Called before the ACK's `on_rate_sample`.
+    /// A segment was marked as lost. Called before the ACK's `on_rate_sample`.
     fn on_lost(&mut self, _lost: &LostSegment) {}
 
-    /// It keeps cwnd so low that the samples show less than the path delivers.
+    /// The control keeps cwnd so low that samples show less than the path delivers.
     fn limits_itself(&self) -> bool {
         false
     }
 
-    /// After a pause of the application a segment is about to leave.
+    /// A segment is about to leave after a pause of the application.
     fn on_idle_restart(&mut self, _now: Time, _totals: Totals) {}
 
     /// The retransmission timer has expired (TCP_CA_Loss).
@@ -283,15 +284,15 @@ pub trait RateSampled: CongestionControl + Paced {
 
 /// A congestion control that counts marks. The endpoints' feedback on marks is exact.
 pub trait MarkBased: CongestionControl + Paced {
-    /// An ACK arrives, in a recovery too, before it is decided whether cwnd is reduced
+    /// An ACK arrives, also in a recovery, before the sender decides whether to reduce cwnd
     /// (`in_ack_event`). Not called if `Needs::sets_cwnd`.
     fn in_ack_event(&mut self, _event: &AckEvent) {}
 
     /// The ACK has been processed: the control sets cwnd. Called if `Needs::sets_cwnd`.
     fn cong_control(&mut self, _event: &AckEvent) {}
 
-    /// A recovery begins, after `on_congestion` if cwnd is reduced for it (`set_state` with
-    /// TCP_CA_Recovery).
+    /// A recovery begins. Called after `on_congestion` if cwnd is reduced for the recovery
+    /// (`set_state` with TCP_CA_Recovery).
     fn on_recovery(&mut self) {}
 }
 
@@ -300,12 +301,12 @@ pub trait MarkBased: CongestionControl + Paced {
 struct CwndCnt(u32);
 
 impl CwndCnt {
-    /// tcp_cong_avoid_ai: counts `acked` segments; gives the segments by which cwnd grows, one for
-    /// each `w` counted.
+    /// tcp_cong_avoid_ai: counts `acked` segments. Returns the growth of cwnd: one segment for each
+    /// `w` counted.
     #[inline]
     fn cong_avoid_ai(&mut self, acked: u32, w: u32) -> u32 {
-        // Where `w` has fallen to the count or below, the count so far grows cwnd by one segment
-        // only.
+        // If `w` has fallen to the count or below, the earlier count grows cwnd by only one
+        // segment.
         let reached = self.0 >= w;
         let cnt = if reached { acked } else { self.0 + acked };
         if cnt < w {
@@ -317,8 +318,8 @@ impl CwndCnt {
     }
 }
 
-/// tcp_reno_cong_avoid: cwnd in whole segments after `acked` more were acknowledged (RFC 5681
-/// §3.1). Slow start up to ssthresh, congestion avoidance with the rest.
+/// tcp_reno_cong_avoid: cwnd in whole segments after `acked` more segments are acknowledged (RFC
+/// 5681 §3.1). Slow start applies up to ssthresh, congestion avoidance to the rest.
 #[inline]
 fn reno_cong_avoid(cwnd: f64, ssthresh: f64, acked: u32, cwnd_cnt: &mut CwndCnt) -> f64 {
     let (mut cwnd, mut left) = (cwnd, acked);
@@ -333,15 +334,15 @@ fn reno_cong_avoid(cwnd: f64, ssthresh: f64, acked: u32, cwnd_cnt: &mut CwndCnt)
     cwnd
 }
 
-/// Declares each congestion control once, by its traits: its state, and how it is made. `window`
-/// ones are a `CongestionControl`, `sampled` ones `RateSampled` too, `marks` ones `MarkBased`.
+/// Declares each congestion control once, by its traits: its state and its constructor. A `window`
+/// control is a `CongestionControl`, a `sampled` one `RateSampled` too, a `marks` one `MarkBased`.
 macro_rules! controls {
     (
         window { $($(#[$window_doc:meta])* $Window:ident($WindowState:ty): $make_window:expr;)* }
         sampled { $($(#[$sampled_doc:meta])* $Sampled:ident($SampledState:ty): $make_sampled:expr;)* }
         marks { $($(#[$marks_doc:meta])* $Marks:ident($MarksState:ty): $make_marks:expr;)* }
     ) => {
-        /// A congestion control, dispatched by a branch.
+        /// A congestion control with static dispatch.
         pub enum Control {
             $($(#[$window_doc])* $Window($WindowState),)*
             $($(#[$sampled_doc])* $Sampled($SampledState),)*
@@ -351,7 +352,7 @@ macro_rules! controls {
         }
 
         impl Control {
-            /// The user's own, or else the congestion control of `params.congestion`.
+            /// The control of the user's own if there is one, or else that of `params.congestion`.
             pub fn new(params: &TcpParams) -> Control {
                 if let Some(own) = &params.own {
                     return Control::Own(Box::new(Own::new(own, params)));
@@ -376,12 +377,12 @@ macro_rules! controls {
         }
 
         macro_rules! each_paced {
-            ($self:expr, $c:ident => $body:expr, else $other:expr) => {
+            ($self:expr, $c:ident => $body:expr, else $default:expr) => {
                 match $self {
                     $(Control::$Sampled($c) => $body,)*
                     $(Control::$Marks($c) => $body,)*
                     Control::Own($c) => $body,
-                    _ => $other,
+                    _ => $default,
                 }
             };
         }
@@ -433,8 +434,9 @@ controls! {
     }
 }
 
-/// What every control has, and what a control has by its traits: one without them does nothing.
-/// `Control` implements none of the traits, so a method that is not forwarded here can't be called.
+/// The methods of every control, and the methods of each trait. A method does nothing for a control
+/// without its trait. `Control` implements none of the traits, so only methods forwarded here can
+/// be called.
 impl Control {
     forward! { each:
         pub fn needs(&self) -> Needs;
@@ -489,7 +491,8 @@ impl Control {
         each_paced!(self, c => c.payload(), else u32::MAX)
     }
 
-    /// There is no AccECN: Prague becomes Reno (prague_reno). Whether that was so.
+    /// AccECN was not agreed on: Prague becomes Reno (prague_reno). Returns whether the control was
+    /// Prague.
     pub fn fall_back(&mut self) -> bool {
         let Control::Prague(prague) = self else { return false };
         *self = Control::Reno(prague.fallback().clone());

@@ -1,24 +1,25 @@
-//! A congestion control of the user's own: code from outside decides the window, and everything
-//! else of TCP stays here.
+//! A congestion control of the user's own: the user's code decides the window, and the rest of TCP
+//! is built in.
 //!
-//! The code (`OwnControlLaw`) sees numbers, and cwnd, ssthresh and a pacing rate, which it may set.
-//! It is function when Linux asks a congestion control, and never about a segment: which are lost, which
-//! leave, and how cwnd comes down in a recovery is the sender's part. So whatever it sets, a
-//! connection delivers its bytes once and in order.
+//! The code (`OwnControlLaw`) sees numbers, and it may set cwnd, ssthresh and a pacing rate. It is
+//! called when Linux calls a congestion control, and never about single segments. The sender
+//! decides which segments are lost, which leave, and how cwnd falls in a recovery. So whatever the
+//! code sets, a connection delivers its bytes once and in order.
 //!
-//! | when | question | what it sets |
+//! | when | function | variables it sets |
 //! |---|---|---|
-//! | an ACK of new data comes, outside a recovery | `on_ack` | cwnd |
-//! | a loss was found: a recovery begins | `on_loss` | ssthresh, to which the sender brings cwnd |
-//! | an ECN echo comes | `on_ecn`, else `on_loss` | the same |
+//! | an ACK of new data arrives, outside a recovery | `on_ack` | cwnd |
+//! | a loss was detected: a recovery begins | `on_loss` | ssthresh, to which the sender reduces cwnd |
+//! | an ECN echo arrives | `on_ecn`, else `on_loss` | the same |
 //! | the retransmission timer expires | `on_timeout`, else `on_loss` | ssthresh; cwnd becomes 1 |
-//! | an ACK was processed, in a recovery too | `on_delivery` | cwnd and the rate |
+//! | an ACK was processed, also in a recovery | `on_delivery` | cwnd and the rate |
 //!
-//! A law without `on_loss` halves: ssthresh becomes half of cwnd, at least 2 (RFC 5681 §3.1, eq. 4).
-//! One with `on_delivery` sets cwnd by itself, as BBR does: no loss brings it down, and only a
-//! timeout sets it, to what is in flight. What it is shown there is `rate.rs`'s.
-//! Windows that make no sense, and code that fails, end the run: a panic whose payload is an
-//! `OwnControlFailure`. It is thrown without a message, for whoever started the run words it.
+//! A law without `on_loss` halves: ssthresh becomes half of cwnd, at least 2 (RFC 5681 §3.1, eq.
+//! 4). A law with `on_delivery` sets cwnd by itself, as BBR does: no loss reduces it, and only a
+//! timeout sets it, to the segments in flight. Its argument is a sample of `rate.rs`. Invalid
+//! windows and failures of the code end the run with a panic whose payload is an
+//! `OwnControlFailure`. The panic has no message, because the caller that started the run writes
+//! the message.
 
 use super::{Ack, Congestion, CongestionControl, Needs, Paced, RateSampled, Signal};
 use crate::TcpParams;
@@ -35,7 +36,7 @@ const MOST_SEGMENTS: f64 = (1u32 << 31) as f64;
 /// The largest pacing rate, bit/s.
 const MOST_RATE: i64 = 1 << 53;
 
-/// State of such a control.
+/// The state of such a control.
 pub struct Own {
     name: [String; 2],
     law: Box<dyn OwnControlLaw>,
@@ -46,11 +47,11 @@ pub struct Own {
 }
 
 impl Own {
-    /// At the initial window.
+    /// The control at the initial window.
     ///
     /// # Panics
     ///
-    /// Where the code has not been compiled: whoever runs a scenario compiles it first.
+    /// Panics if the code has not been compiled: the runner of a scenario compiles it first.
     pub fn new(control: &OwnControl, params: &TcpParams) -> Own {
         let program = control.code.0.as_ref().expect("a congestion control's own code is compiled");
         let growth = &params.growth;
@@ -68,7 +69,7 @@ impl Own {
         }
     }
 
-    /// Ends the run where the answer, or a window that it set, is wrong.
+    /// Ends the run if the code failed or set an invalid window.
     #[inline]
     fn check(&self, function: &'static str, at_ns: u64, answer: Option<i64>) {
         let OwnWindow { cwnd, ssthresh, pacing_rate } = self.window;
@@ -94,7 +95,7 @@ impl Own {
     }
 }
 
-/// A number of the code's: it has a sign.
+/// A number for the code, which uses signed integers.
 #[inline]
 fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
@@ -106,7 +107,7 @@ fn ns(span: Option<Span>) -> i64 {
 }
 
 impl CongestionControl for Own {
-    /// Segments of one that samples leave by the clock, if only because Linux measures them so.
+    /// A control that samples is paced, if only because Linux's samples assume so.
     fn needs(&self) -> Needs {
         let (rate_samples, sets_cwnd) = (self.samples, self.samples);
         Needs { rate_samples, sets_cwnd, paced: self.paces || self.samples, ..Needs::ACKS }
@@ -154,7 +155,7 @@ impl CongestionControl for Own {
         }
     }
 
-    /// Where it sets cwnd by itself, what a reduction did to it is its own affair.
+    /// If the control sets cwnd by itself, only its own code reverts its reductions.
     fn undo(&mut self, prior_cwnd: f64, _: Totals) {
         if !self.samples {
             self.window.cwnd = self.window.cwnd.max(prior_cwnd);

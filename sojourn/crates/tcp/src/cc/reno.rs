@@ -2,12 +2,12 @@
 //! signal halves it.
 //!
 //! Source: RFC 5681 §3.1, with RFC 3465's count of acknowledged segments in place of ACKs. Fields
-//! of `Ns2Mode` choose what ns-2 does otherwise: `growth_per_ack` counts ACKs, so that delayed ACKs
-//! halve the growth. What is halved is the least of cwnd and `max_window`. Deviations, all as
-//! Linux:
+//! of `Ns2Mode` choose ns-2's variants: `growth_per_ack` counts ACKs, so that delayed ACKs halve
+//! the growth. The lesser of cwnd and `max_window` is halved. Deviations, all as in Linux:
 //!
-//! - in slow start an ACK may add all it acknowledged, not at most two segments (RFC 3465's L = 2);
-//! - cwnd is halved, not the flight size, and a cwnd that is not used does not grow (RFC 7661);
+//! - in slow start an ACK may add all segments that it acknowledged, not at most two (RFC 3465's L
+//!   = 2);
+//! - cwnd is halved, not the flight size, and an unused cwnd does not grow (RFC 7661);
 //! - windows are whole segments: half of an odd cwnd is rounded down, and cwnd grows by one when a
 //!   whole cwnd was acknowledged (tcp_cong_avoid_ai).
 
@@ -25,12 +25,12 @@ pub struct Reno {
     ns2: Ns2Mode,
     max_window: f64,
     beta_ecn: Option<f64>,
-    /// Until the first slow start has ended.
+    /// HyStart++, until the first slow start has ended.
     plus_plus: Option<Box<HystartPlusPlus>>,
 }
 
 impl Reno {
-    /// At the initial window, in slow start.
+    /// The initial window, in slow start.
     pub fn new(params: &TcpParams) -> Reno {
         Reno {
             cwnd: f64::from(params.growth.initial_window),
@@ -74,7 +74,7 @@ impl CongestionControl for Reno {
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        // RFC 8511 §3.1: an ECN echo may leave more than a loss does.
+        // RFC 8511 §3.1: an ECN echo may reduce cwnd less than a loss does.
         let beta = if event.signal == Signal::Ecn { self.beta_ecn } else { None };
         let left = self.cwnd.min(self.max_window) * beta.unwrap_or(0.5);
         self.ssthresh = if self.ns2.fractional_ssthresh { left } else { left.floor() }.max(2.0);
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn an_ack_that_crosses_ssthresh_counts_for_both() {
         let mut reno = reno(10.0, 15.0, false, f64::INFINITY);
-        // Five in slow start; three of the fifteen that the next segment takes.
+        // Five segments of growth in slow start; three of the fifteen ACKs for the next segment.
         ack(&mut reno, 8, true);
         assert_eq!(reno.cwnd(), 15.0);
         ack(&mut reno, 11, true);
