@@ -1,12 +1,14 @@
-//! Prague: a scalable congestion control for L4S, whose flows of short RTT grow as at 25 ms.
+//! Prague: a scalable congestion control for L4S. Flows with an RTT below 25 ms grow as if it were
+//! 25 ms.
 //!
-//! The window has fractions. Each round trip it grows by one segment less the marked share; marks
+//! The window has fractions. Each round trip it grows by one segment less the marked share. Marks
 //! reduce it by alpha/2, once a round trip, where alpha is a moving average of the marked share. So
-//! in the mean it is 2 (1 - p)/p segments. Growth goes on while it is reduced. Below 25 ms growth
-//! and alpha follow a virtual RTT of 25 ms.
+//! its mean is 2 (1 - p)/p segments. Growth continues during a reduction. Below 25 ms growth and
+//! alpha follow a virtual RTT of 25 ms.
 //!
 //! Three descriptions have the name, and differ: `tcp_prague` is Linux's module, `prague_draft` the
-//! internet draft, `udp_prague` the L4STeam's reference for UDP. RFC 9331 §4.3 has the requirements.
+//! internet draft, `udp_prague` the L4STeam's reference for UDP. RFC 9331 §4.3 has the
+//! requirements.
 
 mod prague_draft;
 mod tcp_prague;
@@ -23,10 +25,10 @@ use tcp_prague::TcpPrague;
 use udp_prague::UdpPrague;
 use units::forward;
 
-/// Its state.
+/// The state of Prague.
 pub struct Prague {
     variant: Variant,
-    /// What there is without AccECN.
+    /// The control without AccECN.
     fallback: Reno,
 }
 
@@ -37,7 +39,7 @@ enum Variant {
 }
 
 impl Prague {
-    /// At the initial window, in slow start where the variant has one.
+    /// The initial window, in slow start if the variant has one.
     pub fn new(params: &TcpParams) -> Prague {
         let variant = match params.growth.prague_variant {
             PragueVariant::Linux => Variant::Linux(TcpPrague::new(params)),
@@ -47,18 +49,18 @@ impl Prague {
         Prague { variant, fallback: Reno::new(params) }
     }
 
-    /// The Reno of the same host, before its first segment.
+    /// The Reno of the same host, in its initial state.
     pub fn fallback(&self) -> &Reno {
         &self.fallback
     }
 }
 
 impl Needs {
-    /// What each variant needs: the window is moved by `cong_control`.
+    /// The needs of each variant: `cong_control` moves the window.
     const PRAGUE: Needs = Needs { acks: false, sets_cwnd: true, paced: true, ..Needs::ACKS };
 }
 
-/// What was delivered since `before`: all, and of it what was marked.
+/// The segments delivered since `before`, and those of them that were marked.
 fn since(before: Delivered, now: Delivered) -> Delivered {
     Delivered {
         packets: now.packets.wrapping_sub(before.packets),
@@ -121,16 +123,16 @@ mod tests {
         Prague::new(&crate::cc::test::params().with(|p| p.growth.prague_variant = variant))
     }
 
-    /// A flow without a queue: each round trip its window is delivered segment by segment.
+    /// A flow without a queue. In each round trip its window is delivered segment by segment.
     struct Flow {
         prague: Prague,
         rtt: Span,
         now: Time,
         una: u32,
         all: Delivered,
-        /// One segment in so many is marked; 0: none.
+        /// One segment in `one_in` is marked; 0: none.
         one_in: u32,
-        /// The sender reduces for marks (TCP_CA_CWR) until this is acknowledged.
+        /// The sender reduces for marks (TCP_CA_CWR) until this segment is acknowledged.
         recover: u32,
     }
 
@@ -167,7 +169,7 @@ mod tests {
             }
         }
 
-        /// Segments delivered a second, over as many round trips after as many others.
+        /// Segments delivered a second, over `rounds` round trips after as many others.
         fn rate(&mut self, rounds: u32) -> f64 {
             (0..rounds).for_each(|_| self.round());
             let (packets, begun) = (self.all.packets, self.now);
@@ -176,9 +178,10 @@ mod tests {
         }
     }
 
-    /// The law that all three keep: the rate is 2 (1 - p)/p segments a virtual RTT. Two of these are
-    /// marked. So the mark that reduces next comes up to half a virtual RTT after one has passed, and
-    /// the rate is more by up to that; by more with `Linux` below 25 ms, which asks once a round trip.
+    /// All three follow one law: the rate is 2 (1 - p)/p segments a virtual RTT. Two of these
+    /// segments are marked. So the next mark that reduces arrives up to half a virtual RTT after
+    /// the last reduction's virtual RTT has passed, and the rate is higher by up to that. With
+    /// `Linux` below 25 ms it is higher by more, since Linux checks once a round trip.
     #[test]
     fn the_rate_is_that_of_the_share_of_marks_by_each_description() {
         for (variant, one_in, ms) in [

@@ -1,9 +1,10 @@
-//! Vegas: keep a few segments queued, by comparing the actual rate with the rate of an empty queue.
+//! Vegas: keeps a few segments queued, by comparing the actual rate with the rate of an empty
+//! queue.
 //!
-//! Expected = cwnd/base_rtt, Actual = cwnd/rtt. Their difference gives `diff`, the segments that
-//! the flow has queued. Once a round trip: diff < alpha, one segment more; diff > beta, one less;
-//! between them, none. Slow start ends as soon as diff > gamma. So Vegas alone neither fills a
-//! queue nor loses; beside a flow that does both it starves.
+//! Expected = cwnd/base_rtt, Actual = cwnd/rtt. Their difference gives `diff`, the flow's queued
+//! segments. Once a round trip: diff < alpha, one segment more; diff > beta, one less; between
+//! them, no change. Slow start ends as soon as diff > gamma. So Vegas alone neither fills a queue
+//! nor loses packets. Beside a flow that does both it starves.
 //!
 //! Two algorithms have the name (`Algorithm`):
 //!
@@ -11,41 +12,41 @@
 //! |---|---|---|
 //! | numbers | whole segments; RTTs in whole µs, plus one; each division rounds down | real |
 //! | diff | cwnd · (rtt - base_rtt)/base_rtt | cwnd · (rtt - base_rtt)/rtt |
-//! | RTT of an ACK | of the last segment SACKed, else acknowledged, by the echo if one was sent twice; in a recovery too | of the first segment, with a delayed ACK's delay; or of the timed one |
+//! | RTT of an ACK | of the last segment SACKed, else acknowledged, by the echo after a retransmission; in a recovery too | of the first segment, with a delayed ACK's delay; or of the timed segment |
 //! | slow start | doubles each RTT, whether or not cwnd is the limit; ends at cwnd · base_rtt/rtt + 1 | grows every other RTT; ends at 7/8 of cwnd |
 //! | ssthresh after a round | at least 3/4 of cwnd | below cwnd once slow start has ended |
-//! | base_rtt | starts anew when a segment leaves and nothing is in flight | least of the connection |
+//! | base_rtt | restarts when a segment leaves and nothing is in flight | least of the connection |
 //!
-//! In `Linux` the round after slow start is so one of avoidance. In `OfPaper` slow start compares
-//! the two rates at a cwnd that stands still. base_rtt starts anew in `Linux` after a pause and
-//! after a timeout (CA_EVENT_TX_START).
+//! So in `Linux` the round after slow start is a round of avoidance. In `OfPaper` slow start
+//! compares the two rates at a constant cwnd. In `Linux` base_rtt restarts after a pause and after
+//! a timeout (CA_EVENT_TX_START).
 //!
-//! Both take the least RTT of the round. With fewer than three samples in a round, which may all be
-//! of delayed ACKs, they grow as Reno; so too while the sender is not in TCP_CA_Open. When it is
-//! again, a round begins. In `OfPaper` without timestamps the one segment timed a round is the
-//! paper's "distinguished segment", and one sample is enough.
+//! Both use the least RTT of the round. Fewer than three samples in a round may all be from delayed
+//! ACKs, so they grow as Reno then. They also grow as Reno while the sender is not in TCP_CA_Open;
+//! when it returns to TCP_CA_Open, a round begins. In `OfPaper` without timestamps the one segment
+//! timed in a round is the paper's "distinguished segment", and one sample is enough.
 //!
 //! Sources: Brakmo, O'Malley, Peterson, "TCP Vegas: new techniques for congestion detection and
 //! avoidance" (SIGCOMM 1994) §3.2 (avoidance) and §3.3 (slow start); Linux net/ipv4/tcp_vegas.c,
 //! whose names the fields have. Deviations from the paper: no retransmission before the third
-//! duplicate (§3.1, by a fine-grained clock); a loss halves cwnd where the paper takes a quarter.
-//! From Linux: cwnd · (rtt - base_rtt) does not overflow (2^32: 4295 segments over a second of
-//! queue). ns-3 rounds cwnd · base_rtt/rtt down before it subtracts, and takes base_rtt from the
-//! SYN, which is short and answered at once. With delayed ACKs it computes a diff of two segments
-//! where none is queued, and a lone flow stays at half the link.
+//! duplicate (§3.1, by a fine-grained clock); a loss halves cwnd, while the paper reduces it by a
+//! quarter. Deviation from Linux: cwnd · (rtt - base_rtt) does not overflow (2^32: 4295 segments
+//! over a second of queue). ns-3 rounds cwnd · base_rtt/rtt down before it subtracts, and takes
+//! base_rtt from the SYN, which is short and answered at once. With delayed ACKs ns-3 computes a
+//! diff of two segments when none is queued, and a lone flow stays at half the link.
 
 use super::{
     Ack, AckSample, Congestion, CongestionControl, CwndCnt, Needs, Signal, reno_cong_avoid,
 };
 use crate::TcpParams;
 
-/// Fewer RTT samples than this in a round may all be of delayed ACKs (tcp_vegas_cong_avoid).
+/// With fewer RTT samples in a round, all may be from delayed ACKs (tcp_vegas_cong_avoid).
 const ENOUGH_SAMPLES: u32 = 3;
 
 /// No sample yet.
 const NO_RTT: u64 = u64::MAX;
 
-/// Which algorithm: see the table above.
+/// The algorithm: see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Algorithm {
     Linux,
@@ -72,14 +73,14 @@ pub struct Vegas {
     beg_snd_nxt: u32,
     /// `OfPaper`: cwnd grows in this round of slow start.
     growing: bool,
-    /// Vegas decides; otherwise cwnd grows as Reno's.
+    /// Vegas sets cwnd; otherwise cwnd grows as Reno's.
     doing_vegas_now: bool,
     /// The last ACK found the sender in TCP_CA_Open.
     ca_open: bool,
 }
 
 impl Vegas {
-    /// At the initial window, in slow start.
+    /// The initial window, in slow start.
     pub fn new(params: &TcpParams) -> Vegas {
         let algorithm =
             if params.ns2.vegas_of_paper { Algorithm::OfPaper } else { Algorithm::Linux };
@@ -122,14 +123,14 @@ impl Vegas {
         self.cwnd < self.ssthresh
     }
 
-    /// The end of a round of enough samples: Linux's tcp_vegas_cong_avoid, in whole numbers.
+    /// Ends a round with enough samples: Linux's tcp_vegas_cong_avoid, in whole numbers.
     fn cong_avoid(&mut self, ack: &Ack) {
         let (cwnd, base, rtt) =
             (u128::from(self.cwnd as u64), u128::from(self.base_rtt), u128::from(self.min_rtt));
         let diff = cwnd * (rtt - base) / base;
         if self.in_slow_start() {
             if diff > u128::from(self.gamma) {
-                // One segment more, for what the division rounds down.
+                // One segment more, because the division rounds down.
                 let target_cwnd = (cwnd * base / rtt) as f64;
                 self.cwnd = self.cwnd.min(target_cwnd + 1.0);
                 self.ssthresh = self.ssthresh.min(self.cwnd);
@@ -147,7 +148,7 @@ impl Vegas {
         self.ssthresh = self.ssthresh.max((cwnd / 2 + cwnd / 4) as f64);
     }
 
-    /// The end of a round of enough samples: the paper's §3.2 and §3.3.
+    /// Ends a round with enough samples: the paper's §3.2 and §3.3.
     fn cong_avoid_of_paper(&mut self, ack: &Ack) {
         let target_cwnd = self.cwnd * self.base_rtt as f64 / self.min_rtt as f64;
         let diff = self.cwnd - target_cwnd;
@@ -167,7 +168,7 @@ impl Vegas {
         }
     }
 
-    /// Puts ssthresh below cwnd, so that the next round is one of avoidance.
+    /// Sets ssthresh below cwnd, so that the next round is a round of avoidance.
     fn stay_out_of_slow_start(&mut self) {
         self.ssthresh = self.ssthresh.min(self.cwnd - 1.0).max(2.0);
     }
@@ -185,7 +186,7 @@ impl Vegas {
         self.cwnd = (self.cwnd + acked).min(self.ssthresh);
     }
 
-    /// RFC 5681's growth, where there are too few samples.
+    /// RFC 5681's growth, for rounds with too few samples.
     fn reno(&mut self, ack: &Ack) {
         if ack.cwnd_limited {
             self.cwnd = match self.algorithm {
@@ -217,7 +218,7 @@ impl CongestionControl for Vegas {
     #[inline]
     fn on_delivered(&mut self, sample: &AckSample) {
         if self.algorithm == Algorithm::Linux {
-            // tcp_vegas_pkts_acked: plus one so that an RTT is never 0.
+            // tcp_vegas_pkts_acked: plus one, so that an RTT is never 0.
             self.sample(sample.rtt_us + 1);
         }
     }
@@ -282,7 +283,7 @@ mod tests {
 
     const NOW: Time = Time(10_000_000_000);
 
-    /// In a round that began with segment 100 the next to be sent, at a base RTT of 100 ms.
+    /// A round that began when segment 100 was the next to be sent, with a base RTT of 100 ms.
     fn vegas(params: &TcpParams, cwnd: f64, ssthresh: f64) -> Vegas {
         let mut vegas = Vegas::new(params);
         (vegas.cwnd, vegas.ssthresh) = (cwnd, ssthresh);
@@ -307,7 +308,7 @@ mod tests {
         )
     }
 
-    fn told(una: u32, rtt: Span) -> Ack {
+    fn ack_of(una: u32, rtt: Span) -> Ack {
         Ack {
             now: NOW,
             acked: 1,
@@ -321,8 +322,8 @@ mod tests {
         }
     }
 
-    /// An ACK, of whose last segment the RTT is this.
-    fn hear(vegas: &mut Vegas, ack: &Ack, rtt: Span) {
+    /// An ACK whose last segment has this RTT.
+    fn receive(vegas: &mut Vegas, ack: &Ack, rtt: Span) {
         vegas.on_delivered(&sampled(rtt));
         vegas.on_ack(ack);
     }
@@ -333,7 +334,7 @@ mod tests {
 
     fn ack(vegas: &mut Vegas, una: u32, rtt_ms: u64) {
         let rtt = Span::from_millis(rtt_ms);
-        hear(vegas, &told(una, rtt), rtt);
+        receive(vegas, &ack_of(una, rtt), rtt);
     }
 
     /// Three samples; the third ACK ends the round. The least of them counts.
@@ -341,7 +342,7 @@ mod tests {
         let end = vegas.beg_snd_nxt;
         for (una, more) in [(end - 1, 7), (end, 0), (end + 1, 30)] {
             let rtt = rtt + Span::from_millis(more);
-            hear(vegas, &told(una, rtt), rtt);
+            receive(vegas, &ack_of(una, rtt), rtt);
         }
     }
 
@@ -355,7 +356,8 @@ mod tests {
 
     #[test]
     fn between_alpha_and_beta_queued_the_window_stands() {
-        // 38 · 6000/100001 = 2.3 µs over µs: 2 whole ones are queued at 106 ms, 0 at 102, 7 at 120.
+        // 38 · 6000/100001 = 2.3: two whole segments are queued at 106 ms, none at 102, seven at
+        // 120.
         for (rtt, cwnd) in [(106, 38.0), (102, 39.0), (120, 37.0)] {
             let mut vegas = linux(38.0, 20.0);
             round(&mut vegas, rtt);
@@ -366,7 +368,7 @@ mod tests {
     #[test]
     fn what_is_queued_counts_in_whole_segments() {
         // 38 · 5.26 = 199.9 hundredths are one segment, 38 · 5.27 = 200.3 are two. 38 · 13.15 are
-        // 4.997, 38 · 13.16 are 5.0008.
+        // 4.997 segments, 38 · 13.16 are 5.0008.
         for (us, cwnd) in [(105_260, 39.0), (105_270, 38.0), (113_150, 38.0), (113_160, 37.0)] {
             let mut vegas = linux(38.0, 20.0);
             round_of(&mut vegas, Span::from_micros(us));
@@ -376,8 +378,8 @@ mod tests {
 
     #[test]
     fn what_is_queued_is_told_by_the_base_rtt_and_in_the_paper_by_the_rtt() {
-        // At three times the base RTT 6 segments hold two thirds of them in queues; Linux counts 6
-        // · 200/100 = 11.
+        // At three times the base RTT, two thirds of the 6 segments are queued; Linux computes 6 ·
+        // 200/100 = 11.
         let params = params().with(|p| {
             p.growth.vegas_alpha = 3;
             p.growth.vegas_beta = 8;
@@ -391,10 +393,10 @@ mod tests {
 
     #[test]
     fn the_rtt_is_that_of_the_last_segment_which_an_ack_acknowledges() {
-        // Each ACK is for two, the first of which left 15 ms before the second.
+        // Each ACK is for two segments. The first left 15 ms before the second.
         for (mut vegas, cwnd) in [(linux(38.0, 20.0), 39.0), (paper(true, 38.0, 20.0), 37.0)] {
             for una in [99, 100, 101] {
-                hear(&mut vegas, &told(una, Span::from_millis(117)), Span::from_millis(102));
+                receive(&mut vegas, &ack_of(una, Span::from_millis(117)), Span::from_millis(102));
             }
             assert_eq!(vegas.cwnd(), cwnd);
         }
@@ -420,13 +422,13 @@ mod tests {
 
     #[test]
     fn slow_start_ends_at_more_than_gamma_queued_with_what_the_path_holds() {
-        // Of 38 segments at 106 ms two are queued, and the path holds 38 · 100001/106001 = 35.8: 35
-        // and one. Two of the 38 are from before.
+        // Two of 38 segments are queued at 106 ms. The path holds 38 · 100001/106001 = 35.8: 35 and
+        // one. Two of the 38 come from growth in this round.
         let mut vegas = linux(36.0, 40.0);
         round(&mut vegas, 106);
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (36.0, 36.0));
-        // 38 · 2000/100001 is none, 38 · 5000/100001 is one and not more than gamma: on to
-        // ssthresh.
+        // 38 · 2000/100001 is none. 38 · 5000/100001 is one and not more than gamma: slow start
+        // continues to ssthresh.
         for rtt in [102, 105] {
             let mut vegas = linux(36.0, 40.0);
             round(&mut vegas, rtt);
@@ -438,7 +440,7 @@ mod tests {
     fn a_round_leaves_ssthresh_at_three_quarters_of_the_window_at_least() {
         let mut vegas = linux(39.0, 20.0);
         round(&mut vegas, 108);
-        // 19 and 9.
+        // 28 is 19 and 9.
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (39.0, 28.0));
     }
 
@@ -450,17 +452,17 @@ mod tests {
             round(&mut vegas, 100);
             windows.push(vegas.cwnd());
         }
-        // Each of these rounds has three ACKs, the third of which belongs to the next: two grow,
-        // one, two, one.
+        // Each of these rounds has three ACKs, the third of which belongs to the next round. They
+        // grow cwnd by two, one, two, one.
         assert_eq!(windows, [12.0, 13.0, 15.0, 16.0]);
-        // Two more; 18 · 10/110 = 1.6 are queued: an eighth less.
+        // Two more; then 18 · 10/110 = 1.6 segments are queued: an eighth less.
         round(&mut vegas, 110);
         assert_eq!(vegas.cwnd(), 18.0 * 7.0 / 8.0);
     }
 
     #[test]
     fn in_the_paper_s_real_numbers_exactly_alpha_or_beta_queued_is_between_them() {
-        // At 110 ms an eleventh of the window is queued: 2, 4.
+        // At 110 ms an eleventh of the window is queued: 2 and 4 segments.
         for cwnd in [22.0, 44.0] {
             let mut vegas = paper(true, cwnd, 2.0);
             round(&mut vegas, 110);
@@ -473,8 +475,8 @@ mod tests {
         for (mut vegas, cwnd) in [(linux(10.0, 5.0), 10.0), (paper(true, 10.0, 5.0), 10.1)] {
             ack(&mut vegas, 100, 300);
             ack(&mut vegas, 101, 300);
-            // 6.7 segments would be queued; Reno adds 1/10 for one acknowledged, Linux one when it
-            // has earned a whole one.
+            // 6.7 segments would be queued. Reno adds 1/10 for one acknowledged segment, and Linux
+            // one segment for a whole window.
             assert_eq!(vegas.cwnd(), cwnd);
         }
         let mut vegas = linux(10.0, 5.0);
@@ -489,7 +491,7 @@ mod tests {
     fn an_ack_for_what_was_sent_twice_is_no_sample() {
         let mut vegas = linux(38.0, 20.0);
         for una in [99, 100, 101] {
-            vegas.on_ack(&told(una, Span::from_millis(102)));
+            vegas.on_ack(&ack_of(una, Span::from_millis(102)));
         }
         assert_eq!(vegas.cwnd(), 38.0, "a round without samples");
     }
@@ -510,7 +512,7 @@ mod tests {
         lose(&mut vegas, Signal::Loss);
         assert_eq!(vegas.ssthresh(), 19.0);
         vegas.set_cwnd(19.0);
-        // What was measured before the loss is of no use: the round that would end here begins.
+        // Samples from before the loss are useless: the round that would end here begins.
         ack(&mut vegas, 130, 200);
         assert_eq!((vegas.cwnd(), vegas.beg_snd_nxt), (19.0, 180));
         round(&mut vegas, 102);
@@ -520,10 +522,10 @@ mod tests {
     #[test]
     fn while_a_gap_is_open_it_is_reno_and_then_a_round_begins() {
         let mut vegas = linux(38.0, 50.0);
-        // In slow start, and 38 · 50/100 = 19 are queued: no end of it.
+        // In slow start 38 · 50/100 = 19 segments are queued, but slow start does not end.
         for una in [99, 100, 101] {
             let rtt = Span::from_millis(150);
-            hear(&mut vegas, &Ack { ca_open: false, ..told(una, rtt) }, rtt);
+            receive(&mut vegas, &Ack { ca_open: false, ..ack_of(una, rtt) }, rtt);
         }
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (41.0, 50.0));
         ack(&mut vegas, 102, 150);
@@ -536,10 +538,10 @@ mod tests {
         lose(&mut vegas, Signal::Timeout);
         vegas.on_tx_start(151);
         assert_eq!((vegas.cwnd(), vegas.ssthresh()), (1.0, 19.0));
-        // Segments up to 151 are outstanding: slow start, and at ssthresh no avoidance.
+        // Segments up to 151 are outstanding: slow start applies, and no avoidance at ssthresh.
         for una in 102..=140 {
             let rtt = Span::from_millis(500);
-            hear(&mut vegas, &Ack { ca_open: false, ..told(una, rtt) }, rtt);
+            receive(&mut vegas, &Ack { ca_open: false, ..ack_of(una, rtt) }, rtt);
         }
         assert_eq!((vegas.cwnd(), vegas.ssthresh(), vegas.base_rtt), (19.0, 19.0, 500_001));
         ack(&mut vegas, 151, 500);
@@ -553,7 +555,7 @@ mod tests {
         vegas.on_tx_start(151);
         for una in 102..=111 {
             let rtt = Span::from_millis(500);
-            hear(&mut vegas, &Ack { ca_open: false, ..told(una, rtt) }, rtt);
+            receive(&mut vegas, &Ack { ca_open: false, ..ack_of(una, rtt) }, rtt);
         }
         assert_eq!((vegas.cwnd(), vegas.ssthresh(), vegas.base_rtt), (11.0, 19.0, 100_000_000));
         ack(&mut vegas, 151, 500);
@@ -565,7 +567,7 @@ mod tests {
         for (mut vegas, cwnd) in [(linux(38.0, 20.0), 39.0), (paper(true, 38.0, 20.0), 38.0)] {
             for una in [99, 100, 101] {
                 let rtt = Span::from_millis(100);
-                hear(&mut vegas, &Ack { cwnd_limited: false, ..told(una, rtt) }, rtt);
+                receive(&mut vegas, &Ack { cwnd_limited: false, ..ack_of(una, rtt) }, rtt);
             }
             assert_eq!(vegas.cwnd(), cwnd);
         }

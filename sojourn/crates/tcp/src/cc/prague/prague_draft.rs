@@ -1,16 +1,17 @@
-//! Prague as draft-briscoe-iccrg-prague-congestion-control has it, in real numbers.
+//! Prague as in draft-briscoe-iccrg-prague-congestion-control, in real numbers.
 //!
 //! The window follows alpha at once: alpha (§2.3.2), reduction (§2.4.2), growth (§2.4.3), in this
-//! order, as in DCTCP. Slow start ends with the first mark (§2.4.5). Over the first 500 round trips a
-//! flow follows its own RTT. Then growth, alpha and the time in which marks reduce no further follow
-//! a reference RTT, the larger of 25 ms and the flow's own (§2.4.4). Segments are paced at cwnd/SRTT,
-//! twice that in slow start (§2.5.1), as many at once as the pace sends in 250 µs (§2.5.2).
+//! order, as in DCTCP. Slow start ends with the first mark (§2.4.5). Over the first 500 round trips
+//! a flow follows its own RTT. Then growth, alpha and the time without a further reduction follow a
+//! reference RTT, the larger of 25 ms and the flow's own (§2.4.4). Segments are paced at cwnd/SRTT,
+//! and at twice that in slow start (§2.5.1). A burst is the number of segments that the pacing rate
+//! sends in 250 µs (§2.5.2).
 //!
-//! Source: the text of version 00, by its authors' repository; of version 04, which expired in
-//! January 2025, what implementers quote: 25 ms, 1/16, 500 round trips. Where it is silent: alpha is 1
-//! at first, as RFC 8257 §4.2 has it, which the draft refers to; the least window is two segments. What
-//! it allows and does not ask for is absent: a smaller reduction for a loss right after a mark
-//! (§2.4.1), and windows of less than a segment (§3.5).
+//! Source: the text of version 00, from its authors' repository; for version 04, which expired in
+//! January 2025, the values that implementers quote: 25 ms, 1/16, 500 round trips. Choices where
+//! the draft is silent: the initial alpha is 1, as in RFC 8257 §4.2, to which the draft refers; the
+//! least window is two segments. Options of the draft that are absent: a smaller reduction for a
+//! loss right after a mark (§2.4.1), and windows of less than a segment (§3.5).
 
 use super::since;
 use crate::TcpParams;
@@ -21,37 +22,39 @@ use units::{Span, Time};
 
 /// The gain of alpha.
 const G: f64 = 1.0 / 16.0;
-/// Round trips until RTTs play less of a part (D).
+/// Round trips before the reference RTT applies (D).
 const ROUNDS: u32 = 500;
 const LEAST_CWND: f64 = 2.0;
 /// MAX_BURST_DELAY, s.
 const BURST_DELAY: f64 = 250e-6;
 
-/// Its state.
+/// The state of this variant.
 pub struct PragueDraft {
     cwnd: f64,
     ssthresh: f64,
     alpha: f64,
-    /// The first segment sent after alpha was last updated, when that was, and what was delivered.
+    /// The first segment sent after the last update of alpha, the time of that update, and the
+    /// counts then.
     next_seq: u32,
     updated: Time,
     before: Delivered,
-    /// What was delivered up to the last ACK.
+    /// The counts at the last ACK.
     last: Delivered,
-    /// Marks have reduced cwnd: the first segment sent since, and when that was.
+    /// Marks have reduced cwnd: the first segment sent since the reduction, and the time of the
+    /// reduction.
     cwr: Option<(u32, Time)>,
     /// Round trips so far.
     rounds: u32,
-    /// The least of the reference RTT; zero: each flow follows its own.
+    /// The lower bound of the reference RTT; zero: each flow follows its own RTT.
     virtual_rtt: Span,
     mss: f64,
     paced: Option<u64>,
-    /// Segments that leave at once.
+    /// Segments that may leave at once.
     burst: u32,
 }
 
 impl PragueDraft {
-    /// At the initial window, in slow start.
+    /// The initial window, in slow start.
     pub fn new(params: &TcpParams) -> PragueDraft {
         PragueDraft {
             cwnd: f64::from(params.growth.initial_window),
@@ -70,7 +73,7 @@ impl PragueDraft {
         }
     }
 
-    /// How much longer than the RTT the reference RTT is (M).
+    /// The ratio of the reference RTT to the RTT (M).
     fn reference(&self, srtt: Span) -> f64 {
         if self.rounds < ROUNDS || srtt == Span::ZERO {
             return 1.0;
@@ -78,12 +81,13 @@ impl PragueDraft {
         (self.virtual_rtt.as_secs_f64() / srtt.as_secs_f64()).max(1.0)
     }
 
-    /// Whether a reference RTT has passed since. A round trip has.
+    /// Whether a reference RTT has passed since that time. The caller knows that a round trip has
+    /// passed.
     fn passed(&self, since: Time, now: Time) -> bool {
         self.rounds < ROUNDS || now.since(since) >= self.virtual_rtt
     }
 
-    /// At the end of a reference RTT.
+    /// Updates alpha at the end of a reference RTT.
     fn update_alpha(&mut self, event: &AckEvent) {
         if event.una <= self.next_seq || !self.passed(self.updated, event.now) {
             return;
@@ -94,7 +98,7 @@ impl PragueDraft {
         self.rounds = self.rounds.saturating_add(1);
     }
 
-    /// A mark, once a reference RTT.
+    /// Reduces cwnd for a mark, once a reference RTT.
     fn reduce(&mut self, event: &AckEvent) {
         let still = |(seq, at)| event.una <= seq || !self.passed(at, event.now);
         if self.cwr.is_some_and(still) {
@@ -105,7 +109,7 @@ impl PragueDraft {
         self.ssthresh = self.cwnd;
     }
 
-    /// So many segments that were not marked were delivered.
+    /// Grows cwnd for `unmarked` delivered segments without a mark.
     fn grow(&mut self, unmarked: u32, srtt: Span) {
         let mut unmarked = f64::from(unmarked);
         if self.cwnd < self.ssthresh {
@@ -125,7 +129,8 @@ impl CongestionControl for PragueDraft {
 
     fn on_ack(&mut self, _: &Ack) {}
 
-    /// Marks are `cong_control`'s: a reduction may be due where the sender's own has not ended.
+    /// `cong_control` handles marks: a reduction may be due before the sender's own reduction has
+    /// ended.
     fn on_congestion(&mut self, event: &Congestion) {
         if event.signal == Signal::Ecn {
             return;
@@ -193,18 +198,19 @@ mod tests {
         }
     }
 
-    /// §2.4.5: slow start ends where a single mark is seen, whatever else its ACK delivers.
+    /// §2.4.5: slow start ends at a single mark, whatever else its ACK delivers.
     #[test]
     fn the_first_mark_ends_slow_start_beside_unmarked_segments_too() {
         let mut draft = draft();
         draft.cong_control(&event(2, 1, 10));
-        // Of the first round trip half was marked: alpha falls from 1 by a sixteenth of a half.
+        // Half of the first round trip's segments were marked: alpha falls from 1 by a sixteenth of
+        // a half.
         assert_eq!(draft.alpha, 1.0 - 0.5 / 16.0);
         assert_eq!(draft.ssthresh, 10.0 * (1.0 - draft.alpha / 2.0));
         assert_eq!(draft.cwnd, draft.ssthresh + 1.0 / draft.ssthresh);
     }
 
-    /// §2.3.2: once a round trip throughout a connection.
+    /// §2.3.2: alpha is updated once a round trip throughout a connection.
     #[test]
     fn alpha_tails_away_while_nothing_is_marked() {
         let mut draft = draft();
@@ -213,7 +219,8 @@ mod tests {
         assert!((draft.alpha - wanted).abs() < 1e-12, "{}", draft.alpha);
     }
 
-    /// §2.4.4: at 10 ms M is 2.5, and the window grows by 1/M² segments a round trip, after D of them.
+    /// §2.4.4: at 10 ms M is 2.5. After D round trips the window grows by 1/M² segments a round
+    /// trip.
     #[test]
     fn after_500_round_trips_growth_and_reductions_follow_the_reference_rtt() {
         let mut draft = draft();
@@ -244,7 +251,8 @@ mod tests {
         assert_eq!((draft.cwnd, draft.ssthresh), (5.0, 5.0));
     }
 
-    /// §2.5.1: by what is in flight where that is more; twice as fast in slow start.
+    /// §2.5.1: the pacing rate follows the segments in flight if they are more; it is doubled in
+    /// slow start.
     #[test]
     fn it_is_paced_at_a_window_a_round_trip() {
         let mut draft = draft();

@@ -1,22 +1,23 @@
-//! Linux's tcp_prague version 0.7 of the L4STeam, in its order: what an ACK tells reduces the window
+//! Linux's tcp_prague version 0.7 of the L4STeam, in its order: an ACK's marks reduce the window
 //! before the window grows, and alpha is last.
 //!
-//! A virtual RTT plays a part once slow start is four round trips past. Its 25 ms are in eighths of a
-//! µs, as its SRTT; where it compares them with a clock it divides by eight, so they are 25 ms there
-//! too.
+//! The virtual RTT applies once slow start is four round trips past. Linux keeps its 25 ms in
+//! eighths of a µs, like its SRTT. When Linux compares it with a clock it divides by eight, so it
+//! is 25 ms there too.
 //!
-//! cwnd is the window rounded up; an ACK moves it by one segment at most. No PRR. At four segments and
-//! below the state is a rate in place of a window, of 100 kbit/s at least: it grows by one segment a
-//! virtual RTT in each virtual RTT, and is paced 3 % above and below itself in turn. A window of less
-//! than a segment would grow by its reciprocal.
+//! cwnd is the window rounded up; an ACK moves it by at most one segment. There is no PRR. At four
+//! segments and below the state is a rate in place of a window, at least 100 kbit/s. The rate grows
+//! by one segment a virtual RTT in each virtual RTT, and its pacing alternates between 3 % above
+//! and 3 % below. A window of less than a segment would grow by its reciprocal.
 //!
-//! What its pace sends in 2^-12 s leaves at once, one segment at least: two from 98 Mbit/s on.
+//! A burst is the number of segments that the pacing rate sends in 2^-12 s, at least one: two from
+//! 98 Mbit/s on.
 //!
-//! Where the state is the rate, packets are so small that it sends two in 25 ms, down to an MSS of 150:
-//! below 0.96 Mbit/s of full packets. A window counts packets of the size of now.
+//! If the state is the rate, packets are so small that two leave in 25 ms, down to an MSS of 150:
+//! below 0.96 Mbit/s of full packets. The window counts packets of the current size.
 //!
-//! Deviation: what was sent once is sent again as it was. Version 0.7 finds no classic queue, and neither
-//! do we.
+//! Deviation: a retransmission has the size of the original. Version 0.7 does not detect classic
+//! queues, and neither does this file.
 
 use super::since;
 use crate::TcpParams;
@@ -26,79 +27,81 @@ use crate::cc::{
 use crate::rate::Totals;
 use units::{Span, Time};
 
-/// One segment, and one of alpha's units.
+/// One segment in the units of the window.
 const ONE: u64 = 1 << 20;
-/// A moving average that is a sixteenth of this is 1.
+/// 1 in the units of the moving average, whose state is sixteen times the average.
 const ALPHA_ONE: u64 = 1 << 24;
 const SHIFT_G: u32 = 4;
-/// Round trips after slow start until they do.
+/// Round trips after slow start before the virtual RTT applies.
 const TRANSITION: u32 = 4;
 const LEAST_CWND: f64 = 2.0;
-/// In so many full segments of cwnd, and below, there is a rate (prague_cwnd_transit).
+/// At this cwnd in full segments and below, the state is the rate (prague_cwnd_transit).
 const RATE_BELOW: u64 = 4;
-/// Packets that a virtual RTT has place for (MIN_CWND_VIRT), and the smallest: an MSS of 150 with headers
+/// Packets in a virtual RTT (MIN_CWND_VIRT), and the smallest packet: an MSS of 150 with headers
 /// and timestamps (MINIMUM_MSS).
 const IN_VIRTUAL_RTT: u64 = 2;
 const LEAST_PACKET: u64 = 150 + 52;
 /// 100 kbit/s, in bytes a second (MINIMUM_RATE).
 const LEAST_RATE: u64 = 12_500;
-/// What grows by one segment grows by so many bytes (MTU_SYS).
+/// The bytes by which growth by one segment grows (MTU_SYS).
 const FULL_PACKET: u64 = 1500;
-/// Times are in eighths of a µs. What is to be divided by 8 000 000 of these is divided by 2^23.
+/// Times are in eighths of a µs. Divisions by 8 000 000 of these are divisions by 2^23, as in
+/// Linux.
 const EIGHTHS: u64 = 8;
 const SECOND: u64 = EIGHTHS * 1_000_000;
 const SECOND_SHIFT: u32 = 23;
-/// The smoothed SRTT weighs each virtual RTT's 2^-7 (HSRTT_SHIFT).
+/// Each virtual RTT has a weight of 2^-7 in the smoothed SRTT (HSRTT_SHIFT).
 const SMOOTH_SHIFT: u32 = 7;
-/// The rate is paced 4/128 above and below itself (RATE_OFFSET, OFFSET_UNIT).
+/// The pacing offset above and below the rate, in 128ths (RATE_OFFSET, OFFSET_UNIT).
 const OFFSET: u64 = 4;
 const OFFSET_SHIFT: u32 = 7;
-/// What leaves in 2^-12 s, 244 µs, is a burst (prague_burst_shift).
+/// A burst is what the pacing rate sends in 2^-12 s, 244 µs (prague_burst_shift).
 const BURST_SHIFT: u32 = 12;
 
-/// Its state.
+/// The state of this variant.
 pub struct TcpPrague {
     cwnd: f64,
     ssthresh: f64,
     /// The window, in 2^-20 segments (frac_cwnd).
     window: u64,
-    /// The rate, bytes a second, and what it was when a loss was found (rate_bytes). While the state
-    /// is the window, the rate is that at which segments are paced.
+    /// The rate, bytes a second, and its value when a loss was detected (rate_bytes). While the
+    /// state is the window, the rate is the pacing rate.
     rate: u64,
     rate_before_loss: u64,
     /// The state is the rate (cwnd_mode).
     by_rate: bool,
-    /// A slow average of SRTT, 2^7 times it (hsrtt_us).
+    /// A slow average of SRTT, times 2^7 (hsrtt_us).
     smooth_srtt: u64,
-    /// At which rate segments are paced; none before the first ACK.
+    /// The pacing rate; `None` before the first ACK.
     paced: Option<u64>,
-    /// Segments that leave at once (max_tso_burst).
+    /// Segments that may leave at once (max_tso_burst).
     burst: u32,
-    /// Bytes of a packet: of now, of the largest, and its headers.
+    /// Bytes of a packet: the current size, the largest size, and the headers.
     packet: u64,
     full_packet: u64,
     headers: u64,
-    /// Sixteen times the moving average, in 2^-24, which so carries remainders (alpha).
+    /// Sixteen times the moving average, in 2^-24. The factor of sixteen carries remainders
+    /// (alpha).
     alpha: u64,
     saw_ce: bool,
-    /// One past the window whose marks are counted, and what was delivered when it began.
+    /// One past the window whose marks are counted, and the counts at its start.
     next_seq: u32,
     before: Delivered,
-    /// What was delivered up to the last ACK.
+    /// The counts at the last ACK.
     last: Delivered,
-    /// When alpha was last updated, and the window last reduced for marks.
+    /// The time of the last update of alpha, and of the last reduction for marks.
     alpha_stamp: Time,
     reduced: Option<Time>,
     /// Round trips outside of slow start.
     rounds: u32,
-    /// The RTT that flows of shorter RTT behave as if they had (REF_RTT); zero: there is none.
+    /// Flows with a shorter RTT behave as if they had this RTT (REF_RTT); zero: no such RTT.
     virtual_rtt: Span,
     /// SRTT at the last ACK, in eighths of a µs.
     last_srtt: u64,
 }
 
 impl TcpPrague {
-    /// At the initial window, in slow start.
+    /// The initial window, in slow start.
     pub fn new(params: &TcpParams) -> TcpPrague {
         TcpPrague {
             cwnd: f64::from(params.growth.initial_window),
@@ -139,12 +142,12 @@ impl TcpPrague {
         self.alpha = (self.alpha - (self.alpha >> SHIFT_G) + share).min(ALPHA_ONE << SHIFT_G);
     }
 
-    /// Whether what changes is the rate.
+    /// Whether the state that changes is the rate.
     fn keeps_rate(&self) -> bool {
         self.by_rate && self.is_rtt_independent()
     }
 
-    /// The virtual RTT, or SRTT where that is longer, in eighths of a µs.
+    /// The virtual RTT, or SRTT if that is longer, in eighths of a µs.
     fn virtual_rtt(&self, srtt: u64) -> u64 {
         eighths(self.virtual_rtt).max(srtt)
     }
@@ -156,8 +159,8 @@ impl TcpPrague {
         wide_shr(self.rate, rtt, SECOND_SHIFT - ONE.ilog2()).div_ceil(self.packet)
     }
 
-    /// The rate, or while the state is the window the one that fills it in an SRTT
-    /// (prague_frac_cwnd_to_pacing_rate). Before an RTT is known there is no other.
+    /// The rate. While the state is the window, it is the rate that fills the window in an SRTT
+    /// (prague_frac_cwnd_to_pacing_rate), if an RTT is known.
     fn rate_now(&self) -> u64 {
         if self.by_rate || self.last_srtt == 0 {
             return self.rate;
@@ -166,7 +169,7 @@ impl TcpPrague {
         wide_shr(a_segment, self.window, ONE.ilog2()).max(LEAST_RATE)
     }
 
-    /// The segments a round trip by which the window grows, in 2^-20: (srtt / 25 ms)^2.
+    /// The growth of the window, segments a round trip in 2^-20: (srtt / 25 ms)^2.
     fn increase(&self, srtt: Option<Span>) -> u64 {
         let Some(srtt) = srtt.filter(|srtt| self.rounds >= TRANSITION && *srtt < self.virtual_rtt)
         else {
@@ -177,8 +180,8 @@ impl TcpPrague {
         ((srtt * u128::from(ONE) + target / 2) / target) as u64
     }
 
-    /// `acked` segments that were not marked were delivered. In slow start the window is cwnd, even
-    /// where a first mark that came with them has just halved it.
+    /// Grows for `acked` delivered segments without a mark. In slow start the window is cwnd, even
+    /// if a first mark in the same ACK has just halved it.
     fn grow(&mut self, acked: u32, event: &AckEvent) {
         let (mut acked, srtt) = (u64::from(acked), event.srtt.map_or(0, eighths));
         if self.in_slow_start() {
@@ -203,7 +206,7 @@ impl TcpPrague {
         }
     }
 
-    /// cwnd follows the window by one segment (prague_update_cwnd).
+    /// Moves cwnd towards the window by one segment (prague_update_cwnd).
     fn step(&mut self) {
         let wanted = (self.window.div_ceil(ONE) as f64).max(LEAST_CWND);
         if wanted > self.cwnd {
@@ -214,7 +217,7 @@ impl TcpPrague {
         }
     }
 
-    /// At the end of a round trip, and not before 25 ms have passed where RTTs play no part
+    /// Ends a round trip. Once the flow is RTT-independent, 25 ms must have passed too
     /// (prague_should_update_ewma, prague_update_alpha).
     fn end_round(&mut self, event: &AckEvent) {
         let long_enough =
@@ -233,7 +236,7 @@ impl TcpPrague {
         (self.next_seq, self.before) = (event.nxt, event.delivered);
     }
 
-    /// At which rate segments leave (prague_update_pacing_rate).
+    /// Updates the pacing rate (prague_update_pacing_rate).
     fn pace(&mut self, event: &AckEvent) {
         let Some(srtt) = event.srtt.map(eighths).filter(|srtt| *srtt > 0) else { return };
         let mut rate = if self.keeps_rate() {
@@ -253,8 +256,8 @@ impl TcpPrague {
         self.paced = Some(rate);
     }
 
-    /// Whether the state is the rate or the window, by cwnd, once there were marks. While RTTs still play
-    /// a part the rate follows from the window, which stays.
+    /// Chooses by cwnd whether the state is the rate or the window, once there were marks. Before
+    /// the flow is RTT-independent the rate follows from the window, which stays.
     fn choose_state(&mut self, srtt: u64) {
         let bytes = self.cwnd as u64 * self.packet;
         self.by_rate = self.saw_ce && bytes <= RATE_BELOW * self.full_packet;
@@ -264,7 +267,7 @@ impl TcpPrague {
         }
     }
 
-    /// Two fit into a virtual RTT, as long as the rate is what is kept.
+    /// Makes packets small enough that two fit into a virtual RTT, while the state is the rate.
     fn size_packets(&mut self) {
         let mut packet = self.full_packet;
         if self.keeps_rate() {
@@ -278,7 +281,7 @@ impl TcpPrague {
         }
     }
 
-    /// A loss (prague_enter_loss).
+    /// Halves for a loss (prague_enter_loss).
     fn lose_half(&mut self) {
         self.rate_before_loss = self.rate_now();
         if self.keeps_rate() {
@@ -289,7 +292,7 @@ impl TcpPrague {
         }
     }
 
-    /// Marks: by alpha/2 (prague_enter_cwr).
+    /// Reduces for marks, by alpha/2 (prague_enter_cwr).
     fn reduce(&mut self) {
         let alpha = self.alpha >> SHIFT_G;
         if self.keeps_rate() {
@@ -348,7 +351,8 @@ impl CongestionControl for TcpPrague {
         self.cwnd
     }
 
-    /// The sender, in a recovery, where a timeout left one segment, or where it undoes a reduction.
+    /// The sender calls this in a recovery, when a timeout leaves one segment, or when it undoes a
+    /// reduction.
     fn set_cwnd(&mut self, cwnd: f64) {
         self.cwnd = cwnd;
         self.window = self.window.max(cwnd as u64 * ONE);
@@ -363,7 +367,7 @@ impl CongestionControl for TcpPrague {
         self.ssthresh = ssthresh;
     }
 
-    /// What was lost is back: the larger of the rates.
+    /// An undo restores the larger of the two rates.
     fn undo(&mut self, prior_cwnd: f64, _: Totals) {
         self.rate = self.rate_now().max(self.rate_before_loss);
         self.window = if self.last_srtt == 0 {
@@ -447,7 +451,7 @@ mod tests {
         near(&alphas(1000, 1, 500)[499..], &[0.001]);
     }
 
-    /// The mean window where one in so many segments is marked, over the later four fifths of 2500
+    /// The mean window with one of `one_in` segments marked, over the last four fifths of 2500
     /// round trips of 40 ms.
     fn mean_window(one_in: u32) -> f64 {
         let (mut prague, rtt) = (prague(), Span::from_millis(40));
@@ -543,7 +547,7 @@ mod tests {
         assert_eq!(prague.window, 11 * ONE);
     }
 
-    /// One that has long been RTT-independent and keeps a rate, at an SRTT of 20 ms.
+    /// A flow that has long been RTT-independent and has a rate as its state, at an SRTT of 20 ms.
     fn slow(rate: u64) -> TcpPrague {
         let mut slow = prague();
         (slow.rounds, slow.by_rate, slow.rate) = (TRANSITION, true, rate);
@@ -554,7 +558,8 @@ mod tests {
 
     #[test]
     fn a_rate_grows_by_a_segment_a_virtual_rtt_however_low_it_is() {
-        // 1500 bytes in 25 ms are 60 000 bytes/s, and a second is 4.9 % longer here.
+        // 1500 bytes in 25 ms are 60 000 bytes/s, and a second is 4.9 % longer here because of the
+        // division by 2^23.
         let event = AckEvent {
             delivered: Delivered { packets: 1, ce: 0 },
             una: 1,
@@ -578,7 +583,7 @@ mod tests {
         slow.alpha = ALPHA_ONE << SHIFT_G;
         slow.reduce();
         assert_eq!(slow.rate, 50_000);
-        // 50 000 bytes/s · 20 ms are 1000 bytes of 1500; 4.6 % less here.
+        // 50 000 bytes/s · 20 ms are 1000 bytes of 1500; the result is 4.6 % less here.
         let window = slow.window as f64 / ONE as f64;
         assert!((window / (2.0 / 3.0) - 0.954).abs() < 0.001, "{window}");
         (0..10).for_each(|_| slow.reduce());
@@ -613,7 +618,7 @@ mod tests {
         assert_eq!(prague.cwnd(), 10.0);
     }
 
-    /// One whose state is the rate, of which 25 ms hold so many bytes; and its packets.
+    /// The packet size of a flow whose rate sends `bytes` in 25 ms.
     fn sized(bytes: u64) -> u64 {
         let mut prague = prague();
         (prague.saw_ce, prague.by_rate, prague.rounds) = (true, true, TRANSITION);
@@ -635,7 +640,7 @@ mod tests {
         (prague.rate, prague.window) = (750 * 2 * 40, 3 * ONE);
         prague.size_packets();
         assert_eq!((prague.packet, prague.window, prague.payload()), (750, 6 * ONE, 698));
-        // Eight of them are four full packets.
+        // Eight small packets are as long as four full ones.
         (prague.cwnd, prague.ssthresh) = (8.0, 8.0);
         prague.choose_state(0);
         assert_eq!((prague.by_rate, prague.packet), (true, 750));
@@ -687,7 +692,7 @@ mod tests {
         assert_eq!(later, [(1, false), (2, false), (3, false), (4, true)]);
     }
 
-    /// An ACK after a second of so many segments, all that have been sent but ten.
+    /// An ACK after a second of `una` segments, with ten more outstanding.
     fn event(una: u32) -> AckEvent {
         AckEvent {
             delivered: Delivered { packets: una, ce: 0 },

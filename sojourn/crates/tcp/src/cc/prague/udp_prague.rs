@@ -1,21 +1,21 @@
-//! Prague as the L4STeam's reference for UDP has it, as a congestion control of TCP.
+//! Prague as in the L4STeam's reference for UDP, as a congestion control of TCP.
 //!
 //! There is no slow start: a flow begins at 100 kbit/s. It grows by a packet a virtual RTT in each
-//! virtual RTT, and where neither a mark nor a loss has come for a while, by 1 ms of its rate. The
-//! virtual RTT, the larger of 25 ms and SRTT, counts from the start, for growth, alpha, and the time
-//! in which marks or losses reduce no further. The rate is what paces, 3 % above itself in the first
-//! half of a virtual RTT and 3 % below in the second; the window is 3 % and a packet more.
+//! virtual RTT. After a while without marks and losses it grows by 1 ms of its rate instead. The
+//! virtual RTT, the larger of 25 ms and SRTT, applies from the start to growth, alpha, and the time
+//! without a further reduction. The pacing rate is 3 % above the rate in the first half of a
+//! virtual RTT and 3 % below it in the second. The window is the rate's, plus 3 % and a packet.
 //!
-//! As many packets leave at once as the pace sends in 250 µs. Packets are so small that two fit into a
-//! virtual RTT, of 150 bytes at least: below 0.96 Mbit/s.
+//! A burst is the number of packets that the pacing rate sends in 250 µs. Packets are so small that
+//! two fit into a virtual RTT, at least 150 bytes: below 0.96 Mbit/s.
 //!
-//! The state is a window, or where SRTT is below 2 ms or below a packet's time, a rate.
+//! The state is a window, or a rate if SRTT is below 2 ms or below a packet's transmission time.
 //!
-//! Source: udp_prague of February 2026, prague_cc.cpp, whose names the comments have; times in µs.
-//! Deviations: the MSS is the largest packet, headers apart. A rate grows as if packets were infinitely
-//! small, each of which grows it by what the rate then is. It grows only while half of it is used (RFC
-//! 7661), where udp_prague's application sends whatever it may. The half of the virtual RTT is looked at
-//! with each ACK. Frames of video are absent.
+//! Source: udp_prague of February 2026, prague_cc.cpp. The comments contain its names; times are in
+//! µs. Deviations: the MSS is the largest packet without headers. A rate grows as if packets were
+//! infinitely small, each of which grows the rate by its current value. Growth needs half of the
+//! window in use (RFC 7661), while udp_prague's application always sends all that it may. The
+//! second half of the virtual RTT begins at an ACK. Frames of video are absent.
 
 use super::since;
 use crate::TcpParams;
@@ -25,21 +25,21 @@ use crate::cc::{
 use crate::rate::Totals;
 use units::{Span, Time};
 
-/// 100 kbit/s, in bytes a second: the first rate, and the least (PRAGUE_INITRATE, PRAGUE_MINRATE).
+/// 100 kbit/s, in bytes a second: the initial and the least rate (PRAGUE_INITRATE, PRAGUE_MINRATE).
 const LEAST_RATE: f64 = 12_500.0;
 /// 100 Gbit/s (PRAGUE_MAXRATE).
 const MOST_RATE: f64 = 12.5e9;
-/// After a mark it waits so many virtual RTTs, and one more for each so many bytes a second
-/// (MIN_STEP, RATE_STEP).
+/// The wait after a mark in virtual RTTs, plus one for each `RATE_STEP` bytes a second (MIN_STEP,
+/// RATE_STEP).
 const LEAST_WAIT: i64 = 7;
 const RATE_STEP: f64 = 1_920_000.0;
-/// What a faster growth queues in a virtual RTT (QUEUE_GROWTH).
+/// The queue that the faster growth builds in a virtual RTT (QUEUE_GROWTH).
 const QUEUE_GROWTH: f64 = 0.001;
-/// The RTT by which the wait after a loss is counted (REF_RTT).
+/// The RTT for the wait after a loss (REF_RTT).
 const REFERENCE_RTT: f64 = 0.025;
 /// Below this SRTT the state is a rate.
 const SHORT_RTT: Span = Span::from_millis(2);
-/// Alpha is in 2^-20; its remainder is not carried over (PROB_SHIFT, ALPHA_SHIFT).
+/// Alpha is in 2^-20, and no remainder is carried over (PROB_SHIFT, ALPHA_SHIFT).
 const ALPHA_ONE: i64 = 1 << 20;
 const ALPHA_DIVISOR: i64 = 16;
 /// Packets (MIN_PKT_WIN).
@@ -48,17 +48,17 @@ const LEAST_CWND: f64 = 2.0;
 const LEAST_PACKET: f64 = 150.0;
 /// RATE_OFFSET.
 const OFFSET: f64 = 1.03;
-/// Of a burst, s (BURST_TIME).
+/// The length of a burst, s (BURST_TIME).
 const BURST_TIME: f64 = 250e-6;
 
-/// When a reduction was, and the first segment sent since.
+/// The time of a reduction, and the first segment sent since.
 #[derive(Clone, Copy)]
 struct Reduction {
     seq: u32,
     at: Time,
 }
 
-/// What has reduced it last, until a round trip and a virtual RTT have passed (cs_tp).
+/// The last reduction, until a round trip and a virtual RTT have passed (cs_tp).
 #[derive(Clone, Copy)]
 enum State {
     Avoidance,
@@ -66,7 +66,7 @@ enum State {
     Loss(Reduction),
 }
 
-/// What an undo gives back: of window and rate, and virtual RTTs to wait.
+/// The amounts that an undo restores: window, rate, and virtual RTTs to wait.
 #[derive(Clone, Copy, Default)]
 struct Lost {
     window: f64,
@@ -74,39 +74,40 @@ struct Lost {
     wait: i64,
 }
 
-/// Its state.
+/// The state of this variant.
 pub struct UdpPrague {
-    /// What the sender may have in flight, segments.
+    /// cwnd, segments.
     cwnd: f64,
-    /// Bytes a second, and bytes.
+    /// The rate, bytes a second, and the window, bytes.
     rate: f64,
     window: f64,
     by_rate: bool,
     begun: bool,
     alpha: i64,
-    /// The first segment sent after alpha was last updated, when that was, and what was delivered.
+    /// The first segment sent after the last update of alpha, the time of that update, and the
+    /// counts then.
     alpha_seq: u32,
     alpha_at: Time,
     before: Delivered,
-    /// What was delivered up to the last ACK.
+    /// The counts at the last ACK.
     last: Delivered,
     state: State,
-    /// A loss was found with this ACK.
+    /// A loss was detected with this ACK.
     loses: bool,
     lost: Lost,
-    /// Virtual RTTs until it grows faster (m_rtts_to_growth).
+    /// Virtual RTTs until the faster growth (m_rtts_to_growth).
     wait: i64,
     virtual_rtt: Span,
-    /// Bytes of a packet: of now, and of the largest.
+    /// Bytes of a packet: the current size, and the largest.
     packet: f64,
     full_packet: f64,
     paced: u64,
-    /// Packets that leave at once (m_packet_burst).
+    /// Packets that may leave at once (m_packet_burst).
     burst: u32,
 }
 
 impl UdpPrague {
-    /// At its least rate.
+    /// The state at the least rate.
     pub fn new(params: &TcpParams) -> UdpPrague {
         let mut prague = UdpPrague {
             cwnd: LEAST_CWND,
@@ -133,7 +134,7 @@ impl UdpPrague {
         prague
     }
 
-    /// The state stays what it is where it changes from a rate to a window or back.
+    /// Chooses between rate and window. A change from a rate to a window keeps the value.
     fn choose_state(&mut self, srtt: Span) {
         let packet_time = Span::from_secs_f64(self.packet / self.rate);
         let by_rate = srtt <= SHORT_RTT || srtt <= packet_time;
@@ -154,7 +155,7 @@ impl UdpPrague {
         self.wait = (self.wait - 1).max(0);
     }
 
-    /// Half, and the wait is as long as a flow of the reference RTT needs to be back.
+    /// Halves for a loss. The wait is the time in which a flow of the reference RTT recovers.
     fn lose(&mut self, reduction: Reduction, virtual_rtt: Span) {
         let packets = (self.rate / 2.0 / self.full_packet).floor();
         let longer = REFERENCE_RTT / virtual_rtt.as_secs_f64();
@@ -171,13 +172,14 @@ impl UdpPrague {
         self.state = State::Loss(reduction);
     }
 
-    /// Whether the application sends half of what it may, or more. cwnd stops nobody who is paced.
+    /// Whether the application uses at least half of the window. A paced flow rarely fills its
+    /// cwnd.
     fn is_used(&self, event: &AckEvent, packets: u32) -> bool {
         let in_flight = f64::from(event.in_flight + packets) * self.packet;
         2.0 * in_flight >= self.window
     }
 
-    /// So many segments that were not marked were delivered.
+    /// Grows for `unmarked` delivered segments without a mark.
     fn grow(&mut self, unmarked: u32, srtt: Span, virtual_rtt: Span) {
         let delivered = f64::from(unmarked) * self.packet;
         let mut increment = self.rate * QUEUE_GROWTH;
@@ -185,7 +187,7 @@ impl UdpPrague {
             increment = self.full_packet;
         }
         if self.by_rate {
-            // By increment/vrtt in each vrtt, which delivers rate · vrtt.
+            // The rate grows by increment/vrtt in each vrtt, in which rate · vrtt are delivered.
             let seconds = virtual_rtt.as_secs_f64();
             let squared = self.rate * self.rate + 2.0 * delivered * increment / (seconds * seconds);
             self.rate = squared.sqrt();
@@ -195,7 +197,7 @@ impl UdpPrague {
         }
     }
 
-    /// A mark: by alpha/2.
+    /// Reduces for a mark, by alpha/2.
     fn reduce(&mut self, reduction: Reduction) {
         self.wait = (self.rate / RATE_STEP) as i64 + LEAST_WAIT;
         let share = self.alpha as f64 / (2 * ALPHA_ONE) as f64;
@@ -207,13 +209,13 @@ impl UdpPrague {
         self.state = State::Cwr(reduction);
     }
 
-    /// Two fit into a virtual RTT.
+    /// Makes packets small enough that two fit into a virtual RTT.
     fn size_packets(&mut self, paced: f64, virtual_rtt: Span) {
         let packet = paced * virtual_rtt.as_secs_f64() / LEAST_CWND;
         self.packet = packet.floor().max(LEAST_PACKET).min(self.full_packet);
     }
 
-    /// Window and rate follow each other, and give cwnd and the pace.
+    /// Derives rate and window from each other, and cwnd and the pacing rate from both.
     fn settle(&mut self, now: Time, srtt: Span, virtual_rtt: Span) {
         let seconds = srtt.as_secs_f64();
         if !self.by_rate {
@@ -237,7 +239,7 @@ impl CongestionControl for UdpPrague {
 
     fn on_ack(&mut self, _: &Ack) {}
 
-    /// Marks and losses are `cong_control`'s; a timeout begins anew (ResetCCInfo).
+    /// `cong_control` handles marks and losses; a timeout resets the state (ResetCCInfo).
     fn on_congestion(&mut self, event: &Congestion) {
         match event.signal {
             Signal::Ecn => {}
@@ -258,12 +260,12 @@ impl CongestionControl for UdpPrague {
         self.cwnd
     }
 
-    /// The sender, around a timeout. What is next delivered sets it again.
+    /// The sender calls this around a timeout. The next delivery sets cwnd again.
     fn set_cwnd(&mut self, cwnd: f64) {
         self.cwnd = cwnd;
     }
 
-    /// It has none.
+    /// This variant has no ssthresh.
     #[inline]
     fn ssthresh(&self) -> f64 {
         f64::INFINITY
@@ -271,7 +273,7 @@ impl CongestionControl for UdpPrague {
 
     fn set_ssthresh(&mut self, _: f64) {}
 
-    /// What a loss took comes back, once. A timeout's does not.
+    /// An undo restores the reduction of a loss once. It does not restore that of a timeout.
     fn undo(&mut self, _: f64, _: Totals) {
         let lost = std::mem::take(&mut self.lost);
         self.window += lost.window;
@@ -347,7 +349,7 @@ mod tests {
         udp
     }
 
-    /// One of the window, at so many bytes a second.
+    /// A flow with a window, at `rate` bytes a second.
     fn at(rate: f64) -> UdpPrague {
         let mut udp = udp();
         (udp.by_rate, udp.window, udp.rate) = (false, rate * 0.02, rate);
@@ -379,7 +381,7 @@ mod tests {
             udp.by_rate
         });
         assert_eq!(by_rate, [true, false]);
-        // At 8 Mbit/s a packet takes 1.4 ms, and 2 ms are short.
+        // At 8 Mbit/s a packet takes 1.4 ms, and 2 ms count as short.
         let by_rate = [2_000_000, 2_000_001].map(|ns| {
             let mut udp = at(1e6);
             udp.choose_state(Span(ns));
@@ -388,7 +390,7 @@ mod tests {
         assert_eq!(by_rate, [true, false]);
     }
 
-    /// 1448 bytes in 25 ms more each 25 ms, in which 25 ms of the rate are delivered.
+    /// The rate grows by 1448 bytes in 25 ms each 25 ms, in which 25 ms of the rate are delivered.
     #[test]
     fn a_rate_grows_by_a_packet_a_virtual_rtt() {
         let mut udp = udp();
@@ -398,7 +400,7 @@ mod tests {
             udp.grow(1, RTT, VRTT);
             segments += 1.0;
         }
-        // Over t seconds r = r0 + 57 920 t/0.025, of which the integral is what was delivered.
+        // After t seconds r = r0 + 57 920 t/0.025. Its integral is the bytes delivered.
         let slope = 1448.0 / 0.025 / 0.025;
         let wanted = (12_500.0_f64.powi(2) + 2.0 * slope * segments * 1448.0).sqrt();
         assert!((udp.rate / wanted - 1.0).abs() < 1e-9, "{} of {wanted}", udp.rate);
@@ -415,7 +417,7 @@ mod tests {
             (udp.window, udp.wait) = (before, 0);
             by
         };
-        // Over 20 ms of 25, by a packet a virtual RTT: (20/25)².
+        // Growth over 20 ms of 25, by a packet a virtual RTT: (20/25)².
         assert!((grown() / (1448.0 * 0.64) - 1.0).abs() < 0.01);
         assert!((grown() / (10_000.0 * 0.64) - 1.0).abs() < 0.01);
     }
@@ -429,10 +431,10 @@ mod tests {
             .for_each(|round| udp.update_alpha(&event(20 * round, 0, 25 * u64::from(round)), VRTT));
         assert_eq!(udp.wait, 9);
         udp.update_alpha(&event(80, 0, 99), VRTT);
-        assert_eq!(udp.wait, 9, "24 ms are no virtual RTT");
+        assert_eq!(udp.wait, 9, "24 ms are less than a virtual RTT");
     }
 
-    /// Integers that cut off: from below alpha sticks up to 15 units beneath its share.
+    /// Integers are truncated: when alpha rises it stops up to 15 units below its share.
     #[test]
     fn alpha_does_not_carry_its_remainder() {
         let mut udp = udp();
@@ -466,7 +468,7 @@ mod tests {
         let lose = |udp: &mut UdpPrague| udp.lose(Reduction { seq: 0, at: Time::ZERO }, VRTT);
         lose(&mut udp);
         assert_eq!((udp.wait, udp.lost.wait), (8, 5));
-        // Two virtual RTTs later, at half of the rate: 172 packets are a wait of 4.
+        // Two virtual RTTs later, at half of the rate: 172 packets give a wait of 4.
         (udp.rate, udp.wait) = (5e5, 6);
         lose(&mut udp);
         assert_eq!((udp.wait, udp.lost.wait), (4, 3));
@@ -483,7 +485,7 @@ mod tests {
         udp.on_congestion(&lose);
         udp.cong_control(&event(2, 0, 110));
         assert_eq!(udp.window, 10_000.0, "one loss a virtual RTT, and no growth in it");
-        // One virtual RTT of 3 had passed. 345 segments are half of the rate: it waits 8.
+        // One virtual RTT of 3 had passed. 345 segments are half of the rate: the wait is 8.
         assert_eq!(udp.wait, 8);
         udp.undo(0.0, Totals::default());
         assert_eq!((udp.window, udp.wait), (20_000.0, 2));
@@ -494,7 +496,7 @@ mod tests {
     #[test]
     fn what_the_application_does_not_use_does_not_grow() {
         let mut udp = at(1e6);
-        // Of 13.8 segments in a round trip 6, and then 7, are in flight.
+        // A round trip has 13.8 segments; 6, and then 7, are in flight.
         udp.cong_control(&AckEvent { in_flight: 5, ..event(1, 0, 100) });
         assert_eq!(udp.window, 20_000.0);
         udp.cong_control(&AckEvent { in_flight: 6, ..event(2, 0, 101) });
@@ -518,7 +520,7 @@ mod tests {
             udp.rate().unwrap()
         });
         assert_eq!(paces, [1_030_000, 1_030_000, 970_873, 970_873]);
-        // 20 000 bytes and 3 % of them are 14.2 packets; one more, whole.
+        // 20 000 bytes and 3 % are 14.2 packets; one more, rounded down.
         assert_eq!(udp.cwnd(), 15.0);
     }
 
