@@ -94,7 +94,8 @@ impl Kind {
 #[pyfunction]
 pub fn traffic_kinds() -> Vec<Kind> {
     let kind = |kind: &TrafficKind| {
-        let &KindRecord { word, also, packets, greedy, speech, in_linux, listed_as } = kind.record();
+        let &KindRecord { word, also, packets, greedy, speech, in_linux, listed_as } =
+            kind.record();
         let headers = match packets {
             Packets::Datagrams { headers } => Some(headers),
             Packets::Segments | Packets::Echoes => None,

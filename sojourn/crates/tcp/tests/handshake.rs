@@ -61,8 +61,8 @@ fn a_syn_that_is_lost_is_sent_again_each_second_and_then_ever_later() {
         assert!(syn.syn && sender.stats().timeouts == tries);
         assert_eq!(sender.stats().retransmits, tries, "as tcpi_total_retrans");
         if tries == 7 {
-            // An answer to either is an answer; data begin with one segment, since more than one
-            // was lost (RFC 5681 §3.1). Which one was answered the echo tells, in whole ms.
+            // An answer to either SYN counts. Data starts with one segment, since more than one SYN
+            // was lost (RFC 5681 §3.1). The echo shows which SYN was answered, in whole ms.
             let answered = at(due + 80) + Span(700_000);
             sender.on_ack(&greeting(&mut receiver, &syn, at(due)), answered);
             assert_eq!(burst(&mut sender, answered).len(), 1 + 1);
@@ -71,7 +71,7 @@ fn a_syn_that_is_lost_is_sent_again_each_second_and_then_ever_later() {
     }
 }
 
-/// A connection of which the first `lost` SYNs are lost, and its first segments' ECT.
+/// Opens a connection whose first `lost` SYNs are lost. Returns whether its first segments are ECT.
 fn opened(asks: bool, agrees: bool, lost: u64) -> bool {
     let mut sender = Sender::new(&params().with(|p| p.ecn = asks), None);
     let mut receiver = Receiver::new(&params().with(|p| p.ecn = agrees));
@@ -139,15 +139,15 @@ fn an_answer_that_nothing_follows_is_sent_again_ever_later() {
     let (mut sender, mut receiver) = (Sender::new(&params, None), Receiver::new(&params));
     let syn = burst(&mut sender, at(0))[0];
     greeting(&mut receiver, &syn, at(0));
-    // Linux's timers of a second go off with every eighth tick of 4 ms.
+    // Linux's timers of a second expire at every eighth tick of 4 ms.
     for due in [1056, 3072] {
         assert_eq!(receiver.on_deadline(at(due - 1)), None);
         let again =
-            receiver.on_deadline(receiver.deadline().expect("it waits")).expect("it goes again");
+            receiver.on_deadline(receiver.deadline().expect("it waits")).expect("a retransmission");
         assert!(again.syn && again.echo == at(0));
     }
-    // A SYN again in the meantime: the first one's stamp is echoed, so that this RTT counts from
-    // there.
+    // Another SYN arrives in the meantime: the first SYN's stamp is echoed, so the RTT counts from
+    // the first.
     let second = Segment { stamp: at(3080), ..syn };
     assert_eq!(greeting(&mut receiver, &second, at(3080)).echo, at(0));
     sender.on_ack(&greeting(&mut receiver, &second, at(3080)), at(3200));
@@ -158,8 +158,8 @@ fn an_answer_that_nothing_follows_is_sent_again_ever_later() {
     assert!(receiver.deadline().is_none_or(|due| due < at(3500)));
 }
 
-/// Whether a segment that comes so long after the one before is acknowledged at once, where the answer
-/// was sent again after a second if so asked, and its ACK came 80 ms behind.
+/// Whether a segment after a pause is acknowledged at once. With `again`, the SYN-ACK was
+/// retransmitted after a second, and its ACK arrived 80 ms later.
 fn is_quick_after(pause_ms: u64, again: bool) -> bool {
     let (mut sender, mut receiver) = (Sender::new(&params(), None), Receiver::new(&params()));
     let syn = burst(&mut sender, at(0))[0];
@@ -168,28 +168,29 @@ fn is_quick_after(pause_ms: u64, again: bool) -> bool {
     let sent = burst(&mut sender, at(80));
     let mut now = 120;
     if again {
-        // What answered the first is lost. Of the second the client echoes what it had of the first.
-        let second = receiver.on_deadline(at(1040)).expect("it goes again");
+        // The answer to the first SYN-ACK is lost. Its answer to the second echoes the first
+        // SYN-ACK's stamp.
+        let second = receiver.on_deadline(at(1040)).expect("a retransmission");
         assert!(second.syn && second.stamp == Millis(1040));
         now = 1120;
     }
     assert!(receiver.on_segment(&sent[0], at(now)).is_none());
     let mut segment = |seq, now| {
-        let one = Segment { seq, stamp: at(now - 40), ..sent[1] };
-        let ack = receiver.on_segment(&one, at(now));
+        let next = Segment { seq, stamp: at(now - 40), ..sent[1] };
+        let ack = receiver.on_segment(&next, at(now));
         while let Some(due) = receiver.deadline().filter(|_| ack.is_none()) {
             receiver.on_deadline(due);
         }
         ack.is_some()
     };
-    // The quick ACKs with which a connection begins end.
+    // The quick ACKs of a new connection end.
     let first = (0..100).find(|seq| !segment(*seq, now + 20 * u64::from(*seq))).expect("they end");
     segment(first + 1, now + 20 * u64::from(first) + pause_ms)
 }
 
 #[test]
 fn of_an_answer_that_was_sent_again_the_echo_tells_the_rtt_by_which_pauses_are_judged() {
-    // 80 ms: an RTO of 280 ms. 1080 ms, as the first answer is echoed: one of 3240 ms.
+    // 80 ms: an RTO of 280 ms. 1080 ms, since the echo is the first SYN-ACK's: an RTO of 3240 ms.
     let quick = |again| [250, 300, 3200, 3300].map(|pause| is_quick_after(pause, again));
     assert_eq!(quick(false), [false, true, true, true]);
     assert_eq!(quick(true), [false, false, false, true]);
@@ -208,8 +209,8 @@ fn accecn() -> TcpParams {
     })
 }
 
-/// The SYN's ECN field is changed to this one on its way, and the answer comes with CE; what it
-/// reflects, and whether data is ECN-capable.
+/// The path changes the SYN's ECN field to this one, and the answer arrives with CE. Returns the
+/// reflection and the ECN field of data.
 fn reflected(params: &TcpParams, syn_ecn: Ecn) -> (u8, Ecn) {
     let (mut sender, mut receiver) = (Sender::new(params, None), Receiver::new(params));
     let syn = Segment { ecn: syn_ecn, ..burst(&mut sender, at(0))[0] };
@@ -221,7 +222,7 @@ fn reflected(params: &TcpParams, syn_ecn: Ecn) -> (u8, Ecn) {
 
 #[test]
 fn an_accecn_syn_ack_reflects_how_the_syn_came() {
-    // What no queue does makes everything Not-ECT (tcp_accecn_validate_syn_feedback).
+    // Changes that no queue makes turn ECN off (tcp_accecn_validate_syn_feedback).
     assert_eq!(reflected(&accecn(), Ecn::NotEct), (0b010, Ecn::Ect0));
     assert_eq!(reflected(&accecn(), Ecn::Ect1), (0b011, Ecn::NotEct));
     assert_eq!(reflected(&accecn(), Ecn::Ce), (0b110, Ecn::NotEct));
@@ -235,8 +236,8 @@ fn an_accecn_syn_ack_reflects_how_the_syn_came() {
     assert_eq!(reflected(&prague, Ecn::NotEct), (0b010, Ecn::NotEct), "bleached");
 }
 
-/// The ECN field of a server's first ACK, where the last ACK of the handshake comes with this ACE
-/// for its SYN-ACK, which was ECT(0).
+/// The ECN field of a server's first ACK, after the last ACK of the handshake has arrived with this
+/// ACE. The SYN-ACK was ECT(0).
 fn first_ack(ace: u8) -> Ecn {
     let dctcp = accecn().with(|p| p.congestion = CongestionKind::Dctcp);
     let (mut sender, mut receiver) = (Sender::new(&dctcp, None), Receiver::new(&dctcp));
@@ -296,7 +297,7 @@ fn a_second_syn_ack_is_answered_with_how_it_came() {
 
 #[test]
 fn where_the_answer_is_not_marked_nothing_shows_that_the_syn_was_bleached() {
-    // In Linux 7.3. By RFC 9768 §3.2.2.2 data would be Not-ECT.
+    // Linux 7.3's behaviour. RFC 9768 §3.2.2.2 would make data Not-ECT.
     let prague = accecn().with(|p| p.congestion = CongestionKind::Prague);
     let (mut sender, mut receiver) = (Sender::new(&prague, None), Receiver::new(&prague));
     let bleached = Segment { ecn: Ecn::NotEct, ..burst(&mut sender, at(0))[0] };
@@ -318,8 +319,8 @@ fn a_mark_on_the_syn_is_reflected_and_counts_at_neither_end() {
     assert_eq!(receiver.on_segment(&sent[1], at(120)).expect("at once").ace, 5);
 }
 
-/// ACE of the ACK of the first data, which are marked, where the last ACK of the handshake has come
-/// so often.
+/// ACE of the ACK for the first data, which is marked. The last ACK of the handshake has arrived
+/// `last_acks` times before it.
 fn ace_after(last_acks: usize) -> u8 {
     let (mut sender, mut receiver) = (Sender::new(&accecn(), None), Receiver::new(&accecn()));
     let syn = burst(&mut sender, at(0))[0];
@@ -390,7 +391,7 @@ fn a_last_ack_with_ace_after_a_plain_syn_ack_counts() {
     let answer = greeting(&mut receiver, &syn, at(0));
     let again = [1, 2].map(|_| {
         let due = receiver.deadline().expect("it waits");
-        receiver.on_deadline(due).expect("it goes again")
+        receiver.on_deadline(due).expect("a retransmission")
     });
     assert_eq!(again.map(|answer| (answer.ace, answer.accecn)), [(0b010, None), (0, None)]);
     sender.on_ack(&answer, at(3500));
@@ -444,12 +445,12 @@ fn an_answer_with_the_reserved_code_means_accecn() {
     let sent = burst(&mut sender, at(80));
     assert_eq!((sent[0].ace, sent[0].ecn, sent[1].ecn), (0b010, Ecn::Ect0, Ecn::Ect0));
     sender.on_ack(&AckSegment { ack: 1, ace: 6, syn: false, ..answer }, at(160));
-    assert_eq!(sender.ce_reported().map(|told| told.segments), Some(1));
+    assert_eq!(sender.ce_reported().map(|ce| ce.segments), Some(1));
 }
 
 #[test]
 fn without_accecn_prague_is_reno_without_ecn_and_without_a_pace() {
-    // TCP_CONG_NO_FALLBACK_RFC3168: RFC 3168's feedback is none, either.
+    // TCP_CONG_NO_FALLBACK_RFC3168: RFC 3168's feedback counts as none, too.
     let prague = accecn().with(|p| p.congestion = CongestionKind::Prague);
     for ace in [0b001, 0] {
         let (mut sender, mut receiver) = (Sender::new(&prague, None), Receiver::new(&prague));
@@ -469,7 +470,8 @@ fn without_accecn_prague_is_reno_without_ecn_and_without_a_pace() {
     assert!(!syn.cwr, "nor does it ask for less");
 }
 
-/// What Linux 7.3 does at either end (recordings/accecn-linux-7.3.txt, made by tests/kernel/accecn.c).
+/// The behaviour of Linux 7.3 at either end (recordings/accecn-linux-7.3.txt, made by
+/// tests/kernel/accecn.c).
 mod recorded {
     use super::*;
     use tcp::AccEcnOption;
@@ -500,7 +502,7 @@ mod recorded {
         let [syn_ace, syn_ecn, last_ace, last_ecn, _] = played;
         let (mut sender, mut receiver) = (Sender::new(params, None), Receiver::new(params));
         let bare = burst(&mut sender, at(0))[0];
-        // 3 is what RFC 3168 asks with.
+        // 3 is RFC 3168's request.
         let (ace, cwr) = (if syn_ace == 3 { 0 } else { syn_ace as u8 }, syn_ace > 0);
         let syn = Segment { ace, cwr, ecn: field(syn_ecn), ..bare };
         let answer = greeting(&mut receiver, &syn, at(0));
@@ -520,7 +522,7 @@ mod recorded {
         ]
     }
 
-    /// A client's SYN, last ACK, data, and what it makes of an ACK.
+    /// A client's SYN, last ACK and data, and the effect of an ACK.
     fn client(params: &TcpParams, played: [i32; 5]) -> Vec<i32> {
         let [ace, ecn, option, ack_ace, ack_ce] = played;
         let (mut sender, mut receiver) = (Sender::new(params, None), Receiver::new(params));
@@ -531,13 +533,13 @@ mod recorded {
         let accecn = (option == 1).then_some(begin);
         sender.on_ack(&AckSegment { ace: ace as u8, ecn: field(ecn), accecn, ..answer }, at(80));
         let sent = burst(&mut sender, at(80));
-        let told = |sender: &Sender| sender.ce_reported().map_or(0, |ce| ce.segments as i32);
-        let before = told(&sender);
+        let reported = |sender: &Sender| sender.ce_reported().map_or(0, |ce| ce.segments as i32);
+        let before = reported(&sender);
         let accecn = (ack_ce >= 0).then(|| counters(1000 * ack_ce as u32));
         let (ack, ace) = (2, ack_ace as u8);
         let ecn = Ecn::NotEct;
         sender.on_ack(&AckSegment { ack, ace, ecn, accecn, syn: false, ..answer }, at(160));
-        let after = told(&sender);
+        let after = reported(&sender);
         let next = burst(&mut sender, at(200));
         vec![
             syn.ace.into(),
@@ -551,16 +553,16 @@ mod recorded {
         ]
     }
 
-    /// What cannot come from an end of ours: a client that sends no option beside AccECN, and of Prague
-    /// one that asks as RFC 3168 does, which Linux's server would grant it.
-    fn is_foreign(control: &str, is_client: bool, played: [i32; 5]) -> bool {
+    /// Inputs that our endpoints never send: a client without the option beside AccECN; and for
+    /// Prague a client with RFC 3168's request, which Linux's server would grant.
+    fn is_impossible(control: &str, is_client: bool, played: [i32; 5]) -> bool {
         let [syn_ace, _, last_ace, _, option] = played;
         let stripped = syn_ace == 7 && last_ace > 0 && option == 0;
         !is_client && (stripped || (control == "prague" && syn_ace == 3))
     }
 
-    /// An ACK without the option from a client that asks otherwise than ours, with 1, 2, 4, 5 or 6: Linux
-    /// answers without it, too.
+    /// The answer to an ACK without the option from a client whose request differs from ours (1, 2,
+    /// 4, 5 or 6). Linux answers without the option, too.
     fn without_option(is_client: bool, played: [i32; 5], mut answers: Vec<i32>) -> Vec<i32> {
         if !is_client && !matches!(played[0], 0 | 3 | 7) {
             answers.pop();
@@ -577,11 +579,11 @@ mod recorded {
                 words[2..].iter().filter_map(|word| word.parse().ok()).collect();
             let (played, linux) = numbers.split_first_chunk::<5>().expect("five are played");
             let (params, is_client) = (params(words[1]), words[0] == "client");
-            if is_foreign(words[1], is_client, *played) {
+            if is_impossible(words[1], is_client, *played) {
                 continue;
             }
             let (ours, linux) = if is_client {
-                // ACE of data goes the other way here.
+                // ACE of data travels in the other direction here.
                 let linux: Vec<i32> =
                     linux.iter().enumerate().filter(|(at, _)| *at != 4).map(|(_, n)| *n).collect();
                 (client(&params, *played), linux)

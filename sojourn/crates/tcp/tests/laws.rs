@@ -1,9 +1,9 @@
-//! Laws of a connection, whatever its parameters and its path: a sender and a receiver, and between
-//! them a channel that loses, marks, delays and (in some) reorders.
+//! Laws of a connection for all parameters and paths: a sender and a receiver, and between them a
+//! channel that loses, marks, delays and (in some tests) reorders.
 //!
-//! Every transfer completes, each byte is delivered once and in order; nothing new is sent beyond
-//! the windows; a timer runs while data is outstanding; and what the run-length scoreboard holds to
-//! be in flight is what a table with an entry per segment says by the words of RFC 6675.
+//! Every transfer completes, and each byte is delivered once and in order. No new segment leaves
+//! beyond the windows. A timer runs while data is outstanding. The run-length scoreboard counts the
+//! same segments in flight as a table with an entry per segment that follows the words of RFC 6675.
 
 #[path = "common/congestion.rs"]
 mod congestion;
@@ -15,12 +15,12 @@ use tcp::params::{
 use tcp::{AckSegment, CeCount, CongestionKind, Millis, Receiver, Segment, Sender, TcpParams};
 use units::{Ecn, Rng, Span, Time};
 
-/// RFC 6675 read aloud: one entry for each segment ever sent.
+/// RFC 6675 to the letter: one entry for each segment ever sent.
 #[derive(Default)]
 struct Table {
     una: usize,
     entries: Vec<Entry>,
-    /// After a timeout, until this is acknowledged, nothing new is inferred from SACKs.
+    /// After a timeout, SACKs prove no new loss until this segment is acknowledged.
     slow_start_to: Option<usize>,
 }
 
@@ -60,8 +60,8 @@ impl Table {
             Some(first) => assert_eq!(seq, first, "lost segments are sent again in order"),
             None => assert!(!entry.lost, "{seq} is sent a third time"),
         }
-        // NextSeg's rule 1, and rule 3, after which it counts as lost and sent again. Rule 4
-        // changes nothing.
+        // NextSeg's rule 1, and rule 3, after which the segment counts as lost and retransmitted.
+        // Rule 4 changes nothing.
         if entry.lost || sacked_above {
             (entry.lost, entry.resent) = (true, true);
         }
@@ -97,20 +97,20 @@ impl Table {
     }
 }
 
-/// What the network does.
+/// The behaviour of the network.
 #[derive(Clone, Debug)]
 struct Channel {
     delay_ms: u64,
     data_loss: f64,
     ack_loss: f64,
     marks: f64,
-    /// A packet is delayed by up to this more; it overtakes others if that is more than their
+    /// A packet is delayed by up to this much more. It overtakes another if the delay exceeds their
     /// distance.
     jitter_us: u64,
     seed: u64,
 }
 
-/// ACE tells of so many CE segments.
+/// The largest number of CE segments that ACE can report.
 const ACE_MAX: u32 = 7;
 
 struct World {
@@ -121,24 +121,25 @@ struct World {
     channel: Channel,
     rng: Rng,
     now: Time,
-    /// In flight, in the order of arrival; ties in the order of sending.
+    /// Segments in flight, in the order of arrival; ties in the order of sending.
     segments: Vec<(Time, Segment, bool)>,
     acks: Vec<(Time, AckSegment, CeCount)>,
-    /// Marked segments with data that have arrived, copies too.
+    /// Marked segments with data that have arrived, copies included.
     taken: CeCount,
-    /// Those of which the last ACK told that counted: it delivered something or had a newer stamp.
-    told: CeCount,
+    /// The marks reported by the last valid ACK: an ACK is valid if it delivers a segment or has a
+    /// newer stamp.
+    reported: CeCount,
     stamp: Millis,
-    /// Segments that ACKs delivered which delivered more than ACE counts, and marks of which an ACK told
-    /// that were more.
+    /// Segments of ACKs that delivered more segments than ACE can count, and marks of ACKs that
+    /// reported more.
     ambiguous: u32,
-    /// One past the last segment that the receiver's windows let go.
+    /// One past the last segment that the receiver's windows allow.
     edge: u64,
-    /// SYNs that were sent again.
+    /// Retransmitted SYNs.
     syns_again: u64,
     /// Answers to SYNs that have arrived and were not acknowledged.
     answers: u32,
-    /// What the handshake agreed on, once it has.
+    /// The result of the handshake, once it is known.
     ecn: bool,
     agreed: bool,
     complete: bool,
@@ -155,7 +156,7 @@ impl World {
             segments: Vec::new(),
             acks: Vec::new(),
             taken: CeCount::default(),
-            told: CeCount::default(),
+            reported: CeCount::default(),
             stamp: Millis(0),
             ambiguous: 0,
             edge: room(&params, receiver.window_bytes()),
@@ -200,13 +201,13 @@ impl World {
             let Some(segment) = self.sender.poll(self.now) else { break };
             let (una, nxt) = self.sender.outstanding();
             if segment.len == 0 {
-                // But an answer that comes again is acknowledged again.
-                let asked = 1 + u64::from(self.params.accecn);
-                let again = self.sender.stats().timeouts >= asked;
+                // But a repeated answer is acknowledged again.
+                let requests = 1 + u64::from(self.params.accecn);
+                let again = self.sender.stats().timeouts >= requests;
                 assert_eq!(
                     segment.cwr,
                     segment.syn && self.params.ecn && !again,
-                    "ECN is asked for once"
+                    "a sender asks for ECN once"
                 );
                 self.syns_again += u64::from(segment.syn && self.sender.stats().timeouts > 0);
                 if segment.syn || self.answers == 0 {
@@ -241,8 +242,8 @@ impl World {
                 assert_eq!(segment.ecn != Ecn::NotEct, self.ecn);
             }
             if self.is_modelled() {
-                // A probe that sends the last segment again says nothing of whether that is lost, and
-                // may be of one that is SACKed.
+                // A probe that retransmits the last segment does not imply its loss. The segment
+                // may even be SACKed.
                 let probe = segment.retransmit && self.sender.stats().probes > probes;
                 if !probe {
                     self.table.sent(&segment);
@@ -260,8 +261,8 @@ impl World {
         assert!(self.sender.poll(self.now).is_none(), "none is none");
     }
 
-    /// ns-2's Sack1 counts otherwise than RFC 6675; an undo takes marks back, F-RTO lets new data
-    /// out before lost.
+    /// Whether the table applies. ns-2's Sack1 counts differently from RFC 6675; an undo moves the
+    /// marks back; F-RTO sends new data before lost segments.
     fn is_modelled(&self) -> bool {
         let LossRecovery { sack, undo, frto, rack, .. } = self.params.recovery;
         sack && self.params.ns2 == Ns2Mode::OFF && !undo && !frto && !rack
@@ -281,7 +282,7 @@ impl World {
         }
     }
 
-    /// The next thing that happens; false when nothing ever will.
+    /// Handles the next event. Returns false if there is none.
     fn step(&mut self) -> bool {
         let segment = self.segments.first().map(|&(at, ..)| at);
         let ack = self.acks.first().map(|&(at, ..)| at);
@@ -302,14 +303,14 @@ impl World {
             assert!(self.receiver.delivered_bytes() >= before);
             self.reply(reply);
         } else if ack == Some(next) {
-            let (_, ack, told) = self.acks.remove(0);
+            let (_, ack, reported) = self.acks.remove(0);
             self.edge = self.edge.max(u64::from(ack.ack) + room(&self.params, ack.window));
             let (una, _) = self.sender.outstanding();
             self.answers += u32::from(ack.syn);
             if ack.syn {
                 assert!(
                     ack.ace == 0 || self.params.ecn,
-                    "nothing is agreed on that nobody asked for"
+                    "an answer agrees to ECN without a request"
                 );
                 if !std::mem::replace(&mut self.agreed, true) {
                     self.ecn = ack.ace != 0;
@@ -321,15 +322,15 @@ impl World {
             if !ack.syn && ack.ack >= una {
                 let newer = std::mem::replace(&mut self.stamp, ack.stamp) != ack.stamp;
                 if acked.delivered > 0 || newer {
-                    // Marks of copies count, too, and an ACK that delivers nothing is not heard.
-                    let marks = told.segments.abs_diff(self.told.segments);
+                    // Marks of copies count too. An ACK that delivers nothing is ignored.
+                    let marks = reported.segments.abs_diff(self.reported.segments);
                     self.ambiguous += if marks > ACE_MAX { marks } else { 0 };
-                    self.told = told;
+                    self.reported = reported;
                 }
                 self.ambiguous += if acked.delivered > ACE_MAX { acked.delivered } else { 0 };
             }
-            // A SYN that comes after data is answered in vain: whatever that says of data is not
-            // heard.
+            // A SYN after data is answered without effect: the answer's acknowledgement of data is
+            // ignored.
             assert_eq!(self.sender.outstanding().0, if ack.syn { una } else { una.max(ack.ack) });
             if self.is_modelled() {
                 if !ack.syn {
@@ -360,7 +361,7 @@ impl World {
     }
 }
 
-/// Segments that a window lets out: a window narrower than one lets one out.
+/// Segments that a window allows: a window below one segment allows one.
 fn room(params: &TcpParams, window: u64) -> u64 {
     (window / u64::from(params.mss)).max(1)
 }
@@ -417,7 +418,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
             ack_bytes: 52,
             timestamps,
             ecn,
-            // It asks for nothing less (TCP_CONG_NEEDS_ACCECN).
+            // Prague requires it (TCP_CONG_NEEDS_ACCECN).
             accecn: accecn || control.kind == CongestionKind::Prague,
             handshake,
             recovery: LossRecovery {
@@ -470,7 +471,7 @@ fn params() -> impl Strategy<Value = TcpParams> {
     )
 }
 
-/// None of ns-2's ways, all of them, or some.
+/// None of ns-2's differences, all of them, or some.
 fn ns2() -> impl Strategy<Value = Ns2Mode> {
     let some = any::<[bool; 12]>().prop_map(
         |[
@@ -504,7 +505,8 @@ fn ns2() -> impl Strategy<Value = Ns2Mode> {
     prop_oneof![2 => Just(Ns2Mode::OFF), 1 => Just(Ns2Mode::ON), 1 => some]
 }
 
-/// What doubts a loss, in half of all cases nothing does: then the table above applies.
+/// The mechanisms that doubt a loss. All are off in half of the cases: then the table above
+/// applies.
 fn doubts() -> impl Strategy<Value = [bool; 5]> {
     prop_oneof![Just([false; 5]), any::<[bool; 5]>()]
 }
@@ -523,7 +525,7 @@ fn channel(jitter_us: u64) -> impl Strategy<Value = Channel> {
     )
 }
 
-/// Far more than any of these transfers takes; who needs more goes round in circles.
+/// Far more than any of these transfers takes; a transfer with more events never ends.
 const MOST_EVENTS: usize = 200_000;
 
 fn transfers_completely(params: TcpParams, bytes: u64, channel: Channel) {
@@ -546,7 +548,7 @@ fn transfers_completely(params: TcpParams, bytes: u64, channel: Channel) {
     let stats = world.sender.stats();
     let segments = bytes.div_ceil(u64::from(world.params.mss));
     let sent = stats.sent_segments - (stats.retransmits - world.syns_again);
-    // Prague makes some smaller.
+    // Prague makes some segments shorter.
     let smaller = world.params.congestion == CongestionKind::Prague;
     assert!(sent == segments || smaller && sent > segments, "{sent} segments for {segments}");
 }
@@ -572,8 +574,7 @@ proptest! {
     fn without_loss_or_reordering_nothing_is_sent_twice(
         params in params(), bytes in 1..300_000u64, delay_ms in 1..200u64
     ) {
-        // The timer is longer than the RTT and the delayed ACK together. A probe may well be
-        // needless.
+        // The timer is longer than the RTT and the delayed ACK together. A probe may be needless.
         let params = params.with(|p| {
 p.recovery.tlp = false;
 p.timers.initial_rto_ns = 3_000_000_000;
@@ -611,7 +612,7 @@ p.timers.min_rto_ns = 1_000_000_000;
     }
 }
 
-/// A connection that has agreed on AccECN, run to its end; `None` where its SYNs were lost and it has
+/// A connection that has agreed on AccECN, run to its end. `None` if its SYNs were lost and it has
 /// not.
 fn with_accurate_feedback(params: TcpParams, bytes: u64, channel: Channel) -> Option<World> {
     let params = params.with(|p| (p.ecn, p.accecn) = (true, true));
@@ -631,9 +632,9 @@ proptest! {
         let channel = Channel { ack_loss: 0.0, ..channel };
         let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
         prop_assert_eq!(world.receiver.ce_received(), Some(world.taken));
-        let told = world.sender.ce_reported().unwrap().segments;
-        let amiss = told.abs_diff(world.told.segments);
-        prop_assert!(amiss <= world.ambiguous, "told of {told}, not {:?}", world.told);
+        let reported = world.sender.ce_reported().unwrap().segments;
+        let amiss = reported.abs_diff(world.reported.segments);
+        prop_assert!(amiss <= world.ambiguous, "{reported} reported, not {:?}", world.reported);
         prop_assert_eq!(amiss % (ACE_MAX + 1), 0);
     }
 
@@ -643,19 +644,19 @@ proptest! {
     ) {
         let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
         prop_assert_eq!(world.receiver.ce_received(), Some(world.taken));
-        let told = world.sender.ce_reported().unwrap().segments;
-        prop_assert!(told <= world.told.segments + world.ambiguous);
-        prop_assert_eq!(told.abs_diff(world.told.segments) % (ACE_MAX + 1), 0);
+        let reported = world.sender.ce_reported().unwrap().segments;
+        prop_assert!(reported <= world.reported.segments + world.ambiguous);
+        prop_assert_eq!(reported.abs_diff(world.reported.segments) % (ACE_MAX + 1), 0);
     }
 
     #[test]
     fn the_option_tells_of_the_bytes_of_marks_whatever_is_lost(
         params in params(), bytes in 1..300_000u64, channel in channel(0)
     ) {
-        // Without SACKs there is always room for it.
+        // Without SACKs the option always has room.
         let params = params.with(|p| p.recovery.sack = false);
         let Some(world) = with_accurate_feedback(params, bytes, channel) else { return Ok(()) };
-        prop_assert_eq!(world.sender.ce_reported().unwrap().bytes, world.told.bytes);
+        prop_assert_eq!(world.sender.ce_reported().unwrap().bytes, world.reported.bytes);
     }
 }
 

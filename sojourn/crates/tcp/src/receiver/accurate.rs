@@ -127,7 +127,8 @@ impl Accurate {
 
     fn counters(&self, fields: u32, size: u32) -> AccEcnOption {
         let mut bytes = [0; 3];
-        for (counter, (count, offset)) in bytes.iter_mut().zip(self.bytes.iter().zip(COUNTER_OFFSETS))
+        for (counter, (count, offset)) in
+            bytes.iter_mut().zip(self.bytes.iter().zip(COUNTER_OFFSETS))
         {
             *counter = count.wrapping_add(offset) & 0xff_ffff;
         }
@@ -188,7 +189,9 @@ impl Receiver {
     #[cold]
     pub(super) fn on_third_ack(&mut self, ace: u8) {
         let is_reflection = !matches!(ace, 1 | 5 | 7);
-        if self.ecn == Echo::Accurate && is_reflection && (ace == 0 || !is_transition(self.synack_ecn, ace))
+        if self.ecn == Echo::Accurate
+            && is_reflection
+            && (ace == 0 || !is_transition(self.synack_ecn, ace))
         {
             self.ect = Ecn::NotEct;
         }

@@ -1,9 +1,9 @@
 //! The draft's example test cases (draft-ietf-ccwg-bbr of August 2026, appendix *BBR Example Test
-//! Cases*), in its order and by its titles, over a small path: one bottleneck, a delay, and what a
-//! case needs (losses, a policer, ACKs that gather, an application that sends little). `version_1` runs
-//! those of which version 1 has what they look at.
+//! Cases*), in its order and with its titles. They run over a small path: one bottleneck, a delay,
+//! and what a case needs (losses, a policer, aggregated ACKs, an application that sends little).
+//! `version_1` runs the cases whose subject version 1 has.
 //!
-//! Cases 4 and 6 are not as the draft says; each says so where it stands.
+//! Cases 4 and 6 differ from the draft; their comments give the reason.
 
 mod version_1;
 
@@ -27,21 +27,21 @@ struct Path {
     receiver: Receiver,
     bps: u64,
     one_way: Span,
-    /// Segments that the bottleneck's queue holds.
+    /// The capacity of the bottleneck's queue, segments.
     buffer: usize,
     queue: VecDeque<Segment>,
     free_at: Option<Time>,
     forward: VecDeque<(Time, Segment)>,
     back: VecDeque<(Time, AckSegment)>,
-    /// ACKs arrive at multiples of this time only.
+    /// ACKs arrive only at multiples of this time.
     gather: Option<Span>,
-    /// Which segments the way loses before the bottleneck.
+    /// The segments that the path loses before the bottleneck.
     loses: Option<Loses>,
-    /// Nothing arrives at the receiver before this time: what was due arrives then.
+    /// Nothing arrives at the receiver before this time. Earlier arrivals are postponed until then.
     stalled_until: Time,
-    /// Segments a second that the application writes, since when, and how many before.
+    /// The application's writes: segments a second, their start, and the segments written before.
     writes: Option<(f64, Time, f64)>,
-    /// A policer's segments a second, its depth, and what it holds.
+    /// A policer: segments a second, its depth, its tokens, and the time of the last update.
     policer: Option<(f64, f64, f64, Time)>,
     sent: u64,
     dropped: u64,
@@ -77,7 +77,7 @@ impl Path {
         }
     }
 
-    /// Version 3 with room for two BDPs.
+    /// A connection of version 3 over a path with a queue of two BDPs.
     fn v3(mbit: f64, rtt_ms: u64) -> Path {
         let bdp = mbit * 1e6 / 8.0 / WIRE as f64 * rtt_ms as f64 / 1000.0;
         Path::new(CongestionKind::Bbr3, mbit, rtt_ms, 20 + 4 * bdp as usize)
@@ -105,7 +105,7 @@ impl Path {
         f64::from(self.sender.pipe())
     }
 
-    /// Segments a second that the link carries.
+    /// The link's capacity, segments a second.
     fn link(&self) -> f64 {
         self.bps as f64 / 8.0 / WIRE as f64
     }
@@ -114,7 +114,7 @@ impl Path {
         self.link() * 2.0 * self.one_way.as_secs_f64()
     }
 
-    /// From now on the application writes so many segments a second.
+    /// From now on the application writes `per_second` segments a second.
     fn write(&mut self, per_second: f64) {
         self.writes = Some((per_second, self.now, f64::from(self.sender.nxt)));
     }
@@ -226,7 +226,7 @@ impl Path {
         }
     }
 
-    /// Runs until it holds; panics if it does not within so many seconds.
+    /// Runs until the condition holds. Panics if it does not within `seconds`.
     fn until(&mut self, seconds: f64, what: &str, holds: impl Fn(&mut Path) -> bool) {
         let end = self.now + Span::from_secs_f64(seconds);
         self.pump();
@@ -241,7 +241,7 @@ impl Path {
         self.until(seconds + 61.0, "time passes", |path| path.now >= end);
     }
 
-    /// Segments delivered in so many seconds from now, as a share of the link.
+    /// Segments delivered in the next `seconds`, as a share of the link's capacity.
     fn utilisation(&mut self, seconds: f64) -> f64 {
         let (before, start) = (self.sender.una, self.now);
         self.run(seconds);
@@ -249,7 +249,7 @@ impl Path {
         f64::from(self.sender.una - before) / took / self.link()
     }
 
-    /// Twenty segments come 15 ms late, so that the others show them as lost.
+    /// Twenty segments arrive 15 ms late, so that later ones show them as lost.
     fn reorder(&mut self) {
         self.until(1.0, "a flight", |path| path.forward.len() > 40);
         let late: Vec<_> = self.forward.drain(5..25).collect();
@@ -261,13 +261,13 @@ impl Path {
         self.until(1.0, "a recovery", |path| path.sender.stats.fast_recoveries > 0);
     }
 
-    /// At the start of this phase of ProbeBW.
+    /// Runs until this phase of ProbeBW begins.
     fn reach(&mut self, phase: Phase) {
         self.until(30.0, "the phase is reached", |path| path.phase() == phase);
     }
 }
 
-/// Every n-th segment, retransmissions not counted.
+/// Every n-th segment, without retransmissions.
 fn every(n: u32) -> Option<Loses> {
     Some(Box::new(move |segment| !segment.retransmit && segment.seq % n == 0))
 }
@@ -310,12 +310,13 @@ fn case_3_drain_ends_by_what_is_in_flight() {
     let bbr = path.bbr3();
     let enough = bbr.inflight(bbr.bw(), 1.0);
     assert!(matches!(bbr.phase, Phase::Down | Phase::Cruise) && bbr.round_count <= began + 3);
-    // The ACK that ended it may have let one more segment go.
+    // The ACK that ended Drain may have allowed one more segment.
     assert!(path.in_flight() <= enough + 1.0 && over > enough);
 }
 
-/// Ten percent less, as the draft has it, drains within three round trips here: the queue is one BDP,
-/// and half of the rate leaves two fifths of it for draining. So the bandwidth falls by four fifths.
+/// The draft's reduction of ten percent drains within three round trips here: the queue is one BDP,
+/// and half of the rate leaves two fifths of the bandwidth for draining. So here the bandwidth
+/// falls by four fifths.
 #[test]
 fn case_4_drain_ends_by_time() {
     let mut path = Path::v3(10.0, 40);
@@ -341,14 +342,14 @@ fn case_5_up_ends_on_a_bandwidth_plateau() {
     assert_eq!(path.dropped, 0);
 }
 
-/// The case wants inflight_longterm updated, but the steps of HandleInflightTooHigh leave it as it is
-/// where the lost segment was application-limited. The steps count here.
+/// The case expects a new inflight_longterm, but the steps of HandleInflightTooHigh keep it if the
+/// lost segment was application-limited. The test follows the steps.
 #[test]
 fn case_6_up_ends_on_loss_when_application_limited() {
     let mut path = Path::v3(50.0, 40);
     path.reach(Phase::Up);
     path.write(0.5 * path.link());
-    // What left before is not application-limited yet.
+    // Segments that left earlier are not application-limited.
     let end = path.sender.nxt;
     path.until(1.0, "all is application-limited", |path| path.sender.una > end);
     assert_eq!(path.phase(), Phase::Up);
@@ -395,7 +396,7 @@ fn case_9_down_ends_after_its_time() {
     path.until(5.0, "Down ends", |path| path.phase() != Phase::Down);
     assert_eq!(path.phase(), Phase::Refill, "without a cruise");
     let took = path.now.since(began).as_secs_f64();
-    // 63 round trips and what they queue, or two to three seconds.
+    // 63 round trips with their queue, or two to three seconds.
     assert!((1.2..3.1).contains(&took), "{took} s");
 }
 
@@ -447,7 +448,7 @@ fn case_13_a_cruise_does_not_stall_where_acks_gather() {
     let bdp = path.bdp();
     let cwnd = path.sender.control.cwnd();
     assert!(cwnd > 2.2 * bdp, "{cwnd} of {bdp}");
-    // Before the next ProbeRTT.
+    // The measurement ends before the next ProbeRTT.
     let share = path.utilisation(0.6);
     assert!(share > 0.95, "{share}");
 }
@@ -458,8 +459,8 @@ fn case_14_less_than_a_segment_in_the_path() {
 }
 
 fn less_than_a_segment(kind: CongestionKind) {
-    // 0.08 and 0.6 of a segment are in the path, and four of them are a queue, which min_rtt then
-    // takes for the path.
+    // The path holds 0.08 and 0.6 of a segment. Four segments form a queue, which min_rtt then
+    // includes.
     for (mbit, rtt_ms, seconds) in [(0.064, 10, 60.0), (1.0, 5, 10.0)] {
         let mut path = Path::new(kind, mbit, rtt_ms, 100);
         path.run(seconds);
@@ -473,15 +474,15 @@ fn less_than_a_segment(kind: CongestionKind) {
 #[test]
 fn case_15_ten_times_the_bandwidth_is_found() {
     let mut path = Path::v3(10.0, 40);
-    // Little room, so that a probe's losses bound what is in flight.
+    // A short queue, so that a probe's losses bound the segments in flight.
     path.buffer = 8;
     path.run(4.0);
     assert!(path.bbr3().bounds.inflight_longterm.is_finite());
     path.bps *= 10;
     path.buffer = 400;
     let (rounds, link) = (path.bbr3().round_count, path.link());
-    path.until(20.0, "the bandwidth is found", |path| path.bbr3().max_bw() > 0.9 * link);
-    // Two cycles may pass first: up to 63 round trips of 40 ms each.
+    path.until(20.0, "BBR finds the bandwidth", |path| path.bbr3().max_bw() > 0.9 * link);
+    // Two cycles may come first: up to 63 round trips of 40 ms each.
     assert!(path.bbr3().round_count < rounds + 150, "{}", path.bbr3().round_count - rounds);
 }
 

@@ -82,7 +82,8 @@ impl Marks {
         let (before, mut changed, mut ambiguous) = (self.growing, None, false);
         // The loop visits all three fields, so that it is unrolled.
         for (field, offset) in COUNTER_OFFSETS.into_iter().enumerate() {
-            let (counter, known) = (option.bytes[field].wrapping_sub(offset), &mut self.bytes[field]);
+            let (counter, known) =
+                (option.bytes[field].wrapping_sub(offset), &mut self.bytes[field]);
             // A signed difference of 24 bits.
             let delta = (counter.wrapping_sub(*known) << 8) as i32 >> 8;
             if delta == 0 || field >= usize::from(option.fields) {

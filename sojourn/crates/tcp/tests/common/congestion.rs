@@ -9,7 +9,7 @@ use tcp::own::{
 };
 use units::Rng;
 
-/// Gives endpoints any of them, or one of the user's own that sets whatever it may.
+/// Any of the controls, or one of the user's own that sets arbitrary values.
 pub fn any() -> impl Strategy<Value = Choice> {
     let own = prop::option::weighted(0.15, prop::array::uniform2(prop::bool::ANY).prop_map(random));
     (prop::sample::select(CongestionKind::ALL), own).prop_map(|(kind, own)| Choice {
@@ -21,7 +21,7 @@ pub fn any() -> impl Strategy<Value = Choice> {
 /// A congestion control.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// That it is; Reno where it is the user's own.
+    /// The kind; Reno if the control is the user's own.
     pub kind: CongestionKind,
     /// The user's own.
     pub own: Option<Box<OwnControl>>,

@@ -1,10 +1,10 @@
 //! The endpoint that the tests of this crate and of `sim` vary.
 
-// Within the crate it is `crate`, outside `tcp`: whoever declares this module says which.
+// Each module that includes this one imports `TcpParams` from `crate` or from `tcp`.
 use super::TcpParams;
 
-/// A Linux host with segments of 1000 bytes. Its timers are exact, its SACKs don't wait, nothing is
-/// pushed, and there is no handshake: scripts name times.
+/// A Linux host with segments of 1000 bytes. Its timers are exact, SACKs don't wait, no segment is
+/// pushed, and there is no handshake, so that scripts can name times.
 pub fn linux() -> TcpParams {
     TcpParams::LINUX.with(|p| {
         p.mss = 1000;

@@ -1,5 +1,5 @@
-//! AccECN (RFC 9768): what ACKs tell of marks, and how many an ACK is taken to tell of. Behaviours
-//! of Linux's scripts of the same subjects (docs/tcp.md, AccECN).
+//! AccECN (RFC 9768): the marks that ACKs report, and the number that a sender infers. The
+//! behaviour is that of Linux's scripts on the same subjects (docs/tcp.md, AccECN).
 
 use crate::player::{play, play_receiver};
 use crate::profiles::linux;
@@ -78,7 +78,8 @@ fn an_ack_of_more_than_seven_without_the_option_tells_of_as_many_marks_as_it_may
 
 #[test]
 fn ace_wraps_and_a_full_turn_is_found_by_the_usual_number_of_segments() {
-    // delivered_2ndlargeack: first an ACK of one, then one of nine with the same ACE: eight marks.
+    // delivered_2ndlargeack: first an ACK of one segment, then one of nine with the same ACE: eight
+    // marks.
     play(
         &accecn(),
         "

@@ -1,5 +1,4 @@
-//! CUBIC through the sender: packetdrill's scripts of Linux's CUBIC, and the curve that gives it
-//! its name.
+//! CUBIC through the sender: packetdrill's scripts of Linux's CUBIC, and the cubic curve.
 
 use crate::player::play;
 use crate::profiles::{linux, room};
@@ -8,8 +7,8 @@ use units::{Span, Time};
 
 #[test]
 fn hystart_stops_where_the_delay_jumps() {
-    // packetdrill's cubic-hystart-delay-rtt-jumps-upward: 200 ms, then 240 ms and more, which is
-    // above 9/8 of the least. The ninth sample of the round decides.
+    // packetdrill's cubic-hystart-delay-rtt-jumps-upward: 200 ms, then 240 ms and more, above 9/8
+    // of the least RTT. The ninth sample of the round decides.
     play(
         &linux(),
         "
@@ -54,9 +53,9 @@ fn hystart_stops_where_the_delay_jumps() {
 
 #[test]
 fn hystart_measures_by_the_last_segment_of_an_ack() {
-    // cubictcp_acked gets the RTT of the last segment acknowledged (ca_rtt_us). Each ACK of the second
-    // round is of one that left 225 ms ago and one that left 205 ms ago: the first is above the
-    // bound, 200 + 16 ms, the last is not. Both would have nine samples.
+    // cubictcp_acked gets the RTT of the last segment acknowledged (ca_rtt_us). Each ACK of the
+    // second round acknowledges a segment that left 225 ms ago and one that left 205 ms ago. The
+    // first RTT is above the bound, 200 + 16 ms, and the last is not. Both would have nine samples.
     let mut script = String::from("> seq 0..10\n@0.2 < ack 1\n> seq 10..12\n");
     for ack in 2..=9 {
         let at = 0.18 + 0.02 * f64::from(ack);
@@ -113,7 +112,7 @@ impl Path {
         self.pump();
     }
 
-    /// One round trip; the first segment is lost if `lose` says so, and sent again.
+    /// Runs one round trip. With `lose` the first segment is lost and retransmitted.
     fn round(&mut self, lose: bool) {
         let start = self.now;
         let flying = std::mem::take(&mut self.flying);
@@ -132,7 +131,7 @@ impl Path {
                 .iter()
                 .position(|s| s.retransmit)
                 .expect("the lost segment is sent again");
-            // What left before it arrived before it.
+            // Segments that left earlier arrived earlier.
             let end = first + count as u32 + again as u32;
             let again = self.flying.drain(..=again).next_back().expect("it is there");
             self.now = start + self.rtt * 2;
@@ -164,7 +163,7 @@ fn after_a_loss_the_window_is_first_concave_and_then_convex() {
         path.round(false);
         let t = path.now.since(start).as_secs_f64();
         let cubic = 0.4 * (t - k) * (t - k) * (t - k) + 200.0;
-        // The window gets there over the round trip.
+        // The window reaches the curve during the round trip.
         assert!(
             (path.cwnd() / cubic - 1.0).abs() < 0.03,
             "{} instead of {cubic} after {t} s",
@@ -172,7 +171,7 @@ fn after_a_loss_the_window_is_first_concave_and_then_convex() {
         );
         windows.push(path.cwnd());
     }
-    // Steps of a second: shorter and shorter up to K, longer and longer after.
+    // Steps of a second: they become smaller up to K, and larger after K.
     let step = |at: usize| windows[at + 10] - windows[at];
     assert!(step(0) > step(10) && step(10) > step(20) && step(20) > step(30));
     assert!(step(55) < step(65) && step(65) < step(75));
@@ -181,8 +180,8 @@ fn after_a_loss_the_window_is_first_concave_and_then_convex() {
 
 #[test]
 fn the_bulk_flow_of_packetdrill_leaves_slow_start_and_then_follows_the_cubic() {
-    // packetdrill's cubic-bulk-166k: an ACK of two segments every 100 ms, so that the RTT rises as
-    // the window fills. Its 48 at the 19th ACK is of a Linux before 6.14, which counted HyStart's
+    // packetdrill's cubic-bulk-166k: an ACK of two segments every 100 ms, so the RTT rises as the
+    // window fills. Its 48 at the 19th ACK is from a Linux before 6.14, which counted HyStart's
     // rounds from a window of 16 on. Since 6.14 the second round begins with segment 12, and its
     // ninth sample comes with the 14th ACK.
     let mut sender = Sender::new(&linux(), None);
@@ -213,8 +212,8 @@ fn the_bulk_flow_of_packetdrill_leaves_slow_start_and_then_follows_the_cubic() {
     let at = |ack: usize| windows[ack - 1];
     assert_eq!([at(5), at(10), at(13), at(14)], [20, 30, 36, 36]);
     assert_eq!(sender.ssthresh_bytes(), Some(36_000));
-    // Nothing is known of the path: at least a segment for every twenty acknowledged, then the
-    // cubic, at most a segment for two.
+    // Nothing is known of the path: cwnd grows by at least one segment for every twenty
+    // acknowledged, then by the cubic, at most one segment for two.
     assert!(at(30) >= 37 && at(40) >= at(30));
     for ack in 15..=60 {
         assert!(at(ack) <= at(ack - 1) + 1);

@@ -1,4 +1,4 @@
-//! DCTCP (RFC 8257): what the receiver tells of marks, and what the sender makes of it.
+//! DCTCP (RFC 8257): the receiver's reports of marks, and the sender's reaction.
 
 use crate::player::{play, play_receiver};
 use crate::profiles::linux;

@@ -10,7 +10,7 @@ fn marked() -> TcpParams {
 
 #[test]
 fn an_echo_reduces_the_window_once_until_cwr_has_arrived() {
-    // PRR brings 10 down to 7 over the round trip: seven segments for ten.
+    // PRR reduces 10 to 7 over the round trip: seven segments for ten.
     play(
         &marked(),
         "
@@ -32,19 +32,19 @@ fn an_echo_reduces_the_window_once_until_cwr_has_arrived() {
         < ack 7 ece
         > nothing
         inflight == 8
-        < ack 8 ece                   # seven: what is left is packet for packet
+        < ack 8 ece                   # seven: the rest is one segment for each delivered
         > nothing
         < ack 9 ece
         > seq 15
         < ack 10 ece
         > seq 16
-        > nothing                     # all that was outstanding; CWR came after it, so the echo is the old one
+        > nothing                     # all outstanding; CWR left later, so the echo belongs to the old reduction
         inflight == 7
         +0.1 < ack 11                 # CWR has arrived
         > seq 17
         cwnd == 7
         reductions == 1
-        < ack 12 ece                  # so this is news
+        < ack 12 ece                  # so this is a new signal
         > seq 18 cwr
         ssthresh == 4                 # 0.7 · 7.1
         reductions == 2
@@ -54,7 +54,7 @@ fn an_echo_reduces_the_window_once_until_cwr_has_arrived() {
 
 #[test]
 fn retransmissions_are_not_ecn_capable_and_a_loss_is_told_with_cwr_too() {
-    // RFC 3168 §6.1.2: CWR whatever the reason of the reduction, on the first new segment.
+    // RFC 3168 §6.1.2: CWR for every kind of reduction, on the first new segment.
     play(
         &marked(),
         "
@@ -71,7 +71,7 @@ fn retransmissions_are_not_ecn_capable_and_a_loss_is_told_with_cwr_too() {
 
 #[test]
 fn an_echo_in_recovery_is_of_the_same_congestion_and_one_that_ends_it_is_not() {
-    // tcp_try_to_open asks for no window: the ACK that ends the recovery reduces again, though the
+    // tcp_try_to_open checks no window: the ACK that ends the recovery reduces again, though the
     // segment with CWR has not arrived.
     play(
         &marked(),
@@ -84,11 +84,11 @@ fn an_echo_in_recovery_is_of_the_same_congestion_and_one_that_ends_it_is_not() {
         > seq 10 cwr
         > seq 11..16
         reductions == 0
-        +0.1 < ack 10 ece             # 10 with its CWR is not there yet
+        +0.1 < ack 10 ece             # 10 with its CWR has not arrived yet
         > seq 16 cwr                  # PRR: one of one
         ssthresh == 4                 # 0.7 · 7
         reductions == 1
-        < ack 11 ece                  # up to 16 the echo is of this reduction
+        < ack 11 ece                  # up to 16 the echo belongs to this reduction
         > seq 17
         reductions == 1
         ",
@@ -121,7 +121,7 @@ fn ns2_counts_an_echo_once_what_was_outstanding_is_acknowledged() {
 
 #[test]
 fn after_an_undo_the_next_echo_reduces_the_window() {
-    // The timeout was needless, and so nothing of the ten that were outstanding then has reduced
+    // The timeout was needless. So none of the ten segments outstanding at that time has reduced
     // cwnd.
     play(
         &marked().with(|p| p.recovery.tlp = false),
@@ -139,7 +139,7 @@ fn after_an_undo_the_next_echo_reduces_the_window() {
         > seq 12 cwr
         ",
     );
-    // A recovery that was: the late original.
+    // In this recovery the original arrived late.
     play(
         &marked(),
         "
@@ -194,7 +194,7 @@ fn without_prr_the_window_falls_at_once() {
 
 #[test]
 fn ns2_grows_on_after_the_reduction() {
-    // An ACK without an echo is one of the window after the mark: 1/cwnd each.
+    // An ACK without an echo belongs to the window after the mark: it adds 1/cwnd.
     let params = ns2().with(|p| {
         p.ecn = true;
         p.growth.initial_window = 10;
@@ -243,7 +243,7 @@ fn a_connection_without_ecn_ignores_echoes() {
 
 #[test]
 fn bbr_announces_a_reduction_and_does_not_reduce() {
-    // tcp_enter_cwr, as for any other; but cwnd is BBR's own, which looks at no mark.
+    // tcp_enter_cwr as for any other control; but BBR sets cwnd by itself and ignores marks.
     for congestion in [CongestionKind::Bbr, CongestionKind::Bbr3] {
         let params = marked().with(|p| p.congestion = congestion);
         play_receiver(

@@ -32,12 +32,12 @@ fn two_duplicates_are_reordering_and_no_loss() {
         &reno(false),
         "
         > seq 0..10
-        +0.1 < ack 1 times 3          # the first is no duplicate
+        +0.1 < ack 1 times 3          # the first is not a duplicate
         > seq 10..14
         < ack 4
         > seq 14..16                  # back to the window of 12: 4..16
         recoveries == 0
-        cwnd == 12                    # of three segments two were counted as duplicates
+        cwnd == 12                    # two of three segments were counted as duplicates
         ",
     );
 }
@@ -61,7 +61,7 @@ fn duplicates_inflate_the_window_and_the_full_ack_deflates_it() {
         > seq 14
         < ack 1 times 3
         > seq 15..18
-        +0.1 < ack 14                 # full: all that was outstanding at the third duplicate
+        +0.1 < ack 14                 # full: all segments outstanding at the third duplicate
         cwnd == 5                     # the least of ssthresh (5.5) and flight + 1 = 5
         > seq 18
         < ack 15                      # congestion avoidance: 5 + 1/5
@@ -126,7 +126,7 @@ fn a_partial_ack_shows_the_next_hole() {
 #[test]
 fn the_timer_is_restarted_by_the_first_partial_ack_only() {
     // RFC 6582's impatient variant: many losses end in a timeout rather than in one retransmission
-    // an RTT. RTT 100 ms, RTO = 100 + max(4 · 50, 200) ms at first.
+    // an RTT. The RTT is 100 ms, and the first RTO = 100 + max(4 · 50, 200) ms.
     play(
         &reno(false),
         "
@@ -153,8 +153,8 @@ fn the_timer_is_restarted_by_the_first_partial_ack_only() {
 #[test]
 fn duplicates_of_what_was_sent_twice_cause_no_second_fast_retransmit() {
     // RFC 6582's careful variant (ns-2's bugFix_): the ACKs were lost, not the segments. After the
-    // timeout 0 is sent again and its ACK covers everything; duplicates that answer further copies
-    // must not be taken for losses.
+    // timeout 0 is retransmitted, and its ACK covers everything. Duplicates that answer further
+    // copies must not count as losses.
     play(
         &reno(false),
         "
@@ -210,7 +210,7 @@ fn a_transfer_ends_with_a_short_segment() {
     );
 }
 
-/// One of ns-2's agents, with a window of ten from the start.
+/// One of ns-2's agents, with an initial window of ten.
 fn agent(fast_recovery: FastRecovery) -> TcpParams {
     ns2().with(|p| {
         p.recovery.fast_recovery = fast_recovery;
@@ -235,7 +235,7 @@ fn reno_ends_its_recovery_at_the_first_new_ack() {
         > nothing
         recoveries == 1
         # Nine are outstanding, and more than the window of five and a fifth.
-        < ack 4 times 3               # of the same window: no second reduction
+        < ack 4 times 3               # in the same window: no second reduction
         > nothing
         recoveries == 1
         timeouts == 0
@@ -273,7 +273,7 @@ fn tahoe_starts_over_from_one_segment() {
         ssthresh == 5
         < ack 0 times 6               # the rest of the window: nothing leaves
         > nothing
-        +0.1 < ack 4                  # all that was outstanding is sent again
+        +0.1 < ack 4                  # all outstanding segments are sent again
         cwnd == 2
         > seq 4..6 again
         +0.1 < ack 5

@@ -1,4 +1,4 @@
-//! LEDBAT between its two ends: the receiver tells the one-way delay, the window follows it.
+//! LEDBAT at both ends: the receiver reports the one-way delay, and the window follows it.
 
 use crate::player::{play, play_receiver};
 use crate::profiles::{counting, linux, room};
@@ -26,7 +26,7 @@ fn the_receiver_tells_how_long_the_newest_segment_was_under_way() {
         > ack 2 oneway 0.049 echo none     # of segment 1, not of 0
         @0.070 < seq 2 stamp 0.030
         @0.110 timer
-        > ack 3 oneway 0.040               # the wait for the delayed ACK is not in it
+        > ack 3 oneway 0.040               # it excludes the wait for the delayed ACK
         @0.130 < seq 4 stamp 0.100         # beyond a gap
         > ack 3 sack 4..5 oneway 0.030
         ",
@@ -99,7 +99,7 @@ fn a_loss_halves_once_a_round_trip() {
         < ack 0 sack 1..4 5..7 oneway 0.04
         > seq 12                           # PRR: one for two delivered
         < ack 0 sack 1..4 5..8 oneway 0.04 # 4 is lost as well: the same window
-        < ack 0 sack 1..4 5..9 oneway 0.04 # five in flight, as many as may be
+        < ack 0 sack 1..4 5..9 oneway 0.04 # five in flight, the most allowed
         < ack 0 sack 1..4 5..10 oneway 0.04
         > seq 4 again
         ssthresh == 5

@@ -1,5 +1,5 @@
-//! Limited transmit (RFC 3042): the first two duplicates let new segments out, so that small
-//! windows find their losses.
+//! Limited transmit (RFC 3042): the first two duplicates allow new segments, so that small windows
+//! detect their losses.
 
 use crate::player::play;
 use crate::profiles::reno;
@@ -74,7 +74,7 @@ fn a_cumulative_ack_takes_the_extra_segments_back_into_the_window() {
         > seq 0..10
         +0.1 < ack 0 times 2
         > seq 10..12                  # 12 outstanding, window 10
-        < ack 3                       # 1 and 2 came before 0: one segment of the three is news
+        < ack 3                       # 1 and 2 arrived before 0: one of the three segments is new
         cwnd == 11
         > seq 12..14
         inflight == 11

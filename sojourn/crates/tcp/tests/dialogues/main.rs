@@ -1,8 +1,7 @@
-//! TCP as dialogues: scripts of what arrives and what must leave, in the manner of packetdrill.
+//! TCP as dialogues: scripts of what arrives and what must leave, in the style of packetdrill.
 //!
-//! Each script is written from the RFC or the mechanism that its name states, with the arithmetic
-//! beside it. Some re-express what packetdrill's scripts for Linux check (named there), in our own
-//! tables.
+//! Each script follows the RFC or the mechanism in its name, with the arithmetic beside it. Some
+//! re-express, in our own tables, the checks of packetdrill's scripts for Linux, which they name.
 
 mod player;
 mod profiles;

@@ -81,7 +81,7 @@ fn what_is_halved_is_the_window_in_force() {
 
 #[test]
 fn the_full_ack_leaves_half_the_window_and_grows() {
-    // exit_recovery_fix_ 0: cwnd is what the reduction left, whatever is in flight.
+    // exit_recovery_fix_ 0: cwnd stays at the reduced value, whatever is in flight.
     let params = ns2().with(|p| {
         p.growth.initial_window = 8;
         p.growth.max_window = Some(8);
@@ -170,8 +170,8 @@ fn the_window_is_halved_at_each_timeout_and_the_timer_doubles() {
 #[test]
 fn sack1_holds_what_is_lost_to_be_in_flight() {
     // 0, 1 and 2 of twelve are lost. RFC 6675 would count 12 - 9 SACKed - 3 lost = none in flight
-    // and send all three at once; Sack1 counts 12 - 9 = 3 at the ninth SACK, and each sent again
-    // twice.
+    // and send all three at once. Sack1 counts 12 - 9 = 3 at the ninth SACK, and counts each
+    // retransmitted segment twice.
     let params = ns2().with(|p| {
         p.recovery.sack = true;
         p.growth.initial_window = 12;
@@ -207,7 +207,7 @@ fn sack1_holds_what_is_lost_to_be_in_flight() {
 
 #[test]
 fn with_sack_a_timeout_forgets_what_was_sacked() {
-    // As ns-2's Sack1, and as RFC 2018 §8 allows.
+    // As in ns-2's Sack1, and as RFC 2018 §8 allows.
     let params = ns2().with(|p| {
         p.recovery.sack = true;
         p.growth.initial_window = 4;

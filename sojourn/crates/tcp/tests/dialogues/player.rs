@@ -1,23 +1,23 @@
-//! A small packetdrill: a script is a table of what arrives, what must leave and what must be true,
-//! one line each.
+//! A small packetdrill. A script is a table with one line for each event: a segment that arrives, a
+//! segment that must leave, or a condition.
 //!
 //! Every line may begin with a time: `+0.1` is 0.1 s after the line before, `@1.5` is 1.5 s after
-//! the start. Then one of
+//! the start. Then one of these follows:
 //!
 //! | line | meaning |
 //! |---|---|
-//! | `< ack 3 sack 5..6 8..10 win 65535 ece echo 0.2` | an ACK reaches the sender; `sack` gives half-open ranges; without `win` the window is as before; without `echo` it echoes the stamp of the earliest segment it acknowledges; `oneway 0.05`: the delay it tells; `times 3`: so often |
+//! | `< ack 3 sack 5..6 8..10 win 65535 ece echo 0.2` | an ACK reaches the sender; `sack` gives half-open ranges; without `win` the window is as before; without `echo` it echoes the stamp of the earliest segment it acknowledges; `oneway 0.05`: the delay it reports; `times 3`: sent three times |
 //! | `> seq 4` , `> seq 4..8 again` | the sender sends these; `again`: as retransmissions; also `cwr`, `len 500`; `ect` or `not-ect`; `push` or `no-push` |
 //! | `> nothing` | it sends no more; also implied before the next event |
 //! | `timer` | the sender's (or receiver's) deadline is exactly now |
 //! | `stop` | the application stops |
 //! | `< seq 4 ce` | a segment reaches the receiver; also `again`, `cwr`, `len 500`, `stamp 0.1` (else: sent now) |
-//! | `> ack 5 sack 7..8 ece win 4000 echo 0.1` | the receiver answers so; what is not said of `sack`, `ece` and `oneway` must not be there |
+//! | `> ack 5 sack 7..8 ece win 4000 echo 0.1` | the receiver's answer; without `sack`, `ece` and `oneway` the answer must not have them |
 //! | `cwnd == 7` | also ssthresh, inflight, retransmits, timeouts, recoveries, reductions, undos, probes, rto, srtt, window, delivered; `>=` and `<=` too |
 //! | `# text` | a remark, also after a line |
 //!
-//! Windows are in segments, times in seconds. No deadline may pass unmentioned and no segment leave
-//! unexpected.
+//! Windows are in segments, times in seconds. Each deadline that passes and each segment that
+//! leaves must be in the script.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
@@ -32,7 +32,7 @@ pub fn play(params: &TcpParams, script: &str) {
     play_sender(params, None, script);
 }
 
-/// Plays a script against a sender of so many bytes.
+/// Plays a script against a sender of `bytes` bytes.
 pub fn play_transfer(params: &TcpParams, bytes: u64, script: &str) {
     play_sender(params, Some(bytes), script);
 }
@@ -40,7 +40,7 @@ pub fn play_transfer(params: &TcpParams, bytes: u64, script: &str) {
 /// Plays a script against a receiver.
 pub fn play_receiver(params: &TcpParams, script: &str) {
     let mut stage =
-        ReceiverStage { receiver: Receiver::new(params), mss: params.mss, said: VecDeque::new() };
+        ReceiverStage { receiver: Receiver::new(params), mss: params.mss, sent: VecDeque::new() };
     run(&mut stage, script);
 }
 
@@ -79,10 +79,10 @@ impl<'a> Line<'a> {
         self.words.pop_front().unwrap_or_else(|| self.fail("a word is missing"))
     }
 
-    /// The next word is this one; takes it.
+    /// Takes the next word if it is this one.
     fn take(&mut self, word: &str) -> bool {
-        let found = self.words.front() == Some(&word);
-        if found {
+        let matches = self.words.front() == Some(&word);
+        if matches {
             self.words.pop_front();
         }
         found
@@ -90,7 +90,7 @@ impl<'a> Line<'a> {
 
     fn number<T: FromStr>(&mut self) -> T {
         let word = self.next();
-        word.parse().unwrap_or_else(|_| self.fail(format!("`{word}` is no such number")))
+        word.parse().unwrap_or_else(|_| self.fail(format!("`{word}` is not a number of this kind")))
     }
 
     fn seconds(&mut self) -> Time {
@@ -113,7 +113,7 @@ impl<'a> Line<'a> {
         match (first.parse::<u32>(), end.parse()) {
             (Ok(first), Ok(end)) => (first, end),
             (Ok(first), Err(_)) if end.is_empty() => (first, first + 1),
-            _ => self.fail(format!("`{word}` is no range")),
+            _ => self.fail(format!("`{word}` is not a range")),
         }
     }
 
@@ -136,12 +136,12 @@ trait Stage {
     fn arrive(&mut self, line: &mut Line, now: Time);
     /// `> …`
     fn leave(&mut self, line: &mut Line);
-    /// Nothing has been said that the script has not expected.
+    /// Fails if something has left that the script does not expect.
     fn quiet(&self, line: &Line);
     fn deadline(&self) -> Option<Time>;
     fn on_deadline(&mut self, now: Time);
     fn stop(&mut self, line: &Line);
-    /// What stands left of a comparison.
+    /// The left side of a comparison.
     fn value(&self, name: &str) -> Option<f64>;
 }
 
@@ -154,9 +154,9 @@ fn run(stage: &mut impl Stage, script: &str) {
         let Some(&first) = line.words.front() else { continue };
         let then = match (first.strip_prefix('+'), first.strip_prefix('@')) {
             (Some(span), _) => {
-                now + Span(time(span.parse().unwrap_or_else(|_| line.fail("no time"))).0)
+                now + Span(time(span.parse().unwrap_or_else(|_| line.fail("not a time"))).0)
             }
-            (_, Some(at)) => time(at.parse().unwrap_or_else(|_| line.fail("no time"))),
+            (_, Some(at)) => time(at.parse().unwrap_or_else(|_| line.fail("not a time"))),
             _ => now,
         };
         if first.starts_with(['+', '@']) {
@@ -194,7 +194,7 @@ fn run(stage: &mut impl Stage, script: &str) {
                 _ => compare(stage, &mut line),
             }
         }
-        line.check(line.words.is_empty(), "what follows is not understood");
+        line.check(line.words.is_empty(), "unknown words at the end");
     }
     let last = Line { number: end, text: "the end", words: VecDeque::new() };
     stage.quiet(&last);
@@ -218,7 +218,7 @@ struct SenderStage {
     sender: Sender,
     params: TcpParams,
     window: u64,
-    /// When each segment was last sent.
+    /// The time of the last transmission of each segment.
     stamps: HashMap<u32, Time>,
     sent: VecDeque<Segment>,
     complete: bool,
@@ -360,7 +360,7 @@ impl Stage for SenderStage {
 struct ReceiverStage {
     receiver: Receiver,
     mss: u32,
-    said: VecDeque<AckSegment>,
+    sent: VecDeque<AckSegment>,
 }
 
 impl Stage for ReceiverStage {
@@ -394,7 +394,7 @@ impl Stage for ReceiverStage {
             }
         }
         for seq in first..end {
-            self.said.extend(self.receiver.on_segment(&Segment { seq, ..segment }, now));
+            self.sent.extend(self.receiver.on_segment(&Segment { seq, ..segment }, now));
         }
     }
 
@@ -404,14 +404,14 @@ impl Stage for ReceiverStage {
         }
         line.check(line.words.front() == Some(&"ack"), "a receiver sends ACKs");
         line.next();
-        let Some(said) = self.said.pop_front() else { line.fail("it has said nothing") };
+        let Some(sent) = self.sent.pop_front() else { line.fail("no ACK was sent") };
         let mut wanted = AckSegment {
             sack_count: 0,
             ace: 0,
             accecn: None,
             one_way: None,
             ack: line.number(),
-            ..said
+            ..sent
         };
         let mut sacks = Vec::new();
         while !line.words.is_empty() {
@@ -419,14 +419,14 @@ impl Stage for ReceiverStage {
                 "sack" => sacks = line.ranges(),
                 "ece" => wanted.ace = 1,
                 "ace" => {
-                    // What is not said of the option is as it is.
+                    // Parts of the option that the script does not name are not compared.
                     wanted.ace = line.number();
-                    wanted.accecn = said.accecn;
+                    wanted.accecn = sent.accecn;
                 }
                 "counters" => {
-                    let told = said.accecn.map(|option| option.bytes);
+                    let counters = sent.accecn.map(|option| option.bytes);
                     let wanted = line.counters();
-                    line.check(told == Some(wanted.bytes), format!("{told:?}"));
+                    line.check(counters == Some(wanted.bytes), format!("{counters:?}"));
                 }
                 "win" => wanted.window = line.number(),
                 "echo" => {
@@ -437,13 +437,13 @@ impl Stage for ReceiverStage {
             }
         }
         wanted.sack_count = sacks.len() as u8;
-        let blocks = &said.sacks[..usize::from(said.sack_count)];
-        line.check(said == wanted && blocks == sacks, format!("{said:?}"));
+        let blocks = &sent.sacks[..usize::from(sent.sack_count)];
+        line.check(sent == wanted && blocks == sacks, format!("{sent:?}"));
     }
 
     fn quiet(&self, line: &Line) {
-        if let Some(said) = self.said.front() {
-            line.fail(format!("unexpected before it: {said:?}"));
+        if let Some(sent) = self.sent.front() {
+            line.fail(format!("unexpected before it: {sent:?}"));
         }
     }
 
@@ -452,7 +452,7 @@ impl Stage for ReceiverStage {
     }
 
     fn on_deadline(&mut self, now: Time) {
-        self.said.extend(self.receiver.on_deadline(now));
+        self.sent.extend(self.receiver.on_deadline(now));
     }
 
     fn stop(&mut self, line: &Line) {

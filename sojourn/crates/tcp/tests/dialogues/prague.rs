@@ -1,4 +1,4 @@
-//! Prague through the sender: the bursts in which it sends, and its short segments at low rates.
+//! Prague through the sender: its bursts, and its short segments at low rates.
 
 use crate::player::{play, play_transfer};
 use crate::profiles::linux;
@@ -13,10 +13,10 @@ fn prague(variant: PragueVariant) -> TcpParams {
     })
 }
 
-/// A window of 12 in 1 ms, twice as fast in slow start, is 24 000 segments a second: 5.9 in 2^-12 s,
-/// 6 in 250 µs. The pace counts whole packets in Linux, of 1052 bytes, and payload in the draft: four
-/// segments take 39.608 or 41.667 µs each, those after the second ACK 29.706 or 31.250 µs. As nothing was
-/// paced before, half of it is made good.
+/// A window of 12 in 1 ms, twice as fast in slow start, is 24 000 segments a second: 5.9 in 2^-12
+/// s, 6 in 250 µs. Linux's pacing counts whole packets of 1052 bytes, the draft's counts payload:
+/// four segments take 39.608 or 41.667 µs each, those after the second ACK 29.706 or 31.250 µs. The
+/// first burst is late, since no pacing came before it, and half of its gaps is made up.
 #[test]
 fn what_the_pace_sends_in_a_quarter_of_a_millisecond_leaves_at_once() {
     for (variant, burst, after) in
@@ -52,7 +52,7 @@ fn one_segment_is_a_burst_where_two_take_longer() {
         +0.05 < ack 2 ace 5           # 2 · 12/50 ms: one in 2.083 ms
         > seq 10
         > nothing
-        @0.051041667 timer            # half of it is made good
+        @0.051041667 timer            # half of it is made up
         > seq 11
         @0.053125 timer
         > seq 12
@@ -60,9 +60,10 @@ fn one_segment_is_a_burst_where_two_take_longer() {
     );
 }
 
-/// udp_prague begins at 100 kbit/s, of which 25 ms hold two packets of 156 bytes, 12.48 ms apart. The
-/// first ACK makes the window 250 bytes, and then (20/25)² · 1000 · 156/250 more: 649. In the second half
-/// of a virtual RTT that is paced at 31 522 bytes a second, of which 12.5 ms are 394 bytes.
+/// udp_prague begins at 100 kbit/s, at which 25 ms hold two packets of 156 bytes, 12.48 ms apart.
+/// The first ACK makes the window 250 bytes and then adds (20/25)² · 1000 · 156/250: 649. In the
+/// second half of a virtual RTT the pacing rate for that is 31 522 bytes a second, and 12.5 ms are
+/// 394 bytes.
 #[test]
 fn at_low_rates_segments_are_short_and_a_transfer_takes_more_of_them() {
     let begins = "
@@ -75,7 +76,7 @@ fn at_low_rates_segments_are_short_and_a_transfer_takes_more_of_them() {
     ";
     play(&prague(PragueVariant::Udp), &format!("{begins} > seq 2 len 394"));
     let ends = "
-        > seq 2 len 188               # what is left of 500
+        > seq 2 len 188               # the rest of 500
         > nothing
         @0.04 < ack 3 ace 5
         > nothing
@@ -102,7 +103,7 @@ fn the_last_of_short_segments_has_psh() {
 
 #[test]
 fn a_segment_is_sent_again_as_long_as_it_was() {
-    // After a timeout packets are full ones.
+    // After a timeout packets are full-sized.
     play(
         &prague(PragueVariant::Udp).with(|p| p.recovery.tlp = false),
         "

@@ -15,7 +15,7 @@ pub fn counting() -> TcpParams {
     })
 }
 
-/// The same that takes each timeout and each loss for what it seems to be: no F-RTO, no undo.
+/// The same host, which accepts each timeout and each loss as real: no F-RTO, no undo.
 pub fn believing() -> TcpParams {
     counting().with(|p| {
         p.recovery.dsack = false;
@@ -24,7 +24,7 @@ pub fn believing() -> TcpParams {
     })
 }
 
-/// An RFC 5681 host with Linux's timer: Reno, SACK or not.
+/// An RFC 5681 host with Linux's timer: Reno, with or without SACK.
 pub fn reno(sack: bool) -> TcpParams {
     believing().with(|p| {
         p.congestion = CongestionKind::Reno;
@@ -34,7 +34,7 @@ pub fn reno(sack: bool) -> TcpParams {
     })
 }
 
-/// The same with a receiver that has room for so many segments.
+/// The same host with a receiver that has room for `segments` segments.
 pub fn room(segments: u64, params: TcpParams) -> TcpParams {
     let buffer = 2 * segments * u64::from(params.mss);
     params.with(|p| {

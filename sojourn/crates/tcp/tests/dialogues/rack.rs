@@ -1,25 +1,25 @@
-//! Losses by the time of sending, and probes for lost tails (RFC 8985). Re-expresses what Linux's
-//! packetdrill scripts tcp_rack, tcp_tlp and tcp_fast_recovery check.
+//! Losses by the time of sending, and probes for lost tails (RFC 8985). Re-expresses the checks of
+//! Linux's packetdrill scripts tcp_rack, tcp_tlp and tcp_fast_recovery.
 
 use crate::player::{play, play_transfer};
 use crate::profiles::{linux, room};
 use tcp::TcpParams;
 
-/// No probe goes before the timer.
+/// Linux without a probe before the timer.
 fn unprobing() -> TcpParams {
     linux().with(|p| p.recovery.tlp = false)
 }
 
 #[test]
 fn a_retransmission_lost_is_found_when_something_sent_later_arrives() {
-    // Where RFC 6675 waits for the timer. 1 is lost, and its copy. 12 left after the copy.
+    // RFC 6675 would wait for the timer. 1 and its copy are lost. 12 left after the copy.
     play(
         &linux(),
         "
         > seq 0..10
         +0.1 < ack 1
         > seq 10..12
-        +0.001 < ack 1 sack 2..5      # three: no waiting for reordering
+        +0.001 < ack 1 sack 2..5      # three: no wait for reordering
         > seq 1 again
         inflight == 8
         +0.1 < ack 1 sack 2..12
@@ -41,9 +41,9 @@ fn a_retransmission_lost_is_found_when_something_sent_later_arrives() {
 
 #[test]
 fn what_is_lost_of_a_recoverys_own_data_reduces_once_more() {
-    // 10 left after the loss of 0 was found, is lost, and was sent again before 0 arrives, whose
-    // copy was lost, too. The copy of 10 then tells nothing of whether the second reduction was
-    // needless (Linux).
+    // 10 left after the loss of 0 was detected. It is lost and retransmitted before 0 arrives,
+    // whose copy was lost too. The copy of 10 then proves nothing about whether the second
+    // reduction was needless (Linux).
     play(
         &linux(),
         "
@@ -72,7 +72,8 @@ fn what_is_lost_of_a_recoverys_own_data_reduces_once_more() {
 
 #[test]
 fn one_sack_and_a_quarter_of_the_least_rtt_make_a_loss() {
-    // Fewer than three are SACKed, so reordering gets min_rtt/4 = 25 ms, and the timer 2 ms more.
+    // Fewer than three are SACKed, so the reordering window is min_rtt/4 = 25 ms, and the timer
+    // adds 2 ms.
     play_transfer(
         &linux(),
         4000,
@@ -111,7 +112,8 @@ fn what_comes_within_the_reordering_window_was_not_lost() {
 
 #[test]
 fn after_reordering_three_sacks_are_not_enough() {
-    // 1 comes after 2: reordering was seen. Now 4 waits for its 25 ms, though 5 to 9 are SACKed.
+    // 1 arrives after 2: reordering is detected. Now 4 waits for its 25 ms, though 5 to 9 are
+    // SACKed.
     play(
         &room(10, unprobing()),
         "
@@ -133,9 +135,9 @@ fn after_reordering_three_sacks_are_not_enough() {
 
 #[test]
 fn a_duplicate_widens_the_window_of_the_next_delivery() {
-    // 1 comes after 2, so reordering was seen, and 3 and 4 are sent again too early: 5 is SACKed,
-    // and they had min_rtt/4 = 25 ms. The DSACKs deliver nothing new. With the next delivery the
-    // window is min_rtt/2.
+    // 1 arrives after 2, so reordering is detected. 3 and 4 are retransmitted too early: 5 is
+    // SACKed, and they had min_rtt/4 = 25 ms. The DSACKs deliver nothing new. With the next
+    // delivery the window is min_rtt/2.
     play(
         &room(40, unprobing()),
         "
@@ -165,7 +167,7 @@ fn a_duplicate_widens_the_window_of_the_next_delivery() {
 
 #[test]
 fn a_timeout_spares_what_was_sent_a_moment_ago() {
-    // The window opens 50 ms before the timer, which is less than the RTT: 3 is still on its way.
+    // The window opens 50 ms before the timer, which is less than the RTT: 3 is still in flight.
     let params = room(2, unprobing()).with(|p| p.growth.initial_window = 2);
     play(
         &params,
@@ -186,7 +188,7 @@ fn a_timeout_spares_what_was_sent_a_moment_ago() {
 #[test]
 fn a_lost_tail_is_found_by_a_probe_after_two_round_trips() {
     // tcp_tlp: ten segments, the last three are lost. 2 · 100 + 2 ms after the last ACK the last
-    // segment leaves again; its SACK shows the other two.
+    // segment leaves again; its SACK shows the other two losses.
     play_transfer(
         &linux(),
         10_000,
@@ -218,11 +220,11 @@ fn a_probe_sends_new_data_where_there_is_some_whatever_the_window_says() {
         +0.1 < ack 2
         > seq 10..14
         cwnd == 12
-        @0.3 timer                    # 2 left at 0: its 300 ms are over before two round trips
+        @0.3 timer                    # 2 left at 0: its 300 ms end before two round trips
         > seq 14
         inflight == 13
         retransmits == 0
-        @0.6 timer                    # the timer began anew with the probe
+        @0.6 timer                    # the timer restarted with the probe
         > seq 2 again
         timeouts == 1
         ",
@@ -231,8 +233,8 @@ fn a_probe_sends_new_data_where_there_is_some_whatever_the_window_says() {
 
 #[test]
 fn a_reduction_for_marks_forgets_the_probe_that_is_out() {
-    // The first probe is not answered yet when marks reduce cwnd. Another is sent all the same, when
-    // the timer of the first segment would expire, and that starts anew.
+    // The first probe is not answered yet when marks reduce cwnd. Another probe is sent all the
+    // same, when the timer of the first segment would expire. That timer restarts.
     let params = linux().with(|p| p.ecn = true);
     play(
         &params,
@@ -255,7 +257,7 @@ fn a_reduction_for_marks_forgets_the_probe_that_is_out() {
 
 #[test]
 fn a_lone_segment_waits_for_the_delayed_ack_too() {
-    // 2 · 100 + 200 ms is beyond the timer's 300, so the probe takes its place.
+    // 2 · 100 + 200 ms is beyond the timer's 300, so the probe replaces the timer.
     play_transfer(
         &linux(),
         2000,
@@ -276,7 +278,7 @@ fn a_lone_segment_waits_for_the_delayed_ack_too() {
 
 #[test]
 fn a_probe_reported_as_a_duplicate_costs_nothing() {
-    // The ACK was late, the tail was not lost: DSACK of the probe.
+    // The ACK was late and the tail was not lost: the ACK has a DSACK of the probe.
     play(
         &room(4, linux().with(|p| p.growth.initial_window = 4)),
         "
@@ -299,7 +301,7 @@ fn a_probe_reported_as_a_duplicate_costs_nothing() {
 
 #[test]
 fn a_probe_that_filled_a_hole_costs_half_the_window() {
-    // The same, but no duplicate is reported: the original was lost.
+    // The same case without a DSACK: the original was lost.
     play(
         &room(4, linux().with(|p| p.growth.initial_window = 4)),
         "
@@ -320,9 +322,9 @@ fn a_probe_that_filled_a_hole_costs_half_the_window() {
 
 #[test]
 fn a_copy_of_the_first_segment_has_the_whole_timer_before_it() {
-    // 1 is lost, and its copy, which is found at 301 ms; samples of 100, 101, 201 and 100 ms make
-    // srtt 111.142, in whole µs, and 214.125 ms more, the largest variation among them. From the first copy on
-    // it were 414.125 ms.
+    // 1 and its copy are lost, which is detected at 301 ms. Samples of 100, 101, 201 and 100 ms
+    // make srtt 111.142, in whole µs, plus 214.125 ms, the largest variation among them. From the
+    // first copy on it would be 414.125 ms.
     play(
         &linux(),
         "
@@ -345,8 +347,7 @@ fn a_copy_of_the_first_segment_has_the_whole_timer_before_it() {
 
 #[test]
 fn sacks_of_what_left_before_the_copy_put_the_timer_off() {
-    // A sample of 150 ms: srtt 106.25 ms and 200 ms more, from then on. 4 left before the copy
-    // of 0.
+    // A sample of 150 ms: srtt 106.25 ms plus 200 ms, from then on. 4 left before the copy of 0.
     play(
         &linux(),
         "
@@ -364,9 +365,9 @@ fn sacks_of_what_left_before_the_copy_put_the_timer_off() {
 
 #[test]
 fn an_ack_that_advances_and_sacks_judges_by_the_rtt_of_what_it_acknowledges() {
-    // As seen in a guest with Linux 6.12: 2 and 3 left at 100 ms, 4 and 5 30 ms later, which is
+    // As recorded in a guest with Linux 6.12: 2 and 3 left at 100 ms, 4 and 5 30 ms later, which is
     // more than min_rtt/4. 3 is lost, and 2 is acknowledged with the SACK of 4. By 4's RTT 3 would
-    // be lost at once; by 2's it has 25 ms, and the timer 2 ms more.
+    // be lost at once. By 2's RTT it has 25 ms, and the timer adds 2 ms.
     play(
         &linux().with(|p| p.growth.initial_window = 2),
         "
@@ -387,8 +388,8 @@ fn an_ack_that_advances_and_sacks_judges_by_the_rtt_of_what_it_acknowledges() {
 
 #[test]
 fn a_recovery_sends_nothing_beyond_its_window_but_its_first_segment() {
-    // The second recovery begins with 19, since all that is lost was sent again. When 16 is found
-    // lost, too, it waits until there is room (RFC 6937).
+    // The second recovery begins with 19, since all lost segments were retransmitted. When 16 is
+    // lost too, it waits until there is room (RFC 6937).
     play(
         &linux(),
         "

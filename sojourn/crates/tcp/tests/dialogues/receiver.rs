@@ -1,5 +1,4 @@
-//! The receiver: delayed ACKs, what is acknowledged at once, SACK blocks, which timestamp is
-//! echoed, ECN.
+//! The receiver: delayed ACKs, immediate ACKs, SACK blocks, echoed timestamps, ECN.
 
 use crate::player::play_receiver;
 use crate::profiles::linux;
@@ -10,7 +9,8 @@ fn patient() -> TcpParams {
     linux().with(|p| p.acks.quick_acks = 0)
 }
 
-/// A window that is open from the start: while it opens all is acknowledged at once.
+/// A window that is open from the start: while a window opens, every segment is acknowledged at
+/// once.
 fn open(quick_acks: u32) -> TcpParams {
     linux().with(|p| {
         p.acks.quick_acks = quick_acks;
@@ -71,7 +71,7 @@ fn a_gap_and_its_filling_are_acknowledged_at_once() {
         < seq 4
         > ack 6
         delivered == 6000
-        < seq 4 again                 # a copy: told of (RFC 2883)
+        < seq 4 again                 # a copy: reported (RFC 2883)
         > ack 6 sack 4..5
         delivered == 6000
         ",
@@ -99,8 +99,8 @@ fn the_latest_block_comes_first_and_three_fit_beside_a_timestamp() {
 
 #[test]
 fn the_earliest_segment_that_an_ack_covers_is_echoed() {
-    // RFC 7323 §4.3: so that a delayed ACK includes its delay in the RTT, and a hole's filler, not
-    // what lies beyond it, gives the sample.
+    // RFC 7323 §4.3: so that a delayed ACK includes its delay in the RTT, and the segment that
+    // fills a hole gives the sample, not a segment beyond it.
     play_receiver(
         &patient(),
         "
@@ -147,9 +147,9 @@ fn the_window_is_what_the_buffer_has_left_and_its_edge_stays() {
         "
         window == 10000
         < seq 1
-        > ack 0 sack 1..2 win 10000   # a kilobyte is held, but ten were offered
+        > ack 0 sack 1..2 win 10000   # a kilobyte is queued, but ten were offered
         < seq 0
-        > ack 2 win 8000              # nothing of it was read yet: the edge stays
+        > ack 2 win 8000              # none of it was read yet: the edge stays
         < seq 2..4
         > ack 4 win 9084              # (20000 - 1832)/2
         ",
@@ -158,8 +158,8 @@ fn the_window_is_what_the_buffer_has_left_and_its_edge_stays() {
 
 #[test]
 fn beyond_the_third_the_sacks_of_a_gap_wait_for_each_other() {
-    // Linux: a twentieth of the RTT, which 5 ms one way make 0.5 ms, at most
-    // tcp_comp_sack_delay_ns; and its slack of 0.1 ms.
+    // Linux: a twentieth of the RTT, at most tcp_comp_sack_delay_ns, plus its slack of 0.1 ms. 5 ms
+    // one way make 0.5 ms.
     play_receiver(
         &patient().with(|p| p.acks.sack_delay_ns = 1_000_000),
         "
@@ -188,7 +188,7 @@ fn beyond_the_third_the_sacks_of_a_gap_wait_for_each_other() {
 
 #[test]
 fn after_a_pause_and_after_a_duplicate_segments_are_acknowledged_one_by_one() {
-    // Linux: longer than its RTO, and any segment below what is expected next.
+    // Linux: a pause longer than its RTO, and any segment below the expected one.
     play_receiver(
         &open(2),
         "
@@ -241,8 +241,8 @@ fn what_is_pushed_is_acknowledged_at_once() {
 
 #[test]
 fn while_the_window_opens_all_is_acknowledged_at_once() {
-    // Linux: half of 20 000 bytes less a segment, two more with each that comes, up to 0.7 of what
-    // the one that has just come leaves: it takes 1832.
+    // Linux: half of 20 000 bytes less a segment. Each arriving segment adds two, up to 0.7 of the
+    // buffer less the segment that has just arrived, which takes 1832.
     play_receiver(
         &linux().with(|p| {
             p.acks.quick_acks = 1;
@@ -266,7 +266,7 @@ fn while_the_window_opens_all_is_acknowledged_at_once() {
 
 #[test]
 fn the_ack_of_a_filled_gap_is_one_of_the_three_that_go_at_once() {
-    // Linux counts it where it tells of a single segment and another gap is left.
+    // Linux counts it if it reports a single segment and another gap is left.
     play_receiver(
         &patient().with(|p| p.acks.sack_delay_ns = 1_000_000),
         "
@@ -303,7 +303,7 @@ fn the_delayed_ack_waits_for_a_tick() {
 
 #[test]
 fn where_segments_come_slowly_the_delay_grows_up_to_a_round_trip() {
-    // The first one was under way for 40 ms, so a round trip is 80.
+    // The first segment was in flight for 40 ms, so a round trip is 80 ms.
     play_receiver(
         &patient(),
         "
@@ -337,7 +337,7 @@ fn between_segments_that_come_slowly_the_delay_is_twice_their_distance_at_most()
         @0.172 < seq 2 stamp 0.072     # half of 56, and 36
         @0.236 timer
         > ack 3
-        @0.24 < seq 0 stamp 0.14 again # a duplicate: all is forgotten
+        @0.24 < seq 0 stamp 0.14 again # a duplicate: the estimate is reset
         > ack 3 sack 0..1
         @0.245 < seq 3 stamp 0.145
         @0.285 timer
@@ -363,8 +363,8 @@ fn without_a_longer_delay_it_stays_as_it_is() {
 
 #[test]
 fn a_block_that_was_forgotten_comes_back_as_a_fragment() {
-    // Linux remembers four. 2 to 4 is the fifth: what joins it is told of alone, until the next in
-    // the list touches it.
+    // Linux remembers four blocks. 2 to 4 is the fifth: a segment that joins it is reported alone,
+    // until the next block in the list touches it.
     play_receiver(
         &patient(),
         "
@@ -407,7 +407,7 @@ fn a_sack_that_waits_goes_before_a_third_block_can_push_one_out() {
         > nothing
         < seq 9 stamp 0.095
         > ack 2 sack 5..8 3..4
-        +0.01 < seq 10 stamp 0.105    # 9 is told of with the next segment, that waits by itself
+        +0.01 < seq 10 stamp 0.105    # 9 is reported with the next segment, whose SACK waits too
         > nothing
         +0.0006 timer
         > ack 2 sack 9..11 5..8 3..4
@@ -417,7 +417,7 @@ fn a_sack_that_waits_goes_before_a_third_block_can_push_one_out() {
 
 #[test]
 fn quick_acks_begin_with_the_first_segment_in_order_unless_one_beyond_a_gap_was_first() {
-    // Linux counts an ACK of what lies beyond a gap as the end of quick ACKs, if there were none
+    // Linux counts an ACK of a segment beyond a gap as the end of quick ACKs, if there were none
     // yet.
     let linux = patient().with(|p| p.acks.quick_acks = 16);
     play_receiver(
@@ -444,8 +444,8 @@ fn quick_acks_begin_with_the_first_segment_in_order_unless_one_beyond_a_gap_was_
 
 #[test]
 fn a_window_that_doubles_as_the_application_reads_is_told() {
-    // 100 000 bytes, half of them offered. Forty held take 40 · 2304: with the gap filled nothing
-    // is read yet, and what is left of the window is 9000; then all is read.
+    // 100 000 bytes, half of them offered. Forty queued segments take 40 · 2304. When the gap is
+    // filled none is read yet, and 9000 bytes of the window are left; then all are read.
     play_receiver(
         &patient().with(|p| {
             p.buffers.receive_buffer = 100_000;

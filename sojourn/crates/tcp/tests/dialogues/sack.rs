@@ -7,8 +7,8 @@ use crate::profiles::{counting, linux, reno, room};
 #[test]
 fn prr_sends_a_segment_for_each_that_arrives() {
     // packetdrill's prr-ss-10pkt-lost-1: ten segments, the first is lost. 7 = 0.7 · 10. With ten
-    // outstanding, one lost and three SACKed six are in flight, one short of ssthresh: one segment
-    // per SACK.
+    // outstanding, one lost and three SACKed, six are in flight, one less than ssthresh: one
+    // segment per SACK.
     play(
         &room(10, linux()),
         "
@@ -45,7 +45,7 @@ fn prr_sends_a_segment_for_each_that_arrives() {
 #[test]
 fn prr_above_ssthresh_sends_in_proportion() {
     // 20 in flight at the loss, ssthresh 14: seven segments for ten that arrive, so that the window
-    // comes down over the round trip, not at its start.
+    // falls over the round trip, not at its start.
     let params = room(20, linux().with(|p| p.growth.initial_window = 20));
     play(
         &params,
@@ -84,7 +84,7 @@ fn prr_below_ssthresh_climbs_in_slow_start_while_no_more_is_found_lost() {
         "
         > seq 0..20
         +0.1 < ack 0 sack 8..11
-        > seq 0..3 again              # three arrived: packet for packet, for losses were found
+        > seq 0..3 again              # three arrived: one for each, since losses were detected
         cwnd == 12
         < ack 0 sack 8..12
         > seq 3 again
@@ -135,7 +135,7 @@ fn several_holes_are_filled_in_order_and_nothing_that_arrived_is_sent_again() {
         > seq 14
         < ack 1 sack 6..14 2..4
         > seq 15
-        < ack 4 sack 6..14            # 1 has arrived; 4 and 5 are on their way
+        < ack 4 sack 6..14            # 1 has arrived; 4 and 5 are in flight
         > seq 16
         < ack 14
         > seq 17..19
@@ -148,7 +148,7 @@ fn several_holes_are_filled_in_order_and_nothing_that_arrived_is_sent_again() {
 
 #[test]
 fn an_ack_that_advances_may_tell_of_a_loss_too() {
-    // RFC 6675 counts segments SACKed, not ACKs: one ACK suffices.
+    // RFC 6675 counts SACKed segments, not ACKs: one ACK suffices.
     play(
         &reno(true),
         "
@@ -163,7 +163,7 @@ fn an_ack_that_advances_may_tell_of_a_loss_too() {
 
 #[test]
 fn the_echo_of_a_segment_sent_twice_is_no_duplicate() {
-    // RFC 6675 §2: an ACK without news in its SACK blocks is no duplicate. Such ACKs answer
+    // RFC 6675 §2: an ACK without news in its SACK blocks is not a duplicate. Such ACKs answer
     // spurious retransmissions.
     play(
         &reno(true),
@@ -184,7 +184,7 @@ fn the_echo_of_a_segment_sent_twice_is_no_duplicate() {
 #[test]
 fn a_lost_tail_is_found_by_the_rescue_retransmission() {
     // A transfer of ten segments; 0, 8 and 9 are lost. Nothing above 8 will be SACKed, so RFC
-    // 6675's rule 4 sends the last segment again, and its SACK shows 8 (rule 3).
+    // 6675's rule 4 retransmits the last segment, and its SACK shows the loss of 8 (rule 3).
     play_transfer(
         &counting(),
         10_000,
@@ -211,7 +211,7 @@ fn there_is_one_rescue_a_recovery() {
         &counting(),
         10_000,
         "
-        > seq 0..10                   # 0, 8 and 9 are lost, and what is sent of them again
+        > seq 0..10                   # 0, 8 and 9 are lost, and their retransmissions
         +0.1 < ack 0 sack 1..4
         > seq 0 again
         < ack 0 sack 1..8
@@ -229,8 +229,8 @@ fn there_is_one_rescue_a_recovery() {
 
 #[test]
 fn a_hole_below_too_few_sacks_is_sent_again_when_there_is_nothing_else() {
-    // 0 and 7 of ten are lost: two SACKs above 7 don't prove it, and no more will come. RFC 6675's
-    // rule 3.
+    // 0 and 7 of ten are lost: two SACKs above 7 don't prove its loss, and no more will come. RFC
+    // 6675's rule 3 applies.
     play_transfer(
         &counting(),
         10_000,
@@ -265,7 +265,7 @@ fn new_data_goes_before_what_is_doubtful() {
 
 #[test]
 fn a_retransmission_lost_waits_for_the_timer() {
-    // RFC 6675 §5.1: there is no RACK here. Everything else arrives, new data flows on.
+    // RFC 6675 §5.1: there is no RACK here. All other segments arrive, and new data leaves.
     play(
         &counting(),
         "

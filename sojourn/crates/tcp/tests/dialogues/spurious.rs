@@ -1,24 +1,24 @@
-//! Timeouts and retransmissions that prove needless: F-RTO (RFC 5682), Eifel (RFC 3522), DSACK (RFC
-//! 2883, RFC 3708), and the window that is given back. Re-expresses what packetdrill's scripts for
-//! Linux check (frto_ack_on_sack, frto_spurious, undo by timestamp and by DSACK).
+//! Needless timeouts and retransmissions: F-RTO (RFC 5682), Eifel (RFC 3522), DSACK (RFC 2883, RFC
+//! 3708), and the restored window. Re-expresses the checks of packetdrill's scripts for Linux
+//! (frto_ack_on_sack, frto_spurious, undo by timestamp and by DSACK).
 
 use crate::player::{play, play_transfer};
 use crate::profiles::{self, believing, room};
 use tcp::TcpParams;
 
-/// Linux without the tail loss probe, which would go before the timer.
+/// Linux without the tail loss probe, which would precede the timer.
 fn linux() -> TcpParams {
     profiles::linux().with(|p| p.recovery.tlp = false)
 }
 
-/// Linux without timestamps: F-RTO and DSACK are the only witnesses.
+/// Linux without timestamps: F-RTO and DSACK are the only evidence.
 fn stampless() -> TcpParams {
     linux().with(|p| p.timestamps = false)
 }
 
 #[test]
 fn an_echo_from_before_the_retransmission_undoes_a_timeout() {
-    // Eifel. The path stalls for a second; the originals arrive after all, so the ACK echoes the
+    // Eifel. The path stalls for a second. The originals arrive after all, so the ACK echoes the
     // stamp of 0's original, 0.
     play(
         &linux(),
@@ -66,8 +66,8 @@ fn an_echo_of_the_retransmission_proves_the_timeout() {
 
 #[test]
 fn without_timestamps_new_data_tells_a_spurious_timeout() {
-    // frto_spurious: the first ACK lets two new segments out; the second acknowledges an original,
-    // so nothing was lost.
+    // frto_spurious: the first ACK allows two new segments. The second acknowledges an original, so
+    // nothing was lost.
     play(
         &stampless(),
         "
@@ -92,7 +92,7 @@ fn without_timestamps_new_data_tells_a_spurious_timeout() {
 
 #[test]
 fn an_ack_of_more_than_was_sent_again_tells_at_once() {
-    // All ACKs were lost: the first one after the timeout covers segments that were sent once.
+    // All ACKs were lost: the first ACK after the timeout covers segments that were sent once.
     play(
         &stampless(),
         "
@@ -110,8 +110,8 @@ fn an_ack_of_more_than_was_sent_again_tells_at_once() {
 
 #[test]
 fn a_sack_of_an_original_after_a_timeout_undoes_it() {
-    // frto_ack_on_sack: 0 is lost indeed, but 3 and 4 arrive late; not everything was lost. Then 0
-    // is found in the usual way.
+    // frto_ack_on_sack: 0 is really lost, but 3 and 4 arrive late, so not all segments were lost.
+    // Then the loss of 0 is detected as usual.
     play(
         &stampless(),
         "
@@ -123,7 +123,7 @@ fn a_sack_of_an_original_after_a_timeout_undoes_it() {
         undos == 1
         cwnd == 10
         inflight == 10
-        +0.01 < ack 3 sack 3..4       # with the original of 0 its copy counts no more
+        +0.01 < ack 3 sack 3..4       # with the original of 0 its copy no longer counts
         > seq 10..17                  # 4..10 are out; SACKs grew cwnd by 3, and 0..3 by 3
         cwnd == 13
         ",
@@ -132,7 +132,7 @@ fn a_sack_of_an_original_after_a_timeout_undoes_it() {
 
 #[test]
 fn without_new_data_there_is_no_telling() {
-    // RFC 5682 §2.1 step 2b: a transfer's end. The usual recovery.
+    // RFC 5682 §2.1 step 2b: the end of a transfer. The usual recovery applies.
     play_transfer(
         &stampless(),
         10_000,
@@ -151,7 +151,7 @@ fn without_new_data_there_is_no_telling() {
 
 #[test]
 fn a_timeout_within_a_recovery_is_not_probed() {
-    // RFC 5682 §2.1 step 1: what SACKs have told of is lost.
+    // RFC 5682 §2.1 step 1: segments below a SACK are really lost.
     play(
         &room(20, stampless()),
         "
@@ -171,7 +171,7 @@ fn a_timeout_within_a_recovery_is_not_probed() {
 
 #[test]
 fn a_fast_retransmit_of_what_was_late_is_undone_by_its_stamp() {
-    // 0 is overtaken by four. Its ACK echoes its stamp, 0, which is older than the copy's.
+    // Four segments overtake 0. Its ACK echoes its stamp, 0, which is older than the copy's.
     play(
         &linux(),
         "
@@ -191,8 +191,8 @@ fn a_fast_retransmit_of_what_was_late_is_undone_by_its_stamp() {
 
 #[test]
 fn what_an_undo_cleared_is_not_found_lost_again() {
-    // 4 overtakes 0..4 by more than the reordering window. The undo takes them back: they are in
-    // flight, and what arrives later says nothing more about them.
+    // Segments overtake 0..4 by more than the reordering window. The undo clears their loss: they
+    // are in flight, and later arrivals prove nothing about them.
     play(
         &linux(),
         "
@@ -208,7 +208,7 @@ fn what_an_undo_cleared_is_not_found_lost_again() {
         inflight == 11
         ssthresh == none
         < ack 1 sack 4..10
-        > seq 13..23                  # SACKs grow cwnd, too, where more than three were overtaken
+        > seq 13..23                  # SACKs grow cwnd too, after more than three were overtaken
         cwnd == 16
         +0.2 < ack 1 sack 4..20
         > seq 23..43
@@ -235,7 +235,7 @@ fn what_an_undo_cleared_and_is_lost_waits_for_the_timer() {
         +0.1 < ack 1 sack 4..12
         > nothing
         retransmits == 1
-        @0.441625 timer                # 1..4 are lost indeed
+        @0.441625 timer                # 1..4 are really lost
         timeouts == 1
         > seq 1 again
         ",
@@ -265,7 +265,7 @@ fn in_a_reduction_for_marks_an_undo_ends_the_recovery_and_gives_nothing_back() {
 
 #[test]
 fn duplicates_reported_for_all_copies_undo_a_fast_retransmit() {
-    // Without timestamps the receiver's DSACK is the proof, here after the recovery is over.
+    // Without timestamps the receiver's DSACK is the proof, here after the end of the recovery.
     play(
         &stampless(),
         "
@@ -289,7 +289,7 @@ fn duplicates_reported_for_all_copies_undo_a_fast_retransmit() {
 
 #[test]
 fn duplicates_that_the_path_makes_are_no_proof() {
-    // As above, but two segments have come twice that were sent once: more duplicates than
+    // As above, but two segments that were sent once have arrived twice: more duplicates than
     // retransmissions.
     play(
         &stampless(),
@@ -347,7 +347,7 @@ fn after_an_ecn_echo_nothing_is_given_back() {
 
 #[test]
 fn who_believes_in_losses_sends_all_again() {
-    // The same stall without any of it: nine of ten are sent twice for nothing.
+    // The same stall without any of these mechanisms: nine of ten segments are sent twice in vain.
     play(
         &room(10, believing()),
         "

@@ -21,7 +21,7 @@ fn the_timer_doubles_each_time() {
         rto == 8
         timeouts == 3
         cwnd == 1
-        ssthresh == 7                 # the same data: reduced for once
+        ssthresh == 7                 # the same data: reduced only once
         ",
     );
 }
@@ -50,7 +50,7 @@ fn the_timer_doubles_up_to_its_bound() {
 
 #[test]
 fn without_timestamps_what_was_sent_twice_gives_no_sample_and_keeps_the_backoff() {
-    // Karn's rule: is it the ACK of the first copy or of the second?
+    // Karn's rule: the ACK may be for the first copy or the second.
     let params = reno(true).with(|p| {
         p.timestamps = false;
         p.growth.initial_window = 1;
@@ -80,7 +80,7 @@ fn timestamps_tell_the_copies_apart() {
         > seq 0
         @1 timer
         > seq 0 again
-        +0.1 < ack 1 echo 1           # of the second copy
+        +0.1 < ack 1 echo 1           # for the second copy
         rto == 0.3
         srtt == 0.1
         > seq 1..3
@@ -90,8 +90,8 @@ fn timestamps_tell_the_copies_apart() {
 
 #[test]
 fn an_echo_measures_in_whole_milliseconds() {
-    // Linux's stamps are of 1 ms (tcp_rtt_tsopt_us): sent in the 1000th, acknowledged in the 1100th.
-    // What was sent once is measured by its time of sending.
+    // Linux's stamps are in units of 1 ms (tcp_rtt_tsopt_us): sent in the 1000th, acknowledged in
+    // the 1100th. The RTT of a segment sent once follows from its time of sending.
     let params = reno(true).with(|p| p.growth.initial_window = 1);
     play(
         &params,
@@ -111,7 +111,7 @@ fn an_echo_measures_in_whole_milliseconds() {
 
 #[test]
 fn an_ack_of_several_segments_measures_the_first_whatever_it_echoes() {
-    // The ACK of 0 was lost: what comes next echoes 1.
+    // The ACK of 0 was lost: the next one echoes 1.
     let params = reno(true).with(|p| p.growth.initial_window = 1);
     play(
         &params,
@@ -203,7 +203,7 @@ fn after_a_timeout_all_is_sent_again_but_what_is_sacked() {
         +0.1 < ack 1 sack 6..7 3..4
         > seq 1..3 again
         cwnd == 2
-        +0.1 < ack 4 sack 6..7        # 1 and 2 are news, 3 was SACKed before
+        +0.1 < ack 4 sack 6..7        # 1 and 2 are new, 3 was SACKed before
         cwnd == 4
         > seq 4..6 again
         > seq 7..9 again
@@ -217,7 +217,7 @@ fn after_a_timeout_all_is_sent_again_but_what_is_sacked() {
 
 #[test]
 fn without_sack_slow_start_after_a_timeout_counts_acks() {
-    // 1..9 had arrived. The ACK of ten segments is no news of ten.
+    // 1..9 had arrived. The ACK of ten segments does not deliver ten.
     play(
         &reno(false),
         "
@@ -233,8 +233,8 @@ fn without_sack_slow_start_after_a_timeout_counts_acks() {
 
 #[test]
 fn a_timeout_in_recovery_does_not_reduce_twice() {
-    // 0.7 · 10 = 7; PRR has cwnd at 7 when the timer goes off, but this window of data was reduced
-    // for.
+    // 0.7 · 10 = 7. PRR has cwnd at 7 when the timer expires, but this window of data has already
+    // reduced ssthresh.
     play(
         &counting(),
         "
@@ -278,7 +278,7 @@ fn a_loss_during_slow_start_after_a_timeout_waits_for_its_end() {
         @1 timer
         > seq 0 again
         +0.1 < ack 10
-        > seq 10..15                  # ssthresh is 5, all ten were news
+        > seq 10..15                  # ssthresh is 5, all ten were new
         cwnd == 6
         > seq 15
         < ack 10 sack 11..14          # after recover: a new loss
@@ -307,8 +307,8 @@ fn a_stopped_sender_waits_for_its_acks_only() {
 
 #[test]
 fn the_timer_goes_off_with_a_tick_of_its_clock() {
-    // HZ 250: 1 s is 250 ticks, more than 63, so with every eighth: 1.024 s. Backed off, 2 s are
-    // 500, still fewer than 504.
+    // HZ 250: 1 s is 250 ticks, more than 63, so it expires at every eighth tick: 1.024 s. Backed
+    // off, 2 s are 500, still fewer than 504.
     let params = believing().with(|p| p.timers.timer_tick_ns = 4_000_000);
     play(
         &params,

@@ -64,7 +64,8 @@ fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_qu
 
 #[test]
 fn fewer_than_three_samples_a_round_make_it_reno() {
-    // All of a round is acknowledged by one ACK: one sample. A window acknowledged earns a segment.
+    // One ACK acknowledges a whole round: one sample. An acknowledged window grows cwnd by one
+    // segment.
     let params = vegas(counting()).with(|p| p.growth.initial_ssthresh = Some(2));
     play(
         &params.with(|p| p.growth.initial_window = 2),
@@ -116,10 +117,10 @@ fn without_timestamps_one_timed_segment_a_round_is_enough() {
 
 #[test]
 fn an_ack_of_what_was_sent_twice_measures_by_its_echo_in_whole_milliseconds() {
-    // tcp_ack_update_rtt hands tcp_rtt_tsopt_us to pkts_acked. The path takes 3.9 ms; the
+    // tcp_ack_update_rtt passes tcp_rtt_tsopt_us to pkts_acked. The path takes 3.9 ms. The
     // retransmission leaves at 4.05 ms and its ACK arrives at 7.95: 7 - 4 = 3 ms, which is the base
-    // RTT from now on. At a cwnd of ten 10 · 0.9/3 = 2.99 segments seem to be queued, which is as
-    // many as Vegas wants, so it never grows.
+    // RTT from now on. At a cwnd of ten 10 · 0.9/3 = 2.99 segments seem to be queued, the number
+    // that Vegas wants, so it never grows.
     play(
         &vegas(linux()).with(|p| p.growth.initial_window = 20),
         "

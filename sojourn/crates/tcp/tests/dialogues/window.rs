@@ -1,4 +1,4 @@
-//! Windows: the receiver's, the profile's bound, and the growth of cwnd against them. Pacing.
+//! Windows: the receiver's, the profile's bound, and the growth of cwnd against both. Pacing.
 
 use crate::player::{play, play_transfer};
 use crate::profiles::{linux, reno, room};
@@ -21,14 +21,14 @@ fn the_receive_window_limits() {
 
 #[test]
 fn the_right_edge_never_moves_left() {
-    // RFC 9293 §3.8.6: what was offered once stays offered.
+    // RFC 9293 §3.8.6: an offered window stays offered.
     play(
         &room(10, linux()),
         "
         > seq 0..10
         +0.1 < ack 1 win 20000
         > seq 10..12
-        < ack 2 win 3000              # 5 would be the edge; 21 it is
+        < ack 2 win 3000              # the edge would be 5; it stays 21
         > seq 12..14
         < ack 10
         > seq 14..21
@@ -75,8 +75,8 @@ fn the_bound_of_the_profile_limits_like_a_receive_window() {
 
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
-    // In congestion avoidance not at all (RFC 7661); in slow start up to twice what is in flight,
-    // as Linux.
+    // An unused cwnd does not grow in congestion avoidance (RFC 7661). In slow start it grows up to
+    // twice the segments in flight, as in Linux.
     let slow = reno(true).with(|p| p.growth.max_window = Some(8));
     play(
         &slow,
@@ -138,8 +138,8 @@ fn reno_grows_by_a_segment_each_round_trip() {
 
 #[test]
 fn pacing_spreads_the_window_over_the_round_trip() {
-    // The first window leaves at once: nothing is known of the RTT. Then 2 · 12/100 ms: a segment
-    // each 4.1667 ms.
+    // The first window leaves at once, since the RTT is unknown. Then 2 · 12/100 ms: a segment each
+    // 4.1667 ms.
     let params = linux().with(|p| p.growth.pacing = true);
     play(
         &params,

@@ -1,15 +1,15 @@
-//! The same cases for version 1, whose Up and Down are the phases of 5/4 and 3/4. What a case asks for
-//! is asked for as it stands, so version 1 fails some: the draft means to mend them. docs/tcp.md has
-//! the table, which the last test here writes.
+//! The same cases for version 1, whose Up and Down are the phases of 5/4 and 3/4. The cases are
+//! unchanged, so version 1 fails some: the draft means to correct these. docs/tcp.md contains the
+//! table, which the last test here checks.
 
 use super::*;
 use std::panic::catch_unwind;
 
-/// The phases of ProbeBW's cycle, of 5/4 and 3/4.
+/// The phases of ProbeBW's cycle with gains of 5/4 and 3/4.
 const UP: usize = 0;
 const DOWN: usize = 1;
 
-/// With room for two BDPs, as `Path::v3`.
+/// Version 1 over a path with a queue of two BDPs, as in `Path::v3`.
 fn v1(mbit: f64, rtt_ms: u64) -> Path {
     Path::new(CongestionKind::Bbr, mbit, rtt_ms, Path::v3(mbit, rtt_ms).buffer)
 }
@@ -61,7 +61,7 @@ fn case_5() {
     path.until(5.0, "Up ends", |path| path.bbr().phase() != Some(UP));
     let rounds = path.bbr().rounds() - began;
     assert_eq!((path.bbr().phase(), path.dropped), (Some(DOWN), 0));
-    assert!(rounds >= 3, "Up took {rounds} round trips, so no plateau was seen");
+    assert!(rounds >= 3, "Up took {rounds} round trips, so there was no plateau");
 }
 
 fn case_6() {
@@ -106,7 +106,7 @@ fn case_11() {
     path.run(3.0);
     path.write(0.0);
     path.until(2.0, "it is idle", |path| path.in_flight() == 0.0);
-    // Longer than its ten seconds.
+    // Longer than version 1's ten seconds.
     path.now += Span::from_secs(11);
     path.writes = None;
     path.pump();
@@ -203,18 +203,18 @@ fn case_20() {
     assert!(path.bbr().in_startup());
 }
 
-/// What version 1 makes of a case.
+/// The result of a case for version 1.
 enum V1 {
     Passes(fn()),
-    /// It ends with this.
+    /// The case fails with this message.
     Fails(fn(), &'static str),
-    /// It lacks what the case looks at.
+    /// Version 1 lacks the subject of the case.
     Lacks,
 }
 
 use V1::{Fails, Lacks, Passes};
 
-/// In the draft's order: what a case looks at, the case for version 3, and for version 1.
+/// In the draft's order: the title of a case, the case for version 3, and its result for version 1.
 const CASES: [(&str, fn(), V1); 22] = [
     ("Startup ends on a plateau", case_1_startup_ends_on_a_bandwidth_plateau, Passes(case_1)),
     (
@@ -288,7 +288,7 @@ const CASES: [(&str, fn(), V1); 22] = [
     ),
 ];
 
-/// How a case ends that panics.
+/// The message of a case that panics.
 fn failure(case: fn()) -> Option<String> {
     let message = catch_unwind(case).err()?;
     let text = message.downcast_ref::<String>().cloned();
@@ -299,7 +299,7 @@ fn verdict(failed: bool) -> &'static str {
     if failed { "fail" } else { "pass" }
 }
 
-/// Runs all, for both versions: each row of the page says how they ended.
+/// Runs all cases for both versions. Each row of the page must contain the results.
 #[test]
 fn version_1_fails_what_version_3_mends_and_the_page_says_so() {
     let page = include_str!("../../../../../../docs/tcp.md");
@@ -307,11 +307,11 @@ fn version_1_fails_what_version_3_mends_and_the_page_says_so() {
         let v1 = match v1 {
             Lacks => "",
             Passes(case) | Fails(case, _) => {
-                let found = failure(case);
+                let message = failure(case);
                 let wanted = if let Fails(_, wanted) = v1 { Some(wanted) } else { None };
-                let alike = found.as_deref().zip(wanted).is_some_and(|(a, b)| a.contains(b));
-                assert!(alike || (found.is_none() && wanted.is_none()), "{number}: {found:?}");
-                verdict(found.is_some())
+                let alike = message.as_deref().zip(wanted).is_some_and(|(a, b)| a.contains(b));
+                assert!(alike || (message.is_none() && wanted.is_none()), "{number}: {message:?}");
+                verdict(message.is_some())
             }
         };
         let cell = if v1.is_empty() { " |".to_owned() } else { format!(" {v1} |") };
