@@ -10,8 +10,8 @@
 //! - each segment while the window opens.
 //!
 //! The application reads at once, but after the kernel has acknowledged. The parts: `pending` is
-//! the ACK that is due later, `policy` has quick ACKs, the delay of a delayed ACK and the
-//! compression of SACKs, `reassembly` the out-of-order queue, `window` the receive window.
+//! the ACK that is due later. `policy` has quick ACKs, delayed ACKs and the compression of SACKs.
+//! `reassembly` is the out-of-order queue, and `window` the receive window.
 //!
 //! Sources: RFC 5681 §4.2 (delayed ACKs), RFC 2018 (SACK), RFC 2883 (DSACK), RFC 7323 §4.3
 //! (TS.Recent), RFC 3168 §6.1.3 (ECE); Linux net/ipv4/tcp_input.c, whose functions the comments

@@ -209,7 +209,8 @@ mod tests {
 
     #[test]
     fn an_alarm_set_as_one_goes_off_is_a_tick_less_ahead() {
-        // 2016 ms are 504 ticks; from there on the wheel's steps are 256 ms. 4032 is 2048 ms.
+        // 2016 ms are 504 ticks: from there on the wheel's steps are 256 ms, and from 4032 ticks on
+        // 2048 ms.
         for (set, span, from_outside, from_within) in [
             (3968, 2016, 6144, 6016),
             (3968, 2012, 5984, 5984),

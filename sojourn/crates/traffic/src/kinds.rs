@@ -2,10 +2,10 @@
 //! tables list it, and the engines that can send it.
 //!
 //! `traffic_kinds!` turns each declaration into a member of `TrafficKind` and its record. All other
-//! code either matches `TrafficKind` exhaustively or reads the record: the scenario language
-//! (crates/scenario, whose macro `flows!` lists the keys of each kind), the realised scenario
-//! (`sim::Traffic`), the numbers of a seed (crates/metrics), and Python (`sojourn.traffic`). So a
-//! kind that is declared only here does not compile there.
+//! code either matches `TrafficKind` exhaustively or reads the record. It is in the scenario
+//! language (crates/scenario, whose macro `flows!` lists the keys of each kind), the realised
+//! scenario (`sim::Traffic`), the numbers of a seed (crates/metrics), and Python
+//! (`sojourn.traffic`). So a kind that is declared only here does not compile there.
 
 /// The packets of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -180,7 +180,7 @@ impl Bbr {
         }
     }
 
-    /// The segments that Linux would pass to the card at a time, whether or not TSO is on.
+    /// The segments that Linux would pass to the card at a time, even if it may not.
     fn tso_segs_goal(&self) -> u32 {
         let least = if self.pacing_rate < ONE_SEGMENT_RATE { 1 } else { 2 };
         let of_a_ms = (self.pacing_rate >> 10).min(MAX_TSO_BYTES) / self.mss;

@@ -4,10 +4,10 @@
 //! The model is the largest delivery rate of two probing cycles and the least RTT of ten seconds.
 //! *Long term*: a probe that loses more than 2 % of a flight sets `inflight_longterm`, the largest
 //! safe number in flight. *Short term*: a round trip with a loss outside a probe sets
-//! `bw_shortterm` and `inflight_shortterm`, and reduces them at most to 0.7. ProbeBW cycles through
-//! *Down* (0.9 of the rate), *Cruise*, *Refill* (a round trip without the short-term bounds) and
-//! *Up* (5/4), every two to three seconds or as often as Reno would. ProbeRTT halves the segments
-//! in flight for 200 ms if five seconds gave no lower RTT.
+//! `bw_shortterm` and `inflight_shortterm`, which it reduces by a factor of at least 0.7. ProbeBW
+//! cycles through *Down* (0.9 of the rate), *Cruise*, *Refill* (a round trip without the short-term
+//! bounds) and *Up* (5/4). A cycle takes two to three seconds, or as long as Reno's. ProbeRTT
+//! halves the segments in flight for 200 ms if five seconds gave no lower RTT.
 //!
 //! Source: draft-ietf-ccwg-bbr of 3 August 2026, whose names this file uses. Choices where it
 //! leaves one: gains are those of its table. Drain ends in the round after three. The loss rate of

@@ -419,7 +419,7 @@ impl HyStart {
         let ends = self.ack_train_is_long(sample, delay_min, cwnd)
             | self.delay_has_increased(rtt, delay_min);
         self.searching = !ends;
-        found
+        ends
     }
 
     /// HYSTART_ACK_TRAIN: the ACKs since the start of the round span more than half of delay_min,

@@ -183,7 +183,7 @@ mod tests {
         let ack = |plus: &mut HystartPlusPlus| {
             plus.current_round_min_rtt = Span::from_millis(90);
             plus.rtt_sample_count += 1;
-            plus.judge();
+            plus.update_css();
             plus.css.is_some()
         };
         assert_eq!(

@@ -16,9 +16,9 @@
 //!
 //! Choices that the RFC leaves: no slow start (its pseudo-code has none; ns-3's overruns the queue
 //! once before the first delay is used); an ECN echo counts as a loss; an ACK brings one delay
-//! sample, of the newest segment that it answers, even if it acknowledges two. Deviations: delay
-//! samples of a fast recovery are ignored; CTO is the sender's RTO. ns-3 subtracts clocks of a
-//! millisecond, and its delay is that of the earliest segment plus the receiver's delay of the ACK.
+//! sample, that of the newest segment, even if it acknowledges two. Deviations: delay samples of a
+//! fast recovery are ignored; CTO is the sender's RTO. ns-3 subtracts clocks of a millisecond, and
+//! its delay is that of the earliest segment plus the receiver's delay of the ACK.
 
 use super::{Ack, Congestion, CongestionControl, Signal};
 use crate::TcpParams;

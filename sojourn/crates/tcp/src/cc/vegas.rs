@@ -31,9 +31,9 @@
 //! whose names the fields have. Deviations from the paper: no retransmission before the third
 //! duplicate (§3.1, by a fine-grained clock); a loss halves cwnd, while the paper reduces it by a
 //! quarter. Deviation from Linux: cwnd · (rtt - base_rtt) does not overflow (2^32: 4295 segments
-//! over a second of queue). ns-3 rounds cwnd · base_rtt/rtt down before it subtracts, and takes
-//! base_rtt from the SYN, which is short and answered at once. With delayed ACKs ns-3 computes a
-//! diff of two segments when none is queued, and a lone flow stays at half the link.
+//! over a second of queue). In ns-3 cwnd · base_rtt/rtt is rounded down before the subtraction, and
+//! base_rtt follows from the SYN, which is short and answered at once. With delayed ACKs ns-3
+//! computes a diff of two segments when none is queued, and a lone flow stays at half the link.
 
 use super::{
     Ack, AckSample, Congestion, CongestionControl, CwndCnt, Needs, Signal, reno_cong_avoid,

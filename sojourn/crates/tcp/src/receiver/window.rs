@@ -1,9 +1,9 @@
 //! The receive window: the part of the buffer that is offered, and the growth of both.
 //!
-//! The buffer grows by dynamic right-sizing: a sender that may double its window every RTT needs,
-//! one RTT later, twice the bytes that it delivered in the last RTT. The RTT is the age of the
-//! stamps that data echo: the least sample, which rises by eighths. The window does not open at
-//! once to all that the buffer allows: each arriving segment opens it by two segments.
+//! The buffer grows by dynamic right-sizing. A sender may double its window every RTT, so the next
+//! RTT needs room for twice the bytes of the last one. The RTT is the age of the stamps that data
+//! echo: the least sample, which rises by eighths. The window does not open at once to all that the
+//! buffer allows: each arriving segment opens it by two segments.
 //!
 //! Sources: RFC 9293 §3.8.6; Fisk and Feng, "Dynamic Right-Sizing in TCP" (2001), with Linux's
 //! arithmetic (tcp_rcv_space_adjust, tcp_rcv_rtt_update, tcp_grow_window). The fields have Linux's
@@ -216,8 +216,8 @@ impl Window {
         self.new_window(rmem) >= self.rcv_wnd
     }
 
-    /// tcp_cleanup_rbuf: a window update is worth an ACK if the remaining window is at most half of
-    /// the buffer's room, and at most half of the window that could be offered.
+    /// tcp_cleanup_rbuf: a window update is worth an ACK if the remaining window is small. It must
+    /// be at most half of the buffer's room, and at most half of the window that could be offered.
     #[cold]
     pub fn update_is_worthwhile(&self, rmem: u64, delivered: u64) -> bool {
         let left = self.right_edge.saturating_sub(delivered).saturating_mul(2);
@@ -346,9 +346,9 @@ impl Window {
         self.grow_buffer(wanted + growth + beyond);
     }
 
-    /// Linux 7.3 (tcp_data_queue_ofo): at each arrival beyond a gap the buffer must have room for
-    /// twice the bytes of the last RTT, and for all data up to the last byte that has arrived,
-    /// `beyond` RCV.NXT.
+    /// Linux 7.3 (tcp_data_queue_ofo): at each arrival beyond a gap the buffer grows to have room
+    /// for twice the bytes of the last RTT. It must also have room up to the last byte that has
+    /// arrived, `beyond` RCV.NXT.
     #[cold]
     pub fn on_out_of_order(&mut self, beyond: u64) {
         if self.right_sizing == RightSizing::Linux612 || !self.may_grow() {

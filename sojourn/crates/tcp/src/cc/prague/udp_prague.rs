@@ -172,8 +172,7 @@ impl UdpPrague {
         self.state = State::Loss(reduction);
     }
 
-    /// Whether the application uses at least half of the window. A paced flow rarely fills its
-    /// cwnd.
+    /// Whether the application uses at least half of the window. cwnd does not stop a paced flow.
     fn is_used(&self, event: &AckEvent, packets: u32) -> bool {
         let in_flight = f64::from(event.in_flight + packets) * self.packet;
         2.0 * in_flight >= self.window
