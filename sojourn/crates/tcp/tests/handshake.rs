@@ -232,7 +232,7 @@ fn an_accecn_syn_ack_reflects_how_the_syn_came() {
     assert_eq!(reflected(&dctcp, Ecn::NotEct), (0b010, Ecn::NotEct));
     let prague = accecn().with(|p| p.congestion = CongestionKind::Prague);
     assert_eq!(reflected(&prague, Ecn::Ect1), (0b011, Ecn::Ect1));
-    assert_eq!(reflected(&prague, Ecn::Ect0), (0b100, Ecn::Ect1), "which Linux lets pass");
+    assert_eq!(reflected(&prague, Ecn::Ect0), (0b100, Ecn::Ect1), "which Linux accepts");
     assert_eq!(reflected(&prague, Ecn::NotEct), (0b010, Ecn::NotEct), "bleached");
 }
 
@@ -467,7 +467,7 @@ fn without_accecn_prague_is_reno_without_ecn_and_without_a_pace() {
         assert_eq!((sender.ssthresh_bytes(), sender.stats().fast_recoveries), (Some(5 * mss), 1));
     }
     let syn = burst(&mut Sender::new(&prague.with(|p| p.accecn = false), None), at(0))[0];
-    assert!(!syn.cwr, "nor does it ask for less");
+    assert!(!syn.cwr, "it does not ask for RFC 3168 either");
 }
 
 /// The behaviour of Linux 7.3 at either end (recordings/accecn-linux-7.3.txt, made by
@@ -577,7 +577,7 @@ mod recorded {
             let words: Vec<&str> = line.split_whitespace().collect();
             let numbers: Vec<i32> =
                 words[2..].iter().filter_map(|word| word.parse().ok()).collect();
-            let (played, linux) = numbers.split_first_chunk::<5>().expect("five are played");
+            let (played, linux) = numbers.split_first_chunk::<5>().expect("a line has five inputs");
             let (params, is_client) = (params(words[1]), words[0] == "client");
             if is_impossible(words[1], is_client, *played) {
                 continue;

@@ -55,9 +55,9 @@ impl Table {
         let waiting = |entry: &Entry| !entry.sacked && entry.lost && !entry.resent;
         let first = (self.una..self.entries.len()).find(|&i| waiting(&self.entries[i]));
         let entry = &mut self.entries[seq];
-        assert!(!entry.sacked, "{seq} has arrived and is sent again");
+        assert!(!entry.sacked, "{seq} has arrived and is retransmitted");
         match first {
-            Some(first) => assert_eq!(seq, first, "lost segments are sent again in order"),
+            Some(first) => assert_eq!(seq, first, "lost segments are retransmitted in order"),
             None => assert!(!entry.lost, "{seq} is sent a third time"),
         }
         // NextSeg's rule 1, and rule 3, after which the segment counts as lost and retransmitted.
@@ -211,7 +211,7 @@ impl World {
                 );
                 self.syns_again += u64::from(segment.syn && self.sender.stats().timeouts > 0);
                 if segment.syn || self.answers == 0 {
-                    assert_eq!((una, nxt), (0, 0), "a handshake goes before data");
+                    assert_eq!((una, nxt), (0, 0), "a handshake precedes data");
                 } else {
                     self.answers -= 1;
                 }
@@ -258,7 +258,7 @@ impl World {
         assert!(forced <= 1, "one retransmission may leave a full window, the first");
         let (una, nxt) = self.sender.outstanding();
         assert!(una == nxt || self.sender.deadline().is_some());
-        assert!(self.sender.poll(self.now).is_none(), "none is none");
+        assert!(self.sender.poll(self.now).is_none(), "poll returned None before");
     }
 
     /// Whether the table applies. ns-2's Sack1 counts differently from RFC 6675; an undo moves the

@@ -839,7 +839,7 @@ mod tests {
         assert_eq!(
             step(10_000, 100, 74),
             (false, 74),
-            "as Linux counts, 2500 jiffies are not more"
+            "2500 jiffies do not exceed the window, as in Linux"
         );
         assert_eq!(step(10_004, 110, 74), (true, 4));
         // The time starts once four segments are left, at 2502 jiffies. It lasts 50 jiffies, and
@@ -848,7 +848,7 @@ mod tests {
         assert_eq!(step(10_100, 300, 5), (true, 4), "a round trip is over");
         assert_eq!(step(10_208, 310, 5), (true, 4));
         assert!(!step(10_212, 311, 5).0);
-        assert!(bbr.limits_itself(), "the last ACK is one of that time");
+        assert!(bbr.limits_itself(), "the last ACK belongs to ProbeRTT");
         assert!(bbr.cwnd >= 74 && bbr.min_rtt_us == Some(41_000));
     }
 
@@ -866,7 +866,7 @@ mod tests {
         bbr.on_rate_sample(&lossy(100, 100, 60, 3));
         assert_eq!((bbr.cwnd, bbr.rate()), (60, rate), "59 in flight and the one acknowledged");
         bbr.on_rate_sample(&lossy(101, 101, 40, 0));
-        assert_eq!(bbr.cwnd, 60, "it does not fall with what is in flight");
+        assert_eq!(bbr.cwnd, 60, "cwnd does not fall with the segments in flight");
         bbr.on_rate_sample(&lossy(150, 140, 40, 0));
         assert_eq!(bbr.cwnd, 61, "a round trip later it grows again");
         bbr.on_rate_sample(&ack(160, 1, 33, 40, (141, 40)));
@@ -896,7 +896,7 @@ mod tests {
             // 20 segments in 40 ms.
             assert!(!bbr.policer.detected || bbr.policer.bw == 20 * BW_UNIT / 40_000);
         }
-        panic!("the policer of round {found_at:?} is never doubted");
+        panic!("the policer of round {found_at:?} never expires");
     }
 
     #[test]

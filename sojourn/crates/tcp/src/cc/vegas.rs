@@ -503,7 +503,7 @@ mod tests {
         vegas.on_delivered(&sampled(Span::from_millis(90)));
         assert_eq!(vegas.base_rtt, 90_001);
         ack(&mut vegas, 130, 200);
-        assert_eq!(vegas.cnt_rtt, 0, "the round begins behind the recovery");
+        assert_eq!(vegas.cnt_rtt, 0, "the round begins after the recovery");
     }
 
     #[test]

@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(fits(1, Ecn::Ect0, TIMESTAMPS), (Some((3, 12)), 1));
         assert_eq!(fits(2, Ecn::Ect0, TIMESTAMPS), (None, 2), "ECT(0) is the third counter");
         assert_eq!(fits(2, Ecn::Ce, TIMESTAMPS), (Some((2, 8)), 2));
-        assert_eq!(fits(3, Ecn::Ce, TIMESTAMPS), (Some((2, 8)), 2), "a block is given up");
+        assert_eq!(fits(3, Ecn::Ce, TIMESTAMPS), (Some((2, 8)), 2), "one block makes room");
         assert_eq!(fits(3, Ecn::Ect0, TIMESTAMPS), (None, 3), "in vain");
         assert_eq!(fits(3, Ecn::Ect1, TIMESTAMPS), (Some((2, 8)), 2));
         assert_eq!(fits(MAX_SACK_BLOCKS as u8, Ecn::Ect0, 0), (Some((3, 12)), 3));
@@ -265,10 +265,10 @@ mod tests {
     fn a_counter_that_an_option_has_carried_is_not_needed_in_the_next() {
         let mut accurate = Accurate::default();
         let mut option = |sacks| accurate.option(sacks, TIMESTAMPS).0.map(|option| option.fields);
-        assert_eq!(option(2), Some(2), "nothing has come: two counters fit");
+        assert_eq!(option(2), Some(2), "nothing has arrived: two counters fit");
         accurate.on_segment(Ecn::Ect0, 0);
         let mut option = |sacks| accurate.option(sacks, TIMESTAMPS).0.map(|option| option.fields);
-        assert_eq!(option(2), Some(2), "nor have bytes");
+        assert_eq!(option(2), Some(2), "no bytes have arrived either");
         accurate.on_segment(Ecn::Ect0, 1);
         let mut option = |sacks| accurate.option(sacks, TIMESTAMPS).0.map(|option| option.fields);
         assert_eq!(option(2), None, "ECT(0) is the third counter, and does not fit");

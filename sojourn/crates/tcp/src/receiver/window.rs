@@ -419,7 +419,7 @@ mod tests {
         window.resize_buffer(20_000, 0, 0);
         assert_eq!((window.rcvbuf, window.full_space), (336_000, 168_000));
         window.resize_buffer(40_000, 0, 0);
-        assert_eq!(window.rcvbuf, 336_000, "no more than the round before: nothing new");
+        assert_eq!(window.rcvbuf, 336_000, "no more than in the last round: no growth");
     }
 
     #[test]

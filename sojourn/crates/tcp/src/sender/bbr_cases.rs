@@ -143,7 +143,7 @@ impl Path {
             .min(arrival)
             .min(front(self.back.front().map(|&(at, _)| at)))
             .min(self.next_write());
-        assert_ne!(next, Time::NEVER, "nothing is left to happen");
+        assert_ne!(next, Time::NEVER, "no event is left");
         self.now = self.now.max(next);
         if self.free_at.is_some_and(|at| at <= self.now) {
             self.free_at = None;
@@ -351,7 +351,7 @@ fn case_6_up_ends_on_loss_when_application_limited() {
     path.write(0.5 * path.link());
     // Segments that left earlier are not application-limited.
     let end = path.sender.nxt;
-    path.until(1.0, "all is application-limited", |path| path.sender.una > end);
+    path.until(1.0, "all segments are application-limited", |path| path.sender.una > end);
     assert_eq!(path.phase(), Phase::Up);
     path.loses = every(10);
     path.until(1.0, "Up ends", |path| path.phase() != Phase::Up);
@@ -366,7 +366,7 @@ fn case_7_up_and_startup_never_end_when_application_limited_without_loss() {
     path.reach(Phase::Up);
     path.write(0.3 * path.link());
     path.until(20.0, "Up ends", |path| path.phase() != Phase::Up);
-    assert_eq!(path.phase(), Phase::ProbeRtt, "five seconds without a lower RTT, and nothing else");
+    assert_eq!(path.phase(), Phase::ProbeRtt, "after only five seconds without a lower RTT");
     let mut path = Path::v3(50.0, 40);
     path.write(0.3 * path.link());
     path.until(20.0, "Startup ends", |path| path.phase() != Phase::Startup);

@@ -34,7 +34,7 @@ fn a_change_of_the_field_is_acknowledged_at_once_and_tells_by_how_much() {
         < seq 3 ce
         > nothing
         < seq 4
-        > ack 5 ace 7 counters 1 2000 3001      # none of its own for the delayed one
+        > ack 5 ace 7 counters 1 2000 3001      # no separate ACK for the delayed one
         < seq 5 ect1
         > ack 6 ace 7 counters 1001 2000 3001
         ",

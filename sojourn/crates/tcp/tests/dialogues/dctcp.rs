@@ -33,7 +33,7 @@ fn where_marks_begin_and_end_what_was_delayed_is_told_first() {
         < seq 3 ce
         > nothing                     # delayed
         < seq 4
-        > ack 4 ece                   # the delayed one, with the old state
+        > ack 4 ece                   # the delayed ACK, with the old state
         @0 timer
         > ack 5
         < seq 5
@@ -71,7 +71,7 @@ fn a_mark_beyond_a_gap_is_told_with_its_sack() {
         < seq 0
         > nothing
         < seq 2 ce
-        > ack 1                       # what was delayed
+        > ack 1                       # the delayed ACK
         @0 timer
         > ack 1 sack 2..3 ece
         < seq 1

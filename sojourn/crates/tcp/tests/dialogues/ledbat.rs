@@ -63,7 +63,7 @@ fn the_window_opens_by_a_segment_a_round_trip_and_closes_above_the_target() {
         > seq 14..16
         +0.1 < ack 13 oneway 0.14          # 5.4 + 2/5.4 = 5.77
         > seq 16..18
-        +0.1 < ack 14 oneway 0.14          # four samples at the target: it stands
+        +0.1 < ack 14 oneway 0.14          # four samples at the target: no change
         > seq 18
         cwnd == 5
         +0.1 < ack 16 oneway 0.34

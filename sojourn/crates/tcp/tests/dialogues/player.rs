@@ -85,7 +85,7 @@ impl<'a> Line<'a> {
         if matches {
             self.words.pop_front();
         }
-        found
+        matches
     }
 
     fn number<T: FromStr>(&mut self) -> T {
@@ -202,7 +202,7 @@ fn run(stage: &mut impl Stage, script: &str) {
 
 fn compare(stage: &impl Stage, line: &mut Line) {
     let name = line.next();
-    let Some(is) = stage.value(name) else { line.fail(format!("`{name}` is nothing to compare")) };
+    let Some(is) = stage.value(name) else { line.fail(format!("`{name}` cannot be compared")) };
     let relation = line.next();
     let wanted = if line.take("none") { f64::INFINITY } else { line.number() };
     let holds = match relation {
@@ -239,7 +239,7 @@ impl SenderStage {
 
 impl Stage for SenderStage {
     fn arrive(&mut self, line: &mut Line, now: Time) {
-        line.check(line.words.front() == Some(&"ack"), "a sender is sent ACKs");
+        line.check(line.words.front() == Some(&"ack"), "a sender receives ACKs");
         line.next();
         let number: u32 = line.number();
         let mut ack = AckSegment {
@@ -274,7 +274,7 @@ impl Stage for SenderStage {
                 "counters" => ack.accecn = Some(line.counters()),
                 "echo" => ack.echo = line.seconds(),
                 "oneway" => ack.one_way = Some(line.span()),
-                word => line.fail(format!("`{word}` is nothing an ACK has")),
+                word => line.fail(format!("an ACK has no `{word}`")),
             }
         }
         ack.window = self.window;
@@ -303,7 +303,7 @@ impl Stage for SenderStage {
                 "push" => push = Some(true),
                 "no-push" => push = Some(false),
                 "len" => len = line.number(),
-                word => line.fail(format!("`{word}` is nothing a segment has")),
+                word => line.fail(format!("a segment has no `{word}`")),
             }
         }
         for seq in first..end {
@@ -365,7 +365,7 @@ struct ReceiverStage {
 
 impl Stage for ReceiverStage {
     fn arrive(&mut self, line: &mut Line, now: Time) {
-        line.check(line.words.front() == Some(&"seq"), "a receiver is sent segments");
+        line.check(line.words.front() == Some(&"seq"), "a receiver receives segments");
         line.next();
         let (first, end) = line.range();
         let mut segment = Segment {
@@ -390,7 +390,7 @@ impl Stage for ReceiverStage {
                 "again" => segment.retransmit = true,
                 "len" => segment.len = line.number(),
                 "stamp" => segment.stamp = line.seconds(),
-                word => line.fail(format!("`{word}` is nothing a segment has")),
+                word => line.fail(format!("a segment has no `{word}`")),
             }
         }
         for seq in first..end {
@@ -433,7 +433,7 @@ impl Stage for ReceiverStage {
                     wanted.echo = if line.take("none") { Time::NEVER } else { line.seconds() }
                 }
                 "oneway" => wanted.one_way = Some(line.span()),
-                word => line.fail(format!("`{word}` is nothing an ACK has")),
+                word => line.fail(format!("an ACK has no `{word}`")),
             }
         }
         wanted.sack_count = sacks.len() as u8;

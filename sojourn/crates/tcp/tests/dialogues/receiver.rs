@@ -130,7 +130,7 @@ fn ece_stands_until_cwr() {
         > ack 5
         < seq 5..7
         > ack 7
-        < seq 7 cwr ce                # marked again on its way
+        < seq 7 cwr ce                # marked again in the network
         > ack 8 ece
         ",
     );

@@ -239,7 +239,7 @@ fn a_hole_below_too_few_sacks_is_sent_again_when_there_is_nothing_else() {
         +0.1 < ack 0 sack 1..4
         > seq 0 again
         < ack 0 sack 1..7
-        > seq 9 again                 # until SACKs above it are in, it may be the tail
+        > seq 9 again                 # it may be the tail until SACKs above it arrive
         < ack 0 sack 1..7 8..10
         > seq 7 again
         +0.1 < ack 10

@@ -29,7 +29,7 @@ fn an_echo_from_before_the_retransmission_undoes_a_timeout() {
         cwnd == 1
         ssthresh == 7
         rto == 2
-        +0.01 < ack 1 echo 0          # 10 and slow start's one: eleven, of which nine are out
+        +0.01 < ack 1 echo 0          # 10 and one in slow start: eleven; nine are in flight
         > seq 10..12
         cwnd == 11
         ssthresh == none
@@ -80,8 +80,8 @@ fn without_timestamps_new_data_tells_a_spurious_timeout() {
         cwnd == 2
         timeouts == 1
         undos == 0
-        < ack 2                       # 1 was sent once only
-        > seq 12                      # 2..12 are out
+        < ack 2                       # 1 was sent only once
+        > seq 12                      # 2..12 are in flight
         cwnd == 11                    # 10 as before, and one in slow start
         ssthresh == none
         undos == 1
@@ -119,12 +119,12 @@ fn a_sack_of_an_original_after_a_timeout_undoes_it() {
         @1 timer
         > seq 0 again
         +0.1 < ack 0 sack 3..4
-        > nothing                     # of ten nine are out and one is SACKed; 0 is out twice
+        > nothing                     # nine of ten are in flight and one is SACKed; 0 is in flight twice
         undos == 1
         cwnd == 10
         inflight == 10
         +0.01 < ack 3 sack 3..4       # with the original of 0 its copy no longer counts
-        > seq 10..17                  # 4..10 are out; SACKs grew cwnd by 3, and 0..3 by 3
+        > seq 10..17                  # 4..10 are in flight; SACKs grew cwnd by 3, and 0..3 by 3
         cwnd == 13
         ",
     );
@@ -180,7 +180,7 @@ fn a_fast_retransmit_of_what_was_late_is_undone_by_its_stamp() {
         > seq 0 again
         ssthresh == 7
         +0.01 < ack 5 echo 0
-        > seq 10..17                  # five are out
+        > seq 10..17                  # five are in flight
         undos == 1
         ssthresh == none
         cwnd == 12                    # 10, and slow start by 0 and 4; 1..4 had their share

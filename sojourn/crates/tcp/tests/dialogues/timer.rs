@@ -21,7 +21,7 @@ fn the_timer_doubles_each_time() {
         rto == 8
         timeouts == 3
         cwnd == 1
-        ssthresh == 7                 # the same data: reduced only once
+        ssthresh == 7                 # the same data reduces ssthresh only once
         ",
     );
 }

@@ -25,7 +25,7 @@ fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_qu
         < ack 6
         > seq 14..18
         cwnd == 12
-        +0.1 < ack 8                # 100 ms still: on; the next round ends after segment 18
+        +0.1 < ack 8                # still 100 ms: slow start continues; the next round ends after segment 18
         > seq 18..22
         < ack 12
         > seq 22..30
@@ -44,7 +44,7 @@ fn slow_start_ends_with_what_the_path_holds_and_avoidance_keeps_alpha_to_beta_qu
         > seq 78..90
         cwnd == 48
         ssthresh == none
-        +0.125 < ack 44             # 48 · 25/100 = 12 queued, more than gamma: 38.4, which the path holds, rounded down, and one
+        +0.125 < ack 44             # 48 · 25/100 = 12 queued, more than gamma: the BDP, 38.4, rounded down, and one
         cwnd == 39
         ssthresh == 39
         < ack 60

@@ -500,7 +500,7 @@ mod tests {
         prague.rounds = TRANSITION;
         let increases = [5, 10, 25, 80].map(|ms| prague.increase(Some(Span::from_millis(ms))));
         near(&increases.map(|ai| ai as f64 / ONE as f64), &[0.04, 0.16, 1.0, 1.0]);
-        assert_eq!(prague.increase(Some(Span::from_millis(1))), 1678, "of 1677.7 it is nearer");
+        assert_eq!(prague.increase(Some(Span::from_millis(1))), 1678, "1677.7 rounds up");
         prague.rounds = TRANSITION - 1;
         assert_eq!(prague.increase(Some(Span::from_millis(5))), ONE);
         (prague.rounds, prague.virtual_rtt) = (TRANSITION, Span::ZERO);

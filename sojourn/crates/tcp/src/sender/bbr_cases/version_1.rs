@@ -69,7 +69,7 @@ fn case_6() {
     path.reach_phase(UP);
     path.write(0.5 * path.link());
     let end = path.sender.nxt;
-    path.until(1.0, "all is application-limited", |path| path.sender.una > end);
+    path.until(1.0, "all segments are application-limited", |path| path.sender.una > end);
     assert_eq!(path.bbr().phase(), Some(UP));
     path.loses = every(10);
     path.until(1.0, "Up ends", |path| path.bbr().phase() != Some(UP));
@@ -80,7 +80,7 @@ fn case_7() {
     path.reach_phase(UP);
     path.write(0.3 * path.link());
     path.until(20.0, "Up ends", |path| path.bbr().phase() != Some(UP));
-    assert!(path.bbr().in_probe_rtt(), "ten seconds without a lower RTT, and nothing else");
+    assert!(path.bbr().in_probe_rtt(), "after only ten seconds without a lower RTT");
     let mut path = v1(50.0, 40);
     path.write(0.3 * path.link());
     path.run(9.0);
@@ -222,7 +222,7 @@ const CASES: [(&str, fn(), V1); 22] = [
         case_2_startup_ends_on_loss_when_application_limited,
         Fails(case_2, "Startup ends: not within 2 s"),
     ),
-    ("Drain ends by what is in flight", case_3_drain_ends_by_what_is_in_flight, Passes(case_3)),
+    ("Drain ends by the segments in flight", case_3_drain_ends_by_what_is_in_flight, Passes(case_3)),
     ("Drain ends by time", case_4_drain_ends_by_time, Fails(case_4, "Drain took 11 round trips")),
     (
         "Up ends on a plateau",
@@ -239,7 +239,7 @@ const CASES: [(&str, fn(), V1); 22] = [
         case_7_up_and_startup_never_end_when_application_limited_without_loss,
         Passes(case_7),
     ),
-    ("Down ends by what is in flight", case_8_down_ends_by_what_is_in_flight, Passes(case_8)),
+    ("Down ends by the segments in flight", case_8_down_ends_by_what_is_in_flight, Passes(case_8)),
     ("Down ends by time, to Refill", case_9_down_ends_after_its_time, Lacks),
     (
         "ProbeRTT after five seconds",
@@ -248,12 +248,12 @@ const CASES: [(&str, fn(), V1); 22] = [
     ),
     ("no ProbeRTT after a pause", case_11_an_idle_sender_skips_probe_rtt, Passes(case_11)),
     (
-        "Startup where ACKs gather",
+        "Startup with aggregated ACKs",
         case_12_startup_finds_the_bandwidth_where_acks_gather,
         Passes(case_12),
     ),
     (
-        "a cruise where ACKs gather",
+        "a cruise with aggregated ACKs",
         case_13_a_cruise_does_not_stall_where_acks_gather,
         Passes(case_13),
     ),
