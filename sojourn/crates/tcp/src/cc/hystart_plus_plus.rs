@@ -172,7 +172,10 @@ mod tests {
     #[test]
     fn a_fall_below_where_css_began_takes_slow_start_up_again() {
         let states = rounds(&mut plus(), &[50, 50, 60, 60, 59, 59]);
-        assert_eq!(states.iter().map(|(css, _)| *css).collect::<Vec<_>>()[3..], [true, false, false]);
+        assert_eq!(
+            states.iter().map(|(css, _)| *css).collect::<Vec<_>>()[3..],
+            [true, false, false]
+        );
     }
 
     #[test]

@@ -222,7 +222,11 @@ const CASES: [(&str, fn(), V1); 22] = [
         case_2_startup_ends_on_loss_when_application_limited,
         Fails(case_2, "Startup ends: not within 2 s"),
     ),
-    ("Drain ends by the segments in flight", case_3_drain_ends_by_what_is_in_flight, Passes(case_3)),
+    (
+        "Drain ends by the segments in flight",
+        case_3_drain_ends_by_what_is_in_flight,
+        Passes(case_3),
+    ),
     ("Drain ends by time", case_4_drain_ends_by_time, Fails(case_4, "Drain took 11 round trips")),
     (
         "Up ends on a plateau",
