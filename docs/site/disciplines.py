@@ -94,7 +94,7 @@ def _paragraphs(blocks: list[str]) -> Iterator[str]:
 
 def _purpose(name: str) -> list[str]:
     """What it is for and where it fails, from docs/qdiscs.md."""
-    titles = ("FIFOs", "One queue with a law", "Flows apart", "Neither or both")
+    titles = ("FIFOs", "One queue with an AQM", "A queue for each flow", "For research")
     return [
         block for title in titles for block in extract.gathered("qdiscs.md", title, name, FOLDER)
     ]

@@ -398,7 +398,7 @@ def test_a_policer_s_words_stand_beside_one_another_as_in_tc() -> None:
 
 def test_every_refused_word_is_told_in_the_documents() -> None:
     page = (ROOT / "docs" / "qdiscs.md").read_text(encoding="utf-8")
-    _, _, table = page.partition("## Words of tc that are not here")
+    _, _, table = page.partition("## Words of tc that are refused")
     assert [name for name in REFUSED if f"`{name.split()[1]}`" not in table] == []
 
 
