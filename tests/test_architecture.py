@@ -39,6 +39,7 @@ CORE_READERS = {
     "records",
     "metrics",
     "linux_only",
+    "formats",
     "engine",
     "agreement",
     "lab",

@@ -2,9 +2,6 @@
 
 from sojourn.extras import VERBS, Extra
 
-PLACES = {"import": "import_:import_"}
-"""The file and the name in it of a verb that is not in the file of its name, by its name."""
-
 OUTPUTS = {
     "measure": (1, "sojourn_live.outputs:MeasureOutput"),
     "changes": (1, "sojourn_live.outputs:ChangesOutput"),
@@ -18,12 +15,9 @@ OUTPUTS = {
 
 EXTRA = Extra(
     name="sojourn-live",
-    verbs={
-        "A live line": {
-            verb: f"sojourn_live.cli.{PLACES.get(verb, f'{verb}:{verb}')}" for verb in VERBS["live"]
-        }
-    },
+    verbs={"A live line": {verb: f"sojourn_live.cli.{verb}:{verb}" for verb in VERBS["live"]}},
     example="sojourn measure HOST",
     outputs=OUTPUTS,
+    formats="sojourn_live.formats:FORMATS",
     measurements="sojourn_live.measured:MEASUREMENTS",
 )

@@ -37,6 +37,12 @@ class _Measurements:
             for run, name in zip(runs[1:], labels[1:], strict=True)
         ]
 
+    def text(self, run: Run) -> str:
+        from sojourn_live.cli import measurement_text
+        from sojourn_live.measure import findings
+
+        return measurement_text.text_of(findings.find(run))
+
     def export(
         self, run: Run, file: Path, *, phase: str | None, repeat: int | None, test: str
     ) -> None:

@@ -321,6 +321,9 @@ def replay(
 def rng_key(seed: int, name: str) -> int:
     """The key of the random stream with this name in a run with this seed: 64 bits."""
 
+def unpack_zstd(packed: bytes, most: int) -> bytes:
+    """Unpacks zstd, at most `most` bytes of it. Raises ValueError: it is damaged."""
+
 def parse_toml(text: str) -> tuple[dict[str, object], dict[str, tuple[int, int]]]:
     """A TOML document as plain values, and (line, column), both from 1, of every key path
     ("flow.0.rtt").

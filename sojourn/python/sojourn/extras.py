@@ -34,7 +34,6 @@ VERBS = {
         "graph",
         "shape",
         "tune",
-        "import",
     ),
     "papers": ("reproduce",),
 }
@@ -58,6 +57,8 @@ class Extra:
     """What `sojourn list NAME` shows: the place of a function that returns the lines."""
     outputs: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     """Of each output of `--json` the version and the place of its shape, by its name."""
+    formats: str = ""
+    """The place of the formats of files that it reads, a tuple of `formats.Format`."""
     measurements: str = ""
     """The place of what reads Runs of measurements; see `Measurements`."""
 
@@ -101,6 +102,9 @@ class Measurements(Protocol):
 
     def changes(self, runs: Sequence[Run], labels: Sequence[str]) -> Sequence[ComparedMeasurement]:
         """From the first to each of the others."""
+
+    def text(self, run: Run) -> str:
+        """The whole of a measurement for a terminal."""
 
     def export(
         self, run: Run, file: Path, *, phase: str | None, repeat: int | None, test: str

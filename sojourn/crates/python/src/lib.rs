@@ -18,14 +18,31 @@ mod tables;
 mod tc;
 mod values;
 
+use std::io::Read as _;
+
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyMapping;
+use pyo3::types::{PyBytes, PyMapping};
 use units::Rng;
 
 /// All that the random stream called `name` in a run with this seed depends on.
 #[pyfunction]
 fn rng_key(seed: u64, name: &str) -> u64 {
     Rng::key(seed, name)
+}
+
+/// Unpacks zstd, at most `most` bytes of it. Raises ValueError if it is damaged.
+#[pyfunction]
+fn unpack_zstd<'py>(
+    py: Python<'py>,
+    packed: &[u8],
+    most: usize,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let mut unpacked = Vec::new();
+    zstd::stream::read::Decoder::new(packed)
+        .and_then(|decoder| decoder.take(most as u64).read_to_end(&mut unpacked))
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(PyBytes::new(py, &unpacked))
 }
 
 /// Fills the module.
@@ -53,6 +70,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::watch, module)?)?;
     module.add_function(wrap_pyfunction!(replay::replay, module)?)?;
     module.add_function(wrap_pyfunction!(rng_key, module)?)?;
+    module.add_function(wrap_pyfunction!(unpack_zstd, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::over_seeds, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::histogram_quantile, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::late_rate, module)?)?;

@@ -42,6 +42,7 @@ SECTIONS = {
         "list",
         "verify",
         "bundle",
+        "import",
         "export",
     ),
     "The real kernel": ("agree", "replay", "kernel", "clean"),
@@ -51,6 +52,7 @@ SECTIONS = {
 """The verbs of this package, by section. `sections` adds those of other packages."""
 PLACES = {
     "cache": "cached:cache",
+    "import": "import_:import_",
     "list": "list:list_",
     "man": "manual:man",
 }

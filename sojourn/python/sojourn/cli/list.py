@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sojourn.scenario.qdisc import QdiscRecord
 
 
-NAMES = ("qdiscs", "congestion", "engines", "link-layers", "scenarios", "schemas")
+NAMES = ("qdiscs", "congestion", "engines", "link-layers", "scenarios", "formats", "schemas")
 """The lists of this package."""
 OTHERS = {name: place for package in extras.installed() for name, place in package.lists.items()}
 """The lists of other packages: the place of each, by name."""
@@ -34,8 +34,9 @@ def list_(what: str | None, schema: str | None) -> None:
     """List disciplines, engines, examples and other choices.
 
     The lists are: queue disciplines, congestion controls, engines, link layers, the example
-    scenarios that `run` takes by name, the papers that `reproduce` takes, and the schemas of the
-    output of `--json`. `list schemas run` prints the JSON Schema of `sojourn run --json`.
+    scenarios that `run` takes by name, the formats of files that `import` reads, the papers that
+    `reproduce` takes, and the schemas of the output of `--json`. `list schemas run` prints the
+    JSON Schema of `sojourn run --json`.
     """
     if schema is not None:
         _show_schema(what, schema)
@@ -128,6 +129,14 @@ def _scenarios() -> list[str]:
     return [f"{name:{width}}  {load(examples.FOLDER / f'{name}.toml').title}" for name in names]
 
 
+def _formats() -> list[str]:
+    from sojourn import formats
+
+    known = formats.formats()
+    width = max(len(each.name) for each in known)
+    return [f"{each.name:{width}}  {each.yields.value:11}  {each.made_by}" for each in known]
+
+
 def _schemas() -> list[str]:
     from sojourn import outputs
 
@@ -157,5 +166,6 @@ _LISTS: dict[str, Callable[[], list[str]]] = {
     "engines": _engines,
     "link-layers": _link_layers,
     "scenarios": _scenarios,
+    "formats": _formats,
     "schemas": _schemas,
 }

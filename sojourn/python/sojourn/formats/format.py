@@ -1,0 +1,62 @@
+"""A format's record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from sojourn.formats.content import Content
+    from sojourn.formats.texts import Texts
+    from sojourn.records import Run
+    from sojourn.records.measurement import MeasurementSettings
+
+
+class FileFormatError(ValueError):
+    """Why a file of a known format can't be read, as the end of a sentence about the file."""
+
+
+class Yields(StrEnum):
+    """What becomes of a file."""
+
+    MEASUREMENT = "measurement"
+    SCENARIO = "scenario"
+    TRACE = "trace"
+
+
+class Measurement(Protocol):
+    """A measurement that a file contains; `measured.FileMeasurement` is one."""
+
+    def run(self, path: Path, data: bytes, settings: MeasurementSettings | None = None) -> Run:
+        """The Run of it. `path` and `data`: the file and its unpacked content.
+
+        Raises:
+            UserError: the folder of `settings` is not empty, and not a Run that may be replaced.
+            FileFormatError: there is nothing in it.
+        """
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: how it is recognised and read."""
+
+    name: str
+    """Unique, as `irtt-json`."""
+    program: str
+    """The program that writes it."""
+    made_by: str
+    """The command that writes such a file."""
+    yields: Yields
+    recognises: Callable[[Content], bool]
+    """Whether a file has this format. It must not fail on any content."""
+    read: Callable[[Content], Measurement | Texts]
+    """Reads it. Raises FileFormatError where the file says something that can't be taken; KeyError,
+    TypeError, ValueError and the like where it is damaged."""
+
+    @property
+    def hint(self) -> str:
+        """What to give instead of a damaged file."""
+        return f"{self.name} is what `{self.made_by}` writes"

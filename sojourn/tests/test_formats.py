@@ -1,0 +1,331 @@
+"""Files of other programs, recorded small: each is recognised as one format, and its values are
+those of the file."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from sojourn import formats
+from sojourn.cli import cli
+from sojourn.errors import UserError
+from sojourn.formats import FileMeasurement, Pings, Stream
+from sojourn.formats.irtt import duration_ms
+from sojourn.records import Run
+
+FILES = Path(__file__).parent / "formats"
+
+
+def _read(name: str) -> tuple[str, FileMeasurement]:
+    found, result = formats.read(formats.open_file(FILES / name))
+    assert isinstance(result, FileMeasurement)
+    return found.name, result
+
+
+def _rtts(pings: Pings) -> list[float | None]:
+    return [None if math.isnan(ping.rtt_ms) else ping.rtt_ms for ping in pings.sent]
+
+
+def _mbps(stream: Stream) -> list[float]:
+    times = zip(stream.t, stream.t[1:], stream.delivered, stream.delivered[1:], strict=False)
+    return [
+        round((after - before) * 8 / (end - start) / 1e6, 2) for start, end, before, after in times
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "format_name"),
+    [
+        ("irtt.json", "irtt-json"), ("irtt.txt", "irtt-text"), ("iperf3-up.json", "iperf3-json"), ("iperf3-bidir.json", "iperf3-json"),
+        ("iperf3-udp.json", "iperf3-json"), ("iperf3-server-output.json", "iperf3-json"), ("iperf3-stream.jsonl", "iperf3-json-stream"),
+        ("iperf3-tcp-up.txt", "iperf3-text"), ("iperf3-bidir.txt", "iperf3-text"), ("iperf3-udp.txt", "iperf3-text"), ("iperf2.csv", "iperf2-csv"),
+        ("iperf2-p2.csv", "iperf2-csv"), ("iperf2-udp.csv", "iperf2-csv"), ("ping-stamped.txt", "ping-text"), ("ping-busybox.txt", "ping-text"),
+        ("ping-macos.txt", "ping-text"), ("ping-windows.txt", "ping-text"), ("fping.txt", "fping-text"), ("fping-rows.txt", "fping-text"),
+        ("mtr.raw", "mtr-raw"), ("netperf.txt", "netperf-text"), ("smokeping.xml", "smokeping-xml"),
+    ],
+)  # fmt: skip
+def test_each_file_has_one_format_and_becomes_a_run(name: str, format_name: str) -> None:
+    found, measured = _read(name)
+    assert found == format_name
+    content = formats.open_file(FILES / name)
+    run = measured.run(content.path, content.data)
+    assert run.meta.engine == measured.program
+    assert run.meta.facts["1"]["notes"][0].startswith(f"Taken of {name}: ")
+    assert run.table("probe").height == sum(len(pings.sent) for pings in measured.pings)
+
+
+def test_irtt_has_times_delays_and_lost_packets() -> None:
+    _, measured = _read("irtt.json")
+    raw = json.loads((FILES / "irtt.json").read_text())
+    (pings,) = measured.pings
+    trips = raw["round_trips"]
+    assert [ping.seq for ping in pings.sent] == list(range(8))
+    assert _rtts(pings) == [
+        None if trip["lost"] != "false" else trip["delay"]["rtt"] / 1e6 for trip in trips
+    ]
+    assert pings.sent[2].forward_ms == trips[2]["delay"]["send"] / 1e6
+    sent = [trip["timestamps"]["client"]["send"]["monotonic"] for trip in trips]
+    assert [ping.t for ping in pings.sent] == [(at - sent[0]) / 1e9 for at in sent]
+    assert measured.began_s == trips[0]["timestamps"]["client"]["send"]["wall"] / 1e9
+    assert "Of the lost packets irtt's server saw: 1 were lost up, 1 down." in measured.notes
+    assert "1 duplicate replies are left out." in measured.notes
+
+
+def test_a_one_way_delay_of_clocks_that_differ_is_not_taken() -> None:
+    pings = Pings("x")
+    pings.add(0, 0, 10.0, -3.0)
+    pings.add(1, 1, 10.0, 4000.0)
+    assert all(math.isnan(ping.forward_ms) for ping in pings.sent)
+
+
+def test_what_irtt_prints_has_no_times() -> None:
+    _, measured = _read("irtt.txt")
+    (pings,) = measured.pings
+    assert len(pings.sent) == 15
+    assert _rtts(pings)[:2] == [10.45, 14.75]
+    assert pings.sent[13].rtt_ms == 16.06
+    assert pings.sent[13].forward_ms == 14.49
+    assert measured.host == "10.9.0.2:2112"
+    assert any("irtt prints no times" in note for note in measured.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("546ns", 0.000546),
+        ("71.6µs", 0.0716),
+        ("1.2ms", 1.2),
+        ("1m2.5s", 62500),
+        ("0s", 0),
+        ("-3ms", -3),
+    ],
+)
+def test_durations_of_go(text: str, ms: float) -> None:
+    assert duration_ms(text) == pytest.approx(ms)
+
+
+def test_iperf3_in_both_directions() -> None:
+    _, measured = _read("iperf3-bidir.json")
+    raw = json.loads((FILES / "iperf3-bidir.json").read_text())
+    up, down = measured.streams
+    assert (up.direction, down.direction) == ("up", "down")
+    assert up.delivered[-1] == sum(each["streams"][0]["bytes"] for each in raw["intervals"])
+    assert down.delivered[-1] == sum(each["streams"][1]["bytes"] for each in raw["intervals"])
+    assert up.retransmits[-1] == sum(each["streams"][0]["retransmits"] for each in raw["intervals"])
+    assert up.srtt_ms[1] == raw["intervals"][0]["streams"][0]["rtt"] / 1e3
+    assert up.cwnd[1] == raw["intervals"][0]["streams"][0]["snd_cwnd"]
+    assert measured.version == "3.12"
+    assert measured.host == "10.9.0.2"
+    # What the sender wrote is more than what the receiver got by then: that is said.
+    assert any("4.015 MB in all; the receiver got 3.527 MB" in note for note in measured.notes)
+
+
+def test_a_stream_of_json_says_the_same() -> None:
+    _, whole = _read("iperf3-bidir.json")
+    _, lines = _read("iperf3-stream.jsonl")
+    assert [stream.delivered for stream in lines.streams] == [s.delivered for s in whole.streams]
+
+
+def test_the_intervals_of_iperf3s_server_are_taken_where_they_are() -> None:
+    _, measured = _read("iperf3-server-output.json")
+    raw = json.loads((FILES / "iperf3-server-output.json").read_text())
+    received = raw["end"]["streams"][0]["receiver"]["bytes"]
+    wrote = raw["end"]["streams"][0]["sender"]["bytes"]
+    (stream,) = measured.streams
+    assert stream.delivered[-1] == pytest.approx(received, rel=0.01)
+    assert abs(stream.delivered[-1] - wrote) > 5 * abs(stream.delivered[-1] - received)
+    assert measured.notes == ["Uploads are what the server received in each interval."]
+
+
+def test_an_upload_of_datagrams_is_less_what_was_lost() -> None:
+    _, measured = _read("iperf3-udp.json")
+    raw = json.loads((FILES / "iperf3-udp.json").read_text())
+    end = raw["end"]["streams"][0]["udp"]
+    (stream,) = measured.streams
+    assert (stream.sent_packets, stream.lost_packets) == (end["packets"], end["lost_packets"])
+    # 14 Mbit/s were sent into a line of 10.
+    assert stream.delivered[-1] * 8 / stream.t[-1] / 1e6 == pytest.approx(9.7, abs=0.15)
+
+
+def test_what_iperf3_prints_is_the_same_by_three_digits() -> None:
+    _, measured = _read("iperf3-bidir.txt")
+    up, down = measured.streams
+    assert (up.direction, _mbps(up)) == ("up", [14.4, 8.34])
+    assert (down.direction, _mbps(down)) == ("down", [93.2, 277])
+    assert up.retransmits[-1] == 636
+    assert up.cwnd[1] == pytest.approx(14.1 * 1024)
+
+
+def test_iperf3s_failure_is_a_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(
+        '{"start": {"version": "iperf 3.12"}, "intervals": [], "end": {}, "error": "unable to connect"}'
+    )
+    with pytest.raises(UserError, match="no intervals: unable to connect"):
+        formats.read(formats.open_file(file))
+
+
+def test_rows_of_iperf_are_intervals_but_the_last() -> None:
+    _, measured = _read("iperf2-p2.csv")
+    assert [stream.delivered[-1] for stream in measured.streams] == [1945060, 2278044]
+    assert measured.streams[0].t == [0.0, 1.0, 2.0, 3.0, 3.3]
+    assert {stream.direction for stream in measured.streams} == {"up"}
+
+
+def test_gaps_of_ping_are_lost_probes_between_their_neighbours() -> None:
+    _, measured = _read("ping-stamped.txt")
+    (pings,) = measured.pings
+    rtts = _rtts(pings)
+    assert len(rtts) == 14
+    # 4 and 7 were lost on the way, 13 and 14 after the last reply.
+    assert [seq for seq, rtt in enumerate(rtts, 1) if rtt is None] == [4, 7, 13, 14]
+    assert rtts[8] == 13.8
+    times = [ping.t for ping in pings.sent]
+    assert times == sorted(times)
+    assert times[3] == pytest.approx((times[2] + times[4]) / 2)
+    assert measured.began_s == pytest.approx(1795766152.893914 - 0.0146)
+    assert "1 duplicate replies are left out." in measured.notes
+
+
+@pytest.mark.parametrize(
+    ("name", "rtts", "host"),
+    [
+        ("ping-busybox.txt", [12.345, 20.001, None, 31.9, None], "192.0.2.1"),
+        ("ping-macos.txt", [14.202, None, 15.113], "one.example"),
+        ("ping-windows.txt", [14, None, 0.5, 20], "192.0.2.1"),
+    ],
+)
+def test_pings_of_other_systems(name: str, rtts: list[float | None], host: str) -> None:
+    _, measured = _read(name)
+    assert _rtts(measured.pings[0]) == rtts
+    assert measured.host == host
+    assert measured.began_s is None
+
+
+def test_sequence_numbers_of_ping_begin_again(tmp_path: Path) -> None:
+    file = tmp_path / "x.txt"
+    lines = [f"64 bytes from 192.0.2.1: icmp_seq={seq % 65536} ttl=64 time=1.5 ms" for seq in (1, 30000, 60000, 65534, 65535, 65536, 65538, 65539)]  # fmt: skip
+    file.write_text("\n".join(["PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.", *lines]))
+    _, result = formats.read(formats.open_file(file))
+    assert isinstance(result, FileMeasurement)
+    (pings,) = result.pings
+    assert pings.sent[-1].seq == 65539
+    assert math.isnan(pings.sent[65537 - 1].rtt_ms)
+    assert pings.sent[65538 - 1].rtt_ms == 1.5
+    assert sum(not math.isnan(ping.rtt_ms) for ping in pings.sent) == 8
+
+
+def test_targets_of_fping() -> None:
+    _, measured = _read("fping.txt")
+    answered, silent = measured.pings
+    assert _rtts(answered) == [14.8, 14.5, 6.75, 15.0, 5.7, 8.2]
+    assert _rtts(silent) == [None] * 6
+    _, rows = _read("fping-rows.txt")
+    assert _rtts(rows.pings[0]) == [13.0, 5.61, 6.38, 12.0, 8.66, 0.05]
+    assert [ping.t for ping in rows.pings[0].sent] == [0, 1, 2, 3, 4, 5]
+
+
+def test_hops_of_mtr() -> None:
+    _, measured = _read("mtr.raw")
+    (pings,) = measured.pings
+    assert pings.name == "hop 1 10.9.0.2"
+    assert _rtts(pings) == [0.091, 0.074, 0.071]
+    with pytest.raises(UserError, match="has means and no single RTT"):
+        formats.read(formats.open_file(FILES / "mtr-report.txt"))
+
+
+def test_netperfs_direction_is_its_tests() -> None:
+    _, measured = _read("netperf.txt")
+    (stream,) = measured.streams
+    assert (stream.direction, _mbps(stream)) == ("down", [40, 80, 20])
+    assert measured.began_s == pytest.approx(1795766152.0)
+
+
+def test_steps_of_smokeping() -> None:
+    _, measured = _read("smokeping.xml")
+    (pings,) = measured.pings
+    assert len(pings.sent) == 25
+    assert _rtts(pings)[:5] == pytest.approx([10, 11, 12, 13, None])
+    assert pings.sent[5].t - pings.sent[0].t == 300
+
+
+def test_goodputs_of_streams_add_up_at_common_times() -> None:
+    a, b = Stream("a", "down"), Stream("b", "down")
+    for i in range(10):
+        a.add(i, i + 1, 1_000_000)
+        b.add(i + 0.5, i + 1.5, 2_000_000)
+    table = FileMeasurement("x", "", "t", "h", 0.0, streams=[a, b]).tables()["flow"]
+    at = {flow: dict(zip(table["t_ns"][table["flow"] == flow], table["delivered_bytes"][table["flow"] == flow], strict=True)) for flow in (0, 1)}  # fmt: skip
+    common = sorted(set(at[0]) & set(at[1]))
+    assert len(common) >= 19
+    got = sum(at[flow][common[-1]] - at[flow][common[0]] for flow in (0, 1))
+    assert got * 8 / ((common[-1] - common[0]) / 1e9) == pytest.approx(24e6)
+
+
+def test_zstd_is_unpacked(tmp_path: Path) -> None:
+    # One frame with one raw block, by RFC 8878: magic, single segment of one byte's size, block.
+    text = (FILES / "ping-macos.txt").read_bytes()
+    frame = b"\x28\xb5\x2f\xfd" + bytes([0x60]) + (len(text) - 256).to_bytes(2, "little")
+    block = (len(text) << 3 | 1).to_bytes(3, "little") + text
+    file = tmp_path / "ping.zst"
+    file.write_bytes(frame + block)
+    assert formats.read(formats.open_file(file))[0].name == "ping-text"
+    file.write_bytes((frame + block)[:-20])
+    with pytest.raises(UserError, match="packed by zstd"):
+        formats.open_file(file)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_packed_files_are_unpacked(pack: Any, tmp_path: Path) -> None:
+    file = tmp_path / "anything"
+    file.write_bytes(pack((FILES / "ping-macos.txt").read_bytes()))
+    assert formats.read(formats.open_file(file))[0].name == "ping-text"
+    file.write_bytes(pack((FILES / "irtt.json").read_bytes())[:-20])
+    with pytest.raises(UserError):
+        formats.read(formats.open_file(file))
+
+
+@pytest.mark.parametrize("name", sorted(each.name for each in FILES.iterdir()))
+def test_a_file_that_is_cut_anywhere_is_read_or_refused(name: str, tmp_path: Path) -> None:
+    whole = (FILES / name).read_bytes()
+    file = tmp_path / name
+    for part in range(1, 12):
+        file.write_bytes(whole[: len(whole) * part // 12])
+        try:
+            content = formats.open_file(file)
+            found, result = formats.read(content)
+            with formats.damage_named(content, found):
+                assert not isinstance(result, formats.Texts)
+                result.run(content.path, content.data)
+        except UserError as error:
+            assert str(file) in str(error)
+
+
+def test_import_writes_runs_and_says_what_it_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(
+        cli, ["import", str(FILES / "irtt.json"), str(FILES / "ping-macos.txt"), "-o", "both"]
+    )
+    assert done.exit_code == 0, done.output
+    assert Run.open(tmp_path / "both" / "irtt").meta.engine == "irtt"
+    assert Run.open(tmp_path / "both" / "ping-macos").meta.engine == "ping"
+    assert "8 probes to 1 target" in done.output
+    (tmp_path / "notes.txt").write_text("nothing that anybody measured\n")
+    with pytest.raises(UserError, match="has no format that sojourn reads"):
+        CliRunner().invoke(cli, ["import", "notes.txt"], catch_exceptions=False)
+
+
+def test_formats_are_listed() -> None:
+    done = CliRunner().invoke(cli, ["list", "formats"])
+    assert "irtt-json" in done.output
+    assert "smokeping-xml" in done.output
