@@ -125,7 +125,7 @@ def test_what_the_core_does_with_a_measurement_needs_no_other_package(
     tmp_path: Path, said: Said
 ) -> None:
     assert Run.open(MEASURED).table("probe").height > 0
-    assert "tables are whole" in said("verify", "-q", MEASURED)[2]
+    assert "tables are intact" in said("verify", "-q", MEASURED)[2]
     assert said("bundle", "-q", MEASURED, "-o", tmp_path / "all.zip")[0] == 0
     code, out, _ = said("man")
     assert code == 0

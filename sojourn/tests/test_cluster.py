@@ -277,9 +277,9 @@ def test_a_scheduler_that_is_lost_costs_what_was_running(there: Cluster, tmp_pat
     ("words", "problem"),
     [
         (["--cluster", "tcp://127.0.0.1:1", "-j", "2"], "--jobs are threads of this machine"),
-        (["--cluster", "ten"], "'ten' is no scheduler's address"),
+        (["--cluster", "ten"], "'ten' is neither a scheduler's address"),
         (["--cluster", "tcp://127.0.0.1:1"], "can't reach a scheduler at tcp://127.0.0.1:1"),
-        (["--cluster", "tcp://host"], "'tcp://host' is no scheduler's address: missing port"),
+        (["--cluster", "tcp://host"], "'tcp://host' is not a scheduler's address: missing port"),
         (["--cluster", "tcp://host:65536"], "no port is 65536"),
         (
             ["--cluster", "tcp://127.0.0.1:1", "--tls-cert", "a.pem"],
@@ -404,7 +404,7 @@ def test_tls_takes_those_with_a_certificate_only(certificate: Path) -> None:
         sojourn.run_all(short(), cluster=at.address)
     (certificate.parent / "empty.pem").touch()
     other = dataclasses.replace(at, ca_file=str(certificate.parent / "empty.pem"))
-    with pytest.raises(sojourn.UserError, match="no certificates that go together"):
+    with pytest.raises(sojourn.UserError, match="these certificates do not match"):
         sojourn.run_all(short(), cluster=other)
 
 

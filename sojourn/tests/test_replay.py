@@ -563,9 +563,9 @@ def test_a_recording_without_hashes_and_charges_is_read(tmp_path: Path) -> None:
 def test_what_is_no_recording_is_refused(tmp_path: Path, text: bytes) -> None:
     file = tmp_path / "x.parquet"
     file.write_bytes(text)
-    with pytest.raises(UserError, match="is no recording of a queue"):
+    with pytest.raises(UserError, match="is not a recording of a queue"):
         Recording.load(file)
-    with pytest.raises(UserError, match="is no recording of a queue"):
+    with pytest.raises(UserError, match="is not a recording of a queue"):
         Recording.load(tmp_path / "nowhere.parquet")
 
 

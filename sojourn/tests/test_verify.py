@@ -265,7 +265,7 @@ def test_a_measurement_can_t_be_run_again(
     assert status(["verify", "-q", str(made)]) == 2
     told = capsys.readouterr().err
     assert "can't be made again" in told
-    assert "10 tables are whole" in told
+    assert "10 tables are intact" in told
     assert "sojourn compare" in told
 
 

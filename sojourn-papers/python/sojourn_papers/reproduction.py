@@ -244,7 +244,7 @@ def _each(
             force=how.force,
             fresh=how.fresh,
             progress=how.progress,
-            whole=whole,
+            completed=whole,
         )
     except (Interrupted, UnfinishedError) as stop:
         counts = {paper.id: (0, 0) for paper in papers}

@@ -11,7 +11,7 @@ from sojourn.engine.protocol import check_all
 from sojourn.engine.recording import Recording
 from sojourn.engine.registry import find
 from sojourn.engine.request import Progress, cores, seeds_of
-from sojourn.engine.runner import HowFar, Job, Sink, Threads, work_off
+from sojourn.engine.runner import Job, ProgressMeter, Sink, Threads, work_off
 from sojourn.engine.runs import Failure, UnfinishedError
 from sojourn.errors import UserError
 from sojourn.scenario import Scenario
@@ -76,12 +76,12 @@ def record(
         return [replace(each, title=job.name) for each in found]
 
     sink = _Recorded()
-    tell = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     executor = Threads(make, threads)
     try:
         counted = [(each, len(of_it)) for each, of_it in zip(took, asked, strict=True)]
-        tell(Progress(0, len(work), 0.0, expected_s=expected_s(counted, threads)))
-        work_off(executor, HowFar(work, tell), sink)
+        report(Progress(0, len(work), 0.0, expected_s=expected_s(counted, threads)))
+        work_off(executor, ProgressMeter(work, report), sink)
     except KeyboardInterrupt:
         missing = sum(not job.kept for job in work)
         raise RecordingStopped(sink.in_order(work), missing) from None

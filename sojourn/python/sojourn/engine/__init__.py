@@ -1,7 +1,7 @@
-"""Engines: a Scenario in, a Run out. `sim` is the packet simulator, `kernel` the real Linux kernel
-in a guest, `netns` this host's own.
+"""Engines run a Scenario and write a Run. `sim` is the packet simulator, `kernel` the real Linux
+kernel in a guest, `netns` this host's own kernel.
 
-Names are imported when first used: `sojourn list` asks which engines are ready, and runs none.
+Names are imported on first use: `sojourn list` asks which engines are ready and runs none.
 """
 
 from typing import TYPE_CHECKING

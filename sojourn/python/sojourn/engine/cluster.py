@@ -1,13 +1,13 @@
-"""The workers of a Dask cluster as an executor: docs/cluster.md has how one is started.
+"""An executor on the workers of a Dask cluster; docs/cluster.md explains how to start one.
 
-What is asked for here is written down here: each seed is looked for in the store of this user, sent
-to a worker if it is not there, and put into the store and its Run when it comes back. Short runs go
-in batches, of about a second each, since a task costs some milliseconds.
+This machine looks up each seed in this user's store. A missing seed is sent to a worker; its result
+is written to the store and to the Run here. Short runs are sent in batches of about a second each,
+since a task costs some milliseconds.
 
-A worker takes part if its build is that of this machine (`worker.installed`); another is refused, with
-a sentence, and so is one that joins later. Dask runs a batch again whose worker died. If batches of a
-seed cost four workers their life, Dask gives up (`distributed.scheduler.allowed-failures`): its seeds
-are then sent one by one, so that the one at fault fails alone.
+A worker takes part if its build equals this machine's (`worker.installed`). Any other worker is
+refused with a message, also one that joins later. Dask runs a batch again if its worker died. If a
+batch has killed four workers, Dask gives up (`distributed.scheduler.allowed-failures`). The seeds
+of that batch are then sent one by one, so that only the faulty one fails.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ if TYPE_CHECKING:
     from distributed import Client
 
 CONNECT_S = 10.0
-"""How long a scheduler may take to answer."""
+"""Timeout for a connection to a scheduler."""
 WORKERS_S = 30.0
-"""How long there may be no worker: at the beginning, and when all have gone."""
+"""How long the cluster may have no worker, at the beginning or later."""
 LOOK_S = 1.0
-"""How often it is asked which workers there are."""
+"""Interval at which the scheduler is requests for its workers."""
 BATCH_S = 1.0
-"""What a batch should take."""
+"""Intended duration of a batch."""
 MOST_BATCHED = 64
-"""Seeds of a batch."""
+"""Seeds in a batch at most."""
 MOST_UNDER_WAY = 4096
-"""Seeds."""
+"""Seeds at most."""
 CLOSE_S = 2.0
-"""How long it may take to leave a scheduler."""
+"""Timeout for leaving a scheduler."""
 ADDRESS_HINT = "write tcp://HOST:8786, or tls://HOST:8786 with certificates"
 
 
 def connected(where: ClusterAt, source: Source) -> Cluster:
-    """The cluster there, with one worker at least that takes part.
+    """Connects to the cluster and waits for one worker that takes part.
 
     Raises:
-        UserError: it can't be reached, none of its workers can take part, or the engine runs here
-            only.
+        UserError: it can't be reached, none of its workers can take part, or the engine runs only
+            on this host.
     """
     engine = source.engine
     if engine.alone:
@@ -76,18 +76,18 @@ def connected(where: ClusterAt, source: Source) -> Cluster:
             "leave out --cluster, or run it with -e sim or -e kernel",
         )
     client, ours = (where, False) if _is_client(where) else (_client(where), True)
-    made = Cluster(client, ours, source)
+    cluster = Cluster(client, ours, source)
     try:
-        made.gather_workers()
+        cluster.gather_workers()
     except BaseException:
-        made.close()
+        cluster.close()
         raise
-    return made
+    return cluster
 
 
 @dataclass(eq=False)
 class _Lacking:
-    """A job that the store has not."""
+    """A job whose seed is not in the store."""
 
     job: SeedJob
     key: str
@@ -95,14 +95,14 @@ class _Lacking:
 
 @dataclass(eq=False)
 class _Batch:
-    """Jobs that a worker has, or will have."""
+    """Jobs sent to a worker together."""
 
-    those: list[_Lacking]
+    jobs: list[_Lacking]
     workers: frozenset[str]
-    """That may run it."""
+    """Workers that may run it."""
     future: Any = None
     given_up: bool = False
-    """Its jobs wait again: what becomes of it is of no interest."""
+    """Its jobs are waiting again; its result is ignored."""
 
 
 class Cluster:
@@ -116,25 +116,25 @@ class Cluster:
         self._asking = f"sojourn-{uuid.uuid4().hex}"
         self._numbers = itertools.count()
         self._known: dict[str, bool] = {}
-        """Each worker by its address, and whether it takes part."""
+        """Each worker's address, and whether it takes part."""
         self._threads: dict[str, int] = {}
-        """Of those that take part and are there."""
+        """Threads of each connected worker that takes part."""
         self._refused: dict[str, list[str]] = {}
-        """Sentences, and the workers that they are about."""
+        """Reasons for refusal, each with the addresses of its workers."""
         self._news: list[str] = list(_warning(client.scheduler.address)) if ours else []
         self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="sojourn")
         self._events: queue.SimpleQueue[SeedJob | _Lacking | _Batch] = queue.SimpleQueue()
         self._waiting: list[_Lacking] = []
         self._singly: list[_Lacking] = []
-        """To be sent in batches of their own."""
+        """Jobs to be sent in batches of their own."""
         self._stopped = False
         self._batches: set[_Batch] = set()
         self._under_way = 0
         self._took: tuple[int, float] = (0, 0.0)
-        """Seeds that came back, and how long workers ran them, s."""
+        """Seeds that came back, and the seconds that workers spent on them."""
         self._looked_s = 0.0
         self._seen_s = time.monotonic()
-        """When there was a worker last."""
+        """When a worker was last connected."""
 
     # -------------------------------------------------------------------------------- as Executor
 
@@ -159,7 +159,7 @@ class Cluster:
         job: SeedJob | None = None
         with contextlib.suppress(queue.Empty):
             while job is None:
-                # Workers are given work once nothing is known that is not looked at.
+                # Send work to workers only after all pending events are handled.
                 if self._events.empty():
                     self._look_at_workers()
                     self._hand_out()
@@ -170,13 +170,13 @@ class Cluster:
 
     def news(self) -> Sequence[str]:
         """See `Executor.news`."""
-        told, self._news = self._news, []
-        return told
+        news, self._news = self._news, []
+        return news
 
     def abandon(self) -> None:
         """See `Executor.abandon`."""
         self._stopped = True
-        # The cluster may be what is wrong.
+        # The cluster may be broken.
         with contextlib.suppress(Exception):
             for batch in self._batches:
                 if batch.future.status == "finished":
@@ -196,17 +196,18 @@ class Cluster:
     # ------------------------------------------------------------------------------------ batches
 
     def _look_up(self, job: SeedJob) -> None:
-        """On a thread of the pool: takes a job from the store, or says that it is lacking."""
+        """On a thread of the pool: takes a job's seed from the store, or reports that it is
+        missing."""
         try:
             if self._stopped:
                 raise Cancelled
             realised = job.scenario.realise(job.seed)
             name = key(self.source.engine, realised)
-            kept = self.source.taken(name, job.about)
-            if kept is None:
+            stored = self.source.taken(name, job.about)
+            if stored is None:
                 self._events.put(_Lacking(job, name))
                 return
-            job.future.set_result(kept)
+            job.future.set_result(stored)
         except BaseException as error:
             job.future.set_exception(error)
         job.reached_ns = job.scenario.duration
@@ -224,22 +225,22 @@ class Cluster:
         return None
 
     def _size(self) -> int:
-        """Seeds of a batch."""
+        """Seeds in the next batch."""
         count, seconds = self._took
         if count == 0:
             return 1
         return max(1, min(MOST_BATCHED, int(BATCH_S * count / max(seconds, 1e-9))))
 
     def _hand_out(self) -> None:
-        """Sends what waits: whole batches up to two for each thread of a worker, and smaller ones
-        while threads have none."""
+        """Sends waiting jobs: full batches, up to two for each worker's thread, and smaller ones
+        while a thread has none."""
         if not self._threads:
             return
         for one in self._singly:
             self._send([one])
         self._singly.clear()
         while self._waiting:
-            # What is left is for all of them.
+            # The remaining jobs are shared among all threads.
             fair = -(-len(self._waiting) // self.slots)
             size = min(self._size(), fair)
             idle = len(self._batches) < self.slots
@@ -248,16 +249,16 @@ class Cluster:
             self._send(self._waiting[:size])
             del self._waiting[:size]
 
-    def _send(self, those: list[_Lacking]) -> None:
-        batch = _Batch(those, frozenset(self._threads))
-        asked = [
+    def _send(self, jobs: list[_Lacking]) -> None:
+        batch = _Batch(jobs, frozenset(self._threads))
+        requests = [
             SeedRequest(one.job.scenario.to_toml(), one.job.seed, one.job.about, one.key)
-            for one in those
+            for one in jobs
         ]
         batch.future = self._client.submit(
             work_off,
             self.source.engine.name,
-            asked,
+            requests,
             key=f"{self._asking}-{next(self._numbers)}",
             workers=list(batch.workers),
             pure=False,
@@ -272,12 +273,12 @@ class Cluster:
         self._events.put(batch)
 
     def _ended(self, batch: _Batch) -> None:
-        """A batch that came back, failed, or was lost."""
+        """Handles a batch that came back, failed, or was lost."""
         from distributed import KilledWorker
 
         self._batches.discard(batch)
         if batch.future.status in ("lost", "pending"):
-            # The worker died with what it had made: Dask has it made again.
+            # The worker died with its results: Dask runs the batch again.
             self._follow(batch)
             return
         try:
@@ -286,16 +287,16 @@ class Cluster:
             self._killed(batch, error)
         except (Exception, asyncio.CancelledError) as error:
             if batch.future.status != "error":
-                # It is there, and can't be had.
+                # The result exists but can't be fetched.
                 raise self._lost() from error
             # A bug, with the traceback of the worker.
-            for one in batch.those:
+            for one in batch.jobs:
                 self._fail(one.job, error)
         else:
             self._take_in(batch, given)
 
     def _take_in(self, batch: _Batch, given: Iterable[Ran | Refused]) -> None:
-        for one, each in zip(batch.those, given, strict=True):
+        for one, each in zip(batch.jobs, given, strict=True):
             if isinstance(each, Refused):
                 self._fail(one.job, each.raised())
                 continue
@@ -304,28 +305,28 @@ class Cluster:
             self._pool.submit(self._keep, one, each)
 
     def _keep(self, one: _Lacking, ran: Ran) -> None:
-        """On a thread of the pool: what a worker made becomes this machine's."""
+        """On a thread of the pool: stores a worker's result on this machine."""
         job = one.job
         try:
             numbers = None if ran.numbers is None else _core.Numbers.from_bytes(ran.numbers)
-            made = SeedResult(ran.packed, numbers, ran.cpu_ns, ran.invalid)
-            self.source.keep(one.key, job.about, made)
-            job.future.set_result(made)
+            result = SeedResult(ran.packed, numbers, ran.cpu_ns, ran.invalid)
+            self.source.keep(one.key, job.about, result)
+            job.future.set_result(result)
         except BaseException as error:
             job.future.set_exception(error)
         job.reached_ns = job.scenario.duration
         self._events.put(job)
 
     def _killed(self, batch: _Batch, error: Any) -> None:
-        """Dask has given up a batch whose workers died."""
-        if len(batch.those) > 1:
-            self._singly += batch.those
+        """Handles a batch that Dask has given up because its workers died."""
+        if len(batch.jobs) > 1:
+            self._singly += batch.jobs
             return
         died = UserError(
             f"{error.allowed_failures + 1} workers died while they ran it",
-            "is their memory too small? dask worker --memory-limit; their logs tell",
+            "is their memory too small? see dask worker --memory-limit, and their logs",
         )
-        self._fail(batch.those[0].job, died)
+        self._fail(batch.jobs[0].job, died)
 
     def _fail(self, job: SeedJob, error: BaseException) -> None:
         job.future.set_exception(error)
@@ -341,7 +342,7 @@ class Cluster:
     # ------------------------------------------------------------------------------------ workers
 
     def gather_workers(self) -> None:
-        """Waits until there is a worker that takes part.
+        """Waits for a worker that takes part.
 
         Raises:
             UserError: there is none.
@@ -359,10 +360,10 @@ class Cluster:
             if not self._threads:
                 time.sleep(0.1)
         if not self._threads:
-            said = [self._sentence(why) for why in self._refused]
+            reasons = [self._sentence(why) for why in self._refused]
             raise UserError(
-                "\n".join(["no worker of the cluster can take part", *said]),
-                "install the same sojourn there, with its extra `cluster`, and start them anew",
+                "\n".join(["no worker of the cluster can take part", *reasons]),
+                "install the same sojourn there, with its extra `cluster`, and restart the workers",
             )
 
     @property
@@ -370,7 +371,7 @@ class Cluster:
         return str(self._client.scheduler.address)
 
     def _look_at_workers(self, *, at_once: bool = False) -> None:
-        """Who is there, who has come, who has gone."""
+        """Updates the lists of workers: present, new, gone."""
         now = time.monotonic()
         if not at_once and now < self._looked_s + LOOK_S:
             return
@@ -383,55 +384,55 @@ class Cluster:
         self._threads = {each: count for each, count in there.items() if self._known.get(each)}
         gone = [batch for batch in self._batches if batch.workers.isdisjoint(self._threads)]
         if gone:
-            # Nobody may run them any more: others may have come.
+            # No remaining worker may run these batches, but a new one may.
             self._cancel(gone)
             self._batches.difference_update(gone)
-            self._waiting = [one for batch in gone for one in batch.those] + self._waiting
+            self._waiting = [one for batch in gone for one in batch.jobs] + self._waiting
         if self._threads:
             self._seen_s = now
         elif now > self._seen_s + WORKERS_S:
             raise UserError(
                 f"no worker has been at {self._address} for {WORKERS_S:g} s",
-                "start them again: what had finished is kept, and the same command goes on",
+                "start workers and run the same command: finished seeds are kept",
             )
 
     def _meet(self, new: Sequence[str]) -> None:
-        """Asks workers by what they would run seeds."""
+        """Asks new workers for their builds."""
         if not new:
             return
         name = self.source.engine.name
-        said = self._client.run(installed, name, workers=list(new), on_error="return")
-        for address, found in said.items():
-            why = self._why_refused(found)
+        answers = self._client.run(installed, name, workers=list(new), on_error="return")
+        for address, answer in answers.items():
+            why = self._why_refused(answer)
             self._known[address] = not why
             if why:
                 self._refused.setdefault(why, []).append(address)
                 self._news.append(f"note: {self._sentence(why)}")
 
-    def _why_refused(self, found: Installed | BaseException) -> str:
-        """Empty: it takes part."""
-        if isinstance(found, ModuleNotFoundError):
-            return f"it has no sojourn as new as this one ({found})"
-        if isinstance(found, BaseException):
-            return f"it can't say what it has: {found!r}"
-        if found.refused is not None:
-            return f"it can't run {self.source.engine.name}: {found.refused.problem}"
-        if found.build != self._build:
+    def _why_refused(self, answer: Installed | BaseException) -> str:
+        """Why a worker is refused; empty: it takes part."""
+        if isinstance(answer, ModuleNotFoundError):
+            return f"it has no sojourn as new as this one ({answer})"
+        if isinstance(answer, BaseException):
+            return f"it can't report its build: {answer!r}"
+        if answer.refused is not None:
+            return f"it can't run {self.source.engine.name}: {answer.refused.problem}"
+        if answer.build != self._build:
             return (
-                f"its engine is another build ({found.version}, {found.build.split()[0]}) than here"
+                f"its engine is another build ({answer.version}, {answer.build.split()[0]}) than here"
                 f" ({_core.VERSION}, {self._build.split()[0]})"
             )
         return ""
 
     def _sentence(self, why: str) -> str:
-        those = self._refused[why]
-        named = those[0] if len(those) == 1 else f"{those[0]} and {len(those) - 1} more"
+        workers = self._refused[why]
+        named = workers[0] if len(workers) == 1 else f"{workers[0]} and {len(workers) - 1} more"
         return f"worker {named} is refused: {why}"
 
     def _lost(self) -> UserError:
         return UserError(
             f"lost the cluster's scheduler at {self._address}",
-            "what had finished is kept: once the cluster is there, the same command goes on",
+            "finished seeds are kept: run the same command once the scheduler is back",
         )
 
 
@@ -450,12 +451,12 @@ def _client(where: str | ClusterAddress) -> Client:
         raise UserError(
             "a cluster needs Dask, which is not installed", install_extra("cluster")
         ) from None
-    # What it would log with tracebacks is told in our words.
+    # Our messages replace Dask's log, which has tracebacks.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
 
     class Connecting(distributed.Client):  # type: ignore[misc]
-        """Is closed whatever stops it from connecting. Dask closes it after an OSError only: any
-        other error leaves its end to the garbage collector, which prints a traceback."""
+        """Closes itself whatever stops it from connecting. Dask closes it only after an OSError.
+        After any other error the garbage collector would end it and print a traceback."""
 
         def start(self, **words: Any) -> None:
             try:
@@ -476,8 +477,8 @@ def _client(where: str | ClusterAddress) -> Client:
             "is it running, and its port open? dask scheduler --host 127.0.0.1 starts one",
         ) from None
     except Exception as error:
-        # It is no scheduler that answers. Dask decodes the bytes all the same, and each of its
-        # decoders fails with errors of its own.
+        # A server that is not a scheduler answers. Dask decodes its bytes all the same, and each of
+        # Dask's decoders raises errors of its own.
         raise UserError(
             f"can't read what {at.address} answers: {error}",
             "is a Dask scheduler there? write the address that dask scheduler prints",
@@ -492,16 +493,18 @@ def _where(address: str) -> dict[str, str]:
             _, port = get_address_host_port(address, strict=True)
         except ValueError as error:
             raise UserError(
-                f"{address!r} is no scheduler's address: {error}", ADDRESS_HINT
+                f"{address!r} is not a scheduler's address: {error}", ADDRESS_HINT
             ) from None
         if not 0 < port < 2**16:
             raise UserError(
-                f"{address!r} is no scheduler's address: no port is {port}", ADDRESS_HINT
+                f"{address!r} is not a scheduler's address: {port} is not a port", ADDRESS_HINT
             )
         return {"address": address}
     if Path(address).is_file():
         return {"scheduler_file": address}
-    raise UserError(f"{address!r} is no scheduler's address and no scheduler file", ADDRESS_HINT)
+    raise UserError(
+        f"{address!r} is neither a scheduler's address nor a scheduler file", ADDRESS_HINT
+    )
 
 
 def _security(at: ClusterAddress) -> Any:
@@ -519,16 +522,16 @@ def _security(at: ClusterAddress) -> Any:
     encrypted = at.address.startswith("tls://")
     if given and not encrypted:
         raise UserError(
-            f"{at.address} is not encrypted: certificates are of no use", "write tls://HOST:8786"
+            f"{at.address} is not encrypted: it uses no certificates", "write tls://HOST:8786"
         )
     if not encrypted:
         return Security()
-    found = Security(**given, require_encryption=True)
+    security = Security(**given, require_encryption=True)
     try:
-        context = found.get_connection_args("client").get("ssl_context")
+        context = security.get_connection_args("client").get("ssl_context")
     except OSError as error:
         raise UserError(
-            f"these are no certificates that go together: {error}",
+            f"these certificates do not match: {error}",
             "give PEM files: --tls-ca-file CA --tls-cert OWN --tls-key KEY",
         ) from None
     if context is None:
@@ -537,11 +540,11 @@ def _security(at: ClusterAddress) -> Any:
             "--tls-ca-file CA --tls-cert OWN --tls-key KEY, or distributed.comm.tls in Dask's"
             " configuration",
         )
-    return found
+    return security
 
 
 def _warning(address: str) -> Iterable[str]:
-    """What is to be said about where a cluster is."""
+    """Notes about the safety of a cluster's address."""
     scheme, _, rest = address.partition("://")
     host = rest.rpartition(":")[0].strip("[]")
     with contextlib.suppress(ValueError):

@@ -1,8 +1,8 @@
-"""What running a scenario would take, and which engines can: told before anything runs.
+"""Estimates what running a scenario takes, and which engines can run it, before anything runs.
 
-Packets follow from rates and lengths: what sends at a rate of its own sends that, and what sends as
-fast as it may shares what is left of the slowest link on its way evenly with the others there. CPU
-time and disk follow from packets, runs and rows. All of it is about right, no more.
+The number of packets follows from rates and lengths. A flow with a rate of its own sends at that
+rate. Greedy flows share evenly what is left of the slowest link on their path. CPU time and disk
+follow from packets, runs and rows. All of it is approximate.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from sojourn.scenario.realised import (
 )
 
 PACKETS_PER_CPU_S = 2_000_000
-"""Of the simulator: docs/performance.md has 0.9 to 5 million."""
+"""Packets in a CPU second of the simulator: docs/performance.md has 0.9 to 5 million."""
 RUN_CPU_S = 0.01
-"""To set up a run, write its tables and sum them up."""
+"""To set up a run, write its tables and compute its numbers."""
 FLOW_CPU_S = 0.3e-3
-"""For each flow of a run: to realise it, and to write, read and sum up its rows. Measured with
+"""For each flow of a run: to realise it, and to write, read and add up its rows. Measured with
 1000, 10 000 and 100 000 flows."""
 STEP_CPU_S = 40e-9
 """For each step of a link's rate."""
 UPDATE_CPU_S = 4e-9
-"""For each update of a controller that updates in each microsecond that it is told to."""
+"""For each update of a controller whose update interval is one microsecond."""
 FLOW_MEMORY_BYTES = 37_000
-"""For each flow, where a Run of them is made and summed up."""
+"""For each flow, while a Run is made and summarised."""
 ROW_MEMORY_BYTES = 250
 """For each row of a time line, which has up to thirty columns."""
 FEW_MEMORY_BYTES = 50_000_000
-"""What is less is there: Python took as much to come here."""
+"""A smaller need is not checked: Python itself has already taken as much."""
 MOST_CPU_S = 7 * 86400.0
-"""That one seed may take: what takes longer was not meant."""
+"""Upper bound for one seed. A scenario that takes longer is a mistake."""
 TAKES: dict[str, tuple[float, float, float]] = {
     "sim": (RUN_CPU_S, 0.0, PACKETS_PER_CPU_S),
     "kernel-uml": (0.45, 0.01, 90_000),
@@ -57,15 +57,16 @@ TAKES: dict[str, tuple[float, float, float]] = {
     "kernel-7.3": (0.45, 0.01, 120_000),
     "netns": (5.0, 1.0, math.inf),
 }
-"""CPU seconds of a run, and of each second of it; packets in a CPU second. Measured at 1 to
-1000 Mbit/s, 1 to 64 flows: about right within a third. `kernel-qemu` is ten times slower than
-`kernel-uml` once was, with taps as it has (docs/kernel.md). `netns` does not compute, it waits."""
+"""CPU seconds of a run, CPU seconds for each simulated second, packets in a CPU second. Measured at
+1 to 1000 Mbit/s with 1 to 64 flows; accurate within a third. `kernel-qemu` is ten times slower than
+`kernel-uml` once was with taps, which `kernel-qemu` has (docs/kernel.md). `netns` does not compute,
+it waits."""
 ROW_BYTES = 40
-"""A row of a time line in Parquet: measured 8 to 30."""
+"""A row of a time line in Parquet: measured 8 to 30 bytes."""
 HEADER_ROWS = 2
-"""What a packet's headers take, in rows of other tables."""
+"""A packet's headers take as much as this many rows of other tables."""
 FOLDER_BYTES = 500_000
-"""Everything else of a seed: totals, histograms, drops."""
+"""The other tables of a seed: totals, histograms, drops."""
 TYPICAL_PACKET_BYTES = 700
 """Between full packets and acknowledgements."""
 _KERNELS = ("kernel", "kernel-7.3", "netns")
@@ -78,40 +79,40 @@ class Fit:
 
     engine: str
     refused: int
-    """Of the variants."""
+    """Variants that the engine refuses."""
     problems: tuple[str, ...]
-    """What of them it can't do, each with its place."""
+    """Features that the engine lacks, each with its place in the scenario."""
     hint: str
     not_ready: str | None
-    """Why it can't be used on this host yet, or what of the scenarios this host's kernel lacks;
-    None: it can."""
+    """Why the engine can't be used on this host yet, or which features this host's kernel lacks;
+    None: it can run the scenario."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What running scenarios would take, about."""
+    """Estimated cost of running scenarios."""
 
     runs: int
     packets: int
     """Data packets delivered, over all runs."""
     cpu_s: float
-    """Of the simulator."""
+    """CPU seconds of the simulator."""
     guest_cpu_s: float
-    """Of the kernel's guest that is built, over all runs."""
+    """CPU seconds of the kernel's guest that is built, over all runs."""
     table_bytes: int
-    """On disk, rather too much."""
+    """Size on disk; an upper estimate."""
     memory_bytes: int
-    """Of the largest of the runs."""
+    """Memory of the largest run."""
 
 
 def fits(variants: Sequence[Scenario]) -> list[Fit]:
-    """What each engine says to these scenarios: `sim`, `kernel`, `kernel-7.3` and `netns`."""
+    """Whether `sim`, `kernel`, `kernel-7.3` and `netns` can run these scenarios."""
     realised = [variant.realise(variant.seeds[0]) for variant in variants]
     return [_simulator(realised), *(_kernel(name, realised) for name in _KERNELS)]
 
 
 def cost(variants: Sequence[Scenario], seeds: int) -> Cost:
-    """Of running each of these scenarios with so many seeds."""
+    """Cost of running each of these scenarios with `seeds` seeds."""
     realised = [variant.realise(variant.seeds[0]) for variant in variants]
     runs = len(realised) * seeds
     packets = seeds * sum(map(expected_packets, realised))
@@ -133,8 +134,8 @@ def run_s(engine: str, realised: Realised) -> float:
 
 
 def _idle_s(realised: Realised) -> float:
-    """What takes the simulator time though no packet comes: steps of a rate, and a controller's
-    updates."""
+    """Simulator time that does not depend on packets: steps of a rate and updates of a
+    controller."""
     steps, updates = 0.0, 0.0
     for link in realised.links:
         passes = realised.duration_ns / link.rate_period_ns if link.rate_period_ns else 1.0
@@ -146,10 +147,10 @@ def _idle_s(realised: Realised) -> float:
 
 
 def check_bounds(engine: str, realised: Sequence[Realised]) -> list[float]:
-    """The seconds that a run of each takes.
+    """Returns the seconds that a run of each takes.
 
     Raises:
-        UserError: one would take longer than anybody waits, or more memory than there is.
+        UserError: one would take longer than `MOST_CPU_S`, or more memory than is free.
     """
     each = seconds_of(engine, realised)
     if (most := max(each, default=0.0)) > MOST_CPU_S:
@@ -167,14 +168,14 @@ def check_bounds(engine: str, realised: Sequence[Realised]) -> list[float]:
 
 
 def seconds_of(engine: str, realised: Sequence[Realised]) -> list[float]:
-    """The seconds that a run of each takes on a processor of its own."""
+    """Seconds that a run of each takes on a processor of its own."""
     name = stands_for(engine) or engine
     return [run_s(name, one) for one in realised]
 
 
 def expected_s(runs: Sequence[tuple[float, int]], threads: int) -> float:
-    """The seconds that all these take on so many threads: of each, how long it takes and how many
-    seeds of it there are."""
+    """Seconds that all runs take on these threads. `runs`: the seconds of each scenario's run and
+    its number of seeds."""
     threads = min(threads, sum(count for _, count in runs))
     return max(sum(took * count for took, count in runs) / threads, *(took for took, _ in runs))
 
@@ -192,7 +193,7 @@ def _simulator(realised: Sequence[Realised]) -> Fit:
 
 
 def _kernel(name: str, realised: Sequence[Realised]) -> Fit:
-    # Slow to import, for a run of the simulator.
+    # Imported here because it is slow to import and the simulator does not need it.
     from sojourn.engine.kernel.plan.fits import PlanError, kernel_of, problems_of, this_kernel
 
     kernel = this_kernel() if name == "netns" else kernel_of(GUESTS[name])
@@ -205,8 +206,8 @@ def _kernel(name: str, realised: Sequence[Realised]) -> Fit:
 
 
 def _lacking(realised: Sequence[Realised]) -> str | None:
-    """What of these this host's own kernel does not have, as `netns` itself finds it before a run;
-    None: nothing."""
+    """Features of these scenarios that this host's own kernel lacks, as `netns` finds them before a
+    run; None: it has all."""
     engine = find("netns")
     lines: dict[str, None] = {}
     hints: dict[str, None] = {}
@@ -223,7 +224,7 @@ def _lacking(realised: Sequence[Realised]) -> str | None:
 
 
 def expected_packets(realised: Realised) -> int:
-    """Data packets that a run delivers, about; of pings the requests."""
+    """Estimate of the data packets that a run delivers; pings count their requests."""
     duration_s = realised.duration_ns / 1e9
     left = [capacity_bps(link, realised.duration_ns) for link in realised.links]
     greedy: list[tuple[Flow, Bulk, float, float]] = []
@@ -243,30 +244,33 @@ def expected_packets(realised: Realised) -> int:
                 sharing[link] += 1
     for flow, traffic, seconds, size in greedy:
         bps = min(left[link] / sharing[link] for link in flow.path)
-        # What no link holds back is held back by its window.
+        # A flow that no link limits is limited by its window.
         bps = min(bps, 8 * traffic.tcp.receive_buffer_max / _propagation_s(flow, realised))
         sent = bps * seconds / (8 * size)
-        whole = traffic.bytes
-        packets += sent if whole is None else min(sent, math.ceil(whole / traffic.tcp.mss))
+        size_bytes = traffic.bytes
+        packets += (
+            sent if size_bytes is None else min(sent, math.ceil(size_bytes / traffic.tcp.mss))
+        )
     return round(packets)
 
 
 def capacity_bps(link: Link, duration_ns: int) -> float:
-    """The mean rate of a link over the run, bit/s; infinite without a limit."""
+    """Mean rate of a link over the run, bit/s; infinite without a limit."""
     rate = mean_rate_bps(link, duration_ns)
     limit = slower([] if rate is None else [rate], link.shaper, link.police)
     return math.inf if limit is None else float(limit)
 
 
 def mean_rate_bps(link: Link, duration_ns: int) -> int | None:
-    """The mean over the run of a link's own rate, whatever else limits it; None: it has no limit."""
+    """Mean over the run of a link's own rate, without its shaper or policer; None: it has no
+    limit."""
     if not link.rate:
         return None
     period = link.rate_period_ns or duration_ns
     ends = [*(step.at_ns for step in link.rate[1:]), period]
 
     def bits(until_ns: int) -> int:
-        """Of one pass, bit/s times ns."""
+        """Integral of the rate over one pass of the schedule, bit/s times ns."""
         return sum(
             step.bps * max(0, min(end, until_ns) - step.at_ns)
             for step, end in zip(link.rate, ends, strict=True)
@@ -277,14 +281,13 @@ def mean_rate_bps(link: Link, duration_ns: int) -> int | None:
 
 
 def slower(rate: list[int], *limits: Shaper | Police | None) -> int | None:
-    """The slowest of a link's transmitter and what else limits it, bit/s; None where nothing
-    does."""
+    """The slowest of a link's transmitter, shaper and policer, bit/s; None where there is none."""
     return min([*rate, *(each.bps for each in limits if each)], default=None)
 
 
 def _own_rate(flow: Flow, realised: Realised) -> tuple[float, float]:
-    """What a flow sends by itself, bit/s, infinite where only its way bounds it; and bytes of a
-    packet."""
+    """The rate at which a flow sends by itself, bit/s (infinite if only its path limits it), and
+    its packet size in bytes."""
     match flow.traffic:
         case Ping(interval_ns=interval, packet_bytes=size):
             return 8e9 * size / interval, size
@@ -308,7 +311,7 @@ def _own_rate(flow: Flow, realised: Realised) -> tuple[float, float]:
 
 
 def _propagation_s(flow: Flow, realised: Realised) -> float:
-    """There and back; at least 0.1 ms."""
+    """Round-trip propagation delay, s; at least 0.1 ms."""
     links = (*flow.path, *flow.back)
     own = flow.path_extra_ns + flow.back_extra_ns
     ns: int = own + sum(realised.links[link].delay_ns for link in links)
@@ -319,17 +322,17 @@ def _propagation_s(flow: Flow, realised: Realised) -> float:
 
 
 def expected_bytes(realised: Realised) -> int:
-    """Roughly what one seed takes on disk, rather too much."""
+    """Upper estimate of what one seed takes on disk."""
     return FOLDER_BYTES + _rows(realised) * ROW_BYTES
 
 
 def expected_memory(realised: Realised) -> int:
-    """Roughly what a run takes of memory while its tables are made."""
+    """Estimate of the memory that a run takes while its tables are made."""
     return FLOW_MEMORY_BYTES * len(realised.flows) + ROW_MEMORY_BYTES * _rows(realised)
 
 
 def _rows(realised: Realised) -> int:
-    """Of the time lines, and of packets where they are kept."""
+    """Rows of the time lines, and of packets if they are recorded."""
     duration_ns, record = realised.duration_ns, realised.record
     rows = len(realised.links) * duration_ns // max(1, record.queue_ns)
     rows += len(realised.flows) * duration_ns // max(1, record.flow_ns)

@@ -1,7 +1,7 @@
-"""Simulations in memory: no folder, no file, an answer as soon as the last seed has run.
+"""Simulations in memory, without folders or files: the answer is ready when the last seed has run.
 
-For what asks again and again: a slider, a search, a notebook. The tables stay where the core wrote
-them; a DataFrame, an array or the Summary is made when it is asked for.
+For callers that run many simulations: a slider, a search, a notebook. The tables stay where the
+core wrote them. A DataFrame, an array or the Summary is made on request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from sojourn.engine.estimate import check_bounds
 from sojourn.engine.protocol import Cancelled, check_all
 from sojourn.engine.registry import find
 from sojourn.engine.request import Progress, cores, loaded, meta_of, seeds_of
-from sojourn.engine.runner import CallingThread, Executor, HowFar, Job, Sink, Threads, work_off
+from sojourn.engine.runner import (
+    CallingThread,
+    Executor,
+    Job,
+    ProgressMeter,
+    Sink,
+    Threads,
+    work_off,
+)
 from sojourn.errors import UserError
 from sojourn.records import TABLES, Meta, Names, frame
 from sojourn.scenario import Scenario
@@ -28,15 +36,15 @@ if TYPE_CHECKING:
     from sojourn.arrays import Columns
 
 POLL_S = 0.05
-"""How often progress is told, and how soon a cancelled simulation ends."""
+"""Interval of progress reports, and the delay until a cancelled simulation ends."""
 
 
 class Simulated:
-    """What a simulation gave: the tables of each seed, and their Summary. Nothing is on disk."""
+    """The result of a simulation: the tables of each seed and their Summary. Nothing is on disk."""
 
     def __init__(self, meta: Meta, tables: Mapping[int, _core.SeedTables]) -> None:
         self.meta = meta
-        """What was run, as the meta.json of a Run has it."""
+        """The Meta, as in the meta.json of a Run."""
         self._tables = tables
 
     def __repr__(self) -> str:
@@ -48,12 +56,12 @@ class Simulated:
         return self.meta.seeds
 
     def tables(self) -> tuple[str, ...]:
-        """Names of the tables; `packets` only if the scenario asks for it."""
+        """Names of the tables; includes `packets` only if the scenario records packets."""
         return tuple(name for name in TABLES if name in self._tables[self.seeds[0]])
 
     def table(self, name: str, seed: int | None = None) -> pl.DataFrame:
-        """A table of one seed, or of all of them with a first column `seed`: what `Run.table` gives
-        of a Run of the same scenario."""
+        """Returns a table of one seed, or of all seeds with a first column `seed`. The table equals
+        `Run.table` of a Run of the same scenario."""
         import polars as pl
 
         if seed is not None:
@@ -64,8 +72,8 @@ class Simulated:
         )
 
     def arrays(self, name: str, seed: int) -> Columns:
-        """A table of one seed as the core wrote it, as numpy arrays by column: numbers for the
-        names of links, flows and causes, -1 or NaN for what there is none of."""
+        """Returns a table of one seed as the core wrote it: numpy arrays by column. Links, flows
+        and causes are numbers, not names; a missing value is -1 or NaN."""
         if name not in TABLES:
             raise UserError(f"there is no table {name!r}", f"tables are: {', '.join(TABLES)}")
         if seed not in self._tables:
@@ -81,7 +89,8 @@ class Simulated:
 
     @cached_property
     def summary(self) -> metrics.Summary:
-        """The numbers of each seed and over the seeds, as `sojourn.summary` gives them of a Run."""
+        """The numbers of each seed and over the seeds, as `sojourn.summary` returns them for a
+        Run."""
         about = metrics.about(self.meta, _core.CAUSES)
         first = self._tables[self.seeds[0]]
         runs = [
@@ -106,17 +115,17 @@ def simulate(
     """Runs one scenario on the simulator, in memory: a Scenario, the path of its file, or the name
     of an example.
 
-    The GIL is released while it runs, so other threads go on. With one seed, or one job, it runs on
-    the calling thread.
+    The GIL is released during the run, so other threads continue. With one seed, or one job, the
+    run uses the calling thread.
 
     Args:
         seeds: how many, counted up from the scenario's own, or which.
         jobs: threads; None: as many as there are cores.
-        progress: called on this thread about every 50 ms, not before the first 50; False cancels.
+        progress: called on this thread about every 50 ms, first after 50 ms; False cancels.
 
     Raises:
         UserError: the simulator can't run it.
-        Cancelled: `progress` said so.
+        Cancelled: `progress` returned False.
     """
     variants = loaded(scenario).variants()
     if len(variants) > 1:
@@ -138,14 +147,14 @@ def simulate(
 
 @dataclasses.dataclass(frozen=True)
 class Summed:
-    """What a variant gave in memory: its numbers alone."""
+    """The result of a variant in memory: only its numbers."""
 
     meta: Meta
     summary: metrics.Summary
 
 
 class Interruption(KeyboardInterrupt):
-    """Ctrl-C. The numbers of the seeds that had finished are kept."""
+    """Ctrl-C. The numbers of the finished seeds are kept."""
 
     def __init__(self, finished: Sequence[Summed]) -> None:
         super().__init__()
@@ -159,13 +168,13 @@ def simulate_all(
     jobs: int | None = None,
     progress: Callable[[Progress], bool | None] | None = None,
 ) -> list[Summed]:
-    """Runs every variant of a scenario that sweeps, or of several, in memory, and keeps their
-    numbers; tables go as soon as they are added up. The arguments are those of `simulate`. The
-    seeds are those of the first.
+    """Runs every variant of one or several scenarios, sweeps included, in memory. Keeps their
+    numbers and frees the tables. The arguments are those of `simulate`. The default seeds are those
+    of the first scenario.
 
     Raises:
         UserError: the simulator can't run a variant.
-        Cancelled: `progress` said so.
+        Cancelled: `progress` returned False.
         Interruption: on Ctrl-C.
     """
     several = [scenarios] if isinstance(scenarios, Scenario) else scenarios
@@ -186,7 +195,7 @@ def simulate_all(
 
 
 class _Sums:
-    """The numbers of a variant's seeds that have finished."""
+    """The numbers of a variant's finished seeds."""
 
     def __init__(self, meta: Meta) -> None:
         self.meta = meta
@@ -194,7 +203,8 @@ class _Sums:
         self._about = metrics.about(meta, _core.CAUSES)
         self._cpu_s: dict[str, float] = {}
         self._first: _core.SeedTables | None = None
-        """Until all are there: what the others are held against."""
+        """The tables of the first seed, with which the others are compared until all have
+        finished."""
         self._alike = True
 
     def add(self, seed: int, outcome: _Outcome) -> None:
@@ -216,7 +226,7 @@ class _Sums:
 
 
 def _metas(variants: Sequence[Scenario], seeds: Sequence[int]) -> list[Meta]:
-    """What is to be run, of each variant; refuses what the simulator can't run."""
+    """The Meta of each variant. Refuses a variant that the simulator can't run."""
     engine = find("sim")
     first = [variant.realise(seeds[0]) for variant in variants]
     check_all(engine, first)
@@ -230,7 +240,7 @@ def _metas(variants: Sequence[Scenario], seeds: Sequence[int]) -> list[Meta]:
 # --------------------------------------------------------------------------------------- the work
 
 _Outcome = tuple[_core.SeedTables, int]
-"""Tables, and the CPU time that they took, ns."""
+"""Tables, and the CPU time of the run, ns."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -241,7 +251,7 @@ class _Job(Job[_Outcome]):
 
 
 class _Memory(Sink[_Job]):
-    """Hands on what each seed gave. A seed that fails stops the work."""
+    """Passes on the result of each seed. A seed that fails stops the work."""
 
     def __init__(self, taken: Callable[[_Job, _Outcome], None]) -> None:
         self._taken = taken
@@ -262,8 +272,8 @@ def _work_off(
     progress: Callable[[Progress], bool | None] | None,
     threads: int | None,
 ) -> None:
-    """All of them, on so many threads; None: as many as there are cores. What each gives is `taken`
-    on the calling thread."""
+    """Runs all jobs on this many threads; None: as many as there are cores. Calls `taken` with each
+    result on the calling thread."""
     engine = find("sim")
 
     def make(job: _Job, reached: Callable[[int], bool]) -> _Outcome:
@@ -273,16 +283,16 @@ def _work_off(
             tables = _core.SeedTables(tables)
         return tables, outcome.cpu_ns
 
-    def tell(p: Progress) -> None:
+    def report(p: Progress) -> None:
         if progress is not None and p.finished < p.runs and progress(p) is False:
             raise Cancelled("stopped before its end")
 
-    far = HowFar(jobs, tell, every_s=POLL_S, at_once=False)
+    meter = ProgressMeter(jobs, report, every_s=POLL_S, at_once=False)
     threads = min(threads or cores(), len(jobs))
     executor: Executor[_Job] = (
-        Threads(make, threads) if threads > 1 else CallingThread(make, far.tell)
+        Threads(make, threads) if threads > 1 else CallingThread(make, meter.report)
     )
     try:
-        work_off(executor, far, _Memory(taken))
+        work_off(executor, meter, _Memory(taken))
     finally:
         executor.close()

@@ -1,7 +1,7 @@
-"""What this host's own kernel has for a scenario: whether network namespaces can be made, and which
-queue disciplines and congestion controls are there.
+"""What this host's own kernel offers a scenario: whether network namespaces can be made, and which
+queue disciplines and congestion controls it has.
 
-Each is tried with the words of the scenario, in a namespace that is thrown away.
+Each is tried with the scenario's tc lines, in a temporary namespace.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from sojourn.scenario.realised import Realised
 from sojourn.scenario.tcp import PROFILES
 
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux"}
-"""What is called, and the package that has it."""
+"""Programs that are run, and their packages."""
 GUEST_INSTEAD = "or run it in a guest, which needs neither root nor modules: -e kernel"
 WITHOUT_NETEM = 'a scenario whose links have delay = "0 s" and no loss, and whose flows have no rtt, needs no netem'
 TYPICAL = tuple(
     record.least for record in QDISCS.values() if record.in_linux() and not record.for_each_queue
 )
-"""A queue discipline of each kind that Linux has, and that virtual devices can have."""
+"""A queue discipline of each kind that Linux has and that works on virtual devices."""
 CONGESTION = tuple(record.name for record in linux.CONGESTION.values() if record.in_linux)
 """Linux's congestion controls."""
 MODULES = Path("/sys/module")
@@ -54,17 +54,17 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 @dataclass(frozen=True)
 class Way:
-    """How to be a root that may make namespaces."""
+    """A way to become a root user that may make namespaces."""
 
     name: str
     options: tuple[str, ...]
-    """Of unshare(1)."""
+    """Options of unshare(1)."""
 
     def command(self, script: str, words: Sequence[str] = ()) -> list[str]:
-        """The command line of a script as such a root, in a namespace where nothing is; the words
-        are its arguments.
+        """The command line that runs a script as this root, in an empty namespace; `words` are its
+        arguments.
 
-        Each of its steps becomes the next one, so that all of it is one process.
+        Each step replaces the previous one by exec, so that there is only one process.
         """
         return [
             "unshare",
@@ -85,10 +85,10 @@ USER = Way("in a user namespace", ("--user", "--map-root-user"))
 
 
 def way() -> Way:
-    """How namespaces can be made here.
+    """Returns how namespaces can be made here.
 
     Raises:
-        NotReadyError: they can't; in the kernel's own words.
+        NotReadyError: they can't be made, with the kernel's message.
     """
     if sys.platform != "linux":
         raise NotReadyError("the engine netns is Linux's own", "use the engine sim")
@@ -102,12 +102,12 @@ def way() -> Way:
         )
     program()
     reasons = []
-    for one in (ROOT, USER) if os.geteuid() == 0 else (USER,):
-        # As the program does it: file systems, a pair of devices.
-        words = _words(one, f"{OWN_RUN} && mkdir /run/s && mount -t sysfs none /run/s && {_PAIR}")
+    for root in (ROOT, USER) if os.geteuid() == 0 else (USER,):
+        # What the guest's program does: mounts file systems, makes a pair of devices.
+        words = _words(root, f"{OWN_RUN} && mkdir /run/s && mount -t sysfs none /run/s && {_PAIR}")
         if words is None:
-            return one
-        reasons.append(f"{one.name}: {words}")
+            return root
+        reasons.append(f"{root.name}: {words}")
     hint = (
         "run it as root"
         if os.geteuid()
@@ -121,26 +121,26 @@ def way() -> Way:
 
 
 def why_not() -> str | None:
-    """Why no scenario can be run here, and what to do; None if some can."""
+    """Returns why no scenario can run here and what to do; None if some can."""
     try:
-        found = way()
+        root = way()
     except (GuestError, NotReadyError) as error:
         return f"{error.problem}; {error.hint}"
-    return None if (words := _refusal(found, _RATE)) is None else f"htb: {words}; {_module('htb')}"
+    return None if (words := _refusal(root, _RATE)) is None else f"htb: {words}; {_module('htb')}"
 
 
 def lacks() -> str | None:
-    """What this host's kernel does not have of what scenarios may ask for; None if it has all."""
-    found = way()
+    """Features of scenarios that this host's kernel lacks; None if it has all."""
+    root = way()
     typical = [Qdisc.parse(words) for words in TYPICAL]
     lines = {
         qdisc.kind: tc.queue(_DEVICE, qdisc, header_bytes=tc.ETHERNET_HEADER)[0]
         for qdisc in typical
     }
     lines[f"netem (delays and loss: {WITHOUT_NETEM})"] = tc.wire(_DEVICE, 1000)
-    refused = _refused(found, [*lines.values()])
+    refused = _refused(root, [*lines.values()])
     absent = [name for name, line in lines.items() if line in refused]
-    absent += [name for name in CONGESTION if _unknown(name, found) is not None]
+    absent += [name for name in CONGESTION if _unknown(name, root) is not None]
     return ", ".join(absent) or None
 
 
@@ -153,7 +153,7 @@ _RATE = tc.queue(
     header_bytes=tc.ETHERNET_HEADER,
     transmitter=tc.Transmitter(10**6, tc.ETHERNET_HEADER),
 )[0]
-"""htb, which keeps it."""
+"""The tc line of htb, which limits the rate."""
 
 
 @dataclass(frozen=True)
@@ -164,10 +164,10 @@ class Unsupported:
 
 
 def missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Iterator[Unsupported]:
-    """What the scenario needs and this kernel does not have."""
+    """What the scenario needs and this kernel lacks."""
     tried: set[str] = set()
     for kind, line in _disciplines(planned):
-        # They differ in numbers only.
+        # Lines that differ only in numbers are tried once.
         shape = re.sub(r"[\d.]+", "", line)
         if shape not in tried:
             tried.add(shape)
@@ -180,8 +180,8 @@ def missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Itera
         if words := _unknown(name, there):
             yield Unsupported("flow: congestion", f"{name}: {words}", _module(name))
         for parameter in linux.CONGESTION[name].module_settings:
-            # The scenario's is the usual one: the plan refuses others, since this kernel is
-            # everybody's.
+            # The scenario has the default: the plan refuses other values, since this kernel is
+            # shared with the rest of the host.
             file = MODULES / f"tcp_{name}" / "parameters" / parameter.removeprefix("vegas_")
             if file.exists() and int(file.read_text()) != int(
                 PROFILES["linux"].parameters[parameter]
@@ -192,16 +192,17 @@ def missing(realised: Realised, planned: Mapping[str, Any], there: Way) -> Itera
 
 
 def _disciplines(planned: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Everything that the plan puts on a device, as the root of one: kind and tc's line."""
+    """The kind and tc line of each discipline that the plan puts on a device, rewritten as the root
+    of a device."""
     for step in planned["setup"]:
         if step["do"] == "run" and step["argv"][0] == "tc":
             for line in step["stdin"].splitlines():
-                if found := tc.elsewhere(line, _DEVICE):
-                    yield found
+                if discipline := tc.elsewhere(line, _DEVICE):
+                    yield discipline
 
 
 def _place(kind: str, realised: Realised) -> str:
-    """Where the scenario asks for it."""
+    """The place in the scenario that needs this kind."""
     if kind == "netem":
         return "delay, loss or jitter"
     for link in realised.links:
@@ -211,18 +212,19 @@ def _place(kind: str, realised: Realised) -> str:
 
 
 _FAILED = re.compile(r"^Command failed -:(\d+)$", re.MULTILINE)
-"""What tc says of a line of its -batch."""
+"""tc's error for a line of its -batch."""
 
 
 @functools.cache
 def _refusal(there: Way, line: str) -> str | None:
-    """Why tc can't do this to a device; None if it can."""
+    """Why tc can't apply this line to a device; None if it can."""
     return _words(there, f"{_PAIR} && tc {line}")
 
 
 def _refused(there: Way, lines: Sequence[str]) -> set[str]:
-    """Those of these lines that tc can't do, each to a device of its own, all by one tc in one
-    namespace: a process for each takes most of the time of `sojourn list`. `_refusal` says why."""
+    """Returns the lines that tc can't apply. Each is tried on a device of its own, all by one tc in
+    one namespace: a process for each would take most of the time of `sojourn list`. `_refusal` has
+    the reason."""
     devices = [f"{_DEVICE}{number}" for number in range(len(lines))]
     pairs = "\\n".join(map(_LINK.format, devices))
     script = f"printf '{pairs}\\n' | ip -batch - && printf '%s\\n' \"$@\" | tc -force -batch -"
@@ -233,26 +235,27 @@ def _refused(there: Way, lines: Sequence[str]) -> set[str]:
     with contextlib.suppress(OSError):
         done = _done(there, script, [*given, "nothing"])
         failed = set(map(int, _FAILED.findall(done.stderr)))
-        # tc knows no `nothing`. Where it does not say so, it has exited before: some words make it.
+        # tc must fail on the last line, `nothing`. If it does not report that, an earlier line made
+        # it exit.
         if len(lines) + 1 in failed:
             return {line for number, line in enumerate(lines, 1) if number in failed}
     return {line for line in lines if _refusal(there, line)}
 
 
 def _words(there: Way, script: str) -> str | None:
-    """What the kernel says to this, in a namespace that is gone at once; None if it worked."""
+    """The error of a script in a temporary namespace; None if it succeeds."""
     try:
         done = _done(there, script)
     except OSError as error:
         return f"{there.command('')[0]}: {error.strerror}"
     if done.returncode == 0:
         return None
-    said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    return "; ".join(said) or f"exit status {done.returncode}"
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return "; ".join(lines) or f"exit status {done.returncode}"
 
 
 def _done(there: Way, script: str, words: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-    """A script and its arguments, in a namespace that is gone at once."""
+    """Runs a script and its arguments in a temporary namespace."""
     return subprocess.run(
         there.command(script, words),
         env={"PATH": PATH},
@@ -265,22 +268,22 @@ def _done(there: Way, script: str, words: Sequence[str] = ()) -> subprocess.Comp
 
 
 def _unknown(congestion: str, there: Way) -> str | None:
-    """Why a congestion control can't be had; None if it can. For root the kernel loads its
+    """Why a congestion control can't be used; None if it can. For root, the kernel loads its
     module."""
     if congestion in _AVAILABLE.read_text(encoding="ascii").split():
         return None
     if there != ROOT:
         return f"not in {_AVAILABLE}"
-    with socket.socket() as one:
+    with socket.socket() as probe:
         try:
-            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
+            probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
         except OSError as error:
             return f"TCP_CONGESTION: {error.strerror}"
     return None
 
 
 def _module(name: str) -> str:
-    """Where a discipline or congestion control of the kernel is to be had."""
+    """How to get a discipline or congestion control of the kernel."""
     tcp = name in CONGESTION
     module = f"tcp_{name}" if tcp else f"sch_{name}"
     folder = Path("/lib/modules") / platform.release()

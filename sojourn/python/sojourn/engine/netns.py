@@ -1,17 +1,16 @@
-"""This host's own kernel as an engine: the plan of engine/kernel/, carried out in namespaces of
-this host, in real time.
+"""This host's own kernel as an engine: carries out the plan of engine/kernel/ in network namespaces
+of this host, in real time.
 
-The guest's program does the same here as in a guest, as a root that has namespaces of its own: root
-itself, or any user in a user namespace where the kernel lets him. All that it makes hangs on that
-one process: its network namespaces have names in a mount namespace that nobody else sees, every
-device is made inside one of them, and it dies with the thread that started it (PR_SET_PDEATHSIG).
-What it reads and writes are files without names. So nothing of it is left however a run ends. What
-else a killed sojourn leaves, whatever its engine, is noted (sojourn/cleanup.py) for the next one,
-or `sojourn clean`, to remove.
+The guest's program does the same here as in a guest. It runs as root in namespaces of its own: the
+real root, or any user in a user namespace if the kernel allows it. Everything it makes ends with
+that one process. The names of its network namespaces are in a private mount namespace, and every
+device is made inside one of them. The process dies with the thread that started it
+(PR_SET_PDEATHSIG). Its input and output are files without names. So nothing is left behind, however
+a run ends. Other files of a killed sojourn are recorded (sojourn/cleanup.py); the next sojourn or
+`sojourn clean` removes them.
 
-What the kernel has is tried beforehand (`namespaces`). Real time is watched
-(`kernel/observed/real_time`): a run whose links or whose program were held up is marked invalid. Runs
-go one after another.
+`namespaces` tests beforehand what the kernel has. `kernel/observed/real_time` checks the timing: a
+run whose links or program were delayed is marked invalid. Runs go one after another.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ from sojourn.scenario.realised import Realised
 
 STARTED = "@START"
 GRACE_S = 10.0
-"""Beyond the program's own deadline."""
+"""Added to the program's own deadline."""
 
 
 class Netns:
-    """Scenarios on this host's kernel."""
+    """Runs scenarios on this host's kernel."""
 
     name = "netns"
     alone = True
@@ -63,21 +62,21 @@ class Netns:
 
     @property
     def version(self) -> str:
-        """The kernel; a run's tables depend on the moment as well."""
+        """The kernel's version. A run's tables also depend on real time."""
         return f"Linux {platform.release()} of this host {self._way.name}, in real time: not deterministic"
 
     @functools.cached_property
     def build(self) -> str:
-        """Names this host's kernel, our program, and what plans and reads its measurements. No two
-        runs give the same tables."""
+        """Names this host's kernel, our program, and the code that writes plans and reads
+        measurements. No two runs give the same tables."""
         return build("netns", f"{platform.release()} {platform.version()}")
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
-        """Offloads; HZ is this host's own, which nobody is told."""
+        """The offloads. HZ is this host's own, and a program can't read it."""
         return {"offloads": plan.offloads(realised)}
 
     def check(self, realised: Realised) -> None:
-        """Refuses what Linux has no word for, and what this host's kernel does not have."""
+        """Refuses features that Linux or this host's kernel lacks."""
         planned = plan.plan(realised, plan.this_host())
         missing = list(namespaces.missing(realised, planned.plan, self._way))
         if missing:
@@ -92,7 +91,7 @@ class Netns:
         from sojourn.engine.kernel.observed import real_time, selfcheck
 
         planned = plan.plan(realised, plan.this_host()).plan
-        # Files without names: whatever happens to us, they go with their last descriptor.
+        # Files without names disappear with their last descriptor, however this process ends.
         with (
             tempfile.TemporaryFile() as given,
             tempfile.TemporaryFile() as measured,
@@ -123,7 +122,7 @@ def _carry_out(
     files: tuple[IO[bytes], IO[bytes], IO[bytes]],
     reached: Callable[[int], bool],
 ) -> resource.struct_rusage:
-    """Runs the program; `files`: the plan, the archive, what it says."""
+    """Runs the program. `files`: the plan, the archive, the console."""
     given, measured, console = files
     words = [str(program())]
     words += [
@@ -134,7 +133,7 @@ def _carry_out(
     ]
     limit_s = planned["deadline_ns"] / 1e9 + GRACE_S
     child = Child(
-        # A user namespace's root may not make /run/netns in the host's /run.
+        # The root of a user namespace may not make /run/netns in the host's /run.
         there.command(f'{namespaces.OWN_RUN} && exec "$@"', words),
         Path("/"),
         {"PATH": PATH},
@@ -148,7 +147,7 @@ def _carry_out(
 
     def stopped() -> bool:
         nonlocal began
-        if began is None and STARTED in _said(console):
+        if began is None and STARTED in _output(console):
             began = time.monotonic()
         passed = (
             0 if began is None else int((time.monotonic() - began) * 1e9) - planned["settle_ns"]
@@ -156,50 +155,50 @@ def _carry_out(
         return not reached(max(0, min(passed, planned["duration_ns"])))
 
     status, usage, overdue = see_to_its_end(child, stopped)
-    said = _said(console)
-    if ENDED.search(said) and not overdue:
+    output = _output(console)
+    if ENDED.search(output) and not overdue:
         return usage
     if stopped():
         raise Cancelled
-    raise _ending(said, status, limit_s if overdue else None)
+    raise _ending(output, status, limit_s if overdue else None)
 
 
 def _prefer(process: int) -> None:
-    """The program sleeps nearly all of the time; when it wakes up it is not to wait for whoever
-    computes. What it starts is ordinary."""
-    # User namespaces have no such privilege; `doubts` tells whether it was needed.
+    """Gives the program real-time priority: it sleeps most of the time, and on waking it must not
+    wait for busy processes. Its children have ordinary priority."""
+    # User namespaces lack this privilege; `doubts` reports whether it was needed.
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(process, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
-def _said(console: IO[bytes]) -> str:
-    # By its descriptor: the program writes at the place of its own.
+def _output(console: IO[bytes]) -> str:
+    # Reads at a position of its own: the program writes to the same open file.
     return os.pread(console.fileno(), 1 << 20, 0).decode("utf-8", "replace")
 
 
-def _ending(said: str, status: int, overdue_s: float | None) -> GuestRunError:
-    """How a run ended that did not come to its end."""
+def _ending(output: str, status: int, overdue_s: float | None) -> GuestRunError:
+    """The error of a run that ended early."""
     if overdue_s is not None:
         return GuestRunError(
             "hung",
             f"the run had not ended after {overdue_s:g} s, and was ended",
-            "leave the machine to it",
-            said,
+            "let it have the machine to itself",
+            output,
         )
-    if found := GAVE_UP.search(said):
+    if failure := GAVE_UP.search(output):
         return GuestRunError(
             "gave up",
-            f"this host's kernel: {found[1]}",
+            f"this host's kernel: {failure[1]}",
             namespaces.GUEST_INSTEAD.removeprefix("or "),
             "",
         )
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name
-        return GuestRunError("killed", f"the run was killed by {name}", "somebody ended it", said)
-    if BEGUN not in said:
+        return GuestRunError("killed", f"the run was killed by {name}", "somebody ended it", output)
+    if BEGUN not in output:
         return GuestRunError(
-            "refused", "the run did not start", namespaces.GUEST_INSTEAD.removeprefix("or "), said
+            "refused", "the run did not start", namespaces.GUEST_INSTEAD.removeprefix("or "), output
         )
     return GuestRunError(
-        "gave up", "the run ended before it had written its results", "please report it", said
+        "gave up", "the run ended before it had written its results", "please report it", output
     )

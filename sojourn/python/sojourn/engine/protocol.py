@@ -1,6 +1,6 @@
-"""What an engine is: it takes a realised scenario and gives the tables.
+"""The interface of an engine: it takes a realised scenario and returns the tables.
 
-`engine/registry` has the engines by name. Nothing here knows any of them.
+`engine/registry` has the engines by name. This module knows none of them.
 """
 
 from __future__ import annotations
@@ -18,77 +18,77 @@ if TYPE_CHECKING:
     from sojourn.arrays import Tables
 
 MOST_PLACES = 4
-"""That a refusal names."""
+"""Places that a refusal names at most."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one seed."""
+    """The result of one seed."""
 
     tables: Tables | _core.SeedTables
     cpu_ns: int
-    """CPU time that it took."""
+    """CPU time of the run."""
     invalid: tuple[str, ...] = ()
-    """Why its tables can't be trusted, each a sentence; none: they can."""
+    """Reasons why its tables are invalid, a sentence each; empty: they are valid."""
 
 
 Cancelled = _core.Cancelled
-"""Raised by `Engine.tables` when `reached` says to stop."""
+"""Raised by `Engine.tables` when `reached` returns False."""
 
 
 class NotReadyError(UserError):
-    """The engine can't be used on this machine as it is: something must be made or installed
-    first."""
+    """The engine can't be used on this machine yet: something must be built or installed first."""
 
 
 class Engine(Protocol):
-    """Something that runs scenarios."""
+    """Runs scenarios."""
 
     @property
     def name(self) -> str:
-        """As `-e` takes it."""
+        """The name for `-e`."""
         ...
 
     @property
     def version(self) -> str:
-        """Of all that a run's tables depend on beside the scenario."""
+        """Version of everything, beside the scenario, that a run's tables depend on."""
         ...
 
     @property
     def alone(self) -> bool:
-        """Whether it runs in real time: its runs would disturb each other, so they go one after
-        another, and no two are alike, so none is stored."""
+        """Whether it runs in real time. Such runs would disturb each other, so they run one at a
+        time. No two are equal, so none is stored."""
         ...
 
     @property
     def build(self) -> str:
-        """Names, in 16 digits, all that decides a run's tables beside the scenario and the seed."""
+        """Names, in 16 digits, everything beside the scenario and the seed that decides a run's
+        tables."""
         ...
 
     def check(self, realised: Realised) -> None:
-        """Refuses what it can't run, in words, before anything is run."""
+        """Refuses a scenario that the engine can't run, before anything runs."""
         ...
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
-        """What holds for its runs that no scenario says, or leaves open: to be kept with the
-        Run."""
+        """Conditions of its runs that the scenario does not state or leaves open; they are recorded
+        in the Run."""
         ...
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
-        """The tables of one seed.
+        """Returns the tables of one seed.
 
-        `reached` is told the time of the run, ns, now and then; once it says False the run is given
-        up with `Cancelled`.
+        `reached` is called now and then with the run's time in ns. When it returns False, the run
+        is stopped and raises `Cancelled`.
         """
         ...
 
 
 def check_all(engine: Engine, realised: Iterable[Realised]) -> None:
-    """Refuses what the engine can't run, any of these. That the engine is not ready is said last:
-    to make it ready would not help what it can't run.
+    """Refuses scenarios that the engine can't run. That the engine is not ready is reported last:
+    making it ready would not help with a scenario that it can't run.
 
     Raises:
-        UserError: it can't run one, or is not ready.
+        UserError: the engine can't run one of them, or is not ready.
     """
     not_ready: NotReadyError | None = None
     for one in realised:
@@ -101,22 +101,22 @@ def check_all(engine: Engine, realised: Iterable[Realised]) -> None:
 
 
 def build_for(engine: Engine, realised: Realised) -> str:
-    """Names the build of the engine, and of what compiles code of one's own where the scenario has
-    some."""
+    """Names the build of the engine and, where the scenario has code of the user's own, of its
+    compiler."""
     from sojourn.own import compiled
 
     return " ".join(filter(None, (engine.build, compiled.maker(realised))))
 
 
 def fingerprint(what: str, build: str) -> str:
-    """Of a Run: of what is run (`Scenario.fingerprint`) and of what runs it (`build_for`). Equal where
-    the tables will be."""
+    """The fingerprint of a Run: a hash of what runs (`Scenario.fingerprint`) and of the engine's
+    build (`build_for`). Runs with equal fingerprints have equal tables."""
     return hashlib.sha256(f"{what}\n{build}\n".encode()).hexdigest()
 
 
 def by_reason(refused: Iterable[tuple[str, str]]) -> list[str]:
-    """(place, why) as lines, one for each reason: two ways of a link, or a thousand flows, are
-    refused in one breath."""
+    """Formats (place, why) as lines, one for each reason: two directions of a link, or a thousand
+    flows, share a line."""
     places: dict[str, list[str]] = {}
     for place, why in refused:
         places.setdefault(why, []).append(place)

@@ -1,8 +1,8 @@
-"""What one queue did to each packet that came to it, in order: a value and its file.
+"""A recording: each packet that arrived at one queue, in order, and what the queue did to it.
 
-An engine that can tell writes it (`engine/kernel/observed/recorded`); `agreement/decisions` holds
-the simulator's queue against it. A recording is a Parquet file, the link and what was recorded in
-its metadata, and needs no kernel to be read.
+An engine that can observe each packet writes it (`engine/kernel/observed/recorded`).
+`agreement/decisions` compares the simulator's queue with it. A recording is a Parquet file whose
+metadata names the link and the run; it can be read without a kernel.
 """
 
 from __future__ import annotations
@@ -24,53 +24,54 @@ from sojourn.scenario.realised import Link
 FORMAT = 1
 _META = "sojourn"
 _MAY_LACK = ("hash", "truesize", "source", "destination")
-"""Columns that recordings of an older sojourn lack."""
+"""Columns that recordings of an older sojourn may lack."""
 HINT = "give a file that `sojourn replay SCENARIO -o DIR` wrote"
-"""What to do about a file that is none."""
+"""The hint for a file that is not a recording."""
 
 
 SENT, MARKED, REFUSED, DROPPED, WAITS = range(5)
-"""What became of a packet. REFUSED: dropped on arrival; WAITS: neither when the recording ended."""
+"""The queue's verdict on a packet. REFUSED: dropped on arrival; WAITS: still queued when the
+recording ended."""
 EARLY = (MARKED, REFUSED, DROPPED)
-"""What a draw may decide."""
+"""Verdicts that a random draw may decide."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Packets that came to a queue, in their order, and what it did to them; columns of one
+    """Packets that arrived at a queue, in order, and the queue's verdicts; columns of one
     length."""
 
     t_ns: Ints
-    """When it came."""
+    """Time of arrival."""
     flow: Ints
     """Equal for packets of one direction of a five-tuple."""
     bytes: Ints
-    """Of the IP packet."""
+    """Length of the IP packet."""
     ds: Ints
-    """Its DS field as it came."""
+    """Its DS field on arrival."""
     after: Ints
-    """How many had been sent before it came: what came first at one instant."""
+    """Packets sent before it arrived. This orders events of one instant."""
     fate: Ints
     left_ns: Ints
-    """When it left the queue, either way; -1: it waits."""
+    """Time at which it was sent or dropped; -1: it waits."""
     order: Ints
-    """How many packets had been sent before it left; -1: it waits."""
+    """Packets sent before it left the queue; -1: it waits."""
     hash: Ints | None = None
     """The kernel's hash of its flow (skb_get_hash), 32 bits; -1: not known. None: not recorded."""
     truesize: Ints | None = None
-    """What it took of the kernel's memory as it came (skb->truesize), bytes; -1: not known. None:
-    not recorded."""
+    """Its size in the kernel's memory on arrival (skb->truesize), bytes; -1: not known. None: not
+    recorded."""
     source: Ints | None = None
-    """The host that it comes from, by a number; -1: not known. None: not recorded."""
+    """Its source host, by a number; -1: not known. None: not recorded."""
     destination: Ints | None = None
-    """The host that it is for, likewise."""
+    """Its destination host, likewise."""
 
     def __len__(self) -> int:
         return len(self.t_ns)
 
     @property
     def early(self) -> Mask:
-        """Dropped or marked: what a draw may decide."""
+        """Packets that were dropped or marked, which a random draw may decide."""
         return np.isin(self.fate, EARLY)
 
 
@@ -81,20 +82,20 @@ class Recording:
     title: str
     seed: int
     version: str
-    """Of the kernel."""
+    """Version of the kernel."""
     zero_ns: int
     """Time 0 on the kernel's monotonic clock."""
     link: Link
     trace: Trace
 
     def by(self, qdisc: Qdisc) -> Recording:
-        """The same with another discipline at the link: what it does is compared with what was
-        recorded."""
+        """Returns the recording with another discipline at the link, to compare that discipline
+        with what was recorded."""
         return replace(self, link=self.link.with_qdisc(qdisc))
 
     @property
     def qdisc(self) -> str:
-        """In tc's words."""
+        """The discipline in tc's syntax."""
         return self.link.qdisc.text
 
     @property
@@ -103,10 +104,10 @@ class Recording:
         return f"{self.title}, seed {self.seed}, link {self.link.name}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it, whole or not at all.
+        """Writes the file completely or not at all.
 
         Raises:
-            UserError: there is no room, or no right.
+            UserError: the disk is full, or permission is denied.
         """
         about = {
             "format": FORMAT,
@@ -128,10 +129,10 @@ class Recording:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
-        """Reads one.
+        """Reads a recording.
 
         Raises:
-            UserError: there is none in this file.
+            UserError: the file is not a recording.
         """
         try:
             file = Path(path)
@@ -150,4 +151,4 @@ class Recording:
             link = Link.from_json(json.dumps(about.pop("link")))
             return cls(**about, link=link, trace=Trace(**columns))
         except (OSError, pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{path} is no recording of a queue: {error}", HINT) from None
+            raise UserError(f"{path} is not a recording of a queue: {error}", HINT) from None

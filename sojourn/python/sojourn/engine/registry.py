@@ -1,7 +1,6 @@
-"""The engines by name: `find` gives one, `why_not` says why one can't be used here.
+"""The engines by name: `find` returns one, `why_not` explains why one can't be used here.
 
-An engine is imported when it is asked for: the simulator needs the compiled core, the kernel a
-guest.
+An engine is imported on first use: the simulator needs the compiled core, the kernel a guest.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ GUESTS: dict[str, Literal["uml", "qemu", "uml-7.3"] | None] = {
     "kernel-qemu": "qemu",
     "kernel-7.3": "uml-7.3",
 }
-"""The guest of each engine that has one; None: the best there is."""
+"""The guest of each engine that has one; None: the best available."""
 
 
 def find(name: str) -> Engine:
-    """The engine of this name."""
+    """Returns the engine of this name."""
     if name == "sim":
         from sojourn.engine.sim import Simulator
 
@@ -43,11 +42,11 @@ def find(name: str) -> Engine:
 
 
 def find_awake(name: str) -> Engine:
-    """The engine of this name with a kernel whose red adapts where it is told to; as tc sets it,
-    Linux's never does.
+    """Returns the engine of this name with a kernel whose RED adapts where the scenario enables it.
+    Linux's RED never adapts when tc configures it.
 
     Raises:
-        UserError: it has none such, and why.
+        UserError: the engine has no such kernel, and why.
     """
     from sojourn.engine.kernel.engine import KernelEngine
     from sojourn.engine.kernel.guest import awake
@@ -60,7 +59,7 @@ def find_awake(name: str) -> Engine:
 
 
 def why_not(name: str) -> str | None:
-    """Why an engine can't be used here, and what to do; None if it can."""
+    """Returns why an engine can't be used here and what to do; None if it can."""
     if name != "sim" and not _core.LINUX:
         return "it needs Linux"
     if name == "netns":
@@ -75,7 +74,7 @@ def why_not(name: str) -> str | None:
 
 
 def profile_of(name: str) -> str:
-    """The simulator's TCP that is that of the kernel which this engine runs."""
+    """The simulator's TCP profile of the kernel that this engine runs."""
     from sojourn.engine.kernel.guest import RELEASES
 
     guest = GUESTS.get(name)
@@ -83,7 +82,7 @@ def profile_of(name: str) -> str:
 
 
 def fits(name: str, scenario: Scenario) -> bool:
-    """Whether the kernel of this engine has all that a scenario (not a sweep) asks for. The engine
+    """Whether the kernel of this engine has all that a scenario (not a sweep) needs. The engine
     need not be ready."""
     from sojourn.engine.kernel.plan.fits import kernel_of, problems_of
 
@@ -92,8 +91,8 @@ def fits(name: str, scenario: Scenario) -> bool:
 
 
 def stands_for(name: str) -> str | None:
-    """The engine that a name which leaves it open means here; None: it is itself one, or none can
-    be used."""
+    """The engine that an ambiguous name selects here; None: the name is an engine itself, or no
+    engine can be used."""
     if name != "kernel" or not _core.LINUX:
         return None
     from sojourn.engine.kernel.guest import PREFERRED, ready
@@ -103,8 +102,7 @@ def stands_for(name: str) -> str | None:
 
 
 def lacks(name: str) -> str | None:
-    """What an engine that can be used here does not have here; None if it has all that it ever
-    has."""
+    """Features that a usable engine lacks on this host; None if it lacks none."""
     if name != "netns" or not _core.LINUX:
         return None
     from sojourn.engine import namespaces

@@ -1,5 +1,5 @@
-"""What is asked for: a scenario, its seeds, where they run, and how a Run describes them; and how far
-the work is."""
+"""A request: a scenario, its seeds and where they run; the Meta of its Run; the progress of the
+work."""
 
 from __future__ import annotations
 
@@ -23,69 +23,73 @@ if TYPE_CHECKING:
     from distributed import Client
 
 PACKAGES = ("sojourn", "numpy", "polars")
-"""Whose versions a Run keeps: what makes its tables and reads them."""
+"""Packages whose versions a Run records: they write and read its tables."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the work is."""
+    """The progress of the work."""
 
     finished: int
-    """Seeds."""
+    """Seeds that have finished."""
     runs: int
     """Seeds in all."""
     fraction: float
-    """Of the work: by simulated time and, the more the runs, by how many are written down."""
+    """Share of the work that is done, 0 to 1. Simulated time counts and, the more runs there are,
+    seeds written to disk."""
     failed: int = 0
     """Seeds that the engine could not finish."""
     expected_s: float | None = None
-    """About how long it will take to make all; told once, before it begins."""
+    """Estimate of the seconds for all seeds; only in the first report, before the work begins."""
     stored: bool = False
-    """The store may have some of them; told once, before it begins."""
+    """Whether the store may have some of the seeds; only in the first report."""
     taken: int = 0
-    """Of those finished: from the store."""
+    """Finished seeds that came from the store."""
     there: int = 0
-    """Seeds that the folder had already, beside `runs`; told once, before it begins."""
+    """Seeds that the folder already had, not counted in `runs`; only in the first report."""
     news: tuple[str, ...] = ()
-    """Sentences for whoever waits, each told once."""
+    """Messages for the user, each reported once."""
 
 
 @dataclass(frozen=True)
 class ClusterAddress:
-    """A scheduler, and the certificates to talk to it with."""
+    """A scheduler's address and the certificates for the connection."""
 
     address: str
     """"tcp://HOST:PORT", "tls://HOST:PORT", or the path of a scheduler file."""
     ca_file: str | None = None
-    """Who signed the scheduler's and the workers' certificates (PEM)."""
+    """Certificate of the authority that signed the scheduler's and the workers' certificates
+    (PEM)."""
     cert: str | None = None
     """Our own certificate (PEM)."""
     key: str | None = None
-    """Its key, unless it is in the same file."""
+    """Key of our certificate, unless it is in the same file (PEM)."""
 
 
 ClusterAt: TypeAlias = "str | ClusterAddress | Client"
-"""Where a cluster is."""
+"""A cluster: the address of its scheduler, or a client."""
 
 
 def loaded(scenario: Scenario | str | os.PathLike[str]) -> Scenario:
     return scenario if isinstance(scenario, Scenario) else load(Path(scenario))
 
 
-def seeds_of(scenario: Scenario, asked: int | Sequence[int] | None) -> list[int]:
-    if asked is None:
+def seeds_of(scenario: Scenario, wanted: int | Sequence[int] | None) -> list[int]:
+    if wanted is None:
         return list(scenario.seeds)
     first = scenario.seeds[0]
     seeds = (
-        list(range(first, first + asked)) if isinstance(asked, int) else list(dict.fromkeys(asked))
+        list(range(first, first + wanted))
+        if isinstance(wanted, int)
+        else list(dict.fromkeys(wanted))
     )
     if not seeds:
-        raise ValueError(f"seeds={asked!r}: at least one is needed")
+        raise ValueError(f"seeds={wanted!r}: at least one is needed")
     return seeds
 
 
 def meta_of(engine: Engine, scenario: Scenario, seeds: Sequence[int], realised: Realised) -> Meta:
-    """What is to be run, as a Run keeps it. `realised`: any seed of the scenario."""
+    """The Meta of a Run that is about to begin. `realised`: any seed of the scenario."""
     links = [link.name for link in realised.links]
     return Meta(
         title=scenario.title,
@@ -129,7 +133,7 @@ def meta_of(engine: Engine, scenario: Scenario, seeds: Sequence[int], realised: 
 
 
 def _setting(value: object) -> str | int | float:
-    """A swept value as a cell of a table takes it."""
+    """A swept value as a cell of a table."""
     if isinstance(value, str | int | float):
         return value
     return json.dumps(value, ensure_ascii=False)
@@ -137,8 +141,8 @@ def _setting(value: object) -> str | int | float:
 
 @functools.cache
 def _host() -> Mapping[str, str]:
-    """What a Run keeps of where it was made. Packages are looked for on disk: once for hundreds of
-    Runs."""
+    """The host as a Run records it. Cached for hundreds of Runs, because the packages are looked up
+    on disk."""
     return {
         "system": platform.system(),
         "release": platform.release(),
@@ -149,8 +153,8 @@ def _host() -> Mapping[str, str]:
 
 
 def _installed(package: str) -> str:
-    """The version of an installed package. The name of its folder says it; importlib.metadata reads
-    it with a parser of mail, which takes longer to import than a short run does."""
+    """The version of an installed package, read from the name of its folder. importlib.metadata
+    parses it with the mail parser, whose import takes longer than a short run."""
     for place in sys.path:
         for folder in Path(place).glob(f"{package}-*.dist-info"):
             return folder.name.removeprefix(f"{package}-").removesuffix(".dist-info")

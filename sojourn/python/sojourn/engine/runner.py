@@ -1,15 +1,15 @@
-"""The one runner: seeds of scenarios, worked off by an executor, with progress, Ctrl-C and failures;
-what each seed gave goes to a sink.
+"""The only runner: an executor runs seeds of scenarios, and a sink takes each result. The runner
+reports progress and handles Ctrl-C and failures.
 
-Executors are threads of this process and the calling thread, here, and the workers of a cluster
-(`cluster`). Sinks are the folders of Runs (`runs`), numbers in memory (`memory`) and recordings
-(sojourn/agreement/recorder.py).
+The executors here are threads of this process and the calling thread; the workers of a cluster are
+a third one (`cluster`). Sinks are the folders of Runs (`runs`), numbers in memory (`memory`) and
+recordings (sojourn/agreement/recorder.py).
 
-One run is one serial chain of events, so it takes one core; runs are independent of each other, so
-they go in parallel. The simulator lets go of the GIL and a guest is a process, hence threads
-suffice. The calling thread hands out the work, gives each seed to the sink as soon as it is
-finished, tells how far all of them are, and hears Ctrl-C. What stops the work stops all seeds under
-way; those that had finished still reach the sink.
+One run is one serial chain of events, so it uses one core. Runs are independent of each other, so
+they run in parallel. The simulator releases the GIL and a guest is a process, so threads suffice.
+The calling thread hands out jobs, gives each result to the sink at once, reports progress and
+receives Ctrl-C. An error or Ctrl-C stops all running seeds; those that had finished still reach the
+sink.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from sojourn.errors import UserError
 from sojourn.scenario import Scenario
 
 POLL_S = 0.1
-"""How often progress is told. Ctrl-C is heard at once."""
+"""Interval of progress reports. Ctrl-C is handled at once."""
 
 T = TypeVar("T")
 
 
 @dataclass(eq=False)
 class Job(Generic[T]):
-    """One seed of one variant, and what it gives: a `T`."""
+    """One seed of one variant, and its result: a `T`."""
 
     scenario: Scenario
     seed: int
     reached_ns: int = field(default=0, kw_only=True)
-    """Simulated time, written by what runs the job, read by the main thread."""
+    """Simulated time. The executor writes it, the main thread reads it."""
     future: Future[T] = field(default_factory=Future, kw_only=True)
     kept: bool = field(default=False, kw_only=True)
-    """The sink has it."""
+    """The sink has taken it."""
     taken: bool = field(default=False, kw_only=True)
     """From the store."""
     error: UserError | None = field(default=None, kw_only=True)
@@ -57,62 +57,63 @@ class Job(Generic[T]):
 
 J = TypeVar("J", bound=Job[Any])
 Make = Callable[[J, Callable[[int], bool]], object]
-"""Runs a job. The second argument is told how far that is, in ns, and says whether to go on."""
+"""Runs a job. It calls the second argument with the job's time in ns, and stops when that returns
+False."""
 
 
 class Executor(Protocol[J]):
-    """Works off jobs. One thread calls its verbs."""
+    """Runs jobs. All its methods are called on one thread."""
 
     @property
     def slots(self) -> int:
-        """Runs that go at the same time."""
+        """Runs at the same time."""
         ...
 
     def room(self) -> int:
-        """How many more jobs it takes now: not more than the sink takes soon, for what is finished
-        lies in memory until then, and Ctrl-C has to wait for it."""
+        """How many more jobs it accepts now. Bounded, because results stay in memory until the sink
+        takes them, and Ctrl-C waits for the sink."""
         ...
 
     def begin(self, job: J) -> None:
-        """Takes a job. Sooner or later `finished` gives it back."""
+        """Accepts a job. `finished` returns it later."""
         ...
 
     def finished(self, timeout_s: float) -> J | None:
-        """A job whose future is done; None: none has become so in this time.
+        """Returns a job whose future is done; None if no job finishes within `timeout_s`.
 
         Raises:
-            UserError: nothing can work off the jobs any more.
+            UserError: no worker can run jobs any more.
         """
         ...
 
     def news(self) -> Sequence[str]:
-        """Sentences for whoever waits, each given once."""
+        """Messages for the user, each returned once."""
         ...
 
     def abandon(self) -> None:
-        """Stops what is under way. The futures of jobs that had finished are done."""
+        """Stops running jobs. The futures of finished jobs stay done."""
         ...
 
     def close(self) -> None:
-        """Ends it. Nothing is under way."""
+        """Ends the executor. No job is running."""
         ...
 
 
 class Sink(ABC, Generic[J]):
-    """Takes what seeds give. All its verbs are called on the calling thread."""
+    """Takes results. All its methods are called on the calling thread."""
 
     @abstractmethod
     def take(self, job: J) -> None:
-        """Takes the result of a job's future, which is let go afterwards."""
+        """Takes the result of a job's future. The future is released afterwards."""
 
     def failed(self, job: J) -> None:
-        """The engine could not finish this one: its `error` says why. Raises to stop the work."""
+        """The engine could not finish the job; see `job.error`. Raises to stop the work."""
 
     def rest(self, last: bool) -> None:
-        """Does what is not done for each seed. `last`: no job is left."""
+        """Does work that is not needed after each seed. `last`: no job is left."""
 
     def stopped(self) -> None:
-        """The work has been stopped, and every seed that had finished was taken."""
+        """The work has been stopped, and the sink has taken every finished seed."""
 
 
 class Threads(Generic[J]):
@@ -169,13 +170,13 @@ class Threads(Generic[J]):
 
         if self._stop.is_set():
             raise Cancelled
-        made = self._make(job, reached)
+        result = self._make(job, reached)
         job.reached_ns = job.scenario.duration
-        return made
+        return result
 
 
 class CallingThread(Generic[J]):
-    """The thread that waits for the jobs: one after the other, without a switch between threads."""
+    """The calling thread: runs jobs one after the other, without switching threads."""
 
     slots = 1
 
@@ -194,7 +195,7 @@ class CallingThread(Generic[J]):
         self._next = job
 
     def finished(self, timeout_s: float) -> J | None:
-        """See `Executor.finished`. Runs the job that has begun, however long that takes."""
+        """See `Executor.finished`. Runs the job that has begun, whatever `timeout_s` is."""
         job, self._next = self._next, None
         if job is None:
             return None
@@ -216,14 +217,15 @@ class CallingThread(Generic[J]):
         return ()
 
     def abandon(self) -> None:
-        """Nothing is under way when this thread is here."""
+        """No job is running when this thread gets here."""
 
     def close(self) -> None:
         """See `Executor.close`."""
 
 
-class HowFar(Generic[J]):
-    """How far jobs are, and who is told: of thousands, only those under way are asked each time."""
+class ProgressMeter(Generic[J]):
+    """Measures and reports the progress of jobs. Only running jobs are asked each time, since there
+    may be thousands."""
 
     def __init__(
         self,
@@ -233,12 +235,12 @@ class HowFar(Generic[J]):
         every_s: float = POLL_S,
         at_once: bool = True,
     ) -> None:
-        """`at_once`: it is told before `every_s` have gone by, too."""
+        """`at_once`: the first report does not wait for `every_s`."""
         self.jobs = jobs
         self.every_s = every_s
         self.under_way: set[J] = set()
         self._progress = progress
-        self._told_s = -math.inf if at_once else time.monotonic()
+        self._reported_s = -math.inf if at_once else time.monotonic()
         self._all_ns = sum(job.scenario.duration for job in jobs)
         self._ended_ns = 0
         self._finished = self._failed = self._taken = 0
@@ -249,26 +251,26 @@ class HowFar(Generic[J]):
         return self._finished + self._failed == len(self.jobs)
 
     def end(self, job: J) -> None:
-        """The sink has it, or it failed."""
+        """Counts a job that the sink took, or that failed."""
         self.under_way.discard(job)
         self._ended_ns += job.reached_ns
         self._finished += job.kept
         self._failed += job.error is not None
         self._taken += job.taken
 
-    def tell(self, news: Callable[[], Sequence[str]] = tuple) -> None:
-        """Tells it, where that is due."""
+    def report(self, news: Callable[[], Sequence[str]] = tuple) -> None:
+        """Reports the progress, if a report is due."""
         now_s = time.monotonic()
-        if now_s - self._told_s >= self.every_s or self.all_ended:
-            self._told_s = now_s
+        if now_s - self._reported_s >= self.every_s or self.all_ended:
+            self._reported_s = now_s
             self._progress(self._now(news()))
 
     def _now(self, news: Sequence[str]) -> Progress:
         count, ended = len(self.jobs), self._finished + self._failed
         under_way_ns = sum(job.reached_ns for job in self.under_way)
         simulated = (self._ended_ns + under_way_ns) / self._all_ns
-        # To set up and write down a run costs something, too: of one run nothing to speak of, of
-        # thousands about half of all.
+        # Setting up and writing a run costs time, too: negligible for one run, about half of the
+        # time for thousands.
         share = 0.5 * count / (count + 20)
         fraction = (1 - share) * simulated + share * ended / count
         return Progress(
@@ -276,30 +278,31 @@ class HowFar(Generic[J]):
         )
 
 
-def work_off(executor: Executor[J], far: HowFar[J], sink: Sink[J]) -> None:
-    """Runs every job and gives each to the sink. One that the engine can't finish (`UserError`: a
-    guest that gave up) has an `error` then; what else goes wrong, there or in the sink, stops the
-    work.
+def work_off(executor: Executor[J], meter: ProgressMeter[J], sink: Sink[J]) -> None:
+    """Runs every job and gives each result to the sink. A job that the engine can't finish gets an
+    `error` (a `UserError`: a guest that gave up). Any other error, in a job or in the sink, stops
+    the work.
 
     Raises:
         KeyboardInterrupt: on Ctrl-C.
     """
-    waiting = iter(far.jobs)
+    waiting = iter(meter.jobs)
     try:
-        while not far.all_ended:
+        while not meter.all_ended:
             for job in itertools.islice(waiting, executor.room()):
                 executor.begin(job)
-                far.under_way.add(job)
-            if (ended := executor.finished(far.every_s)) is not None:
+                meter.under_way.add(job)
+            if (ended := executor.finished(meter.every_s)) is not None:
                 _settle(ended, sink)
-                far.end(ended)
-            sink.rest(far.all_ended)
-            far.tell(executor.news)
+                meter.end(ended)
+            sink.rest(meter.all_ended)
+            meter.report(executor.news)
     except BaseException:
         executor.abandon()
-        for job in far.jobs:
+        for job in meter.jobs:
             if _unkept(job):
-                # A disk that was full once may be so again: what stopped the work is what is told.
+                # A full disk may still be full: report the error that stopped the work, not this
+                # one.
                 with contextlib.suppress(UserError):
                     _settle(job, sink)
         with contextlib.suppress(UserError):
@@ -308,23 +311,23 @@ def work_off(executor: Executor[J], far: HowFar[J], sink: Sink[J]) -> None:
 
 
 def _unkept(job: Job[Any]) -> bool:
-    """It has finished, and its sink has not had it."""
+    """It has finished, and its sink has not taken it."""
     future = job.future
     return not job.kept and future.done() and not future.cancelled() and future.exception() is None
 
 
 def _settle(job: J, sink: Sink[J]) -> None:
-    """Gives the sink what a job gave, or why that is nothing."""
+    """Gives the sink a job's result, or its error."""
     error = job.future.exception()
     if isinstance(error, UserError):
-        # Without the frames that it came through: they hold what the guest measured.
+        # Without the traceback, whose frames keep the guest's measurements in memory.
         job.error = error.with_traceback(None)
         job.reached_ns = job.scenario.duration
         sink.failed(job)
     else:
-        # Raises any other.
+        # Raises any other error.
         job.future.result()
         sink.take(job)
         job.kept = True
-    # Of thousands of seeds no more than a few are in memory.
+    # Frees the result, so that only a few of thousands of seeds are in memory.
     job.future = Future()

@@ -1,12 +1,12 @@
-"""Runs of several variants and seeds, into Runs on disk, by any engine: on threads of this process
-or on a cluster's workers (`runner`).
+"""Runs several variants and seeds with any engine and writes Runs to disk, on threads of this
+process or on a cluster's workers (`runner`).
 
-What was made before is not made again: a seed that the user's store has is taken from it (`made`),
-and a folder that has a part of what is asked for gets the rest.
+Existing results are reused: a seed in the user's store is taken from there (`seed_source`), and a
+folder that has some of the requested seeds gets the rest.
 
-Each seed is written as soon as it is finished. Nothing that is written depends on how many threads
-or workers there were or which was first. A seed that the engine can't finish is left out and told
-when all others are done; what can't be written, and a bug, stop the work.
+Each seed is written as soon as it finishes. The files do not depend on the number of threads or
+workers, nor on which finished first. A seed that the engine can't finish is left out and reported
+when all others are done. A write error or a bug stops the work.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sojourn.engine.estimate import check_bounds, expected_bytes, expected_s, se
 from sojourn.engine.protocol import Engine, build_for, by_reason, check_all, fingerprint
 from sojourn.engine.registry import find
 from sojourn.engine.request import ClusterAt, Progress, cores, loaded, meta_of, seeds_of
-from sojourn.engine.runner import POLL_S, Executor, HowFar, Sink, Threads, work_off
+from sojourn.engine.runner import POLL_S, Executor, ProgressMeter, Sink, Threads, work_off
 from sojourn.engine.seed_source import SeedJob, Source
 from sojourn.errors import UserError
 from sojourn.records import (
@@ -43,8 +43,8 @@ from sojourn.records import (
 from sojourn.scenario import Scenario
 
 NAMING = 10
-"""A meta.json that takes so long to write is written after ten times that and POLL_S at the
-earliest: of thousands of seeds it would else cost more than they do."""
+"""A meta.json that takes t seconds to write is written again after 10 t and POLL_S at the earliest.
+Otherwise, with thousands of seeds, it would cost more than the seeds."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Failure:
 
 
 class UnfinishedError(UserError):
-    """The engine could not finish some of the seeds, `failed` of `asked`. The others had their turn
-    and are kept: `runs`, of which some may have none."""
+    """The engine could not finish some of the seeds, `failed` of `asked`. The others were run and
+    are kept in `runs`; some of these Runs may have no seed."""
 
     def __init__(self, failed: Sequence[Failure], asked: int, runs: Sequence[Run] = ()) -> None:
         lines = by_reason((f"{one.run}, seed {one.seed}", one.error.problem) for one in failed)
@@ -81,7 +81,7 @@ class UnfinishedError(UserError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C. The seeds that had finished are kept."""
+    """Ctrl-C. The finished seeds are kept."""
 
     def __init__(
         self,
@@ -94,11 +94,11 @@ class Interrupted(KeyboardInterrupt):
         super().__init__()
         self.runs = tuple(runs)
         self.missing = tuple(missing)
-        """(Run, seed) of each that did not finish."""
+        """(Run, seed) of each unfinished seed."""
         self.failed = failed
-        """Those of them that the engine could not finish."""
+        """The seeds in `missing` that the engine could not finish."""
         self.stored = stored
-        """What had finished is in the store: the same call takes it from there."""
+        """The finished seeds are in the store: the same call takes them from there."""
 
 
 def run(
@@ -115,16 +115,20 @@ def run(
 ) -> Run:
     """Runs one scenario: a Scenario, the path of its file, or the name of an example.
 
-    `seeds`: how many, counted up from the scenario's own, or which. `out`: the folder of the Run;
-    None: a temporary one that lives as long as the Run. `engine`: see `ENGINES`. `jobs`: threads;
-    None: as many as there are cores. `cluster`: the scheduler of a Dask cluster whose workers run it
-    in place of threads, as an address ("tcp://10.0.0.1:8786"), a `sojourn.ClusterAddress` or a
-    `distributed.Client` (docs/cluster.md). `force`: replace a Run in `out`; without it, a Run in `out` of the same
-    scenario, seeds and engine is taken, and what it lacks is added. `fresh`: run what the
-    store has, too.
+    Args:
+        seeds: how many, counted up from the scenario's own, or which.
+        out: the folder of the Run; None: a temporary one that lives as long as the Run.
+        engine: see `ENGINES`.
+        jobs: threads; None: as many as there are cores.
+        cluster: the scheduler of a Dask cluster whose workers run it in place of threads, as an
+            address ("tcp://10.0.0.1:8786"), a `sojourn.ClusterAddress` or a `distributed.Client`
+            (docs/cluster.md).
+        force: replace a Run in `out`. Without it, a Run in `out` of the same scenario, seeds and
+            engine is used, and its missing seeds are added.
+        fresh: run seeds that the store has, too.
 
     Raises:
-        UserError: the engine can't run it, or what it gave can't be written.
+        UserError: the engine can't run it, or its results can't be written.
         UnfinishedError: the engine could not finish some of the seeds. The others are in its
             `runs`.
         Interrupted: on Ctrl-C.
@@ -152,15 +156,15 @@ def run_all(
     fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Run]:
-    """Runs several scenarios, or all variants of one that sweeps; a Run each, in `out` a folder
-    each.
+    """Runs several scenarios, or all variants of one that sweeps. Each gets a Run and, in `out`, a
+    folder.
 
-    `engine`: its name, or itself. The other arguments, and what is raised, are those of `run`.
+    `engine`: its name, or an engine. The other arguments and exceptions are those of `run`.
     """
     sweep: Mapping[str, Any] = {}
     if isinstance(scenarios, (Scenario, str, os.PathLike)):
-        whole = loaded(scenarios)
-        variants, sweep = list(whole.variants()), whole.sweep
+        scenario = loaded(scenarios)
+        variants, sweep = list(scenario.variants()), scenario.sweep
     else:
         variants = [variant for scenario in scenarios for variant in scenario.variants()]
     if not variants:
@@ -187,15 +191,15 @@ def run_each(
     force: bool = False,
     fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
-    whole: Callable[[Run], None] | None = None,
+    completed: Callable[[Run], None] | None = None,
 ) -> list[Run]:
-    """Runs several scenarios, each with its own seeds and into its own folder, none of them a
-    sweep.
+    """Runs several scenarios, none of them a sweep, each with its own seeds and into its own
+    folder.
 
-    `whole` is called on this thread with each Run, as soon as all its seeds have finished. The other
-    arguments, and what is raised, are those of `run`.
+    `completed` is called on this thread with each Run as soon as all its seeds have finished. The
+    other arguments and exceptions are those of `run`.
     """
-    return _run(scenarios, folders, _How(engine, jobs, cluster, force, fresh, progress, whole))
+    return _run(scenarios, folders, _How(engine, jobs, cluster, force, fresh, progress, completed))
 
 
 def run_more(
@@ -209,27 +213,28 @@ def run_more(
     fresh: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> None:
-    """Adds seeds to Runs: to each these, of the scenario that it is of. What it has stays.
+    """Adds seeds to Runs: to each Run the seeds at its place, of its own scenario. Existing seeds
+    stay.
 
     Args:
-        engine: by which the Runs were made, its name or itself.
+        engine: the engine of the Runs, its name or an engine.
         jobs: threads; None: as many as there are cores.
         cluster: see `run`.
-        fresh: run what the store has, too.
+        fresh: run seeds that the store has, too.
 
     Raises:
-        UserError: a Run was made by another build of the engine, or of another scenario.
+        UserError: a Run is of another build of the engine, or of another scenario.
         UnfinishedError: the engine could not finish some of the seeds. The others are kept.
-        Interrupted: on Ctrl-C. The seeds that had finished are kept.
+        Interrupted: on Ctrl-C. The finished seeds are kept.
     """
-    found = _engine(engine)
+    runner = _engine(engine)
     for run, scenario in zip(runs, scenarios, strict=True):
         asked = run.meta.seeds_asked
-        build = build_for(found, scenario.realise(asked[0]))
+        build = build_for(runner, scenario.realise(asked[0]))
         of_both = fingerprint(scenario.fingerprint(asked), build)
         if run.meta.fingerprint != of_both:
             raise UserError(
-                f"{run.path} is not of this scenario by this build of the engine {found.name}",
+                f"{run.path} is not of this scenario by this build of the engine {runner.name}",
                 "run it again, into another folder",
             )
     new = [
@@ -238,7 +243,7 @@ def run_more(
     ]
     for run, scenario, each in zip(runs, scenarios, new, strict=True):
         all_asked = [*run.meta.seeds_asked, *each]
-        build = build_for(found, scenario.realise(all_asked[0]))
+        build = build_for(runner, scenario.realise(all_asked[0]))
         run.ask(all_asked, fingerprint(scenario.fingerprint(all_asked), build))
     work = [
         job
@@ -248,18 +253,18 @@ def run_more(
     if not work:
         return
     begun = [(scenario, each) for scenario, each in zip(scenarios, new, strict=True) if each]
-    took = seconds_of(found.name, [scenario.realise(each[0]) for scenario, each in begun])
+    took = seconds_of(runner.name, [scenario.realise(each[0]) for scenario, each in begun])
     counted = [(one, len(each)) for one, (_, each) in zip(took, begun, strict=True)]
-    how = _How(found, jobs, cluster, False, fresh, progress)
-    source = Source.of(found, fresh)
+    how = _How(runner, jobs, cluster, False, fresh, progress)
+    source = Source.of(runner, fresh)
     with _executor(source, how) as executor:
         expected = expected_s(counted, executor.slots)
         _work_off(executor, work, source, how, Progress(0, len(work), 0.0, expected_s=expected))
 
 
 def check(scenarios: Iterable[Scenario], engine: str) -> None:
-    """Refuses scenarios that the engine can't run, any variant of them, as `run_all` does before it
-    runs any.
+    """Refuses scenarios of which the engine can't run a variant, as `run_all` does before it
+    starts.
 
     Raises:
         UserError: the engine can't run one, or can't be used here.
@@ -269,7 +274,7 @@ def check(scenarios: Iterable[Scenario], engine: str) -> None:
 
 
 def folder_names(labels: Sequence[str]) -> list[str]:
-    """Labels as names of folders: short, of plain characters, each different."""
+    """Converts labels into names of folders: short, of plain characters, each different."""
     names: list[str] = []
     for label in labels:
         plain = re.sub(r"[^A-Za-z0-9.]+", "-", label).strip("-.")[:60].rstrip("-.").lower() or "run"
@@ -283,7 +288,7 @@ def folder_names(labels: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _How:
-    """How to run, whatever is run."""
+    """Options of all kinds of runs."""
 
     engine: str | Engine
     jobs: int | None
@@ -291,7 +296,7 @@ class _How:
     force: bool
     fresh: bool
     progress: Callable[[Progress], None] | None
-    whole: Callable[[Run], None] | None = None
+    completed: Callable[[Run], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -300,10 +305,10 @@ class _Parent:
 
     path: Path
     sweep: Mapping[str, Any]
-    """That they are of; empty: of none."""
+    """The sweep that the Runs belong to; empty: none."""
 
     def name_runs(self, folders: Sequence[Path]) -> None:
-        """Names these as its Runs."""
+        """Records these folders as its Runs."""
         write_index(self.path, [folder.name for folder in folders], self.sweep)
 
 
@@ -317,8 +322,8 @@ def _run(
 ) -> list[Run]:
     engine = _engine(how.engine)
     asked = [seeds_of(variant, seeds) for variant in variants]
-    # Seeds differ in what is drawn, not in shape: the first shows what will be written, and how
-    # much.
+    # Seeds differ in random draws, not in shape: the first shows which tables there will be, and
+    # their size.
     first = [variant.realise(each[0]) for variant, each in zip(variants, asked, strict=True)]
     check_all(engine, first)
     took = check_bounds(engine.name, first)
@@ -339,7 +344,7 @@ def _run(
         sizes = (len(each) * expected_bytes(one) for each, one in zip(missing, first, strict=True))
         check_room(folders[0], sum(sizes))
     if not any(missing):
-        # No cluster is asked for nothing.
+        # With no seed missing, the cluster is not contacted.
         how = dataclasses.replace(how, cluster=None)
     source = Source.of(engine, how.fresh)
     with _executor(source, how) as executor:
@@ -360,12 +365,12 @@ def _run(
             stored=source.may_take,
             there=sum(map(len, asked)) - len(work),
         )
-        whole = [one for one, each in zip(runs, missing, strict=True) if not each]
+        completed = [one for one, each in zip(runs, missing, strict=True) if not each]
         try:
-            _work_off(executor, work, source, how, ahead, whole)
+            _work_off(executor, work, source, how, ahead, completed)
         except (Interrupted, UnfinishedError) as stop:
             stop.runs = tuple(runs)
-            # What reads the folder of all reads the Runs that hold something.
+            # The index lists the Runs that have seeds.
             if folders is not None and parent is not None and any(one.seeds for one in runs):
                 parent.name_runs(
                     [folder for folder, one in zip(folders, runs, strict=True) if one.seeds]
@@ -376,18 +381,18 @@ def _run(
 
 @contextlib.contextmanager
 def _executor(source: Source, how: _How) -> Iterator[Executor[SeedJob]]:
-    """What the jobs are worked off by."""
-    made: Executor[SeedJob]
+    """The executor for the jobs."""
+    executor: Executor[SeedJob]
     if how.cluster is not None:
         from sojourn.engine.cluster import connected
 
-        made = connected(how.cluster, source)
+        executor = connected(how.cluster, source)
     else:
-        made = Threads(source.make, 1 if source.engine.alone else how.jobs or cores())
+        executor = Threads(source.make, 1 if source.engine.alone else how.jobs or cores())
     try:
-        yield made
+        yield executor
     finally:
-        made.close()
+        executor.close()
 
 
 def _work_off(
@@ -396,22 +401,22 @@ def _work_off(
     source: Source,
     how: _How,
     ahead: Progress,
-    whole: Sequence[Run] = (),
+    completed: Sequence[Run] = (),
 ) -> None:
-    """`whole`: Runs that lack nothing."""
+    """`completed`: Runs that already have all seeds."""
     progress = how.progress or (lambda _: None)
     try:
         progress(ahead)
-        if how.whole is not None:
-            for run in whole:
-                how.whole(run)
-        work_off(executor, HowFar(jobs, progress), _Folders(jobs, how.whole))
+        if how.completed is not None:
+            for run in completed:
+                how.completed(run)
+        work_off(executor, ProgressMeter(jobs, progress), _Folders(jobs, how.completed))
     except KeyboardInterrupt:
         missing = [(job.run, job.seed) for job in jobs if not job.kept]
         stored = source.store is not None
         raise Interrupted(_runs_of(jobs), missing, _unfinished(jobs), stored=stored) from None
-    if found := _unfinished(jobs):
-        raise found from found.failed[0].error
+    if error := _unfinished(jobs):
+        raise error from error.failed[0].error
 
 
 def _jobs(run: Run, scenario: Scenario, seeds: Sequence[int]) -> list[SeedJob]:
@@ -429,33 +434,35 @@ def _unfinished(jobs: Sequence[SeedJob]) -> UnfinishedError | None:
 
 
 class _Folders(Sink[SeedJob]):
-    """Writes each seed into the folder of its Run."""
+    """Writes each seed to the folder of its Run."""
 
-    def __init__(self, jobs: Sequence[SeedJob], whole: Callable[[Run], None] | None) -> None:
+    def __init__(self, jobs: Sequence[SeedJob], completed: Callable[[Run], None] | None) -> None:
         self._left = Counter(job.run for job in jobs)
-        """Seeds that each Run lacks."""
-        self._whole = whole
+        """Missing seeds of each Run."""
+        self._completed = completed
         self._unnamed: dict[Run, None] = {}
         """Runs with seeds on disk that their meta.json does not name yet."""
         self._name_from_s = -math.inf
 
     def take(self, job: SeedJob) -> None:
         """See `Sink.take`."""
-        made, run = job.future.result(), job.run
-        run.add_seed(job.seed, made.packed, _core.CAUSES, made.cpu_ns, made.invalid, named=False)
-        if made.numbers is not None:
-            run.numbers[job.seed] = made.numbers
-        job.taken = made.taken
+        result, run = job.future.result(), job.run
+        run.add_seed(
+            job.seed, result.packed, _core.CAUSES, result.cpu_ns, result.invalid, named=False
+        )
+        if result.numbers is not None:
+            run.numbers[job.seed] = result.numbers
+        job.taken = result.taken
         self._unnamed[run] = None
         self._left[run] -= 1
 
     def rest(self, last: bool) -> None:
         """See `Sink.rest`."""
-        if self._whole is not None:
+        if self._completed is not None:
             for run in [run for run in self._unnamed if not self._left[run]]:
                 run.name_seeds()
                 del self._unnamed[run]
-                self._whole(run)
+                self._completed(run)
         began_s = time.monotonic()
         if began_s >= self._name_from_s or last:
             self._name()
@@ -481,25 +488,24 @@ def _engine(which: str | Engine) -> Engine:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A Run that is asked for."""
+    """A requested Run."""
 
     meta: Meta
     text: str
-    """The scenario."""
+    """The scenario as TOML."""
     folder: Path | None
 
 
 def _begun(wanted: Sequence[_Wanted], how: _How) -> list[Run | None]:
-    """The Runs that are in their folders already, whole or as a call that was stopped has left
-    them."""
+    """The Runs that exist in their folders, complete or left by an interrupted call."""
     if how.force or how.fresh:
         return [None] * len(wanted)
     return [_left(each) for each in wanted]
 
 
 def _left(wanted: _Wanted) -> Run | None:
-    """The Run in its folder, if it is of the same scenario, seeds and build, with the seeds that are
-    whole."""
+    """The Run in its folder, if it has the same scenario, seeds and build; without damaged
+    seeds."""
     if wanted.folder is None or not (wanted.folder / META).is_file():
         return None
     run = Run.open(wanted.folder)

@@ -1,13 +1,13 @@
-"""A seed as its Run keeps it: from the store of this user, or else from the engine, and then into
-the store. The one place where both meet.
+"""Takes a seed from this user's store, or runs it with the engine and stores it. No other module
+uses both.
 
-What decides a seed's tables is what the engine receives, the build of the engine, and the crates
-that write a table's file: the key is the hash of these. Titles and labels have no part in it. The
-seed's numbers follow from the tables, from what the Run says of its links and flows, and from the
-crates that add up. They are kept beside the tables, by a hash of these two.
+A seed's tables depend on the engine's input, the build of the engine, and the crates that write a
+table's file. The key is the hash of these; titles and labels are not part of it. The seed's numbers
+depend on the tables, on the Run's links and flows, and on the crates that compute the numbers. They
+are stored beside the tables, under a hash of the links, flows and crates.
 
-What ran in real time is never stored, for no two such runs are alike. Nor is what can't be trusted:
-another try may be sound.
+Results of real time are never stored, because no two such runs are equal. Invalid results are not
+stored either: another run may be valid.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from sojourn.scenario.realised import Realised
 
 @dataclass(frozen=True)
 class SeedResult:
-    """What a run gave: all that its Run keeps of it."""
+    """The result of a run: all that its Run keeps of a seed."""
 
     packed: Packed
     numbers: _core.Numbers | None
-    """None: a value is missing that its column has to have."""
+    """None: a value is missing that its column requires."""
     cpu_ns: int
     invalid: tuple[str, ...] = ()
     taken: bool = False
@@ -46,18 +46,18 @@ class SeedJob(Job[SeedResult]):
 
     run: Run
     about: str
-    """What numbers need to know of the Run."""
+    """The Run's links and flows, from which the numbers are computed."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where seeds come from."""
+    """An engine, and the store that is asked first."""
 
     engine: Engine
     store: SeedStore | None
-    """None: nothing is taken or kept."""
+    """None: the store is neither read nor written."""
     fresh: bool = False
-    """All are made; the store takes them, too."""
+    """Every seed is run; the store is only written."""
 
     @classmethod
     def of(cls, engine: Engine, fresh: bool) -> Source:
@@ -74,38 +74,38 @@ class Source:
         return self.store is not None and not self.fresh and self.store.holds_any()
 
     def make(self, job: SeedJob, reached: Callable[[int], bool]) -> SeedResult:
-        """The seed of a job. `reached`: see `Engine.tables`."""
+        """Returns the seed of a job. `reached`: see `Engine.tables`."""
         realised, about = job.scenario.realise(job.seed), job.about
         if self.store is None:
             return make(self.engine, realised, about, reached)
         name = key(self.engine, realised)
-        if (kept := self.taken(name, about)) is not None:
-            return kept
-        made = make(self.engine, realised, about, reached)
-        self.keep(name, about, made)
-        return made
+        if (stored := self.taken(name, about)) is not None:
+            return stored
+        result = make(self.engine, realised, about, reached)
+        self.keep(name, about, result)
+        return result
 
     def taken(self, name: str, about: str) -> SeedResult | None:
-        """What the store has under this key."""
+        """Returns the seed that the store has under this key."""
         if self.store is None or self.fresh:
             return None
-        kept = self.store.take(name)
-        if kept is None:
+        stored = self.store.take(name)
+        if stored is None:
             return None
-        return SeedResult(kept.packed, _numbers(kept, _maker(about)), kept.cpu_ns, taken=True)
+        return SeedResult(stored.packed, _numbers(stored, _maker(about)), stored.cpu_ns, taken=True)
 
-    def keep(self, name: str, about: str, made: SeedResult) -> None:
-        """Puts it into the store under this key, if it may be trusted."""
-        if self.store is None or made.invalid:
+    def keep(self, name: str, about: str, result: SeedResult) -> None:
+        """Stores a seed under this key, if it is valid."""
+        if self.store is None or result.invalid:
             return
-        numbers = {} if made.numbers is None else {_maker(about): made.numbers.to_bytes()}
-        self.store.put(name, StoredSeed(made.packed, made.cpu_ns, numbers))
+        numbers = {} if result.numbers is None else {_maker(about): result.numbers.to_bytes()}
+        self.store.put(name, StoredSeed(result.packed, result.cpu_ns, numbers))
 
 
 def make(
     engine: Engine, realised: Realised, about: str, reached: Callable[[int], bool]
 ) -> SeedResult:
-    """A seed from the engine. `about`: what numbers need to know of its Run."""
+    """Runs a seed with the engine. `about`: see `SeedJob`."""
     outcome = engine.tables(realised, reached)
     tables = outcome.tables
     if not isinstance(tables, _core.SeedTables):
@@ -113,7 +113,7 @@ def make(
     try:
         numbers = tables.numbers(about)
     except ValueError:
-        # Whoever asks for the numbers is told, by what reads the tables.
+        # The reader of the tables reports the error to whoever asks for the numbers.
         numbers = None
     links = [link.name for link in realised.links]
     flows = [flow.name for flow in realised.flows]
@@ -122,7 +122,7 @@ def make(
 
 
 def key(engine: Engine, realised: Realised) -> str:
-    """Of all that decides the tables of a seed."""
+    """Hashes all that decides the tables of a seed."""
     build = build_for(engine, realised)
     return _hash(f"{FORMAT}\n{build}\n{_core.FILES}", realised.to_text())
 
@@ -131,8 +131,8 @@ def _maker(about: str) -> str:
     return _hash(_core.METRICS, about)
 
 
-def _numbers(kept: StoredSeed, maker: str) -> _core.Numbers | None:
-    content = kept.numbers.get(maker)
+def _numbers(stored: StoredSeed, maker: str) -> _core.Numbers | None:
+    content = stored.numbers.get(maker)
     return None if content is None else _core.Numbers.from_bytes(content)
 
 

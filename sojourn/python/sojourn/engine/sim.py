@@ -1,4 +1,4 @@
-"""The simulator as an engine: a realised scenario to the compiled core, columns back."""
+"""The simulator as an engine: runs a realised scenario in the compiled core and returns columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Simulator:
     build = _core.ENGINE
 
     def check(self, realised: Realised) -> None:
-        """Refuses what Linux alone has."""
+        """Refuses features that only Linux has."""
         needed = list(linux.needed(realised))
         if not needed:
             _own_code(realised)
@@ -37,16 +37,18 @@ class Simulator:
         raise UserError("\n".join(lines), f"run it with -e kernel{ready}{here}")
 
     def conditions(self, realised: Realised) -> Mapping[str, str]:
-        """Which kernel `variant linux` stands for, where a discipline is that; else the scenario
-        says everything."""
-        said = {"variant linux": f"of {linux.LINUX_RELEASE}"} if linux.as_linux(realised) else {}
+        """The kernel that `variant linux` models, if a discipline is that variant, and the version
+        of numba, if the scenario has code of the user's own."""
+        conditions = (
+            {"variant linux": f"of {linux.LINUX_RELEASE}"} if linux.as_linux(realised) else {}
+        )
         if compiled.any_own(realised):
-            said["numba"] = compiled.numba_version()
-        return said
+            conditions["numba"] = compiled.numba_version()
+        return conditions
 
     def tables(self, realised: Realised, reached: Callable[[int], bool]) -> Outcome:
         """See `Engine.tables`."""
-        # The core runs on this thread and this thread does nothing else: its CPU time is the run's.
+        # The core runs on this thread, which does nothing else: the thread's CPU time is the run's.
         own = _own_code(realised)
         began = time.thread_time_ns()
         try:
@@ -58,8 +60,8 @@ class Simulator:
         return Outcome(tables, time.thread_time_ns() - began)
 
     def watch(self, realised: Realised, every_ns: int, look: Glance) -> None:
-        """Runs it for who looks on, `look` each `every_ns` of simulated time (`_core.watch`). It
-        gives no tables."""
+        """Runs a scenario for a viewer and calls `look` each `every_ns` of simulated time
+        (`_core.watch`). Returns no tables."""
         try:
             _core.watch(realised, every_ns, look, *_own_code(realised))
         except _core.OwnCodeError as error:

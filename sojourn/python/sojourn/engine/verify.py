@@ -1,13 +1,13 @@
-"""A Run, run again: is every table of it what it was?
+"""Runs a Run again and checks that every table is equal.
 
-What decides a simulation's tables is its scenario.toml, each seed and the build of the engine, and
-of a kernel in virtual time the guest. So every seed that finished is run again, by the engine that
-made it, and its tables are compared cell by cell. (Another version of polars may write the same
-cells in other bytes.) Why they differ, where they do: scenario.toml and the seeds are held against
-the Run's fingerprint, and the engine's build against the one recorded.
+A simulation's tables depend on its scenario.toml, each seed and the build of the engine; those of a
+kernel in virtual time also depend on the guest. So the same engine runs every finished seed again,
+and the tables are compared cell by cell. (Another version of polars may write the same cells as
+other bytes.) If tables differ, the reason is looked for: scenario.toml and the seeds are compared
+with the Run's fingerprint, and the engine's build with the recorded one.
 
-What was measured in real time (a live line, `netns`) can't be run again; `check_tables` is all that
-can be said of it.
+Measurements in real time (a live line, `netns`) can't be repeated; for them there is only
+`check_tables`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 Value = int | float | str | None
 _REAL_TIME = "netns"
 DECIDED = ("duration_ns", "warmup_ns", "links", "flows")
-"""What of meta.json follows from the scenario."""
+"""Fields of meta.json that follow from the scenario."""
 
 
 @dataclass(frozen=True)
 class CellDifference:
-    """The first cell in which a table of now differs from the recorded one, row by row."""
+    """The first cell, row by row, in which the new table differs from the recorded one."""
 
     row: int
     """From 0."""
@@ -54,39 +54,39 @@ class TableComparison:
     seed: int
     table: str
     why: str = ""
-    """Why it is not equal, in words; "": it is."""
+    """Why it is not equal; "": it is equal."""
     difference: CellDifference | None = None
     """None: it is equal, or there is nothing to compare."""
 
     @property
     def equal(self) -> bool:
-        """Whether the table of now is the recorded one."""
+        """Whether the new table equals the recorded one."""
         return not self.why
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What running again came to."""
+    """The result of running a Run again."""
 
     run: Run
     build: str
-    """The engine's, now."""
+    """The engine's present build."""
     same_scenario: bool | None
-    """scenario.toml and the seeds are those that the fingerprint names; None: a Run of sojourn 0.1,
-    whose does not tell."""
+    """Whether scenario.toml and the seeds match the fingerprint. None: a Run of sojourn 0.1, whose
+    fingerprint does not show it."""
     meta: tuple[str, ...]
-    """What meta.json says otherwise than that of now, of `DECIDED`: numbers are computed with
-    it."""
+    """Names of the fields in `DECIDED` in which meta.json differs from the new one: numbers are
+    computed from them."""
     tables: tuple[TableComparison, ...]
 
     @property
     def equal(self) -> bool:
-        """Whether all tables are, and what is computed with them."""
+        """Whether all tables, and the fields of meta.json that numbers depend on, are equal."""
         return not self.meta and all(table.equal for table in self.tables)
 
     @property
     def same_build(self) -> bool | None:
-        """The engine is the build that made the Run; None: the Run does not tell."""
+        """Whether the engine's build made the Run; None: the Run does not record its build."""
         recorded = self.run.meta.engine_build
         return None if recorded is None else recorded == self.build
 
@@ -117,18 +117,17 @@ def verify(
     jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Verification]:
-    """Runs every finished seed of these Runs again, in a temporary place, and compares their
-    tables.
+    """Runs every finished seed of these Runs again, in a temporary folder, and compares the tables.
 
     `jobs`: threads; None: as many as there are cores.
 
     Raises:
-        UserError: one of them can't be run again, or not here. Nothing has been run then.
-        ScenarioError: one's scenario.toml is none.
+        UserError: one of them can't be run again, or not on this host. Nothing has been run then.
+        ScenarioError: a scenario.toml is invalid.
     """
     engines = {name: find(name) for name in dict.fromkeys(_engine_of(run) for run in runs)}
     scenarios = [_scenario_of(run) for run in runs]
-    found: dict[int, Verification] = {}
+    verifications: dict[int, Verification] = {}
     for name, engine in engines.items():
         mine = [i for i, run in enumerate(runs) if run.meta.engine == name]
         with cleanup.temporary_folder() as folder:
@@ -140,31 +139,31 @@ def verify(
                 fresh=True,
                 progress=progress,
             )
-            for i, one in zip(mine, again, strict=True):
-                found[i] = Verification(
+            for i, new in zip(mine, again, strict=True):
+                verifications[i] = Verification(
                     runs[i],
-                    one.meta.engine_build or engine.build,
+                    new.meta.engine_build or engine.build,
                     _same_scenario(runs[i], scenarios[i]),
                     tuple(
                         name
                         for name in DECIDED
-                        if getattr(runs[i].meta, name) != getattr(one.meta, name)
+                        if getattr(runs[i].meta, name) != getattr(new.meta, name)
                     ),
-                    tuple(_compared(runs[i], one)),
+                    tuple(_compared(runs[i], new)),
                 )
-    return [found[i] for i in range(len(runs))]
+    return [verifications[i] for i in range(len(runs))]
 
 
 def is_repeatable(run: Run) -> bool:
-    """Whether this can be run again as it was, if what ran it is there."""
+    """Whether a Run can be repeated exactly, if its engine is available."""
     return run.meta.engine in ENGINES and run.meta.engine != _REAL_TIME
 
 
 def check_tables(run: Run) -> int:
-    """Reads every table of a Run, and so checks it against its SHA-256; how many there are.
+    """Reads every table of a Run, which checks its SHA-256; returns the number of tables.
 
     Raises:
-        UserError: one is damaged.
+        UserError: a table is damaged.
     """
     tables = [(seed, name) for seed in run.seeds for name in run.tables(seed)]
     for seed, name in tables:
@@ -179,9 +178,9 @@ def _engine_of(run: Run) -> str:
         )
     if run.meta.engine not in ENGINES:
         count = check_tables(run)
-        whole = f"; its {count} tables are whole" if run.meta.checksums else ""
+        intact = f"; its {count} tables are intact" if run.meta.checksums else ""
         raise UserError(
-            f"{run.path} is a measurement, which can't be made again as it was{whole}",
+            f"{run.path} is a measurement, which can't be made again as it was{intact}",
             "two measurements are compared by: sojourn compare RUN RUN",
         )
     if run.meta.engine == _REAL_TIME:
@@ -197,7 +196,7 @@ def _scenario_of(run: Run) -> Scenario:
     scenario = loads(run.scenario_text, name=str(file), folder=run.path)
     if scenario.sweep:
         raise UserError(
-            f"{file} sweeps: it is not what this Run was made of", "run the scenario again"
+            f"{file} has a sweep, so it is not this Run's scenario", "run the scenario again"
         )
     return scenario
 
@@ -233,7 +232,7 @@ def _compared_table(recorded: Run, again: Run, seed: int, name: str) -> TableCom
         return TableComparison(seed, name, error.problem)
     ours = again.table(name, seed)
     if recorded.meta.format < FORMAT:
-        # What an older format did not have is null, and not compared.
+        # Columns that an older format lacks are null there, and not compared.
         had = [column for column in theirs.columns if theirs[column].null_count() < theirs.height]
         theirs, ours = theirs.select(had), ours.select(had)
     difference = first_difference(theirs, ours)
@@ -245,8 +244,8 @@ def _compared_table(recorded: Run, again: Run, seed: int, name: str) -> TableCom
 
 
 def first_difference(recorded: pl.DataFrame, now: pl.DataFrame) -> CellDifference | None:
-    """The first cell that differs, of tables with the same columns, in the rows that both have;
-    None: none does."""
+    """The first differing cell of two tables with the same columns, among the rows that both have;
+    None: all are equal."""
     rows = min(recorded.height, now.height)
     first: tuple[int, str] | None = None
     for column in recorded.columns:

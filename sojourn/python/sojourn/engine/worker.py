@@ -1,8 +1,7 @@
-"""What a cluster's worker does: says by which build of the engine it would run, and runs batches of
-seeds. It needs this package and nothing of the machine that asks: a scenario comes as canonical text.
+"""The worker of a cluster: reports its build of the engine and runs batches of seeds. It needs only
+this package: a scenario arrives as canonical text.
 
-A worker has no store. It hands back what the machine that asked keeps: tables as files, numbers, CPU
-time.
+A worker has no store. It returns what the client stores: tables as files, numbers, CPU time.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ class SeedRequest:
     """A seed that a worker is to run."""
 
     scenario: str
-    """Its canonical text."""
+    """The scenario's canonical text."""
     seed: int
     about: str
-    """What numbers need to know of its Run."""
+    """See `SeedJob.about`."""
     key: str
-    """Of all that decides its tables, by the build of the machine that asks."""
+    """The store's key of its tables, for the client's build."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a worker made of a seed."""
+    """The result of a seed on a worker."""
 
     packed: Packed
     numbers: bytes | None
@@ -46,7 +45,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class Refused:
-    """What a person can act on, as a worker raised it."""
+    """A `UserError` that a worker raised."""
 
     problem: str
     hint: str
@@ -57,23 +56,23 @@ class Refused:
         return cls(error.problem, error.hint, error.place)
 
     def raised(self) -> UserError:
-        """The same error here."""
+        """The same error in this process."""
         return UserError(self.problem, self.hint, self.place)
 
 
 @dataclass(frozen=True)
 class Installed:
-    """What a worker would run seeds by."""
+    """The engine that a worker has."""
 
     version: str
     build: str
-    """Of all that decides what it hands back; empty: it can't run this engine."""
+    """Names all that decides what the worker returns; empty: it can't run this engine."""
     refused: Refused | None = None
-    """Why it can't."""
+    """Why it can't run the engine."""
 
 
 def installed(engine: str) -> Installed:
-    """This process's, for an engine by name."""
+    """Returns this process's build of an engine, by the engine's name."""
     if reason := why_not(engine):
         return Installed(_core.VERSION, "", Refused(reason, "", None))
     try:
@@ -83,51 +82,51 @@ def installed(engine: str) -> Installed:
 
 
 def build_of(engine: Engine) -> str:
-    """Names all of this installation that decides what is handed back."""
+    """Names everything in this installation that decides what a worker returns."""
     return f"{engine.build} {_core.FILES} {_core.METRICS}"
 
 
 def work_off(engine: str, batch: Sequence[SeedRequest]) -> list[Ran | Refused]:
-    """Runs these seeds one after another; what became of each."""
+    """Runs these seeds one after another; returns the result of each."""
     wanted = _wanted()
-    found = find(engine)
-    read: dict[str, Scenario] = {}
-    given: list[Ran | Refused] = []
-    for asked in batch:
-        if asked.scenario not in read:
-            read[asked.scenario] = loads(asked.scenario)
+    runner = find(engine)
+    scenarios: dict[str, Scenario] = {}
+    results: list[Ran | Refused] = []
+    for request in batch:
+        if request.scenario not in scenarios:
+            scenarios[request.scenario] = loads(request.scenario)
         try:
-            given.append(_ran(found, read[asked.scenario], asked, wanted))
+            results.append(_ran(runner, scenarios[request.scenario], request, wanted))
         except UserError as error:
-            given.append(Refused.of(error))
-    return given
+            results.append(Refused.of(error))
+    return results
 
 
 def _ran(
-    engine: Engine, scenario: Scenario, asked: SeedRequest, wanted: Callable[[int], bool]
+    engine: Engine, scenario: Scenario, request: SeedRequest, wanted: Callable[[int], bool]
 ) -> Ran:
     began = time.monotonic()
-    realised = scenario.realise(asked.seed)
-    if seed_source.key(engine, realised) != asked.key:
+    realised = scenario.realise(request.seed)
+    if seed_source.key(engine, realised) != request.key:
         raise UserError(
             "the worker would run something else: its sojourn is of another build",
             "install the same wheel on every worker, and start them anew",
         )
     engine.check(realised)
-    done = seed_source.make(engine, realised, asked.about, wanted)
+    done = seed_source.make(engine, realised, request.about, wanted)
     numbers = None if done.numbers is None else done.numbers.to_bytes()
     return Ran(done.packed, numbers, done.cpu_ns, done.invalid, time.monotonic() - began)
 
 
 def _wanted() -> Callable[[int], bool]:
-    """Whether whoever asked still waits for what this thread runs: a Dask task that is cancelled
-    goes on in its thread unless it looks."""
+    """Returns a function that is True while the client still waits for this thread's task. The
+    thread of a cancelled Dask task continues unless it checks."""
     from distributed import get_worker
 
     try:
         worker = get_worker()
     except ValueError:
-        # Not on a worker: a test.
+        # A test, which is not on a worker.
         return lambda _: True
     key = worker.get_current_task()
 
