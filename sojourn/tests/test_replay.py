@@ -134,7 +134,7 @@ def test_a_recording_has_something_to_decide(name: str) -> None:
 def test_as_much_is_drawn_as_ours_would_expect(name: str) -> None:
     draws = compare(recording(name)).draws
     assert draws is not None
-    # Three standard deviations: of a recording that is given, this is no matter of rng.
+    # Three standard deviations: of a recording that is given, this is not a matter of chance.
     assert abs(draws.drawn - draws.expected) < 1.5 * draws.ci95
     assert draws.drawn > 10
 
@@ -582,7 +582,7 @@ def test_arrivals_that_make_no_sense_are_refused() -> None:
     with pytest.raises(TypeError, match="int64"):
         _core.replay(
             *(Link.from_json(json.dumps(PFIFO)), 1, one, one, one + 100, one),
-            fate=one > 0,  # type: ignore[arg-type]
+            verdict=one > 0,  # type: ignore[arg-type]
         )
     with pytest.raises(ValueError, match="not a link"):
         Link.from_json("{}")
